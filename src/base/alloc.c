@@ -1,0 +1,95 @@
+#include "base/alloc.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MT_THREAD_LOCAL unsigned forbidden;
+
+MT_NORETURN static void out_of_memory(size_t size)
+{
+    fprintf(stderr, "motet: the system refused %zu bytes of memory: free some or use a smaller model\n", size);
+    _Exit(1);
+}
+
+static void check_permitted(size_t size)
+{
+    if (!forbidden)
+        return;
+    fprintf(stderr, "motet: bug: %zu bytes allocated inside a step, where nothing may be\n", size);
+    abort();
+}
+
+void *mt_alloc(size_t size)
+{
+    void *ptr;
+
+    check_permitted(size);
+    ptr = calloc(1, size ? size : 1);
+    if (!ptr)
+        out_of_memory(size);
+    return ptr;
+}
+
+void *mt_alloc_array(size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size)
+        out_of_memory(SIZE_MAX);
+    return mt_alloc(count * size);
+}
+
+void *mt_alloc_aligned(size_t align, size_t size)
+{
+    void *ptr;
+
+    assert(align && (align & (align - 1)) == 0);
+    check_permitted(size);
+    if (align < sizeof(void *))
+        align = sizeof(void *);
+    if (posix_memalign(&ptr, align, size ? size : 1))
+        out_of_memory(size);
+    return memset(ptr, 0, size);
+}
+
+void *mt_realloc(void *ptr, size_t old_size, size_t new_size)
+{
+    char *grown;
+
+    check_permitted(new_size);
+    grown = realloc(ptr, new_size ? new_size : 1);
+    if (!grown)
+        out_of_memory(new_size);
+    if (new_size > old_size)
+        memset(grown + old_size, 0, new_size - old_size);
+    return grown;
+}
+
+void mt_free(void *ptr)
+{
+    free(ptr);
+}
+
+char *mt_strdup(const char *s)
+{
+    size_t size = strlen(s) + 1;
+
+    return memcpy(mt_alloc(size), s, size);
+}
+
+void mt_alloc_forbid(void)
+{
+    forbidden++;
+}
+
+void mt_alloc_permit(void)
+{
+    assert(forbidden);
+    forbidden--;
+}
+
+bool mt_alloc_forbidden(void)
+{
+    return forbidden > 0;
+}

@@ -1,0 +1,24 @@
+/* The only door to the heap. Inside a step (between mt_alloc_forbid and mt_alloc_permit on the same thread)
+   an allocation is a bug and aborts; so "nothing allocates inside a step" is checked by every test that steps.
+   mt_pool_run carries the ban over to its workers. */
+#ifndef MT_BASE_ALLOC_H
+#define MT_BASE_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+/* Never return NULL: running out of address space ends the program with a sentence. Memory is zeroed. */
+void *mt_alloc(size_t size);
+void *mt_alloc_array(size_t count, size_t size);               /* a product that overflows counts as running out */
+void *mt_alloc_aligned(size_t align, size_t size);             /* align: a power of two; free with mt_free too */
+void *mt_realloc(void *ptr, size_t old_size, size_t new_size); /* the new part is zeroed */
+void mt_free(void *ptr);
+char *mt_strdup(const char *s);
+
+void mt_alloc_forbid(void); /* nests */
+void mt_alloc_permit(void);
+bool mt_alloc_forbidden(void); /* on the calling thread */
+
+#endif

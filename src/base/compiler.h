@@ -1,0 +1,25 @@
+/* The only place outside kernels/ that names compiler extensions. */
+#ifndef MT_BASE_COMPILER_H
+#define MT_BASE_COMPILER_H
+
+#define MT_NODISCARD __attribute__((warn_unused_result))
+#define MT_NORETURN __attribute__((noreturn))
+#define MT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define MT_ALIGNED(n) __attribute__((aligned(n)))
+#define MT_UNUSED __attribute__((unused))
+#define MT_THREAD_LOCAL _Thread_local
+
+/* Tells the core that the loop around it only waits. On ARM `isb` waits a little where `yield` does nothing. */
+#if defined(__aarch64__)
+#define MT_RELAX() __asm__ volatile("isb")
+#elif defined(__x86_64__)
+#define MT_RELAX() __builtin_ia32_pause()
+#else
+#define MT_RELAX() ((void)0)
+#endif
+
+#define MT_CACHE_LINE 128 /* what two threads must not share: a line and the neighbour that is fetched with it */
+
+#define MT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

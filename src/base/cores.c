@@ -1,0 +1,162 @@
+#include "base/cores.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sched.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
+#include "base/compiler.h"
+#include "base/limits.h"
+
+enum { CORES_MAX = 1024 };
+
+/* Reads the start of a small system file as a string; false when it is not there. */
+MT_PRINTF(3, 4) static bool read_text(char *text, size_t size, const char *fmt, ...)
+{
+    char path[MT_LIMIT_PATH];
+    va_list args;
+    FILE *file;
+    size_t len;
+
+    va_start(args, fmt);
+    vsnprintf(path, sizeof(path), fmt, args);
+    va_end(args);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    len = fread(text, 1, size - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    return len > 0;
+}
+
+/* Allowed cores of the highest cpu_capacity. A machine whose cores are all alike has no such files. */
+static size_t count_fastest(const char *root, const unsigned char *allowed, size_t count)
+{
+    unsigned long best = 0;
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned long capacity = 0;
+        char text[32];
+
+        if (!allowed[i])
+            continue;
+        if (read_text(text, sizeof(text), "%s/sys/devices/system/cpu/cpu%zu/cpu_capacity", root, i))
+            capacity = strtoul(text, NULL, 10);
+        if (capacity > best || found == 0) {
+            best = capacity;
+            found = 0;
+        }
+        found += capacity == best;
+    }
+    return found;
+}
+
+/* Whole cores that "quota period" of a cpu.max file pays for; SIZE_MAX for "max". Rounded down: a thread more than
+   the quota buys is stopped in the middle of its work, and the others wait for it. */
+static size_t quota_cores(const char *text)
+{
+    unsigned long long quota, period;
+
+    if (sscanf(text, "%llu %llu", &quota, &period) != 2 || period == 0)
+        return SIZE_MAX;
+    return quota < period ? 1 : (size_t)(quota / period);
+}
+
+/* The tightest CPU quota of the process's control group (version 2) and the groups around it. */
+static size_t count_quota(const char *root)
+{
+    char line[MT_LIMIT_PATH], text[64];
+    size_t best = SIZE_MAX;
+    char *group, *slash;
+
+    if (!read_text(line, sizeof(line), "%s/proc/self/cgroup", root))
+        return best;
+    group = strstr(line, "0::");
+    if (!group)
+        return best;
+    group += strlen("0::");
+    group[strcspn(group, "\n")] = '\0';
+    do {
+        if (read_text(text, sizeof(text), "%s/sys/fs/cgroup%s/cpu.max", root, group) && quota_cores(text) < best)
+            best = quota_cores(text);
+        slash = strrchr(group, '/');
+        if (slash)
+            *slash = '\0';
+    } while (slash);
+    return best;
+}
+
+size_t mt_cores_fast_at(const char *root, const unsigned char *allowed, size_t count)
+{
+    size_t cores = count_fastest(root, allowed, count), quota = count_quota(root);
+
+    if (cores > quota)
+        cores = quota;
+    return cores ? cores : 1;
+}
+
+#if defined(__linux__)
+
+static size_t read_affinity(unsigned char allowed[CORES_MAX])
+{
+    cpu_set_t set;
+    size_t count = 0;
+
+    memset(allowed, 0, CORES_MAX);
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return 0;
+    for (size_t i = 0; i < CORES_MAX && i < CPU_SETSIZE; i++) {
+        allowed[i] = CPU_ISSET(i, &set) != 0;
+        count += allowed[i];
+    }
+    return count;
+}
+
+size_t mt_cores_allowed(void)
+{
+    unsigned char allowed[CORES_MAX];
+    size_t count = read_affinity(allowed);
+
+    return count ? count : 1;
+}
+
+size_t mt_cores_fast(void)
+{
+    unsigned char allowed[CORES_MAX];
+
+    read_affinity(allowed);
+    return mt_cores_fast_at("", allowed, CORES_MAX);
+}
+
+#else
+
+size_t mt_cores_allowed(void)
+{
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return count > 0 ? (size_t)count : 1;
+}
+
+size_t mt_cores_fast(void)
+{
+#ifdef __APPLE__
+    int count = 0;
+    size_t size = sizeof(count);
+
+    if (sysctlbyname("hw.perflevel0.physicalcpu", &count, &size, NULL, 0) == 0 && count > 0)
+        return (size_t)count;
+#endif
+    return mt_cores_allowed();
+}
+
+#endif

@@ -1,0 +1,68 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    int status;
+    const char *name;
+} codes[] = {
+    [MT_OK] = {200, "ok"},
+    [MT_E_INVALID] = {400, "invalid"},
+    [MT_E_NOT_FOUND] = {404, "not_found"},
+    [MT_E_TOO_LARGE] = {413, "too_large"},
+    [MT_E_BUSY] = {429, "busy"},
+    [MT_E_UNSUPPORTED] = {501, "unsupported"},
+    [MT_E_MEMORY] = {503, "memory"},
+    [MT_E_IO] = {500, "io"},
+    [MT_E_INTERNAL] = {500, "internal"},
+};
+
+bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...)
+{
+    va_list args;
+
+    if (!err)
+        return false;
+    err->code = code;
+    va_start(args, fmt);
+    vsnprintf(err->text, sizeof(err->text), fmt, args);
+    va_end(args);
+    return false;
+}
+
+bool mt_fail_within(mt_error *err, const char *fmt, ...)
+{
+    char old[sizeof(err->text)];
+    va_list args;
+    size_t len;
+
+    if (!err)
+        return false;
+    memcpy(old, err->text, sizeof(old));
+    va_start(args, fmt);
+    vsnprintf(err->text, sizeof(err->text), fmt, args);
+    va_end(args);
+    len = strlen(err->text);
+    snprintf(err->text + len, sizeof(err->text) - len, ": %s", old);
+    return false;
+}
+
+void mt_error_clear(mt_error *err)
+{
+    if (!err)
+        return;
+    err->code = MT_OK;
+    err->text[0] = '\0';
+}
+
+int mt_code_status(mt_code code)
+{
+    return (size_t)code < MT_COUNT(codes) ? codes[code].status : 500;
+}
+
+const char *mt_code_name(mt_code code)
+{
+    return (size_t)code < MT_COUNT(codes) ? codes[code].name : "internal";
+}

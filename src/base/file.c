@@ -1,0 +1,102 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fail_system(mt_error *err, const char *path, const char *verb, int code)
+{
+    if (code == ENOENT || code == ENOTDIR)
+        return mt_fail(err, MT_E_NOT_FOUND, "\"%s\" does not exist: check the path", path);
+    if (code == EACCES || code == EPERM)
+        return mt_fail(err, MT_E_IO, "\"%s\" may not be read: check its permissions", path);
+    return mt_fail(err, MT_E_IO, "cannot %s \"%s\": %s", verb, path, strerror(code));
+}
+
+/* Opens a regular file and finds its size. Returns the descriptor, -1 on failure. */
+static int open_regular(const char *path, size_t *size, mt_error *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* NONBLOCK: a FIFO must not hang us */
+
+    if (fd < 0) {
+        fail_system(err, path, "open", errno);
+        return -1;
+    }
+    if (fstat(fd, &st))
+        fail_system(err, path, "examine", errno);
+    else if (S_ISDIR(st.st_mode))
+        mt_fail(err, MT_E_INVALID, "\"%s\" is a folder: name a file", path);
+    else if (!S_ISREG(st.st_mode))
+        mt_fail(err, MT_E_INVALID, "\"%s\" is not a regular file: name one that is", path);
+    else {
+        *size = (size_t)st.st_size;
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+bool mt_file_map(mt_file *file, const char *path, mt_error *err)
+{
+    size_t size;
+    void *data = NULL;
+    int code = 0, fd = open_regular(path, &size, err);
+
+    *file = (mt_file){0};
+    if (fd < 0)
+        return false;
+    if (size > 0) {
+        data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+        code = errno;
+    }
+    close(fd);
+    if (data == MAP_FAILED)
+        return fail_system(err, path, "map", code);
+    *file = (mt_file){.data = data, .size = size};
+    return true;
+}
+
+void mt_file_unmap(mt_file *file)
+{
+    if (file->size > 0)
+        munmap((void *)(uintptr_t)file->data, file->size);
+    *file = (mt_file){0};
+}
+
+/* Reads to the end of the file, whatever size it was when it was opened. Returns 0 or an errno; E2BIG: buf is full. */
+static int read_all(int fd, mt_buf *buf)
+{
+    char part[16384];
+
+    for (;;) {
+        ssize_t n = read(fd, part, sizeof(part));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : 0;
+        if (!mt_buf_add(buf, part, (size_t)n))
+            return E2BIG;
+    }
+}
+
+bool mt_file_read(mt_buf *buf, const char *path, mt_error *err)
+{
+    size_t size;
+    int code, fd = open_regular(path, &size, err);
+
+    if (fd < 0)
+        return false;
+    code = size > buf->limit - buf->len ? E2BIG : read_all(fd, buf);
+    close(fd);
+    if (code == E2BIG)
+        return mt_fail(err, MT_E_TOO_LARGE, "\"%s\" is larger than the %zu bytes allowed for it: check that it is the right file",
+                       path, buf->limit);
+    if (code)
+        return fail_system(err, path, "read", code);
+    return true;
+}

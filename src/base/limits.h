@@ -1,0 +1,36 @@
+/* Every limit of the program, together. Each is enforced where it is named and tested in tests/unit. */
+#ifndef MT_BASE_LIMITS_H
+#define MT_BASE_LIMITS_H
+
+/* text */
+#define MT_LIMIT_ERROR_TEXT 1024         /* bytes of an error's sentence, NUL included */
+#define MT_LIMIT_LOG_LINE 4096           /* bytes of one log line */
+#define MT_LIMIT_PATH 4096               /* bytes of a file path, NUL included */
+
+/* JSON */
+#define MT_LIMIT_JSON_DEPTH 64           /* nested containers */
+#define MT_LIMIT_CONFIG_BYTES (4u << 20) /* config.json and its siblings */
+
+/* checkpoints */
+#define MT_LIMIT_HEADER_BYTES (256u << 20) /* a safetensors header */
+#define MT_LIMIT_TENSORS 1000000           /* tensors of a checkpoint */
+#define MT_LIMIT_TENSOR_NAME 512           /* bytes of a tensor's name */
+#define MT_LIMIT_TENSOR_DIMS 8
+#define MT_LIMIT_SHARDS 1024
+
+/* models */
+#define MT_LIMIT_LAYERS 512
+#define MT_LIMIT_EXPERTS 4096
+#define MT_LIMIT_EXPERTS_PER_TOKEN 64
+#define MT_LIMIT_HEAD_DIM 1024
+#define MT_LIMIT_WIDTH (1u << 20) /* hidden, intermediate and projection widths */
+#define MT_LIMIT_VOCAB (1u << 22)
+#define MT_LIMIT_CONTEXT (1u << 24)
+
+/* compute */
+#define MT_LIMIT_THREADS 256
+#define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */
+#define MT_LIMIT_SEQUENCES 1024  /* sequences of one step */
+#define MT_LIMIT_TOP_LOGPROBS 20
+
+#endif

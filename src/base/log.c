@@ -1,0 +1,142 @@
+/* The level and the format are the one state, set once at start-up. A line is built on the stack and leaves in one
+   write, so that lines of several threads never mix, no lock is held and nothing is allocated inside a step. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json_escape.h"
+#include "base/limits.h"
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+/* Relaxed throughout: a reader acts on the value alone, no other memory is published with it. */
+static atomic_int log_level = MT_LOG_INFO;
+static atomic_int log_format = MT_LOG_TEXT;
+
+typedef struct line {
+    char text[MT_LIMIT_LOG_LINE];
+    size_t len;
+    size_t limit; /* of len; the tail of the line is kept free by the one who lowers it */
+} line;
+
+void mt_log_setup(mt_log_level level, mt_log_format format)
+{
+    atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
+    atomic_store_explicit(&log_format, (int)format, memory_order_relaxed);
+}
+
+bool mt_log_enabled(mt_log_level level)
+{
+    return (int)level <= atomic_load_explicit(&log_level, memory_order_relaxed);
+}
+
+static bool add(line *l, const char *s, size_t len)
+{
+    if (len > l->limit - l->len)
+        return false;
+    memcpy(l->text + l->len, s, len);
+    l->len += len;
+    return true;
+}
+
+static void add_str(line *l, const char *s)
+{
+    add(l, s, strlen(s));
+}
+
+/* Both formats escape as JSON does: an event stays one line whatever it quotes. Text keeps quotes and backslashes. */
+static void add_escaped(line *l, const char *s, mt_log_format format)
+{
+    size_t len = strlen(s), taken;
+    char escaped[MT_JSON_ESCAPE_MAX];
+
+    for (; len > 0; s += taken, len -= taken) {
+        size_t size = mt_json_escape(s, len, escaped, &taken);
+        bool as_is = format == MT_LOG_TEXT && (*s == '"' || *s == '\\');
+
+        if (!add(l, as_is ? s : escaped, as_is ? 1 : size))
+            return;
+    }
+}
+
+static void add_time(line *l, mt_log_format format)
+{
+    struct timespec now;
+    struct tm tm;
+    char text[40];
+    size_t len;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (format == MT_LOG_JSON)
+        len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &tm));
+    else
+        len = strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now.tv_sec, &tm));
+    snprintf(text + len, sizeof(text) - len, ".%03d%s", (int)(now.tv_nsec / 1000000), format == MT_LOG_JSON ? "Z" : "");
+    add_str(l, text);
+}
+
+static void build_text(line *l, mt_log_level level, const char *event, const char *message)
+{
+    char head[16];
+
+    snprintf(head, sizeof(head), " %-5s ", level_names[level]);
+    add_time(l, MT_LOG_TEXT);
+    add_str(l, head);
+    add_escaped(l, event, MT_LOG_TEXT);
+    add_str(l, " ");
+    add_escaped(l, message, MT_LOG_TEXT);
+}
+
+static void build_json(line *l, mt_log_level level, const char *event, const char *message)
+{
+    static const char tail[] = "\"}";
+
+    l->limit -= strlen(tail);
+    add_str(l, "{\"time\":\"");
+    add_time(l, MT_LOG_JSON);
+    add_str(l, "\",\"level\":\"");
+    add_str(l, level_names[level]);
+    add_str(l, "\",\"event\":\"");
+    add_escaped(l, event, MT_LOG_JSON);
+    add_str(l, "\",\"message\":\"");
+    add_escaped(l, message, MT_LOG_JSON);
+    l->limit += strlen(tail);
+    add_str(l, tail);
+}
+
+static void write_line(const line *l)
+{
+    size_t done = 0;
+
+    while (done < l->len) {
+        ssize_t n = write(STDERR_FILENO, l->text + done, l->len - done);
+
+        if (n <= 0)
+            return; /* nowhere to complain */
+        done += (size_t)n;
+    }
+}
+
+void mt_log(mt_log_level level, const char *event, const char *fmt, ...)
+{
+    line l = {.len = 0, .limit = MT_LIMIT_LOG_LINE - 1};
+    char message[MT_LIMIT_LOG_LINE];
+    va_list args;
+
+    if (!mt_log_enabled(level))
+        return;
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    if (atomic_load_explicit(&log_format, memory_order_relaxed) == MT_LOG_JSON)
+        build_json(&l, level, event, message);
+    else
+        build_text(&l, level, event, message);
+    l.text[l.len++] = '\n';
+    write_line(&l);
+}

@@ -1,0 +1,11 @@
+/* The commands of motet. Each prints to standard output, its errors to standard error, and returns the exit status. */
+#ifndef MT_CLI_CLI_H
+#define MT_CLI_CLI_H
+
+#include "server/options.h"
+
+int mt_cmd_info(const mt_options *opt);
+int mt_cmd_run(const mt_options *opt);
+int mt_cmd_help(const mt_options *opt);
+
+#endif

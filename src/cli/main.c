@@ -1,0 +1,47 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+
+enum { EXIT_USAGE = 2 };
+
+static int dispatch(const mt_options *opt)
+{
+    if (opt->help)
+        return mt_cmd_help(opt);
+    switch (opt->command) {
+#ifdef MT_HAVE_INFO
+    case MT_COMMAND_INFO:
+        return mt_cmd_info(opt);
+#endif
+#ifdef MT_HAVE_RUN
+    case MT_COMMAND_RUN:
+        return mt_cmd_run(opt);
+#endif
+    case MT_COMMAND_HELP:
+    case MT_COMMAND_NONE:
+        return mt_cmd_help(opt);
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    mt_options opt;
+    mt_error err;
+    int status;
+
+    if (!mt_options_parse(&opt, argc, argv, getenv, &err)) {
+        fprintf(stderr, "motet: %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    mt_log_setup(opt.log_level, opt.log_format);
+    status = dispatch(&opt);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("motet: cannot write the output");
+        return EXIT_FAILURE;
+    }
+    return argc > 1 ? status : EXIT_USAGE; /* nothing asked: the help was printed all the same */
+}

@@ -1,0 +1,290 @@
+/* Paged attention. Rows of one kv head are taken in tiles of tokens x heads-of-the-group; each tile walks the
+   segments its rows can see, ascending. When that leaves threads idle (few sequences, few kv heads, long contexts) the segments
+   become work items of their own and are merged afterwards in the same order: the same bits either way. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+
+#define PART_ROWS 8192 /* (row, segment) pairs whose partial results are held when segments are split */
+
+typedef struct attention {
+    mt_device *dev;
+    mt_kv *kv;
+    mt_tensor *y;
+    const mt_tensor *q;
+    const mt_batch *batch;
+    size_t layer;
+    size_t heads, kv_heads, head_dim;
+    size_t group; /* query heads a kv head serves */
+    size_t tile;  /* tokens of a tile */
+    size_t most;  /* segments of the longest sequence */
+    uint32_t window;
+    float scale, softcap;
+} attention;
+
+/* One tile of one span and kv head. */
+typedef struct tile {
+    mt_attn a;
+    size_t kv_head, row, tokens; /* first batch row */
+    size_t seg0, seg1;
+    uint32_t lo[MT_CPU_ATTN_ROWS], hi[MT_CPU_ATTN_ROWS];
+} tile;
+
+static size_t most_segments(const mt_batch *batch)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < batch->spans; i++) {
+        const mt_span *s = &batch->span[i];
+        const size_t segments = (s->position + s->rows + MT_SEGMENT - 1) / MT_SEGMENT;
+        most = segments > most ? segments : most;
+    }
+    return most;
+}
+
+static size_t span_tiles(const attention *op, const mt_span *span)
+{
+    return (span->rows + op->tile - 1) / op->tile;
+}
+
+static size_t key_block(const attention *op, size_t kv_head, bool value)
+{
+    return ((op->layer * 2 + value) * op->kv_heads + kv_head) * op->kv->block;
+}
+
+static void query_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const attention *op = ctx;
+    const mt_kv *kv = op->kv;
+    const float *q = op->q->data + i * op->q->stride;
+    for (size_t h = 0; h < op->heads; h++, q += op->head_dim) {
+        /* [kv head][row][head of the group][head_stride]: a tile's queries lie together */
+        const size_t at = (h / op->group * op->batch->rows + i) * op->group + h % op->group;
+        uint8_t *to = op->dev->queries + at * kv->head_stride * kv->element;
+        memset(to, 0, kv->head_stride * kv->element);
+        if (kv->element == sizeof(float))
+            memcpy(to, q, op->head_dim * sizeof *q);
+        else
+            op->dev->k.to_bf16((mt_bf16 *)(void *)to, q, op->head_dim);
+    }
+}
+
+static void make_tile(const attention *op, const mt_span *span, size_t index, size_t kv_head, tile *t)
+{
+    const mt_kv *kv = op->kv;
+    const size_t first = index * op->tile, left = span->rows - first;
+    t->kv_head = kv_head;
+    t->row = span->row + first;
+    t->tokens = left < op->tile ? left : op->tile;
+    t->a = (mt_attn){.base = kv->data,
+                     .page_stride = kv->page_bytes,
+                     .k_offset = key_block(op, kv_head, false),
+                     .v_offset = key_block(op, kv_head, true),
+                     .pages = span->pages,
+                     .page_tokens = kv->shape.page_tokens,
+                     .head_stride = kv->head_stride,
+                     .scale = op->scale,
+                     .softcap = op->softcap,
+                     .rows = t->tokens * op->group,
+                     .q = op->dev->queries +
+                          (kv_head * op->batch->rows + t->row) * op->group * kv->head_stride * kv->element,
+                     .lo = t->lo,
+                     .hi = t->hi};
+    for (size_t i = 0; i < t->a.rows; i++) {
+        const uint32_t end = span->position + (uint32_t)(first + i / op->group) + 1;
+        t->hi[i] = end;
+        t->lo[i] = op->window && end > op->window ? end - op->window : 0;
+    }
+    t->seg0 = t->lo[0] / MT_SEGMENT;
+    t->seg1 = (t->hi[t->a.rows - 1] + MT_SEGMENT - 1) / MT_SEGMENT;
+}
+
+/* item -> span, tile and kv head. Heads are innermost so that neighbours in time share page tables. */
+static void find_tile(const attention *op, size_t item, tile *t)
+{
+    const size_t kv_head = item % op->kv_heads;
+    size_t index = item / op->kv_heads;
+    const mt_span *span = op->batch->span;
+    while (index >= span_tiles(op, span))
+        index -= span_tiles(op, span++);
+    make_tile(op, span, index, kv_head, t);
+}
+
+static void segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg, uint8_t *scratch)
+{
+    const mt_kernels *k = &op->dev->k;
+    (op->kv->element == sizeof(float) ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
+}
+
+static void finish_row(const attention *op, const tile *t, size_t i, const float *o, const mt_attn_part *acc)
+{
+    const size_t head_dim = op->head_dim;
+    const size_t head = t->kv_head * op->group + i % op->group;
+    float *y = op->y->data + (t->row + i / op->group) * op->y->stride + head * head_dim;
+    op->dev->k.scale(y, 1.0f / acc->l, o, head_dim);
+}
+
+/* Worker scratch: accumulators, one segment's results, the kernel's own. */
+static void whole_item(void *ctx, size_t item, size_t worker)
+{
+    const attention *op = ctx;
+    const size_t stride = op->kv->head_stride;
+    tile t;
+    find_tile(op, item, &t);
+    mt_attn_part acc[MT_CPU_ATTN_ROWS], part[MT_CPU_ATTN_ROWS];
+    float *acc_o = (float *)(void *)mt_cpu_scratch(op->dev, worker), *o = acc_o + MT_CPU_ATTN_ROWS * stride;
+    uint8_t *scratch = (uint8_t *)(o + MT_CPU_ATTN_ROWS * stride);
+    memset(acc_o, 0, t.a.rows * stride * sizeof *acc_o);
+    for (size_t i = 0; i < t.a.rows; i++)
+        acc[i] = (mt_attn_part){.m = -INFINITY};
+    for (size_t seg = t.seg0; seg < t.seg1; seg++) {
+        segment(op, o, part, &t, seg, scratch);
+        for (size_t i = 0; i < t.a.rows; i++)
+            op->dev->k.attn_merge(acc_o + i * stride, &acc[i], o + i * stride, &part[i], stride);
+    }
+    for (size_t i = 0; i < t.a.rows; i++)
+        finish_row(op, &t, i, acc_o + i * stride, &acc[i]);
+}
+
+/* ---- split: (tile, segment) items, then one merge a tile ---- */
+
+/* Where the partial results of a segment of tile `item` begin, in rows. */
+static size_t part_row(const attention *op, size_t item, size_t seg)
+{
+    return (item * op->most + seg) * op->tile * op->group;
+}
+
+static mt_attn_part *part_heads(const attention *op)
+{
+    return (mt_attn_part *)(void *)op->dev->parts;
+}
+
+static float *part_values(const attention *op)
+{
+    return (float *)(void *)(op->dev->parts + PART_ROWS * sizeof(mt_attn_part));
+}
+
+static void split_item(void *ctx, size_t item, size_t worker)
+{
+    const attention *op = ctx;
+    const size_t seg = item % op->most;
+    tile t;
+    find_tile(op, item / op->most, &t);
+    if (seg < t.seg0 || seg >= t.seg1)
+        return;
+    const size_t at = part_row(op, item / op->most, seg);
+    segment(op, part_values(op) + at * op->kv->head_stride, part_heads(op) + at, &t, seg, mt_cpu_scratch(op->dev, worker));
+}
+
+static void merge_item(void *ctx, size_t item, size_t worker)
+{
+    const attention *op = ctx;
+    const size_t stride = op->kv->head_stride;
+    float *acc_o = (float *)(void *)mt_cpu_scratch(op->dev, worker);
+    tile t;
+    find_tile(op, item, &t);
+    for (size_t i = 0; i < t.a.rows; i++) {
+        mt_attn_part acc = {.m = -INFINITY};
+        memset(acc_o, 0, stride * sizeof *acc_o);
+        for (size_t seg = t.seg0; seg < t.seg1; seg++) {
+            const size_t at = part_row(op, item, seg) + i;
+            op->dev->k.attn_merge(acc_o, &acc, part_values(op) + at * stride, part_heads(op) + at, stride);
+        }
+        finish_row(op, &t, i, acc_o, &acc);
+    }
+}
+
+static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch)
+{
+    attention op = {.dev = dev, .kv = kv, .y = y, .q = q, .batch = batch, .layer = layer};
+    op.heads = kv->shape.query_heads;
+    op.kv_heads = kv->shape.heads;
+    op.head_dim = kv->shape.head_dim;
+    op.group = op.heads / op.kv_heads;
+    op.tile = MT_CPU_ATTN_ROWS / op.group;
+    if (op.tile > batch->rows)
+        op.tile = batch->rows;
+    op.most = most_segments(batch);
+    return op;
+}
+
+void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch,
+                     uint32_t window, float scale, float softcap)
+{
+    attention op = prepare(dev, y, q, kv, layer, batch);
+    assert(q->cols == op.heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers && batch->rows <= dev->rows);
+    op.window = window;
+    op.scale = scale;
+    op.softcap = softcap;
+    size_t tiles = 0, work = 0;
+    for (size_t i = 0; i < batch->spans; i++) {
+        const mt_span *s = &batch->span[i];
+        tiles += span_tiles(&op, s) * op.kv_heads;
+        work += s->rows * (s->position + s->rows) * q->cols;
+    }
+    mt_cpu_run(dev, query_row, &op, batch->rows, batch->rows * q->cols);
+    const bool idle = tiles < 2 * mt_pool_threads(dev->pool) && op.most > 1;
+    if (idle && tiles * op.most * op.tile * op.group <= PART_ROWS) {
+        mt_cpu_run(dev, split_item, &op, tiles * op.most, work);
+        mt_cpu_run(dev, merge_item, &op, tiles, work);
+    } else {
+        mt_cpu_run(dev, whole_item, &op, tiles, work);
+    }
+}
+
+typedef struct kv_write {
+    const mt_device *dev;
+    mt_kv *kv;
+    size_t layer;
+    const mt_tensor *k, *v;
+    const mt_span *span;
+} kv_write;
+
+static void write_vectors(const kv_write *op, const float *from, uint8_t *page, size_t block, size_t slot)
+{
+    const mt_kv *kv = op->kv;
+    const size_t head_dim = kv->shape.head_dim;
+    for (size_t h = 0; h < kv->shape.heads; h++, from += head_dim) {
+        uint8_t *to = page + (block + h) * kv->block + slot * kv->head_stride * kv->element;
+        if (kv->element == sizeof(float))
+            memcpy(to, from, head_dim * sizeof *from);
+        else
+            op->dev->k.to_bf16((mt_bf16 *)(void *)to, from, head_dim);
+        memset(to + head_dim * kv->element, 0, (kv->head_stride - head_dim) * kv->element);
+    }
+}
+
+static void kv_write_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const kv_write *op = ctx;
+    const mt_kv *kv = op->kv;
+    const size_t position = op->span->position + i, row = op->span->row + i;
+    uint8_t *page = kv->data + op->span->pages[position / kv->shape.page_tokens] * kv->page_bytes;
+    const size_t slot = position % kv->shape.page_tokens, block = op->layer * 2 * kv->shape.heads;
+    write_vectors(op, op->k->data + row * op->k->stride, page, block, slot);
+    write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot);
+}
+
+void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v, const mt_batch *batch)
+{
+    assert(k->cols == kv->shape.heads * kv->shape.head_dim && v->cols == k->cols && layer < kv->shape.layers);
+    for (size_t i = 0; i < batch->spans; i++) {
+        kv_write op = {.dev = dev, .kv = kv, .layer = layer, .k = k, .v = v, .span = &batch->span[i]};
+        mt_cpu_run(dev, kv_write_row, &op, op.span->rows, op.span->rows * k->cols * 2);
+    }
+}
+
+size_t mt_cpu_attention_scratch(const mt_device *dev)
+{
+    const size_t accumulators = 2 * MT_CPU_ATTN_ROWS * dev->max_head_stride * sizeof(float);
+    return accumulators + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, dev->max_head_stride);
+}
+
+void mt_cpu_plan_attention(mt_device *dev)
+{
+    dev->queries = mt_cpu_alloc(dev, dev->rows * dev->max_query * sizeof(float));
+    dev->parts = mt_cpu_alloc(dev, PART_ROWS * (sizeof(mt_attn_part) + dev->max_head_stride * sizeof(float)));
+}

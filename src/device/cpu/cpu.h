@@ -1,0 +1,114 @@
+/* The CPU device's insides, shared by the files of this folder. */
+#ifndef MT_DEVICE_CPU_CPU_H
+#define MT_DEVICE_CPU_CPU_H
+
+#include "base/arena.h"
+#include "base/pool.h"
+#include "device/device.h"
+#include "kernels/kernels.h"
+
+#define MT_CPU_ROW_BLOCK 128   /* rows packed together, so that they stay in the second-level cache */
+#define MT_CPU_ATTN_ROWS 64    /* query rows (tokens x heads of a group) of one attention tile */
+#define MT_CPU_INLINE 16384    /* elementwise work below this many elements is not worth waking the pool */
+
+/* How a weight is multiplied. */
+typedef enum mt_class { MT_CLASS_Q, MT_CLASS_B, MT_CLASS_F } mt_class;
+
+struct mt_tensor {
+    size_t rows, cols, stride; /* stride: cols rounded up to MT_ROW_PAD; the padding stays zero */
+    float *data;
+};
+
+struct mt_weight {
+    mt_mat mat;
+    const float *bias;
+    mt_class class;
+};
+
+struct mt_experts {
+    size_t count, top_k, hidden, inner;
+    mt_weight *gate, *up, *down; /* [count] */
+};
+
+struct mt_kv {
+    mt_kv_shape shape;
+    size_t head_stride, pages;
+    size_t element;    /* bytes */
+    size_t block;      /* bytes of one [page_tokens][head_stride] */
+    size_t page_bytes; /* layers * 2 * heads * block */
+    uint8_t *data;
+};
+
+/* Working memory of mt_op_moe. A slot is one (row, expert) pair; slots are ordered by expert. */
+typedef struct mt_moe_plan {
+    uint32_t *expert;  /* [rows][top_k], by rank */
+    float *weight;     /* [rows][top_k] */
+    uint32_t *slot;    /* [rows][top_k]: the pair's slot */
+    uint32_t *row;     /* [slots]: the slot's row */
+    uint32_t *first;   /* [experts + 1]: first slot of each expert */
+    uint32_t *active;  /* [experts]: those that have rows */
+    uint8_t *packed;   /* rows of all experts, for gate and up, then for down */
+    size_t packed_bytes;
+    float *gate, *up;  /* [slots][inner, padded] */
+    float *down;       /* [slots][hidden, padded] */
+} mt_moe_plan;
+
+struct mt_device {
+    mt_kernels k;
+    mt_pool *pool;
+    mt_arena *arena;
+    mt_precision precision;
+    char name[160];
+    uint64_t bytes; /* of tensors, pages and scratch */
+
+    /* what the objects made so far will need of a plan */
+    size_t max_k;           /* widest matmul input */
+    size_t max_head_stride; /* widest head, padded */
+    size_t max_query;       /* query heads times padded head */
+    size_t moe_experts, moe_top_k, moe_hidden, moe_inner;
+
+    /* the plan */
+    size_t rows;
+    uint8_t *packed; /* rows of mt_op_matmul, one region a row block */
+    size_t packed_block; /* bytes of a region */
+    uint8_t *scratch; /* [threads][scratch_bytes] */
+    size_t scratch_bytes;
+    uint8_t *queries; /* queries in the pages' type */
+    uint8_t *parts; /* partial results of split attention */
+    mt_moe_plan moe;
+};
+
+/* Zeroed, 64-byte aligned, counted in dev->bytes, alive until the device is closed. */
+void *mt_cpu_alloc(mt_device *dev, size_t bytes);
+
+/* Rounds up to a multiple of a power of two. */
+static inline size_t mt_cpu_up(size_t n, size_t multiple)
+{
+    return (n + multiple - 1) & ~(multiple - 1);
+}
+
+/* fn for items [0, items), inline when the whole is small. elements: a measure of the work. */
+void mt_cpu_run(mt_device *dev, mt_pool_fn *fn, void *ctx, size_t items, size_t elements);
+
+uint8_t *mt_cpu_scratch(mt_device *dev, size_t worker);
+
+/* Bytes of m packed rows of width k for a weight of this class and group. */
+size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t k, size_t group);
+
+/* Packs rows [i0, i1) as the weight wants them; a no-op for MT_CLASS_F. */
+void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx, const uint32_t *index,
+                 size_t i0, size_t i1);
+
+/* y[i][n0..n1) for all rows, bias included. rows is packed for w; x, ldx and index serve MT_CLASS_F. */
+void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1, const mt_rows *rows,
+                   const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch);
+
+/* Columns of one work item when `m` rows meet this weight. */
+size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);
+
+/* Parts of mt_device_plan. */
+size_t mt_cpu_attention_scratch(const mt_device *dev);
+void mt_cpu_plan_attention(mt_device *dev);
+void mt_cpu_plan_moe(mt_device *dev);
+
+#endif

@@ -1,0 +1,136 @@
+/* Matrix products: rows are packed once in blocks, then every (row block, column tile) is one work item. */
+#include <assert.h>
+
+#include "device/cpu/cpu.h"
+
+#define ITEM_BYTES (64u << 10) /* weights an item reads: enough to outweigh claiming it */
+#define ITEM_COLUMNS 32u       /* a multiple of every level's panel width */
+#define MAX_WEIGHTS 4
+
+size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t k, size_t group)
+{
+    if (class == MT_CLASS_F)
+        return 0;
+    return class == MT_CLASS_Q ? dev->k.q_rows_bytes(m, k, group) : dev->k.b_rows_bytes(m, k);
+}
+
+void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx, const uint32_t *index,
+                 size_t i0, size_t i1)
+{
+    if (w->class == MT_CLASS_Q)
+        dev->k.q_pack(rows, x, ldx, index, i0, i1);
+    else if (w->class == MT_CLASS_B)
+        dev->k.b_pack(rows, x, ldx, index, i0, i1);
+}
+
+void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1, const mt_rows *rows,
+                   const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch)
+{
+    if (w->class == MT_CLASS_Q)
+        dev->k.q_matmul(y, ldy, &w->mat, n0, n1, rows, scratch);
+    else if (w->class == MT_CLASS_B)
+        dev->k.b_matmul(y, ldy, &w->mat, n0, n1, rows, scratch);
+    else
+        dev->k.f_matmul(y, ldy, &w->mat, n0, n1, x, ldx, index, rows->m, scratch);
+    if (w->bias)
+        for (size_t i = 0; i < rows->m; i++)
+            dev->k.add(y + i * ldy + n0, w->bias + n0, n1 - n0);
+}
+
+size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m)
+{
+    const size_t row_bytes = w->mat.k * w->mat.bits / 8 + 1;
+    size_t columns = m >= MT_CPU_ROW_BLOCK / 4 ? 2 * ITEM_COLUMNS : ITEM_BYTES / row_bytes;
+    const size_t fair = w->mat.n / (4 * mt_pool_threads(dev->pool)) + 1; /* leave something to balance with */
+    columns = mt_cpu_up(columns < fair ? columns : fair, ITEM_COLUMNS);
+    return columns ? columns : ITEM_COLUMNS;
+}
+
+/* The rows of one mt_op_matmul, for one way of packing. */
+typedef struct matmul {
+    mt_device *dev;
+    const mt_tensor *x;
+    size_t m, blocks;
+    size_t count;
+    const mt_weight *w[MAX_WEIGHTS];
+    mt_tensor *y[MAX_WEIGHTS];
+    size_t columns[MAX_WEIGHTS]; /* of an item */
+    size_t first[MAX_WEIGHTS + 1]; /* first item of each weight, within a block */
+} matmul;
+
+static mt_rows block_rows(const matmul *op, size_t block)
+{
+    const size_t left = op->m - block * MT_CPU_ROW_BLOCK;
+    return (mt_rows){.m = left < MT_CPU_ROW_BLOCK ? left : MT_CPU_ROW_BLOCK,
+                     .k = op->w[0]->mat.k,
+                     .group = op->w[0]->class == MT_CLASS_Q ? op->w[0]->mat.group : 0,
+                     .data = op->dev->packed + block * op->dev->packed_block};
+}
+
+/* item: MT_ROW_TILE rows */
+static void pack_item(void *ctx, size_t item, size_t worker)
+{
+    (void)worker;
+    const matmul *op = ctx;
+    const size_t tiles = MT_CPU_ROW_BLOCK / MT_ROW_TILE, block = item / tiles;
+    mt_rows rows = block_rows(op, block);
+    const size_t i0 = item % tiles * MT_ROW_TILE, end = i0 + MT_ROW_TILE;
+    const float *x = op->x->data + block * MT_CPU_ROW_BLOCK * op->x->stride;
+    mt_cpu_pack(op->dev, op->w[0], &rows, x, op->x->stride, NULL, i0, end < rows.m ? end : rows.m);
+}
+
+/* item: columns of one weight for one block of rows */
+static void product_item(void *ctx, size_t item, size_t worker)
+{
+    const matmul *op = ctx;
+    const size_t per_block = op->first[op->count], block = item / per_block;
+    size_t j = 0;
+    item %= per_block;
+    while (item >= op->first[j + 1])
+        j++;
+    const mt_weight *w = op->w[j];
+    const size_t n0 = (item - op->first[j]) * op->columns[j], end = n0 + op->columns[j];
+    const mt_rows rows = block_rows(op, block);
+    const size_t row = block * MT_CPU_ROW_BLOCK;
+    mt_cpu_matmul(op->dev, w, op->y[j]->data + row * op->y[j]->stride, op->y[j]->stride, n0, end < w->mat.n ? end : w->mat.n,
+                  &rows, op->x->data + row * op->x->stride, op->x->stride, NULL, mt_cpu_scratch(op->dev, worker));
+}
+
+static bool same_rows(const mt_weight *a, const mt_weight *b)
+{
+    return a->class == b->class && (a->class != MT_CLASS_Q || a->mat.group == b->mat.group);
+}
+
+static void run_matmul(matmul *op)
+{
+    size_t work = 0;
+    for (size_t j = 0; j < op->count; j++) {
+        op->columns[j] = mt_cpu_columns(op->dev, op->w[j], op->m);
+        op->first[j + 1] = op->first[j] + (op->w[j]->mat.n + op->columns[j] - 1) / op->columns[j];
+        work += op->w[j]->mat.n * op->w[j]->mat.k;
+    }
+    op->blocks = (op->m + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK;
+    if (op->w[0]->class != MT_CLASS_F)
+        mt_cpu_run(op->dev, pack_item, op, (op->m + MT_ROW_TILE - 1) / MT_ROW_TILE, op->m * op->w[0]->mat.k);
+    mt_cpu_run(op->dev, product_item, op, op->blocks * op->first[op->count], op->m * work);
+}
+
+void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m)
+{
+    assert(count <= MAX_WEIGHTS && m <= dev->rows);
+    bool done[MAX_WEIGHTS] = {false};
+    for (size_t i = 0; i < count; i++) {
+        if (done[i])
+            continue;
+        matmul op = {.dev = dev, .x = x, .m = m};
+        for (size_t j = i; j < count; j++) {
+            if (done[j] || !same_rows(w[i], w[j]))
+                continue;
+            assert(w[j]->mat.k == x->cols && w[j]->mat.n == y[j]->cols);
+            op.w[op.count] = w[j];
+            op.y[op.count++] = y[j];
+            done[j] = true;
+        }
+        run_matmul(&op);
+    }
+}

@@ -1,0 +1,205 @@
+/* Mixture of experts. Rows are routed, their (row, expert) pairs sorted by expert into slots, and each expert's slots
+   multiplied as one small batch. A row's result is the sum over its experts in rank order, so it does not depend on
+   which other rows chose the same expert (R1, R9). */
+#include <assert.h>
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+
+typedef struct moe {
+    mt_device *dev;
+    const mt_experts *e;
+    const mt_tensor *x, *router;
+    mt_tensor *y;
+    size_t m, top_k, active;
+    bool renormalise;
+    void (*glu)(float *, const float *, const float *, size_t);
+    size_t inner_stride, hidden_stride;
+    size_t columns, tiles; /* of one expert's matrix */
+} moe;
+
+/* R9: highest probability first, lower id first among equals. */
+static void route_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const moe *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    float *p = op->router->data + i * op->router->stride;
+    uint32_t *expert = op->dev->moe.expert + i * op->top_k;
+    float *weight = op->dev->moe.weight + i * op->top_k;
+    size_t filled = 0;
+    k->softmax(p, op->e->count);
+    for (size_t j = 0; j < op->e->count; j++) {
+        size_t at = filled < op->top_k ? filled++ : op->top_k;
+        while (at > 0 && p[j] > weight[at - 1]) {
+            if (at < op->top_k) {
+                weight[at] = weight[at - 1];
+                expert[at] = expert[at - 1];
+            }
+            at--;
+        }
+        if (at < op->top_k) {
+            weight[at] = p[j];
+            expert[at] = (uint32_t)j;
+        }
+    }
+    if (op->renormalise)
+        k->scale(weight, 1.0f / k->sum(weight, op->top_k), weight, op->top_k);
+}
+
+/* Counting sort of the pairs by expert; rows stay ascending within one. */
+static void assign_slots(moe *op)
+{
+    mt_moe_plan *plan = &op->dev->moe;
+    const size_t pairs = op->m * op->top_k;
+    memset(plan->first, 0, (op->e->count + 1) * sizeof *plan->first);
+    for (size_t i = 0; i < pairs; i++)
+        plan->first[plan->expert[i] + 1]++;
+    for (size_t j = 0; j < op->e->count; j++) {
+        if (plan->first[j + 1])
+            plan->active[op->active++] = (uint32_t)j;
+        plan->first[j + 1] += plan->first[j];
+    }
+    for (size_t i = 0; i < pairs; i++) {
+        const uint32_t slot = plan->first[plan->expert[i]]++;
+        plan->slot[i] = slot;
+        plan->row[slot] = (uint32_t)(i / op->top_k);
+    }
+    for (size_t j = op->e->count; j > 0; j--)
+        plan->first[j] = plan->first[j - 1];
+    plan->first[0] = 0;
+}
+
+/* Rows of the expert at place `a` of the active ones; its region begins at a multiple of whole row tiles. */
+static mt_rows expert_rows(const moe *op, size_t a, const mt_weight *w)
+{
+    const mt_moe_plan *plan = &op->dev->moe;
+    const uint32_t e = plan->active[a];
+    const size_t tile = mt_cpu_up(mt_cpu_rows_bytes(op->dev, w->class, MT_ROW_TILE, w->mat.k, w->mat.group), 64);
+    const size_t offset = (plan->first[e] / MT_ROW_TILE + a) * tile;
+    const mt_rows rows = {.m = plan->first[e + 1] - plan->first[e],
+                          .k = w->mat.k,
+                          .group = w->class == MT_CLASS_Q ? w->mat.group : 0,
+                          .data = plan->packed + offset};
+    assert(offset + mt_cpu_rows_bytes(op->dev, w->class, rows.m, rows.k, w->mat.group) <= plan->packed_bytes);
+    return rows;
+}
+
+static void pack_up_item(void *ctx, size_t a, size_t worker)
+{
+    (void)worker;
+    const moe *op = ctx;
+    const uint32_t e = op->dev->moe.active[a];
+    mt_rows rows = expert_rows(op, a, &op->e->gate[e]);
+    mt_cpu_pack(op->dev, &op->e->gate[e], &rows, op->x->data, op->x->stride, op->dev->moe.row + op->dev->moe.first[e], 0, rows.m);
+}
+
+/* item: (expert, gate or up, columns) */
+static void up_item(void *ctx, size_t item, size_t worker)
+{
+    const moe *op = ctx;
+    const mt_moe_plan *plan = &op->dev->moe;
+    const size_t a = item / (2 * op->tiles), n0 = item % op->tiles * op->columns, end = n0 + op->columns;
+    const bool up = item / op->tiles % 2;
+    const uint32_t e = plan->active[a], first = plan->first[e];
+    const mt_weight *w = up ? &op->e->up[e] : &op->e->gate[e];
+    const mt_rows rows = expert_rows(op, a, w);
+    float *y = (up ? plan->up : plan->gate) + first * op->inner_stride;
+    mt_cpu_matmul(op->dev, w, y, op->inner_stride, n0, end < w->mat.n ? end : w->mat.n, &rows, op->x->data, op->x->stride,
+                  plan->row + first, mt_cpu_scratch(op->dev, worker));
+}
+
+static void activate_item(void *ctx, size_t a, size_t worker)
+{
+    (void)worker;
+    const moe *op = ctx;
+    const mt_moe_plan *plan = &op->dev->moe;
+    const uint32_t e = plan->active[a];
+    for (size_t s = plan->first[e]; s < plan->first[e + 1]; s++) {
+        float *gate = plan->gate + s * op->inner_stride;
+        op->glu(gate, gate, plan->up + s * op->inner_stride, op->e->inner);
+    }
+    mt_rows rows = expert_rows(op, a, &op->e->down[e]);
+    mt_cpu_pack(op->dev, &op->e->down[e], &rows, plan->gate + plan->first[e] * op->inner_stride, op->inner_stride, NULL, 0, rows.m);
+}
+
+static void down_item(void *ctx, size_t item, size_t worker)
+{
+    const moe *op = ctx;
+    const mt_moe_plan *plan = &op->dev->moe;
+    const size_t a = item / op->tiles, n0 = item % op->tiles * op->columns, end = n0 + op->columns;
+    const uint32_t e = plan->active[a], first = plan->first[e];
+    const mt_weight *w = &op->e->down[e];
+    const mt_rows rows = expert_rows(op, a, w);
+    mt_cpu_matmul(op->dev, w, plan->down + first * op->hidden_stride, op->hidden_stride, n0, end < w->mat.n ? end : w->mat.n,
+                  &rows, plan->gate + first * op->inner_stride, op->inner_stride, NULL, mt_cpu_scratch(op->dev, worker));
+}
+
+static void combine_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const moe *op = ctx;
+    const mt_moe_plan *plan = &op->dev->moe;
+    float *y = op->y->data + i * op->y->stride;
+    memset(y, 0, op->e->hidden * sizeof *y);
+    for (size_t r = i * op->top_k; r < (i + 1) * op->top_k; r++)
+        op->dev->k.axpy(y, plan->weight[r], plan->down + plan->slot[r] * op->hidden_stride, op->e->hidden);
+}
+
+static void cut_columns(moe *op, const mt_weight *w)
+{
+    op->columns = mt_cpu_columns(op->dev, w, op->m * op->top_k / op->active);
+    op->tiles = (w->mat.n + op->columns - 1) / op->columns;
+}
+
+void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m, const mt_experts *experts,
+               bool renormalise, bool gelu)
+{
+    assert(m <= dev->rows && x->cols == experts->hidden && y->cols == x->cols && router->cols == experts->count);
+    moe op = {.dev = dev, .e = experts, .x = x, .router = router, .y = y, .m = m, .top_k = experts->top_k,
+              .renormalise = renormalise, .glu = gelu ? dev->k.gelu_mul : dev->k.silu_mul,
+              .inner_stride = mt_cpu_up(experts->inner, MT_ROW_PAD), .hidden_stride = mt_cpu_up(experts->hidden, MT_ROW_PAD)};
+    const size_t pairs = m * op.top_k;
+    mt_cpu_run(dev, route_row, &op, m, m * experts->count);
+    assign_slots(&op);
+    mt_cpu_run(dev, pack_up_item, &op, op.active, pairs * experts->hidden);
+    cut_columns(&op, &experts->gate[0]);
+    mt_cpu_run(dev, up_item, &op, op.active * 2 * op.tiles, pairs * experts->hidden * experts->inner);
+    mt_cpu_run(dev, activate_item, &op, op.active, 4 * pairs * experts->inner);
+    cut_columns(&op, &experts->down[0]);
+    mt_cpu_run(dev, down_item, &op, op.active * op.tiles, pairs * experts->hidden * experts->inner);
+    mt_cpu_run(dev, combine_row, &op, m, pairs * experts->hidden);
+}
+
+/* The hungriest way a tile of rows may be packed. */
+static size_t tile_bytes(const mt_device *dev)
+{
+    static const size_t groups[] = {16, 32, 64, 128};
+    const size_t k = dev->moe_hidden > dev->moe_inner ? dev->moe_hidden : dev->moe_inner;
+    size_t bytes = dev->k.b_rows_bytes(MT_ROW_TILE, k);
+    for (size_t i = 0; i < MT_COUNT(groups); i++) {
+        const size_t q = dev->k.q_rows_bytes(MT_ROW_TILE, mt_cpu_up(k, 128), groups[i]);
+        bytes = q > bytes ? q : bytes;
+    }
+    return mt_cpu_up(bytes, 64);
+}
+
+void mt_cpu_plan_moe(mt_device *dev)
+{
+    if (!dev->moe_experts)
+        return;
+    mt_moe_plan *plan = &dev->moe;
+    const size_t slots = dev->rows * dev->moe_top_k;
+    const size_t active = slots < dev->moe_experts ? slots : dev->moe_experts;
+    plan->expert = mt_cpu_alloc(dev, slots * sizeof *plan->expert);
+    plan->weight = mt_cpu_alloc(dev, slots * sizeof *plan->weight);
+    plan->slot = mt_cpu_alloc(dev, slots * sizeof *plan->slot);
+    plan->row = mt_cpu_alloc(dev, slots * sizeof *plan->row);
+    plan->first = mt_cpu_alloc(dev, (dev->moe_experts + 1) * sizeof *plan->first);
+    plan->active = mt_cpu_alloc(dev, dev->moe_experts * sizeof *plan->active);
+    plan->packed_bytes = (slots / MT_ROW_TILE + active + 1) * tile_bytes(dev);
+    plan->packed = mt_cpu_alloc(dev, plan->packed_bytes);
+    plan->gate = mt_cpu_alloc(dev, slots * mt_cpu_up(dev->moe_inner, MT_ROW_PAD) * sizeof *plan->gate);
+    plan->up = mt_cpu_alloc(dev, slots * mt_cpu_up(dev->moe_inner, MT_ROW_PAD) * sizeof *plan->up);
+    plan->down = mt_cpu_alloc(dev, slots * mt_cpu_up(dev->moe_hidden, MT_ROW_PAD) * sizeof *plan->down);
+}

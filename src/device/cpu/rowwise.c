@@ -1,0 +1,181 @@
+/* Operations that treat each row by itself: embedding, norms, rotation, activations, gathering. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+
+typedef struct rowwise {
+    mt_device *dev;
+    mt_tensor *y;
+    const mt_tensor *x, *x2, *w;
+    const mt_weight *weight;
+    const uint32_t *index;
+    float eps, offset, scale;
+    size_t heads, head_dim;
+    const float *inv_freq;
+    void (*glu)(float *, const float *, const float *, size_t);
+} rowwise;
+
+static float *row_of(const mt_tensor *t, size_t i)
+{
+    return t->data + i * t->stride;
+}
+
+static void embed_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    float *y = row_of(op->y, i);
+    op->dev->k.row_f32(y, &op->weight->mat, op->index[i]);
+    if (op->scale != 1.0f)
+        op->dev->k.scale(y, op->scale, y, op->y->cols);
+}
+
+void mt_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *tokens, size_t m, float scale)
+{
+    assert(m <= x->rows && w->mat.k == x->cols);
+    rowwise op = {.dev = dev, .y = x, .weight = w, .index = tokens, .scale = scale};
+    mt_cpu_run(dev, embed_row, &op, m, m * x->cols);
+}
+
+static void norm_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    op->dev->k.rmsnorm(row_of(op->y, i), row_of(op->x, i), op->w->data, op->x->cols, op->eps, op->offset);
+}
+
+void mt_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps, float offset)
+{
+    assert(m <= y->rows && y->cols == x->cols && w->cols == x->cols);
+    rowwise op = {.dev = dev, .y = y, .x = x, .w = w, .eps = eps, .offset = offset};
+    mt_cpu_run(dev, norm_row, &op, m, m * x->cols);
+}
+
+static void add_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    op->dev->k.add(row_of(op->y, i), row_of(op->x, i), op->x->cols);
+}
+
+void mt_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
+{
+    assert(m <= y->rows && y->cols == x->cols);
+    rowwise op = {.dev = dev, .y = y, .x = x};
+    mt_cpu_run(dev, add_row, &op, m, m * x->cols);
+}
+
+static void table_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    const size_t half = op->y->cols / 2;
+    float *c = row_of(op->y, i), *s = c + half;
+    k->scale(c, (float)op->index[i], op->inv_freq, half);
+    k->sincos(s, c, c, half);
+    if (op->scale != 1.0f)
+        k->scale(c, op->scale, c, 2 * half);
+}
+
+void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq, size_t half,
+                      float scale)
+{
+    assert(m <= table->rows && table->cols == 2 * half);
+    rowwise op = {.dev = dev, .y = table, .index = positions, .inv_freq = inv_freq, .scale = scale};
+    mt_cpu_run(dev, table_row, &op, m, 16 * m * half);
+}
+
+static void heads_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    const float *table = op->x2 ? row_of(op->x2, i) : NULL;
+    const size_t half = op->x2 ? op->x2->cols / 2 : 0;
+    for (size_t h = 0; h < op->heads; h++) {
+        float *x = row_of(op->y, i) + h * op->head_dim;
+        if (op->w)
+            k->rmsnorm(x, x, op->w->data, op->head_dim, op->eps, op->offset);
+        if (table)
+            k->rope(x, table, table + half, half);
+    }
+}
+
+void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,
+                 float offset, const mt_tensor *table)
+{
+    assert(m <= x->rows && x->cols == heads * head_dim && (!table || table->cols <= head_dim));
+    rowwise op = {.dev = dev, .y = x, .x2 = table, .w = w, .eps = eps, .offset = offset, .heads = heads, .head_dim = head_dim};
+    mt_cpu_run(dev, heads_row, &op, m, m * x->cols);
+}
+
+static void glu_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    op->glu(row_of(op->y, i), row_of(op->x, i), row_of(op->x2, i), op->y->cols);
+}
+
+static void run_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m,
+                    void (*glu)(float *, const float *, const float *, size_t))
+{
+    assert(m <= y->rows && y->cols == gate->cols && y->cols == up->cols);
+    rowwise op = {.dev = dev, .y = y, .x = gate, .x2 = up, .glu = glu};
+    mt_cpu_run(dev, glu_row, &op, m, 4 * m * y->cols);
+}
+
+void mt_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+{
+    run_glu(dev, y, gate, up, m, dev->k.silu_mul);
+}
+
+void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+{
+    run_glu(dev, y, gate, up, m, dev->k.gelu_mul);
+}
+
+static void gather_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    memcpy(row_of(op->y, i), row_of(op->x, op->index[i]), op->x->cols * sizeof(float));
+}
+
+void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32_t *index, size_t m)
+{
+    assert(m <= y->rows && y->cols == x->cols && y != x);
+    rowwise op = {.dev = dev, .y = y, .x = x, .index = index};
+    mt_cpu_run(dev, gather_row, &op, m, m * x->cols);
+}
+
+static void softcap_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    op->dev->k.softcap(row_of(op->y, i), op->scale, op->y->cols);
+}
+
+void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
+{
+    assert(m <= x->rows);
+    rowwise op = {.dev = dev, .y = x, .scale = cap};
+    mt_cpu_run(dev, softcap_row, &op, m, 8 * m * x->cols);
+}
+
+/* R9: blocks of fixed size, ascending, so that the result depends on the row alone. */
+float mt_op_log_sum_exp(mt_device *dev, const mt_tensor *x, size_t row)
+{
+    const mt_kernels *k = &dev->k;
+    const float *p = row_of(x, row);
+    const float m = k->max(p, x->cols);
+    float sum = 0, log_sum;
+    for (size_t i = 0; i < x->cols; i += MT_LSE_BLOCK) {
+        const size_t left = x->cols - i;
+        sum += k->sum_exp(p + i, m, left < MT_LSE_BLOCK ? left : MT_LSE_BLOCK);
+    }
+    k->log(&log_sum, &sum, 1);
+    return m + log_sum;
+}

@@ -1,0 +1,145 @@
+/* What a model computes with: tensors, weights, key/value pages and some twenty operations on them. One thread owns a device and
+   everything made from it. Operations enqueue in order; mt_tensor_read waits for what it needs. The CPU device runs each operation at
+   once, on its pool; a GPU would put it on a stream.
+
+   All operations obey docs/numerics.md: a row of an output depends on that row of the input alone (R1), never on how
+   many rows there are, how many threads run, or where a tile ends. None of them allocates: mt_device_plan has reserved the worst case. */
+#ifndef MT_DEVICE_DEVICE_H
+#define MT_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "kernels/matrix.h"
+
+typedef struct mt_device mt_device;
+typedef struct mt_tensor mt_tensor;   /* f32 [rows, cols] */
+typedef struct mt_weight mt_weight;   /* a matrix and perhaps a bias */
+typedef struct mt_experts mt_experts; /* gate, up and down of each expert of a layer */
+typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
+
+typedef enum mt_precision {
+    MT_PRECISION_FAST,     /* int8 against quantised weights, bf16 against bf16; fp32 elsewhere */
+    MT_PRECISION_REFERENCE /* fp32 against exactly dequantised weights */
+} mt_precision;
+
+typedef struct mt_device_params {
+    size_t threads;    /* 0: the machine's performance cores */
+    unsigned cpu_mask; /* features that may be used; ~0u for all */
+    mt_precision precision;
+} mt_device_params;
+
+/* NULL on failure. Free with mt_device_close, after everything made from it. */
+mt_device *mt_device_open(const mt_device_params *params, mt_error *err) MT_NODISCARD;
+void mt_device_close(mt_device *dev);
+mt_precision mt_device_precision(const mt_device *dev);
+size_t mt_device_threads(const mt_device *dev);
+
+/* "cpu (neon dotprod i8mm bf16), 2 threads" */
+const char *mt_device_name(const mt_device *dev);
+
+/* Numerics version, R5 level, precision and KV type in one number (R12). */
+uint32_t mt_device_fingerprint(const mt_device *dev);
+
+/* Memory the device holds besides mapped weights. */
+uint64_t mt_device_bytes(const mt_device *dev);
+
+/* ---- objects; each lives until the device is closed ---- */
+
+mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols);
+size_t mt_tensor_cols(const mt_tensor *t);
+
+/* Copies `cols` floats into a row. */
+void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data);
+
+/* Waits; the row stays valid until the next operation that writes the tensor. */
+const float *mt_tensor_read(mt_device *dev, const mt_tensor *t, size_t row);
+
+/* Borrows the matrix's memory and bias (n floats or NULL) for the life of the device. exact: fp32 arithmetic in
+   every precision (routers). */
+mt_weight *mt_weight_new(mt_device *dev, const mt_mat *mat, const float *bias, bool exact);
+
+/* count experts, top_k of them a row, with matrices [inner, hidden], [inner, hidden], [hidden, inner]. Borrows memory as above; copies the arrays. */
+mt_experts *mt_experts_new(mt_device *dev, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
+                           const mt_mat *down);
+
+/* A page is one block [layer][k|v][head][position][head_dim]. */
+typedef struct mt_kv_shape {
+    size_t layers;
+    size_t heads, query_heads; /* query_heads / heads of them share a head */
+    size_t head_dim;
+    size_t page_tokens; /* positions of a page; divides 256 */
+} mt_kv_shape;
+
+mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, size_t pages, mt_error *err) MT_NODISCARD;
+size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape);
+
+/* Reserves working memory for steps of at most `rows` rows. After the last mt_*_new. */
+bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;
+
+/* ---- one step's view of its sequences ---- */
+
+typedef struct mt_span {
+    uint32_t row, rows;    /* rows [row, row + rows) of the batch */
+    uint32_t position;     /* of the first of them */
+    const uint32_t *pages; /* page table of the sequence, up to its last row */
+} mt_span;
+
+typedef struct mt_batch {
+    size_t rows;
+    const uint32_t *tokens;    /* [rows] */
+    const uint32_t *positions; /* [rows], for rotary angles */
+    size_t spans;
+    const mt_span *span; /* [spans], rows ascending and without gaps */
+} mt_batch;
+
+/* ---- operations; m counts rows ---- */
+
+/* x[i] = scale * row tokens[i] of w */
+void mt_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *tokens, size_t m, float scale);
+
+/* y = x / rms(x) * (offset + w), w a tensor of one row */
+void mt_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps, float offset);
+
+/* y += x */
+void mt_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m);
+
+/* y[j] = w[j] x + bias for `count` weights that share their input */
+void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m);
+
+/* table[i] = cos and sin of positions[i] * inv_freq, times scale; table has 2 * half columns */
+void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq, size_t half,
+                      float scale);
+
+/* Each head of each row: norm (w may be NULL), then rotation by the table (NULL: none). In place. */
+void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,
+                 float offset, const mt_tensor *table);
+
+/* K and V of every row into its sequence's pages, rounded once to the pages' type */
+void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v, const mt_batch *batch);
+
+/* Causal attention of every row over its sequence's pages; window 0 is all, else the last `window` keys. y has
+   heads * head_dim columns. */
+void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch, uint32_t window, float scale, float softcap);
+
+/* y = act(gate) * up */
+void mt_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m);
+void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m);
+
+/* y = sum over the top_k experts of softmax(router), by rank, of probability times expert(x); renormalise divides the
+   probabilities by their sum. `gelu` picks the experts' activation. */
+void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m, const mt_experts *experts,
+               bool renormalise, bool gelu);
+
+/* y[i] = x[index[i]] */
+void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32_t *index, size_t m);
+
+/* x = cap * tanh(x / cap) */
+void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap);
+
+/* Log-sum-exp of a row (R9); not finite when anything in the row is NaN or +inf. */
+float mt_op_log_sum_exp(mt_device *dev, const mt_tensor *x, size_t row);
+
+#endif

@@ -1,0 +1,38 @@
+#include "engine/opened.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+static void report(const mt_opened *o)
+{
+    const mt_bind_cost *cost = &o->weights.cost;
+    mt_log_info("model.opened", "%s \"%s\" on %s, %.1f MiB mapped", o->spec.family, mt_checkpoint_dir(o->checkpoint),
+                mt_device_name(o->dev), (double)mt_checkpoint_bytes(o->checkpoint) / (1 << 20));
+    if (cost->copied_bytes)
+        mt_log_info("weights.repacked", "%.1f MiB in %.2f s", (double)cost->copied_bytes / (1 << 20), cost->seconds);
+}
+
+bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, mt_error *err)
+{
+    memset(o, 0, sizeof *o);
+    o->arena = mt_arena_new(0);
+    o->checkpoint = mt_checkpoint_open(dir, err);
+    if (o->checkpoint && mt_model_spec_read(&o->spec, mt_checkpoint_config(o->checkpoint), NULL, o->arena, err) &&
+        mt_model_bind(&o->weights, &o->spec, o->checkpoint, o->arena, err))
+        o->dev = mt_device_open(params, err);
+    if (o->dev) {
+        report(o);
+        return true;
+    }
+    mt_opened_close(o);
+    return false;
+}
+
+void mt_opened_close(mt_opened *o)
+{
+    mt_device_close(o->dev);
+    mt_checkpoint_close(o->checkpoint);
+    mt_arena_free(o->arena);
+    memset(o, 0, sizeof *o);
+}

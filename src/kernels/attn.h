@@ -1,0 +1,43 @@
+/* What every level of attention shares: which positions of a segment are seen, and where they lie. */
+#ifndef MT_KERNELS_ATTN_H
+#define MT_KERNELS_ATTN_H
+
+#include "kernels/kernels.h"
+
+/* Positions [begin, end) relative to the segment's first; empty where begin == end. */
+typedef struct mt_attn_range {
+    size_t begin, end;
+} mt_attn_range;
+
+static inline mt_attn_range mt_attn_seen(const mt_attn *a, size_t seg, size_t row)
+{
+    size_t first = seg * MT_SEGMENT, lo = a->lo[row], hi = a->hi[row];
+    lo = lo > first ? lo - first : 0;
+    hi = hi > first ? hi - first : 0;
+    hi = hi < MT_SEGMENT ? hi : MT_SEGMENT;
+    return lo < hi ? (mt_attn_range){lo, hi} : (mt_attn_range){0, 0};
+}
+
+/* The union over rows [r0, r1). */
+static inline mt_attn_range mt_attn_seen_by(const mt_attn *a, size_t seg, size_t r0, size_t r1)
+{
+    mt_attn_range u = {MT_SEGMENT, 0};
+    for (size_t r = r0; r < r1; r++) {
+        mt_attn_range s = mt_attn_seen(a, seg, r);
+        if (s.begin == s.end)
+            continue;
+        u.begin = s.begin < u.begin ? s.begin : u.begin;
+        u.end = s.end > u.end ? s.end : u.end;
+    }
+    return u.begin < u.end ? u : (mt_attn_range){0, 0};
+}
+
+/* Bytes of position t of the segment, from offset (k_offset or v_offset) of its page. The next positions follow at
+   head_stride elements each up to the end of the page, so at least up to the next multiple of MT_LANES. */
+static inline const uint8_t *mt_attn_at(const mt_attn *a, size_t offset, size_t seg, size_t t, size_t element)
+{
+    size_t position = seg * MT_SEGMENT + t, page = a->pages[position / a->page_tokens];
+    return a->base + page * a->page_stride + offset + position % a->page_tokens * a->head_stride * element;
+}
+
+#endif

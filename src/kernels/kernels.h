@@ -1,0 +1,160 @@
+/* Single-thread leaf loops on plain pointers. Each kernel is declared once, in MT_KERNELS; the table is filled with
+   portable C and overlaid, level by level, with what the processor has. docs/numerics.md gives the rules (R1 to R12)
+   that make every level but the bf16 products (R5) equal to the last bit.
+
+   Conventions: sizes count elements; pointers may have any alignment unless said otherwise; input and output may be the same
+   array where the comment says "in place"; nothing allocates; `scratch` is 64-byte aligned. */
+#ifndef MT_KERNELS_KERNELS_H
+#define MT_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/matrix.h"
+
+#define MT_SEGMENT 256   /* R8: keys are taken in segments of this many absolute positions */
+#define MT_LANES 16      /* R6: virtual lanes of an fp32 reduction */
+#define MT_LSE_BLOCK 4096 /* R9 */
+#define MT_ROW_PAD 32    /* rows of activations are padded with zeros to a multiple of this */
+
+/* Processor features, as bits. The order is the order in which levels overlay each other. */
+enum {
+    MT_CPU_NEON = 1u << 0,
+    MT_CPU_DOTPROD = 1u << 1,
+    MT_CPU_FP16 = 1u << 2, /* detected and shown; no rule of R1 to R12 has a use for 16-bit arithmetic */
+    MT_CPU_I8MM = 1u << 3,
+    MT_CPU_BF16 = 1u << 4,
+    MT_CPU_AVX2 = 1u << 8, /* with FMA and F16C */
+    MT_CPU_AVX512 = 1u << 9, /* F, BW, VL, DQ */
+    MT_CPU_AVX512VNNI = 1u << 10
+};
+
+/* Activations prepared for a matmul: level-private layout in data (64-byte aligned). */
+typedef struct mt_rows {
+    size_t m, k;
+    size_t group; /* of the weights (mt_mat.group); 0 for bf16 rows */
+    uint8_t *data;
+} mt_rows;
+
+/* Attention of some query rows over one kv head (R8). A row is one query head of one token; it sees the
+   keys lo <= position < hi. Position p lies in page pages[p / page_tokens] at slot p % page_tokens; a page
+   holds page_tokens vectors of head_stride elements at base + page * page_stride + k_offset (v_offset).
+   head_stride is head_dim rounded up to a multiple of 16; the padding holds zeros, in q, K and V. */
+typedef struct mt_attn {
+    const uint8_t *base;
+    size_t page_stride, k_offset, v_offset; /* bytes */
+    const uint32_t *pages;
+    size_t page_tokens; /* divides MT_SEGMENT */
+    size_t head_stride;
+    float scale;
+    float softcap;      /* s = cap * tanh(s / cap) after scaling; 0 means none */
+    size_t rows;
+    const void *q;      /* [rows][head_stride], bf16 or f32 as the pages */
+    const uint32_t *lo; /* [rows] */
+    const uint32_t *hi; /* [rows] */
+} mt_attn;
+
+/* What one segment contributes to one row: o = sum of p v, l = sum of p, with p = exp(s - m). */
+typedef struct mt_attn_part {
+    float m, l; /* m = -inf and l = 0 where the row sees nothing of the segment */
+} mt_attn_part;
+
+/* X(result, name, arguments) */
+#define MT_KERNELS(X)                                                                                                  \
+    /* y[i] = round-to-nearest-even bf16 of x[i]; NaN stays NaN */                                                     \
+    X(void, to_bf16, (mt_bf16 *y, const float *x, size_t n))                                                           \
+    /* y[0..k) = row r of w, exact: fmaf(scale, q, bias) for AFFINE, products elsewhere */                             \
+    X(void, row_f32, (float *y, const mt_mat *w, size_t r))                                                            \
+    /* y += x */                                                                                                       \
+    X(void, add, (float *y, const float *x, size_t n))                                                                 \
+    /* y = fma(a, x, y) */                                                                                             \
+    X(void, axpy, (float *y, float a, const float *x, size_t n))                                                       \
+    /* y = a * x, in place allowed */                                                                                  \
+    X(void, scale, (float *y, float a, const float *x, size_t n))                                                      \
+    /* R6 reductions; max carries NaN */                                                                               \
+    X(float, dot, (const float *x, const float *y, size_t n))                                                          \
+    X(float, sum, (const float *x, size_t n))                                                                          \
+    X(float, max, (const float *x, size_t n))                                                                          \
+    /* R6 sum of exp(x[i] - m) */                                                                                      \
+    X(float, sum_exp, (const float *x, float m, size_t n))                                                             \
+    /* y = (x * r) * (offset + w), r = 1 / sqrtf(dot(x, x) / n + eps); in place allowed */                             \
+    X(void, rmsnorm, (float *y, const float *x, const float *w, size_t n, float eps, float offset))                    \
+    /* rotates pairs (i, i + half), in place: fma(x[i], c, -(x[i+half] * s)), fma(x[i+half], c, x[i] * s) */           \
+    X(void, rope, (float *x, const float *c, const float *s, size_t half))                                             \
+    /* R7, all in place allowed */                                                                                     \
+    X(void, exp, (float *y, const float *x, size_t n))                                                                 \
+    X(void, log, (float *y, const float *x, size_t n))                                                                 \
+    X(void, sigmoid, (float *y, const float *x, size_t n))                                                             \
+    X(void, tanh, (float *y, const float *x, size_t n))                                                                \
+    X(void, sincos, (float *s, float *c, const float *x, size_t n))                                                    \
+    /* y = silu(g) * u = (g * sigmoid(g)) * u; in place with g allowed */                                              \
+    X(void, silu_mul, (float *y, const float *g, const float *u, size_t n))                                            \
+    /* y = gelu_tanh(g) * u; in place with g allowed */                                                                \
+    X(void, gelu_mul, (float *y, const float *g, const float *u, size_t n))                                            \
+    /* x = cap * tanh(x / cap), in place */                                                                            \
+    X(void, softcap, (float *x, float cap, size_t n))                                                                  \
+    /* x = softmax(x), in place: m = max, e = exp(x - m), e / (R6 sum of e) */                                         \
+    X(void, softmax, (float *x, size_t n))                                                                             \
+                                                                                                                       \
+    /* R3 + R4: integer products against AFFINE, MXFP4 and NVFP4 weights. */                                           \
+    X(size_t, q_rows_bytes, (size_t m, size_t k, size_t group))                                                        \
+    /* Quantises rows [i0, i1) into rows->data; row i is x + index[i] * ldx (x + i * ldx when index is NULL). i0 is a  \
+       multiple of MT_ROW_TILE, i1 too or rows->m; disjoint ranges may be packed by different threads. */              \
+    X(void, q_pack, (mt_rows * rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1))         \
+    X(size_t, q_scratch_bytes, (size_t k))                                                                             \
+    /* y[i * ldy + j] = W[j] . x[i] for all rows i and n0 <= j < n1 */                                                 \
+    X(void, q_matmul,                                                                                                  \
+      (float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch))            \
+                                                                                                                       \
+    /* R5: bf16 products against BF16, FP8 and MXFP8 weights. Same shape of interface. FP8: the dot of each block of   \
+       128 in k by R5 from zero, then blocks ascending: acc = fma(scale, dot, acc). */                                 \
+    X(size_t, b_rows_bytes, (size_t m, size_t k))                                                                      \
+    X(void, b_pack, (mt_rows * rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1))         \
+    X(size_t, b_scratch_bytes, (size_t k))                                                                             \
+    X(void, b_matmul,                                                                                                  \
+      (float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch))            \
+                                                                                                                       \
+    /* R6: fp32 products against any format, rows of W widened by row_f32. x rows are plain f32, row i at              \
+       x + (index ? index[i] : i) * ldx; k is padded with zeros to MT_LANES in the arithmetic, not in memory. */       \
+    X(size_t, f_scratch_bytes, (size_t k))                                                                             \
+    X(void, f_matmul,                                                                                                  \
+      (float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const float *x, size_t ldx, const uint32_t *index, \
+       size_t m, uint8_t *scratch))                                                                                    \
+                                                                                                                       \
+    /* R8: the part of segment `seg` for each of a->rows rows. o is [rows][head_stride] f32, overwritten. Pages    \
+       exist for all positions below the largest hi; nothing at or beyond it is read into a result. */                 \
+    X(size_t, attn_scratch_bytes, (size_t rows, size_t head_stride))                                                   \
+    X(void, attn_bf16, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                 \
+    X(void, attn_f32, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                  \
+    /* (acc, o) takes one more segment: M' = max(M, m), O = fma(O, exp(M - M'), o * exp(m - M')), L likewise; a part   \
+       with l == 0 and m == -inf leaves the accumulator untouched. Start: m = -inf, l = 0, o = 0. */                   \
+    X(void, attn_merge, (float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n))
+
+#define MT_ROW_TILE 8 /* granularity in which rows are packed; every level's row tile divides it */
+#define MT_COL_TILE 32 /* matmuls do best on column ranges [n0, n1) that are multiples of this */
+
+typedef struct mt_kernels {
+#define MT_KERNEL_FIELD(result, name, args) result(*name) args;
+    MT_KERNELS(MT_KERNEL_FIELD)
+#undef MT_KERNEL_FIELD
+    unsigned cpu; /* the features in use */
+} mt_kernels;
+
+/* What this processor has. */
+unsigned mt_cpu_detect(void);
+
+/* "neon,dotprod,..." into buf; "portable" when cpu is 0. Returns buf. */
+const char *mt_cpu_names(unsigned cpu, char *buf, size_t size);
+
+/* Parses a --cpu-mask list of names ("all", "portable", "neon,dotprod"). False on an unknown name. */
+bool mt_cpu_parse(const char *list, unsigned *mask);
+
+/* Fills the table with portable C, overlaid by the levels of cpu (a set of MT_CPU_ bits; levels whose requirements are not all
+   in the set are skipped). */
+void mt_kernels_init(mt_kernels *k, unsigned cpu);
+
+/* The R5 level of a table: 0 where bf16 products widen to fp32 (R6), 1 with BFMMLA. Part of the numerics fingerprint. */
+unsigned mt_kernels_r5_level(const mt_kernels *k);
+
+#endif

@@ -1,0 +1,6 @@
+#include <arm_neon.h>
+
+#define MT_QNAME(name) mt_##name##_dotprod
+#define MT_QDOT(acc, a, b) vdotq_s32(acc, a, b)
+
+#include "kernels/neon/qsdot.h"

@@ -1,0 +1,121 @@
+/* Scales and biases of quantised weights, widened and turned to [group][column]. */
+#ifndef MT_KERNELS_NEON_QSCALE_H
+#define MT_KERNELS_NEON_QSCALE_H
+
+#include "kernels/neon/lanes.h"
+#include "kernels/unpack.h"
+
+/* Four scales of a row */
+MT_INLINE float32x4_t mt_scale_load4(const uint8_t *p, mt_scale_type type)
+{
+    if (type == MT_SCALE_F32)
+        return vreinterpretq_f32_u8(vld1q_u8(p));
+    if (type == MT_SCALE_F16)
+        return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
+    if (type == MT_SCALE_BF16)
+        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    uint32x4_t b = vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(word)))));
+    if (type == MT_SCALE_E8M0)
+        return vreinterpretq_f32_u32(vmaxq_u32(vshlq_n_u32(b, 23), vdupq_n_u32(0x00400000u)));
+    float32x4_t x = vreinterpretq_f32_u32(vshlq_n_u32(vandq_u32(b, vdupq_n_u32(0x7f)), 20));
+    uint32x4_t sign = vshlq_n_u32(vshrq_n_u32(b, 7), 31);
+    return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(vmulq_n_f32(x, 0x1p120f)), sign));
+}
+
+typedef struct mt_f32x4x4 {
+    float32x4_t v[4];
+} mt_f32x4x4;
+
+MT_INLINE mt_f32x4x4 mt_transpose4(mt_f32x4x4 m)
+{
+    float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(m.v[0], m.v[1])), b = vreinterpretq_f64_f32(vtrn2q_f32(m.v[0], m.v[1]));
+    float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(m.v[2], m.v[3])), d = vreinterpretq_f64_f32(vtrn2q_f32(m.v[2], m.v[3]));
+    return (mt_f32x4x4){{vreinterpretq_f32_f64(vtrn1q_f64(a, c)), vreinterpretq_f32_f64(vtrn1q_f64(b, d)),
+                         vreinterpretq_f32_f64(vtrn2q_f64(a, c)), vreinterpretq_f32_f64(vtrn2q_f64(b, d))}};
+}
+
+/* The scales (or biases) of four columns; beyond the last column it is repeated. */
+typedef struct mt_scale_rows {
+    const uint8_t *row[4];
+    mt_scale_type type;
+    bool e2m1;
+    float global;
+} mt_scale_rows;
+
+MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, size_t j, size_t last)
+{
+    mt_scale_rows s = {.type = w->scale_type, .e2m1 = w->format != MT_FORMAT_AFFINE, .global = 1.0f};
+    if (w->format == MT_FORMAT_NVFP4)
+        s.global = w->global;
+    for (size_t c = 0; c < 4; c++)
+        s.row[c] = base + (j + c < last ? j + c : last) * w->scale_stride;
+    return s;
+}
+
+/* Groups g .. g+3 as [group][column] */
+MT_INLINE mt_f32x4x4 mt_scale_block(const mt_scale_rows *s, size_t g, mt_scale_type type)
+{
+    mt_f32x4x4 m;
+    MT_UNROLL
+    for (int c = 0; c < 4; c++) {
+        m.v[c] = mt_scale_load4(s->row[c] + g * mt_scale_size(type), type);
+        if (type == MT_SCALE_E8M0 || type == MT_SCALE_E4M3)
+            m.v[c] = vmulq_n_f32(vmulq_n_f32(m.v[c], 0.5f), s->global);
+    }
+    return mt_transpose4(m);
+}
+
+/* One group: [column] */
+static inline float32x4_t mt_scale_one(const mt_scale_rows *s, size_t g)
+{
+    float v[4];
+    for (int c = 0; c < 4; c++) {
+        v[c] = mt_scale_f32(s->row[c], s->type, g);
+        if (s->e2m1)
+            v[c] = 0.5f * v[c] * s->global;
+    }
+    return vld1q_f32(v);
+}
+
+/* Stores one group's four columns; `twice`: as two pairs [0 1 0 1] [2 3 2 3]. */
+MT_INLINE void mt_scale_store(float *out, float32x4_t v, bool twice)
+{
+    if (!twice) {
+        vst1q_f32(out, v);
+        return;
+    }
+    float64x2_t d = vreinterpretq_f64_f32(v);
+    vst1q_f32(out, vreinterpretq_f32_f64(vdupq_laneq_f64(d, 0)));
+    vst1q_f32(out + 4, vreinterpretq_f32_f64(vdupq_laneq_f64(d, 1)));
+}
+
+MT_INLINE void mt_scales_typed(float *out, size_t stride, const mt_scale_rows *s, size_t g0, size_t g1, bool twice,
+                               mt_scale_type type)
+{
+    size_t g = g0;
+    for (; g + 4 <= g1; g += 4) {
+        mt_f32x4x4 m = mt_scale_block(s, g, type);
+        MT_UNROLL
+        for (size_t i = 0; i < 4; i++)
+            mt_scale_store(out + (g - g0 + i) * stride, m.v[i], twice);
+    }
+    for (; g < g1; g++)
+        mt_scale_store(out + (g - g0) * stride, mt_scale_one(s, g), twice);
+}
+
+/* Groups [g0, g1) to out, `stride` floats apart. */
+MT_INLINE void mt_scales_write(float *out, size_t stride, const mt_scale_rows *s, size_t g0, size_t g1, bool twice)
+{
+    switch (s->type) {
+    case MT_SCALE_F32: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_F32); break;
+    case MT_SCALE_F16: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_F16); break;
+    case MT_SCALE_BF16: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_BF16); break;
+    case MT_SCALE_E8M0: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_E8M0); break;
+    case MT_SCALE_E4M3: mt_scales_typed(out, stride, s, g0, g1, twice, MT_SCALE_E4M3); break;
+    case MT_SCALE_NONE: break;
+    }
+}
+
+#endif

@@ -1,0 +1,355 @@
+/* Integer matmul over a dot product of four bytes. Included once per level, which defines
+     MT_QNAME(name)       the level's name of a kernel
+     MT_QDOT(acc, a, b)   acc[l] += a[4l] b[4l] + ... + a[4l+3] b[4l+3], signed
+
+   Packed rows, each a record: q[k to 32], xs[groups], sx[groups] (xs times the sum of q), sum[groups]. A single row lies in paired
+   order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd. 8-bit weights w are taken as
+   w - 128, and 128 times the sum of q is added to the dot product. */
+#include "kernels/levels.h"
+#include "kernels/neon/qload.h"
+#include "kernels/neon/qquant.h"
+#include "kernels/neon/qscale.h"
+
+enum { PANEL = 8, TILE = 4 };
+
+typedef struct layout {
+    size_t groups, xs, sx, sum, stride; /* byte offsets in a record */
+} layout;
+
+typedef struct qrow {
+    const int8_t *q;
+    const float *xs, *sx;
+    const int32_t *sum;
+} qrow;
+
+static layout layout_of(size_t k, size_t group)
+{
+    layout l = {.groups = k / group, .xs = (k + 31) / 32 * 32};
+    l.sx = l.xs + l.groups * sizeof(float);
+    l.sum = l.sx + l.groups * sizeof(float);
+    l.stride = (l.sum + l.groups * sizeof(int32_t) + 63) / 64 * 64;
+    return l;
+}
+
+static qrow row_at(const mt_rows *rows, const layout *l, size_t i)
+{
+    const uint8_t *p = rows->data + i * l->stride;
+    return (qrow){(const int8_t *)p, (const float *)(const void *)(p + l->xs), (const float *)(const void *)(p + l->sx),
+                  (const int32_t *)(const void *)(p + l->sum)};
+}
+
+size_t MT_QNAME(q_rows_bytes)(size_t m, size_t k, size_t group)
+{
+    return m * layout_of(k, group).stride;
+}
+
+MT_INLINE void emit_paired(int8_t *at, size_t stride, mt_paired p)
+{
+    (void)stride;
+    vst1q_s8(at, p.even);
+    vst1q_s8(at + 16, p.odd);
+}
+
+MT_INLINE int8x16_t low_halves(int8x16_t a, int8x16_t b)
+{
+    return vcombine_s8(vget_low_s8(a), vget_low_s8(b));
+}
+
+MT_INLINE int8x16_t high_halves(int8x16_t a, int8x16_t b)
+{
+    return vcombine_s8(vget_high_s8(a), vget_high_s8(b));
+}
+
+MT_INLINE void emit_halves(int8_t *at, size_t stride, mt_paired p)
+{
+    (void)stride;
+    vst1q_s8(at, low_halves(p.even, p.odd));
+    vst1q_s8(at + 16, high_halves(p.even, p.odd));
+}
+
+void MT_QNAME(q_pack)(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
+{
+    layout l = layout_of(rows->k, rows->group);
+    for (size_t i = i0; i < i1; i++) {
+        uint8_t *p = rows->data + i * l.stride;
+        const float *from = x + (index ? index[i] : i) * ldx;
+        mt_qsums sums = {.xs = (float *)(void *)(p + l.xs), .sx = (float *)(void *)(p + l.sx),
+                         .sum = (int32_t *)(void *)(p + l.sum), .step = 1, .copies = 1};
+        if (rows->m == 1)
+            mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_paired);
+        else
+            mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_halves);
+    }
+}
+
+/* Scales and biases of PANEL columns as [group][column], then the panel itself. */
+size_t MT_QNAME(q_scratch_bytes)(size_t k)
+{
+    return (k / 16 + 1) * PANEL * 2 * sizeof(float) + (k + 31) / 32 * 32 * PANEL;
+}
+
+MT_INLINE mt_paired load_signed(const uint8_t *p, mt_code code, const mt_coder *coder)
+{
+    mt_paired v = mt_paired_load(p, code, coder);
+    if (code == MT_CODE_8) {
+        v.even = veorq_s8(v.even, vreinterpretq_s8_u8(coder->mask));
+        v.odd = veorq_s8(v.odd, vreinterpretq_s8_u8(coder->mask));
+    }
+    return v;
+}
+
+/* a = fma(ws * xs, dot, a) on four columns */
+MT_INLINE float32x4_t fix(float32x4_t a, float32x4_t ws, float xs, int32x4_t dot)
+{
+    return vfmaq_f32(a, vmulq_n_f32(ws, xs), vcvtq_f32_s32(dot));
+}
+
+MT_INLINE int32x4_t sums_of(const int32x4_t acc[4])
+{
+    return vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
+}
+
+static float32x4_t bias_dot(const float *wb, size_t stride, const float *sx, size_t groups)
+{
+    float32x4_t b = vdupq_n_f32(0.0f);
+    for (size_t g = 0; g < groups; g++)
+        b = vfmaq_n_f32(b, vld1q_f32(wb + g * stride), sx[g]);
+    return b;
+}
+
+/* y[0..4) = four rows of W . x; ws [group][4] */
+MT_INLINE float32x4_t one_row(const uint8_t *const from[4], const qrow *x, size_t groups, size_t group, const float *ws, mt_code code)
+{
+    const mt_coder coder = mt_coder_of(code);
+    const size_t bytes = 4 * mt_code_bits(code);
+    const uint8_t *p[4] = {from[0], from[1], from[2], from[3]};
+    const int8_t *q = x->q;
+    float32x4_t a = vdupq_n_f32(0.0f);
+    for (size_t g = 0; g < groups; g++) {
+        int32x4_t acc[4] = {vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)};
+        for (size_t i = 0; i < group; i += 32, q += 32) {
+            int8x16_t even = vld1q_s8(q), odd = vld1q_s8(q + 16);
+            MT_UNROLL
+            for (int c = 0; c < 4; c++, p[c - 1] += bytes) {
+                mt_paired w = load_signed(p[c], code, &coder);
+                acc[c] = MT_QDOT(acc[c], w.even, even);
+                acc[c] = MT_QDOT(acc[c], w.odd, odd);
+            }
+        }
+        int32x4_t dot = sums_of(acc);
+        if (code == MT_CODE_8)
+            dot = vaddq_s32(dot, vdupq_n_s32(x->sum[g] * 128));
+        a = fix(a, vld1q_f32(ws + 4 * g), x->xs[g], dot);
+    }
+    return a;
+}
+
+/* Groups of 16: the lower lanes of an accumulator belong to one group, the upper lanes to the next. */
+static float32x4_t one_row_16(const uint8_t *const from[4], const qrow *x, size_t groups, const float *ws)
+{
+    const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
+    float32x4_t a = vdupq_n_f32(0.0f);
+    for (size_t g = 0; g < groups; g += 2) {
+        int8x16_t even = vld1q_s8(x->q + 16 * g), odd = vld1q_s8(x->q + 16 * g + 16);
+        int32x4_t acc[4];
+        MT_UNROLL
+        for (int c = 0; c < 4; c++) {
+            const uint8_t *p = from[c] + 8 * g;
+            mt_paired w = g + 1 < groups ? mt_paired_load(p, MT_CODE_E2M1, &coder) : mt_paired_half(p, &coder);
+            acc[c] = MT_QDOT(MT_QDOT(vdupq_n_s32(0), w.even, even), w.odd, odd);
+        }
+        int32x4_t low = vpaddq_s32(acc[0], acc[1]), high = vpaddq_s32(acc[2], acc[3]);
+        a = fix(a, vld1q_f32(ws + 4 * g), x->xs[g], vuzp1q_s32(low, high));
+        if (g + 1 < groups)
+            a = fix(a, vld1q_f32(ws + 4 * g + 4), x->xs[g + 1], vuzp2q_s32(low, high));
+    }
+    return a;
+}
+
+static void store(float *y, float32x4_t v, size_t n)
+{
+    if (n >= 4) {
+        vst1q_f32(y, v);
+        return;
+    }
+    float part[4];
+    vst1q_f32(part, v);
+    memcpy(y, part, n * sizeof *y);
+}
+
+static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+{
+    const layout l = layout_of(rows->k, rows->group);
+    const qrow x = row_at(rows, &l, 0);
+    float *ws = (float *)(void *)scratch, *wb = ws + 4 * l.groups;
+    for (size_t j = n0; j < n1; j += 4) {
+        const uint8_t *p[4];
+        float32x4_t a = vdupq_n_f32(0.0f);
+        for (size_t c = 0; c < 4; c++)
+            p[c] = w->w + (j + c < n1 ? j + c : n1 - 1) * w->stride;
+        mt_scale_rows s = mt_scale_rows_of(w, w->scales, j, n1 - 1);
+        mt_scales_write(ws, 4, &s, 0, l.groups, false);
+#define ONE_ROW(code) a = one_row(p, &x, l.groups, rows->group, ws, code)
+        if (rows->group == 16)
+            a = one_row_16(p, &x, l.groups, ws);
+        else
+            MT_SWITCH_CODE(mt_code_of(w), ONE_ROW)
+#undef ONE_ROW
+        if (w->biases) {
+            mt_scale_rows b = mt_scale_rows_of(w, w->biases, j, n1 - 1);
+            mt_scales_write(wb, 4, &b, 0, l.groups, false);
+            a = vaddq_f32(a, bias_dot(wb, 4, x.sx, l.groups));
+        }
+        store(y + j, a, n1 - j);
+    }
+}
+
+/* Four rows of W into the panel: 32-bit units of k, four columns each; out is [half][unit][PANEL / 4][16] */
+MT_INLINE void put_half(int8_t *out, int8x16_t c0, int8x16_t c1, int8x16_t c2, int8x16_t c3)
+{
+    mt_f32x4x4 m = {{vreinterpretq_f32_s8(c0), vreinterpretq_f32_s8(c1), vreinterpretq_f32_s8(c2), vreinterpretq_f32_s8(c3)}};
+    m = mt_transpose4(m);
+    MT_UNROLL
+    for (int u = 0; u < 4; u++)
+        vst1q_s8(out + u * PANEL * 4, vreinterpretq_s8_f32(m.v[u]));
+}
+
+MT_INLINE void unpack4(int8_t *out, const uint8_t *const from[4], size_t k, mt_code code)
+{
+    const mt_coder coder = mt_coder_of(code);
+    const size_t bytes = 4 * mt_code_bits(code);
+    for (size_t i = 0; i < k; i += 32) {
+        mt_paired v[4];
+        MT_UNROLL
+        for (int c = 0; c < 4; c++) {
+            const uint8_t *p = from[c] + i / 32 * bytes;
+            v[c] = code == MT_CODE_E2M1 && i + 32 > k ? mt_paired_half(p, &coder) : load_signed(p, code, &coder);
+        }
+        int8_t *at = out + i * PANEL;
+        put_half(at, low_halves(v[0].even, v[0].odd), low_halves(v[1].even, v[1].odd), low_halves(v[2].even, v[2].odd),
+                 low_halves(v[3].even, v[3].odd));
+        put_half(at + 16 * PANEL, high_halves(v[0].even, v[0].odd), high_halves(v[1].even, v[1].odd),
+                 high_halves(v[2].even, v[2].odd), high_halves(v[3].even, v[3].odd));
+    }
+}
+
+static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1)
+{
+    for (size_t h = 0; h < PANEL; h += 4) {
+        const uint8_t *p[4];
+        for (size_t c = 0; c < 4; c++)
+            p[c] = w->w + (j + h + c < n1 ? j + h + c : n1 - 1) * w->stride;
+#define UNPACK4(code) unpack4(out + h * 4, p, w->k, code)
+        MT_SWITCH_CODE(mt_code_of(w), UNPACK4)
+#undef UNPACK4
+    }
+}
+
+typedef struct panel {
+    const int8_t *q;
+    const float *ws, *wb; /* [group][PANEL]; wb is NULL without biases */
+    size_t groups, group;
+    bool eight; /* 8-bit weights */
+} panel;
+
+/* One unit of k of TILE rows against PANEL columns; `lane` is a constant */
+#define UNIT(lane)                                                                                                     \
+    {                                                                                                                  \
+        int8x16_t left = vld1q_s8(q + lane * PANEL * 4), right = vld1q_s8(q + lane * PANEL * 4 + 16);                  \
+        MT_UNROLL                                                                                                      \
+        for (int r = 0; r < m; r++) {                                                                                  \
+            int8x16_t one = vreinterpretq_s8_s32(vdupq_laneq_s32(vreinterpretq_s32_s8(v[r]), lane));                   \
+            acc[r][0] = MT_QDOT(acc[r][0], left, one);                                                                 \
+            acc[r][1] = MT_QDOT(acc[r][1], right, one);                                                                \
+        }                                                                                                              \
+    }
+
+/* m <= TILE rows, a compile-time constant */
+MT_INLINE void tile(float32x4_t out[TILE][2], const panel *p, const qrow x[TILE], int m)
+{
+    const int8_t *q = p->q;
+    float32x4_t a[TILE][2];
+    MT_UNROLL
+    for (int r = 0; r < m; r++)
+        a[r][0] = a[r][1] = vdupq_n_f32(0.0f);
+    size_t k = 0;
+    for (size_t g = 0; g < p->groups; g++) {
+        int32x4_t acc[TILE][2];
+        MT_UNROLL
+        for (int r = 0; r < m; r++)
+            acc[r][0] = acc[r][1] = vdupq_n_s32(p->eight ? x[r].sum[g] * 128 : 0);
+        for (size_t end = k + p->group; k < end; k += 16, q += 16 * PANEL) {
+            int8x16_t v[TILE];
+            MT_UNROLL
+            for (int r = 0; r < m; r++)
+                v[r] = vld1q_s8(x[r].q + k);
+            UNIT(0)
+            UNIT(1)
+            UNIT(2)
+            UNIT(3)
+        }
+        float32x4_t left = vld1q_f32(p->ws + g * PANEL), right = vld1q_f32(p->ws + g * PANEL + 4);
+        MT_UNROLL
+        for (int r = 0; r < m; r++) {
+            a[r][0] = fix(a[r][0], left, x[r].xs[g], acc[r][0]);
+            a[r][1] = fix(a[r][1], right, x[r].xs[g], acc[r][1]);
+        }
+    }
+    MT_UNROLL
+    for (int r = 0; r < m; r++) {
+        out[r][0] = a[r][0];
+        out[r][1] = a[r][1];
+    }
+}
+
+static void tile_rows(float *y, size_t ldy, size_t n, const panel *p, const qrow x[TILE], size_t m)
+{
+    float32x4_t out[TILE][2];
+    switch (m) {
+    case 1: tile(out, p, x, 1); break;
+    case 2: tile(out, p, x, 2); break;
+    case 3: tile(out, p, x, 3); break;
+    default: tile(out, p, x, 4); break;
+    }
+    for (size_t r = 0; r < m; r++) {
+        for (size_t h = 0; h < 2 && 4 * h < n; h++) {
+            float32x4_t v = out[r][h];
+            if (p->wb)
+                v = vaddq_f32(v, bias_dot(p->wb + 4 * h, PANEL, x[r].sx, p->groups));
+            store(y + r * ldy + 4 * h, v, n - 4 * h);
+        }
+    }
+}
+
+static void matmul_many(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+{
+    const layout l = layout_of(rows->k, rows->group);
+    float *ws = (float *)(void *)scratch, *wb = ws + l.groups * PANEL;
+    int8_t *q = (int8_t *)(void *)(wb + l.groups * PANEL);
+    const panel p = {.q = q, .ws = ws, .wb = w->biases ? wb : NULL, .groups = l.groups, .group = rows->group,
+                     .eight = mt_code_of(w) == MT_CODE_8};
+    for (size_t j = n0; j < n1; j += PANEL) {
+        unpack_panel(q, w, j, n1);
+        for (size_t h = 0; h < PANEL; h += 4) {
+            mt_scale_rows s = mt_scale_rows_of(w, w->scales, j + h, n1 - 1), b = mt_scale_rows_of(w, w->biases, j + h, n1 - 1);
+            mt_scales_write(ws + h, PANEL, &s, 0, l.groups, false);
+            if (w->biases)
+                mt_scales_write(wb + h, PANEL, &b, 0, l.groups, false);
+        }
+        for (size_t i = 0; i < rows->m; i += TILE) {
+            qrow x[TILE];
+            size_t m = rows->m - i < TILE ? rows->m - i : TILE;
+            for (size_t r = 0; r < m; r++)
+                x[r] = row_at(rows, &l, i + r);
+            tile_rows(y + i * ldy + j, ldy, n1 - j < PANEL ? n1 - j : PANEL, &p, x, m);
+        }
+    }
+}
+
+void MT_QNAME(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+{
+    if (rows->m == 1)
+        matmul_one(y, w, n0, n1, rows, scratch);
+    else
+        matmul_many(y, ldy, w, n0, n1, rows, scratch);
+}

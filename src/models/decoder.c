@@ -1,0 +1,223 @@
+/* The one decoder that runs every text family, as its spec says. The residual stream is fp32 (R2).
+
+   Owns the device objects of a model: weights, working tensors, cache pages. Driven by the device's thread. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "models/model.h"
+
+typedef struct layer {
+    mt_tensor *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm;
+    mt_weight *q, *k, *v, *o;
+    mt_weight *gate, *up, *down, *router;
+    mt_experts *experts;
+} layer;
+
+struct mt_model {
+    mt_device *dev;
+    const mt_model_spec *spec;
+    float embed_scale;
+    mt_weight *embed, *head;
+    mt_tensor *norm;
+    layer *layers;
+    mt_kv *kv;
+    /* one step's values, [rows, ...] */
+    mt_tensor *x, *h, *y; /* residual stream, normed input, what a block adds */
+    mt_tensor *q, *k, *v, *attn;
+    mt_tensor *gate, *up;
+    mt_tensor *router;
+    mt_tensor **rope; /* one table a rotary embedding */
+    mt_tensor *last, *logits;
+    size_t max_rows, max_logits;
+};
+
+mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec)
+{
+    return (mt_kv_shape){.layers = spec->layers,
+                         .heads = spec->kv_heads,
+                         .query_heads = spec->heads,
+                         .head_dim = spec->head_dim,
+                         .page_tokens = MT_PAGE_TOKENS};
+}
+
+static mt_tensor *vector(mt_device *dev, const float *data, size_t n)
+{
+    if (!data)
+        return NULL;
+    mt_tensor *t = mt_tensor_new(dev, 1, n);
+    mt_tensor_write(dev, t, 0, data);
+    return t;
+}
+
+static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, bool sparse)
+{
+    const mt_model_spec *s = m->spec;
+    mt_device *dev = m->dev;
+    l->attn_norm = vector(dev, w->attn_norm, s->hidden);
+    l->attn_post_norm = vector(dev, w->attn_post_norm, s->hidden);
+    l->mlp_norm = vector(dev, w->mlp_norm, s->hidden);
+    l->mlp_post_norm = vector(dev, w->mlp_post_norm, s->hidden);
+    l->q_norm = vector(dev, w->q_norm, s->head_dim);
+    l->k_norm = vector(dev, w->k_norm, s->head_dim);
+    l->q = mt_weight_new(dev, &w->q, w->q_bias, false);
+    l->k = mt_weight_new(dev, &w->k, w->k_bias, false);
+    l->v = mt_weight_new(dev, &w->v, w->v_bias, false);
+    l->o = mt_weight_new(dev, &w->o, w->o_bias, false);
+    if (sparse) {
+        l->router = mt_weight_new(dev, &w->router, NULL, true); /* R9: routers are exact */
+        l->experts = mt_experts_new(dev, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
+    } else {
+        l->gate = mt_weight_new(dev, &w->gate, w->gate_bias, false);
+        l->up = mt_weight_new(dev, &w->up, w->up_bias, false);
+        l->down = mt_weight_new(dev, &w->down, w->down_bias, false);
+    }
+}
+
+/* transformers rounds the embedding's scale to the type the model runs in: the weights' own in fast precision, fp32 in reference. */
+static float embed_scale(const mt_device *dev, const mt_model_spec *spec, const mt_mat *embed)
+{
+    const bool bf16 = embed->format == MT_FORMAT_BF16 || embed->scale_type == MT_SCALE_BF16;
+    if (!bf16 || mt_device_precision(dev) == MT_PRECISION_REFERENCE)
+        return spec->embed_scale;
+    uint32_t bits;
+    float rounded;
+    memcpy(&bits, &spec->embed_scale, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&rounded, &bits, sizeof rounded);
+    return rounded;
+}
+
+static void new_tensors(mt_model *m, size_t rows, size_t logits)
+{
+    const mt_model_spec *s = m->spec;
+    mt_device *dev = m->dev;
+    const size_t query = (size_t)s->heads * s->head_dim, key = (size_t)s->kv_heads * s->head_dim;
+    m->x = mt_tensor_new(dev, rows, s->hidden);
+    m->h = mt_tensor_new(dev, rows, s->hidden);
+    m->y = mt_tensor_new(dev, rows, s->hidden);
+    m->q = mt_tensor_new(dev, rows, query);
+    m->attn = mt_tensor_new(dev, rows, query);
+    m->k = mt_tensor_new(dev, rows, key);
+    m->v = mt_tensor_new(dev, rows, key);
+    m->gate = mt_tensor_new(dev, rows, s->ffn);
+    m->up = mt_tensor_new(dev, rows, s->ffn);
+    if (s->experts)
+        m->router = mt_tensor_new(dev, rows, s->experts);
+    for (size_t i = 0; i < s->rope_count; i++)
+        m->rope[i] = mt_tensor_new(dev, rows, 2 * (size_t)s->ropes[i].half);
+    m->last = mt_tensor_new(dev, logits, s->hidden);
+    m->logits = mt_tensor_new(dev, logits, s->vocab);
+}
+
+mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights, const mt_model_params *params,
+                       mt_error *err)
+{
+    const mt_kv_shape shape = mt_model_kv_shape(spec);
+    mt_model *m = mt_alloc(sizeof *m);
+    m->dev = dev;
+    m->spec = spec;
+    m->max_rows = params->rows;
+    m->max_logits = params->logits;
+    m->layers = mt_alloc(spec->layers * sizeof *m->layers);
+    m->rope = mt_alloc(spec->rope_count * sizeof(mt_tensor *));
+    m->kv = mt_kv_new(dev, &shape, params->pages, err);
+    if (!m->kv)
+        goto fail;
+    m->embed_scale = embed_scale(dev, spec, &weights->embed);
+    m->embed = mt_weight_new(dev, &weights->embed, NULL, false);
+    m->head = mt_weight_new(dev, &weights->head, NULL, false);
+    m->norm = vector(dev, weights->norm, spec->hidden);
+    for (size_t i = 0; i < spec->layers; i++)
+        load_layer(m, &m->layers[i], &weights->layer[i], spec->layer[i].sparse);
+    new_tensors(m, params->rows, params->logits);
+    if (mt_device_plan(dev, params->rows, err))
+        return m;
+fail:
+    mt_model_free(m);
+    return NULL;
+}
+
+void mt_model_free(mt_model *m)
+{
+    if (!m)
+        return;
+    mt_free(m->layers);
+    mt_free(m->rope);
+    mt_free(m);
+}
+
+static void norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, const mt_tensor *w)
+{
+    mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
+}
+
+static void attention(mt_model *m, const layer *l, size_t index, const mt_batch *batch)
+{
+    const mt_model_spec *s = m->spec;
+    const mt_layer_spec *ls = &s->layer[index];
+    const size_t n = batch->rows;
+    mt_op_matmul(m->dev, (mt_tensor *[]){m->q, m->k, m->v}, (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
+    mt_op_heads(m->dev, m->q, n, s->heads, s->head_dim, l->q_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
+    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
+    mt_op_kv_write(m->dev, m->kv, index, m->k, m->v, batch);
+    mt_op_attention(m->dev, m->attn, m->q, m->kv, index, batch, ls->window, s->attn_scale, s->attn_softcap);
+    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, m->attn, n);
+}
+
+static void dense(mt_model *m, const layer *l, size_t rows)
+{
+    mt_op_matmul(m->dev, (mt_tensor *[]){m->gate, m->up}, (const mt_weight *[]){l->gate, l->up}, 2, m->h, rows);
+    if (m->spec->activation == MT_ACT_SILU)
+        mt_op_silu_mul(m->dev, m->gate, m->gate, m->up, rows);
+    else
+        mt_op_gelu_mul(m->dev, m->gate, m->gate, m->up, rows);
+    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->down}, 1, m->gate, rows);
+}
+
+static void sparse(mt_model *m, const layer *l, size_t rows)
+{
+    mt_op_matmul(m->dev, &m->router, (const mt_weight *[]){l->router}, 1, m->h, rows);
+    mt_op_moe(m->dev, m->y, m->h, m->router, rows, l->experts, m->spec->renormalise, m->spec->activation == MT_ACT_GELU_TANH);
+}
+
+static void run_layer(mt_model *m, size_t index, const mt_batch *batch)
+{
+    const layer *l = &m->layers[index];
+    const size_t n = batch->rows;
+    norm(m, m->h, m->x, n, l->attn_norm);
+    attention(m, l, index, batch);
+    if (l->attn_post_norm)
+        norm(m, m->y, m->y, n, l->attn_post_norm);
+    mt_op_add(m->dev, m->x, m->y, n);
+    norm(m, m->h, m->x, n, l->mlp_norm);
+    if (l->experts)
+        sparse(m, l, n);
+    else
+        dense(m, l, n);
+    if (l->mlp_post_norm)
+        norm(m, m->y, m->y, n, l->mlp_post_norm);
+    mt_op_add(m->dev, m->x, m->y, n);
+}
+
+const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_t *rows, size_t count)
+{
+    const mt_model_spec *s = m->spec;
+    assert(batch->rows <= m->max_rows && count <= m->max_logits);
+    mt_alloc_forbid();
+    mt_op_embed(m->dev, m->x, m->embed, batch->tokens, batch->rows, m->embed_scale);
+    for (size_t i = 0; i < s->rope_count; i++)
+        mt_op_rope_table(m->dev, m->rope[i], batch->positions, batch->rows, s->ropes[i].inv_freq, s->ropes[i].half,
+                         s->ropes[i].scale);
+    for (size_t i = 0; i < s->layers; i++)
+        run_layer(m, i, batch);
+    if (count) {
+        mt_op_gather(m->dev, m->last, m->x, rows, count);
+        norm(m, m->last, m->last, count, m->norm);
+        mt_op_matmul(m->dev, &m->logits, (const mt_weight *[]){m->head}, 1, m->last, count);
+        if (s->final_softcap > 0)
+            mt_op_softcap(m->dev, m->logits, count, s->final_softcap);
+    }
+    mt_alloc_permit();
+    return m->logits;
+}

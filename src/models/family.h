@@ -1,0 +1,37 @@
+/* What the family files share: reading the keys that all configs have, and rotary embeddings. */
+#ifndef MT_MODELS_FAMILY_H
+#define MT_MODELS_FAMILY_H
+
+#include "models/spec.h"
+
+/* Values a config may leave out, as the family's class in transformers has them; 0 where it must be given. */
+typedef struct mt_family_defaults {
+    int64_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    double eps;
+    bool tied;
+    const char *activation_key, *activation;
+} mt_family_defaults;
+
+typedef struct mt_family {
+    const char *name;       /* "qwen3" */
+    const char *model_type; /* as config.json says it */
+    mt_family_defaults defaults;
+    /* Fills what is the family's own, after the common keys. layer is spec->layer, writable. */
+    bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
+} mt_family;
+
+extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_family_qwen3_moe, mt_family_gemma3_text,
+    mt_family_gemma3;
+
+/* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL: none); theta is
+   used unless parameters has rope_theta. context is the model's, for scalings that need it. */
+bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context, mt_arena *arena,
+                  mt_error *err) MT_NODISCARD;
+
+/* The usual case: one rotary embedding for all layers, from rope_parameters, or rope_scaling and rope_theta. */
+bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena, mt_error *err) MT_NODISCARD;
+
+/* Windows of layers whose entry in layer_types is "sliding_attention"; false when the config has no such list. */
+bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window);
+
+#endif

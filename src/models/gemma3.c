@@ -1,0 +1,83 @@
+#include <math.h>
+
+#include "models/family.h"
+
+enum { ROPE_GLOBAL, ROPE_LOCAL };
+
+/* Two rotary embeddings: rope_parameters with one object a layer type, or the older keys, whose scaling is the global layers' alone. */
+static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    double theta, local_theta;
+    mt_rope *rope = mt_arena_alloc(arena, 2 * sizeof *rope);
+    if (!rope)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embeddings");
+    if (!mt_config_float(c, "rope_theta", 1e6, 1, 1e12, &theta, err) ||
+        !mt_config_float(c, "rope_local_base_freq", 1e4, 1, 1e12, &local_theta, err))
+        return false;
+    const mt_config *parameters = mt_config_object(c, "rope_parameters"), *global = NULL, *local = NULL;
+    if (parameters) {
+        global = mt_config_object(parameters, "full_attention");
+        local = mt_config_object(parameters, "sliding_attention");
+        if (!global && !local)
+            global = parameters;
+    } else {
+        global = mt_config_object(c, "rope_scaling");
+    }
+    s->ropes = rope;
+    s->rope_count = 2;
+    return mt_rope_read(&rope[ROPE_GLOBAL], global, theta, s->head_dim, s->context, arena, err) &&
+           mt_rope_read(&rope[ROPE_LOCAL], local, local_theta, s->head_dim, s->context, arena, err);
+}
+
+static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    int64_t window, pattern;
+    const char *key = mt_config_has(c, "sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+    if (!mt_config_int(c, "sliding_window", 4096, 1, MT_LIMIT_CONTEXT, &window, err) ||
+        !mt_config_int(c, key, 6, 1, INT64_MAX, &pattern, err))
+        return false;
+    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
+        for (size_t i = 0; i < s->layers; i++)
+            layer[i].window = ((int64_t)i + 1) % pattern ? (uint32_t)window : 0;
+    for (size_t i = 0; i < s->layers; i++)
+        layer[i].rope = layer[i].window ? ROPE_LOCAL : ROPE_GLOBAL;
+    return true;
+}
+
+static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    double scalar, attn_cap;
+    if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err) ||
+        !mt_config_float(c, "attn_logit_softcapping", 0, 0, 1e9, &attn_cap, err))
+        return false;
+    s->qk_norm = s->post_norms = true;
+    s->norm_offset = 1;
+    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    s->attn_scale = (float)(1 / sqrt(scalar));
+    s->attn_softcap = (float)attn_cap;
+    s->embed_scale = (float)sqrt((double)s->hidden);
+    return read_windows(s, layer, c, err) && read_ropes(s, c, arena, err);
+}
+
+/* Only the text-only class caps its logits. */
+static bool read_gemma3_text(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    double cap;
+    if (!mt_config_float(c, "final_logit_softcapping", 0, 0, 1e9, &cap, err))
+        return false;
+    s->final_softcap = (float)cap;
+    return read_gemma3(s, layer, c, arena, err);
+}
+
+#define GEMMA3_DEFAULTS                                                                                                      \
+    {                                                                                                                        \
+        .vocab = 262208, .hidden = 2304, .layers = 26, .heads = 8, .kv_heads = 4, .head_dim = 256, .ffn = 9216,              \
+        .context = 131072, .eps = 1e-6, .tied = true, .activation_key = "hidden_activation",                                 \
+        .activation = "gelu_pytorch_tanh"                                                                                    \
+    }
+
+const mt_family mt_family_gemma3_text = {
+    .name = "gemma3_text", .model_type = "gemma3_text", .defaults = GEMMA3_DEFAULTS, .read = read_gemma3_text};
+
+const mt_family mt_family_gemma3 = {
+    .name = "gemma3", .model_type = "gemma3", .defaults = GEMMA3_DEFAULTS, .read = read_gemma3};

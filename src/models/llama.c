@@ -1,0 +1,16 @@
+#include "models/family.h"
+
+static bool read_llama(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    (void)layer;
+    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    s->mlp_bias = mt_config_bool(c, "mlp_bias", false);
+    return mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+const mt_family mt_family_llama = {
+    .name = "llama",
+    .model_type = "llama",
+    .defaults = {.context = 2048, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu"},
+    .read = read_llama,
+};

@@ -1,0 +1,56 @@
+/* A model: its spec, its weights on a device, and one forward step over a batch of sequences. */
+#ifndef MT_MODELS_MODEL_H
+#define MT_MODELS_MODEL_H
+
+#include "device/device.h"
+#include "models/spec.h"
+#include "weights/bind.h"
+#include "weights/checkpoint.h"
+
+/* Positions of a cache page. */
+#define MT_PAGE_TOKENS 32
+
+/* Where a layer's weights lie in the checkpoint. Vectors that the model has not are NULL, matrices have n == 0. */
+typedef struct mt_layer_weights {
+    const float *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm;
+    mt_mat q, k, v, o;
+    const float *q_bias, *k_bias, *v_bias, *o_bias;
+    mt_mat gate, up, down;
+    const float *gate_bias, *up_bias, *down_bias;
+    mt_mat router;
+    mt_mat *expert_gate, *expert_up, *expert_down; /* [experts] */
+} mt_layer_weights;
+
+typedef struct mt_model_weights {
+    mt_mat embed, head; /* head equals embed where they are tied */
+    const float *norm;
+    mt_layer_weights *layer;
+    mt_bind_cost cost;
+} mt_model_weights;
+
+/* Finds every tensor of the spec in the checkpoint, without reading them. What is converted lives in the arena. False with one
+   sentence that names all that is missing. A spec that is not tied becomes so when the checkpoint has no head. */
+bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
+                   mt_error *err) MT_NODISCARD;
+
+typedef struct mt_model_params {
+    size_t rows;   /* most rows of a step */
+    size_t logits; /* most rows of a step whose logits are wanted */
+    size_t pages;  /* of the cache */
+} mt_model_params;
+
+typedef struct mt_model mt_model;
+
+/* Borrows everything it is given; free with mt_model_free before closing the device. */
+mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights, const mt_model_params *params,
+                       mt_error *err) MT_NODISCARD;
+void mt_model_free(mt_model *model);
+
+/* The shape of the model's cache pages. */
+mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec);
+
+/* One step: writes keys and values of every row to its pages, and the logits of rows[0..count) to the result, row i
+   for rows[i]. The result is valid until the next step. Allocates nothing. */
+const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uint32_t *rows, size_t count);
+
+#endif

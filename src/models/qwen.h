@@ -1,0 +1,10 @@
+/* What the Qwen families share. */
+#ifndef MT_MODELS_QWEN_H
+#define MT_MODELS_QWEN_H
+
+#include "models/spec.h"
+
+/* sliding_window counts only when use_sliding_window is set, and from layer max_window_layers on. */
+bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
+
+#endif

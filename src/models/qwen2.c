@@ -1,0 +1,29 @@
+#include "models/family.h"
+#include "models/qwen.h"
+
+bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    int64_t window, first;
+    if (!mt_config_bool(c, "use_sliding_window", false) || !mt_config_has(c, "sliding_window"))
+        return true;
+    if (!mt_config_int(c, "sliding_window", 0, 1, MT_LIMIT_CONTEXT, &window, err) ||
+        !mt_config_int(c, "max_window_layers", 28, 0, INT64_MAX, &first, err))
+        return false;
+    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
+        for (size_t i = 0; i < s->layers; i++)
+            layer[i].window = (int64_t)i >= first ? (uint32_t)window : 0;
+    return true;
+}
+
+static bool read_qwen2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    s->qkv_bias = true;
+    return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+const mt_family mt_family_qwen2 = {
+    .name = "qwen2",
+    .model_type = "qwen2",
+    .defaults = {.context = 32768, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu"},
+    .read = read_qwen2,
+};

@@ -1,0 +1,69 @@
+#include "models/family.h"
+#include "models/qwen.h"
+
+static bool read_qwen3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    s->qk_norm = true;
+    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+static bool dense_by_list(const mt_config *c, size_t layer)
+{
+    const size_t n = mt_config_array(c, "mlp_only_layers");
+    for (size_t i = 0; i < n; i++)
+        if (mt_config_array_int(c, "mlp_only_layers", i, -1) == (int64_t)layer)
+            return true;
+    return false;
+}
+
+static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    int64_t experts, top_k, inner, step;
+    const char *key = mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts"; /* re-saves rename it */
+    if (!mt_config_int(c, key, 128, 0, MT_LIMIT_EXPERTS, &experts, err) ||
+        !mt_config_int(c, "num_experts_per_tok", 8, 1, MT_LIMIT_EXPERTS_PER_TOKEN, &top_k, err) ||
+        !mt_config_int(c, "moe_intermediate_size", 768, 1, MT_LIMIT_WIDTH, &inner, err) ||
+        !mt_config_int(c, "decoder_sparse_step", 1, 1, INT64_MAX, &step, err))
+        return false;
+    if (experts && top_k > experts)
+        return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %d but there are only %d experts", (int)top_k, (int)experts);
+    s->renormalise = mt_config_bool(c, "norm_topk_prob", false);
+    for (size_t i = 0; experts && i < s->layers; i++) {
+        layer[i].sparse = ((int64_t)i + 1) % step == 0 && !dense_by_list(c, i);
+        if (layer[i].sparse) {
+            s->experts = (uint32_t)experts;
+            s->experts_per_token = (uint32_t)top_k;
+            s->expert_ffn = (uint32_t)inner;
+        }
+    }
+    return true;
+}
+
+/* Its attention windows, where switched on, hold for every layer. */
+static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    int64_t window = 0;
+    s->qk_norm = true;
+    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    if (mt_config_bool(c, "use_sliding_window", false) && mt_config_has(c, "sliding_window") &&
+        !mt_config_int(c, "sliding_window", 0, 1, MT_LIMIT_CONTEXT, &window, err))
+        return false;
+    for (size_t i = 0; i < s->layers; i++)
+        layer[i].window = (uint32_t)window;
+    return read_experts(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+const mt_family mt_family_qwen3 = {
+    .name = "qwen3",
+    .model_type = "qwen3",
+    .defaults = {.head_dim = 128, .context = 32768, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu"},
+    .read = read_qwen3,
+};
+
+const mt_family mt_family_qwen3_moe = {
+    .name = "qwen3_moe",
+    .model_type = "qwen3_moe",
+    .defaults = {.context = 32768, .ffn = 6144, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu"},
+    .read = read_qwen3_moe,
+};

@@ -1,0 +1,148 @@
+/* Frequencies of rotary embeddings and their scalings, computed once at load in double and rounded once. */
+#include <math.h>
+#include <string.h>
+
+#include "models/family.h"
+
+#define PI 3.14159265358979323846
+
+typedef struct scaling {
+    double factor, original, low, high, fast, slow;
+} scaling;
+
+static void scale_linear(double *f, size_t half, double factor)
+{
+    for (size_t i = 0; i < half; i++)
+        f[i] /= factor;
+}
+
+/* Long wavelengths are stretched, short ones kept, those between blended. */
+static void scale_llama3(double *f, size_t half, const scaling *s)
+{
+    for (size_t i = 0; i < half; i++) {
+        const double turns = s->original * f[i] / (2 * PI); /* of the original context */
+        if (turns < s->low) {
+            f[i] /= s->factor;
+        } else if (turns <= s->high) {
+            const double keep = (turns - s->low) / (s->high - s->low);
+            f[i] = (1 - keep) * f[i] / s->factor + keep * f[i];
+        }
+    }
+}
+
+/* The pair that turns n times over the original context. */
+static double yarn_pair(double turns, double dim, double theta, double original)
+{
+    return dim * log(original / (turns * 2 * PI)) / (2 * log(theta));
+}
+
+static void scale_yarn(double *f, size_t half, const scaling *s, double theta, bool truncate)
+{
+    const double dim = 2 * (double)half;
+    double low = yarn_pair(s->fast, dim, theta, s->original), high = yarn_pair(s->slow, dim, theta, s->original);
+    if (truncate) {
+        low = floor(low);
+        high = ceil(high);
+    }
+    low = fmax(low, 0);
+    high = fmin(high, dim - 1);
+    if (low == high)
+        high += 0.001;
+    for (size_t i = 0; i < half; i++) {
+        const double ramp = fmin(fmax(((double)i - low) / (high - low), 0), 1);
+        f[i] = f[i] / s->factor * ramp + f[i] * (1 - ramp);
+    }
+}
+
+static double yarn_magnitude(double factor, double m)
+{
+    return factor <= 1 ? 1 : 0.1 * m * log(factor) + 1;
+}
+
+static bool read_scaling(scaling *s, const mt_config *p, uint32_t context, mt_error *err)
+{
+    return mt_config_float(p, "factor", 1, 1e-6, 1e6, &s->factor, err) &&
+           mt_config_float(p, "original_max_position_embeddings", context, 1, MT_LIMIT_CONTEXT, &s->original, err) &&
+           mt_config_float(p, "low_freq_factor", 1, 1e-6, 1e6, &s->low, err) &&
+           mt_config_float(p, "high_freq_factor", 4, 1e-6, 1e6, &s->high, err) &&
+           mt_config_float(p, "beta_fast", 32, 1e-6, 1e6, &s->fast, err) &&
+           mt_config_float(p, "beta_slow", 1, 1e-6, 1e6, &s->slow, err);
+}
+
+static bool read_yarn_scale(mt_rope *rope, const mt_config *p, double factor, mt_error *err)
+{
+    double given, m, m_all;
+    if (!mt_config_float(p, "attention_factor", 0, 0, 1e6, &given, err) || !mt_config_float(p, "mscale", 0, 0, 1e6, &m, err) ||
+        !mt_config_float(p, "mscale_all_dim", 0, 0, 1e6, &m_all, err))
+        return false;
+    if (given > 0)
+        rope->scale = (float)given;
+    else if (m > 0 && m_all > 0)
+        rope->scale = (float)(yarn_magnitude(factor, m) / yarn_magnitude(factor, m_all));
+    else
+        rope->scale = (float)yarn_magnitude(factor, 1);
+    return true;
+}
+
+/* Applies what `parameters` asks for to the plain frequencies. */
+static bool apply(mt_rope *rope, double *f, const mt_config *p, double theta, uint32_t context, mt_error *err)
+{
+    scaling s;
+    if (strcmp(rope->type, "default") == 0 || strcmp(rope->type, "mrope") == 0)
+        return true;
+    if (!read_scaling(&s, p, context, err))
+        return false;
+    if (strcmp(rope->type, "linear") == 0) {
+        scale_linear(f, rope->half, s.factor);
+    } else if (strcmp(rope->type, "llama3") == 0) {
+        scale_llama3(f, rope->half, &s);
+    } else if (strcmp(rope->type, "yarn") == 0) {
+        scale_yarn(f, rope->half, &s, theta, mt_config_bool(p, "truncate", true));
+        return read_yarn_scale(rope, p, s.factor, err);
+    } else {
+        return mt_fail(err, MT_E_UNSUPPORTED, "rope type \"%.64s\" is not known; known are default, linear, llama3, yarn and mrope",
+                       rope->type);
+    }
+    return true;
+}
+
+bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context, mt_arena *arena,
+                  mt_error *err)
+{
+    double f[MT_LIMIT_HEAD_DIM / 2];
+    rope->type = "default";
+    rope->half = dim / 2;
+    rope->scale = 1;
+    if (parameters) {
+        rope->type = mt_config_string(parameters, "rope_type", mt_config_string(parameters, "type", "default"));
+        if (!mt_config_float(parameters, "rope_theta", theta, 1, 1e12, &theta, err))
+            return false;
+    }
+    for (size_t i = 0; i < rope->half; i++)
+        f[i] = pow(theta, -2.0 * (double)i / (double)dim);
+    if (parameters && !apply(rope, f, parameters, theta, context, err))
+        return false;
+    float *inv_freq = mt_arena_alloc(arena, rope->half * sizeof *inv_freq);
+    if (!inv_freq)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
+    for (size_t i = 0; i < rope->half; i++)
+        inv_freq[i] = (float)f[i];
+    rope->inv_freq = inv_freq;
+    return true;
+}
+
+bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena, mt_error *err)
+{
+    double theta;
+    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    if (!rope)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
+    if (!mt_config_float(c, "rope_theta", default_theta, 1, 1e12, &theta, err))
+        return false;
+    const mt_config *parameters = mt_config_object(c, "rope_parameters");
+    if (!parameters)
+        parameters = mt_config_object(c, "rope_scaling");
+    spec->ropes = rope;
+    spec->rope_count = 1;
+    return mt_rope_read(rope, parameters, theta, spec->head_dim, spec->context, arena, err);
+}

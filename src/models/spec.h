@@ -1,0 +1,55 @@
+/* What a family declares: a decoder as data. A family file maps config.json to this; decoder.c runs it. */
+#ifndef MT_MODELS_SPEC_H
+#define MT_MODELS_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "weights/config.h"
+
+typedef enum mt_activation { MT_ACT_SILU, MT_ACT_GELU_TANH } mt_activation;
+
+/* One rotary embedding: angle of frequency i at position p is p * inv_freq[i]; cos and sin are both times scale. */
+typedef struct mt_rope {
+    const char *type;    /* as the config names it */
+    uint32_t half;       /* rotated pairs (i, i + half) */
+    const float *inv_freq;
+    float scale;
+} mt_rope;
+
+typedef struct mt_layer_spec {
+    uint32_t window; /* keys a query sees, itself included; 0 is all */
+    uint8_t rope;    /* index into mt_model_spec.ropes */
+    bool sparse;     /* experts instead of a dense MLP */
+} mt_layer_spec;
+
+typedef struct mt_model_spec {
+    const char *family;       /* "llama", "qwen2", "qwen3", "qwen3_moe", "gemma3" */
+    const char *architecture; /* as config.json says it */
+    uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    float eps;
+    float norm_offset; /* 1 where norms multiply by (1 + w) */
+    float attn_scale;
+    float attn_softcap, final_softcap; /* 0: none */
+    float embed_scale;                 /* 1: none */
+    mt_activation activation;
+    bool qkv_bias, o_bias, mlp_bias;
+    bool qk_norm;
+    bool post_norms; /* norms after attention and after the MLP, before the residual is added */
+    bool tied;       /* the head is the embedding */
+    uint32_t experts, experts_per_token, expert_ffn; /* 0 where no layer is sparse */
+    bool renormalise; /* the chosen experts' probabilities are divided by their sum */
+    uint32_t rope_count;
+    const mt_rope *ropes;
+    const mt_layer_spec *layer; /* [layers] */
+} mt_model_spec;
+
+/* Reads config.json (top level given) into *spec; what it points to lives in the arena. family may be NULL (detect).
+   Errors name the key, or the architecture and those that are known. */
+bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
+                        mt_error *err) MT_NODISCARD;
+
+#endif

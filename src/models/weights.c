@@ -1,0 +1,148 @@
+/* From a spec to the tensors of a checkpoint: every name a decoder has, in canonical form. */
+#include <stdio.h>
+#include <string.h>
+
+#include "models/model.h"
+
+typedef struct layer_binder {
+    mt_binder *b;
+    const mt_model_spec *spec;
+    size_t layer;
+    char path[MT_LIMIT_TENSOR_NAME];
+} layer_binder;
+
+static const char *layer_path(layer_binder *lb, const char *name)
+{
+    snprintf(lb->path, sizeof lb->path, "layers.%zu.%s", lb->layer, name);
+    return lb->path;
+}
+
+static const float *vector(layer_binder *lb, const char *name, size_t n)
+{
+    return mt_bind_vector(lb->b, layer_path(lb, name), n);
+}
+
+static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat *out, bool has_bias, const float **bias)
+{
+    mt_bind_matrix(lb->b, layer_path(lb, name), n, k, out);
+    if (!has_bias)
+        return;
+    char path[MT_LIMIT_TENSOR_NAME];
+    snprintf(path, sizeof path, "layers.%zu.%s.bias", lb->layer, name);
+    *bias = mt_bind_vector(lb->b, path, n);
+}
+
+static void bind_norms(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_model_spec *s = lb->spec;
+    w->attn_norm = vector(lb, "input_layernorm", s->hidden);
+    if (s->post_norms) {
+        w->attn_post_norm = vector(lb, "post_attention_layernorm", s->hidden);
+        w->mlp_norm = vector(lb, "pre_feedforward_layernorm", s->hidden);
+        w->mlp_post_norm = vector(lb, "post_feedforward_layernorm", s->hidden);
+    } else {
+        w->mlp_norm = vector(lb, "post_attention_layernorm", s->hidden);
+    }
+    if (s->qk_norm) {
+        w->q_norm = vector(lb, "self_attn.q_norm", s->head_dim);
+        w->k_norm = vector(lb, "self_attn.k_norm", s->head_dim);
+    }
+}
+
+static void bind_attention(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_model_spec *s = lb->spec;
+    const size_t query = (size_t)s->heads * s->head_dim, key = (size_t)s->kv_heads * s->head_dim;
+    matrix(lb, "self_attn.q_proj", query, s->hidden, &w->q, s->qkv_bias, &w->q_bias);
+    matrix(lb, "self_attn.k_proj", key, s->hidden, &w->k, s->qkv_bias, &w->k_bias);
+    matrix(lb, "self_attn.v_proj", key, s->hidden, &w->v, s->qkv_bias, &w->v_bias);
+    matrix(lb, "self_attn.o_proj", s->hidden, query, &w->o, s->o_bias, &w->o_bias);
+}
+
+static void bind_dense(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_model_spec *s = lb->spec;
+    matrix(lb, "mlp.gate_proj", s->ffn, s->hidden, &w->gate, s->mlp_bias, &w->gate_bias);
+    matrix(lb, "mlp.up_proj", s->ffn, s->hidden, &w->up, s->mlp_bias, &w->up_bias);
+    matrix(lb, "mlp.down_proj", s->hidden, s->ffn, &w->down, s->mlp_bias, &w->down_bias);
+}
+
+static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
+{
+    const mt_model_spec *s = lb->spec;
+    mt_mat *mats = mt_arena_alloc(arena, 3 * s->experts * sizeof *mats);
+    if (!mats)
+        return mt_fail(err, MT_E_MEMORY, "no memory for %u experts", s->experts);
+    w->expert_gate = mats;
+    w->expert_up = mats + s->experts;
+    w->expert_down = mats + 2 * s->experts;
+    mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), s->experts, s->hidden, &w->router);
+    mt_bind_experts(lb->b, layer_path(lb, "mlp"), s->experts, s->hidden, s->expert_ffn, w->expert_gate, w->expert_up,
+                    w->expert_down);
+    return true;
+}
+
+static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
+{
+    bind_norms(lb, w);
+    bind_attention(lb, w);
+    if (lb->spec->layer[lb->layer].sparse)
+        return bind_sparse(lb, w, arena, err);
+    bind_dense(lb, w);
+    return true;
+}
+
+static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
+{
+    mt_bind_matrix(b, "embed_tokens", spec->vocab, spec->hidden, &w->embed);
+    w->norm = mt_bind_vector(b, "norm", spec->hidden);
+    if (!mt_bind_has(b, "lm_head"))
+        spec->tied = true;
+    if (spec->tied)
+        w->head = w->embed;
+    else
+        mt_bind_matrix(b, "lm_head", spec->vocab, spec->hidden, &w->head);
+}
+
+/* The experts of a layer are multiplied together, so they must be packed alike. */
+static bool same_packing(const mt_mat *a, const mt_mat *b)
+{
+    return a->format == b->format && a->group == b->group;
+}
+
+static bool check_experts(const mt_model_spec *spec, const mt_model_weights *w, mt_error *err)
+{
+    for (size_t l = 0; l < spec->layers; l++) {
+        const mt_layer_weights *lw = &w->layer[l];
+        for (size_t e = 0; spec->layer[l].sparse && e < spec->experts; e++)
+            if (!same_packing(&lw->expert_gate[e], &lw->expert_gate[0]) || !same_packing(&lw->expert_up[e], &lw->expert_gate[0]) ||
+                !same_packing(&lw->expert_down[e], &lw->expert_down[0]))
+                return mt_fail(err, MT_E_UNSUPPORTED,
+                               "expert %zu of layer %zu is quantised unlike its neighbours; quantise the experts of a layer alike",
+                               e, l);
+    }
+    return true;
+}
+
+bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena, mt_error *err)
+{
+    memset(weights, 0, sizeof *weights);
+    weights->layer = mt_arena_alloc(arena, spec->layers * sizeof *weights->layer);
+    if (!weights->layer)
+        return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", spec->layers);
+    layer_binder lb = {.b = mt_binder_new(checkpoint, arena), .spec = spec};
+    bool ok = true;
+    bind_ends(lb.b, spec, weights);
+    for (lb.layer = 0; ok && lb.layer < spec->layers; lb.layer++)
+        ok = bind_layer(&lb, &weights->layer[lb.layer], arena, err);
+    mt_error missing = {0};
+    const bool complete = mt_binder_finish(lb.b, &weights->cost, &missing);
+    if (!ok)
+        return false;
+    if (!complete) {
+        if (err)
+            *err = missing;
+        return false;
+    }
+    return check_experts(spec, weights, err);
+}

@@ -1,0 +1,298 @@
+#include "server/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/nearest.h"
+#include "kernels/kernels.h"
+#include "server/options_table.h"
+
+enum {
+    ON_TOP = 1u << MT_COMMAND_NONE,
+#define COMMAND(id, ...) ON_##id = 1u << MT_COMMAND_##id,
+#include "server/options.def"
+};
+
+const mt_command_row mt_command_rows[] = {
+    [MT_COMMAND_NONE] = {"motet", "", ""},
+#define COMMAND(id, name, operand, help) [MT_COMMAND_##id] = {name, operand, help},
+#include "server/options.def"
+};
+const size_t mt_command_count = MT_COUNT(mt_command_rows);
+
+const mt_option_row mt_option_rows[] = {
+#define INT(field, name, env, placeholder, value, least, most, on, help) \
+    {MT_OPTION_INT, name, env, placeholder, help, value, least, most, on, 0},
+#define CHOICE(field, type, name, env, choices, value, on, help) \
+    {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, on, 0},
+#define CPUS(field, name, env, on, help) {MT_OPTION_CPUS, name, env, "LIST", help, 0, 0, 0, on, 0},
+#define TEXT(field, name, placeholder, on, needed, help) \
+    {MT_OPTION_TEXT, name, NULL, placeholder, help, 0, 0, 0, on, needed},
+#define FLAG(field, name, on, help) {MT_OPTION_FLAG, name, NULL, NULL, help, 0, 0, 0, on, 0},
+#include "server/options.def"
+};
+const size_t mt_option_count = MT_COUNT(mt_option_rows);
+
+/* Where an option's number among the rows meets its field: one case per row, so that the compiler checks the types. */
+enum {
+#define INT(field, ...) ROW_##field,
+#define CHOICE(field, ...) ROW_##field,
+#define CPUS(field, ...) ROW_##field,
+#define TEXT(field, ...) ROW_##field,
+#define FLAG(field, ...) ROW_##field,
+#include "server/options.def"
+};
+
+typedef struct value {
+    int64_t integer;
+    unsigned mask;
+    const char *text;
+} value;
+
+static void store(mt_options *opt, size_t row, value v)
+{
+    switch (row) {
+#define INT(field, ...)         \
+    case ROW_##field:           \
+        opt->field = v.integer; \
+        break;
+#define CHOICE(field, type, ...)      \
+    case ROW_##field:                 \
+        opt->field = (type)v.integer; \
+        break;
+#define CPUS(field, ...)     \
+    case ROW_##field:        \
+        opt->field = v.mask; \
+        break;
+#define TEXT(field, ...)     \
+    case ROW_##field:        \
+        opt->field = v.text; \
+        break;
+#define FLAG(field, ...)             \
+    case ROW_##field:                \
+        opt->field = v.integer != 0; \
+        break;
+#include "server/options.def"
+    default:
+        assert(0);
+    }
+}
+
+static const mt_option_row *find_option(const char *name, size_t len)
+{
+    for (size_t i = 0; i < mt_option_count; i++)
+        if (strncmp(mt_option_rows[i].name, name, len) == 0 && mt_option_rows[i].name[len] == '\0')
+            return &mt_option_rows[i];
+    return NULL;
+}
+
+static mt_command find_command(const char *name)
+{
+    for (size_t i = MT_COMMAND_NONE + 1; i < mt_command_count; i++)
+        if (strcmp(mt_command_rows[i].name, name) == 0)
+            return (mt_command)i;
+    return MT_COMMAND_NONE;
+}
+
+static bool fail_command(const char *name, mt_error *err)
+{
+    mt_nearest nearest;
+
+    mt_nearest_init(&nearest, name);
+    for (size_t i = MT_COMMAND_NONE + 1; i < mt_command_count; i++)
+        mt_nearest_offer(&nearest, mt_command_rows[i].name);
+    if (nearest.best)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is not a command: did you mean \"%s\"?", name, nearest.best);
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is not a command: see motet help", name);
+}
+
+/* name: with its dashes, without its value. */
+static bool fail_option(mt_command command, const char *name, mt_error *err)
+{
+    const char *program = command == MT_COMMAND_NONE ? "" : mt_command_rows[command].name;
+    mt_nearest nearest;
+
+    mt_nearest_init(&nearest, name + strspn(name, "-"));
+    for (size_t i = 0; i < mt_option_count; i++)
+        if (mt_option_applies(&mt_option_rows[i], command))
+            mt_nearest_offer(&nearest, mt_option_rows[i].name);
+    if (nearest.best)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is not an option: did you mean \"--%s\"?", name, nearest.best);
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is not an option: see motet %s%s--help", name, program,
+                   *program ? " " : "");
+}
+
+/* Says that an option exists, but for other commands. */
+static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_error *err)
+{
+    mt_command owner = MT_COMMAND_NONE;
+
+    while (!mt_option_applies(row, owner))
+        owner++;
+    if (command == MT_COMMAND_NONE)
+        return mt_fail(err, MT_E_INVALID, "\"--%s\" stands before a command: write motet %s --%s", row->name,
+                       mt_command_rows[owner].name, row->name);
+    return mt_fail(err, MT_E_INVALID, "\"--%s\" is not an option of \"%s\": it belongs to %s%s", row->name,
+                   mt_command_rows[command].name, owner == MT_COMMAND_NONE ? "" : "motet ",
+                   mt_command_rows[owner].name);
+}
+
+static bool parse_integer(const mt_option_row *row, const char *label, const char *text, value *v, mt_error *err)
+{
+    char *end;
+
+    errno = 0;
+    v->integer = strtoll(text, &end, 10);
+    if (end == text || *end || strchr(" \t\n\v\f\r", *text))
+        return mt_fail(err, MT_E_INVALID, "%s \"%s\" is not a whole number: use %lld to %lld", label, text,
+                       (long long)row->least, (long long)row->most);
+    if (errno || v->integer < row->least || v->integer > row->most)
+        return mt_fail(err, MT_E_INVALID, "%s %s is out of range: use %lld to %lld", label, text,
+                       (long long)row->least, (long long)row->most);
+    return true;
+}
+
+static bool parse_choice(const mt_option_row *row, const char *label, const char *text, value *v, mt_error *err)
+{
+    v->integer = 0;
+    for (const char *choice = row->values;; v->integer++) {
+        size_t len = strcspn(choice, "|");
+
+        if (strlen(text) == len && memcmp(text, choice, len) == 0)
+            return true;
+        if (!choice[len])
+            return mt_fail(err, MT_E_INVALID, "%s \"%s\" is not one of the choices: use %s", label, text, row->values);
+        choice += len + 1;
+    }
+}
+
+/* label: how the sentence names the source, "--threads" or "MOTET_THREADS". */
+static bool set_option(mt_options *opt, const mt_option_row *row, const char *label, const char *text, mt_error *err)
+{
+    value v = {.integer = 1, .text = text};
+    bool ok = true;
+
+    if (row->type == MT_OPTION_INT)
+        ok = parse_integer(row, label, text, &v, err);
+    else if (row->type == MT_OPTION_CHOICE)
+        ok = parse_choice(row, label, text, &v, err);
+    else if (row->type == MT_OPTION_CPUS && !mt_cpu_parse(text, &v.mask))
+        ok = mt_fail(err, MT_E_INVALID, "%s \"%s\" names no instruction sets: use all, portable, or a list such as "
+                     "neon,dotprod or avx2", label, text);
+    if (ok)
+        store(opt, (size_t)(row - mt_option_rows), v);
+    return ok;
+}
+
+static void set_defaults(mt_options *opt)
+{
+    *opt = (mt_options){0};
+    for (size_t i = 0; i < mt_option_count; i++)
+        store(opt, i, (value){.integer = mt_option_rows[i].value, .mask = ~0u, .text = NULL});
+}
+
+static bool set_from_environment(mt_options *opt, char *(*env)(const char *name), mt_error *err)
+{
+    for (size_t i = 0; i < mt_option_count; i++) {
+        const mt_option_row *row = &mt_option_rows[i];
+        const char *text = row->env && mt_option_applies(row, opt->command) ? env(row->env) : NULL;
+
+        if (text && *text && !set_option(opt, row, row->env, text, err))
+            return false;
+    }
+    return true;
+}
+
+/* Takes the option at argv[*at] and, where it stands apart, its value; *at moves to the last word taken. */
+static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, uint64_t *given, mt_error *err)
+{
+    const char *word = argv[*at], *name = word + 2, *text = NULL;
+    size_t len = strcspn(name, "=");
+    const mt_option_row *row = find_option(name, len);
+    char label[64];
+
+    snprintf(label, sizeof(label), "%.*s", (int)len + 2, word);
+    if (!row)
+        return fail_option(opt->command, label, err);
+    if (!mt_option_applies(row, opt->command))
+        return fail_elsewhere(row, opt->command, err);
+    if (name[len] == '=')
+        text = name + len + 1;
+    if (row->type == MT_OPTION_FLAG && text)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" takes no value: leave \"=%s\" out", label, text);
+    if (row->type != MT_OPTION_FLAG && !text) {
+        if (*at + 1 == argc)
+            return mt_fail(err, MT_E_INVALID, "\"%s\" needs a value: %s %s", label, label, row->values);
+        text = argv[++*at];
+    }
+    *given |= (uint64_t)1 << (row - mt_option_rows);
+    return set_option(opt, row, label, text, err);
+}
+
+static bool take_operand(mt_options *opt, const char *word, mt_error *err)
+{
+    const mt_command_row *row = &mt_command_rows[opt->command];
+
+    if (opt->dir || opt->topic)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s %s", word, row->name, row->operand);
+    if (opt->command != MT_COMMAND_HELP) {
+        opt->dir = word;
+        return true;
+    }
+    opt->topic = find_command(word);
+    return opt->topic != MT_COMMAND_NONE || fail_command(word, err);
+}
+
+/* Checks that nothing is missing. */
+static bool check_complete(const mt_options *opt, uint64_t given, mt_error *err)
+{
+    const mt_command_row *command = &mt_command_rows[opt->command];
+
+    if (command->operand[0] != '\0' && command->operand[0] != '[' && !opt->dir)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" needs a checkpoint folder: motet %s %s", command->name, command->name,
+                       command->operand);
+    for (size_t i = 0; i < mt_option_count; i++) {
+        const mt_option_row *row = &mt_option_rows[i];
+
+        if ((row->needed >> opt->command & 1) && !(given >> i & 1))
+            return mt_fail(err, MT_E_INVALID, "\"%s\" needs \"--%s %s\": %s", command->name, row->name, row->values,
+                           row->help);
+    }
+    return true;
+}
+
+bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name), mt_error *err)
+{
+    bool only_operands = false;
+    uint64_t given = 0;
+    int at = 1;
+
+    static_assert(MT_COUNT(mt_option_rows) <= 64, "given has a bit per option");
+    set_defaults(opt);
+    if (argc > 1 && argv[1][0] != '-') {
+        opt->command = find_command(argv[1]);
+        if (opt->command == MT_COMMAND_NONE)
+            return fail_command(argv[1], err);
+        at = 2;
+    }
+    if (!set_from_environment(opt, env, err))
+        return false;
+    for (; at < argc; at++) {
+        const char *word = argv[at];
+
+        if (!only_operands && strcmp(word, "--") == 0)
+            only_operands = true;
+        else if (!only_operands && word[0] == '-' && word[1] == '-') {
+            if (!take_option(opt, argc, argv, &at, &given, err))
+                return false;
+        } else if (!only_operands && word[0] == '-' && word[1])
+            return fail_option(opt->command, word, err);
+        else if (!take_operand(opt, word, err))
+            return false;
+    }
+    return opt->help || check_complete(opt, given, err);
+}

@@ -1,0 +1,40 @@
+/* The command line and the environment, parsed by the table in options.def. */
+#ifndef MT_SERVER_OPTIONS_H
+#define MT_SERVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "device/device.h"
+
+typedef enum mt_command {
+    MT_COMMAND_NONE,
+#define COMMAND(id, name, operand, help) MT_COMMAND_##id,
+#include "server/options.def"
+} mt_command;
+
+/* Strings are borrowed from argv and the environment. A value on the command line wins over the environment's. */
+typedef struct mt_options {
+    mt_command command;
+    const char *dir;  /* of commands that take one */
+    mt_command topic; /* of help */
+#define INT(field, ...) int64_t field;
+#define CHOICE(field, type, ...) type field;
+#define CPUS(field, ...) unsigned field; /* a set of MT_CPU_ bits */
+#define TEXT(field, ...) const char *field; /* NULL when not given */
+#define FLAG(field, ...) bool field;
+#include "server/options.def"
+} mt_options;
+
+/* env looks a variable up as getenv does. Every value in *opt is within its range when this succeeds. */
+bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name),
+                      mt_error *err) MT_NODISCARD;
+
+/* Appends what --help prints for a command (MT_COMMAND_NONE: for motet), or docs/options.md. */
+void mt_options_help(mt_buf *out, mt_command command);
+void mt_options_markdown(mt_buf *out);
+
+#endif

@@ -1,0 +1,122 @@
+#include <string.h>
+
+#include "server/options.h"
+#include "server/options_table.h"
+
+enum { COLUMN = 28 }; /* where the help of an option begins */
+
+/* The default as it is typed; empty when there is none. */
+static void add_default(mt_buf *out, const mt_option_row *row)
+{
+    const char *choice = row->values;
+
+    if (row->type == MT_OPTION_INT)
+        mt_buf_printf(out, "%lld", (long long)row->value);
+    if (row->type == MT_OPTION_CPUS)
+        mt_buf_puts(out, "all");
+    if (row->type == MT_OPTION_CHOICE) {
+        for (int64_t i = 0; i < row->value; i++)
+            choice += strcspn(choice, "|") + 1;
+        mt_buf_add(out, choice, strcspn(choice, "|"));
+    }
+}
+
+static void add_option_help(mt_buf *out, const mt_option_row *row)
+{
+    size_t start = out->len, width;
+
+    mt_buf_printf(out, "  --%s%s%s", row->name, row->values ? " " : "", row->values ? row->values : "");
+    width = out->len - start;
+    if (width + 2 > COLUMN) {
+        mt_buf_puts(out, "\n");
+        width = 0;
+    }
+    mt_buf_printf(out, "%*s%s", (int)(COLUMN - width), "", row->help);
+    if (row->type == MT_OPTION_INT || row->type == MT_OPTION_CHOICE || row->type == MT_OPTION_CPUS) {
+        mt_buf_puts(out, " [");
+        add_default(out, row);
+        mt_buf_puts(out, "]");
+    }
+    mt_buf_puts(out, "\n");
+}
+
+static void add_options_help(mt_buf *out, mt_command command)
+{
+    mt_buf_puts(out, "\noptions [default]:\n");
+    for (size_t i = 0; i < mt_option_count; i++)
+        if (mt_option_applies(&mt_option_rows[i], command))
+            add_option_help(out, &mt_option_rows[i]);
+}
+
+static void add_environment_help(mt_buf *out, mt_command command)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < mt_option_count; i++) {
+        const mt_option_row *row = &mt_option_rows[i];
+
+        if (!row->env || !mt_option_applies(row, command))
+            continue;
+        mt_buf_puts(out, first ? "\nenvironment, where the option is not given:\n" : "");
+        mt_buf_printf(out, "  %-*s--%s\n", COLUMN - 2, row->env, row->name);
+        first = false;
+    }
+}
+
+void mt_options_help(mt_buf *out, mt_command command)
+{
+    const mt_command_row *row = &mt_command_rows[command];
+
+    if (command != MT_COMMAND_NONE) {
+        mt_buf_printf(out, "motet %s %s [options]: %s\n", row->name, row->operand, row->help);
+        add_options_help(out, command);
+        add_environment_help(out, command);
+        return;
+    }
+    mt_buf_puts(out, "motet runs language models from the checkpoint folders people already have.\n\nusage: motet COMMAND [options]\n\ncommands:\n");
+    for (size_t i = MT_COMMAND_NONE + 1; i < mt_command_count; i++) {
+        size_t start = out->len;
+
+        row = &mt_command_rows[i];
+        mt_buf_printf(out, "  %s %s", row->name, row->operand);
+        mt_buf_printf(out, "%*s%s\n", (int)(COLUMN - (out->len - start)), "", row->help);
+    }
+    add_options_help(out, command);
+    mt_buf_puts(out, "\nmotet COMMAND --help explains a command.\n");
+}
+
+/* One row of a table; '|' must not end a cell. */
+static void add_option_markdown(mt_buf *out, const mt_option_row *row)
+{
+    mt_buf_printf(out, "| `--%s` | ", row->name);
+    if (row->type == MT_OPTION_INT)
+        mt_buf_printf(out, "%lld to %lld", (long long)row->least, (long long)row->most);
+    for (const char *p = row->type == MT_OPTION_INT || !row->values ? "" : row->values; *p; p++)
+        mt_buf_puts(out, *p == '|' ? ", " : (char[]){*p, '\0'});
+    mt_buf_puts(out, " | ");
+    add_default(out, row);
+    mt_buf_printf(out, " | %s%s%s | %s |\n", row->env ? "`" : "", row->env ? row->env : "", row->env ? "`" : "",
+                  row->help);
+}
+
+static void add_command_markdown(mt_buf *out, mt_command command)
+{
+    const mt_command_row *row = &mt_command_rows[command];
+
+    if (command == MT_COMMAND_NONE)
+        mt_buf_puts(out, "\n## motet\n\n");
+    else
+        mt_buf_printf(out, "\n## motet %s %s\n\nTo %s.\n\n", row->name, row->operand, row->help);
+    mt_buf_puts(out, "| option | values | default | environment | meaning |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < mt_option_count; i++)
+        if (mt_option_applies(&mt_option_rows[i], command))
+            add_option_markdown(out, &mt_option_rows[i]);
+}
+
+void mt_options_markdown(mt_buf *out)
+{
+    mt_buf_puts(out, "# Options\n\nWritten by `make docs` from `src/server/options.def`: change that file, not this one.\n"
+                     "An option is written `--name value` or `--name=value`. It wins over its environment variable.\n");
+    for (size_t i = 0; i < mt_command_count; i++)
+        add_command_markdown(out, (mt_command)i);
+}

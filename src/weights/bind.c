@@ -1,0 +1,273 @@
+/* The binder: prefixes, vectors, and the account of what was found, missed and left over.
+
+   It is made for one load and used by one thread. Invariants:
+   1. a mt_mat that was handed out points into the mapping or into the arena, with every row inside;
+   2. nothing that fails stops the binding: problems are counted and written down, and mt_binder_finish tells.
+   The rejected alternative, stopping at the first missing tensor, makes people download a checkpoint once per error. */
+#include "weights/bind.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernels/convert.h"
+#include "weights/bind_internal.h"
+
+/* Where the text model's tensors are in the files of the world, the more special first. */
+static const char *const prefixes[] = {"model.language_model.", "language_model.model.", "model.", "language_model.", ""};
+
+/* lm_head stands beside the text model or above it. */
+static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head", "model.language_model.lm_head"};
+
+const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix)
+{
+    char full[MT_BIND_NAME + 32];
+    int len = snprintf(full, sizeof full, "%s%s", name, suffix);
+    return len > 0 && (size_t)len < sizeof full ? mt_checkpoint_find(b->c, full) : NULL;
+}
+
+const mt_tensor_info *mt_binder_take(mt_binder *b, const char *name, const char *suffix)
+{
+    const mt_tensor_info *t = mt_binder_find(b, name, suffix);
+    if (t)
+        b->state[t - mt_checkpoint_at(b->c, 0)] = MT_BIND_IN_PLACE;
+    return t;
+}
+
+void mt_binder_copied(mt_binder *b, const mt_tensor_info *t)
+{
+    b->state[t - mt_checkpoint_at(b->c, 0)] = MT_BIND_COPIED;
+}
+
+bool mt_binder_any(const mt_binder *b, const char *name, const char *suffix)
+{
+    char full[MT_BIND_NAME + 32];
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    size_t i = mt_checkpoint_lower(b->c, full);
+    return i < mt_checkpoint_count(b->c) && strncmp(mt_checkpoint_at(b->c, i)->name, full, strlen(full)) == 0;
+}
+
+static bool has_module(const mt_binder *b, const char *name)
+{
+    return mt_binder_find(b, name, ".weight") || mt_binder_find(b, name, ".scales") || mt_binder_find(b, name, "");
+}
+
+static const char *find_prefix(const mt_binder *b)
+{
+    static const char *const marks[] = {"embed_tokens.", "layers."};
+    for (size_t m = 0; m < MT_COUNT(marks); m++) {
+        for (size_t i = 0; i < MT_COUNT(prefixes); i++) {
+            if (mt_binder_any(b, prefixes[i], marks[m]))
+                return prefixes[i];
+        }
+    }
+    return "model.";
+}
+
+mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena)
+{
+    mt_binder *b = mt_alloc(sizeof(*b));
+    b->c = c;
+    b->arena = arena;
+    b->headers_only = mt_checkpoint_inspecting(c);
+    b->state = mt_alloc(mt_checkpoint_count(c) * sizeof(*b->state));
+    b->prefix = find_prefix(b);
+    mt_buf_init(&b->report, MT_LIMIT_ERROR_TEXT * 5 / 8); /* the rest is for the sentence around it */
+    (void)!mt_quant_read(&b->quant, mt_checkpoint_config(c), &b->failed);
+    return b;
+}
+
+static const char *head_name(const mt_binder *b)
+{
+    for (size_t i = 0; i < MT_COUNT(heads); i++) {
+        if (has_module(b, heads[i]))
+            return heads[i];
+    }
+    return strcmp(b->prefix, "language_model.model.") == 0 ? heads[1] : heads[0];
+}
+
+void mt_binder_name(const mt_binder *b, const char *path, char *out)
+{
+    static const char head[] = "lm_head";
+    if (strncmp(path, head, sizeof head - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", head_name(b), path + sizeof head - 1);
+    else
+        snprintf(out, MT_BIND_NAME, "%s%s", b->prefix, path);
+}
+
+bool mt_bind_has(const mt_binder *b, const char *path)
+{
+    char name[MT_BIND_NAME];
+    mt_binder_name(b, path, name);
+    return has_module(b, name);
+}
+
+void mt_shape_text(char *out, const uint64_t *shape, unsigned dims)
+{
+    size_t len = (size_t)snprintf(out, MT_SHAPE_TEXT, "[");
+    for (unsigned i = 0; i < dims; i++)
+        len += (size_t)snprintf(out + len, MT_SHAPE_TEXT - len, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
+    snprintf(out + len, MT_SHAPE_TEXT - len, "]");
+}
+
+bool mt_binder_miss(mt_binder *b, const char *name, const char *wanted, const char *found, ...)
+{
+    char why[400], line[800];
+    va_list args;
+    va_start(args, found);
+    vsnprintf(why, sizeof why, found, args);
+    va_end(args);
+    int len = snprintf(line, sizeof line, "\"%.160s\" wanted %s, %s", name, wanted, why);
+    mt_log_debug("weights.missing", "%s", line);
+    b->problems++;
+    bool room = b->shown + 1 == b->problems && b->report.len + (size_t)len + 2 <= b->report.limit;
+    if (room && mt_buf_printf(&b->report, "%s%s", b->shown ? "; " : "", line))
+        b->shown++;
+    return false;
+}
+
+void *mt_binder_copy(mt_binder *b, size_t bytes)
+{
+    b->cost.copied_bytes += bytes;
+    void *memory = mt_arena_alloc(b->arena, bytes);
+    if (!memory && b->failed.code == MT_OK)
+        mt_fail(&b->failed, MT_E_MEMORY, "\"%s\" needs more memory for repacked weights than is allowed",
+                mt_checkpoint_dir(b->c));
+    return memory;
+}
+
+static float element(const mt_tensor_info *t, size_t i)
+{
+    uint16_t half;
+    float value;
+    if (t->dtype == MT_DTYPE_F32) {
+        memcpy(&value, t->data + 4 * i, sizeof value);
+        return value;
+    }
+    memcpy(&half, t->data + 2 * i, sizeof half);
+    return t->dtype == MT_DTYPE_F16 ? mt_f32_from_f16(half) : mt_f32_from_bf16(half);
+}
+
+static const float *convert(mt_binder *b, const mt_tensor_info *t, size_t n)
+{
+    uint64_t start = mt_clock_ns();
+    float *out = mt_binder_copy(b, n * sizeof(*out));
+    for (size_t i = 0; i < n && out && !b->headers_only; i++)
+        out[i] = element(t, i);
+    mt_binder_copied(b, t);
+    b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
+    return out;
+}
+
+const float *mt_bind_vector(mt_binder *b, const char *path, size_t n)
+{
+    char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
+    mt_binder_name(b, path, name);
+    mt_shape_text(wanted, (const uint64_t[]){n}, 1);
+    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    if (!t)
+        t = mt_binder_take(b, name, "");
+    if (!t) {
+        mt_binder_miss(b, name, wanted, "absent");
+        return NULL;
+    }
+    if (t->dims != 1 || t->shape[0] != n || mt_dtype_size(t->dtype) == 0) {
+        mt_shape_text(found, t->shape, t->dims);
+        mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
+        return NULL;
+    }
+    return convert(b, t, n);
+}
+
+bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    mt_binder_name(b, path, name);
+    return mt_bind_module(b, name, 0, n, k, out);
+}
+
+/* "model.visual", "mtp", "model.layers": enough to tell what a left-over tensor belongs to. */
+static size_t group_length(const char *name)
+{
+    size_t len = strcspn(name, ".");
+    if (strncmp(name, "model.", 6) == 0 || strncmp(name, "language_model.", 15) == 0)
+        len += 1 + strcspn(name + len + 1, ".");
+    return len;
+}
+
+static void log_unused(const mt_binder *b)
+{
+    mt_buf groups;
+    mt_buf_init(&groups, 1024);
+    size_t run = 0, last = mt_checkpoint_count(b->c);
+    for (size_t i = 0; i < mt_checkpoint_count(b->c); i++) {
+        const char *name = mt_checkpoint_at(b->c, i)->name;
+        if (b->state[i] != MT_BIND_UNUSED)
+            continue;
+        mt_log_debug("weights.unused", "tensor=%s", name);
+        const char *before = last < i ? mt_checkpoint_at(b->c, last)->name : "";
+        size_t len = group_length(name);
+        if (run > 0 && (group_length(before) != len || strncmp(before, name, len) != 0)) {
+            mt_buf_printf(&groups, " %.*s=%zu", (int)group_length(before), before, run);
+            run = 0;
+        }
+        run++;
+        last = i;
+    }
+    if (run > 0) {
+        const char *name = mt_checkpoint_at(b->c, last)->name;
+        mt_buf_printf(&groups, " %.*s=%zu", (int)group_length(name), name, run);
+        mt_log_debug("weights.unused", "tensors=%zu bytes=%llu%s", b->cost.unused_tensors,
+                     (unsigned long long)b->cost.unused_bytes, groups.data ? groups.data : "");
+    }
+    mt_buf_free(&groups);
+}
+
+static void count_bytes(mt_binder *b)
+{
+    for (size_t i = 0; i < mt_checkpoint_count(b->c); i++) {
+        const mt_tensor_info *t = mt_checkpoint_at(b->c, i);
+        if (b->state[i] == MT_BIND_IN_PLACE) {
+            b->cost.mapped_bytes += t->bytes;
+        } else if (b->state[i] == MT_BIND_UNUSED) {
+            b->cost.unused_tensors++;
+            b->cost.unused_bytes += t->bytes;
+        }
+    }
+}
+
+static bool tell(const mt_binder *b, mt_error *err)
+{
+    if (b->failed.code != MT_OK) {
+        if (err)
+            *err = b->failed;
+        return false;
+    }
+    if (b->problems == 0)
+        return true;
+    char more[48] = "";
+    if (b->problems > b->shown)
+        snprintf(more, sizeof more, "%sand %zu more", b->shown ? "; " : "", b->problems - b->shown);
+    return mt_fail(err, MT_E_INVALID,
+                   "\"%.150s\" does not hold the %zu tensor%s its config.json calls for: %s%s; download it again, or check that "
+                   "config.json belongs to these weights",
+                   mt_checkpoint_dir(b->c), b->problems, b->problems == 1 ? "" : "s",
+                   b->report.data ? b->report.data : "", more);
+}
+
+bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err)
+{
+    count_bytes(b);
+    if (mt_log_enabled(MT_LOG_DEBUG))
+        log_unused(b);
+    bool ok = tell(b, err);
+    if (cost)
+        *cost = b->cost;
+    mt_buf_free(&b->report);
+    mt_free(b->state);
+    mt_free(b);
+    return ok;
+}

@@ -1,0 +1,53 @@
+/* Binding: from the names and shapes a model wants to the tensors a checkpoint has. Goes by name and expected shape;
+   collects everything that is missing or misshapen and reports it once. */
+#ifndef MT_WEIGHTS_BIND_H
+#define MT_WEIGHTS_BIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "kernels/matrix.h"
+#include "weights/checkpoint.h"
+
+typedef struct mt_binder mt_binder;
+
+/* Borrows the checkpoint and the arena until mt_binder_finish; what it converts or repacks lives in the arena.
+   Names given below are canonical text-model names without the leading prefix: "layers.3.self_attn.q_proj",
+   "embed_tokens", "norm", "lm_head"; the binder finds the prefix the file uses ("model.", "model.language_model.",
+   "language_model.model.", ...; lm_head lives beside it). */
+mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena);
+
+/* True when the checkpoint has the module or tensor `path` ("path", "path.weight" or "path.scales"). */
+bool mt_bind_has(const mt_binder *b, const char *path);
+
+/* Floats of n elements, converted to f32: "path.weight", or "path" itself when it names a tensor ("....bias").
+   NULL (and one more line in the report) when missing or misshapen. */
+const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
+
+/* The matrix [n, k] at path: plain, block FP8, or MLX-quantised, decided by what is there. The mapped rows are used in place.
+   *out is zeroed when it fails. */
+bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
+
+/* The experts of a sparse layer at path ("layers.3.mlp"): gate, up [inner, hidden] and down [hidden, inner] of each
+   of `experts`, from any layout: experts.E.gate_proj, switch_mlp.gate_proj (stacked), experts.gate_up_proj fused,
+   transposed or not by shape (a transposed one is repacked, and its cost reported). Arrays of `experts`. */
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate, mt_mat *up,
+                     mt_mat *down);
+
+/* What repacking and conversion cost, and what was bound at all. */
+typedef struct mt_bind_cost {
+    uint64_t copied_bytes; /* new memory; the rest is used where it is mapped */
+    double seconds;
+    uint64_t mapped_bytes; /* of tensors used in place */
+    size_t unused_tensors; /* nobody asked for */
+    uint64_t unused_bytes;
+} mt_bind_cost;
+
+/* Frees the binder. False with one error that names all that is missing, with wanted and found shape. Lists tensors
+   nobody asked for at debug level. cost may be NULL. */
+bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err) MT_NODISCARD;
+
+#endif

@@ -1,0 +1,198 @@
+/* The experts of a sparse layer, from every layout the files of the world have:
+
+     experts.7.gate_proj                      one module an expert
+     switch_mlp.gate_proj       [E, I, H]     stacked
+     experts.gate_up_proj       [E, 2I, H]    stacked, gate above up
+     experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, since kernels read rows
+
+   Fused and transposed are told apart by shape, against hidden (H) and inner (I). A square tensor fits both ways; then
+   its sibling decides: gate_up is square when 2I = H, down when I = H, and both at once cannot be. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "weights/bind_internal.h"
+
+typedef struct layer {
+    mt_binder *b;
+    char name[MT_BIND_NAME]; /* of the module that holds the experts */
+    size_t experts, hidden, inner;
+    mt_mat *gate, *up, *down; /* [experts] */
+} layer;
+
+typedef enum fit { FIT_NONE = 0, FIT_ROWS = 1, FIT_TRANSPOSED = 2, FIT_BOTH = 3 } fit;
+
+static void member(const layer *l, const char *part, char *out)
+{
+    snprintf(out, MT_BIND_NAME, "%.*s.%s", (int)(MT_BIND_NAME - 64), l->name, part);
+}
+
+static const mt_tensor_info *find(const layer *l, const char *part)
+{
+    char name[MT_BIND_NAME];
+    member(l, part, name);
+    const mt_tensor_info *t = mt_binder_find(l->b, name, ".weight");
+    return t ? t : mt_binder_find(l->b, name, "");
+}
+
+/* How tensor `part` fits experts x [n, k]. Only plain tensors are ever transposed. */
+static fit fit_of(const layer *l, const char *part, size_t n, size_t k)
+{
+    const mt_tensor_info *t = find(l, part);
+    if (!t || t->dims != 3 || t->shape[0] != l->experts || mt_dtype_size(t->dtype) == 0)
+        return FIT_NONE;
+    unsigned rows = t->shape[1] == n && t->shape[2] == k ? FIT_ROWS : 0;
+    unsigned transposed = t->shape[1] == k && t->shape[2] == n ? FIT_TRANSPOSED : 0;
+    return (fit)(rows | transposed);
+}
+
+static bool is_transposed(fit own, fit sibling)
+{
+    return own == FIT_TRANSPOSED || (own == FIT_BOTH && sibling == FIT_TRANSPOSED);
+}
+
+/* dst[rows, cols] = src[cols, ld]^T of the first `rows` columns, in tiles that fit the cache both ways. */
+static void transpose(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t ld, size_t size)
+{
+    enum { TILE = 32 };
+    for (size_t r0 = 0; r0 < rows; r0 += TILE) {
+        size_t r1 = r0 + TILE < rows ? r0 + TILE : rows;
+        for (size_t c0 = 0; c0 < cols; c0 += TILE) {
+            size_t c1 = c0 + TILE < cols ? c0 + TILE : cols;
+            for (size_t r = r0; r < r1; r++) {
+                for (size_t c = c0; c < c1; c++) {
+                    if (size == 2)
+                        memcpy(dst + (r * cols + c) * 2, src + (c * ld + r) * 2, 2);
+                    else
+                        memcpy(dst + (r * cols + c) * 4, src + (c * ld + r) * 4, 4);
+                }
+            }
+        }
+    }
+}
+
+/* out[e] = columns [first, first + n) of item e of `part` [experts, k, ld], turned into rows [n, k] in the arena. */
+static bool repack(const layer *l, const char *part, size_t n, size_t k, size_t ld, size_t first, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    member(l, part, name);
+    const mt_tensor_info *t = mt_binder_take(l->b, name, ".weight");
+    if (!t)
+        t = mt_binder_take(l->b, name, "");
+    mt_binder_copied(l->b, t);
+    size_t size = mt_dtype_size(t->dtype), bytes = n * k * size;
+    if (l->b->headers_only) {
+        l->b->cost.copied_bytes += l->experts * bytes;
+        for (size_t e = 0; e < l->experts; e++)
+            out[e] = mt_mat_plain(t->dtype, t->data, n, k);
+        return true;
+    }
+    uint64_t start = mt_clock_ns();
+    uint8_t *copy = mt_binder_copy(l->b, l->experts * bytes);
+    for (size_t e = 0; e < l->experts && copy; e++) {
+        transpose(copy + e * bytes, t->data + (e * k * ld + first) * size, n, k, ld, size);
+        out[e] = mt_mat_plain(t->dtype, copy + e * bytes, n, k);
+    }
+    l->b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
+    return copy != NULL;
+}
+
+static bool stacked(const layer *l, const char *part, size_t n, size_t k, bool transposed, mt_mat *out)
+{
+    if (transposed)
+        return repack(l, part, n, k, n, 0, out);
+    char name[MT_BIND_NAME];
+    mt_mat first;
+    member(l, part, name);
+    if (!mt_bind_module(l->b, name, l->experts, n, k, &first))
+        return false;
+    for (size_t e = 0; e < l->experts; e++)
+        out[e] = mt_mat_item(&first, e);
+    return true;
+}
+
+static bool fused(const layer *l, bool transposed)
+{
+    static const char part[] = "gate_up_proj";
+    size_t i = l->inner, h = l->hidden;
+    if (transposed)
+        return repack(l, part, i, h, 2 * i, 0, l->gate) && repack(l, part, i, h, 2 * i, i, l->up);
+    char name[MT_BIND_NAME];
+    mt_mat first;
+    member(l, part, name);
+    if (!mt_bind_module(l->b, name, l->experts, 2 * i, h, &first))
+        return false;
+    if (first.format == MT_FORMAT_FP8 && i % MT_FP8_BLOCK != 0)
+        return mt_binder_miss(l->b, name, "gate and up apart", "found them sharing blocks of scales: %zu rows each", i);
+    for (size_t e = 0; e < l->experts; e++) {
+        mt_mat both = mt_mat_item(&first, e);
+        l->gate[e] = mt_mat_rows(&both, 0, i);
+        l->up[e] = mt_mat_rows(&both, i, i);
+    }
+    return true;
+}
+
+static bool bind_fused(const layer *l)
+{
+    fit both = fit_of(l, "gate_up_proj", 2 * l->inner, l->hidden), down = fit_of(l, "down_proj", l->hidden, l->inner);
+    bool ok = fused(l, is_transposed(both, down));
+    return stacked(l, "down_proj", l->hidden, l->inner, is_transposed(down, both), l->down) && ok;
+}
+
+static bool bind_stacked(const layer *l)
+{
+    size_t i = l->inner, h = l->hidden;
+    bool ok = stacked(l, "gate_proj", i, h, fit_of(l, "gate_proj", i, h) == FIT_TRANSPOSED, l->gate);
+    ok = stacked(l, "up_proj", i, h, fit_of(l, "up_proj", i, h) == FIT_TRANSPOSED, l->up) && ok;
+    return stacked(l, "down_proj", h, i, fit_of(l, "down_proj", h, i) == FIT_TRANSPOSED, l->down) && ok;
+}
+
+static bool bind_each(const layer *l)
+{
+    bool ok = true;
+    for (size_t e = 0; e < l->experts; e++) {
+        const struct {
+            const char *part;
+            size_t n, k;
+            mt_mat *out;
+        } parts[] = {{"gate_proj", l->inner, l->hidden, &l->gate[e]},
+                     {"up_proj", l->inner, l->hidden, &l->up[e]},
+                     {"down_proj", l->hidden, l->inner, &l->down[e]}};
+        for (size_t p = 0; p < MT_COUNT(parts); p++) {
+            char name[MT_BIND_NAME];
+            snprintf(name, sizeof name, "%.*s.%zu.%s", (int)(MT_BIND_NAME - 64), l->name, e, parts[p].part);
+            ok = mt_bind_module(l->b, name, 0, parts[p].n, parts[p].k, parts[p].out) && ok;
+        }
+    }
+    return ok;
+}
+
+static bool bind_layout(layer *l, const char *path)
+{
+    static const char *const stems[] = {"experts", "switch_mlp", "experts.switch_glu", "switch_glu"};
+    char base[MT_BIND_NAME];
+    mt_binder_name(l->b, path, base);
+    for (size_t s = 0; s < MT_COUNT(stems); s++) {
+        snprintf(l->name, sizeof l->name, "%.*s.%s", (int)(MT_BIND_NAME - 64), base, stems[s]);
+        if (mt_binder_any(l->b, l->name, ".0."))
+            return bind_each(l);
+        if (mt_binder_any(l->b, l->name, ".gate_up_proj"))
+            return bind_fused(l);
+        if (mt_binder_any(l->b, l->name, ".gate_proj"))
+            return bind_stacked(l);
+    }
+    char wanted[MT_SHAPE_TEXT];
+    snprintf(wanted, sizeof wanted, "%zu experts of [%zu, %zu]", l->experts, l->inner, l->hidden);
+    snprintf(l->name, sizeof l->name, "%.*s.experts", (int)(MT_BIND_NAME - 64), base);
+    return mt_binder_miss(l->b, l->name, wanted, "absent");
+}
+
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate, mt_mat *up,
+                     mt_mat *down)
+{
+    layer l = {.b = b, .experts = experts, .hidden = hidden, .inner = inner, .gate = gate, .up = up, .down = down};
+    memset(gate, 0, experts * sizeof *gate);
+    memset(up, 0, experts * sizeof *up);
+    memset(down, 0, experts * sizeof *down);
+    return bind_layout(&l, path);
+}

@@ -1,0 +1,183 @@
+/* From the tensors of one module to a mt_mat: plain, block FP8 or MLX-quantised, single or stacked. */
+#include <string.h>
+
+#include "weights/bind_internal.h"
+
+typedef struct wish {
+    mt_binder *b;
+    const char *name;
+    size_t stack, n, k;
+} wish;
+
+size_t mt_dtype_size(mt_dtype dtype)
+{
+    switch (dtype) {
+    case MT_DTYPE_F32:
+        return 4;
+    case MT_DTYPE_F16:
+    case MT_DTYPE_BF16:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+mt_mat mt_mat_plain(mt_dtype dtype, const uint8_t *data, size_t n, size_t k)
+{
+    size_t size = mt_dtype_size(dtype);
+    mt_format format = dtype == MT_DTYPE_F32 ? MT_FORMAT_F32 : dtype == MT_DTYPE_F16 ? MT_FORMAT_F16 : MT_FORMAT_BF16;
+    return (mt_mat){.format = format, .bits = (uint8_t)(size * 8), .n = n, .k = k, .w = data, .stride = k * size, .global = 1};
+}
+
+static size_t scale_rows(const mt_mat *m, size_t rows)
+{
+    return m->format == MT_FORMAT_FP8 ? (rows + MT_FP8_BLOCK - 1) / MT_FP8_BLOCK : rows;
+}
+
+static mt_mat shift(const mt_mat *m, size_t rows, size_t of_scales)
+{
+    mt_mat out = *m;
+    out.w += rows * m->stride;
+    if (m->scales)
+        out.scales += of_scales * m->scale_stride;
+    if (m->biases)
+        out.biases += of_scales * m->scale_stride;
+    return out;
+}
+
+mt_mat mt_mat_item(const mt_mat *m, size_t i)
+{
+    return shift(m, i * m->n, i * scale_rows(m, m->n));
+}
+
+mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count)
+{
+    mt_mat out = shift(m, first, scale_rows(m, first));
+    out.n = count;
+    return out;
+}
+
+static mt_scale_type scale_type(mt_dtype dtype)
+{
+    switch (dtype) {
+    case MT_DTYPE_F32:
+        return MT_SCALE_F32;
+    case MT_DTYPE_F16:
+        return MT_SCALE_F16;
+    case MT_DTYPE_BF16:
+        return MT_SCALE_BF16;
+    default:
+        return MT_SCALE_NONE;
+    }
+}
+
+static bool has_shape(const wish *w, const mt_tensor_info *t, size_t rows, size_t cols)
+{
+    unsigned lead = w->stack > 0;
+    return t->dims == lead + 2 && (!lead || t->shape[0] == w->stack) && t->shape[lead] == rows && t->shape[lead + 1] == cols;
+}
+
+static bool miss(const wish *w, const char *what, const mt_tensor_info *t, const mt_tensor_info *companion)
+{
+    char wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT], with[MT_SHAPE_TEXT];
+    const uint64_t shape[] = {w->stack, w->n, w->k};
+    unsigned lead = w->stack > 0;
+    mt_shape_text(wanted, shape + !lead, 2 + lead);
+    if (!t)
+        return mt_binder_miss(w->b, w->name, wanted, "absent");
+    mt_shape_text(found, t->shape, t->dims);
+    if (!companion)
+        return mt_binder_miss(w->b, t->name, wanted, "found %s %s%s", t->dtype_name, found, what);
+    mt_shape_text(with, companion->shape, companion->dims);
+    return mt_binder_miss(w->b, t->name, wanted, "found %s %s%s%s %s", t->dtype_name, found, what, companion->dtype_name, with);
+}
+
+static bool bind_plain(const wish *w, const mt_tensor_info *t, mt_mat *out)
+{
+    if (mt_dtype_size(t->dtype) == 0 || !has_shape(w, t, w->n, w->k))
+        return miss(w, "", t, NULL);
+    *out = mt_mat_plain(t->dtype, t->data, w->n, w->k);
+    return true;
+}
+
+static bool bind_fp8(const wish *w, const mt_tensor_info *t, mt_mat *out)
+{
+    const mt_tensor_info *scales = mt_binder_take(w->b, w->name, ".weight_scale_inv");
+    if (!scales)
+        scales = mt_binder_take(w->b, w->name, "_scale_inv");
+    if (!has_shape(w, t, w->n, w->k))
+        return miss(w, "", t, NULL);
+    if (!scales)
+        return miss(w, " without weight_scale_inv", t, NULL);
+    size_t rows = (w->n + MT_FP8_BLOCK - 1) / MT_FP8_BLOCK, cols = (w->k + MT_FP8_BLOCK - 1) / MT_FP8_BLOCK;
+    if (!has_shape(w, scales, rows, cols) || scale_type(scales->dtype) == MT_SCALE_NONE)
+        return miss(w, " with weight_scale_inv ", t, scales);
+    *out = (mt_mat){.format = MT_FORMAT_FP8,
+                    .scale_type = scale_type(scales->dtype),
+                    .bits = 8,
+                    .group = MT_FP8_BLOCK,
+                    .n = w->n,
+                    .k = w->k,
+                    .w = t->data,
+                    .stride = w->k,
+                    .scales = scales->data,
+                    .scale_stride = cols * mt_dtype_size(scales->dtype),
+                    .global = 1};
+    return true;
+}
+
+/* Scales of microscaled formats are bytes; the format says how to read them. */
+static mt_scale_type packed_scale_type(mt_format format, mt_dtype dtype)
+{
+    if (format == MT_FORMAT_AFFINE)
+        return scale_type(dtype);
+    return format == MT_FORMAT_NVFP4 ? MT_SCALE_E4M3 : MT_SCALE_E8M0;
+}
+
+static bool bind_packed(const wish *w, const mt_tensor_info *t, mt_mat *out)
+{
+    const mt_tensor_info *scales = mt_binder_take(w->b, w->name, ".scales");
+    const mt_tensor_info *biases = mt_binder_take(w->b, w->name, ".biases");
+    mt_quant_params p;
+    if (!scales)
+        return miss(w, " without scales", t, NULL);
+    if (!mt_quant_resolve(&w->b->quant, w->name, t, scales, w->k, &p))
+        return miss(w, " with scales ", t, scales);
+    size_t words = w->k * p.bits / 32, groups = w->k / p.group;
+    if (!has_shape(w, t, w->n, words) || !has_shape(w, scales, w->n, groups))
+        return miss(w, " with scales ", t, scales);
+    bool affine = p.format == MT_FORMAT_AFFINE;
+    if (affine && !biases)
+        return miss(w, " without biases", t, NULL);
+    if (affine && (!has_shape(w, biases, w->n, groups) || biases->dtype != scales->dtype))
+        return miss(w, " with biases ", t, biases);
+    *out = (mt_mat){.format = p.format,
+                    .scale_type = packed_scale_type(p.format, scales->dtype),
+                    .bits = p.bits,
+                    .group = p.group,
+                    .n = w->n,
+                    .k = w->k,
+                    .w = t->data,
+                    .stride = words * 4,
+                    .scales = scales->data,
+                    .biases = affine ? biases->data : NULL,
+                    .scale_stride = groups * (affine ? mt_dtype_size(scales->dtype) : 1),
+                    .global = 1};
+    return true;
+}
+
+bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size_t k, mt_mat *out)
+{
+    wish w = {.b = b, .name = name, .stack = stack, .n = n, .k = k};
+    memset(out, 0, sizeof *out);
+    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    if (!t)
+        t = mt_binder_take(b, name, "");
+    if (!t)
+        return miss(&w, "", NULL, NULL);
+    if (t->dtype == MT_DTYPE_U32)
+        return bind_packed(&w, t, out);
+    if (t->dtype == MT_DTYPE_F8_E4M3)
+        return bind_fp8(&w, t, out);
+    return bind_plain(&w, t, out);
+}

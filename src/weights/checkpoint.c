@@ -1,0 +1,223 @@
+/* A checkpoint folder as one sorted table of tensors.
+
+   Owns the config, the mapped shards and the table; the table is one array, so that a tensor's place in it is its
+   pointer minus the first one's. Nothing changes after opening: any thread may read. The table is a copy of the
+   shards' tables (about a hundred bytes a tensor) because one binary search beats one per shard. */
+#include "weights/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/log.h"
+#include "weights/safetensors.h"
+#include "weights/shards.h"
+
+struct mt_checkpoint {
+    char *dir;
+    bool inspecting;
+    mt_config *config;
+    mt_arena *arena; /* shard names and index */
+    mt_shards names;
+    mt_safetensors **shards;
+    size_t opened;
+    mt_tensor_info *tensors;
+    size_t count;
+    uint64_t bytes;
+};
+
+static bool check_folder(const char *dir, mt_error *err)
+{
+    struct stat st;
+    if (stat(dir, &st) != 0)
+        return mt_fail(err, MT_E_NOT_FOUND,
+                       "\"%s\" does not exist; give the folder that holds config.json and *.safetensors", dir);
+    if (!S_ISDIR(st.st_mode))
+        return mt_fail(err, MT_E_INVALID,
+                       "\"%s\" is not a folder; give the folder that holds config.json and *.safetensors", dir);
+    char path[MT_LIMIT_PATH];
+    if (!mt_shards_path(path, dir, "config.json", err))
+        return false;
+    if (stat(path, &st) != 0)
+        return mt_fail(err, MT_E_NOT_FOUND,
+                       "\"%s\" is not a checkpoint: it has no config.json; give the folder that holds config.json and "
+                       "*.safetensors",
+                       dir);
+    return true;
+}
+
+static bool open_shards(mt_checkpoint *c, mt_error *err)
+{
+    c->shards = mt_alloc(c->names.count * sizeof(*c->shards));
+    for (; c->opened < c->names.count; c->opened++) {
+        char path[MT_LIMIT_PATH];
+        if (!mt_shards_path(path, c->dir, c->names.names[c->opened], err))
+            return false;
+        c->shards[c->opened] = mt_safetensors_open(path, err);
+        if (!c->shards[c->opened])
+            return false;
+        c->count += mt_safetensors_count(c->shards[c->opened]);
+    }
+    if (c->count > MT_LIMIT_TENSORS)
+        return mt_fail(err, MT_E_TOO_LARGE, "\"%s\" holds %zu tensors; at most %d are read", c->dir, c->count,
+                       MT_LIMIT_TENSORS);
+    if (c->count == 0)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" holds no tensors; download the weights again", c->dir);
+    return true;
+}
+
+static bool check_index(const mt_checkpoint *c, mt_error *err)
+{
+    for (size_t i = 0; i < c->names.entry_count; i++) {
+        const mt_shard_entry *e = &c->names.entries[i];
+        if (!mt_safetensors_find(c->shards[e->shard], e->tensor))
+            return mt_fail(err, MT_E_INVALID,
+                           "the index of \"%.200s\" says that tensor \"%s\" is in \"%s\", which does not hold it; download "
+                           "the index and that file again",
+                           c->dir, e->tensor, c->names.names[e->shard]);
+    }
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const mt_tensor_info *)a)->name, ((const mt_tensor_info *)b)->name);
+}
+
+/* Which shard holds the second of two tensors of one name; only for the message. */
+static const char *holder(const mt_checkpoint *c, const mt_tensor_info *t)
+{
+    for (size_t i = 0; i < c->opened; i++) {
+        const mt_tensor_info *found = mt_safetensors_find(c->shards[i], t->name);
+        if (found && found->data == t->data)
+            return c->names.names[i];
+    }
+    return "?";
+}
+
+static bool merge(mt_checkpoint *c, mt_error *err)
+{
+    c->tensors = mt_alloc(c->count * sizeof(*c->tensors));
+    size_t at = 0;
+    for (size_t s = 0; s < c->opened; s++) {
+        for (size_t i = 0; i < mt_safetensors_count(c->shards[s]); i++) {
+            c->tensors[at] = *mt_safetensors_at(c->shards[s], i);
+            c->bytes += c->tensors[at++].bytes;
+        }
+    }
+    qsort(c->tensors, c->count, sizeof(*c->tensors), by_name);
+    for (size_t i = 1; i < c->count; i++) {
+        const mt_tensor_info *a = &c->tensors[i - 1], *b = &c->tensors[i];
+        if (by_name(a, b) == 0)
+            return mt_fail(err, MT_E_INVALID,
+                           "tensor \"%s\" is in both \"%.150s\" and \"%.150s\"; remove the file that does not belong to the "
+                           "checkpoint",
+                           a->name, holder(c, a), holder(c, b));
+    }
+    return true;
+}
+
+static bool load(mt_checkpoint *c, mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    if (!check_folder(c->dir, err) || !mt_shards_path(path, c->dir, "config.json", err))
+        return false;
+    c->config = mt_config_read(path, err);
+    return c->config && mt_shards_find(&c->names, c->dir, c->arena, err) && open_shards(c, err) && check_index(c, err) &&
+           merge(c, err);
+}
+
+mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err)
+{
+    mt_checkpoint *c = mt_alloc(sizeof(*c));
+    c->dir = mt_strdup(dir);
+    c->arena = mt_arena_new(0);
+    size_t len = strlen(c->dir);
+    while (len > 1 && c->dir[len - 1] == '/')
+        c->dir[--len] = '\0';
+    if (!load(c, err)) {
+        mt_checkpoint_close(c);
+        return NULL;
+    }
+    mt_log_debug("weights.mapped", "dir=%s shards=%zu tensors=%zu bytes=%llu", c->dir, c->opened, c->count,
+                 (unsigned long long)c->bytes);
+    return c;
+}
+
+mt_checkpoint *mt_checkpoint_inspect(const char *dir, mt_error *err)
+{
+    mt_checkpoint *c = mt_checkpoint_open(dir, err);
+    if (c)
+        c->inspecting = true;
+    return c;
+}
+
+bool mt_checkpoint_inspecting(const mt_checkpoint *c)
+{
+    return c->inspecting;
+}
+
+void mt_checkpoint_close(mt_checkpoint *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->opened; i++)
+        mt_safetensors_close(c->shards[i]);
+    mt_free(c->shards);
+    mt_free(c->tensors);
+    mt_config_free(c->config);
+    mt_arena_free(c->arena);
+    mt_free(c->dir);
+    mt_free(c);
+}
+
+const char *mt_checkpoint_dir(const mt_checkpoint *c)
+{
+    return c->dir;
+}
+
+const mt_config *mt_checkpoint_config(const mt_checkpoint *c)
+{
+    return c->config;
+}
+
+const mt_tensor_info *mt_checkpoint_find(const mt_checkpoint *c, const char *name)
+{
+    mt_tensor_info key = {.name = name};
+    return bsearch(&key, c->tensors, c->count, sizeof key, by_name);
+}
+
+size_t mt_checkpoint_lower(const mt_checkpoint *c, const char *name)
+{
+    size_t low = 0, high = c->count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (strcmp(c->tensors[mid].name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+size_t mt_checkpoint_count(const mt_checkpoint *c)
+{
+    return c->count;
+}
+
+const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i)
+{
+    return &c->tensors[i];
+}
+
+size_t mt_checkpoint_shards(const mt_checkpoint *c)
+{
+    return c->opened;
+}
+
+uint64_t mt_checkpoint_bytes(const mt_checkpoint *c)
+{
+    return c->bytes;
+}

@@ -1,0 +1,58 @@
+/* A checkpoint folder: config.json and safetensors shards, mapped, every header validated before use. */
+#ifndef MT_WEIGHTS_CHECKPOINT_H
+#define MT_WEIGHTS_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "weights/config.h"
+
+typedef enum mt_dtype {
+    MT_DTYPE_F32,
+    MT_DTYPE_F16,
+    MT_DTYPE_BF16,
+    MT_DTYPE_F8_E4M3,
+    MT_DTYPE_U8,
+    MT_DTYPE_U32,
+    MT_DTYPE_OTHER /* carried, listed and never bound */
+} mt_dtype;
+
+typedef struct mt_tensor_info {
+    const char *name;
+    mt_dtype dtype;
+    const char *dtype_name; /* as the file writes it */
+    unsigned dims;
+    uint64_t shape[MT_LIMIT_TENSOR_DIMS];
+    const uint8_t *data; /* mapped, any alignment; valid while the checkpoint is open */
+    uint64_t bytes;
+} mt_tensor_info;
+
+typedef struct mt_checkpoint mt_checkpoint;
+
+/* Maps the folder. NULL with a sentence for: not a folder, no config.json, no safetensors, a missing shard, a truncated
+   shard, a header that lies. Free with mt_checkpoint_close. */
+mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err) MT_NODISCARD;
+void mt_checkpoint_close(mt_checkpoint *c);
+
+/* The same for looking only: what is bound from it has right names, shapes and costs, but no tensor is read: vectors are zeros and
+   what would be repacked is not. */
+mt_checkpoint *mt_checkpoint_inspect(const char *dir, mt_error *err) MT_NODISCARD;
+bool mt_checkpoint_inspecting(const mt_checkpoint *c);
+
+const char *mt_checkpoint_dir(const mt_checkpoint *c);
+const mt_config *mt_checkpoint_config(const mt_checkpoint *c); /* of config.json's top level */
+
+/* NULL when there is none of that name. */
+const mt_tensor_info *mt_checkpoint_find(const mt_checkpoint *c, const char *name);
+
+/* The place of the first tensor whose name is not less than `name`: where those that begin with it would be. */
+size_t mt_checkpoint_lower(const mt_checkpoint *c, const char *name);
+
+size_t mt_checkpoint_count(const mt_checkpoint *c);
+const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i); /* in order of name */
+
+size_t mt_checkpoint_shards(const mt_checkpoint *c);
+uint64_t mt_checkpoint_bytes(const mt_checkpoint *c); /* of all tensors */
+
+#endif

@@ -1,0 +1,146 @@
+/* q_pack and q_matmul: every format, M, tile position and tail; equal bits for every level, M and column range. */
+#include <string.h>
+
+#include "check.h"
+#include "kernels/convert.h"
+
+void check_qmatmul(check *c);
+
+enum { MAX_M = 35 };
+
+typedef struct problem {
+    mt_mat w;
+    size_t m, ldx, ldy;
+    float *x, *want;
+    uint32_t *index; /* row i of the product is row index[i] of x; or NULL */
+    check_data kind;
+} problem;
+
+static void run(check *c, const mt_kernels *k, const problem *p, float *y, size_t n0, size_t n1)
+{
+    mt_rows rows = {.m = p->m, .k = p->w.k, .group = p->w.group};
+    rows.data = check_alloc(c, k->q_rows_bytes(p->m, p->w.k, p->w.group), 64);
+    uint8_t *scratch = check_alloc(c, k->q_scratch_bytes(p->w.k), 64);
+    size_t half = p->m / 2 / MT_ROW_TILE * MT_ROW_TILE;
+    k->q_pack(&rows, p->x, p->ldx, p->index, half, p->m);
+    k->q_pack(&rows, p->x, p->ldx, p->index, 0, half);
+    k->q_matmul(y, p->ldy, &p->w, n0, n1, &rows, scratch);
+}
+
+static void compare(check *c, const problem *p, const float *y, size_t n0, size_t n1, const char *how)
+{
+    check_f32(c, p->want + n0, y + n0, p->m, n1 - n0, p->ldy, "%s: %s m=%zu n=%zu k=%zu n0=%zu n1=%zu data=%s index=%d",
+              how, check_matrix_name(&p->w), p->m, p->w.n, p->w.k, n0, n1, check_data_name(p->kind), p->index != NULL);
+    bool intact = true;
+    for (size_t i = 0; i < p->m; i++)
+        for (size_t j = 0; j < p->ldy; j++)
+            intact = intact && ((j >= n0 && j < n1) || mt_f32_bits(y[i * p->ldy + j]) == 0x12345678u);
+    check_that(c, intact, "%s: wrote outside columns: %s m=%zu n0=%zu n1=%zu", how, check_matrix_name(&p->w), p->m, n0, n1);
+}
+
+static float *outputs(check *c, const problem *p)
+{
+    float *y = check_alloc(c, p->m * p->ldy * sizeof *y, 4);
+    for (size_t i = 0; i < p->m * p->ldy; i++)
+        y[i] = mt_f32_from_bits(0x12345678u);
+    return y;
+}
+
+/* Scales near the extremes meet activations near 1, so that not every output is NaN. */
+static void setup(check *c, problem *p, mt_mat shape, size_t m, check_data kind)
+{
+    check_data scales = kind == CHECK_HUGE || kind == CHECK_SPECIAL ? (check_below(c, 2) ? CHECK_NORMAL : kind) : kind;
+    *p = (problem){.m = m, .kind = kind};
+    check_matrix(c, &p->w, &shape, scales);
+    p->ldx = shape.k + check_below(c, 3);
+    p->ldy = shape.n + check_below(c, 3);
+    size_t source = m + 3;
+    p->x = check_alloc(c, ((source - 1) * p->ldx + shape.k) * sizeof(float), 4);
+    check_fill_f32(c, p->x, (source - 1) * p->ldx + shape.k, kind);
+    if (check_below(c, 2)) {
+        p->index = check_alloc(c, m * sizeof *p->index, 4);
+        for (size_t i = 0; i < m; i++)
+            p->index[i] = (uint32_t)check_below(c, source);
+    }
+    p->want = outputs(c, p);
+    run(c, c->ref, p, p->want, 0, shape.n);
+}
+
+/* All rows at once, and each row alone. */
+static void every_row(check *c, mt_mat shape, size_t m, check_data kind)
+{
+    problem p;
+    setup(c, &p, shape, m, kind);
+    float *y = outputs(c, &p);
+    run(c, c->k, &p, y, 0, shape.n);
+    compare(c, &p, y, 0, shape.n, "all");
+    problem one = p;
+    size_t i = check_below(c, m);
+    one.m = 1;
+    one.x = p.x + (p.index ? p.index[i] : i) * p.ldx;
+    one.index = NULL;
+    one.want = p.want + i * p.ldy;
+    float *alone = outputs(c, &one);
+    run(c, c->k, &one, alone, 0, shape.n);
+    compare(c, &one, alone, 0, shape.n, "alone");
+    check_release(c);
+}
+
+static void column_ranges(check *c, mt_mat shape, size_t m)
+{
+    problem p;
+    setup(c, &p, shape, m, CHECK_NORMAL);
+    for (size_t n0 = 0; n0 <= shape.n; n0++) {
+        for (size_t n1 = n0; n1 <= shape.n; n1 += 1 + check_below(c, 3)) {
+            float *y = outputs(c, &p);
+            run(c, c->k, &p, y, n0, n1);
+            compare(c, &p, y, n0, n1, "range");
+        }
+    }
+    check_release(c);
+}
+
+static const mt_mat shapes[] = {
+#define AFFINE(b, g, s) {.format = MT_FORMAT_AFFINE, .bits = b, .group = g, .scale_type = MT_SCALE_##s}
+#define AFFINE_ALL(b) AFFINE(b, 32, BF16), AFFINE(b, 64, F16), AFFINE(b, 128, F32), AFFINE(b, 64, BF16)
+    AFFINE_ALL(4),
+    AFFINE_ALL(8),
+    AFFINE_ALL(2),
+    AFFINE_ALL(3),
+    AFFINE_ALL(5),
+    AFFINE_ALL(6),
+    {.format = MT_FORMAT_MXFP4, .bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
+    {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
+    {.format = MT_FORMAT_NVFP4, .bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3, .global = 0.3f},
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static mt_mat sized(size_t s, size_t n, size_t groups)
+{
+    mt_mat w = shapes[s];
+    w.n = n;
+    w.k = groups * w.group;
+    return w;
+}
+
+void check_qmatmul(check *c)
+{
+    if (!check_begin(c, CHECK_NEW(c, q_matmul) || CHECK_NEW(c, q_pack), "q_matmul"))
+        return;
+    for (size_t s = 0; s < SHAPES; s++) {
+        for (size_t m = 1; m <= MAX_M; m++) {
+            every_row(c, sized(s, 1 + check_below(c, 40), 1 + check_below(c, 12)), m, CHECK_NORMAL);
+            every_row(c, sized(s, 1 + check_below(c, 19), 1 + check_below(c, 5)), m,
+                      (check_data)check_below(c, CHECK_DATA_KINDS));
+        }
+        for (size_t n = 1; n <= 20; n++)
+            every_row(c, sized(s, n, 3), 1 + check_below(c, 9), CHECK_WIDE);
+        for (size_t groups = 1; groups <= 34; groups++)
+            every_row(c, sized(s, 9, groups), 1 + check_below(c, 9), CHECK_NORMAL);
+        every_row(c, sized(s, 24, 8192u / shapes[s].group + 1), 70 + check_below(c, 30), CHECK_NORMAL);
+        column_ranges(c, sized(s, 19, 3), 1 + check_below(c, 3));
+        column_ranges(c, sized(s, 19, 3), 4 + check_below(c, 12));
+    }
+    every_row(c, sized(0, 16, 16), 1100, CHECK_NORMAL);
+    check_end(c);
+}

@@ -1,0 +1,1 @@
+"""What make.py is made of: number formats, checkpoint layouts, random models, the record of what transformers says."""

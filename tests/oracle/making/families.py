@@ -1,0 +1,142 @@
+"""Random models: config.json in both dialects, and weights whose answers depend on every detail.
+
+Weights are drawn so that logits are spread, no part of a layer is negligible, and no part is trivial: norm weights differ
+from one another, biases are not zero, attention is neither flat nor one-hot.
+"""
+
+import json
+
+import numpy as np
+
+CLASSES = {
+    "llama": "LlamaConfig",
+    "qwen2": "Qwen2Config",
+    "qwen3": "Qwen3Config",
+    "qwen3_moe": "Qwen3MoeConfig",
+    "gemma3_text": "Gemma3TextConfig",
+}
+
+LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
+EMBEDDING = 0.5  # of an embedding's elements where the head is another matrix
+ATTENTION = 0.6  # what a sublayer adds to the residual stream, relative to an embedding: enough that a mistake in it
+MLP = 0.35 #        shows, little enough that rounding in it stays below what fast precision may differ by
+
+
+# --- config.json ----------------------------------------------------------------------------------------------------
+
+
+def config_dict(family, settings):
+    """config.json as transformers writes it today. No token ends the text: the oracle measures numbers, not stopping."""
+    import transformers
+
+    config_class = getattr(transformers, CLASSES[family])
+    config = config_class(bos_token_id=None, eos_token_id=None, pad_token_id=None, dtype="bfloat16", **settings)
+    config.architectures = [CLASSES[family].replace("TextConfig", "Config").replace("Config", "ForCausalLM")]
+    return json.loads(config.to_json_string())
+
+
+def _published_rope(rope):
+    scaling = {key: value for key, value in rope.items() if key != "rope_theta"}
+    if scaling["rope_type"] == "default":
+        scaling = None
+    elif scaling["rope_type"] == "yarn":
+        scaling["type"] = scaling.pop("rope_type")  # as the model cards of Qwen say it
+    return {"rope_theta": rope["rope_theta"], "rope_scaling": scaling}
+
+
+def published(config):
+    """The same config in the dialect of published checkpoints: rope_theta and rope_scaling, no layer_types, ..."""
+    config = dict(config)
+    config.pop("transformers_version", None)
+    config["torch_dtype"] = config.pop("dtype")
+    rope = config.pop("rope_parameters")
+    if "full_attention" in rope:
+        config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        rope = rope["full_attention"]
+    config.update(_published_rope(rope))
+    layer_types = config.pop("layer_types", None)
+    if config["model_type"] == "gemma3_text":
+        config.pop("_sliding_window_pattern", None)
+        config["sliding_window_pattern"] = (layer_types + ["full_attention"]).index("full_attention") + 1
+    if config.get("use_sliding_window") is False:
+        config["sliding_window"] = 20  # published ones have a number here too, to be ignored
+    if "num_local_experts" in config:
+        config["num_experts"] = config.pop("num_local_experts")
+    return dict(sorted(config.items()))
+
+
+def check_same(config, folder):
+    """transformers must understand the folder's config.json as it did the config it was written from."""
+    import transformers
+
+    def essence(config):
+        dropped = ("transformers_version", "torch_dtype", "dtype", "quantization", "quantization_config")
+        config = {k: v for k, v in config.items() if k not in dropped and "sliding_window_pattern" not in k}
+        config["rope_parameters"] = {k: v for k, v in config["rope_parameters"].items() if k != "type"}
+        return config
+
+    read = json.loads(transformers.AutoConfig.from_pretrained(folder).to_json_string())
+    assert essence(read) == essence(config), (essence(read), essence(config))
+
+
+# --- weights --------------------------------------------------------------------------------------------------------
+
+
+GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean square of about 1
+    "q_proj": 1.3,
+    "k_proj": 1.3,
+    "v_proj": 1.3,
+    "gate_proj": 1.3,
+    "up_proj": 1.3,
+    "gate_up_proj": 1.3,
+    "gate": 3.0,  # the router
+}
+
+
+def _embedding_spread(config):
+    return LOGIT_SPREAD * config["hidden_size"] ** -0.5 if config["tie_word_embeddings"] else EMBEDDING
+
+
+def _gain(part, config):
+    """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
+    if part not in ("o_proj", "down_proj"):
+        return GAIN[part]
+    return 1.0 if config["model_type"] == "gemma3_text" else _embedding_spread(config) * (ATTENTION if part == "o_proj" else MLP)
+
+
+def _norm_centre(name, config):
+    if name.endswith(("q_norm.weight", "k_norm.weight")):
+        # Gemma's scale is not head_dim's: keep the spread of the scores
+        return 1.3 * (config.get("query_pre_attn_scalar", config["head_dim"]) / config["head_dim"]) ** 0.25
+    if config["model_type"] == "gemma3_text":
+        if "post_attention" in name:
+            return 0.8 * ATTENTION * LOGIT_SPREAD
+        if "post_feedforward" in name:
+            return 0.8 * MLP * LOGIT_SPREAD
+    return 1.0
+
+
+def _draw_norm(name, shape, config, rng):
+    weight = _norm_centre(name, config) * (1 + 0.2 * rng.standard_normal(shape))
+    if name == "model.norm.weight" and config["tie_word_embeddings"]:
+        weight *= rng.choice([-1, 1], shape)  # else a tied head mostly repeats the token it just read
+    return weight - 1 if config["model_type"] == "gemma3_text" else weight
+
+
+def _draw(name, shape, config, rng):
+    if name.endswith("norm.weight"):
+        return _draw_norm(name, shape, config, rng)
+    part = name.removesuffix(".weight").rsplit(".", 1)[-1]
+    if name.endswith(".bias"):
+        return rng.standard_normal(shape) * (0.1 if "o_proj" in name or "down_proj" in name else 0.3)
+    if part == "embed_tokens":
+        return rng.standard_normal(shape) * _embedding_spread(config)
+    if part == "lm_head":
+        return rng.standard_normal(shape) * LOGIT_SPREAD * shape[1] ** -0.5
+    return rng.standard_normal(shape) * _gain(part, config) * shape[-1] ** -0.5
+
+
+def draw(config, shapes, seed):
+    """float32 tensors of the given shapes; the same for a seed wherever it runs."""
+    rng = np.random.Generator(np.random.Philox(seed))
+    return {name: _draw(name, shape, config, rng).astype(np.float32) for name, shape in shapes.items()}

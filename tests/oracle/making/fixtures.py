@@ -1,0 +1,85 @@
+"""The committed checkpoints: every family, every layout, and between them every detail that is easily got wrong."""
+
+from .layouts import Layout, Quantisation
+from .specs import ROUTER, YARN, Spec, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+
+UNTIED = {"tie_word_embeddings": False}
+YARN_ROPE = rope(10000.0, "yarn", **YARN)
+
+HUGGING_FACE = [
+    Spec("llama-bf16", "llama", llama()),
+    Spec(
+        "llama-bias-f32",
+        "llama",
+        llama(inter=104, heads=2, kv=1, vocab=160, head_dim=24, attention_bias=True, mlp_bias=True, **UNTIED, **rope(10000.0)),
+        Layout(dtype="F32"),
+        published=False,
+    ),
+    Spec("llama-yarn-f16", "llama", llama(kv=1, head_dim=32, **UNTIED, **YARN_ROPE), Layout(dtype="F16")),
+    Spec("qwen2-bf16", "qwen2", qwen2(hidden=96, inter=104, heads=6, vocab=256)),
+    Spec(
+        "qwen2-window-bf16",
+        "qwen2",
+        qwen2(inter=104, layers=3, use_sliding_window=True, sliding_window=16, max_window_layers=1, **UNTIED),
+    ),
+    Spec("qwen3-sharded-bf16", "qwen3", qwen3(inter=104, layers=3, head_dim=24, **UNTIED), Layout(shards=3), published=False),
+    Spec("qwen3-fp8", "qwen3", qwen3(hidden=128, inter=136, head_dim=40), Layout(fp8=True)),
+    Spec("qwen3moe-bf16", "qwen3_moe", qwen3_moe(moe_inter=24)),
+    Spec(
+        "qwen3moe-dense-layers-bf16",
+        "qwen3_moe",
+        qwen3_moe(inter=72, layers=4, experts=6, top=3, moe_inter=32, norm=False, decoder_sparse_step=2, mlp_only_layers=[1]),
+        published=False,
+    ),
+    Spec("qwen3moe-fused-bf16", "qwen3_moe", qwen3_moe(vocab=192, experts=4, norm=False), Layout(experts="fused")),
+    Spec("qwen3moe-transposed-bf16", "qwen3_moe", qwen3_moe(vocab=192, experts=4, moe_inter=48), Layout(experts="transposed")),
+    Spec(
+        "gemma3-bf16",
+        "gemma3_text",
+        gemma3(inter=40, layers=4, heads=2, head_dim=32, query_pre_attn_scalar=40),
+        published=False,
+    ),
+    Spec(
+        "gemma3-softcap-bf16",
+        "gemma3_text",
+        gemma3(inter=72, pattern=2, factor=None, sliding_window=33, final_logit_softcapping=5.0),
+    ),
+]
+
+MLX_FAMILIES = [
+    Spec("llama-mlx-4bit", "llama", llama(hidden=128, head_dim=32, vocab=320), mlx(4, name_mode=False)),
+    Spec("llama-mlx-6bit", "llama", llama(attention_bias=True, mlp_bias=True, **UNTIED, **YARN_ROPE), mlx(6)),
+    Spec("llama-mlx-8bit-f16", "llama", llama(layers=3, kv=4), mlx(8, dtype="F16")),
+    Spec("qwen2-mlx-4bit-g128", "qwen2", qwen2(hidden=128, inter=256), mlx(4, 128)),
+    Spec("qwen2-mlx-6bit", "qwen2", qwen2(**UNTIED), mlx(6)),
+    Spec("qwen2-mlx-8bit", "qwen2", qwen2(inter=160), mlx(8), published=False),  # down_proj does not divide: it stays bf16
+    Spec("qwen3-mlx-4bit-g32", "qwen3", qwen3(inter=160, **UNTIED), mlx(4, 32)),
+    Spec("qwen3-mlx-6bit", "qwen3", qwen3(kv=1), mlx(6), published=False),
+    Spec("qwen3-mlx-8bit", "qwen3", qwen3(**UNTIED, **rope(1000000.0, "yarn", **YARN)), mlx(8)),
+    Spec("qwen3moe-mlx-4bit", "qwen3_moe", qwen3_moe(hidden=128, experts=6, top=3), mlx(4, overrides={ROUTER: Quantisation(8)})),
+    Spec("qwen3moe-mlx-6bit", "qwen3_moe", qwen3_moe(norm=False), mlx(6, overrides={ROUTER: False}), published=False),
+    Spec("qwen3moe-mlx-8bit", "qwen3_moe", qwen3_moe(layers=3, experts=6, mlp_only_layers=[1]), mlx(8)),
+    Spec("gemma3-mlx-4bit", "gemma3_text", gemma3(), mlx(4)),
+    Spec("gemma3-mlx-6bit", "gemma3_text", gemma3(heads=2, kv=2, factor=None), mlx(6)),
+    Spec("gemma3-mlx-8bit", "gemma3_text", gemma3(inter=128, pattern=2, sliding_window=20), mlx(8), published=False),
+]
+
+MIXED = {
+    r".*\.(v_proj|down_proj)": Quantisation(6),
+    r"lm_head": Quantisation(6, 32),
+    r".*layers\.1\..*gate_proj": False,
+}
+
+MLX_FORMATS = [
+    Spec("qwen3-mlx-2bit-g32", "qwen3", qwen3(), mlx(2, 32)),
+    Spec("llama-mlx-3bit-g128", "llama", llama(hidden=128, heads=2, kv=1, **UNTIED), mlx(3, 128)),
+    Spec("qwen3-mlx-5bit", "qwen3", qwen3(**UNTIED), mlx(5)),
+    Spec("llama-mlx-mixed-3-6bit", "llama", llama(layers=3, **UNTIED), mlx(3, overrides=MIXED)),
+    Spec("llama-mlx-mxfp4", "llama", llama(**UNTIED), mlx(4, 32, "mxfp4")),
+    Spec("qwen3-mlx-nvfp4", "qwen3", qwen3(inter=176), mlx(4, 16, "nvfp4")),
+    Spec("qwen3-mlx-mxfp8", "qwen3", qwen3(**UNTIED), mlx(8, 32, "mxfp8")),
+    # the router's entry names no mode: it is affine, whatever the mode of the rest
+    Spec("qwen3moe-mlx-mxfp4", "qwen3_moe", qwen3_moe(), mlx(4, 32, "mxfp4", overrides={ROUTER: Quantisation(8)})),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS

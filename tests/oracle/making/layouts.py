@@ -1,0 +1,257 @@
+"""How a model's tensors are laid out in files: Hugging Face's ways and MLX's.
+
+`store` writes a folder; `restore` reads it back to float32 under the names transformers uses. The oracle runs what
+`restore` returns, so it sees exactly what is on disk and nothing else.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import numbers, safetensors
+from .safetensors import Stored, floats, rounder
+
+FP8_BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """One module's MLX quantisation; affine unless mode says otherwise."""
+
+    bits: int = 4
+    group: int = 64
+    mode: str = "affine"
+
+    def entry(self, with_mode):
+        entry = {"group_size": self.group, "bits": self.bits}
+        return {**entry, "mode": self.mode} if with_mode or self.mode != "affine" else entry
+
+
+@dataclass(frozen=True)
+class Layout:
+    dtype: str = "BF16"  # of everything that is not quantised, and of affine scales and biases
+    shards: int = 1
+    experts: str = "split"  # split: a tensor per expert; fused: gate_up and down stacked; transposed: fused, [E, in, out]
+    fp8: bool = False
+    fp8_scale: str = "BF16"
+    mlx: Quantisation | None = None
+    overrides: dict = field(default_factory=dict)  # module name pattern -> Quantisation or False
+    name_mode: bool = True  # write "mode" into the quantization entry; older conversions have none
+
+    def describe(self):
+        if self.mlx:
+            text = f"mlx {self.mlx.mode} {self.mlx.bits}-bit group {self.mlx.group} {self.dtype.lower()}"
+            return text + (" mixed" if self.overrides else "")
+        if self.fp8:
+            return f"hf fp8 {self.fp8_scale.lower()} scales"
+        text = f"hf {self.dtype.lower()}"
+        text += f" experts {self.experts}" if self.experts != "split" else ""
+        return text + (f" {self.shards} shards" if self.shards > 1 else "")
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+# In memory, as in transformers, a layer's experts are two tensors: experts.gate_up_proj [E, 2I, H], experts.down_proj.
+
+
+def _halves(gate_up):
+    inter = gate_up.shape[1] // 2
+    return gate_up[:, :inter], gate_up[:, inter:]
+
+
+def _unstack(name, tensor):
+    """A stacked expert tensor as the tensors that checkpoints publish: per projection, [E, out, in]."""
+    prefix = name.rsplit(".", 1)[0]
+    if name.endswith("gate_up_proj"):
+        gate, up = _halves(tensor)
+        return prefix, {"gate_proj": gate, "up_proj": up}
+    return prefix, {"down_proj": tensor}
+
+
+def _is_experts(name):
+    return ".mlp.experts." in name
+
+
+def _rename(tensors, layout):
+    """Names and shapes as the layout writes them, still float32."""
+    out = {}
+    for name, tensor in tensors.items():
+        if not _is_experts(name):
+            out[name] = tensor
+        elif layout.mlx:
+            prefix, parts = _unstack(name, tensor)
+            for part, value in parts.items():
+                out[f"{prefix.replace('mlp.experts', 'mlp.switch_mlp')}.{part}.weight"] = value
+        elif layout.experts == "split":
+            prefix, parts = _unstack(name, tensor)
+            for part, value in parts.items():
+                out.update({f"{prefix}.{i}.{part}.weight": expert for i, expert in enumerate(value)})
+        else:
+            out[name] = tensor.swapaxes(1, 2) if layout.experts == "transposed" else tensor
+    return out
+
+
+def _rename_back(tensors, shapes):
+    """The inverse of _rename, whatever the layout was: decided by the names and shapes found."""
+    out = {}
+    for name, shape in shapes.items():
+        if name in tensors:
+            tensor = tensors[name]
+            out[name] = tensor if tensor.shape == shape else tensor.swapaxes(1, 2)
+            continue
+        prefix, part = name.rsplit(".", 1)
+        switch = prefix.replace("mlp.experts", "mlp.switch_mlp")
+
+        def stacked(projection):
+            if f"{switch}.{projection}.weight" in tensors:
+                return tensors[f"{switch}.{projection}.weight"]
+            return np.stack([tensors[f"{prefix}.{i}.{projection}.weight"] for i in range(shape[0])])
+
+        if part == "gate_up_proj":
+            out[name] = np.concatenate([stacked("gate_proj"), stacked("up_proj")], 1)
+        else:
+            out[name] = stacked("down_proj")
+    for name, shape in shapes.items():
+        assert out[name].shape == shape, (name, out[name].shape, shape)
+    return out
+
+
+# --- encoding -------------------------------------------------------------------------------------------------------
+
+
+def _mlx_override(module, width, layout):
+    """What config.json says about this module alone: a Quantisation, False, or None for nothing."""
+    for pattern, choice in layout.overrides.items():
+        if re.fullmatch(pattern, module):
+            return choice if choice and width % choice.group == 0 else False
+    return None
+
+
+def _mlx_choice(module, width, layout):
+    """The Quantisation of a module, or None where it stays as it is."""
+    override = _mlx_override(module, width, layout)
+    if override is not None:
+        return override or None
+    return layout.mlx if width % layout.mlx.group == 0 else None
+
+
+def _is_linear(name, tensor):
+    return name.endswith(".weight") and tensor.ndim >= 2
+
+
+def _encode_mlx(name, tensor, layout):
+    module = name.removesuffix(".weight")
+    choice = _mlx_choice(module, tensor.shape[-1], layout) if _is_linear(name, tensor) else None
+    if choice is None:
+        return {name: floats(tensor, layout.dtype)}
+    if choice.mode != "affine":
+        parts = numbers.micro_quantise(tensor, choice.mode)
+        return {f"{module}.weight": Stored("U32", parts["weight"]), f"{module}.scales": Stored("U8", parts["scales"])}
+    parts = numbers.affine_quantise(tensor, choice.bits, choice.group, rounder(layout.dtype))
+    return {
+        f"{module}.weight": Stored("U32", parts["weight"]),
+        f"{module}.scales": floats(parts["scales"], layout.dtype),
+        f"{module}.biases": floats(parts["biases"], layout.dtype),
+    }
+
+
+def _encode_fp8(name, tensor, layout):
+    if not name.endswith("_proj.weight"):  # embeddings, head, norms and routers stay
+        return {name: floats(tensor, layout.dtype)}
+    parts = numbers.fp8_quantise(tensor, FP8_BLOCK, rounder(layout.fp8_scale))
+    return {name: Stored("F8_E4M3", parts["weight"]), name + "_scale_inv": floats(parts["weight_scale_inv"], layout.fp8_scale)}
+
+
+def _encode(name, tensor, layout):
+    if layout.mlx:
+        return _encode_mlx(name, tensor, layout)
+    if layout.fp8:
+        return _encode_fp8(name, tensor, layout)
+    return {name: floats(tensor, layout.dtype)}
+
+
+def _quantization_entry(tensors, layout):
+    """config.json's `quantization`: the global values, then every module that differs."""
+    entry = layout.mlx.entry(layout.name_mode)
+    for name, tensor in tensors.items():
+        module = name.removesuffix(".weight")
+        override = _mlx_override(module, tensor.shape[-1], layout) if _is_linear(name, tensor) else None
+        if override is not None:
+            entry[module] = override.entry(False) if override else False
+    return entry
+
+
+def _config_with_layout(config, tensors, layout):
+    config = dict(config)
+    if layout.mlx:
+        config["quantization"] = config["quantization_config"] = _quantization_entry(tensors, layout)
+    elif layout.fp8:
+        config["quantization_config"] = {
+            "activation_scheme": "dynamic",
+            "fmt": "e4m3",
+            "quant_method": "fp8",
+            "weight_block_size": [FP8_BLOCK, FP8_BLOCK],
+        }
+    return config
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+
+def _write_shards(folder, stored, layout, metadata):
+    names = sorted(stored)
+    bounds = [len(names) * i // layout.shards for i in range(layout.shards + 1)]
+    index = {}
+    for i in range(layout.shards):
+        file = f"model-{i + 1:05d}-of-{layout.shards:05d}.safetensors"
+        part = {name: stored[name] for name in names[bounds[i] : bounds[i + 1]]}
+        safetensors.write(folder / file, part, metadata)
+        index.update(dict.fromkeys(part, file))
+    total = sum(t.bits.nbytes for t in stored.values())
+    text = json.dumps({"metadata": {"total_size": total}, "weight_map": index}, indent=2)
+    (folder / "model.safetensors.index.json").write_text(text + "\n")
+
+
+def store(folder, config, tensors, layout):
+    """tensors: float32 by transformers' names; config: config.json without quantisation."""
+    renamed = _rename(tensors, layout)
+    stored = {}
+    for name, tensor in renamed.items():
+        stored.update(_encode(name, tensor, layout))
+    metadata = {"format": "mlx" if layout.mlx else "pt"}
+    if layout.shards > 1:
+        _write_shards(folder, stored, layout, metadata)
+    else:
+        safetensors.write(folder / "model.safetensors", stored, metadata)
+    config = _config_with_layout(config, renamed, layout)
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+def _decode_mlx(module, parts, quantization):
+    """Parameters from config.json as MLX looks them up: the module's own entry whole, else the global one."""
+    entry = quantization.get(module, quantization)
+    mode = entry.get("mode", "affine")
+    weight, scales = parts[f"{module}.weight"].values(), parts[f"{module}.scales"].values()
+    if mode != "affine":
+        return numbers.micro_dequantise(weight, scales, mode)
+    biases = parts[f"{module}.biases"].values()
+    return numbers.affine_dequantise(weight, scales, biases, entry["bits"], entry["group_size"])
+
+
+def restore(folder, shapes):
+    """The folder's tensors as float32, under the names and shapes given."""
+    config = json.loads((folder / "config.json").read_text())
+    stored = {}
+    for file in sorted(folder.glob("model*.safetensors")):
+        stored.update(safetensors.read(file))
+    values = {}
+    for name, tensor in stored.items():
+        module = name.removesuffix(".weight")
+        if f"{module}.scales" in stored and name.endswith(".weight"):
+            values[name] = _decode_mlx(module, stored, config["quantization"])
+        elif f"{name}_scale_inv" in stored:
+            values[name] = numbers.fp8_dequantise(tensor.bits, stored[f"{name}_scale_inv"].values(), FP8_BLOCK)
+        elif not name.endswith((".scales", ".biases", "_scale_inv")):
+            values[name] = tensor.values()
+    return _rename_back(values, shapes)

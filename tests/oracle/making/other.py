@@ -1,0 +1,127 @@
+"""Random checkpoints: family, layout, dimensions, windows and rope settings drawn from a seed."""
+
+import random
+
+from .layouts import Layout, Quantisation
+from .specs import ROUTER, Spec, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+
+FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text"]
+
+
+def _rope(draw):
+    theta = draw.choice([1e4, 1e5, 5e5, 1e6, 5e6])
+    kind = draw.choice(["default", "default", "linear", "llama3", "yarn"])
+    if kind == "linear":
+        return rope(theta, kind, factor=draw.choice([2.0, 4.0, 8.0]))
+    if kind == "llama3":
+        original = draw.choice([64, 128, 256, 512])
+        factors = {"low_freq_factor": 1.0, "high_freq_factor": draw.choice([2.0, 4.0])}
+        return rope(theta, kind, factor=draw.choice([4.0, 8.0, 32.0]), original_max_position_embeddings=original, **factors)
+    if kind == "yarn":
+        more = draw.choice([{}, {}, {"attention_factor": 1.25}, {"beta_fast": 16.0, "beta_slow": 2.0}])
+        original = draw.choice([128, 512, 1024])
+        return rope(theta, kind, factor=draw.choice([2.0, 4.0]), original_max_position_embeddings=original, **more)
+    return rope(theta)
+
+
+def _affine(draw):
+    bits, group = draw.choice([2, 3, 4, 4, 4, 5, 6, 8]), draw.choice([32, 64, 64, 128])
+    overrides = {}
+    if draw.random() < 0.4:
+        overrides[draw.choice([r".*\.v_proj", r".*\.down_proj", r".*layers\.0\..*"])] = Quantisation(draw.choice([6, 8]), 32)
+    if draw.random() < 0.2:
+        overrides[r".*\.up_proj"] = False
+    if draw.random() < 0.6:
+        overrides[ROUTER] = draw.choice([False, Quantisation(8, 32)])
+    return mlx(bits, group, dtype=draw.choice(["BF16", "BF16", "F16"]), overrides=overrides, name_mode=draw.random() < 0.5)
+
+
+def _layout(draw, family):
+    kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro"])
+    if kind == "affine":
+        return _affine(draw)
+    if kind == "micro":
+        mode, bits, group = draw.choice([("mxfp4", 4, 32), ("nvfp4", 4, 16), ("mxfp8", 8, 32)])
+        return mlx(bits, group, mode, overrides={ROUTER: Quantisation(8, 64)})
+    if kind == "fp8":
+        return Layout(fp8=True, fp8_scale=draw.choice(["BF16", "F32"]))
+    experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
+    return Layout(dtype=draw.choice(["BF16", "BF16", "F16", "F32"]), shards=draw.choice([1, 1, 2, 4]), experts=experts)
+
+
+def _widths(draw, layout):
+    """hidden, intermediate and expert widths that the layout can hold, most of them odd in some way."""
+    if layout.mlx:
+        step = max(layout.mlx.group, 64)  # overrides of group 32 and 64 divide it
+        hidden = step * draw.randint(1, max(1, 192 // step))
+        return hidden, 32 * draw.randint(2, 8), 64 * draw.randint(1, 2)
+    hidden = 16 * draw.randint(3, 12)
+    return hidden, 8 * draw.randint(5, 40), 8 * draw.randint(3, 9)
+
+
+def _heads(draw, hidden):
+    """Heads that divide hidden (transformers asks for it) into an even head size, and a number of kv heads."""
+    heads = draw.choice([n for n in range(2, 9) if hidden % n == 0 and hidden // n % 2 == 0 and hidden // n >= 8])
+    return heads, draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
+
+
+def _window(draw, layers):
+    if draw.random() < 0.6:
+        return {}
+    return {"use_sliding_window": True, "sliding_window": draw.randint(3, 70), "max_window_layers": draw.randint(0, layers)}
+
+
+def _moe(draw, shape, moe_inter, more):
+    experts = draw.randint(3, 12)
+    sparse = draw.choice([{}, {}, {"mlp_only_layers": [0]}, {"decoder_sparse_step": 2}])
+    top, norm = draw.randint(1, min(4, experts)), draw.random() < 0.5
+    layers = max(2, shape["layers"])  # so that one of them is sparse
+    return qwen3_moe(**{**shape, "layers": layers}, experts=experts, top=top, moe_inter=moe_inter, norm=norm, **sparse, **more)
+
+
+def _gemma(draw, shape, head_dim):
+    return gemma3(
+        **shape,
+        pattern=draw.randint(2, 4),
+        factor=draw.choice([None, 4.0, 8.0]),
+        theta=draw.choice([1e5, 1e6]),
+        local=draw.choice([1e3, 1e4]),
+        head_dim=head_dim,
+        query_pre_attn_scalar=draw.choice([head_dim, head_dim + 8, 24]),
+        sliding_window=draw.randint(3, 70),
+        final_logit_softcapping=draw.choice([None, None, 4.0]),
+    )
+
+
+def _settings(draw, family, layout):
+    hidden, inter, moe_inter = _widths(draw, layout)
+    heads, kv = _heads(draw, hidden)
+    layers = draw.randint(1, 4)
+    shape = {"hidden": hidden, "inter": inter, "layers": layers, "heads": heads, "kv": kv, "vocab": draw.randint(150, 500)}
+    head_dim = draw.choice([16, 24, 32, 40, 64, 80])
+    eps = {"rms_norm_eps": draw.choice([1e-5, 1e-6])}
+    tied = {"tie_word_embeddings": draw.random() < 0.5}
+    if family == "gemma3_text":
+        return _gemma(draw, {**shape, "layers": layers + 2}, head_dim)
+    if family == "llama":
+        biases = {"attention_bias": draw.random() < 0.3, "mlp_bias": draw.random() < 0.3}
+        size = draw.choice([{}, {"head_dim": head_dim}])
+        return llama(**shape, **tied, **eps, **size, **biases, **_rope(draw))
+    if family == "qwen2":
+        return qwen2(**shape, **tied, **eps, **_window(draw, layers), **_rope(draw))
+    more = {**tied, **eps, **_rope(draw), "head_dim": head_dim, "attention_bias": draw.random() < 0.2}
+    if family == "qwen3":
+        return qwen3(**shape, **more, **_window(draw, layers))
+    return _moe(draw, shape, moe_inter, more)
+
+
+def specs(count, seed):
+    """Families take turns, so that a few checkpoints cover them all."""
+    made = []
+    for i in range(count):
+        draw = random.Random(f"{seed}/{i}")
+        family = FAMILIES[i % len(FAMILIES)]
+        layout = _layout(draw, family)
+        name = f"other-{seed}-{i:03d}-{family.replace('_', '')}"
+        made.append(Spec(name, family, _settings(draw, family, layout), layout, published=draw.random() < 0.5))
+    return made

@@ -1,0 +1,85 @@
+"""What a checkpoint is made from: a family, its settings, a layout. Short ways to write the settings."""
+
+from dataclasses import dataclass, field
+
+from .layouts import Layout, Quantisation
+
+
+@dataclass(frozen=True)
+class Spec:
+    name: str
+    family: str
+    settings: dict
+    layout: Layout = field(default_factory=Layout)
+    published: bool = True  # config.json in the dialect of published checkpoints, else as transformers saves it today
+
+
+LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 256}
+YARN = {"factor": 4.0, "original_max_position_embeddings": 512}
+
+
+def rope(theta, kind="default", **more):
+    return {"rope_parameters": {"rope_theta": theta, "rope_type": kind, **more}}
+
+
+def _shape(hidden, inter, layers, heads, kv, vocab, **more):
+    return {
+        "hidden_size": hidden,
+        "intermediate_size": inter,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv,
+        "vocab_size": vocab,
+        "max_position_embeddings": 2048,
+        **more,
+    }
+
+
+def llama(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, **more):
+    defaults = {"tie_word_embeddings": True, "rms_norm_eps": 1e-5, **rope(500000.0, "llama3", **LLAMA3)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def qwen2(hidden=64, inter=192, layers=2, heads=4, kv=2, vocab=320, **more):
+    defaults = {"tie_word_embeddings": True, **rope(1000000.0)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def qwen3(hidden=64, inter=192, layers=2, heads=4, kv=2, vocab=256, **more):
+    defaults = {"tie_word_embeddings": True, "head_dim": 32, **rope(1000000.0)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def qwen3_moe(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, experts=8, top=2, moe_inter=64, norm=True, **more):
+    defaults = {
+        "tie_word_embeddings": False,
+        "head_dim": 16,
+        "num_experts": experts,
+        "num_experts_per_tok": top,
+        "moe_intermediate_size": moe_inter,
+        "norm_topk_prob": norm,
+        **rope(1000000.0),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def gemma3(hidden=128, inter=192, layers=3, heads=4, kv=1, vocab=256, pattern=3, factor=8.0, theta=1e6, local=1e4, **more):
+    scaling = {"rope_type": "linear", "factor": factor} if factor else {"rope_type": "default"}
+    defaults = {
+        "head_dim": 16,
+        "query_pre_attn_scalar": 24,
+        "sliding_window": 16,
+        "layer_types": ["sliding_attention" if (i + 1) % pattern else "full_attention" for i in range(layers)],
+        "rope_parameters": {
+            "full_attention": {"rope_theta": theta, **scaling},
+            "sliding_attention": {"rope_theta": local, "rope_type": "default"},
+        },
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True):
+    return Layout(dtype=dtype, mlx=Quantisation(bits, group, mode), overrides=overrides or {}, name_mode=name_mode)
+
+
+ROUTER = r".*\.mlp\.gate"

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Runs the tests of a build folder and counts their cases.
+
+usage: tests/run.py BUILD [argument of `meson test` ...]
+
+Every test program ends with a line "NAME: P passed, F failed[, S skipped]". The last line printed here has the sums.
+What a program wrote is shown only when it failed. A program that ends without its line counts as one failure."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+COUNT = re.compile(r"^\S+: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
+SHOWN = 20000  # characters of a failed program's output: its end
+
+
+def read_result(record):
+    """The passed, failed and skipped cases of one program, and a remark."""
+    ok = record["result"] == "OK"
+    if record["result"] == "SKIP":
+        return 0, 0, 1, ""
+    found = COUNT.findall(record.get("stdout", ""))
+    if not found:
+        return 0, 1, 0, "ended with {} and no line of counts".format(record["result"])
+    passed, failed, skipped = (int(n or 0) for n in found[-1])
+    if not ok and not failed:
+        return passed, 1, skipped, "ended with {} and exit status {}".format(record["result"], record["returncode"])
+    return passed, failed, skipped, ""
+
+
+def show(record, remark):
+    for name in ("stdout", "stderr"):
+        text = record.get(name, "").strip()
+        if text:
+            print("--- {} of {}\n{}".format(name, record["name"], text[-SHOWN:]))
+    if remark:
+        print("--- {} {}".format(record["name"], remark))
+    print("--- run it alone: {}".format(" ".join(record["command"])))
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    build, arguments = sys.argv[1], sys.argv[2:]
+    log = os.path.join(build, "meson-logs", "testlog.json")
+    if os.path.exists(log):
+        os.remove(log)
+    ran = subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--quiet"] + arguments,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if not os.path.exists(log):
+        print(ran.stdout, end="")
+        sys.exit(1)
+    total = [0, 0, 0]
+    with open(log, encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            record["name"] = record["name"].split(" / ")[-1]
+            passed, failed, skipped, remark = read_result(record)
+            total = [a + b for a, b in zip(total, (passed, failed, skipped))]
+            print("{:6} {:32} {:5} passed {:7.1f} s".format(
+                "FAILED" if failed else "ok", record["name"], passed, record["duration"]))
+            if failed:
+                show(record, remark)
+    print("{} passed, {} failed{}".format(total[0], total[1], ", {} skipped".format(total[2]) if total[2] else ""))
+    sys.exit(1 if total[1] or not total[0] else 0)
+
+
+main()

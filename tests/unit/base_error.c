@@ -1,0 +1,97 @@
+#include "unit.h"
+
+#include "base/error.h"
+
+static void fail_writes_code_and_sentence(void **state)
+{
+    mt_error err = {0};
+
+    (void)state;
+    assert_false(mt_fail(&err, MT_E_NOT_FOUND, "\"%s\" does not exist: check the path", "a.json"));
+    assert_int_equal(err.code, MT_E_NOT_FOUND);
+    assert_string_equal(err.text, "\"a.json\" does not exist: check the path");
+}
+
+static void fail_accepts_null(void **state)
+{
+    (void)state;
+    assert_false(mt_fail(NULL, MT_E_IO, "nobody listens"));
+    assert_false(mt_fail_within(NULL, "here"));
+    mt_error_clear(NULL);
+}
+
+static void within_puts_a_prefix_and_keeps_the_code(void **state)
+{
+    mt_error err;
+
+    (void)state;
+    mt_fail(&err, MT_E_INVALID, "byte %d is wrong", 7);
+    assert_false(mt_fail_within(&err, "shard %d", 2));
+    assert_false(mt_fail_within(&err, "\"%s\"", "model"));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_string_equal(err.text, "\"model\": shard 2: byte 7 is wrong");
+}
+
+static void sentences_end_at_the_limit(void **state)
+{
+    char longer[2 * MT_LIMIT_ERROR_TEXT];
+    mt_error err;
+
+    (void)state;
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    mt_fail(&err, MT_E_INVALID, "%s", longer);
+    assert_int_equal(strlen(err.text), MT_LIMIT_ERROR_TEXT - 1);
+    mt_fail_within(&err, "prefix");
+    assert_int_equal(strlen(err.text), MT_LIMIT_ERROR_TEXT - 1);
+    assert_memory_equal(err.text, "prefix: xxx", 11);
+    mt_fail_within(&err, "%s", longer);
+    assert_int_equal(strlen(err.text), MT_LIMIT_ERROR_TEXT - 1);
+}
+
+static void clear_resets(void **state)
+{
+    mt_error err;
+
+    (void)state;
+    mt_fail(&err, MT_E_IO, "text");
+    mt_error_clear(&err);
+    assert_int_equal(err.code, MT_OK);
+    assert_string_equal(err.text, "");
+}
+
+static void every_code_has_status_and_name(void **state)
+{
+    static const struct {
+        mt_code code;
+        int status;
+        const char *name;
+    } rows[] = {
+        {MT_OK, 200, "ok"},
+        {MT_E_INVALID, 400, "invalid"},
+        {MT_E_NOT_FOUND, 404, "not_found"},
+        {MT_E_TOO_LARGE, 413, "too_large"},
+        {MT_E_BUSY, 429, "busy"},
+        {MT_E_UNSUPPORTED, 501, "unsupported"},
+        {MT_E_MEMORY, 503, "memory"},
+        {MT_E_IO, 500, "io"},
+        {MT_E_INTERNAL, 500, "internal"},
+        {(mt_code)99, 500, "internal"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        assert_int_equal(mt_code_status(rows[i].code), rows[i].status);
+        assert_string_equal(mt_code_name(rows[i].code), rows[i].name);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(fail_writes_code_and_sentence),
+    cmocka_unit_test(fail_accepts_null),
+    cmocka_unit_test(within_puts_a_prefix_and_keeps_the_code),
+    cmocka_unit_test(sentences_end_at_the_limit),
+    cmocka_unit_test(clear_resets),
+    cmocka_unit_test(every_code_has_status_and_name),
+};
+UNIT_MAIN(tests)

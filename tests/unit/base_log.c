@@ -1,0 +1,92 @@
+#include "unit.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+
+typedef struct event {
+    mt_log_level level;
+    mt_log_format format;
+    const char *name;
+    const char *sentence;
+} event;
+
+static void write_event(void *arg)
+{
+    const event *e = arg;
+
+    mt_log_setup(MT_LOG_INFO, e->format);
+    mt_log(e->level, e->name, "%s", e->sentence);
+}
+
+/* The line an event gives, with the digits of its time replaced by 0. */
+static char *line_of(mt_log_level level, mt_log_format format, const char *name, const char *sentence)
+{
+    static char line[2 * MT_LIMIT_LOG_LINE];
+    event e = {level, format, name, sentence};
+    size_t digits = format == MT_LOG_JSON ? 33 : 12;
+
+    unit_in_child(write_event, &e, line, sizeof(line));
+    for (size_t i = 0; i < digits && line[i]; i++)
+        if (line[i] >= '0' && line[i] <= '9')
+            line[i] = '0';
+    return line;
+}
+
+static void text_lines(void **state)
+{
+    (void)state;
+    assert_string_equal(line_of(MT_LOG_INFO, MT_LOG_TEXT, "weights.mapped", "\"a\\b\" 3 shards"),
+                        "00:00:00.000 info  weights.mapped \"a\\b\" 3 shards\n");
+    assert_string_equal(line_of(MT_LOG_ERROR, MT_LOG_TEXT, "x", "two\nlines\x1b[0m \xc3\xa9 \xff"),
+                        "00:00:00.000 error x two\\nlines\\u001b[0m \xc3\xa9 \xef\xbf\xbd\n");
+}
+
+static void json_lines(void **state)
+{
+    (void)state;
+    assert_string_equal(line_of(MT_LOG_WARN, MT_LOG_JSON, "cache.full", "\"a\\b\"\n"),
+                        "{\"time\":\"0000-00-00T00:00:00.000Z\",\"level\":\"warn\",\"event\":\"cache.full\","
+                        "\"message\":\"\\\"a\\\\b\\\"\\n\"}\n");
+}
+
+static void levels_above_the_chosen_are_silent(void **state)
+{
+    (void)state;
+    assert_string_equal(line_of(MT_LOG_DEBUG, MT_LOG_TEXT, "x", "y"), "");
+    mt_log_setup(MT_LOG_WARN, MT_LOG_TEXT);
+    assert_true(mt_log_enabled(MT_LOG_ERROR));
+    assert_true(mt_log_enabled(MT_LOG_WARN));
+    assert_false(mt_log_enabled(MT_LOG_INFO));
+    mt_log_setup(MT_LOG_DEBUG, MT_LOG_TEXT);
+    assert_true(mt_log_enabled(MT_LOG_DEBUG));
+}
+
+/* A line that is too long is cut between characters, ends in a newline, and is still JSON. */
+static void lines_end_at_the_limit(void **state)
+{
+    char longer[MT_LIMIT_LOG_LINE + 100];
+    char *line;
+    size_t len;
+
+    (void)state;
+    memset(longer, '\n', sizeof(longer) - 1); /* two bytes each when escaped */
+    longer[sizeof(longer) - 1] = '\0';
+    for (int shift = 0; shift < 2; shift++) {
+        line = line_of(MT_LOG_INFO, MT_LOG_JSON, shift ? "ab" : "a", longer);
+        len = strlen(line);
+        assert_in_range(len, MT_LIMIT_LOG_LINE - 1, MT_LIMIT_LOG_LINE);
+        assert_string_equal(line + len - 5, "\\n\"}\n");
+        line = line_of(MT_LOG_INFO, MT_LOG_TEXT, shift ? "ab" : "a", longer);
+        len = strlen(line);
+        assert_in_range(len, MT_LIMIT_LOG_LINE - 1, MT_LIMIT_LOG_LINE);
+        assert_string_equal(line + len - 3, "\\n\n");
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(text_lines),
+    cmocka_unit_test(json_lines),
+    cmocka_unit_test(levels_above_the_chosen_are_silent),
+    cmocka_unit_test(lines_end_at_the_limit),
+};
+UNIT_MAIN(tests)

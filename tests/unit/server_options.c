@@ -1,0 +1,211 @@
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "kernels/kernels.h"
+#include "server/options.h"
+
+enum { WORDS = 24 };
+
+static const char *env_name, *env_value;
+
+static char *fake_env(const char *name)
+{
+    return env_name && strcmp(name, env_name) == 0 ? (char *)(uintptr_t)env_value : NULL;
+}
+
+/* Parses a line of words separated by single spaces. The words live until the next call. */
+static bool parse(mt_options *opt, const char *line, mt_error *err)
+{
+    static char copy[512];
+    char *argv[WORDS] = {copy};
+    int argc = 1;
+
+    snprintf(copy, sizeof(copy), "%s", line);
+    for (char *space = copy; (space = strchr(space, ' ')); *space++ = '\0') {
+        assert_true(argc < WORDS);
+        argv[argc++] = space + 1;
+    }
+    return mt_options_parse(opt, argc, argv, fake_env, err);
+}
+
+static void expect_error(const char *line, const char *sentence)
+{
+    mt_options opt;
+    mt_error err = {0};
+
+    assert_false(parse(&opt, line, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_string_equal(err.text, sentence);
+}
+
+static void defaults(void **state)
+{
+    mt_options opt;
+    mt_error err;
+
+    (void)state;
+    assert_true(parse(&opt, "motet run dir --token-ids 1", &err));
+    assert_int_equal(opt.command, MT_COMMAND_RUN);
+    assert_string_equal(opt.dir, "dir");
+    assert_string_equal(opt.token_ids, "1");
+    assert_int_equal(opt.threads, 0);
+    assert_int_equal(opt.precision, MT_PRECISION_FAST);
+    assert_int_equal(opt.cpu_mask, ~0u);
+    assert_int_equal(opt.max_tokens, 16);
+    assert_int_equal(opt.logprobs, 0);
+    assert_int_equal(opt.context, 0);
+    assert_int_equal(opt.chunk, 0);
+    assert_int_equal(opt.log_level, MT_LOG_INFO);
+    assert_int_equal(opt.log_format, MT_LOG_TEXT);
+    assert_false(opt.json || opt.help || opt.version || opt.markdown);
+}
+
+static void values_in_both_forms_and_any_order(void **state)
+{
+    mt_options opt;
+    mt_error err;
+
+    (void)state;
+    assert_true(parse(&opt, "motet run --threads 7 --precision=reference dir --json --token-ids=1,2,3 --threads 256", &err));
+    assert_int_equal(opt.threads, 256);
+    assert_int_equal(opt.precision, MT_PRECISION_REFERENCE);
+    assert_true(opt.json);
+    assert_string_equal(opt.token_ids, "1,2,3");
+    assert_true(parse(&opt, "motet info --log-level debug --log-format json -- --odd-folder", &err));
+    assert_string_equal(opt.dir, "--odd-folder");
+    assert_int_equal(opt.log_level, MT_LOG_DEBUG);
+    assert_int_equal(opt.log_format, MT_LOG_JSON);
+    assert_true(parse(&opt, "motet run d --token-ids 1 --cpu-mask portable --logprobs 20 --chunk 7 --context 9", &err));
+    assert_int_equal(opt.cpu_mask, 0);
+    assert_int_equal(opt.logprobs, 20);
+    assert_int_equal(opt.chunk, 7);
+    assert_int_equal(opt.context, 9);
+    assert_true(parse(&opt, "motet info -", &err));
+    assert_string_equal(opt.dir, "-");
+}
+
+static void help_and_version(void **state)
+{
+    mt_options opt;
+    mt_error err;
+
+    (void)state;
+    assert_true(parse(&opt, "motet", &err));
+    assert_int_equal(opt.command, MT_COMMAND_NONE);
+    assert_true(parse(&opt, "motet --help", &err) && opt.help);
+    assert_true(parse(&opt, "motet --version", &err) && opt.version);
+    assert_true(parse(&opt, "motet run --help", &err) && opt.help);
+    assert_true(parse(&opt, "motet help run", &err));
+    assert_int_equal(opt.topic, MT_COMMAND_RUN);
+    assert_true(parse(&opt, "motet help --markdown", &err) && opt.markdown);
+}
+
+static void the_environment_counts_less_than_the_line(void **state)
+{
+    mt_options opt;
+    mt_error err;
+
+    (void)state;
+    env_name = "MOTET_THREADS";
+    env_value = "5";
+    assert_true(parse(&opt, "motet run d --token-ids 1", &err));
+    assert_int_equal(opt.threads, 5);
+    assert_true(parse(&opt, "motet run d --token-ids 1 --threads 3", &err));
+    assert_int_equal(opt.threads, 3);
+    env_value = "many";
+    expect_error("motet run d --token-ids 1", "MOTET_THREADS \"many\" is not a whole number: use 0 to 256");
+    assert_true(parse(&opt, "motet info d", &err)); /* which has no threads */
+    env_value = "";
+    assert_true(parse(&opt, "motet run d --token-ids 1", &err));
+    assert_int_equal(opt.threads, 0);
+    env_name = NULL;
+}
+
+static void sentences(void **state)
+{
+    static const struct {
+        const char *line, *sentence;
+    } rows[] = {
+        {"motet rum d", "\"rum\" is not a command: did you mean \"run\"?"},
+        {"motet dance", "\"dance\" is not a command: see motet help"},
+        {"motet help dance", "\"dance\" is not a command: see motet help"},
+        {"motet --threads 2", "\"--threads\" stands before a command: write motet run --threads"},
+        {"motet --nonsense", "\"--nonsense\" is not an option: see motet --help"},
+        {"motet --versoin", "\"--versoin\" is not an option: did you mean \"--version\"?"},
+        {"motet run d --thread 2", "\"--thread\" is not an option: did you mean \"--threads\"?"},
+        {"motet run d --nonsense=3", "\"--nonsense\" is not an option: see motet run --help"},
+        {"motet run d -t 2", "\"-t\" is not an option: see motet run --help"},
+        {"motet info d --token-ids 1", "\"--token-ids\" is not an option of \"info\": it belongs to motet run"},
+        {"motet info d --version", "\"--version\" is not an option of \"info\": it belongs to motet"},
+        {"motet run d --threads", "\"--threads\" needs a value: --threads N"},
+        {"motet run d --precision", "\"--precision\" needs a value: --precision fast|reference"},
+        {"motet run d --threads two", "--threads \"two\" is not a whole number: use 0 to 256"},
+        {"motet run d --threads 2x", "--threads \"2x\" is not a whole number: use 0 to 256"},
+        {"motet run d --threads=", "--threads \"\" is not a whole number: use 0 to 256"},
+        {"motet run d --threads 257", "--threads 257 is out of range: use 0 to 256"},
+        {"motet run d --threads -1", "--threads -1 is out of range: use 0 to 256"},
+        {"motet run d --threads 99999999999999999999", "--threads 99999999999999999999 is out of range: use 0 to 256"},
+        {"motet run d --max-tokens 0", "--max-tokens 0 is out of range: use 1 to 16777216"},
+        {"motet run d --logprobs 21", "--logprobs 21 is out of range: use 0 to 20"},
+        {"motet run d --precision fats", "--precision \"fats\" is not one of the choices: use fast|reference"},
+        {"motet run d --precision fast|", "--precision \"fast|\" is not one of the choices: use fast|reference"},
+        {"motet run d --cpu-mask mmx",
+         "--cpu-mask \"mmx\" names no instruction sets: use all, portable, or a list such as neon,dotprod or avx2"},
+        {"motet run d --json=yes", "\"--json\" takes no value: leave \"=yes\" out"},
+        {"motet info", "\"info\" needs a checkpoint folder: motet info DIR"},
+        {"motet info a b", "\"b\" is one argument too many: motet info DIR"},
+        {"motet help run info", "\"info\" is one argument too many: motet help [COMMAND]"},
+        {"motet run d", "\"run\" needs \"--token-ids LIST\": the prompt as token ids: 1,2,3"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++)
+        expect_error(rows[i].line, rows[i].sentence);
+}
+
+static void help_names_what_there_is(void **state)
+{
+    mt_buf out;
+
+    (void)state;
+    mt_buf_init(&out, 1 << 20);
+    mt_options_help(&out, MT_COMMAND_NONE);
+    assert_non_null(strstr(out.data, "  run DIR "));
+    assert_non_null(strstr(out.data, "--version"));
+    assert_null(strstr(out.data, "--threads"));
+    mt_buf_free(&out);
+    mt_options_help(&out, MT_COMMAND_RUN);
+    assert_non_null(strstr(out.data, "motet run DIR [options]: answer one prompt"));
+    assert_non_null(strstr(out.data, "  --max-tokens N            tokens to generate at most [16]\n"));
+    assert_non_null(strstr(out.data, "  MOTET_THREADS             --threads\n"));
+    mt_buf_free(&out);
+}
+
+static void the_document_is_current(void **state)
+{
+    mt_buf wanted, found;
+    mt_error err;
+
+    (void)state;
+    mt_buf_init(&wanted, 1 << 20);
+    mt_buf_init(&found, 1 << 20);
+    mt_options_markdown(&wanted);
+    assert_true(mt_file_read(&found, "docs/options.md", &err));
+    if (strcmp(found.data, wanted.data) != 0)
+        fail_msg("docs/options.md is not what options.def says: run make docs");
+    mt_buf_free(&wanted);
+    mt_buf_free(&found);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(defaults),
+    cmocka_unit_test(values_in_both_forms_and_any_order),
+    cmocka_unit_test(help_and_version),
+    cmocka_unit_test(the_environment_counts_less_than_the_line),
+    cmocka_unit_test(sentences),
+    cmocka_unit_test(help_names_what_there_is),
+    cmocka_unit_test(the_document_is_current),
+};
+UNIT_MAIN(tests)
