@@ -1,15 +1,19 @@
-# A thin front for Meson and Ninja. `make help` lists what there is.
+# A thin front for Meson and Ninja. `make help` lists the targets.
+#
+# BUILD=folder         where to build; another folder is another configuration
+# TESTS="arguments"    passed on to `meson test`: names of tests, --suite unit, ...
+# FUZZ_SECONDS=n       how long `make fuzz` runs each fuzzer
 BUILD ?= build
-CLANG ?= clang
+TESTS ?=
+FUZZ_SECONDS ?= 600
 
-.PHONY: all test lint asan ubsan tsan fuzz bench checkkernels docs format clean help
-.PHONY: setup develop
+.PHONY: all test checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
 
-all: $(BUILD)/build.ninja ## build build/motet
+all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
 
-test: all ## build, run every test, print how many passed
-	@tests/run.py $(BUILD)
+test: all ## build, run every test, say how many passed
+	@tests/run.py $(BUILD) $(TESTS)
 
 checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set level
 	@ninja -C $(BUILD) --quiet checkkernels
@@ -17,18 +21,50 @@ checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set l
 
 bench: all ## measure the thread pool and the kernels on this machine
 	@$(BUILD)/bench/bench_pool
+	@$(BUILD)/checkkernels --bench
 
+docs: all ## write docs/options.md anew from src/server/options.def
+	@$(BUILD)/motet help --markdown >docs/options.md
+
+format: develop ## lay out all C files with clang-format
+	@tools/c_files.sh | xargs clang-format -i
+
+lint: develop setup ## check layout, layers, headers, symbols, banned functions, warnings, docs
+	@tools/lint.sh
+
+asan: build-asan/build.ninja ## run the tests under the address sanitizer
+	@tools/sanitize.sh build-asan $(TESTS)
+
+ubsan: build-ubsan/build.ninja ## run the tests under the undefined-behaviour sanitizer
+	@tools/sanitize.sh build-ubsan $(TESTS)
+
+tsan: build-tsan/build.ninja ## run the tests under the thread sanitizer
+	@tools/sanitize.sh build-tsan $(TESTS)
+
+fuzz: develop build-fuzz/build.ninja ## run every fuzzer for FUZZ_SECONDS
+	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+clean: ## remove every build folder
+	rm -rf build build-*
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+
+# Missing packages are installed here. Silent and quick when there are none.
 setup:
 	@tools/setup.sh build
 
 develop:
 	@tools/setup.sh develop
 
-$(BUILD)/build.ninja: | setup
-	@meson setup $(BUILD) >/dev/null || { cat $(BUILD)/meson-logs/meson-log.txt; exit 1; }
+build-asan/build.ninja: CONFIGURE = -Db_sanitize=address
+build-ubsan/build.ninja: CONFIGURE = -Db_sanitize=undefined -Dc_args=-fno-sanitize-recover=all
+build-tsan/build.ninja: CONFIGURE = -Db_sanitize=thread
+build-fuzz/build.ninja: CONFIGURE = -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all -Dfuzz=true
+build-fuzz/build.ninja: export CC = clang
+build-fuzz/build.ninja: | develop
 
-clean: ## remove every build folder
-	rm -rf build build-*
-
-help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|'
+$(BUILD)/build.ninja build-asan/build.ninja build-ubsan/build.ninja build-tsan/build.ninja \
+build-fuzz/build.ninja: | setup
+	@meson setup $(@D) $(CONFIGURE) >$(@D).log || { cat $(@D).log; rm -f $(@D).log; exit 1; }
+	@rm -f $(@D).log

@@ -64,9 +64,12 @@ static void add_hash(bench *b, const mt_tensor *logits, size_t rows)
 /* One step of `rows` rows for each of `sequences` sequences, from `position` on. Returns seconds. */
 static double step(bench *b, size_t sequences, size_t rows, size_t position, size_t pages_each)
 {
-    mt_batch batch = {.rows = sequences * rows, .tokens = b->tokens, .positions = b->positions, .spans = sequences, .span = b->spans};
+    mt_batch batch = {
+        .rows = sequences * rows, .tokens = b->tokens, .positions = b->positions, .spans = sequences, .span = b->spans};
     for (size_t s = 0; s < sequences; s++) {
-        b->spans[s] = (mt_span){.row = (uint32_t)(s * rows), .rows = (uint32_t)rows, .position = (uint32_t)position,
+        b->spans[s] = (mt_span){.row = (uint32_t)(s * rows),
+                                .rows = (uint32_t)rows,
+                                .position = (uint32_t)position,
                                 .pages = b->pages + s * pages_each};
         b->wanted[s] = (uint32_t)(s * rows + rows - 1);
         for (size_t i = 0; i < rows; i++) {
@@ -118,8 +121,8 @@ static void measure(bench *b, const arguments *a, size_t pages_each)
     const double bytes = (double)mt_checkpoint_bytes(b->o.checkpoint);
     printf("prefill  %6zu tokens      %9.1f tok/s\n", a->prompt * a->batch, (double)(a->prompt * a->batch) / prefill);
     if (a->tokens)
-        printf("decode   %6zu x %-3zu tokens %9.1f tok/s  %7.2f ms a step  %5.1f GB/s of weights\n", a->tokens, a->batch,
-               (double)(a->tokens * a->batch) / decode, 1e3 * decode / (double)a->tokens,
+        printf("decode   %6zu x %-3zu tokens %9.1f tok/s  %7.2f ms a step  %5.1f GB/s of weights\n", a->tokens,
+               a->batch, (double)(a->tokens * a->batch) / decode, 1e3 * decode / (double)a->tokens,
                bytes * (double)a->tokens / decode * 1e-9);
     printf("logits   hash %016llx\n", (unsigned long long)b->hash);
 }

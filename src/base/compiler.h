@@ -20,6 +20,11 @@
 
 #define MT_CACHE_LINE 128 /* what two threads must not share: a line and the neighbour that is fetched with it */
 
+/* Put the result into *out; true when it does not fit. */
+#define MT_ADD_OVERFLOWS(a, b, out) __builtin_add_overflow(a, b, out)
+#define MT_SUB_OVERFLOWS(a, b, out) __builtin_sub_overflow(a, b, out)
+#define MT_MUL_OVERFLOWS(a, b, out) __builtin_mul_overflow(a, b, out)
+
 #define MT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -94,8 +94,9 @@ bool mt_file_read(mt_buf *buf, const char *path, mt_error *err)
     code = size > buf->limit - buf->len ? E2BIG : read_all(fd, buf);
     close(fd);
     if (code == E2BIG)
-        return mt_fail(err, MT_E_TOO_LARGE, "\"%s\" is larger than the %zu bytes allowed for it: check that it is the right file",
-                       path, buf->limit);
+        return mt_fail(err, MT_E_TOO_LARGE,
+                       "\"%s\" is larger than the %zu bytes allowed for it: check that it is the right file", path,
+                       buf->limit);
     if (code)
         return fail_system(err, path, "read", code);
     return true;

@@ -358,14 +358,10 @@ mt_json_event mt_json_next(mt_json_reader *r)
         return MT_JSON_ERROR;
     skip_space(r);
     switch (r->state) {
-    case VALUE_OR_END:
-        return at_char(r, ']') ? close_container(r) : read_value(r);
-    case KEY_OR_END:
-        return at_char(r, '}') ? close_container(r) : read_key(r);
-    case AFTER:
-        return read_after(r);
-    default:
-        return read_value(r);
+    case VALUE_OR_END: return at_char(r, ']') ? close_container(r) : read_value(r);
+    case KEY_OR_END: return at_char(r, '}') ? close_container(r) : read_key(r);
+    case AFTER: return read_after(r);
+    default: return read_value(r);
     }
 }
 

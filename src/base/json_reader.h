@@ -18,7 +18,7 @@ typedef enum mt_json_event {
     MT_JSON_OBJECT_END,
     MT_JSON_ARRAY_BEGIN,
     MT_JSON_ARRAY_END,
-    MT_JSON_KEY, /* str, len */
+    MT_JSON_KEY,    /* str, len */
     MT_JSON_STRING, /* str, len */
     MT_JSON_NUMBER, /* num; is_int and integer when it is written as an integer that fits; always finite */
     MT_JSON_TRUE,

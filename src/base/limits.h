@@ -3,13 +3,23 @@
 #define MT_BASE_LIMITS_H
 
 /* text */
-#define MT_LIMIT_ERROR_TEXT 1024         /* bytes of an error's sentence, NUL included */
-#define MT_LIMIT_LOG_LINE 4096           /* bytes of one log line */
-#define MT_LIMIT_PATH 4096               /* bytes of a file path, NUL included */
+#define MT_LIMIT_ERROR_TEXT 1024 /* bytes of an error's sentence, NUL included */
+#define MT_LIMIT_LOG_LINE 4096   /* bytes of one log line */
+#define MT_LIMIT_PATH 4096       /* bytes of a file path, NUL included */
 
 /* JSON */
 #define MT_LIMIT_JSON_DEPTH 64           /* nested containers */
 #define MT_LIMIT_CONFIG_BYTES (4u << 20) /* config.json and its siblings */
+
+/* templates */
+#define MT_LIMIT_TEMPLATE_BYTES (1u << 20)    /* of a template's text */
+#define MT_LIMIT_TEMPLATE_NESTING 200         /* expressions and blocks inside one another */
+#define MT_LIMIT_TEMPLATE_NAMES 4096          /* variables of a scope */
+#define MT_LIMIT_TEMPLATE_DEPTH 1000          /* evaluations inside one another */
+#define MT_LIMIT_TEMPLATE_STEPS 50000000      /* of one render; one is about the work of an addition */
+#define MT_LIMIT_TEMPLATE_MEMORY (512u << 20) /* of one render */
+#define MT_LIMIT_TEMPLATE_OUTPUT (64u << 20)  /* bytes of a string, and so of the text rendered */
+#define MT_LIMIT_TEMPLATE_RANGE 100000        /* numbers of a range(), as in Jinja2's sandbox */
 
 /* checkpoints */
 #define MT_LIMIT_HEADER_BYTES (256u << 20) /* a safetensors header */

@@ -10,7 +10,7 @@ typedef struct mt_nearest {
     size_t distance;
 } mt_nearest;
 
-void mt_nearest_init(mt_nearest *nearest, const char *name);          /* borrows name */
+void mt_nearest_init(mt_nearest *nearest, const char *name);       /* borrows name */
 void mt_nearest_offer(mt_nearest *nearest, const char *candidate); /* borrows candidate */
 
 #endif

@@ -11,20 +11,12 @@ static int dispatch(const mt_options *opt)
     if (opt->help)
         return mt_cmd_help(opt);
     switch (opt->command) {
-#ifdef MT_HAVE_INFO
-    case MT_COMMAND_INFO:
-        return mt_cmd_info(opt);
-#endif
-#ifdef MT_HAVE_RUN
-    case MT_COMMAND_RUN:
-        return mt_cmd_run(opt);
-#endif
+    case MT_COMMAND_INFO: return mt_cmd_info(opt);
+    case MT_COMMAND_RUN: return mt_cmd_run(opt);
     case MT_COMMAND_HELP:
-    case MT_COMMAND_NONE:
-        return mt_cmd_help(opt);
-    default:
-        return EXIT_FAILURE;
+    case MT_COMMAND_NONE: return mt_cmd_help(opt);
     }
+    return EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)

@@ -30,7 +30,8 @@ static bool parse_tokens(const char *text, token_list *list, mt_error *err)
         errno = 0;
         const unsigned long id = strtoul(p, &end, 10);
         if (*p < '0' || *p > '9' || errno || id > UINT32_MAX || (*end && *end != ',' && *end != ' '))
-            return mt_fail(err, MT_E_INVALID, "\"--token-ids\" has \"%.16s\" where a token id should be; give numbers like 1,2,3", p);
+            return mt_fail(err, MT_E_INVALID,
+                           "\"--token-ids\" has \"%.16s\" where a token id should be; give numbers like 1,2,3", p);
         list->ids[list->count++] = (uint32_t)id;
         p = *end ? end + 1 : end;
     }
@@ -83,7 +84,8 @@ static bool generate(mt_opened *o, const mt_options *opt, const token_list *prom
     const size_t max_tokens = (size_t)opt->max_tokens, chunk = opt->chunk ? (size_t)opt->chunk : DEFAULT_CHUNK;
     const size_t wanted = prompt->count + max_tokens, context = opt->context ? (size_t)opt->context : o->spec.context;
     if (wanted > context)
-        return mt_fail(err, MT_E_TOO_LARGE, "%zu prompt tokens and %zu to generate exceed the context of %zu; shorten one of them",
+        return mt_fail(err, MT_E_TOO_LARGE,
+                       "%zu prompt tokens and %zu to generate exceed the context of %zu; shorten one of them",
                        prompt->count, max_tokens, context);
     const mt_generator_params params = {
         .sequences = 1, .positions = wanted, .chunk = chunk < prompt->count ? chunk : prompt->count};
@@ -91,8 +93,12 @@ static bool generate(mt_opened *o, const mt_options *opt, const token_list *prom
     if (!g)
         return false;
     printer p = {.json = opt->json, .ids = mt_alloc(max_tokens * sizeof *p.ids)};
-    const mt_generation request = {.prompt = prompt->ids, .prompt_len = prompt->count, .max_tokens = max_tokens,
-                                   .top = (size_t)opt->logprobs, .token = print_token, .ctx = &p};
+    const mt_generation request = {.prompt = prompt->ids,
+                                   .prompt_len = prompt->count,
+                                   .max_tokens = max_tokens,
+                                   .top = (size_t)opt->logprobs,
+                                   .token = print_token,
+                                   .ctx = &p};
     if (p.json) {
         printf("{");
         print_ids("prompt_token_ids", prompt->ids, prompt->count);

@@ -101,28 +101,32 @@ typedef struct mt_batch {
 void mt_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *tokens, size_t m, float scale);
 
 /* y = x / rms(x) * (offset + w), w a tensor of one row */
-void mt_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps, float offset);
+void mt_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
+                float offset);
 
 /* y += x */
 void mt_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m);
 
 /* y[j] = w[j] x + bias for `count` weights that share their input */
-void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m);
+void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
+                  size_t m);
 
 /* table[i] = cos and sin of positions[i] * inv_freq, times scale; table has 2 * half columns */
-void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq, size_t half,
-                      float scale);
+void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq,
+                      size_t half, float scale);
 
 /* Each head of each row: norm (w may be NULL), then rotation by the table (NULL: none). In place. */
 void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,
                  float offset, const mt_tensor *table);
 
 /* K and V of every row into its sequence's pages, rounded once to the pages' type */
-void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v, const mt_batch *batch);
+void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v,
+                    const mt_batch *batch);
 
 /* Causal attention of every row over its sequence's pages; window 0 is all, else the last `window` keys. y has
    heads * head_dim columns. */
-void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch, uint32_t window, float scale, float softcap);
+void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch,
+                     uint32_t window, float scale, float softcap);
 
 /* y = act(gate) * up */
 void mt_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m);
@@ -130,8 +134,8 @@ void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const m
 
 /* y = sum over the top_k experts of softmax(router), by rank, of probability times expert(x); renormalise divides the
    probabilities by their sum. `gelu` picks the experts' activation. */
-void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m, const mt_experts *experts,
-               bool renormalise, bool gelu);
+void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
+               const mt_experts *experts, bool renormalise, bool gelu);
 
 /* y[i] = x[index[i]] */
 void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32_t *index, size_t m);

@@ -14,9 +14,9 @@
 typedef struct sequence {
     const mt_generation *request;
     mt_seq seq;
-    size_t done;      /* positions whose keys are in the cache */
+    size_t done; /* positions whose keys are in the cache */
     size_t generated;
-    uint32_t last;    /* the token to feed next, once the prompt is done */
+    uint32_t last; /* the token to feed next, once the prompt is done */
 } sequence;
 
 struct mt_generator {
@@ -81,7 +81,8 @@ static bool check(const mt_generator *g, const mt_generation *r, mt_error *err)
     if (r->prompt_len == 0)
         return mt_fail(err, MT_E_INVALID, "the prompt is empty; give at least one token");
     if (r->max_tokens > g->params.positions || r->prompt_len > g->params.positions - r->max_tokens)
-        return mt_fail(err, MT_E_TOO_LARGE, "%zu prompt tokens and %zu to generate exceed the context of %zu; shorten one of them",
+        return mt_fail(err, MT_E_TOO_LARGE,
+                       "%zu prompt tokens and %zu to generate exceed the context of %zu; shorten one of them",
                        r->prompt_len, r->max_tokens, g->params.positions);
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= g->spec->vocab)
@@ -122,8 +123,10 @@ static bool emit(mt_generator *g, sequence *s, const mt_tensor *logits, size_t r
     mt_logprob tops[MT_LIMIT_TOP_LOGPROBS];
     const float lse = mt_op_log_sum_exp(g->dev, logits, row);
     if (!isfinite(lse))
-        return mt_fail(err, MT_E_INTERNAL, "the model's answer is not finite after %zu tokens; the checkpoint may be damaged", s->done);
-    const size_t count = mt_logprobs_top(mt_tensor_read(g->dev, logits, row), g->spec->vocab, lse, r->top ? r->top : 1, tops);
+        return mt_fail(err, MT_E_INTERNAL,
+                       "the model's answer is not finite after %zu tokens; the checkpoint may be damaged", s->done);
+    const size_t count =
+        mt_logprobs_top(mt_tensor_read(g->dev, logits, row), g->spec->vocab, lse, r->top ? r->top : 1, tops);
     s->last = tops[0].id;
     s->generated++;
     r->token(r->ctx, &tops[0], tops, r->top ? count : 0);

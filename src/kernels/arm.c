@@ -43,6 +43,8 @@ void mt_kernels_init_arm(mt_kernels *k)
         k->b_pack = mt_b_pack_bf16;
         k->b_scratch_bytes = mt_b_scratch_bytes_bf16;
         k->b_matmul = mt_b_matmul_bf16;
+        k->attn_scratch_bytes = mt_attn_scratch_bytes_bf16;
+        k->attn_bf16 = mt_attn_bf16_bf16;
     }
 
     if (!(k->cpu & MT_CPU_DOTPROD))
@@ -54,6 +56,10 @@ void mt_kernels_init_arm(mt_kernels *k)
 
     if (!(k->cpu & MT_CPU_I8MM))
         return;
+    k->q_rows_bytes = mt_q_rows_bytes_i8mm;
+    k->q_pack = mt_q_pack_i8mm;
+    k->q_scratch_bytes = mt_q_scratch_bytes_i8mm;
+    k->q_matmul = mt_q_matmul_i8mm;
 }
 
 #endif

@@ -3,16 +3,31 @@
 
 #if defined(__x86_64__)
 
+/* AVX2 and AVX-512 have the same ones. */
+#define EACH(X)                                                                                                        \
+    X(to_bf16) X(row_f32) X(add) X(axpy) X(scale) X(dot) X(sum) X(max) X(sum_exp) X(rmsnorm) X(rope)                   \
+    X(exp) X(log) X(sigmoid) X(tanh) X(silu_mul) X(gelu_mul) X(softcap) X(softmax)                                     \
+    X(q_rows_bytes) X(q_pack) X(q_scratch_bytes) X(q_matmul)                                                           \
+    X(b_rows_bytes) X(b_pack) X(b_scratch_bytes) X(b_matmul)                                                           \
+    X(f_scratch_bytes) X(f_matmul)                                                                                     \
+    X(attn_scratch_bytes) X(attn_bf16) X(attn_f32) X(attn_merge)
+
 void mt_kernels_init_x86(mt_kernels *k)
 {
     if (!(k->cpu & MT_CPU_AVX2))
         return;
+#define AVX2(name) k->name = mt_##name##_avx2;
+    EACH(AVX2)
 
     if (!(k->cpu & MT_CPU_AVX512))
         return;
+#define AVX512(name) k->name = mt_##name##_avx512;
+    EACH(AVX512)
 
     if (!(k->cpu & MT_CPU_AVX512VNNI))
         return;
+    k->q_scratch_bytes = mt_q_scratch_bytes_avx512vnni; /* rows are packed as for AVX-512 */
+    k->q_matmul = mt_q_matmul_avx512vnni;
 }
 
 #endif

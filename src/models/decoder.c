@@ -66,7 +66,8 @@ static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, bool sp
     l->o = mt_weight_new(dev, &w->o, w->o_bias, false);
     if (sparse) {
         l->router = mt_weight_new(dev, &w->router, NULL, true); /* R9: routers are exact */
-        l->experts = mt_experts_new(dev, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
+        l->experts =
+            mt_experts_new(dev, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
     } else {
         l->gate = mt_weight_new(dev, &w->gate, w->gate_bias, false);
         l->up = mt_weight_new(dev, &w->up, w->up_bias, false);
@@ -110,8 +111,8 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
     m->logits = mt_tensor_new(dev, logits, s->vocab);
 }
 
-mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights, const mt_model_params *params,
-                       mt_error *err)
+mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
+                       const mt_model_params *params, mt_error *err)
 {
     const mt_kv_shape shape = mt_model_kv_shape(spec);
     mt_model *m = mt_alloc(sizeof *m);
@@ -178,7 +179,8 @@ static void dense(mt_model *m, const layer *l, size_t rows)
 static void sparse(mt_model *m, const layer *l, size_t rows)
 {
     mt_op_matmul(m->dev, &m->router, (const mt_weight *[]){l->router}, 1, m->h, rows);
-    mt_op_moe(m->dev, m->y, m->h, m->router, rows, l->experts, m->spec->renormalise, m->spec->activation == MT_ACT_GELU_TANH);
+    mt_op_moe(m->dev, m->y, m->h, m->router, rows, l->experts, m->spec->renormalise,
+              m->spec->activation == MT_ACT_GELU_TANH);
 }
 
 static void run_layer(mt_model *m, size_t index, const mt_batch *batch)

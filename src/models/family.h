@@ -25,11 +25,12 @@ extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_fam
 
 /* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL: none); theta is
    used unless parameters has rope_theta. context is the model's, for scalings that need it. */
-bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context, mt_arena *arena,
-                  mt_error *err) MT_NODISCARD;
+bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context,
+                  mt_arena *arena, mt_error *err) MT_NODISCARD;
 
 /* The usual case: one rotary embedding for all layers, from rope_parameters, or rope_scaling and rope_theta. */
-bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena, mt_error *err) MT_NODISCARD;
+bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena,
+                      mt_error *err) MT_NODISCARD;
 
 /* Windows of layers whose entry in layer_types is "sliding_attention"; false when the config has no such list. */
 bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window);

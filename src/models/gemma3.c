@@ -44,17 +44,16 @@ static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config
     return true;
 }
 
+/* attn_logit_softcapping is in its configs but transformers never applies it. */
 static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    double scalar, attn_cap;
-    if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err) ||
-        !mt_config_float(c, "attn_logit_softcapping", 0, 0, 1e9, &attn_cap, err))
+    double scalar;
+    if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err))
         return false;
     s->qk_norm = s->post_norms = true;
     s->norm_offset = 1;
     s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
     s->attn_scale = (float)(1 / sqrt(scalar));
-    s->attn_softcap = (float)attn_cap;
     s->embed_scale = (float)sqrt((double)s->hidden);
     return read_windows(s, layer, c, err) && read_ropes(s, c, arena, err);
 }
@@ -69,11 +68,11 @@ static bool read_gemma3_text(mt_model_spec *s, mt_layer_spec *layer, const mt_co
     return read_gemma3(s, layer, c, arena, err);
 }
 
-#define GEMMA3_DEFAULTS                                                                                                      \
-    {                                                                                                                        \
-        .vocab = 262208, .hidden = 2304, .layers = 26, .heads = 8, .kv_heads = 4, .head_dim = 256, .ffn = 9216,              \
-        .context = 131072, .eps = 1e-6, .tied = true, .activation_key = "hidden_activation",                                 \
-        .activation = "gelu_pytorch_tanh"                                                                                    \
+#define GEMMA3_DEFAULTS                                                                                         \
+    {                                                                                                           \
+        .vocab = 262208, .hidden = 2304, .layers = 26, .heads = 8, .kv_heads = 4, .head_dim = 256, .ffn = 9216, \
+        .context = 131072, .eps = 1e-6, .tied = true, .activation_key = "hidden_activation",                    \
+        .activation = "gelu_pytorch_tanh"                                                                       \
     }
 
 const mt_family mt_family_gemma3_text = {

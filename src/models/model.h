@@ -42,8 +42,8 @@ typedef struct mt_model_params {
 typedef struct mt_model mt_model;
 
 /* Borrows everything it is given; free with mt_model_free before closing the device. */
-mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights, const mt_model_params *params,
-                       mt_error *err) MT_NODISCARD;
+mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
+                       const mt_model_params *params, mt_error *err) MT_NODISCARD;
 void mt_model_free(mt_model *model);
 
 /* The shape of the model's cache pages. */

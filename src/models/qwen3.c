@@ -20,14 +20,16 @@ static bool dense_by_list(const mt_config *c, size_t layer)
 static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     int64_t experts, top_k, inner, step;
-    const char *key = mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts"; /* re-saves rename it */
+    const char *key =
+        mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts"; /* re-saves rename it */
     if (!mt_config_int(c, key, 128, 0, MT_LIMIT_EXPERTS, &experts, err) ||
         !mt_config_int(c, "num_experts_per_tok", 8, 1, MT_LIMIT_EXPERTS_PER_TOKEN, &top_k, err) ||
         !mt_config_int(c, "moe_intermediate_size", 768, 1, MT_LIMIT_WIDTH, &inner, err) ||
         !mt_config_int(c, "decoder_sparse_step", 1, 1, INT64_MAX, &step, err))
         return false;
     if (experts && top_k > experts)
-        return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %d but there are only %d experts", (int)top_k, (int)experts);
+        return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %d but there are only %d experts", (int)top_k,
+                       (int)experts);
     s->renormalise = mt_config_bool(c, "norm_topk_prob", false);
     for (size_t i = 0; experts && i < s->layers; i++) {
         layer[i].sparse = ((int64_t)i + 1) % step == 0 && !dense_by_list(c, i);

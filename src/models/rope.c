@@ -72,7 +72,8 @@ static bool read_scaling(scaling *s, const mt_config *p, uint32_t context, mt_er
 static bool read_yarn_scale(mt_rope *rope, const mt_config *p, double factor, mt_error *err)
 {
     double given, m, m_all;
-    if (!mt_config_float(p, "attention_factor", 0, 0, 1e6, &given, err) || !mt_config_float(p, "mscale", 0, 0, 1e6, &m, err) ||
+    if (!mt_config_float(p, "attention_factor", 0, 0, 1e6, &given, err) ||
+        !mt_config_float(p, "mscale", 0, 0, 1e6, &m, err) ||
         !mt_config_float(p, "mscale_all_dim", 0, 0, 1e6, &m_all, err))
         return false;
     if (given > 0)
@@ -100,14 +101,15 @@ static bool apply(mt_rope *rope, double *f, const mt_config *p, double theta, ui
         scale_yarn(f, rope->half, &s, theta, mt_config_bool(p, "truncate", true));
         return read_yarn_scale(rope, p, s.factor, err);
     } else {
-        return mt_fail(err, MT_E_UNSUPPORTED, "rope type \"%.64s\" is not known; known are default, linear, llama3, yarn and mrope",
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "rope type \"%.64s\" is not known; known are default, linear, llama3, yarn and mrope",
                        rope->type);
     }
     return true;
 }
 
-bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context, mt_arena *arena,
-                  mt_error *err)
+bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context,
+                  mt_arena *arena, mt_error *err)
 {
     double f[MT_LIMIT_HEAD_DIM / 2];
     rope->type = "default";
@@ -118,6 +120,7 @@ bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint
         if (!mt_config_float(parameters, "rope_theta", theta, 1, 1e12, &theta, err))
             return false;
     }
+    rope->theta = theta;
     for (size_t i = 0; i < rope->half; i++)
         f[i] = pow(theta, -2.0 * (double)i / (double)dim);
     if (parameters && !apply(rope, f, parameters, theta, context, err))

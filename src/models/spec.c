@@ -47,13 +47,15 @@ static bool read_shape(mt_model_spec *s, const mt_config *c, const mt_family_def
         !read_size(c, "num_hidden_layers", d->layers, MT_LIMIT_LAYERS, &s->layers, err) ||
         !read_size(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &s->heads, err) ||
         !read_size(c, "num_key_value_heads", d->kv_heads ? d->kv_heads : s->heads, s->heads, &s->kv_heads, err) ||
-        !read_size(c, "head_dim", d->head_dim ? d->head_dim : s->hidden / s->heads, MT_LIMIT_HEAD_DIM, &s->head_dim, err) ||
+        !read_size(c, "head_dim", d->head_dim ? d->head_dim : s->hidden / s->heads, MT_LIMIT_HEAD_DIM, &s->head_dim,
+                   err) ||
         !read_size(c, "intermediate_size", d->ffn, MT_LIMIT_WIDTH, &s->ffn, err) ||
         !read_size(c, "max_position_embeddings", d->context, MT_LIMIT_CONTEXT, &s->context, err))
         return false;
     if (s->heads % s->kv_heads)
-        return mt_fail(err, MT_E_INVALID, "\"num_attention_heads\" is %u, which is no multiple of \"num_key_value_heads\" %u",
-                       s->heads, s->kv_heads);
+        return mt_fail(err, MT_E_INVALID,
+                       "\"num_attention_heads\" is %u, which is no multiple of \"num_key_value_heads\" %u", s->heads,
+                       s->kv_heads);
     if (s->head_dim % 2)
         return mt_fail(err, MT_E_INVALID, "\"head_dim\" is %u; rotary embeddings need an even number", s->head_dim);
     return true;
@@ -67,7 +69,8 @@ static bool read_activation(mt_model_spec *s, const mt_config *c, const mt_famil
     else if (strcmp(name, "gelu_pytorch_tanh") == 0)
         s->activation = MT_ACT_GELU_TANH;
     else
-        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh", d->activation_key, name);
+        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh",
+                       d->activation_key, name);
     return true;
 }
 
@@ -95,7 +98,8 @@ bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const 
     return true;
 }
 
-bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena, mt_error *err)
+bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
+                        mt_error *err)
 {
     memset(spec, 0, sizeof *spec);
     const char *type = mt_config_string(config, "model_type", "");

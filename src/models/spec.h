@@ -14,8 +14,9 @@ typedef enum mt_activation { MT_ACT_SILU, MT_ACT_GELU_TANH } mt_activation;
 
 /* One rotary embedding: angle of frequency i at position p is p * inv_freq[i]; cos and sin are both times scale. */
 typedef struct mt_rope {
-    const char *type;    /* as the config names it */
-    uint32_t half;       /* rotated pairs (i, i + half) */
+    const char *type; /* as the config names it */
+    double theta;
+    uint32_t half; /* rotated pairs (i, i + half) */
     const float *inv_freq;
     float scale;
 } mt_rope;
@@ -41,7 +42,7 @@ typedef struct mt_model_spec {
     bool post_norms; /* norms after attention and after the MLP, before the residual is added */
     bool tied;       /* the head is the embedding */
     uint32_t experts, experts_per_token, expert_ffn; /* 0 where no layer is sparse */
-    bool renormalise; /* the chosen experts' probabilities are divided by their sum */
+    bool renormalise;                                /* the chosen experts' probabilities are divided by their sum */
     uint32_t rope_count;
     const mt_rope *ropes;
     const mt_layer_spec *layer; /* [layers] */

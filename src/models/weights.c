@@ -22,7 +22,8 @@ static const float *vector(layer_binder *lb, const char *name, size_t n)
     return mt_bind_vector(lb->b, layer_path(lb, name), n);
 }
 
-static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat *out, bool has_bias, const float **bias)
+static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat *out, bool has_bias,
+                   const float **bias)
 {
     mt_bind_matrix(lb->b, layer_path(lb, name), n, k, out);
     if (!has_bias)
@@ -104,7 +105,7 @@ static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
         mt_bind_matrix(b, "lm_head", spec->vocab, spec->hidden, &w->head);
 }
 
-/* The experts of a layer are multiplied together, so they must be packed alike. */
+/* The experts of a layer are multiplied together, so each of their matrices must be packed alike. */
 static bool same_packing(const mt_mat *a, const mt_mat *b)
 {
     return a->format == b->format && a->group == b->group;
@@ -115,16 +116,19 @@ static bool check_experts(const mt_model_spec *spec, const mt_model_weights *w, 
     for (size_t l = 0; l < spec->layers; l++) {
         const mt_layer_weights *lw = &w->layer[l];
         for (size_t e = 0; spec->layer[l].sparse && e < spec->experts; e++)
-            if (!same_packing(&lw->expert_gate[e], &lw->expert_gate[0]) || !same_packing(&lw->expert_up[e], &lw->expert_gate[0]) ||
+            if (!same_packing(&lw->expert_gate[e], &lw->expert_gate[0]) ||
+                !same_packing(&lw->expert_up[e], &lw->expert_up[0]) ||
                 !same_packing(&lw->expert_down[e], &lw->expert_down[0]))
-                return mt_fail(err, MT_E_UNSUPPORTED,
-                               "expert %zu of layer %zu is quantised unlike its neighbours; quantise the experts of a layer alike",
-                               e, l);
+                return mt_fail(
+                    err, MT_E_UNSUPPORTED,
+                    "expert %zu of layer %zu is quantised unlike its neighbours; quantise the experts of a layer alike",
+                    e, l);
     }
     return true;
 }
 
-bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena, mt_error *err)
+bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
+                   mt_error *err)
 {
     memset(weights, 0, sizeof *weights);
     weights->layer = mt_arena_alloc(arena, spec->layers * sizeof *weights->layer);

@@ -77,8 +77,7 @@ static void store(mt_options *opt, size_t row, value v)
         opt->field = v.integer != 0; \
         break;
 #include "server/options.def"
-    default:
-        assert(0);
+    default: assert(0);
     }
 }
 
@@ -151,8 +150,8 @@ static bool parse_integer(const mt_option_row *row, const char *label, const cha
         return mt_fail(err, MT_E_INVALID, "%s \"%s\" is not a whole number: use %lld to %lld", label, text,
                        (long long)row->least, (long long)row->most);
     if (errno || v->integer < row->least || v->integer > row->most)
-        return mt_fail(err, MT_E_INVALID, "%s %s is out of range: use %lld to %lld", label, text,
-                       (long long)row->least, (long long)row->most);
+        return mt_fail(err, MT_E_INVALID, "%s %s is out of range: use %lld to %lld", label, text, (long long)row->least,
+                       (long long)row->most);
     return true;
 }
 
@@ -181,8 +180,10 @@ static bool set_option(mt_options *opt, const mt_option_row *row, const char *la
     else if (row->type == MT_OPTION_CHOICE)
         ok = parse_choice(row, label, text, &v, err);
     else if (row->type == MT_OPTION_CPUS && !mt_cpu_parse(text, &v.mask))
-        ok = mt_fail(err, MT_E_INVALID, "%s \"%s\" names no instruction sets: use all, portable, or a list such as "
-                     "neon,dotprod or avx2", label, text);
+        ok = mt_fail(err, MT_E_INVALID,
+                     "%s \"%s\" names no instruction sets: use all, portable, or a list such as "
+                     "neon,dotprod or avx2",
+                     label, text);
     if (ok)
         store(opt, (size_t)(row - mt_option_rows), v);
     return ok;
@@ -238,7 +239,8 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
     const mt_command_row *row = &mt_command_rows[opt->command];
 
     if (opt->dir || opt->topic)
-        return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s %s", word, row->name, row->operand);
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s %s", word, row->name,
+                       row->operand);
     if (opt->command != MT_COMMAND_HELP) {
         opt->dir = word;
         return true;

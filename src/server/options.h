@@ -23,7 +23,7 @@ typedef struct mt_options {
     mt_command topic; /* of help */
 #define INT(field, ...) int64_t field;
 #define CHOICE(field, type, ...) type field;
-#define CPUS(field, ...) unsigned field; /* a set of MT_CPU_ bits */
+#define CPUS(field, ...) unsigned field;    /* a set of MT_CPU_ bits */
 #define TEXT(field, ...) const char *field; /* NULL when not given */
 #define FLAG(field, ...) bool field;
 #include "server/options.def"

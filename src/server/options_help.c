@@ -73,7 +73,8 @@ void mt_options_help(mt_buf *out, mt_command command)
         add_environment_help(out, command);
         return;
     }
-    mt_buf_puts(out, "motet runs language models from the checkpoint folders people already have.\n\nusage: motet COMMAND [options]\n\ncommands:\n");
+    mt_buf_puts(out, "motet runs language models from the checkpoint folders people already have.\n\n"
+                     "usage: motet COMMAND [options]\n\ncommands:\n");
     for (size_t i = MT_COMMAND_NONE + 1; i < mt_command_count; i++) {
         size_t start = out->len;
 
@@ -115,8 +116,9 @@ static void add_command_markdown(mt_buf *out, mt_command command)
 
 void mt_options_markdown(mt_buf *out)
 {
-    mt_buf_puts(out, "# Options\n\nWritten by `make docs` from `src/server/options.def`: change that file, not this one.\n"
-                     "An option is written `--name value` or `--name=value`. It wins over its environment variable.\n");
+    mt_buf_puts(out,
+                "# Options\n\nWritten by `make docs` from `src/server/options.def`: change that file, not this one.\n"
+                "An option is written `--name value` or `--name=value`. It wins over its environment variable.\n");
     for (size_t i = 0; i < mt_command_count; i++)
         add_command_markdown(out, (mt_command)i);
 }

@@ -12,7 +12,13 @@ typedef struct mt_command_row {
     const char *name, *operand, *help;
 } mt_command_row;
 
-typedef enum mt_option_type { MT_OPTION_INT, MT_OPTION_CHOICE, MT_OPTION_CPUS, MT_OPTION_TEXT, MT_OPTION_FLAG } mt_option_type;
+typedef enum mt_option_type {
+    MT_OPTION_INT,
+    MT_OPTION_CHOICE,
+    MT_OPTION_CPUS,
+    MT_OPTION_TEXT,
+    MT_OPTION_FLAG
+} mt_option_type;
 
 typedef struct mt_option_row {
     mt_option_type type;

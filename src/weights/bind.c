@@ -17,10 +17,12 @@
 #include "weights/bind_internal.h"
 
 /* Where the text model's tensors are in the files of the world, the more special first. */
-static const char *const prefixes[] = {"model.language_model.", "language_model.model.", "model.", "language_model.", ""};
+static const char *const prefixes[] = {"model.language_model.", "language_model.model.", "model.", "language_model.",
+                                       ""};
 
 /* lm_head stands beside the text model or above it. */
-static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head", "model.language_model.lm_head"};
+static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head",
+                                    "model.language_model.lm_head"};
 
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix)
 {
@@ -251,11 +253,11 @@ static bool tell(const mt_binder *b, mt_error *err)
     char more[48] = "";
     if (b->problems > b->shown)
         snprintf(more, sizeof more, "%sand %zu more", b->shown ? "; " : "", b->problems - b->shown);
-    return mt_fail(err, MT_E_INVALID,
-                   "\"%.150s\" does not hold the %zu tensor%s its config.json calls for: %s%s; download it again, or check that "
-                   "config.json belongs to these weights",
-                   mt_checkpoint_dir(b->c), b->problems, b->problems == 1 ? "" : "s",
-                   b->report.data ? b->report.data : "", more);
+    return mt_fail(
+        err, MT_E_INVALID,
+        "\"%.150s\" does not hold the %zu tensor%s its config.json calls for: %s%s; download it again, or check that "
+        "config.json belongs to these weights",
+        mt_checkpoint_dir(b->c), b->problems, b->problems == 1 ? "" : "s", b->report.data ? b->report.data : "", more);
 }
 
 bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err)

@@ -27,15 +27,15 @@ bool mt_bind_has(const mt_binder *b, const char *path);
    NULL (and one more line in the report) when missing or misshapen. */
 const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
 
-/* The matrix [n, k] at path: plain, block FP8, or MLX-quantised, decided by what is there. The mapped rows are used in place.
-   *out is zeroed when it fails. */
+/* The matrix [n, k] at path: plain, block FP8, or MLX-quantised, decided by what is there. The mapped rows are used in
+   place. *out is zeroed when it fails. */
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
 
 /* The experts of a sparse layer at path ("layers.3.mlp"): gate, up [inner, hidden] and down [hidden, inner] of each
    of `experts`, from any layout: experts.E.gate_proj, switch_mlp.gate_proj (stacked), experts.gate_up_proj fused,
    transposed or not by shape (a transposed one is repacked, and its cost reported). Arrays of `experts`. */
-bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate, mt_mat *up,
-                     mt_mat *down);
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate,
+                     mt_mat *up, mt_mat *down);
 
 /* What repacking and conversion cost, and what was bound at all. */
 typedef struct mt_bind_cost {

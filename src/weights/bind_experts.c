@@ -51,24 +51,35 @@ static bool is_transposed(fit own, fit sibling)
     return own == FIT_TRANSPOSED || (own == FIT_BOTH && sibling == FIT_TRANSPOSED);
 }
 
-/* dst[rows, cols] = src[cols, ld]^T of the first `rows` columns, in tiles that fit the cache both ways. */
+/* dst[rows, cols] = src[cols, ld]^T of the first `rows` columns, by tiles that are read and written in whole lines. */
+#define TILE 32
+#define TRANSPOSE(name, type)                                                                    \
+    static void name(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t ld)      \
+    {                                                                                            \
+        type in[TILE][TILE], out[TILE];                                                          \
+        for (size_t r0 = 0; r0 < rows; r0 += TILE) {                                             \
+            const size_t nr = rows - r0 < TILE ? rows - r0 : TILE;                               \
+            for (size_t c0 = 0; c0 < cols; c0 += TILE) {                                         \
+                const size_t nc = cols - c0 < TILE ? cols - c0 : TILE;                           \
+                for (size_t c = 0; c < nc; c++)                                                  \
+                    memcpy(in[c], src + ((c0 + c) * ld + r0) * sizeof(type), nr * sizeof(type)); \
+                for (size_t r = 0; r < nr; r++) {                                                \
+                    for (size_t c = 0; c < nc; c++)                                              \
+                        out[c] = in[c][r];                                                       \
+                    memcpy(dst + ((r0 + r) * cols + c0) * sizeof(type), out, nc * sizeof(type)); \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+    }
+TRANSPOSE(transpose16, uint16_t)
+TRANSPOSE(transpose32, uint32_t)
+
 static void transpose(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t ld, size_t size)
 {
-    enum { TILE = 32 };
-    for (size_t r0 = 0; r0 < rows; r0 += TILE) {
-        size_t r1 = r0 + TILE < rows ? r0 + TILE : rows;
-        for (size_t c0 = 0; c0 < cols; c0 += TILE) {
-            size_t c1 = c0 + TILE < cols ? c0 + TILE : cols;
-            for (size_t r = r0; r < r1; r++) {
-                for (size_t c = c0; c < c1; c++) {
-                    if (size == 2)
-                        memcpy(dst + (r * cols + c) * 2, src + (c * ld + r) * 2, 2);
-                    else
-                        memcpy(dst + (r * cols + c) * 4, src + (c * ld + r) * 4, 4);
-                }
-            }
-        }
-    }
+    if (size == 2)
+        transpose16(dst, src, rows, cols, ld);
+    else
+        transpose32(dst, src, rows, cols, ld);
 }
 
 /* out[e] = columns [first, first + n) of item e of `part` [experts, k, ld], turned into rows [n, k] in the arena. */
@@ -187,8 +198,8 @@ static bool bind_layout(layer *l, const char *path)
     return mt_binder_miss(l->b, l->name, wanted, "absent");
 }
 
-bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate, mt_mat *up,
-                     mt_mat *down)
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate,
+                     mt_mat *up, mt_mat *down)
 {
     layer l = {.b = b, .experts = experts, .hidden = hidden, .inner = inner, .gate = gate, .up = up, .down = down};
     memset(gate, 0, experts * sizeof *gate);

@@ -15,8 +15,8 @@ typedef enum mt_bind_state { MT_BIND_UNUSED, MT_BIND_IN_PLACE, MT_BIND_COPIED } 
 struct mt_binder {
     const mt_checkpoint *c; /* borrowed */
     mt_arena *arena;        /* borrowed */
-    bool headers_only; /* nothing may be read from the tensors */
-    mt_error failed; /* what makes the checkpoint unusable as a whole; comes before the report */
+    bool headers_only;      /* nothing may be read from the tensors */
+    mt_error failed;        /* what makes the checkpoint unusable as a whole; comes before the report */
     mt_quant quant;
     const char *prefix; /* of text tensors; static */
     uint8_t *state;     /* mt_bind_state per tensor of the checkpoint */
@@ -28,7 +28,8 @@ struct mt_binder {
 /* The full name of the module or tensor at path, into out[MT_BIND_NAME]. */
 void mt_binder_name(const mt_binder *b, const char *path, char *out);
 
-/* The tensor of that full name with a suffix, or NULL. _take also notes that it is used, _copied that a copy is used instead. */
+/* The tensor of that full name with a suffix, or NULL. _take also notes that it is used where it is, _copied that a
+   copy is used instead. */
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix);
 const mt_tensor_info *mt_binder_take(mt_binder *b, const char *name, const char *suffix);
 void mt_binder_copied(mt_binder *b, const mt_tensor_info *t);

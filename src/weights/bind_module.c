@@ -12,13 +12,10 @@ typedef struct wish {
 size_t mt_dtype_size(mt_dtype dtype)
 {
     switch (dtype) {
-    case MT_DTYPE_F32:
-        return 4;
+    case MT_DTYPE_F32: return 4;
     case MT_DTYPE_F16:
-    case MT_DTYPE_BF16:
-        return 2;
-    default:
-        return 0;
+    case MT_DTYPE_BF16: return 2;
+    default: return 0;
     }
 }
 
@@ -26,7 +23,8 @@ mt_mat mt_mat_plain(mt_dtype dtype, const uint8_t *data, size_t n, size_t k)
 {
     size_t size = mt_dtype_size(dtype);
     mt_format format = dtype == MT_DTYPE_F32 ? MT_FORMAT_F32 : dtype == MT_DTYPE_F16 ? MT_FORMAT_F16 : MT_FORMAT_BF16;
-    return (mt_mat){.format = format, .bits = (uint8_t)(size * 8), .n = n, .k = k, .w = data, .stride = k * size, .global = 1};
+    return (mt_mat){
+        .format = format, .bits = (uint8_t)(size * 8), .n = n, .k = k, .w = data, .stride = k * size, .global = 1};
 }
 
 static size_t scale_rows(const mt_mat *m, size_t rows)
@@ -60,21 +58,18 @@ mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count)
 static mt_scale_type scale_type(mt_dtype dtype)
 {
     switch (dtype) {
-    case MT_DTYPE_F32:
-        return MT_SCALE_F32;
-    case MT_DTYPE_F16:
-        return MT_SCALE_F16;
-    case MT_DTYPE_BF16:
-        return MT_SCALE_BF16;
-    default:
-        return MT_SCALE_NONE;
+    case MT_DTYPE_F32: return MT_SCALE_F32;
+    case MT_DTYPE_F16: return MT_SCALE_F16;
+    case MT_DTYPE_BF16: return MT_SCALE_BF16;
+    default: return MT_SCALE_NONE;
     }
 }
 
 static bool has_shape(const wish *w, const mt_tensor_info *t, size_t rows, size_t cols)
 {
     unsigned lead = w->stack > 0;
-    return t->dims == lead + 2 && (!lead || t->shape[0] == w->stack) && t->shape[lead] == rows && t->shape[lead + 1] == cols;
+    return t->dims == lead + 2 && (!lead || t->shape[0] == w->stack) && t->shape[lead] == rows &&
+           t->shape[lead + 1] == cols;
 }
 
 static bool miss(const wish *w, const char *what, const mt_tensor_info *t, const mt_tensor_info *companion)
@@ -89,7 +84,8 @@ static bool miss(const wish *w, const char *what, const mt_tensor_info *t, const
     if (!companion)
         return mt_binder_miss(w->b, t->name, wanted, "found %s %s%s", t->dtype_name, found, what);
     mt_shape_text(with, companion->shape, companion->dims);
-    return mt_binder_miss(w->b, t->name, wanted, "found %s %s%s%s %s", t->dtype_name, found, what, companion->dtype_name, with);
+    return mt_binder_miss(w->b, t->name, wanted, "found %s %s%s%s %s", t->dtype_name, found, what,
+                          companion->dtype_name, with);
 }
 
 static bool bind_plain(const wish *w, const mt_tensor_info *t, mt_mat *out)

@@ -73,10 +73,11 @@ static bool check_index(const mt_checkpoint *c, mt_error *err)
     for (size_t i = 0; i < c->names.entry_count; i++) {
         const mt_shard_entry *e = &c->names.entries[i];
         if (!mt_safetensors_find(c->shards[e->shard], e->tensor))
-            return mt_fail(err, MT_E_INVALID,
-                           "the index of \"%.200s\" says that tensor \"%s\" is in \"%s\", which does not hold it; download "
-                           "the index and that file again",
-                           c->dir, e->tensor, c->names.names[e->shard]);
+            return mt_fail(
+                err, MT_E_INVALID,
+                "the index of \"%.200s\" says that tensor \"%s\" is in \"%s\", which does not hold it; download "
+                "the index and that file again",
+                c->dir, e->tensor, c->names.names[e->shard]);
     }
     return true;
 }
@@ -111,10 +112,11 @@ static bool merge(mt_checkpoint *c, mt_error *err)
     for (size_t i = 1; i < c->count; i++) {
         const mt_tensor_info *a = &c->tensors[i - 1], *b = &c->tensors[i];
         if (by_name(a, b) == 0)
-            return mt_fail(err, MT_E_INVALID,
-                           "tensor \"%s\" is in both \"%.150s\" and \"%.150s\"; remove the file that does not belong to the "
-                           "checkpoint",
-                           a->name, holder(c, a), holder(c, b));
+            return mt_fail(
+                err, MT_E_INVALID,
+                "tensor \"%s\" is in both \"%.150s\" and \"%.150s\"; remove the file that does not belong to the "
+                "checkpoint",
+                a->name, holder(c, a), holder(c, b));
     }
     return true;
 }
@@ -125,8 +127,8 @@ static bool load(mt_checkpoint *c, mt_error *err)
     if (!check_folder(c->dir, err) || !mt_shards_path(path, c->dir, "config.json", err))
         return false;
     c->config = mt_config_read(path, err);
-    return c->config && mt_shards_find(&c->names, c->dir, c->arena, err) && open_shards(c, err) && check_index(c, err) &&
-           merge(c, err);
+    return c->config && mt_shards_find(&c->names, c->dir, c->arena, err) && open_shards(c, err) &&
+           check_index(c, err) && merge(c, err);
 }
 
 mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err)

@@ -35,8 +35,8 @@ typedef struct mt_checkpoint mt_checkpoint;
 mt_checkpoint *mt_checkpoint_open(const char *dir, mt_error *err) MT_NODISCARD;
 void mt_checkpoint_close(mt_checkpoint *c);
 
-/* The same for looking only: what is bound from it has right names, shapes and costs, but no tensor is read: vectors are zeros and
-   what would be repacked is not. */
+/* The same for looking only: what is bound from it has right names, shapes and costs, but no tensor is read. Vectors
+   are zeros, and what would be repacked is not. */
 mt_checkpoint *mt_checkpoint_inspect(const char *dir, mt_error *err) MT_NODISCARD;
 bool mt_checkpoint_inspecting(const mt_checkpoint *c);
 

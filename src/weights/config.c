@@ -50,7 +50,8 @@ static bool check_depth(const json_t *value, unsigned depth, mt_error *err)
     }
     const char *key;
     json_t *item;
-    json_object_foreach ((json_t *)(uintptr_t)value, key, item) { /* the macro wants it writable */
+    json_object_foreach((json_t *)(uintptr_t)value, key, item)
+    { /* the macro wants it writable */
         if (!check_depth(item, depth + 1, err))
             return false;
     }
@@ -64,12 +65,12 @@ static void wrap(mt_config *c, mt_arena *arena)
     const char *key;
     json_t *value;
     size_t objects = 0;
-    json_object_foreach (object, key, value)
-        objects += json_is_object(value) ? 1 : 0;
+    json_object_foreach(object, key, value) objects += json_is_object(value) ? 1 : 0;
     if (objects == 0)
         return;
     c->children = mt_arena_alloc(arena, objects * sizeof *c->children);
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         if (!json_is_object(value))
             continue;
         mt_config *sub = mt_arena_alloc(arena, sizeof *sub);
@@ -85,7 +86,8 @@ static bool at_no_number(const char *text, size_t len, int position)
 {
     size_t end = position > 0 ? (size_t)position : 0, begin = end > 9 ? end - 9 : 0;
     end = end + 9 < len ? end + 9 : len;
-    return begin < end && (memmem(text + begin, end - begin, "NaN", 3) || memmem(text + begin, end - begin, "Infinity", 8));
+    return begin < end &&
+           (memmem(text + begin, end - begin, "NaN", 3) || memmem(text + begin, end - begin, "Infinity", 8));
 }
 
 static json_t *load(const char *text, size_t len, mt_error *err)
@@ -95,8 +97,8 @@ static json_t *load(const char *text, size_t len, mt_error *err)
     if (root)
         return root;
     if (at_no_number(text, len, why.position))
-        mt_fail(err, MT_E_INVALID, "line %d holds NaN or Infinity, which JSON does not have; write null or a number there",
-                why.line);
+        mt_fail(err, MT_E_INVALID,
+                "line %d holds NaN or Infinity, which JSON does not have; write null or a number there", why.line);
     else
         mt_fail(err, MT_E_INVALID, "line %d is not valid JSON: %s", why.line, why.text);
     return NULL;
@@ -200,17 +202,17 @@ static size_t path_of(const mt_config *c, char *out, size_t size)
     return more < 0 || (size_t)more >= size - len ? size - 1 : len + (size_t)more;
 }
 
-static bool fail_range(const mt_config *c, const char *key, const json_t *value, const char *kind, double min, double max,
-                       mt_error *err)
+static bool fail_range(const mt_config *c, const char *key, const json_t *value, const char *kind, double min,
+                       double max, mt_error *err)
 {
     char path[256] = "", found[80];
     path_of(c, path, sizeof path);
     if (!value)
-        return mt_fail(err, MT_E_INVALID, "the config has no \"%s%s\"; it must be %s from %.17g to %.17g", path, key, kind,
-                       min, max);
+        return mt_fail(err, MT_E_INVALID, "the config has no \"%s%s\"; it must be %s from %.17g to %.17g", path, key,
+                       kind, min, max);
     quote(value, found, sizeof found);
-    return mt_fail(err, MT_E_INVALID, "the config's \"%s%s\" is %s; it must be %s from %.17g to %.17g", path, key, found,
-                   kind, min, max);
+    return mt_fail(err, MT_E_INVALID, "the config's \"%s%s\" is %s; it must be %s from %.17g to %.17g", path, key,
+                   found, kind, min, max);
 }
 
 bool mt_config_int(const mt_config *c, const char *key, int64_t fallback, int64_t min, int64_t max, int64_t *out,

@@ -23,8 +23,8 @@ bool mt_config_has(const mt_config *c, const char *key); /* present and not null
 const char *mt_config_string(const mt_config *c, const char *key, const char *fallback);
 bool mt_config_bool(const mt_config *c, const char *key, bool fallback);
 
-/* Absent or null gives the fallback; a wrong type or a value outside [min, max] is an error that names key, value and range.
-   When required is meant, pass a fallback outside the range: then absence is an error too. */
+/* Absent or null gives the fallback; a wrong type or a value outside [min, max] is an error that names key, value and
+   range. When required is meant, pass a fallback outside the range: then absence is an error too. */
 bool mt_config_int(const mt_config *c, const char *key, int64_t fallback, int64_t min, int64_t max, int64_t *out,
                    mt_error *err) MT_NODISCARD;
 bool mt_config_float(const mt_config *c, const char *key, double fallback, double min, double max, double *out,

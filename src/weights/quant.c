@@ -18,8 +18,9 @@ static const mode_row modes[] = {
 const char *mt_format_name(mt_format format)
 {
     static const char *const names[] = {
-        [MT_FORMAT_F32] = "f32",       [MT_FORMAT_F16] = "f16",     [MT_FORMAT_BF16] = "bf16",   [MT_FORMAT_FP8] = "fp8",
-        [MT_FORMAT_AFFINE] = "affine", [MT_FORMAT_MXFP4] = "mxfp4", [MT_FORMAT_NVFP4] = "nvfp4", [MT_FORMAT_MXFP8] = "mxfp8",
+        [MT_FORMAT_F32] = "f32",     [MT_FORMAT_F16] = "f16",       [MT_FORMAT_BF16] = "bf16",
+        [MT_FORMAT_FP8] = "fp8",     [MT_FORMAT_AFFINE] = "affine", [MT_FORMAT_MXFP4] = "mxfp4",
+        [MT_FORMAT_NVFP4] = "nvfp4", [MT_FORMAT_MXFP8] = "mxfp8",
     };
     return names[format];
 }
@@ -47,10 +48,11 @@ static bool read_params(const mt_config *table, mt_quant_params base, mt_quant_p
     const char *name = mt_config_string(table, "mode", mode_of(base.format)->name);
     const mode_row *mode = find_mode(name);
     if (!mode)
-        return mt_fail(err, MT_E_UNSUPPORTED,
-                       "the weights are quantised in mode \"%.60s\", which motet does not read; it reads affine, mxfp4, nvfp4 "
-                       "and mxfp8",
-                       name);
+        return mt_fail(
+            err, MT_E_UNSUPPORTED,
+            "the weights are quantised in mode \"%.60s\", which motet does not read; it reads affine, mxfp4, nvfp4 "
+            "and mxfp8",
+            name);
     if (mode->defaults.format != base.format)
         base = mode->defaults;
     int64_t bits = 0, group = 0;
@@ -72,15 +74,16 @@ static bool read_fp8(mt_quant *q, const mt_config *table, mt_error *err)
 {
     const char *fmt = mt_config_string(table, "fmt", "e4m3");
     if (strcmp(fmt, "e4m3") != 0)
-        return mt_fail(err, MT_E_UNSUPPORTED, "the weights are FP8 in format \"%.60s\", which motet does not read; it reads e4m3",
-                       fmt);
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "the weights are FP8 in format \"%.60s\", which motet does not read; it reads e4m3", fmt);
     if (mt_config_has(table, "weight_block_size")) {
         int64_t rows = mt_config_array_int(table, "weight_block_size", 0, 0);
         int64_t cols = mt_config_array_int(table, "weight_block_size", 1, 0);
         if (rows != 128 || cols != 128 || mt_config_array(table, "weight_block_size") != 2)
-            return mt_fail(err, MT_E_UNSUPPORTED,
-                           "the weights are FP8 in blocks of %lld x %lld, which motet does not read; it reads 128 x 128",
-                           (long long)rows, (long long)cols);
+            return mt_fail(
+                err, MT_E_UNSUPPORTED,
+                "the weights are FP8 in blocks of %lld x %lld, which motet does not read; it reads 128 x 128",
+                (long long)rows, (long long)cols);
     }
     q->method = MT_QUANT_FP8;
     return true;
@@ -92,10 +95,11 @@ static bool read_table(mt_quant *q, const mt_config *table, mt_error *err)
     if (method && strcmp(method, "fp8") == 0)
         return read_fp8(q, table, err);
     if (method && strcmp(method, "mlx") != 0)
-        return mt_fail(err, MT_E_UNSUPPORTED,
-                       "the weights are quantised by \"%.60s\", which motet does not read; use the original checkpoint, its "
-                       "block FP8 version or an MLX conversion",
-                       method);
+        return mt_fail(
+            err, MT_E_UNSUPPORTED,
+            "the weights are quantised by \"%.60s\", which motet does not read; use the original checkpoint, its "
+            "block FP8 version or an MLX conversion",
+            method);
     return read_mlx(q, table, err);
 }
 
@@ -147,7 +151,8 @@ static bool affine_bits(uint64_t bits)
 /* The format of `words` 32-bit words and `scales` scales over k columns, by the dtype of the scales. */
 static bool fits(uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k, mt_quant_params *out)
 {
-    if (k == 0 || scales == 0 || k % scales != 0 || k > MT_LIMIT_WIDTH * (uint64_t)16 || words > k || words * 32 % k != 0)
+    if (k == 0 || scales == 0 || k % scales != 0 || k > MT_LIMIT_WIDTH * (uint64_t)16 || words > k ||
+        words * 32 % k != 0)
         return false;
     uint64_t group = k / scales, bits = words * 32 / k;
     *out = (mt_quant_params){.bits = (uint8_t)bits, .group = (uint16_t)group};
@@ -161,8 +166,8 @@ static bool fits(uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k, mt
     return (group == 16 && bits == 4) || (group == 32 && (bits == 4 || bits == 8));
 }
 
-bool mt_quant_resolve(const mt_quant *q, const char *path, const mt_tensor_info *words, const mt_tensor_info *scales, uint64_t k,
-                      mt_quant_params *out)
+bool mt_quant_resolve(const mt_quant *q, const char *path, const mt_tensor_info *words, const mt_tensor_info *scales,
+                      uint64_t k, mt_quant_params *out)
 {
     if (words->dtype != MT_DTYPE_U32 || words->dims == 0 || words->dims != scales->dims)
         return false;

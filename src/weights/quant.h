@@ -1,5 +1,6 @@
-/* How a checkpoint is quantised: what its config says, and what the shapes of its tensors say. Shapes win: a module is quantised when
-   its scales are there, and the numbers follow from the sizes; the config decides only what sizes leave open. */
+/* How a checkpoint is quantised: what its config says, and what the shapes of its tensors say. Shapes win: a module is
+   quantised when its scales are there, and the numbers follow from the sizes; the config decides only what sizes leave
+   open. */
 #ifndef MT_WEIGHTS_QUANT_H
 #define MT_WEIGHTS_QUANT_H
 
@@ -31,14 +32,14 @@ typedef struct mt_quant {
 /* Reads config.json's `quantization` or `quantization_config`. Methods motet does not read are MT_E_UNSUPPORTED. */
 bool mt_quant_read(mt_quant *q, const mt_config *config, mt_error *err) MT_NODISCARD;
 
-/* What the config says of the module at path ("language_model.model.layers.0.mlp.gate"), the global values where it says
-   nothing or nonsense. `false` in the config gives the global values too: only the tensors tell. */
+/* What the config says of the module at path ("language_model.model.layers.0.mlp.gate"), the global values where it
+   says nothing or nonsense. `false` in the config gives the global values too: only the tensors tell. */
 mt_quant_params mt_quant_lookup(const mt_quant *q, const char *path);
 
-/* What packed words [.., words] with scales [.., scales] are. k is the number of columns, or 0 when it is not known: then it follows
-   from the group the config gives for path. False when nothing fits. */
-bool mt_quant_resolve(const mt_quant *q, const char *path, const mt_tensor_info *words, const mt_tensor_info *scales, uint64_t k,
-                      mt_quant_params *out);
+/* What packed words [.., words] with scales [.., scales] are. k is the number of columns, or 0 when it is not known:
+   then it follows from the group the config gives for path. False when nothing fits. */
+bool mt_quant_resolve(const mt_quant *q, const char *path, const mt_tensor_info *words, const mt_tensor_info *scales,
+                      uint64_t k, mt_quant_params *out);
 
 /* "affine", "mxfp4", ...; "bf16", "f32", "fp8". */
 const char *mt_format_name(mt_format format);

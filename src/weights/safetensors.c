@@ -37,13 +37,13 @@ typedef struct dtype_row {
 } dtype_row;
 
 static const dtype_row dtypes[] = {
-    {"F32", MT_DTYPE_F32, 32},         {"F16", MT_DTYPE_F16, 16},         {"BF16", MT_DTYPE_BF16, 16},
-    {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},  {"U8", MT_DTYPE_U8, 8},            {"U32", MT_DTYPE_U32, 32},
-    {"F64", MT_DTYPE_OTHER, 64},       {"I64", MT_DTYPE_OTHER, 64},       {"I32", MT_DTYPE_OTHER, 32},
-    {"I16", MT_DTYPE_OTHER, 16},       {"I8", MT_DTYPE_OTHER, 8},         {"U64", MT_DTYPE_OTHER, 64},
-    {"U16", MT_DTYPE_OTHER, 16},       {"BOOL", MT_DTYPE_OTHER, 8},       {"C64", MT_DTYPE_OTHER, 64},
-    {"F8_E5M2", MT_DTYPE_OTHER, 8},    {"F8_E8M0", MT_DTYPE_OTHER, 8},    {"F8_E4M3FNUZ", MT_DTYPE_OTHER, 8},
-    {"F8_E5M2FNUZ", MT_DTYPE_OTHER, 8}, {"F6_E2M3", MT_DTYPE_OTHER, 6},   {"F6_E3M2", MT_DTYPE_OTHER, 6},
+    {"F32", MT_DTYPE_F32, 32},          {"F16", MT_DTYPE_F16, 16},      {"BF16", MT_DTYPE_BF16, 16},
+    {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},   {"U8", MT_DTYPE_U8, 8},         {"U32", MT_DTYPE_U32, 32},
+    {"F64", MT_DTYPE_OTHER, 64},        {"I64", MT_DTYPE_OTHER, 64},    {"I32", MT_DTYPE_OTHER, 32},
+    {"I16", MT_DTYPE_OTHER, 16},        {"I8", MT_DTYPE_OTHER, 8},      {"U64", MT_DTYPE_OTHER, 64},
+    {"U16", MT_DTYPE_OTHER, 16},        {"BOOL", MT_DTYPE_OTHER, 8},    {"C64", MT_DTYPE_OTHER, 64},
+    {"F8_E5M2", MT_DTYPE_OTHER, 8},     {"F8_E8M0", MT_DTYPE_OTHER, 8}, {"F8_E4M3FNUZ", MT_DTYPE_OTHER, 8},
+    {"F8_E5M2FNUZ", MT_DTYPE_OTHER, 8}, {"F6_E2M3", MT_DTYPE_OTHER, 6}, {"F6_E3M2", MT_DTYPE_OTHER, 6},
     {"F4", MT_DTYPE_OTHER, 4},
 };
 
@@ -211,17 +211,21 @@ static bool check_entry(header *h, entry *e)
 {
     if (!e->has_dtype || !e->has_shape || !e->has_offsets)
         return mt_fail(h->err, MT_E_INVALID, "the header gives tensor \"%s\" no \"%s\"; " DOWNLOAD, e->t.name,
-                       !e->has_dtype ? "dtype" : !e->has_shape ? "shape" : "data_offsets");
+                       !e->has_dtype   ? "dtype"
+                       : !e->has_shape ? "shape"
+                                       : "data_offsets");
     if (e->end > h->data_size)
-        return mt_fail(h->err, MT_E_INVALID,
-                       "the file is truncated: tensor \"%s\" ends at byte %llu of the data, but there are only %llu; " DOWNLOAD,
-                       e->t.name, (unsigned long long)e->end, (unsigned long long)h->data_size);
+        return mt_fail(
+            h->err, MT_E_INVALID,
+            "the file is truncated: tensor \"%s\" ends at byte %llu of the data, but there are only %llu; " DOWNLOAD,
+            e->t.name, (unsigned long long)e->end, (unsigned long long)h->data_size);
     uint64_t bytes = 0;
     if (!shape_bytes(e, &bytes) || (e->bits != 0 && bytes != e->end - e->begin))
-        return mt_fail(h->err, MT_E_INVALID,
-                       "the header lies: tensor \"%s\" has %llu bytes of data, which is not what its shape and dtype %s "
-                       "need; " DOWNLOAD,
-                       e->t.name, (unsigned long long)(e->end - e->begin), e->t.dtype_name);
+        return mt_fail(
+            h->err, MT_E_INVALID,
+            "the header lies: tensor \"%s\" has %llu bytes of data, which is not what its shape and dtype %s "
+            "need; " DOWNLOAD,
+            e->t.name, (unsigned long long)(e->end - e->begin), e->t.dtype_name);
     e->t.data = h->data + e->begin;
     e->t.bytes = e->end - e->begin;
     return true;
@@ -276,8 +280,9 @@ static bool read_metadata(header *h)
         }
         event = mt_json_next(&h->json);
         if (event != MT_JSON_STRING)
-            return event == MT_JSON_ERROR ? fail_json(h)
-                                          : mt_fail(h->err, MT_E_INVALID, "the header's format is no string; " DOWNLOAD);
+            return event == MT_JSON_ERROR
+                       ? fail_json(h)
+                       : mt_fail(h->err, MT_E_INVALID, "the header's format is no string; " DOWNLOAD);
         h->file->format = keep_string(h);
     }
     return true;
@@ -323,7 +328,7 @@ static bool check_unique(header *h)
     return true;
 }
 
-/* Two names for the same bytes are refused as well: no writer makes them, and a header that does is not to be trusted. */
+/* Two names for the same bytes are refused as well: no writer makes them, and a header that does is not trusted. */
 static bool check_apart(header *h)
 {
     const mt_tensor_info **order = mt_alloc((h->file->count + 1) * sizeof *order);
@@ -358,12 +363,14 @@ static bool header_length(const uint8_t *data, size_t size, uint64_t *length, mt
     if (size >= sizeof pointer && memcmp(data, pointer, sizeof pointer - 1) == 0)
         return mt_fail(err, MT_E_INVALID, "the file is a git-lfs pointer, not the weights; run \"git lfs pull\"");
     if (size < 8)
-        return mt_fail(err, MT_E_INVALID, "the file is truncated: it has %zu bytes, fewer than a header; " DOWNLOAD, size);
+        return mt_fail(err, MT_E_INVALID, "the file is truncated: it has %zu bytes, fewer than a header; " DOWNLOAD,
+                       size);
     *length = little_endian(data);
     if (*length > size - 8)
-        return mt_fail(err, MT_E_INVALID,
-                       "the file is truncated or no safetensors file: it claims a header of %llu bytes and has %zu; " DOWNLOAD,
-                       (unsigned long long)*length, size - 8);
+        return mt_fail(
+            err, MT_E_INVALID,
+            "the file is truncated or no safetensors file: it claims a header of %llu bytes and has %zu; " DOWNLOAD,
+            (unsigned long long)*length, size - 8);
     if (*length > MT_LIMIT_HEADER_BYTES)
         return mt_fail(err, MT_E_TOO_LARGE, "its header of %llu bytes is longer than the %u allowed",
                        (unsigned long long)*length, MT_LIMIT_HEADER_BYTES);

@@ -26,7 +26,8 @@ static bool fail_index(index_reader *r)
 {
     if (r->json.error.code != MT_OK)
         return mt_fail(r->err, MT_E_INVALID, "%s; download the file again", r->json.error.text);
-    return mt_fail(r->err, MT_E_INVALID, "its \"weight_map\" must give each tensor the name of a file; download it again");
+    return mt_fail(r->err, MT_E_INVALID,
+                   "its \"weight_map\" must give each tensor the name of a file; download it again");
 }
 
 static char *keep(index_reader *r)
@@ -69,7 +70,8 @@ static bool read_pair(index_reader *r)
     if (mt_json_next(&r->json) != MT_JSON_STRING)
         return fail_index(r);
     if (!plain_name(r->json.str, r->json.len))
-        return mt_fail(r->err, MT_E_INVALID, "it names \"%.*s\" as a shard; only %s files of the folder itself are read",
+        return mt_fail(r->err, MT_E_INVALID,
+                       "it names \"%.*s\" as a shard; only %s files of the folder itself are read",
                        (int)(r->json.len < 200 ? r->json.len : 200), r->json.str, "*" SUFFIX);
     e->file = keep(r);
     return true;
@@ -116,8 +118,8 @@ static bool resolve_index(index_reader *r, mt_shards *out)
         if (count == 0 || strcmp(names[count - 1], names[i]) != 0)
             names[count++] = names[i];
     }
-    bool ok = count <= MT_LIMIT_SHARDS || mt_fail(r->err, MT_E_TOO_LARGE, "it names %zu shards; at most %d are read", count,
-                                                  MT_LIMIT_SHARDS);
+    bool ok = count <= MT_LIMIT_SHARDS ||
+              mt_fail(r->err, MT_E_TOO_LARGE, "it names %zu shards; at most %d are read", count, MT_LIMIT_SHARDS);
     if (ok) {
         out->count = count;
         out->names = mt_arena_alloc(r->arena, count * sizeof *names);
@@ -134,19 +136,25 @@ static bool resolve_index(index_reader *r, mt_shards *out)
     return ok;
 }
 
+bool mt_shard_index_parse(mt_shards *out, const char *text, size_t len, mt_arena *arena, mt_error *err)
+{
+    if (len > MT_LIMIT_HEADER_BYTES)
+        return mt_fail(err, MT_E_TOO_LARGE, "it has %zu bytes; at most %u are read", len, MT_LIMIT_HEADER_BYTES);
+    index_reader r = {.arena = arena, .err = err};
+    mt_json_reader_init(&r.json, text, len);
+    bool ok = read_index(&r) && resolve_index(&r, out);
+    mt_json_reader_free(&r.json);
+    mt_free(r.entries);
+    return ok;
+}
+
 bool mt_shard_index_load(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
     mt_file file = {0};
     if (!mt_shards_path(path, dir, MT_SHARD_INDEX, err) || !mt_file_map(&file, path, err))
         return false;
-    bool ok = file.size <= MT_LIMIT_HEADER_BYTES ||
-              mt_fail(err, MT_E_TOO_LARGE, "it has %zu bytes; at most %u are read", file.size, MT_LIMIT_HEADER_BYTES);
-    index_reader r = {.arena = arena, .err = err};
-    mt_json_reader_init(&r.json, file.data, file.size);
-    ok = ok && read_index(&r) && resolve_index(&r, out);
-    mt_json_reader_free(&r.json);
-    mt_free(r.entries);
+    bool ok = mt_shard_index_parse(out, file.data, file.size, arena, err);
     mt_file_unmap(&file);
     return ok || mt_fail_within(err, "\"%s\"", path);
 }

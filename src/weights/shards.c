@@ -118,13 +118,16 @@ static bool fail_empty(const char *dir, mt_error *err)
             break;
     }
     if (found.count > 0)
-        mt_fail(err, MT_E_INVALID,
-                "\"%s\" holds \"%.200s\" but no *.safetensors, the only kind of weights motet reads; give a folder with a "
-                "safetensors version of the model",
-                dir, found.names[0]);
+        mt_fail(
+            err, MT_E_INVALID,
+            "\"%s\" holds \"%.200s\" but no *.safetensors, the only kind of weights motet reads; give a folder with a "
+            "safetensors version of the model",
+            dir, found.names[0]);
     else
-        mt_fail(err, MT_E_INVALID,
-                "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download the weights too", dir);
+        mt_fail(
+            err, MT_E_INVALID,
+            "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download the weights too",
+            dir);
     mt_arena_free(arena);
     return false;
 }

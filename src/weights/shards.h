@@ -30,6 +30,8 @@ bool mt_shards_find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *
 /* What the index of the folder says, whether or not the files are there. */
 bool mt_shard_index_load(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err) MT_NODISCARD;
 
+bool mt_shard_index_parse(mt_shards *out, const char *text, size_t len, mt_arena *arena, mt_error *err) MT_NODISCARD;
+
 /* "dir/name" into out, which has MT_LIMIT_PATH bytes; false when it does not fit. */
 bool mt_shards_path(char *out, const char *dir, const char *name, mt_error *err) MT_NODISCARD;
 

@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { MAX_THREADS = 256, MIN_RUNS = 5, MAX_RUNS = 400 };
+enum { MAX_THREADS = 256, MIN_RUNS = 5, MAX_RUNS = 1000 };
 
 typedef struct team {
     bench_fn *fn;
@@ -86,7 +86,7 @@ static void *lead(void *p)
     team *t = me->team;
     pin(0);
     double total = t->best = one_round(t);
-    for (int runs = 1; runs < MAX_RUNS && (runs < MIN_RUNS || total < 0.5); runs++) {
+    for (int runs = 1; runs < MAX_RUNS && (runs < MIN_RUNS || total < 1.0); runs++) {
         double seconds = one_round(t);
         t->best = seconds < t->best ? seconds : t->best;
         total += seconds;

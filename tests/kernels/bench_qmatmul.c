@@ -6,8 +6,8 @@
 
 void bench_qmatmul(bench *b);
 
-/* Large products take an eighth of the matrix a round: short rounds find the quiet moments of a shared machine. */
-enum { N = 24576, K = 4096, RANGE = 256, SLICES = 8, MAX_M = 256 };
+/* A round takes a slice of the matrix and the next round the next one: short rounds find the quiet moments of a shared machine. */
+enum { N = 24576, K = 4096, RANGE = 256, MAX_M = 256 };
 
 typedef struct job {
     const mt_kernels *k;
@@ -42,7 +42,7 @@ static void one_size(const bench *b, job *j, const char *format, size_t m)
     j->rows = (mt_rows){.m = m, .k = K, .group = j->w.group};
     j->rows.data = bench_alloc(j->k->q_rows_bytes(m, K, j->w.group));
     double packing = bench_time(b, pack, j);
-    j->slices = m < 16 ? 1 : SLICES;
+    j->slices = m == 1 ? 2 : m < 16 ? 8 : 48;
     double part = (double)N / (double)j->slices, bytes = part * (double)(j->w.stride + 2 * j->w.scale_stride);
     snprintf(what, sizeof what, "q_matmul %s m=%zu", format, m);
     bench_report(b, what, bench_time(b, multiply, j), m < 16 ? bytes : 0, 2.0 * part * K * (double)m, b->int8);

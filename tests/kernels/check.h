@@ -12,10 +12,16 @@
 /* X(group): void check_<group>(check *c), called once per level. */
 #define CHECK_GROUPS(X)                                                                                                \
     X(row)                                                                                                             \
-    X(qmatmul)
+    X(elementwise)                                                                                                     \
+    X(qmatmul)                                                                                                         \
+    X(bmatmul)                                                                                                         \
+    X(attn)
 
 /* X(group): void bench_<group>(bench *b), called once, with the best level. */
-#define CHECK_BENCHES(X) X(qmatmul)
+#define CHECK_BENCHES(X)                                                                                               \
+    X(qmatmul)                                                                                                         \
+    X(bmatmul)                                                                                                         \
+    X(attn)
 
 typedef struct check {
     const mt_kernels *ref;   /* portable: the definition */

@@ -105,8 +105,10 @@ static void json_strings_are_whole_or_absent(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(appends_add_up),   cmocka_unit_test(the_limit_is_exact_and_sticky),
-    cmocka_unit_test(every_size_around_growth), cmocka_unit_test(json_strings),
+    cmocka_unit_test(appends_add_up),
+    cmocka_unit_test(the_limit_is_exact_and_sticky),
+    cmocka_unit_test(every_size_around_growth),
+    cmocka_unit_test(json_strings),
     cmocka_unit_test(json_strings_are_whole_or_absent),
 };
 UNIT_MAIN(tests)

@@ -1,6 +1,5 @@
 #include "unit.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -82,7 +81,7 @@ static void the_quota_caps(void **state)
         const char *max;
         size_t cores;
     } rows[] = {
-        {"max 100000\n", 8},   {"300000 100000\n", 3}, {"399999 100000\n", 3}, {"50000 100000\n", 1},
+        {"max 100000\n", 8},    {"300000 100000\n", 3}, {"399999 100000\n", 3}, {"50000 100000\n", 1},
         {"1600000 50000\n", 8}, {"100 0\n", 8},         {"nonsense\n", 8},      {"", 8},
     };
 

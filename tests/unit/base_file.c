@@ -1,6 +1,5 @@
 #include "unit.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/file.h"

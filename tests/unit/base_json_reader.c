@@ -1,7 +1,6 @@
 #include "unit.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/json_reader.h"
@@ -180,9 +179,11 @@ static void malformed_documents(void **state)
 static void surrogates_come_in_pairs(void **state)
 {
     static const char *const rows[] = {
-        "\"\\ud83c\"",  "\"\\ud83cx\"",  "\"\\ud83c\\n\"",      "\"\\ud83c\\u0041\"", "\"\\ud83c\\ud83c\"",
-        "\"\\udfb5\"",  "\"\\u12\"",     "\"\\u12G4\"",         "\"\\u\"",            "\"\\ud83c\\udf\"",
-        "\"\\u 123\"", "\"\\ud83c\\u\"", "\"\\u-123\"", "\"\\udc00\\ud800\"",
+        "\"\\ud83c\"",        "\"\\ud83cx\"",       "\"\\ud83c\\n\"",
+        "\"\\ud83c\\u0041\"", "\"\\ud83c\\ud83c\"", "\"\\udfb5\"",
+        "\"\\u12\"",          "\"\\u12G4\"",        "\"\\u\"",
+        "\"\\ud83c\\udf\"",   "\"\\u 123\"",        "\"\\ud83c\\u\"",
+        "\"\\u-123\"",        "\"\\udc00\\ud800\"",
     };
     mt_buf out;
 

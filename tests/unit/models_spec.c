@@ -5,7 +5,8 @@
 
 #include "models/spec.h"
 
-#define SHAPE "\"vocab_size\":100,\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4,\"intermediate_size\":96"
+#define SHAPE \
+    "\"vocab_size\":100,\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4,\"intermediate_size\":96"
 
 static mt_arena *arena;
 
@@ -41,11 +42,12 @@ static void llama3_scaling_keeps_short_wavelengths(void **state)
     mt_model_spec plain, s;
     (void)state;
     read_spec("{\"model_type\":\"llama\",\"rope_theta\":500000,\"head_dim\":64," SHAPE "}", &plain);
-    assert_string_equal(read_spec("{\"model_type\":\"llama\",\"rope_theta\":500000,\"head_dim\":64,\"rope_scaling\":{\"rope_type\":"
-                                  "\"llama3\",\"factor\":32,\"low_freq_factor\":1,\"high_freq_factor\":4,"
-                                  "\"original_max_position_embeddings\":8192}," SHAPE "}",
-                                  &s),
-                        "");
+    assert_string_equal(
+        read_spec("{\"model_type\":\"llama\",\"rope_theta\":500000,\"head_dim\":64,\"rope_scaling\":{\"rope_type\":"
+                  "\"llama3\",\"factor\":32,\"low_freq_factor\":1,\"high_freq_factor\":4,"
+                  "\"original_max_position_embeddings\":8192}," SHAPE "}",
+                  &s),
+        "");
     assert_true(s.ropes[0].inv_freq[0] == plain.ropes[0].inv_freq[0]);
     assert_true(fabsf(s.ropes[0].inv_freq[31] * 32 / plain.ropes[0].inv_freq[31] - 1) < 1e-6f);
 }
@@ -54,10 +56,11 @@ static void yarn_scales_cosines_too(void **state)
 {
     mt_model_spec s;
     (void)state;
-    assert_string_equal(read_spec("{\"model_type\":\"qwen3\",\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,"
-                                  "\"factor\":4,\"original_max_position_embeddings\":32768}," SHAPE "}",
-                                  &s),
-                        "");
+    assert_string_equal(
+        read_spec("{\"model_type\":\"qwen3\",\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,"
+                  "\"factor\":4,\"original_max_position_embeddings\":32768}," SHAPE "}",
+                  &s),
+        "");
     assert_true(fabsf(s.ropes[0].scale - 1.1386294f) < 1e-6f); /* 0.1 ln 4 + 1 */
 }
 
@@ -65,7 +68,8 @@ static void qwen_ignores_a_window_that_is_switched_off(void **state)
 {
     mt_model_spec s;
     (void)state;
-    assert_string_equal(read_spec("{\"model_type\":\"qwen2\",\"sliding_window\":8,\"max_window_layers\":2," SHAPE "}", &s), "");
+    assert_string_equal(
+        read_spec("{\"model_type\":\"qwen2\",\"sliding_window\":8,\"max_window_layers\":2," SHAPE "}", &s), "");
     assert_int_equal(s.layer[3].window, 0);
     assert_true(s.qkv_bias && !s.o_bias);
     assert_string_equal(read_spec("{\"model_type\":\"qwen2\",\"use_sliding_window\":true,\"sliding_window\":8,"
@@ -80,10 +84,11 @@ static void qwen3_moe_mixes_dense_and_sparse_layers(void **state)
 {
     mt_model_spec s;
     (void)state;
-    assert_string_equal(read_spec("{\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_tok\":2,"
-                                  "\"moe_intermediate_size\":32,\"decoder_sparse_step\":1,\"mlp_only_layers\":[1]," SHAPE "}",
-                                  &s),
-                        "");
+    assert_string_equal(
+        read_spec("{\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_tok\":2,"
+                  "\"moe_intermediate_size\":32,\"decoder_sparse_step\":1,\"mlp_only_layers\":[1]," SHAPE "}",
+                  &s),
+        "");
     assert_true(s.layer[0].sparse && !s.layer[1].sparse && s.layer[2].sparse);
     assert_false(s.renormalise); /* the class's own default */
     assert_int_equal(s.expert_ffn, 32);
@@ -93,11 +98,12 @@ static void gemma_alternates_windows_and_ropes(void **state)
 {
     mt_model_spec s;
     (void)state;
-    assert_string_equal(read_spec("{\"model_type\":\"gemma3_text\",\"num_key_value_heads\":2,\"head_dim\":16,\"sliding_window\":"
-                                  "16,\"sliding_window_pattern\":2,\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8},"
-                                  "\"query_pre_attn_scalar\":64," SHAPE "}",
-                                  &s),
-                        "");
+    assert_string_equal(
+        read_spec("{\"model_type\":\"gemma3_text\",\"num_key_value_heads\":2,\"head_dim\":16,\"sliding_window\":"
+                  "16,\"sliding_window_pattern\":2,\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8},"
+                  "\"query_pre_attn_scalar\":64," SHAPE "}",
+                  &s),
+        "");
     assert_true(s.tied && s.post_norms && s.qk_norm && s.norm_offset == 1.0f && s.embed_scale == 8.0f);
     assert_int_equal(s.layer[0].window, 16);
     assert_int_equal(s.layer[1].window, 0);
@@ -110,10 +116,11 @@ static void gemma_reads_its_text_config(void **state)
 {
     mt_model_spec s;
     (void)state;
-    assert_string_equal(read_spec("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":64,\"num_hidden_layers\":2,"
-                                  "\"intermediate_size\":96}}",
-                                  &s),
-                        "");
+    assert_string_equal(
+        read_spec("{\"model_type\":\"gemma3\",\"text_config\":{\"hidden_size\":64,\"num_hidden_layers\":2,"
+                  "\"intermediate_size\":96}}",
+                  &s),
+        "");
     assert_int_equal(s.vocab, 262208);
     assert_int_equal(s.heads, 8);
     assert_int_equal(s.head_dim, 256);
@@ -125,10 +132,12 @@ static void wrong_configs_say_what_is_wrong(void **state)
         const char *config, *sentence;
     } cases[] = {
         {"{}", "model type \"\" is not known; known are llama, qwen2, qwen3, qwen3_moe, gemma3_text, gemma3"},
-        {"{\"model_type\":\"bert\"}", "model type \"bert\" is not known; known are llama, qwen2, qwen3, qwen3_moe, gemma3_text, gemma3"},
+        {"{\"model_type\":\"bert\"}",
+         "model type \"bert\" is not known; known are llama, qwen2, qwen3, qwen3_moe, gemma3_text, gemma3"},
         {"{\"model_type\":\"llama\",\"num_key_value_heads\":3," SHAPE "}",
          "\"num_attention_heads\" is 4, which is no multiple of \"num_key_value_heads\" 3"},
-        {"{\"model_type\":\"llama\",\"head_dim\":15," SHAPE "}", "\"head_dim\" is 15; rotary embeddings need an even number"},
+        {"{\"model_type\":\"llama\",\"head_dim\":15," SHAPE "}",
+         "\"head_dim\" is 15; rotary embeddings need an even number"},
         {"{\"model_type\":\"llama\",\"hidden_act\":\"relu\"," SHAPE "}",
          "\"hidden_act\" is \"relu\"; known are silu and gelu_pytorch_tanh"},
         {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}," SHAPE "}",

@@ -1,6 +1,5 @@
 #include "unit.h"
 
-#include <stdlib.h>
 
 #include "base/file.h"
 #include "kernels/kernels.h"
@@ -68,7 +67,8 @@ static void values_in_both_forms_and_any_order(void **state)
     mt_error err;
 
     (void)state;
-    assert_true(parse(&opt, "motet run --threads 7 --precision=reference dir --json --token-ids=1,2,3 --threads 256", &err));
+    assert_true(
+        parse(&opt, "motet run --threads 7 --precision=reference dir --json --token-ids=1,2,3 --threads 256", &err));
     assert_int_equal(opt.threads, 256);
     assert_int_equal(opt.precision, MT_PRECISION_REFERENCE);
     assert_true(opt.json);

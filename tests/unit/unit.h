@@ -9,9 +9,11 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,12 +22,18 @@
 
 static int unit_skipped;
 
+/* Whether to leave out what takes long: true under the sanitizers, which are ten times slower. */
+static inline bool unit_quick(void)
+{
+    return getenv("MOTET_TEST_QUICK") != NULL;
+}
+
 /* Ends the running test without a verdict; the reason goes into the log. */
-#define UNIT_SKIP(reason)                            \
-    do {                                             \
+#define UNIT_SKIP(reason)                             \
+    do {                                              \
         printf("%s skipped: %s\n", __func__, reason); \
-        unit_skipped++;                              \
-        skip();                                      \
+        unit_skipped++;                               \
+        skip();                                       \
     } while (0)
 
 /* Runs body(arg) in a child and returns how it ended, as waitpid tells it. What it writes to stderr is put into
@@ -65,10 +73,10 @@ static inline int unit_main(const char *file, const struct CMUnitTest *tests, si
     return failed ? 1 : 0;
 }
 
-#define UNIT_MAIN(tests)                                                          \
-    int main(void)                                                                \
-    {                                                                             \
-        return unit_main(__FILE__, tests, sizeof(tests) / sizeof((tests)[0]));    \
+#define UNIT_MAIN(tests)                                                       \
+    int main(void)                                                             \
+    {                                                                          \
+        return unit_main(__FILE__, tests, sizeof(tests) / sizeof((tests)[0])); \
     }
 
 #endif

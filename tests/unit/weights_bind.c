@@ -226,9 +226,10 @@ static void block_fp8_binds(void **state)
     assert_false(mt_bind_matrix(binder, "layers.0.r", 2, 2, &mat));
     assert_false(mt_bind_matrix(binder, "layers.0.s", 2, 2, &mat));
     assert_int_equal(mat.n, 0);
-    expect_report("\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.r.weight\" wanted [2, 2], "
-                  "found F8_E4M3 [2, 2] without weight_scale_inv; \"model.layers.0.s.weight\" wanted [2, 2], found F8_E4M3 [2, "
-                  "2] with weight_scale_inv F32 [1]; download it again, or check that config.json belongs to these weights");
+    expect_report(
+        "\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.r.weight\" wanted [2, 2], "
+        "found F8_E4M3 [2, 2] without weight_scale_inv; \"model.layers.0.s.weight\" wanted [2, 2], found F8_E4M3 [2, "
+        "2] with weight_scale_inv F32 [1]; download it again, or check that config.json belongs to these weights");
 }
 
 static void what_is_wrong_is_told_at_once(void **state)
@@ -236,10 +237,11 @@ static void what_is_wrong_is_told_at_once(void **state)
     mt_mat mat;
 
     (void)state;
-    PUT_TENSORS("model.safetensors", {"model.layers.0.a.weight", "BF16", "4, 2", 16, NULL},
-                {"model.layers.0.b.weight", "I8", "4, 2", 8, NULL}, {"model.layers.0.c.weight", "U32", "4, 8", 128, NULL},
-                {"model.layers.0.d.weight", "U32", "4, 8", 128, NULL}, {"model.layers.0.d.scales", "BF16", "4, 1", 8, NULL},
-                {"model.layers.0.v.weight", "BF16", "4, 1", 8, NULL});
+    PUT_TENSORS(
+        "model.safetensors", {"model.layers.0.a.weight", "BF16", "4, 2", 16, NULL},
+        {"model.layers.0.b.weight", "I8", "4, 2", 8, NULL}, {"model.layers.0.c.weight", "U32", "4, 8", 128, NULL},
+        {"model.layers.0.d.weight", "U32", "4, 8", 128, NULL}, {"model.layers.0.d.scales", "BF16", "4, 1", 8, NULL},
+        {"model.layers.0.v.weight", "BF16", "4, 1", 8, NULL});
     start("{}");
     assert_false(mt_bind_matrix(binder, "layers.0.a", 2, 4, &mat));
     assert_false(mt_bind_matrix(binder, "layers.0.b", 4, 2, &mat));
@@ -248,12 +250,13 @@ static void what_is_wrong_is_told_at_once(void **state)
     assert_false(mt_bind_matrix(binder, "layers.0.e", 4, 64, &mat));
     assert_null(mt_bind_vector(binder, "layers.0.v", 4));
     assert_null(mt_bind_vector(binder, "layers.0.w", 4));
-    expect_report("\"%s\" does not hold the 7 tensors its config.json calls for: \"model.layers.0.a.weight\" wanted [2, 4], "
-                  "found BF16 [4, 2]; \"model.layers.0.b.weight\" wanted [4, 2], found I8 [4, 2]; \"model.layers.0.c.weight\" "
-                  "wanted [4, 64], found U32 [4, 8] without scales; \"model.layers.0.d.weight\" wanted [4, 64], found U32 [4, "
-                  "8] without biases; \"model.layers.0.e\" wanted [4, 64], absent; \"model.layers.0.v.weight\" wanted [4], found "
-                  "BF16 [4, 1]; \"model.layers.0.w\" wanted [4], absent; download it again, or check that config.json belongs "
-                  "to these weights");
+    expect_report(
+        "\"%s\" does not hold the 7 tensors its config.json calls for: \"model.layers.0.a.weight\" wanted [2, 4], "
+        "found BF16 [4, 2]; \"model.layers.0.b.weight\" wanted [4, 2], found I8 [4, 2]; \"model.layers.0.c.weight\" "
+        "wanted [4, 64], found U32 [4, 8] without scales; \"model.layers.0.d.weight\" wanted [4, 64], found U32 [4, "
+        "8] without biases; \"model.layers.0.e\" wanted [4, 64], absent; \"model.layers.0.v.weight\" wanted [4], found "
+        "BF16 [4, 1]; \"model.layers.0.w\" wanted [4], absent; download it again, or check that config.json belongs "
+        "to these weights");
 }
 
 static void scales_must_fit(void **state)
@@ -261,16 +264,18 @@ static void scales_must_fit(void **state)
     mt_mat mat;
 
     (void)state;
-    PUT_TENSORS("model.safetensors", {"model.layers.0.a.weight", "U32", "4, 8", 128, NULL},
-                {"model.layers.0.a.scales", "BF16", "3, 1", 6, NULL}, {"model.layers.0.a.biases", "BF16", "3, 1", 6, NULL},
-                {"model.layers.0.b.weight", "U32", "4, 8", 128, NULL}, {"model.layers.0.b.scales", "BF16", "4, 1", 8, NULL},
-                {"model.layers.0.b.biases", "F16", "4, 1", 8, NULL});
+    PUT_TENSORS(
+        "model.safetensors", {"model.layers.0.a.weight", "U32", "4, 8", 128, NULL},
+        {"model.layers.0.a.scales", "BF16", "3, 1", 6, NULL}, {"model.layers.0.a.biases", "BF16", "3, 1", 6, NULL},
+        {"model.layers.0.b.weight", "U32", "4, 8", 128, NULL}, {"model.layers.0.b.scales", "BF16", "4, 1", 8, NULL},
+        {"model.layers.0.b.biases", "F16", "4, 1", 8, NULL});
     start("{}");
     assert_false(mt_bind_matrix(binder, "layers.0.a", 4, 64, &mat));
     assert_false(mt_bind_matrix(binder, "layers.0.b", 4, 64, &mat));
-    expect_report("\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.a.weight\" wanted [4, 64], "
-                  "found U32 [4, 8] with scales BF16 [3, 1]; \"model.layers.0.b.weight\" wanted [4, 64], found U32 [4, 8] with "
-                  "biases F16 [4, 1]; download it again, or check that config.json belongs to these weights");
+    expect_report(
+        "\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.a.weight\" wanted [4, 64], "
+        "found U32 [4, 8] with scales BF16 [3, 1]; \"model.layers.0.b.weight\" wanted [4, 64], found U32 [4, 8] with "
+        "biases F16 [4, 1]; download it again, or check that config.json belongs to these weights");
 }
 
 static void a_long_list_is_cut(void **state)
@@ -290,7 +295,8 @@ static void a_long_list_is_cut(void **state)
     assert_false(finish(NULL, &err));
     assert_non_null(strstr(err.text, "does not hold the 1000 tensors its config.json calls for: "
                                      "\"model.layers.0.self_attn.q_proj\" wanted [4096, 4096], absent; "));
-    assert_non_null(strstr(err.text, "; and 990 more; download it again, or check that config.json belongs to these weights"));
+    assert_non_null(
+        strstr(err.text, "; and 990 more; download it again, or check that config.json belongs to these weights"));
 }
 
 static void an_unreadable_method_comes_first(void **state)
@@ -303,9 +309,10 @@ static void an_unreadable_method_comes_first(void **state)
     start("{\"quantization_config\":{\"quant_method\":\"gptq\"}}");
     assert_false(mt_bind_matrix(binder, "layers.0.a", 4, 64, &mat));
     assert_false(finish(NULL, &err));
-    expect_sentence(&err, MT_E_UNSUPPORTED,
-                    "the weights are quantised by \"gptq\", which motet does not read; use the original checkpoint, its block "
-                    "FP8 version or an MLX conversion");
+    expect_sentence(
+        &err, MT_E_UNSUPPORTED,
+        "the weights are quantised by \"gptq\", which motet does not read; use the original checkpoint, its block "
+        "FP8 version or an MLX conversion");
 }
 
 static void inspection_reads_nothing(void **state)

@@ -114,10 +114,12 @@ static void what_is_no_checkpoint(void **state)
     put_text("config.json", "{}");
     snprintf(path, sizeof(path), "%s/config.json", folder);
     assert_null(mt_checkpoint_open(path, &err));
-    expect_sentence(&err, MT_E_INVALID, "\"%s/config.json\" is not a folder; give the folder that holds config.json and "
-                                        "*.safetensors");
-    expect_refusal(MT_E_INVALID, "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download "
-                                 "the weights too");
+    expect_sentence(&err, MT_E_INVALID,
+                    "\"%s/config.json\" is not a folder; give the folder that holds config.json and "
+                    "*.safetensors");
+    expect_refusal(MT_E_INVALID,
+                   "\"%s\" is not a complete checkpoint: it has config.json but no *.safetensors; download "
+                   "the weights too");
     put_text("weights.gguf", "GGUF");
     expect_refusal(MT_E_INVALID, "\"%s\" holds \"weights.gguf\" but no *.safetensors, the only kind of weights motet "
                                  "reads; give a folder with a safetensors version of the model");
@@ -135,11 +137,13 @@ static void missing_shards_are_named(void **state)
     (void)state;
     put_sharded();
     remove_file("model-00002-of-00002.safetensors");
-    expect_refusal(MT_E_NOT_FOUND, "\"%s\" lacks 1 of its 2 shards: \"model-00002-of-00002.safetensors\"; download them "
-                                   "too");
+    expect_refusal(MT_E_NOT_FOUND,
+                   "\"%s\" lacks 1 of its 2 shards: \"model-00002-of-00002.safetensors\"; download them "
+                   "too");
     remove_file("model.safetensors.index.json");
-    expect_refusal(MT_E_NOT_FOUND, "\"%s\" lacks 1 of its 2 shards: \"model-00002-of-00002.safetensors\"; download them "
-                                   "too");
+    expect_refusal(MT_E_NOT_FOUND,
+                   "\"%s\" lacks 1 of its 2 shards: \"model-00002-of-00002.safetensors\"; download them "
+                   "too");
     remove_file("model-00001-of-00002.safetensors");
     PUT_TENSORS("m-00007-of-00020.safetensors", {"b", "F32", "2", 8, NULL});
     mt_error err = {0};
@@ -158,48 +162,56 @@ static void a_truncated_shard_is_named(void **state)
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(truncate(path, st.st_size - 3), 0);
-    expect_refusal(MT_E_INVALID, "\"%s/model-00002-of-00002.safetensors\": the file is truncated: tensor \"b\" ends at byte "
-                                 "8 of the data, but there are only 5; download the file again");
+    expect_refusal(MT_E_INVALID,
+                   "\"%s/model-00002-of-00002.safetensors\": the file is truncated: tensor \"b\" ends at byte "
+                   "8 of the data, but there are only 5; download the file again");
 }
 
 static void an_index_that_lies_is_refused(void **state)
 {
-    static const char *const names[] = {"../x.safetensors", "/etc/x.safetensors", ".x.safetensors",  "a/x.safetensors",
-                                        "..",               "x.bin",              "a\\x.safetensors"};
+    static const char *const names[] = {
+        "../x.safetensors", "/etc/x.safetensors", ".x.safetensors", "a/x.safetensors", "..", "x.bin",
+        "a\\x.safetensors"};
     char text[160], wanted[200], *quoted;
 
     (void)state;
     put_sharded();
-    put_text("model.safetensors.index.json",
-             "{\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\",\"b\":\"model-00001-of-00002.safetensors\"}}");
-    expect_refusal(MT_E_INVALID, "the index of \"%s\" says that tensor \"b\" is in \"model-00001-of-00002.safetensors\", "
-                                 "which does not hold it; download the index and that file again");
+    put_text(
+        "model.safetensors.index.json",
+        "{\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\",\"b\":\"model-00001-of-00002.safetensors\"}}");
+    expect_refusal(MT_E_INVALID,
+                   "the index of \"%s\" says that tensor \"b\" is in \"model-00001-of-00002.safetensors\", "
+                   "which does not hold it; download the index and that file again");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         quoted = strcmp(names[i], "a\\x.safetensors") == 0 ? "a\\\\x.safetensors" : (char *)(uintptr_t)names[i];
         snprintf(text, sizeof(text), "{\"weight_map\":{\"a\":\"%s\"}}", quoted);
         put_text("model.safetensors.index.json", text);
-        snprintf(wanted, sizeof(wanted),
-                 "\"%%s/model.safetensors.index.json\": it names \"%s\" as a shard; only *.safetensors files of the folder "
-                 "itself are read",
-                 names[i]);
+        snprintf(
+            wanted, sizeof(wanted),
+            "\"%%s/model.safetensors.index.json\": it names \"%s\" as a shard; only *.safetensors files of the folder "
+            "itself are read",
+            names[i]);
         expect_refusal(MT_E_INVALID, wanted);
     }
 }
 
 static void a_broken_index_is_refused(void **state)
 {
-    static const char *const texts[] = {"[]", "{}", "{\"weight_map\":[]}", "{\"weight_map\":{}}", "{\"weight_map\":{\"a\":5}}"};
+    static const char *const texts[] = {"[]", "{}", "{\"weight_map\":[]}", "{\"weight_map\":{}}",
+                                        "{\"weight_map\":{\"a\":5}}"};
 
     (void)state;
     put_sharded();
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         put_text("model.safetensors.index.json", texts[i]);
-        expect_refusal(MT_E_INVALID, "\"%s/model.safetensors.index.json\": its \"weight_map\" must give each tensor the name "
-                                     "of a file; download it again");
+        expect_refusal(MT_E_INVALID,
+                       "\"%s/model.safetensors.index.json\": its \"weight_map\" must give each tensor the name "
+                       "of a file; download it again");
     }
     put_text("model.safetensors.index.json", "{\"weight_map\"");
-    expect_refusal(MT_E_INVALID, "\"%s/model.safetensors.index.json\": invalid JSON at byte 13: expected ':' after a key, "
-                                 "found the end; download the file again");
+    expect_refusal(MT_E_INVALID,
+                   "\"%s/model.safetensors.index.json\": invalid JSON at byte 13: expected ':' after a key, "
+                   "found the end; download the file again");
 }
 
 static void a_tensor_in_two_shards_is_refused(void **state)
@@ -216,14 +228,10 @@ static void a_tensor_in_two_shards_is_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER(a_single_file_is_opened),
-    IN_FOLDER(shards_are_opened),
-    IN_FOLDER(one_file_beats_a_stale_index),
-    IN_FOLDER(what_is_no_checkpoint),
-    IN_FOLDER(missing_shards_are_named),
-    IN_FOLDER(a_truncated_shard_is_named),
-    IN_FOLDER(an_index_that_lies_is_refused),
-    IN_FOLDER(a_broken_index_is_refused),
+    IN_FOLDER(a_single_file_is_opened),           IN_FOLDER(shards_are_opened),
+    IN_FOLDER(one_file_beats_a_stale_index),      IN_FOLDER(what_is_no_checkpoint),
+    IN_FOLDER(missing_shards_are_named),          IN_FOLDER(a_truncated_shard_is_named),
+    IN_FOLDER(an_index_that_lies_is_refused),     IN_FOLDER(a_broken_index_is_refused),
     IN_FOLDER(a_tensor_in_two_shards_is_refused),
 };
 UNIT_MAIN(tests)

@@ -182,9 +182,12 @@ static void a_file_is_named(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(objects_are_found),     cmocka_unit_test(plain_values_have_fallbacks),
-    cmocka_unit_test(numbers_are_checked),   cmocka_unit_test(arrays_are_read),
-    cmocka_unit_test(bad_text_is_refused),   cmocka_unit_test(large_text_is_refused),
+    cmocka_unit_test(objects_are_found),
+    cmocka_unit_test(plain_values_have_fallbacks),
+    cmocka_unit_test(numbers_are_checked),
+    cmocka_unit_test(arrays_are_read),
+    cmocka_unit_test(bad_text_is_refused),
+    cmocka_unit_test(large_text_is_refused),
     IN_FOLDER(a_file_is_named),
 };
 UNIT_MAIN(tests)

@@ -95,9 +95,10 @@ static void put_fused(bool transposed)
     uint16_t *both = fill(0, 2 * inner, hidden, inner, transposed), *last = fill(2, hidden, inner, hidden, transposed);
     char a[40], b[40];
 
-    PUT_TENSORS("model.safetensors",
-                {"model.layers.0.mlp.experts.gate_up_proj", "BF16", shape(a, 2 * inner, hidden, transposed), 2 * bytes, both},
-                {"model.layers.0.mlp.experts.down_proj", "BF16", shape(b, hidden, inner, transposed), bytes, last});
+    PUT_TENSORS(
+        "model.safetensors",
+        {"model.layers.0.mlp.experts.gate_up_proj", "BF16", shape(a, 2 * inner, hidden, transposed), 2 * bytes, both},
+        {"model.layers.0.mlp.experts.down_proj", "BF16", shape(b, hidden, inner, transposed), bytes, last});
     mt_free(both);
     mt_free(last);
 }
@@ -111,10 +112,12 @@ static void put_stacked(bool transposed)
     for (size_t i = 0; i < 2; i++)
         data[i] = fill(i, inner, hidden, inner, transposed);
     data[2] = fill(2, hidden, inner, hidden, transposed);
-    PUT_TENSORS("model.safetensors",
-                {"model.layers.0.mlp.switch_mlp.gate_proj.weight", "BF16", shape(a, inner, hidden, transposed), bytes, data[0]},
-                {"model.layers.0.mlp.switch_mlp.up_proj.weight", "BF16", a, bytes, data[1]},
-                {"model.layers.0.mlp.switch_mlp.down_proj.weight", "BF16", shape(b, hidden, inner, transposed), bytes, data[2]});
+    PUT_TENSORS(
+        "model.safetensors",
+        {"model.layers.0.mlp.switch_mlp.gate_proj.weight", "BF16", shape(a, inner, hidden, transposed), bytes, data[0]},
+        {"model.layers.0.mlp.switch_mlp.up_proj.weight", "BF16", a, bytes, data[1]},
+        {"model.layers.0.mlp.switch_mlp.down_proj.weight", "BF16", shape(b, hidden, inner, transposed), bytes,
+         data[2]});
     for (size_t i = 0; i < 3; i++)
         mt_free(data[i]);
 }
@@ -202,10 +205,11 @@ static void experts_one_by_one_bind(void **state)
     expect_all_plain();
     put_tensors("model.safetensors", rows + 1, EXPERTS * 3 - 2);
     assert_false(bind(false));
-    expect_sentence(&error, MT_E_INVALID,
-                    "\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.mlp.experts.0.gate_proj\" "
-                    "wanted [12, 20], absent; \"model.layers.0.mlp.experts.2.down_proj\" wanted [20, 12], absent; download it "
-                    "again, or check that config.json belongs to these weights");
+    expect_sentence(
+        &error, MT_E_INVALID,
+        "\"%s\" does not hold the 2 tensors its config.json calls for: \"model.layers.0.mlp.experts.0.gate_proj\" "
+        "wanted [12, 20], absent; \"model.layers.0.mlp.experts.2.down_proj\" wanted [20, 12], absent; download it "
+        "again, or check that config.json belongs to these weights");
     drop();
     for (size_t p = 0; p < 3; p++)
         mt_free(data[p]);
@@ -235,9 +239,10 @@ static void quantised_stacks_bind(void **state)
     put_text("config.json", "{\"quantization\":{\"group_size\":64,\"bits\":4}}");
     hidden = 128;
     inner = 64;
-#define PACKED(path, n, w, g)                                                                                          \
-    {path ".weight", "U32", "3, " #n ", " #w, 3 * n * w * 4, NULL},                                                    \
-        {path ".scales", "F16", "3, " #n ", " #g, 3 * n * g * 2, NULL}, {path ".biases", "F16", "3, " #n ", " #g, 3 * n * g * 2, NULL}
+#define PACKED(path, n, w, g)                                           \
+    {path ".weight", "U32", "3, " #n ", " #w, 3 * n * w * 4, NULL},     \
+        {path ".scales", "F16", "3, " #n ", " #g, 3 * n * g * 2, NULL}, \
+        {path ".biases", "F16", "3, " #n ", " #g, 3 * n * g * 2, NULL}
     PUT_TENSORS("model.safetensors", PACKED("model.layers.0.mlp.switch_mlp.gate_proj", 64, 16, 2),
                 PACKED("model.layers.0.mlp.switch_mlp.up_proj", 64, 16, 2),
                 PACKED("model.layers.0.mlp.switch_mlp.down_proj", 128, 8, 1));
@@ -287,8 +292,9 @@ static void fp8_stacks_bind(void **state)
                 {"model.layers.0.mlp.experts.down_proj", "F8_E4M3", "3, 130, 64", 3 * 130 * 64, NULL},
                 {"model.layers.0.mlp.experts.down_proj_scale_inv", "F32", "3, 2, 1", 24, NULL});
     assert_false(bind(false));
-    assert_non_null(strstr(error.text, "gate_up_proj\" wanted gate and up apart, found them sharing blocks of scales: 64 rows "
-                                       "each"));
+    assert_non_null(strstr(error.text,
+                           "gate_up_proj\" wanted gate and up apart, found them sharing blocks of scales: 64 rows "
+                           "each"));
     drop();
 }
 
@@ -300,26 +306,31 @@ static void absent_and_misshapen_experts_are_told(void **state)
     inner = 12;
     PUT_TENSORS("model.safetensors", {"model.norm.weight", "F32", "2", 8, NULL});
     assert_false(bind(false));
-    expect_sentence(&error, MT_E_INVALID,
-                    "\"%s\" does not hold the 1 tensor its config.json calls for: \"model.layers.0.mlp.experts\" wanted 3 "
-                    "experts of [12, 40], absent; download it again, or check that config.json belongs to these weights");
+    expect_sentence(
+        &error, MT_E_INVALID,
+        "\"%s\" does not hold the 1 tensor its config.json calls for: \"model.layers.0.mlp.experts\" wanted 3 "
+        "experts of [12, 40], absent; download it again, or check that config.json belongs to these weights");
     drop();
     inner = 10;
     put_fused(false);
     inner = 12;
     assert_false(bind(false));
-    expect_sentence(&error, MT_E_INVALID,
-                    "\"%s\" does not hold the 2 tensors its config.json calls for: "
-                    "\"model.layers.0.mlp.experts.gate_up_proj\" wanted [3, 24, 40], found BF16 [3, 20, 40]; "
-                    "\"model.layers.0.mlp.experts.down_proj\" wanted [3, 40, 12], found BF16 [3, 40, 10]; download it again, or "
-                    "check that config.json belongs to these weights");
+    expect_sentence(
+        &error, MT_E_INVALID,
+        "\"%s\" does not hold the 2 tensors its config.json calls for: "
+        "\"model.layers.0.mlp.experts.gate_up_proj\" wanted [3, 24, 40], found BF16 [3, 20, 40]; "
+        "\"model.layers.0.mlp.experts.down_proj\" wanted [3, 40, 12], found BF16 [3, 40, 10]; download it again, or "
+        "check that config.json belongs to these weights");
     drop();
 }
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER(fused_experts_bind_either_way), IN_FOLDER(stacked_experts_bind_either_way),
-    IN_FOLDER(inspection_repacks_nothing),    IN_FOLDER(experts_one_by_one_bind),
-    IN_FOLDER(quantised_stacks_bind),         IN_FOLDER(fp8_stacks_bind),
+    IN_FOLDER(fused_experts_bind_either_way),
+    IN_FOLDER(stacked_experts_bind_either_way),
+    IN_FOLDER(inspection_repacks_nothing),
+    IN_FOLDER(experts_one_by_one_bind),
+    IN_FOLDER(quantised_stacks_bind),
+    IN_FOLDER(fp8_stacks_bind),
     IN_FOLDER(absent_and_misshapen_experts_are_told),
 };
 UNIT_MAIN(tests)

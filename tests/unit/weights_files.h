@@ -108,9 +108,8 @@ static inline void put_tensors(const char *file, const tensor_row *rows, size_t 
     mt_buf_free(&header);
 }
 
-#define PUT_TENSORS(file, ...)                                                    \
-    put_tensors(file, (const tensor_row[]){__VA_ARGS__},                          \
-                sizeof((const tensor_row[]){__VA_ARGS__}) / sizeof(tensor_row))
+#define PUT_TENSORS(file, ...) \
+    put_tensors(file, (const tensor_row[]){__VA_ARGS__}, sizeof((const tensor_row[]){__VA_ARGS__}) / sizeof(tensor_row))
 
 /* Compares a sentence with the expected one, in which %s stands for the folder. */
 static inline void expect_sentence(const mt_error *err, mt_code code, const char *fmt)

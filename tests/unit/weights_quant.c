@@ -58,30 +58,36 @@ static void modes_have_defaults(void **state)
     expect_params(q.params, MT_FORMAT_NVFP4, 4, 16);
     assert_true(read_text("{\"text_config\":{\"quantization\":{\"mode\":\"mxfp8\"}}}", &q, &err));
     expect_params(q.params, MT_FORMAT_MXFP8, 8, 32);
-    assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}}", &q, &err));
+    assert_true(
+        read_text("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}}", &q, &err));
     assert_int_equal(q.method, MT_QUANT_FP8);
     assert_true(read_text("{\"quantization_config\":{\"quant_method\":\"fp8\"}}", &q, &err));
     /* a conversion whose source was quantised otherwise */
-    assert_true(read_text("{\"quantization\":{\"bits\":8},\"quantization_config\":{\"quant_method\":\"gptq\"}}", &q, &err));
+    assert_true(
+        read_text("{\"quantization\":{\"bits\":8},\"quantization_config\":{\"quant_method\":\"gptq\"}}", &q, &err));
     expect_params(q.params, MT_FORMAT_AFFINE, 8, 64);
 }
 
 static void what_cannot_be_read_is_named(void **state)
 {
     (void)state;
-    expect_refusal("{\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}", MT_E_UNSUPPORTED,
-                   "the weights are quantised by \"awq\", which motet does not read; use the original checkpoint, its block "
-                   "FP8 version or an MLX conversion");
-    expect_refusal("{\"text_config\":{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}}", MT_E_UNSUPPORTED,
+    expect_refusal(
+        "{\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}}", MT_E_UNSUPPORTED,
+        "the weights are quantised by \"awq\", which motet does not read; use the original checkpoint, its block "
+        "FP8 version or an MLX conversion");
+    expect_refusal("{\"text_config\":{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}}",
+                   MT_E_UNSUPPORTED,
                    "the weights are quantised by \"compressed-tensors\", which motet does not read; use the original "
                    "checkpoint, its block FP8 version or an MLX conversion");
-    expect_refusal("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[64,256]}}", MT_E_UNSUPPORTED,
+    expect_refusal("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[64,256]}}",
+                   MT_E_UNSUPPORTED,
                    "the weights are FP8 in blocks of 64 x 256, which motet does not read; it reads 128 x 128");
     expect_refusal("{\"quantization_config\":{\"quant_method\":\"fp8\",\"fmt\":\"e5m2\"}}", MT_E_UNSUPPORTED,
                    "the weights are FP8 in format \"e5m2\", which motet does not read; it reads e4m3");
-    expect_refusal("{\"quantization\":{\"mode\":\"mxfp6\"}}", MT_E_UNSUPPORTED,
-                   "the weights are quantised in mode \"mxfp6\", which motet does not read; it reads affine, mxfp4, nvfp4 and "
-                   "mxfp8");
+    expect_refusal(
+        "{\"quantization\":{\"mode\":\"mxfp6\"}}", MT_E_UNSUPPORTED,
+        "the weights are quantised in mode \"mxfp6\", which motet does not read; it reads affine, mxfp4, nvfp4 and "
+        "mxfp8");
     expect_refusal("{\"quantization\":{\"bits\":\"four\"}}", MT_E_INVALID,
                    "the config's \"quantization.bits\" is \"four\"; it must be an integer from 2 to 8");
     expect_refusal("{\"quantization\":{\"group_size\":1024}}", MT_E_INVALID,
@@ -112,7 +118,8 @@ static void overrides_are_found(void **state)
     expect_params(mt_quant_lookup(&q, "language_model.lm_head"), MT_FORMAT_AFFINE, 4, 128);
 }
 
-static bool resolve(const mt_quant *q, uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k, mt_quant_params *out)
+static bool resolve(const mt_quant *q, uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k,
+                    mt_quant_params *out)
 {
     mt_tensor_info w = {.name = "w", .dtype = MT_DTYPE_U32, .dims = 2, .shape = {4, words}};
     mt_tensor_info s = {.name = "s", .dtype = dtype, .dims = 2, .shape = {4, scales}};

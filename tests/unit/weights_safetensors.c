@@ -83,12 +83,12 @@ static void every_dtype_has_its_size(void **state)
         mt_dtype dtype;
         size_t bits;
     } rows[] = {
-        {"F32", MT_DTYPE_F32, 32},      {"F16", MT_DTYPE_F16, 16},       {"BF16", MT_DTYPE_BF16, 16},
-        {"U8", MT_DTYPE_U8, 8},         {"U32", MT_DTYPE_U32, 32},       {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},
-        {"I64", MT_DTYPE_OTHER, 64},    {"I32", MT_DTYPE_OTHER, 32},     {"I16", MT_DTYPE_OTHER, 16},
-        {"I8", MT_DTYPE_OTHER, 8},      {"BOOL", MT_DTYPE_OTHER, 8},     {"F64", MT_DTYPE_OTHER, 64},
-        {"U16", MT_DTYPE_OTHER, 16},    {"U64", MT_DTYPE_OTHER, 64},     {"F8_E5M2", MT_DTYPE_OTHER, 8},
-        {"F8_E8M0", MT_DTYPE_OTHER, 8}, {"F4", MT_DTYPE_OTHER, 4},       {"F6_E2M3", MT_DTYPE_OTHER, 6},
+        {"F32", MT_DTYPE_F32, 32},      {"F16", MT_DTYPE_F16, 16},   {"BF16", MT_DTYPE_BF16, 16},
+        {"U8", MT_DTYPE_U8, 8},         {"U32", MT_DTYPE_U32, 32},   {"F8_E4M3", MT_DTYPE_F8_E4M3, 8},
+        {"I64", MT_DTYPE_OTHER, 64},    {"I32", MT_DTYPE_OTHER, 32}, {"I16", MT_DTYPE_OTHER, 16},
+        {"I8", MT_DTYPE_OTHER, 8},      {"BOOL", MT_DTYPE_OTHER, 8}, {"F64", MT_DTYPE_OTHER, 64},
+        {"U16", MT_DTYPE_OTHER, 16},    {"U64", MT_DTYPE_OTHER, 64}, {"F8_E5M2", MT_DTYPE_OTHER, 8},
+        {"F8_E8M0", MT_DTYPE_OTHER, 8}, {"F4", MT_DTYPE_OTHER, 4},   {"F6_E2M3", MT_DTYPE_OTHER, 6},
         {"C64", MT_DTYPE_OTHER, 64},
     };
 
@@ -137,9 +137,10 @@ static void an_unknown_dtype_is_carried(void **state)
 /* However short the file is cut, there is an error and never a tensor that points beyond it. */
 static void a_file_cut_anywhere_is_refused(void **state)
 {
-    mt_buf image = make_image("{\"__metadata__\":{\"format\":\"pt\"},\"w\":{\"dtype\":\"F16\",\"shape\":[2,2],"
-                              "\"data_offsets\":[0,8]},\"v\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
-                              12);
+    mt_buf image =
+        make_image("{\"__metadata__\":{\"format\":\"pt\"},\"w\":{\"dtype\":\"F16\",\"shape\":[2,2],"
+                   "\"data_offsets\":[0,8]},\"v\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
+                   12);
 
     (void)state;
     for (size_t len = 0; len < image.len; len++) {
@@ -156,7 +157,8 @@ static void a_file_cut_anywhere_is_refused(void **state)
 /* The same with the header's length made to fit, so that the JSON itself ends early. */
 static void a_header_cut_anywhere_is_refused(void **state)
 {
-    static const char header[] = "{\"w\":{\"dtype\":\"F16\",\"shape\":[2,2],\"data_offsets\":[0,8],\"x\":[{\"y\":null}]}}";
+    static const char header[] =
+        "{\"w\":{\"dtype\":\"F16\",\"shape\":[2,2],\"data_offsets\":[0,8],\"x\":[{\"y\":null}]}}";
 
     (void)state;
     for (size_t len = 0; len < sizeof(header) - 1; len++) {
@@ -184,22 +186,25 @@ static void what_is_truncated_says_so(void **state)
     expect_sentence(&err, MT_E_INVALID,
                     "the file is truncated: it has 3 bytes, fewer than a header; download the file again");
     assert_null(mt_safetensors_parse(huge, sizeof(huge), &err));
-    expect_sentence(&err, MT_E_INVALID,
-                    "the file is truncated or no safetensors file: it claims a header of 18374686479671623680 bytes and has "
-                    "2; download the file again");
+    expect_sentence(
+        &err, MT_E_INVALID,
+        "the file is truncated or no safetensors file: it claims a header of 18374686479671623680 bytes and has "
+        "2; download the file again");
     assert_null(mt_safetensors_parse((const uint8_t *)lfs, sizeof(lfs), &err));
     expect_sentence(&err, MT_E_INVALID, "the file is a git-lfs pointer, not the weights; run \"git lfs pull\"");
-    expect_refusal("{\"w\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 8,
-                   "the file is truncated: tensor \"w\" ends at byte 9 of the data, but there are only 8; download the file "
-                   "again");
+    expect_refusal(
+        "{\"w\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 8,
+        "the file is truncated: tensor \"w\" ends at byte 9 of the data, but there are only 8; download the file "
+        "again");
 }
 
 static void lies_are_refused(void **state)
 {
     (void)state;
-    expect_refusal("{\"w\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,0]}}", 8,
-                   "the header gives tensor \"w\" a wrong \"data_offsets\": it must be an array of two integers, the first "
-                   "not above the second; download the file again");
+    expect_refusal(
+        "{\"w\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,0]}}", 8,
+        "the header gives tensor \"w\" a wrong \"data_offsets\": it must be an array of two integers, the first "
+        "not above the second; download the file again");
     expect_refusal("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 8,
                    "the header lies: tensor \"w\" has 4 bytes of data, which is not what its shape and dtype F32 need; "
                    "download the file again");
@@ -233,20 +238,24 @@ static void wrong_entries_are_refused(void **state)
                    "the header gives tensor \"w\" no \"shape\"; download the file again");
     expect_refusal("{\"w\":{\"dtype\":\"U8\",\"shape\":[]}}", 0,
                    "the header gives tensor \"w\" no \"data_offsets\"; download the file again");
-    expect_refusal("{\"w\":{\"dtype\":5}}", 0,
-                   "the header gives tensor \"w\" a wrong \"dtype\": it must be a short string; download the file again");
+    expect_refusal(
+        "{\"w\":{\"dtype\":5}}", 0,
+        "the header gives tensor \"w\" a wrong \"dtype\": it must be a short string; download the file again");
     expect_refusal("{\"w\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0,
                    "the header gives tensor \"w\" two \"dtype\"; download the file again");
-    expect_refusal("{\"w\":{\"shape\":[1,-1]}}", 0,
-                   "the header gives tensor \"w\" a wrong \"shape\": it must be an array of integers that are not negative; "
-                   "download the file again");
-    expect_refusal("{\"w\":{\"shape\":[1.0]}}", 0,
-                   "the header gives tensor \"w\" a wrong \"shape\": it must be an array of integers that are not negative; "
-                   "download the file again");
+    expect_refusal(
+        "{\"w\":{\"shape\":[1,-1]}}", 0,
+        "the header gives tensor \"w\" a wrong \"shape\": it must be an array of integers that are not negative; "
+        "download the file again");
+    expect_refusal(
+        "{\"w\":{\"shape\":[1.0]}}", 0,
+        "the header gives tensor \"w\" a wrong \"shape\": it must be an array of integers that are not negative; "
+        "download the file again");
     expect_refusal("{\"w\":{\"shape\":[1,1,1,1,1,1,1,1,1]}}", 0, "tensor \"w\" has more than 8 dimensions");
-    expect_refusal("{\"w\":{\"data_offsets\":[0,1,2]}}", 0,
-                   "the header gives tensor \"w\" a wrong \"data_offsets\": it must be an array of two integers, the first "
-                   "not above the second; download the file again");
+    expect_refusal(
+        "{\"w\":{\"data_offsets\":[0,1,2]}}", 0,
+        "the header gives tensor \"w\" a wrong \"data_offsets\": it must be an array of two integers, the first "
+        "not above the second; download the file again");
     expect_refusal("{\"w\\u0000\":{}}", 0,
                    "the header has a tensor name with control characters; download the file again");
     expect_refusal("{\"\":{}}", 0, "the header has a tensor name of 0 bytes; 1 to 512 are allowed");
@@ -265,9 +274,10 @@ static void a_path_is_named(void **state)
     put_text("a.safetensors", "abc");
     snprintf(path, sizeof(path), "%s/a.safetensors", folder);
     assert_null(mt_safetensors_open(path, &err));
-    expect_sentence(&err, MT_E_INVALID,
-                    "\"%s/a.safetensors\": the file is truncated: it has 3 bytes, fewer than a header; download the file "
-                    "again");
+    expect_sentence(
+        &err, MT_E_INVALID,
+        "\"%s/a.safetensors\": the file is truncated: it has 3 bytes, fewer than a header; download the file "
+        "again");
     put_text("a.safetensors", "");
     assert_null(mt_safetensors_open(path, &err));
     PUT_TENSORS("a.safetensors", {"w", "F32", "2", 8, NULL});

@@ -175,7 +175,8 @@ static void split_item(void *ctx, size_t item, size_t worker)
     if (seg < t.seg0 || seg >= t.seg1)
         return;
     const size_t at = part_row(op, item / op->most, seg);
-    segment(op, part_values(op) + at * op->kv->head_stride, part_heads(op) + at, &t, seg, mt_cpu_scratch(op->dev, worker));
+    segment(op, part_values(op) + at * op->kv->head_stride, part_heads(op) + at, &t, seg,
+            mt_cpu_scratch(op->dev, worker));
 }
 
 static void merge_item(void *ctx, size_t item, size_t worker)
@@ -196,7 +197,8 @@ static void merge_item(void *ctx, size_t item, size_t worker)
     }
 }
 
-static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch)
+static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer,
+                         const mt_batch *batch)
 {
     attention op = {.dev = dev, .kv = kv, .y = y, .q = q, .batch = batch, .layer = layer};
     op.heads = kv->shape.query_heads;
@@ -214,7 +216,8 @@ void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv
                      uint32_t window, float scale, float softcap)
 {
     attention op = prepare(dev, y, q, kv, layer, batch);
-    assert(q->cols == op.heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers && batch->rows <= dev->rows);
+    assert(q->cols == op.heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers &&
+           batch->rows <= dev->rows);
     op.window = window;
     op.scale = scale;
     op.softcap = softcap;
@@ -268,7 +271,8 @@ static void kv_write_row(void *ctx, size_t i, size_t worker)
     write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot);
 }
 
-void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v, const mt_batch *batch)
+void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v,
+                    const mt_batch *batch)
 {
     assert(k->cols == kv->shape.heads * kv->shape.head_dim && v->cols == k->cols && layer < kv->shape.layers);
     for (size_t i = 0; i < batch->spans; i++) {

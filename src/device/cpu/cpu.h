@@ -7,9 +7,9 @@
 #include "device/device.h"
 #include "kernels/kernels.h"
 
-#define MT_CPU_ROW_BLOCK 128   /* rows packed together, so that they stay in the second-level cache */
-#define MT_CPU_ATTN_ROWS 64    /* query rows (tokens x heads of a group) of one attention tile */
-#define MT_CPU_INLINE 16384    /* elementwise work below this many elements is not worth waking the pool */
+#define MT_CPU_ROW_BLOCK 128 /* rows packed together, so that they stay in the second-level cache */
+#define MT_CPU_ATTN_ROWS 64  /* query rows (tokens x heads of a group) of one attention tile */
+#define MT_CPU_INLINE 16384  /* elementwise work below this many elements is not worth waking the pool */
 
 /* How a weight is multiplied. */
 typedef enum mt_class { MT_CLASS_Q, MT_CLASS_B, MT_CLASS_F } mt_class;
@@ -41,16 +41,16 @@ struct mt_kv {
 
 /* Working memory of mt_op_moe. A slot is one (row, expert) pair; slots are ordered by expert. */
 typedef struct mt_moe_plan {
-    uint32_t *expert;  /* [rows][top_k], by rank */
-    float *weight;     /* [rows][top_k] */
-    uint32_t *slot;    /* [rows][top_k]: the pair's slot */
-    uint32_t *row;     /* [slots]: the slot's row */
-    uint32_t *first;   /* [experts + 1]: first slot of each expert */
-    uint32_t *active;  /* [experts]: those that have rows */
-    uint8_t *packed;   /* rows of all experts, for gate and up, then for down */
+    uint32_t *expert; /* [rows][top_k], by rank */
+    float *weight;    /* [rows][top_k] */
+    uint32_t *slot;   /* [rows][top_k]: the pair's slot */
+    uint32_t *row;    /* [slots]: the slot's row */
+    uint32_t *first;  /* [experts + 1]: first slot of each expert */
+    uint32_t *active; /* [experts]: those that have rows */
+    uint8_t *packed;  /* rows of all experts, for gate and up, then for down */
     size_t packed_bytes;
-    float *gate, *up;  /* [slots][inner, padded] */
-    float *down;       /* [slots][hidden, padded] */
+    float *gate, *up; /* [slots][inner, padded] */
+    float *down;      /* [slots][hidden, padded] */
 } mt_moe_plan;
 
 struct mt_device {
@@ -69,12 +69,12 @@ struct mt_device {
 
     /* the plan */
     size_t rows;
-    uint8_t *packed; /* rows of mt_op_matmul, one region a row block */
+    uint8_t *packed;     /* rows of mt_op_matmul, one region a row block */
     size_t packed_block; /* bytes of a region */
-    uint8_t *scratch; /* [threads][scratch_bytes] */
+    uint8_t *scratch;    /* [threads][scratch_bytes] */
     size_t scratch_bytes;
     uint8_t *queries; /* queries in the pages' type */
-    uint8_t *parts; /* partial results of split attention */
+    uint8_t *parts;   /* partial results of split attention */
     mt_moe_plan moe;
 };
 
@@ -95,13 +95,16 @@ uint8_t *mt_cpu_scratch(mt_device *dev, size_t worker);
 /* Bytes of m packed rows of width k for a weight of this class and group. */
 size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t k, size_t group);
 
+/* Whether two weights of the same width can multiply the same packed rows. */
+bool mt_cpu_same_rows(const mt_weight *a, const mt_weight *b);
+
 /* Packs rows [i0, i1) as the weight wants them; a no-op for MT_CLASS_F. */
-void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx, const uint32_t *index,
-                 size_t i0, size_t i1);
+void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx,
+                 const uint32_t *index, size_t i0, size_t i1);
 
 /* y[i][n0..n1) for all rows, bias included. rows is packed for w; x, ldx and index serve MT_CLASS_F. */
-void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1, const mt_rows *rows,
-                   const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch);
+void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1,
+                   const mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch);
 
 /* Columns of one work item when `m` rows meet this weight. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);

@@ -26,8 +26,9 @@ static void free_block(void *block)
 void *mt_cpu_alloc(mt_device *dev, size_t bytes)
 {
     void *p = mt_alloc_aligned(64, bytes ? bytes : 64);
-    if (!mt_arena_defer(dev->arena, free_block, p))
-        assert(!"the device's arena has no limit");
+    const int kept = mt_arena_defer(dev->arena, free_block, p);
+    assert(kept); /* the arena has no limit */
+    (void)kept;
     dev->bytes += bytes;
     return p;
 }
@@ -120,15 +121,12 @@ static mt_class classify(const mt_device *dev, const mt_mat *mat, bool exact)
     switch (mat->format) {
     case MT_FORMAT_AFFINE:
     case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4:
-        return MT_CLASS_Q;
+    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
     case MT_FORMAT_BF16:
     case MT_FORMAT_FP8:
-    case MT_FORMAT_MXFP8:
-        return MT_CLASS_B;
+    case MT_FORMAT_MXFP8: return MT_CLASS_B;
     case MT_FORMAT_F32:
-    case MT_FORMAT_F16:
-        break;
+    case MT_FORMAT_F16: break;
     }
     return MT_CLASS_F;
 }
@@ -182,7 +180,8 @@ static size_t kv_element(const mt_device *dev)
 
 size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
 {
-    return shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) * kv_element(dev);
+    return shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) *
+           kv_element(dev);
 }
 
 mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, size_t pages, mt_error *err)
@@ -190,12 +189,13 @@ mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, size_t pages, mt_erro
     assert(shape->query_heads % shape->heads == 0 && MT_SEGMENT % shape->page_tokens == 0);
     const size_t page_bytes = mt_kv_page_bytes(dev, shape);
     if (shape->query_heads / shape->heads > MT_CPU_ATTN_ROWS) {
-        mt_fail(err, MT_E_UNSUPPORTED, "%zu query heads share a key/value head; at most %d may", shape->query_heads / shape->heads,
-                MT_CPU_ATTN_ROWS);
+        mt_fail(err, MT_E_UNSUPPORTED, "%zu query heads share a key/value head; at most %d may",
+                shape->query_heads / shape->heads, MT_CPU_ATTN_ROWS);
         return NULL;
     }
     if (pages > UINT32_MAX || pages > (SIZE_MAX >> 16) / page_bytes) {
-        mt_fail(err, MT_E_TOO_LARGE, "%zu cache pages of %zu bytes do not fit in memory; lower --context", pages, page_bytes);
+        mt_fail(err, MT_E_TOO_LARGE, "%zu cache pages of %zu bytes do not fit in memory; lower --context", pages,
+                page_bytes);
         return NULL;
     }
     mt_kv *kv = mt_cpu_alloc(dev, sizeof *kv);
@@ -224,7 +224,8 @@ static size_t block_bytes(const mt_device *dev)
 bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err)
 {
     if (rows == 0 || rows > MT_LIMIT_BATCH_ROWS)
-        return mt_fail(err, MT_E_TOO_LARGE, "a step of %zu rows; between 1 and %d are allowed", rows, MT_LIMIT_BATCH_ROWS);
+        return mt_fail(err, MT_E_TOO_LARGE, "a step of %zu rows; between 1 and %d are allowed", rows,
+                       MT_LIMIT_BATCH_ROWS);
     const mt_kernels *k = &dev->k;
     dev->rows = rows;
     dev->packed_block = block_bytes(dev);

@@ -7,6 +7,8 @@
 #define ITEM_COLUMNS 32u       /* a multiple of every level's panel width */
 #define MAX_WEIGHTS 4
 
+_Static_assert(MT_CPU_ROW_BLOCK % MT_ROW_TILE == 0, "rows are packed in whole tiles");
+
 size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t k, size_t group)
 {
     if (class == MT_CLASS_F)
@@ -14,8 +16,13 @@ size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t 
     return class == MT_CLASS_Q ? dev->k.q_rows_bytes(m, k, group) : dev->k.b_rows_bytes(m, k);
 }
 
-void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx, const uint32_t *index,
-                 size_t i0, size_t i1)
+bool mt_cpu_same_rows(const mt_weight *a, const mt_weight *b)
+{
+    return a->class == b->class && (a->class != MT_CLASS_Q || a->mat.group == b->mat.group);
+}
+
+void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx,
+                 const uint32_t *index, size_t i0, size_t i1)
 {
     if (w->class == MT_CLASS_Q)
         dev->k.q_pack(rows, x, ldx, index, i0, i1);
@@ -23,8 +30,8 @@ void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const 
         dev->k.b_pack(rows, x, ldx, index, i0, i1);
 }
 
-void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1, const mt_rows *rows,
-                   const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch)
+void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1,
+                   const mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch)
 {
     if (w->class == MT_CLASS_Q)
         dev->k.q_matmul(y, ldy, &w->mat, n0, n1, rows, scratch);
@@ -54,7 +61,7 @@ typedef struct matmul {
     size_t count;
     const mt_weight *w[MAX_WEIGHTS];
     mt_tensor *y[MAX_WEIGHTS];
-    size_t columns[MAX_WEIGHTS]; /* of an item */
+    size_t columns[MAX_WEIGHTS];   /* of an item */
     size_t first[MAX_WEIGHTS + 1]; /* first item of each weight, within a block */
 } matmul;
 
@@ -92,13 +99,9 @@ static void product_item(void *ctx, size_t item, size_t worker)
     const size_t n0 = (item - op->first[j]) * op->columns[j], end = n0 + op->columns[j];
     const mt_rows rows = block_rows(op, block);
     const size_t row = block * MT_CPU_ROW_BLOCK;
-    mt_cpu_matmul(op->dev, w, op->y[j]->data + row * op->y[j]->stride, op->y[j]->stride, n0, end < w->mat.n ? end : w->mat.n,
-                  &rows, op->x->data + row * op->x->stride, op->x->stride, NULL, mt_cpu_scratch(op->dev, worker));
-}
-
-static bool same_rows(const mt_weight *a, const mt_weight *b)
-{
-    return a->class == b->class && (a->class != MT_CLASS_Q || a->mat.group == b->mat.group);
+    mt_cpu_matmul(op->dev, w, op->y[j]->data + row * op->y[j]->stride, op->y[j]->stride, n0,
+                  end < w->mat.n ? end : w->mat.n, &rows, op->x->data + row * op->x->stride, op->x->stride, NULL,
+                  mt_cpu_scratch(op->dev, worker));
 }
 
 static void run_matmul(matmul *op)
@@ -115,7 +118,8 @@ static void run_matmul(matmul *op)
     mt_cpu_run(op->dev, product_item, op, op->blocks * op->first[op->count], op->m * work);
 }
 
-void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m)
+void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
+                  size_t m)
 {
     assert(count <= MAX_WEIGHTS && m <= dev->rows);
     bool done[MAX_WEIGHTS] = {false};
@@ -124,7 +128,7 @@ void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w
             continue;
         matmul op = {.dev = dev, .x = x, .m = m};
         for (size_t j = i; j < count; j++) {
-            if (done[j] || !same_rows(w[i], w[j]))
+            if (done[j] || !mt_cpu_same_rows(w[i], w[j]))
                 continue;
             assert(w[j]->mat.k == x->cols && w[j]->mat.n == y[j]->cols);
             op.w[op.count] = w[j];

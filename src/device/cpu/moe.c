@@ -6,6 +6,11 @@
 
 #include "device/cpu/cpu.h"
 
+typedef struct projection {
+    const mt_weight *w; /* [experts] */
+    float *y;           /* [slots][inner, padded] */
+} projection;
+
 typedef struct moe {
     mt_device *dev;
     const mt_experts *e;
@@ -16,6 +21,8 @@ typedef struct moe {
     void (*glu)(float *, const float *, const float *, size_t);
     size_t inner_stride, hidden_stride;
     size_t columns, tiles; /* of one expert's matrix */
+    projection input[2];   /* gate and up, when they read the same packed rows; else one at a time */
+    size_t inputs;
 } moe;
 
 /* R9: highest probability first, lower id first among equals. */
@@ -81,32 +88,35 @@ static mt_rows expert_rows(const moe *op, size_t a, const mt_weight *w)
                           .k = w->mat.k,
                           .group = w->class == MT_CLASS_Q ? w->mat.group : 0,
                           .data = plan->packed + offset};
-    assert(offset + mt_cpu_rows_bytes(op->dev, w->class, rows.m, rows.k, w->mat.group) <= plan->packed_bytes);
+    const size_t bytes = mt_cpu_rows_bytes(op->dev, w->class, rows.m, rows.k, w->mat.group);
+    assert(bytes <= (rows.m + MT_ROW_TILE - 1) / MT_ROW_TILE * tile && offset + bytes <= plan->packed_bytes);
+    (void)bytes;
     return rows;
 }
 
-static void pack_up_item(void *ctx, size_t a, size_t worker)
+static void pack_input_item(void *ctx, size_t a, size_t worker)
 {
     (void)worker;
     const moe *op = ctx;
     const uint32_t e = op->dev->moe.active[a];
-    mt_rows rows = expert_rows(op, a, &op->e->gate[e]);
-    mt_cpu_pack(op->dev, &op->e->gate[e], &rows, op->x->data, op->x->stride, op->dev->moe.row + op->dev->moe.first[e], 0, rows.m);
+    const mt_weight *w = &op->input[0].w[e];
+    mt_rows rows = expert_rows(op, a, w);
+    mt_cpu_pack(op->dev, w, &rows, op->x->data, op->x->stride, op->dev->moe.row + op->dev->moe.first[e], 0, rows.m);
 }
 
 /* item: (expert, gate or up, columns) */
-static void up_item(void *ctx, size_t item, size_t worker)
+static void input_item(void *ctx, size_t item, size_t worker)
 {
     const moe *op = ctx;
     const mt_moe_plan *plan = &op->dev->moe;
-    const size_t a = item / (2 * op->tiles), n0 = item % op->tiles * op->columns, end = n0 + op->columns;
-    const bool up = item / op->tiles % 2;
+    const size_t a = item / (op->inputs * op->tiles), n0 = item % op->tiles * op->columns, end = n0 + op->columns;
+    const projection *input = &op->input[item / op->tiles % op->inputs];
     const uint32_t e = plan->active[a], first = plan->first[e];
-    const mt_weight *w = up ? &op->e->up[e] : &op->e->gate[e];
+    const mt_weight *w = &input->w[e];
     const mt_rows rows = expert_rows(op, a, w);
-    float *y = (up ? plan->up : plan->gate) + first * op->inner_stride;
-    mt_cpu_matmul(op->dev, w, y, op->inner_stride, n0, end < w->mat.n ? end : w->mat.n, &rows, op->x->data, op->x->stride,
-                  plan->row + first, mt_cpu_scratch(op->dev, worker));
+    float *y = input->y + first * op->inner_stride;
+    mt_cpu_matmul(op->dev, w, y, op->inner_stride, n0, end < w->mat.n ? end : w->mat.n, &rows, op->x->data,
+                  op->x->stride, plan->row + first, mt_cpu_scratch(op->dev, worker));
 }
 
 static void activate_item(void *ctx, size_t a, size_t worker)
@@ -120,7 +130,8 @@ static void activate_item(void *ctx, size_t a, size_t worker)
         op->glu(gate, gate, plan->up + s * op->inner_stride, op->e->inner);
     }
     mt_rows rows = expert_rows(op, a, &op->e->down[e]);
-    mt_cpu_pack(op->dev, &op->e->down[e], &rows, plan->gate + plan->first[e] * op->inner_stride, op->inner_stride, NULL, 0, rows.m);
+    mt_cpu_pack(op->dev, &op->e->down[e], &rows, plan->gate + plan->first[e] * op->inner_stride, op->inner_stride, NULL,
+                0, rows.m);
 }
 
 static void down_item(void *ctx, size_t item, size_t worker)
@@ -131,8 +142,9 @@ static void down_item(void *ctx, size_t item, size_t worker)
     const uint32_t e = plan->active[a], first = plan->first[e];
     const mt_weight *w = &op->e->down[e];
     const mt_rows rows = expert_rows(op, a, w);
-    mt_cpu_matmul(op->dev, w, plan->down + first * op->hidden_stride, op->hidden_stride, n0, end < w->mat.n ? end : w->mat.n,
-                  &rows, plan->gate + first * op->inner_stride, op->inner_stride, NULL, mt_cpu_scratch(op->dev, worker));
+    mt_cpu_matmul(op->dev, w, plan->down + first * op->hidden_stride, op->hidden_stride, n0,
+                  end < w->mat.n ? end : w->mat.n, &rows, plan->gate + first * op->inner_stride, op->inner_stride, NULL,
+                  mt_cpu_scratch(op->dev, worker));
 }
 
 static void combine_row(void *ctx, size_t i, size_t worker)
@@ -152,19 +164,41 @@ static void cut_columns(moe *op, const mt_weight *w)
     op->tiles = (w->mat.n + op->columns - 1) / op->columns;
 }
 
-void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m, const mt_experts *experts,
-               bool renormalise, bool gelu)
+static void run_inputs(moe *op, const projection *input, size_t count)
+{
+    const size_t pairs = op->m * op->top_k;
+    memcpy(op->input, input, count * sizeof *input);
+    op->inputs = count;
+    mt_cpu_run(op->dev, pack_input_item, op, op->active, pairs * op->e->hidden);
+    cut_columns(op, &input[0].w[0]);
+    mt_cpu_run(op->dev, input_item, op, op->active * count * op->tiles, pairs * op->e->hidden * op->e->inner);
+}
+
+void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
+               const mt_experts *experts, bool renormalise, bool gelu)
 {
     assert(m <= dev->rows && x->cols == experts->hidden && y->cols == x->cols && router->cols == experts->count);
-    moe op = {.dev = dev, .e = experts, .x = x, .router = router, .y = y, .m = m, .top_k = experts->top_k,
-              .renormalise = renormalise, .glu = gelu ? dev->k.gelu_mul : dev->k.silu_mul,
-              .inner_stride = mt_cpu_up(experts->inner, MT_ROW_PAD), .hidden_stride = mt_cpu_up(experts->hidden, MT_ROW_PAD)};
+    moe op = {.dev = dev,
+              .e = experts,
+              .x = x,
+              .router = router,
+              .y = y,
+              .m = m,
+              .top_k = experts->top_k,
+              .renormalise = renormalise,
+              .glu = gelu ? dev->k.gelu_mul : dev->k.silu_mul,
+              .inner_stride = mt_cpu_up(experts->inner, MT_ROW_PAD),
+              .hidden_stride = mt_cpu_up(experts->hidden, MT_ROW_PAD)};
     const size_t pairs = m * op.top_k;
     mt_cpu_run(dev, route_row, &op, m, m * experts->count);
     assign_slots(&op);
-    mt_cpu_run(dev, pack_up_item, &op, op.active, pairs * experts->hidden);
-    cut_columns(&op, &experts->gate[0]);
-    mt_cpu_run(dev, up_item, &op, op.active * 2 * op.tiles, pairs * experts->hidden * experts->inner);
+    const projection inputs[] = {{experts->gate, dev->moe.gate}, {experts->up, dev->moe.up}};
+    if (mt_cpu_same_rows(&experts->gate[0], &experts->up[0])) {
+        run_inputs(&op, inputs, 2);
+    } else {
+        run_inputs(&op, &inputs[0], 1);
+        run_inputs(&op, &inputs[1], 1);
+    }
     mt_cpu_run(dev, activate_item, &op, op.active, 4 * pairs * experts->inner);
     cut_columns(&op, &experts->down[0]);
     mt_cpu_run(dev, down_item, &op, op.active * op.tiles, pairs * experts->hidden * experts->inner);

@@ -80,8 +80,8 @@ static void table_row(void *ctx, size_t i, size_t worker)
         k->scale(c, op->scale, c, 2 * half);
 }
 
-void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq, size_t half,
-                      float scale)
+void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq,
+                      size_t half, float scale)
 {
     assert(m <= table->rows && table->cols == 2 * half);
     rowwise op = {.dev = dev, .y = table, .index = positions, .inv_freq = inv_freq, .scale = scale};
@@ -108,7 +108,8 @@ void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t he
                  float offset, const mt_tensor *table)
 {
     assert(m <= x->rows && x->cols == heads * head_dim && (!table || table->cols <= head_dim));
-    rowwise op = {.dev = dev, .y = x, .x2 = table, .w = w, .eps = eps, .offset = offset, .heads = heads, .head_dim = head_dim};
+    rowwise op = {
+        .dev = dev, .y = x, .x2 = table, .w = w, .eps = eps, .offset = offset, .heads = heads, .head_dim = head_dim};
     mt_cpu_run(dev, heads_row, &op, m, m * x->cols);
 }
 

@@ -28,7 +28,7 @@ static void fp8_row(float *y, const mt_mat *w, size_t j)
         vst1q_f32(y + c + 4, vmulq_n_f32(high, 0x1p8f));
     }
     for (; c < w->k; c++)
-        y[c] = (row[c] & 0x7f) == 0x7f ? NAN : mt_f32_from_e4m3(row[c]);
+        y[c] = mt_f32_from_fp8(row[c]);
 }
 
 /* Blocks of 128 in k, each from zero, then acc = fma(scale, dot, acc). */

@@ -8,8 +8,9 @@ enum {
     PAD = 16,
     ROW_PAIRS = MT_ROW_TILE / 2,
     COL_PAIRS = 6,  /* 4 x 6 accumulators */
-    IN_PLACE = 4,   /* column pairs read in place at once */
-    DEPTH = 1024,   /* k of a panel: one of weights and one of rows fit the first-level cache */
+    IN_PLACE = MT_IN_PLACE,
+    LINE = 32,      /* elements of a cache line */
+    DEPTH = 8192,   /* k of a panel; longer chains continue from y */
     FP8_BLOCK = 128
 };
 
@@ -60,31 +61,10 @@ void mt_b_pack_bf16(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
 
 /* ---- few rows, BF16 weights in place ---- */
 
-/* Eight k of R row pairs and IN_PLACE column pairs */
-MT_INLINE void eight(float32x4_t acc[][IN_PLACE], const uint8_t *x, const uint8_t *const *row, size_t at, size_t R)
-{
-    bfloat16x8_t low[ROW_PAIRS], high[ROW_PAIRS];
-    MT_UNROLL
-    for (size_t r = 0; r < R; r++) {
-        low[r] = mt_load_bf16(x + 16 * r);
-        high[r] = mt_load_bf16(x + 16 * (R + r));
-    }
-    MT_UNROLL
-    for (size_t c = 0; c < IN_PLACE; c++) {
-        uint8x16_t a = vld1q_u8(row[2 * c] + at), b = vld1q_u8(row[2 * c + 1] + at);
-        if (R > 2)
-            MT_LOADS_STAY;
-        MT_UNROLL
-        for (size_t r = 0; r < R; r++)
-            acc[r][c] = vbfmmlaq_f32(acc[r][c], low[r], mt_pair_low(a, b));
-        MT_UNROLL
-        for (size_t r = 0; r < R; r++)
-            acc[r][c] = vbfmmlaq_f32(acc[r][c], high[r], mt_pair_high(a, b));
-    }
-}
-
-/* y[2 R][2 IN_PLACE]; row[] are rows of w, tail[] what is left of them beyond a multiple of PAD, padded */
-MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD], size_t k, size_t R)
+/* y[2 R][2 IN_PLACE]; rows[] are rows of w, tail[] what is left of them beyond a multiple of PAD, padded. The next rows
+   are fetched in the order of memory, one group ahead: several short streams would keep memory half idle. */
+MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD], const uint8_t *ahead,
+                        size_t k, size_t R)
 {
     const uint8_t *row[2 * IN_PLACE], *end[2 * IN_PLACE];
     float32x4_t acc[ROW_PAIRS][IN_PLACE];
@@ -99,18 +79,20 @@ MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, 
         for (size_t c = 0; c < IN_PLACE; c++)
             acc[r][c] = vdupq_n_f32(0.0f);
     }
-    for (size_t i = 0; i < k / PAD * PAD; i += 8, x += 32 * R)
-        eight(acc, x, row, i * sizeof(mt_bf16), R);
-    for (size_t i = 0; i < padded(k) - k / PAD * PAD; i += 8, x += 32 * R)
-        eight(acc, x, end, i * sizeof(mt_bf16), R);
-    MT_UNROLL
-    for (size_t r = 0; r < R; r++) {
+    size_t i = 0;
+    for (; i + LINE <= k; i += LINE) {
         MT_UNROLL
-        for (size_t c = 0; c < IN_PLACE; c++) {
-            vst1_f32(y + 2 * r * 2 * IN_PLACE + 2 * c, vget_low_f32(acc[r][c]));
-            vst1_f32(y + (2 * r + 1) * 2 * IN_PLACE + 2 * c, vget_high_f32(acc[r][c]));
-        }
+        for (size_t c = 0; c < 2 * IN_PLACE; c++)
+            __builtin_prefetch(ahead + (i * 2 * IN_PLACE + c * LINE) * sizeof(mt_bf16), 0, 2);
+        MT_UNROLL
+        for (size_t l = 0; l < LINE; l += 8, x += 32 * R)
+            mt_btile_eight(acc, x, row, (i + l) * sizeof(mt_bf16), R);
     }
+    for (; i < k / PAD * PAD; i += 8, x += 32 * R)
+        mt_btile_eight(acc, x, row, i * sizeof(mt_bf16), R);
+    for (i = 0; i < padded(k) - k / PAD * PAD; i += 8, x += 32 * R)
+        mt_btile_eight(acc, x, end, i * sizeof(mt_bf16), R);
+    MT_BTILE_STORE(y, 2 * IN_PLACE, acc, R, IN_PLACE)
 }
 
 static void matmul_in_place(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows)
@@ -125,11 +107,12 @@ static void matmul_in_place(float *y, size_t ldy, const mt_mat *w, size_t n0, si
             row[c] = w->w + (j + min(c, count - 1)) * w->stride;
             memcpy(tail[c], row[c] + whole * sizeof(mt_bf16), (w->k - whole) * sizeof(mt_bf16));
         }
+        const uint8_t *ahead = row[0] + 2 * IN_PLACE * w->stride;
         switch ((rows->m + 1) / 2) {
-        case 1: in_place(out, rows->data, row, tail, w->k, 1); break;
-        case 2: in_place(out, rows->data, row, tail, w->k, 2); break;
-        case 3: in_place(out, rows->data, row, tail, w->k, 3); break;
-        default: in_place(out, rows->data, row, tail, w->k, 4); break;
+        case 1: in_place(out, rows->data, row, tail, ahead, w->k, 1); break;
+        case 2: in_place(out, rows->data, row, tail, ahead, w->k, 2); break;
+        case 3: in_place(out, rows->data, row, tail, ahead, w->k, 3); break;
+        default: in_place(out, rows->data, row, tail, ahead, w->k, 4); break;
         }
         for (size_t i = 0; i < rows->m; i++)
             memcpy(y + i * ldy + j, out + i * 2 * IN_PLACE, count * sizeof *y);

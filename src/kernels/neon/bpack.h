@@ -5,6 +5,8 @@
 #include "kernels/convert.h"
 #include "kernels/neon/btile.h"
 
+enum { MT_PANEL_ROWS = 12 };
+
 typedef struct mt_bf16x16 {
     uint8x16_t v[2];
 } mt_bf16x16;
@@ -57,44 +59,59 @@ MT_INLINE mt_bf16x16 mt_mxfp8_bf16(uint8x16_t b, uint8_t scale)
     return y;
 }
 
-/* 16 elements from column k of row j; zeros from w->k on */
-MT_INLINE mt_bf16x16 mt_weights_bf16(const mt_mat *w, size_t j, size_t k, mt_format format)
+typedef struct mt_panel_row {
+    const uint8_t *w, *scales;
+} mt_panel_row;
+
+/* 16 elements from column k; only `left` of them exist where that is less */
+MT_INLINE mt_bf16x16 mt_weights_bf16(mt_panel_row row, size_t k, size_t left, mt_format format)
 {
-    const uint8_t *row = w->w + j * w->stride;
-    uint8_t padded[32] = {0};
-    bool whole = k + 16 <= w->k;
-    if (format == MT_FORMAT_BF16) {
-        const uint8_t *p = whole ? row + 2 * k : memcpy(padded, row + 2 * k, 2 * (w->k - k));
-        return (mt_bf16x16){{vld1q_u8(p), vld1q_u8(p + 16)}};
+    size_t size = format == MT_FORMAT_BF16 ? 2 : 1;
+    const uint8_t *p = row.w + size * k;
+    uint8_t padded[32];
+    if (left < 16) {
+        memset(padded, 0, sizeof padded);
+        p = memcpy(padded, p, size * left);
     }
-    uint8x16_t b = vld1q_u8(whole ? row + k : memcpy(padded, row + k, w->k - k));
-    return format == MT_FORMAT_FP8 ? mt_fp8_bf16(b) : mt_mxfp8_bf16(b, w->scales[j * w->scale_stride + k / 32]);
+    if (format == MT_FORMAT_BF16)
+        return (mt_bf16x16){{vld1q_u8(p), vld1q_u8(p + 16)}};
+    return format == MT_FORMAT_FP8 ? mt_fp8_bf16(vld1q_u8(p)) : mt_mxfp8_bf16(vld1q_u8(p), row.scales[k / 32]);
 }
 
-/* Rows j .. j + count - 1, columns k0 .. k1 - 1 (a multiple of 16 of them), as a panel of `pairs` pairs; missing rows
-   repeat the last. */
-MT_INLINE void mt_panel_format(uint8_t *panel, const mt_mat *w, size_t j, size_t count, size_t pairs, size_t k0, size_t k1, mt_format format)
+MT_INLINE void mt_panel_block(uint8_t *panel, const mt_panel_row *row, size_t pairs, size_t k, size_t left, mt_format format)
 {
-    for (size_t p = 0; p < pairs; p++) {
-        size_t a = 2 * p < count ? 2 * p : count - 1, b = 2 * p + 1 < count ? 2 * p + 1 : count - 1;
-        uint8_t *out = panel + 16 * p;
-        for (size_t k = k0; k < k1; k += 16, out += 64 * pairs) {
-            mt_bf16x16 x = mt_weights_bf16(w, j + a, k, format), y = mt_weights_bf16(w, j + b, k, format);
-            MT_UNROLL
-            for (int i = 0; i < 2; i++) {
-                vst1q_u8(out + (size_t)(2 * i) * 16 * pairs, vreinterpretq_u8_bf16(mt_pair_low(x.v[i], y.v[i])));
-                vst1q_u8(out + (size_t)(2 * i + 1) * 16 * pairs, vreinterpretq_u8_bf16(mt_pair_high(x.v[i], y.v[i])));
-            }
+    for (size_t p = 0; p < pairs; p++, panel += 16) {
+        mt_bf16x16 x = mt_weights_bf16(row[2 * p], k, left, format), y = mt_weights_bf16(row[2 * p + 1], k, left, format);
+        MT_UNROLL
+        for (size_t i = 0; i < 2; i++) {
+            vst1q_u8(panel + 2 * i * 16 * pairs, vreinterpretq_u8_bf16(mt_pair_low(x.v[i], y.v[i])));
+            vst1q_u8(panel + (2 * i + 1) * 16 * pairs, vreinterpretq_u8_bf16(mt_pair_high(x.v[i], y.v[i])));
         }
     }
 }
 
+MT_INLINE void mt_panel_format(uint8_t *panel, const mt_panel_row *row, size_t pairs, size_t k0, size_t k1, size_t k, mt_format format)
+{
+    size_t whole = k / 16 * 16 < k1 ? k / 16 * 16 : k1;
+    for (; k0 < whole; k0 += 16, panel += 64 * pairs)
+        mt_panel_block(panel, row, pairs, k0, 16, format);
+    if (k0 < k1)
+        mt_panel_block(panel, row, pairs, k0, k - k0, format);
+}
+
+/* Rows j .. j + count - 1, columns k0 .. k1 - 1 (a multiple of 16 of them), as a panel of `pairs` pairs; missing rows
+   repeat the last, missing columns are zero. */
 static inline void mt_panel(uint8_t *panel, const mt_mat *w, size_t j, size_t count, size_t pairs, size_t k0, size_t k1)
 {
+    mt_panel_row row[MT_PANEL_ROWS];
+    for (size_t i = 0; i < 2 * pairs; i++) {
+        size_t r = j + (i < count ? i : count - 1);
+        row[i] = (mt_panel_row){w->w + r * w->stride, w->scales ? w->scales + r * w->scale_stride : NULL};
+    }
     switch (w->format) {
-    case MT_FORMAT_FP8: mt_panel_format(panel, w, j, count, pairs, k0, k1, MT_FORMAT_FP8); break;
-    case MT_FORMAT_MXFP8: mt_panel_format(panel, w, j, count, pairs, k0, k1, MT_FORMAT_MXFP8); break;
-    default: mt_panel_format(panel, w, j, count, pairs, k0, k1, MT_FORMAT_BF16); break;
+    case MT_FORMAT_FP8: mt_panel_format(panel, row, pairs, k0, k1, w->k, MT_FORMAT_FP8); break;
+    case MT_FORMAT_MXFP8: mt_panel_format(panel, row, pairs, k0, k1, w->k, MT_FORMAT_MXFP8); break;
+    default: mt_panel_format(panel, row, pairs, k0, k1, w->k, MT_FORMAT_BF16); break;
     }
 }
 

@@ -11,8 +11,10 @@
 /* Loops over registers must vanish, also at -O2. */
 #if defined(__clang__)
 #define MT_UNROLL _Pragma("clang loop unroll(full)")
+#define MT_UNROLL_TWICE _Pragma("clang loop unroll_count(2)")
 #else
 #define MT_UNROLL _Pragma("GCC unroll 16")
+#define MT_UNROLL_TWICE _Pragma("GCC unroll 2")
 #endif
 #define MT_INLINE static inline __attribute__((always_inline))
 

@@ -1,10 +1,10 @@
-/* R7 on four elements: the same operations in the same order as portable/scalar.h. */
+/* R7 on four or sixteen elements: the same operations in the same order as portable/scalar.h. */
 #ifndef MT_KERNELS_NEON_MATH_H
 #define MT_KERNELS_NEON_MATH_H
 
-#include <arm_neon.h>
 #include <math.h>
 
+#include "kernels/neon/lanes.h"
 #include "kernels/poly.h"
 
 static inline float32x4_t mt_horner4(float32x4_t p, float32x4_t x, float c)
@@ -12,22 +12,67 @@ static inline float32x4_t mt_horner4(float32x4_t p, float32x4_t x, float c)
     return vfmaq_f32(vdupq_n_f32(c), p, x);
 }
 
+/* Sixteen at a time, step by step: a chain on its own would fill the issue queues with waiting instructions. */
+MT_INLINE mt_lanes4 mt_horner16(mt_lanes4 p, mt_lanes4 x, float c)
+{
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        p.v[i] = vfmaq_f32(vdupq_n_f32(c), p.v[i], x.v[i]);
+    return p;
+}
+
+/* 1 + r + r^2 P(r) with r = x - n ln 2, |r| <= ln 2 / 2; z is n in its low bits. Needs MT_EXP_MIN <= x <= MT_EXP_MAX. */
+MT_INLINE mt_lanes4 mt_exp16_reduced(mt_lanes4 x, mt_lanes4 *z, float32x4_t magic)
+{
+    mt_lanes4 r, p;
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        z->v[i] = vfmaq_f32(magic, x.v[i], vdupq_n_f32(MT_LOG2E));
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        p.v[i] = vsubq_f32(z->v[i], magic);
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        r.v[i] = vfmsq_f32(x.v[i], p.v[i], vdupq_n_f32(MT_LN2_HIGH));
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        r.v[i] = vfmsq_f32(r.v[i], p.v[i], vdupq_n_f32(MT_LN2_LOW));
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        p.v[i] = vfmaq_f32(vdupq_n_f32(MT_EXP_C3), vdupq_n_f32(MT_EXP_C4), r.v[i]);
+    p = mt_horner16(p, r, MT_EXP_C2);
+    p = mt_horner16(p, r, MT_EXP_C1);
+    p = mt_horner16(p, r, MT_EXP_C0);
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        p.v[i] = vfmaq_f32(r.v[i], vmulq_f32(r.v[i], r.v[i]), p.v[i]);
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        p.v[i] = vaddq_f32(p.v[i], vdupq_n_f32(1.0f));
+    return p;
+}
+
+MT_INLINE mt_lanes4 mt_exp16(mt_lanes4 x)
+{
+    mt_lanes4 z;
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        x.v[i] = vmaxq_f32(vminq_f32(x.v[i], vdupq_n_f32(MT_EXP_MAX)), vdupq_n_f32(MT_EXP_MIN));
+    mt_lanes4 p = mt_exp16_reduced(x, &z, vdupq_n_f32(MT_ROUND_MAGIC));
+    MT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        int32x4_t e = vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_f32(z.v[i]), vdupq_n_u32(MT_ROUND_BITS)));
+        int32x4_t half = vshrq_n_s32(e, 1), one = vdupq_n_s32(127 << 23);
+        float32x4_t low = vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(half, 23), one));
+        float32x4_t high = vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(vsubq_s32(e, half), 23), one));
+        p.v[i] = vmulq_f32(vmulq_f32(p.v[i], low), high);
+    }
+    return p;
+}
+
 static inline float32x4_t mt_exp4(float32x4_t x)
 {
-    const float32x4_t magic = vdupq_n_f32(MT_ROUND_MAGIC);
-    x = vmaxq_f32(vminq_f32(x, vdupq_n_f32(MT_EXP_MAX)), vdupq_n_f32(MT_EXP_MIN));
-    float32x4_t z = vfmaq_f32(magic, x, vdupq_n_f32(MT_LOG2E)), n = vsubq_f32(z, magic);
-    float32x4_t r = vfmsq_f32(vfmsq_f32(x, n, vdupq_n_f32(MT_LN2_HIGH)), n, vdupq_n_f32(MT_LN2_LOW));
-    float32x4_t p = mt_horner4(vdupq_n_f32(MT_EXP_C4), r, MT_EXP_C3);
-    p = mt_horner4(p, r, MT_EXP_C2);
-    p = mt_horner4(p, r, MT_EXP_C1);
-    p = mt_horner4(p, r, MT_EXP_C0);
-    p = vaddq_f32(vfmaq_f32(r, vmulq_f32(r, r), p), vdupq_n_f32(1.0f));
-    int32x4_t e = vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_f32(z), vdupq_n_u32(MT_ROUND_BITS)));
-    int32x4_t half = vshrq_n_s32(e, 1), one = vdupq_n_s32(127 << 23);
-    float32x4_t low = vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(half, 23), one));
-    float32x4_t high = vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(vsubq_s32(e, half), 23), one));
-    return vmulq_f32(vmulq_f32(p, low), high);
+    return mt_exp16((mt_lanes4){{x, x, x, x}}).v[0];
 }
 
 static inline float32x4_t mt_log4(float32x4_t x)

@@ -41,6 +41,14 @@ static inline size_t mt_code_bits(mt_code code)
     case MT_CODE_E2M1: CALL(MT_CODE_E2M1); break;                                                                      \
     }
 
+/* A zero of its own: copies of one zero cost a vector instruction each. */
+MT_INLINE int32x4_t mt_zero(void)
+{
+    int32x4_t z;
+    __asm__ volatile("movi %0.4s, #0" : "=w"(z));
+    return z;
+}
+
 typedef struct mt_paired {
     int8x16_t even, odd;
 } mt_paired;

@@ -29,20 +29,21 @@ MT_INLINE int8x16_t mt_quantise16(const float *x, float factor)
     return vcombine_s8(vmovn_s16(vcombine_s16(h[0], h[1])), vmovn_s16(vcombine_s16(h[2], h[3])));
 }
 
-/* Where a packed row goes. emit(at, i, pair) stores the 32 elements from i on. */
+/* Where a row's numbers per group go: the scale (`step` floats apart; twice, two floats apart, where a matrix product wants
+   it so), the scale times the sum of q, and the sum itself unless it is NULL. */
 typedef struct mt_qsums {
-    float *xs, *sx; /* per group, `step` floats apart, stored `copies` times */
-    int32_t *sum;   /* per group, or NULL */
+    float *xs, *sx;
+    int32_t *sum;
     size_t step;
-    int copies;
+    bool twice;
 } mt_qsums;
 
 static inline void mt_qsums_put(const mt_qsums *s, size_t g, float xs, int32_t sum)
 {
-    for (int c = 0; c < s->copies; c++) {
-        s->xs[g * s->step + (size_t)c] = xs;
-        s->sx[g * s->step + (size_t)c] = xs * (float)sum;
-    }
+    s->xs[g * s->step] = xs;
+    if (s->twice)
+        s->xs[g * s->step + 2] = xs;
+    s->sx[g] = xs * (float)sum;
     if (s->sum)
         s->sum[g] = sum;
 }

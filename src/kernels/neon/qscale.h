@@ -5,15 +5,13 @@
 #include "kernels/neon/lanes.h"
 #include "kernels/unpack.h"
 
-/* Four scales of a row */
+/* Four scales of a row; bf16 has its own way below */
 MT_INLINE float32x4_t mt_scale_load4(const uint8_t *p, mt_scale_type type)
 {
     if (type == MT_SCALE_F32)
         return vreinterpretq_f32_u8(vld1q_u8(p));
     if (type == MT_SCALE_F16)
         return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p)));
-    if (type == MT_SCALE_BF16)
-        return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
     uint32_t word;
     memcpy(&word, p, sizeof word);
     uint32x4_t b = vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(word)))));
@@ -36,7 +34,7 @@ MT_INLINE mt_f32x4x4 mt_transpose4(mt_f32x4x4 m)
                          vreinterpretq_f32_f64(vtrn2q_f64(a, c)), vreinterpretq_f32_f64(vtrn2q_f64(b, d))}};
 }
 
-/* The scales (or biases) of four columns; beyond the last column it is repeated. */
+/* The scales (or biases) of four columns */
 typedef struct mt_scale_rows {
     const uint8_t *row[4];
     mt_scale_type type;
@@ -44,6 +42,7 @@ typedef struct mt_scale_rows {
     float global;
 } mt_scale_rows;
 
+/* Columns from j on; beyond the last one it is repeated */
 MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, size_t j, size_t last)
 {
     mt_scale_rows s = {.type = w->scale_type, .e2m1 = w->format != MT_FORMAT_AFFINE, .global = 1.0f};
@@ -54,10 +53,26 @@ MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, s
     return s;
 }
 
+/* bf16 halves are turned before they are widened */
+MT_INLINE mt_f32x4x4 mt_scale_block_bf16(const uint8_t *const row[4], size_t g)
+{
+    uint16x8_t v[4];
+    const uint16x8_t zero = vdupq_n_u16(0);
+    MT_UNROLL
+    for (int c = 0; c < 4; c++)
+        v[c] = vcombine_u16(vreinterpret_u16_u8(vld1_u8(row[c] + 2 * g)), vdup_n_u16(0));
+    uint16x8_t even = vzip1q_u16(v[0], v[2]), odd = vzip1q_u16(v[1], v[3]);
+    uint16x8_t low = vzip1q_u16(even, odd), high = vzip2q_u16(even, odd);
+    return (mt_f32x4x4){{vreinterpretq_f32_u16(vzip1q_u16(zero, low)), vreinterpretq_f32_u16(vzip2q_u16(zero, low)),
+                         vreinterpretq_f32_u16(vzip1q_u16(zero, high)), vreinterpretq_f32_u16(vzip2q_u16(zero, high))}};
+}
+
 /* Groups g .. g+3 as [group][column] */
 MT_INLINE mt_f32x4x4 mt_scale_block(const mt_scale_rows *s, size_t g, mt_scale_type type)
 {
     mt_f32x4x4 m;
+    if (type == MT_SCALE_BF16)
+        return mt_scale_block_bf16(s->row, g);
     MT_UNROLL
     for (int c = 0; c < 4; c++) {
         m.v[c] = mt_scale_load4(s->row[c] + g * mt_scale_size(type), type);
@@ -79,16 +94,12 @@ static inline float32x4_t mt_scale_one(const mt_scale_rows *s, size_t g)
     return vld1q_f32(v);
 }
 
-/* Stores one group's four columns; `twice`: as two pairs [0 1 0 1] [2 3 2 3]. */
+/* Stores one group's four columns; `twice`: as two pairs [0 0 1 1] [2 2 3 3]. */
 MT_INLINE void mt_scale_store(float *out, float32x4_t v, bool twice)
 {
-    if (!twice) {
-        vst1q_f32(out, v);
-        return;
-    }
-    float64x2_t d = vreinterpretq_f64_f32(v);
-    vst1q_f32(out, vreinterpretq_f32_f64(vdupq_laneq_f64(d, 0)));
-    vst1q_f32(out + 4, vreinterpretq_f32_f64(vdupq_laneq_f64(d, 1)));
+    vst1q_f32(out, twice ? vzip1q_f32(v, v) : v);
+    if (twice)
+        vst1q_f32(out + 4, vzip2q_f32(v, v));
 }
 
 MT_INLINE void mt_scales_typed(float *out, size_t stride, const mt_scale_rows *s, size_t g0, size_t g1, bool twice,

@@ -74,7 +74,7 @@ void MT_QNAME(q_pack)(mt_rows *rows, const float *x, size_t ldx, const uint32_t 
         uint8_t *p = rows->data + i * l.stride;
         const float *from = x + (index ? index[i] : i) * ldx;
         mt_qsums sums = {.xs = (float *)(void *)(p + l.xs), .sx = (float *)(void *)(p + l.sx),
-                         .sum = (int32_t *)(void *)(p + l.sum), .step = 1, .copies = 1};
+                         .sum = (int32_t *)(void *)(p + l.sum), .step = 1};
         if (rows->m == 1)
             mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_paired);
         else
@@ -104,11 +104,6 @@ MT_INLINE float32x4_t fix(float32x4_t a, float32x4_t ws, float xs, int32x4_t dot
     return vfmaq_f32(a, vmulq_n_f32(ws, xs), vcvtq_f32_s32(dot));
 }
 
-MT_INLINE int32x4_t sums_of(const int32x4_t acc[4])
-{
-    return vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
-}
-
 static float32x4_t bias_dot(const float *wb, size_t stride, const float *sx, size_t groups)
 {
     float32x4_t b = vdupq_n_f32(0.0f);
@@ -117,44 +112,100 @@ static float32x4_t bias_dot(const float *wb, size_t stride, const float *sx, siz
     return b;
 }
 
-/* y[0..4) = four rows of W . x; ws [group][4] */
-MT_INLINE float32x4_t one_row(const uint8_t *const from[4], const qrow *x, size_t groups, size_t group, const float *ws, mt_code code)
+/* One row of x against four rows of W. */
+typedef struct cursor {
+    const uint8_t *p[4];
+    const int8_t *q;
+} cursor;
+
+/* The dot products of the next group */
+MT_INLINE int32x4_t next_dots(cursor *at, size_t group, const int32_t *sum, mt_code code, const mt_coder *coder)
+{
+    const size_t bytes = 4 * mt_code_bits(code);
+    int32x4_t acc[4];
+    MT_UNROLL
+    for (int c = 0; c < 4; c++)
+        acc[c] = mt_zero();
+    MT_UNROLL
+    for (size_t i = 0; i < group; i += 32) {
+        int8x16_t even = vld1q_s8(at->q), odd = vld1q_s8(at->q + 16);
+        MT_UNROLL
+        for (int c = 0; c < 4; c++) {
+            mt_paired w = load_signed(at->p[c], code, coder);
+            acc[c] = MT_QDOT(acc[c], w.even, even);
+            acc[c] = MT_QDOT(acc[c], w.odd, odd);
+            at->p[c] += bytes;
+        }
+        at->q += 32;
+    }
+    int32x4_t dot = vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
+    return code == MT_CODE_8 ? vaddq_s32(dot, vdupq_n_s32(*sum * 128)) : dot;
+}
+
+/* AFFINE with bf16 scales, which are widened on the way */
+MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_scale_rows *t, const qrow *x, size_t groups,
+                                   size_t group, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
-    const size_t bytes = 4 * mt_code_bits(code);
-    const uint8_t *p[4] = {from[0], from[1], from[2], from[3]};
-    const int8_t *q = x->q;
-    float32x4_t a = vdupq_n_f32(0.0f);
-    for (size_t g = 0; g < groups; g++) {
-        int32x4_t acc[4] = {vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)};
-        for (size_t i = 0; i < group; i += 32, q += 32) {
-            int8x16_t even = vld1q_s8(q), odd = vld1q_s8(q + 16);
-            MT_UNROLL
-            for (int c = 0; c < 4; c++, p[c - 1] += bytes) {
-                mt_paired w = load_signed(p[c], code, &coder);
-                acc[c] = MT_QDOT(acc[c], w.even, even);
-                acc[c] = MT_QDOT(acc[c], w.odd, odd);
-            }
+    float32x4_t a = vdupq_n_f32(0.0f), b = vdupq_n_f32(0.0f);
+    size_t g = 0;
+    for (; g + 4 <= groups; g += 4) {
+        mt_f32x4x4 ws = mt_scale_block_bf16(s->row, g), wb = mt_scale_block_bf16(t->row, g);
+        MT_UNROLL
+        for (size_t u = 0; u < 4; u++) {
+            a = fix(a, ws.v[u], x->xs[g + u], next_dots(&at, group, &x->sum[g + u], code, &coder));
+            b = vfmaq_n_f32(b, wb.v[u], x->sx[g + u]);
         }
-        int32x4_t dot = sums_of(acc);
-        if (code == MT_CODE_8)
-            dot = vaddq_s32(dot, vdupq_n_s32(x->sum[g] * 128));
-        a = fix(a, vld1q_f32(ws + 4 * g), x->xs[g], dot);
     }
+    for (; g < groups; g++) {
+        a = fix(a, mt_scale_one(s, g), x->xs[g], next_dots(&at, group, &x->sum[g], code, &coder));
+        b = vfmaq_n_f32(b, mt_scale_one(t, g), x->sx[g]);
+    }
+    return vaddq_f32(a, b);
+}
+
+/* Columns j, j + step, j + 2 step, j + 3 step for n0 <= j < n0 + step */
+MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, const qrow *x, size_t groups, size_t group,
+                            mt_code code)
+{
+    for (size_t j = n0; j < n0 + step; j++) {
+        cursor at = {.q = x->q};
+        mt_scale_rows s = {.type = MT_SCALE_BF16}, t = {.type = MT_SCALE_BF16};
+        MT_UNROLL
+        for (size_t c = 0; c < 4; c++) {
+            at.p[c] = w->w + (j + c * step) * w->stride;
+            s.row[c] = w->scales + (j + c * step) * w->scale_stride;
+            t.row[c] = w->biases + (j + c * step) * w->scale_stride;
+        }
+        float32x4_t v = one_row_bf16(at, &s, &t, x, groups, group, code);
+        vst1q_lane_f32(y + j, v, 0);
+        vst1q_lane_f32(y + j + step, v, 1);
+        vst1q_lane_f32(y + j + 2 * step, v, 2);
+        vst1q_lane_f32(y + j + 3 * step, v, 3);
+    }
+}
+
+/* Any code and group, scales as [group][4] */
+MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, size_t group, mt_code code)
+{
+    const mt_coder coder = mt_coder_of(code);
+    float32x4_t a = vdupq_n_f32(0.0f);
+    for (size_t g = 0; g < groups; g++)
+        a = fix(a, vld1q_f32(ws + 4 * g), x->xs[g], next_dots(&at, group, &x->sum[g], code, &coder));
     return a;
 }
 
 /* Groups of 16: the lower lanes of an accumulator belong to one group, the upper lanes to the next. */
-static float32x4_t one_row_16(const uint8_t *const from[4], const qrow *x, size_t groups, const float *ws)
+static float32x4_t one_row_16(cursor at, const float *ws, const qrow *x, size_t groups)
 {
     const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
     float32x4_t a = vdupq_n_f32(0.0f);
     for (size_t g = 0; g < groups; g += 2) {
-        int8x16_t even = vld1q_s8(x->q + 16 * g), odd = vld1q_s8(x->q + 16 * g + 16);
+        int8x16_t even = vld1q_s8(at.q + 16 * g), odd = vld1q_s8(at.q + 16 * g + 16);
         int32x4_t acc[4];
         MT_UNROLL
         for (int c = 0; c < 4; c++) {
-            const uint8_t *p = from[c] + 8 * g;
+            const uint8_t *p = at.p[c] + 8 * g;
             mt_paired w = g + 1 < groups ? mt_paired_load(p, MT_CODE_E2M1, &coder) : mt_paired_half(p, &coder);
             acc[c] = MT_QDOT(MT_QDOT(vdupq_n_s32(0), w.even, even), w.odd, odd);
         }
@@ -177,31 +228,48 @@ static void store(float *y, float32x4_t v, size_t n)
     memcpy(y, part, n * sizeof *y);
 }
 
+static float32x4_t four_columns(const mt_mat *w, size_t j, size_t last, const qrow *x, size_t groups, float *scratch)
+{
+    cursor at = {.q = x->q};
+    for (size_t c = 0; c < 4; c++)
+        at.p[c] = w->w + (j + c < last ? j + c : last) * w->stride;
+    const mt_code code = mt_code_of(w);
+    mt_scale_rows s = mt_scale_rows_of(w, w->scales, j, last);
+    float *ws = scratch, *wb = scratch + 4 * groups;
+    mt_scales_write(ws, 4, &s, 0, groups, false);
+    if (w->group == 16)
+        return one_row_16(at, ws, x, groups);
+    float32x4_t a = vdupq_n_f32(0.0f);
+#define ONE_ROW(code) a = one_row(at, ws, x, groups, w->group, code)
+    MT_SWITCH_CODE(code, ONE_ROW)
+#undef ONE_ROW
+    if (!w->biases)
+        return a;
+    s = mt_scale_rows_of(w, w->biases, j, last);
+    mt_scales_write(wb, 4, &s, 0, groups, false);
+    return vaddq_f32(a, bias_dot(wb, 4, x->sx, groups));
+}
+
+/* The four columns are a quarter of the range apart, so that each is read as one stream. */
 static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
 {
     const layout l = layout_of(rows->k, rows->group);
     const qrow x = row_at(rows, &l, 0);
-    float *ws = (float *)(void *)scratch, *wb = ws + 4 * l.groups;
-    for (size_t j = n0; j < n1; j += 4) {
-        const uint8_t *p[4];
-        float32x4_t a = vdupq_n_f32(0.0f);
-        for (size_t c = 0; c < 4; c++)
-            p[c] = w->w + (j + c < n1 ? j + c : n1 - 1) * w->stride;
-        mt_scale_rows s = mt_scale_rows_of(w, w->scales, j, n1 - 1);
-        mt_scales_write(ws, 4, &s, 0, l.groups, false);
-#define ONE_ROW(code) a = one_row(p, &x, l.groups, rows->group, ws, code)
-        if (rows->group == 16)
-            a = one_row_16(p, &x, l.groups, ws);
-        else
-            MT_SWITCH_CODE(mt_code_of(w), ONE_ROW)
-#undef ONE_ROW
-        if (w->biases) {
-            mt_scale_rows b = mt_scale_rows_of(w, w->biases, j, n1 - 1);
-            mt_scales_write(wb, 4, &b, 0, l.groups, false);
-            a = vaddq_f32(a, bias_dot(wb, 4, x.sx, l.groups));
-        }
-        store(y + j, a, n1 - j);
-    }
+    const size_t step = (n1 - n0) / 4, rest = n0 + 4 * step;
+    const mt_code code = mt_code_of(w);
+    const bool bf16 = w->scale_type == MT_SCALE_BF16 && w->biases;
+    float *space = (float *)(void *)scratch;
+    if (bf16 && code == MT_CODE_4 && w->group == 64)
+        columns_bf16(y, w, n0, step, &x, l.groups, 64, MT_CODE_4);
+    else if (bf16 && code == MT_CODE_4 && w->group == 128)
+        columns_bf16(y, w, n0, step, &x, l.groups, 128, MT_CODE_4);
+    else if (bf16 && code == MT_CODE_8 && w->group == 64)
+        columns_bf16(y, w, n0, step, &x, l.groups, 64, MT_CODE_8);
+    else
+        for (size_t j = n0; j < rest; j += 4)
+            vst1q_f32(y + j, four_columns(w, j, n1 - 1, &x, l.groups, space));
+    if (rest < n1)
+        store(y + rest, four_columns(w, rest, n1 - 1, &x, l.groups, space), n1 - rest);
 }
 
 /* Four rows of W into the panel: 32-bit units of k, four columns each; out is [half][unit][PANEL / 4][16] */
@@ -331,10 +399,12 @@ static void matmul_many(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t
     for (size_t j = n0; j < n1; j += PANEL) {
         unpack_panel(q, w, j, n1);
         for (size_t h = 0; h < PANEL; h += 4) {
-            mt_scale_rows s = mt_scale_rows_of(w, w->scales, j + h, n1 - 1), b = mt_scale_rows_of(w, w->biases, j + h, n1 - 1);
+            mt_scale_rows s = mt_scale_rows_of(w, w->scales, j + h, n1 - 1);
             mt_scales_write(ws + h, PANEL, &s, 0, l.groups, false);
-            if (w->biases)
-                mt_scales_write(wb + h, PANEL, &b, 0, l.groups, false);
+            if (!w->biases)
+                continue;
+            mt_scale_rows b = mt_scale_rows_of(w, w->biases, j + h, n1 - 1);
+            mt_scales_write(wb + h, PANEL, &b, 0, l.groups, false);
         }
         for (size_t i = 0; i < rows->m; i += TILE) {
             qrow x[TILE];

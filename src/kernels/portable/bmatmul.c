@@ -30,7 +30,7 @@ static void fp8_row(float *y, const mt_mat *w, size_t j)
 {
     const uint8_t *row = w->w + j * w->stride;
     for (size_t c = 0; c < w->k; c++)
-        y[c] = (row[c] & 0x7f) == 0x7f ? NAN : mt_f32_from_e4m3(row[c]);
+        y[c] = mt_f32_from_fp8(row[c]);
 }
 
 static float fp8_dot(const mt_mat *w, size_t j, const float *row, const float *x)

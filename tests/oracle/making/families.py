@@ -1,7 +1,7 @@
 """Random models: config.json in both dialects, and weights whose answers depend on every detail.
 
-Weights are drawn so that logits are spread, no part of a layer is negligible, and no part is trivial: norm weights differ
-from one another, biases are not zero, attention is neither flat nor one-hot.
+Weights are drawn so that logits are spread, no part of a layer is negligible, and no part is trivial: norm weights
+differ from one another, biases are not zero, attention is neither flat nor one-hot.
 """
 
 import json
@@ -18,15 +18,17 @@ CLASSES = {
 
 LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
 EMBEDDING = 0.5  # of an embedding's elements where the head is another matrix
-ATTENTION = 0.6  # what a sublayer adds to the residual stream, relative to an embedding: enough that a mistake in it
-MLP = 0.35 #        shows, little enough that rounding in it stays below what fast precision may differ by
 
+# What a sublayer adds to the residual stream, relative to an embedding: enough that a mistake in it shows, little enough
+# that rounding in it stays below what fast precision may differ by.
+ATTENTION = 0.6
+MLP = 0.35
 
 # --- config.json ----------------------------------------------------------------------------------------------------
 
 
 def config_dict(family, settings):
-    """config.json as transformers writes it today. No token ends the text: the oracle measures numbers, not stopping."""
+    """config.json as transformers writes it today. No token ends the text: this is about numbers, not stopping."""
     import transformers
 
     config_class = getattr(transformers, CLASSES[family])
@@ -89,7 +91,7 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "gate_proj": 1.3,
     "up_proj": 1.3,
     "gate_up_proj": 1.3,
-    "gate": 3.0,  # the router
+    "gate": 4.5,  # the router: the last expert chosen weighs little, so a near tie does little harm
 }
 
 
@@ -101,7 +103,9 @@ def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
     if part not in ("o_proj", "down_proj"):
         return GAIN[part]
-    return 1.0 if config["model_type"] == "gemma3_text" else _embedding_spread(config) * (ATTENTION if part == "o_proj" else MLP)
+    if config["model_type"] == "gemma3_text":
+        return 1.0
+    return _embedding_spread(config) * (ATTENTION if part == "o_proj" else MLP)
 
 
 def _norm_centre(name, config):

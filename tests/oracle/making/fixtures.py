@@ -3,15 +3,26 @@
 from .layouts import Layout, Quantisation
 from .specs import ROUTER, YARN, Spec, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 
+EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
 YARN_ROPE = rope(10000.0, "yarn", **YARN)
 
 HUGGING_FACE = [
-    Spec("llama-bf16", "llama", llama()),
+    Spec("llama-bf16", "llama", llama(**EPS)),
     Spec(
         "llama-bias-f32",
         "llama",
-        llama(inter=104, heads=2, kv=1, vocab=160, head_dim=24, attention_bias=True, mlp_bias=True, **UNTIED, **rope(10000.0)),
+        llama(
+            inter=104,
+            heads=2,
+            kv=1,
+            vocab=160,
+            head_dim=24,
+            attention_bias=True,
+            mlp_bias=True,
+            **UNTIED,
+            **rope(10000.0)
+        ),
         Layout(dtype="F32"),
         published=False,
     ),
@@ -22,27 +33,40 @@ HUGGING_FACE = [
         "qwen2",
         qwen2(inter=104, layers=3, use_sliding_window=True, sliding_window=16, max_window_layers=1, **UNTIED),
     ),
-    Spec("qwen3-sharded-bf16", "qwen3", qwen3(inter=104, layers=3, head_dim=24, **UNTIED), Layout(shards=3), published=False),
+    Spec(
+        "qwen3-sharded-bf16",
+        "qwen3",
+        qwen3(inter=104, layers=3, head_dim=24, **EPS, **UNTIED),
+        Layout(shards=3),
+        published=False,
+    ),
     Spec("qwen3-fp8", "qwen3", qwen3(hidden=128, inter=136, head_dim=40), Layout(fp8=True)),
-    Spec("qwen3moe-bf16", "qwen3_moe", qwen3_moe(moe_inter=24)),
+    Spec("qwen3moe-bf16", "qwen3_moe", qwen3_moe(moe_inter=24, **EPS)),
     Spec(
         "qwen3moe-dense-layers-bf16",
         "qwen3_moe",
-        qwen3_moe(inter=72, layers=4, experts=6, top=3, moe_inter=32, norm=False, decoder_sparse_step=2, mlp_only_layers=[1]),
+        qwen3_moe(
+            inter=72, layers=4, experts=6, top=3, moe_inter=32, norm=False, decoder_sparse_step=2, mlp_only_layers=[1]
+        ),
         published=False,
     ),
     Spec("qwen3moe-fused-bf16", "qwen3_moe", qwen3_moe(vocab=192, experts=4, norm=False), Layout(experts="fused")),
-    Spec("qwen3moe-transposed-bf16", "qwen3_moe", qwen3_moe(vocab=192, experts=4, moe_inter=48), Layout(experts="transposed")),
+    Spec(
+        "qwen3moe-transposed-bf16",
+        "qwen3_moe",
+        qwen3_moe(vocab=192, experts=4, moe_inter=48),
+        Layout(experts="transposed"),
+    ),
     Spec(
         "gemma3-bf16",
         "gemma3_text",
-        gemma3(inter=40, layers=4, heads=2, head_dim=32, query_pre_attn_scalar=40),
+        gemma3(inter=40, layers=4, heads=2, head_dim=32, query_pre_attn_scalar=40, **EPS),
         published=False,
     ),
     Spec(
         "gemma3-softcap-bf16",
         "gemma3_text",
-        gemma3(inter=72, pattern=2, factor=None, sliding_window=33, final_logit_softcapping=5.0),
+        gemma3(inter=40, pattern=2, factor=None, sliding_window=33, final_logit_softcapping=5.0),
     ),
 ]
 
@@ -52,11 +76,18 @@ MLX_FAMILIES = [
     Spec("llama-mlx-8bit-f16", "llama", llama(layers=3, kv=4), mlx(8, dtype="F16")),
     Spec("qwen2-mlx-4bit-g128", "qwen2", qwen2(hidden=128, inter=256), mlx(4, 128)),
     Spec("qwen2-mlx-6bit", "qwen2", qwen2(**UNTIED), mlx(6)),
-    Spec("qwen2-mlx-8bit", "qwen2", qwen2(inter=160), mlx(8), published=False),  # down_proj does not divide: it stays bf16
+    Spec(
+        "qwen2-mlx-8bit", "qwen2", qwen2(inter=160), mlx(8), published=False
+    ),  # down_proj does not divide: it stays bf16
     Spec("qwen3-mlx-4bit-g32", "qwen3", qwen3(inter=160, **UNTIED), mlx(4, 32)),
     Spec("qwen3-mlx-6bit", "qwen3", qwen3(kv=1), mlx(6), published=False),
     Spec("qwen3-mlx-8bit", "qwen3", qwen3(**UNTIED, **rope(1000000.0, "yarn", **YARN)), mlx(8)),
-    Spec("qwen3moe-mlx-4bit", "qwen3_moe", qwen3_moe(hidden=128, experts=6, top=3), mlx(4, overrides={ROUTER: Quantisation(8)})),
+    Spec(
+        "qwen3moe-mlx-4bit",
+        "qwen3_moe",
+        qwen3_moe(hidden=128, experts=6, top=3),
+        mlx(4, overrides={ROUTER: Quantisation(8)}),
+    ),
     Spec("qwen3moe-mlx-6bit", "qwen3_moe", qwen3_moe(norm=False), mlx(6, overrides={ROUTER: False}), published=False),
     Spec("qwen3moe-mlx-8bit", "qwen3_moe", qwen3_moe(layers=3, experts=6, mlp_only_layers=[1]), mlx(8)),
     Spec("gemma3-mlx-4bit", "gemma3_text", gemma3(), mlx(4)),

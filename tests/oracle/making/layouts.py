@@ -33,12 +33,16 @@ class Quantisation:
 class Layout:
     dtype: str = "BF16"  # of everything that is not quantised, and of affine scales and biases
     shards: int = 1
-    experts: str = "split"  # split: a tensor per expert; fused: gate_up and down stacked; transposed: fused, [E, in, out]
+    experts: str = "split"  # split: one by one; fused: gate_up and down stacked; transposed: fused, [E, in, out]
     fp8: bool = False
     fp8_scale: str = "BF16"
     mlx: Quantisation | None = None
     overrides: dict = field(default_factory=dict)  # module name pattern -> Quantisation or False
     name_mode: bool = True  # write "mode" into the quantization entry; older conversions have none
+
+    def for_transformers(self):
+        """Whether transformers reads it alike. Not so block FP8: it spreads the scales evenly over a partial block."""
+        return not self.mlx and not self.fp8 and self.experts != "transposed"
 
     def describe(self):
         if self.mlx:
@@ -160,7 +164,10 @@ def _encode_fp8(name, tensor, layout):
     if not name.endswith("_proj.weight"):  # embeddings, head, norms and routers stay
         return {name: floats(tensor, layout.dtype)}
     parts = numbers.fp8_quantise(tensor, FP8_BLOCK, rounder(layout.fp8_scale))
-    return {name: Stored("F8_E4M3", parts["weight"]), name + "_scale_inv": floats(parts["weight_scale_inv"], layout.fp8_scale)}
+    return {
+        name: Stored("F8_E4M3", parts["weight"]),
+        name + "_scale_inv": floats(parts["weight_scale_inv"], layout.fp8_scale),
+    }
 
 
 def _encode(name, tensor, layout):

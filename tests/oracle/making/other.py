@@ -16,7 +16,9 @@ def _rope(draw):
     if kind == "llama3":
         original = draw.choice([64, 128, 256, 512])
         factors = {"low_freq_factor": 1.0, "high_freq_factor": draw.choice([2.0, 4.0])}
-        return rope(theta, kind, factor=draw.choice([4.0, 8.0, 32.0]), original_max_position_embeddings=original, **factors)
+        return rope(
+            theta, kind, factor=draw.choice([4.0, 8.0, 32.0]), original_max_position_embeddings=original, **factors
+        )
     if kind == "yarn":
         more = draw.choice([{}, {}, {"attention_factor": 1.25}, {"beta_fast": 16.0, "beta_slow": 2.0}])
         original = draw.choice([128, 512, 1024])
@@ -24,25 +26,29 @@ def _rope(draw):
     return rope(theta)
 
 
-def _affine(draw):
+def _affine(draw, routed):
     bits, group = draw.choice([2, 3, 4, 4, 4, 5, 6, 8]), draw.choice([32, 64, 64, 128])
     overrides = {}
     if draw.random() < 0.4:
-        overrides[draw.choice([r".*\.v_proj", r".*\.down_proj", r".*layers\.0\..*"])] = Quantisation(draw.choice([6, 8]), 32)
+        overrides[draw.choice([r".*\.v_proj", r".*\.down_proj", r".*layers\.0\..*"])] = Quantisation(
+            draw.choice([6, 8]), 32
+        )
     if draw.random() < 0.2:
         overrides[r".*\.up_proj"] = False
-    if draw.random() < 0.6:
+    if routed and draw.random() < 0.6:
         overrides[ROUTER] = draw.choice([False, Quantisation(8, 32)])
-    return mlx(bits, group, dtype=draw.choice(["BF16", "BF16", "F16"]), overrides=overrides, name_mode=draw.random() < 0.5)
+    return mlx(
+        bits, group, dtype=draw.choice(["BF16", "BF16", "F16"]), overrides=overrides, name_mode=draw.random() < 0.5
+    )
 
 
 def _layout(draw, family):
     kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro"])
     if kind == "affine":
-        return _affine(draw)
+        return _affine(draw, family == "qwen3_moe")
     if kind == "micro":
         mode, bits, group = draw.choice([("mxfp4", 4, 32), ("nvfp4", 4, 16), ("mxfp8", 8, 32)])
-        return mlx(bits, group, mode, overrides={ROUTER: Quantisation(8, 64)})
+        return mlx(bits, group, mode, overrides={ROUTER: Quantisation(8, 64)} if family == "qwen3_moe" else {})
     if kind == "fp8":
         return Layout(fp8=True, fp8_scale=draw.choice(["BF16", "F32"]))
     experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
@@ -68,15 +74,21 @@ def _heads(draw, hidden):
 def _window(draw, layers):
     if draw.random() < 0.6:
         return {}
-    return {"use_sliding_window": True, "sliding_window": draw.randint(3, 70), "max_window_layers": draw.randint(0, layers)}
+    return {
+        "use_sliding_window": True,
+        "sliding_window": draw.randint(3, 70),
+        "max_window_layers": draw.randint(0, layers),
+    }
 
 
 def _moe(draw, shape, moe_inter, more):
     experts = draw.randint(3, 12)
     sparse = draw.choice([{}, {}, {"mlp_only_layers": [0]}, {"decoder_sparse_step": 2}])
-    top, norm = draw.randint(1, min(4, experts)), draw.random() < 0.5
+    top, norm = draw.randint(2, min(4, experts)), draw.random() < 0.5  # of one alone, every near tie would show
     layers = max(2, shape["layers"])  # so that one of them is sparse
-    return qwen3_moe(**{**shape, "layers": layers}, experts=experts, top=top, moe_inter=moe_inter, norm=norm, **sparse, **more)
+    return qwen3_moe(
+        **{**shape, "layers": layers}, experts=experts, top=top, moe_inter=moe_inter, norm=norm, **sparse, **more
+    )
 
 
 def _gemma(draw, shape, head_dim):
@@ -89,7 +101,7 @@ def _gemma(draw, shape, head_dim):
         head_dim=head_dim,
         query_pre_attn_scalar=draw.choice([head_dim, head_dim + 8, 24]),
         sliding_window=draw.randint(3, 70),
-        final_logit_softcapping=draw.choice([None, None, 4.0]),
+        final_logit_softcapping=draw.choice([None, None, 8.0]),
     )
 
 
@@ -97,7 +109,14 @@ def _settings(draw, family, layout):
     hidden, inter, moe_inter = _widths(draw, layout)
     heads, kv = _heads(draw, hidden)
     layers = draw.randint(1, 4)
-    shape = {"hidden": hidden, "inter": inter, "layers": layers, "heads": heads, "kv": kv, "vocab": draw.randint(150, 500)}
+    shape = {
+        "hidden": hidden,
+        "inter": inter,
+        "layers": layers,
+        "heads": heads,
+        "kv": kv,
+        "vocab": draw.randint(150, 500),
+    }
     head_dim = draw.choice([16, 24, 32, 40, 64, 80])
     eps = {"rms_norm_eps": draw.choice([1e-5, 1e-6])}
     tied = {"tie_word_embeddings": draw.random() < 0.5}

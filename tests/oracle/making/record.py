@@ -58,6 +58,16 @@ def continuation(model, prompt, steps):
     return {"prompt_token_ids": list(prompt), "token_ids": ids[len(prompt) :], "steps": record}
 
 
+def confirm(folder, records):
+    """transformers, reading the folder by itself, must agree with what was recorded from our own reading of it."""
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    model = load(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    for record in records:
+        rows = logprobs(model, record["prompt_token_ids"] + record["token_ids"][:-1], len(record["steps"]))
+        error = max(abs(row[i] - value) for row, step in zip(rows, record["steps"]) for i, value in step)
+        assert error < 1e-4, f"{folder.name}: transformers reads it differently: {error}"
+
+
 # --- how well a model suits the test ----------------------------------------------------------------------------------
 
 

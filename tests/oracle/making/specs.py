@@ -50,7 +50,9 @@ def qwen3(hidden=64, inter=192, layers=2, heads=4, kv=2, vocab=256, **more):
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
-def qwen3_moe(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, experts=8, top=2, moe_inter=64, norm=True, **more):
+def qwen3_moe(
+    hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, experts=8, top=2, moe_inter=64, norm=True, **more
+):
     defaults = {
         "tie_word_embeddings": False,
         "head_dim": 16,
@@ -63,7 +65,9 @@ def qwen3_moe(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, experts=
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
-def gemma3(hidden=128, inter=192, layers=3, heads=4, kv=1, vocab=256, pattern=3, factor=8.0, theta=1e6, local=1e4, **more):
+def gemma3(
+    hidden=128, inter=192, layers=3, heads=4, kv=1, vocab=256, pattern=3, factor=8.0, theta=1e6, local=1e4, **more
+):
     scaling = {"rope_type": "linear", "factor": factor} if factor else {"rope_type": "default"}
     defaults = {
         "head_dim": 16,

@@ -1,0 +1,122 @@
+/* motet info: what a checkpoint folder holds and what it will need, from its headers alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/info.h"
+
+static void print_count(const char *label, uint64_t count)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " K"}, {1, ""}};
+    size_t i = 0;
+    while (units[i].unit > 1 && (double)count < units[i].unit)
+        i++;
+    printf("%-14s%.*f%s\n", label, units[i].unit > 1 ? 2 : 0, (double)count / units[i].unit, units[i].name);
+}
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void print_model(const mt_model_spec *s)
+{
+    printf("%-14s%s (%s)\n", "family", s->family, s->architecture);
+    printf("%-14s%u of width %u, vocabulary %u%s\n", "layers", s->layers, s->hidden, s->vocab,
+           s->tied ? ", tied head" : "");
+    printf("%-14s%u head%s, %u key/value head%s of %u%s%s\n", "attention", s->heads, plural(s->heads), s->kv_heads,
+           plural(s->kv_heads), s->head_dim, s->qk_norm ? ", normalised queries and keys" : "",
+           s->qkv_bias ? ", biases" : "");
+    size_t sparse = 0;
+    for (size_t i = 0; i < s->layers; i++)
+        sparse += s->layer[i].sparse;
+    if (sparse > 0)
+        printf("%-14s%u of width %u, %u per token, in %zu of %u layers\n", "experts", s->experts, s->expert_ffn,
+               s->experts_per_token, sparse, s->layers);
+    if (sparse < s->layers)
+        printf("%-14s%u wide%s\n", "mlp", s->ffn, s->mlp_bias ? ", biases" : "");
+}
+
+static void print_ropes(const mt_model_spec *s)
+{
+    for (size_t r = 0; r < s->rope_count; r++) {
+        const mt_rope *rope = &s->ropes[r];
+        size_t layers = 0;
+        for (size_t i = 0; i < s->layers; i++)
+            layers += s->layer[i].rope == r;
+        printf("%-14s%s, theta %.7g", r ? "" : "rope", rope->type, rope->theta);
+        printf(", %u of %u dimensions", 2 * rope->half, s->head_dim);
+        if (s->rope_count > 1)
+            printf(", in %zu layer%s", layers, plural(layers));
+        printf("\n");
+    }
+}
+
+/* One letter a layer, cut where it repeats itself to no end. */
+static void print_window(const mt_info *info)
+{
+    const mt_model_spec *s = &info->spec;
+    if (info->windowed_layers == 0) {
+        printf("%-14severy layer sees all tokens\n", "window");
+        return;
+    }
+    const unsigned shown = s->layers < 48 ? s->layers : 48;
+    printf("%-14s%zu of %u layers see %u tokens: ", "window", info->windowed_layers, s->layers, info->window);
+    for (unsigned i = 0; i < shown; i++)
+        putchar(s->layer[i].window ? 'w' : 'F');
+    printf("%s (F: all, w: window)\n", shown < s->layers ? "..." : "");
+}
+
+static void print_memory(const mt_info *info)
+{
+    char a[MT_INFO_SIZE_TEXT], b[MT_INFO_SIZE_TEXT], c[MT_INFO_SIZE_TEXT];
+    const size_t files = mt_checkpoint_shards(info->checkpoint);
+    printf("%-14s%s in %zu file%s", "weights", mt_info_bytes(mt_checkpoint_bytes(info->checkpoint), a), files,
+           plural(files));
+    if (info->problem.code == MT_OK)
+        printf("; %s used as they lie, %s converted at load", mt_info_bytes(info->cost.mapped_bytes, b),
+               mt_info_bytes(info->cost.copied_bytes, c));
+    printf("\n%-14s%s per 1k tokens in bf16", "cache", mt_info_bytes(info->cache_bytes, a));
+    if (info->windowed_layers > 0)
+        printf(" at first; %s once past the window, where %zu layers hold %s for good",
+               mt_info_bytes(info->cache_full_bytes, b), info->windowed_layers,
+               mt_info_bytes(info->cache_window_bytes, c));
+    printf("\n");
+}
+
+void mt_info_print(const mt_info *info)
+{
+    print_model(&info->spec);
+    print_ropes(&info->spec);
+    print_window(info);
+    printf("%-14s%u tokens\n", "context", info->spec.context);
+    print_count("parameters", info->census.parameters);
+    printf("%-14s%s\n", "quantisation", info->quantisation);
+    print_memory(info);
+    for (size_t i = 0; i < info->remarks; i++)
+        printf("%-14s%s\n", i ? "" : "unusual", info->remark[i]);
+}
+
+int mt_cmd_info(const mt_options *opt)
+{
+    mt_error err = {0};
+    mt_info info;
+    bool ok = mt_info_gather(&info, opt->dir, &err);
+    if (ok) {
+        if (opt->json)
+            mt_info_print_json(&info);
+        else
+            mt_info_print(&info);
+        err = info.problem;
+        ok = err.code == MT_OK;
+    }
+    mt_info_free(&info);
+    if (!ok) {
+        fflush(stdout);
+        fprintf(stderr, "motet: %s\n", err.text);
+    }
+    return ok ? 0 : 1;
+}

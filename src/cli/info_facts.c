@@ -1,0 +1,178 @@
+#include "cli/info.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define THOUSAND 1024 /* tokens of "1k" */
+
+const char *mt_info_bytes(uint64_t bytes, char *out)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < MT_COUNT(units); unit++)
+        value /= 1024;
+    snprintf(out, MT_INFO_SIZE_TEXT, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return out;
+}
+
+MT_PRINTF(2, 3) static void remark(mt_info *info, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const char *kept = info->remarks < MT_INFO_REMARKS ? mt_arena_strdup(info->arena, text) : NULL;
+    if (kept)
+        info->remark[info->remarks++] = kept;
+}
+
+static void count_cache(mt_info *info)
+{
+    const mt_model_spec *s = &info->spec;
+    const uint64_t token = (uint64_t)s->kv_heads * s->head_dim * 2 * sizeof(mt_bf16);
+    for (size_t i = 0; i < s->layers; i++) {
+        const uint32_t window = s->layer[i].window;
+        info->cache_bytes += token * THOUSAND;
+        if (window == 0) {
+            info->cache_full_bytes += token * THOUSAND;
+            continue;
+        }
+        info->windowed_layers++;
+        info->cache_window_bytes += token * window;
+        if (window > info->window)
+            info->window = window;
+    }
+}
+
+typedef struct share {
+    size_t tensors;
+    uint64_t bytes;
+} share;
+
+/* Adds up the tensors whose names begin so, whether or not a "model." stands before. */
+static void add_share(const mt_info *info, const char *prefix, share *sum)
+{
+    static const char *const leads[] = {"", "model.", "language_model."};
+    for (size_t l = 0; l < MT_COUNT(leads); l++) {
+        char full[64];
+        snprintf(full, sizeof full, "%s%s", leads[l], prefix);
+        for (size_t i = mt_checkpoint_lower(info->checkpoint, full); i < mt_checkpoint_count(info->checkpoint); i++) {
+            const mt_tensor_info *t = mt_checkpoint_at(info->checkpoint, i);
+            if (strncmp(t->name, full, strlen(full)) != 0)
+                break;
+            sum->tensors++;
+            sum->bytes += t->bytes;
+        }
+    }
+}
+
+static void remark_share(mt_info *info, const char *what, const char *why, share s, size_t *explained)
+{
+    char size[MT_INFO_SIZE_TEXT];
+    if (s.tensors == 0)
+        return;
+    *explained += s.tensors;
+    remark(info, "%s: %zu tensor%s, %s, which %s", what, s.tensors, s.tensors == 1 ? "" : "s",
+           mt_info_bytes(s.bytes, size), why);
+}
+
+static void remark_unused(mt_info *info)
+{
+    static const char *const vision[] = {"visual.", "vision_tower.", "vision_model.", "multi_modal_projector.",
+                                         "embed_vision."};
+    static const char *const audio[] = {"audio_tower.", "embed_audio."};
+    share see = {0}, hear = {0}, draft = {0}, head = {0};
+    size_t explained = 0;
+    for (size_t i = 0; i < MT_COUNT(vision); i++)
+        add_share(info, vision[i], &see);
+    for (size_t i = 0; i < MT_COUNT(audio); i++)
+        add_share(info, audio[i], &hear);
+    add_share(info, "mtp.", &draft);
+    if (info->spec.tied)
+        add_share(info, "lm_head.", &head);
+    remark_share(info, "a vision tower", "the text model does not use", see, &explained);
+    remark_share(info, "an audio tower", "the text model does not use", hear, &explained);
+    remark_share(info, "a multi-token prediction head", "the text model does not use", draft, &explained);
+    remark_share(info, "a head of its own", "is not used since the embeddings are tied", head, &explained);
+    if (info->cost.unused_tensors > explained && info->problem.code == MT_OK)
+        remark(info, "tensors that the model does not use: %zu more (--log-level debug lists them)",
+               info->cost.unused_tensors - explained);
+}
+
+static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *quant)
+{
+    char size[MT_INFO_SIZE_TEXT];
+    const mt_census *census = &info->census;
+    bool quantised = false;
+    for (size_t i = 0; i < census->count; i++)
+        quantised |= census->kind[i].quantised;
+    if (census->unread > 0)
+        remark(info, "tensors of a dtype that motet does not compute with: %zu, such as %s", census->unread,
+               census->unread_dtype);
+    if (quant->method != MT_QUANT_NONE && !quantised)
+        remark(info, "the config speaks of quantisation, but no tensor is quantised");
+    if (quant->method == MT_QUANT_NONE && quantised)
+        remark(info, "the weights are quantised, but the config does not say so");
+    if (info->spec.tied && !tied_by_config)
+        remark(info, "no lm_head although the config does not tie it: the embeddings are used");
+    if (info->spec.experts > 0 && info->cost.copied_bytes > info->cost.mapped_bytes / 8)
+        remark(info, "experts lie transposed in the files: %s are repacked at every load",
+               mt_info_bytes(info->cost.copied_bytes, size));
+}
+
+static void remark_spec(mt_info *info)
+{
+    const mt_model_spec *s = &info->spec;
+    if (s->attn_softcap > 0)
+        remark(info, "attention scores are capped at %g", (double)s->attn_softcap);
+    if (s->final_softcap > 0)
+        remark(info, "logits are capped at %g", (double)s->final_softcap);
+    if (s->experts > 0 && !s->renormalise)
+        remark(info, "the weights of the chosen experts are not normalised");
+}
+
+static void take_census(mt_info *info, const mt_quant *quant)
+{
+    mt_buf text;
+    mt_buf_init(&text, sizeof info->quantisation - 1);
+    mt_census_take(&info->census, info->checkpoint, quant);
+    mt_census_summary(&info->census, &text);
+    snprintf(info->quantisation, sizeof info->quantisation, "%s", text.data ? text.data : "");
+    mt_buf_free(&text);
+}
+
+bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
+{
+    memset(info, 0, sizeof *info);
+    info->arena = mt_arena_new(0);
+    info->checkpoint = mt_checkpoint_inspect(dir, err);
+    if (!info->checkpoint)
+        return false;
+    const mt_config *config = mt_checkpoint_config(info->checkpoint);
+    if (!mt_model_spec_read(&info->spec, config, NULL, info->arena, err))
+        return false;
+    const bool tied = info->spec.tied;
+    mt_model_weights weights;
+    if (!mt_model_bind(&weights, &info->spec, info->checkpoint, info->arena, &info->problem) &&
+        info->problem.code == MT_OK)
+        mt_fail(&info->problem, MT_E_INTERNAL, "the weights cannot be bound");
+    info->cost = weights.cost;
+    mt_quant quant;
+    mt_error said; /* by mt_model_bind already */
+    (void)!mt_quant_read(&quant, config, &said);
+    take_census(info, &quant);
+    count_cache(info);
+    remark_spec(info);
+    remark_weights(info, tied, &quant);
+    remark_unused(info);
+    return true;
+}
+
+void mt_info_free(mt_info *info)
+{
+    mt_checkpoint_close(info->checkpoint);
+    mt_arena_free(info->arena);
+}

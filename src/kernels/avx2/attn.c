@@ -1,0 +1,1 @@
+#include "kernels/x86/attn_tmpl.c"

@@ -1,0 +1,1 @@
+#include "kernels/x86/bmatmul_tmpl.c"

@@ -1,0 +1,1 @@
+#include "kernels/x86/math_tmpl.c"

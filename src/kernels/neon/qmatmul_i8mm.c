@@ -1,0 +1,355 @@
+/* Integer matmul over SMMLA. A block of the product is TILES tiles of rows times PANELS panels of columns. It takes CHUNK
+   elements of k at a time: the weights of a panel are unpacked into the first-level cache and meet all tiles, which stream
+   from the second level; results so far are kept aside.
+
+   Packed rows: pairs of rows in tiles of three pairs (one tile of up to four when there are no more; the last tile has what
+   is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements of k lie as even 0-14,
+   odd 1-15, even 16-30, odd 17-31. Then xs in the same order of chunks and tiles, as [group][pair][4], doubled to the shape of a
+   result; then sx as [row][groups to 4]. A single row is left to the level below. */
+#include "kernels/levels.h"
+#include "kernels/neon/qmmla.h"
+#include "kernels/neon/qquant.h"
+#include "kernels/neon/qscale.h"
+
+enum {
+    CHUNK = 1024,
+    PANELS = 8,
+    TILES = 48,
+    COLUMNS = 2 * PANEL * PANELS,
+    RESULT = SINGLE * PANEL * 4 /* floats of a tile against a panel */
+};
+
+typedef struct layout {
+    size_t k, groups, pairs, xs, sx, sx_stride, bytes; /* xs, sx: byte offsets */
+} layout;
+
+static layout layout_of(size_t m, size_t k, size_t group)
+{
+    layout l = {.k = k, .groups = k / group, .pairs = (m + 1) / 2};
+    l.xs = (l.pairs * 2 * k + 63) / 64 * 64;
+    l.sx = l.xs + l.pairs * l.groups * 4 * sizeof(float);
+    l.sx_stride = (l.groups + 3) / 4 * 4;
+    l.bytes = l.sx + 2 * l.pairs * l.sx_stride * sizeof(float);
+    return l;
+}
+
+/* First pair and number of pairs of the tile that holds a pair */
+typedef struct span {
+    size_t first, pairs;
+} span;
+
+static span span_of(const layout *l, size_t pair)
+{
+    if (l->pairs <= SINGLE)
+        return (span){0, l->pairs};
+    size_t first = pair / TILE * TILE, left = l->pairs - first;
+    return (span){first, left < TILE ? left : TILE};
+}
+
+/* Where the elements of a tile from k0 on begin, of a chunk of n elements in all; and their xs, in floats. */
+static size_t q_offset(const layout *l, span s, size_t k0, size_t n)
+{
+    return 2 * (k0 * l->pairs + s.first * n);
+}
+
+static size_t xs_offset(const layout *l, span s, size_t g0, size_t groups)
+{
+    return 4 * (g0 * l->pairs + s.first * groups);
+}
+
+size_t mt_q_rows_bytes_i8mm(size_t m, size_t k, size_t group)
+{
+    return m == 1 ? mt_q_rows_bytes_dotprod(m, k, group) : layout_of(m, k, group).bytes;
+}
+
+MT_INLINE void emit_row(int8_t *at, size_t stride, mt_paired p)
+{
+    vst1_s8(at, vget_low_s8(p.even));
+    vst1_s8(at + stride, vget_low_s8(p.odd));
+    vst1_s8(at + 2 * stride, vget_high_s8(p.even));
+    vst1_s8(at + 3 * stride, vget_high_s8(p.odd));
+}
+
+/* k is an odd multiple of 16: the last 16 elements have no room for zeros after them */
+static void pack_end(const float *x, size_t group, const mt_qsums *sums, int8_t *q, size_t stride)
+{
+    int8_t last[4 * 8];
+    mt_quantise_row(x, 16, group, sums, last, 32, 8, emit_row);
+    memcpy(q, last, 8);
+    memcpy(q + stride, last + 8, 8);
+}
+
+static void pack_row(const mt_rows *rows, const layout *l, const float *x, size_t i)
+{
+    const span s = span_of(l, i / 2);
+    const size_t pair = i / 2 - s.first, stride = s.pairs * 16, group = rows->group;
+    for (size_t k0 = 0; k0 < l->k; k0 += CHUNK) {
+        const size_t n = l->k - k0 < CHUNK ? l->k - k0 : CHUNK, whole = n / 32 * 32;
+        int8_t *q = (int8_t *)rows->data + q_offset(l, s, k0, n) + pair * 16 + i % 2 * 8;
+        mt_qsums sums = {.xs = (float *)(void *)(rows->data + l->xs) + xs_offset(l, s, k0 / group, n / group) + pair * 4 + i % 2,
+                         .sx = (float *)(void *)(rows->data + l->sx) + i * l->sx_stride + k0 / group,
+                         .step = s.pairs * 4, .twice = true};
+        mt_quantise_row(x + k0, whole, group, &sums, q, 4 * stride, stride, emit_row);
+        if (whole < n) {
+            sums.xs += whole / 16 * sums.step;
+            sums.sx += whole / 16;
+            pack_end(x + k0 + whole, group, &sums, q + whole / 8 * stride, stride);
+        }
+    }
+}
+
+void mt_q_pack_i8mm(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
+{
+    if (rows->m == 1) {
+        mt_q_pack_dotprod(rows, x, ldx, index, i0, i1);
+        return;
+    }
+    const layout l = layout_of(rows->m, rows->k, rows->group);
+    for (size_t i = i0; i < i1; i++)
+        pack_row(rows, &l, x + (index ? index[i] : i) * ldx, i);
+    if (i1 % 2 != 0) /* what is missing of the last pair is computed too, from any numbers */
+        pack_row(rows, &l, x + (index ? index[i1 - 1] : i1 - 1) * ldx, i1);
+}
+
+typedef struct space {
+    int8_t *q;    /* [CHUNK / 8][PANEL][16] */
+    float *ws;    /* [CHUNK / 16][PANEL][4] */
+    float *aside; /* [TILES][PANELS][RESULT] */
+    float *wb;    /* [PANELS][groups][2 * PANEL] */
+} space;
+
+enum { Q_BYTES = 2 * PANEL * CHUNK, WS_FLOATS = PANEL * 4 * (CHUNK / 16), ASIDE_FLOATS = TILES * PANELS * RESULT };
+
+size_t mt_q_scratch_bytes_i8mm(size_t k)
+{
+    size_t bytes = Q_BYTES + (WS_FLOATS + ASIDE_FLOATS + (k / 32 + 1) * COLUMNS) * sizeof(float);
+    size_t one = mt_q_scratch_bytes_dotprod(k);
+    return bytes > one ? bytes : one;
+}
+
+static space space_of(uint8_t *scratch)
+{
+    space s = {.q = (int8_t *)scratch, .ws = (float *)(void *)(scratch + Q_BYTES)};
+    s.aside = s.ws + WS_FLOATS;
+    s.wb = s.aside + ASIDE_FLOATS;
+    return s;
+}
+
+static const uint8_t *row_of(const mt_mat *w, size_t j, size_t n1)
+{
+    return w->w + (j < n1 ? j : n1 - 1) * w->stride;
+}
+
+/* A panel of rows p of W, elements [k0, k1) */
+MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, size_t ahead, mt_code code)
+{
+    const mt_coder coder = mt_coder_of(code);
+    const size_t bytes = 4 * mt_code_bits(code);
+    for (size_t k = k0; k < k1; k += 32, out += 4 * PANEL * 16) {
+        const size_t at = k / 32 * bytes;
+        if (k % 128 == 0)
+            for (int c = 0; c < 2 * PANEL; c++)
+                __builtin_prefetch(from[c] + at + ahead, 0, 2);
+        MT_UNROLL
+        for (int c = 0; c < PANEL; c++) {
+            const uint8_t *p0 = from[2 * c] + at, *p1 = from[2 * c + 1] + at;
+            const bool half = code == MT_CODE_E2M1 && k + 32 > k1;
+            steps s = half ? interleave(mt_paired_half(p0, &coder), mt_paired_half(p1, &coder)) : load_steps(p0, p1, code, &coder);
+            MT_UNROLL
+            for (int i = 0; i < 4; i++)
+                vst1q_s8(out + (i * PANEL + c) * 16, s.v[i]);
+        }
+    }
+}
+
+static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1, size_t k0, size_t k1)
+{
+    const uint8_t *p[2 * PANEL];
+    for (size_t c = 0; c < 2 * PANEL; c++)
+        p[c] = row_of(w, j + c, n1);
+    const size_t ahead = j + 4 * PANEL <= n1 ? 2 * PANEL * w->stride : 0; /* the next panel */
+#define UNPACK(code) unpack(out, p, k0, k1, ahead, code)
+    MT_SWITCH_CODE(mt_code_of(w), UNPACK)
+#undef UNPACK
+}
+
+/* Scales or biases of a panel's columns, groups [g0, g1), to out as [group][2 * PANEL]; or `twice`, as [group][PANEL][4] */
+MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j, size_t n1, size_t g0, size_t g1, bool twice)
+{
+    for (size_t c = 0; c < 2 * PANEL; c += 4) {
+        mt_scale_rows s = mt_scale_rows_of(w, from, j + c, n1 - 1);
+        mt_scales_write(out + (twice ? 2 * c : c), (twice ? 4 : 2) * PANEL, &s, g0, g1, twice);
+    }
+}
+
+/* aside += a tile times a panel */
+MT_INLINE void run_tile(float *aside, const operands *o, int rows, int pairs, bool eight)
+{
+    if (rows == TILE) {
+        multiply_full(aside, o, eight);
+        return;
+    }
+    float32x4_t a[TILE][PANEL];
+    MT_UNROLL
+    for (int i = 0; i < rows; i++)
+        MT_UNROLL
+        for (int j = 0; j < PANEL; j++)
+            a[i][j] = vld1q_f32(aside + (i * PANEL + j) * 4);
+    multiply(a, o, rows, pairs, eight);
+    MT_UNROLL
+    for (int i = 0; i < rows; i++)
+        MT_UNROLL
+        for (int j = 0; j < PANEL; j++)
+            vst1q_f32(aside + (i * PANEL + j) * 4, a[i][j]);
+}
+
+#define TILE_FUNCTION(name, rows, pairs, eight)                                                                        \
+    static void name(float *aside, const operands *o)                                                                  \
+    {                                                                                                                  \
+        run_tile(aside, o, rows, pairs, eight);                                                                        \
+    }
+TILE_FUNCTION(tile_1, 1, 1, false)
+TILE_FUNCTION(tile_2, 2, 2, false)
+TILE_FUNCTION(tile_3, 3, 3, false)
+TILE_FUNCTION(tile_2_of_4, 2, 4, false)
+TILE_FUNCTION(tile_1_eight, 1, 1, true)
+TILE_FUNCTION(tile_2_eight, 2, 2, true)
+TILE_FUNCTION(tile_3_eight, 3, 3, true)
+TILE_FUNCTION(tile_2_of_4_eight, 2, 4, true)
+
+static void tile(float *aside, operands o, size_t pairs, bool eight)
+{
+    static void (*const functions[2][4])(float *, const operands *) = {
+        {tile_1, tile_2, tile_3, tile_2_of_4}, {tile_1_eight, tile_2_eight, tile_3_eight, tile_2_of_4_eight}};
+    functions[eight][pairs - 1](aside, &o);
+    if (pairs < 4)
+        return;
+    o.x += 2 * 16;
+    o.xs += 2 * 4;
+    functions[eight][3](aside + 2 * PANEL * 4, &o);
+}
+
+#define FINISH_FUNCTION(name, rows)                                                                                    \
+    static void name(float *y, size_t ldy, const ending *e)                                                            \
+    {                                                                                                                  \
+        finish(y, ldy, e, rows);                                                                                       \
+    }
+FINISH_FUNCTION(finish_2, 2)
+FINISH_FUNCTION(finish_4, 4)
+FINISH_FUNCTION(finish_6, 6)
+
+static void finish_tile(float *y, size_t ldy, ending e, size_t pairs)
+{
+    static void (*const functions[4])(float *, size_t, const ending *) = {finish_2, finish_4, finish_6, finish_4};
+    functions[pairs - 1](y, ldy, &e);
+    if (pairs < 4)
+        return;
+    e.sx += 4 * e.stride;
+    e.aside += 2 * PANEL * 4;
+    finish_4(y + 4 * ldy, ldy, &e);
+}
+
+typedef struct product {
+    float *y;
+    size_t ldy, n1; /* columns end here */
+    const mt_mat *w;
+    const mt_rows *rows;
+    layout l;
+    space s;
+} product;
+
+/* Pairs of rows [first, end) and `panels` panels of columns from j on */
+typedef struct block {
+    size_t first, end, j, panels;
+} block;
+
+/* One panel against all tiles of the block, over elements [k0, k1) of k */
+static void multiply_panel(const product *p, const block *b, size_t panel, size_t k0, size_t k1)
+{
+    const layout *l = &p->l;
+    const size_t group = p->rows->group, g0 = k0 / group;
+    const bool eight = p->w->bits == 8;
+    float *aside = p->s.aside + panel * RESULT;
+    operands o = {.w = p->s.q, .ws = p->s.ws, .groups = k1 / group - g0, .group = group};
+    for (size_t i = b->first, pairs; i < b->end; i += pairs, aside += PANELS * RESULT) {
+        const span s = span_of(l, i);
+        pairs = s.pairs;
+        o.x = (const int8_t *)p->rows->data + q_offset(l, s, k0, k1 - k0);
+        o.xs = (const float *)(const void *)(p->rows->data + l->xs) + xs_offset(l, s, g0, o.groups);
+        if (k0 == 0)
+            memset(aside, 0, RESULT * sizeof *aside);
+        tile(aside, o, pairs, eight);
+    }
+}
+
+static void finish_block(const product *p, const block *b)
+{
+    const layout *l = &p->l;
+    const float *aside = p->s.aside;
+    for (size_t i = b->first, pairs; i < b->end; i += pairs, aside += PANELS * RESULT) {
+        pairs = span_of(l, i).pairs;
+        const size_t m = p->rows->m - 2 * i < 2 * pairs ? p->rows->m - 2 * i : 2 * pairs;
+        ending e = {.groups = l->groups, .stride = l->sx_stride,
+                    .sx = (const float *)(const void *)(p->rows->data + l->sx) + 2 * i * l->sx_stride};
+        for (size_t c = 0; c < b->panels; c++) {
+            const size_t j = b->j + 2 * PANEL * c, n = p->n1 - j < 2 * PANEL ? p->n1 - j : 2 * PANEL;
+            float *y = p->y + 2 * i * p->ldy + j, part[2 * SINGLE][2 * PANEL];
+            e.aside = aside + c * RESULT;
+            e.wb = p->w->biases ? p->s.wb + c * l->groups * 2 * PANEL : NULL;
+            if (m == 2 * pairs && n == 2 * PANEL) {
+                finish_tile(y, p->ldy, e, pairs);
+                continue;
+            }
+            finish_tile(part[0], 2 * PANEL, e, pairs);
+            for (size_t r = 0; r < m; r++)
+                memcpy(y + r * p->ldy, part[r], n * sizeof *y);
+        }
+    }
+}
+
+static void multiply_block(const product *p, const block *b)
+{
+    const size_t k = p->l.k, group = p->rows->group;
+    for (size_t k0 = 0; k0 < k; k0 += CHUNK) {
+        const size_t k1 = k - k0 < CHUNK ? k : k0 + CHUNK;
+        for (size_t c = 0; c < b->panels; c++) {
+            unpack_panel(p->s.q, p->w, b->j + 2 * PANEL * c, p->n1, k0, k1);
+            widen(p->s.ws, p->w, p->w->scales, b->j + 2 * PANEL * c, p->n1, k0 / group, k1 / group, true);
+            multiply_panel(p, b, c, k0, k1);
+        }
+    }
+    finish_block(p, b);
+}
+
+static void multiply_columns(const product *p, size_t j)
+{
+    const size_t left = p->n1 - j, panels = left < COLUMNS ? (left + 2 * PANEL - 1) / (2 * PANEL) : PANELS;
+    if (p->w->biases)
+        for (size_t c = 0; c < panels; c++)
+            widen(p->s.wb + c * p->l.groups * 2 * PANEL, p->w, p->w->biases, j + 2 * PANEL * c, p->n1, 0, p->l.groups, false);
+    for (size_t i = 0; i < p->l.pairs; i += TILE * TILES) {
+        const size_t left_pairs = p->l.pairs - i;
+        const block b = {.first = i, .end = left_pairs < TILE * TILES ? p->l.pairs : i + TILE * TILES, .j = j, .panels = panels};
+        multiply_block(p, &b);
+    }
+}
+
+void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+{
+    if (rows->m == 1) {
+        mt_q_matmul_dotprod(y, ldy, w, n0, n1, rows, scratch);
+        return;
+    }
+    const product p = {.y = y, .ldy = ldy, .n1 = n1, .w = w, .rows = rows, .l = layout_of(rows->m, rows->k, rows->group),
+                       .s = space_of(scratch)};
+    if (mt_q_small_handles_i8mm(w, rows->m)) {
+        const size_t step = (n1 - n0) / 4;
+        const mt_small s = {.y = y, .ldy = ldy, .n0 = n0, .step = step, .m = rows->m, .groups = p.l.groups, .sx_stride = p.l.sx_stride,
+                            .w = w, .x = (const int8_t *)rows->data, .xs = (const float *)(const void *)(rows->data + p.l.xs),
+                            .sx = (const float *)(const void *)(rows->data + p.l.sx)};
+        mt_q_small_i8mm(&s);
+        n0 += 4 * step;
+    }
+    for (size_t j = n0; j < n1; j += COLUMNS)
+        multiply_columns(&p, j);
+}

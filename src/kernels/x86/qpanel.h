@@ -1,0 +1,167 @@
+/* A panel of quantised weights: MT_Q_COLUMNS columns, MT_Q_CHUNK of k. Rows of W are turned so that a register holds four elements
+   of each of VL columns: [k / 4][MT_Q_COLUMNS][4] unsigned bytes, in the "paired" order of the activations. */
+#ifndef MT_KERNELS_X86_QPANEL_H
+#define MT_KERNELS_X86_QPANEL_H
+
+#include "kernels/x86/codes.h"
+#include "kernels/x86/qrows.h"
+#include "kernels/x86/widen.h"
+
+#if defined(MT_LEVEL)
+
+enum {
+    MT_Q_COLUMNS = 2 * VL,
+    MT_Q_CHUNK = 512,
+    MT_Q_STEP = 4 * MT_Q_COLUMNS, /* bytes: four elements of every column */
+    MT_Q_PLANE = MT_Q_CHUNK * MT_Q_COLUMNS,
+    MT_Q_LDB = MT_Q_CHUNK + 64,
+    MT_Q_E2M1 = 12 /* E2M1 is stored as 2 w + 12 */
+};
+
+#if defined(__AVX512VNNI__)
+enum { MT_Q_PLANES = 1 };
+#else
+enum { MT_Q_PLANES = 2 }; /* codes of 8 bits are taken as two nibbles, so that sums of pairs fit 16 bits */
+#endif
+
+typedef struct mt_qpanel {
+    const mt_mat *w;
+    const uint8_t *row[MT_Q_COLUMNS], *next[MT_Q_COLUMNS]; /* of the chunk, and of the one to be prefetched */
+    uint8_t *planes;                                       /* [MT_Q_PLANES][MT_Q_PLANE] */
+    uint8_t *bytes;                                        /* [VL][MT_Q_LDB] */
+    float *scales, *biases;                                /* [k / group][MT_Q_COLUMNS] */
+} mt_qpanel;
+
+static inline void mt_qpanel_chunk(mt_qpanel *p, size_t j, size_t n1, size_t k)
+{
+    const mt_mat *w = p->w;
+    const size_t at = k * w->bits / 8, step = MT_Q_CHUNK * w->bits / 8;
+    for (size_t c = 0; c < MT_Q_COLUMNS; c++) {
+        size_t column = j + c < n1 ? j + c : n1 - 1, after = column + MT_Q_COLUMNS < n1 ? column + MT_Q_COLUMNS : column;
+        p->row[c] = w->w + column * w->stride + at;
+        p->next[c] = k + MT_Q_CHUNK < w->k ? p->row[c] + step : w->w + after * w->stride;
+    }
+}
+
+/* Columns h .. h+VL of the panel, 4-bit codes; n of k */
+static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, bool e2m1)
+{
+    static const uint8_t lifted[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+    const vi mask = vb_set1(15), table = vb_table(lifted);
+    for (size_t k = 0; k < n; k += 8 * VL) {
+        const size_t words = (n - k) / 8 < VL ? (n - k) / 8 : VL;
+        vi m[VL];
+        MT_UNROLL
+        for (size_t r = 0; r < VL; r++) {
+            const uint8_t *from = p->row[h + r] + k / 2;
+            m[r] = words == VL ? vi_load(from) : vi_load_part(from, words);
+            _mm_prefetch((const char *)(p->next[h + r] + k / 2), _MM_HINT_T0);
+        }
+        vi_transpose(m);
+        uint8_t *to = p->planes + k / 4 * MT_Q_STEP + 4 * h;
+        MT_UNROLL
+        for (size_t s = 0; s < VL; s++, to += 2 * MT_Q_STEP) {
+            vi even = vi_and(m[s], mask), odd = vi_and(vi_srl(m[s], 4), mask);
+            if (s >= words)
+                break;
+            vi_store(to, e2m1 ? vb_shuffle(table, even) : even);
+            vi_store(to + MT_Q_STEP, e2m1 ? vb_shuffle(table, odd) : odd);
+        }
+    }
+}
+
+/* The same of codes unpacked to p->bytes */
+static inline void mt_qpanel_turn(const mt_qpanel *p, size_t h, size_t n, bool split)
+{
+    const vi mask = vb_set1(15);
+    for (size_t k = 0; k < n; k += 4 * VL) {
+        const size_t words = (n - k) / 4 < VL ? (n - k) / 4 : VL;
+        vi m[VL];
+        MT_UNROLL
+        for (size_t r = 0; r < VL; r++)
+            m[r] = vi_load(p->bytes + r * MT_Q_LDB + k);
+        vi_transpose(m);
+        uint8_t *to = p->planes + k / 4 * MT_Q_STEP + 4 * h;
+        MT_UNROLL
+        for (size_t s = 0; s < VL; s++, to += MT_Q_STEP) {
+            if (s >= words)
+                break;
+            vi_store(to, split ? vi_and(m[s], mask) : m[s]);
+            if (split)
+                vi_store(to + MT_Q_PLANE, vi_and(vi_srl(m[s], 4), mask));
+        }
+    }
+}
+
+static inline void mt_qpanel_codes(const mt_qpanel *p, size_t h, size_t n, size_t left)
+{
+    const size_t bits = p->w->bits;
+    for (size_t r = 0; r < VL; r++) {
+        mt_codes_unpack(p->bytes + r * MT_Q_LDB, p->row[h + r], n, left * bits / 8, bits, MT_ORDER_PAIRED);
+        for (size_t i = 0; i < n * bits / 8; i += 64)
+            _mm_prefetch((const char *)(p->next[h + r] + i), _MM_HINT_T0);
+    }
+    mt_qpanel_turn(p, h, n, MT_Q_PLANES == 2 && bits == 8);
+}
+
+/* n of k from p->row on, of `left` that the rows still have */
+static inline void mt_qpanel_unpack(const mt_qpanel *p, size_t n, size_t left)
+{
+    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
+        if (p->w->bits == 4)
+            mt_qpanel_nibbles(p, h, n, p->w->format != MT_FORMAT_AFFINE);
+        else
+            mt_qpanel_codes(p, h, n, left);
+    }
+}
+
+MT_INLINE vf mt_qscales_load(const uint8_t *p, mt_scale_type type)
+{
+    switch (type) {
+    case MT_SCALE_F32: return vf_load(p);
+    case MT_SCALE_F16: return mt_halves(p, true);
+    case MT_SCALE_BF16: return mt_halves(p, false);
+    case MT_SCALE_E8M0: return vf_from_bits(vi_max(vi_sll(vi_load_u8(p), 23), vi_set1(0x00400000)));
+    case MT_SCALE_E4M3: return mt_e4m3(p, false);
+    case MT_SCALE_NONE: break;
+    }
+    return vf_set1(1.0f);
+}
+
+/* Groups g .. g+count of one row */
+MT_INLINE vf mt_qscales_row(const uint8_t *row, const mt_mat *w, size_t g, size_t count)
+{
+    const size_t size = mt_scale_size(w->scale_type);
+    uint8_t padded[VL * sizeof(float)] = {0};
+    const uint8_t *p = row + g * size;
+    if (count < VL)
+        p = memcpy(padded, p, count * size);
+    vf s = mt_qscales_load(p, w->scale_type);
+    if (w->format == MT_FORMAT_AFFINE)
+        return s;
+    s = vf_mul(vf_set1(0.5f), s);
+    return w->format == MT_FORMAT_NVFP4 ? vf_mul(s, vf_set1(w->global)) : s;
+}
+
+/* All groups of columns j .., turned: [k / group][MT_Q_COLUMNS]; base is w->scales or w->biases */
+static inline void mt_qpanel_scales(float *y, const mt_mat *w, const uint8_t *base, size_t j, size_t n1)
+{
+    const size_t groups = w->k / w->group;
+    for (size_t h = 0; h < MT_Q_COLUMNS; h += VL) {
+        for (size_t g = 0; g < groups; g += VL) {
+            const size_t count = groups - g < VL ? groups - g : VL;
+            vi m[VL];
+            for (size_t r = 0; r < VL; r++) {
+                size_t column = j + h + r < n1 ? j + h + r : n1 - 1;
+                m[r] = vf_bits(mt_qscales_row(base + column * w->scale_stride, w, g, count));
+            }
+            vi_transpose(m);
+            for (size_t i = 0; i < count; i++)
+                vi_store(y + (g + i) * MT_Q_COLUMNS + h, m[i]);
+        }
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* R6 products of four rows of W with up to TILE_X rows of x, held in registers. */
+#ifndef MT_KERNELS_X86_TILE_H
+#define MT_KERNELS_X86_TILE_H
+
+#include "kernels/x86/simd.h"
+
+#if defined(MT_LEVEL)
+
+enum { TILE_W = 4, TILE_X = MT_TILE_ROWS };
+
+/* One register of the 16 lanes: acc[c][r] takes the products of w[r] and x[c], n % 16 == 0; `at` is its first. */
+MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, const float *const *x, size_t at, size_t n, size_t nc)
+{
+    for (size_t i = at; i < n; i += MT_LANES) {
+        vf a[TILE_W];
+        MT_UNROLL
+        for (size_t r = 0; r < TILE_W; r++)
+            a[r] = vf_load(w + r * ldw + i);
+        MT_UNROLL
+        for (size_t c = 0; c < nc; c++) {
+            vf b = vf_load(x[c] + i);
+            MT_UNROLL
+            for (size_t r = 0; r < TILE_W; r++)
+                acc[c][r] = vf_fma(a[r], b, acc[c][r]);
+        }
+    }
+}
+
+/* The lanes of row c of x and row r of W stand at sums + c * lds + r * 16. */
+MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+{
+    MT_UNROLL
+    for (size_t h = 0; h < VREGS; h++) {
+        vf acc[TILE_X][TILE_W];
+        MT_UNROLL
+        for (size_t i = 0; i < nc * TILE_W; i++)
+            acc[i / TILE_W][i % TILE_W] = vf_load(sums + i / TILE_W * lds + i % TILE_W * MT_LANES + h * VL);
+        mt_tile_run(acc, w, ldw, x, h * VL, n, nc);
+        MT_UNROLL
+        for (size_t i = 0; i < nc * TILE_W; i++)
+            vf_store(sums + i / TILE_W * lds + i % TILE_W * MT_LANES + h * VL, acc[i / TILE_W][i % TILE_W]);
+    }
+}
+
+/* out[c][r] = w[r] . x[c] */
+MT_INLINE void mt_tile_dot_fixed(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+{
+    vf lanes[TILE_X][TILE_W][VREGS];
+    MT_UNROLL
+    for (size_t h = 0; h < VREGS; h++) {
+        vf acc[TILE_X][TILE_W];
+        MT_UNROLL
+        for (size_t i = 0; i < nc * TILE_W; i++)
+            acc[i / TILE_W][i % TILE_W] = vf_set1(0.0f);
+        mt_tile_run(acc, w, ldw, x, h * VL, n, nc);
+        MT_UNROLL
+        for (size_t i = 0; i < nc * TILE_W; i++)
+            lanes[i / TILE_W][i % TILE_W][h] = acc[i / TILE_W][i % TILE_W];
+    }
+    MT_UNROLL
+    for (size_t c = 0; c < nc; c++)
+        _mm_storeu_ps(out[c], vlanes_fold_4(lanes[c]));
+}
+
+static inline void mt_tile_add(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+{
+#define CASE(count)                                                                                                    \
+    case count: mt_tile_add_fixed(sums, lds, w, ldw, x, n, count); break;
+    switch (nc) { MT_TILE_EACH(CASE) }
+#undef CASE
+}
+
+static inline void mt_tile_dot(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+{
+#define CASE(count)                                                                                                    \
+    case count: mt_tile_dot_fixed(out, w, ldw, x, n, count); break;
+    switch (nc) { MT_TILE_EACH(CASE) }
+#undef CASE
+}
+
+#endif
+
+#endif

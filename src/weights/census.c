@@ -1,0 +1,151 @@
+#include "weights/census.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool ends_with(const char *s, size_t len, const char *suffix)
+{
+    size_t end = strlen(suffix);
+    return len >= end && memcmp(s + len - end, suffix, end) == 0;
+}
+
+/* The tensor whose name is the first `stem` bytes of name, then suffix. */
+static const mt_tensor_info *sibling(const mt_checkpoint *c, const char *name, size_t stem, const char *suffix)
+{
+    char full[MT_LIMIT_TENSOR_NAME + 32];
+    snprintf(full, sizeof full, "%.*s%s", (int)stem, name, suffix);
+    return mt_checkpoint_find(c, full);
+}
+
+/* Scales and biases of quantisation belong to their matrix. */
+static bool is_companion(const mt_checkpoint *c, const mt_tensor_info *t)
+{
+    static const char *const suffixes[] = {".scales", ".biases", "_scale_inv"};
+    size_t len = strlen(t->name);
+    for (size_t i = 0; i < MT_COUNT(suffixes); i++) {
+        if (!ends_with(t->name, len, suffixes[i]))
+            continue;
+        size_t stem = len - strlen(suffixes[i]);
+        if (sibling(c, t->name, stem, ".weight") || sibling(c, t->name, stem, ""))
+            return true;
+    }
+    return false;
+}
+
+/* The columns of packed words, and how they are packed; 0 when t is not packed. */
+static uint64_t packed_columns(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t, mt_quant_params *p)
+{
+    size_t len = strlen(t->name), stem = ends_with(t->name, len, ".weight") ? len - strlen(".weight") : len;
+    const mt_tensor_info *scales = t->dtype == MT_DTYPE_U32 ? sibling(c, t->name, stem, ".scales") : NULL;
+    char path[MT_LIMIT_TENSOR_NAME + 1];
+    snprintf(path, sizeof path, "%.*s", (int)stem, t->name);
+    if (!scales || !mt_quant_resolve(q, path, t, scales, 0, p))
+        return 0;
+    return scales->shape[scales->dims - 1] * p->group;
+}
+
+static void label_plain(const mt_tensor_info *t, mt_census_kind *kind)
+{
+    static const struct {
+        mt_dtype dtype;
+        const char *label;
+    } labels[] = {{MT_DTYPE_F32, "f32"}, {MT_DTYPE_F16, "f16"}, {MT_DTYPE_BF16, "bf16"}};
+    const char *label = t->dtype_name;
+    for (size_t i = 0; i < MT_COUNT(labels); i++) {
+        if (labels[i].dtype == t->dtype)
+            label = labels[i].label;
+    }
+    kind->quantised = t->dtype == MT_DTYPE_F8_E4M3;
+    snprintf(kind->label, sizeof kind->label, "%s", kind->quantised ? "fp8 in 128 x 128 blocks" : label);
+}
+
+static void label_packed(mt_quant_params p, mt_census_kind *kind)
+{
+    kind->quantised = true;
+    if (p.format == MT_FORMAT_AFFINE)
+        snprintf(kind->label, sizeof kind->label, "affine %u-bit group %u", p.bits, p.group);
+    else
+        snprintf(kind->label, sizeof kind->label, "%s", mt_format_name(p.format));
+}
+
+/* The kind of one tensor, with its own counts. */
+static mt_census_kind kind_of(const mt_checkpoint *c, const mt_quant *q, const mt_tensor_info *t)
+{
+    mt_census_kind kind = {.tensors = 1, .parameters = 1};
+    mt_quant_params p;
+    uint64_t columns = packed_columns(c, q, t, &p);
+    for (unsigned i = 0; i < t->dims; i++)
+        kind.parameters *= columns && i + 1 == t->dims ? columns : t->shape[i];
+    if (columns)
+        label_packed(p, &kind);
+    else
+        label_plain(t, &kind);
+    return kind;
+}
+
+static void add_kind(mt_census *out, const mt_census_kind *kind)
+{
+    size_t i = 0;
+    while (i < out->count && strcmp(out->kind[i].label, kind->label) != 0)
+        i++;
+    if (i == MT_CENSUS_KINDS) {
+        i--;
+        snprintf(out->kind[i].label, sizeof out->kind[i].label, "of other kinds");
+    } else if (i == out->count) {
+        out->kind[out->count++] = *kind;
+        return;
+    }
+    out->kind[i].tensors += kind->tensors;
+    out->kind[i].parameters += kind->parameters;
+}
+
+/* What is quantised comes first: in small models the plain embedding outweighs it. */
+static int by_weight(const void *a, const void *b)
+{
+    const mt_census_kind *x = a, *y = b;
+    if (x->quantised != y->quantised)
+        return x->quantised ? -1 : 1;
+    if (x->parameters != y->parameters)
+        return x->parameters < y->parameters ? 1 : -1;
+    return strcmp(x->label, y->label);
+}
+
+void mt_census_take(mt_census *out, const mt_checkpoint *c, const mt_quant *q)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < mt_checkpoint_count(c); i++) {
+        const mt_tensor_info *t = mt_checkpoint_at(c, i);
+        if (is_companion(c, t))
+            continue;
+        mt_census_kind kind = kind_of(c, q, t);
+        out->parameters += kind.parameters;
+        if (t->dtype == MT_DTYPE_OTHER) {
+            out->unread++;
+            snprintf(out->unread_dtype, sizeof out->unread_dtype, "%s", t->dtype_name);
+        }
+        if (t->dims >= 2)
+            add_kind(out, &kind);
+        if (ends_with(t->name, strlen(t->name), "embed_tokens.weight"))
+            snprintf(out->embedding, sizeof out->embedding, "%s", kind.label);
+    }
+    qsort(out->kind, out->count, sizeof *out->kind, by_weight);
+}
+
+void mt_census_summary(const mt_census *census, mt_buf *out)
+{
+    bool quantised = false;
+    for (size_t i = 0; i < census->count; i++)
+        quantised |= census->kind[i].quantised;
+    mt_buf_puts(out, quantised ? "" : "none (");
+    mt_buf_puts(out, census->count ? census->kind[0].label : "no matrices");
+    for (size_t i = 1; i < census->count; i++) {
+        const mt_census_kind *kind = &census->kind[i];
+        size_t tensors = kind->tensors - (strcmp(kind->label, census->embedding) == 0 ? 1 : 0);
+        if (tensors > 0)
+            mt_buf_printf(out, "; %zu tensor%s %s", tensors, tensors == 1 ? "" : "s", kind->label);
+    }
+    if (census->count && census->embedding[0] && strcmp(census->embedding, census->kind[0].label) != 0)
+        mt_buf_printf(out, "; embeddings %s", census->embedding);
+    mt_buf_puts(out, quantised ? "" : ")");
+}

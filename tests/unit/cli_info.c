@@ -1,0 +1,198 @@
+#include "weights_files.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+static char out[8192], said[4096];
+
+static void read_back(FILE *file, char *text, size_t size)
+{
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+/* Runs the command with both streams in files. */
+static int run(const char *dir, bool json)
+{
+    mt_options opt = {.command = MT_COMMAND_INFO, .dir = dir, .json = json};
+    FILE *files[2] = {tmpfile(), tmpfile()};
+    int saved[2], status;
+
+    for (int i = 0; i < 2; i++) {
+        fflush(i ? stderr : stdout);
+        saved[i] = dup(i + 1);
+        dup2(fileno(files[i]), i + 1);
+    }
+    status = mt_cmd_info(&opt);
+    for (int i = 0; i < 2; i++) {
+        fflush(i ? stderr : stdout);
+        dup2(saved[i], i + 1);
+        close(saved[i]);
+    }
+    read_back(files[0], out, sizeof(out));
+    read_back(files[1], said, sizeof(said));
+    return status;
+}
+
+#define QWEN3                                                                                                          \
+    "{\"architectures\":[\"Qwen3ForCausalLM\"],\"model_type\":\"qwen3\",\"hidden_size\":64,\"num_hidden_layers\":1,"   \
+    "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"head_dim\":32,\"intermediate_size\":128,\"vocab_size\":16," \
+    "\"max_position_embeddings\":4096,\"rms_norm_eps\":1e-06,\"rope_theta\":1000000.0,\"tie_word_embeddings\":true"
+
+/* A matrix [n, k] in four bits with groups of 64. */
+#define PACKED(name, n, k)                                                                                     \
+    {name ".weight", "U32", #n ", " #k " ", n * k * 4, NULL}, {name ".scales", "BF16", #n ", 1", n * 2, NULL}, \
+    {                                                                                                          \
+        name ".biases", "BF16", #n ", 1", n * 2, NULL                                                          \
+    }
+
+#define LAYER_NORMS                                                                                              \
+    {"model.embed_tokens.weight", "BF16", "16, 64", 2048, NULL}, {"model.norm.weight", "BF16", "64", 128, NULL}, \
+        {"model.layers.0.input_layernorm.weight", "BF16", "64", 128, NULL},                                      \
+        {"model.layers.0.post_attention_layernorm.weight", "BF16", "64", 128, NULL},                             \
+        {"model.layers.0.self_attn.q_norm.weight", "BF16", "32", 64, NULL},                                      \
+    {                                                                                                            \
+        "model.layers.0.self_attn.k_norm.weight", "BF16", "32", 64, NULL                                         \
+    }
+
+#define LAYER_ATTENTION                                                           \
+    {"model.layers.0.self_attn.q_proj.weight", "BF16", "64, 64", 8192, NULL},     \
+        {"model.layers.0.self_attn.k_proj.weight", "BF16", "32, 64", 4096, NULL}, \
+        {"model.layers.0.self_attn.v_proj.weight", "BF16", "32, 64", 4096, NULL}, \
+    {                                                                             \
+        "model.layers.0.self_attn.o_proj.weight", "BF16", "64, 64", 8192, NULL    \
+    }
+
+#define LAYER_MLP                                                              \
+    {"model.layers.0.mlp.gate_proj.weight", "BF16", "128, 64", 16384, NULL},   \
+        {"model.layers.0.mlp.up_proj.weight", "BF16", "128, 64", 16384, NULL}, \
+    {                                                                          \
+        "model.layers.0.mlp.down_proj.weight", "BF16", "64, 128", 16384, NULL  \
+    }
+
+static void a_checkpoint_is_described(void **state)
+{
+    (void)state;
+    put_text("config.json", QWEN3 "}");
+    PUT_TENSORS("model.safetensors", LAYER_NORMS, LAYER_ATTENTION, LAYER_MLP);
+    assert_int_equal(run(folder, false), 0);
+    assert_string_equal(said, "");
+    assert_string_equal(out, "family        qwen3 (Qwen3ForCausalLM)\n"
+                             "layers        1 of width 64, vocabulary 16, tied head\n"
+                             "attention     2 heads, 1 key/value head of 32, normalised queries and keys\n"
+                             "mlp           128 wide\n"
+                             "rope          default, theta 1000000, 32 of 32 dimensions\n"
+                             "window        every layer sees all tokens\n"
+                             "context       4096 tokens\n"
+                             "parameters    38.14 K\n"
+                             "quantisation  none (bf16)\n"
+                             "weights       74.5 KiB in 1 file; 74.0 KiB used as they lie, 1.0 KiB converted at load\n"
+                             "cache         128 KiB per 1k tokens in bf16\n");
+}
+
+static void what_is_unusual_is_told(void **state)
+{
+    (void)state;
+    put_text("config.json", QWEN3 "}");
+    PUT_TENSORS("model.safetensors", LAYER_NORMS, LAYER_ATTENTION, PACKED("model.layers.0.mlp.gate_proj", 128, 8),
+                PACKED("model.layers.0.mlp.up_proj", 128, 8),
+                {"model.layers.0.mlp.down_proj.weight", "BF16", "64, 128", 16384, NULL},
+                {"lm_head.weight", "BF16", "16, 64", 2048, NULL},
+                {"model.visual.patch_embed.weight", "F32", "4, 4", 64, NULL},
+                {"mtp.fc.weight", "BF16", "2, 2", 8, NULL}, {"model.rotary.inv_freq", "F64", "2", 16, NULL});
+    assert_int_equal(run(folder, false), 0);
+    assert_string_equal(said, "");
+    assert_non_null(
+        strstr(out, "quantisation  affine 4-bit group 64; 7 tensors bf16; 1 tensor f32; embeddings bf16\n"));
+    assert_non_null(
+        strstr(out, "unusual       tensors of a dtype that motet does not compute with: 1, such as F64\n"
+                    "              the weights are quantised, but the config does not say so\n"
+                    "              a vision tower: 1 tensor, 64 B, which the text model does not use\n"
+                    "              a multi-token prediction head: 1 tensor, 8 B, which the text model does not "
+                    "use\n"
+                    "              a head of its own: 1 tensor, 2.0 KiB, which is not used since the embeddings "
+                    "are tied\n"
+                    "              tensors that the model does not use: 1 more (--log-level debug lists them)\n"));
+}
+
+static void json_says_the_same(void **state)
+{
+    json_t *root;
+
+    (void)state;
+    put_text("config.json", QWEN3 ",\"use_sliding_window\":true,\"sliding_window\":64,\"max_window_layers\":0}");
+    PUT_TENSORS("model.safetensors", LAYER_NORMS, LAYER_ATTENTION, LAYER_MLP);
+    assert_int_equal(run(folder, true), 0);
+    root = json_loads(out, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(json_string_value(json_object_get(root, "family")), "qwen3");
+    assert_int_equal(json_integer_value(json_object_get(root, "parameters")), 38144);
+    assert_true(json_is_null(json_object_get(root, "problem")));
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "cache"), "bytes_per_1k_tokens")),
+                     131072);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(root, "cache"), "bytes_per_1k_tokens_past_window")), 0);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "cache"), "window_bytes")), 8192);
+    json_decref(root);
+}
+
+static void expect_refusal(const char *sentence)
+{
+    mt_error err = {.code = MT_E_INVALID};
+
+    assert_int_equal(run(folder, false), 1);
+    snprintf(err.text, sizeof(err.text), "%.*s", (int)sizeof(err.text) - 1, said);
+    expect_sentence(&err, MT_E_INVALID, sentence);
+}
+
+static void what_cannot_be_described_is_refused(void **state)
+{
+    (void)state;
+    expect_refusal(
+        "motet: \"%s\" is not a checkpoint: it has no config.json; give the folder that holds config.json and "
+        "*.safetensors\n");
+    assert_string_equal(out, "");
+    put_text("config.json", "{\"model_type\":\"martian\",\"architectures\":[\"Martian\"]}");
+    PUT_TENSORS("model.safetensors", {"a", "F32", "1", 4, NULL});
+    assert_int_equal(run(folder, false), 1);
+    assert_non_null(strstr(said, "\"martian\""));
+    put_text("config.json", QWEN3 "}");
+    put_bytes("model.safetensors", "\377\0\0\0\0\0\0\0{}", 10);
+    expect_refusal(
+        "motet: \"%s/model.safetensors\": the file is truncated or no safetensors file: it claims a header of 255 "
+        "bytes and has 2; download the file again\n");
+}
+
+static void a_model_that_cannot_run_is_described_and_refused(void **state)
+{
+    (void)state;
+    put_text("config.json", QWEN3 "}");
+    PUT_TENSORS("model.safetensors", LAYER_NORMS, LAYER_MLP,
+                {"model.layers.0.self_attn.q_proj.weight", "F32", "64, 64", 16384, NULL},
+                {"model.layers.0.self_attn.k_proj.weight", "F32", "64, 64", 16384, NULL},
+                {"model.layers.0.self_attn.v_proj.weight", "F32", "32, 64", 8192, NULL});
+    expect_refusal(
+        "motet: \"%s\" does not hold the 2 tensors its config.json calls for: "
+        "\"model.layers.0.self_attn.k_proj.weight\" wanted [32, 64], found F32 [64, 64]; "
+        "\"model.layers.0.self_attn.o_proj\" wanted [64, 64], absent; download it again, or check that config.json "
+        "belongs to these weights\n");
+    assert_non_null(strstr(out, "family        qwen3 (Qwen3ForCausalLM)\n"));
+    put_text("config.json", QWEN3 ",\"quantization_config\":{\"quant_method\":\"gptq\"}}");
+    expect_refusal(
+        "motet: the weights are quantised by \"gptq\", which motet does not read; use the original checkpoint, its "
+        "block FP8 version or an MLX conversion\n");
+    assert_int_equal(run(folder, true), 1);
+    assert_non_null(strstr(out, "\"problem\": \"the weights are quantised by"));
+}
+
+static const struct CMUnitTest tests[] = {
+    IN_FOLDER(a_checkpoint_is_described),
+    IN_FOLDER(what_is_unusual_is_told),
+    IN_FOLDER(json_says_the_same),
+    IN_FOLDER(what_cannot_be_described_is_refused),
+    IN_FOLDER(a_model_that_cannot_run_is_described_and_refused),
+};
+UNIT_MAIN(tests)

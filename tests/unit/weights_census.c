@@ -1,0 +1,80 @@
+#include "weights_files.h"
+
+#include "weights/census.h"
+
+static mt_census census;
+static char summary[512];
+
+static void take(const char *config)
+{
+    mt_error err = {0};
+    mt_checkpoint *c;
+    mt_quant q;
+    mt_buf text;
+
+    put_text("config.json", config);
+    c = mt_checkpoint_open(folder, &err);
+    assert_string_equal(err.text, "");
+    assert_true(mt_quant_read(&q, mt_checkpoint_config(c), &err));
+    mt_census_take(&census, c, &q);
+    mt_buf_init(&text, sizeof(summary) - 1);
+    mt_census_summary(&census, &text);
+    snprintf(summary, sizeof(summary), "%s", text.data ? text.data : "");
+    mt_buf_free(&text);
+    mt_checkpoint_close(c);
+}
+
+static void plain_weights_are_counted(void **state)
+{
+    (void)state;
+    PUT_TENSORS("model.safetensors", {"model.embed_tokens.weight", "BF16", "8, 4", 64, NULL},
+                {"model.layers.0.a.weight", "BF16", "4, 4", 32, NULL}, {"model.norm.weight", "F32", "4", 16, NULL});
+    take("{}");
+    assert_int_equal(census.parameters, 32 + 16 + 4);
+    assert_string_equal(summary, "none (bf16)");
+    PUT_TENSORS("model.safetensors", {"model.embed_tokens.weight", "BF16", "2, 4", 16, NULL},
+                {"model.layers.0.a.weight", "F32", "4, 4", 64, NULL},
+                {"model.layers.0.b.weight", "I8", "2, 2", 4, NULL});
+    take("{}");
+    assert_string_equal(summary, "none (f32; 1 tensor I8; embeddings bf16)");
+    assert_int_equal(census.unread, 1);
+    assert_string_equal(census.unread_dtype, "I8");
+}
+
+static void packed_weights_count_what_they_stand_for(void **state)
+{
+    (void)state;
+    PUT_TENSORS(
+        "model.safetensors", {"model.embed_tokens.weight", "BF16", "8, 64", 1024, NULL},
+        {"model.layers.0.a.weight", "U32", "64, 8", 2048, NULL},
+        {"model.layers.0.a.scales", "BF16", "64, 1", 128, NULL},
+        {"model.layers.0.a.biases", "BF16", "64, 1", 128, NULL}, {"model.layers.0.b.weight", "U32", "2, 16", 128, NULL},
+        {"model.layers.0.b.scales", "BF16", "2, 1", 4, NULL}, {"model.layers.0.b.biases", "BF16", "2, 1", 4, NULL},
+        {"model.layers.0.c.weight", "U32", "3, 2, 8", 192, NULL},
+        {"model.layers.0.c.scales", "U8", "3, 2, 2", 12, NULL}, {"model.layers.0.c.bias", "BF16", "2", 4, NULL});
+    take("{\"quantization\":{\"group_size\":64,\"bits\":4,\"model.layers.0.c\":{\"mode\":\"mxfp4\"}}}");
+    assert_int_equal(census.parameters, 8 * 64 + 64 * 64 + 2 * 64 + 3 * 2 * 64 + 2);
+    assert_string_equal(summary,
+                        "affine 4-bit group 64; 1 tensor mxfp4; 1 tensor affine 8-bit group 64; embeddings bf16");
+    assert_int_equal(census.kind[0].parameters, 64 * 64);
+}
+
+static void fp8_weights_are_named(void **state)
+{
+    (void)state;
+    PUT_TENSORS("model.safetensors", {"model.layers.0.a.weight", "F8_E4M3", "64, 8", 512, NULL},
+                {"model.layers.0.a.weight_scale_inv", "F32", "1, 1", 4, NULL},
+                {"model.layers.0.experts.up_proj", "F8_E4M3", "2, 8, 8", 128, NULL},
+                {"model.layers.0.experts.up_proj_scale_inv", "F32", "2, 1, 1", 8, NULL},
+                {"model.layers.0.b.weight", "F16", "2, 2", 8, NULL});
+    take("{\"quantization_config\":{\"quant_method\":\"fp8\"}}");
+    assert_string_equal(summary, "fp8 in 128 x 128 blocks; 1 tensor f16");
+    assert_int_equal(census.parameters, 512 + 128 + 4);
+}
+
+static const struct CMUnitTest tests[] = {
+    IN_FOLDER(plain_weights_are_counted),
+    IN_FOLDER(packed_weights_count_what_they_stand_for),
+    IN_FOLDER(fp8_weights_are_named),
+};
+UNIT_MAIN(tests)

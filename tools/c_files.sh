@@ -1,0 +1,5 @@
+#!/bin/sh
+# Prints the C files of the tree, one per line; with arguments, those below these folders.
+cd "$(dirname "$0")/.." || exit 1
+find "${@:-.}" \( -name 'build' -o -name 'build-*' -o -name '.*' ! -name . \) -prune -o \
+    \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -type f -print | sed 's|^\./||' | LC_ALL=C sort

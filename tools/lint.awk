@@ -1,0 +1,119 @@
+# What can be seen in the text of a C file alone. Prints "file:line: what is wrong: what to do"; fails when it did.
+# usage: awk -f tools/lint.awk FILE ...
+
+BEGIN {
+    width = 120
+    layers = "base kernels device weights text template media models cache sample engine chat api http server cli"
+    count = split(layers, order, " ")
+    for (i = 1; i <= count; i++)
+        rank[order[i]] = i
+
+    banned["strcpy"] = banned["strcat"] = banned["sprintf"] = banned["vsprintf"] = "use mt_buf or snprintf"
+    banned["gets"] = "use fgets"
+    banned["atoi"] = banned["atol"] = banned["atoll"] = banned["atof"] = "use strtol or strtod and check the end"
+    banned["strtok"] = "use strcspn"
+    banned["alloca"] = "use mt_alloc or an array of fixed size"
+    heap["malloc"] = heap["calloc"] = heap["realloc"] = heap["free"] = heap["strdup"] = heap["strndup"] = 1
+    heap["posix_memalign"] = heap["aligned_alloc"] = 1
+}
+
+function report(message)
+{
+    printf "%s:%d: %s\n", FILENAME, FNR, message
+    failed = 1
+}
+
+# The line without comments and without what is inside quotes.
+function code_of(line,    start, stop, result)
+{
+    gsub(/\\\\/, "", line)
+    gsub(/\\"/, "", line)
+    if (!in_comment) {
+        gsub(/'"'/, "''", line)
+        gsub(/"[^"]*"/, "\"\"", line)
+    }
+    result = ""
+    while (line != "") {
+        if (in_comment) {
+            stop = index(line, "*/")
+            if (!stop)
+                return result
+            line = substr(line, stop + 2)
+            in_comment = 0
+        }
+        start = index(line, "/*")
+        if (!start)
+            return result line
+        result = result substr(line, 1, start - 1)
+        line = substr(line, start + 2)
+        in_comment = 1
+    }
+    return result
+}
+
+function check_calls(code,    name)
+{
+    while (match(code, /[A-Za-z_][A-Za-z_0-9]*[ ]*\(/)) {
+        name = substr(code, RSTART, RLENGTH - 1)
+        sub(/ +$/, "", name)
+        if (RSTART > 1 && index(".>", substr(code, RSTART - 1, 1)))
+            name = "" # a member: another function of that name
+        if (name in banned)
+            report("\"" name "\" is banned: " banned[name])
+        if ((name in heap) && FILENAME !~ /^tests\// && FILENAME != "src/base/alloc.c")
+            report("\"" name "\" goes around base/alloc.h: use the functions there")
+        code = substr(code, RSTART + RLENGTH)
+    }
+}
+
+function check_include(line,    part, mine, theirs)
+{
+    split(line, part, "\"")
+    theirs = part[2]
+    if (index(theirs, "/") == 0) {
+        report("\"" theirs "\" has no folder: write it from src/ down, such as \"base/error.h\"")
+        return
+    }
+    sub(/\/.*/, "", theirs)
+    mine = FILENAME
+    sub(/^src\//, "", mine)
+    sub(/\/.*/, "", mine)
+    if (!(mine in rank))
+        report("folder \"" mine "\" has no place in the layers: add it to tools/lint.awk")
+    else if (!(theirs in rank))
+        report("folder \"" theirs "\" has no place in the layers: add it to tools/lint.awk")
+    else if (rank[theirs] > rank[mine])
+        report("\"" mine "\" includes \"" theirs "\", which is a layer above it: move the code or turn the call around")
+}
+
+FNR == 1 {
+    in_comment = 0
+}
+
+/\t/ {
+    report("a tab: use four spaces")
+}
+
+/[ \r]$/ {
+    report("a blank or carriage return at the end of the line: remove it")
+}
+
+# Bytes that continue a UTF-8 character do not count.
+length($0) > width {
+    line = $0
+    gsub(/[\200-\277]/, "", line)
+    if (length(line) > width)
+        report("longer than " width " columns: break it")
+}
+
+/^#include "/ && FILENAME ~ /^src\// {
+    check_include($0)
+}
+
+{
+    check_calls(code_of($0))
+}
+
+END {
+    exit failed
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# What the compiler alone does not see. Each fault is printed as "file:line: what is wrong: what to do".
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+failed=0
+files=$(tools/c_files.sh)
+flags=(-x c -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wstrict-prototypes -Werror -fsyntax-only)
+
+check() { # name, command ...
+    local name=$1
+    shift
+    if ! "$@"; then
+        echo "lint: $name failed" >&2
+        failed=1
+    fi
+}
+
+layout() {
+    # $files is a list of words; options.def is not C by itself.
+    # shellcheck disable=SC2086
+    clang-format --dry-run --Werror $(echo "$files" | grep -v '\.def$') 2>&1 | grep 'error:' |
+        sed 's/error: code should be clang-formatted.*/layout differs from clang-format: run make format/' | sort -t: -k1,1 -u
+    [ "${PIPESTATUS[0]}" = 0 ]
+}
+
+# The flags to try a header with, a line each: those of each level of its folder in src/kernels, else only the include
+# folder. Nothing is printed for a folder that belongs to another processor.
+flags_for() { # header
+    local folder
+    folder=$(echo "$1" | sed -n 's|^src/kernels/\([^/]*\)/.*|\1|p')
+    if [ -z "$folder" ]; then
+        echo -Isrc
+        return
+    fi
+    awk -v folder="$folder" -v cpu="$(uname -m)" '
+        ($1 == folder || index($1, folder "_") == 1) && ($2 == cpu || $2 == "any") { $1 = "-Isrc"; $2 = ""; print }
+    ' src/kernels/flags.txt
+}
+
+compiles_alone() { # compiler, header
+    local level
+    while read -r level; do
+        # $level is a list of words.
+        # shellcheck disable=SC2086
+        if echo "#include \"$PWD/$2\"" | "$1" "${flags[@]}" $level - 2>/dev/null; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# Files named *_tmpl.h are code that is included several times with other macros, not headers.
+headers_alone() {
+    local compiler header tries status=0
+    for header in $(echo "$files" | grep '\.h$' | grep -v '_tmpl\.h$'); do
+        tries=$(flags_for "$header")
+        [ -n "$tries" ] || continue
+        for compiler in gcc clang; do
+            if ! echo "$tries" | compiles_alone "$compiler" "$header"; then
+                echo "$header:1: does not compile alone with $compiler: include what it uses (or name it _tmpl.h)"
+                status=1
+            fi
+        done
+    done
+    return $status
+}
+
+build_with() { # compiler
+    local folder=build-lint-$1
+    [ -e "$folder/build.ninja" ] || CC=$1 meson setup "$folder" -Dwerror=true >/dev/null
+    ninja -C "$folder" --quiet
+}
+
+symbols() {
+    local foreign
+    foreign=$(nm -A -g --defined-only build-lint-gcc/libmotet_core.a build-lint-gcc/src/kernels/*.a |
+        awk 'NF >= 3 && $NF !~ /^mt_/ { print $1 ": \"" $NF "\" is exported without the prefix: make it static or name it mt_..." }')
+    [ -z "$foreign" ] || { echo "$foreign"; return 1; }
+}
+
+documents() {
+    if ! build-lint-gcc/motet help --markdown | cmp -s - docs/options.md; then
+        echo "docs/options.md:1: is not what src/server/options.def says: run make docs"
+        return 1
+    fi
+}
+
+# $files is a list of words.
+# shellcheck disable=SC2086
+check "text" awk -f tools/lint.awk $files
+check "layout" layout
+check "headers" headers_alone
+check "gcc" build_with gcc
+check "clang" build_with clang
+check "symbols" symbols
+check "documents" documents
+[ $failed = 0 ] && echo "lint: ok"
+exit $failed

@@ -1,0 +1,248 @@
+#include "synth.h"
+
+/* An object being written: what stands between its members. */
+typedef struct object {
+    mt_buf *out;
+    unsigned depth;
+    bool begun;
+} object;
+
+static object object_begin(mt_buf *out, unsigned depth)
+{
+    mt_buf_puts(out, "{");
+    return (object){.out = out, .depth = depth + 1};
+}
+
+static void object_end(object *o)
+{
+    mt_buf_printf(o->out, "\n%*s}", (int)(2 * (o->depth - 1)), "");
+}
+
+static void key(object *o, const char *name)
+{
+    mt_buf_printf(o->out, "%s\n%*s\"%s\": ", o->begun ? "," : "", (int)(2 * o->depth), "", name);
+    o->begun = true;
+}
+
+static void put_size(object *o, const char *name, size_t value)
+{
+    key(o, name);
+    mt_buf_printf(o->out, "%zu", value);
+}
+
+static void put_real(object *o, const char *name, double value)
+{
+    key(o, name);
+    mt_buf_printf(o->out, "%g", value);
+}
+
+static void put_bool(object *o, const char *name, bool value)
+{
+    key(o, name);
+    mt_buf_puts(o->out, value ? "true" : "false");
+}
+
+static void put_string(object *o, const char *name, const char *value)
+{
+    key(o, name);
+    mt_buf_printf(o->out, "\"%s\"", value);
+}
+
+/* value is JSON as it stands */
+static void put_raw(object *o, const char *name, const char *value)
+{
+    key(o, name);
+    mt_buf_puts(o->out, value);
+}
+
+static const char *const architectures[] = {
+    [MT_SYNTH_LLAMA] = "LlamaForCausalLM",
+    [MT_SYNTH_QWEN3] = "Qwen3ForCausalLM",
+    [MT_SYNTH_QWEN3_MOE] = "Qwen3MoeForCausalLM",
+    [MT_SYNTH_QWEN3_VL] = "Qwen3VLForConditionalGeneration",
+    [MT_SYNTH_QWEN3_5] = "Qwen3_5ForConditionalGeneration",
+    [MT_SYNTH_GEMMA3] = "Gemma3ForCausalLM",
+};
+
+static const char *const model_types[] = {
+    [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",     [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
+    [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5", [MT_SYNTH_GEMMA3] = "gemma3_text",
+};
+
+static void put_llama(object *o)
+{
+    put_bool(o, "mlp_bias", false);
+    put_raw(o, "rope_scaling",
+            "{\"factor\": 32.0, \"high_freq_factor\": 4.0, \"low_freq_factor\": 1.0, "
+            "\"original_max_position_embeddings\": 8192, \"rope_type\": \"llama3\"}");
+}
+
+static void put_moe(object *o, const mt_synth_model *m)
+{
+    put_size(o, "num_experts", m->experts);
+    put_size(o, "num_experts_per_tok", m->experts_per_token);
+    put_size(o, "moe_intermediate_size", m->moe_inter);
+    put_bool(o, "norm_topk_prob", true);
+    put_size(o, "decoder_sparse_step", 1);
+    put_raw(o, "mlp_only_layers", "[]");
+}
+
+static void put_gemma(object *o, const mt_synth_model *m)
+{
+    put_string(o, "hidden_activation", "gelu_pytorch_tanh");
+    put_size(o, "query_pre_attn_scalar", m->head_dim);
+    put_size(o, "sliding_window", 512);
+    put_size(o, "sliding_window_pattern", 6);
+    put_real(o, "rope_local_base_freq", 1e4);
+    put_raw(o, "rope_scaling", "null");
+    put_raw(o, "attn_logit_softcapping", "null");
+    put_raw(o, "final_logit_softcapping", "null");
+}
+
+static void put_layer_types(object *o, const mt_synth_model *m)
+{
+    key(o, "layer_types");
+    for (size_t i = 0; i < m->layers; i++)
+        mt_buf_printf(o->out, "%s\"%s\"", i ? ", " : "[",
+                      mt_synth_is_recurrent(m, i) ? "linear_attention" : "full_attention");
+    mt_buf_puts(o->out, "]");
+}
+
+static void put_hybrid(object *o, const mt_synth_model *m)
+{
+    put_layer_types(o, m);
+    put_size(o, "full_attention_interval", MT_SYNTH_FULL_EVERY);
+    put_size(o, "linear_conv_kernel_dim", MT_SYNTH_LINEAR_CONV);
+    put_size(o, "linear_key_head_dim", MT_SYNTH_LINEAR_DIM);
+    put_size(o, "linear_value_head_dim", MT_SYNTH_LINEAR_DIM);
+    put_size(o, "linear_num_key_heads", MT_SYNTH_LINEAR_HEADS);
+    put_size(o, "linear_num_value_heads", MT_SYNTH_LINEAR_HEADS);
+    put_bool(o, "attn_output_gate", true);
+    put_string(o, "mamba_ssm_dtype", "float32");
+    put_size(o, "mtp_num_hidden_layers", 1);
+    put_raw(o, "rope_parameters",
+            "{\"rope_theta\": 10000000, \"partial_rotary_factor\": 0.25, \"mrope_section\": [11, 11, 10], "
+            "\"mrope_interleaved\": true, \"rope_type\": \"default\"}");
+}
+
+/* The text model's members; in the multimodal families they have an object of their own. */
+static void put_text(object *o, const mt_synth_model *m)
+{
+    put_size(o, "hidden_size", m->hidden);
+    put_size(o, "intermediate_size", m->inter);
+    put_size(o, "num_hidden_layers", m->layers);
+    put_size(o, "num_attention_heads", m->heads);
+    put_size(o, "num_key_value_heads", m->kv_heads);
+    put_size(o, "head_dim", m->head_dim);
+    put_size(o, "vocab_size", m->vocab);
+    put_size(o, "max_position_embeddings", m->context);
+    put_real(o, "rms_norm_eps", m->family == MT_SYNTH_LLAMA ? 1e-5 : 1e-6);
+    put_bool(o, "attention_bias", false);
+    put_bool(o, "tie_word_embeddings", m->tied);
+    if (m->family != MT_SYNTH_QWEN3_5)
+        put_real(o, "rope_theta", m->theta);
+    if (m->family != MT_SYNTH_GEMMA3)
+        put_string(o, "hidden_act", "silu");
+    switch (m->family) {
+    case MT_SYNTH_LLAMA: put_llama(o); break;
+    case MT_SYNTH_QWEN3_MOE: put_moe(o, m); break;
+    case MT_SYNTH_QWEN3_5: put_hybrid(o, m); break;
+    case MT_SYNTH_GEMMA3: put_gemma(o, m); break;
+    case MT_SYNTH_QWEN3_VL:
+        put_raw(o, "rope_scaling",
+                "{\"mrope_interleaved\": true, \"mrope_section\": [24, 20, 20], \"rope_type\": \"default\"}");
+        break;
+    case MT_SYNTH_QWEN3: break;
+    }
+}
+
+static void put_vision(object *o, const mt_synth_model *m)
+{
+    const mt_synth_vision *v = &m->vision;
+
+    put_string(o, "model_type", model_types[m->family]);
+    put_size(o, "depth", v->depth);
+    put_size(o, "hidden_size", v->hidden);
+    put_size(o, "intermediate_size", v->inter);
+    put_size(o, "num_heads", v->heads);
+    put_size(o, "out_hidden_size", m->hidden);
+    put_string(o, "hidden_act", "gelu_pytorch_tanh");
+    put_size(o, "in_channels", 3);
+    put_size(o, "patch_size", MT_SYNTH_PATCH);
+    put_size(o, "spatial_merge_size", 2);
+    put_size(o, "temporal_patch_size", 2);
+    put_size(o, "num_position_embeddings", MT_SYNTH_POSITIONS);
+    key(o, "deepstack_visual_indexes");
+    if (v->deepstack[2])
+        mt_buf_printf(o->out, "[%zu, %zu, %zu]", v->deepstack[0], v->deepstack[1], v->deepstack[2]);
+    else
+        mt_buf_puts(o->out, "[]");
+}
+
+static void put_media_tokens(object *o, const mt_synth_model *m)
+{
+    size_t image = m->family == MT_SYNTH_QWEN3_5 ? 248056 : 151655;
+
+    put_size(o, "image_token_id", image);
+    put_size(o, "video_token_id", image + 1);
+    put_size(o, "vision_start_token_id", image - 3);
+    put_size(o, "vision_end_token_id", image - 2);
+    put_bool(o, "tie_word_embeddings", m->tied);
+}
+
+static void put_nested(object *o, const mt_synth_model *m)
+{
+    object inner;
+    mt_buf type;
+
+    mt_buf_init(&type, 64);
+    mt_buf_printf(&type, "%s_text", model_types[m->family]);
+    key(o, "text_config");
+    inner = object_begin(o->out, o->depth);
+    put_string(&inner, "model_type", type.data);
+    put_text(&inner, m);
+    object_end(&inner);
+    mt_buf_free(&type);
+
+    key(o, "vision_config");
+    inner = object_begin(o->out, o->depth);
+    put_vision(&inner, m);
+    object_end(&inner);
+    put_media_tokens(o, m);
+}
+
+static void put_quantization(object *o, const char *name, const mt_synth_model *m, const mt_synth_layout *layout)
+{
+    object inner;
+
+    key(o, name);
+    inner = object_begin(o->out, o->depth);
+    put_size(&inner, "group_size", layout->group);
+    put_size(&inner, "bits", layout->bits);
+    put_string(&inner, "mode", "affine");
+    for (size_t i = 0; m->experts && i < m->layers; i++) {
+        mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.mlp.gate\": {\"group_size\": %zu, \"bits\": %d}",
+                      (int)(2 * inner.depth), "", i, layout->group, MT_SYNTH_ROUTER_BITS);
+    }
+    object_end(&inner);
+}
+
+void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_layout *layout)
+{
+    object o = object_begin(out, 0);
+
+    key(&o, "architectures");
+    mt_buf_printf(out, "[\"%s\"]", architectures[model->family]);
+    put_string(&o, "model_type", model_types[model->family]);
+    put_string(&o, "torch_dtype", "bfloat16");
+    if (model->vision.depth)
+        put_nested(&o, model);
+    else
+        put_text(&o, model);
+    if (layout->bits) {
+        put_quantization(&o, "quantization", model, layout);
+        put_quantization(&o, "quantization_config", model, layout);
+    }
+    object_end(&o);
+    mt_buf_puts(out, "\n");
+}

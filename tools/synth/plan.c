@@ -1,0 +1,364 @@
+/* The tensors of a model by name and shape, as Hugging Face publishes them or as MLX conversions have them. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "synth.h"
+
+typedef struct planner {
+    mt_synth_plan *plan;
+    const mt_synth_model *model;
+    const mt_synth_layout *layout;
+    char at[96]; /* the module that is being listed: every name below starts with it */
+} planner;
+
+static bool is_mlx(const planner *p)
+{
+    return p->layout->bits != 0;
+}
+
+static void enter(planner *p, const char *fmt, ...) MT_PRINTF(2, 3);
+static void enter(planner *p, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(p->at, sizeof p->at, fmt, args);
+    va_end(args);
+}
+
+static uint64_t hash(const char *text)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+    return h;
+}
+
+/* A bf16 tensor "at.name" of the default kind; the caller sets the rest and its dimensions. */
+static mt_synth_tensor *add(planner *p, const char *name, const char *suffix)
+{
+    mt_synth_plan *plan = p->plan;
+    mt_synth_tensor *t;
+
+    if (plan->count == plan->capacity) {
+        size_t grown = plan->capacity ? 2 * plan->capacity : 512;
+        plan->tensors = mt_realloc(plan->tensors, plan->capacity * sizeof *t, grown * sizeof *t);
+        plan->capacity = grown;
+    }
+    t = &plan->tensors[plan->count++];
+    snprintf(t->name, sizeof t->name, "%s%s%s%s", p->at, *p->at ? "." : "", name, suffix);
+    t->dtype = "BF16";
+    t->element_size = 2;
+    t->kind = MT_SYNTH_NORMAL;
+    t->stream = hash(t->name);
+    return t;
+}
+
+static void set_dims(mt_synth_tensor *t, size_t ndim, const size_t *dims)
+{
+    t->ndim = ndim;
+    memcpy(t->dims, dims, ndim * sizeof *dims);
+}
+
+static void vector(planner *p, const char *name, size_t size, double mean, double spread)
+{
+    mt_synth_tensor *t = add(p, name, "");
+
+    set_dims(t, 1, (size_t[]){size});
+    t->mean = (float)mean;
+    t->spread = (float)spread;
+}
+
+static void norm(planner *p, const char *name, size_t size)
+{
+    bool offset = p->model->family == MT_SYNTH_GEMMA3 || (p->model->family == MT_SYNTH_QWEN3_5 && !is_mlx(p));
+
+    vector(p, name, size, offset ? 0.0 : 1.0, 0.1);
+}
+
+static void dense(planner *p, const char *name, size_t ndim, const size_t *dims, double spread)
+{
+    mt_synth_tensor *t = add(p, name, ".weight");
+
+    set_dims(t, ndim, dims);
+    t->spread = (float)spread;
+}
+
+/* MLX affine: codes, scales, biases. Codes are even over their range: their spread is 2^bits / sqrt(12) steps. */
+static void quantised(planner *p, const char *name, size_t ndim, const size_t *dims, double spread, unsigned bits)
+{
+    size_t packed[3], groups[3], last = ndim - 1;
+    mt_synth_tensor *t = add(p, name, ".weight");
+    uint64_t stream;
+
+    memcpy(packed, dims, ndim * sizeof *dims);
+    memcpy(groups, dims, ndim * sizeof *dims);
+    packed[last] = dims[last] * bits / 32;
+    groups[last] = dims[last] / p->layout->group;
+    set_dims(t, ndim, packed);
+    t->dtype = "U32";
+    t->element_size = 4;
+    t->kind = MT_SYNTH_CODES;
+
+    t = add(p, name, ".scales");
+    set_dims(t, ndim, groups);
+    t->kind = MT_SYNTH_SCALES;
+    t->spread = (float)(spread * sqrt(12) / (1u << bits));
+    stream = t->stream;
+
+    t = add(p, name, ".biases");
+    set_dims(t, ndim, groups);
+    t->kind = MT_SYNTH_BIASES;
+    t->mean = (float)((1u << bits) - 1) / 2;
+    t->spread = t[-1].spread;
+    t->stream = stream;
+}
+
+/* A matrix that MLX conversions quantise where its rows divide into groups. */
+static void matrix(planner *p, const char *name, size_t ndim, const size_t *dims, double spread, unsigned bits)
+{
+    if (bits && dims[ndim - 1] % p->layout->group == 0)
+        quantised(p, name, ndim, dims, spread, bits);
+    else
+        dense(p, name, ndim, dims, spread);
+}
+
+/* gain: the output's spread for inputs of spread 1 */
+static void linear(planner *p, const char *name, size_t out, size_t in, double gain)
+{
+    matrix(p, name, 2, (size_t[]){out, in}, gain / sqrt((double)in), p->layout->bits);
+}
+
+static const double residual_gain = 0.5; /* of what is added to the residual stream */
+
+static void mlp(planner *p, size_t inter)
+{
+    size_t hidden = p->model->hidden;
+
+    linear(p, "mlp.gate_proj", inter, hidden, 1);
+    linear(p, "mlp.up_proj", inter, hidden, 1);
+    linear(p, "mlp.down_proj", hidden, inter, residual_gain);
+}
+
+static void stacked_experts(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    size_t up[3] = {m->experts, m->moe_inter, m->hidden}, down[3] = {m->experts, m->hidden, m->moe_inter};
+    double in = 1 / sqrt((double)m->hidden);
+
+    matrix(p, "mlp.switch_mlp.gate_proj", 3, up, in, p->layout->bits);
+    matrix(p, "mlp.switch_mlp.up_proj", 3, up, in, p->layout->bits);
+    matrix(p, "mlp.switch_mlp.down_proj", 3, down, residual_gain / sqrt((double)m->moe_inter), p->layout->bits);
+}
+
+static void separate_experts(planner *p)
+{
+    const mt_synth_model *m = p->model;
+
+    for (size_t i = 0; i < m->experts; i++) {
+        char name[3][48];
+        snprintf(name[0], sizeof name[0], "mlp.experts.%zu.gate_proj", i);
+        snprintf(name[1], sizeof name[1], "mlp.experts.%zu.up_proj", i);
+        snprintf(name[2], sizeof name[2], "mlp.experts.%zu.down_proj", i);
+        linear(p, name[0], m->moe_inter, m->hidden, 1);
+        linear(p, name[1], m->moe_inter, m->hidden, 1);
+        linear(p, name[2], m->hidden, m->moe_inter, residual_gain);
+    }
+}
+
+static void mixture(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    size_t router[2] = {m->experts, m->hidden};
+
+    matrix(p, "mlp.gate", 2, router, 1.5 / sqrt((double)m->hidden), is_mlx(p) ? MT_SYNTH_ROUTER_BITS : 0);
+    if (is_mlx(p))
+        stacked_experts(p);
+    else
+        separate_experts(p);
+}
+
+static void attention(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    size_t q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
+
+    linear(p, "self_attn.q_proj", m->family == MT_SYNTH_QWEN3_5 ? 2 * q : q, m->hidden, 1); /* twice: q and its gate */
+    linear(p, "self_attn.k_proj", kv, m->hidden, 1);
+    linear(p, "self_attn.v_proj", kv, m->hidden, 1);
+    linear(p, "self_attn.o_proj", m->hidden, q, residual_gain);
+    if (m->family != MT_SYNTH_LLAMA) {
+        norm(p, "self_attn.q_norm.weight", m->head_dim);
+        norm(p, "self_attn.k_norm.weight", m->head_dim);
+    }
+}
+
+/* GatedDeltaNet, Qwen3.5's recurrent layer */
+static void recurrent(planner *p)
+{
+    size_t inner = (size_t)MT_SYNTH_LINEAR_HEADS * MT_SYNTH_LINEAR_DIM, hidden = p->model->hidden;
+    size_t taps = MT_SYNTH_LINEAR_CONV;
+    mt_synth_tensor *t;
+
+    linear(p, "linear_attn.in_proj_qkv", 3 * inner, hidden, 1);
+    linear(p, "linear_attn.in_proj_z", inner, hidden, 1);
+    linear(p, "linear_attn.in_proj_b", MT_SYNTH_LINEAR_HEADS, hidden, 1);
+    linear(p, "linear_attn.in_proj_a", MT_SYNTH_LINEAR_HEADS, hidden, 1);
+    linear(p, "linear_attn.out_proj", hidden, inner, residual_gain);
+    dense(p, "linear_attn.conv1d", 3, is_mlx(p) ? (size_t[]){3 * inner, taps, 1} : (size_t[]){3 * inner, 1, taps}, 0.5);
+    vector(p, "linear_attn.dt_bias", MT_SYNTH_LINEAR_HEADS, -2, 1);
+    vector(p, "linear_attn.norm.weight", MT_SYNTH_LINEAR_DIM, 1, 0.1); /* never an offset */
+    t = add(p, "linear_attn.A_log", "");
+    set_dims(t, 1, (size_t[]){MT_SYNTH_LINEAR_HEADS});
+    t->dtype = "F32";
+    t->element_size = 4;
+    t->mean = 0;
+    t->spread = 1;
+}
+
+static void layer(planner *p, bool is_recurrent)
+{
+    const mt_synth_model *m = p->model;
+
+    norm(p, "input_layernorm.weight", m->hidden);
+    norm(p, "post_attention_layernorm.weight", m->hidden);
+    if (m->family == MT_SYNTH_GEMMA3) {
+        norm(p, "pre_feedforward_layernorm.weight", m->hidden);
+        norm(p, "post_feedforward_layernorm.weight", m->hidden);
+    }
+    if (is_recurrent)
+        recurrent(p);
+    else
+        attention(p);
+    if (m->experts)
+        mixture(p);
+    else
+        mlp(p, m->inter);
+}
+
+static void biased(planner *p, const char *name, size_t out, size_t in)
+{
+    char bias[64];
+
+    snprintf(bias, sizeof bias, "%s.bias", name);
+    dense(p, name, 2, (size_t[]){out, in}, 1 / sqrt((double)in)); /* towers are never quantised */
+    vector(p, bias, out, 0, 0.02);
+}
+
+static void layer_norm(planner *p, const char *name, size_t size)
+{
+    char part[64];
+
+    snprintf(part, sizeof part, "%s.weight", name);
+    vector(p, part, size, 1, 0.1);
+    snprintf(part, sizeof part, "%s.bias", name);
+    vector(p, part, size, 0, 0.02);
+}
+
+/* Four patches of the tower become one text embedding. norm_size: per patch, or over all four. */
+static void merger(planner *p, size_t norm_size)
+{
+    size_t four = 4 * p->model->vision.hidden;
+
+    layer_norm(p, "norm", norm_size);
+    biased(p, "linear_fc1", four, four);
+    biased(p, "linear_fc2", p->model->hidden, four);
+}
+
+static void tower_block(planner *p)
+{
+    size_t hidden = p->model->vision.hidden, inter = p->model->vision.inter;
+
+    layer_norm(p, "norm1", hidden);
+    layer_norm(p, "norm2", hidden);
+    biased(p, "attn.qkv", 3 * hidden, hidden);
+    biased(p, "attn.proj", hidden, hidden);
+    biased(p, "mlp.linear_fc1", inter, hidden);
+    biased(p, "mlp.linear_fc2", hidden, inter);
+}
+
+static void tower(planner *p)
+{
+    const mt_synth_vision *v = &p->model->vision;
+    const char *at = is_mlx(p) ? "vision_tower" : "model.visual";
+    size_t edge = MT_SYNTH_PATCH;
+    size_t ours[5] = {v->hidden, 3, 2, edge, edge}, theirs[5] = {v->hidden, 2, edge, edge, 3};
+
+    enter(p, "%s", at);
+    dense(p, "patch_embed.proj", 5, is_mlx(p) ? theirs : ours, 1 / sqrt((double)(6 * edge * edge)));
+    vector(p, "patch_embed.proj.bias", v->hidden, 0, 0.02);
+    dense(p, "pos_embed", 2, (size_t[]){MT_SYNTH_POSITIONS, v->hidden}, 0.05);
+    for (size_t i = 0; i < v->depth; i++) {
+        enter(p, "%s.blocks.%zu", at, i);
+        tower_block(p);
+    }
+    enter(p, "%s.merger", at);
+    merger(p, v->hidden);
+    for (size_t i = 0; i < MT_COUNT(v->deepstack) && v->deepstack[i]; i++) {
+        enter(p, "%s.deepstack_merger_list.%zu", at, i);
+        merger(p, 4 * v->hidden);
+    }
+}
+
+/* The draft head; MLX conversions leave it out. */
+static void draft_head(planner *p)
+{
+    size_t hidden = p->model->hidden;
+
+    enter(p, "mtp");
+    dense(p, "fc", 2, (size_t[]){hidden, 2 * hidden}, 1 / sqrt(2.0 * (double)hidden));
+    norm(p, "pre_fc_norm_embedding.weight", hidden);
+    norm(p, "pre_fc_norm_hidden.weight", hidden);
+    norm(p, "norm.weight", hidden);
+    enter(p, "mtp.layers.0");
+    layer(p, false);
+}
+
+static const char *text_prefix(const planner *p)
+{
+    if (!p->model->vision.depth)
+        return "model";
+    return is_mlx(p) ? "language_model.model" : "model.language_model";
+}
+
+void mt_synth_plan_init(mt_synth_plan *plan, const mt_synth_model *model, const mt_synth_layout *layout)
+{
+    planner p = {.plan = plan, .model = model, .layout = layout};
+    const char *text = text_prefix(&p);
+
+    *plan = (mt_synth_plan){0};
+    enter(&p, "%s", text);
+    linear(&p, "embed_tokens", model->vocab, model->hidden, 1.6);
+    for (size_t i = 0; i < model->layers; i++) {
+        enter(&p, "%s.layers.%zu", text, i);
+        layer(&p, mt_synth_is_recurrent(model, i));
+    }
+    enter(&p, "%s", text);
+    norm(&p, "norm.weight", model->hidden);
+    enter(&p, "%s", model->vision.depth && is_mlx(&p) ? "language_model" : "");
+    if (!model->tied)
+        linear(&p, "lm_head", model->vocab, model->hidden, 1.6);
+    if (model->vision.depth)
+        tower(&p);
+    if (model->family == MT_SYNTH_QWEN3_5 && !is_mlx(&p))
+        draft_head(&p);
+}
+
+void mt_synth_plan_free(mt_synth_plan *plan)
+{
+    mt_free(plan->tensors);
+    *plan = (mt_synth_plan){0};
+}
+
+uint64_t mt_synth_tensor_bytes(const mt_synth_tensor *tensor)
+{
+    uint64_t bytes = tensor->element_size;
+
+    for (size_t i = 0; i < tensor->ndim; i++)
+        bytes *= tensor->dims[i];
+    return bytes;
+}
