@@ -3,11 +3,13 @@
 # BUILD=folder         where to build; another folder is another configuration
 # TESTS="arguments"    passed on to `meson test`: names of tests, --suite unit, ...
 # FUZZ_SECONDS=n       how long `make fuzz` runs each fuzzer
+# CORPUS=folder        what `make test-corpus` checks against
 BUILD ?= build
 TESTS ?=
 FUZZ_SECONDS ?= 600
+CORPUS ?= ../shared/corpus
 
-.PHONY: all test checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
+.PHONY: all test test-corpus checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -18,6 +20,10 @@ test: all ## build, run every test, say how many passed
 checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set level
 	@ninja -C $(BUILD) --quiet checkkernels
 	@$(BUILD)/checkkernels
+
+test-corpus: all ## check against recorded answers for well-known models: CORPUS=folder
+	@tests/text/corpus.py $(BUILD)/tests/text/text_corpus $(CORPUS)
+	@tests/template/corpus.py $(BUILD)/tests/template/render_lines $(CORPUS)
 
 bench: all ## measure the thread pool and the kernels on this machine
 	@$(BUILD)/bench/bench_pool
@@ -48,7 +54,7 @@ clean: ## remove every build folder
 	rm -rf build build-*
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 # Missing packages are installed here. Silent and quick when there are none.
 setup:

@@ -11,9 +11,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 
 COUNT = re.compile(r"^\S+: (\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.MULTILINE)
-SHOWN = 20000  # characters of a failed program's output: its end
+SHOWN = 5000  # characters of a failed program's output: its end
 
 
 def read_result(record):
@@ -40,6 +42,24 @@ def show(record, remark):
     print("--- run it alone: {}".format(" ".join(record["command"])))
 
 
+def follow(process, path):
+    """The lines of a file that a process is writing, as they come, until the process ends."""
+    while process.poll() is None and not os.path.exists(path):
+        time.sleep(0.05)
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as log:
+        text = ""
+        while True:
+            ended = process.poll() is not None
+            text += log.read()
+            *lines, text = text.split("\n")
+            yield from lines
+            if ended:
+                return
+            time.sleep(0.05)
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -47,22 +67,22 @@ def main():
     log = os.path.join(build, "meson-logs", "testlog.json")
     if os.path.exists(log):
         os.remove(log)
-    ran = subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--quiet"] + arguments,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if not os.path.exists(log):
-        print(ran.stdout, end="")
-        sys.exit(1)
     total = [0, 0, 0]
-    with open(log, encoding="utf-8") as lines:
-        for line in lines:
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--quiet"] + arguments
+    with tempfile.TemporaryFile("w+") as said:
+        meson = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        for line in follow(meson, log):
             record = json.loads(line)
             record["name"] = record["name"].split(" / ")[-1]
             passed, failed, skipped, remark = read_result(record)
             total = [a + b for a, b in zip(total, (passed, failed, skipped))]
             print("{:6} {:32} {:5} passed {:7.1f} s".format(
-                "FAILED" if failed else "ok", record["name"], passed, record["duration"]))
+                "FAILED" if failed else "ok", record["name"], passed, record["duration"]), flush=True)
             if failed:
                 show(record, remark)
+        if not any(total):
+            said.seek(0)
+            print(said.read(), end="")
     print("{} passed, {} failed{}".format(total[0], total[1], ", {} skipped".format(total[2]) if total[2] else ""))
     sys.exit(1 if total[1] or not total[0] else 0)
 

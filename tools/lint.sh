@@ -25,9 +25,9 @@ layout() {
     [ "${PIPESTATUS[0]}" = 0 ]
 }
 
-# The flags to try a header with, a line each: those of each level of its folder in src/kernels, else only the include
+# The flags to try a file with, a line each: those of each level of its folder in src/kernels, else only the include
 # folder. Nothing is printed for a folder that belongs to another processor.
-flags_for() { # header
+flags_for() { # file
     local folder
     folder=$(echo "$1" | sed -n 's|^src/kernels/\([^/]*\)/.*|\1|p')
     if [ -z "$folder" ]; then
@@ -73,6 +73,19 @@ build_with() { # compiler
     ninja -C "$folder" --quiet
 }
 
+# A file that no meson.build lists is never compiled, and nobody notices.
+listed() {
+    local file status=0
+    for file in $(echo "$files" | grep '\.c$'); do
+        [ -n "$(flags_for "$file")" ] || continue
+        if ! grep -q "\"\.\./$file\"" build-lint-gcc/compile_commands.json; then
+            echo "$file:1: is not compiled: list it in the meson.build of its folder"
+            status=1
+        fi
+    done
+    return $status
+}
+
 symbols() {
     local foreign
     foreign=$(nm -A -g --defined-only build-lint-gcc/libmotet_core.a build-lint-gcc/src/kernels/*.a |
@@ -94,6 +107,7 @@ check "layout" layout
 check "headers" headers_alone
 check "gcc" build_with gcc
 check "clang" build_with clang
+check "lists" listed
 check "symbols" symbols
 check "documents" documents
 [ $failed = 0 ] && echo "lint: ok"

@@ -256,6 +256,8 @@ static mt_json_event read_number(mt_json_reader *r)
     text = scratch(r, len + 1); /* strtod wants a NUL, which the document may lack */
     memcpy(text, r->data + begin, len);
     text[len] = '\0';
+    r->str = text;
+    r->len = len;
     r->num = strtod(text, NULL);
     if (!isfinite(r->num))
         return fail_at(r, begin, "a number is too large");

@@ -20,7 +20,8 @@ typedef enum mt_json_event {
     MT_JSON_ARRAY_END,
     MT_JSON_KEY,    /* str, len */
     MT_JSON_STRING, /* str, len */
-    MT_JSON_NUMBER, /* num; is_int and integer when it is written as an integer that fits; always finite */
+    MT_JSON_NUMBER, /* num, and str, len as it is written; is_int and integer when that is an integer that fits; always
+                       finite */
     MT_JSON_TRUE,
     MT_JSON_FALSE,
     MT_JSON_NULL

@@ -16,10 +16,15 @@
 #define MT_LIMIT_TEMPLATE_NESTING 200         /* expressions and blocks inside one another */
 #define MT_LIMIT_TEMPLATE_NAMES 4096          /* variables of a scope */
 #define MT_LIMIT_TEMPLATE_DEPTH 1000          /* evaluations inside one another */
-#define MT_LIMIT_TEMPLATE_STEPS 50000000      /* of one render; one is about the work of an addition */
-#define MT_LIMIT_TEMPLATE_MEMORY (512u << 20) /* of one render */
+#define MT_LIMIT_TEMPLATE_STEPS 10000000      /* of one render; one is about the work of an addition */
+#define MT_LIMIT_TEMPLATE_MEMORY (256u << 20) /* of one render */
 #define MT_LIMIT_TEMPLATE_OUTPUT (64u << 20)  /* bytes of a string, and so of the text rendered */
 #define MT_LIMIT_TEMPLATE_RANGE 100000        /* numbers of a range(), as in Jinja2's sandbox */
+
+/* messages */
+#define MT_LIMIT_MESSAGES 100000   /* of a request */
+#define MT_LIMIT_TOOL_RESULTS 1024 /* behind one message that are put in order */
+#define MT_LIMIT_CUT_PROBES 16     /* renders that look for the starts of turns, where loops do not tell them */
 
 /* checkpoints */
 #define MT_LIMIT_HEADER_BYTES (256u << 20) /* a safetensors header */
@@ -36,6 +41,21 @@
 #define MT_LIMIT_WIDTH (1u << 20) /* hidden, intermediate and projection widths */
 #define MT_LIMIT_VOCAB (1u << 22)
 #define MT_LIMIT_CONTEXT (1u << 24)
+
+/* tokenizers */
+#define MT_LIMIT_TOKENIZER_BYTES (256u << 20)   /* a tokenizer.json */
+#define MT_LIMIT_TOKENIZER_SETTINGS (64u << 20) /* what it holds besides vocabulary and merges, in memory */
+#define MT_LIMIT_TOKENIZER_STAGES 64            /* of a normalizer or pre-tokenizer */
+#define MT_LIMIT_TOKENIZER_AROUND 64            /* tokens put before or behind a text */
+#define MT_LIMIT_TOKENIZER_TEXT (1u << 30)      /* bytes a text may grow to on its way */
+#define MT_LIMIT_TOKEN_BYTES 65536              /* bytes of a token's spelling */
+#define MT_LIMIT_TOKEN_AFFIX 64                 /* bytes of what marks the start or end of a word */
+#define MT_LIMIT_DECODER_STEPS 8                /* of each kind */
+#define MT_LIMIT_REGEX 16384                    /* bytes of a regular expression */
+#define MT_LIMIT_REGEX_STACK (64u << 20)        /* memory of a match */
+#define MT_LIMIT_ENCODE_BYTES (64u << 20)       /* a text to tokenize */
+#define MT_LIMIT_STOP_STRINGS 32
+#define MT_LIMIT_STOP_BYTES 1024 /* of each */
 
 /* compute */
 #define MT_LIMIT_THREADS 256

@@ -7,8 +7,8 @@
    thread counts the item in `done`. So they need no atomics, and a thread that wakes up late finds the low half 0 or
    the job's number changed and claims nothing of a job that is over.
 
-   Waiting is spinning for a few microseconds, then sleeping on a condition variable. A hot pool makes no system calls;
-   an idle one uses no processor. No more threads are woken than there are cores for them.
+   Waiting is spinning for some microseconds, then sleeping on a condition variable: a hot pool wakes nobody, an idle
+   one uses no processor. No more threads are woken than there are cores for them.
 
    Invariants:
    1. the low half of claim grows only in mt_pool_run, when done shows that the job before is over.

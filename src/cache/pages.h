@@ -26,7 +26,8 @@ typedef struct mt_seq {
 /* A sequence of at most `positions` positions. */
 void mt_seq_init(mt_seq *seq, size_t positions, size_t page_tokens);
 
-/* Makes room for positions [0, positions). False when the pool is dry (nothing changes) or the sequence's limit is passed. */
+/* Makes room for positions [0, positions). False when the pool is dry (nothing changes) or the sequence's limit is
+   passed. */
 bool mt_seq_grow(mt_seq *seq, mt_pages *pages, size_t positions) MT_NODISCARD;
 
 /* Returns its pages to the pool and frees the table. */

@@ -6,6 +6,9 @@
 
 int mt_cmd_info(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);
+int mt_cmd_tokenize(const mt_options *opt);
+int mt_cmd_detokenize(const mt_options *opt);
+int mt_cmd_render(const mt_options *opt);
 int mt_cmd_help(const mt_options *opt);
 
 #endif

@@ -1,9 +1,10 @@
-/* What a model computes with: tensors, weights, key/value pages and some twenty operations on them. One thread owns a device and
-   everything made from it. Operations enqueue in order; mt_tensor_read waits for what it needs. The CPU device runs each operation at
-   once, on its pool; a GPU would put it on a stream.
+/* What a model computes with: tensors, weights, key/value pages and some twenty operations on them. One thread owns a
+   device and everything made from it. Operations enqueue in order; mt_tensor_read waits for what it needs. The CPU
+   device runs each operation at once, on its pool; a GPU would put it on a stream.
 
-   All operations obey docs/numerics.md: a row of an output depends on that row of the input alone (R1), never on how
-   many rows there are, how many threads run, or where a tile ends. None of them allocates: mt_device_plan has reserved the worst case. */
+   All operations obey docs/numerics.md: a row of an output depends on that row of the input alone (R1), never on
+   how many rows there are, how many threads run, or where a tile ends. None of them allocates: mt_device_plan has
+   reserved the worst case. */
 #ifndef MT_DEVICE_DEVICE_H
 #define MT_DEVICE_DEVICE_H
 
@@ -61,7 +62,8 @@ const float *mt_tensor_read(mt_device *dev, const mt_tensor *t, size_t row);
    every precision (routers). */
 mt_weight *mt_weight_new(mt_device *dev, const mt_mat *mat, const float *bias, bool exact);
 
-/* count experts, top_k of them a row, with matrices [inner, hidden], [inner, hidden], [hidden, inner]. Borrows memory as above; copies the arrays. */
+/* count experts, top_k of them a row, with matrices [inner, hidden], [inner, hidden], [hidden, inner]. Borrows
+   memory as above; copies the arrays. */
 mt_experts *mt_experts_new(mt_device *dev, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
                            const mt_mat *down);
 

@@ -30,7 +30,8 @@ mt_generator *mt_generator_new(mt_device *dev, const mt_model_spec *spec, const 
                                const mt_generator_params *params, mt_error *err) MT_NODISCARD;
 void mt_generator_free(mt_generator *g);
 
-/* Runs `count` generations to their ends. False with a sentence when a request does not fit or the model's answer is not finite. */
+/* Runs `count` generations to their ends. False with a sentence when a request does not fit or the model's answer
+   is not finite. */
 bool mt_generator_run(mt_generator *g, const mt_generation *requests, size_t count, mt_error *err) MT_NODISCARD;
 
 #endif

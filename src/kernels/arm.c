@@ -44,6 +44,7 @@ void mt_kernels_init_arm(mt_kernels *k)
         k->b_scratch_bytes = mt_b_scratch_bytes_bf16;
         k->b_matmul = mt_b_matmul_bf16;
         k->attn_scratch_bytes = mt_attn_scratch_bytes_bf16;
+        k->kv_put_bf16 = mt_kv_put_bf16_bf16;
         k->attn_bf16 = mt_attn_bf16_bf16;
     }
 

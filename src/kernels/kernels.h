@@ -39,13 +39,14 @@ typedef struct mt_rows {
 
 /* Attention of some query rows over one kv head (R8). A row is one query head of one token; it sees the
    keys lo <= position < hi. Position p lies in page pages[p / page_tokens] at slot p % page_tokens; a page
-   holds page_tokens vectors of head_stride elements at base + page * page_stride + k_offset (v_offset).
+   holds a block of page_tokens vectors of head_stride elements at base + page * page_stride + k_offset (v_offset).
+   f32 blocks are plain arrays; the order within a bf16 block is the level's own, and kv_put_bf16 knows it.
    head_stride is head_dim rounded up to a multiple of 16; the padding holds zeros, in q, K and V. */
 typedef struct mt_attn {
     const uint8_t *base;
     size_t page_stride, k_offset, v_offset; /* bytes */
     const uint32_t *pages;
-    size_t page_tokens; /* divides MT_SEGMENT */
+    size_t page_tokens; /* a multiple of MT_LANES that divides MT_SEGMENT */
     size_t head_stride;
     float scale;
     float softcap;      /* s = cap * tanh(s / cap) after scaling; 0 means none */
@@ -122,6 +123,9 @@ typedef struct mt_attn_part {
       (float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const float *x, size_t ldx, const uint32_t *index, \
        size_t m, uint8_t *scratch))                                                                                    \
                                                                                                                        \
+    /* A key, or a value, of n elements into slot `slot` of a page's bf16 block: rounded to nearest even, zeros from n to\
+       head_stride. Threads may write different slots at once. */                                                      \
+    X(void, kv_put_bf16, (uint8_t *block, size_t slot, size_t head_stride, const float *x, size_t n, bool value))      \
     /* R8: the part of segment `seg` for each of a->rows rows. o is [rows][head_stride] f32, overwritten. Pages    \
        exist for all positions below the largest hi; nothing at or beyond it is read into a result. */                 \
     X(size_t, attn_scratch_bytes, (size_t rows, size_t head_stride))                                                   \

@@ -31,7 +31,8 @@
 #define MT_LOG_C1 (-0x1.00007p-2f)
 #define MT_LOG_C0 0x1.555548p-2f
 
-/* tanh(x) = x + x^3 P(x^2) below MT_TANH_SMALL, 1 - 2 / (exp(2 x) + 1) from there. Relative error of the polynomial 4.5e-9. */
+/* tanh(x) = x + x^3 P(x^2) below MT_TANH_SMALL, 1 - 2 / (exp(2 x) + 1) from there. Relative error of the polynomial
+   4.5e-9. */
 #define MT_TANH_SMALL 0.625f
 #define MT_TANH_C4 (-0x1.750ce4p-8f)
 #define MT_TANH_C3 0x1.51f8cep-6f

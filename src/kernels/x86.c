@@ -4,6 +4,7 @@
 #if defined(__x86_64__)
 
 /* AVX2 and AVX-512 have the same ones. */
+/* clang-format off */
 #define EACH(X)                                                                                                        \
     X(to_bf16) X(row_f32) X(add) X(axpy) X(scale) X(dot) X(sum) X(max) X(sum_exp) X(rmsnorm) X(rope)                   \
     X(exp) X(log) X(sigmoid) X(tanh) X(silu_mul) X(gelu_mul) X(softcap) X(softmax)                                     \
@@ -11,6 +12,7 @@
     X(b_rows_bytes) X(b_pack) X(b_scratch_bytes) X(b_matmul)                                                           \
     X(f_scratch_bytes) X(f_matmul)                                                                                     \
     X(attn_scratch_bytes) X(attn_bf16) X(attn_f32) X(attn_merge)
+/* clang-format on */
 
 void mt_kernels_init_x86(mt_kernels *k)
 {

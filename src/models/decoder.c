@@ -75,7 +75,8 @@ static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, bool sp
     }
 }
 
-/* transformers rounds the embedding's scale to the type the model runs in: the weights' own in fast precision, fp32 in reference. */
+/* transformers rounds the embedding's scale to the type the model runs in: the weights' own in fast precision, fp32
+   in reference. */
 static float embed_scale(const mt_device *dev, const mt_model_spec *spec, const mt_mat *embed)
 {
     const bool bf16 = embed->format == MT_FORMAT_BF16 || embed->scale_type == MT_SCALE_BF16;

@@ -20,11 +20,11 @@ typedef struct mt_family {
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
 } mt_family;
 
-extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_family_qwen3_moe, mt_family_gemma3_text,
-    mt_family_gemma3;
+extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_family_qwen3_moe, mt_family_gemma2,
+    mt_family_gemma3_text, mt_family_gemma3;
 
-/* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL: none); theta is
-   used unless parameters has rope_theta. context is the model's, for scalings that need it. */
+/* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL:
+   none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */
 bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context,
                   mt_arena *arena, mt_error *err) MT_NODISCARD;
 

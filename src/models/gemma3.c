@@ -1,10 +1,10 @@
-#include <math.h>
-
 #include "models/family.h"
+#include "models/gemma.h"
 
 enum { ROPE_GLOBAL, ROPE_LOCAL };
 
-/* Two rotary embeddings: rope_parameters with one object a layer type, or the older keys, whose scaling is the global layers' alone. */
+/* Two rotary embeddings: rope_parameters with one object a layer type, or the older keys, whose scaling is the
+   global layers' alone. */
 static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     double theta, local_theta;
@@ -29,33 +29,16 @@ static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt
            mt_rope_read(&rope[ROPE_LOCAL], local, local_theta, s->head_dim, s->context, arena, err);
 }
 
-static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
-{
-    int64_t window, pattern;
-    const char *key = mt_config_has(c, "sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
-    if (!mt_config_int(c, "sliding_window", 4096, 1, MT_LIMIT_CONTEXT, &window, err) ||
-        !mt_config_int(c, key, 6, 1, INT64_MAX, &pattern, err))
-        return false;
-    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
-        for (size_t i = 0; i < s->layers; i++)
-            layer[i].window = ((int64_t)i + 1) % pattern ? (uint32_t)window : 0;
-    for (size_t i = 0; i < s->layers; i++)
-        layer[i].rope = layer[i].window ? ROPE_LOCAL : ROPE_GLOBAL;
-    return true;
-}
-
-/* attn_logit_softcapping is in its configs but transformers never applies it. */
 static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    double scalar;
-    if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err))
+    int64_t pattern;
+    const char *key = mt_config_has(c, "sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+    if (!mt_config_int(c, key, 6, 1, INT64_MAX, &pattern, err) || !mt_gemma_read(s, layer, c, pattern, err))
         return false;
-    s->qk_norm = s->post_norms = true;
-    s->norm_offset = 1;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
-    s->attn_scale = (float)(1 / sqrt(scalar));
-    s->embed_scale = (float)sqrt((double)s->hidden);
-    return read_windows(s, layer, c, err) && read_ropes(s, c, arena, err);
+    s->qk_norm = true; /* attn_logit_softcapping may be in its config, but transformers never applies it */
+    for (size_t i = 0; i < s->layers; i++)
+        layer[i].rope = layer[i].window ? ROPE_LOCAL : ROPE_GLOBAL;
+    return read_ropes(s, c, arena, err);
 }
 
 /* Only the text-only class caps its logits. */

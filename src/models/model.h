@@ -28,8 +28,9 @@ typedef struct mt_model_weights {
     mt_bind_cost cost;
 } mt_model_weights;
 
-/* Finds every tensor of the spec in the checkpoint, without reading them. What is converted lives in the arena. False with one
-   sentence that names all that is missing. A spec that is not tied becomes so when the checkpoint has no head. */
+/* Finds every tensor of the spec in the checkpoint, without reading them. What is converted lives in the arena.
+   False with one sentence that names all that is missing. A spec that is not tied becomes so when the checkpoint
+   has no head. */
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err) MT_NODISCARD;
 

@@ -7,8 +7,8 @@
 #include "models/family.h"
 
 static const mt_family *const families[] = {
-    &mt_family_llama,     &mt_family_qwen2,       &mt_family_qwen3,
-    &mt_family_qwen3_moe, &mt_family_gemma3_text, &mt_family_gemma3,
+    &mt_family_llama,  &mt_family_qwen2,       &mt_family_qwen3,  &mt_family_qwen3_moe,
+    &mt_family_gemma2, &mt_family_gemma3_text, &mt_family_gemma3,
 };
 
 static const mt_family *find_family(const char *name)

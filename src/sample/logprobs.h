@@ -10,8 +10,8 @@ typedef struct mt_logprob {
     float logprob;
 } mt_logprob;
 
-/* The k likeliest of n, highest first, lower id first among equals; out[0] is the greedy choice. Returns how many there are (n
-   may be smaller than k). log_sum_exp is the row's. k is at least 1. */
+/* The k likeliest of n, highest first, lower id first among equals; out[0] is the greedy choice. Returns how many
+   there are (n may be smaller than k). log_sum_exp is the row's. k is at least 1. */
 size_t mt_logprobs_top(const float *logits, size_t n, float log_sum_exp, size_t k, mt_logprob *out);
 
 #endif

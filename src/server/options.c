@@ -237,12 +237,13 @@ static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, u
 static bool take_operand(mt_options *opt, const char *word, mt_error *err)
 {
     const mt_command_row *row = &mt_command_rows[opt->command];
+    const bool two = strchr(row->operand, ' ') != NULL;
 
-    if (opt->dir || opt->topic)
+    if (opt->topic || (opt->dir && (opt->input || !two)))
         return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s %s", word, row->name,
                        row->operand);
     if (opt->command != MT_COMMAND_HELP) {
-        opt->dir = word;
+        *(opt->dir ? &opt->input : &opt->dir) = word;
         return true;
     }
     opt->topic = find_command(word);
@@ -254,9 +255,11 @@ static bool check_complete(const mt_options *opt, uint64_t given, mt_error *err)
 {
     const mt_command_row *command = &mt_command_rows[opt->command];
 
-    if (command->operand[0] != '\0' && command->operand[0] != '[' && !opt->dir)
-        return mt_fail(err, MT_E_INVALID, "\"%s\" needs a checkpoint folder: motet %s %s", command->name, command->name,
-                       command->operand);
+    const bool two = strchr(command->operand, ' ') != NULL;
+
+    if (command->operand[0] != '\0' && command->operand[0] != '[' && (!opt->dir || (two && !opt->input)))
+        return mt_fail(err, MT_E_INVALID, "\"%s\" needs %s: motet %s %s", command->name,
+                       two ? "two files" : "a checkpoint folder", command->name, command->operand);
     for (size_t i = 0; i < mt_option_count; i++) {
         const mt_option_row *row = &mt_option_rows[i];
 

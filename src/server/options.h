@@ -19,8 +19,9 @@ typedef enum mt_command {
 /* Strings are borrowed from argv and the environment. A value on the command line wins over the environment's. */
 typedef struct mt_options {
     mt_command command;
-    const char *dir;  /* of commands that take one */
-    mt_command topic; /* of help */
+    const char *dir;   /* of commands that take one; render: its template */
+    const char *input; /* the second operand; render: its context */
+    mt_command topic;  /* of help */
 #define INT(field, ...) int64_t field;
 #define CHOICE(field, type, ...) type field;
 #define CPUS(field, ...) unsigned field;    /* a set of MT_CPU_ bits */

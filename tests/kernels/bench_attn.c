@@ -1,4 +1,5 @@
-/* Attention over paged bf16 keys and values: decode streams many segments from memory, prefill has 64 rows and more a segment. */
+/* Attention over paged bf16 keys and values: decode streams many segments from memory, prefill has 32 rows and more a
+   segment. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,12 +7,12 @@
 
 void bench_attn(bench *b);
 
-enum { PAGE = 32, POSITIONS = 1024, MAX_ROWS = 128, MAX_STRIDE = 256, SEGMENTS = POSITIONS / MT_SEGMENT };
+enum { PAGE = 32, POSITIONS = 1024, SLICES = 8, MAX_ROWS = 128, MAX_STRIDE = 256, SEGMENTS = POSITIONS / MT_SEGMENT };
 
 typedef struct job {
     const mt_kernels *k;
     mt_attn a;
-    size_t heads, turn[256];
+    size_t heads, slices, turn[256]; /* a round takes one slice of the heads */
     uint32_t *pages;
     float *o[256];
     mt_attn_part part[256][MAX_ROWS];
@@ -23,10 +24,11 @@ static void attend(void *arg, size_t thread, size_t threads)
 {
     job *j = arg;
     size_t begin, end;
-    bench_share(j->heads, 1, thread, threads, &begin, &end);
+    bench_share(j->heads / j->slices, 1, thread, threads, &begin, &end);
+    size_t offset = j->turn[thread]++ % j->slices * (j->heads / j->slices);
     for (size_t h = begin; h < end; h++) {
         mt_attn a = j->a;
-        a.pages = j->pages + h * (POSITIONS / PAGE);
+        a.pages = j->pages + (offset + h) * (POSITIONS / PAGE);
         for (size_t seg = 0; seg < SEGMENTS; seg++)
             j->k->attn_bf16(j->o[thread], j->part[thread], &a, seg, j->scratch[thread]);
     }
@@ -47,11 +49,22 @@ static void one(const bench *b, job *j, size_t stride, size_t rows, size_t heads
     for (size_t i = 0; i < pages; i++)
         j->pages[i] = (uint32_t)(i * 7 % pages);
     j->heads = heads;
-    j->a = (mt_attn){.base = (const uint8_t *)memory, .page_stride = page_bytes, .v_offset = page_bytes / 2, .page_tokens = PAGE,
-                     .head_stride = stride, .scale = 0.1f, .rows = rows, .q = q, .lo = lo, .hi = hi};
-    double seconds = bench_time(b, attend, j), positions = (double)(heads * POSITIONS), width = (double)stride;
+    j->slices = rows <= 16 ? SLICES : 1;
+    j->a = (mt_attn){.base = (const uint8_t *)memory,
+                     .page_stride = page_bytes,
+                     .v_offset = page_bytes / 2,
+                     .page_tokens = PAGE,
+                     .head_stride = stride,
+                     .scale = 0.1f,
+                     .rows = rows,
+                     .q = q,
+                     .lo = lo,
+                     .hi = hi};
+    double seconds = bench_time(b, attend, j), positions = (double)(heads / j->slices * POSITIONS),
+           width = (double)stride;
     snprintf(name, sizeof name, "attn_bf16 %s head=%zu rows=%zu", what, stride, rows);
-    bench_report(b, name, seconds, rows <= 16 ? positions * width * 4 : 0, 4 * (double)rows * positions * width, b->bf16);
+    bench_report(b, name, seconds, rows <= 16 ? positions * width * 4 : 0, 4 * (double)rows * positions * width,
+                 b->bf16);
     free(memory);
     free(q);
 }

@@ -1,6 +1,6 @@
-/* Attention over one segment: head sizes, page sizes, windows, rows that see nothing. What lies at positions nobody sees is NaN,
-   and pages nobody needs do not exist. Equal bits on every level but BFMMLA's (R5 level 1), which has a bound against double;
-   on every level a row has the same bits alone and among others. */
+/* Attention over one segment: head sizes, page sizes, windows, rows that see nothing. What lies at positions that none
+   sees is NaN, and pages nobody needs do not exist. Equal bits on every level but BFMMLA's (R5 level 1), which has a
+   bound against double; on every level a row has the same bits alone and among others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,10 @@ enum { MAX_SEG = 3, MAX_POSITIONS = MAX_SEG * MT_SEGMENT };
 
 typedef struct problem {
     mt_attn a;
-    size_t seg, element; /* bytes: 2 or 4 */
+    size_t seg, element, head_dim; /* element: bytes, 2 or 4 */
     check_data kind;
+    uint8_t *memory, *ref_memory; /* the same pages, as each level orders them */
+    float *k, *v;                 /* [MT_SEGMENT][head_stride]: what was written */
     float *o;
     mt_attn_part *part;
     uint32_t pages[MAX_POSITIONS / 16];
@@ -26,31 +28,28 @@ static size_t max_of(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Finite in both types: what has been written to a page is. */
-static void fill(check *c, uint8_t *p, size_t n, size_t element, check_data kind)
+/* A vector of finite numbers of the pages' type, zeros from head_dim on */
+static void fill(check *c, const problem *p, float *x)
 {
-    for (size_t i = 0; i < n; i++) {
-        float x = check_float(c, kind);
+    for (size_t i = 0; i < p->a.head_stride; i++) {
+        x[i] = i < p->head_dim ? check_float(c, p->kind) : 0.0f;
+        x[i] = fabsf(x[i]) < 0x1.fep127f ? x[i] : 1.0f;
         mt_bf16 h;
-        x = fabsf(x) < 0x1.fep127f ? x : 1.0f;
-        c->ref->to_bf16(&h, &x, 1);
-        memcpy(p + i * element, element == 2 ? (void *)&h : (void *)&x, element);
+        c->ref->to_bf16(&h, &x[i], 1);
+        x[i] = p->element == 2 ? mt_f32_from_bf16(h) : x[i];
     }
 }
 
-static float element_of(const problem *p, const uint8_t *at, size_t i)
-{
-    float x;
-    mt_bf16 h;
-    memcpy(p->element == 2 ? (void *)&h : (void *)&x, at + i * p->element, p->element);
-    return p->element == 2 ? mt_f32_from_bf16(h) : x;
-}
-
-static uint8_t *vector_of(const problem *p, size_t offset, size_t position)
+static void put(const problem *p, const mt_kernels *k, uint8_t *memory, size_t position, bool value, const float *x)
 {
     const mt_attn *a = &p->a;
-    size_t at = a->pages[position / a->page_tokens] * a->page_stride + offset;
-    return (uint8_t *)(uintptr_t)a->base + at + position % a->page_tokens * a->head_stride * p->element;
+    uint8_t *block =
+        memory + a->pages[position / a->page_tokens] * a->page_stride + (value ? a->v_offset : a->k_offset);
+    size_t slot = position % a->page_tokens;
+    if (p->element == 2)
+        k->kv_put_bf16(block, slot, a->head_stride, x, p->head_dim, value);
+    else
+        memcpy(block + slot * a->head_stride * sizeof *x, x, a->head_stride * sizeof *x);
 }
 
 /* Windows: causal, sliding, ranges within the segment, nothing at all. */
@@ -70,7 +69,7 @@ static void choose_rows(check *c, problem *p, uint32_t *lo, uint32_t *hi, bool m
 }
 
 /* The positions of the segment that some row sees, of the whole pages around them. */
-static void write_pages(check *c, problem *p, uint8_t *memory, size_t page_count)
+static void write_pages(check *c, problem *p, size_t page_count)
 {
     size_t first = p->seg * MT_SEGMENT, begin = first + MT_SEGMENT, end = 0, tokens = p->a.page_tokens;
     for (size_t r = 0; r < p->a.rows; r++) {
@@ -78,19 +77,26 @@ static void write_pages(check *c, problem *p, uint8_t *memory, size_t page_count
         begin = lo < hi && lo < begin ? lo : begin;
         end = lo < hi ? max_of(end, hi) : end;
     }
-    memset(memory, 0xff, page_count * p->a.page_stride); /* NaN in both types */
+    memset(p->memory, 0xff, page_count * p->a.page_stride); /* NaN in both types */
+    memset(p->ref_memory, 0xff, page_count * p->a.page_stride);
     for (size_t i = 0; i < MAX_POSITIONS / 16; i++)
         p->pages[i] = 0xfffffff0u;
     size_t spare = check_below(c, 2), next = spare;
     for (size_t page = begin / tokens; page * tokens < end; page++)
         p->pages[page] = (uint32_t)(next = next ? next - 1 : page_count - 1);
     for (size_t t = begin / tokens * tokens; t < end; t++) {
-        fill(c, vector_of(p, p->a.k_offset, t), p->a.head_stride, p->element, p->kind);
-        fill(c, vector_of(p, p->a.v_offset, t), p->a.head_stride, p->element, p->kind);
+        size_t at = (t - first) * p->a.head_stride;
+        fill(c, p, p->k + at);
+        fill(c, p, p->v + at);
+        put(p, c->k, p->memory, t, false, p->k + at);
+        put(p, c->k, p->memory, t, true, p->v + at);
+        put(p, c->ref, p->ref_memory, t, false, p->k + at);
+        put(p, c->ref, p->ref_memory, t, true, p->v + at);
     }
 }
 
-static void setup(check *c, problem *p, size_t rows, size_t stride, size_t tokens, size_t element, check_data kind, bool mixed)
+static void setup(check *c, problem *p, size_t rows, size_t stride, size_t tokens, size_t element, check_data kind,
+                  bool mixed)
 {
     *p = (problem){.seg = check_below(c, MAX_SEG), .element = element, .kind = kind};
     mt_attn *a = &p->a;
@@ -104,14 +110,25 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
     a->page_stride = 2 * half + 2 * check_below(c, 40);
     a->k_offset = check_below(c, 2) ? half : 0;
     a->v_offset = half - a->k_offset;
-    uint8_t *memory = check_alloc(c, count * a->page_stride, 2), *q = check_alloc(c, rows * stride * element, element);
+    p->head_dim = stride - check_below(c, 16);
+    p->memory = check_alloc(c, count * a->page_stride, 2);
+    p->ref_memory = check_alloc(c, count * a->page_stride, 2);
+    p->k = check_alloc(c, MT_SEGMENT * stride * sizeof(float), 4);
+    p->v = check_alloc(c, MT_SEGMENT * stride * sizeof(float), 4);
+    uint8_t *q = check_alloc(c, rows * stride * element, element);
+    float *x = check_alloc(c, stride * sizeof *x, 4);
     uint32_t *lo = check_alloc(c, rows * sizeof *lo, 4), *hi = check_alloc(c, rows * sizeof *hi, 4);
-    a->base = memory;
     a->lo = lo;
     a->hi = hi;
     choose_rows(c, p, lo, hi, mixed);
-    write_pages(c, p, memory, count);
-    fill(c, q, rows * stride, element, kind);
+    write_pages(c, p, count);
+    for (size_t r = 0; r < rows; r++) {
+        fill(c, p, x);
+        if (element == 4)
+            memcpy(q + r * stride * element, x, stride * element);
+        else
+            c->ref->to_bf16((mt_bf16 *)(void *)q + r * stride, x, stride);
+    }
     if (kind == CHECK_SPECIAL && check_below(c, 2))
         memset(q + check_below(c, rows) * stride * element, 0xff, stride * element); /* one row of NaN */
     a->q = q;
@@ -122,6 +139,7 @@ static void setup(check *c, problem *p, size_t rows, size_t stride, size_t token
 static void run(check *c, const mt_kernels *k, const problem *p, float *o, mt_attn_part *part, size_t r0, size_t n)
 {
     mt_attn a = p->a;
+    a.base = k == c->ref ? p->ref_memory : p->memory;
     a.rows = n;
     a.q = (const uint8_t *)a.q + r0 * a.head_stride * p->element;
     a.lo += r0;
@@ -130,30 +148,40 @@ static void run(check *c, const mt_kernels *k, const problem *p, float *o, mt_at
     (p->element == 2 ? k->attn_bf16 : k->attn_f32)(o, part, &a, p->seg, scratch);
 }
 
-static void same(check *c, const problem *p, size_t r0, size_t n, const float *o, const mt_attn_part *part, const char *how)
+static void same(check *c, const problem *p, size_t r0, size_t n, const float *o, const mt_attn_part *part,
+                 const char *how)
 {
     size_t stride = p->a.head_stride;
-#define PARAMETERS                                                                                                     \
-    "%s: element=%zu rows=%zu [%zu, %zu) stride=%zu page=%zu seg=%zu lo=%u hi=%u cap=%g data=%s", how, p->element, p->a.rows, r0, \
-        r0 + n, stride, p->a.page_tokens, p->seg, p->a.lo[r0], p->a.hi[r0], (double)p->a.softcap, check_data_name(p->kind)
+#define PARAMETERS                                                                                                 \
+    "%s: element=%zu rows=%zu [%zu, %zu) stride=%zu page=%zu seg=%zu lo=%u hi=%u cap=%g data=%s", how, p->element, \
+        p->a.rows, r0, r0 + n, stride, p->a.page_tokens, p->seg, p->a.lo[r0], p->a.hi[r0], (double)p->a.softcap,   \
+        check_data_name(p->kind)
     check_f32(c, p->o + r0 * stride, o, n, stride, stride, PARAMETERS);
     check_f32(c, &p->part[r0].m, &part->m, n, 2, 2, PARAMETERS);
 #undef PARAMETERS
+}
+
+static double query(const problem *p, size_t r, size_t d)
+{
+    const uint8_t *at = (const uint8_t *)p->a.q + (r * p->a.head_stride + d) * p->element;
+    float x;
+    mt_bf16 h;
+    memcpy(p->element == 2 ? (void *)&h : (void *)&x, at, p->element);
+    return p->element == 2 ? (double)mt_f32_from_bf16(h) : (double)x;
 }
 
 /* One row in double. s errs by its k / 2 additions, p by its rounding to bf16. */
 static void near(check *c, const problem *p, size_t r)
 {
     const mt_attn *a = &p->a;
-    const uint8_t *q = (const uint8_t *)a->q + r * a->head_stride * p->element;
     size_t first = p->seg * MT_SEGMENT, lo = max_of(a->lo[r], first);
     size_t hi = a->hi[r] < first + MT_SEGMENT ? a->hi[r] : first + MT_SEGMENT;
     double s[MT_SEGMENT], m = -INFINITY, slack = 1e-5, l = 0, o[256] = {0}, size[256] = {0};
     for (size_t t = lo; t < hi; t++) {
-        const uint8_t *k = vector_of(p, a->k_offset, t);
+        const float *k = p->k + (t - first) * a->head_stride;
         double sum = 0, magnitude = 0;
         for (size_t d = 0; d < a->head_stride; d++) {
-            double x = (double)element_of(p, q, d) * (double)element_of(p, k, d);
+            double x = query(p, r, d) * (double)k[d];
             sum += x;
             magnitude += fabs(x);
         }
@@ -165,12 +193,12 @@ static void near(check *c, const problem *p, size_t r)
         slack = e > slack ? e : slack;
     }
     for (size_t t = lo; t < hi; t++) {
-        const uint8_t *v = vector_of(p, a->v_offset, t);
+        const float *v = p->v + (t - first) * a->head_stride;
         double e = exp(s[t - lo] - m);
         l += e;
         for (size_t d = 0; d < a->head_stride; d++) {
-            o[d] += e * (double)element_of(p, v, d);
-            size[d] += e * fabs((double)element_of(p, v, d));
+            o[d] += e * (double)v[d];
+            size[d] += e * fabs((double)v[d]);
         }
     }
     double relative = 0x1p-8 + 3 * slack;
@@ -178,8 +206,8 @@ static void near(check *c, const problem *p, size_t r)
                        : fabs((double)p->part[r].m - m) <= slack && fabs((double)p->part[r].l - l) <= l * relative;
     for (size_t d = 0; d < a->head_stride; d++)
         ok = ok && fabs((double)p->o[r * a->head_stride + d] - o[d]) <= size[d] * relative + 1e-30;
-    check_that(c, ok, "bound: row %zu of %zu stride=%zu page=%zu seg=%zu lo=%u hi=%u cap=%g", r, a->rows, a->head_stride, a->page_tokens,
-               p->seg, a->lo[r], a->hi[r], (double)a->softcap);
+    check_that(c, ok, "bound: row %zu of %zu stride=%zu page=%zu seg=%zu lo=%u hi=%u cap=%g", r, a->rows,
+               a->head_stride, a->page_tokens, p->seg, a->lo[r], a->hi[r], (double)a->softcap);
 }
 
 static void one(check *c, size_t rows, size_t stride, size_t tokens, size_t element, check_data kind, bool mixed)
@@ -223,7 +251,8 @@ static void check_merge(check *c)
 {
     for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++) {
         for (size_t n = 0; n <= 40; n++) {
-            float *o = check_alloc(c, n * sizeof *o, 4), *want = check_alloc(c, n * sizeof *want, 4), *got = check_alloc(c, n * sizeof *got, 4);
+            float *o = check_alloc(c, n * sizeof *o, 4), *want = check_alloc(c, n * sizeof *want, 4),
+                  *got = check_alloc(c, n * sizeof *got, 4);
             mt_attn_part a = {-INFINITY, 0.0f}, b = a;
             for (size_t i = 0; i < 4; i++) {
                 mt_attn_part part = {check_float(c, kind), check_float(c, kind)};

@@ -1,5 +1,6 @@
-/* b_matmul and f_matmul: every format, M, tile edge and tail. Equal bits on every level, with one exception: BFMMLA (R5 level 1) is
-   held to a bound against double. On every level a row's bits do not depend on M or on the column range. */
+/* b_matmul and f_matmul: every format, M, tile edge and tail. Equal bits on every level, with one exception: BFMMLA
+   (R5 level 1) is held to a bound against double. On every level a row's bits do not depend on M or on the column
+   range. */
 #include <math.h>
 #include <string.h>
 
@@ -80,7 +81,8 @@ static void same(check *c, const problem *p, const float *y, size_t n0, size_t n
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->ldy; j++)
             intact = intact && ((j >= n0 && j < n1) || mt_f32_bits(y[i * p->ldy + j]) == 0x12345678u);
-    check_that(c, intact, "%s: wrote outside columns: %s m=%zu n0=%zu n1=%zu", how, check_matrix_name(&p->w), p->m, n0, n1);
+    check_that(c, intact, "%s: wrote outside columns: %s m=%zu n0=%zu n1=%zu", how, check_matrix_name(&p->w), p->m, n0,
+               n1);
 }
 
 /* Each of the k / 2 additions of BFMMLA errs by less than 2^-23 of what it adds, FP8's scales by 2^-23 again. */
@@ -100,8 +102,8 @@ static void near(check *c, const problem *p, const float *y)
             }
             double bound = size * ((double)p->w.k / 2 + 8) * 0x1p-23;
             bool ok = isnan(sum) ? isnan(got) : isinf(size) || fabs(got - sum) <= bound;
-            if (!check_that(c, ok, "bound: %s m=%zu k=%zu [%zu][%zu]: %g, want %g within %g", check_matrix_name(&p->w), p->m,
-                            p->w.k, i, j, got, sum, bound))
+            if (!check_that(c, ok, "bound: %s m=%zu k=%zu [%zu][%zu]: %g, want %g within %g", check_matrix_name(&p->w),
+                            p->m, p->w.k, i, j, got, sum, bound))
                 return;
         }
     }
@@ -177,7 +179,8 @@ static void one_shape(check *c, mt_mat w, bool fp32)
 {
     for (size_t m = 1; m <= 35; m++) {
         every_row(c, sized(w, 1 + check_below(c, 60), 1 + check_below(c, 600)), m, CHECK_NORMAL, fp32);
-        every_row(c, sized(w, 1 + check_below(c, 30), 1 + check_below(c, 100)), m, (check_data)check_below(c, CHECK_DATA_KINDS), fp32);
+        every_row(c, sized(w, 1 + check_below(c, 30), 1 + check_below(c, 100)), m,
+                  (check_data)check_below(c, CHECK_DATA_KINDS), fp32);
     }
     for (size_t n = 1; n <= 40; n++)
         every_row(c, sized(w, n, 40), 1 + check_below(c, 20), CHECK_WIDE, fp32);

@@ -15,8 +15,8 @@ static size_t next_size(size_t n)
     return n < SMALL ? n + 1 : n == SMALL ? 1000 : n == 1000 ? LARGE : SIZE_MAX;
 }
 
-#define EACH_CASE(n, kind)                                                                                             \
-    for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++)                                                         \
+#define EACH_CASE(n, kind)                                     \
+    for (check_data kind = 0; kind < CHECK_DATA_KINDS; kind++) \
         for (size_t n = 0; n != SIZE_MAX; n = next_size(n))
 
 static float *filled(check *c, size_t n, check_data kind)
@@ -44,7 +44,8 @@ static void same(check *c, const float *want, const float *got, size_t n, check_
 typedef void map_fn(float *y, const float *x, size_t n);
 static void check_map(check *c, map_fn *ref, map_fn *k)
 {
-    EACH_CASE(n, kind) {
+    EACH_CASE(n, kind)
+    {
         const float *x = filled(c, n, kind);
         float *want = copied(c, x, n), *got = copied(c, x, n), *inside = copied(c, x, n);
         ref(want, x, n);
@@ -58,7 +59,8 @@ static void check_map(check *c, map_fn *ref, map_fn *k)
 typedef void map2_fn(float *y, const float *g, const float *u, size_t n);
 static void check_map2(check *c, map2_fn *ref, map2_fn *k)
 {
-    EACH_CASE(n, kind) {
+    EACH_CASE(n, kind)
+    {
         const float *g = filled(c, n, kind), *u = filled(c, n, kind);
         float *want = copied(c, g, n), *got = copied(c, g, n);
         ref(want, g, u, n);
@@ -110,7 +112,8 @@ static void rope_(const mt_kernels *k, float *y, const float *x, float a, size_t
 typedef void update_fn(const mt_kernels *k, float *y, const float *x, float a, size_t n);
 static void check_update(check *c, update_fn *f)
 {
-    EACH_CASE(n, kind) {
+    EACH_CASE(n, kind)
+    {
         const float *x = filled(c, n, kind);
         float *want = filled(c, n, kind), *got = copied(c, want, n), a = check_float(c, kind);
         f(c->ref, want, x, a, n);
@@ -144,7 +147,8 @@ static float sum_exp_(const mt_kernels *k, const float *x, const float *y, size_
 typedef float reduce_fn(const mt_kernels *k, const float *x, const float *y, size_t n);
 static void check_reduce(check *c, reduce_fn *f)
 {
-    EACH_CASE(n, kind) {
+    EACH_CASE(n, kind)
+    {
         const float *x = filled(c, n, kind), *y = filled(c, n, kind);
         float want = f(c->ref, x, y, n), got = f(c->k, x, y, n);
         check_f32(c, &want, &got, 1, 1, 1, "n=%zu data=%s", n, check_data_name(kind));
@@ -154,7 +158,8 @@ static void check_reduce(check *c, reduce_fn *f)
 
 static void check_to_bf16(check *c)
 {
-    EACH_CASE(n, kind) {
+    EACH_CASE(n, kind)
+    {
         const float *x = filled(c, n, kind);
         mt_bf16 *want = check_alloc(c, n * sizeof *want, 2), *got = check_alloc(c, n * sizeof *got, 2);
         c->ref->to_bf16(want, x, n);
@@ -202,7 +207,8 @@ static void check_accuracy(check *c, map_fn *f, double (*exact)(double), double 
         float x[CHUNK], y[CHUNK];
         for (size_t i = 0; i < CHUNK; i++)
             x[i] = from_bits((uint32_t)(bits + i * STEP));
-        static const float edges[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, 1.0f, -1.0f, -88.0f, -103.97f, 88.7229f};
+        static const float edges[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN,     0x1p-149f,
+                                      1.0f, -1.0f, -88.0f,   -103.97f,  88.7229f};
         if (bits == 0)
             memcpy(x, edges, sizeof edges);
         f(y, x, CHUNK);
@@ -229,7 +235,8 @@ static void check_sincos(check *c)
             return;
         }
     }
-    EACH_CASE(n, kind) {
+    EACH_CASE(n, kind)
+    {
         const float *x = filled(c, n, kind);
         float *s = copied(c, x, n), *o = copied(c, x, n), *s2 = copied(c, x, n), *o2 = copied(c, x, n);
         c->ref->sincos(s, o, x, n);
@@ -239,12 +246,12 @@ static void check_sincos(check *c)
     }
 }
 
-#define CHECK(name, body)                                                                                              \
-    if (check_begin(c, CHECK_NEW(c, name), #name)) {                                                                   \
-        body;                                                                                                          \
-        check_end(c);                                                                                                  \
+#define CHECK(name, body)                            \
+    if (check_begin(c, CHECK_NEW(c, name), #name)) { \
+        body;                                        \
+        check_end(c);                                \
     }
-#define CHECK_R7(name, exact, bound)                                                                                   \
+#define CHECK_R7(name, exact, bound) \
     CHECK(name, check_map(c, c->ref->name, c->k->name); check_accuracy(c, c->k->name, exact, bound))
 
 void check_elementwise(check *c)

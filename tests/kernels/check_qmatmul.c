@@ -142,5 +142,7 @@ void check_qmatmul(check *c)
         column_ranges(c, sized(s, 19, 3), 4 + check_below(c, 12));
     }
     every_row(c, sized(0, 16, 16), 1100, CHECK_NORMAL);
+    for (size_t m = 287; m <= 300; m++) /* around the end of a block of rows */
+        every_row(c, sized(0, 16, 16), m, CHECK_NORMAL);
     check_end(c);
 }

@@ -1,6 +1,5 @@
 #include "unit.h"
 
-
 #include "base/file.h"
 #include "kernels/kernels.h"
 #include "server/options.h"

@@ -70,6 +70,7 @@ static inline int unit_main(const char *file, const struct CMUnitTest *tests, si
 
     printf("%.*s: %d passed, %d failed, %d skipped\n", (int)strcspn(name, "."), name,
            (int)count - failed - unit_skipped, failed, unit_skipped);
+    fflush(stdout); /* the leak sanitizer may end the program without it */
     return failed ? 1 : 0;
 }
 

@@ -1,6 +1,7 @@
 /* Paged attention. Rows of one kv head are taken in tiles of tokens x heads-of-the-group; each tile walks the
-   segments its rows can see, ascending. When that leaves threads idle (few sequences, few kv heads, long contexts) the segments
-   become work items of their own and are merged afterwards in the same order: the same bits either way. */
+   segments its rows can see, ascending. When that leaves threads idle (few sequences, few kv heads, long contexts)
+   the segments become work items of their own and are merged afterwards in the same order: the same bits either
+   way. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -245,17 +246,19 @@ typedef struct kv_write {
     const mt_span *span;
 } kv_write;
 
-static void write_vectors(const kv_write *op, const float *from, uint8_t *page, size_t block, size_t slot)
+static void write_vectors(const kv_write *op, const float *from, uint8_t *page, size_t block, size_t slot, bool value)
 {
     const mt_kv *kv = op->kv;
     const size_t head_dim = kv->shape.head_dim;
     for (size_t h = 0; h < kv->shape.heads; h++, from += head_dim) {
-        uint8_t *to = page + (block + h) * kv->block + slot * kv->head_stride * kv->element;
-        if (kv->element == sizeof(float))
-            memcpy(to, from, head_dim * sizeof *from);
-        else
-            op->dev->k.to_bf16((mt_bf16 *)(void *)to, from, head_dim);
-        memset(to + head_dim * kv->element, 0, (kv->head_stride - head_dim) * kv->element);
+        uint8_t *to = page + (block + h) * kv->block;
+        if (kv->element == sizeof(mt_bf16)) {
+            op->dev->k.kv_put_bf16(to, slot, kv->head_stride, from, head_dim, value);
+            continue;
+        }
+        to += slot * kv->head_stride * sizeof *from;
+        memcpy(to, from, head_dim * sizeof *from);
+        memset(to + head_dim * sizeof *from, 0, (kv->head_stride - head_dim) * sizeof *from);
     }
 }
 
@@ -267,8 +270,8 @@ static void kv_write_row(void *ctx, size_t i, size_t worker)
     const size_t position = op->span->position + i, row = op->span->row + i;
     uint8_t *page = kv->data + op->span->pages[position / kv->shape.page_tokens] * kv->page_bytes;
     const size_t slot = position % kv->shape.page_tokens, block = op->layer * 2 * kv->shape.heads;
-    write_vectors(op, op->k->data + row * op->k->stride, page, block, slot);
-    write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot);
+    write_vectors(op, op->k->data + row * op->k->stride, page, block, slot, false);
+    write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot, true);
 }
 
 void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v,

@@ -1,1 +1,2 @@
-#include "kernels/x86/attn_tmpl.c"
+/* R8 on AVX2. */
+#include "kernels/x86/attn_tmpl.h"

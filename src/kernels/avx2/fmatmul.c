@@ -1,1 +1,2 @@
-#include "kernels/x86/fmatmul_tmpl.c"
+/* R6 products on AVX2. */
+#include "kernels/x86/fmatmul_tmpl.h"

@@ -1,2 +1,3 @@
-#include "kernels/x86/qpack_tmpl.c"
-#include "kernels/x86/qmatmul_tmpl.c"
+/* Integer matmul by R3 and R4 on AVX-512. */
+#include "kernels/x86/qmatmul_tmpl.h"
+#include "kernels/x86/qpack_tmpl.h"

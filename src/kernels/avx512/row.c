@@ -1,1 +1,2 @@
-#include "kernels/x86/row_tmpl.c"
+/* One row of a weight matrix as fp32 on AVX-512. */
+#include "kernels/x86/row_tmpl.h"

@@ -1,1 +1,2 @@
-#include "kernels/x86/vector_tmpl.c"
+/* Elementwise kernels and R6 reductions on AVX-512. */
+#include "kernels/x86/vector_tmpl.h"

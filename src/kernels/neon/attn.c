@@ -102,13 +102,16 @@ static mt_attn_part softmax_row(float *p, const mt_attn *a, mt_attn_range seen, 
     float m = vmaxvq_f32(top);
     mt_lanes4 sum = mt_lanes4_zero();
     for (size_t t = begin; t < end; t += MT_LANES) {
+        mt_lanes4 e = mt_lanes4_load(p + t);
         MT_UNROLL
-        for (size_t i = 0; i < 4; i++) {
-            float32x4_t e = mt_exp4(vsubq_f32(vld1q_f32(p + t + 4 * i), vdupq_n_f32(m)));
-            e = vbslq_f32(visible(t + 4 * i, seen), round ? rounded(e) : e, zero);
-            vst1q_f32(p + t + 4 * i, e);
-            sum.v[i] = vaddq_f32(sum.v[i], e);
-        }
+        for (size_t i = 0; i < 4; i++)
+            e.v[i] = vsubq_f32(e.v[i], vdupq_n_f32(m));
+        e = mt_exp16(e);
+        MT_UNROLL
+        for (size_t i = 0; i < 4; i++)
+            e.v[i] = vbslq_f32(visible(t + 4 * i, seen), round ? rounded(e.v[i]) : e.v[i], zero);
+        mt_lanes4_store(p + t, e);
+        sum = mt_lanes4_add(sum, e);
     }
     return (mt_attn_part){.m = m, .l = mt_lanes4_fold(sum)};
 }

@@ -1,7 +1,8 @@
-/* R8 with BFMMLA. Products of q with K, and of p with V, are chains over fours of head elements and of positions. Few rows read K and V in
-   place; more of them share both, packed into panels (btile.h) once. Rows go in tiles of up to TILE; the bits of a row are
-   the same either way, whatever other rows there are: leading and trailing positions with p = +0 add zeros to a chain, and the last
-   addition makes a zero positive. */
+/* R8 with BFMMLA. Products of q with K, and of p with V, are chains over fours of head elements and of positions.
+   Pages hold what BFMMLA reads, line by line, so that nothing is rearranged here: of each eight positions the keys, as
+   [element / 4][position pair][2][4]; of each sixteen the values, as [element / 8][position / 4][element pair][2][4].
+   Rows go in tiles of up to TILE. The bits of a row are the same in any tile: leading and trailing positions with
+   p = +0 add zeros to a chain, and the last addition makes a zero positive. */
 #include "kernels/attn.h"
 
 #include <math.h>
@@ -13,39 +14,69 @@
 enum {
     TILE_PAIRS = 6,
     TILE = 2 * TILE_PAIRS,
-    COLS = 8,         /* positions, or elements of V, of a panel */
-    FEW = 8,          /* rows up to which K and V are read in place */
-    STEPS = MT_SEGMENT / 4
+    BLOCKS = MT_SEGMENT / MT_LANES,
+    FEW = 4,  /* pairs of rows up to which memory, not BFMMLA, sets the pace */
+    AHEAD = 2 /* blocks by which K is fetched ahead */
 };
 
 typedef struct work {
-    uint8_t *k;    /* [MT_SEGMENT / COLS][stride / 4][COLS][4] bf16 */
-    uint8_t *v;    /* [stride / COLS][STEPS][COLS][4] */
-    uint8_t *q;    /* panel of a tile's rows over stride */
-    uint8_t *p;    /* panel of a tile's rows over positions */
-    uint8_t *tail; /* [MT_LANES][stride]: the last block of V, padded */
-    float *s;      /* [TILE][MT_SEGMENT] */
-    float *o;      /* [TILE][stride] */
+    uint8_t *q;                                   /* panel of a tile's rows over the head */
+    uint8_t *p;                                   /* panel of a tile's rows over positions */
+    uint8_t *tail;                                /* the last block of V, with zeros beyond what is seen */
+    float *s;                                     /* [TILE][MT_SEGMENT] */
+    float *o;                                     /* [TILE][head_stride] */
+    const uint8_t *k[BLOCKS + AHEAD], *v[BLOCKS]; /* blocks of MT_LANES positions */
+    const uint8_t *next[BLOCKS];                  /* K of the next segment */
 } work;
 
-static work carve(uint8_t *scratch, size_t stride)
+static void carve(work *w, uint8_t *scratch, size_t stride)
 {
-    work w = {.k = scratch};
-    w.v = w.k + MT_SEGMENT * stride * sizeof(mt_bf16);
-    w.q = w.v + MT_SEGMENT * stride * sizeof(mt_bf16);
-    w.p = w.q + TILE * stride * sizeof(mt_bf16);
-    w.tail = w.p + TILE * MT_SEGMENT * sizeof(mt_bf16);
-    w.s = (float *)(void *)(w.tail + MT_LANES * stride * sizeof(mt_bf16));
-    w.o = w.s + TILE * MT_SEGMENT;
-    return w;
+    w->q = scratch;
+    w->p = w->q + TILE * stride * sizeof(mt_bf16);
+    w->tail = w->p + TILE * MT_SEGMENT * sizeof(mt_bf16);
+    w->s = (float *)(void *)(w->tail + MT_LANES * stride * sizeof(mt_bf16));
+    w->o = w->s + TILE * MT_SEGMENT;
 }
 
 size_t mt_attn_scratch_bytes_bf16(size_t rows, size_t head_stride)
 {
     size_t fp32 = mt_attn_scratch_bytes_neon(rows, head_stride);
-    size_t halves = (2 * MT_SEGMENT + TILE + MT_LANES) * head_stride + TILE * MT_SEGMENT;
+    size_t halves = (TILE + MT_LANES) * head_stride + TILE * MT_SEGMENT;
     size_t bytes = halves * sizeof(mt_bf16) + TILE * (MT_SEGMENT + head_stride) * sizeof(float);
     return bytes > fp32 ? bytes : fp32;
+}
+
+/* ---- pages ---- */
+
+/* elements i .. i + 3 of x[n], zero beyond */
+static uint16x4_t four(const float *x, size_t i, size_t n)
+{
+    float32x4_t v = i + 4 <= n ? vld1q_f32(x + i) : i < n ? mt_load_part(x + i, n - i, 0.0f) : vdupq_n_f32(0.0f);
+    return vreinterpret_u16_bf16(vcvt_bf16_f32(v));
+}
+
+static void put_key(uint8_t *panel, size_t slot, const float *x, size_t n, size_t stride)
+{
+    for (size_t i = 0; i < stride; i += 4)
+        vst1_u8(panel + 16 * i + 8 * slot, vreinterpret_u8_u16(four(x, i, n)));
+}
+
+static void put_value(uint8_t *panel, size_t slot, const float *x, size_t n, size_t stride)
+{
+    panel += slot / 4 * 64 + slot % 4 * 2;
+    for (size_t i = 0; i < stride; i += 4) {
+        uint16_t h[4];
+        vst1_u16(h, four(x, i, n));
+        for (size_t l = 0; l < 4; l++)
+            memcpy(panel + i / 8 * 256 + i % 8 * 8 + 8 * l, &h[l], sizeof *h);
+    }
+}
+
+void mt_kv_put_bf16_bf16(uint8_t *block, size_t slot, size_t head_stride, const float *x, size_t n, bool value)
+{
+    size_t group = value ? MT_LANES : MT_LANES / 2;
+    uint8_t *panel = block + slot / group * group * head_stride * sizeof(mt_bf16);
+    (value ? put_value : put_key)(panel, slot % group, x, n, head_stride);
 }
 
 /* Blocks of MT_LANES positions around what is seen. */
@@ -54,12 +85,36 @@ static mt_attn_range blocks(mt_attn_range seen)
     return (mt_attn_range){seen.begin / MT_LANES * MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES * MT_LANES};
 }
 
-static void store(uint8_t *out, bfloat16x8_t x)
+/* The block of V at `from`, with zeros from position `end` of its MT_LANES on. */
+static const uint8_t *cut(uint8_t *tail, const uint8_t *from, size_t end, size_t stride)
 {
-    vst1q_u8(out, vreinterpretq_u8_bf16(x));
+    for (size_t i = 0; i < MT_LANES * stride * sizeof(mt_bf16); i += 16) {
+        size_t t = i / 64 % 4 * 4;
+        uint64_t keep = t + 4 <= end ? ~(uint64_t)0 : t >= end ? 0 : ~(uint64_t)0 >> (64 - 16 * (end - t));
+        vst1q_u8(tail + i, vandq_u8(vreinterpretq_u8_u64(vdupq_n_u64(keep)), vld1q_u8(from + i)));
+    }
+    return tail;
 }
 
-/* ---- panels ---- */
+/* Where to read, and what to fetch meanwhile; where there is nothing to fetch, that is q, which is at hand. */
+static void find_blocks(work *w, const mt_attn *a, size_t seg, mt_attn_range seen)
+{
+    mt_attn_range all = blocks(seen);
+    size_t end = 0, next = (seg + 1) * MT_SEGMENT;
+    for (size_t r = 0; r < a->rows; r++)
+        end = a->hi[r] > end ? a->hi[r] : end;
+    for (size_t b = 0; b < BLOCKS + AHEAD; b++)
+        w->k[b] = a->q;
+    for (size_t b = 0; b < BLOCKS; b++)
+        w->next[b] =
+            next + b * MT_LANES < end ? mt_attn_at(a, a->k_offset, seg + 1, b * MT_LANES, sizeof(mt_bf16)) : a->q;
+    for (size_t t = all.begin; t < all.end; t += MT_LANES) {
+        w->k[t / MT_LANES] = mt_attn_at(a, a->k_offset, seg, t, sizeof(mt_bf16));
+        w->v[t / MT_LANES] = mt_attn_at(a, a->v_offset, seg, t, sizeof(mt_bf16));
+    }
+    if (seen.end % MT_LANES)
+        w->v[seen.end / MT_LANES] = cut(w->tail, w->v[seen.end / MT_LANES], seen.end % MT_LANES, a->head_stride);
+}
 
 /* Rows r0 .. r0 + n - 1 of q; an odd last row is paired with zeros. */
 static void pack_q(uint8_t *panel, const mt_attn *a, size_t r0, size_t n)
@@ -70,80 +125,121 @@ static void pack_q(uint8_t *panel, const mt_attn *a, size_t r0, size_t n)
         uint8_t *out = panel + 16 * p;
         for (size_t i = 0; i < bytes; i += 16, out += 32 * pairs) {
             uint8x16_t first = vld1q_u8(x + i), second = 2 * p + 1 < n ? vld1q_u8(x + bytes + i) : vdupq_n_u8(0);
-            store(out, mt_pair_low(first, second));
-            store(out + 16 * pairs, mt_pair_high(first, second));
+            vst1q_u8(out, vreinterpretq_u8_bf16(mt_pair_low(first, second)));
+            vst1q_u8(out + 16 * pairs, vreinterpretq_u8_bf16(mt_pair_high(first, second)));
         }
     }
 }
 
-static void pack_k(uint8_t *panel, const uint8_t *k, size_t bytes)
+/* ---- products ---- */
+
+MT_INLINE void zero(float32x4_t acc[][8], size_t R, size_t C)
 {
-    for (size_t i = 0; i < bytes; i += 16) {
+    MT_UNROLL
+    for (size_t r = 0; r < R; r++) {
         MT_UNROLL
-        for (size_t p = 0; p < COLS / 2; p++) {
-            uint8x16_t first = vld1q_u8(k + 2 * p * bytes + i), second = vld1q_u8(k + (2 * p + 1) * bytes + i);
-            store(panel + 8 * i + 16 * p, mt_pair_low(first, second));
-            store(panel + 8 * i + 16 * p + 64, mt_pair_high(first, second));
-        }
+        for (size_t c = 0; c < C; c++)
+            acc[r][c] = vdupq_n_f32(0.0f);
     }
 }
 
-typedef struct quad {
-    bfloat16x8_t v[4]; /* [4 pairs of elements][2][4 positions] */
-} quad;
-
-/* Eight elements of four positions */
-MT_INLINE quad transpose(const uint8_t *v, size_t bytes)
+/* acc[R][C] += x . w, one step; w is one line of four pairs, or two, `apart` bytes from each other */
+MT_INLINE void step(float32x4_t acc[][8], const uint8_t *x, const uint8_t *w, size_t apart, size_t R, size_t C)
 {
-    uint16x8_t a = vreinterpretq_u16_u8(vld1q_u8(v)), b = vreinterpretq_u16_u8(vld1q_u8(v + bytes));
-    uint16x8_t c = vreinterpretq_u16_u8(vld1q_u8(v + 2 * bytes)), d = vreinterpretq_u16_u8(vld1q_u8(v + 3 * bytes));
-    uint32x4_t ab0 = vreinterpretq_u32_u16(vzip1q_u16(a, b)), ab1 = vreinterpretq_u32_u16(vzip2q_u16(a, b));
-    uint32x4_t cd0 = vreinterpretq_u32_u16(vzip1q_u16(c, d)), cd1 = vreinterpretq_u32_u16(vzip2q_u16(c, d));
-    return (quad){{vreinterpretq_bf16_u32(vzip1q_u32(ab0, cd0)), vreinterpretq_bf16_u32(vzip2q_u32(ab0, cd0)),
-                   vreinterpretq_bf16_u32(vzip1q_u32(ab1, cd1)), vreinterpretq_bf16_u32(vzip2q_u32(ab1, cd1))}};
-}
-
-/* MT_LANES positions from t into the panels of V */
-static void pack_v(uint8_t *panels, const uint8_t *v, size_t bytes, size_t t)
-{
-    for (size_t i = 0; i < bytes; i += 16) {
-        uint8_t *out = panels + i / 16 * STEPS * 64 + t / 4 * 64;
-        for (size_t s = 0; s < MT_LANES / 4; s++, out += 64) {
-            quad x = transpose(v + 4 * s * bytes + i, bytes);
-            MT_UNROLL
-            for (size_t p = 0; p < 4; p++)
-                store(out + 16 * p, x.v[p]);
-        }
+    bfloat16x8_t a[TILE_PAIRS];
+    MT_UNROLL
+    for (size_t r = 0; r < R; r++)
+        a[r] = mt_load_bf16(x + 16 * r);
+    MT_UNROLL
+    for (size_t c = 0; c < C; c++) {
+        bfloat16x8_t b = mt_load_bf16(w + c % 4 * 16 + c / 4 * apart);
+        MT_LOADS_STAY;
+        MT_UNROLL
+        for (size_t r = 0; r < R; r++)
+            acc[r][c] = vbfmmlaq_f32(acc[r][c], a[r], b);
     }
 }
 
-/* The block of V at t, with zeros from position `end` on. */
-static const uint8_t *block_of_v(const work *w, const mt_attn *a, size_t seg, size_t t, size_t end)
+/* `lines` cache lines from `at` on into the second-level cache */
+MT_INLINE void fetch(const uint8_t *at, size_t lines)
 {
-    size_t bytes = a->head_stride * sizeof(mt_bf16);
-    const uint8_t *v = mt_attn_at(a, a->v_offset, seg, t, sizeof(mt_bf16));
-    if (t + MT_LANES <= end)
-        return v;
-    memcpy(w->tail, v, (end - t) * bytes);
-    memset(w->tail + (end - t) * bytes, 0, (t + MT_LANES - end) * bytes);
-    return w->tail;
+    MT_UNROLL
+    for (size_t l = 0; l < lines; l++)
+        __builtin_prefetch(at + 64 * l, 0, 2);
+}
+
+/* s[2 R][2 C] = q . k over the head, for 2 C positions; meanwhile as much of two other blocks is fetched */
+MT_INLINE void products(float *s, const uint8_t *q, const uint8_t *k, const uint8_t *ahead, const uint8_t *ahead2,
+                        size_t stride, size_t R, size_t C)
+{
+    float32x4_t acc[TILE_PAIRS][8];
+    zero(acc, R, C);
+    MT_UNROLL_TWICE
+    for (size_t i = 0; i < 16 * stride; i += 64, q += 16 * R) {
+        if (R <= FEW) {
+            fetch(ahead + C / 4 * i, C / 4);
+            fetch(ahead2 + C / 4 * i, C / 4);
+        }
+        step(acc, q, k + i, 16 * stride, R, C);
+    }
+    MT_BTILE_STORE(s, (size_t)MT_SEGMENT, acc, R, C)
+}
+
+/* o[2 R][2 C] = p . v over `count` blocks, for the 2 C elements of the head from d; meanwhile a share of w->next is
+   fetched, and the lines of the next block, which are far from those of this one, come closer */
+MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_t d, size_t stride, size_t R, size_t C)
+{
+    float32x4_t acc[TILE_PAIRS][8];
+    size_t line = d / (2 * C) * BLOCKS * C, lines = stride / 2;
+    const uint8_t *p = w->p;
+    zero(acc, R, C);
+    for (size_t b = 0; b < count; b++, line += C, p += MT_LANES / 4 * 16 * R) {
+        const uint8_t *at = v[b] + d * 32, *then = v[b + 1 < count ? b + 1 : b] + d * 32;
+        if (R <= FEW)
+            fetch(w->next[line / lines] + line % lines * 64, C);
+        MT_UNROLL
+        for (size_t l = 0; l < C; l++)
+            __builtin_prefetch(then + 64 * l, 0, 3);
+        MT_UNROLL
+        for (size_t t = 0; t < MT_LANES / 4; t++)
+            step(acc, p + t * 16 * R, at + t * 64, 256, R, C);
+    }
+    MT_BTILE_STORE(w->o + d, stride, acc, R, C)
+}
+
+MT_INLINE void all_products(const work *w, size_t stride, mt_attn_range all, size_t R, size_t C)
+{
+    size_t bytes = 2 * C * stride * sizeof(mt_bf16);
+    for (size_t t = all.begin; t < all.end; t += MT_LANES) {
+        const uint8_t *k = w->k[t / MT_LANES], *ahead = w->k[t / MT_LANES + AHEAD], *v = w->v[t / MT_LANES];
+        for (size_t i = 0; i < MT_LANES / (2 * C); i++)
+            products(w->s + t + 2 * C * i, w->q, k + i * bytes, ahead + i * bytes, v + i * bytes, stride, R, C);
+    }
+}
+
+MT_INLINE void all_weighed(const work *w, size_t stride, mt_attn_range all, size_t R, size_t C)
+{
+    for (size_t d = 0; d < stride; d += 2 * C)
+        weigh(w, w->v + all.begin / MT_LANES, (all.end - all.begin) / MT_LANES, d, stride, R, C);
 }
 
 /* ---- softmax of a row ---- */
 
-/* exp of x <= 0 as bf16 and BFMMLA see it: below the smallest normal number it is zero. Elsewhere the bits of mt_exp4. */
-MT_INLINE float32x4_t exp_negative(float32x4_t x)
+/* exp of n vectors x <= 0 as bf16 and BFMMLA see it: below the smallest normal number it is zero. Elsewhere it has the
+   bits of mt_exp16. x is lost. */
+MT_INLINE void exp_negative(float32x4_t *y, float32x4_t *x, size_t n)
 {
-    const float32x4_t magic = vdupq_n_f32(MT_ROUND_MAGIC + 127.0f);
-    x = vmaxq_f32(x, vdupq_n_f32(-88.0f));
-    float32x4_t z = vfmaq_f32(magic, x, vdupq_n_f32(MT_LOG2E)), n = vsubq_f32(z, magic);
-    float32x4_t r = vfmsq_f32(vfmsq_f32(x, n, vdupq_n_f32(MT_LN2_HIGH)), n, vdupq_n_f32(MT_LN2_LOW));
-    float32x4_t p = vfmaq_f32(vdupq_n_f32(MT_EXP_C3), vdupq_n_f32(MT_EXP_C4), r);
-    p = vfmaq_f32(vdupq_n_f32(MT_EXP_C2), p, r);
-    p = vfmaq_f32(vdupq_n_f32(MT_EXP_C1), p, r);
-    p = vfmaq_f32(vdupq_n_f32(MT_EXP_C0), p, r);
-    p = vaddq_f32(vfmaq_f32(r, vmulq_f32(r, r), p), vdupq_n_f32(1.0f));
-    return vmulq_f32(p, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(z), 23)));
+    static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC + 127.0f);
+    float32x4_t z[8];
+    MT_UNROLL
+    for (size_t i = 0; i < n; i++)
+        x[i] = vmaxq_f32(x[i], vdupq_n_f32(-88.0f));
+    mt_exp_reduced(y, z, x, &magic, n);
+    MT_UNROLL
+    for (size_t i = 0; i < n; i++) {
+        float32x4_t power = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(z[i]), 23));
+        y[i] = vfmaq_f32(power, y[i], power);
+    }
 }
 
 MT_INLINE uint32x4_t visible(size_t t, mt_attn_range seen)
@@ -153,56 +249,85 @@ MT_INLINE uint32x4_t visible(size_t t, mt_attn_range seen)
     return vandq_u32(vcgeq_u32(at, vdupq_n_u32((uint32_t)seen.begin)), vcltq_u32(at, vdupq_n_u32((uint32_t)seen.end)));
 }
 
-/* Scales (and caps) the products of a row; unseen ones become -inf. Returns their maximum. */
-static float scores(float *s, const mt_attn *a, mt_attn_range seen)
+static void scale_and_cap(float *s, const mt_attn *a, mt_attn_range b)
 {
-    const float32x4_t none = vdupq_n_f32(-INFINITY);
-    mt_attn_range b = blocks(seen);
-    float32x4_t top[4] = {none, none, none, none};
-    for (size_t t = b.begin; t < b.end; t += MT_LANES) {
-        bool part = t < seen.begin || t + MT_LANES > seen.end;
-        MT_UNROLL
-        for (size_t i = 0; i < 4; i++) {
-            float32x4_t x = vmulq_n_f32(vld1q_f32(s + t + 4 * i), a->scale);
-            if (a->softcap != 0.0f)
-                x = mt_softcap4(x, a->softcap);
-            if (part)
-                x = vbslq_f32(visible(t + 4 * i, seen), x, none);
-            vst1q_f32(s + t + 4 * i, x);
-            top[i] = vmaxq_f32(top[i], x);
-        }
+    for (size_t t = b.begin; t < b.end; t += 4) {
+        float32x4_t x = vmulq_n_f32(vld1q_f32(s + t), a->scale);
+        vst1q_f32(s + t, a->softcap != 0.0f ? mt_softcap4(x, a->softcap) : x);
     }
-    return vmaxvq_f32(vmaxq_f32(vmaxq_f32(top[0], top[1]), vmaxq_f32(top[2], top[3])));
 }
 
-/* p of a row over the blocks of `all`, `step` bytes from one four of positions to the next; returns their sum. -inf becomes +0 even
-   where m is -inf too. */
-static float weights(uint8_t *p, size_t step, const float *s, float m, mt_attn_range seen, mt_attn_range all)
+MT_INLINE float32x4_t block_top(float32x4_t top, const float *s, size_t t, mt_attn_range seen, bool part)
+{
+    mt_lanes4 x = mt_lanes4_load(s + t);
+    MT_UNROLL
+    for (size_t i = 0; part && i < 4; i++)
+        x.v[i] = vbslq_f32(visible(t + 4 * i, seen), x.v[i], vdupq_n_f32(-INFINITY));
+    return vmaxq_f32(top, vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
+}
+
+/* p of n fours of positions from t, n being 4 or 8 */
+MT_INLINE mt_lanes4 block_weights(mt_lanes4 sum, uint8_t *p, size_t apart, const float *s, float scale, float m,
+                                  size_t t, mt_attn_range seen, bool part, size_t n)
+{
+    float32x4_t x[8], e[8];
+    MT_UNROLL
+    for (size_t i = 0; i < n; i++)
+        x[i] = vsubq_f32(vmulq_n_f32(vld1q_f32(s + t + 4 * i), scale), vdupq_n_f32(m));
+    exp_negative(e, x, n);
+    MT_UNROLL
+    for (size_t i = 0; i < n; i++) {
+        bfloat16x4_t h = vcvt_bf16_f32(e[i]);
+        if (part)
+            h = vreinterpret_bf16_u16(vand_u16(vreinterpret_u16_bf16(h), vmovn_u32(visible(t + 4 * i, seen))));
+        vst1_u8(p + i * apart, vreinterpret_u8_bf16(h));
+        sum.v[i % 4] = vaddq_f32(sum.v[i % 4], vcvt_f32_bf16(h));
+    }
+    return sum;
+}
+
+/* p of n positions, a multiple of 32, all of them seen. A function of its own keeps its constants in registers. */
+__attribute__((noinline)) static void seen_weights(mt_lanes4 *sum, uint8_t *p, size_t apart, const float *s,
+                                                   float scale, float m, size_t n)
+{
+    mt_lanes4 total = *sum;
+    for (size_t t = 0; t < n; t += 32, p += 8 * apart)
+        total = block_weights(total, p, apart, s, scale, m, t, (mt_attn_range){0, n}, false, 8);
+    *sum = total;
+}
+
+/* Products s of a row become p over the blocks of `all`, `apart` bytes from one four of positions to the next. */
+static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_attn *a, mt_attn_range seen,
+                                mt_attn_range all)
 {
     mt_attn_range b = blocks(seen);
+    bool plain = a->softcap == 0.0f && a->scale > 0.0f; /* then the largest product gives the largest score */
+    float scale = plain ? a->scale : 1.0f;
+    float32x4_t top = vdupq_n_f32(-INFINITY);
     mt_lanes4 sum = mt_lanes4_zero();
-    float32x4_t shift = vdupq_n_f32(m);
-    for (size_t t = all.begin; t < b.begin; t += 4, p += step)
+    if (!plain)
+        scale_and_cap(s, a, b);
+    for (size_t t = b.begin; t < b.end; t += MT_LANES)
+        top = t < seen.begin || t + MT_LANES > seen.end ? block_top(top, s, t, seen, true)
+                                                        : block_top(top, s, t, seen, false);
+    float m = vmaxvq_f32(top) * scale;
+    for (size_t t = all.begin; t < b.begin; t += 4, p += apart)
         vst1_u8(p, vdup_n_u8(0));
-    for (size_t t = b.begin; t < b.end; t += MT_LANES) {
-        bool part = t < seen.begin || t + MT_LANES > seen.end;
-        MT_UNROLL
-        for (size_t i = 0; i < 4; i++, p += step) {
-            float32x4_t e = exp_negative(vsubq_f32(vld1q_f32(s + t + 4 * i), shift));
-            bfloat16x4_t h = vcvt_bf16_f32(e);
-            if (part)
-                h = vreinterpret_bf16_u16(vand_u16(vreinterpret_u16_bf16(h), vmovn_u32(visible(t + 4 * i, seen))));
-            vst1_u8(p, vreinterpret_u8_bf16(h));
-            sum.v[i] = vaddq_f32(sum.v[i], vcvt_f32_bf16(h));
-        }
+    for (size_t t = b.begin, n; t < b.end; t += n, p += n / 4 * apart) {
+        n = t < seen.begin || t + 2 * MT_LANES > seen.end ? MT_LANES : (seen.end - t) / 32 * 32;
+        if (n == MT_LANES)
+            sum = block_weights(sum, p, apart, s, scale, m, t, seen, true, 4);
+        else
+            seen_weights(&sum, p, apart, s + t, scale, m, n);
     }
-    for (size_t t = b.end; t < all.end; t += 4, p += step)
+    for (size_t t = b.end; t < all.end; t += 4, p += apart)
         vst1_u8(p, vdup_n_u8(0));
-    return mt_lanes4_fold(sum);
+    return (mt_attn_part){.m = m, .l = mt_lanes4_fold(sum)};
 }
 
 /* Products in w->s become the panel w->p over the blocks of `all`. */
-static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, size_t seg, size_t r0, size_t n, mt_attn_range all)
+static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, size_t seg, size_t r0, size_t n,
+                         mt_attn_range all)
 {
     size_t pairs = (n + 1) / 2;
     for (size_t r = 0; r < 2 * pairs; r++) {
@@ -211,29 +336,9 @@ static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, si
         mt_attn_range seen = r < n ? mt_attn_seen(a, seg, r0 + r) : (mt_attn_range){0, 0};
         if (seen.begin == seen.end)
             seen = (mt_attn_range){all.end, all.end};
-        float m = scores(s, a, seen), l = weights(p, 16 * pairs, s, m, seen, all);
+        mt_attn_part result = softmax_row(p, 16 * pairs, s, a, seen, all);
         if (r < n)
-            part[r0 + r] = (mt_attn_part){.m = m, .l = l};
-    }
-}
-
-static void write_o(float *o, const float *from, size_t n)
-{
-    for (size_t i = 0; i < n; i += 4)
-        vst1q_f32(o + i, vaddq_f32(vld1q_f32(from + i), vdupq_n_f32(0.0f)));
-}
-
-/* ---- many rows: packed ---- */
-
-static void run_tile(float *y, size_t ldy, const uint8_t *x, const uint8_t *w, size_t steps, size_t pairs)
-{
-    switch (pairs) {
-    case 1: mt_btile(y, ldy, x, w, steps, false, 1, COLS / 2); break;
-    case 2: mt_btile(y, ldy, x, w, steps, false, 2, COLS / 2); break;
-    case 3: mt_btile(y, ldy, x, w, steps, false, 3, COLS / 2); break;
-    case 4: mt_btile(y, ldy, x, w, steps, false, 4, COLS / 2); break;
-    case 5: mt_btile(y, ldy, x, w, steps, false, 5, COLS / 2); break;
-    default: mt_btile(y, ldy, x, w, steps, false, 6, COLS / 2); break;
+            part[r0 + r] = result;
     }
 }
 
@@ -242,115 +347,31 @@ static void attend_tile(const work *w, float *o, mt_attn_part *part, const mt_at
     size_t stride = a->head_stride, pairs = (n + 1) / 2;
     mt_attn_range all = blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
     pack_q(w->q, a, r0, n);
-    for (size_t t = all.begin; t < all.end; t += COLS)
-        run_tile(w->s + t, MT_SEGMENT, w->q, w->k + t * stride * sizeof(mt_bf16), stride / 4, pairs);
+#define EACH_SIZE(f)                         \
+    switch (pairs) {                         \
+    case 1: f(w, stride, all, 1, 8); break;  \
+    case 2: f(w, stride, all, 2, 8); break;  \
+    case 3: f(w, stride, all, 3, 8); break;  \
+    case 4: f(w, stride, all, 4, 4); break;  \
+    case 5: f(w, stride, all, 5, 4); break;  \
+    default: f(w, stride, all, 6, 4); break; \
+    }
+    EACH_SIZE(all_products)
     softmax_tile(w, part, a, seg, r0, n, all);
-    for (size_t d = 0; d < stride; d += COLS)
-        run_tile(w->o + d, stride, w->p, w->v + (d * STEPS + all.begin / 4 * COLS) * 8, (all.end - all.begin) / 4, pairs);
-    write_o(o + r0 * stride, w->o, n * stride);
-}
-
-static void attend_many(const work *w, float *o, mt_attn_part *part, const mt_attn *a, size_t seg)
-{
-    size_t bytes = a->head_stride * sizeof(mt_bf16), pairs = (a->rows + 1) / 2;
-    mt_attn_range seen = mt_attn_seen_by(a, seg, 0, a->rows), all = blocks(seen);
-    for (size_t t = all.begin; t < all.end; t += MT_LANES) {
-        const uint8_t *k = mt_attn_at(a, a->k_offset, seg, t, sizeof(mt_bf16));
-        pack_k(w->k + t * bytes, k, bytes);
-        pack_k(w->k + (t + COLS) * bytes, k + COLS * bytes, bytes);
-        pack_v(w->v, block_of_v(w, a, seg, t, seen.end), bytes, t);
-    }
-    size_t tiles = (pairs + TILE_PAIRS - 1) / TILE_PAIRS;
-    for (size_t i = 0; i < tiles; i++) {
-        size_t r0 = 2 * (pairs * i / tiles), r1 = 2 * (pairs * (i + 1) / tiles);
-        attend_tile(w, o, part, a, seg, r0, (r1 < a->rows ? r1 : a->rows) - r0);
-    }
-}
-
-/* ---- few rows: in place ---- */
-
-/* s[2 R][COLS] = q . COLS positions from k */
-MT_INLINE void products_in_place(float *s, const uint8_t *q, const uint8_t *k, size_t bytes, size_t R)
-{
-    const uint8_t *row[COLS];
-    float32x4_t acc[FEW / 2][MT_IN_PLACE];
-    MT_UNROLL
-    for (size_t c = 0; c < COLS; c++)
-        row[c] = k + c * bytes;
-    MT_UNROLL
-    for (size_t r = 0; r < R; r++) {
-        MT_UNROLL
-        for (size_t c = 0; c < MT_IN_PLACE; c++)
-            acc[r][c] = vdupq_n_f32(0.0f);
-    }
-    for (size_t i = 0; i < bytes; i += 16, q += 32 * R)
-        mt_btile_eight(acc, q, row, i, R);
-    MT_BTILE_STORE(s, (size_t)MT_SEGMENT, acc, R, MT_IN_PLACE)
-}
-
-/* o[stride / COLS][R][4] (pairs of pairs) += p . MT_LANES positions from v */
-MT_INLINE void weigh_in_place(float *o, const uint8_t *p, const uint8_t *v, size_t bytes, size_t R)
-{
-    for (size_t i = 0; i < bytes; i += 16, o += 16 * R) {
-        float32x4_t acc[FEW / 2][4];
-        MT_UNROLL
-        for (size_t j = 0; j < 4 * R; j++)
-            acc[j / 4][j % 4] = vld1q_f32(o + 4 * j);
-        MT_UNROLL
-        for (size_t s = 0; s < MT_LANES / 4; s++) {
-            quad x = transpose(v + 4 * s * bytes + i, bytes);
-            if (R > 2)
-                MT_LOADS_STAY;
-            MT_UNROLL
-            for (size_t r = 0; r < R; r++) {
-                bfloat16x8_t weight = mt_load_bf16(p + (s * R + r) * 16);
-                MT_UNROLL
-                for (size_t c = 0; c < 4; c++)
-                    acc[r][c] = vbfmmlaq_f32(acc[r][c], weight, x.v[c]);
-            }
-        }
-        MT_UNROLL
-        for (size_t j = 0; j < 4 * R; j++)
-            vst1q_f32(o + 4 * j, acc[j / 4][j % 4]);
-    }
-}
-
-/* Row r of [stride / COLS][R][4][2][2] */
-static void write_row(float *o, const float *from, size_t stride, size_t r, size_t R)
-{
-    for (size_t d = 0; d < stride; d += COLS, from += 16 * R)
-        for (size_t c = 0; c < 4; c++) {
-            float32x2_t x = vld1_f32(from + (r / 2 * 4 + c) * 4 + r % 2 * 2);
-            vst1_f32(o + d + 2 * c, vadd_f32(x, vdup_n_f32(0.0f)));
-        }
-}
-
-MT_INLINE void attend_in_place(const work *w, float *o, mt_attn_part *part, const mt_attn *a, size_t seg, size_t R)
-{
-    size_t stride = a->head_stride, bytes = stride * sizeof(mt_bf16);
-    mt_attn_range seen = mt_attn_seen_by(a, seg, 0, a->rows), all = blocks(seen);
-    pack_q(w->q, a, 0, a->rows);
-    for (size_t t = all.begin; t < all.end; t += MT_LANES) {
-        const uint8_t *k = mt_attn_at(a, a->k_offset, seg, t, sizeof(mt_bf16));
-        products_in_place(w->s + t, w->q, k, bytes, R);
-        products_in_place(w->s + t + COLS, w->q, k + COLS * bytes, bytes, R);
-    }
-    softmax_tile(w, part, a, seg, 0, a->rows, all);
-    memset(w->o, 0, 2 * R * stride * sizeof *w->o);
-    for (size_t t = all.begin; t < all.end; t += MT_LANES)
-        weigh_in_place(w->o, w->p + (t - all.begin) / 4 * 16 * R, block_of_v(w, a, seg, t, seen.end), bytes, R);
-    for (size_t r = 0; r < a->rows; r++)
-        write_row(o + r * stride, w->o, stride, r, R);
+    EACH_SIZE(all_weighed)
+#undef EACH_SIZE
+    for (size_t i = 0; i < n * stride; i += 4)
+        vst1q_f32(o + r0 * stride + i, vaddq_f32(vld1q_f32(w->o + i), vdupq_n_f32(0.0f)));
 }
 
 void mt_attn_bf16_bf16(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch)
 {
-    work w = carve(scratch, a->head_stride);
-    switch (a->rows <= FEW ? (a->rows + 1) / 2 : 0) {
-    case 1: attend_in_place(&w, o, part, a, seg, 1); break;
-    case 2: attend_in_place(&w, o, part, a, seg, 2); break;
-    case 3: attend_in_place(&w, o, part, a, seg, 3); break;
-    case 4: attend_in_place(&w, o, part, a, seg, 4); break;
-    default: attend_many(&w, o, part, a, seg); break;
+    size_t pairs = (a->rows + 1) / 2, tiles = (pairs + TILE_PAIRS - 1) / TILE_PAIRS;
+    work w;
+    carve(&w, scratch, a->head_stride);
+    find_blocks(&w, a, seg, mt_attn_seen_by(a, seg, 0, a->rows));
+    for (size_t i = 0; i < tiles; i++) {
+        size_t r0 = 2 * (pairs * i / tiles), r1 = 2 * (pairs * (i + 1) / tiles);
+        attend_tile(&w, o, part, a, seg, r0, (r1 < a->rows ? r1 : a->rows) - r0);
     }
 }

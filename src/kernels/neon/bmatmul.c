@@ -1,4 +1,5 @@
-/* R5 without BFMMLA: activations rounded to bf16, everything widened to fp32, products by R6. Packed rows are fp32 [m][k]. */
+/* R5 without BFMMLA: activations rounded to bf16, everything widened to fp32, products by R6. Packed rows are fp32
+   [m][k]. */
 #include <math.h>
 
 #include "kernels/convert.h"
@@ -21,7 +22,8 @@ static void fp8_row(float *y, const mt_mat *w, size_t j)
         uint8x8_t b = vld1_u8(row + c), nan = vceq_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(0x7f));
         uint16x8_t wide = vshlq_n_u16(vmovl_u8(vand_u8(b, vdup_n_u8(0x7f))), 7);
         uint16x8_t half = vorrq_u16(wide, vshlq_n_u16(vmovl_u8(vand_u8(b, vdup_n_u8(0x80))), 8));
-        half = vorrq_u16(half, vandq_u16(vreinterpretq_u16_s16(vmovl_s8(vreinterpret_s8_u8(nan))), vdupq_n_u16(0x7fff)));
+        half =
+            vorrq_u16(half, vandq_u16(vreinterpretq_u16_s16(vmovl_s8(vreinterpret_s8_u8(nan))), vdupq_n_u16(0x7fff)));
         float32x4_t low = vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(half)));
         float32x4_t high = vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(half)));
         vst1q_f32(y + c, vmulq_n_f32(low, 0x1p8f));
@@ -32,7 +34,8 @@ static void fp8_row(float *y, const mt_mat *w, size_t j)
 }
 
 /* Blocks of 128 in k, each from zero, then acc = fma(scale, dot, acc). */
-static void fp8_tile(mt_ftile *out, const mt_mat *w, size_t j, const float *const *rows, const float *const *x, size_t nr, size_t nc)
+static void fp8_tile(mt_ftile *out, const mt_mat *w, size_t j, const float *const *rows, const float *const *x,
+                     size_t nr, size_t nc)
 {
     const float *a[MT_FTILE_W], *b[MT_FTILE_X];
     mt_ftile part;
@@ -52,7 +55,8 @@ static void fp8_tile(mt_ftile *out, const mt_mat *w, size_t j, const float *cons
     }
 }
 
-void mt_b_matmul_neon(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+void mt_b_matmul_neon(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                      uint8_t *scratch)
 {
     const float *wide[BLOCK], *x[MT_FTILE_X];
     float *buffer = (float *)(void *)scratch;
@@ -61,7 +65,7 @@ void mt_b_matmul_neon(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n
     for (size_t j0 = n0; j0 < n1; j0 += BLOCK) {
         size_t count = n1 - j0 < BLOCK ? n1 - j0 : BLOCK;
         for (size_t j = 0; j < count; j++) {
-            (fp8 ? fp8_row : mt_row_f32_portable)(buffer + j * w->k, w, j0 + j);
+            (fp8 ? fp8_row : mt_ftile_row)(buffer + j * w->k, w, j0 + j);
             wide[j] = buffer + j * w->k;
         }
         for (size_t i = 0; i < rows->m; i += MT_FTILE_X) {

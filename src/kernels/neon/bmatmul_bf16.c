@@ -1,16 +1,16 @@
-/* R5 with BFMMLA. Every output is one chain over fours of k, whatever the number of rows: few rows read BF16 weights in place,
-   more of them share panels of weights packed into scratch. Packed rows are panels of up to MT_ROW_TILE rows (btile.h), k padded
-   with zeros to PAD. */
+/* R5 with BFMMLA. Every output is one chain over fours of k, whatever the number of rows: few rows read BF16 weights in
+   place, more of them share panels of weights packed into scratch. Packed rows are panels of up to MT_ROW_TILE rows
+   (btile.h), k padded with zeros to PAD. */
 #include "kernels/levels.h"
 #include "kernels/neon/bpack.h"
 
 enum {
     PAD = 16,
     ROW_PAIRS = MT_ROW_TILE / 2,
-    COL_PAIRS = 6,  /* 4 x 6 accumulators */
+    COL_PAIRS = 6, /* 4 x 6 accumulators */
     IN_PLACE = MT_IN_PLACE,
-    LINE = 32,      /* elements of a cache line */
-    DEPTH = 8192,   /* k of a panel; longer chains continue from y */
+    LINE = 32,    /* elements of a cache line */
+    DEPTH = 8192, /* k of a panel; longer chains continue from y */
     FP8_BLOCK = 128
 };
 
@@ -63,8 +63,8 @@ void mt_b_pack_bf16(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
 
 /* y[2 R][2 IN_PLACE]; rows[] are rows of w, tail[] what is left of them beyond a multiple of PAD, padded. The next rows
    are fetched in the order of memory, one group ahead: several short streams would keep memory half idle. */
-MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD], const uint8_t *ahead,
-                        size_t k, size_t R)
+MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD],
+                        const uint8_t *ahead, size_t k, size_t R)
 {
     const uint8_t *row[2 * IN_PLACE], *end[2 * IN_PLACE];
     float32x4_t acc[ROW_PAIRS][IN_PLACE];
@@ -131,38 +131,46 @@ typedef struct tile {
 static void run_tile(float *y, size_t ldy, const tile *t)
 {
     switch (t->row_pairs * 8 + t->col_pairs) {
-#define CASE(R, C)                                                                                                     \
+#define CASE(R, C) \
     case R * 8 + C: mt_btile(y, ldy, t->x, t->w, t->steps, t->more, R, C); break;
         CASE(1, 4) CASE(2, 4) CASE(3, 4) CASE(4, 4) CASE(1, 6) CASE(2, 6) CASE(3, 6) CASE(4, 6)
 #undef CASE
     }
 }
 
+/* The scales of block k / 128 for COL_PAIRS pairs of columns from j on; columns beyond the matrix take the last. */
+static void block_scales(float *scale, const mt_mat *w, size_t j, size_t k)
+{
+    size_t first = j / FP8_BLOCK, split = min((first + 1) * FP8_BLOCK - j, 2 * COL_PAIRS),
+           last = min(first + 1, (w->n - 1) / FP8_BLOCK);
+    float a = mt_scale_f32(w->scales + first * w->scale_stride, w->scale_type, k / FP8_BLOCK);
+    float b =
+        split == 2 * COL_PAIRS ? a : mt_scale_f32(w->scales + last * w->scale_stride, w->scale_type, k / FP8_BLOCK);
+    for (size_t c = 0; c < 2 * COL_PAIRS; c++)
+        scale[c] = c < split ? a : b;
+}
+
 /* FP8: each block of 128 from zero, then y = fma(scale, block, y). */
 static void run_fp8(float *y, size_t ldy, const tile *t, const mt_mat *w, size_t j, size_t k)
 {
-    float block[MT_ROW_TILE][2 * COL_PAIRS];
+    float block[MT_ROW_TILE][2 * COL_PAIRS], sum[MT_ROW_TILE][2 * COL_PAIRS] = {{0}}, scale[2 * COL_PAIRS];
+    size_t rows = 2 * t->row_pairs, columns = 2 * t->col_pairs;
     tile part = *t;
     part.more = false;
+    for (size_t r = 0; t->more && r < rows; r++)
+        memcpy(sum[r], y + r * ldy, columns * sizeof *y);
     for (size_t s = 0; s < t->steps; s += FP8_BLOCK / 4) {
         part.x = t->x + s * 16 * t->row_pairs;
         part.w = t->w + s * 16 * t->col_pairs;
         part.steps = min(t->steps - s, FP8_BLOCK / 4);
         run_tile(block[0], 2 * COL_PAIRS, &part);
-        bool more = t->more || s > 0;
-        for (size_t c = 0; c < 2 * t->col_pairs; c += 2) {
-            float32x2_t scale = vdup_n_f32(0.0f);
-            for (size_t i = 0; i < 2; i++) {
-                size_t row = min(j + c + i, w->n - 1) / FP8_BLOCK;
-                float v = mt_scale_f32(w->scales + row * w->scale_stride, w->scale_type, (k + 4 * s) / FP8_BLOCK);
-                scale = i ? vset_lane_f32(v, scale, 1) : vset_lane_f32(v, scale, 0);
-            }
-            for (size_t r = 0; r < 2 * t->row_pairs; r++) {
-                float32x2_t acc = more ? vld1_f32(y + r * ldy + c) : vdup_n_f32(0.0f);
-                vst1_f32(y + r * ldy + c, vfma_f32(acc, scale, vld1_f32(block[r] + c)));
-            }
-        }
+        block_scales(scale, w, j, k + 4 * s);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c < columns; c += 4)
+                vst1q_f32(sum[r] + c, vfmaq_f32(vld1q_f32(sum[r] + c), vld1q_f32(scale + c), vld1q_f32(block[r] + c)));
     }
+    for (size_t r = 0; r < rows; r++)
+        memcpy(y + r * ldy, sum[r], columns * sizeof *y);
 }
 
 /* Tiles that reach beyond the matrix are computed aside. */
@@ -189,7 +197,8 @@ static size_t panel_pairs(size_t columns)
     return pairs >= 6 && (rest == 0 || rest > 2 || pairs > 8) ? 6 : 4;
 }
 
-static void matmul_packed(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *panel)
+static void matmul_packed(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                          uint8_t *panel)
 {
     size_t width = padded(w->k);
     for (size_t k = 0; k < width; k += DEPTH) {
@@ -208,7 +217,8 @@ static void matmul_packed(float *y, size_t ldy, const mt_mat *w, size_t n0, size
     }
 }
 
-void mt_b_matmul_bf16(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+void mt_b_matmul_bf16(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                      uint8_t *scratch)
 {
     if (w->format == MT_FORMAT_BF16 && rows->m <= MT_ROW_TILE)
         matmul_in_place(y, ldy, w, n0, n1, rows);

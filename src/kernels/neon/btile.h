@@ -1,5 +1,8 @@
-/* BFMMLA on packed pairs of rows (R5). A panel of 2 P rows holds [k / 4][P][2][4] bf16: 16 bytes are four consecutive k of two
-   rows. For *_bf16.c only. */
+/* BFMMLA on packed pairs of rows (R5). A panel of 2 P rows holds [k / 4][P][2][4] bf16: 16 bytes are four consecutive
+   k of two rows. For *_bf16.c only.
+
+   On Neoverse V1 BFMMLA takes operands that were loaded at up to twice the rate of operands that another vector
+   instruction made: panels that are used more than once go through memory. */
 #ifndef MT_KERNELS_NEON_BTILE_H
 #define MT_KERNELS_NEON_BTILE_H
 
@@ -27,7 +30,8 @@ MT_INLINE bfloat16x8_t mt_pair_high(uint8x16_t a, uint8x16_t b)
 }
 
 /* Eight k of a panel of R pairs with 2 MT_IN_PLACE rows read in place, `at` bytes from each row[]. */
-MT_INLINE void mt_btile_eight(float32x4_t acc[][MT_IN_PLACE], const uint8_t *x, const uint8_t *const *row, size_t at, size_t R)
+MT_INLINE void mt_btile_eight(float32x4_t acc[][MT_IN_PLACE], const uint8_t *x, const uint8_t *const *row, size_t at,
+                              size_t R)
 {
     bfloat16x8_t low[4], high[4];
     MT_UNROLL
@@ -38,7 +42,7 @@ MT_INLINE void mt_btile_eight(float32x4_t acc[][MT_IN_PLACE], const uint8_t *x, 
     MT_UNROLL
     for (size_t c = 0; c < MT_IN_PLACE; c++) {
         uint8x16_t a = vld1q_u8(row[2 * c] + at), b = vld1q_u8(row[2 * c + 1] + at);
-        if (R > 2)
+        if (R > 1)
             MT_LOADS_STAY;
         MT_UNROLL
         for (size_t r = 0; r < R; r++)
@@ -50,19 +54,20 @@ MT_INLINE void mt_btile_eight(float32x4_t acc[][MT_IN_PLACE], const uint8_t *x, 
 }
 
 /* y[2 R][2 C] = acc; C is even */
-#define MT_BTILE_STORE(y, ldy, acc, R, C)                                                                              \
-    MT_UNROLL                                                                                                          \
-    for (size_t r = 0; r < (R); r++) {                                                                                 \
-        MT_UNROLL                                                                                                      \
-        for (size_t c = 0; c < (C); c += 2) {                                                                          \
-            float *at = (y) + 2 * r * (ldy) + 2 * c;                                                                   \
-            vst1q_f32(at, vcombine_f32(vget_low_f32((acc)[r][c]), vget_low_f32((acc)[r][c + 1])));                     \
-            vst1q_f32(at + (ldy), vcombine_f32(vget_high_f32((acc)[r][c]), vget_high_f32((acc)[r][c + 1])));           \
-        }                                                                                                              \
+#define MT_BTILE_STORE(y, ldy, acc, R, C)                                                                    \
+    MT_UNROLL                                                                                                \
+    for (size_t r = 0; r < (R); r++) {                                                                       \
+        MT_UNROLL                                                                                            \
+        for (size_t c = 0; c < (C); c += 2) {                                                                \
+            float *at = (y) + 2 * r * (ldy) + 2 * c;                                                         \
+            vst1q_f32(at, vcombine_f32(vget_low_f32((acc)[r][c]), vget_low_f32((acc)[r][c + 1])));           \
+            vst1q_f32(at + (ldy), vcombine_f32(vget_high_f32((acc)[r][c]), vget_high_f32((acc)[r][c + 1]))); \
+        }                                                                                                    \
     }
 
 /* y[2 R][2 C] = (more ? y : 0) + x . w over `steps` fours of k; x is a panel of R pairs, w one of C (even) pairs. */
-MT_INLINE void mt_btile(float *y, size_t ldy, const uint8_t *x, const uint8_t *w, size_t steps, bool more, size_t R, size_t C)
+MT_INLINE void mt_btile(float *y, size_t ldy, const uint8_t *x, const uint8_t *w, size_t steps, bool more, size_t R,
+                        size_t C)
 {
     float32x4_t acc[6][8];
     MT_UNROLL

@@ -14,7 +14,7 @@ static const float *row(const mt_mat *w, size_t j, float *scratch)
     const uint8_t *p = w->w + j * w->stride;
     if (w->format == MT_FORMAT_F32 && (uintptr_t)p % sizeof(float) == 0)
         return (const float *)(const void *)p;
-    mt_row_f32_portable(scratch, w, j);
+    mt_ftile_row(scratch, w, j);
     return scratch;
 }
 

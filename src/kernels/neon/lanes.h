@@ -41,6 +41,29 @@ static inline mt_lanes4 mt_lanes4_load_part(const float *x, size_t n)
     return mt_lanes4_load(padded);
 }
 
+static inline void mt_lanes4_store(float *y, mt_lanes4 x)
+{
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        vst1q_f32(y + 4 * i, x.v[i]);
+}
+
+/* n < 16 elements */
+static inline void mt_lanes4_store_part(float *y, mt_lanes4 x, size_t n)
+{
+    float padded[MT_LANES];
+    mt_lanes4_store(padded, x);
+    memcpy(y, padded, n * sizeof *y);
+}
+
+static inline mt_lanes4 mt_lanes4_mul(mt_lanes4 x, mt_lanes4 y)
+{
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        x.v[i] = vmulq_f32(x.v[i], y.v[i]);
+    return x;
+}
+
 static inline mt_lanes4 mt_lanes4_fma(mt_lanes4 acc, mt_lanes4 x, mt_lanes4 y)
 {
     MT_UNROLL

@@ -12,60 +12,75 @@ static inline float32x4_t mt_horner4(float32x4_t p, float32x4_t x, float c)
     return vfmaq_f32(vdupq_n_f32(c), p, x);
 }
 
-/* Sixteen at a time, step by step: a chain on its own would fill the issue queues with waiting instructions. */
-MT_INLINE mt_lanes4 mt_horner16(mt_lanes4 p, mt_lanes4 x, float c)
+/* A fused multiply-add overwrites its addend, so a constant must be copied first. Loads are free here, copies between
+   registers are not: this loads the constant each time, whatever the compiler thinks. */
+typedef float mt_constant[4];
+MT_INLINE float32x4_t mt_reload(const mt_constant *c)
 {
-    MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        p.v[i] = vfmaq_f32(vdupq_n_f32(c), p.v[i], x.v[i]);
-    return p;
+    float32x4_t v;
+    __asm__ volatile("ldr %q0, %1" : "=w"(v) : "m"(*c));
+    return v;
 }
 
-/* 1 + r + r^2 P(r) with r = x - n ln 2, |r| <= ln 2 / 2; z is n in its low bits. Needs MT_EXP_MIN <= x <= MT_EXP_MAX. */
-MT_INLINE mt_lanes4 mt_exp16_reduced(mt_lanes4 x, mt_lanes4 *z, float32x4_t magic)
+#define MT_EACH4(x) \
+    {               \
+        x, x, x, x  \
+    }
+
+/* Several vectors at a time, step by step: a chain on its own would fill the issue queues with waiting instructions. */
+MT_INLINE void mt_horner(float32x4_t *p, const float32x4_t *x, const mt_constant *c, size_t n)
 {
-    mt_lanes4 r, p;
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        z->v[i] = vfmaq_f32(magic, x.v[i], vdupq_n_f32(MT_LOG2E));
+    for (size_t i = 0; i < n; i++)
+        p[i] = vfmaq_f32(mt_reload(c), p[i], x[i]);
+}
+
+/* p = r + r^2 P(r), that is exp(r) - 1, with r = x - m ln 2, |r| <= ln 2 / 2; z has m in its low bits. x lies between
+   MT_EXP_MIN and MT_EXP_MAX and becomes r. */
+MT_INLINE void mt_exp_reduced(float32x4_t *p, float32x4_t *z, float32x4_t *x, const mt_constant *magic, size_t n)
+{
+    static const mt_constant c3 = MT_EACH4(MT_EXP_C3), c2 = MT_EACH4(MT_EXP_C2), c1 = MT_EACH4(MT_EXP_C1),
+                             c0 = MT_EACH4(MT_EXP_C0);
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        p.v[i] = vsubq_f32(z->v[i], magic);
+    for (size_t i = 0; i < n; i++)
+        z[i] = vfmaq_f32(mt_reload(magic), x[i], vdupq_n_f32(MT_LOG2E));
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        r.v[i] = vfmsq_f32(x.v[i], p.v[i], vdupq_n_f32(MT_LN2_HIGH));
+    for (size_t i = 0; i < n; i++)
+        p[i] = vsubq_f32(z[i], vdupq_n_f32((*magic)[0]));
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        r.v[i] = vfmsq_f32(r.v[i], p.v[i], vdupq_n_f32(MT_LN2_LOW));
+    for (size_t i = 0; i < n; i++)
+        x[i] = vfmsq_f32(x[i], p[i], vdupq_n_f32(MT_LN2_HIGH));
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        p.v[i] = vfmaq_f32(vdupq_n_f32(MT_EXP_C3), vdupq_n_f32(MT_EXP_C4), r.v[i]);
-    p = mt_horner16(p, r, MT_EXP_C2);
-    p = mt_horner16(p, r, MT_EXP_C1);
-    p = mt_horner16(p, r, MT_EXP_C0);
+    for (size_t i = 0; i < n; i++)
+        x[i] = vfmsq_f32(x[i], p[i], vdupq_n_f32(MT_LN2_LOW));
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        p.v[i] = vfmaq_f32(r.v[i], vmulq_f32(r.v[i], r.v[i]), p.v[i]);
+    for (size_t i = 0; i < n; i++)
+        p[i] = vdupq_n_f32(MT_EXP_C4);
+    mt_horner(p, x, &c3, n);
+    mt_horner(p, x, &c2, n);
+    mt_horner(p, x, &c1, n);
+    mt_horner(p, x, &c0, n);
     MT_UNROLL
-    for (int i = 0; i < 4; i++)
-        p.v[i] = vaddq_f32(p.v[i], vdupq_n_f32(1.0f));
-    return p;
+    for (size_t i = 0; i < n; i++)
+        p[i] = vfmaq_f32(x[i], vmulq_f32(x[i], x[i]), p[i]);
 }
 
 MT_INLINE mt_lanes4 mt_exp16(mt_lanes4 x)
 {
-    mt_lanes4 z;
+    static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC);
+    mt_lanes4 p, z;
     MT_UNROLL
     for (int i = 0; i < 4; i++)
         x.v[i] = vmaxq_f32(vminq_f32(x.v[i], vdupq_n_f32(MT_EXP_MAX)), vdupq_n_f32(MT_EXP_MIN));
-    mt_lanes4 p = mt_exp16_reduced(x, &z, vdupq_n_f32(MT_ROUND_MAGIC));
+    mt_exp_reduced(p.v, z.v, x.v, &magic, 4);
     MT_UNROLL
     for (int i = 0; i < 4; i++) {
-        int32x4_t e = vreinterpretq_s32_u32(vsubq_u32(vreinterpretq_u32_f32(z.v[i]), vdupq_n_u32(MT_ROUND_BITS)));
-        int32x4_t half = vshrq_n_s32(e, 1), one = vdupq_n_s32(127 << 23);
-        float32x4_t low = vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(half, 23), one));
-        float32x4_t high = vreinterpretq_f32_s32(vaddq_s32(vshlq_n_s32(vsubq_s32(e, half), 23), one));
-        p.v[i] = vmulq_f32(vmulq_f32(p.v[i], low), high);
+        uint32x4_t e = vsubq_u32(vreinterpretq_u32_f32(z.v[i]), vdupq_n_u32(MT_ROUND_BITS)),
+                   one = vdupq_n_u32(127u << 23);
+        uint32x4_t half = vreinterpretq_u32_s32(vshrq_n_s32(vreinterpretq_s32_u32(e), 1));
+        float32x4_t low = vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(half, 23), one));
+        float32x4_t high = vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(vsubq_u32(e, half), 23), one));
+        p.v[i] = vmulq_f32(vmulq_f32(vaddq_f32(p.v[i], vdupq_n_f32(1.0f)), low), high);
     }
     return p;
 }
@@ -101,11 +116,18 @@ static inline float32x4_t mt_log4(float32x4_t x)
     return vbslq_f32(vceqq_f32(x, zero), vdupq_n_f32(-INFINITY), y);
 }
 
-static inline float32x4_t mt_sigmoid4(float32x4_t x)
+MT_INLINE mt_lanes4 mt_sigmoid16(mt_lanes4 x)
 {
     const float32x4_t one = vdupq_n_f32(1.0f);
-    float32x4_t e = mt_exp4(vnegq_f32(vabsq_f32(x)));
-    return vdivq_f32(vbslq_f32(vcltq_f32(x, vdupq_n_f32(0.0f)), e, one), vaddq_f32(one, e));
+    mt_lanes4 e;
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        e.v[i] = vnegq_f32(vabsq_f32(x.v[i]));
+    e = mt_exp16(e);
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        x.v[i] = vdivq_f32(vbslq_f32(vcltq_f32(x.v[i], vdupq_n_f32(0.0f)), e.v[i], one), vaddq_f32(one, e.v[i]));
+    return x;
 }
 
 static inline float32x4_t mt_tanh4(float32x4_t x)
@@ -122,15 +144,28 @@ static inline float32x4_t mt_tanh4(float32x4_t x)
     return vbslq_f32(vdupq_n_u32(0x80000000u), x, y);
 }
 
-static inline float32x4_t mt_silu4(float32x4_t x)
+MT_INLINE mt_lanes4 mt_silu16(mt_lanes4 x)
 {
-    return vmulq_f32(x, mt_sigmoid4(x));
+    mt_lanes4 y = mt_sigmoid16(x);
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        y.v[i] = vmulq_f32(x.v[i], y.v[i]);
+    return y;
 }
 
-static inline float32x4_t mt_gelu4(float32x4_t x)
+MT_INLINE mt_lanes4 mt_gelu16(mt_lanes4 x)
 {
-    float32x4_t cube = vmulq_n_f32(vmulq_f32(x, x), MT_GELU_CUBE);
-    return vmulq_f32(x, mt_sigmoid4(vmulq_n_f32(vfmaq_f32(x, cube, x), MT_GELU_SCALE)));
+    mt_lanes4 y;
+    MT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        float32x4_t cube = vmulq_n_f32(vmulq_f32(x.v[i], x.v[i]), MT_GELU_CUBE);
+        y.v[i] = vmulq_n_f32(vfmaq_f32(x.v[i], cube, x.v[i]), MT_GELU_SCALE);
+    }
+    y = mt_sigmoid16(y);
+    MT_UNROLL
+    for (int i = 0; i < 4; i++)
+        y.v[i] = vmulq_f32(x.v[i], y.v[i]);
+    return y;
 }
 
 static inline float32x4_t mt_softcap4(float32x4_t x, float cap)

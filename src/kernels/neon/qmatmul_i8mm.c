@@ -8,6 +8,7 @@
    result; then sx as [row][groups to 4]. A single row is left to the level below. */
 #include "kernels/levels.h"
 #include "kernels/neon/qmmla.h"
+#include "kernels/neon/qone.h"
 #include "kernels/neon/qquant.h"
 #include "kernels/neon/qscale.h"
 
@@ -141,24 +142,24 @@ static const uint8_t *row_of(const mt_mat *w, size_t j, size_t n1)
 }
 
 /* A panel of rows p of W, elements [k0, k1) */
-MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, size_t ahead, mt_code code)
+MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
     const size_t bytes = 4 * mt_code_bits(code);
     for (size_t k = k0; k < k1; k += 32, out += 4 * PANEL * 16) {
         const size_t at = k / 32 * bytes;
-        if (k % 128 == 0)
-            for (int c = 0; c < 2 * PANEL; c++)
-                __builtin_prefetch(from[c] + at + ahead, 0, 2);
+        steps s[PANEL];
         MT_UNROLL
         for (int c = 0; c < PANEL; c++) {
             const uint8_t *p0 = from[2 * c] + at, *p1 = from[2 * c + 1] + at;
             const bool half = code == MT_CODE_E2M1 && k + 32 > k1;
-            steps s = half ? interleave(mt_paired_half(p0, &coder), mt_paired_half(p1, &coder)) : load_steps(p0, p1, code, &coder);
-            MT_UNROLL
-            for (int i = 0; i < 4; i++)
-                vst1q_s8(out + (i * PANEL + c) * 16, s.v[i]);
+            s[c] = half ? interleave(mt_paired_half(p0, &coder), mt_paired_half(p1, &coder)) : load_steps(p0, p1, code, &coder);
         }
+        MT_UNROLL
+        for (int i = 0; i < 4; i++)
+            MT_UNROLL
+            for (int c = 0; c < PANEL; c++)
+                vst1q_s8(out + (i * PANEL + c) * 16, s[c].v[i]);
     }
 }
 
@@ -167,8 +168,7 @@ static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1, size
     const uint8_t *p[2 * PANEL];
     for (size_t c = 0; c < 2 * PANEL; c++)
         p[c] = row_of(w, j + c, n1);
-    const size_t ahead = j + 4 * PANEL <= n1 ? 2 * PANEL * w->stride : 0; /* the next panel */
-#define UNPACK(code) unpack(out, p, k0, k1, ahead, code)
+#define UNPACK(code) unpack(out, p, k0, k1, code)
     MT_SWITCH_CODE(mt_code_of(w), UNPACK)
 #undef UNPACK
 }
@@ -182,13 +182,48 @@ MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j,
     }
 }
 
-/* aside += a tile times a panel */
+/* Weights to be unpacked next, fetched a few lines at a time */
+typedef struct ahead {
+    const uint8_t *p;
+    size_t stride, bytes, at; /* rows apart by stride, bytes of each, next byte of this row */
+    size_t rows;              /* left */
+} ahead;
+
+MT_INLINE void fetch(ahead *a, size_t lines)
+{
+    for (; lines > 0 && a->rows > 0; lines--) {
+        __builtin_prefetch(a->p + a->at, 0, 2);
+        a->at += 64;
+        if (a->at >= a->bytes) {
+            a->at = 0;
+            a->p += a->stride;
+            a->rows--;
+        }
+    }
+}
+
+/* aside += full tiles times a panel */
+MT_INLINE void run_tiles(float *aside, operands o, size_t tiles, ahead next, size_t lines, bool eight)
+{
+    for (; tiles > 0; tiles--, aside += PANELS * RESULT) {
+        fetch(&next, lines);
+        multiply_full(aside, &o, eight);
+    }
+}
+
+static void tiles_3(float *aside, const operands *o, size_t tiles, const ahead *next, size_t lines)
+{
+    run_tiles(aside, *o, tiles, *next, lines, false);
+}
+
+static void tiles_3_eight(float *aside, const operands *o, size_t tiles, const ahead *next, size_t lines)
+{
+    run_tiles(aside, *o, tiles, *next, lines, true);
+}
+
+/* aside += a tile of another size times a panel */
 MT_INLINE void run_tile(float *aside, const operands *o, int rows, int pairs, bool eight)
 {
-    if (rows == TILE) {
-        multiply_full(aside, o, eight);
-        return;
-    }
     float32x4_t a[TILE][PANEL];
     MT_UNROLL
     for (int i = 0; i < rows; i++)
@@ -210,23 +245,21 @@ MT_INLINE void run_tile(float *aside, const operands *o, int rows, int pairs, bo
     }
 TILE_FUNCTION(tile_1, 1, 1, false)
 TILE_FUNCTION(tile_2, 2, 2, false)
-TILE_FUNCTION(tile_3, 3, 3, false)
 TILE_FUNCTION(tile_2_of_4, 2, 4, false)
 TILE_FUNCTION(tile_1_eight, 1, 1, true)
 TILE_FUNCTION(tile_2_eight, 2, 2, true)
-TILE_FUNCTION(tile_3_eight, 3, 3, true)
 TILE_FUNCTION(tile_2_of_4_eight, 2, 4, true)
 
 static void tile(float *aside, operands o, size_t pairs, bool eight)
 {
-    static void (*const functions[2][4])(float *, const operands *) = {
-        {tile_1, tile_2, tile_3, tile_2_of_4}, {tile_1_eight, tile_2_eight, tile_3_eight, tile_2_of_4_eight}};
-    functions[eight][pairs - 1](aside, &o);
-    if (pairs < 4)
+    static void (*const functions[2][3])(float *, const operands *) = {{tile_1, tile_2, tile_2_of_4},
+                                                                      {tile_1_eight, tile_2_eight, tile_2_of_4_eight}};
+    functions[eight][pairs < SINGLE ? pairs - 1 : 2](aside, &o);
+    if (pairs < SINGLE)
         return;
     o.x += 2 * 16;
     o.xs += 2 * 4;
-    functions[eight][3](aside + 2 * PANEL * 4, &o);
+    functions[eight][2](aside + 2 * PANEL * 4, &o);
 }
 
 #define FINISH_FUNCTION(name, rows)                                                                                    \
@@ -263,22 +296,45 @@ typedef struct block {
     size_t first, end, j, panels;
 } block;
 
+/* The panel that follows panel c of the block's chunk [k0, k1) */
+static ahead ahead_of(const product *p, const block *b, size_t c, size_t k0, size_t k1)
+{
+    const mt_mat *w = p->w;
+    size_t j = b->j + 2 * PANEL * (c + 1);
+    if (c + 1 == b->panels) {
+        j = k1 < w->k ? b->j : b->j + COLUMNS;
+        k0 = k1 < w->k ? k1 : 0;
+    }
+    if (j >= w->n)
+        return (ahead){0};
+    const size_t n = w->n - j < 2 * PANEL ? w->n - j : 2 * PANEL, k = w->k - k0 < CHUNK ? w->k - k0 : CHUNK;
+    return (ahead){.p = w->w + j * w->stride + k0 * w->bits / 8, .stride = w->stride, .bytes = k * w->bits / 8, .rows = n};
+}
+
+static void place(operands *o, const product *p, span s, size_t k0, size_t k1)
+{
+    const size_t group = p->rows->group;
+    o->x = (const int8_t *)p->rows->data + q_offset(&p->l, s, k0, k1 - k0);
+    o->xs = (const float *)(const void *)(p->rows->data + p->l.xs) + xs_offset(&p->l, s, k0 / group, o->groups);
+}
+
 /* One panel against all tiles of the block, over elements [k0, k1) of k */
 static void multiply_panel(const product *p, const block *b, size_t panel, size_t k0, size_t k1)
 {
-    const layout *l = &p->l;
-    const size_t group = p->rows->group, g0 = k0 / group;
+    const size_t group = p->rows->group, pairs = b->end - b->first;
+    const size_t full = p->l.pairs == SINGLE ? 0 : pairs / TILE, rest = pairs - full * TILE;
     const bool eight = p->w->bits == 8;
     float *aside = p->s.aside + panel * RESULT;
-    operands o = {.w = p->s.q, .ws = p->s.ws, .groups = k1 / group - g0, .group = group};
-    for (size_t i = b->first, pairs; i < b->end; i += pairs, aside += PANELS * RESULT) {
-        const span s = span_of(l, i);
-        pairs = s.pairs;
-        o.x = (const int8_t *)p->rows->data + q_offset(l, s, k0, k1 - k0);
-        o.xs = (const float *)(const void *)(p->rows->data + l->xs) + xs_offset(l, s, g0, o.groups);
-        if (k0 == 0)
-            memset(aside, 0, RESULT * sizeof *aside);
-        tile(aside, o, pairs, eight);
+    operands o = {.w = p->s.q, .ws = p->s.ws, .groups = (k1 - k0) / group, .group = group};
+    if (full > 0) {
+        const ahead next = ahead_of(p, b, panel, k0, k1);
+        const size_t lines = next.rows * (next.bytes / 64 + 1) / full + 1;
+        place(&o, p, span_of(&p->l, b->first), k0, k1);
+        (eight ? tiles_3_eight : tiles_3)(aside, &o, full, &next, lines);
+    }
+    if (rest > 0) {
+        place(&o, p, span_of(&p->l, b->end - 1), k0, k1);
+        tile(aside + full * PANELS * RESULT, o, rest, eight);
     }
 }
 
@@ -309,7 +365,8 @@ static void finish_block(const product *p, const block *b)
 
 static void multiply_block(const product *p, const block *b)
 {
-    const size_t k = p->l.k, group = p->rows->group;
+    const size_t k = p->l.k, group = p->rows->group, tiles = (b->end - b->first + TILE - 1) / TILE;
+    memset(p->s.aside, 0, tiles * PANELS * RESULT * sizeof(float));
     for (size_t k0 = 0; k0 < k; k0 += CHUNK) {
         const size_t k1 = k - k0 < CHUNK ? k : k0 + CHUNK;
         for (size_t c = 0; c < b->panels; c++) {
@@ -334,10 +391,25 @@ static void multiply_columns(const product *p, size_t j)
     }
 }
 
+/* A single row lies as at the level below: q, xs, sx. */
+static void multiply_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+{
+    if (mt_q_one_handles_i8mm(w)) {
+        const float *xs = (const float *)(const void *)(rows->data + rows->k);
+        const size_t groups = rows->k / rows->group;
+        const mt_one one = {.y = y, .n0 = n0, .step = (n1 - n0) / 4, .groups = groups, .w = w,
+                            .x = (const int8_t *)rows->data, .xs = xs, .sx = xs + groups};
+        mt_q_one_i8mm(&one, scratch);
+        n0 += 4 * one.step;
+    }
+    if (n0 < n1)
+        mt_q_matmul_dotprod(y, 0, w, n0, n1, rows, scratch);
+}
+
 void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
 {
     if (rows->m == 1) {
-        mt_q_matmul_dotprod(y, ldy, w, n0, n1, rows, scratch);
+        multiply_one(y, w, n0, n1, rows, scratch);
         return;
     }
     const product p = {.y = y, .ldy = ldy, .n1 = n1, .w = w, .rows = rows, .l = layout_of(rows->m, rows->k, rows->group),

@@ -91,9 +91,10 @@ float mt_max_neon(const float *x, size_t n)
 
 static mt_lanes4 exp_lanes(mt_lanes4 x, float32x4_t m)
 {
+    MT_UNROLL
     for (int i = 0; i < 4; i++)
-        x.v[i] = mt_exp4(vsubq_f32(x.v[i], m));
-    return x;
+        x.v[i] = vsubq_f32(x.v[i], m);
+    return mt_exp16(x);
 }
 
 float mt_sum_exp_neon(const float *x, float m, size_t n)
@@ -105,9 +106,7 @@ float mt_sum_exp_neon(const float *x, float m, size_t n)
         acc = mt_lanes4_add(acc, exp_lanes(mt_lanes4_load(x + i), shift));
     if (i < n) {
         float e[MT_LANES];
-        mt_lanes4 tail = exp_lanes(mt_lanes4_load_part(x + i, n - i), shift);
-        for (size_t l = 0; l < 4; l++)
-            vst1q_f32(e + 4 * l, tail.v[l]);
+        mt_lanes4_store(e, exp_lanes(mt_lanes4_load_part(x + i, n - i), shift));
         acc = mt_lanes4_add(acc, mt_lanes4_load_part(e, n - i));
     }
     return mt_lanes4_fold(acc);
@@ -145,10 +144,10 @@ static void exp_minus(float *x, float m, size_t n)
 {
     float32x4_t shift = vdupq_n_f32(m);
     size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        vst1q_f32(x + i, mt_exp4(vsubq_f32(vld1q_f32(x + i), shift)));
+    for (; i + MT_LANES <= n; i += MT_LANES)
+        mt_lanes4_store(x + i, exp_lanes(mt_lanes4_load(x + i), shift));
     if (i < n)
-        mt_store_part(x + i, mt_exp4(vsubq_f32(mt_load_part(x + i, n - i, 0.0f), shift)), n - i);
+        mt_lanes4_store_part(x + i, exp_lanes(mt_lanes4_load_part(x + i, n - i), shift), n - i);
 }
 
 void mt_softmax_neon(float *x, size_t n)

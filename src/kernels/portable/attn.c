@@ -1,13 +1,14 @@
-/* R8 in portable C: K and V of the seen positions widened to fp32, then row by row, reductions by R6. */
+/* R8 in portable C: K and V of the seen positions widened to fp32, then row by row, reductions by R6. Blocks of bf16
+   pages are plain [position][head_stride]. */
 #include "kernels/attn.h"
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 
 typedef struct work {
-    float *k, *v;   /* [MT_SEGMENT][head_stride] */
-    float *lane;    /* [MT_LANES][head_stride] */
-    float *q;       /* [head_stride] */
-    float *p;       /* [MT_SEGMENT] */
+    float *k, *v; /* [MT_SEGMENT][head_stride] */
+    float *lane;  /* [MT_LANES][head_stride] */
+    float *q;     /* [head_stride] */
+    float *p;     /* [MT_SEGMENT] */
 } work;
 
 static work carve(uint8_t *scratch, size_t stride)
@@ -24,6 +25,16 @@ size_t mt_attn_scratch_bytes_portable(size_t rows, size_t head_stride)
 {
     (void)rows;
     return ((2 * MT_SEGMENT + MT_LANES + 1) * head_stride + MT_SEGMENT) * sizeof(float);
+}
+
+void mt_kv_put_bf16_portable(uint8_t *block, size_t slot, size_t head_stride, const float *x, size_t n, bool value)
+{
+    (void)value;
+    uint8_t *at = block + slot * head_stride * sizeof(mt_bf16);
+    for (size_t i = 0; i < head_stride; i++, at += sizeof(mt_bf16)) {
+        mt_bf16 h = i < n ? mt_bf16_from_f32(x[i]) : 0;
+        memcpy(at, &h, sizeof h);
+    }
 }
 
 static void widen(float *y, const void *x, size_t n, bool bf16)

@@ -37,7 +37,8 @@ static double sin_reduced(double r)
 static double cos_reduced(double r)
 {
     double z = r * r;
-    double p = (((((1.0 / 479001600 * z - 1.0 / 3628800) * z + 1.0 / 40320) * z - 1.0 / 720) * z + 1.0 / 24) * z - 0.5) * z;
+    double p =
+        (((((1.0 / 479001600 * z - 1.0 / 3628800) * z + 1.0 / 40320) * z - 1.0 / 720) * z + 1.0 / 24) * z - 0.5) * z;
     return p + 1.0;
 }
 

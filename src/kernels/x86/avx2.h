@@ -23,6 +23,7 @@ typedef __m256i vi;
 typedef __m256 vmask;
 enum { VL = 8 };
 
+/* clang-format off */
 MT_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 MT_INLINE vf vf_load(const void *p) { return _mm256_loadu_ps(p); }
 MT_INLINE void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
@@ -57,6 +58,26 @@ MT_INLINE vi vi_max(vi a, vi b) { return _mm256_max_epi32(a, b); }
 #define vi_sll(v, n) _mm256_slli_epi32(v, n)
 #define vi_srl(v, n) _mm256_srli_epi32(v, n)
 #define vi_sra(v, n) _mm256_srai_epi32(v, n)
+
+/* VL halves at p as they are, in 32 bits each */
+MT_INLINE vi vi_load_u16(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(p)); }
+MT_INLINE vi vi_load_u8(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
+MT_INLINE vi vi_load_s8(const void *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(p)); }
+MT_INLINE vf vf_load_f16(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
+
+MT_INLINE __m256 vlanes_fold8(const vf v[2]) { return _mm256_add_ps(v[0], v[1]); }
+
+/* Bytes and 16-bit elements of a whole register; shuffles stay within 16 bytes */
+MT_INLINE vi vb_set1(int x) { return _mm256_set1_epi8((char)x); }
+MT_INLINE vi vb_shuffle(vi v, vi index) { return _mm256_shuffle_epi8(v, index); }
+MT_INLINE vi vb_table(const void *table16) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(table16)); }
+MT_INLINE vi vb_maddubs(vi u, vi s) { return _mm256_maddubs_epi16(u, s); }
+MT_INLINE vi vh_set1(int x) { return _mm256_set1_epi16((short)x); }
+MT_INLINE vi vh_mul(vi a, vi b) { return _mm256_mullo_epi16(a, b); }
+MT_INLINE vi vh_pack(vi a, vi b) { return _mm256_packus_epi16(a, b); }
+#define vh_srl(v, n) _mm256_srli_epi16(v, n)
+MT_INLINE vi vh_madd(vi a, vi b) { return _mm256_madd_epi16(a, b); }
+/* clang-format on */
 
 /* first <= index + i < last */
 MT_INLINE vmask vi_within(size_t index, size_t first, size_t last)
@@ -103,16 +124,11 @@ MT_INLINE void vf_store_part(float *p, size_t n, vf v)
     memcpy(p, padded, n * sizeof *p);
 }
 
-/* VL halves at p as they are, in 32 bits each */
-MT_INLINE vi vi_load_u16(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(p)); }
-MT_INLINE vi vi_load_u8(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
-MT_INLINE vi vi_load_s8(const void *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(p)); }
-MT_INLINE vf vf_load_f16(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
-
 /* VL bytes of E4M3, divided by 2^8 */
 MT_INLINE vf vf_load_e4m3_as_f16(const void *p)
 {
-    __m128i b = _mm_cvtepi8_epi16(_mm_loadl_epi64(p)), low = _mm_set1_epi16(0x3f80), sign = _mm_set1_epi16((short)0x8000);
+    __m128i b = _mm_cvtepi8_epi16(_mm_loadl_epi64(p)), low = _mm_set1_epi16(0x3f80),
+            sign = _mm_set1_epi16((short)0x8000);
     return _mm256_cvtph_ps(_mm_or_si128(_mm_and_si128(_mm_slli_epi16(b, 7), low), _mm_and_si128(b, sign)));
 }
 
@@ -129,20 +145,6 @@ MT_INLINE void vi_store_s8(void *p, vi v)
     __m128i both = _mm_unpacklo_epi32(_mm256_castsi256_si128(quads), _mm256_extracti128_si256(quads, 1));
     _mm_storel_epi64(p, both);
 }
-
-MT_INLINE __m256 vlanes_fold8(const vf v[2]) { return _mm256_add_ps(v[0], v[1]); }
-
-/* Bytes and 16-bit elements of a whole register; shuffles stay within 16 bytes */
-MT_INLINE vi vb_set1(int x) { return _mm256_set1_epi8((char)x); }
-MT_INLINE vi vb_shuffle(vi v, vi index) { return _mm256_shuffle_epi8(v, index); }
-MT_INLINE vi vb_table(const void *table16) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(table16)); }
-MT_INLINE vi vb_maddubs(vi u, vi s) { return _mm256_maddubs_epi16(u, s); }
-MT_INLINE vi vh_set1(int x) { return _mm256_set1_epi16((short)x); }
-MT_INLINE vi vh_add(vi a, vi b) { return _mm256_add_epi16(a, b); }
-MT_INLINE vi vh_mul(vi a, vi b) { return _mm256_mullo_epi16(a, b); }
-MT_INLINE vi vh_pack(vi a, vi b) { return _mm256_packus_epi16(a, b); }
-#define vh_srl(v, n) _mm256_srli_epi16(v, n)
-MT_INLINE vi vh_madd(vi a, vi b) { return _mm256_madd_epi16(a, b); }
 
 /* 16 bytes every `step` */
 MT_INLINE vi vb_load_blocks(const uint8_t *p, size_t step)

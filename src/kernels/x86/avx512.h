@@ -27,6 +27,7 @@ typedef __m512i vi;
 typedef __mmask16 vmask;
 enum { VL = 16 };
 
+/* clang-format off */
 MT_INLINE vf vf_set1(float x) { return _mm512_set1_ps(x); }
 MT_INLINE vf vf_load(const void *p) { return _mm512_loadu_ps(p); }
 MT_INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
@@ -62,6 +63,35 @@ MT_INLINE vi vi_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
 #define vi_srl(v, n) _mm512_srli_epi32(v, n)
 #define vi_sra(v, n) _mm512_srai_epi32(v, n)
 
+/* The sum (largest) of all elements */
+MT_INLINE int vi_sum_of(vi v) { return _mm512_reduce_add_epi32(v); }
+MT_INLINE int vi_max_of(vi v) { return _mm512_reduce_max_epi32(v); }
+
+/* n < VL elements, then zeros */
+MT_INLINE vi vi_load_part(const void *p, size_t n) { return _mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1), p); }
+
+/* VL halves at p as they are, in 32 bits each */
+MT_INLINE vi vi_load_u16(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
+MT_INLINE vi vi_load_u8(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
+MT_INLINE vi vi_load_s8(const void *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(p)); }
+MT_INLINE vf vf_load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+
+/* The low halves (bytes) of VL elements, which fit */
+MT_INLINE void vi_store_u16(void *p, vi v) { _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(v)); }
+MT_INLINE void vi_store_s8(void *p, vi v) { _mm_storeu_si128(p, _mm512_cvtepi32_epi8(v)); }
+
+/* Bytes and 16-bit elements of a whole register; shuffles stay within 16 bytes */
+MT_INLINE vi vb_set1(int x) { return _mm512_set1_epi8((char)x); }
+MT_INLINE vi vb_shuffle(vi v, vi index) { return _mm512_shuffle_epi8(v, index); }
+MT_INLINE vi vb_table(const void *table16) { return _mm512_broadcast_i32x4(_mm_loadu_si128(table16)); }
+MT_INLINE vi vb_maddubs(vi u, vi s) { return _mm512_maddubs_epi16(u, s); }
+MT_INLINE vi vh_set1(int x) { return _mm512_set1_epi16((short)x); }
+MT_INLINE vi vh_mul(vi a, vi b) { return _mm512_mullo_epi16(a, b); }
+MT_INLINE vi vh_pack(vi a, vi b) { return _mm512_packus_epi16(a, b); }
+#define vh_srl(v, n) _mm512_srli_epi16(v, n)
+MT_INLINE vi vh_madd(vi a, vi b) { return _mm512_madd_epi16(a, b); }
+/* clang-format on */
+
 /* first <= index + i < last */
 MT_INLINE vmask vi_within(size_t index, size_t first, size_t last)
 {
@@ -69,10 +99,6 @@ MT_INLINE vmask vi_within(size_t index, size_t first, size_t last)
     vmask from = _mm512_cmpge_epi32_mask(at, vi_set1((int)first));
     return _mm512_mask_cmplt_epi32_mask(from, at, vi_set1((int)last));
 }
-
-/* The sum (largest) of all elements */
-MT_INLINE int vi_sum_of(vi v) { return _mm512_reduce_add_epi32(v); }
-MT_INLINE int vi_max_of(vi v) { return _mm512_reduce_max_epi32(v); }
 
 /* n < VL elements, then the value of fill */
 MT_INLINE vf vf_load_part(const float *p, size_t n, float fill)
@@ -85,42 +111,18 @@ MT_INLINE void vf_store_part(float *p, size_t n, vf v)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v);
 }
 
-/* n < VL elements, then zeros */
-MT_INLINE vi vi_load_part(const void *p, size_t n) { return _mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1), p); }
-
-/* VL halves at p as they are, in 32 bits each */
-MT_INLINE vi vi_load_u16(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
-MT_INLINE vi vi_load_u8(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
-MT_INLINE vi vi_load_s8(const void *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(p)); }
-MT_INLINE vf vf_load_f16(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
-
 /* VL bytes of E4M3, divided by 2^8 */
 MT_INLINE vf vf_load_e4m3_as_f16(const void *p)
 {
-    __m256i b = _mm256_cvtepi8_epi16(_mm_loadu_si128(p)), low = _mm256_set1_epi16(0x3f80), sign = _mm256_set1_epi16((short)0x8000);
+    __m256i b = _mm256_cvtepi8_epi16(_mm_loadu_si128(p)), low = _mm256_set1_epi16(0x3f80),
+            sign = _mm256_set1_epi16((short)0x8000);
     return _mm512_cvtph_ps(_mm256_or_si256(_mm256_and_si256(_mm256_slli_epi16(b, 7), low), _mm256_and_si256(b, sign)));
 }
-
-/* The low halves (bytes) of VL elements, which fit */
-MT_INLINE void vi_store_u16(void *p, vi v) { _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(v)); }
-MT_INLINE void vi_store_s8(void *p, vi v) { _mm_storeu_si128(p, _mm512_cvtepi32_epi8(v)); }
 
 MT_INLINE __m256 vlanes_fold8(const vf v[1])
 {
     return _mm256_add_ps(_mm512_castps512_ps256(v[0]), _mm512_extractf32x8_ps(v[0], 1));
 }
-
-/* Bytes and 16-bit elements of a whole register; shuffles stay within 16 bytes */
-MT_INLINE vi vb_set1(int x) { return _mm512_set1_epi8((char)x); }
-MT_INLINE vi vb_shuffle(vi v, vi index) { return _mm512_shuffle_epi8(v, index); }
-MT_INLINE vi vb_table(const void *table16) { return _mm512_broadcast_i32x4(_mm_loadu_si128(table16)); }
-MT_INLINE vi vb_maddubs(vi u, vi s) { return _mm512_maddubs_epi16(u, s); }
-MT_INLINE vi vh_set1(int x) { return _mm512_set1_epi16((short)x); }
-MT_INLINE vi vh_add(vi a, vi b) { return _mm512_add_epi16(a, b); }
-MT_INLINE vi vh_mul(vi a, vi b) { return _mm512_mullo_epi16(a, b); }
-MT_INLINE vi vh_pack(vi a, vi b) { return _mm512_packus_epi16(a, b); }
-#define vh_srl(v, n) _mm512_srli_epi16(v, n)
-MT_INLINE vi vh_madd(vi a, vi b) { return _mm512_madd_epi16(a, b); }
 
 /* 16 bytes every `step` */
 MT_INLINE vi vb_load_blocks(const uint8_t *p, size_t step)

@@ -9,10 +9,7 @@
 enum { MT_CODES = 4 * VL }; /* of one register */
 
 /* Within each eight: as they come, or even ones before odd ones, which is how the nibbles of four bytes come apart. */
-typedef enum mt_order {
-    MT_ORDER_PLAIN,
-    MT_ORDER_PAIRED
-} mt_order;
+typedef enum mt_order { MT_ORDER_PLAIN, MT_ORDER_PAIRED } mt_order;
 
 /* 16 codes are 2 * bits bytes. For each code the two bytes that hold it, and the factor that lifts it to bit 8. */
 typedef struct mt_coder {
@@ -22,13 +19,16 @@ typedef struct mt_coder {
 
 #define MT_CODE_BYTES(b, e) (e) * (b) / 8, (e) * (b) / 8 + 1
 #define MT_CODE_FACTOR(b, e) 256 >> (e) * (b) % 8
-#define MT_PLAIN(X, b, e) X(b, e), X(b, e + 1), X(b, e + 2), X(b, e + 3), X(b, e + 4), X(b, e + 5), X(b, e + 6), X(b, e + 7)
-#define MT_PAIRED(X, b, e) X(b, e), X(b, e + 2), X(b, e + 4), X(b, e + 6), X(b, e + 1), X(b, e + 3), X(b, e + 5), X(b, e + 7)
-#define MT_CODER(b, ORDER)                                                                                             \
-    [b] = {.bytes = {{ORDER(MT_CODE_BYTES, b, 0)}, {ORDER(MT_CODE_BYTES, b, 8)}}, .factor = {ORDER(MT_CODE_FACTOR, b, 0)}}
-#define MT_CODERS(ORDER)                                                                                               \
-    {                                                                                                                  \
-        MT_CODER(2, ORDER), MT_CODER(3, ORDER), MT_CODER(4, ORDER), MT_CODER(5, ORDER), MT_CODER(6, ORDER)             \
+#define MT_PLAIN(X, b, e) \
+    X(b, e), X(b, e + 1), X(b, e + 2), X(b, e + 3), X(b, e + 4), X(b, e + 5), X(b, e + 6), X(b, e + 7)
+#define MT_PAIRED(X, b, e) \
+    X(b, e), X(b, e + 2), X(b, e + 4), X(b, e + 6), X(b, e + 1), X(b, e + 3), X(b, e + 5), X(b, e + 7)
+#define MT_CODER(b, ORDER)                                                        \
+    [b] = {.bytes = {{ORDER(MT_CODE_BYTES, b, 0)}, {ORDER(MT_CODE_BYTES, b, 8)}}, \
+           .factor = {ORDER(MT_CODE_FACTOR, b, 0)}}
+#define MT_CODERS(ORDER)                                                                                   \
+    {                                                                                                      \
+        MT_CODER(2, ORDER), MT_CODER(3, ORDER), MT_CODER(4, ORDER), MT_CODER(5, ORDER), MT_CODER(6, ORDER) \
     }
 
 static const mt_coder mt_coders[2][7] = {MT_CODERS(MT_PLAIN), MT_CODERS(MT_PAIRED)};
@@ -37,7 +37,8 @@ static const uint8_t mt_paired_bytes[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 1
 MT_INLINE vi mt_codes_narrow(const uint8_t *p, size_t bits, const mt_coder *c)
 {
     vi v = vb_load_blocks(p, 2 * bits), factor = vb_table(c->factor);
-    vi a = vh_mul(vb_shuffle(v, vb_table(c->bytes[0])), factor), b = vh_mul(vb_shuffle(v, vb_table(c->bytes[1])), factor);
+    vi a = vh_mul(vb_shuffle(v, vb_table(c->bytes[0])), factor),
+       b = vh_mul(vb_shuffle(v, vb_table(c->bytes[1])), factor);
     return vi_and(vh_pack(vh_srl(a, 8), vh_srl(b, 8)), vb_set1((1 << bits) - 1));
 }
 

@@ -1,5 +1,5 @@
-/* R6 products of rows of x with columns [n0, n1) of W. K is walked in chunks, so that the widened rows of W and the rows of x
-   they meet stay in the first-level cache; the 16 lanes of every product wait in memory between chunks. */
+/* R6 products of rows of x with columns [n0, n1) of W. K is walked in chunks, so that the widened rows of W and the
+   rows of x they meet stay in the first-level cache; the 16 lanes of every product wait in memory between chunks. */
 #ifndef MT_KERNELS_X86_FPRODUCT_H
 #define MT_KERNELS_X86_FPRODUCT_H
 
@@ -39,7 +39,8 @@ static inline void mt_fproduct_widen(const mt_fproduct *p, size_t j, size_t coun
 }
 
 /* One chunk for rows i .. i+nc of x */
-static inline void mt_fproduct_tile(const mt_fproduct *p, float *sums, size_t i, size_t nc, size_t count, size_t k0, size_t k1)
+static inline void mt_fproduct_tile(const mt_fproduct *p, float *sums, size_t i, size_t nc, size_t count, size_t k0,
+                                    size_t k1)
 {
     const size_t n = p->padded ? mt_round_up(k1 - k0, MT_LANES) : (k1 - k0) / MT_LANES * MT_LANES, left = k1 - k0 - n;
     const float *x[TILE_X], *last[TILE_X];
@@ -92,7 +93,8 @@ static inline void mt_fproduct_run(mt_fproduct *p, size_t m, size_t n0, size_t n
     p->sums = p->wide + MT_F_COLUMNS * MT_F_LDW;
     for (size_t i = 0; i < m; i += MT_F_ROWS)
         for (size_t j = n0; j < n1; j += MT_F_COLUMNS)
-            mt_fproduct_block(p, i, m - i < MT_F_ROWS ? m : i + MT_F_ROWS, j, n1 - j < MT_F_COLUMNS ? n1 - j : MT_F_COLUMNS);
+            mt_fproduct_block(p, i, m - i < MT_F_ROWS ? m : i + MT_F_ROWS, j,
+                              n1 - j < MT_F_COLUMNS ? n1 - j : MT_F_COLUMNS);
 }
 
 #endif

@@ -1,5 +1,6 @@
-/* A panel of quantised weights: MT_Q_COLUMNS columns, MT_Q_CHUNK of k. Rows of W are turned so that a register holds four elements
-   of each of VL columns: [k / 4][MT_Q_COLUMNS][4] unsigned bytes, in the "paired" order of the activations. */
+/* A panel of quantised weights: MT_Q_COLUMNS columns, MT_Q_CHUNK of k. Rows of W are turned so that a register
+   holds four elements of each of VL columns: [k / 4][MT_Q_COLUMNS][4] unsigned bytes, in the "paired" order of the
+   activations. */
 #ifndef MT_KERNELS_X86_QPANEL_H
 #define MT_KERNELS_X86_QPANEL_H
 
@@ -37,7 +38,8 @@ static inline void mt_qpanel_chunk(mt_qpanel *p, size_t j, size_t n1, size_t k)
     const mt_mat *w = p->w;
     const size_t at = k * w->bits / 8, step = MT_Q_CHUNK * w->bits / 8;
     for (size_t c = 0; c < MT_Q_COLUMNS; c++) {
-        size_t column = j + c < n1 ? j + c : n1 - 1, after = column + MT_Q_COLUMNS < n1 ? column + MT_Q_COLUMNS : column;
+        size_t column = j + c < n1 ? j + c : n1 - 1,
+               after = column + MT_Q_COLUMNS < n1 ? column + MT_Q_COLUMNS : column;
         p->row[c] = w->w + column * w->stride + at;
         p->next[c] = k + MT_Q_CHUNK < w->k ? p->row[c] + step : w->w + after * w->stride;
     }
@@ -55,7 +57,6 @@ static inline void mt_qpanel_nibbles(const mt_qpanel *p, size_t h, size_t n, boo
         for (size_t r = 0; r < VL; r++) {
             const uint8_t *from = p->row[h + r] + k / 2;
             m[r] = words == VL ? vi_load(from) : vi_load_part(from, words);
-            _mm_prefetch((const char *)(p->next[h + r] + k / 2), _MM_HINT_T0);
         }
         vi_transpose(m);
         uint8_t *to = p->planes + k / 4 * MT_Q_STEP + 4 * h;

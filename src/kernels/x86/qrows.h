@@ -1,6 +1,6 @@
-/* Rows of activations as integers (R3), in tiles of MT_Q_ROWS rows; the last tile has as many as are left. A tile of nr rows:
-   q [k / 4][nr][4], four consecutive elements of a row in "paired" order (codes.h), then by group and row [k / group][nr]: the
-   scale, scale times sum of q, and sum of q. */
+/* Rows of activations as integers (R3), in tiles of MT_Q_ROWS rows; the last tile has as many as are left. A tile of
+   nr rows: q [k / 4][nr][4], four elements of a row in "paired" order (codes.h), then by group and row
+   [k / group][nr]: the scale, scale times sum of q, and sum of q. */
 #ifndef MT_KERNELS_X86_QROWS_H
 #define MT_KERNELS_X86_QROWS_H
 

@@ -1,5 +1,5 @@
-/* One register of the level a file is compiled for, under common names: the sources *_tmpl.c serve AVX2 and AVX-512. The 16
-   virtual lanes of R6 are VREGS registers of VL elements. */
+/* One register of the level a file is compiled for, under common names: the files *_tmpl.h serve AVX2 and AVX-512.
+   The 16 virtual lanes of R6 are VREGS registers of VL elements. */
 #ifndef MT_KERNELS_X86_SIMD_H
 #define MT_KERNELS_X86_SIMD_H
 
@@ -47,7 +47,8 @@ MT_INLINE vi vf_round_bf16(vf x)
 {
     vi bits = vf_bits(x), odd = vi_and(vi_srl(bits, 16), vi_set1(1));
     vi rounded = vi_add(vi_add(bits, vi_set1(0x7fff)), odd), nan = vi_or(bits, vi_set1(0x400000));
-    return vi_and(vf_bits(vf_select(vf_is_nan(x), vf_from_bits(nan), vf_from_bits(rounded))), vi_set1((int)0xffff0000u));
+    return vi_and(vf_bits(vf_select(vf_is_nan(x), vf_from_bits(nan), vf_from_bits(rounded))),
+                  vi_set1((int)0xffff0000u));
 }
 
 typedef struct vlanes {

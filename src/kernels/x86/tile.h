@@ -9,7 +9,8 @@
 enum { TILE_W = 4, TILE_X = MT_TILE_ROWS };
 
 /* One register of the 16 lanes: acc[c][r] takes the products of w[r] and x[c], n % 16 == 0; `at` is its first. */
-MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, const float *const *x, size_t at, size_t n, size_t nc)
+MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, const float *const *x, size_t at,
+                           size_t n, size_t nc)
 {
     for (size_t i = at; i < n; i += MT_LANES) {
         vf a[TILE_W];
@@ -27,7 +28,8 @@ MT_INLINE void mt_tile_run(vf acc[TILE_X][TILE_W], const float *w, size_t ldw, c
 }
 
 /* The lanes of row c of x and row r of W stand at sums + c * lds + r * 16. */
-MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n,
+                                 size_t nc)
 {
     MT_UNROLL
     for (size_t h = 0; h < VREGS; h++) {
@@ -43,7 +45,8 @@ MT_INLINE void mt_tile_add_fixed(float *sums, size_t lds, const float *w, size_t
 }
 
 /* out[c][r] = w[r] . x[c] */
-MT_INLINE void mt_tile_dot_fixed(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+MT_INLINE void mt_tile_dot_fixed(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n,
+                                 size_t nc)
 {
     vf lanes[TILE_X][TILE_W][VREGS];
     MT_UNROLL
@@ -62,19 +65,25 @@ MT_INLINE void mt_tile_dot_fixed(float (*out)[TILE_W], const float *w, size_t ld
         _mm_storeu_ps(out[c], vlanes_fold_4(lanes[c]));
 }
 
-static inline void mt_tile_add(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+static inline void mt_tile_add(float *sums, size_t lds, const float *w, size_t ldw, const float *const *x, size_t n,
+                               size_t nc)
 {
-#define CASE(count)                                                                                                    \
+#define CASE(count) \
     case count: mt_tile_add_fixed(sums, lds, w, ldw, x, n, count); break;
-    switch (nc) { MT_TILE_EACH(CASE) }
+    switch (nc) {
+        MT_TILE_EACH(CASE)
+    }
 #undef CASE
 }
 
-static inline void mt_tile_dot(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n, size_t nc)
+static inline void mt_tile_dot(float (*out)[TILE_W], const float *w, size_t ldw, const float *const *x, size_t n,
+                               size_t nc)
 {
-#define CASE(count)                                                                                                    \
+#define CASE(count) \
     case count: mt_tile_dot_fixed(out, w, ldw, x, n, count); break;
-    switch (nc) { MT_TILE_EACH(CASE) }
+    switch (nc) {
+        MT_TILE_EACH(CASE)
+    }
 #undef CASE
 }
 

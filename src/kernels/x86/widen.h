@@ -56,7 +56,8 @@ static inline void mt_widen_scaled(float *y, const mt_mat *w, size_t r, size_t k
 }
 
 /* One group of codes, at most 128 */
-static inline void mt_widen_group(float *y, const mt_mat *w, const uint8_t *p, size_t readable, float scale, const float *bias)
+static inline void mt_widen_group(float *y, const mt_mat *w, const uint8_t *p, size_t readable, float scale,
+                                  const float *bias)
 {
     static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
     uint8_t codes[128 + MT_CODES];

@@ -13,8 +13,10 @@ CLASSES = {
     "qwen2": "Qwen2Config",
     "qwen3": "Qwen3Config",
     "qwen3_moe": "Qwen3MoeConfig",
+    "gemma2": "Gemma2Config",
     "gemma3_text": "Gemma3TextConfig",
 }
+GEMMAS = ("gemma2", "gemma3_text")  # norms multiply by 1 + w, and follow sublayers too
 
 LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
 EMBEDDING = 0.5  # of an embedding's elements where the head is another matrix
@@ -103,7 +105,7 @@ def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
     if part not in ("o_proj", "down_proj"):
         return GAIN[part]
-    if config["model_type"] == "gemma3_text":
+    if config["model_type"] in GEMMAS:
         return 1.0
     return _embedding_spread(config) * (ATTENTION if part == "o_proj" else MLP)
 
@@ -112,7 +114,7 @@ def _norm_centre(name, config):
     if name.endswith(("q_norm.weight", "k_norm.weight")):
         # Gemma's scale is not head_dim's: keep the spread of the scores
         return 1.3 * (config.get("query_pre_attn_scalar", config["head_dim"]) / config["head_dim"]) ** 0.25
-    if config["model_type"] == "gemma3_text":
+    if config["model_type"] in GEMMAS:
         if "post_attention" in name:
             return 0.8 * ATTENTION * LOGIT_SPREAD
         if "post_feedforward" in name:
@@ -124,7 +126,7 @@ def _draw_norm(name, shape, config, rng):
     weight = _norm_centre(name, config) * (1 + 0.2 * rng.standard_normal(shape))
     if name == "model.norm.weight" and config["tie_word_embeddings"]:
         weight *= rng.choice([-1, 1], shape)  # else a tied head mostly repeats the token it just read
-    return weight - 1 if config["model_type"] == "gemma3_text" else weight
+    return weight - 1 if config["model_type"] in GEMMAS else weight
 
 
 def _draw(name, shape, config, rng):

@@ -1,7 +1,7 @@
 """The committed checkpoints: every family, every layout, and between them every detail that is easily got wrong."""
 
 from .layouts import Layout, Quantisation
-from .specs import ROUTER, YARN, Spec, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+from .specs import ROUTER, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
@@ -57,6 +57,7 @@ HUGGING_FACE = [
         qwen3_moe(vocab=192, experts=4, moe_inter=48),
         Layout(experts="transposed"),
     ),
+    Spec("gemma2-bf16", "gemma2", gemma2(inter=40)),
     Spec(
         "gemma3-bf16",
         "gemma3_text",
@@ -90,6 +91,7 @@ MLX_FAMILIES = [
     ),
     Spec("qwen3moe-mlx-6bit", "qwen3_moe", qwen3_moe(norm=False), mlx(6, overrides={ROUTER: False}), published=False),
     Spec("qwen3moe-mlx-8bit", "qwen3_moe", qwen3_moe(layers=3, experts=6, mlp_only_layers=[1]), mlx(8)),
+    Spec("gemma2-mlx-4bit", "gemma2", gemma2(), mlx(4), published=False),
     Spec("gemma3-mlx-4bit", "gemma3_text", gemma3(), mlx(4)),
     Spec("gemma3-mlx-6bit", "gemma3_text", gemma3(heads=2, kv=2, factor=None), mlx(6)),
     Spec("gemma3-mlx-8bit", "gemma3_text", gemma3(inter=128, pattern=2, sliding_window=20), mlx(8), published=False),

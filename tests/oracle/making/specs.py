@@ -65,6 +65,18 @@ def qwen3_moe(
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
+def gemma2(hidden=128, inter=192, layers=3, heads=4, kv=2, vocab=256, **more):
+    defaults = {
+        "head_dim": 16,
+        "query_pre_attn_scalar": 12,
+        "sliding_window": 16,
+        "attn_logit_softcapping": 2.0,
+        "final_logit_softcapping": 6.0,
+        **rope(10000.0),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
 def gemma3(
     hidden=128, inter=192, layers=3, heads=4, kv=1, vocab=256, pattern=3, factor=8.0, theta=1e6, local=1e4, **more
 ):

@@ -1,0 +1,274 @@
+#include "chat/context.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/limits.h"
+
+/* Roles and types are written here, and are of a known set; special tokens come from the checkpoint. */
+const char *const mt_chat_trusted[] = {"messages.*.role",
+                                       "messages.*.content.*.type",
+                                       "messages.*.tool_calls.*.type",
+                                       "bos_token",
+                                       "eos_token",
+                                       "unk_token",
+                                       "pad_token",
+                                       "sep_token",
+                                       "cls_token",
+                                       "mask_token",
+                                       "additional_special_tokens.*"};
+const size_t mt_chat_trusted_count = MT_COUNT(mt_chat_trusted);
+
+typedef struct maker {
+    const mt_chat *chat;
+    const mt_chat_profile *profile;
+    const mt_chat_markers *markers;
+    mt_chat_context *out;
+    mt_template *to_json; /* {{ value|tojson }}, made when it is needed */
+    mt_error *err;
+} maker;
+
+static json_t *string_of(mt_chat_text text)
+{
+    return json_stringn_nocheck(text.data ? text.data : "", text.len);
+}
+
+static json_t *share(const json_t *json)
+{
+    return json_incref((json_t *)(uintptr_t)json);
+}
+
+static const char *type_name(mt_chat_part_type type)
+{
+    return type == MT_CHAT_IMAGE ? "images" : "videos";
+}
+
+static void add_media(maker *m, const mt_chat_message *message, const mt_chat_part *part)
+{
+    m->out->media[m->out->media_count++] =
+        (mt_chat_media){.type = part->type, .source = part->source, .message = message->index};
+}
+
+/* Content as a list of parts. */
+static json_t *parts_content(maker *m, const mt_chat_message *message)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < message->part_count; i++) {
+        const mt_chat_part *part = &message->parts[i];
+
+        if (part->type == MT_CHAT_TEXT) {
+            json_array_append_new(list, json_pack("{s:s, s:o}", "type", "text", "text", string_of(part->text)));
+            continue;
+        }
+        json_array_append_new(list, mt_chat_shape_part(m->profile->shape[part->type], part->type));
+        add_media(m, message, part);
+    }
+    return list;
+}
+
+/* Content as a string: texts with a line break between them, and markers for everything else. */
+static json_t *string_content(maker *m, const mt_chat_message *message)
+{
+    const size_t first = m->out->trusted_count;
+    mt_buf text;
+    json_t *string;
+
+    if (message->part_count == 1 && message->parts[0].type == MT_CHAT_TEXT)
+        return string_of(message->parts[0].text);
+    mt_buf_init(&text, SIZE_MAX / 2);
+    for (size_t i = 0; i < message->part_count; i++) {
+        const mt_chat_part *part = &message->parts[i];
+
+        if (part->type == MT_CHAT_TEXT) {
+            if (i > 0 && message->parts[i - 1].type == MT_CHAT_TEXT)
+                mt_buf_puts(&text, "\n");
+            mt_buf_add(&text, part->text.data, part->text.len);
+            continue;
+        }
+        m->out->trusted[m->out->trusted_count].bytes.begin = text.len;
+        mt_buf_puts(&text, m->markers->marker[part->type]);
+        m->out->trusted[m->out->trusted_count++].bytes.end = text.len;
+        add_media(m, message, part);
+    }
+    string = json_stringn_nocheck(text.data ? text.data : "", text.len);
+    for (size_t i = first; i < m->out->trusted_count; i++)
+        m->out->trusted[i].string = string;
+    mt_buf_free(&text);
+    return string;
+}
+
+/* Whether a part has a place in the template: among parts, or as a marker in a string. */
+static bool has_place(const maker *m, const mt_chat_message *message, mt_chat_part_type type, bool as_parts)
+{
+    if (as_parts)
+        return m->profile->shape[type] != MT_CHAT_SHAPE_NONE;
+    return m->markers && m->markers->marker[type] && m->profile->content[message->role].string;
+}
+
+static json_t *content_of(maker *m, const mt_chat_message *message)
+{
+    const bool string = m->profile->content[message->role].string, parts = m->profile->content[message->role].parts;
+    bool media = false, as_parts;
+
+    for (size_t i = 0; i < message->part_count; i++)
+        media = media || message->parts[i].type != MT_CHAT_TEXT;
+    as_parts = parts && (message->list || !string);
+    for (size_t i = 0; media && i < message->part_count; i++) {
+        mt_chat_part_type type = message->parts[i].type;
+
+        if (type == MT_CHAT_TEXT)
+            continue;
+        if (as_parts && !has_place(m, message, type, true))
+            as_parts = false;
+        if (!has_place(m, message, type, as_parts)) {
+            mt_fail(m->err, MT_E_INVALID,
+                    "messages[%zu] has %s, but the chat template of this model has no place for them in a message of "
+                    "role %s; send text only",
+                    message->index, type_name(type), mt_chat_role_name(message->role));
+            return NULL;
+        }
+    }
+    return as_parts ? parts_content(m, message) : string_content(m, message);
+}
+
+/* JSON as Python writes it, which is what templates print otherwise. */
+static json_t *json_text(maker *m, const json_t *value)
+{
+    static const char source[] = "{{ value|tojson }}";
+    json_t *context = json_pack("{s:O}", "value", value), *string = NULL;
+    mt_rendering r = {0};
+
+    if (!m->to_json)
+        m->to_json = mt_template_compile(source, sizeof(source) - 1, m->err);
+    if (m->to_json && mt_template_render(m->to_json, context, NULL, &r, m->err))
+        string = json_stringn_nocheck(r.text.data, r.text.len);
+    mt_rendering_free(&r);
+    json_decref(context);
+    return string;
+}
+
+/* An object, where it is one or a string that holds one; or its JSON, where the template wants that. */
+static json_t *arguments_of(maker *m, const json_t *given)
+{
+    json_t *parsed;
+
+    if (m->profile->arguments_as_text) {
+        if (!given)
+            return json_string("{}");
+        return json_is_string(given) ? share(given) : json_text(m, given);
+    }
+    if (!given)
+        return json_object();
+    if (!json_is_string(given))
+        return share(given);
+    parsed = json_loadb(json_string_value(given), json_string_length(given), JSON_ALLOW_NUL, NULL);
+    if (json_is_object(parsed))
+        return parsed;
+    json_decref(parsed);
+    return json_string_length(given) ? share(given) : json_object();
+}
+
+static bool add_calls(maker *m, const mt_chat_message *message, json_t *object)
+{
+    json_t *calls = json_array();
+
+    json_object_set_new(object, "tool_calls", calls);
+    for (size_t i = 0; i < message->call_count; i++) {
+        const mt_chat_call *call = &message->calls[i];
+        json_t *arguments = arguments_of(m, call->arguments), *item;
+
+        if (!arguments)
+            return false;
+        item = json_pack("{s:s, s:{s:O, s:o}}", "type", "function", "function", "name", call->name, "arguments",
+                         arguments);
+        if (call->id)
+            json_object_set_new(item, "id", share(call->id));
+        json_array_append_new(calls, item);
+    }
+    return true;
+}
+
+static json_t *message_of(maker *m, const mt_chat_message *message)
+{
+    json_t *content = content_of(m, message), *object;
+
+    if (!content)
+        return NULL;
+    object = json_pack("{s:s, s:o}", "role", mt_chat_role_name(message->role), "content", content);
+    if (message->reasoning.len)
+        json_object_set_new(object, m->profile->reasoning, string_of(message->reasoning));
+    if (message->call_id)
+        json_object_set_new(object, "tool_call_id", share(message->call_id));
+    if (message->name)
+        json_object_set_new(object, "name", share(message->name));
+    if (message->call_count && !add_calls(m, message, object)) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static bool add_messages(maker *m, json_t *list)
+{
+    for (size_t i = 0; i < m->chat->count; i++) {
+        json_t *object = message_of(m, &m->chat->messages[i]);
+
+        if (!object)
+            return false;
+        json_array_append_new(list, object);
+    }
+    return true;
+}
+
+/* What the request says about thinking, under the name the template knows it by. */
+static void add_kwargs(const maker *m, json_t *variables)
+{
+    const json_t *thinking = json_object_get(m->chat->kwargs, "enable_thinking");
+
+    if (m->chat->kwargs)
+        json_object_update(variables, (json_t *)(uintptr_t)m->chat->kwargs);
+    if (thinking && !json_object_get(m->chat->kwargs, m->profile->thinking))
+        json_object_set_new(variables, m->profile->thinking, share(thinking));
+}
+
+/* Room for every part that is no text, wherever it goes. */
+static bool reserve(maker *m)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < m->chat->count; i++)
+        for (size_t k = 0; k < m->chat->messages[i].part_count; k++)
+            count += m->chat->messages[i].parts[k].type != MT_CHAT_TEXT;
+    m->out->trusted = mt_arena_alloc(m->chat->arena, count * sizeof(*m->out->trusted));
+    m->out->media = mt_arena_alloc(m->chat->arena, count * sizeof(*m->out->media));
+    return (m->out->trusted && m->out->media) ||
+           mt_fail(m->err, MT_E_MEMORY, "the messages need more memory than a request may have; send fewer images");
+}
+
+bool mt_chat_context_make(mt_chat_context *out, const mt_chat *chat, const mt_chat_profile *profile,
+                          const mt_chat_markers *markers, const json_t *tokens, mt_error *err)
+{
+    maker m = {.chat = chat, .profile = profile, .markers = markers, .out = out, .err = err};
+    json_t *messages = json_array();
+    bool ok;
+
+    *out = (mt_chat_context){.variables = json_pack("{s:o, s:n, s:n, s:b}", "messages", messages, "tools", "documents",
+                                                    "add_generation_prompt", !chat->no_generation_prompt)};
+    ok = reserve(&m) && add_messages(&m, messages);
+    if (chat->tools)
+        json_object_set_new(out->variables, "tools", share(chat->tools));
+    if (tokens)
+        json_object_update(out->variables, (json_t *)(uintptr_t)tokens);
+    add_kwargs(&m, out->variables);
+    mt_template_free(m.to_json);
+    return ok;
+}
+
+void mt_chat_context_free(mt_chat_context *context)
+{
+    json_decref(context->variables);
+    context->variables = NULL;
+}

@@ -1,0 +1,36 @@
+/* Normalised messages as the variables of a template. */
+#ifndef MT_CHAT_CONTEXT_H
+#define MT_CHAT_CONTEXT_H
+
+#include "chat/profile.h"
+
+typedef struct mt_chat_media {
+    mt_chat_part_type type;
+    const json_t *source; /* the part as it was sent */
+    size_t message;       /* its index in the request */
+} mt_chat_media;
+
+typedef struct mt_chat_context {
+    json_t *variables;        /* owned */
+    mt_trusted_part *trusted; /* markers that stand in strings; in the chat's arena */
+    size_t trusted_count;
+    mt_chat_media *media; /* in the order in which they stand in the prompt; in the chat's arena */
+    size_t media_count;
+} mt_chat_context;
+
+/* What stands for an image or a video in the text of a message, where the template takes no parts; NULL: nothing does. */
+typedef struct mt_chat_markers {
+    const char *marker[MT_CHAT_PART_TYPES];
+} mt_chat_markers;
+
+/* Free with mt_chat_context_free in any case. Fails with a sentence for a 400 where the template has no place for an
+   image or a video. */
+bool mt_chat_context_make(mt_chat_context *out, const mt_chat *chat, const mt_chat_profile *profile,
+                          const mt_chat_markers *markers, const json_t *tokens, mt_error *err) MT_NODISCARD;
+void mt_chat_context_free(mt_chat_context *context);
+
+/* Paths of the strings in it that are as good as the template's own; for mt_template_options. */
+extern const char *const mt_chat_trusted[];
+extern const size_t mt_chat_trusted_count;
+
+#endif

@@ -1,0 +1,35 @@
+/* What a chat template makes of messages, found out by rendering probes: how content has to look, where system messages
+   may stand, and the like. Done once for a template. */
+#ifndef MT_CHAT_PROFILE_H
+#define MT_CHAT_PROFILE_H
+
+#include "chat/chat.h"
+#include "template/template.h"
+
+/* How a template wants an image or a video among the parts of a message. */
+typedef enum mt_chat_shape {
+    MT_CHAT_SHAPE_NONE,  /* not at all */
+    MT_CHAT_SHAPE_TYPE,  /* {"type": "image"} */
+    MT_CHAT_SHAPE_FIELD, /* {"type": "image", "image": ""} */
+    MT_CHAT_SHAPE_URL    /* {"type": "image_url", "image_url": {"url": ""}} */
+} mt_chat_shape;
+
+typedef struct mt_chat_profile {
+    struct {
+        bool string, parts;
+    } content[MT_CHAT_ROLES];                /* what the content of a message may be */
+    mt_chat_shape shape[MT_CHAT_PART_TYPES]; /* of MT_CHAT_IMAGE and MT_CHAT_VIDEO */
+    bool system_in_place;                    /* a system message in mid-conversation comes out where it stands */
+    bool arguments_as_text;                  /* of tool calls: as JSON, since an object does not come out as one */
+    const char *reasoning;                   /* the name under which a message's reasoning is read */
+    const char *thinking;                    /* the variable that turns thinking on and off */
+    bool generation_after;                   /* the generation prompt follows all that is written for messages */
+} mt_chat_profile;
+
+/* tokens: variables such as bos_token, an object. What a probe cannot find out stays at what most templates want. */
+void mt_chat_profile_probe(mt_chat_profile *profile, const mt_template *tpl, const json_t *tokens);
+
+/* A part as a template of that shape wants it; a new reference. */
+json_t *mt_chat_shape_part(mt_chat_shape shape, mt_chat_part_type type);
+
+#endif

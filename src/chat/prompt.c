@@ -1,0 +1,177 @@
+/* Where turns begin. A template writes messages in a loop over them, and the evaluator tells what each round of a loop
+   wrote; so a turn begins where the round of its message begins. That costs nothing, and needs no knowledge of markers.
+   Rounds that write nothing (templates look through the messages before they write them) do not count.
+
+   Where the generation prompt begins is the end of the last round, when a probe has shown that the template works so;
+   otherwise it is where the text differs from the text without the generation prompt.
+
+   A template that writes messages without a loop of its own, for example in a macro, has no rounds. Then the texts of
+   the first messages alone are compared with the whole: what is the beginning of it ends where a turn begins. The last
+   few messages are looked at, since reuse begins at the latest turn that is still the same. */
+#include "chat/prompt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "chat/normalise.h"
+
+typedef struct maker {
+    const mt_chat_template *tpl;
+    mt_chat_context context;
+    mt_template_options options;
+    mt_prompt *out;
+} maker;
+
+static bool render(const maker *m, mt_rendering *r, mt_error *err)
+{
+    if (mt_template_render(m->tpl->tpl, m->context.variables, &m->options, r, err))
+        return true;
+    if (r->raised)
+        return mt_fail_within(err, "the chat template refuses these messages");
+    return mt_fail_within(err, "the chat template cannot render these messages");
+}
+
+static void add_cut(mt_prompt *out, size_t at)
+{
+    if (at > 0 && at < out->text.len)
+        out->cuts[out->cut_count++] = at;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void sort_cuts(mt_prompt *out)
+{
+    size_t kept = 0;
+
+    qsort(out->cuts, out->cut_count, sizeof(*out->cuts), by_size);
+    for (size_t i = 0; i < out->cut_count; i++)
+        if (kept == 0 || out->cuts[kept - 1] != out->cuts[i])
+            out->cuts[kept++] = out->cuts[i];
+    out->cut_count = kept;
+}
+
+/* How much of a text is the same in another rendering, made with other variables; 0 when that fails. *whole: the other
+   one is a beginning of the text. */
+static size_t common_with(const maker *m, json_t *variables, bool *whole)
+{
+    maker other = *m;
+    mt_rendering r;
+    mt_error err;
+    size_t same = 0;
+
+    other.context.variables = variables;
+    *whole = false;
+    if (render(&other, &r, &err)) {
+        while (same < r.text.len && same < m->out->text.len && r.text.data[same] == m->out->text.data[same])
+            same++;
+        *whole = same == r.text.len;
+    }
+    mt_rendering_free(&r);
+    return same;
+}
+
+static void cut_generation_prompt(const maker *m)
+{
+    json_t *variables = json_copy(m->context.variables);
+    bool whole;
+
+    json_object_set_new(variables, "add_generation_prompt", json_false());
+    add_cut(m->out, common_with(m, variables, &whole));
+    json_decref(variables);
+}
+
+static void cut_by_comparing(const maker *m)
+{
+    const json_t *messages = json_object_get(m->context.variables, "messages");
+    size_t count = json_array_size(messages);
+
+    for (size_t n = count, probes = 0; n-- > 1 && probes < MT_LIMIT_CUT_PROBES; probes++) {
+        json_t *variables = json_copy(m->context.variables), *first = json_array();
+        bool whole;
+        size_t same;
+
+        for (size_t i = 0; i < n; i++)
+            json_array_append(first, json_array_get(messages, i));
+        json_object_set_new(variables, "messages", first);
+        json_object_set_new(variables, "add_generation_prompt", json_false());
+        same = common_with(m, variables, &whole);
+        if (whole)
+            add_cut(m->out, same);
+        json_decref(variables);
+    }
+}
+
+static void find_cuts(const maker *m, const mt_rendering *r, bool generation_prompt)
+{
+    size_t end = 0;
+
+    m->out->cuts = mt_alloc_array(r->mark_count + MT_LIMIT_CUT_PROBES + 1, sizeof(*m->out->cuts));
+    for (size_t i = 0; i < r->mark_count; i++) {
+        if (r->marks[i].bytes.end == r->marks[i].bytes.begin)
+            continue;
+        add_cut(m->out, r->marks[i].bytes.begin);
+        end = r->marks[i].bytes.end > end ? r->marks[i].bytes.end : end;
+    }
+    if (end == 0)
+        cut_by_comparing(m);
+    if (generation_prompt && end > 0 && m->tpl->profile.generation_after)
+        add_cut(m->out, end);
+    else if (generation_prompt)
+        cut_generation_prompt(m);
+    sort_cuts(m->out);
+}
+
+static bool make(maker *m, mt_chat *chat, mt_error *err)
+{
+    mt_rendering r;
+    bool ok = render(m, &r, err);
+
+    if (ok) {
+        m->out->text = r.text;
+        m->out->untrusted = r.untrusted;
+        m->out->untrusted_count = r.untrusted_count;
+        find_cuts(m, &r, !chat->no_generation_prompt);
+        r.text = (mt_buf){0};
+        r.untrusted = NULL;
+    }
+    mt_rendering_free(&r);
+    return ok;
+}
+
+bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_chat_template *tpl, const mt_prompt_options *options,
+                    mt_error *err)
+{
+    maker m = {.tpl = tpl, .out = out};
+    bool ok;
+
+    *out = (mt_prompt){.cut_count = 0};
+    if (!mt_chat_normalise(chat, &tpl->profile, err))
+        return false;
+    ok = mt_chat_context_make(&m.context, chat, &tpl->profile, options ? options->markers : NULL, tpl->tokens, err);
+    m.options = (mt_template_options){.now = options ? options->now : NULL,
+                                      .trusted = mt_chat_trusted,
+                                      .trusted_count = mt_chat_trusted_count,
+                                      .trusted_parts = m.context.trusted,
+                                      .trusted_part_count = m.context.trusted_count,
+                                      .watch = "messages"};
+    ok = ok && make(&m, chat, err);
+    out->media = m.context.media;
+    out->media_count = m.context.media_count;
+    mt_chat_context_free(&m.context);
+    return ok;
+}
+
+void mt_prompt_free(mt_prompt *prompt)
+{
+    mt_buf_free(&prompt->text);
+    mt_free(prompt->untrusted);
+    mt_free(prompt->cuts);
+    *prompt = (mt_prompt){.cut_count = 0};
+}

@@ -1,0 +1,225 @@
+/* Integer matmul by R4: panels of columns, unpacked a chunk of k at a time, meet tiles of rows in registers. */
+#include "kernels/levels.h"
+#include "kernels/portable/scalar.h"
+#include "kernels/x86/qpanel.h"
+
+enum { ROWS = 128, HALVES = 2, UNROLLED = 4 }; /* rows whose sums wait between chunks; registers of columns; steps */
+
+/* The two sums of R4 for ROWS x MT_Q_COLUMNS results */
+typedef struct sums {
+    float *a, *b;
+} sums;
+
+/* A chunk of a panel: groups [g0, g1) of the scales */
+typedef struct chunk {
+    const uint8_t *w;
+    const float *scales, *biases; /* biases: NULL where there are none */
+    size_t g0, g1, group;
+    size_t planes, flush; /* steps whose sums of pairs fit 16 bits */
+    int lift;             /* what was added to every weight */
+} chunk;
+
+size_t MT_LEVEL(q_scratch_bytes)(size_t k)
+{
+    const size_t smallest_group = 16, cells = (k / smallest_group + 1) * MT_Q_COLUMNS;
+    return MT_Q_PLANES * MT_Q_PLANE + mt_round_up(VL * MT_Q_LDB, 64) +
+           (2 * cells + 2 * ROWS * MT_Q_COLUMNS) * sizeof(float);
+}
+
+MT_INLINE vi four_of(const int8_t *p)
+{
+    int32_t v;
+    memcpy(&v, p, sizeof v);
+    return vi_set1(v);
+}
+
+#if defined(__AVX512VNNI__)
+
+/* In assembly because compilers copy the accumulators of the intrinsic once a step. */
+MT_INLINE vi dpbusd(vi acc, vi u, vi s)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u), "v"(s));
+    return acc;
+}
+
+/* dot[r][h] takes the products of one group */
+MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
+{
+    for (size_t s = 0; s < c->group / 4; s += UNROLLED, w += UNROLLED * MT_Q_STEP, x += UNROLLED * 4 * nr) {
+        MT_UNROLL
+        for (size_t u = 0; u < UNROLLED; u++) {
+            const vi low = vi_load(w + u * MT_Q_STEP), high = vi_load(w + u * MT_Q_STEP + 4 * VL);
+            MT_UNROLL
+            for (size_t r = 0; r < nr; r++) {
+                const vi four = four_of(x + 4 * (u * nr + r));
+                dot[r][0] = dpbusd(dot[r][0], low, four);
+                dot[r][1] = dpbusd(dot[r][1], high, four);
+            }
+        }
+    }
+}
+
+#else
+
+/* In assembly because compilers copy the accumulators once a step. */
+MT_INLINE vi add_pairs(vi acc, vi pairs)
+{
+    __asm__("vpaddw %1, %0, %0" : "+v"(acc) : "v"(pairs));
+    return acc;
+}
+
+/* pairs[r][h] = sums of the products of pairs over c->flush steps, which fit 16 bits */
+MT_INLINE void pairs_of(vi pairs[MT_Q_ROWS][HALVES], size_t steps, const uint8_t *w, const int8_t *x, size_t nr)
+{
+    MT_UNROLL
+    for (size_t i = 0; i < nr * HALVES; i++)
+        pairs[i / HALVES][i % HALVES] = vi_set1(0);
+    for (size_t s = 0; s < steps; s++, w += MT_Q_STEP, x += 4 * nr) {
+        const vi low = vi_load(w), high = vi_load(w + 4 * VL);
+        MT_UNROLL
+        for (size_t r = 0; r < nr; r++) {
+            const vi four = four_of(x + 4 * r);
+            pairs[r][0] = add_pairs(pairs[r][0], vb_maddubs(low, four));
+            pairs[r][1] = add_pairs(pairs[r][1], vb_maddubs(high, four));
+        }
+    }
+}
+
+/* The sums of 32 bits stay in memory: the registers are full of pairs. */
+MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
+{
+    for (size_t plane = 0; plane < c->planes; plane++) {
+        for (size_t s = 0; s < c->group / 4; s += c->flush) {
+            vi pairs[MT_Q_ROWS][HALVES];
+            __asm__ volatile("" : : "r"(dot) : "memory");
+            pairs_of(pairs, c->flush, w + plane * MT_Q_PLANE + s * MT_Q_STEP, x + s * 4 * nr, nr);
+            MT_UNROLL
+            for (size_t i = 0; i < nr * HALVES; i++) {
+                vi sum = vh_madd(pairs[i / HALVES][i % HALVES], vh_set1(plane == 0 ? 1 : 16));
+                dot[i / HALVES][i % HALVES] = vi_add(dot[i / HALVES][i % HALVES], sum);
+            }
+        }
+    }
+}
+
+#endif
+
+/* a = fma(scale of W * scale of x, dot, a), groups ascending */
+MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t nr)
+{
+    const size_t bytes = c->group / 4 * MT_Q_STEP;
+    for (size_t g = c->g0; g < c->g1; g++) {
+        const float *scales = c->scales + g * MT_Q_COLUMNS, *xscale = t->scale + g * nr;
+        vi dot[MT_Q_ROWS][HALVES];
+        MT_UNROLL
+        for (size_t i = 0; i < nr * HALVES; i++)
+            dot[i / HALVES][i % HALVES] = vi_set1(c->lift ? -c->lift * t->sum[g * nr + i / HALVES] : 0);
+        dots(dot, c, c->w + (g - c->g0) * bytes, t->q + g * c->group * nr, nr);
+        MT_UNROLL
+        for (size_t i = 0; i < nr * HALVES; i++) {
+            const size_t r = i / HALVES, h = i % HALVES;
+            const vf scale = vf_mul(vf_load(scales + h * VL), vf_set1(xscale[r]));
+            float *at = a + r * MT_Q_COLUMNS + h * VL;
+            vf_store(at, vf_fma(scale, vi_to_f32(dot[r][h]), vf_load(at)));
+        }
+    }
+}
+
+/* b = fma(bias of W, scale of x * sum of x, b) */
+MT_INLINE void bias_fixed(float *b, const chunk *c, const mt_qtile *t, size_t nr)
+{
+    vf sum[MT_Q_ROWS][HALVES];
+    MT_UNROLL
+    for (size_t i = 0; i < nr * HALVES; i++)
+        sum[i / HALVES][i % HALVES] = vf_load(b + i * VL);
+    for (size_t g = c->g0; g < c->g1; g++) {
+        const float *biases = c->biases + g * MT_Q_COLUMNS;
+        const vf low = vf_load(biases), high = vf_load(biases + VL);
+        MT_UNROLL
+        for (size_t r = 0; r < nr; r++) {
+            const vf x = vf_set1(t->bias[g * nr + r]);
+            sum[r][0] = vf_fma(low, x, sum[r][0]);
+            sum[r][1] = vf_fma(high, x, sum[r][1]);
+        }
+    }
+    MT_UNROLL
+    for (size_t i = 0; i < nr * HALVES; i++)
+        vf_store(b + i * VL, sum[i / HALVES][i % HALVES]);
+}
+
+MT_INLINE void tile_fixed(float *a, float *b, const chunk *c, const mt_qtile *t, size_t nr)
+{
+    scale_fixed(a, c, t, nr);
+    if (c->biases)
+        bias_fixed(b, c, t, nr);
+}
+
+static void tile(float *a, float *b, const chunk *c, const mt_qtile *t)
+{
+#define CASE(count) \
+    case count: tile_fixed(a, b, c, t, count); break;
+    switch (t->nr) {
+        MT_Q_EACH(CASE)
+    }
+#undef CASE
+}
+
+/* y[0..count) = a + b */
+static void finish(float *y, const float *a, const float *b, size_t count)
+{
+    for (size_t c = 0; c < count; c += VL) {
+        vf v = vf_load(a + c);
+        vf_put(y, c, count, b ? vf_add(v, vf_load(b + c)) : v);
+    }
+}
+
+/* The largest weight, times 127, times two, times steps stays below 2^15. */
+static size_t steps_to_flush(const mt_mat *w)
+{
+    const size_t most = w->format != MT_FORMAT_AFFINE || w->bits == 5 ? 4 : w->bits == 6 ? 2 : 8;
+    return most < w->group / 4u ? most : w->group / 4u;
+}
+
+/* Columns j .. of the panel, rows i0 .. at most ROWS */
+static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const mt_rows *rows, size_t i0, sums s)
+{
+    const mt_mat *w = p->w;
+    const size_t i1 = rows->m - i0 < ROWS ? rows->m : i0 + ROWS, count = n1 - j < MT_Q_COLUMNS ? n1 - j : MT_Q_COLUMNS;
+    chunk c = {.w = p->planes, .scales = p->scales, .biases = w->biases ? p->biases : NULL, .group = w->group};
+    c.planes = w->bits == 8 ? MT_Q_PLANES : 1;
+    c.flush = steps_to_flush(w);
+    c.lift = w->format != MT_FORMAT_AFFINE ? MT_Q_E2M1 : 0;
+    memset(s.a, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof *s.a);
+    memset(s.b, 0, (i1 - i0) * MT_Q_COLUMNS * sizeof *s.b);
+    for (size_t k = 0; k < w->k; k += MT_Q_CHUNK) {
+        const size_t n = w->k - k < MT_Q_CHUNK ? w->k - k : MT_Q_CHUNK;
+        mt_qpanel_chunk(p, j, n1, k);
+        mt_qpanel_unpack(p, n, w->k - k);
+        c.g0 = k / w->group;
+        c.g1 = c.g0 + n / w->group;
+        for (size_t i = i0; i < i1; i += MT_Q_ROWS) {
+            const mt_qtile t = mt_qtile_at(rows, i);
+            tile(s.a + (i - i0) * MT_Q_COLUMNS, s.b + (i - i0) * MT_Q_COLUMNS, &c, &t);
+        }
+    }
+    for (size_t i = i0; i < i1; i++)
+        finish(y + i * ldy + j, s.a + (i - i0) * MT_Q_COLUMNS, w->biases ? s.b + (i - i0) * MT_Q_COLUMNS : NULL, count);
+}
+
+void MT_LEVEL(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                        uint8_t *scratch)
+{
+    const size_t cells = w->k / w->group * MT_Q_COLUMNS;
+    mt_qpanel p = {.w = w, .planes = scratch, .bytes = scratch + MT_Q_PLANES * MT_Q_PLANE};
+    p.scales = (float *)(void *)(p.bytes + mt_round_up(VL * MT_Q_LDB, 64));
+    p.biases = p.scales + cells;
+    sums s = {.a = p.biases + cells};
+    s.b = s.a + ROWS * MT_Q_COLUMNS;
+    for (size_t j = n0; j < n1; j += MT_Q_COLUMNS) {
+        mt_qpanel_scales(p.scales, w, w->scales, j, n1);
+        if (w->biases)
+            mt_qpanel_scales(p.biases, w, w->biases, j, n1);
+        for (size_t i = 0; i < rows->m; i += ROWS)
+            block(y, ldy, &p, j, n1, rows, i, s);
+    }
+}

@@ -1,0 +1,58 @@
+#include "models/gemma.h"
+
+#include <math.h>
+
+#include "models/family.h"
+
+static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t pattern, mt_error *err)
+{
+    int64_t window;
+    if (!mt_config_int(c, "sliding_window", 4096, 1, MT_LIMIT_CONTEXT, &window, err))
+        return false;
+    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
+        for (size_t i = 0; i < s->layers; i++)
+            layer[i].window = ((int64_t)i + 1) % pattern ? (uint32_t)window : 0;
+    return true;
+}
+
+bool mt_gemma_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t pattern, mt_error *err)
+{
+    double scalar;
+    if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err))
+        return false;
+    s->post_norms = true;
+    s->norm_offset = 1;
+    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    s->attn_scale = (float)(1 / sqrt(scalar));
+    s->embed_scale = (float)sqrt((double)s->hidden);
+    return read_windows(s, layer, c, pattern, err);
+}
+
+static bool read_gemma2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    double attn_cap, final_cap; /* published configs name both; null switches one off */
+    if (!mt_config_float(c, "attn_logit_softcapping", 0, 0, 1e9, &attn_cap, err) ||
+        !mt_config_float(c, "final_logit_softcapping", 0, 0, 1e9, &final_cap, err))
+        return false;
+    s->attn_softcap = (float)attn_cap;
+    s->final_softcap = (float)final_cap;
+    return mt_gemma_read(s, layer, c, 2, err) && mt_rope_read_one(s, c, 1e4, arena, err);
+}
+
+const mt_family mt_family_gemma2 = {
+    .name = "gemma2",
+    .model_type = "gemma2",
+    .defaults = {.vocab = 256000,
+                 .hidden = 2304,
+                 .layers = 26,
+                 .heads = 8,
+                 .kv_heads = 4,
+                 .head_dim = 256,
+                 .ffn = 9216,
+                 .context = 8192,
+                 .eps = 1e-6,
+                 .tied = true,
+                 .activation_key = "hidden_activation",
+                 .activation = "gelu_pytorch_tanh"},
+    .read = read_gemma2,
+};

@@ -1,0 +1,110 @@
+/* Making nodes. */
+#include "template/ast.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "template/parser.h"
+
+enum { NODES_FIRST = 4 };
+
+mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at)
+{
+    mt_tpl_node *node = mt_tpl_alloc(p->run, sizeof(*node));
+
+    if (!node)
+        return NULL;
+    node->type = type;
+    node->line = at->line;
+    node->column = at->column;
+    node->height = 1;
+    return node;
+}
+
+bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node)
+{
+    if (!node)
+        return false;
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : NODES_FIRST;
+        mt_tpl_node **at = mt_tpl_alloc_array(p->run, cap, sizeof(*at));
+
+        if (!at)
+            return false;
+        if (list->count)
+            memcpy(at, list->at, list->count * sizeof(*at));
+        list->at = at;
+        list->cap = cap;
+    }
+    list->at[list->count++] = node;
+    return true;
+}
+
+void mt_tpl_node_raise(mt_tpl_node *node, const mt_tpl_node *child)
+{
+    if (child && child->height >= node->height)
+        node->height = child->height + 1;
+}
+
+static void raise_list(mt_tpl_node *node, const mt_tpl_nodes *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        mt_tpl_node_raise(node, list->at[i]);
+}
+
+bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node)
+{
+    if (node->height <= MT_LIMIT_TEMPLATE_NESTING)
+        return true;
+    mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another", MT_LIMIT_TEMPLATE_NESTING);
+    mt_tpl_locate(p->run, node->line, node->column);
+    return false;
+}
+
+bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    if (!node)
+        return false;
+    mt_tpl_node_raise(node, node->left);
+    mt_tpl_node_raise(node, node->right);
+    mt_tpl_node_raise(node, node->third);
+    raise_list(node, &node->list);
+    raise_list(node, &node->body);
+    raise_list(node, &node->orelse);
+    if (node->args) {
+        raise_list(node, &node->args->at);
+        raise_list(node, &node->args->named);
+        mt_tpl_node_raise(node, node->args->star);
+        mt_tpl_node_raise(node, node->args->star_star);
+    }
+    if (node->params)
+        raise_list(node, &node->params->defaults);
+    return mt_tpl_node_check_height(p, node);
+}
+
+mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    return mt_tpl_node_check(p, node) ? node : NULL;
+}
+
+mt_tpl_node *mt_tpl_node_binary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *left,
+                                mt_tpl_node *right)
+{
+    mt_tpl_node *node = left && right ? mt_tpl_node_new(p, type, at) : NULL;
+
+    if (!node)
+        return NULL;
+    node->left = left;
+    node->right = right;
+    return mt_tpl_node_checked(p, node);
+}
+
+mt_tpl_node *mt_tpl_node_unary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *operand)
+{
+    mt_tpl_node *node = operand ? mt_tpl_node_new(p, type, at) : NULL;
+
+    if (!node)
+        return NULL;
+    node->left = operand;
+    return mt_tpl_node_checked(p, node);
+}

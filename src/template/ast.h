@@ -1,0 +1,171 @@
+/* The syntax tree. Nodes are uniform, so that a pass over the tree needs no case for each type; the table says what
+   the fields of each type hold. Immutable once the template is compiled.
+
+   expressions                left         right        third      list               other
+     CONST                                                                            value
+     NAME                                                                             name, ref
+     LIST, TUPLE                                                   items
+     DICT                                                          keys and values in turn
+     AND, OR, ADD .. POW      left         right
+     NOT, NEG, POS            operand
+     CONCAT                                                        operands of ~
+     COMPARE                  first                                operands           ops: one for each
+     CONDITION                then         test         else or 0
+     ATTRIBUTE                object                                                  name
+     ITEM                     object       subscript
+     SLICE (a subscript)      start or 0   stop or 0    step or 0
+     CALL                     callee                                                  args
+     FILTER                   operand or 0                                            name, builtin or 0, args
+     TEST                     operand                                                 name, builtin or 0, args
+
+   statements                 left         right        third      body     orelse    other
+     OUTPUT                                                        (list: expressions; text is CONST)
+     FOR                      target       iterable     test or 0  body     else      test_target, recursive
+     IF                       test                                 body     elif: one IF; or else
+     SET                      target       value
+     SET_BLOCK                target       filter or 0             body
+     NAMESPACE (a target)                                                             name, ref, attribute
+     MACRO                                                         body               name, ref, params
+     CALL_BLOCK               call                                 body               params
+     GENERATION                                                    body
+     FILTER_BLOCK             filter                               body
+     WITH                                                          body               list: targets and values in turn
+     SCOPE                    autoescape or 0                      body
+     BLOCK                                                         body               name
+     BREAK, CONTINUE
+     LOAD                     what include, import and extends name; fails when reached */
+#ifndef MT_TEMPLATE_AST_H
+#define MT_TEMPLATE_AST_H
+
+#include "template/value.h"
+
+typedef enum mt_tpl_node_type {
+    MT_TPL_N_CONST,
+    MT_TPL_N_NAME,
+    MT_TPL_N_LIST,
+    MT_TPL_N_TUPLE,
+    MT_TPL_N_DICT,
+    MT_TPL_N_AND,
+    MT_TPL_N_OR,
+    MT_TPL_N_ADD,
+    MT_TPL_N_SUB,
+    MT_TPL_N_MUL,
+    MT_TPL_N_DIV,
+    MT_TPL_N_FLOORDIV,
+    MT_TPL_N_MOD,
+    MT_TPL_N_POW,
+    MT_TPL_N_NOT,
+    MT_TPL_N_NEG,
+    MT_TPL_N_POS,
+    MT_TPL_N_CONCAT,
+    MT_TPL_N_COMPARE,
+    MT_TPL_N_CONDITION,
+    MT_TPL_N_ATTRIBUTE,
+    MT_TPL_N_ITEM,
+    MT_TPL_N_SLICE,
+    MT_TPL_N_CALL,
+    MT_TPL_N_FILTER,
+    MT_TPL_N_TEST,
+    MT_TPL_N_OUTPUT,
+    MT_TPL_N_FOR,
+    MT_TPL_N_IF,
+    MT_TPL_N_SET,
+    MT_TPL_N_SET_BLOCK,
+    MT_TPL_N_NAMESPACE,
+    MT_TPL_N_MACRO,
+    MT_TPL_N_CALL_BLOCK,
+    MT_TPL_N_GENERATION,
+    MT_TPL_N_FILTER_BLOCK,
+    MT_TPL_N_WITH,
+    MT_TPL_N_SCOPE,
+    MT_TPL_N_BLOCK,
+    MT_TPL_N_BREAK,
+    MT_TPL_N_CONTINUE,
+    MT_TPL_N_LOAD
+} mt_tpl_node_type;
+
+typedef enum mt_tpl_compare_op {
+    MT_TPL_OP_EQ,
+    MT_TPL_OP_NE,
+    MT_TPL_OP_LT,
+    MT_TPL_OP_LE,
+    MT_TPL_OP_GT,
+    MT_TPL_OP_GE,
+    MT_TPL_OP_IN,
+    MT_TPL_OP_NOT_IN
+} mt_tpl_compare_op;
+
+typedef struct mt_tpl_node mt_tpl_node;
+
+typedef struct mt_tpl_nodes {
+    mt_tpl_node **at;
+    size_t count, cap;
+} mt_tpl_nodes;
+
+/* A variable: `hops` functions outwards, then the slot. */
+typedef struct mt_tpl_ref {
+    uint32_t hops, slot;
+} mt_tpl_ref;
+
+/* What a variable holds when its scope is entered. */
+typedef enum mt_tpl_load_kind {
+    MT_TPL_LOAD_PARAM,   /* set by whoever enters */
+    MT_TPL_LOAD_RESOLVE, /* what the context has under its name */
+    MT_TPL_LOAD_ALIAS,   /* what the variable of that name in the scope outside has */
+    MT_TPL_LOAD_EXPORT,  /* the same, or else what the context has */
+    MT_TPL_LOAD_NOTHING
+} mt_tpl_load_kind;
+
+typedef struct mt_tpl_load {
+    const mt_tpl_str *name;
+    mt_tpl_load_kind kind;
+    uint32_t slot;
+    mt_tpl_ref outer; /* of ALIAS and EXPORT */
+} mt_tpl_load;
+
+typedef struct mt_tpl_scope {
+    mt_tpl_load *at;
+    size_t count, cap;
+} mt_tpl_scope;
+
+/* The parameters of a macro or call block, and what its body makes use of. */
+typedef struct mt_tpl_params {
+    mt_tpl_nodes names;                     /* NAME */
+    mt_tpl_nodes defaults;                  /* of the last ones */
+    mt_tpl_node *caller, *varargs, *kwargs; /* NAME; NULL where the body does not mention it */
+    bool explicit_caller;                   /* caller is among the names */
+} mt_tpl_params;
+
+/* The arguments of a call as they are written. */
+typedef struct mt_tpl_call_args {
+    mt_tpl_nodes at;
+    mt_tpl_nodes named; /* values; names[i] goes with at[i] */
+    const mt_tpl_str **names;
+    mt_tpl_node *star, *star_star; /* *args and **kwargs, or NULL */
+} mt_tpl_call_args;
+
+struct mt_tpl_node {
+    mt_tpl_node_type type;
+    uint32_t line, column;
+    uint32_t height; /* nodes below one another, itself included */
+
+    mt_tpl_node *left, *right, *third;
+    mt_tpl_nodes list, body, orelse;
+
+    const mt_tpl_str *name, *attribute;
+    mt_tpl_ref ref;
+    mt_tpl_value value;
+    mt_tpl_compare_op *ops;
+    mt_tpl_call_args *args;
+    const mt_tpl_builtin *builtin;
+
+    mt_tpl_node *test_target; /* of FOR with a test: another copy of the target */
+    bool recursive, store;    /* store: a NAME that is set */
+    mt_tpl_params *params;
+    mt_tpl_scope scope, else_scope, test_scope;
+    uint32_t slots;      /* of the function that a macro, call block, recursive loop or block is */
+    uint32_t test_slots; /* of the function that the test of a loop is */
+    mt_tpl_ref loop_ref; /* of FOR: the variable `loop` */
+};
+
+#endif

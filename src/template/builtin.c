@@ -1,0 +1,86 @@
+#include "template/builtin.h"
+
+#include <string.h>
+
+const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const char *name, size_t len)
+{
+    for (; table->name; table++)
+        if (strlen(table->name) == len && memcmp(table->name, name, len) == 0)
+            return table;
+    return NULL;
+}
+
+const mt_tpl_builtin *mt_tpl_filter(const char *name, size_t len)
+{
+    static const mt_tpl_builtin *const tables[] = {mt_tpl_text_filters, mt_tpl_number_filters, mt_tpl_sequence_filters,
+                                                   mt_tpl_select_filters};
+    const mt_tpl_builtin *found = NULL;
+
+    for (size_t i = 0; !found && i < MT_COUNT(tables); i++)
+        found = mt_tpl_table_find(tables[i], name, len);
+    return found;
+}
+
+static bool bind_named(mt_tpl_run *run, const mt_tpl_builtin *builtin, const mt_tpl_dict *named, mt_tpl_value *a)
+{
+    for (size_t i = 0; i < named->count; i++) {
+        const mt_tpl_str *name = named->at[i].key.as.str;
+        size_t p = 0;
+
+        while (p < builtin->most && !(builtin->names[p] && mt_tpl_str_is(name, builtin->names[p])))
+            p++;
+        if (p == builtin->most)
+            return mt_tpl_fail(run, "%s() got an unexpected keyword argument '%.*s'", builtin->name, (int)name->len,
+                               name->data);
+        if (MT_TPL_GIVEN(a[p]))
+            return mt_tpl_fail(run, "%s() got multiple values for argument '%s'", builtin->name, builtin->names[p]);
+        a[p] = named->at[i].value;
+    }
+    return true;
+}
+
+bool mt_tpl_call_builtin(mt_tpl_run *run, const mt_tpl_builtin *builtin, mt_tpl_value self, const mt_tpl_args *args,
+                         mt_tpl_value *out)
+{
+    mt_tpl_value a[MT_TPL_PARAMS] = {0};
+
+    if (!mt_tpl_charge(run, 1))
+        return false;
+    if (builtin->most == MT_TPL_ANY)
+        return builtin->call(run, self, a, args, out);
+    if (args->count > builtin->most)
+        return mt_tpl_fail(run, "%s() takes at most %d argument%s (%zu given)", builtin->name, builtin->most,
+                           builtin->most == 1 ? "" : "s", args->count);
+    for (size_t i = 0; i < args->count; i++)
+        a[i] = args->at[i];
+    if (args->named && !bind_named(run, builtin, args->named, a))
+        return false;
+    for (size_t i = 0; i < builtin->least; i++)
+        if (!MT_TPL_GIVEN(a[i]))
+            return mt_tpl_fail(run, "%s() is missing argument %zu%s%s%s", builtin->name, i + 1,
+                               builtin->names[i] ? ", '" : "", builtin->names[i] ? builtin->names[i] : "",
+                               builtin->names[i] ? "'" : "");
+    return builtin->call(run, self, a, args, out);
+}
+
+bool mt_tpl_arg_int(mt_tpl_run *run, mt_tpl_value v, int64_t *out)
+{
+    if (!MT_TPL_GIVEN(v))
+        return true;
+    if (v.kind == MT_TPL_UNDEFINED)
+        return mt_tpl_fail_undefined(run, v);
+    if (!MT_TPL_IS_INT(v))
+        return mt_tpl_fail(run, "'%s' object cannot be interpreted as an integer", mt_tpl_type(v));
+    *out = mt_tpl_as_int(v);
+    return true;
+}
+
+bool mt_tpl_arg_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)
+{
+    if (!MT_TPL_GIVEN(v))
+        return true;
+    if (v.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "must be str, not %s", mt_tpl_type(v));
+    *out = v.as.str;
+    return true;
+}

@@ -1,0 +1,324 @@
+#include "template/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "template/iter.h"
+
+/* How two numbers compare when one of them is not a number. */
+enum { UNORDERED = 2 };
+
+/* -1, 0, 1 or UNORDERED. */
+static int compare_int_float(int64_t i, double d)
+{
+    int64_t whole;
+
+    if (isnan(d))
+        return UNORDERED;
+    if (d >= 0x1p63)
+        return -1;
+    if (d < -0x1p63)
+        return 1;
+    whole = (int64_t)d;
+    if (i != whole)
+        return i < whole ? -1 : 1;
+    d -= (double)whole;
+    return d > 0 ? -1 : d < 0;
+}
+
+static int compare_numbers(mt_tpl_value a, mt_tpl_value b)
+{
+    int order;
+
+    if (MT_TPL_IS_INT(a) && MT_TPL_IS_INT(b)) {
+        int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b);
+
+        return x < y ? -1 : x > y;
+    }
+    if (MT_TPL_IS_INT(a))
+        return compare_int_float(mt_tpl_as_int(a), b.as.real);
+    if (MT_TPL_IS_INT(b)) {
+        order = compare_int_float(mt_tpl_as_int(b), a.as.real);
+        return order == UNORDERED ? UNORDERED : -order;
+    }
+    if (isnan(a.as.real) || isnan(b.as.real))
+        return UNORDERED;
+    return a.as.real < b.as.real ? -1 : a.as.real > b.as.real;
+}
+
+static bool is_sequence(mt_tpl_value v)
+{
+    return v.kind == MT_TPL_LIST || v.kind == MT_TPL_TUPLE;
+}
+
+bool mt_tpl_identical(mt_tpl_value a, mt_tpl_value b)
+{
+    if (a.kind != b.kind)
+        return false;
+    switch (a.kind) {
+    case MT_TPL_MISSING:
+    case MT_TPL_NONE: return true;
+    case MT_TPL_BOOL: return a.as.boolean == b.as.boolean;
+    case MT_TPL_INT: return a.as.integer == b.as.integer;
+    case MT_TPL_FLOAT: return a.as.real == b.as.real;
+    case MT_TPL_STR: return mt_tpl_str_equal(a.as.str, b.as.str); /* Python interns most of them */
+    case MT_TPL_METHOD: return false;                             /* made anew by each access */
+    default: return a.as.list == b.as.list;                       /* any pointer of the union */
+    }
+}
+
+/* The first place where two sequences differ; the shorter one's length when none does. */
+static bool first_difference(mt_tpl_run *run, const mt_tpl_list *a, const mt_tpl_list *b, size_t *at)
+{
+    size_t count = a->count < b->count ? a->count : b->count;
+    bool same = true;
+
+    for (*at = 0; *at < count; ++*at) {
+        if (!mt_tpl_equal(run, a->at[*at], b->at[*at], &same))
+            return false;
+        if (!same)
+            return true;
+    }
+    return true;
+}
+
+static bool equal_dicts(mt_tpl_run *run, const mt_tpl_dict *a, const mt_tpl_dict *b, bool values, bool *out)
+{
+    *out = a->count == b->count;
+    for (size_t i = 0; *out && i < a->count; i++) {
+        mt_tpl_value other;
+
+        if (!mt_tpl_dict_get(run, b, a->at[i].key, &other))
+            return false;
+        *out = other.kind != MT_TPL_MISSING;
+        if (*out && values && !mt_tpl_equal(run, a->at[i].value, other, out))
+            return false;
+    }
+    return true;
+}
+
+static bool equal_ranges(const mt_tpl_range *a, const mt_tpl_range *b)
+{
+    return a->count == b->count && (a->count == 0 || a->start == b->start) && (a->count < 2 || a->step == b->step);
+}
+
+static bool equal_containers(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
+{
+    size_t at;
+
+    switch (a.kind) {
+    case MT_TPL_LIST:
+    case MT_TPL_TUPLE:
+        *out = a.as.list->count == b.as.list->count;
+        if (!*out || !first_difference(run, a.as.list, b.as.list, &at))
+            return !run->failed;
+        *out = at == a.as.list->count;
+        return true;
+    case MT_TPL_DICT: return equal_dicts(run, a.as.dict, b.as.dict, true, out);
+    case MT_TPL_RANGE: *out = equal_ranges(a.as.range, b.as.range); return true;
+    case MT_TPL_VIEW:
+        *out = false;
+        if (a.as.view->part != b.as.view->part || a.as.view->part == MT_TPL_VALUES)
+            return true;
+        return equal_dicts(run, a.as.view->dict, b.as.view->dict, a.as.view->part == MT_TPL_ITEMS, out);
+    default: *out = mt_tpl_identical(a, b); return true;
+    }
+}
+
+bool mt_tpl_equal(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
+{
+    bool ok;
+
+    if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b)) {
+        *out = compare_numbers(a, b) == 0;
+        return true;
+    }
+    *out = false;
+    if (a.kind != b.kind)
+        return true;
+    if (a.kind == MT_TPL_STR) {
+        *out = mt_tpl_str_equal(a.as.str, b.as.str);
+        return true;
+    }
+    if (a.kind == MT_TPL_UNDEFINED || a.kind == MT_TPL_NONE) {
+        *out = true;
+        return true;
+    }
+    if (!mt_tpl_enter(run))
+        return false;
+    ok = equal_containers(run, a, b, out);
+    mt_tpl_leave(run);
+    return ok;
+}
+
+static bool holds(mt_tpl_order op, int order)
+{
+    if (order == UNORDERED)
+        return false;
+    switch (op) {
+    case MT_TPL_LT: return order < 0;
+    case MT_TPL_LE: return order <= 0;
+    case MT_TPL_GT: return order > 0;
+    case MT_TPL_GE: return order >= 0;
+    }
+    return false;
+}
+
+static bool order_lists(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl_value b, bool *out)
+{
+    const mt_tpl_list *x = a.as.list, *y = b.as.list;
+    size_t at;
+    bool ok = mt_tpl_enter(run);
+
+    if (!ok)
+        return false;
+    ok = first_difference(run, x, y, &at);
+    if (ok && at < x->count && at < y->count)
+        ok = mt_tpl_ordered(run, op, x->at[at], y->at[at], out);
+    else
+        *out = holds(op, x->count < y->count ? -1 : x->count > y->count);
+    mt_tpl_leave(run);
+    return ok;
+}
+
+bool mt_tpl_ordered(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl_value b, bool *out)
+{
+    static const char *const signs[] = {[MT_TPL_LT] = "<", [MT_TPL_LE] = "<=", [MT_TPL_GT] = ">", [MT_TPL_GE] = ">="};
+
+    if (MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b)) {
+        *out = holds(op, compare_numbers(a, b));
+        return true;
+    }
+    if (a.kind == MT_TPL_UNDEFINED || b.kind == MT_TPL_UNDEFINED)
+        return mt_tpl_fail_undefined(run, a.kind == MT_TPL_UNDEFINED ? a : b);
+    if (a.kind == MT_TPL_STR && b.kind == MT_TPL_STR) {
+        *out = holds(op, mt_tpl_str_compare(a.as.str, b.as.str));
+        return true;
+    }
+    if (is_sequence(a) && a.kind == b.kind)
+        return order_lists(run, op, a, b, out);
+    return mt_tpl_fail(run, "'%s' not supported between instances of '%s' and '%s'", signs[op], mt_tpl_type(a),
+                       mt_tpl_type(b));
+}
+
+static bool range_has(const mt_tpl_range *range, int64_t i)
+{
+    if (range->count == 0)
+        return false;
+    if (range->step > 0)
+        return i >= range->start && i < range->stop &&
+               ((uint64_t)i - (uint64_t)range->start) % (uint64_t)range->step == 0;
+    return i <= range->start && i > range->stop &&
+           ((uint64_t)range->start - (uint64_t)i) % (0 - (uint64_t)range->step) == 0;
+}
+
+static bool contains_by_iterating(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item, bool *out)
+{
+    mt_tpl_iter *iter;
+    mt_tpl_value v;
+    mt_tpl_step step;
+
+    if (!mt_tpl_iterate(run, container, &iter))
+        return false;
+    *out = false;
+    while ((step = mt_tpl_next(run, iter, &v)) == MT_TPL_ITEM) {
+        if (!mt_tpl_equal(run, v, item, out))
+            return false;
+        if (*out)
+            return true;
+    }
+    return step == MT_TPL_END;
+}
+
+static bool contains_text(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_value item, bool *out)
+{
+    if (item.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "'in <string>' requires string as left operand, not %s", mt_tpl_type(item));
+    *out = item.as.str->len == 0 || memmem(s->data, s->len, item.as.str->data, item.as.str->len);
+    return mt_tpl_charge_bytes(run, s->len);
+}
+
+bool mt_tpl_contains(mt_tpl_run *run, mt_tpl_value container, mt_tpl_value item, bool *out)
+{
+    mt_tpl_value found;
+
+    switch (container.kind) {
+    case MT_TPL_STR: return contains_text(run, container.as.str, item, out);
+    case MT_TPL_DICT:
+        if (!mt_tpl_dict_get(run, container.as.dict, item, &found))
+            return false;
+        *out = found.kind != MT_TPL_MISSING;
+        return true;
+    case MT_TPL_RANGE:
+        if (!MT_TPL_IS_INT(item))
+            return contains_by_iterating(run, container, item, out);
+        *out = range_has(container.as.range, mt_tpl_as_int(item));
+        return true;
+    case MT_TPL_UNDEFINED:
+    case MT_TPL_LIST:
+    case MT_TPL_TUPLE:
+    case MT_TPL_VIEW:
+    case MT_TPL_ITER: return contains_by_iterating(run, container, item, out);
+    default: return mt_tpl_fail(run, "argument of type '%s' is not iterable", mt_tpl_type(container));
+    }
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xD6E8FEB86659FD93u;
+    x ^= x >> 32;
+    x *= 0xD6E8FEB86659FD93u;
+    return x ^ x >> 32;
+}
+
+static uint64_t hash_bytes(uint64_t seed, const char *data, size_t len)
+{
+    uint64_t h = mix(seed + len), word;
+
+    for (; len >= sizeof(word); data += sizeof(word), len -= sizeof(word)) {
+        memcpy(&word, data, sizeof(word));
+        h = mix(h ^ word);
+    }
+    word = 0;
+    if (len)
+        memcpy(&word, data, len);
+    return mix(h ^ word);
+}
+
+static bool hash_tuple(mt_tpl_run *run, const mt_tpl_list *list, uint64_t *out)
+{
+    uint64_t part;
+    bool ok = true;
+
+    if (!mt_tpl_enter(run))
+        return false;
+    *out = mix(run->seed + list->count);
+    for (size_t i = 0; ok && i < list->count; i++) {
+        ok = mt_tpl_hash(run, list->at[i], &part);
+        if (ok)
+            *out = mix(*out ^ part);
+    }
+    mt_tpl_leave(run);
+    return ok;
+}
+
+bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
+{
+    switch (v.kind) {
+    case MT_TPL_STR: *out = hash_bytes(run->seed, v.as.str->data, v.as.str->len); return true;
+    case MT_TPL_BOOL:
+    case MT_TPL_INT: *out = mix(run->seed ^ (uint64_t)mt_tpl_as_int(v)); return true;
+    case MT_TPL_FLOAT:
+        if (v.as.real == floor(v.as.real) && v.as.real >= -0x1p63 && v.as.real < 0x1p63)
+            *out = mix(run->seed ^ (uint64_t)(int64_t)v.as.real);
+        else
+            *out = hash_bytes(run->seed, (const char *)&v.as.real, sizeof(v.as.real));
+        return true;
+    case MT_TPL_TUPLE: return hash_tuple(run, v.as.list, out);
+    case MT_TPL_LIST:
+    case MT_TPL_DICT:
+    case MT_TPL_VIEW: return mt_tpl_fail(run, "unhashable type: '%s'", mt_tpl_type(v));
+    default: *out = mix(run->seed + (uint64_t)v.kind); return true;
+    }
+}

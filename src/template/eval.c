@@ -1,0 +1,270 @@
+/* Statements. */
+#include "template/eval.h"
+
+#include "template/iter.h"
+#include "template/macro.h"
+#include "template/repr.h"
+
+enum { FEW_TARGETS = 8 };
+
+mt_tpl_activation *mt_tpl_activate(mt_tpl_run *run, mt_tpl_activation *parent, uint32_t slots)
+{
+    mt_tpl_activation *act = mt_tpl_alloc(run, sizeof(*act) + slots * sizeof(act->slots[0]));
+
+    if (act)
+        act->parent = parent;
+    return act;
+}
+
+mt_tpl_value *mt_tpl_variable(mt_tpl_activation *act, mt_tpl_ref ref)
+{
+    for (uint32_t i = 0; i < ref.hops; i++)
+        act = act->parent;
+    return &act->slots[ref.slot];
+}
+
+static mt_tpl_value from_context(mt_tpl_run *run, const mt_tpl_str *name)
+{
+    mt_tpl_value found = mt_tpl_dict_name(run, run->context, name->data, name->len);
+    const mt_tpl_builtin *global;
+
+    if (MT_TPL_GIVEN(found))
+        return found;
+    global = mt_tpl_global(name->data, name->len);
+    if (global)
+        found = (mt_tpl_value){.kind = MT_TPL_FUNCTION, .as.function = global};
+    return found;
+}
+
+bool mt_tpl_enter_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_scope *scope)
+{
+    if (!mt_tpl_charge(run, scope->count))
+        return false;
+    for (size_t i = 0; i < scope->count; i++) {
+        const mt_tpl_load *load = &scope->at[i];
+        mt_tpl_value *slot = &act->slots[load->slot];
+
+        switch (load->kind) {
+        case MT_TPL_LOAD_PARAM: break;
+        case MT_TPL_LOAD_NOTHING: slot->kind = MT_TPL_MISSING; break;
+        case MT_TPL_LOAD_ALIAS: *slot = *mt_tpl_variable(act, load->outer); break;
+        case MT_TPL_LOAD_RESOLVE: *slot = from_context(run, load->name); break;
+        case MT_TPL_LOAD_EXPORT:
+            *slot = run->root->slots[load->outer.slot];
+            if (!MT_TPL_GIVEN(*slot))
+                *slot = from_context(run, load->name);
+            break;
+        }
+    }
+    return !run->failed;
+}
+
+static bool assign_attribute(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value value)
+{
+    mt_tpl_value *object = mt_tpl_variable(act, target->ref);
+    mt_tpl_value name = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)target->attribute};
+
+    if (object->kind != MT_TPL_NAMESPACE) {
+        mt_tpl_fail(run, "cannot assign attribute on non-namespace object");
+        mt_tpl_locate(run, target->line, target->column);
+        return false;
+    }
+    return mt_tpl_dict_set(run, object->as.dict, name, value);
+}
+
+bool mt_tpl_assign(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value value)
+{
+    mt_tpl_value few[FEW_TARGETS], *parts = few;
+    size_t count = target->list.count;
+    bool ok;
+
+    if (target->type == MT_TPL_N_NAME) {
+        *mt_tpl_variable(act, target->ref) = value;
+        return true;
+    }
+    if (target->type == MT_TPL_N_NAMESPACE)
+        return assign_attribute(run, act, target, value);
+    if (count > FEW_TARGETS)
+        parts = mt_tpl_alloc_array(run, count, sizeof(*parts));
+    ok = parts && mt_tpl_unpack(run, value, count, parts);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = mt_tpl_assign(run, act, target->list.at[i], parts[i]);
+    if (!ok)
+        mt_tpl_locate(run, target->line, target->column);
+    return ok;
+}
+
+static bool exec_output(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    mt_tpl_value v;
+
+    for (size_t i = 0; i < node->list.count; i++) {
+        const mt_tpl_node *part = node->list.at[i];
+
+        if (!mt_tpl_eval(run, act, part, &v))
+            return false;
+        mt_tpl_build_text(out, v);
+        mt_tpl_locate(run, part->line, part->column);
+        if (run->failed)
+            return false;
+    }
+    return true;
+}
+
+static mt_tpl_flow exec_if(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    mt_tpl_value test;
+
+    for (;;) {
+        if (!mt_tpl_eval(run, act, node->left, &test))
+            return MT_TPL_STOP;
+        if (mt_tpl_truth(test))
+            return mt_tpl_exec(run, act, &node->body, out);
+        if (node->orelse.count != 1 || node->orelse.at[0]->type != MT_TPL_N_IF)
+            return mt_tpl_exec(run, act, &node->orelse, out);
+        node = node->orelse.at[0];
+    }
+}
+
+static bool exec_set(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node)
+{
+    mt_tpl_value v;
+
+    return mt_tpl_eval(run, act, node->right, &v) && mt_tpl_assign(run, act, node->left, v);
+}
+
+/* A body whose text is kept; break and continue leave it, and the text is lost. */
+static mt_tpl_flow capture(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out)
+{
+    mt_tpl_build text;
+    mt_tpl_flow flow;
+
+    if (!mt_tpl_enter_scope(run, act, &node->scope))
+        return MT_TPL_STOP;
+    mt_tpl_build_init(&text, run);
+    flow = mt_tpl_exec(run, act, &node->body, &text);
+    if (flow == MT_TPL_GO_ON && !mt_tpl_set_str(out, mt_tpl_build_end(&text)))
+        flow = MT_TPL_STOP;
+    return flow;
+}
+
+static mt_tpl_flow exec_set_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node)
+{
+    mt_tpl_value text;
+    mt_tpl_flow flow = capture(run, act, node, &text);
+
+    if (flow != MT_TPL_GO_ON)
+        return flow;
+    if ((node->right && !mt_tpl_apply_filters(run, act, node->right, text, &text)) ||
+        !mt_tpl_assign(run, act, node->left, text))
+        return MT_TPL_STOP;
+    return MT_TPL_GO_ON;
+}
+
+static mt_tpl_flow exec_filter_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node,
+                                     mt_tpl_build *out)
+{
+    mt_tpl_value text;
+    mt_tpl_flow flow = capture(run, act, node, &text);
+
+    if (flow != MT_TPL_GO_ON)
+        return flow;
+    if (!mt_tpl_apply_filters(run, act, node->left, text, &text))
+        return MT_TPL_STOP;
+    mt_tpl_build_text(out, text);
+    return run->failed ? MT_TPL_STOP : MT_TPL_GO_ON;
+}
+
+static bool exec_macro(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node)
+{
+    return mt_tpl_set_macro(run, act, node, mt_tpl_variable(act, node->ref));
+}
+
+static bool exec_call_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    const mt_tpl_args nothing = {0};
+    mt_tpl_value caller, text;
+
+    if (!mt_tpl_set_macro(run, act, node, &caller))
+        return false;
+    if (node->type == MT_TPL_N_GENERATION ? !mt_tpl_call_macro(run, caller.as.macro, &nothing, &text)
+                                          : !mt_tpl_eval_call(run, act, node->left, &caller, &text))
+        return false;
+    mt_tpl_build_text(out, text);
+    return !run->failed;
+}
+
+static mt_tpl_flow exec_with(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    mt_tpl_value v;
+
+    if (!mt_tpl_enter_scope(run, act, &node->scope))
+        return MT_TPL_STOP;
+    for (size_t i = 0; i < node->list.count; i += 2)
+        if (!mt_tpl_eval(run, act, node->list.at[i + 1], &v) || !mt_tpl_assign(run, act, node->list.at[i], v))
+            return MT_TPL_STOP;
+    return mt_tpl_exec(run, act, &node->body, out);
+}
+
+static mt_tpl_flow exec_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    mt_tpl_value escape;
+
+    if (!mt_tpl_enter_scope(run, act, &node->scope) || !mt_tpl_eval(run, act, node->left, &escape))
+        return MT_TPL_STOP;
+    if (mt_tpl_truth(escape)) {
+        mt_tpl_fail(run, "autoescape is not supported; use the filter escape where HTML is wanted");
+        return MT_TPL_STOP;
+    }
+    return mt_tpl_exec(run, act, &node->body, out);
+}
+
+static bool exec_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    mt_tpl_activation *act = mt_tpl_activate(run, run->root, node->slots);
+
+    return act && mt_tpl_enter_scope(run, act, &node->scope) && mt_tpl_exec(run, act, &node->body, out) != MT_TPL_STOP;
+}
+
+static mt_tpl_flow go_on(bool ok)
+{
+    return ok ? MT_TPL_GO_ON : MT_TPL_STOP;
+}
+
+static mt_tpl_flow exec_statement(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    switch (node->type) {
+    case MT_TPL_N_OUTPUT: return go_on(exec_output(run, act, node, out));
+    case MT_TPL_N_FOR: return mt_tpl_exec_for(run, act, node, out);
+    case MT_TPL_N_IF: return exec_if(run, act, node, out);
+    case MT_TPL_N_SET: return go_on(exec_set(run, act, node));
+    case MT_TPL_N_SET_BLOCK: return exec_set_block(run, act, node);
+    case MT_TPL_N_MACRO: return go_on(exec_macro(run, act, node));
+    case MT_TPL_N_CALL_BLOCK:
+    case MT_TPL_N_GENERATION: return go_on(exec_call_block(run, act, node, out));
+    case MT_TPL_N_FILTER_BLOCK: return exec_filter_block(run, act, node, out);
+    case MT_TPL_N_WITH: return exec_with(run, act, node, out);
+    case MT_TPL_N_SCOPE: return exec_scope(run, act, node, out);
+    case MT_TPL_N_BLOCK: return go_on(exec_block(run, node, out));
+    case MT_TPL_N_BREAK: return MT_TPL_DO_BREAK;
+    case MT_TPL_N_CONTINUE: return MT_TPL_DO_CONTINUE;
+    default: break;
+    }
+    return go_on(mt_tpl_fail(run, "other templates cannot be loaded; put their text into this one"));
+}
+
+mt_tpl_flow mt_tpl_exec(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nodes *body, mt_tpl_build *out)
+{
+    mt_tpl_flow flow = MT_TPL_GO_ON;
+
+    for (size_t i = 0; flow == MT_TPL_GO_ON && i < body->count; i++) {
+        if (!mt_tpl_enter(run))
+            flow = MT_TPL_STOP;
+        else {
+            flow = exec_statement(run, act, body->at[i], out);
+            mt_tpl_leave(run);
+        }
+        mt_tpl_locate(run, body->at[i]->line, body->at[i]->column);
+    }
+    return flow;
+}

@@ -1,0 +1,43 @@
+/* Evaluation of the tree. */
+#ifndef MT_TEMPLATE_EVAL_H
+#define MT_TEMPLATE_EVAL_H
+
+#include "template/ast.h"
+#include "template/builtin.h"
+
+/* The variables of a function that runs: the template itself, a macro, a call block, a recursive loop. It outlives the
+   call where a macro made in it does. */
+typedef struct mt_tpl_activation mt_tpl_activation;
+struct mt_tpl_activation {
+    mt_tpl_activation *parent; /* of the function around it */
+    mt_tpl_value slots[];
+};
+
+typedef enum mt_tpl_flow {
+    MT_TPL_GO_ON,
+    MT_TPL_DO_BREAK,
+    MT_TPL_DO_CONTINUE,
+    MT_TPL_STOP
+} mt_tpl_flow; /* STOP: failed */
+
+mt_tpl_activation *mt_tpl_activate(mt_tpl_run *run, mt_tpl_activation *parent, uint32_t slots) MT_NODISCARD;
+mt_tpl_value *mt_tpl_variable(mt_tpl_activation *act, mt_tpl_ref ref);
+bool mt_tpl_enter_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_scope *scope);
+
+/* Runs statements; what they write goes to out. */
+mt_tpl_flow mt_tpl_exec(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nodes *body, mt_tpl_build *out);
+mt_tpl_flow mt_tpl_exec_for(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out);
+bool mt_tpl_assign(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *target, mt_tpl_value value);
+
+bool mt_tpl_eval(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out);
+
+/* A chain of filters whose innermost has no operand of its own: input is. */
+bool mt_tpl_apply_filters(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value input,
+                          mt_tpl_value *out);
+
+/* node is a CALL; extra, where it is not NULL, is passed as the argument `caller`. */
+bool mt_tpl_eval_call(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, const mt_tpl_value *caller,
+                      mt_tpl_value *out);
+bool mt_tpl_call(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out);
+
+#endif

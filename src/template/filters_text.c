@@ -1,0 +1,405 @@
+/* Filters on text. What is no string is made one first. */
+#include <ctype.h>
+#include <string.h>
+
+#include "template/builtin.h"
+#include "template/format.h"
+#include "template/iter.h"
+#include "template/number.h"
+#include "template/repr.h"
+#include "template/text.h"
+#include "template/tojson.h"
+#include "template/unicode.h"
+
+static bool recase(mt_tpl_run *run, mt_tpl_value self, mt_tpl_case to, mt_tpl_value *out)
+{
+    mt_tpl_str *text = mt_tpl_text(run, self);
+
+    return text && mt_tpl_set_str(out, mt_tpl_change_case(run, text, to));
+}
+
+MT_TPL_BODY(upper)
+{
+    return recase(run, self, MT_TPL_UPPER, out);
+}
+
+MT_TPL_BODY(lower)
+{
+    return recase(run, self, MT_TPL_LOWER, out);
+}
+
+MT_TPL_BODY(capitalize)
+{
+    return recase(run, self, MT_TPL_CAPITAL, out);
+}
+
+static bool ends_word(const char *at)
+{
+    return memchr("-({[<", *at, 5) || mt_tpl_is_space(mt_tpl_char_at(at));
+}
+
+/* Unlike str.title, only white space and opening brackets separate words. */
+MT_TPL_BODY(title)
+{
+    mt_tpl_str *s = mt_tpl_text(run, self), *first, *rest;
+    mt_tpl_build b;
+
+    if (!s)
+        return false;
+    mt_tpl_build_init(&b, run);
+    for (size_t at = 0, end; at < s->len && !run->failed; at = end) {
+        bool separator = ends_word(s->data + at);
+        size_t second = at + mt_tpl_char_size(s->data[at]);
+
+        for (end = second; end < s->len && ends_word(s->data + end) == separator;)
+            end += mt_tpl_char_size(s->data[end]);
+        if (separator) {
+            mt_tpl_build_sub(&b, s, at, end);
+            continue;
+        }
+        first = mt_tpl_str_sub(run, s, at, second);
+        rest = mt_tpl_str_sub(run, s, second, end);
+        first = first ? mt_tpl_change_case(run, first, MT_TPL_UPPER) : NULL;
+        rest = rest ? mt_tpl_change_case(run, rest, MT_TPL_LOWER) : NULL;
+        if (!first || !rest)
+            return false;
+        mt_tpl_build_str(&b, first);
+        mt_tpl_build_str(&b, rest);
+    }
+    return mt_tpl_set_str(out, mt_tpl_build_end(&b));
+}
+
+MT_TPL_BODY(string)
+{
+    return mt_tpl_set_str(out, mt_tpl_text(run, self));
+}
+
+MT_TPL_BODY(safe)
+{
+    mt_tpl_str *text = mt_tpl_text(run, self), *marked;
+
+    if (!text)
+        return false;
+    marked = mt_tpl_str_sub(run, text, 0, text->len);
+    if (marked)
+        marked->markup = true;
+    return mt_tpl_set_str(out, marked);
+}
+
+MT_TPL_BODY(forceescape)
+{
+    mt_tpl_str *text = mt_tpl_text(run, self);
+
+    return text && mt_tpl_set_str(out, mt_tpl_str_escape(run, text));
+}
+
+MT_TPL_BODY(escape)
+{
+    if (self.kind == MT_TPL_STR && self.as.str->markup) {
+        *out = self;
+        return true;
+    }
+    return forceescape(run, self, a, args, out);
+}
+
+MT_TPL_BODY(trim)
+{
+    mt_tpl_str *text = mt_tpl_text(run, self), *chars = NULL;
+
+    return text && (a[0].kind == MT_TPL_NONE || mt_tpl_arg_str(run, a[0], &chars)) &&
+           mt_tpl_set_str(out, mt_tpl_strip(run, text, chars, MT_TPL_BOTH));
+}
+
+MT_TPL_BODY(replace)
+{
+    mt_tpl_str *text = mt_tpl_text(run, self), *from = mt_tpl_text(run, a[0]), *to = mt_tpl_text(run, a[1]);
+    int64_t count = -1;
+
+    if (!text || !from || !to || (a[2].kind != MT_TPL_NONE && !mt_tpl_arg_int(run, a[2], &count)))
+        return false;
+    text = mt_tpl_str_plain(run, text);
+    return text && mt_tpl_set_str(out, mt_tpl_replace(run, text, from, to, count));
+}
+
+MT_TPL_BODY(center)
+{
+    const mt_tpl_str space = {.data = " ", .len = 1, .chars = 1};
+    mt_tpl_str *text = mt_tpl_text(run, self);
+    int64_t width = 80;
+
+    return text && mt_tpl_arg_int(run, a[0], &width) &&
+           mt_tpl_set_str(out, mt_tpl_pad(run, text, width, &space, MT_TPL_BOTH));
+}
+
+MT_TPL_BODY(format)
+{
+    mt_tpl_str *text = mt_tpl_text(run, self);
+    mt_tpl_items items = {0};
+    mt_tpl_value values;
+
+    if (!text)
+        return false;
+    if (args->named && args->count)
+        return mt_tpl_fail(run, "can't handle positional and keyword arguments at the same time");
+    if (args->named) {
+        values = (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = (mt_tpl_dict *)(uintptr_t)args->named};
+        return mt_tpl_format_percent(run, text, values, out);
+    }
+    for (size_t i = 0; i < args->count; i++)
+        if (!mt_tpl_items_add(run, &items, args->at[i]))
+            return false;
+    return mt_tpl_items_end(run, &items, MT_TPL_TUPLE, &values) && mt_tpl_format_percent(run, text, values, out);
+}
+
+/* The indentation: a number of spaces, or a string. */
+static mt_tpl_str *indentation(mt_tpl_run *run, mt_tpl_value width)
+{
+    const mt_tpl_str space = {.data = " ", .len = 1, .chars = 1};
+    int64_t count = 4;
+    mt_tpl_build b;
+
+    if (width.kind == MT_TPL_STR)
+        return width.as.str;
+    if (!mt_tpl_arg_int(run, width, &count))
+        return NULL;
+    mt_tpl_build_init(&b, run);
+    mt_tpl_build_fill(&b, &space, count > 0 ? (size_t)count : 0);
+    return mt_tpl_build_end(&b);
+}
+
+MT_TPL_BODY(indent)
+{
+    mt_tpl_str *by = indentation(run, a[0]), newline = {.data = "\n", .len = 1, .chars = 1}, *whole;
+    bool first = MT_TPL_GIVEN(a[1]) && mt_tpl_truth(a[1]), blank = MT_TPL_GIVEN(a[2]) && mt_tpl_truth(a[2]);
+    mt_tpl_items lines = {0};
+    mt_tpl_build b;
+
+    if (!by)
+        return false;
+    if (self.kind == MT_TPL_UNDEFINED)
+        return mt_tpl_fail_undefined(run, self);
+    if (self.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "unsupported operand type(s) for +=: '%s' and 'str'", mt_tpl_type(self));
+    whole = mt_tpl_str_concat(run, self.as.str, &newline);
+    if (!whole || !mt_tpl_split_lines(run, whole, false, &lines))
+        return false;
+    mt_tpl_build_init(&b, run);
+    for (size_t i = 0; i < lines.count && !run->failed; i++) {
+        mt_tpl_build_lit(&b, i ? "\n" : "");
+        if (i == 0 ? first : blank || lines.at[i].as.str->len > 0)
+            mt_tpl_build_str(&b, by);
+        mt_tpl_build_str(&b, lines.at[i].as.str);
+    }
+    if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
+        return false;
+    out->as.str->markup = self.as.str->markup;
+    return true;
+}
+
+MT_TPL_BODY(truncate)
+{
+    mt_tpl_str dots = {.data = "...", .len = 3, .chars = 3}, space = {.data = " ", .len = 1, .chars = 1}, *end = &dots;
+    mt_tpl_str *s = self.as.str, *kept; /* where it is one */
+    int64_t length = 255, leeway = 5;
+    size_t cut;
+
+    if (!mt_tpl_arg_int(run, a[0], &length) || !mt_tpl_arg_str(run, a[2], &end) ||
+        (a[3].kind != MT_TPL_NONE && !mt_tpl_arg_int(run, a[3], &leeway)))
+        return false;
+    if (self.kind == MT_TPL_UNDEFINED) {
+        *out = self;
+        return true;
+    }
+    if (self.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "truncate wants a string, not %s", mt_tpl_type(self));
+    if (length < (int64_t)mt_tpl_str_chars(end) || leeway < 0)
+        return mt_tpl_fail(run, "expected length >= %zu and leeway >= 0", mt_tpl_str_chars(end));
+    if ((int64_t)mt_tpl_str_chars(s) - leeway <= length) {
+        *out = self;
+        return true;
+    }
+    cut = mt_tpl_str_offset(s, (size_t)length - mt_tpl_str_chars(end));
+    if (!MT_TPL_GIVEN(a[1]) || !mt_tpl_truth(a[1])) {
+        size_t word = mt_tpl_find_last(run, s, &space, 0, cut);
+
+        cut = word == MT_TPL_UNCOUNTED ? cut : word;
+    }
+    kept = mt_tpl_str_sub(run, s, 0, cut);
+    return kept && mt_tpl_set_str(out, mt_tpl_str_concat(run, kept, end));
+}
+
+MT_TPL_BODY(wordcount)
+{
+    mt_tpl_str *s = mt_tpl_text(run, self);
+    int64_t count = 0;
+    bool inside = false;
+
+    if (!s || !mt_tpl_charge(run, s->len / 4))
+        return false;
+    for (size_t at = 0; at < s->len; at += mt_tpl_char_size(s->data[at])) {
+        bool word = mt_tpl_is_word(mt_tpl_char_at(s->data + at));
+
+        count += word && !inside;
+        inside = word;
+    }
+    *out = mt_tpl_int(count);
+    return true;
+}
+
+/* indent: None, a number of spaces, or a string. */
+static bool json_indent(mt_tpl_run *run, mt_tpl_value v, const mt_tpl_str **out)
+{
+    *out = NULL;
+    if (!MT_TPL_GIVEN(v) || v.kind == MT_TPL_NONE)
+        return true;
+    *out = indentation(run, v);
+    return *out != NULL;
+}
+
+static bool json_separators(mt_tpl_run *run, mt_tpl_value v, mt_tpl_json_style *style)
+{
+    mt_tpl_value pair[2];
+
+    if (!MT_TPL_GIVEN(v) || v.kind == MT_TPL_NONE)
+        return true;
+    if (!mt_tpl_unpack(run, v, 2, pair))
+        return false;
+    if (pair[0].kind != MT_TPL_STR || pair[1].kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "separators must be two strings");
+    style->item = pair[0].as.str;
+    style->pair = pair[1].as.str;
+    return true;
+}
+
+MT_TPL_BODY(tojson)
+{
+    mt_tpl_json_style style = {.ascii = MT_TPL_GIVEN(a[0]) && mt_tpl_truth(a[0]),
+                               .sort = MT_TPL_GIVEN(a[3]) && mt_tpl_truth(a[3])};
+
+    return json_indent(run, a[1], &style.indent) && json_separators(run, a[2], &style) &&
+           mt_tpl_set_str(out, mt_tpl_to_json(run, self, &style));
+}
+
+static void quote_url(mt_tpl_build *b, const mt_tpl_str *s, bool query)
+{
+    for (size_t at = 0; at < s->len && !b->run->failed; at++) {
+        unsigned char c = (unsigned char)s->data[at];
+        bool untrusted = mt_tpl_str_untrusted(s, at, at + 1);
+        char code[4] = {'%', "0123456789ABCDEF"[c >> 4], "0123456789ABCDEF"[c & 15], '\0'};
+
+        if ((c < 0x80 && isalnum(c)) || (c && strchr("_.-~", c)) || (c == '/' && !query))
+            mt_tpl_build_add(b, s->data + at, 1, untrusted);
+        else if (c == ' ' && query)
+            mt_tpl_build_add(b, "+", 1, untrusted);
+        else
+            mt_tpl_build_add(b, code, 3, untrusted);
+    }
+}
+
+static bool quote_pairs(mt_tpl_run *run, mt_tpl_build *b, const mt_tpl_items *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        mt_tpl_value pair[2];
+        mt_tpl_str *key, *value;
+
+        if (!mt_tpl_unpack(run, pairs->at[i], 2, pair))
+            return false;
+        key = mt_tpl_text(run, pair[0]);
+        value = mt_tpl_text(run, pair[1]);
+        if (!key || !value)
+            return false;
+        mt_tpl_build_lit(b, i ? "&" : "");
+        quote_url(b, key, true);
+        mt_tpl_build_lit(b, "=");
+        quote_url(b, value, true);
+    }
+    return true;
+}
+
+MT_TPL_BODY(urlencode)
+{
+    mt_tpl_view view = {.part = MT_TPL_ITEMS};
+    mt_tpl_items pairs = {0};
+    mt_tpl_str *text;
+    mt_tpl_build b;
+
+    mt_tpl_build_init(&b, run);
+    if (self.kind == MT_TPL_STR || !mt_tpl_is_iterable(self)) {
+        text = mt_tpl_text(run, self);
+        if (!text)
+            return false;
+        quote_url(&b, text, false);
+        return mt_tpl_set_str(out, mt_tpl_build_end(&b));
+    }
+    if (self.kind == MT_TPL_DICT) {
+        view.dict = self.as.dict;
+        self = (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = &view};
+    }
+    return mt_tpl_collect(run, self, &pairs) && quote_pairs(run, &b, &pairs) &&
+           mt_tpl_set_str(out, mt_tpl_build_end(&b));
+}
+
+MT_TPL_BODY(xmlattr)
+{
+    bool space = !MT_TPL_GIVEN(a[0]) || mt_tpl_truth(a[0]);
+    mt_tpl_build b;
+
+    if (self.kind != MT_TPL_DICT)
+        return mt_tpl_fail(run, "'%s' object has no attribute 'items'", mt_tpl_type(self));
+    mt_tpl_build_init(&b, run);
+    for (size_t i = 0; i < self.as.dict->count && !run->failed; i++) {
+        const mt_tpl_entry *entry = &self.as.dict->at[i];
+        mt_tpl_str *key = mt_tpl_text(run, entry->key), *value = mt_tpl_text(run, entry->value);
+
+        if (entry->value.kind == MT_TPL_NONE || entry->value.kind == MT_TPL_UNDEFINED)
+            continue;
+        for (size_t k = 0; key && k < key->len; k++)
+            if (isspace((unsigned char)key->data[k]) || memchr("/>=", key->data[k], 3))
+                return mt_tpl_fail(run, "Invalid character in attribute name: '%.*s'", (int)key->len, key->data);
+        key = key ? mt_tpl_str_escape(run, key) : NULL;
+        if (value && !value->markup)
+            value = mt_tpl_str_escape(run, value);
+        if (!key || !value)
+            return false;
+        mt_tpl_build_lit(&b, b.len || space ? " " : "");
+        mt_tpl_build_str(&b, key);
+        mt_tpl_build_lit(&b, "=\"");
+        mt_tpl_build_str(&b, value);
+        mt_tpl_build_lit(&b, "\"");
+    }
+    return mt_tpl_set_str(out, mt_tpl_build_end(&b));
+}
+
+MT_TPL_BODY(unsupported)
+{
+    return mt_tpl_fail(run, "the filters pprint, random, striptags, urlize and wordwrap are not supported; write what "
+                            "they would do into the template");
+}
+
+const mt_tpl_builtin mt_tpl_text_filters[] = {
+    {"capitalize", capitalize, 0, 0, {0}},
+    {"center", center, 0, 1, {"width"}},
+    {"e", escape, 0, 0, {0}},
+    {"escape", escape, 0, 0, {0}},
+    {"forceescape", forceescape, 0, 0, {0}},
+    {"format", format, 0, MT_TPL_ANY, {0}},
+    {"indent", indent, 0, 3, {"width", "first", "blank"}},
+    {"lower", lower, 0, 0, {0}},
+    {"replace", replace, 2, 3, {"old", "new", "count"}},
+    {"safe", safe, 0, 0, {0}},
+    {"string", string, 0, 0, {0}},
+    {"title", title, 0, 0, {0}},
+    {"tojson", tojson, 0, 4, {"ensure_ascii", "indent", "separators", "sort_keys"}},
+    {"trim", trim, 0, 1, {"chars"}},
+    {"truncate", truncate, 0, 4, {"length", "killwords", "end", "leeway"}},
+    {"upper", upper, 0, 0, {0}},
+    {"urlencode", urlencode, 0, 0, {0}},
+    {"wordcount", wordcount, 0, 0, {0}},
+    {"xmlattr", xmlattr, 0, 1, {"autospace"}},
+    {"pprint", unsupported, 0, MT_TPL_ANY, {0}},
+    {"random", unsupported, 0, MT_TPL_ANY, {0}},
+    {"striptags", unsupported, 0, MT_TPL_ANY, {0}},
+    {"urlize", unsupported, 0, MT_TPL_ANY, {0}},
+    {"wordwrap", unsupported, 0, MT_TPL_ANY, {0}},
+    {0},
+};

@@ -1,0 +1,404 @@
+#include "template/format.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "template/attr.h"
+#include "template/number.h"
+#include "template/repr.h"
+#include "template/unicode.h"
+
+/* A format string on its way: the arguments of % or of str.format. */
+typedef struct formatter {
+    mt_tpl_run *run;
+    const mt_tpl_str *format;
+    size_t at;
+    mt_tpl_build out;
+
+    mt_tpl_value value; /* of %: what is on its right */
+    const mt_tpl_args *args;
+    size_t next;      /* argument */
+    bool by_position; /* of str.format: numbers are given, not counted */
+    bool counted;
+} formatter;
+
+/* Text that is made of an argument. Markup escapes it. */
+static mt_tpl_str *argument_text(formatter *f, mt_tpl_value v, char conversion)
+{
+    mt_tpl_str *text = conversion == 'r' || conversion == 'a' ? mt_tpl_repr(f->run, v) : mt_tpl_text(f->run, v);
+
+    if (text && f->format->markup && !text->markup)
+        text = mt_tpl_str_escape(f->run, text);
+    return text;
+}
+
+static char peek(const formatter *f)
+{
+    return f->at < f->format->len ? f->format->data[f->at] : '\0';
+}
+
+/* The next argument of %. */
+static bool take(formatter *f, mt_tpl_value *out)
+{
+    bool many = f->value.kind == MT_TPL_TUPLE;
+
+    if (f->next >= (many ? f->value.as.list->count : 1))
+        return mt_tpl_fail(f->run, "not enough arguments for format string");
+    *out = many ? f->value.as.list->at[f->next] : f->value;
+    f->next++;
+    return true;
+}
+
+/* %(key)s: the argument is an item of the dict. */
+static bool take_key(formatter *f, mt_tpl_value *out)
+{
+    size_t begin = ++f->at, depth = 1;
+    mt_tpl_value key;
+
+    for (; f->at < f->format->len && depth > 0; f->at++)
+        depth += peek(f) == '(' ? 1 : peek(f) == ')' ? (size_t)-1 : 0;
+    if (depth > 0)
+        return mt_tpl_fail(f->run, "incomplete format key");
+    if (f->value.kind != MT_TPL_DICT)
+        return mt_tpl_fail(f->run, "format requires a mapping");
+    if (!mt_tpl_set_str(&key, mt_tpl_str_sub(f->run, f->format, begin, f->at - 1)) ||
+        !mt_tpl_dict_get(f->run, f->value.as.dict, key, out))
+        return false;
+    if (!MT_TPL_GIVEN(*out))
+        return mt_tpl_fail(f->run, "'%.*s' is not a key of the dict", (int)key.as.str->len, key.as.str->data);
+    return true;
+}
+
+/* A width or precision: digits, or * for an argument. */
+static bool take_count(formatter *f, int64_t *out)
+{
+    mt_tpl_value v;
+    int64_t value = 0;
+
+    if (peek(f) == '*') {
+        f->at++;
+        return take(f, &v) && (MT_TPL_IS_INT(v) ? mt_tpl_arg_int(f->run, v, out) : mt_tpl_fail(f->run, "* wants int"));
+    }
+    for (; isdigit((unsigned char)peek(f)); f->at++)
+        if (value < INT64_MAX / 100)
+            value = value * 10 + (peek(f) - '0');
+    *out = value;
+    return true;
+}
+
+static bool percent_int(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
+{
+    int64_t value;
+
+    if (v.kind == MT_TPL_FLOAT && spec->type == 'd') {
+        if (!mt_tpl_float_to_int(f->run, v.as.real, &value))
+            return false;
+    } else if (MT_TPL_IS_INT(v))
+        value = mt_tpl_as_int(v);
+    else
+        return mt_tpl_fail(f->run, "%%%c format: %s is required, not %s", spec->type,
+                           spec->type == 'd' ? "a real number" : "an integer", mt_tpl_type(v));
+    return mt_tpl_format_int(&f->out, value, spec);
+}
+
+static bool percent_char(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
+{
+    mt_tpl_build c;
+    mt_tpl_str *text;
+
+    if (v.kind == MT_TPL_STR && mt_tpl_str_chars(v.as.str) == 1)
+        return mt_tpl_format_text(&f->out, v.as.str, spec);
+    if (!MT_TPL_IS_INT(v))
+        return mt_tpl_fail(f->run, "%%c requires int or char");
+    if (mt_tpl_as_int(v) < 0 || mt_tpl_as_int(v) > 0x10FFFF || (mt_tpl_as_int(v) & ~0x7FF) == 0xD800)
+        return mt_tpl_fail(f->run, "%%c arg not in range(0x110000)");
+    mt_tpl_build_init(&c, f->run);
+    mt_tpl_build_char(&c, (uint32_t)mt_tpl_as_int(v), true);
+    text = mt_tpl_build_end(&c);
+    return text && mt_tpl_format_text(&f->out, text, spec);
+}
+
+static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
+{
+    mt_tpl_str *text;
+
+    switch (spec->type) {
+    case 's':
+    case 'r':
+    case 'a': text = argument_text(f, v, spec->type); return text && mt_tpl_format_text(&f->out, text, spec);
+    case 'c': return percent_char(f, v, spec);
+    case 'i':
+    case 'u': spec->type = 'd'; return percent_int(f, v, spec);
+    case 'd':
+    case 'o':
+    case 'x':
+    case 'X': return percent_int(f, v, spec);
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+        if (!MT_TPL_IS_NUMBER(v))
+            return mt_tpl_fail(f->run, "must be real number, not %s", mt_tpl_type(v));
+        return mt_tpl_format_float(&f->out, mt_tpl_as_float(v), spec);
+    default: return mt_tpl_fail(f->run, "unsupported format character '%c' (0x%x)", spec->type, spec->type);
+    }
+}
+
+/* What follows a %. */
+static bool percent_field(formatter *f)
+{
+    mt_tpl_spec spec = {.fill = {.data = " ", .len = 1, .chars = 1}, .align = '>', .precision = -1};
+    mt_tpl_value v = {.kind = MT_TPL_MISSING};
+    bool left = false, zero = false;
+
+    if (peek(f) == '(' && !take_key(f, &v))
+        return false;
+    for (; peek(f) && strchr("#0- +", peek(f)); f->at++) {
+        left = left || peek(f) == '-';
+        zero = zero || peek(f) == '0';
+        spec.alternate = spec.alternate || peek(f) == '#';
+        if (peek(f) == '+' || (peek(f) == ' ' && !spec.sign))
+            spec.sign = peek(f);
+    }
+    if (!take_count(f, &spec.width))
+        return false;
+    if (spec.width < 0) {
+        left = true;
+        spec.width = spec.width == INT64_MIN ? INT64_MAX : -spec.width;
+    }
+    if (peek(f) == '.') {
+        f->at++;
+        if (!take_count(f, &spec.precision))
+            return false;
+        spec.precision = spec.precision < 0 ? 0 : spec.precision;
+    }
+    while (peek(f) == 'l' || peek(f) == 'h' || peek(f) == 'L')
+        f->at++;
+    spec.type = peek(f);
+    if (!spec.type)
+        return mt_tpl_fail(f->run, "incomplete format");
+    f->at++;
+    if (spec.type == '%') {
+        mt_tpl_build_lit(&f->out, "%");
+        return true;
+    }
+    if (zero && !left && strchr("diuoxXeEfFgG", spec.type)) {
+        spec.fill.data = "0";
+        spec.align = '=';
+    }
+    if (left)
+        spec.align = '<';
+    return (MT_TPL_GIVEN(v) || take(f, &v)) && percent_value(f, v, &spec);
+}
+
+static bool finish(formatter *f, mt_tpl_value *out)
+{
+    if (!mt_tpl_set_str(out, mt_tpl_build_end(&f->out)))
+        return false;
+    out->as.str->markup = f->format->markup;
+    return true;
+}
+
+bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_value value, mt_tpl_value *out)
+{
+    formatter f = {.run = run, .format = format, .value = value};
+    bool mapping = value.kind == MT_TPL_DICT || value.kind == MT_TPL_LIST || value.kind == MT_TPL_RANGE ||
+                   value.kind == MT_TPL_UNDEFINED; /* what Python can subscribe may be left over */
+    size_t given = value.kind == MT_TPL_TUPLE ? value.as.list->count : 1;
+
+    mt_tpl_build_init(&f.out, run);
+    while (f.at < format->len) {
+        const char *sign = memchr(format->data + f.at, '%', format->len - f.at);
+        size_t end = sign ? (size_t)(sign - format->data) : format->len;
+
+        mt_tpl_build_sub(&f.out, format, f.at, end);
+        f.at = end + 1;
+        if (sign && !percent_field(&f))
+            return false;
+    }
+    if (f.next < given && !mapping)
+        return mt_tpl_fail(run, "not all arguments converted during string formatting");
+    return finish(&f, out);
+}
+
+/* The first part of a field's name: a number, a name, or nothing for the next argument. */
+static bool field_base(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
+{
+    size_t index = 0;
+
+    if (name->len > 0 && !isdigit((unsigned char)name->data[0])) {
+        *out = f->args->named ? mt_tpl_dict_name(f->run, f->args->named, name->data, name->len)
+                              : (mt_tpl_value){.kind = MT_TPL_MISSING};
+        return MT_TPL_GIVEN(*out) ||
+               mt_tpl_fail(f->run, "'%.*s' is not among the arguments", (int)name->len, name->data);
+    }
+    if (name->len == 0) {
+        f->counted = true;
+        index = f->next++;
+    } else {
+        f->by_position = true;
+        for (size_t i = 0; i < name->len && index < SIZE_MAX / 100; i++)
+            index = index * 10 + (size_t)(name->data[i] - '0');
+    }
+    if (f->counted && f->by_position)
+        return mt_tpl_fail(f->run, "cannot switch between automatic field numbering and manual field specification");
+    if (index >= f->args->count)
+        return mt_tpl_fail(f->run, "Replacement index %zu out of range for positional args tuple", index);
+    *out = f->args->at[index];
+    return true;
+}
+
+/* One .attribute or [key]; *at moves behind it. */
+static bool field_step(formatter *f, const mt_tpl_str *name, size_t *at, mt_tpl_value *out)
+{
+    bool bracket = name->data[*at] == '[', huge;
+    size_t begin = ++*at;
+    mt_tpl_str *word;
+    mt_tpl_value key;
+
+    while (*at < name->len && (bracket ? name->data[*at] != ']' : name->data[*at] != '.' && name->data[*at] != '['))
+        ++*at;
+    word = mt_tpl_str_sub(f->run, name, begin, *at);
+    if (!word)
+        return false;
+    if (word->len == 0)
+        return mt_tpl_fail(f->run, "Empty attribute in format string");
+    if (!bracket)
+        return mt_tpl_get_attribute(f->run, *out, word, out);
+    if (*at == name->len)
+        return mt_tpl_fail(f->run, "Missing ']' in format string");
+    ++*at;
+    mt_tpl_set_str(&key, word);
+    if (isdigit((unsigned char)word->data[0]) && mt_tpl_parse_int(word, 10, &key.as.integer, &huge) && !huge)
+        key.kind = MT_TPL_INT;
+    return mt_tpl_get_item(f->run, *out, key, out);
+}
+
+static bool field_value(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
+{
+    size_t at = 0;
+    mt_tpl_str *base;
+
+    while (at < name->len && name->data[at] != '.' && name->data[at] != '[')
+        at++;
+    base = mt_tpl_str_sub(f->run, name, 0, at);
+    if (!base || !field_base(f, base, out))
+        return false;
+    while (at < name->len) {
+        if (name->data[at] != '.' && name->data[at] != '[')
+            return mt_tpl_fail(f->run, "Only '.' or '[' may follow ']' in format field specifier");
+        if (!field_step(f, name, &at, out))
+            return false;
+    }
+    return true;
+}
+
+/* Up to the brace that closes the field; *end is where it stands. */
+static bool field_end(formatter *f, size_t *end)
+{
+    size_t depth = 1;
+
+    for (*end = f->at; *end < f->format->len; ++*end) {
+        char c = f->format->data[*end];
+
+        depth += c == '{' ? 1 : c == '}' ? (size_t)-1 : 0;
+        if (depth == 0)
+            return true;
+    }
+    return mt_tpl_fail(f->run, "expected '}' before end of string");
+}
+
+/* The spec of a field may hold fields itself, one level deep. */
+static mt_tpl_str *field_spec(formatter *f, size_t begin, size_t end)
+{
+    mt_tpl_str *spec = mt_tpl_str_sub(f->run, f->format, begin, end);
+    formatter inner = *f;
+    mt_tpl_value made;
+
+    if (!spec || !memchr(spec->data, '{', spec->len))
+        return spec;
+    inner.format = spec;
+    inner.at = 0;
+    mt_tpl_build_init(&inner.out, f->run);
+    while (inner.at < spec->len) {
+        const char *open = memchr(spec->data + inner.at, '{', spec->len - inner.at);
+        size_t stop = open ? (size_t)(open - spec->data) : spec->len, close = stop;
+        mt_tpl_str *name;
+
+        mt_tpl_build_sub(&inner.out, spec, inner.at, stop);
+        inner.at = stop + 1;
+        if (!open)
+            break;
+        if (!field_end(&inner, &close))
+            return NULL;
+        name = mt_tpl_str_sub(f->run, spec, inner.at, close);
+        if (!name || !field_value(&inner, name, &made))
+            return NULL;
+        mt_tpl_build_text(&inner.out, made);
+        inner.at = close + 1;
+    }
+    f->next = inner.next;
+    return mt_tpl_build_end(&inner.out);
+}
+
+static bool brace_field(formatter *f)
+{
+    size_t begin = f->at, end, name_end, spec_at;
+    char conversion = '\0';
+    mt_tpl_value value;
+    mt_tpl_str *name, *spec;
+
+    if (!field_end(f, &end))
+        return false;
+    for (name_end = begin; name_end < end && f->format->data[name_end] != ':' && f->format->data[name_end] != '!';)
+        name_end++;
+    spec_at = name_end;
+    if (spec_at < end && f->format->data[spec_at] == '!') {
+        conversion = spec_at + 1 < end ? f->format->data[spec_at + 1] : '\0';
+        if (!conversion || !strchr("rsa", conversion))
+            return mt_tpl_fail(f->run, "Unknown conversion specifier %c", conversion ? conversion : '!');
+        spec_at += 2;
+        if (spec_at < end && f->format->data[spec_at] != ':')
+            return mt_tpl_fail(f->run, "expected ':' after conversion specifier");
+    }
+    name = mt_tpl_str_sub(f->run, f->format, begin, name_end);
+    if (!name || !field_value(f, name, &value))
+        return false;
+    spec = field_spec(f, spec_at < end ? spec_at + 1 : end, end);
+    if (!spec)
+        return false;
+    if ((conversion || f->format->markup) && !mt_tpl_set_str(&value, argument_text(f, value, conversion)))
+        return false;
+    f->at = end + 1;
+    return mt_tpl_format_value(&f->out, value, spec);
+}
+
+bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tpl_args *args, mt_tpl_value *out)
+{
+    formatter f = {.run = run, .format = format, .args = args};
+
+    mt_tpl_build_init(&f.out, run);
+    while (f.at < format->len && !run->failed) {
+        size_t begin = f.at;
+        char brace;
+
+        while (f.at < format->len && format->data[f.at] != '{' && format->data[f.at] != '}')
+            f.at++;
+        mt_tpl_build_sub(&f.out, format, begin, f.at);
+        if (f.at == format->len)
+            break;
+        brace = format->data[f.at++];
+        if (peek(&f) == brace) { /* {{ and }} */
+            mt_tpl_build_sub(&f.out, format, f.at, f.at + 1);
+            f.at++;
+        } else if (brace == '}')
+            return mt_tpl_fail(run, "Single '}' encountered in format string");
+        else if (f.at == format->len)
+            return mt_tpl_fail(run, "Single '{' encountered in format string");
+        else if (!brace_field(&f))
+            return false;
+    }
+    return finish(&f, out);
+}

@@ -1,0 +1,137 @@
+/* Functions that every template has. */
+#include "template/builtin.h"
+#include "template/iter.h"
+#include "template/repr.h"
+#include "template/strftime.h"
+
+MT_TPL_BODY(range)
+{
+    int64_t start = 0, stop = 0, step = 1;
+
+    if (!mt_tpl_arg_int(run, a[0], &start) || !mt_tpl_arg_int(run, a[1], &stop) || !mt_tpl_arg_int(run, a[2], &step))
+        return false;
+    if (!MT_TPL_GIVEN(a[1])) {
+        stop = start;
+        start = 0;
+    }
+    if (step == 0)
+        return mt_tpl_fail(run, "range() arg 3 must not be zero");
+    return mt_tpl_set_range(run, out, start, stop, step);
+}
+
+/* dict(mapping or pairs, name=value ...) */
+static bool make_dict(mt_tpl_run *run, const char *name, const mt_tpl_args *args, mt_tpl_dict *dict)
+{
+    mt_tpl_items pairs = {0};
+    mt_tpl_value pair[2];
+
+    if (args->count > 1)
+        return mt_tpl_fail(run, "%s expected at most 1 argument, got %zu", name, args->count);
+    if (args->count == 1 && args->at[0].kind == MT_TPL_DICT) {
+        const mt_tpl_dict *from = args->at[0].as.dict;
+
+        for (size_t i = 0; i < from->count; i++)
+            if (!mt_tpl_charge(run, 1) || !mt_tpl_dict_set(run, dict, from->at[i].key, from->at[i].value))
+                return false;
+    } else if (args->count == 1) {
+        if (!mt_tpl_collect(run, args->at[0], &pairs))
+            return false;
+        for (size_t i = 0; i < pairs.count; i++)
+            if (!mt_tpl_unpack(run, pairs.at[i], 2, pair) || !mt_tpl_dict_set(run, dict, pair[0], pair[1]))
+                return false;
+    }
+    for (size_t i = 0; args->named && i < args->named->count; i++)
+        if (!mt_tpl_dict_set(run, dict, args->named->at[i].key, args->named->at[i].value))
+            return false;
+    return true;
+}
+
+static bool set_dict(mt_tpl_run *run, const char *name, mt_tpl_kind kind, const mt_tpl_args *args, mt_tpl_value *out)
+{
+    mt_tpl_dict *dict = mt_tpl_dict_new(run, 0);
+
+    if (!dict || !make_dict(run, name, args, dict))
+        return false;
+    *out = (mt_tpl_value){.kind = kind, .as.dict = dict};
+    return true;
+}
+
+MT_TPL_BODY(dict)
+{
+    return set_dict(run, "dict", MT_TPL_DICT, args, out);
+}
+
+MT_TPL_BODY(namespace)
+{
+    return set_dict(run, "namespace", MT_TPL_NAMESPACE, args, out);
+}
+
+MT_TPL_BODY(cycler)
+{
+    mt_tpl_cycler *made = mt_tpl_alloc(run, sizeof(*made));
+    mt_tpl_items items = {0};
+    mt_tpl_value list;
+
+    if (!made)
+        return false;
+    if (args->count == 0)
+        return mt_tpl_fail(run, "at least one item has to be provided");
+    for (size_t i = 0; i < args->count; i++)
+        if (!mt_tpl_items_add(run, &items, args->at[i]))
+            return false;
+    if (!mt_tpl_items_end(run, &items, MT_TPL_TUPLE, &list))
+        return false;
+    made->items = list.as.list;
+    *out = (mt_tpl_value){.kind = MT_TPL_CYCLER, .as.cycler = made};
+    return true;
+}
+
+MT_TPL_BODY(joiner)
+{
+    mt_tpl_joiner *made = mt_tpl_alloc(run, sizeof(*made));
+
+    if (!made)
+        return false;
+    if (!MT_TPL_GIVEN(a[0]) && !mt_tpl_set_lit(run, &made->separator, ", "))
+        return false;
+    if (MT_TPL_GIVEN(a[0]))
+        made->separator = a[0];
+    *out = (mt_tpl_value){.kind = MT_TPL_JOINER, .as.joiner = made};
+    return true;
+}
+
+MT_TPL_BODY(raise_exception)
+{
+    mt_tpl_str *text = mt_tpl_text(run, a[0]);
+
+    return text && mt_tpl_fail_raised(run, text->data, text->len);
+}
+
+MT_TPL_BODY(strftime_now)
+{
+    mt_tpl_str *format = NULL;
+
+    return mt_tpl_arg_str(run, a[0], &format) && mt_tpl_set_str(out, mt_tpl_strftime(run, format));
+}
+
+MT_TPL_BODY(lipsum)
+{
+    return mt_tpl_fail(run, "lipsum is not supported; write the text into the template");
+}
+
+static const mt_tpl_builtin globals[] = {
+    {"range", range, 1, 3, {0}},
+    {"dict", dict, 0, MT_TPL_ANY, {0}},
+    {"namespace", namespace, 0, MT_TPL_ANY, {0}},
+    {"cycler", cycler, 0, MT_TPL_ANY, {0}},
+    {"joiner", joiner, 0, 1, {"sep"}},
+    {"raise_exception", raise_exception, 1, 1, {"message"}},
+    {"strftime_now", strftime_now, 1, 1, {"format"}},
+    {"lipsum", lipsum, 0, MT_TPL_ANY, {0}},
+    {0},
+};
+
+const mt_tpl_builtin *mt_tpl_global(const char *name, size_t len)
+{
+    return mt_tpl_table_find(globals, name, len);
+}

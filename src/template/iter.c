@@ -1,0 +1,265 @@
+#include "template/iter.h"
+
+#include "base/limits.h"
+#include "template/unicode.h"
+
+typedef mt_tpl_step next_fn(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
+
+static mt_tpl_step next_list(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    const mt_tpl_list *list = iter->source.as.list;
+
+    (void)run;
+    if (iter->at == list->count)
+        return MT_TPL_END;
+    *out = list->at[iter->at++];
+    return MT_TPL_ITEM;
+}
+
+static mt_tpl_step next_list_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    const mt_tpl_list *list = iter->source.as.list;
+
+    (void)run;
+    if (iter->at == list->count)
+        return MT_TPL_END;
+    *out = list->at[list->count - ++iter->at];
+    return MT_TPL_ITEM;
+}
+
+static mt_tpl_step next_char(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    const mt_tpl_str *s = iter->source.as.str;
+    size_t at = iter->at;
+
+    if (at == s->len)
+        return MT_TPL_END;
+    iter->at += mt_tpl_char_size(s->data[at]);
+    if (!mt_tpl_set_str(out, mt_tpl_str_sub(run, s, at, iter->at)))
+        return MT_TPL_FAILED;
+    out->as.str->markup = false;
+    return MT_TPL_ITEM;
+}
+
+static mt_tpl_step next_char_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    const mt_tpl_str *s = iter->source.as.str;
+    size_t end = s->len - iter->at, begin;
+
+    if (end == 0)
+        return MT_TPL_END;
+    begin = mt_tpl_char_before(s->data, end);
+    iter->at = s->len - begin;
+    return mt_tpl_set_str(out, mt_tpl_str_sub(run, s, begin, end)) ? MT_TPL_ITEM : MT_TPL_FAILED;
+}
+
+static mt_tpl_step entry(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_value *out)
+{
+    mt_tpl_part part = source.kind == MT_TPL_VIEW ? source.as.view->part : MT_TPL_KEYS;
+    const mt_tpl_dict *d = source.kind == MT_TPL_VIEW ? source.as.view->dict : source.as.dict;
+
+    if (part == MT_TPL_ITEMS)
+        return mt_tpl_set_tuple2(run, out, d->at[i].key, d->at[i].value) ? MT_TPL_ITEM : MT_TPL_FAILED;
+    *out = part == MT_TPL_KEYS ? d->at[i].key : d->at[i].value;
+    return MT_TPL_ITEM;
+}
+
+static size_t entries(mt_tpl_value source)
+{
+    return source.kind == MT_TPL_VIEW ? source.as.view->dict->count : source.as.dict->count;
+}
+
+static mt_tpl_step next_entry(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    return iter->at == entries(iter->source) ? MT_TPL_END : entry(run, iter->source, iter->at++, out);
+}
+
+static mt_tpl_step next_entry_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    size_t count = entries(iter->source);
+
+    return iter->at == count ? MT_TPL_END : entry(run, iter->source, count - ++iter->at, out);
+}
+
+static mt_tpl_step next_number(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    (void)run;
+    if (iter->at == iter->source.as.range->count)
+        return MT_TPL_END;
+    *out = mt_tpl_int(mt_tpl_range_at(iter->source.as.range, iter->at++));
+    return MT_TPL_ITEM;
+}
+
+static mt_tpl_step next_number_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    const mt_tpl_range *range = iter->source.as.range;
+
+    (void)run;
+    if (iter->at == range->count)
+        return MT_TPL_END;
+    *out = mt_tpl_int(mt_tpl_range_at(range, range->count - ++iter->at));
+    return MT_TPL_ITEM;
+}
+
+static mt_tpl_step next_nothing(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    (void)run;
+    (void)iter;
+    (void)out;
+    return MT_TPL_END;
+}
+
+static next_fn *forward(mt_tpl_kind kind)
+{
+    switch (kind) {
+    case MT_TPL_UNDEFINED: return next_nothing;
+    case MT_TPL_STR: return next_char;
+    case MT_TPL_LIST:
+    case MT_TPL_TUPLE: return next_list;
+    case MT_TPL_DICT:
+    case MT_TPL_VIEW: return next_entry;
+    case MT_TPL_RANGE: return next_number;
+    default: return NULL;
+    }
+}
+
+static next_fn *backward(mt_tpl_kind kind, const char **type)
+{
+    *type = "reversed";
+    switch (kind) {
+    case MT_TPL_UNDEFINED: return next_nothing;
+    case MT_TPL_STR: return next_char_back;
+    case MT_TPL_LIST: *type = "list_reverseiterator"; return next_list_back;
+    case MT_TPL_TUPLE: return next_list_back;
+    case MT_TPL_DICT: *type = "dict_reversekeyiterator"; return next_entry_back;
+    case MT_TPL_VIEW: *type = "dict_reverseitemiterator"; return next_entry_back;
+    case MT_TPL_RANGE: *type = "range_iterator"; return next_number_back;
+    default: return NULL;
+    }
+}
+
+static mt_tpl_iter *new_iter(mt_tpl_run *run, next_fn *next, const char *type, mt_tpl_value source)
+{
+    mt_tpl_iter *iter = mt_tpl_alloc(run, sizeof(*iter));
+
+    if (iter)
+        *iter = (mt_tpl_iter){.next = next, .type = type, .source = source};
+    return iter;
+}
+
+bool mt_tpl_is_iterable(mt_tpl_value v)
+{
+    return v.kind == MT_TPL_ITER || v.kind == MT_TPL_LOOP || forward(v.kind);
+}
+
+bool mt_tpl_iterate(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out)
+{
+    next_fn *next = forward(v.kind);
+
+    if (v.kind == MT_TPL_ITER) {
+        *out = v.as.iter;
+        return true;
+    }
+    if (!next)
+        return mt_tpl_fail(run, "'%s' object is not iterable", mt_tpl_type(v));
+    *out = new_iter(run, next, "iterator", v);
+    return *out != NULL;
+}
+
+mt_tpl_step mt_tpl_next(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    mt_tpl_step step = MT_TPL_END;
+
+    if (!mt_tpl_enter(run))
+        return MT_TPL_FAILED;
+    if (!iter->done)
+        step = iter->next(run, iter, out);
+    iter->done = step != MT_TPL_ITEM;
+    mt_tpl_leave(run);
+    return step;
+}
+
+bool mt_tpl_reversed(mt_tpl_run *run, mt_tpl_value v, mt_tpl_iter **out, bool *can)
+{
+    const char *type;
+    next_fn *next = backward(v.kind, &type);
+
+    *can = next != NULL;
+    if (!next)
+        return true;
+    *out = new_iter(run, next, type, v);
+    return *out != NULL;
+}
+
+bool mt_tpl_generator(mt_tpl_run *run, mt_tpl_value from, next_fn *next, void *state, mt_tpl_value *out)
+{
+    mt_tpl_iter *iter = new_iter(run, next, "generator", from);
+
+    if (!iter)
+        return false;
+    iter->state = state;
+    *out = (mt_tpl_value){.kind = MT_TPL_ITER, .as.iter = iter};
+    return true;
+}
+
+bool mt_tpl_collect(mt_tpl_run *run, mt_tpl_value v, mt_tpl_items *items)
+{
+    mt_tpl_iter *iter;
+    mt_tpl_value item;
+    mt_tpl_step step;
+
+    if (!mt_tpl_iterate(run, v, &iter))
+        return false;
+    while ((step = mt_tpl_next(run, iter, &item)) == MT_TPL_ITEM)
+        if (!mt_tpl_items_add(run, items, item))
+            return false;
+    return step == MT_TPL_END;
+}
+
+bool mt_tpl_unpack(mt_tpl_run *run, mt_tpl_value v, size_t count, mt_tpl_value *out)
+{
+    mt_tpl_iter *iter;
+    mt_tpl_step step = MT_TPL_ITEM;
+    mt_tpl_value extra;
+    size_t got = 0;
+
+    if (!mt_tpl_is_iterable(v))
+        return mt_tpl_fail(run, "cannot unpack non-iterable %s object", mt_tpl_type(v));
+    if (!mt_tpl_iterate(run, v, &iter))
+        return false;
+    while (got < count && (step = mt_tpl_next(run, iter, &out[got])) == MT_TPL_ITEM)
+        got++;
+    if (step == MT_TPL_FAILED)
+        return false;
+    if (got < count)
+        return mt_tpl_fail(run, "not enough values to unpack (expected %zu, got %zu)", count, got);
+    step = mt_tpl_next(run, iter, &extra);
+    if (step == MT_TPL_ITEM)
+        return mt_tpl_fail(run, "too many values to unpack (expected %zu)", count);
+    return step == MT_TPL_END;
+}
+
+bool mt_tpl_set_range(mt_tpl_run *run, mt_tpl_value *out, int64_t start, int64_t stop, int64_t step)
+{
+    mt_tpl_range *range = mt_tpl_alloc(run, sizeof(*range));
+    uint64_t distance = 0, stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+
+    if (!range)
+        return false;
+    if (step > 0 && stop > start)
+        distance = (uint64_t)stop - (uint64_t)start;
+    else if (step < 0 && stop < start)
+        distance = (uint64_t)start - (uint64_t)stop;
+    distance = distance / stride + (distance % stride != 0);
+    if (distance > MT_LIMIT_TEMPLATE_RANGE)
+        return mt_tpl_fail_limit(run, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).",
+                                 MT_LIMIT_TEMPLATE_RANGE);
+    *range = (mt_tpl_range){.start = start, .stop = stop, .step = step, .count = (size_t)distance};
+    *out = (mt_tpl_value){.kind = MT_TPL_RANGE, .as.range = range};
+    return true;
+}
+
+int64_t mt_tpl_range_at(const mt_tpl_range *range, size_t i)
+{
+    return (int64_t)((uint64_t)range->start + (uint64_t)i * (uint64_t)range->step);
+}

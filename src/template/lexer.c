@@ -1,0 +1,484 @@
+#include "template/lexer.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "template/lexer_string.h"
+#include "template/number.h"
+#include "template/unicode.h"
+
+enum { TOKENS_FIRST = 64, NUMBER_MAX = 400 };
+
+typedef struct lexer {
+    mt_tpl_run *run;
+    const char *text; /* with \n as the only line break, and none at the end */
+    size_t len, at;
+    size_t place_at; /* what line and column speak of */
+    uint32_t line, column;
+    mt_tpl_token *tokens;
+    size_t count, cap;
+    char open[MT_LIMIT_TEMPLATE_NESTING]; /* brackets that wait for their partner, which is what is stored */
+    size_t open_count;
+} lexer;
+
+static const struct {
+    char text[3];
+    mt_tpl_token_type type;
+} operators[] = {
+    {"//", MT_TPL_T_FLOORDIV}, {"**", MT_TPL_T_POW},      {"==", MT_TPL_T_EQ},    {"!=", MT_TPL_T_NE},
+    {">=", MT_TPL_T_GE},       {"<=", MT_TPL_T_LE},       {"+", MT_TPL_T_ADD},    {"-", MT_TPL_T_SUB},
+    {"/", MT_TPL_T_DIV},       {"*", MT_TPL_T_MUL},       {"%", MT_TPL_T_MOD},    {"~", MT_TPL_T_TILDE},
+    {"[", MT_TPL_T_LBRACKET},  {"]", MT_TPL_T_RBRACKET},  {"(", MT_TPL_T_LPAREN}, {")", MT_TPL_T_RPAREN},
+    {"{", MT_TPL_T_LBRACE},    {"}", MT_TPL_T_RBRACE},    {">", MT_TPL_T_GT},     {"<", MT_TPL_T_LT},
+    {"=", MT_TPL_T_ASSIGN},    {".", MT_TPL_T_DOT},       {":", MT_TPL_T_COLON},  {"|", MT_TPL_T_PIPE},
+    {",", MT_TPL_T_COMMA},     {";", MT_TPL_T_SEMICOLON},
+};
+
+const char *mt_tpl_token_text(mt_tpl_token_type type)
+{
+    switch (type) {
+    case MT_TPL_T_EOF: return "end of template";
+    case MT_TPL_T_DATA: return "template data / text";
+    case MT_TPL_T_BLOCK_BEGIN: return "begin of statement block";
+    case MT_TPL_T_BLOCK_END: return "end of statement block";
+    case MT_TPL_T_VARIABLE_BEGIN: return "begin of print statement";
+    case MT_TPL_T_VARIABLE_END: return "end of print statement";
+    case MT_TPL_T_NAME: return "name";
+    case MT_TPL_T_STRING: return "string";
+    case MT_TPL_T_INTEGER: return "integer";
+    case MT_TPL_T_FLOAT: return "float";
+    default: break;
+    }
+    for (size_t i = 0; i < MT_COUNT(operators); i++)
+        if (operators[i].type == type)
+            return operators[i].text;
+    return "token";
+}
+
+/* Counts lines and columns up to a place; places are asked for in ascending order. */
+static void place(lexer *lx, size_t at)
+{
+    for (; lx->place_at < at; lx->place_at++) {
+        unsigned char c = (unsigned char)lx->text[lx->place_at];
+
+        if (c == '\n') {
+            lx->line++;
+            lx->column = 1;
+        } else
+            lx->column += (c & 0xC0) != 0x80;
+    }
+}
+
+static bool located(lexer *lx, size_t at)
+{
+    place(lx, at);
+    mt_tpl_locate(lx->run, lx->line, lx->column);
+    return false;
+}
+
+static mt_tpl_token *add(lexer *lx, mt_tpl_token_type type, size_t at)
+{
+    mt_tpl_token *token;
+
+    if (lx->count == lx->cap) {
+        size_t cap = lx->cap ? lx->cap * 2 : TOKENS_FIRST;
+        mt_tpl_token *tokens = mt_tpl_alloc_array(lx->run, cap, sizeof(*tokens));
+
+        if (!tokens)
+            return NULL;
+        if (lx->count)
+            memcpy(tokens, lx->tokens, lx->count * sizeof(*tokens));
+        lx->tokens = tokens;
+        lx->cap = cap;
+    }
+    token = &lx->tokens[lx->count++];
+    place(lx, at);
+    *token = (mt_tpl_token){.type = type, .line = lx->line, .column = lx->column};
+    return token;
+}
+
+/* Constants are shared between threads, so nothing may be left to be counted later. */
+static bool counted(mt_tpl_str *s)
+{
+    if (s)
+        mt_tpl_str_chars(s);
+    return s != NULL;
+}
+
+static bool add_data(lexer *lx, size_t begin, size_t end)
+{
+    mt_tpl_token *token;
+
+    if (begin == end)
+        return true;
+    token = add(lx, MT_TPL_T_DATA, begin);
+    if (!token)
+        return false;
+    token->str = mt_tpl_str_new(lx->run, lx->text + begin, end - begin, false);
+    return counted(token->str);
+}
+
+static bool is_at(const lexer *lx, size_t at, const char *word)
+{
+    size_t n = strlen(word);
+
+    return lx->len - at >= n && memcmp(lx->text + at, word, n) == 0;
+}
+
+static size_t skip_space(const lexer *lx, size_t at)
+{
+    while (at < lx->len && mt_tpl_is_space(mt_tpl_char_at(lx->text + at)))
+        at += mt_tpl_char_size(lx->text[at]);
+    return at;
+}
+
+/* The text before a tag loses its white space at the end: all of it for '-'; what stands alone on the tag's line when
+   strip_line and no '+' is given. */
+static size_t strip_before(const lexer *lx, size_t begin, size_t end, char sign, bool strip_line)
+{
+    size_t at = end;
+
+    if (sign == '+' || (sign != '-' && !strip_line))
+        return end;
+    while (at > begin) {
+        size_t before = mt_tpl_char_before(lx->text, at);
+
+        if (!mt_tpl_is_space(mt_tpl_char_at(lx->text + before)) || (sign != '-' && lx->text[before] == '\n'))
+            break;
+        at = before;
+    }
+    if (sign == '-')
+        return at;
+    return at == 0 || lx->text[at - 1] == '\n' ? at : end;
+}
+
+/* The sign after a tag's opening at `at`, or 0. */
+static char sign_at(const lexer *lx, size_t at)
+{
+    return at < lx->len && (lx->text[at] == '-' || lx->text[at] == '+') ? lx->text[at] : '\0';
+}
+
+/* Whether a tag ends at `at`; *next is what follows it. trim: a line break right behind is swallowed. */
+static bool tag_end(const lexer *lx, size_t at, const char *close, bool plus, bool trim, size_t *next)
+{
+    if (at < lx->len && lx->text[at] == '-' && is_at(lx, at + 1, close)) {
+        *next = skip_space(lx, at + 3);
+        return true;
+    }
+    if (plus && at < lx->len && lx->text[at] == '+' && is_at(lx, at + 1, close)) {
+        *next = at + 3;
+        return true;
+    }
+    if (!is_at(lx, at, close))
+        return false;
+    *next = at + 2 + (trim && at + 2 < lx->len && lx->text[at + 2] == '\n');
+    return true;
+}
+
+/* A tag that holds nothing but a word, such as {%- raw %}. */
+static bool word_tag(const lexer *lx, size_t at, const char *word, bool plus, bool trim, size_t *next)
+{
+    at += 2;
+    if (sign_at(lx, at))
+        at++;
+    at = skip_space(lx, at);
+    return is_at(lx, at, word) && tag_end(lx, skip_space(lx, at + strlen(word)), "%}", plus, trim, next);
+}
+
+static bool lex_raw(lexer *lx, size_t begin)
+{
+    size_t next = begin;
+
+    for (size_t at = begin; at < lx->len; at++) {
+        if (!is_at(lx, at, "{%") || !word_tag(lx, at, "endraw", true, true, &next))
+            continue;
+        lx->at = next;
+        return add_data(lx, begin, strip_before(lx, begin, at, sign_at(lx, at + 2), true));
+    }
+    lx->at = lx->len;
+    if (begin == lx->len)
+        return true;
+    mt_tpl_fail(lx->run, "Missing end of raw directive");
+    return located(lx, begin);
+}
+
+static bool lex_comment(lexer *lx, size_t begin)
+{
+    size_t at = begin;
+
+    if (sign_at(lx, at))
+        at++;
+    begin = at;
+    for (; at < lx->len; at++)
+        if (tag_end(lx, at, "#}", true, true, &lx->at))
+            return true;
+    lx->at = lx->len;
+    if (begin >= lx->len)
+        return true;
+    mt_tpl_fail(lx->run, "Missing end of comment tag");
+    return located(lx, begin);
+}
+
+static bool lex_name(lexer *lx)
+{
+    size_t begin = lx->at;
+    mt_tpl_token *token = add(lx, MT_TPL_T_NAME, begin);
+
+    if (!token)
+        return false;
+    while (lx->at < lx->len && mt_tpl_is_name(mt_tpl_char_at(lx->text + lx->at)))
+        lx->at += mt_tpl_char_size(lx->text[lx->at]);
+    token->str = mt_tpl_str_new(lx->run, lx->text + begin, lx->at - begin, false);
+    return counted(token->str);
+}
+
+/* Digits with single underscores between them; returns what follows, or `at` when there is no digit. */
+static size_t skip_digits(const lexer *lx, size_t at, int base)
+{
+    size_t end = at;
+
+    while (at < lx->len) {
+        unsigned char c = (unsigned char)lx->text[at];
+
+        if (base == 16 ? isxdigit(c) : c >= '0' && c < '0' + base)
+            end = ++at;
+        else if (c == '_' && end == at && at > 0 && lx->text[at - 1] != '_')
+            at++;
+        else
+            break;
+    }
+    return end;
+}
+
+/* Where a float that begins at `at` ends; `at` itself when it is none. */
+static size_t float_end(const lexer *lx, size_t at)
+{
+    size_t digits = skip_digits(lx, at, 10), end = digits, exponent;
+
+    if (digits == at || (at > 0 && lx->text[at - 1] == '.'))
+        return at;
+    if (end < lx->len && lx->text[end] == '.') {
+        size_t fraction = skip_digits(lx, end + 1, 10);
+
+        end = fraction > end + 1 ? fraction : end;
+    }
+    if (end < lx->len && (lx->text[end] == 'e' || lx->text[end] == 'E')) {
+        exponent = end + 1;
+        if (exponent < lx->len && (lx->text[exponent] == '+' || lx->text[exponent] == '-'))
+            exponent++;
+        if (skip_digits(lx, exponent, 10) > exponent)
+            end = skip_digits(lx, exponent, 10);
+    }
+    return end > digits ? end : at;
+}
+
+static size_t integer_end(const lexer *lx, size_t at)
+{
+    char second = at + 1 < lx->len ? (char)tolower((unsigned char)lx->text[at + 1]) : '\0';
+    int base = second == 'b' ? 2 : second == 'o' ? 8 : second == 'x' ? 16 : 0;
+    size_t end;
+
+    if (lx->text[at] != '0')
+        return skip_digits(lx, at, 10);
+    end = base ? skip_digits(lx, at + 2, base) : at;
+    return base && end > at + 2 ? end : skip_digits(lx, at, 1);
+}
+
+static bool lex_number(lexer *lx)
+{
+    size_t begin = lx->at, end = float_end(lx, begin);
+    mt_tpl_token *token = add(lx, end > begin ? MT_TPL_T_FLOAT : MT_TPL_T_INTEGER, begin);
+    mt_tpl_str number = {.data = lx->text + begin, .chars = MT_TPL_UNCOUNTED};
+    bool huge = false, ok;
+
+    if (!token)
+        return false;
+    if (token->type == MT_TPL_T_FLOAT) {
+        number.len = end - begin;
+        ok = mt_tpl_parse_float(&number, &token->real);
+    } else {
+        end = integer_end(lx, begin);
+        number.len = end - begin;
+        ok = mt_tpl_parse_int(&number, 0, &token->integer, &huge);
+    }
+    lx->at = end;
+    if (ok && !huge)
+        return true;
+    if (huge)
+        mt_tpl_fail_huge(lx->run);
+    else
+        mt_tpl_fail(lx->run, "a number of more than %d digits; write it shorter", NUMBER_MAX);
+    return located(lx, begin);
+}
+
+static bool lex_string(lexer *lx)
+{
+    size_t begin = lx->at, at = begin + 1;
+    char quote = lx->text[begin];
+    mt_tpl_token *token;
+
+    while (at < lx->len && lx->text[at] != quote)
+        at += lx->text[at] == '\\' ? 2 : 1;
+    if (at >= lx->len) {
+        mt_tpl_fail(lx->run, "unexpected char %c at %zu; the string has no end", quote, begin);
+        return located(lx, begin);
+    }
+    token = add(lx, MT_TPL_T_STRING, begin);
+    if (!token)
+        return false;
+    token->str = mt_tpl_lex_unescape(lx->run, lx->text + begin + 1, at - begin - 1);
+    lx->at = at + 1;
+    return counted(token->str) || located(lx, begin);
+}
+
+static bool balance(lexer *lx, char c)
+{
+    if (c == '(' || c == '[' || c == '{') {
+        if (lx->open_count == sizeof(lx->open)) {
+            mt_tpl_fail_limit(lx->run, "more than %zu brackets inside one another", sizeof(lx->open));
+            return located(lx, lx->at);
+        }
+        lx->open[lx->open_count++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+        return true;
+    }
+    if (c != ')' && c != ']' && c != '}')
+        return true;
+    if (lx->open_count == 0) {
+        mt_tpl_fail(lx->run, "unexpected '%c'", c);
+        return located(lx, lx->at);
+    }
+    if (lx->open[--lx->open_count] != c) {
+        mt_tpl_fail(lx->run, "unexpected '%c', expected '%c'", c, lx->open[lx->open_count]);
+        return located(lx, lx->at);
+    }
+    return true;
+}
+
+static bool lex_operator(lexer *lx)
+{
+    for (size_t i = 0; i < MT_COUNT(operators); i++) {
+        if (!is_at(lx, lx->at, operators[i].text))
+            continue;
+        if (!add(lx, operators[i].type, lx->at) || !balance(lx, operators[i].text[0]))
+            return false;
+        lx->at += strlen(operators[i].text);
+        return true;
+    }
+    mt_tpl_fail(lx->run, "unexpected char '%.*s'", (int)mt_tpl_char_size(lx->text[lx->at]), lx->text + lx->at);
+    return located(lx, lx->at);
+}
+
+/* From behind {{ or {% to behind its end. */
+static bool lex_tag(lexer *lx, bool block)
+{
+    for (;;) {
+        size_t next;
+        char c;
+
+        lx->at = skip_space(lx, lx->at);
+        if (lx->at >= lx->len)
+            return true;
+        if (lx->open_count == 0 && tag_end(lx, lx->at, block ? "%}" : "}}", block, block, &next)) {
+            if (!add(lx, block ? MT_TPL_T_BLOCK_END : MT_TPL_T_VARIABLE_END, lx->at))
+                return false;
+            lx->at = next;
+            return true;
+        }
+        c = lx->text[lx->at];
+        if (isdigit((unsigned char)c)) {
+            if (!lex_number(lx))
+                return false;
+        } else if (c == '"' || c == '\'') {
+            if (!lex_string(lx))
+                return false;
+        } else if (mt_tpl_is_name_start(mt_tpl_char_at(lx->text + lx->at))) {
+            if (!lex_name(lx))
+                return false;
+        } else if (!lex_operator(lx))
+            return false;
+    }
+}
+
+/* The next {%, {{ or {#; lx->len when there is none. */
+static size_t find_tag(const lexer *lx, size_t at)
+{
+    for (; at + 1 < lx->len; at++)
+        if (lx->text[at] == '{' && (lx->text[at + 1] == '%' || lx->text[at + 1] == '{' || lx->text[at + 1] == '#'))
+            return at;
+    return lx->len;
+}
+
+static bool lex_all(lexer *lx)
+{
+    while (lx->at < lx->len) {
+        size_t begin = lx->at, tag = find_tag(lx, begin), next;
+        char kind, sign;
+
+        if (tag == lx->len) {
+            lx->at = lx->len;
+            return add_data(lx, begin, lx->len);
+        }
+        kind = lx->text[tag + 1];
+        sign = sign_at(lx, tag + 2);
+        if (!add_data(lx, begin, strip_before(lx, begin, tag, sign, kind != '{')))
+            return false;
+        if (kind == '%' && word_tag(lx, tag, "raw", false, false, &next)) {
+            if (!lex_raw(lx, next))
+                return false;
+            continue;
+        }
+        lx->at = tag + 2 + (sign != '\0');
+        if (kind == '#') {
+            if (!lex_comment(lx, tag + 2))
+                return false;
+            continue;
+        }
+        if (!add(lx, kind == '%' ? MT_TPL_T_BLOCK_BEGIN : MT_TPL_T_VARIABLE_BEGIN, tag) || !lex_tag(lx, kind == '%'))
+            return false;
+    }
+    return true;
+}
+
+/* Makes \n of every line break and leaves out one at the end. */
+static char *normalise(mt_tpl_run *run, const char *text, size_t len, size_t *out_len)
+{
+    char *copy = mt_tpl_alloc(run, len + 1);
+    size_t n = 0;
+
+    if (!copy)
+        return NULL;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] != '\r')
+            copy[n++] = text[i];
+        else if (i + 1 == len || text[i + 1] != '\n')
+            copy[n++] = '\n';
+    }
+    *out_len = n - (n > 0 && copy[n - 1] == '\n');
+    return copy;
+}
+
+static bool check_utf8(lexer *lx)
+{
+    for (size_t at = 0, n; at < lx->len; at += n) {
+        n = mt_utf8_length(lx->text + at, lx->len - at);
+        if (n == 0) {
+            mt_tpl_fail(lx->run, "a byte that is not UTF-8; save the template as UTF-8");
+            return located(lx, at);
+        }
+    }
+    return true;
+}
+
+bool mt_tpl_lex(mt_tpl_run *run, const char *text, size_t len, mt_tpl_token **out)
+{
+    lexer lx = {.run = run, .line = 1, .column = 1};
+
+    lx.text = normalise(run, text, len, &lx.len);
+    if (!lx.text || !check_utf8(&lx) || !lex_all(&lx) || !add(&lx, MT_TPL_T_EOF, lx.len))
+        return false;
+    *out = lx.tokens;
+    return true;
+}

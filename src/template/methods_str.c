@@ -1,0 +1,330 @@
+/* The methods of str that cut, search and join. */
+#include <string.h>
+
+#include "template/builtin.h"
+#include "template/format.h"
+#include "template/iter.h"
+#include "template/text.h"
+#include "template/unicode.h"
+
+/* An optional string; None stands for "not given". */
+static bool optional_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)
+{
+    *out = NULL;
+    return v.kind == MT_TPL_NONE || mt_tpl_arg_str(run, v, out);
+}
+
+/* Markup escapes what goes into it. */
+static bool into(mt_tpl_run *run, const mt_tpl_str *self, mt_tpl_str **s)
+{
+    if (self->markup && !(*s)->markup)
+        *s = mt_tpl_str_escape(run, *s);
+    return *s != NULL;
+}
+
+static bool strip(mt_tpl_run *run, mt_tpl_value self, mt_tpl_value chars, mt_tpl_sides sides, mt_tpl_value *out)
+{
+    mt_tpl_str *set;
+
+    return optional_str(run, chars, &set) && mt_tpl_set_str(out, mt_tpl_strip(run, self.as.str, set, sides));
+}
+
+MT_TPL_BODY(str_strip)
+{
+    return strip(run, self, a[0], MT_TPL_BOTH, out);
+}
+
+MT_TPL_BODY(str_lstrip)
+{
+    return strip(run, self, a[0], MT_TPL_LEFT, out);
+}
+
+MT_TPL_BODY(str_rstrip)
+{
+    return strip(run, self, a[0], MT_TPL_RIGHT, out);
+}
+
+static bool split(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a,
+                  bool (*by)(mt_tpl_run *, mt_tpl_str *, const mt_tpl_str *, int64_t, mt_tpl_items *),
+                  mt_tpl_value *out)
+{
+    mt_tpl_items parts = {0};
+    mt_tpl_str *separator;
+    int64_t most = -1;
+
+    return optional_str(run, a[0], &separator) && mt_tpl_arg_int(run, a[1], &most) &&
+           by(run, self.as.str, separator, most, &parts) && mt_tpl_items_end(run, &parts, MT_TPL_LIST, out);
+}
+
+MT_TPL_BODY(str_split)
+{
+    return split(run, self, a, mt_tpl_split, out);
+}
+
+MT_TPL_BODY(str_rsplit)
+{
+    return split(run, self, a, mt_tpl_rsplit, out);
+}
+
+MT_TPL_BODY(str_splitlines)
+{
+    mt_tpl_items parts = {0};
+
+    return mt_tpl_split_lines(run, self.as.str, MT_TPL_GIVEN(a[0]) && mt_tpl_truth(a[0]), &parts) &&
+           mt_tpl_items_end(run, &parts, MT_TPL_LIST, out);
+}
+
+static bool set_parts(mt_tpl_run *run, mt_tpl_value self, size_t at, size_t len, mt_tpl_value *out)
+{
+    const size_t ends[] = {0, at, at + len, self.as.str->len};
+    mt_tpl_items parts = {0};
+    mt_tpl_value part;
+
+    for (size_t i = 0; i < 3; i++)
+        if (!mt_tpl_set_str(&part, mt_tpl_str_sub(run, self.as.str, ends[i], ends[i + 1])) ||
+            !mt_tpl_items_add(run, &parts, part))
+            return false;
+    return mt_tpl_items_end(run, &parts, MT_TPL_TUPLE, out);
+}
+
+static bool partition(mt_tpl_run *run, mt_tpl_value self, mt_tpl_value by, bool last, mt_tpl_value *out)
+{
+    mt_tpl_str *separator = NULL, *s = self.as.str;
+    size_t at;
+
+    if (!mt_tpl_arg_str(run, by, &separator) || !mt_tpl_charge_bytes(run, s->len))
+        return false;
+    if (separator->len == 0)
+        return mt_tpl_fail(run, "empty separator");
+    at = last ? mt_tpl_find_last(run, s, separator, 0, s->len) : mt_tpl_find(s, separator, 0, s->len);
+    if (run->failed)
+        return false;
+    if (at == MT_TPL_UNCOUNTED)
+        return set_parts(run, self, last ? 0 : s->len, 0, out);
+    return set_parts(run, self, at, separator->len, out);
+}
+
+MT_TPL_BODY(str_partition)
+{
+    return partition(run, self, a[0], false, out);
+}
+
+MT_TPL_BODY(str_rpartition)
+{
+    return partition(run, self, a[0], true, out);
+}
+
+MT_TPL_BODY(str_replace)
+{
+    mt_tpl_str *from = NULL, *to = NULL;
+    int64_t count = -1;
+
+    return mt_tpl_arg_str(run, a[0], &from) && mt_tpl_arg_str(run, a[1], &to) && mt_tpl_arg_int(run, a[2], &count) &&
+           into(run, self.as.str, &to) && mt_tpl_set_str(out, mt_tpl_replace(run, self.as.str, from, to, count));
+}
+
+MT_TPL_BODY(str_join)
+{
+    mt_tpl_items items = {0};
+
+    if (a[0].kind != MT_TPL_UNDEFINED && !mt_tpl_is_iterable(a[0]))
+        return mt_tpl_fail(run, "can only join an iterable");
+    if (!mt_tpl_collect(run, a[0], &items))
+        return false;
+    for (size_t i = 0; i < items.count; i++) {
+        if (items.at[i].kind != MT_TPL_STR)
+            return mt_tpl_fail(run, "sequence item %zu: expected str instance, %s found", i, mt_tpl_type(items.at[i]));
+        if (!into(run, self.as.str, &items.at[i].as.str))
+            return false;
+    }
+    if (!mt_tpl_set_str(out, mt_tpl_join(run, self.as.str, items.at, items.count)))
+        return false;
+    out->as.str->markup = self.as.str->markup;
+    return true;
+}
+
+/* The optional start and end of a search, as characters, made byte offsets; *begin > *end when nothing is left. */
+static bool window(mt_tpl_run *run, mt_tpl_str *s, mt_tpl_value from, mt_tpl_value to, size_t *begin, size_t *end)
+{
+    int64_t chars = (int64_t)mt_tpl_str_chars(s), first = 0, last = chars;
+
+    if ((from.kind != MT_TPL_NONE && !mt_tpl_arg_int(run, from, &first)) ||
+        (to.kind != MT_TPL_NONE && !mt_tpl_arg_int(run, to, &last)) || !mt_tpl_charge_bytes(run, s->len))
+        return false;
+    if (first < 0)
+        first = first + chars < 0 ? 0 : first + chars;
+    if (last < 0)
+        last = last + chars < 0 ? 0 : last + chars;
+    if (last > chars)
+        last = chars;
+    *end = mt_tpl_str_offset(s, (size_t)last);
+    *begin = first > chars ? s->len + 1 : mt_tpl_str_offset(s, (size_t)first);
+    return true;
+}
+
+static bool affix_at(const mt_tpl_str *s, const mt_tpl_str *affix, size_t begin, size_t end, bool at_end)
+{
+    if (begin > end || affix->len > end - begin)
+        return false;
+    return affix->len == 0 || memcmp(s->data + (at_end ? end - affix->len : begin), affix->data, affix->len) == 0;
+}
+
+static bool has_affix(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, bool at_end, mt_tpl_value *out)
+{
+    const char *name = at_end ? "endswith" : "startswith";
+    size_t begin, end;
+    bool found = false;
+
+    if (a[0].kind != MT_TPL_STR && a[0].kind != MT_TPL_TUPLE)
+        return mt_tpl_fail(run, "%s first arg must be str or a tuple of str, not %s", name, mt_tpl_type(a[0]));
+    if (!window(run, self.as.str, a[1], a[2], &begin, &end))
+        return false;
+    if (a[0].kind == MT_TPL_STR)
+        found = affix_at(self.as.str, a[0].as.str, begin, end, at_end);
+    for (size_t i = 0; a[0].kind == MT_TPL_TUPLE && !found && i < a[0].as.list->count; i++) {
+        mt_tpl_value affix = a[0].as.list->at[i];
+
+        if (affix.kind != MT_TPL_STR)
+            return mt_tpl_fail(run, "tuple for %s must only contain str, not %s", name, mt_tpl_type(affix));
+        found = affix_at(self.as.str, affix.as.str, begin, end, at_end);
+    }
+    *out = mt_tpl_bool(found);
+    return true;
+}
+
+MT_TPL_BODY(str_startswith)
+{
+    return has_affix(run, self, a, false, out);
+}
+
+MT_TPL_BODY(str_endswith)
+{
+    return has_affix(run, self, a, true, out);
+}
+
+static bool search(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, bool last, int64_t *out)
+{
+    mt_tpl_str *s = self.as.str, *what = NULL;
+    size_t begin, end, at;
+
+    if (!mt_tpl_arg_str(run, a[0], &what) || !window(run, s, a[1], a[2], &begin, &end))
+        return false;
+    at = last ? mt_tpl_find_last(run, s, what, begin, end) : mt_tpl_find(s, what, begin, end);
+    *out = -1;
+    if (at != MT_TPL_UNCOUNTED) {
+        mt_tpl_str before = {.data = s->data, .len = at, .chars = MT_TPL_UNCOUNTED};
+
+        *out = (int64_t)mt_tpl_str_chars(&before);
+    }
+    return !run->failed;
+}
+
+MT_TPL_BODY(str_find)
+{
+    int64_t at;
+
+    if (!search(run, self, a, false, &at))
+        return false;
+    *out = mt_tpl_int(at);
+    return true;
+}
+
+MT_TPL_BODY(str_rfind)
+{
+    int64_t at;
+
+    if (!search(run, self, a, true, &at))
+        return false;
+    *out = mt_tpl_int(at);
+    return true;
+}
+
+MT_TPL_BODY(str_index)
+{
+    return str_find(run, self, a, args, out) && (out->as.integer >= 0 || mt_tpl_fail(run, "substring not found"));
+}
+
+MT_TPL_BODY(str_rindex)
+{
+    return str_rfind(run, self, a, args, out) && (out->as.integer >= 0 || mt_tpl_fail(run, "substring not found"));
+}
+
+MT_TPL_BODY(str_count)
+{
+    mt_tpl_str *s = self.as.str, *what = NULL;
+    size_t begin, end;
+    int64_t count = 0;
+
+    if (!mt_tpl_arg_str(run, a[0], &what) || !window(run, s, a[1], a[2], &begin, &end))
+        return false;
+    if (what->len == 0 && begin <= end) {
+        mt_tpl_str part = {.data = s->data + begin, .len = end - begin, .chars = MT_TPL_UNCOUNTED};
+
+        count = (int64_t)mt_tpl_str_chars(&part) + 1;
+    }
+    while (what->len && (begin = mt_tpl_find(s, what, begin, end)) != MT_TPL_UNCOUNTED) {
+        count++;
+        begin += what->len;
+        if (!mt_tpl_charge(run, 1))
+            return false;
+    }
+    *out = mt_tpl_int(count);
+    return true;
+}
+
+MT_TPL_BODY(str_removeprefix)
+{
+    mt_tpl_str *s = self.as.str, *affix = NULL;
+
+    return mt_tpl_arg_str(run, a[0], &affix) &&
+           mt_tpl_set_str(out, affix_at(s, affix, 0, s->len, false) ? mt_tpl_str_sub(run, s, affix->len, s->len) : s);
+}
+
+MT_TPL_BODY(str_removesuffix)
+{
+    mt_tpl_str *s = self.as.str, *affix = NULL;
+
+    return mt_tpl_arg_str(run, a[0], &affix) &&
+           mt_tpl_set_str(out,
+                          affix_at(s, affix, 0, s->len, true) ? mt_tpl_str_sub(run, s, 0, s->len - affix->len) : s);
+}
+
+MT_TPL_BODY(str_format)
+{
+    return mt_tpl_format_braces(run, self.as.str, args, out);
+}
+
+MT_TPL_BODY(str_format_map)
+{
+    mt_tpl_args named = {0};
+
+    if (a[0].kind != MT_TPL_DICT)
+        return mt_tpl_fail(run, "format_map() wants a dict, not %s", mt_tpl_type(a[0]));
+    named.named = a[0].as.dict;
+    return mt_tpl_format_braces(run, self.as.str, &named, out);
+}
+
+const mt_tpl_builtin mt_tpl_str_methods[] = {
+    {"strip", str_strip, 0, 1, {0}},
+    {"lstrip", str_lstrip, 0, 1, {0}},
+    {"rstrip", str_rstrip, 0, 1, {0}},
+    {"split", str_split, 0, 2, {"sep", "maxsplit"}},
+    {"rsplit", str_rsplit, 0, 2, {"sep", "maxsplit"}},
+    {"splitlines", str_splitlines, 0, 1, {"keepends"}},
+    {"partition", str_partition, 1, 1, {0}},
+    {"rpartition", str_rpartition, 1, 1, {0}},
+    {"replace", str_replace, 2, 3, {0}},
+    {"join", str_join, 1, 1, {0}},
+    {"startswith", str_startswith, 1, 3, {0}},
+    {"endswith", str_endswith, 1, 3, {0}},
+    {"find", str_find, 1, 3, {0}},
+    {"rfind", str_rfind, 1, 3, {0}},
+    {"index", str_index, 1, 3, {0}},
+    {"rindex", str_rindex, 1, 3, {0}},
+    {"count", str_count, 1, 3, {0}},
+    {"removeprefix", str_removeprefix, 1, 1, {0}},
+    {"removesuffix", str_removesuffix, 1, 1, {0}},
+    {"format", str_format, 0, MT_TPL_ANY, {0}},
+    {"format_map", str_format_map, 1, 1, {0}},
+    {0},
+};

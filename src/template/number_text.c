@@ -1,0 +1,191 @@
+/* Numbers to text and back. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "template/number.h"
+#include "template/unicode.h"
+
+enum { DIGITS_MAX = 17, NUMBER_MAX = 400 };
+
+/* d is finite and not negative. digits gets "123" for 1.23; returns the decimal exponent of the first digit. */
+static int shortest_digits(double d, char digits[DIGITS_MAX + 1])
+{
+    char text[40];
+    size_t n = 0;
+
+    for (int precision = 0; precision < DIGITS_MAX; precision++) {
+        snprintf(text, sizeof(text), "%.*e", precision, d);
+        if (strtod(text, NULL) == d)
+            break;
+    }
+    for (const char *p = text; *p && *p != 'e'; p++)
+        if (isdigit((unsigned char)*p))
+            digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    digits[n] = '\0';
+    return (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+}
+
+void mt_tpl_float_text(double d, char out[MT_TPL_FLOAT_TEXT])
+{
+    const char *sign = signbit(d) && !isnan(d) ? "-" : "";
+    char digits[DIGITS_MAX + 1];
+    int exponent, count;
+
+    if (!isfinite(d)) {
+        snprintf(out, MT_TPL_FLOAT_TEXT, "%s%s", sign, isnan(d) ? "nan" : "inf");
+        return;
+    }
+    exponent = shortest_digits(fabs(d), digits);
+    count = (int)strlen(digits);
+    if (exponent < -4 || exponent >= 16)
+        snprintf(out, MT_TPL_FLOAT_TEXT, "%s%c%s%se%c%02d", sign, digits[0], count > 1 ? "." : "", digits + 1,
+                 exponent < 0 ? '-' : '+', abs(exponent));
+    else if (exponent < 0)
+        snprintf(out, MT_TPL_FLOAT_TEXT, "%s0.%.*s%s", sign, -exponent - 1, "0000", digits);
+    else if (count <= exponent + 1)
+        snprintf(out, MT_TPL_FLOAT_TEXT, "%s%s%.*s.0", sign, digits, exponent + 1 - count, "0000000000000000");
+    else
+        snprintf(out, MT_TPL_FLOAT_TEXT, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+}
+
+double mt_tpl_round(double d, int64_t digits)
+{
+    char text[NUMBER_MAX];
+    double unit;
+
+    if (!isfinite(d) || digits > 323)
+        return d;
+    if (digits < -308)
+        return copysign(0, d);
+    if (digits >= 0) {
+        snprintf(text, sizeof(text), "%.*f", (int)digits, d);
+        return digits > 22 && strlen(text) + 1 == sizeof(text) ? d : strtod(text, NULL);
+    }
+    unit = pow(10, (double)-digits);
+    return nearbyint(d / unit) * unit;
+}
+
+/* The text without the white space around it and the underscores between digits; false when it is too long, not
+   ASCII, or has an underscore elsewhere. */
+static bool clean(const mt_tpl_str *s, char *out, size_t size)
+{
+    const char *p = s->data, *end = s->data + s->len;
+    size_t n = 0;
+
+    while (p < end && mt_tpl_is_space(mt_tpl_char_at(p)))
+        p += mt_tpl_char_size(*p);
+    while (end > p) {
+        size_t before = mt_tpl_char_before(p, (size_t)(end - p));
+
+        if (!mt_tpl_is_space(mt_tpl_char_at(p + before)))
+            break;
+        end = p + before;
+    }
+    for (const char *start = p; p < end; p++) {
+        if (*p == '_') {
+            if (p == start || p + 1 == end || !isalnum((unsigned char)p[-1]) || !isalnum((unsigned char)p[1]))
+                return false;
+            continue;
+        }
+        if ((unsigned char)*p >= 0x80 || n + 1 >= size)
+            return false;
+        out[n++] = *p;
+    }
+    out[n] = '\0';
+    return n > 0;
+}
+
+/* The base that a prefix such as 0x stands for; 0 when there is none. */
+static int64_t prefix_base(const char *p)
+{
+    if (p[0] != '0' || !p[1])
+        return 0;
+    switch (p[1]) {
+    case 'b':
+    case 'B': return 2;
+    case 'o':
+    case 'O': return 8;
+    case 'x':
+    case 'X': return 16;
+    default: return 0;
+    }
+}
+
+static int digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)tolower((unsigned char)c);
+    return c >= 'a' && c <= 'z' ? c - 'a' + 10 : 99;
+}
+
+bool mt_tpl_parse_int(const mt_tpl_str *s, int64_t base, int64_t *out, bool *huge)
+{
+    char text[NUMBER_MAX], *p = text;
+    bool negative = false;
+    int64_t value = 0, prefix;
+
+    *huge = false;
+    if (!clean(s, text, sizeof(text)))
+        return false;
+    if (*p == '+' || *p == '-')
+        negative = *p++ == '-';
+    prefix = prefix_base(p);
+    if (prefix && (base == prefix || base == 0)) {
+        p += 2;
+        base = prefix;
+    } else if (base == 0) {
+        if (*p == '0' && p[strspn(p, "0")])
+            return false; /* 007 is no literal */
+        base = 10;
+    }
+    if (!*p)
+        return false;
+    for (; *p; p++) {
+        int digit = digit_value(*p);
+
+        if (digit >= base)
+            return false;
+        if (!*huge && (MT_MUL_OVERFLOWS(value, base, &value) || MT_SUB_OVERFLOWS(value, (int64_t)digit, &value)))
+            *huge = true; /* counted downwards, so that the least number fits */
+    }
+    if (!negative && value == INT64_MIN)
+        *huge = true;
+    *out = *huge ? 0 : negative ? value : -value;
+    return true;
+}
+
+bool mt_tpl_parse_float(const mt_tpl_str *s, double *out)
+{
+    char text[NUMBER_MAX], *end;
+    const char *p;
+
+    if (!clean(s, text, sizeof(text)))
+        return false;
+    p = text + (*text == '+' || *text == '-');
+    if (isdigit((unsigned char)*p) || *p == '.') {
+        if (prefix_base(p) == 16)
+            return false;
+    } else if (strcasecmp(p, "inf") && strcasecmp(p, "infinity") && strcasecmp(p, "nan"))
+        return false;
+    *out = strtod(text, &end);
+    return *end == '\0' && end != text;
+}
+
+bool mt_tpl_float_to_int(mt_tpl_run *run, double d, int64_t *out)
+{
+    if (isnan(d))
+        return mt_tpl_fail(run, "cannot convert float NaN to integer");
+    if (isinf(d))
+        return mt_tpl_fail(run, "cannot convert float infinity to integer");
+    if (d < -0x1p63 || d >= 0x1p63)
+        return mt_tpl_fail_huge(run);
+    *out = (int64_t)d;
+    return true;
+}

@@ -1,0 +1,531 @@
+/* Statements, and what both parts of the parser use. Parsing recurses; p->depth bounds it, and the height of nodes
+   bounds every later pass over the tree. */
+#include "template/parser.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+static bool parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out);
+
+bool mt_tpl_parse_enter(mt_tpl_parser *p)
+{
+    if (p->depth < MT_LIMIT_TEMPLATE_NESTING) {
+        p->depth++;
+        return true;
+    }
+    mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another", MT_LIMIT_TEMPLATE_NESTING);
+    mt_tpl_locate(p->run, p->token->line, p->token->column);
+    return false;
+}
+
+void mt_tpl_parse_leave(mt_tpl_parser *p)
+{
+    p->depth--;
+}
+
+bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    mt_tpl_fail(p->run, "%s", text);
+    mt_tpl_locate(p->run, at->line, at->column);
+    return false;
+}
+
+static const char *describe(const mt_tpl_token *token, char out[64])
+{
+    if (token->type == MT_TPL_T_NAME)
+        snprintf(out, 64, "%.*s", token->str->len < 60 ? (int)token->str->len : 60, token->str->data);
+    else
+        snprintf(out, 64, "%s", mt_tpl_token_text(token->type));
+    return out;
+}
+
+bool mt_tpl_parse_unexpected(mt_tpl_parser *p)
+{
+    char found[64];
+
+    return mt_tpl_parse_fail(p, p->token, "unexpected '%s'; an expression should be here", describe(p->token, found));
+}
+
+bool mt_tpl_token_is(const mt_tpl_token *token, const char *word)
+{
+    return token->type == MT_TPL_T_NAME && mt_tpl_str_is(token->str, word);
+}
+
+bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type)
+{
+    if (p->token->type != type)
+        return false;
+    p->token++;
+    return true;
+}
+
+bool mt_tpl_take_word(mt_tpl_parser *p, const char *word)
+{
+    if (!mt_tpl_token_is(p->token, word))
+        return false;
+    p->token++;
+    return true;
+}
+
+static bool fail_expected(mt_tpl_parser *p, const char *wanted)
+{
+    char found[64];
+
+    if (p->token->type == MT_TPL_T_EOF)
+        return mt_tpl_parse_fail(p, p->token, "unexpected end of template, expected '%s'.", wanted);
+    return mt_tpl_parse_fail(p, p->token, "expected token '%s', got '%s'", wanted, describe(p->token, found));
+}
+
+bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type)
+{
+    return mt_tpl_take(p, type) || fail_expected(p, mt_tpl_token_text(type));
+}
+
+static bool expect_word(mt_tpl_parser *p, const char *word)
+{
+    return mt_tpl_take_word(p, word) || fail_expected(p, word);
+}
+
+/* Marks names that are set; fails for what cannot be. */
+static bool make_target(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    if (!node)
+        return false;
+    if (node->type == MT_TPL_N_NAME) {
+        node->store = true;
+        return true;
+    }
+    if (node->type == MT_TPL_N_TUPLE) {
+        for (size_t i = 0; i < node->list.count; i++)
+            if (!make_target(p, node->list.at[i]))
+                return false;
+        return true;
+    }
+    if (node->type == MT_TPL_N_NAMESPACE)
+        return true;
+    mt_tpl_fail(p->run, "can't assign to this; a name, or names with commas between, can be set");
+    mt_tpl_locate(p->run, node->line, node->column);
+    return false;
+}
+
+/* A name, or name.attribute of a namespace. */
+static mt_tpl_node *parse_set_item(mt_tpl_parser *p)
+{
+    mt_tpl_node *node;
+
+    if (p->token->type != MT_TPL_T_NAME || p->token[1].type != MT_TPL_T_DOT)
+        return mt_tpl_parse_primary(p);
+    node = mt_tpl_node_new(p, MT_TPL_N_NAMESPACE, p->token);
+    if (!node)
+        return NULL;
+    node->name = p->token->str;
+    p->token += 2;
+    node->attribute = p->token->str;
+    return mt_tpl_expect(p, MT_TPL_T_NAME) ? node : NULL;
+}
+
+static mt_tpl_node *parse_name_target(mt_tpl_parser *p)
+{
+    mt_tpl_node *node = mt_tpl_node_new(p, MT_TPL_N_NAME, p->token);
+
+    if (!node)
+        return NULL;
+    node->name = p->token->str;
+    node->store = true;
+    if (!mt_tpl_expect(p, MT_TPL_T_NAME))
+        return NULL;
+    if (mt_tpl_str_is(node->name, "true") || mt_tpl_str_is(node->name, "false") || mt_tpl_str_is(node->name, "none") ||
+        mt_tpl_str_is(node->name, "True") || mt_tpl_str_is(node->name, "False") || mt_tpl_str_is(node->name, "None")) {
+        mt_tpl_parse_fail(p, p->token - 1, "can't assign to 'name'");
+        return NULL;
+    }
+    return node;
+}
+
+static mt_tpl_node *copy_target(mt_tpl_parser *p, const mt_tpl_node *target)
+{
+    mt_tpl_node *copy = mt_tpl_alloc(p->run, sizeof(*copy));
+
+    if (!copy)
+        return NULL;
+    *copy = *target;
+    copy->list = (mt_tpl_nodes){0};
+    for (size_t i = 0; i < target->list.count; i++)
+        if (!mt_tpl_nodes_add(p, &copy->list, copy_target(p, target->list.at[i])))
+            return NULL;
+    return copy;
+}
+
+static const char *const end_for[] = {"endfor", "else", NULL};
+static const char *const end_for_else[] = {"endfor", NULL};
+static const char *const end_if[] = {"elif", "else", "endif", NULL};
+static const char *const end_if_else[] = {"endif", NULL};
+static const char *const end_set[] = {"endset", NULL};
+static const char *const end_macro[] = {"endmacro", NULL};
+static const char *const end_call[] = {"endcall", NULL};
+static const char *const end_generation[] = {"endgeneration", NULL};
+static const char *const end_filter[] = {"endfilter", NULL};
+static const char *const end_with[] = {"endwith", NULL};
+static const char *const end_autoescape[] = {"endautoescape", NULL};
+static const char *const end_block[] = {"endblock", NULL};
+
+/* A body, and the word that ends it. */
+static bool parse_until(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out)
+{
+    mt_tpl_take(p, MT_TPL_T_COLON);
+    return mt_tpl_expect(p, MT_TPL_T_BLOCK_END) && parse_body(p, end_words, out);
+}
+
+static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->left = mt_tpl_parse_tuple(p, mt_tpl_parse_primary, false);
+    if (!make_target(p, node->left) || !expect_word(p, "in"))
+        return false;
+    node->right = mt_tpl_parse_tuple(p, mt_tpl_parse_no_condition, false);
+    if (!node->right)
+        return false;
+    if (mt_tpl_take_word(p, "if")) {
+        node->third = mt_tpl_parse_expression(p);
+        node->test_target = copy_target(p, node->left);
+        if (!node->third || !node->test_target)
+            return false;
+    }
+    node->recursive = mt_tpl_take_word(p, "recursive");
+    if (!parse_until(p, end_for, &node->body))
+        return false;
+    if (mt_tpl_take_word(p, "endfor"))
+        return true;
+    p->token++;
+    return parse_until(p, end_for_else, &node->orelse) && expect_word(p, "endfor");
+}
+
+/* Without recursion, since elif may be repeated often: each becomes the only node of the orelse before it. */
+static bool parse_if(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    mt_tpl_node *first = node, *branches[MT_LIMIT_TEMPLATE_NESTING];
+    size_t count = 0;
+
+    for (;;) {
+        mt_tpl_node *next;
+
+        if (count == MT_COUNT(branches)) {
+            mt_tpl_fail_limit(p->run, "an if of more than %d branches", MT_LIMIT_TEMPLATE_NESTING);
+            mt_tpl_locate(p->run, first->line, first->column);
+            return false;
+        }
+        branches[count++] = node;
+        node->left = mt_tpl_parse_tuple(p, mt_tpl_parse_no_condition, false);
+        if (!node->left || !parse_until(p, end_if, &node->body))
+            return false;
+        if (!mt_tpl_token_is(p->token, "elif"))
+            break;
+        next = mt_tpl_node_new(p, MT_TPL_N_IF, p->token++);
+        if (!mt_tpl_nodes_add(p, &node->orelse, next))
+            return false;
+        node = next;
+    }
+    if (mt_tpl_take_word(p, "else") && !parse_until(p, end_if_else, &node->orelse))
+        return false;
+    while (count-- > 1)
+        if (!mt_tpl_node_check(p, branches[count]))
+            return false;
+    return expect_word(p, "endif");
+}
+
+static bool parse_set(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->left = mt_tpl_parse_tuple(p, parse_set_item, false);
+    if (!make_target(p, node->left))
+        return false;
+    if (mt_tpl_take(p, MT_TPL_T_ASSIGN)) {
+        node->right = mt_tpl_parse_tuple(p, mt_tpl_parse_expression, false);
+        return node->right != NULL;
+    }
+    node->type = MT_TPL_N_SET_BLOCK;
+    if (p->token->type == MT_TPL_T_PIPE) {
+        node->right = mt_tpl_parse_filters(p, NULL, false);
+        if (!node->right)
+            return false;
+    }
+    return parse_until(p, end_set, &node->body) && expect_word(p, "endset");
+}
+
+static bool parse_signature(mt_tpl_parser *p, mt_tpl_params *params)
+{
+    if (!mt_tpl_expect(p, MT_TPL_T_LPAREN))
+        return false;
+    while (p->token->type != MT_TPL_T_RPAREN) {
+        mt_tpl_node *name;
+
+        if (params->names.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+            return false;
+        name = parse_name_target(p);
+        for (size_t i = 0; name && i < params->names.count; i++)
+            if (mt_tpl_str_equal(params->names.at[i]->name, name->name))
+                return mt_tpl_parse_fail(p, p->token - 1, "duplicate argument '%.*s' in function definition",
+                                         (int)name->name->len, name->name->data);
+        if (!mt_tpl_nodes_add(p, &params->names, name))
+            return false;
+        if (mt_tpl_take(p, MT_TPL_T_ASSIGN)) {
+            if (!mt_tpl_nodes_add(p, &params->defaults, mt_tpl_parse_expression(p)))
+                return false;
+        } else if (params->defaults.count > 0)
+            return mt_tpl_parse_fail(p, p->token, "non-default argument follows default argument");
+    }
+    p->token++;
+    return true;
+}
+
+static bool new_params(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->params = mt_tpl_alloc(p->run, sizeof(*node->params));
+    return node->params != NULL;
+}
+
+static bool parse_macro(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    mt_tpl_node *name = parse_name_target(p);
+
+    if (!name || !new_params(p, node))
+        return false;
+    node->name = name->name;
+    return parse_signature(p, node->params) && parse_until(p, end_macro, &node->body) && expect_word(p, "endmacro");
+}
+
+static bool parse_call_block(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    if (!new_params(p, node) || (p->token->type == MT_TPL_T_LPAREN && !parse_signature(p, node->params)))
+        return false;
+    node->left = mt_tpl_parse_expression(p);
+    if (!node->left)
+        return false;
+    if (node->left->type != MT_TPL_N_CALL) {
+        mt_tpl_fail(p->run, "expected call");
+        mt_tpl_locate(p->run, node->line, node->column);
+        return false;
+    }
+    return parse_until(p, end_call, &node->body) && expect_word(p, "endcall");
+}
+
+static bool parse_generation(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    return new_params(p, node) && parse_until(p, end_generation, &node->body) && expect_word(p, "endgeneration");
+}
+
+static bool parse_filter_block(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->left = mt_tpl_parse_filters(p, NULL, true);
+    return node->left && parse_until(p, end_filter, &node->body) && expect_word(p, "endfilter");
+}
+
+static bool parse_with(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    while (p->token->type != MT_TPL_T_BLOCK_END) {
+        mt_tpl_node *target;
+
+        if (node->list.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+            return false;
+        target = mt_tpl_parse_tuple(p, mt_tpl_parse_primary, false);
+        if (!make_target(p, target) || !mt_tpl_nodes_add(p, &node->list, target) ||
+            !mt_tpl_expect(p, MT_TPL_T_ASSIGN) || !mt_tpl_nodes_add(p, &node->list, mt_tpl_parse_expression(p)))
+            return false;
+    }
+    return parse_until(p, end_with, &node->body) && expect_word(p, "endwith");
+}
+
+static bool parse_autoescape(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->left = mt_tpl_parse_expression(p);
+    return node->left && parse_until(p, end_autoescape, &node->body) && expect_word(p, "endautoescape");
+}
+
+static bool parse_block(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->name = p->token->str;
+    if (!mt_tpl_expect(p, MT_TPL_T_NAME))
+        return false;
+    mt_tpl_take_word(p, "scoped");
+    mt_tpl_take_word(p, "required");
+    if (!parse_until(p, end_block, &node->body) || !expect_word(p, "endblock"))
+        return false;
+    if (p->token->type == MT_TPL_T_NAME && mt_tpl_str_equal(p->token->str, node->name))
+        p->token++;
+    return true;
+}
+
+static bool parse_print(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    while (p->token->type != MT_TPL_T_BLOCK_END) {
+        if (node->list.count > 0 && !mt_tpl_expect(p, MT_TPL_T_COMMA))
+            return false;
+        if (!mt_tpl_nodes_add(p, &node->list, mt_tpl_parse_expression(p)))
+            return false;
+    }
+    return true;
+}
+
+/* include, import, from and extends: the rest of the tag matters to no one, since reaching it fails. */
+static bool parse_load(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    node->left = mt_tpl_parse_expression(p);
+    while (node->left && p->token->type != MT_TPL_T_BLOCK_END && p->token->type != MT_TPL_T_EOF)
+        p->token++;
+    return node->left != NULL;
+}
+
+static bool parse_nothing(mt_tpl_parser *p, mt_tpl_node *node)
+{
+    (void)p;
+    (void)node;
+    return true;
+}
+
+static const struct {
+    const char *word;
+    mt_tpl_node_type type;
+    bool (*parse)(mt_tpl_parser *p, mt_tpl_node *node);
+} statements[] = {
+    {"for", MT_TPL_N_FOR, parse_for},
+    {"if", MT_TPL_N_IF, parse_if},
+    {"set", MT_TPL_N_SET, parse_set},
+    {"macro", MT_TPL_N_MACRO, parse_macro},
+    {"call", MT_TPL_N_CALL_BLOCK, parse_call_block},
+    {"generation", MT_TPL_N_GENERATION, parse_generation},
+    {"filter", MT_TPL_N_FILTER_BLOCK, parse_filter_block},
+    {"with", MT_TPL_N_WITH, parse_with},
+    {"autoescape", MT_TPL_N_SCOPE, parse_autoescape},
+    {"block", MT_TPL_N_BLOCK, parse_block},
+    {"print", MT_TPL_N_OUTPUT, parse_print},
+    {"break", MT_TPL_N_BREAK, parse_nothing},
+    {"continue", MT_TPL_N_CONTINUE, parse_nothing},
+    {"include", MT_TPL_N_LOAD, parse_load},
+    {"import", MT_TPL_N_LOAD, parse_load},
+    {"from", MT_TPL_N_LOAD, parse_load},
+    {"extends", MT_TPL_N_LOAD, parse_load},
+};
+
+static bool fail_tag(mt_tpl_parser *p)
+{
+    const mt_tpl_token *tag = p->token;
+    char name[64], wanted[128] = "";
+    size_t len = 0;
+
+    for (const char *const *word = p->end_words; word && *word; word++)
+        len += (size_t)snprintf(wanted + len, sizeof(wanted) - len, "%s'%s'", len ? " or " : "", *word);
+    if (tag->type == MT_TPL_T_EOF)
+        return mt_tpl_parse_fail(p, tag, "Unexpected end of template. Jinja was looking for the following tags: %s.",
+                                 wanted);
+    describe(tag, name);
+    if (!*wanted)
+        return mt_tpl_parse_fail(p, tag, "Encountered unknown tag '%s'.", name);
+    return mt_tpl_parse_fail(p, tag, "Encountered unknown tag '%s'. Jinja was looking for the following tags: %s.",
+                             name, wanted);
+}
+
+static mt_tpl_node *parse_statement(mt_tpl_parser *p)
+{
+    if (p->token->type != MT_TPL_T_NAME) {
+        mt_tpl_parse_fail(p, p->token, "tag name expected");
+        return NULL;
+    }
+    for (size_t i = 0; i < MT_COUNT(statements); i++) {
+        mt_tpl_node *node;
+
+        if (!mt_tpl_token_is(p->token, statements[i].word))
+            continue;
+        node = mt_tpl_node_new(p, statements[i].type, p->token++);
+        return node && statements[i].parse(p, node) && mt_tpl_node_check(p, node) ? node : NULL;
+    }
+    fail_tag(p);
+    return NULL;
+}
+
+static bool add_output(mt_tpl_parser *p, mt_tpl_nodes *body, mt_tpl_node **output, mt_tpl_node *node)
+{
+    if (!node)
+        return false;
+    if (!*output) {
+        *output = mt_tpl_alloc(p->run, sizeof(**output));
+        if (!*output)
+            return false;
+        **output = (mt_tpl_node){.type = MT_TPL_N_OUTPUT, .line = node->line, .column = node->column, .height = 1};
+        if (!mt_tpl_nodes_add(p, body, *output))
+            return false;
+    }
+    mt_tpl_node_raise(*output, node);
+    return mt_tpl_nodes_add(p, &(*output)->list, node) && mt_tpl_node_check_height(p, *output);
+}
+
+static bool add_data(mt_tpl_parser *p, mt_tpl_nodes *body, mt_tpl_node **output)
+{
+    mt_tpl_node *node = mt_tpl_node_new(p, MT_TPL_N_CONST, p->token);
+
+    if (!node)
+        return false;
+    mt_tpl_set_str(&node->value, p->token->str);
+    p->token++;
+    return add_output(p, body, output, node);
+}
+
+static bool is_end(const mt_tpl_parser *p, const char *const *end_words)
+{
+    for (; end_words && *end_words; end_words++)
+        if (mt_tpl_token_is(p->token, *end_words))
+            return true;
+    return false;
+}
+
+/* Up to one of the end words, which is the token at hand afterwards; or up to the end of the template. */
+static bool parse_rest(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out)
+{
+    mt_tpl_node *output = NULL;
+
+    while (p->token->type != MT_TPL_T_EOF) {
+        if (p->token->type == MT_TPL_T_DATA) {
+            if (!add_data(p, out, &output))
+                return false;
+        } else if (mt_tpl_take(p, MT_TPL_T_VARIABLE_BEGIN)) {
+            if (!add_output(p, out, &output, mt_tpl_parse_tuple(p, mt_tpl_parse_expression, false)) ||
+                !mt_tpl_expect(p, MT_TPL_T_VARIABLE_END))
+                return false;
+        } else {
+            output = NULL;
+            p->token++; /* the lexer lets nothing but the begin of a block come here */
+            if (is_end(p, end_words))
+                return true;
+            if (!mt_tpl_nodes_add(p, out, parse_statement(p)) || !mt_tpl_expect(p, MT_TPL_T_BLOCK_END))
+                return false;
+        }
+    }
+    return !end_words || fail_tag(p);
+}
+
+static bool parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out)
+{
+    const char *const *outer = p->end_words;
+    bool ok;
+
+    if (!mt_tpl_parse_enter(p))
+        return false;
+    p->end_words = end_words;
+    ok = parse_rest(p, end_words, out);
+    p->end_words = outer;
+    mt_tpl_parse_leave(p);
+    return ok;
+}
+
+bool mt_tpl_parse(mt_tpl_run *run, const mt_tpl_token *tokens, mt_tpl_nodes *out)
+{
+    mt_tpl_parser p = {.run = run, .token = tokens};
+
+    return parse_body(&p, NULL, out);
+}

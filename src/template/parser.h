@@ -1,0 +1,58 @@
+/* Tokens to syntax tree. */
+#ifndef MT_TEMPLATE_PARSER_H
+#define MT_TEMPLATE_PARSER_H
+
+#include "template/ast.h"
+#include "template/lexer.h"
+
+typedef struct mt_tpl_parser {
+    mt_tpl_run *run; /* its arena is the template's */
+    const mt_tpl_token *token;
+    unsigned depth;
+    const char *const *end_words; /* the tags that the innermost block waits for; NULL outside blocks */
+} mt_tpl_parser;
+
+/* The whole template: the body of its top level. */
+bool mt_tpl_parse(mt_tpl_run *run, const mt_tpl_token *tokens, mt_tpl_nodes *out);
+
+/* For the files of the parser. What returns a node returns NULL when the run has failed. */
+
+mt_tpl_node *mt_tpl_node_new(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at) MT_NODISCARD;
+bool mt_tpl_nodes_add(mt_tpl_parser *p, mt_tpl_nodes *list, mt_tpl_node *node); /* NULL fails */
+
+/* The height of a node bounds the recursion of every pass over the tree. check sets it from all children and fails
+   when it is beyond the limit; for a node that grows, raise and check_height do the same child by child. */
+bool mt_tpl_node_check(mt_tpl_parser *p, mt_tpl_node *node);
+void mt_tpl_node_raise(mt_tpl_node *node, const mt_tpl_node *child);
+bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node);
+
+bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...) MT_PRINTF(3, 4);
+bool mt_tpl_parse_unexpected(mt_tpl_parser *p); /* the token at hand cannot begin an expression */
+bool mt_tpl_token_is(const mt_tpl_token *token, const char *word);
+bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type);
+bool mt_tpl_take_word(mt_tpl_parser *p, const char *word);
+bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type);
+bool mt_tpl_parse_enter(mt_tpl_parser *p);
+void mt_tpl_parse_leave(mt_tpl_parser *p);
+
+/* NULL for a child makes NULL. */
+mt_tpl_node *mt_tpl_node_checked(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD;
+mt_tpl_node *mt_tpl_node_unary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at,
+                               mt_tpl_node *operand) MT_NODISCARD;
+mt_tpl_node *mt_tpl_node_binary(mt_tpl_parser *p, mt_tpl_node_type type, const mt_tpl_token *at, mt_tpl_node *left,
+                                mt_tpl_node *right) MT_NODISCARD;
+
+mt_tpl_node *mt_tpl_parse_expression(mt_tpl_parser *p) MT_NODISCARD;
+mt_tpl_node *mt_tpl_parse_no_condition(mt_tpl_parser *p) MT_NODISCARD; /* without `if` at its top */
+mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p) MT_NODISCARD;
+mt_tpl_node *mt_tpl_parse_postfix(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD;     /* .name, [key], (arguments) */
+mt_tpl_node *mt_tpl_parse_filter_expr(mt_tpl_parser *p, mt_tpl_node *node) MT_NODISCARD; /* |filter, is test */
+
+/* One expression, or a tuple of several with commas between. */
+mt_tpl_node *mt_tpl_parse_tuple(mt_tpl_parser *p, mt_tpl_node *(*item)(mt_tpl_parser *p),
+                                bool in_parentheses) MT_NODISCARD;
+
+/* node | filter | ...; node may be NULL for a filter block. at_name: the first filter's bar is taken already. */
+mt_tpl_node *mt_tpl_parse_filters(mt_tpl_parser *p, mt_tpl_node *node, bool at_name) MT_NODISCARD;
+
+#endif

@@ -1,0 +1,181 @@
+#include "template/repr.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "template/builtin.h"
+#include "template/loop.h"
+#include "template/macro.h"
+#include "template/number.h"
+#include "template/unicode.h"
+
+static void repr_char(mt_tpl_build *b, uint32_t c, char quote, bool untrusted)
+{
+    char code[16];
+
+    if (c == (uint32_t)quote || c == '\\')
+        snprintf(code, sizeof(code), "\\%c", (char)c);
+    else if (c == '\n' || c == '\r' || c == '\t')
+        snprintf(code, sizeof(code), "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
+    else if (mt_tpl_is_printable(c)) {
+        mt_tpl_build_char(b, c, untrusted);
+        return;
+    } else if (c < 0x100)
+        snprintf(code, sizeof(code), "\\x%02x", c);
+    else
+        snprintf(code, sizeof(code), c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+    mt_tpl_build_add(b, code, strlen(code), untrusted);
+}
+
+static void repr_str(mt_tpl_build *b, const mt_tpl_str *s)
+{
+    char quote = s->len && memchr(s->data, '\'', s->len) && !memchr(s->data, '"', s->len) ? '"' : '\'';
+
+    if (!mt_tpl_charge(b->run, s->len))
+        return;
+    mt_tpl_build_lit(b, s->markup ? "Markup(" : "");
+    mt_tpl_build_add(b, &quote, 1, false);
+    for (size_t at = 0, n; at < s->len; at += n) {
+        n = mt_tpl_char_size(s->data[at]);
+        repr_char(b, mt_tpl_char_at(s->data + at), quote, mt_tpl_str_untrusted(s, at, at + n));
+    }
+    mt_tpl_build_add(b, &quote, 1, false);
+    mt_tpl_build_lit(b, s->markup ? ")" : "");
+}
+
+static void repr_items(mt_tpl_build *b, const mt_tpl_list *list)
+{
+    for (size_t i = 0; i < list->count && !b->run->failed; i++) {
+        mt_tpl_build_lit(b, i ? ", " : "");
+        mt_tpl_build_repr(b, list->at[i]);
+    }
+}
+
+static void repr_dict(mt_tpl_build *b, const mt_tpl_dict *d)
+{
+    mt_tpl_build_lit(b, "{");
+    for (size_t i = 0; i < d->count && !b->run->failed; i++) {
+        mt_tpl_build_lit(b, i ? ", " : "");
+        mt_tpl_build_repr(b, d->at[i].key);
+        mt_tpl_build_lit(b, ": ");
+        mt_tpl_build_repr(b, d->at[i].value);
+    }
+    mt_tpl_build_lit(b, "}");
+}
+
+static void repr_view(mt_tpl_build *b, const mt_tpl_view *view)
+{
+    const mt_tpl_dict *d = view->dict;
+
+    mt_tpl_build_printf(b, "%s([", mt_tpl_type((mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = view}));
+    for (size_t i = 0; i < d->count && !b->run->failed; i++) {
+        mt_tpl_build_lit(b, i ? ", " : "");
+        mt_tpl_build_lit(b, view->part == MT_TPL_ITEMS ? "(" : "");
+        if (view->part != MT_TPL_VALUES)
+            mt_tpl_build_repr(b, d->at[i].key);
+        mt_tpl_build_lit(b, view->part == MT_TPL_ITEMS ? ", " : "");
+        if (view->part != MT_TPL_KEYS)
+            mt_tpl_build_repr(b, d->at[i].value);
+        mt_tpl_build_lit(b, view->part == MT_TPL_ITEMS ? ")" : "");
+    }
+    mt_tpl_build_lit(b, "])");
+}
+
+static void repr_range(mt_tpl_build *b, const mt_tpl_range *range)
+{
+    mt_tpl_build_printf(b, "range(%" PRId64 ", %" PRId64, range->start, range->stop);
+    if (range->step != 1)
+        mt_tpl_build_printf(b, ", %" PRId64, range->step);
+    mt_tpl_build_lit(b, ")");
+}
+
+static void repr_float(mt_tpl_build *b, double d)
+{
+    char text[MT_TPL_FLOAT_TEXT];
+
+    mt_tpl_float_text(d, text);
+    mt_tpl_build_lit(b, text);
+}
+
+/* What Python shows with its address, or what templates have no reason to print. */
+static void repr_object(mt_tpl_build *b, mt_tpl_value v)
+{
+    switch (v.kind) {
+    case MT_TPL_NAMESPACE:
+        mt_tpl_build_lit(b, "<Namespace ");
+        repr_dict(b, v.as.dict);
+        mt_tpl_build_lit(b, ">");
+        break;
+    case MT_TPL_MACRO: mt_tpl_macro_repr(b, v.as.macro); break;
+    case MT_TPL_LOOP: mt_tpl_loop_repr(b, v.as.loop); break;
+    case MT_TPL_FUNCTION: mt_tpl_build_printf(b, "<function %s>", v.as.function->name); break;
+    case MT_TPL_METHOD:
+        mt_tpl_build_printf(b, "<built-in method %s of %s object>", v.as.method->call->name,
+                            mt_tpl_type(v.as.method->self));
+        break;
+    default: mt_tpl_build_printf(b, "<%s object>", mt_tpl_type(v)); break;
+    }
+}
+
+static void repr_value(mt_tpl_build *b, mt_tpl_value v)
+{
+    switch (v.kind) {
+    case MT_TPL_UNDEFINED: mt_tpl_build_lit(b, "Undefined"); break;
+    case MT_TPL_NONE: mt_tpl_build_lit(b, "None"); break;
+    case MT_TPL_BOOL: mt_tpl_build_lit(b, v.as.boolean ? "True" : "False"); break;
+    case MT_TPL_INT: mt_tpl_build_printf(b, "%" PRId64, v.as.integer); break;
+    case MT_TPL_FLOAT: repr_float(b, v.as.real); break;
+    case MT_TPL_STR: repr_str(b, v.as.str); break;
+    case MT_TPL_LIST:
+        mt_tpl_build_lit(b, "[");
+        repr_items(b, v.as.list);
+        mt_tpl_build_lit(b, "]");
+        break;
+    case MT_TPL_TUPLE:
+        mt_tpl_build_lit(b, "(");
+        repr_items(b, v.as.list);
+        mt_tpl_build_lit(b, v.as.list->count == 1 ? ",)" : ")");
+        break;
+    case MT_TPL_DICT: repr_dict(b, v.as.dict); break;
+    case MT_TPL_RANGE: repr_range(b, v.as.range); break;
+    case MT_TPL_VIEW: repr_view(b, v.as.view); break;
+    default: repr_object(b, v); break;
+    }
+}
+
+void mt_tpl_build_repr(mt_tpl_build *b, mt_tpl_value v)
+{
+    if (!mt_tpl_enter(b->run))
+        return;
+    repr_value(b, v);
+    mt_tpl_leave(b->run);
+}
+
+void mt_tpl_build_text(mt_tpl_build *b, mt_tpl_value v)
+{
+    if (v.kind == MT_TPL_STR)
+        mt_tpl_build_str(b, v.as.str);
+    else if (v.kind != MT_TPL_UNDEFINED)
+        mt_tpl_build_repr(b, v);
+}
+
+mt_tpl_str *mt_tpl_text(mt_tpl_run *run, mt_tpl_value v)
+{
+    mt_tpl_build b;
+
+    if (v.kind == MT_TPL_STR)
+        return v.as.str;
+    mt_tpl_build_init(&b, run);
+    mt_tpl_build_text(&b, v);
+    return mt_tpl_build_end(&b);
+}
+
+mt_tpl_str *mt_tpl_repr(mt_tpl_run *run, mt_tpl_value v)
+{
+    mt_tpl_build b;
+
+    mt_tpl_build_init(&b, run);
+    mt_tpl_build_repr(&b, v);
+    return mt_tpl_build_end(&b);
+}

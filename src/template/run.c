@@ -1,0 +1,119 @@
+#include "template/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+
+enum { BYTES_PER_STEP = 16 };
+
+/* An error's text is cut at its limit, never inside a character. */
+static void trim_text(char *text)
+{
+    size_t len = strlen(text), at = 0, n;
+
+    while (at < len && (n = mt_utf8_length(text + at, len - at)) > 0)
+        at += n;
+    text[at] = '\0';
+}
+
+static bool fail(mt_tpl_run *run, mt_code code, const char *fmt, va_list args)
+{
+    if (run->failed)
+        return false;
+    run->failed = true;
+    if (run->err) {
+        run->err->code = code;
+        vsnprintf(run->err->text, sizeof(run->err->text), fmt, args);
+        trim_text(run->err->text);
+    }
+    return false;
+}
+
+bool mt_tpl_fail(mt_tpl_run *run, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    fail(run, MT_E_INVALID, fmt, args);
+    va_end(args);
+    return false;
+}
+
+bool mt_tpl_fail_limit(mt_tpl_run *run, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    fail(run, MT_E_TOO_LARGE, fmt, args);
+    va_end(args);
+    return false;
+}
+
+bool mt_tpl_fail_raised(mt_tpl_run *run, const char *text, size_t len)
+{
+    if (run->failed)
+        return false;
+    run->raised = run->located = true;
+    return mt_tpl_fail(run, "%.*s", len < MT_LIMIT_ERROR_TEXT ? (int)len : MT_LIMIT_ERROR_TEXT, text);
+}
+
+void mt_tpl_locate(mt_tpl_run *run, uint32_t line, uint32_t column)
+{
+    if (!run->failed || run->located)
+        return;
+    run->located = true;
+    mt_fail_within(run->err, "line %u, column %u", line, column);
+    if (run->err)
+        trim_text(run->err->text);
+}
+
+void *mt_tpl_alloc(mt_tpl_run *run, size_t size)
+{
+    void *memory = mt_arena_alloc(run->arena, size);
+
+    if (!memory)
+        mt_tpl_fail_limit(run,
+                          "the template needs more memory than it may have; make it build fewer or shorter values");
+    return memory;
+}
+
+void *mt_tpl_alloc_array(mt_tpl_run *run, size_t count, size_t size)
+{
+    return mt_tpl_alloc(run, count > SIZE_MAX / size ? SIZE_MAX : count * size);
+}
+
+bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps)
+{
+    if (run->failed)
+        return false;
+    if (steps > run->steps) {
+        run->steps = 0;
+        return mt_tpl_fail_limit(run, "the template takes too many steps; make its loops shorter");
+    }
+    run->steps -= steps;
+    return true;
+}
+
+bool mt_tpl_charge_bytes(mt_tpl_run *run, size_t bytes)
+{
+    return mt_tpl_charge(run, 1 + bytes / BYTES_PER_STEP);
+}
+
+bool mt_tpl_enter(mt_tpl_run *run)
+{
+    if (run->depth >= MT_LIMIT_TEMPLATE_DEPTH)
+        return mt_tpl_fail_limit(run, "more than %d evaluations inside one another; end the recursion earlier",
+                                 MT_LIMIT_TEMPLATE_DEPTH);
+    if (!mt_tpl_charge(run, 1))
+        return false;
+    run->depth++;
+    return true;
+}
+
+void mt_tpl_leave(mt_tpl_run *run)
+{
+    run->depth--;
+}

@@ -1,0 +1,13 @@
+/* Which variable each name means, decided before rendering. */
+#ifndef MT_TEMPLATE_SCOPE_H
+#define MT_TEMPLATE_SCOPE_H
+
+#include "template/ast.h"
+
+/* Gives every name of the tree its variable and every scope its loads; *slots is what the top level needs,
+   and reads gets the names that are looked for in the context, some of them more than once. Fails for
+   what Jinja2's compiler refuses: unknown filters and tests, break outside loops, setting `loop` in one. */
+bool mt_tpl_scope_resolve(mt_tpl_run *run, const mt_tpl_nodes *body, mt_tpl_scope *root, uint32_t *slots,
+                          mt_tpl_scope *reads);
+
+#endif

@@ -1,0 +1,141 @@
+#include "template/template.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "template/context.h"
+#include "template/eval.h"
+#include "template/lexer.h"
+#include "template/parser.h"
+#include "template/scope.h"
+#include "template/watch.h"
+
+/* Compiling needs a few dozen bytes of memory for each byte of text. */
+#define COMPILE_MEMORY (512u << 20)
+
+struct mt_template {
+    mt_arena *arena;
+    mt_tpl_nodes body;
+    mt_tpl_scope scope; /* of the top level */
+    mt_tpl_scope reads; /* names only */
+    uint32_t slots;
+};
+
+static uint64_t or_limit(uint64_t given, uint64_t limit)
+{
+    return given ? given : limit;
+}
+
+mt_template *mt_template_compile(const char *text, size_t len, mt_error *err)
+{
+    mt_tpl_run run = {.err = err, .steps = MT_LIMIT_TEMPLATE_STEPS, .longest = MT_LIMIT_TEMPLATE_BYTES};
+    mt_tpl_token *tokens;
+    mt_template *tpl;
+
+    if (len > MT_LIMIT_TEMPLATE_BYTES) {
+        mt_fail(err, MT_E_TOO_LARGE, "a template of %zu bytes; at most %u are read", len, MT_LIMIT_TEMPLATE_BYTES);
+        return NULL;
+    }
+    tpl = mt_alloc(sizeof(*tpl));
+    tpl->arena = run.arena = mt_arena_new(COMPILE_MEMORY);
+    if (mt_tpl_lex(&run, text, len, &tokens) && mt_tpl_parse(&run, tokens, &tpl->body) &&
+        mt_tpl_scope_resolve(&run, &tpl->body, &tpl->scope, &tpl->slots, &tpl->reads))
+        return tpl;
+    mt_tpl_locate(&run, 1, 1);
+    mt_template_free(tpl);
+    return NULL;
+}
+
+void mt_template_free(mt_template *tpl)
+{
+    if (!tpl)
+        return;
+    mt_arena_free(tpl->arena);
+    mt_free(tpl);
+}
+
+bool mt_template_reads(const mt_template *tpl, const char *name)
+{
+    for (size_t i = 0; i < tpl->reads.count; i++)
+        if (mt_tpl_str_is(tpl->reads.at[i].name, name))
+            return true;
+    return false;
+}
+
+/* Copies what was built; spans that touch become one. */
+static bool deliver(const mt_tpl_build *from, const mt_tpl_watch *watch, mt_rendering *out)
+{
+    size_t count = 0;
+
+    mt_buf_init(&out->text, from->len);
+    if (!mt_buf_add(&out->text, from->data, from->len))
+        return false;
+    if (from->span_count)
+        out->untrusted = mt_alloc_array(from->span_count, sizeof(*out->untrusted));
+    for (size_t i = 0; i < from->span_count; i++) {
+        if (count && out->untrusted[count - 1].end == from->spans[i].begin)
+            out->untrusted[count - 1].end = from->spans[i].end;
+        else
+            out->untrusted[count++] = from->spans[i];
+    }
+    out->untrusted_count = count;
+    if (watch->count) {
+        out->marks = mt_alloc_array(watch->count, sizeof(*out->marks));
+        memcpy(out->marks, watch->marks, watch->count * sizeof(*out->marks));
+        out->mark_count = watch->count;
+    }
+    return true;
+}
+
+static bool render(mt_tpl_run *run, const mt_template *tpl, const json_t *context, const mt_template_options *options,
+                   mt_rendering *out)
+{
+    mt_tpl_value variables, watched;
+    mt_tpl_build text;
+    mt_tpl_watch watch = {.out = &text};
+
+    if (!json_is_object(context))
+        return mt_tpl_fail(run, "the context is not an object");
+    if (!mt_tpl_from_json(run, context, options, &variables))
+        return false;
+    run->context = variables.as.dict;
+    run->root = mt_tpl_activate(run, NULL, tpl->slots);
+    if (!run->root || !mt_tpl_enter_scope(run, run->root, &tpl->scope))
+        return false;
+    if (options->watch) {
+        watched = mt_tpl_dict_name(run, run->context, options->watch, strlen(options->watch));
+        watch.list = watched.kind == MT_TPL_LIST ? watched.as.list : NULL;
+        run->watch = &watch;
+    }
+    mt_tpl_build_init(&text, run);
+    return mt_tpl_exec(run, run->root, &tpl->body, &text) != MT_TPL_STOP && deliver(&text, &watch, out);
+}
+
+bool mt_template_render(const mt_template *tpl, const json_t *context, const mt_template_options *options,
+                        mt_rendering *out, mt_error *err)
+{
+    static const mt_template_options defaults = {.now = NULL};
+    mt_tpl_run run = {.err = err};
+    bool ok;
+
+    options = options ? options : &defaults;
+    *out = (mt_rendering){.raised = false};
+    run.arena = mt_arena_new((size_t)or_limit(options->memory, MT_LIMIT_TEMPLATE_MEMORY));
+    run.steps = or_limit(options->steps, MT_LIMIT_TEMPLATE_STEPS);
+    run.longest = (size_t)or_limit(options->output, MT_LIMIT_TEMPLATE_OUTPUT);
+    run.now = options->now;
+    run.seed = (uint64_t)(uintptr_t)run.arena; /* of no order that shows: dicts keep that of insertion */
+    ok = render(&run, tpl, context, options, out);
+    out->raised = run.raised;
+    mt_arena_free(run.arena);
+    return ok;
+}
+
+void mt_rendering_free(mt_rendering *out)
+{
+    mt_buf_free(&out->text);
+    mt_free(out->untrusted);
+    mt_free(out->marks);
+    *out = (mt_rendering){.raised = false};
+}

@@ -1,0 +1,43 @@
+/* Characters as Python's str sees them: classes, white space, case. */
+#ifndef MT_TEMPLATE_UNICODE_H
+#define MT_TEMPLATE_UNICODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MT_TPL_CASE_MAX 3 /* characters that a change of case may make of one */
+
+/* Bytes of the character that begins with this byte, and the character at s; s is valid UTF-8. */
+size_t mt_tpl_char_size(char first);
+uint32_t mt_tpl_char_at(const char *s);
+
+/* Where the character that ends before `at` begins; at > 0. */
+size_t mt_tpl_char_before(const char *s, size_t at);
+
+/* Python's str.isspace and so on, for one character. */
+bool mt_tpl_is_space(uint32_t c);
+bool mt_tpl_is_line_break(uint32_t c); /* where str.splitlines splits */
+bool mt_tpl_is_alpha(uint32_t c);
+bool mt_tpl_is_decimal(uint32_t c);
+bool mt_tpl_is_digit(uint32_t c);
+bool mt_tpl_is_numeric(uint32_t c);
+bool mt_tpl_is_alnum(uint32_t c);
+bool mt_tpl_is_word(uint32_t c); /* \w of a regular expression */
+bool mt_tpl_is_lower(uint32_t c);
+bool mt_tpl_is_upper(uint32_t c);
+bool mt_tpl_is_title(uint32_t c);
+bool mt_tpl_is_cased(uint32_t c);
+bool mt_tpl_is_case_ignorable(uint32_t c);
+bool mt_tpl_is_printable(uint32_t c);
+bool mt_tpl_is_name_start(uint32_t c);
+bool mt_tpl_is_name(uint32_t c); /* inside a name */
+
+/* Full mappings: they write 1 to MT_TPL_CASE_MAX characters and return how many. Lower case of a final sigma is the
+   caller's business. */
+size_t mt_tpl_to_upper(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);
+size_t mt_tpl_to_lower(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);
+size_t mt_tpl_to_title(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);
+size_t mt_tpl_to_folded(uint32_t c, uint32_t out[MT_TPL_CASE_MAX]);
+
+#endif

@@ -1,0 +1,356 @@
+#include "template/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "template/compare.h"
+#include "template/iter.h"
+#include "template/repr.h"
+
+enum { ITEMS_FIRST = 4, ENTRIES_FIRST = 4, INDEX_FROM = 8 };
+
+mt_tpl_value mt_tpl_none(void)
+{
+    return (mt_tpl_value){.kind = MT_TPL_NONE};
+}
+
+mt_tpl_value mt_tpl_bool(bool b)
+{
+    return (mt_tpl_value){.kind = MT_TPL_BOOL, .as.boolean = b};
+}
+
+mt_tpl_value mt_tpl_int(int64_t i)
+{
+    return (mt_tpl_value){.kind = MT_TPL_INT, .as.integer = i};
+}
+
+mt_tpl_value mt_tpl_float(double d)
+{
+    return (mt_tpl_value){.kind = MT_TPL_FLOAT, .as.real = d};
+}
+
+int64_t mt_tpl_as_int(mt_tpl_value v)
+{
+    return v.kind == MT_TPL_BOOL ? v.as.boolean : v.as.integer;
+}
+
+bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s)
+{
+    *out = (mt_tpl_value){.kind = MT_TPL_STR, .as.str = s};
+    return s != NULL;
+}
+
+bool mt_tpl_set_lit(mt_tpl_run *run, mt_tpl_value *out, const char *text)
+{
+    return mt_tpl_set_str(out, mt_tpl_str_lit(run, text));
+}
+
+static bool set_undefined(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_undefined why)
+{
+    mt_tpl_undefined *copy = mt_tpl_alloc(run, sizeof(*copy));
+
+    if (!copy)
+        return false;
+    *copy = why;
+    *out = (mt_tpl_value){.kind = MT_TPL_UNDEFINED, .as.undefined = copy};
+    return true;
+}
+
+bool mt_tpl_set_undefined(mt_tpl_run *run, mt_tpl_value *out, const char *hint)
+{
+    return set_undefined(run, out, (mt_tpl_undefined){.hint = hint});
+}
+
+bool mt_tpl_set_undefined_name(mt_tpl_run *run, mt_tpl_value *out, const char *name, size_t len)
+{
+    mt_tpl_undefined why = {.hint = NULL};
+
+    return mt_tpl_set_str(&why.name, mt_tpl_str_new(run, name, len, false)) && set_undefined(run, out, why);
+}
+
+bool mt_tpl_set_undefined_in(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value object, mt_tpl_value name)
+{
+    return set_undefined(run, out, (mt_tpl_undefined){.object = object, .name = name});
+}
+
+bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, mt_tpl_value second)
+{
+    mt_tpl_items items = {0};
+
+    return mt_tpl_items_add(run, &items, first) && mt_tpl_items_add(run, &items, second) &&
+           mt_tpl_items_end(run, &items, MT_TPL_TUPLE, out);
+}
+
+bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v)
+{
+    const mt_tpl_undefined *why = v.as.undefined;
+    char type[64];
+    mt_tpl_str *name;
+
+    if (why->hint)
+        return mt_tpl_fail(run, "%s", why->hint);
+    name = mt_tpl_repr(run, why->name);
+    if (!name)
+        return false;
+    if (why->object.kind == MT_TPL_MISSING)
+        return mt_tpl_fail(run, "%.*s is undefined", (int)name->len, name->data);
+    mt_tpl_type_long(why->object, type);
+    if (why->name.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "%s has no element %.*s", type, (int)name->len, name->data);
+    return mt_tpl_fail(run, "'%s' has no attribute %.*s", type, (int)name->len, name->data);
+}
+
+bool mt_tpl_truth(mt_tpl_value v)
+{
+    size_t count;
+
+    switch (v.kind) {
+    case MT_TPL_MISSING:
+    case MT_TPL_UNDEFINED:
+    case MT_TPL_NONE: return false;
+    case MT_TPL_BOOL: return v.as.boolean;
+    case MT_TPL_INT: return v.as.integer != 0;
+    case MT_TPL_FLOAT: return v.as.real != 0;
+    case MT_TPL_STR: return v.as.str->len > 0;
+    default: return !mt_tpl_length(v, &count) || count > 0;
+    }
+}
+
+static const char *const view_types[] = {
+    [MT_TPL_KEYS] = "dict_keys", [MT_TPL_VALUES] = "dict_values", [MT_TPL_ITEMS] = "dict_items"};
+
+const char *mt_tpl_type(mt_tpl_value v)
+{
+    switch (v.kind) {
+    case MT_TPL_MISSING: return "missing";
+    case MT_TPL_UNDEFINED: return "Undefined";
+    case MT_TPL_NONE: return "NoneType";
+    case MT_TPL_BOOL: return "bool";
+    case MT_TPL_INT: return "int";
+    case MT_TPL_FLOAT: return "float";
+    case MT_TPL_STR: return v.as.str->markup ? "Markup" : "str";
+    case MT_TPL_LIST: return "list";
+    case MT_TPL_TUPLE: return v.as.list->group ? "_GroupTuple" : "tuple";
+    case MT_TPL_DICT: return "dict";
+    case MT_TPL_RANGE: return "range";
+    case MT_TPL_VIEW: return view_types[v.as.view->part];
+    case MT_TPL_ITER: return v.as.iter->type;
+    case MT_TPL_NAMESPACE: return "Namespace";
+    case MT_TPL_MACRO: return "Macro";
+    case MT_TPL_LOOP: return "LoopContext";
+    case MT_TPL_CYCLER: return "Cycler";
+    case MT_TPL_JOINER: return "Joiner";
+    case MT_TPL_FUNCTION: return "function";
+    case MT_TPL_METHOD: return "builtin_function_or_method";
+    }
+    return "object";
+}
+
+const char *mt_tpl_type_long(mt_tpl_value v, char out[64])
+{
+    const char *module = "";
+
+    if (v.kind == MT_TPL_NONE) {
+        snprintf(out, 64, "None");
+        return out;
+    }
+    if (v.kind == MT_TPL_STR && v.as.str->markup)
+        module = "markupsafe.";
+    else if (v.kind == MT_TPL_TUPLE && v.as.list->group)
+        module = "jinja2.filters.";
+    else if (v.kind == MT_TPL_NAMESPACE || v.kind == MT_TPL_CYCLER || v.kind == MT_TPL_JOINER)
+        module = "jinja2.utils.";
+    else if (v.kind == MT_TPL_MACRO || v.kind == MT_TPL_LOOP || v.kind == MT_TPL_UNDEFINED)
+        module = "jinja2.runtime.";
+    snprintf(out, 64, "%s%s object", module, mt_tpl_type(v));
+    return out;
+}
+
+bool mt_tpl_length(mt_tpl_value v, size_t *out)
+{
+    switch (v.kind) {
+    case MT_TPL_UNDEFINED: *out = 0; return true;
+    case MT_TPL_STR: *out = mt_tpl_str_chars(v.as.str); return true;
+    case MT_TPL_LIST:
+    case MT_TPL_TUPLE: *out = v.as.list->count; return true;
+    case MT_TPL_DICT: *out = v.as.dict->count; return true;
+    case MT_TPL_RANGE: *out = v.as.range->count; return true;
+    case MT_TPL_VIEW: *out = v.as.view->dict->count; return true;
+    default: return false;
+    }
+}
+
+static bool items_reserve(mt_tpl_run *run, mt_tpl_items *items, size_t more)
+{
+    size_t cap = items->cap ? items->cap : ITEMS_FIRST;
+    mt_tpl_value *at;
+
+    if (more <= items->cap - items->count)
+        return true;
+    while (cap - items->count < more)
+        cap *= 2;
+    at = mt_tpl_alloc_array(run, cap, sizeof(*at));
+    if (!at)
+        return false;
+    if (items->count)
+        memcpy(at, items->at, items->count * sizeof(*at));
+    items->at = at;
+    items->cap = cap;
+    return true;
+}
+
+bool mt_tpl_items_add(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_value v)
+{
+    if (!items_reserve(run, items, 1))
+        return false;
+    items->at[items->count++] = v;
+    return true;
+}
+
+bool mt_tpl_items_end(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_kind kind, mt_tpl_value *out)
+{
+    mt_tpl_list *list = mt_tpl_alloc(run, sizeof(*list));
+
+    if (!list)
+        return false;
+    *list = (mt_tpl_list){.at = items->at, .count = items->count};
+    *out = (mt_tpl_value){.kind = kind, .as.list = list};
+    return true;
+}
+
+bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
+{
+    const mt_tpl_list *left = a.as.list, *right = b.as.list;
+    mt_tpl_items *room = left->room;
+    mt_tpl_list *list = mt_tpl_alloc(run, sizeof(*list));
+
+    if (!list || !mt_tpl_charge(run, right->count))
+        return false;
+    if (!room || room->at != left->at || room->count != left->count) {
+        room = mt_tpl_alloc(run, sizeof(*room));
+        if (!room || !mt_tpl_charge(run, left->count) || !items_reserve(run, room, left->count + right->count))
+            return false;
+        for (size_t i = 0; i < left->count; i++)
+            room->at[room->count++] = left->at[i];
+    }
+    if (!items_reserve(run, room, right->count))
+        return false;
+    for (size_t i = 0; i < right->count; i++)
+        room->at[room->count++] = right->at[i];
+    *list = (mt_tpl_list){.at = room->at, .count = room->count, .room = room};
+    *out = (mt_tpl_value){.kind = a.kind, .as.list = list};
+    return true;
+}
+
+mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count)
+{
+    mt_tpl_dict *d = mt_tpl_alloc(run, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->cap = count ? count : ENTRIES_FIRST;
+    d->at = mt_tpl_alloc_array(run, d->cap, sizeof(*d->at));
+    return d->at ? d : NULL;
+}
+
+static void index_add(mt_tpl_dict *d, size_t entry)
+{
+    size_t slot = (size_t)d->at[entry].hash & (d->slots - 1);
+
+    while (d->index[slot])
+        slot = (slot + 1) & (d->slots - 1);
+    d->index[slot] = (uint32_t)entry + 1;
+}
+
+static bool index_grow(mt_tpl_run *run, mt_tpl_dict *d)
+{
+    size_t slots = d->slots ? d->slots * 2 : 2 * INDEX_FROM;
+
+    while (slots < 2 * (d->count + 1))
+        slots *= 2;
+    d->index = mt_tpl_alloc_array(run, slots, sizeof(*d->index));
+    if (!d->index)
+        return false;
+    d->slots = slots;
+    for (size_t i = 0; i < d->count; i++)
+        index_add(d, i);
+    return true;
+}
+
+/* *found is the entry, or the count of entries. */
+static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash, size_t *found)
+{
+    bool same = false;
+
+    if (!d->index) {
+        for (*found = 0; *found < d->count; ++*found) {
+            if (d->at[*found].hash != hash)
+                continue;
+            if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, d->at[*found].key, key, &same))
+                return false;
+            if (same)
+                return true;
+        }
+        return true;
+    }
+    for (size_t slot = (size_t)hash & (d->slots - 1); d->index[slot]; slot = (slot + 1) & (d->slots - 1)) {
+        *found = d->index[slot] - 1;
+        if (d->at[*found].hash != hash)
+            continue;
+        if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, d->at[*found].key, key, &same))
+            return false;
+        if (same)
+            return true;
+    }
+    *found = d->count;
+    return true;
+}
+
+bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value)
+{
+    uint64_t hash;
+    size_t at;
+
+    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
+        return false;
+    if (at < d->count) {
+        d->at[at].value = value;
+        return true;
+    }
+    if (d->count == d->cap) {
+        mt_tpl_entry *entries = mt_tpl_alloc_array(run, d->cap * 2, sizeof(*entries));
+
+        if (!entries)
+            return false;
+        memcpy(entries, d->at, d->count * sizeof(*entries));
+        d->at = entries;
+        d->cap *= 2;
+    }
+    d->at[d->count++] = (mt_tpl_entry){.key = key, .value = value, .hash = hash};
+    if (d->index && d->count * 2 <= d->slots)
+        index_add(d, d->count - 1);
+    else if (d->count > INDEX_FROM)
+        return index_grow(run, d);
+    return true;
+}
+
+bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out)
+{
+    uint64_t hash;
+    size_t at;
+
+    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
+        return false;
+    *out = at < d->count ? d->at[at].value : (mt_tpl_value){.kind = MT_TPL_MISSING};
+    return true;
+}
+
+mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len)
+{
+    mt_tpl_str key = {.data = name, .len = len, .chars = MT_TPL_UNCOUNTED};
+    mt_tpl_value found = {.kind = MT_TPL_MISSING};
+
+    if (!mt_tpl_dict_get(run, d, (mt_tpl_value){.kind = MT_TPL_STR, .as.str = &key}, &found))
+        found.kind = MT_TPL_MISSING;
+    return found;
+}

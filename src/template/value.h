@@ -1,0 +1,172 @@
+/* The values of a render. Values are small and copied; what they point to lives in the run's arena (constants: in the
+   template's) and does not change once it is made, except namespaces and what counts as it goes: generators, loops,
+   cyclers and joiners. */
+#ifndef MT_TEMPLATE_VALUE_H
+#define MT_TEMPLATE_VALUE_H
+
+#include "template/str.h"
+
+typedef enum mt_tpl_kind {
+    MT_TPL_MISSING, /* no value: an unbound variable, an argument not given; templates never see it */
+    MT_TPL_UNDEFINED,
+    MT_TPL_NONE,
+    MT_TPL_BOOL,
+    MT_TPL_INT,
+    MT_TPL_FLOAT,
+    MT_TPL_STR,
+    MT_TPL_LIST,
+    MT_TPL_TUPLE,
+    MT_TPL_DICT,
+    MT_TPL_RANGE,
+    MT_TPL_VIEW,      /* dict.keys(), .values(), .items() */
+    MT_TPL_ITER,      /* a generator */
+    MT_TPL_NAMESPACE, /* as.dict holds its attributes */
+    MT_TPL_MACRO,
+    MT_TPL_LOOP,
+    MT_TPL_CYCLER,
+    MT_TPL_JOINER,
+    MT_TPL_FUNCTION, /* a global such as range */
+    MT_TPL_METHOD    /* a method together with its object */
+} mt_tpl_kind;
+
+typedef struct mt_tpl_undefined mt_tpl_undefined;
+typedef struct mt_tpl_list mt_tpl_list;
+typedef struct mt_tpl_dict mt_tpl_dict;
+typedef struct mt_tpl_range mt_tpl_range;
+typedef struct mt_tpl_view mt_tpl_view;
+typedef struct mt_tpl_iter mt_tpl_iter;
+typedef struct mt_tpl_macro mt_tpl_macro;
+typedef struct mt_tpl_loop mt_tpl_loop;
+typedef struct mt_tpl_cycler mt_tpl_cycler;
+typedef struct mt_tpl_joiner mt_tpl_joiner;
+typedef struct mt_tpl_builtin mt_tpl_builtin;
+typedef struct mt_tpl_method mt_tpl_method;
+
+typedef struct mt_tpl_value {
+    mt_tpl_kind kind;
+    union {
+        bool boolean;
+        int64_t integer;
+        double real;
+        mt_tpl_str *str;
+        const mt_tpl_undefined *undefined;
+        const mt_tpl_list *list; /* of lists and tuples */
+        mt_tpl_dict *dict;
+        const mt_tpl_range *range;
+        const mt_tpl_view *view;
+        mt_tpl_iter *iter;
+        const mt_tpl_macro *macro;
+        mt_tpl_loop *loop;
+        mt_tpl_cycler *cycler;
+        mt_tpl_joiner *joiner;
+        const mt_tpl_builtin *function;
+        const mt_tpl_method *method;
+    } as;
+} mt_tpl_value;
+
+/* Why a value is undefined: the message an operation on it fails with. */
+struct mt_tpl_undefined {
+    const char *hint;    /* the message itself, or NULL */
+    mt_tpl_value object; /* that lacks the name; MISSING for a variable */
+    mt_tpl_value name;
+};
+
+/* Items that are still to come, and the array they go to. Appending to the newest list of an array is cheap, as with
+   the room of strings. */
+typedef struct mt_tpl_items {
+    mt_tpl_value *at;
+    size_t count, cap;
+} mt_tpl_items;
+
+struct mt_tpl_list {
+    const mt_tpl_value *at;
+    size_t count;
+    mt_tpl_items *room; /* NULL when it cannot grow */
+    bool group;         /* a tuple of groupby, with the attributes grouper and list */
+};
+
+typedef struct mt_tpl_entry {
+    mt_tpl_value key, value;
+    uint64_t hash;
+} mt_tpl_entry;
+
+/* Keeps the order in which keys were first set. */
+struct mt_tpl_dict {
+    mt_tpl_entry *at;
+    size_t count, cap;
+    uint32_t *index; /* of entries + 1, by hash; NULL while there are few */
+    size_t slots;
+};
+
+struct mt_tpl_range {
+    int64_t start, stop, step;
+    size_t count;
+};
+
+typedef enum mt_tpl_part { MT_TPL_KEYS, MT_TPL_VALUES, MT_TPL_ITEMS } mt_tpl_part;
+
+struct mt_tpl_view {
+    const mt_tpl_dict *dict;
+    mt_tpl_part part;
+};
+
+struct mt_tpl_cycler {
+    const mt_tpl_list *items;
+    size_t at;
+};
+
+struct mt_tpl_joiner {
+    mt_tpl_value separator;
+    bool used;
+};
+
+struct mt_tpl_method {
+    mt_tpl_value self;
+    const mt_tpl_builtin *call;
+};
+
+/* values */
+
+#define MT_TPL_IS_INT(v) ((v).kind == MT_TPL_INT || (v).kind == MT_TPL_BOOL) /* as Python's bool is an int */
+#define MT_TPL_IS_NUMBER(v) (MT_TPL_IS_INT(v) || (v).kind == MT_TPL_FLOAT)
+
+mt_tpl_value mt_tpl_none(void);
+mt_tpl_value mt_tpl_bool(bool b);
+mt_tpl_value mt_tpl_int(int64_t i);
+mt_tpl_value mt_tpl_float(double d);
+int64_t mt_tpl_as_int(mt_tpl_value v); /* of an INT or BOOL */
+
+/* These fail only together with the run; *out is set when they succeed. mt_tpl_set_str takes NULL for a failure. */
+bool mt_tpl_set_str(mt_tpl_value *out, mt_tpl_str *s);
+bool mt_tpl_set_lit(mt_tpl_run *run, mt_tpl_value *out, const char *text);
+bool mt_tpl_set_undefined(mt_tpl_run *run, mt_tpl_value *out, const char *hint);
+bool mt_tpl_set_undefined_name(mt_tpl_run *run, mt_tpl_value *out, const char *name, size_t len);
+bool mt_tpl_set_undefined_in(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value object, mt_tpl_value name);
+bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, mt_tpl_value second);
+
+/* Fails with what an undefined value says. */
+bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v);
+
+bool mt_tpl_truth(mt_tpl_value v);
+const char *mt_tpl_type(mt_tpl_value v);                    /* Python's type(v).__name__ */
+const char *mt_tpl_type_long(mt_tpl_value v, char out[64]); /* "str object", as messages about undefined have it */
+
+/* The number of items; false when Python has no len() of it. */
+bool mt_tpl_length(mt_tpl_value v, size_t *out);
+
+/* lists */
+
+bool mt_tpl_items_add(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_value v);
+bool mt_tpl_items_end(mt_tpl_run *run, mt_tpl_items *items, mt_tpl_kind kind, mt_tpl_value *out);
+bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out); /* of one kind */
+
+/* dicts */
+
+mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count) MT_NODISCARD;
+bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value);
+
+/* *out is MISSING when there is no such key. False for a key that cannot be one. */
+bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out);
+mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len); /* or MISSING */
+
+#endif

@@ -1,0 +1,244 @@
+#include "text/decoder.h"
+
+#include <string.h>
+
+#include "text/chars.h"
+#include "text/pretokenizer.h"
+
+static mt_tok_step *add_step(mt_tok_decoder *d, mt_tok_step_kind kind, const mt_tok_part *part)
+{
+    size_t *count = &d->token_count;
+    mt_tok_step *steps = d->token;
+
+    if (d->joined) {
+        count = &d->text_count;
+        steps = d->text;
+    } else if (d->bytes == MT_TOK_BYTES_FALLBACK) {
+        count = &d->element_count;
+        steps = d->element;
+    }
+    if (*count == MT_LIMIT_DECODER_STEPS) {
+        mt_fail(part->err, MT_E_TOO_LARGE, "its decoder has more than %d steps", MT_LIMIT_DECODER_STEPS);
+        return NULL;
+    }
+    steps[*count] = (mt_tok_step){.kind = kind};
+    return &steps[(*count)++];
+}
+
+static bool fail_order(const mt_tok_part *part)
+{
+    return mt_fail(part->err, MT_E_UNSUPPORTED,
+                   "its decoder \"%.80s\" stands where tokens cannot be decoded one by one; see docs/tokenizers.md",
+                   part->type);
+}
+
+/* Characters are whole wherever text is cut, longer strings are not. */
+static bool one_char(const char *s, size_t len)
+{
+    return len > 0 && len == mt_tok_char_size(s[0]);
+}
+
+static bool add_replace(mt_tok_decoder *d, const mt_tok_part *part)
+{
+    bool regex, late = d->joined || d->bytes == MT_TOK_BYTES_FALLBACK;
+    mt_tok_step *s = add_step(d, MT_TOK_STEP_REPLACE, part);
+
+    if (!s || !mt_tok_part_pattern(part, "pattern", &s->from, &s->from_len, &regex) ||
+        !mt_tok_part_string(part, "content", &s->to, &s->to_len))
+        return false;
+    return (!regex && s->from_len > 0 && (!late || one_char(s->from, s->from_len))) || fail_order(part);
+}
+
+static bool add_strip(mt_tok_decoder *d, const mt_tok_part *part)
+{
+    mt_tok_step *s;
+    uint32_t c;
+
+    if (!d->joined && d->bytes == MT_TOK_BYTES_FALLBACK)
+        return fail_order(part);
+    s = add_step(d, MT_TOK_STEP_STRIP, part);
+    return s && mt_tok_part_char(part, "content", &c) && mt_tok_part_string(part, "content", &s->from, &s->from_len) &&
+           mt_tok_part_count(part, "start", &s->start) && mt_tok_part_count(part, "stop", &s->stop);
+}
+
+static bool add_metaspace(mt_tok_decoder *d, const mt_tok_part *part)
+{
+    mt_tok_step *s = add_step(d, MT_TOK_STEP_METASPACE, part);
+    mt_tok_scheme scheme;
+    bool split;
+
+    if (!s || !mt_tok_metaspace_read(part, &s->from, &s->from_len, &scheme, &split))
+        return false;
+    s->drop = scheme != MT_TOK_NEVER;
+    return true;
+}
+
+static bool add_wordpiece(mt_tok_decoder *d, const mt_tok_part *part)
+{
+    mt_tok_step *s;
+
+    if (d->joined || d->bytes != MT_TOK_BYTES_NONE)
+        return fail_order(part);
+    s = add_step(d, MT_TOK_STEP_WORDPIECE, part);
+    return s && mt_tok_part_string(part, "prefix", &s->from, &s->from_len) &&
+           mt_tok_part_bool(part, "cleanup", &s->cleanup);
+}
+
+static bool set_bytes(mt_tok_decoder *d, mt_tok_bytes bytes, const mt_tok_part *part)
+{
+    if (d->joined || d->bytes != MT_TOK_BYTES_NONE)
+        return fail_order(part);
+    d->bytes = bytes;
+    d->joined = bytes == MT_TOK_BYTES_LEVEL;
+    return true;
+}
+
+static bool add_node(mt_tok_decoder *d, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+{
+    const mt_tok_node *list;
+    mt_tok_part part;
+
+    if (!mt_tok_part_init(&part, node, "decoder", arena, err))
+        return false;
+    if (mt_tok_part_is(&part, "ByteLevel"))
+        return set_bytes(d, MT_TOK_BYTES_LEVEL, &part);
+    if (mt_tok_part_is(&part, "ByteFallback"))
+        return set_bytes(d, MT_TOK_BYTES_FALLBACK, &part);
+    if (mt_tok_part_is(&part, "Replace"))
+        return add_replace(d, &part);
+    if (mt_tok_part_is(&part, "Strip"))
+        return add_strip(d, &part);
+    if (mt_tok_part_is(&part, "Metaspace"))
+        return add_metaspace(d, &part);
+    if (mt_tok_part_is(&part, "WordPiece"))
+        return add_wordpiece(d, &part);
+    if (mt_tok_part_is(&part, "Fuse")) {
+        d->joined = true;
+        return true;
+    }
+    if (!mt_tok_part_is(&part, "Sequence"))
+        return mt_tok_part_unknown(&part);
+    list = mt_tok_part_array(&part, "decoders");
+    for (const mt_tok_node *n = list ? list->child : NULL; n; n = n->next)
+        if (!add_node(d, n, arena, err))
+            return false;
+    return list != NULL;
+}
+
+bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+{
+    *decoder = (mt_tok_decoder){0};
+    if (!node || node->kind == MT_JSON_NULL) {
+        decoder->spaced = true;
+        return true;
+    }
+    return add_node(decoder, node, arena, err);
+}
+
+int mt_tok_fallback_byte(const char *s, size_t len)
+{
+    int byte = 0;
+
+    if (len != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>')
+        return -1;
+    for (size_t i = 3; i < 5; i++) {
+        char c = s[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                           : -1;
+
+        if (digit < 0)
+            return -1;
+        byte = byte * 16 + digit;
+    }
+    return byte;
+}
+
+/* Replaces in out[begin, len). Where that makes it longer, the text is first moved to the end of the room it needs, so
+   that it can be written from left to right without running into what is still to be read. */
+static void replace(mt_buf *out, size_t begin, const char *from, size_t from_len, const char *to, size_t to_len)
+{
+    size_t end = out->len, read = begin, grown = 0;
+    const char *found;
+
+    while (end - read >= from_len && (found = memmem(out->data + read, end - read, from, from_len))) {
+        read = (size_t)(found - out->data) + from_len;
+        grown += to_len > from_len ? to_len - from_len : 0;
+    }
+    if (read == begin)
+        return;
+    for (size_t added = 0; added < grown; added += to_len - from_len)
+        if (!mt_buf_add(out, to, to_len - from_len))
+            return;
+    memmove(out->data + begin + grown, out->data + begin, end - begin);
+    read = begin + grown;
+    end += grown;
+    while ((found = memmem(out->data + read, end - read, from, from_len))) {
+        size_t kept = (size_t)(found - out->data) - read;
+
+        memmove(out->data + begin, out->data + read, kept);
+        memcpy(out->data + begin + kept, to, to_len);
+        begin += kept + to_len;
+        read += kept + from_len;
+    }
+    memmove(out->data + begin, out->data + read, end - read);
+    out->len = begin + end - read;
+    out->data[out->len] = '\0';
+}
+
+static void strip(const mt_tok_step *s, mt_buf *out, size_t begin)
+{
+    size_t end = out->len, first = begin, last = end;
+
+    for (size_t i = 0; i < s->start && end - first >= s->from_len; i++, first += s->from_len)
+        if (memcmp(out->data + first, s->from, s->from_len) != 0)
+            break;
+    for (size_t i = 0; i < s->stop && last - first >= s->from_len; i++, last -= s->from_len)
+        if (memcmp(out->data + last - s->from_len, s->from, s->from_len) != 0)
+            break;
+    memmove(out->data + begin, out->data + first, last - first);
+    out->len = begin + last - first;
+    out->data[out->len] = '\0';
+}
+
+static void clean_up(mt_buf *out, size_t begin)
+{
+    static const char *const rows[][2] = {
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
+        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+    };
+
+    for (size_t i = 0; i < MT_COUNT(rows); i++)
+        replace(out, begin, rows[i][0], strlen(rows[i][0]), rows[i][1], strlen(rows[i][1]));
+}
+
+static void wordpiece(const mt_tok_step *s, bool first, mt_buf *out, size_t begin)
+{
+    size_t len = out->len - begin;
+
+    if (!first && len >= s->from_len && memcmp(out->data + begin, s->from, s->from_len) == 0) {
+        memmove(out->data + begin, out->data + begin + s->from_len, len - s->from_len);
+        out->len -= s->from_len;
+        out->data[out->len] = '\0';
+    } else if (!first && mt_buf_add(out, " ", 1)) {
+        memmove(out->data + begin + 1, out->data + begin, len);
+        out->data[begin] = ' ';
+    }
+    if (s->cleanup)
+        clean_up(out, begin);
+}
+
+void mt_tok_steps_apply(const mt_tok_step *steps, size_t count, bool first, mt_buf *out, size_t begin)
+{
+    for (size_t i = 0; i < count && !out->full; i++) {
+        const mt_tok_step *s = &steps[i];
+
+        switch (s->kind) {
+        case MT_TOK_STEP_REPLACE: replace(out, begin, s->from, s->from_len, s->to, s->to_len); break;
+        case MT_TOK_STEP_STRIP: strip(s, out, begin); break;
+        case MT_TOK_STEP_METASPACE: replace(out, begin, s->from, s->from_len, " ", s->drop && first ? 0 : 1); break;
+        case MT_TOK_STEP_WORDPIECE: wordpiece(s, first, out, begin); break;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+/* From a text to tokens. Added tokens that match the text as it is are cut out first; what lies between them is
+   normalized, cut at the other added tokens, then into pieces, and the model makes tokens of each piece.
+
+   Everything a call needs is its own and goes when it returns. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "text/chars.h"
+#include "text/tokenizer_parts.h"
+
+typedef struct encoder {
+    const mt_tokenizer *t;
+    mt_tok_matcher *matcher;
+    mt_tok_text normal[2]; /* for normalization */
+    mt_tok_cutting cutting;
+    mt_tok_words_work words;
+    mt_ids *out;
+    mt_error *err;
+} encoder;
+
+/* The text with U+FFFD in the place of what is not UTF-8, and marks on what is plain. */
+static void repair(const char *text, size_t len, const mt_encode_options *options, mt_tok_text *out)
+{
+    size_t range = 0;
+
+    for (size_t at = 0; at < len;) {
+        size_t size = mt_utf8_length(text + at, len - at), open = size ? 0 : mt_tok_char_open(text + at, len - at);
+        size_t end = at + (size ? size : open ? open : 1);
+
+        while (range < options->plain_count && options->plain[range].end <= at)
+            range++;
+        mt_tok_text_put(out, size ? text + at : MT_TOK_REPLACEMENT, size ? size : strlen(MT_TOK_REPLACEMENT),
+                        range < options->plain_count && options->plain[range].begin < end);
+        at = end;
+    }
+}
+
+/* Marks bytes of a text that is left as it is. */
+static unsigned char *mark(size_t len, const mt_encode_options *options)
+{
+    unsigned char *marks = mt_alloc(len + 1);
+
+    for (size_t i = 0; i < options->plain_count; i++) {
+        size_t begin = options->plain[i].begin < len ? options->plain[i].begin : len;
+        size_t end = options->plain[i].end < len ? options->plain[i].end : len;
+
+        if (begin < end)
+            memset(marks + begin, 1, end - begin);
+    }
+    return marks;
+}
+
+/* Between added tokens, normalized. */
+static bool encode_pieces(encoder *e, mt_tok_view text)
+{
+    const mt_tok_pieces *pieces = mt_tok_pretokenize(&e->t->pre, &text, &e->cutting, e->matcher, e->err);
+
+    if (!pieces)
+        return false;
+    for (size_t i = 0; i < pieces->count; i++) {
+        mt_tok_piece p = pieces->items[i];
+
+        if (!mt_tok_words_encode(&e->t->words, &e->words, text.data + p.begin, p.end - p.begin, e->out, e->err))
+            return false;
+    }
+    return true;
+}
+
+static mt_tok_view part_of(const mt_tok_view *text, size_t begin, size_t end)
+{
+    return (mt_tok_view){text->data + begin, text->marks ? text->marks + begin : NULL, end - begin,
+                         text->head && begin == 0};
+}
+
+/* Cuts a text at the added tokens of a trie, and hands what lies between them to `rest`. */
+static bool cut_out(encoder *e, const mt_tok_trie *trie, const mt_tok_view *text, bool (*rest)(encoder *, mt_tok_view))
+{
+    size_t at = 0, after = 0;
+    mt_tok_match match;
+
+    while (mt_tok_added_find(&e->t->added, trie, text, &at, after, &match)) {
+        if (after < match.begin && !rest(e, part_of(text, after, match.begin)))
+            return false;
+        mt_ids_add(e->out, match.token->id);
+        after = match.end;
+    }
+    return after >= text->len || rest(e, part_of(text, after, text->len));
+}
+
+static bool encode_between(encoder *e, mt_tok_view text)
+{
+    return mt_tok_normalize(&e->t->normalizer, &text, e->normal, e->matcher, e->err) &&
+           cut_out(e, &e->t->added.formed, &text, encode_pieces);
+}
+
+static bool encode_text(encoder *e, const char *text, size_t len, const mt_encode_options *options)
+{
+    mt_tok_view view = {.data = text, .len = len, .head = true};
+    unsigned char *marks = NULL;
+    mt_tok_text repaired;
+    bool ok;
+
+    mt_tok_text_init(&repaired, options->plain_count > 0);
+    if (mt_tok_valid(text, len) < len) {
+        repair(text, len, options, &repaired);
+        view.data = repaired.data;
+        view.len = repaired.len;
+        view.marks = repaired.marks;
+    } else if (options->plain_count > 0) {
+        view.marks = marks = mark(len, options);
+    }
+    ok = cut_out(e, &e->t->added.raw, &view, encode_between);
+    mt_tok_text_free(&repaired);
+    mt_free(marks);
+    return ok;
+}
+
+static void add_all(mt_ids *out, const uint32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mt_ids_add(out, ids[i]);
+}
+
+bool mt_tokenizer_encode(const mt_tokenizer *tokenizer, const char *text, size_t len, const mt_encode_options *options,
+                         mt_ids *out, mt_error *err)
+{
+    static const mt_encode_options none = {0};
+    encoder e = {.t = tokenizer, .out = out, .err = err};
+    size_t count = out->count;
+    bool ok, marked;
+
+    if (len > MT_LIMIT_ENCODE_BYTES)
+        return mt_fail(err, MT_E_TOO_LARGE, "the text has %zu bytes; at most %u can be tokenized at once", len,
+                       MT_LIMIT_ENCODE_BYTES);
+    text = len > 0 ? text : "";
+    options = options ? options : &none;
+    marked = options->plain_count > 0 && tokenizer->added.has_formed_special;
+    mt_tok_text_init(&e.normal[0], marked);
+    mt_tok_text_init(&e.normal[1], marked);
+    e.matcher = mt_tok_matcher_new();
+    if (options->add_special)
+        add_all(out, tokenizer->post.before, tokenizer->post.before_count);
+    ok = encode_text(&e, text, len, options);
+    if (options->add_special)
+        add_all(out, tokenizer->post.after, tokenizer->post.after_count);
+    mt_tok_matcher_free(e.matcher);
+    mt_tok_text_free(&e.normal[0]);
+    mt_tok_text_free(&e.normal[1]);
+    mt_tok_cutting_free(&e.cutting);
+    mt_tok_words_work_free(&e.words);
+    if (!ok)
+        out->count = count;
+    return ok;
+}

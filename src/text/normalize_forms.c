@@ -1,0 +1,157 @@
+/* Unicode's normalization forms, with the tables of utf8proc.
+
+   Most text is in its form already, so runs of characters that no form can touch are copied as they are: by their first
+   byte, inert characters decompose to themselves, begin a new combination and end none. The others, with the inert one
+   before them (marks may combine with it), make up a stretch that is decomposed, ordered and, for NFC and NFKC,
+   composed again.
+
+   utf8proc's own ordering is a bubble sort, which takes hours for a megabyte of marks. Here marks are sorted by
+   counting. */
+#include "text/normalizer.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+#include "base/alloc.h"
+#include "text/chars.h"
+
+enum { CLASSES = 256, MOST_DECOMPOSED = 32 };
+
+/* Growing arrays for one stretch. */
+typedef struct stretch {
+    utf8proc_int32_t *chars, *sorted;
+    size_t count, cap;
+} stretch;
+
+static bool is_inert(mt_tok_change form, unsigned char first)
+{
+    if (first < 0x80 || (first >= 0xE4 && first <= 0xE9)) /* ASCII; U+4000..U+9FFF */
+        return true;
+    switch (form) {
+    case MT_TOK_NFC: /* below U+0300; U+0400..U+047F; U+B000..U+CFFF */
+        return first < 0xCC || first == 0xD0 || first == 0xD1 || first == 0xEB || first == 0xEC;
+    case MT_TOK_NFD: /* below U+00C0 */ return first < 0xC3;
+    default: return false;
+    }
+}
+
+static utf8proc_option_t options_of(mt_tok_change form)
+{
+    switch (form) {
+    case MT_TOK_NFC: return UTF8PROC_STABLE | UTF8PROC_COMPOSE;
+    case MT_TOK_NFD: return UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
+    case MT_TOK_NFKC: return UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT;
+    default: return UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT;
+    }
+}
+
+static int class_of(utf8proc_int32_t c)
+{
+    return utf8proc_get_property(c)->combining_class;
+}
+
+static void reserve(stretch *s, size_t more)
+{
+    size_t cap = s->cap ? s->cap : 256;
+
+    if (more <= s->cap - s->count)
+        return;
+    while (cap < s->count + more)
+        cap *= 2;
+    s->chars = mt_realloc(s->chars, s->cap * sizeof(*s->chars), cap * sizeof(*s->chars));
+    s->sorted = mt_realloc(s->sorted, s->cap * sizeof(*s->sorted), cap * sizeof(*s->sorted));
+    s->cap = cap;
+}
+
+static void decompose(stretch *s, const mt_tok_view *in, size_t begin, size_t end, utf8proc_option_t options)
+{
+    s->count = 0;
+    for (size_t at = begin; at < end; at += mt_tok_char_size(in->data[at])) {
+        utf8proc_int32_t c = (utf8proc_int32_t)mt_tok_char_at(in->data + at);
+        utf8proc_ssize_t count;
+        int last_class = 0;
+
+        reserve(s, MOST_DECOMPOSED);
+        count = utf8proc_decompose_char(c, s->chars + s->count, MOST_DECOMPOSED, options, &last_class);
+        if (count > 0 && count <= MOST_DECOMPOSED)
+            s->count += (size_t)count;
+        else
+            s->chars[s->count++] = c;
+    }
+}
+
+/* Sorts marks by their class, keeping the order of equal ones. */
+static void sort_marks(utf8proc_int32_t *marks, utf8proc_int32_t *sorted, size_t count)
+{
+    size_t places[CLASSES + 1] = {0};
+
+    for (size_t i = 0; i < count; i++)
+        places[class_of(marks[i]) + 1]++;
+    for (size_t i = 1; i < CLASSES; i++)
+        places[i] += places[i - 1];
+    for (size_t i = 0; i < count; i++)
+        sorted[places[class_of(marks[i])]++] = marks[i];
+    memcpy(marks, sorted, count * sizeof(*marks));
+}
+
+static void order(stretch *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        size_t begin = i;
+        int before = 0, now;
+        bool ordered = true;
+
+        for (; i < s->count && (now = class_of(s->chars[i])) > 0; i++, before = now)
+            ordered = ordered && now >= before;
+        if (!ordered)
+            sort_marks(s->chars + begin, s->sorted, i - begin);
+    }
+}
+
+/* Normalizes in[begin, end) and appends it; returns whether that changed it. */
+static bool change_stretch(stretch *s, const mt_tok_view *in, size_t begin, size_t end, utf8proc_option_t options,
+                           mt_tok_text *out)
+{
+    unsigned char mark = mt_tok_mark_of(in, begin, end);
+    size_t start = out->len;
+
+    decompose(s, in, begin, end, options);
+    order(s);
+    if (options & UTF8PROC_COMPOSE) {
+        utf8proc_ssize_t count =
+            utf8proc_normalize_utf32(s->chars, (utf8proc_ssize_t)s->count, options & ~(unsigned)UTF8PROC_COMPAT);
+
+        s->count = count > 0 ? (size_t)count : 0;
+    }
+    for (size_t i = 0; i < s->count; i++)
+        mt_tok_text_put_char(out, (uint32_t)s->chars[i], mark);
+    return out->len - start != end - begin || memcmp(out->data + start, in->data + begin, end - begin) != 0;
+}
+
+bool mt_tok_change_form(mt_tok_change form, const mt_tok_view *in, mt_tok_text *out)
+{
+    utf8proc_option_t options = options_of(form);
+    stretch s = {0};
+    bool changed = false;
+    size_t done = 0;
+
+    for (size_t at = 0;;) {
+        size_t begin;
+
+        while (at < in->len && is_inert(form, (unsigned char)in->data[at]))
+            at += mt_tok_char_size(in->data[at]);
+        if (at == in->len)
+            break;
+        begin = at > done ? mt_tok_char_before(in->data, at) : at;
+        while (at < in->len && !is_inert(form, (unsigned char)in->data[at]))
+            at += mt_tok_char_size(in->data[at]);
+        mt_tok_text_copy(out, in, done, begin);
+        changed |= change_stretch(&s, in, begin, at, options, out);
+        done = at;
+    }
+    if (changed)
+        mt_tok_text_copy(out, in, done, in->len);
+    mt_free(s.chars);
+    mt_free(s.sorted);
+    return changed;
+}

@@ -1,0 +1,172 @@
+/* PCRE2 compiles to machine code where it may (JIT) and interprets where it may not; both give the same matches.
+
+   A match first runs on the small stack that PCRE2 brings along. A pattern that must remember a place to come back
+   to for each of a hundred thousand characters runs out of it; then it is tried once more on a stack that grows to
+   MT_LIMIT_REGEX_STACK, which the matcher keeps from then on. */
+#include "text/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "text/chars.h"
+
+enum { FIRST_STACK = 32 * 1024, MOST_SHOWN = 200 };
+
+struct mt_tok_regex {
+    pcre2_code *code;
+};
+
+struct mt_tok_matcher {
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    pcre2_jit_stack *stack; /* NULL until a match needed it */
+};
+
+static void *take(size_t size, void *unused)
+{
+    (void)unused;
+    return mt_alloc(size);
+}
+
+static void give(void *ptr, void *unused)
+{
+    (void)unused;
+    mt_free(ptr);
+}
+
+/* Never NULL: mt_alloc does not fail. */
+static pcre2_general_context *memory(void)
+{
+    return pcre2_general_context_create(take, give, NULL);
+}
+
+static pcre2_code *compile(const mt_buf *pattern, int *error)
+{
+    pcre2_general_context *general = memory();
+    pcre2_compile_context *context = pcre2_compile_context_create(general);
+    PCRE2_SIZE offset;
+    pcre2_code *code;
+
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    code = pcre2_compile((PCRE2_SPTR)pattern->data, pattern->len,
+                         PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, error, &offset, context);
+    pcre2_compile_context_free(context);
+    pcre2_general_context_free(general);
+    if (code)
+        (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* slower without, not wrong */
+    return code;
+}
+
+mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err)
+{
+    mt_tok_regex *regex = NULL;
+    pcre2_code *code;
+    mt_buf native;
+    int error = 0;
+
+    mt_buf_init(&native, 16 * (size_t)MT_LIMIT_REGEX);
+    if (mt_tok_regex_translate(pattern, len, &native, err)) {
+        code = compile(&native, &error);
+        if (code) {
+            regex = mt_alloc(sizeof(*regex));
+            regex->code = code;
+        } else {
+            PCRE2_UCHAR reason[128];
+
+            pcre2_get_error_message(error, reason, sizeof(reason));
+            mt_fail(err, MT_E_UNSUPPORTED,
+                    "it has a regular expression that motet cannot read, \"%.*s\": %s; use another file",
+                    (int)(len < MOST_SHOWN ? len : MOST_SHOWN), pattern, (const char *)reason);
+        }
+    }
+    mt_buf_free(&native);
+    return regex;
+}
+
+void mt_tok_regex_free(mt_tok_regex *regex)
+{
+    if (!regex)
+        return;
+    pcre2_code_free(regex->code);
+    mt_free(regex);
+}
+
+mt_tok_matcher *mt_tok_matcher_new(void)
+{
+    pcre2_general_context *general = memory();
+    mt_tok_matcher *matcher = mt_alloc(sizeof(*matcher));
+
+    matcher->data = pcre2_match_data_create(1, general);
+    matcher->context = pcre2_match_context_create(general);
+    pcre2_set_heap_limit(matcher->context, MT_LIMIT_REGEX_STACK / 1024);
+    pcre2_general_context_free(general);
+    return matcher;
+}
+
+void mt_tok_matcher_free(mt_tok_matcher *matcher)
+{
+    if (!matcher)
+        return;
+    pcre2_match_data_free(matcher->data);
+    pcre2_match_context_free(matcher->context);
+    if (matcher->stack)
+        pcre2_jit_stack_free(matcher->stack);
+    mt_free(matcher);
+}
+
+static int run(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len, size_t from)
+{
+    return pcre2_match(regex->code, (PCRE2_SPTR)text, len, from, PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
+}
+
+static bool grow_stack(mt_tok_matcher *matcher)
+{
+    if (matcher->stack)
+        return false;
+    matcher->stack = pcre2_jit_stack_create(FIRST_STACK, MT_LIMIT_REGEX_STACK, NULL);
+    if (matcher->stack)
+        pcre2_jit_stack_assign(matcher->context, NULL, matcher->stack);
+    return matcher->stack != NULL;
+}
+
+mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,
+                               size_t from, mt_range *found, mt_error *err)
+{
+    const PCRE2_SIZE *bounds;
+    int result = run(regex, matcher, text, len, from);
+
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT && grow_stack(matcher))
+        result = run(regex, matcher, text, len, from);
+    if (result == PCRE2_ERROR_NOMATCH)
+        return MT_TOK_FOUND_NOTHING;
+    if (result < 0) {
+        mt_fail(err, MT_E_TOO_LARGE, "the text is too long for the tokenizer's regular expression; send it in parts");
+        return MT_TOK_FOUND_ERROR;
+    }
+    bounds = pcre2_get_ovector_pointer(matcher->data);
+    *found = (mt_range){bounds[0], bounds[1]};
+    return MT_TOK_FOUND;
+}
+
+bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err)
+{
+    while (finder->at <= finder->len) {
+        mt_tok_found result =
+            mt_tok_regex_find(finder->regex, finder->matcher, finder->text, finder->len, finder->at, found, err);
+
+        finder->failed = result == MT_TOK_FOUND_ERROR;
+        if (result != MT_TOK_FOUND)
+            break;
+        if (found->begin < found->end || !finder->matched || found->end != finder->at) {
+            finder->at = found->end;
+            finder->matched = true;
+            return true;
+        }
+        finder->at += finder->at < finder->len ? mt_tok_char_size(finder->text[finder->at]) : 1;
+        finder->matched = false;
+    }
+    finder->at = finder->len + 1;
+    return false;
+}

@@ -1,0 +1,51 @@
+/* Regular expressions as tokenizer.json has them, in the syntax of Oniguruma, run by PCRE2. */
+#ifndef MT_TEXT_REGEX_H
+#define MT_TEXT_REGEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/range.h"
+
+typedef struct mt_tok_regex mt_tok_regex;     /* does not change: for all threads */
+typedef struct mt_tok_matcher mt_tok_matcher; /* what one thread needs to match any of them */
+
+mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err) MT_NODISCARD;
+void mt_tok_regex_free(mt_tok_regex *regex); /* NULL is fine */
+
+mt_tok_matcher *mt_tok_matcher_new(void);
+void mt_tok_matcher_free(mt_tok_matcher *matcher); /* NULL is fine */
+
+typedef enum mt_tok_found {
+    MT_TOK_FOUND_NOTHING,
+    MT_TOK_FOUND,
+    MT_TOK_FOUND_ERROR /* the text needs more memory or steps than a match may take */
+} mt_tok_found;
+
+/* The first match in text[0, len) that begins at `from` or behind it. Text must be valid UTF-8. */
+mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,
+                               size_t from, mt_range *found, mt_error *err) MT_NODISCARD;
+
+/* All matches in a text, from its start. Zero what is not named in the initialiser. */
+typedef struct mt_tok_finder {
+    const mt_tok_regex *regex;
+    mt_tok_matcher *matcher;
+    const char *text;
+    size_t len;
+    bool failed; /* a match failed with an error */
+    /* private */
+    size_t at;
+    bool matched; /* a match ended at `at` */
+} mt_tok_finder;
+
+/* The next match; false when there is no more. Matches do not overlap, and an empty one does not touch the one
+   before. */
+bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err) MT_NODISCARD;
+
+/* Appends the pattern in the syntax of PCRE2; in regex_syntax.c. */
+bool mt_tok_regex_translate(const char *pattern, size_t len, mt_buf *out, mt_error *err) MT_NODISCARD;
+
+#endif

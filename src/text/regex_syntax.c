@@ -1,0 +1,458 @@
+/* From the regular expressions of Oniguruma (Ruby's syntax), which tokenizer.json is written in, to those of PCRE2.
+
+   Most of both languages is the same. What is not, and occurs:
+
+     \s \d \w \h and their opposites   Unicode's White_Space, Nd, words; hexadecimal digits
+     [a[bc]] [a&&[^b]]                 sets inside sets: a union, an intersection
+     [[:alpha:]]                       Alphabetic, where PCRE2 means letters
+     x{,n} x{n}+ x{n}?                 {0,n}; repeated once more, not possessive; optional, not lazy
+     \uHHHH, \p{^L}, (?m)              \x{HHHH}, \P{L}, (?s)
+
+   A set is translated as one class where that is possible. Otherwise it becomes an expression that still matches
+   exactly one character: alternatives for a union with something negated, lookaheads for an intersection.
+
+   ^ and $ match at every line; that is an option of the compilation. */
+#include "text/regex.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "text/chars.h"
+
+#define SPACES \
+    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define NOT_SPACES                                                                                                     \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}" \
+    "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}"
+#define WORDS                                                                                        \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}" \
+    "\\x{1f170}-\\x{1f189}"
+#define HEXES "0-9a-fA-F"
+
+enum { MOST_DEPTH = 32 };
+
+typedef struct syntax {
+    const char *in;
+    size_t len, at;
+    mt_buf *out;
+    size_t atom;               /* where in out the last thing that a quantifier may follow begins */
+    size_t groups[MOST_DEPTH]; /* where in out each open group begins */
+    size_t depth;
+    mt_error *err;
+} syntax;
+
+/* What a letter after a backslash stands for: the inside of a class, and of the class of everything else. */
+typedef struct shorthand {
+    char letter, opposite;
+    const char *inside, *outside; /* outside: NULL when only a negated class can say it */
+} shorthand;
+
+static const shorthand shorthands[] = {
+    {'s', 'S', SPACES, NOT_SPACES},
+    {'d', 'D', "\\p{Nd}", "\\P{Nd}"},
+    {'w', 'W', WORDS, NULL},
+    {'h', 'H', HEXES, NULL},
+};
+
+/* The classes with names that mean something else to PCRE2. */
+static const struct {
+    const char *name, *inside;
+} classes[] = {
+    {"[:alpha:]", "\\p{Alphabetic}"},
+    {"[:alnum:]", "\\p{Alphabetic}\\p{Nd}"},
+    {"[:digit:]", "\\p{Nd}"},
+    {"[:space:]", SPACES},
+    {"[:word:]", WORDS},
+};
+
+static const shorthand *find_shorthand(char letter)
+{
+    for (size_t i = 0; i < MT_COUNT(shorthands); i++)
+        if (shorthands[i].letter == letter || shorthands[i].opposite == letter)
+            return &shorthands[i];
+    return NULL;
+}
+
+static bool fail_syntax(syntax *x, const char *what)
+{
+    return mt_fail(x->err, MT_E_UNSUPPORTED, "it has a regular expression with %s at byte %zu; use another file", what,
+                   x->at);
+}
+
+static char peek(const syntax *x, size_t ahead)
+{
+    return x->len - x->at > ahead ? x->in[x->at + ahead] : '\0';
+}
+
+static bool at_text(const syntax *x, const char *text)
+{
+    size_t len = strlen(text);
+
+    return x->len - x->at >= len && memcmp(x->in + x->at, text, len) == 0;
+}
+
+/* Copies n bytes of the pattern, or what is left of it. */
+static void copy(syntax *x, mt_buf *out, size_t n)
+{
+    n = n < x->len - x->at ? n : x->len - x->at;
+    mt_buf_add(out, x->in + x->at, n);
+    x->at += n;
+}
+
+static void copy_through(syntax *x, mt_buf *out, const char *last)
+{
+    while (x->at < x->len && !at_text(x, last))
+        copy(x, out, 1);
+    copy(x, out, strlen(last));
+}
+
+/* An escape that stands for itself in both languages, or nearly so; x is at its backslash. */
+static void copy_escape(syntax *x, mt_buf *out)
+{
+    char letter = peek(x, 1);
+
+    if (letter == 'u') {
+        mt_buf_puts(out, "\\x{");
+        x->at += 2;
+        copy(x, out, 4);
+        mt_buf_puts(out, "}");
+    } else if ((letter == 'p' || letter == 'P') && at_text(x, letter == 'p' ? "\\p{^" : "\\P{^")) {
+        mt_buf_puts(out, letter == 'p' ? "\\P{" : "\\p{");
+        x->at += 4;
+        copy_through(x, out, "}");
+    } else if ((letter == 'p' || letter == 'P' || letter == 'x') && peek(x, 2) == '{') {
+        copy_through(x, out, "}");
+    } else {
+        copy(x, out, 1);
+        copy(x, out, x->at < x->len ? mt_tok_char_size(x->in[x->at]) : 0);
+    }
+}
+
+/* A class with a name; x is at its bracket. */
+static void copy_class(syntax *x, mt_buf *out)
+{
+    for (size_t i = 0; i < MT_COUNT(classes); i++) {
+        if (at_text(x, classes[i].name)) {
+            mt_buf_puts(out, classes[i].inside);
+            x->at += strlen(classes[i].name);
+            return;
+        }
+    }
+    copy_through(x, out, ":]");
+}
+
+/* A set being read. Terms that were followed by && are in tests, as lookaheads. */
+typedef struct set {
+    bool negated;
+    mt_buf items;  /* what can stand in one class */
+    mt_buf others; /* what cannot: expressions for one character, | between them */
+    mt_buf tests;
+} set;
+
+static void init_set(set *s)
+{
+    *s = (set){0};
+    mt_buf_init(&s->items, 16 * (size_t)MT_LIMIT_REGEX);
+    mt_buf_init(&s->others, 16 * (size_t)MT_LIMIT_REGEX);
+    mt_buf_init(&s->tests, 16 * (size_t)MT_LIMIT_REGEX);
+}
+
+static void free_set(set *s)
+{
+    mt_buf_free(&s->items);
+    mt_buf_free(&s->others);
+    mt_buf_free(&s->tests);
+}
+
+static void put(mt_buf *out, const mt_buf *text)
+{
+    if (text->len > 0)
+        mt_buf_add(out, text->data, text->len);
+}
+
+static void put_term(const set *s, mt_buf *out)
+{
+    if (s->items.len == 0 && s->others.len == 0) {
+        mt_buf_puts(out, "(?!)");
+        return;
+    }
+    mt_buf_puts(out, "(?:");
+    if (s->items.len > 0) {
+        mt_buf_puts(out, "[");
+        put(out, &s->items);
+        mt_buf_puts(out, s->others.len > 0 ? "]|" : "]");
+    }
+    put(out, &s->others);
+    mt_buf_puts(out, ")");
+}
+
+static bool is_simple(const set *s)
+{
+    return s->others.len == 0 && s->tests.len == 0 && s->items.len > 0;
+}
+
+static void put_set(const set *s, mt_buf *out)
+{
+    if (is_simple(s)) {
+        mt_buf_puts(out, s->negated ? "[^" : "[");
+        put(out, &s->items);
+        mt_buf_puts(out, "]");
+        return;
+    }
+    mt_buf_puts(out, s->negated ? "(?:(?!" : "(?:");
+    put(out, &s->tests);
+    put_term(s, out);
+    mt_buf_puts(out, s->negated ? ")(?s:.))" : ")");
+}
+
+static void add_other(set *s, const char *text, size_t len)
+{
+    if (s->others.len > 0)
+        mt_buf_puts(&s->others, "|");
+    mt_buf_add(&s->others, text, len);
+}
+
+static void add_set(set *s, const set *inner)
+{
+    mt_buf text;
+
+    if (is_simple(inner) && !inner->negated) {
+        put(&s->items, &inner->items);
+        return;
+    }
+    mt_buf_init(&text, 16 * (size_t)MT_LIMIT_REGEX);
+    put_set(inner, &text);
+    add_other(s, text.data, text.len);
+    mt_buf_free(&text);
+}
+
+/* Behind a term and its &&. */
+static void end_term(set *s)
+{
+    mt_buf_puts(&s->tests, "(?=");
+    put_term(s, &s->tests);
+    mt_buf_puts(&s->tests, ")");
+    mt_buf_free(&s->items);
+    mt_buf_free(&s->others);
+}
+
+static void add_shorthand(set *s, const shorthand *known, bool opposite)
+{
+    mt_buf text;
+
+    if (!opposite || known->outside) {
+        mt_buf_puts(&s->items, opposite ? known->outside : known->inside);
+        return;
+    }
+    mt_buf_init(&text, 1024);
+    mt_buf_printf(&text, "[^%s]", known->inside);
+    add_other(s, text.data, text.len);
+    mt_buf_free(&text);
+}
+
+/* Whether a hyphen at x is itself and not the middle of a range. */
+static bool lone_hyphen(const syntax *x, bool after_many)
+{
+    return after_many || peek(x, 1) == ']' || peek(x, 1) == '[' || (peek(x, 1) == '&' && peek(x, 2) == '&') ||
+           (peek(x, 1) == '\\' && find_shorthand(peek(x, 2)));
+}
+
+static bool read_set(syntax *x, set *s, size_t depth);
+
+/* The next item of a set. *many: whether it stands for many characters, so that no range can begin with it. */
+static bool read_item(syntax *x, set *s, bool *many, size_t depth)
+{
+    const shorthand *known = peek(x, 0) == '\\' ? find_shorthand(peek(x, 1)) : NULL;
+    bool after_many = *many, ok;
+    set inner;
+
+    *many = true;
+    if (at_text(x, "[:")) {
+        copy_class(x, &s->items);
+    } else if (peek(x, 0) == '[') {
+        init_set(&inner);
+        ok = read_set(x, &inner, depth + 1);
+        if (ok)
+            add_set(s, &inner);
+        free_set(&inner);
+        return ok;
+    } else if (at_text(x, "&&")) {
+        end_term(s);
+        x->at += 2;
+    } else if (known) {
+        add_shorthand(s, known, peek(x, 1) == known->opposite);
+        x->at += 2;
+    } else {
+        *many = false;
+        if (peek(x, 0) == '\\') {
+            copy_escape(x, &s->items);
+        } else if (peek(x, 0) == '^' || (peek(x, 0) == '-' && lone_hyphen(x, after_many))) {
+            mt_buf_puts(&s->items, "\\");
+            copy(x, &s->items, 1);
+        } else {
+            copy(x, &s->items, mt_tok_char_size(peek(x, 0)));
+        }
+    }
+    return true;
+}
+
+/* x is at the opening bracket. */
+static bool read_set(syntax *x, set *s, size_t depth)
+{
+    bool many = true;
+
+    if (depth == MOST_DEPTH)
+        return fail_syntax(x, "too many sets inside one another");
+    x->at++;
+    if (peek(x, 0) == '^') {
+        s->negated = true;
+        x->at++;
+    }
+    if (peek(x, 0) == ']') {
+        mt_buf_puts(&s->items, "\\]");
+        x->at++;
+    }
+    while (x->at < x->len && peek(x, 0) != ']')
+        if (!read_item(x, s, &many, depth))
+            return false;
+    if (x->at == x->len)
+        return fail_syntax(x, "a set that does not end");
+    x->at++;
+    return true;
+}
+
+static bool translate_set(syntax *x)
+{
+    set s;
+    bool ok;
+
+    init_set(&s);
+    ok = read_set(x, &s, 0);
+    if (ok)
+        put_set(&s, x->out);
+    free_set(&s);
+    return ok;
+}
+
+/* Puts brackets around the last atom and its quantifier, so that another quantifier may follow. */
+static void wrap_atom(syntax *x)
+{
+    static const char open[] = "(?:";
+    size_t len = sizeof(open) - 1;
+
+    mt_buf_puts(x->out, ")");
+    if (!mt_buf_puts(x->out, open))
+        return;
+    memmove(x->out->data + x->atom + len, x->out->data + x->atom, x->out->len - len - x->atom);
+    memcpy(x->out->data + x->atom, open, len);
+}
+
+static size_t skip_digits(const syntax *x, size_t ahead)
+{
+    while (peek(x, ahead) >= '0' && peek(x, ahead) <= '9')
+        ahead++;
+    return ahead;
+}
+
+/* x is at an opening brace: {n} {n,} {n,m} {,m}, or a brace that is just that. */
+static void translate_brace(syntax *x)
+{
+    size_t first = skip_digits(x, 1), last = first;
+    bool exact = peek(x, first) == '}';
+
+    if (peek(x, first) == ',')
+        last = skip_digits(x, first + 1);
+    if (peek(x, last) != '}' || last == 1 || (first == 1 && last == 2)) {
+        x->atom = x->out->len;
+        mt_buf_puts(x->out, "\\");
+        copy(x, x->out, 1);
+        return;
+    }
+    if (first == 1) {
+        mt_buf_puts(x->out, "{0");
+        x->at++;
+        copy(x, x->out, last);
+    } else {
+        copy(x, x->out, last + 1);
+    }
+    if (peek(x, 0) == '+' || (peek(x, 0) == '?' && exact))
+        wrap_atom(x);
+}
+
+/* x is at "(?". Letters of options: Ruby's m is everybody else's s. */
+static void translate_options(syntax *x)
+{
+    size_t ahead = 2;
+
+    while (peek(x, ahead) && strchr("imx-", peek(x, ahead)))
+        ahead++;
+    if (ahead == 2 || (peek(x, ahead) != ':' && peek(x, ahead) != ')')) {
+        copy(x, x->out, 2);
+        return;
+    }
+    for (size_t i = 0; i < ahead; i++, x->at++)
+        mt_buf_add(x->out, peek(x, 0) == 'm' ? "s" : x->in + x->at, 1);
+}
+
+static bool open_group(syntax *x)
+{
+    if (x->depth == MOST_DEPTH)
+        return fail_syntax(x, "too many groups inside one another");
+    x->groups[x->depth++] = x->out->len;
+    if (at_text(x, "(?#"))
+        while (x->at < x->len && peek(x, 0) != ')')
+            x->at++;
+    if (at_text(x, "(?"))
+        translate_options(x);
+    else if (peek(x, 0) == '(')
+        copy(x, x->out, 1);
+    else
+        mt_buf_puts(x->out, "(?:"); /* the comment that was left out */
+    return true;
+}
+
+static bool translate_next(syntax *x)
+{
+    const shorthand *known = peek(x, 0) == '\\' ? find_shorthand(peek(x, 1)) : NULL;
+
+    switch (peek(x, 0)) {
+    case '{': translate_brace(x); return true;
+    case '*':
+    case '+':
+    case '?':
+    case '|': copy(x, x->out, 1); return true;
+    case '(': return open_group(x);
+    case ')':
+        copy(x, x->out, 1);
+        x->atom = x->depth > 0 ? x->groups[--x->depth] : 0;
+        return true;
+    default: break;
+    }
+    x->atom = x->out->len;
+    if (peek(x, 0) == '[')
+        return translate_set(x);
+    if (known) {
+        mt_buf_printf(x->out, peek(x, 1) == known->letter ? "[%s]" : "[^%s]", known->inside);
+        x->at += 2;
+    } else if (peek(x, 0) == '\\') {
+        copy_escape(x, x->out);
+    } else {
+        copy(x, x->out, mt_tok_char_size(x->in[x->at]));
+    }
+    return true;
+}
+
+bool mt_tok_regex_translate(const char *pattern, size_t len, mt_buf *out, mt_error *err)
+{
+    syntax x = {.in = pattern, .len = len, .out = out, .err = err};
+
+    if (len > MT_LIMIT_REGEX)
+        return mt_fail(err, MT_E_TOO_LARGE, "it has a regular expression of %zu bytes; at most %d are read", len,
+                       MT_LIMIT_REGEX);
+    mt_buf_add(out, "", 0);
+    while (x.at < x.len)
+        if (!translate_next(&x))
+            return false;
+    return !out->full || fail_syntax(&x, "too much in it");
+}

@@ -1,0 +1,115 @@
+/* Cutting a piece at matches. A matcher gives the matches of a piece from left to right; what lies between them are the
+   other parts, and a small fold over both makes pieces of them as the behaviour says. */
+#include <string.h>
+
+#include "text/chars.h"
+#include "text/pretokenizer.h"
+
+typedef struct fold {
+    const mt_tok_cutter *cutter;
+    mt_tok_pieces *out;
+    size_t origin; /* of the piece that is cut */
+    bool head;
+    mt_range open; /* a part that may still grow */
+    bool is_open, open_match;
+} fold;
+
+static void emit(fold *f, mt_range part)
+{
+    mt_tok_pieces_add(f->out, f->origin + part.begin, f->origin + part.end, f->head && part.begin == 0);
+}
+
+static void close_open(fold *f)
+{
+    if (f->is_open)
+        emit(f, f->open);
+    f->is_open = false;
+}
+
+/* Whether the open part takes in the next one. */
+static bool joins(const fold *f, bool match)
+{
+    if (!f->is_open)
+        return false;
+    switch (f->cutter->behavior) {
+    case MT_TOK_CONTIGUOUS: return match == f->open_match;
+    case MT_TOK_MERGED_WITH_PREVIOUS: return match && !f->open_match;
+    case MT_TOK_MERGED_WITH_NEXT: return !match && f->open_match;
+    default: return false;
+    }
+}
+
+static void add_part(fold *f, size_t begin, size_t end, bool match)
+{
+    match = match != f->cutter->invert;
+    if (f->cutter->behavior == MT_TOK_ISOLATED) {
+        emit(f, (mt_range){begin, end});
+    } else if (f->cutter->behavior == MT_TOK_REMOVED) {
+        if (!match)
+            emit(f, (mt_range){begin, end});
+    } else if (joins(f, match)) {
+        f->open.end = end;
+        f->open_match = match;
+    } else {
+        close_open(f);
+        f->open = (mt_range){begin, end};
+        f->is_open = true;
+        f->open_match = match;
+    }
+}
+
+/* Adds the match [begin, end) and what lies between it and the one before, which ended at *done. */
+static void add_match(fold *f, size_t *done, size_t begin, size_t end)
+{
+    if (*done < begin)
+        add_part(f, *done, begin, false);
+    add_part(f, begin, end, true);
+    *done = end;
+}
+
+static void split_class(fold *f, const char *text, size_t len, size_t *done)
+{
+    for (size_t at = 0, size; at < len; at += size) {
+        size = mt_tok_char_size(text[at]);
+        if (f->cutter->matches(mt_tok_char_at(text + at)))
+            add_match(f, done, at, at + size);
+    }
+}
+
+static void split_string(fold *f, const char *text, size_t len, size_t *done)
+{
+    const mt_tok_cutter *c = f->cutter;
+    const char *found;
+
+    while ((found = memmem(text + *done, len - *done, c->string, c->string_len))) {
+        size_t begin = (size_t)(found - text);
+
+        add_match(f, done, begin, begin + c->string_len);
+    }
+}
+
+bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece piece, mt_tok_pieces *out,
+                  mt_tok_matcher *matcher, mt_error *err)
+{
+    fold f = {.cutter = cutter, .out = out, .origin = piece.begin, .head = piece.head};
+    size_t len = piece.end - piece.begin, done = 0;
+
+    text += piece.begin;
+    if (cutter->regex) {
+        mt_tok_finder finder = {.regex = cutter->regex, .matcher = matcher, .text = text, .len = len};
+        mt_range found;
+
+        while (mt_tok_finder_next(&finder, &found, err))
+            add_match(&f, &done, found.begin, found.end);
+        if (finder.failed)
+            return false;
+    } else if (cutter->matches) {
+        split_class(&f, text, len, &done);
+    } else {
+        split_string(&f, text, len, &done);
+    }
+    if (done < len)
+        add_part(&f, done, len, false);
+    close_open(&f);
+    return true;
+}

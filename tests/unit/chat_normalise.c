@@ -1,0 +1,228 @@
+/* The rules of docs/messages.md, one by one. */
+#include "chat_common.h"
+
+#include <stdlib.h>
+
+static void developer_is_system(void **state)
+{
+    (void)state;
+    assert_string_equal(prompt_of(PLAIN, MESSAGES(SAYS("developer", "d") "," SAYS("user", "u"))),
+                        "<system:d>^<user:u>^<assistant:");
+}
+
+static void leading_system_messages_become_one(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        prompt_of(FRONT, MESSAGES(SAYS("system", "a") "," SAYS("developer", "b") "," SAYS("user", "u"))),
+        "<<a\n\nb>>^<user:u>^<assistant:");
+}
+
+static void later_system_messages_stay_where_the_template_shows_them(void **state)
+{
+    const char *request = MESSAGES(SAYS("system", "a") "," SAYS("user", "u") "," SAYS("assistant", "v") ","
+                                   SAYS("system", "b") "," SAYS("user", "w"));
+
+    (void)state;
+    assert_string_equal(prompt_of(PLAIN, request), "<system:a>^<user:u>^<assistant:v>^<system:b>^<user:w>^<assistant:");
+    assert_string_equal(prompt_of(FRONT, request), "<<a\n\nb>>^<user:u>^<assistant:v>^<user:w>^<assistant:");
+    assert_string_equal(prompt_of(FRONT, MESSAGES(SAYS("user", "u") "," SAYS("system", "b"))),
+                        "<<b>>^<user:u>^<assistant:");
+}
+
+static void neighbours_of_one_role_become_one(void **state)
+{
+    (void)state;
+    assert_string_equal(prompt_of(PLAIN, MESSAGES(SAYS("user", "a") "," SAYS("user", "b") "," SAYS("user", "c"))),
+                        "<user:a\n\nb\n\nc>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES(SAYS("user", "") "," SAYS("user", "b"))), "<user:b>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES(SAYS("assistant", "a") "," SAYS("assistant", "b"))),
+                        "<assistant:a\n\nb>^<assistant:");
+    assert_string_equal(
+        prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": \"a\", \"reasoning_content\": \"r\"},"
+                                  "{\"role\": \"assistant\", \"content\": \"b\", \"reasoning_content\": \"q\"}")),
+        "<assistant:a\n\nb|r\n\nq>^<assistant:");
+    /* moving system messages away makes neighbours */
+    assert_string_equal(prompt_of(FRONT, MESSAGES(SAYS("user", "a") "," SAYS("system", "s") "," SAYS("user", "b"))),
+                        "<<s>>^<user:a\n\nb>^<assistant:");
+}
+
+static void calls_and_results_are_never_merged(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        prompt_of(PLAIN,
+                  MESSAGES(SAYS("assistant", "a") ","
+                           "{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"function\": {\"name\": \"f\"}}]},"
+                           "{\"role\": \"tool\", \"content\": \"x\", \"tool_call_id\": \"1\"},"
+                           "{\"role\": \"tool\", \"content\": \"y\"}")),
+        "<assistant:a>^<assistant:!f{}>^<tool:x#1=f>^<tool:y#=>^<assistant:");
+}
+
+static void parts_stay_parts(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        prompt_of(VISION, MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"},"
+                                   " {\"type\": \"image_url\", \"image_url\": {\"url\": \"x\"}}]}," SAYS("user", "b"))),
+        "<user:(a)[IMG](b)>^<assistant:");
+    assert_string_equal(
+        prompt_of(VISION, MESSAGES(SAYS("user", "a") ", {\"role\": \"user\", \"content\": ["
+                                   "{\"type\": \"text\", \"text\": \"b\"}, {\"type\": \"text\", \"text\": \"c\"}]}")),
+        "<user:(a\n\nb)(c)>^<assistant:");
+}
+
+static void text_parts_are_flattened_for_templates_of_strings(void **state)
+{
+    const char *request = MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"},"
+                                   " {\"type\": \"input_text\", \"text\": \"b\"}]}");
+
+    (void)state;
+    assert_string_equal(prompt_of(PLAIN, request), "<user:a\nb>^<assistant:");
+    assert_string_equal(prompt_of(VISION, request), "<user:(a)(b)>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": []}")), "<user:>^<assistant:");
+    /* and strings are made parts where nothing else is taken */
+    assert_string_equal(prompt_of("{% for m in messages %}{% for p in m.content %}{{ p['text'] }};{% endfor %}{% endfor %}",
+                                  MESSAGES(SAYS("user", "a"))),
+                        "a;");
+}
+
+static void images_and_videos_take_the_form_of_the_template(void **state)
+{
+    const char *request =
+        MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {\"url\": \"u\"}},"
+                 "{\"type\": \"input_image\", \"image_url\": \"u\"}, {\"type\": \"image\", \"image\": \"u\"},"
+                 "{\"type\": \"video_url\", \"video_url\": {\"url\": \"u\"}}, {\"type\": \"text\", \"text\": \"t\"}]}");
+    const char *by_url = "{% for m in messages %}{% for p in m.content %}{% if p.type == 'image_url' %}<i>"
+                         "{% elif p.type == 'video_url' %}<v>{% else %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
+    const char *by_field = "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+                           "{% for p in m.content %}{% if 'image' in p %}<i>{% elif 'video' in p %}<v>{% else %}"
+                           "{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}";
+
+    (void)state;
+    assert_string_equal(prompt_of(VISION, request), "<user:[IMG][IMG][IMG][VID](t)>^<assistant:");
+    assert_string_equal(prompt_of(by_url, request), "<i><i><i><v>t");
+    assert_string_equal(prompt_of(by_field, request), "<i><i><i><v>t");
+    assert_string_equal(prompt_of(PLAIN, request),
+                        "error: messages[0] has images, but the chat template of this model has no place for them in a "
+                        "message of role user; send text only");
+}
+
+static void markers_stand_for_images_where_there_are_no_parts(void **state)
+{
+    const mt_chat_markers markers = {.marker = {[MT_CHAT_IMAGE] = "<image>"}};
+    const mt_prompt_options options = {.markers = &markers};
+
+    (void)state;
+    assert_string_equal(
+        prompt_with(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"},"
+                                    "{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"b\"}]}"), &options),
+        "<user:a<image>b>^<assistant:");
+}
+
+static void arguments_become_objects(void **state)
+{
+#define CALL(arguments)                                                                                              \
+    MESSAGES("{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"type\": \"function\", \"function\": "      \
+             "{\"name\": \"f\", \"arguments\": " arguments "}}]}")
+    const char *prints = "{% for m in messages %}{% for c in m.tool_calls %}{{ '<' + c.function.arguments + '>' }}"
+                         "{% endfor %}{% endfor %}";
+
+    (void)state;
+    assert_string_equal(prompt_of(PLAIN, CALL("\"{\\\"b\\\": 1.0, \\\"a\\\": [\\\"x\\\"]}\"")),
+                        "<assistant:!f{\"b\": 1.0, \"a\": [\"x\"]}>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, CALL("{\"b\": 2, \"a\": null}")),
+                        "<assistant:!f{\"b\": 2, \"a\": null}>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, CALL("\"{broken\"")), "<assistant:!f\"{broken\">^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, CALL("\"[1]\"")), "<assistant:!f\"[1]\">^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, CALL("null")), "<assistant:!f{}>^<assistant:");
+    /* a template that adds them to strings gets strings */
+    assert_string_equal(prompt_of(prints, CALL("{\"b\": 0.1, \"a\": \"\\u00e9\"}")), "<{\"b\": 0.1, \"a\": \"é\"}>");
+    assert_string_equal(prompt_of(prints, CALL("\"{\\\"b\\\":1}\"")), "<{\"b\":1}>");
+    assert_string_equal(prompt_of(prints, CALL("null")), "<{}>");
+}
+
+static void results_stand_in_the_order_of_their_calls(void **state)
+{
+#define CALLS                                                                                                      \
+    "{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"function\": {\"name\": \"f\"}}, {\"id\": \"2\"," \
+    " \"function\": {\"name\": \"g\"}}]}"
+#define RESULT(id, content) "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"" content "\"}"
+
+    (void)state;
+    assert_string_equal(prompt_of(PLAIN, MESSAGES(CALLS "," RESULT("2", "b") "," RESULT("1", "a"))),
+                        "<assistant:!f{}!g{}>^<tool:a#1=f>^<tool:b#2=g>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES(CALLS "," RESULT("9", "c") "," RESULT("2", "b") "," RESULT("1", "a"))),
+                        "<assistant:!f{}!g{}>^<tool:a#1=f>^<tool:b#2=g>^<tool:c#9=>^<assistant:");
+}
+
+static void reasoning_goes_under_the_name_the_template_reads(void **state)
+{
+    static const char *const names[] = {"reasoning_content", "reasoning", "thinking"};
+
+    (void)state;
+    for (size_t sent = 0; sent < 3; sent++)
+        for (size_t read = 0; read < 3; read++) {
+            char template[256], request[256];
+
+            snprintf(template, sizeof(template), "{%% for m in messages %%}{{ m.%s }}/{{ m.content }};{%% endfor %%}",
+                     names[read]);
+            snprintf(request, sizeof(request),
+                     "{\"messages\": [{\"role\": \"assistant\", \"content\": \"c\", \"%s\": \"r\"}]}", names[sent]);
+            assert_string_equal(prompt_of(template, request), "r/c;");
+        }
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": [{\"type\": \"thinking\","
+                                                  " \"thinking\": \"r\"}, {\"type\": \"text\", \"text\": \"c\"}]}")),
+                        "<assistant:c|r>^<assistant:");
+}
+
+static void variables_reach_the_template(void **state)
+{
+    const char *shows = "{{ enable_thinking }} {{ reasoning_effort }} {{ custom }} {{ documents|length }}";
+
+    (void)state;
+    assert_string_equal(prompt_of(shows, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": false,"
+                                         " \"reasoning_effort\": \"high\", \"documents\": [{}],"
+                                         " \"chat_template_kwargs\": {\"custom\": [1]}}"),
+                        "False high [1] 1");
+    assert_string_equal(prompt_of(shows, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": false,"
+                                         " \"documents\": [], \"chat_template_kwargs\": {\"enable_thinking\": true}}"),
+                        "True   0");
+    assert_string_equal(prompt_of("{{ thinking }}", "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": true}"),
+                        "True");
+    assert_string_equal(prompt_of("{{ bos_token }}{{ tools[0].name }}{{ eos_token }}",
+                                  "{\"messages\": [" SAYS("user", "a") "], \"tools\": [{\"name\": \"f\"}]}"),
+                        "<s>f</s>");
+}
+
+static void many_messages_take_little_time(void **state)
+{
+    mt_buf request;
+
+    (void)state;
+    mt_buf_init(&request, 64u << 20);
+    mt_buf_puts(&request, "{\"messages\": [" SAYS("user", "x"));
+    for (int i = 0; i < 20000; i++)
+        mt_buf_puts(&request, "," SAYS("user", "some text that is repeated"));
+    mt_buf_puts(&request, "]}");
+    assert_string_equal(prompt_of("{{ messages|length }} {{ messages[0].content|length }}", request.data), "1 560001");
+    mt_buf_free(&request);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(developer_is_system),
+    cmocka_unit_test(leading_system_messages_become_one),
+    cmocka_unit_test(later_system_messages_stay_where_the_template_shows_them),
+    cmocka_unit_test(neighbours_of_one_role_become_one),
+    cmocka_unit_test(calls_and_results_are_never_merged),
+    cmocka_unit_test(parts_stay_parts),
+    cmocka_unit_test(text_parts_are_flattened_for_templates_of_strings),
+    cmocka_unit_test(images_and_videos_take_the_form_of_the_template),
+    cmocka_unit_test(markers_stand_for_images_where_there_are_no_parts),
+    cmocka_unit_test(arguments_become_objects),
+    cmocka_unit_test(results_stand_in_the_order_of_their_calls),
+    cmocka_unit_test(reasoning_goes_under_the_name_the_template_reads),
+    cmocka_unit_test(variables_reach_the_template),
+    cmocka_unit_test(many_messages_take_little_time),
+};
+UNIT_MAIN(tests)

@@ -1,0 +1,121 @@
+/* Which file of a folder the chat template comes from. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "chat/chat_template.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/motet-chat-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    return system(command);
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[256];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What the template picked writes for an empty context but for the tokens; or the error. */
+static const char *text_of(const char *file, bool tools)
+{
+    static char result[1024];
+    mt_error err = {0};
+    mt_chat_templates *set = mt_chat_templates_open(folder, file, &err);
+    mt_rendering r = {0};
+
+    if (!set)
+        snprintf(result, sizeof(result), "%s", err.text);
+    else {
+        const mt_chat_template *tpl = mt_chat_templates_pick(set, tools);
+
+        assert_true(mt_template_render(tpl->tpl, tpl->tokens, NULL, &r, &err));
+        snprintf(result, sizeof(result), "%s", r.text.data ? r.text.data : "");
+        mt_rendering_free(&r);
+    }
+    mt_chat_templates_free(set);
+    return result;
+}
+
+static void the_first_of_the_files_is_taken(void **state)
+{
+    char path[128];
+
+    (void)state;
+    assert_non_null(strstr(text_of(NULL, false), "has no chat template; give one with --chat-template FILE"));
+    put("tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"pad_token\": null,"
+                                 " \"model_max_length\": 1000000000000000019884624838656}");
+    assert_non_null(strstr(text_of(NULL, false), "has no chat template"));
+    put("tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"additional_special_tokens\":"
+                                 " [\"<a>\", {\"content\": \"<b>\"}], \"chat_template\": \"config {{ bos_token }}{{ eos_token }}"
+                                 "{{ additional_special_tokens }}\"}");
+    assert_string_equal(text_of(NULL, false), "config <s></s>['<a>', '<b>']");
+    put("chat_template.json", "{\"chat_template\": \"json {{ bos_token }}\"}");
+    assert_string_equal(text_of(NULL, false), "json <s>");
+    put("chat_template.jinja", "jinja {{ bos_token }}\n");
+    assert_string_equal(text_of(NULL, false), "jinja <s>");
+    assert_string_equal(text_of(NULL, true), "jinja <s>");
+    snprintf(path, sizeof(path), "%s/additional_chat_templates", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    put("additional_chat_templates/tool_use.jinja", "tools {{ bos_token }}");
+    assert_string_equal(text_of(NULL, true), "tools <s>");
+    assert_string_equal(text_of(NULL, false), "jinja <s>");
+    put("own.jinja", "own {{ bos_token }}");
+    snprintf(path, sizeof(path), "%s/own.jinja", folder);
+    assert_string_equal(text_of(path, true), "own <s>");
+}
+
+static void named_templates(void **state)
+{
+    (void)state;
+    put("tokenizer_config.json", "{\"chat_template\": [{\"name\": \"default\", \"template\": \"plain\"},"
+                                 " {\"name\": \"tool_use\", \"template\": \"with tools\"}, {\"name\": \"rag\","
+                                 " \"template\": \"{{ broken\"}]}");
+    assert_string_equal(text_of(NULL, false), "plain");
+    assert_string_equal(text_of(NULL, true), "with tools");
+    put("tokenizer_config.json", "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"x\"}]}");
+    assert_non_null(strstr(text_of(NULL, false), "has named chat templates, but none is called \"default\""));
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+    char expected[256];
+
+    (void)state;
+    put("tokenizer_config.json", "{\"chat_template\": \"{% if %}\"}");
+    snprintf(expected, sizeof(expected),
+             "the chat template in \"%s/tokenizer_config.json\": line 1, column 7: unexpected 'end of statement block'; an "
+             "expression should be here",
+             folder);
+    assert_string_equal(text_of(NULL, false), expected);
+    put("tokenizer_config.json", "{");
+    assert_non_null(strstr(text_of(NULL, false), "tokenizer_config.json\": line 1"));
+    assert_non_null(strstr(text_of("/no/such/file.jinja", false), "/no/such/file.jinja"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(the_first_of_the_files_is_taken, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(named_templates, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(what_is_wrong_is_told, make_folder, remove_folder),
+};
+UNIT_MAIN(tests)

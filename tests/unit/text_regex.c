@@ -1,0 +1,173 @@
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/limits.h"
+#include "text/regex.h"
+
+#define SPACES \
+    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+
+static void patterns_are_translated(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } rows[] = {
+        {"", ""},
+        {"abc", "abc"},
+        {"\\s", "[" SPACES "]"},
+        {"\\S+", "[^" SPACES "]+"},
+        {"[^\\s\\p{L}]", "[^" SPACES "\\p{L}]"},
+        {"\\d\\D", "[\\p{Nd}][^\\p{Nd}]"},
+        {"[\\D]", "[\\P{Nd}]"},
+        {"\\h", "[0-9a-fA-F]"},
+        {"[a[bc]]", "[abc]"},
+        {"[^a[bc]d]", "[^abcd]"},
+        {"[a[^b]]", "(?:(?:[a]|[^b]))"},
+        {"[a&&b]", "(?:(?=(?:[a]))(?:[b]))"},
+        {"[^a&&[^b]]", "(?:(?!(?=(?:[a]))(?:[^b]))(?s:.))"},
+        {"[]a]", "[\\]a]"},
+        {"[a^-]", "[a\\^\\-]"},
+        {"[\\s-]", "[" SPACES "\\-]"},
+        {"[a-z]", "[a-z]"},
+        {"[[:digit:][:upper:]]", "[\\p{Nd}[:upper:]]"},
+        {"\\u00e9\\x{41}", "\\x{00e9}\\x{41}"},
+        {"\\p{^L}\\P{^N}\\p{L}", "\\P{L}\\p{N}\\p{L}"},
+        {"a{,3}", "a{0,3}"},
+        {"a{2,}?", "a{2,}?"},
+        {"xa{1,3}+", "x(?:a{1,3})+"},
+        {"(ab){2}?", "(?:(ab){2})?"},
+        {"a{x}{", "a\\{x}\\{"},
+        {"(?m:.)(?i-m)", "(?s:.)(?i-s)"},
+        {"(?<=a)(?!b)(?:c)", "(?<=a)(?!b)(?:c)"},
+        {"a(?#note)b", "a(?:)b"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        mt_error err;
+        mt_buf out;
+
+        mt_buf_init(&out, 10000);
+        assert_true(mt_tok_regex_translate(rows[i].from, strlen(rows[i].from), &out, &err));
+        assert_string_equal(out.data, rows[i].to);
+        mt_buf_free(&out);
+    }
+}
+
+/* The matches of a pattern, with bars around them. */
+static void check(const char *pattern, const char *text, const char *wanted)
+{
+    mt_error err;
+    mt_tok_regex *regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
+    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_tok_finder finder = {.regex = regex, .matcher = matcher, .text = text, .len = strlen(text)};
+    mt_range found;
+    mt_buf out;
+
+    assert_non_null(regex);
+    mt_buf_init(&out, 1000);
+    while (mt_tok_finder_next(&finder, &found, &err))
+        mt_buf_printf(&out, "|%.*s|", (int)(found.end - found.begin), text + found.begin);
+    assert_false(finder.failed);
+    assert_string_equal(out.data ? out.data : "", wanted);
+    mt_buf_free(&out);
+    mt_tok_matcher_free(matcher);
+    mt_tok_regex_free(regex);
+}
+
+static void matches_are_those_of_oniguruma(void **state)
+{
+    (void)state;
+    check("\\s", "a \xE1\xA0\x8E\xC2\xA0", "| ||\xC2\xA0|"); /* U+180E is not white space, U+00A0 is */
+    check("x*", "axxb", "|||xx|||");                         /* empty, xx, empty */
+    check("\\p{N}{1,3}+", "1234567", "|1234567|");
+    check("(?i:'s)", "'S '\xC5\xBF", "|'S||'\xC5\xBF|");
+    check("^a|b$", "a\nab\nb", "|a||a||b||b|");
+    check(".", "\n\r", "|\r|");
+    check("[\\p{Lu}\\p{Lo}&&[^\\p{Han}]]+",
+          "A\xE6\x97\xA5\xE3\x81\x82"
+          "B",
+          "|A||\xE3\x81\x82"
+          "B|");
+}
+
+/* Each character may have to be given back: that takes a stack as long as the text. */
+static void long_texts_get_a_longer_stack(void **state)
+{
+    static const char pattern[] = "(?:(?!\\p{Han})[\\p{L}])*[\\p{L}]+x";
+    size_t len = 300000;
+    char *text = mt_alloc(len + 1);
+    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_tok_regex *regex;
+    mt_range found;
+    mt_error err;
+
+    (void)state;
+    memset(text, 'a', len);
+    regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
+    assert_non_null(regex);
+    assert_int_equal(mt_tok_regex_find(regex, matcher, text, len, len - 2, &found, &err), MT_TOK_FOUND_NOTHING);
+    text[len - 1] = 'x';
+    assert_int_equal(mt_tok_regex_find(regex, matcher, text, len, 0, &found, &err), MT_TOK_FOUND);
+    assert_int_equal(found.end, len);
+    mt_tok_regex_free(regex);
+    mt_tok_matcher_free(matcher);
+    mt_free(text);
+}
+
+static void a_stack_has_an_end(void **state)
+{
+    static const char pattern[] = "(?:(?!x)a)*b";
+    size_t len = 20 << 20;
+    char *text = mt_alloc(len);
+    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_error err;
+    mt_tok_regex *regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
+    mt_range found;
+
+    (void)state;
+    memset(text, 'a', len);
+    assert_int_equal(mt_tok_regex_find(regex, matcher, text, len, 0, &found, &err), MT_TOK_FOUND_ERROR);
+    assert_string_equal(err.text, "the text is too long for the tokenizer's regular expression; send it in parts");
+    mt_tok_regex_free(regex);
+    mt_tok_matcher_free(matcher);
+    mt_free(text);
+}
+
+static void what_cannot_be_read_is_an_error(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+    } rows[] = {
+        {"a(b",
+         "it has a regular expression that motet cannot read, \"a(b\": missing closing parenthesis; use another file"},
+        {"[ab", "it has a regular expression with a set that does not end at byte 3; use another file"},
+    };
+    char *deep = mt_alloc(MT_LIMIT_REGEX + 2);
+    mt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        assert_null(mt_tok_regex_new(rows[i].pattern, strlen(rows[i].pattern), &err));
+        assert_string_equal(err.text, rows[i].text);
+    }
+    memset(deep, '(', MT_LIMIT_REGEX + 1);
+    assert_null(mt_tok_regex_new(deep, 100, &err));
+    assert_string_equal(
+        err.text, "it has a regular expression with too many groups inside one another at byte 32; use another file");
+    memset(deep, '[', MT_LIMIT_REGEX + 1);
+    assert_null(mt_tok_regex_new(deep, 100, &err));
+    assert_string_equal(
+        err.text, "it has a regular expression with too many sets inside one another at byte 32; use another file");
+    assert_null(mt_tok_regex_new(deep, MT_LIMIT_REGEX + 1, &err));
+    assert_string_equal(err.text, "it has a regular expression of 16385 bytes; at most 16384 are read");
+    mt_free(deep);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(patterns_are_translated),         cmocka_unit_test(matches_are_those_of_oniguruma),
+    cmocka_unit_test(long_texts_get_a_longer_stack),   cmocka_unit_test(a_stack_has_an_end),
+    cmocka_unit_test(what_cannot_be_read_is_an_error),
+};
+UNIT_MAIN(tests)

@@ -1,0 +1,108 @@
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/limits.h"
+#include "text/tokenizer.h"
+#include "text/trie.h"
+#include "text/vocab.h"
+
+static void spellings_are_found(void **state)
+{
+    mt_tok_vocab vocab = {0};
+    mt_error err;
+    char text[32];
+
+    (void)state;
+    assert_int_equal(mt_tok_vocab_id(&vocab, "a", 1), MT_TOKEN_NONE);
+    for (uint32_t i = 0; i < 10000; i++) {
+        int len = snprintf(text, sizeof(text), "token %u", i * 31);
+
+        assert_true(mt_tok_vocab_add(&vocab, text, (size_t)len, i, &err));
+    }
+    for (uint32_t i = 0; i < 10000; i++) {
+        int len = snprintf(text, sizeof(text), "token %u", i * 31);
+        size_t there;
+
+        assert_int_equal(mt_tok_vocab_id(&vocab, text, (size_t)len), i);
+        assert_memory_equal(mt_tok_vocab_text(&vocab, mt_tok_vocab_index(&vocab, text, (size_t)len), &there), text,
+                            (size_t)len);
+        assert_int_equal(there, len);
+        assert_int_equal(mt_tok_vocab_id(&vocab, text, (size_t)len - 1) == i, 0);
+    }
+    assert_true(mt_tok_vocab_add(&vocab, "token 31", 8, 77777, &err));
+    assert_int_equal(mt_tok_vocab_id(&vocab, "token 31", 8), 77777);
+    assert_int_equal(vocab.count, 10000);
+    assert_int_equal(vocab.id_limit, 77778);
+    assert_true(mt_tok_vocab_add(&vocab, "", 0, 5, &err));
+    assert_true(mt_tok_vocab_add(&vocab, "a\0b", 3, 6, &err));
+    assert_int_equal(mt_tok_vocab_id(&vocab, "", 0), 5);
+    assert_int_equal(mt_tok_vocab_id(&vocab, "a\0b", 3), 6);
+    assert_int_equal(mt_tok_vocab_id(&vocab, "a\0c", 3), MT_TOKEN_NONE);
+    mt_tok_vocab_free(&vocab);
+}
+
+static void limits_are_sentences(void **state)
+{
+    char *text = mt_alloc(MT_LIMIT_TOKEN_BYTES + 1);
+    mt_tok_vocab vocab = {0};
+    mt_error err;
+
+    (void)state;
+    assert_false(mt_tok_vocab_add(&vocab, text, MT_LIMIT_TOKEN_BYTES + 1, 0, &err));
+    assert_string_equal(err.text, "it has a token of 65537 bytes; at most 65536 are read");
+    assert_true(mt_tok_vocab_add(&vocab, text, MT_LIMIT_TOKEN_BYTES, 0, &err));
+    assert_false(mt_tok_vocab_add(&vocab, "a", 1, MT_LIMIT_VOCAB, &err));
+    assert_string_equal(err.text, "it has a token with the id 4194304; ids must be below 4194304");
+    mt_tok_vocab_free(&vocab);
+    mt_free(text);
+}
+
+/* The value of the longest entry that text begins with. */
+static uint32_t longest(const mt_tok_trie *trie, const char *text)
+{
+    uint32_t node = mt_tok_trie_enter(trie, (unsigned char)text[0]), found = MT_TRIE_NONE;
+
+    for (size_t i = 1; node != MT_TRIE_NONE; i++) {
+        if (trie->nodes[node].value != MT_TRIE_NONE)
+            found = trie->nodes[node].value;
+        node = text[i] ? mt_tok_trie_step(trie, node, (unsigned char)text[i]) : MT_TRIE_NONE;
+    }
+    return found;
+}
+
+static void tries_find_starts(void **state)
+{
+    mt_tok_entry entries[] = {{"ab", 2, 0}, {"abcd", 4, 1}, {"b", 1, 2}, {"\xFF", 1, 3}, {"ab", 2, 4}, {"abce", 4, 5}};
+    char bytes[256][2];
+    mt_tok_entry all[256];
+    mt_tok_trie trie;
+
+    (void)state;
+    mt_tok_trie_build(&trie, entries, MT_COUNT(entries));
+    assert_int_equal(longest(&trie, "abc"), 4);
+    assert_int_equal(longest(&trie, "abcd"), 1);
+    assert_int_equal(longest(&trie, "abcef"), 5);
+    assert_int_equal(longest(&trie, "ba"), 2);
+    assert_int_equal(longest(&trie, "a"), MT_TRIE_NONE);
+    assert_int_equal(longest(&trie, "\xFF"), 3);
+    mt_tok_trie_free(&trie);
+    for (uint32_t i = 0; i < 256; i++) {
+        bytes[i][0] = 'x';
+        bytes[i][1] = (char)i;
+        all[i] = (mt_tok_entry){bytes[i], 2, i};
+    }
+    mt_tok_trie_build(&trie, all, MT_COUNT(all));
+    for (unsigned i = 0; i < 256; i++)
+        assert_int_equal(trie.nodes[mt_tok_trie_step(&trie, mt_tok_trie_enter(&trie, 'x'), (unsigned char)i)].value, i);
+    mt_tok_trie_free(&trie);
+    mt_tok_trie_build(&trie, all, 0);
+    assert_int_equal(mt_tok_trie_enter(&trie, 'x'), MT_TRIE_NONE);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(spellings_are_found),
+    cmocka_unit_test(limits_are_sentences),
+    cmocka_unit_test(tries_find_starts),
+};
+UNIT_MAIN(tests)
