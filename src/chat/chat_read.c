@@ -7,8 +7,10 @@
 
 const char *mt_chat_role_name(mt_chat_role role)
 {
-    static const char *const names[MT_CHAT_ROLES] = {
-        [MT_CHAT_SYSTEM] = "system", [MT_CHAT_USER] = "user", [MT_CHAT_ASSISTANT] = "assistant", [MT_CHAT_TOOL] = "tool"};
+    static const char *const names[MT_CHAT_ROLES] = {[MT_CHAT_SYSTEM] = "system",
+                                                     [MT_CHAT_USER] = "user",
+                                                     [MT_CHAT_ASSISTANT] = "assistant",
+                                                     [MT_CHAT_TOOL] = "tool"};
 
     return names[role];
 }
@@ -58,8 +60,11 @@ static bool read_role(const json_t *message, mt_chat_message *out, mt_error *err
     static const struct {
         const char *name;
         mt_chat_role role;
-    } roles[] = {{"system", MT_CHAT_SYSTEM},       {"developer", MT_CHAT_SYSTEM}, {"user", MT_CHAT_USER},
-                 {"assistant", MT_CHAT_ASSISTANT}, {"tool", MT_CHAT_TOOL}};
+    } roles[] = {{"system", MT_CHAT_SYSTEM},
+                 {"developer", MT_CHAT_SYSTEM},
+                 {"user", MT_CHAT_USER},
+                 {"assistant", MT_CHAT_ASSISTANT},
+                 {"tool", MT_CHAT_TOOL}};
     const json_t *role = json_object_get(message, "role");
 
     if (!json_is_string(role))
@@ -84,17 +89,18 @@ static const struct {
     part_kind kind;
     const char *field;
 } part_types[] = {
-    {"text", PART_TEXT, "text"},           {"input_text", PART_TEXT, "text"},    {"output_text", PART_TEXT, "text"},
-    {"refusal", PART_TEXT, "refusal"},     {"reasoning", PART_REASONING, "text"}, {"thinking", PART_REASONING, "thinking"},
-    {"image_url", PART_IMAGE, NULL},       {"input_image", PART_IMAGE, NULL},    {"image", PART_IMAGE, NULL},
-    {"video_url", PART_VIDEO, NULL},       {"input_video", PART_VIDEO, NULL},    {"video", PART_VIDEO, NULL},
+    {"text", PART_TEXT, "text"},       {"input_text", PART_TEXT, "text"},     {"output_text", PART_TEXT, "text"},
+    {"refusal", PART_TEXT, "refusal"}, {"reasoning", PART_REASONING, "text"}, {"thinking", PART_REASONING, "thinking"},
+    {"image_url", PART_IMAGE, NULL},   {"input_image", PART_IMAGE, NULL},     {"image", PART_IMAGE, NULL},
+    {"video_url", PART_VIDEO, NULL},   {"input_video", PART_VIDEO, NULL},     {"video", PART_VIDEO, NULL},
 };
 
 static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt_error *err)
 {
     if (!json_is_string(type))
-        return mt_fail(err, MT_E_INVALID, "the type of messages[%zu].content[%zu] is %s; send text, image_url or video_url",
-                       m->index, i, kind_of(type));
+        return mt_fail(err, MT_E_INVALID,
+                       "the type of messages[%zu].content[%zu] is %s; send text, image_url or video_url", m->index, i,
+                       kind_of(type));
     return mt_fail(err, MT_E_INVALID,
                    "the type \"%.60s\" of messages[%zu].content[%zu] is not known; send text, image_url or video_url",
                    json_string_value(type), m->index, i);
@@ -108,13 +114,16 @@ static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error
     if (!json_is_object(part))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].content[%zu] is %s; send an object with a type", m->index, i,
                        kind_of(part));
-    while (t < MT_COUNT(part_types) && !(json_is_string(type) && strcmp(json_string_value(type), part_types[t].type) == 0))
+    while (t < MT_COUNT(part_types) &&
+           !(json_is_string(type) && strcmp(json_string_value(type), part_types[t].type) == 0))
         t++;
     if (t == MT_COUNT(part_types))
         return fail_part(m, i, type, err);
     if (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO) {
-        m->parts[m->part_count++] = (mt_chat_part){
-            .type = part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO, .source = part};
+        m->parts[m->part_count++] =
+            (mt_chat_part){.type = part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO,
+                           .source = part,
+                           .message = m->index};
         return true;
     }
     text = json_object_get(part, part_types[t].field);
@@ -124,7 +133,7 @@ static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error
     if (part_types[t].kind == PART_REASONING)
         m->reasoning = text_of(text);
     else
-        m->parts[m->part_count++] = (mt_chat_part){.type = MT_CHAT_TEXT, .text = text_of(text)};
+        m->parts[m->part_count++] = (mt_chat_part){.type = MT_CHAT_TEXT, .text = text_of(text), .message = m->index};
     return true;
 }
 
@@ -137,8 +146,10 @@ static bool read_content(mt_chat *chat, const json_t *message, mt_chat_message *
     if (!out->parts)
         return false;
     if (!content || json_is_string(content)) { /* null is the empty string */
-        out->parts[out->part_count++] = (mt_chat_part){
-            .type = MT_CHAT_TEXT, .text = content ? text_of(content) : (mt_chat_text){.data = "", .len = 0}};
+        out->parts[out->part_count++] =
+            (mt_chat_part){.type = MT_CHAT_TEXT,
+                           .text = content ? text_of(content) : (mt_chat_text){.data = "", .len = 0},
+                           .message = out->index};
         return true;
     }
     if (!json_is_array(content))
@@ -186,8 +197,9 @@ static bool read_calls(mt_chat *chat, const json_t *message, mt_chat_message *ou
         return mt_fail(err, MT_E_INVALID, "the tool_calls of messages[%zu] are %s; send a list", out->index,
                        kind_of(calls));
     if (count > 0 && out->role != MT_CHAT_ASSISTANT)
-        return mt_fail(err, MT_E_INVALID, "messages[%zu] has tool_calls, but its role is %s; only the assistant calls tools",
-                       out->index, mt_chat_role_name(out->role));
+        return mt_fail(err, MT_E_INVALID,
+                       "messages[%zu] has tool_calls, but its role is %s; only the assistant calls tools", out->index,
+                       mt_chat_role_name(out->role));
     if (count == 0)
         return true;
     out->calls = allocate(chat, count, sizeof(*out->calls), err);
@@ -213,8 +225,7 @@ static bool read_message(mt_chat *chat, const json_t *message, mt_chat_message *
         return mt_fail(err, MT_E_INVALID, "messages[%zu] is %s; send an object with a role and content", out->index,
                        kind_of(message));
     if (!read_role(message, out, err) || !read_content(chat, message, out, err) ||
-        !read_calls(chat, message, out, err) ||
-        !read_string(message, "tool_call_id", out->index, &out->call_id, err) ||
+        !read_calls(chat, message, out, err) || !read_string(message, "tool_call_id", out->index, &out->call_id, err) ||
         !read_string(message, "name", out->index, &out->name, err))
         return false;
     for (size_t i = 0; out->reasoning.len == 0 && i < MT_COUNT(reasoning_names); i++) {

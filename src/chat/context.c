@@ -45,10 +45,10 @@ static const char *type_name(mt_chat_part_type type)
     return type == MT_CHAT_IMAGE ? "images" : "videos";
 }
 
-static void add_media(maker *m, const mt_chat_message *message, const mt_chat_part *part)
+static void add_media(maker *m, const mt_chat_part *part)
 {
     m->out->media[m->out->media_count++] =
-        (mt_chat_media){.type = part->type, .source = part->source, .message = message->index};
+        (mt_chat_media){.type = part->type, .source = part->source, .message = part->message};
 }
 
 /* Content as a list of parts. */
@@ -64,7 +64,7 @@ static json_t *parts_content(maker *m, const mt_chat_message *message)
             continue;
         }
         json_array_append_new(list, mt_chat_shape_part(m->profile->shape[part->type], part->type));
-        add_media(m, message, part);
+        add_media(m, part);
     }
     return list;
 }
@@ -91,7 +91,7 @@ static json_t *string_content(maker *m, const mt_chat_message *message)
         m->out->trusted[m->out->trusted_count].bytes.begin = text.len;
         mt_buf_puts(&text, m->markers->marker[part->type]);
         m->out->trusted[m->out->trusted_count++].bytes.end = text.len;
-        add_media(m, message, part);
+        add_media(m, part);
     }
     string = json_stringn_nocheck(text.data ? text.data : "", text.len);
     for (size_t i = first; i < m->out->trusted_count; i++)
@@ -127,7 +127,7 @@ static json_t *content_of(maker *m, const mt_chat_message *message)
             mt_fail(m->err, MT_E_INVALID,
                     "messages[%zu] has %s, but the chat template of this model has no place for them in a message of "
                     "role %s; send text only",
-                    message->index, type_name(type), mt_chat_role_name(message->role));
+                    message->parts[i].message, type_name(type), mt_chat_role_name(message->role));
             return NULL;
         }
     }

@@ -18,7 +18,7 @@ typedef struct mt_chat_context {
     size_t media_count;
 } mt_chat_context;
 
-/* What stands for an image or a video in the text of a message, where the template takes no parts; NULL: nothing does. */
+/* What stands for an image or a video in the text of a message where the template takes no parts; NULL: nothing. */
 typedef struct mt_chat_markers {
     const char *marker[MT_CHAT_PART_TYPES];
 } mt_chat_markers;

@@ -101,11 +101,15 @@ static void probe_arguments(prober *p)
     char *object, *text;
 
     p->profile->arguments_as_text = false;
-    object = render(p, json_pack("[o, o, o]", message("user", BETA), call_message(arguments_of(p)),
-                                 result_message(json_string(EPSILON))), true, NULL);
+    object = render(p,
+                    json_pack("[o, o, o]", message("user", BETA), call_message(arguments_of(p)),
+                              result_message(json_string(EPSILON))),
+                    true, NULL);
     p->profile->arguments_as_text = true;
-    text = render(p, json_pack("[o, o, o]", message("user", BETA), call_message(arguments_of(p)),
-                               result_message(json_string(EPSILON))), true, NULL);
+    text = render(p,
+                  json_pack("[o, o, o]", message("user", BETA), call_message(arguments_of(p)),
+                            result_message(json_string(EPSILON))),
+                  true, NULL);
     p->profile->arguments_as_text = !(in_order(object, words, 2) && !has(object, "'" GAMMA)) &&
                                     in_order(text, words, 2) && !has(text, "\\\"" GAMMA);
     mt_free(object);
@@ -178,7 +182,8 @@ static bool adds_something(const char *with, const char *without)
 
     if (strlen(with) > strlen(without))
         return true;
-    while (same < 8 && a - with > (ptrdiff_t)same && b - without > (ptrdiff_t)same && a[-1 - (ptrdiff_t)same] == b[-1 - (ptrdiff_t)same])
+    while (same < 8 && a - with > (ptrdiff_t)same && b - without > (ptrdiff_t)same &&
+           a[-1 - (ptrdiff_t)same] == b[-1 - (ptrdiff_t)same])
         same++;
     return same < 8 && a - with != b - without;
 }
@@ -225,14 +230,17 @@ static char *between(const char *text, const char *from, const char *to)
 static void probe_system(prober *p)
 {
     static const char *const words[] = {ALPHA, BETA, GAMMA, DELTA, EPSILON};
-    char *middle = render(p, json_pack("[o, o, o, o, o]", message("system", ALPHA), message("user", BETA),
-                                       message("assistant", GAMMA), message("system", DELTA), message("user", EPSILON)),
+    char *middle = render(p,
+                          json_pack("[o, o, o, o, o]", message("system", ALPHA), message("user", BETA),
+                                    message("assistant", GAMMA), message("system", DELTA), message("user", EPSILON)),
                           true, NULL);
-    char *last = render(p, json_pack("[o, o, o, o, o]", message("system", ALPHA), message("user", BETA),
-                                     message("assistant", GAMMA), message("user", DELTA), message("system", EPSILON)),
+    char *last = render(p,
+                        json_pack("[o, o, o, o, o]", message("system", ALPHA), message("user", BETA),
+                                  message("assistant", GAMMA), message("user", DELTA), message("system", EPSILON)),
                         true, NULL);
-    char *early = render(p, json_pack("[o, o, o, o, o]", message("system", ALPHA), message("user", BETA),
-                                      message("system", GAMMA), message("assistant", DELTA), message("user", EPSILON)),
+    char *early = render(p,
+                         json_pack("[o, o, o, o, o]", message("system", ALPHA), message("user", BETA),
+                                   message("system", GAMMA), message("assistant", DELTA), message("user", EPSILON)),
                          true, NULL);
     char *as_system = between(middle, GAMMA, DELTA), *as_user = between(last, GAMMA, DELTA);
 
@@ -252,9 +260,10 @@ static bool reads_reasoning(const prober *p, const char *name, bool with_call)
     bool read;
 
     json_object_set_new(said, name, json_string(ALPHA));
-    text = with_call ? render(p, json_pack("[o, o, o]", message("user", EPSILON), said,
-                                           result_message(json_string(BETA))), true, NULL)
-                     : render(p, json_pack("[o, o]", message("user", EPSILON), said), false, NULL);
+    text = with_call
+               ? render(p, json_pack("[o, o, o]", message("user", EPSILON), said, result_message(json_string(BETA))),
+                        true, NULL)
+               : render(p, json_pack("[o, o]", message("user", EPSILON), said), false, NULL);
     read = has(text, ALPHA);
     mt_free(text);
     return read;

@@ -280,14 +280,27 @@ void mt_tpl_build_char(mt_tpl_build *b, uint32_t c, bool untrusted)
 
 void mt_tpl_build_fill(mt_tpl_build *b, const mt_tpl_str *s, size_t count)
 {
+    const bool uniform = s->span_count == 0 || (s->spans[0].begin == 0 && s->spans[0].end >= s->len);
+    const size_t at = b->len;
+
     if (s->len == 0 || count == 0 || b->run->failed)
         return;
     if (count > b->run->longest / s->len || !reserve(b, count * s->len)) {
         fail_longest(b->run);
         return;
     }
-    while (count-- > 0 && !b->run->failed)
-        mt_tpl_build_str(b, s);
+    if (!uniform) {
+        while (count-- > 0 && !b->run->failed)
+            mt_tpl_build_str(b, s);
+        return;
+    }
+    if (!mt_tpl_charge_bytes(b->run, count * s->len))
+        return;
+    for (size_t i = 0; i < count; i++)
+        memcpy(b->data + at + i * s->len, s->data, s->len);
+    b->len += count * s->len;
+    if (s->span_count)
+        mark(b, at, b->len);
 }
 
 void mt_tpl_build_str(mt_tpl_build *b, const mt_tpl_str *s)

@@ -9,22 +9,22 @@
 /* Shows everything: each message as <role:content>, parts and calls in full. */
 #define PLAIN                                                                                                    \
     "{% for m in messages %}<{{ m.role }}:{{ m.content }}{% if m.reasoning_content %}|{{ m.reasoning_content }}" \
-    "{% endif %}{% for c in m.tool_calls %}!{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}"   \
-    "{% if m.role == 'tool' %}#{{ m.tool_call_id }}={{ m.name }}{% endif %}>{% endfor %}"                         \
+    "{% endif %}{% for c in m.tool_calls %}!{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}"  \
+    "{% if m.role == 'tool' %}#{{ m.tool_call_id }}={{ m.name }}{% endif %}>{% endfor %}"                        \
     "{% if add_generation_prompt %}<assistant:{% endif %}"
 
 /* The same, but system messages only at the front. */
-#define FRONT                                                                                        \
-    "{% if messages[0].role == 'system' %}<<{{ messages[0].content }}>>{% set rest = messages[1:] %}" \
-    "{% else %}{% set rest = messages %}{% endif %}"                                                  \
+#define FRONT                                                                                             \
+    "{% if messages[0].role == 'system' %}<<{{ messages[0].content }}>>{% set rest = messages[1:] %}"     \
+    "{% else %}{% set rest = messages %}{% endif %}"                                                      \
     "{% for m in rest %}{% if m.role == 'system' %}{{ raise_exception('only at the front') }}{% endif %}" \
     "<{{ m.role }}:{{ m.content }}>{% endfor %}{% if add_generation_prompt %}<assistant:{% endif %}"
 
 /* Takes parts: images and videos have markers. */
-#define VISION                                                                                      \
-    "{% for m in messages %}<{{ m.role }}:{% if m.content is string %}{{ m.content }}{% else %}"     \
-    "{% for p in m.content %}{% if p.type == 'image' %}[IMG]{% elif p.type == 'video' %}[VID]"       \
-    "{% else %}({{ p.text }}){% endif %}{% endfor %}{% endif %}>{% endfor %}"                        \
+#define VISION                                                                                   \
+    "{% for m in messages %}<{{ m.role }}:{% if m.content is string %}{{ m.content }}{% else %}" \
+    "{% for p in m.content %}{% if p.type == 'image' %}[IMG]{% elif p.type == 'video' %}[VID]"   \
+    "{% else %}({{ p.text }}){% endif %}{% endfor %}{% endif %}>{% endfor %}"                    \
     "{% if add_generation_prompt %}<assistant:{% endif %}"
 
 /* The prompt of a request, or the error; lives until the next call. Cuts are shown as ^. */

@@ -20,8 +20,8 @@ static void leading_system_messages_become_one(void **state)
 
 static void later_system_messages_stay_where_the_template_shows_them(void **state)
 {
-    const char *request = MESSAGES(SAYS("system", "a") "," SAYS("user", "u") "," SAYS("assistant", "v") ","
-                                   SAYS("system", "b") "," SAYS("user", "w"));
+    const char *request = MESSAGES(SAYS("system", "a") "," SAYS("user", "u") "," SAYS("assistant", "v") "," SAYS(
+        "system", "b") "," SAYS("user", "w"));
 
     (void)state;
     assert_string_equal(prompt_of(PLAIN, request), "<system:a>^<user:u>^<assistant:v>^<system:b>^<user:w>^<assistant:");
@@ -51,11 +51,14 @@ static void calls_and_results_are_never_merged(void **state)
 {
     (void)state;
     assert_string_equal(
-        prompt_of(PLAIN,
-                  MESSAGES(SAYS("assistant", "a") ","
-                           "{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"function\": {\"name\": \"f\"}}]},"
-                           "{\"role\": \"tool\", \"content\": \"x\", \"tool_call_id\": \"1\"},"
-                           "{\"role\": \"tool\", \"content\": \"y\"}")),
+        prompt_of(
+            PLAIN,
+            MESSAGES(SAYS(
+                "assistant",
+                "a") ","
+                     "{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"function\": {\"name\": \"f\"}}]},"
+                     "{\"role\": \"tool\", \"content\": \"x\", \"tool_call_id\": \"1\"},"
+                     "{\"role\": \"tool\", \"content\": \"y\"}")),
         "<assistant:a>^<assistant:!f{}>^<tool:x#1=f>^<tool:y#=>^<assistant:");
 }
 
@@ -67,8 +70,10 @@ static void parts_stay_parts(void **state)
                                    " {\"type\": \"image_url\", \"image_url\": {\"url\": \"x\"}}]}," SAYS("user", "b"))),
         "<user:(a)[IMG](b)>^<assistant:");
     assert_string_equal(
-        prompt_of(VISION, MESSAGES(SAYS("user", "a") ", {\"role\": \"user\", \"content\": ["
-                                   "{\"type\": \"text\", \"text\": \"b\"}, {\"type\": \"text\", \"text\": \"c\"}]}")),
+        prompt_of(VISION,
+                  MESSAGES(SAYS("user",
+                                "a") ", {\"role\": \"user\", \"content\": ["
+                                     "{\"type\": \"text\", \"text\": \"b\"}, {\"type\": \"text\", \"text\": \"c\"}]}")),
         "<user:(a\n\nb)(c)>^<assistant:");
 }
 
@@ -82,9 +87,10 @@ static void text_parts_are_flattened_for_templates_of_strings(void **state)
     assert_string_equal(prompt_of(VISION, request), "<user:(a)(b)>^<assistant:");
     assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": []}")), "<user:>^<assistant:");
     /* and strings are made parts where nothing else is taken */
-    assert_string_equal(prompt_of("{% for m in messages %}{% for p in m.content %}{{ p['text'] }};{% endfor %}{% endfor %}",
-                                  MESSAGES(SAYS("user", "a"))),
-                        "a;");
+    assert_string_equal(
+        prompt_of("{% for m in messages %}{% for p in m.content %}{{ p['text'] }};{% endfor %}{% endfor %}",
+                  MESSAGES(SAYS("user", "a"))),
+        "a;");
 }
 
 static void images_and_videos_take_the_form_of_the_template(void **state)
@@ -93,8 +99,9 @@ static void images_and_videos_take_the_form_of_the_template(void **state)
         MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": {\"url\": \"u\"}},"
                  "{\"type\": \"input_image\", \"image_url\": \"u\"}, {\"type\": \"image\", \"image\": \"u\"},"
                  "{\"type\": \"video_url\", \"video_url\": {\"url\": \"u\"}}, {\"type\": \"text\", \"text\": \"t\"}]}");
-    const char *by_url = "{% for m in messages %}{% for p in m.content %}{% if p.type == 'image_url' %}<i>"
-                         "{% elif p.type == 'video_url' %}<v>{% else %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
+    const char *by_url =
+        "{% for m in messages %}{% for p in m.content %}{% if p.type == 'image_url' %}<i>"
+        "{% elif p.type == 'video_url' %}<v>{% else %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
     const char *by_field = "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
                            "{% for p in m.content %}{% if 'image' in p %}<i>{% elif 'video' in p %}<v>{% else %}"
                            "{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}";
@@ -114,16 +121,17 @@ static void markers_stand_for_images_where_there_are_no_parts(void **state)
     const mt_prompt_options options = {.markers = &markers};
 
     (void)state;
-    assert_string_equal(
-        prompt_with(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"},"
-                                    "{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"b\"}]}"), &options),
-        "<user:a<image>b>^<assistant:");
+    assert_string_equal(prompt_with(PLAIN,
+                                    MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"},"
+                                             "{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"b\"}]}"),
+                                    &options),
+                        "<user:a<image>b>^<assistant:");
 }
 
 static void arguments_become_objects(void **state)
 {
-#define CALL(arguments)                                                                                              \
-    MESSAGES("{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"type\": \"function\", \"function\": "      \
+#define CALL(arguments)                                                                                          \
+    MESSAGES("{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"type\": \"function\", \"function\": " \
              "{\"name\": \"f\", \"arguments\": " arguments "}}]}")
     const char *prints = "{% for m in messages %}{% for c in m.tool_calls %}{{ '<' + c.function.arguments + '>' }}"
                          "{% endfor %}{% endfor %}";
@@ -152,8 +160,9 @@ static void results_stand_in_the_order_of_their_calls(void **state)
     (void)state;
     assert_string_equal(prompt_of(PLAIN, MESSAGES(CALLS "," RESULT("2", "b") "," RESULT("1", "a"))),
                         "<assistant:!f{}!g{}>^<tool:a#1=f>^<tool:b#2=g>^<assistant:");
-    assert_string_equal(prompt_of(PLAIN, MESSAGES(CALLS "," RESULT("9", "c") "," RESULT("2", "b") "," RESULT("1", "a"))),
-                        "<assistant:!f{}!g{}>^<tool:a#1=f>^<tool:b#2=g>^<tool:c#9=>^<assistant:");
+    assert_string_equal(
+        prompt_of(PLAIN, MESSAGES(CALLS "," RESULT("9", "c") "," RESULT("2", "b") "," RESULT("1", "a"))),
+        "<assistant:!f{}!g{}>^<tool:a#1=f>^<tool:b#2=g>^<tool:c#9=>^<assistant:");
 }
 
 static void reasoning_goes_under_the_name_the_template_reads(void **state)
@@ -181,15 +190,18 @@ static void variables_reach_the_template(void **state)
     const char *shows = "{{ enable_thinking }} {{ reasoning_effort }} {{ custom }} {{ documents|length }}";
 
     (void)state;
-    assert_string_equal(prompt_of(shows, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": false,"
-                                         " \"reasoning_effort\": \"high\", \"documents\": [{}],"
-                                         " \"chat_template_kwargs\": {\"custom\": [1]}}"),
-                        "False high [1] 1");
-    assert_string_equal(prompt_of(shows, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": false,"
-                                         " \"documents\": [], \"chat_template_kwargs\": {\"enable_thinking\": true}}"),
-                        "True   0");
-    assert_string_equal(prompt_of("{{ thinking }}", "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": true}"),
-                        "True");
+    assert_string_equal(
+        prompt_of(shows, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": false,"
+                                                              " \"reasoning_effort\": \"high\", \"documents\": [{}],"
+                                                              " \"chat_template_kwargs\": {\"custom\": [1]}}"),
+        "False high [1] 1");
+    assert_string_equal(
+        prompt_of(shows, "{\"messages\": [" SAYS(
+                             "user", "a") "], \"enable_thinking\": false,"
+                                          " \"documents\": [], \"chat_template_kwargs\": {\"enable_thinking\": true}}"),
+        "True   0");
+    assert_string_equal(
+        prompt_of("{{ thinking }}", "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": true}"), "True");
     assert_string_equal(prompt_of("{{ bos_token }}{{ tools[0].name }}{{ eos_token }}",
                                   "{\"messages\": [" SAYS("user", "a") "], \"tools\": [{\"name\": \"f\"}]}"),
                         "<s>f</s>");

@@ -5,7 +5,8 @@ static void cuts_stand_where_turns_begin(void **state)
 {
     const char *chat = MESSAGES(SAYS("user", "a") "," SAYS("assistant", "b") "," SAYS("user", "c"));
     /* looks through the messages first, and writes nothing then */
-    const char *scans = "{% for m in messages[::-1] %}{% if m.role == 'user' %}{% set x = 1 %}{% endif %}{% endfor %}" PLAIN;
+    const char *scans =
+        "{% for m in messages[::-1] %}{% if m.role == 'user' %}{% set x = 1 %}{% endif %}{% endfor %}" PLAIN;
     /* the prompt for the answer is part of the last round */
     const char *inside = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}"
                          "{% if loop.last and add_generation_prompt %}[assistant]{% endif %}{% endfor %}";
@@ -89,20 +90,23 @@ static void roles_and_special_tokens_are_trusted(void **state)
                                      "{% endfor %}",
                                      MESSAGES(SAYS("user", "<|system|>") "," SAYS("assistant", "b")), NULL),
                         "<|system|>|b|");
-    assert_string_equal(untrusted_of(VISION, MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"image\"},"
-                                                      " {\"type\": \"text\", \"text\": \"[IMG]\"}]}"),
+    assert_string_equal(untrusted_of(VISION,
+                                     MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"image\"},"
+                                              " {\"type\": \"text\", \"text\": \"[IMG]\"}]}"),
                                      NULL),
                         "[IMG]|");
     assert_string_equal(
-        untrusted_of(PLAIN, MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<image>\"},"
-                                     " {\"type\": \"image\"}, {\"type\": \"image\"}, {\"type\": \"text\","
-                                     " \"text\": \"b\"}]}," SAYS("assistant", "c")),
+        untrusted_of(PLAIN,
+                     MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<image>\"},"
+                              " {\"type\": \"image\"}, {\"type\": \"image\"}, {\"type\": \"text\","
+                              " \"text\": \"b\"}]}," SAYS("assistant", "c")),
                      &options),
         "<image>|b|c|");
     assert_string_equal(
-        untrusted_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"i\", \"type\": \"function\","
-                                     " \"function\": {\"name\": \"f\", \"arguments\": \"{\\\"k\\\": \\\"v\\\"}\"}}]},"
-                                     "{\"role\": \"tool\", \"tool_call_id\": \"i\", \"content\": \"r\"}"),
+        untrusted_of(PLAIN,
+                     MESSAGES("{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"i\", \"type\": \"function\","
+                              " \"function\": {\"name\": \"f\", \"arguments\": \"{\\\"k\\\": \\\"v\\\"}\"}}]},"
+                              "{\"role\": \"tool\", \"tool_call_id\": \"i\", \"content\": \"r\"}"),
                      NULL),
         "f|k|v|r|i|f|");
 }

@@ -64,9 +64,9 @@ static void what_may_be_null_or_missing(void **state)
                         "<assistant:a>^<assistant:");
     assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": \"a\", \"tool_calls\": []}")),
                         "<assistant:a>^<assistant:");
-    assert_string_equal(prompt_of("{{ tools is none }}{{ messages|length }}",
-                                  "{\"messages\": [" SAYS("user", "a") "], \"tools\": []}"),
-                        "True1");
+    assert_string_equal(
+        prompt_of("{{ tools is none }}{{ messages|length }}", "{\"messages\": [" SAYS("user", "a") "], \"tools\": []}"),
+        "True1");
 }
 
 static void an_error_of_the_template_is_told(void **state)
@@ -74,9 +74,10 @@ static void an_error_of_the_template_is_told(void **state)
     (void)state;
     assert_string_equal(prompt_of("{{ raise_exception('No.') }}", MESSAGES(SAYS("user", "a"))),
                         "error: the chat template refuses these messages: No.");
-    assert_string_equal(prompt_of("{{ messages[0].x.y }}", MESSAGES(SAYS("user", "a"))),
-                        "error: the chat template cannot render these messages: line 1, column 17: 'dict object' has no "
-                        "attribute 'x'");
+    assert_string_equal(
+        prompt_of("{{ messages[0].x.y }}", MESSAGES(SAYS("user", "a"))),
+        "error: the chat template cannot render these messages: line 1, column 17: 'dict object' has no "
+        "attribute 'x'");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -66,9 +66,10 @@ static void the_first_of_the_files_is_taken(void **state)
     put("tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"pad_token\": null,"
                                  " \"model_max_length\": 1000000000000000019884624838656}");
     assert_non_null(strstr(text_of(NULL, false), "has no chat template"));
-    put("tokenizer_config.json", "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"additional_special_tokens\":"
-                                 " [\"<a>\", {\"content\": \"<b>\"}], \"chat_template\": \"config {{ bos_token }}{{ eos_token }}"
-                                 "{{ additional_special_tokens }}\"}");
+    put("tokenizer_config.json",
+        "{\"bos_token\": {\"content\": \"<s>\"}, \"eos_token\": \"</s>\", \"additional_special_tokens\":"
+        " [\"<a>\", {\"content\": \"<b>\"}], \"chat_template\": \"config {{ bos_token }}{{ eos_token }}"
+        "{{ additional_special_tokens }}\"}");
     assert_string_equal(text_of(NULL, false), "config <s></s>['<a>', '<b>']");
     put("chat_template.json", "{\"chat_template\": \"json {{ bos_token }}\"}");
     assert_string_equal(text_of(NULL, false), "json <s>");
@@ -103,10 +104,11 @@ static void what_is_wrong_is_told(void **state)
 
     (void)state;
     put("tokenizer_config.json", "{\"chat_template\": \"{% if %}\"}");
-    snprintf(expected, sizeof(expected),
-             "the chat template in \"%s/tokenizer_config.json\": line 1, column 7: unexpected 'end of statement block'; an "
-             "expression should be here",
-             folder);
+    snprintf(
+        expected, sizeof(expected),
+        "the chat template in \"%s/tokenizer_config.json\": line 1, column 7: unexpected 'end of statement block'; an "
+        "expression should be here",
+        folder);
     assert_string_equal(text_of(NULL, false), expected);
     put("tokenizer_config.json", "{");
     assert_non_null(strstr(text_of(NULL, false), "tokenizer_config.json\": line 1"));

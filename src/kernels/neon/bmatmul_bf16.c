@@ -61,10 +61,11 @@ void mt_b_pack_bf16(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
 
 /* ---- few rows, BF16 weights in place ---- */
 
-/* y[2 R][2 IN_PLACE]; rows[] are rows of w, tail[] what is left of them beyond a multiple of PAD, padded. The next rows
-   are fetched in the order of memory, one group ahead: several short streams would keep memory half idle. */
+/* y[2 R][2 IN_PLACE]; rows[] are pairs of rows of w, tail[] what is left of them beyond a multiple of PAD, padded. `next` bytes on
+   lies what comes after each pair. It is fetched in the order of memory: a few long streams, not many short ones, fill
+   the path to memory. */
 MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD],
-                        const uint8_t *ahead, size_t k, size_t R)
+                        size_t next, size_t k, size_t R)
 {
     const uint8_t *row[2 * IN_PLACE], *end[2 * IN_PLACE];
     float32x4_t acc[ROW_PAIRS][IN_PLACE];
@@ -83,7 +84,7 @@ MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, 
     for (; i + LINE <= k; i += LINE) {
         MT_UNROLL
         for (size_t c = 0; c < 2 * IN_PLACE; c++)
-            __builtin_prefetch(ahead + (i * 2 * IN_PLACE + c * LINE) * sizeof(mt_bf16), 0, 2);
+            __builtin_prefetch(row[c / 2 * 2] + next + (i * 2 + c % 2 * LINE) * sizeof(mt_bf16), 0, 2);
         MT_UNROLL
         for (size_t l = 0; l < LINE; l += 8, x += 32 * R)
             mt_btile_eight(acc, x, row, (i + l) * sizeof(mt_bf16), R);
@@ -95,27 +96,27 @@ MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, 
     MT_BTILE_STORE(y, 2 * IN_PLACE, acc, R, IN_PLACE)
 }
 
+/* The columns are cut into IN_PLACE parts, and each step takes a pair from each part. */
 static void matmul_in_place(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows)
 {
     const uint8_t *row[2 * IN_PLACE];
     uint8_t tail[2 * IN_PLACE][2 * PAD] = {{0}};
-    size_t whole = w->k / PAD * PAD;
+    size_t whole = w->k / PAD * PAD, part = 2 * ((n1 - n0 + 2 * IN_PLACE - 1) / (2 * IN_PLACE)), next = 2 * w->stride;
     float out[MT_ROW_TILE * 2 * IN_PLACE];
-    for (size_t j = n0; j < n1; j += 2 * IN_PLACE) {
-        size_t count = min(n1 - j, 2 * IN_PLACE);
+    for (size_t j = n0; j < n0 + part && j < n1; j += 2) {
         for (size_t c = 0; c < 2 * IN_PLACE; c++) {
-            row[c] = w->w + (j + min(c, count - 1)) * w->stride;
+            row[c] = w->w + min(j + c / 2 * part + c % 2, n1 - 1) * w->stride;
             memcpy(tail[c], row[c] + whole * sizeof(mt_bf16), (w->k - whole) * sizeof(mt_bf16));
         }
-        const uint8_t *ahead = row[0] + 2 * IN_PLACE * w->stride;
         switch ((rows->m + 1) / 2) {
-        case 1: in_place(out, rows->data, row, tail, ahead, w->k, 1); break;
-        case 2: in_place(out, rows->data, row, tail, ahead, w->k, 2); break;
-        case 3: in_place(out, rows->data, row, tail, ahead, w->k, 3); break;
-        default: in_place(out, rows->data, row, tail, ahead, w->k, 4); break;
+        case 1: in_place(out, rows->data, row, tail, next, w->k, 1); break;
+        case 2: in_place(out, rows->data, row, tail, next, w->k, 2); break;
+        case 3: in_place(out, rows->data, row, tail, next, w->k, 3); break;
+        default: in_place(out, rows->data, row, tail, next, w->k, 4); break;
         }
-        for (size_t i = 0; i < rows->m; i++)
-            memcpy(y + i * ldy + j, out + i * 2 * IN_PLACE, count * sizeof *y);
+        for (size_t c = 0; c < 2 * IN_PLACE; c++)
+            for (size_t i = 0, at = j + c / 2 * part + c % 2; at < n1 && i < rows->m; i++)
+                y[i * ldy + at] = out[i * 2 * IN_PLACE + c];
     }
 }
 
