@@ -2,8 +2,8 @@
    portable C and overlaid, level by level, with what the processor has. docs/numerics.md gives the rules (R1 to R12)
    that make every level but the bf16 products (R5) equal to the last bit.
 
-   Conventions: sizes count elements; pointers may have any alignment unless said otherwise; input and output may be the same
-   array where the comment says "in place"; nothing allocates; `scratch` is 64-byte aligned. */
+   Conventions: sizes count elements; pointers may have any alignment unless said otherwise; input and output may be the
+   same array where the comment says "in place"; nothing allocates; `scratch` is 64-byte aligned. */
 #ifndef MT_KERNELS_KERNELS_H
 #define MT_KERNELS_KERNELS_H
 
@@ -13,10 +13,10 @@
 
 #include "kernels/matrix.h"
 
-#define MT_SEGMENT 256   /* R8: keys are taken in segments of this many absolute positions */
-#define MT_LANES 16      /* R6: virtual lanes of an fp32 reduction */
+#define MT_SEGMENT 256    /* R8: keys are taken in segments of this many absolute positions */
+#define MT_LANES 16       /* R6: virtual lanes of an fp32 reduction */
 #define MT_LSE_BLOCK 4096 /* R9 */
-#define MT_ROW_PAD 32    /* rows of activations are padded with zeros to a multiple of this */
+#define MT_ROW_PAD 32     /* rows of activations are padded with zeros to a multiple of this */
 
 /* Processor features, as bits. The order is the order in which levels overlay each other. */
 enum {
@@ -25,7 +25,7 @@ enum {
     MT_CPU_FP16 = 1u << 2, /* detected and shown; no rule of R1 to R12 has a use for 16-bit arithmetic */
     MT_CPU_I8MM = 1u << 3,
     MT_CPU_BF16 = 1u << 4,
-    MT_CPU_AVX2 = 1u << 8, /* with FMA and F16C */
+    MT_CPU_AVX2 = 1u << 8,   /* with FMA and F16C */
     MT_CPU_AVX512 = 1u << 9, /* F, BW, VL, DQ */
     MT_CPU_AVX512VNNI = 1u << 10
 };
@@ -49,7 +49,7 @@ typedef struct mt_attn {
     size_t page_tokens; /* a multiple of MT_LANES that divides MT_SEGMENT */
     size_t head_stride;
     float scale;
-    float softcap;      /* s = cap * tanh(s / cap) after scaling; 0 means none */
+    float softcap; /* s = cap * tanh(s / cap) after scaling; 0 means none */
     size_t rows;
     const void *q;      /* [rows][head_stride], bf16 or f32 as the pages */
     const uint32_t *lo; /* [rows] */
@@ -62,9 +62,10 @@ typedef struct mt_attn_part {
 } mt_attn_part;
 
 /* X(result, name, arguments) */
+/* clang-format off */
 #define MT_KERNELS(X)                                                                                                  \
     /* y[i] = round-to-nearest-even bf16 of x[i]; NaN stays NaN */                                                     \
-    X(void, to_bf16, (mt_bf16 *y, const float *x, size_t n))                                                           \
+    X(void, to_bf16, (mt_bf16 * y, const float *x, size_t n))                                                          \
     /* y[0..k) = row r of w, exact: fmaf(scale, q, bias) for AFFINE, products elsewhere */                             \
     X(void, row_f32, (float *y, const mt_mat *w, size_t r))                                                            \
     /* y += x */                                                                                                       \
@@ -100,9 +101,9 @@ typedef struct mt_attn_part {
                                                                                                                        \
     /* R3 + R4: integer products against AFFINE, MXFP4 and NVFP4 weights. */                                           \
     X(size_t, q_rows_bytes, (size_t m, size_t k, size_t group))                                                        \
-    /* Quantises rows [i0, i1) into rows->data; row i is x + index[i] * ldx (x + i * ldx when index is NULL). i0 is a  \
-       multiple of MT_ROW_TILE, i1 too or rows->m; disjoint ranges may be packed by different threads. */              \
-    X(void, q_pack, (mt_rows * rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1))         \
+    /* Quantises rows [i0, i1) into rows->data; row i is x + index[i] * ldx (x + i * ldx when index is NULL). i0 is    \
+       a multiple of MT_ROW_TILE, i1 too or rows->m; disjoint ranges may be packed by different threads. */            \
+    X(void, q_pack, (mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1))          \
     X(size_t, q_scratch_bytes, (size_t k))                                                                             \
     /* y[i * ldy + j] = W[j] . x[i] for all rows i and n0 <= j < n1 */                                                 \
     X(void, q_matmul,                                                                                                  \
@@ -111,7 +112,7 @@ typedef struct mt_attn_part {
     /* R5: bf16 products against BF16, FP8 and MXFP8 weights. Same shape of interface. FP8: the dot of each block of   \
        128 in k by R5 from zero, then blocks ascending: acc = fma(scale, dot, acc). */                                 \
     X(size_t, b_rows_bytes, (size_t m, size_t k))                                                                      \
-    X(void, b_pack, (mt_rows * rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1))         \
+    X(void, b_pack, (mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1))          \
     X(size_t, b_scratch_bytes, (size_t k))                                                                             \
     X(void, b_matmul,                                                                                                  \
       (float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch))            \
@@ -123,10 +124,10 @@ typedef struct mt_attn_part {
       (float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const float *x, size_t ldx, const uint32_t *index, \
        size_t m, uint8_t *scratch))                                                                                    \
                                                                                                                        \
-    /* A key, or a value, of n elements into slot `slot` of a page's bf16 block: rounded to nearest even, zeros from n to\
-       head_stride. Threads may write different slots at once. */                                                      \
+    /* A key, or a value, of n elements into slot `slot` of a page's bf16 block: rounded to nearest even, zeros        \
+       from n to head_stride. Threads may write different slots at once. */                                            \
     X(void, kv_put_bf16, (uint8_t *block, size_t slot, size_t head_stride, const float *x, size_t n, bool value))      \
-    /* R8: the part of segment `seg` for each of a->rows rows. o is [rows][head_stride] f32, overwritten. Pages    \
+    /* R8: the part of segment `seg` for each of a->rows rows. o is [rows][head_stride] f32, overwritten. Pages        \
        exist for all positions below the largest hi; nothing at or beyond it is read into a result. */                 \
     X(size_t, attn_scratch_bytes, (size_t rows, size_t head_stride))                                                   \
     X(void, attn_bf16, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                 \
@@ -134,8 +135,9 @@ typedef struct mt_attn_part {
     /* (acc, o) takes one more segment: M' = max(M, m), O = fma(O, exp(M - M'), o * exp(m - M')), L likewise; a part   \
        with l == 0 and m == -inf leaves the accumulator untouched. Start: m = -inf, l = 0, o = 0. */                   \
     X(void, attn_merge, (float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n))
+/* clang-format on */
 
-#define MT_ROW_TILE 8 /* granularity in which rows are packed; every level's row tile divides it */
+#define MT_ROW_TILE 8  /* granularity in which rows are packed; every level's row tile divides it */
 #define MT_COL_TILE 32 /* matmuls do best on column ranges [n0, n1) that are multiples of this */
 
 typedef struct mt_kernels {
@@ -154,11 +156,12 @@ const char *mt_cpu_names(unsigned cpu, char *buf, size_t size);
 /* Parses a --cpu-mask list of names ("all", "portable", "neon,dotprod"). False on an unknown name. */
 bool mt_cpu_parse(const char *list, unsigned *mask);
 
-/* Fills the table with portable C, overlaid by the levels of cpu (a set of MT_CPU_ bits; levels whose requirements are not all
-   in the set are skipped). */
+/* Fills the table with portable C, overlaid by the levels of cpu (a set of MT_CPU_ bits; levels whose requirements are
+   not all in the set are skipped). */
 void mt_kernels_init(mt_kernels *k, unsigned cpu);
 
-/* The R5 level of a table: 0 where bf16 products widen to fp32 (R6), 1 with BFMMLA. Part of the numerics fingerprint. */
+/* The R5 level of a table: 0 where bf16 products widen to fp32 (R6), 1 with BFMMLA. Part of the numerics
+   fingerprint. */
 unsigned mt_kernels_r5_level(const mt_kernels *k);
 
 #endif

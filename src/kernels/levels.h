@@ -1,5 +1,5 @@
-/* The functions behind the table: mt_<kernel>_<level>, each declared once for every level. A level defines those it has;
-   arm.c and x86.c say which. */
+/* The functions behind the table: mt_<kernel>_<level>, each declared once for every level. A level defines those it
+   has; arm.c and x86.c say which. */
 #ifndef MT_KERNELS_LEVELS_H
 #define MT_KERNELS_LEVELS_H
 

@@ -80,10 +80,10 @@ static unsigned xcr0(void)
 
 unsigned mt_cpu_detect(void)
 {
-    const unsigned ymm = 0x6, zmm = 0xe6;                                     /* register state the system saves */
-    const unsigned osxsave = 1u << 27, fma = 1u << 12, f16c = 1u << 29;       /* leaf 1, ecx */
-    const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;        /* leaf 7, ebx: F, DQ, BW, VL */
-    const unsigned avx2 = 1u << 5, vnni = 1u << 11;                           /* leaf 7, ebx; ecx */
+    const unsigned ymm = 0x6, zmm = 0xe6;                               /* register state the system saves */
+    const unsigned osxsave = 1u << 27, fma = 1u << 12, f16c = 1u << 29; /* leaf 1, ecx */
+    const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  /* leaf 7, ebx: F, DQ, BW, VL */
+    const unsigned avx2 = 1u << 5, vnni = 1u << 11;                     /* leaf 7, ebx; ecx */
     unsigned a, b, c, d, b7, c7, cpu = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & (osxsave | fma | f16c)) != (osxsave | fma | f16c))
         return 0;

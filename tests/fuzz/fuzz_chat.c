@@ -24,8 +24,8 @@ static const char *const sources[] = {
     "{% if p.type == 'image' %}<image>{% elif p.type == 'video_url' %}<video>{% else %}{{ p.text }}{% endif %}"
     "{% endfor %}{% endif %}{{ m.thinking }}\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
 
-    "{% macro all(ms) %}{% for m in ms %}{% for p in m.content %}{{ p['text'] }}{% endfor %}\n{% endfor %}"
-    "{% endmacro %}{{ tools|tojson }}{{ all(messages) }}",
+    ("{% macro all(ms) %}{% for m in ms %}{% for p in m.content %}{{ p['text'] }}{% endfor %}\n{% endfor %}"
+     "{% endmacro %}{{ tools|tojson }}{{ all(messages) }}"),
 };
 
 #define COUNT (sizeof(sources) / sizeof(sources[0]))

@@ -6,7 +6,8 @@
 
 void bench_qmatmul(bench *b);
 
-/* A round takes a slice of the matrix and the next round the next one: short rounds find the quiet moments of a shared machine. */
+/* A round takes a slice of the matrix and the next round the next one: short rounds find the quiet moments of a
+   shared machine. */
 enum { N = 24576, K = 4096, RANGE = 256, MAX_M = 256 };
 
 typedef struct job {
@@ -56,7 +57,8 @@ static void one_size(const bench *b, job *j, const char *format, size_t m)
 static void one_format(const bench *b, job *j, const char *format, uint8_t bits, uint16_t group)
 {
     static const size_t sizes[] = {1, 2, 4, 8, 16, 64, MAX_M};
-    j->w = (mt_mat){.format = MT_FORMAT_AFFINE, .scale_type = MT_SCALE_BF16, .bits = bits, .group = group, .n = N, .k = K};
+    j->w =
+        (mt_mat){.format = MT_FORMAT_AFFINE, .scale_type = MT_SCALE_BF16, .bits = bits, .group = group, .n = N, .k = K};
     j->w.stride = (size_t)K * bits / 8;
     j->w.scale_stride = (size_t)K / group * 2;
     uint16_t *scales = bench_alloc(2 * N * j->w.scale_stride);
@@ -76,7 +78,9 @@ void bench_qmatmul(bench *b)
 {
     if (!bench_wants(b, "q_matmul"))
         return;
-    job j = {.k = b->k, .x = bench_alloc((size_t)MAX_M * K * sizeof(float)), .y = bench_alloc((size_t)MAX_M * N * sizeof(float))};
+    job j = {.k = b->k,
+             .x = bench_alloc((size_t)MAX_M * K * sizeof(float)),
+             .y = bench_alloc((size_t)MAX_M * N * sizeof(float))};
     for (size_t i = 0; i < (size_t)MAX_M * K; i++)
         j.x[i] = (float)(i * 2654435761u % 2001u) * 0.001f - 1.0f;
     for (size_t t = 0; t < b->threads; t++)

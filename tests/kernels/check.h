@@ -1,5 +1,6 @@
-/* checkkernels: every kernel at every level this processor has, against portable C; and, with --bench, its speed beside
-   the machine's measured peaks. One file per group of kernels; a group is added to CHECK_GROUPS or CHECK_BENCHES below. */
+/* checkkernels: every kernel at every level this processor has, against portable C; and, with --bench, its speed
+   beside the machine's measured peaks. One file per group of kernels; a group is added to CHECK_GROUPS or
+   CHECK_BENCHES below. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -10,17 +11,17 @@
 #include "kernels/kernels.h"
 
 /* X(group): void check_<group>(check *c), called once per level. */
-#define CHECK_GROUPS(X)                                                                                                \
-    X(row)                                                                                                             \
-    X(elementwise)                                                                                                     \
-    X(qmatmul)                                                                                                         \
-    X(bmatmul)                                                                                                         \
+#define CHECK_GROUPS(X) \
+    X(row)              \
+    X(elementwise)      \
+    X(qmatmul)          \
+    X(bmatmul)          \
     X(attn)
 
 /* X(group): void bench_<group>(bench *b), called once, with the best level. */
-#define CHECK_BENCHES(X)                                                                                               \
-    X(qmatmul)                                                                                                         \
-    X(bmatmul)                                                                                                         \
+#define CHECK_BENCHES(X) \
+    X(qmatmul)           \
+    X(bmatmul)           \
     X(attn)
 
 typedef struct check {
@@ -59,13 +60,13 @@ void check_fail(check *c, const char *format, ...) __attribute__((format(printf,
 bool check_that(check *c, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Counts a case; fails it unless all want[i * ld + j] and got[i * ld + j] have equal bits or are both NaN. */
-bool check_f32(check *c, const float *want, const float *got, size_t rows, size_t cols, size_t ld, const char *format, ...)
-    __attribute__((format(printf, 7, 8)));
+bool check_f32(check *c, const float *want, const float *got, size_t rows, size_t cols, size_t ld, const char *format,
+               ...) __attribute__((format(printf, 7, 8)));
 bool check_bytes(check *c, const void *want, const void *got, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Memory that ends as near to an unmapped page as `align` (a power of two) permits, random bytes around it, zeros in it.
-   align 1 or the element size tests unaligned pointers and reads beyond the end. */
+/* Memory that ends as near to an unmapped page as `align` (a power of two) permits, random bytes around it, zeros
+   in it. align 1 or the element size tests unaligned pointers and reads beyond the end. */
 void *check_alloc(check *c, size_t bytes, size_t align);
 
 /* Frees all of it; fails the case if bytes outside were written. */

@@ -35,7 +35,8 @@ static void compare(check *c, const problem *p, const float *y, size_t n0, size_
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->ldy; j++)
             intact = intact && ((j >= n0 && j < n1) || mt_f32_bits(y[i * p->ldy + j]) == 0x12345678u);
-    check_that(c, intact, "%s: wrote outside columns: %s m=%zu n0=%zu n1=%zu", how, check_matrix_name(&p->w), p->m, n0, n1);
+    check_that(c, intact, "%s: wrote outside columns: %s m=%zu n0=%zu n1=%zu", how, check_matrix_name(&p->w), p->m, n0,
+               n1);
 }
 
 static float *outputs(check *c, const problem *p)
@@ -101,7 +102,10 @@ static void column_ranges(check *c, mt_mat shape, size_t m)
 }
 
 static const mt_mat shapes[] = {
-#define AFFINE(b, g, s) {.format = MT_FORMAT_AFFINE, .bits = b, .group = g, .scale_type = MT_SCALE_##s}
+#define AFFINE(b, g, s)                                                               \
+    {                                                                                 \
+        .format = MT_FORMAT_AFFINE, .bits = b, .group = g, .scale_type = MT_SCALE_##s \
+    }
 #define AFFINE_ALL(b) AFFINE(b, 32, BF16), AFFINE(b, 64, F16), AFFINE(b, 128, F32), AFFINE(b, 64, BF16)
     AFFINE_ALL(4),
     AFFINE_ALL(8),

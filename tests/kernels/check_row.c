@@ -43,18 +43,32 @@ static void affine(check *c, check_data kind)
         for (size_t t = 0; t < 3; t++)
             for (uint16_t group = 32; group <= 128; group = (uint16_t)(group * 2))
                 for (size_t groups = 1; groups <= 5; groups++)
-                    one(c, (mt_mat){.format = MT_FORMAT_AFFINE, .bits = bits[b], .group = group, .scale_type = types[t],
-                                    .k = groups * group}, kind);
+                    one(c,
+                        (mt_mat){.format = MT_FORMAT_AFFINE,
+                                 .bits = bits[b],
+                                 .group = group,
+                                 .scale_type = types[t],
+                                 .k = groups * group},
+                        kind);
 }
 
 /* The definition itself, on known values. */
 static void known(check *c)
 {
-    static const uint8_t codes[16] = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe, 0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
+    static const uint8_t codes[16] = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe,
+                                      0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
     static const uint8_t e8m0[1] = {128};
     static const float want[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    mt_mat w = {.format = MT_FORMAT_MXFP4, .scale_type = MT_SCALE_E8M0, .bits = 4, .group = 32, .n = 1, .k = 32, .w = codes,
-                .stride = 16, .scales = e8m0, .scale_stride = 1};
+    mt_mat w = {.format = MT_FORMAT_MXFP4,
+                .scale_type = MT_SCALE_E8M0,
+                .bits = 4,
+                .group = 32,
+                .n = 1,
+                .k = 32,
+                .w = codes,
+                .stride = 16,
+                .scales = e8m0,
+                .scale_stride = 1};
     float y[32];
     c->k->row_f32(y, &w, 0);
     bool ok = true;
@@ -68,8 +82,16 @@ static void known(check *c)
     check_f32(c, f16_want, y, 1, 5, 5, "f16 values");
     static const uint8_t e4m3[5] = {0x01, 0x08, 0xb8, 0x7e, 0xff};
     static const float e4m3_want[5] = {0x1p-9f, 0x1p-6f, -1.0f, 448.0f, NAN}, one_scale[1] = {1.0f};
-    w = (mt_mat){.format = MT_FORMAT_FP8, .scale_type = MT_SCALE_F32, .bits = 8, .group = 128, .n = 1, .k = 5, .w = e4m3, .stride = 5,
-                 .scales = (const uint8_t *)one_scale, .scale_stride = 4};
+    w = (mt_mat){.format = MT_FORMAT_FP8,
+                 .scale_type = MT_SCALE_F32,
+                 .bits = 8,
+                 .group = 128,
+                 .n = 1,
+                 .k = 5,
+                 .w = e4m3,
+                 .stride = 5,
+                 .scales = (const uint8_t *)one_scale,
+                 .scale_stride = 4};
     c->k->row_f32(y, &w, 0);
     check_f32(c, e4m3_want, y, 1, 5, 5, "fp8 values");
 }

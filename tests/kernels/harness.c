@@ -120,7 +120,8 @@ static bool same(float a, float b)
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
 }
 
-bool check_f32(check *c, const float *want, const float *got, size_t rows, size_t cols, size_t ld, const char *format, ...)
+bool check_f32(check *c, const float *want, const float *got, size_t rows, size_t cols, size_t ld, const char *format,
+               ...)
 {
     va_list args;
     c->cases++;
@@ -133,7 +134,8 @@ bool check_f32(check *c, const float *want, const float *got, size_t rows, size_
             fail(c, format, args);
             va_end(args);
             if (c->case_failures <= SHOWN)
-                printf("      [%zu][%zu]: want %.9g (%a), got %.9g (%a)\n", i, j, (double)w, (double)w, (double)g, (double)g);
+                printf("      [%zu][%zu]: want %.9g (%a), got %.9g (%a)\n", i, j, (double)w, (double)w, (double)g,
+                       (double)g);
             return false;
         }
     }
@@ -186,7 +188,8 @@ static float from_bits(uint32_t bits)
 
 static float special(check *c)
 {
-    static const uint32_t values[] = {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc12345u, 0x7f800001u, 0x80000000u, 0x7f7fffffu};
+    static const uint32_t values[] = {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc12345u,
+                                      0x7f800001u, 0x80000000u, 0x7f7fffffu};
     return from_bits(values[check_below(c, sizeof values / sizeof values[0])]);
 }
 
@@ -194,9 +197,11 @@ float check_float(check *c, check_data kind)
 {
     uint32_t bits = check_rand(c), fraction = bits & 0x807fffffu;
     switch (kind) {
-    case CHECK_NORMAL: return from_bits(fraction | 0x3f800000u) + from_bits((check_rand(c) & 0x007fffffu) | 0x3f800000u) - 1.5f;
+    case CHECK_NORMAL:
+        return from_bits(fraction | 0x3f800000u) + from_bits((check_rand(c) & 0x007fffffu) | 0x3f800000u) - 1.5f;
     case CHECK_WIDE: return from_bits(fraction | (uint32_t)(107 + check_below(c, 41)) << 23);
-    case CHECK_TINY: return bits % 5 == 0 ? from_bits(bits & 0x80000000u) : from_bits(fraction | (uint32_t)check_below(c, 4) << 23);
+    case CHECK_TINY:
+        return bits % 5 == 0 ? from_bits(bits & 0x80000000u) : from_bits(fraction | (uint32_t)check_below(c, 4) << 23);
     case CHECK_HUGE: return from_bits(fraction | (uint32_t)(250 + check_below(c, 5)) << 23);
     case CHECK_SPECIAL: return check_below(c, 50) == 0 ? special(c) : check_float(c, CHECK_WIDE);
     case CHECK_ZERO:

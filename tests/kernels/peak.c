@@ -46,26 +46,26 @@ static void read_streams(void *arg, size_t thread, size_t threads)
 
 /* 24 independent accumulators, so that latency is hidden; the words are used because an assembler may know no
    extension that the processor has. */
-#define EACH_ACC(X)                                                                                                    \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19)      \
-    X(20) X(21) X(22) X(23)
+#define SIX(X, a, b, c, d, e, f) X(a) X(b) X(c) X(d) X(e) X(f)
+#define EACH_ACC(X) \
+    SIX(X, 0, 1, 2, 3, 4, 5) SIX(X, 6, 7, 8, 9, 10, 11) SIX(X, 12, 13, 14, 15, 16, 17) SIX(X, 18, 19, 20, 21, 22, 23)
 #define STR(x) #x
 #define INST(word) ".inst " STR(word) "\n"
 #define SMMLA(d) INST(0x4e9fa7c0 + d) /* smmla vd.4s, v30.16b, v31.16b */
 #define SDOT(d) INST(0x4e9f97c0 + d)
 #define BFMMLA(d) INST(0x6e5fefc0 + d)
 #define FMLA(d) INST(0x4e3fcfc0 + d)
-#define CLOBBERS                                                                                                       \
-    "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",       \
+#define CLOBBERS                                                                                                 \
+    "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", \
         "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v30", "v31"
 
-#define PEAK_LOOP(name, X)                                                                                             \
-    static void name(void *arg, size_t thread, size_t threads)                                                         \
-    {                                                                                                                  \
-        (void)arg, (void)thread, (void)threads;                                                                        \
-        __asm__ volatile("movi v30.16b, #0\n movi v31.16b, #0\n" ::: "v30", "v31");                                    \
-        for (size_t i = 0; i < ROUNDS; i++)                                                                            \
-            __asm__ volatile(EACH_ACC(X)::: CLOBBERS);                                                                 \
+#define PEAK_LOOP(name, X)                                                          \
+    static void name(void *arg, size_t thread, size_t threads)                      \
+    {                                                                               \
+        (void)arg, (void)thread, (void)threads;                                     \
+        __asm__ volatile("movi v30.16b, #0\n movi v31.16b, #0\n" ::: "v30", "v31"); \
+        for (size_t i = 0; i < ROUNDS; i++)                                         \
+            __asm__ volatile(EACH_ACC(X)::: CLOBBERS);                              \
     }
 
 PEAK_LOOP(loop_smmla, SMMLA)

@@ -49,9 +49,9 @@ static void the_heap_merges_like_the_definition(void **state)
         size_t count = 1 + (size_t)rand() % MT_COUNT(ids), left;
 
         for (uint32_t rank = 0; rank < 30; rank++, tokens++) {
-            uint32_t left = (uint32_t)rand() % tokens, right = (uint32_t)rand() % tokens;
+            uint32_t first = (uint32_t)rand() % tokens, second = (uint32_t)rand() % tokens;
 
-            mt_tok_merges_add(&merges, left, right, (mt_tok_merge){(uint32_t)rand() % 1000 * 64 + rank, tokens});
+            mt_tok_merges_add(&merges, first, second, (mt_tok_merge){(uint32_t)rand() % 1000 * 64 + rank, tokens});
         }
         for (size_t i = 0; i < count; i++)
             ids[i] = (uint32_t)rand() % 4;

@@ -61,9 +61,9 @@ void mt_b_pack_bf16(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
 
 /* ---- few rows, BF16 weights in place ---- */
 
-/* y[2 R][2 IN_PLACE]; rows[] are pairs of rows of w, tail[] what is left of them beyond a multiple of PAD, padded. `next` bytes on
-   lies what comes after each pair. It is fetched in the order of memory: a few long streams, not many short ones, fill
-   the path to memory. */
+/* y[2 R][2 IN_PLACE]; rows[] are pairs of rows of w, tail[] what is left of them beyond a multiple of PAD, padded.
+   `next` bytes on lies what comes after each pair. It is fetched in the order of memory: a few long streams, not
+   many short ones, fill the path to memory. */
 MT_INLINE void in_place(float *y, const uint8_t *x, const uint8_t *const *rows, const uint8_t (*tail)[2 * PAD],
                         size_t next, size_t k, size_t R)
 {

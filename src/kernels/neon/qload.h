@@ -1,5 +1,5 @@
-/* Quantised weights in registers. 32 of them are taken at once, in "paired" order: 16 of even index, then 16 of odd index, which
-   is how the nibbles of 16 bytes come apart. Activations are packed in the same order. */
+/* Quantised weights in registers. 32 of them are taken at once, in "paired" order: 16 of even index, then 16 of odd
+   index, which is how the nibbles of 16 bytes come apart. Activations are packed in the same order. */
 #ifndef MT_KERNELS_NEON_QLOAD_H
 #define MT_KERNELS_NEON_QLOAD_H
 
@@ -7,15 +7,7 @@
 #include "kernels/unpack.h"
 
 /* How a code becomes an integer; a compile-time constant in every kernel. */
-typedef enum mt_code {
-    MT_CODE_2,
-    MT_CODE_3,
-    MT_CODE_4,
-    MT_CODE_5,
-    MT_CODE_6,
-    MT_CODE_8,
-    MT_CODE_E2M1
-} mt_code;
+typedef enum mt_code { MT_CODE_2, MT_CODE_3, MT_CODE_4, MT_CODE_5, MT_CODE_6, MT_CODE_8, MT_CODE_E2M1 } mt_code;
 
 static inline mt_code mt_code_of(const mt_mat *w)
 {
@@ -30,15 +22,15 @@ static inline size_t mt_code_bits(mt_code code)
 }
 
 /* Calls CALL with the code as a constant. */
-#define MT_SWITCH_CODE(code, CALL)                                                                                     \
-    switch (code) {                                                                                                    \
-    case MT_CODE_2: CALL(MT_CODE_2); break;                                                                            \
-    case MT_CODE_3: CALL(MT_CODE_3); break;                                                                            \
-    case MT_CODE_4: CALL(MT_CODE_4); break;                                                                            \
-    case MT_CODE_5: CALL(MT_CODE_5); break;                                                                            \
-    case MT_CODE_6: CALL(MT_CODE_6); break;                                                                            \
-    case MT_CODE_8: CALL(MT_CODE_8); break;                                                                            \
-    case MT_CODE_E2M1: CALL(MT_CODE_E2M1); break;                                                                      \
+#define MT_SWITCH_CODE(code, CALL)                \
+    switch (code) {                               \
+    case MT_CODE_2: CALL(MT_CODE_2); break;       \
+    case MT_CODE_3: CALL(MT_CODE_3); break;       \
+    case MT_CODE_4: CALL(MT_CODE_4); break;       \
+    case MT_CODE_5: CALL(MT_CODE_5); break;       \
+    case MT_CODE_6: CALL(MT_CODE_6); break;       \
+    case MT_CODE_8: CALL(MT_CODE_8); break;       \
+    case MT_CODE_E2M1: CALL(MT_CODE_E2M1); break; \
     }
 
 /* A zero of its own: copies of one zero cost a vector instruction each. */
@@ -63,28 +55,28 @@ typedef struct mt_coder {
 /* Where the bytes of the last 16 elements lie in their load: it ends with them. */
 #define MT_LATE(b) ((b) < 4 ? 8 - 2 * (b) : 16 - 2 * (b))
 #define MT_B(b, e, from) (uint8_t)((e) * (b) / 8 + (from)), (uint8_t)((e) * (b) / 8 + (from) + 1)
-#define MT_BYTES(b, o, from)                                                                                           \
-    {                                                                                                                  \
-        MT_B(b, 0 + o, from), MT_B(b, 2 + o, from), MT_B(b, 4 + o, from), MT_B(b, 6 + o, from), MT_B(b, 8 + o, from),  \
-            MT_B(b, 10 + o, from), MT_B(b, 12 + o, from), MT_B(b, 14 + o, from)                                        \
+#define MT_BYTES(b, o, from)                                                                                          \
+    {                                                                                                                 \
+        MT_B(b, 0 + o, from), MT_B(b, 2 + o, from), MT_B(b, 4 + o, from), MT_B(b, 6 + o, from), MT_B(b, 8 + o, from), \
+            MT_B(b, 10 + o, from), MT_B(b, 12 + o, from), MT_B(b, 14 + o, from)                                       \
     }
 #define MT_S(b, e) (int16_t)(-((e) * (b) % 8))
-#define MT_SHIFTS(b, o)                                                                                                \
-    {                                                                                                                  \
-        MT_S(b, 0 + o), MT_S(b, 2 + o), MT_S(b, 4 + o), MT_S(b, 6 + o), MT_S(b, 8 + o), MT_S(b, 10 + o),               \
-            MT_S(b, 12 + o), MT_S(b, 14 + o)                                                                           \
+#define MT_SHIFTS(b, o)                                                                                  \
+    {                                                                                                    \
+        MT_S(b, 0 + o), MT_S(b, 2 + o), MT_S(b, 4 + o), MT_S(b, 6 + o), MT_S(b, 8 + o), MT_S(b, 10 + o), \
+            MT_S(b, 12 + o), MT_S(b, 14 + o)                                                             \
     }
 
 MT_INLINE mt_coder mt_coder_of(mt_code code)
 {
-#define MT_CODER(b)                                                                                                    \
-    {                                                                                                                  \
-        static const uint8_t bytes[4][16] = {MT_BYTES(b, 0, 0), MT_BYTES(b, 1, 0), MT_BYTES(b, 0, MT_LATE(b)),         \
-                                             MT_BYTES(b, 1, MT_LATE(b))};                                              \
-        static const int16_t shift[2][8] = {MT_SHIFTS(b, 0), MT_SHIFTS(b, 1)};                                         \
-        return (mt_coder){.mask = vdupq_n_u8((1 << (b)) - 1),                                                          \
-                          .bytes = {vld1q_u8(bytes[0]), vld1q_u8(bytes[1]), vld1q_u8(bytes[2]), vld1q_u8(bytes[3])},   \
-                          .shift = {vld1q_s16(shift[0]), vld1q_s16(shift[1])}};                                        \
+#define MT_CODER(b)                                                                                                  \
+    {                                                                                                                \
+        static const uint8_t bytes[4][16] = {MT_BYTES(b, 0, 0), MT_BYTES(b, 1, 0), MT_BYTES(b, 0, MT_LATE(b)),       \
+                                             MT_BYTES(b, 1, MT_LATE(b))};                                            \
+        static const int16_t shift[2][8] = {MT_SHIFTS(b, 0), MT_SHIFTS(b, 1)};                                       \
+        return (mt_coder){.mask = vdupq_n_u8((1 << (b)) - 1),                                                        \
+                          .bytes = {vld1q_u8(bytes[0]), vld1q_u8(bytes[1]), vld1q_u8(bytes[2]), vld1q_u8(bytes[3])}, \
+                          .shift = {vld1q_s16(shift[0]), vld1q_s16(shift[1])}};                                      \
     }
     static const uint8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, 255, 254, 253, 252, 250, 248, 244};
     switch (code) {

@@ -10,4 +10,4 @@ static inline int32x4_t dot4(int32x4_t acc, int8x16_t a, int8x16_t b)
 #define MT_QNAME(name) mt_##name##_neon
 #define MT_QDOT(acc, a, b) dot4(acc, a, b)
 
-#include "kernels/neon/qsdot.h"
+#include "kernels/neon/qsdot_tmpl.h"

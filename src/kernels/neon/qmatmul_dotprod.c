@@ -3,4 +3,4 @@
 #define MT_QNAME(name) mt_##name##_dotprod
 #define MT_QDOT(acc, a, b) vdotq_s32(acc, a, b)
 
-#include "kernels/neon/qsdot.h"
+#include "kernels/neon/qsdot_tmpl.h"

@@ -1,11 +1,12 @@
-/* Integer matmul over SMMLA. A block of the product is TILES tiles of rows times PANELS panels of columns. It takes CHUNK
-   elements of k at a time: the weights of a panel are unpacked into the first-level cache and meet all tiles, which stream
-   from the second level; results so far are kept aside.
+/* Integer matmul over SMMLA. A block of the product is TILES tiles of rows times PANELS panels of columns. It takes
+   CHUNK elements of k at a time: the weights of a panel are unpacked into the first-level cache and meet all tiles,
+   which stream from the second level; results so far are kept aside.
 
-   Packed rows: pairs of rows in tiles of three pairs (one tile of up to four when there are no more; the last tile has what
-   is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements of k lie as even 0-14,
-   odd 1-15, even 16-30, odd 17-31. Then xs in the same order of chunks and tiles, as [group][pair][4], doubled to the shape of a
-   result; then sx as [row][groups to 4]. A single row is left to the level below. */
+   Packed rows: pairs of rows in tiles of three pairs (one tile of up to four when there are no more; the last tile
+   has what is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements
+   of k lie as even 0-14, odd 1-15, even 16-30, odd 17-31. Then xs in the same order of chunks and tiles, as
+   [group][pair][4], doubled to the shape of a result; then sx as [row][groups to 4]. A single row is left to the
+   level below. */
 #include "kernels/levels.h"
 #include "kernels/neon/qmmla.h"
 #include "kernels/neon/qone.h"
@@ -87,9 +88,11 @@ static void pack_row(const mt_rows *rows, const layout *l, const float *x, size_
     for (size_t k0 = 0; k0 < l->k; k0 += CHUNK) {
         const size_t n = l->k - k0 < CHUNK ? l->k - k0 : CHUNK, whole = n / 32 * 32;
         int8_t *q = (int8_t *)rows->data + q_offset(l, s, k0, n) + pair * 16 + i % 2 * 8;
-        mt_qsums sums = {.xs = (float *)(void *)(rows->data + l->xs) + xs_offset(l, s, k0 / group, n / group) + pair * 4 + i % 2,
+        mt_qsums sums = {.xs = (float *)(void *)(rows->data + l->xs) + xs_offset(l, s, k0 / group, n / group) +
+                               pair * 4 + i % 2,
                          .sx = (float *)(void *)(rows->data + l->sx) + i * l->sx_stride + k0 / group,
-                         .step = s.pairs * 4, .twice = true};
+                         .step = s.pairs * 4,
+                         .twice = true};
         mt_quantise_row(x + k0, whole, group, &sums, q, 4 * stride, stride, emit_row);
         if (whole < n) {
             sums.xs += whole / 16 * sums.step;
@@ -153,13 +156,14 @@ MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t 
         for (int c = 0; c < PANEL; c++) {
             const uint8_t *p0 = from[2 * c] + at, *p1 = from[2 * c + 1] + at;
             const bool half = code == MT_CODE_E2M1 && k + 32 > k1;
-            s[c] = half ? interleave(mt_paired_half(p0, &coder), mt_paired_half(p1, &coder)) : load_steps(p0, p1, code, &coder);
+            s[c] = half ? interleave(mt_paired_half(p0, &coder), mt_paired_half(p1, &coder))
+                        : load_steps(p0, p1, code, &coder);
         }
         MT_UNROLL
         for (int i = 0; i < 4; i++)
             MT_UNROLL
-            for (int c = 0; c < PANEL; c++)
-                vst1q_s8(out + (i * PANEL + c) * 16, s[c].v[i]);
+        for (int c = 0; c < PANEL; c++)
+            vst1q_s8(out + (i * PANEL + c) * 16, s[c].v[i]);
     }
 }
 
@@ -173,8 +177,10 @@ static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1, size
 #undef UNPACK
 }
 
-/* Scales or biases of a panel's columns, groups [g0, g1), to out as [group][2 * PANEL]; or `twice`, as [group][PANEL][4] */
-MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j, size_t n1, size_t g0, size_t g1, bool twice)
+/* Scales or biases of a panel's columns, groups [g0, g1), to out as [group][2 * PANEL]; or `twice`, as
+   [group][PANEL][4] */
+MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j, size_t n1, size_t g0, size_t g1,
+                     bool twice)
 {
     for (size_t c = 0; c < 2 * PANEL; c += 4) {
         mt_scale_rows s = mt_scale_rows_of(w, from, j + c, n1 - 1);
@@ -228,20 +234,20 @@ MT_INLINE void run_tile(float *aside, const operands *o, int rows, int pairs, bo
     MT_UNROLL
     for (int i = 0; i < rows; i++)
         MT_UNROLL
-        for (int j = 0; j < PANEL; j++)
-            a[i][j] = vld1q_f32(aside + (i * PANEL + j) * 4);
+    for (int j = 0; j < PANEL; j++)
+        a[i][j] = vld1q_f32(aside + (i * PANEL + j) * 4);
     multiply(a, o, rows, pairs, eight);
     MT_UNROLL
     for (int i = 0; i < rows; i++)
         MT_UNROLL
-        for (int j = 0; j < PANEL; j++)
-            vst1q_f32(aside + (i * PANEL + j) * 4, a[i][j]);
+    for (int j = 0; j < PANEL; j++)
+        vst1q_f32(aside + (i * PANEL + j) * 4, a[i][j]);
 }
 
-#define TILE_FUNCTION(name, rows, pairs, eight)                                                                        \
-    static void name(float *aside, const operands *o)                                                                  \
-    {                                                                                                                  \
-        run_tile(aside, o, rows, pairs, eight);                                                                        \
+#define TILE_FUNCTION(name, rows, pairs, eight)       \
+    static void name(float *aside, const operands *o) \
+    {                                                 \
+        run_tile(aside, o, rows, pairs, eight);       \
     }
 TILE_FUNCTION(tile_1, 1, 1, false)
 TILE_FUNCTION(tile_2, 2, 2, false)
@@ -253,7 +259,7 @@ TILE_FUNCTION(tile_2_of_4_eight, 2, 4, true)
 static void tile(float *aside, operands o, size_t pairs, bool eight)
 {
     static void (*const functions[2][3])(float *, const operands *) = {{tile_1, tile_2, tile_2_of_4},
-                                                                      {tile_1_eight, tile_2_eight, tile_2_of_4_eight}};
+                                                                       {tile_1_eight, tile_2_eight, tile_2_of_4_eight}};
     functions[eight][pairs < SINGLE ? pairs - 1 : 2](aside, &o);
     if (pairs < SINGLE)
         return;
@@ -262,10 +268,10 @@ static void tile(float *aside, operands o, size_t pairs, bool eight)
     functions[eight][2](aside + 2 * PANEL * 4, &o);
 }
 
-#define FINISH_FUNCTION(name, rows)                                                                                    \
-    static void name(float *y, size_t ldy, const ending *e)                                                            \
-    {                                                                                                                  \
-        finish(y, ldy, e, rows);                                                                                       \
+#define FINISH_FUNCTION(name, rows)                         \
+    static void name(float *y, size_t ldy, const ending *e) \
+    {                                                       \
+        finish(y, ldy, e, rows);                            \
     }
 FINISH_FUNCTION(finish_2, 2)
 FINISH_FUNCTION(finish_4, 4)
@@ -308,7 +314,8 @@ static ahead ahead_of(const product *p, const block *b, size_t c, size_t k0, siz
     if (j >= w->n)
         return (ahead){0};
     const size_t n = w->n - j < 2 * PANEL ? w->n - j : 2 * PANEL, k = w->k - k0 < CHUNK ? w->k - k0 : CHUNK;
-    return (ahead){.p = w->w + j * w->stride + k0 * w->bits / 8, .stride = w->stride, .bytes = k * w->bits / 8, .rows = n};
+    return (ahead){
+        .p = w->w + j * w->stride + k0 * w->bits / 8, .stride = w->stride, .bytes = k * w->bits / 8, .rows = n};
 }
 
 static void place(operands *o, const product *p, span s, size_t k0, size_t k1)
@@ -345,7 +352,8 @@ static void finish_block(const product *p, const block *b)
     for (size_t i = b->first, pairs; i < b->end; i += pairs, aside += PANELS * RESULT) {
         pairs = span_of(l, i).pairs;
         const size_t m = p->rows->m - 2 * i < 2 * pairs ? p->rows->m - 2 * i : 2 * pairs;
-        ending e = {.groups = l->groups, .stride = l->sx_stride,
+        ending e = {.groups = l->groups,
+                    .stride = l->sx_stride,
                     .sx = (const float *)(const void *)(p->rows->data + l->sx) + 2 * i * l->sx_stride};
         for (size_t c = 0; c < b->panels; c++) {
             const size_t j = b->j + 2 * PANEL * c, n = p->n1 - j < 2 * PANEL ? p->n1 - j : 2 * PANEL;
@@ -383,10 +391,12 @@ static void multiply_columns(const product *p, size_t j)
     const size_t left = p->n1 - j, panels = left < COLUMNS ? (left + 2 * PANEL - 1) / (2 * PANEL) : PANELS;
     if (p->w->biases)
         for (size_t c = 0; c < panels; c++)
-            widen(p->s.wb + c * p->l.groups * 2 * PANEL, p->w, p->w->biases, j + 2 * PANEL * c, p->n1, 0, p->l.groups, false);
+            widen(p->s.wb + c * p->l.groups * 2 * PANEL, p->w, p->w->biases, j + 2 * PANEL * c, p->n1, 0, p->l.groups,
+                  false);
     for (size_t i = 0; i < p->l.pairs; i += TILE * TILES) {
         const size_t left_pairs = p->l.pairs - i;
-        const block b = {.first = i, .end = left_pairs < TILE * TILES ? p->l.pairs : i + TILE * TILES, .j = j, .panels = panels};
+        const block b = {
+            .first = i, .end = left_pairs < TILE * TILES ? p->l.pairs : i + TILE * TILES, .j = j, .panels = panels};
         multiply_block(p, &b);
     }
 }
@@ -397,8 +407,14 @@ static void multiply_one(float *y, const mt_mat *w, size_t n0, size_t n1, const 
     if (mt_q_one_handles_i8mm(w)) {
         const float *xs = (const float *)(const void *)(rows->data + rows->k);
         const size_t groups = rows->k / rows->group;
-        const mt_one one = {.y = y, .n0 = n0, .step = (n1 - n0) / 4, .groups = groups, .w = w,
-                            .x = (const int8_t *)rows->data, .xs = xs, .sx = xs + groups};
+        const mt_one one = {.y = y,
+                            .n0 = n0,
+                            .step = (n1 - n0) / 4,
+                            .groups = groups,
+                            .w = w,
+                            .x = (const int8_t *)rows->data,
+                            .xs = xs,
+                            .sx = xs + groups};
         mt_q_one_i8mm(&one, scratch);
         n0 += 4 * one.step;
     }
@@ -406,18 +422,32 @@ static void multiply_one(float *y, const mt_mat *w, size_t n0, size_t n1, const 
         mt_q_matmul_dotprod(y, 0, w, n0, n1, rows, scratch);
 }
 
-void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                      uint8_t *scratch)
 {
     if (rows->m == 1) {
         multiply_one(y, w, n0, n1, rows, scratch);
         return;
     }
-    const product p = {.y = y, .ldy = ldy, .n1 = n1, .w = w, .rows = rows, .l = layout_of(rows->m, rows->k, rows->group),
+    const product p = {.y = y,
+                       .ldy = ldy,
+                       .n1 = n1,
+                       .w = w,
+                       .rows = rows,
+                       .l = layout_of(rows->m, rows->k, rows->group),
                        .s = space_of(scratch)};
     if (mt_q_small_handles_i8mm(w, rows->m)) {
         const size_t step = (n1 - n0) / 4;
-        const mt_small s = {.y = y, .ldy = ldy, .n0 = n0, .step = step, .m = rows->m, .groups = p.l.groups, .sx_stride = p.l.sx_stride,
-                            .w = w, .x = (const int8_t *)rows->data, .xs = (const float *)(const void *)(rows->data + p.l.xs),
+        const mt_small s = {.y = y,
+                            .ldy = ldy,
+                            .n0 = n0,
+                            .step = step,
+                            .m = rows->m,
+                            .groups = p.l.groups,
+                            .sx_stride = p.l.sx_stride,
+                            .w = w,
+                            .x = (const int8_t *)rows->data,
+                            .xs = (const float *)(const void *)(rows->data + p.l.xs),
                             .sx = (const float *)(const void *)(rows->data + p.l.sx)};
         mt_q_small_i8mm(&s);
         n0 += 4 * step;

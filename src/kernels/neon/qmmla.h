@@ -28,7 +28,8 @@ MT_INLINE int8x16_t high_halves(int8x16_t a, int8x16_t b)
 
 MT_INLINE steps interleave(mt_paired a, mt_paired b)
 {
-    return (steps){{low_halves(a.even, b.even), low_halves(a.odd, b.odd), high_halves(a.even, b.even), high_halves(a.odd, b.odd)}};
+    return (steps){
+        {low_halves(a.even, b.even), low_halves(a.odd, b.odd), high_halves(a.even, b.even), high_halves(a.odd, b.odd)}};
 }
 
 MT_INLINE steps load_steps(const uint8_t *p0, const uint8_t *p1, mt_code code, const mt_coder *c)
@@ -80,8 +81,8 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
         MT_UNROLL
         for (int i = 0; i < rows; i++)
             MT_UNROLL
-            for (int j = 0; j < PANEL; j++)
-                d[i][j] = mt_zero();
+        for (int j = 0; j < PANEL; j++)
+            d[i][j] = mt_zero();
         for (size_t k = 0; k < group; k += 16) {
             MT_UNROLL
             for (int s = 0; s < 2; s++, x += pairs * 16, w += PANEL * 16) {
@@ -111,48 +112,54 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
     }
 }
 
-/* The full tile, TILE pairs of rows against PANEL pairs of columns, written out: it needs all 32 registers, and compilers
-   spill, copy zeros and reorder where nothing is to spare. v0-11 dot products, v12-23 results, v24-26 x, v27-30 w. */
-#define STEP(mul, x, w)                                                                                                \
-    "ldp q24, q25, [%[x], #" #x "]\n"                                                                                  \
-    "ldr q26, [%[x], #" #x " + 32]\n"                                                                                  \
-    "ldp q27, q28, [%[w], #" #w "]\n"                                                                                  \
-    "ldp q29, q30, [%[w], #" #w " + 32]\n" STEP_PAIR(mul, 0, 4, 8, 27) STEP_PAIR(mul, 1, 5, 9, 28)                      \
+/* The full tile, TILE pairs of rows against PANEL pairs of columns, written out: it needs all 32 registers, and
+   compilers spill, copy zeros and reorder where nothing is to spare. v0-11 dot products, v12-23 results, v24-26 x,
+   v27-30 w. */
+#define STEP(mul, x, w)                                                                            \
+    "ldp q24, q25, [%[x], #" #x "]\n"                                                              \
+    "ldr q26, [%[x], #" #x " + 32]\n"                                                              \
+    "ldp q27, q28, [%[w], #" #w "]\n"                                                              \
+    "ldp q29, q30, [%[w], #" #w " + 32]\n" STEP_PAIR(mul, 0, 4, 8, 27) STEP_PAIR(mul, 1, 5, 9, 28) \
         STEP_PAIR(mul, 2, 6, 10, 29) STEP_PAIR(mul, 3, 7, 11, 30)
-#define STEP_PAIR(mul, a, b, c, w)                                                                                     \
-    mul " v" #a ".4s, v" #w ".16b, v24.16b\n" mul " v" #b ".4s, v" #w ".16b, v25.16b\n" mul " v" #c ".4s, v" #w          \
+#define STEP_PAIR(mul, a, b, c, w)                                                                              \
+    mul " v" #a ".4s, v" #w ".16b, v24.16b\n" mul " v" #b ".4s, v" #w ".16b, v25.16b\n" mul " v" #c ".4s, v" #w \
         ".16b, v26.16b\n"
 #define ZERO(a, b, c) "movi v" #a ".4s, #0\n movi v" #b ".4s, #0\n movi v" #c ".4s, #0\n"
-#define FLOAT(a, b, c)                                                                                                 \
-    "scvtf v" #a ".4s, v" #a ".4s\n scvtf v" #b ".4s, v" #b ".4s\n scvtf v" #c ".4s, v" #c ".4s\n"
-#define SCALE(w)                                                                                                       \
-    "ldr q27, [%[ws], #" #w "]\n fmul v28.4s, v27.4s, v24.4s\n fmul v29.4s, v27.4s, v25.4s\n"                          \
+#define FLOAT(a, b, c) "scvtf v" #a ".4s, v" #a ".4s\n scvtf v" #b ".4s, v" #b ".4s\n scvtf v" #c ".4s, v" #c ".4s\n"
+#define SCALE(w)                                                                              \
+    "ldr q27, [%[ws], #" #w "]\n fmul v28.4s, v27.4s, v24.4s\n fmul v29.4s, v27.4s, v25.4s\n" \
     "fmul v30.4s, v27.4s, v26.4s\n"
-#define ADD(ra, a, rb, b, rc, c)                                                                                       \
-    "fmla v" #ra ".4s, v28.4s, v" #a ".4s\n fmla v" #rb ".4s, v29.4s, v" #b ".4s\n fmla v" #rc ".4s, v30.4s, v" #c     \
+#define ADD(ra, a, rb, b, rc, c)                                                                                   \
+    "fmla v" #ra ".4s, v28.4s, v" #a ".4s\n fmla v" #rb ".4s, v29.4s, v" #b ".4s\n fmla v" #rc ".4s, v30.4s, v" #c \
     ".4s\n"
-#define RESULTS(op)                                                                                                    \
-    op " q12, q13, [%[a]]\n" op " q14, q15, [%[a], #32]\n" op " q16, q17, [%[a], #64]\n" op                            \
+#define RESULTS(op)                                                                         \
+    op " q12, q13, [%[a]]\n" op " q14, q15, [%[a], #32]\n" op " q16, q17, [%[a], #64]\n" op \
        " q18, q19, [%[a], #96]\n" op " q20, q21, [%[a], #128]\n" op " q22, q23, [%[a], #160]\n"
 
+/* clang-format off */
 #define FULL_TILE(mul)                                                                                                 \
-    __asm__ volatile(RESULTS("ldp")                                                                                    \
-                     "1:\n" ZERO(0, 1, 2) ZERO(3, 4, 5) ZERO(6, 7, 8) ZERO(9, 10, 11)                                  \
-                     "mov %[k], %[group]\n"                                                                            \
-                     "2:\n" STEP(mul, 0, 0) STEP(mul, 48, 64)                                                          \
-                     "add %[x], %[x], #96\n add %[w], %[w], #128\n subs %[k], %[k], #16\n b.ne 2b\n"                   \
-                     "ldp q24, q25, [%[xs]]\n ldr q26, [%[xs], #32]\n"                                                 \
-                     FLOAT(0, 4, 8) SCALE(0) FLOAT(1, 5, 9) ADD(12, 0, 16, 4, 20, 8)                                   \
-                     SCALE(16) FLOAT(2, 6, 10) ADD(13, 1, 17, 5, 21, 9)                                                 \
-                     SCALE(32) FLOAT(3, 7, 11) ADD(14, 2, 18, 6, 22, 10)                                               \
-                     SCALE(48) ADD(15, 3, 19, 7, 23, 11)                                                              \
-                     "add %[xs], %[xs], #48\n add %[ws], %[ws], #64\n subs %[groups], %[groups], #1\n b.ne 1b\n"       \
-                     RESULTS("stp")                                                                                    \
-                     : [x] "+r"(x), [w] "+r"(w), [xs] "+r"(xs), [ws] "+r"(ws), [groups] "+r"(groups), [k] "=&r"(k)     \
-                     : [a] "r"(aside), [group] "r"(o->group)                                                           \
-                     : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",       \
-                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",      \
-                       "v25", "v26", "v27", "v28", "v29", "v30")
+    __asm__ volatile(                                                                                                  \
+        RESULTS("ldp")                                                                                                 \
+        "1:\n"                                                                                                         \
+        ZERO(0, 1, 2) ZERO(3, 4, 5) ZERO(6, 7, 8) ZERO(9, 10, 11)                                                      \
+        "mov %[k], %[group]\n"                                                                                         \
+        "2:\n"                                                                                                         \
+        STEP(mul, 0, 0) STEP(mul, 48, 64)                                                                              \
+        "add %[x], %[x], #96\n add %[w], %[w], #128\n subs %[k], %[k], #16\n b.ne 2b\n"                                \
+        "ldp q24, q25, [%[xs]]\n ldr q26, [%[xs], #32]\n"                                                              \
+        FLOAT(0, 4, 8) SCALE(0)                                                                                        \
+        FLOAT(1, 5, 9) ADD(12, 0, 16, 4, 20, 8) SCALE(16)                                                              \
+        FLOAT(2, 6, 10) ADD(13, 1, 17, 5, 21, 9) SCALE(32)                                                             \
+        FLOAT(3, 7, 11) ADD(14, 2, 18, 6, 22, 10) SCALE(48)                                                            \
+        ADD(15, 3, 19, 7, 23, 11)                                                                                      \
+        "add %[xs], %[xs], #48\n add %[ws], %[ws], #64\n subs %[groups], %[groups], #1\n b.ne 1b\n"                    \
+        RESULTS("stp")                                                                                                 \
+        : [x] "+r"(x), [w] "+r"(w), [xs] "+r"(xs), [ws] "+r"(ws), [groups] "+r"(groups), [k] "=&r"(k)                  \
+        : [a] "r"(aside), [group] "r"(o->group)                                                                        \
+        : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",      \
+          "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28",     \
+          "v29", "v30")
+/* clang-format on */
 
 /* aside[TILE][PANEL][4] += W . x over o->groups > 0; x and xs move on to what follows the tile */
 MT_INLINE void multiply_full(float *aside, operands *o, bool eight)
@@ -176,15 +183,15 @@ typedef struct ending {
     size_t groups, stride;
 } ending;
 
-#define BIAS_GROUP(g, lane)                                                                                            \
-    {                                                                                                                  \
-        float32x4_t left = vld1q_f32(wb + (g) * 2 * PANEL), right = vld1q_f32(wb + (g) * 2 * PANEL + 4);               \
-        MT_UNROLL                                                                                                      \
-        for (int i = 0; i < rows; i++) {                                                                               \
-            b[i][0] = vfmaq_laneq_f32(b[i][0], left, v[i], lane);                                                      \
-            b[i][1] = vfmaq_laneq_f32(b[i][1], right, v[i], lane);                                                     \
-        }                                                                                                              \
-        MT_FENCE();                                                                                                    \
+#define BIAS_GROUP(g, lane)                                                                          \
+    {                                                                                                \
+        float32x4_t left = vld1q_f32(wb + (g)*2 * PANEL), right = vld1q_f32(wb + (g)*2 * PANEL + 4); \
+        MT_UNROLL                                                                                    \
+        for (int i = 0; i < rows; i++) {                                                             \
+            b[i][0] = vfmaq_laneq_f32(b[i][0], left, v[i], lane);                                    \
+            b[i][1] = vfmaq_laneq_f32(b[i][1], right, v[i], lane);                                   \
+        }                                                                                            \
+        MT_FENCE();                                                                                  \
     }
 
 MT_INLINE void multiply_biases(float32x4_t b[2 * TILE][2], const ending *e, int rows)

@@ -14,8 +14,8 @@ static inline float mt_max_abs(const float *x, size_t n)
         m[i] = vdupq_n_f32(0.0f);
     for (size_t i = 0; i < n; i += 16)
         MT_UNROLL
-        for (size_t j = 0; j < 4; j++)
-            m[j] = vmaxq_f32(m[j], vabsq_f32(vld1q_f32(x + i + 4 * j)));
+    for (size_t j = 0; j < 4; j++)
+        m[j] = vmaxq_f32(m[j], vabsq_f32(vld1q_f32(x + i + 4 * j)));
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(m[0], m[1]), vmaxq_f32(m[2], m[3])));
 }
 
@@ -29,8 +29,8 @@ MT_INLINE int8x16_t mt_quantise16(const float *x, float factor)
     return vcombine_s8(vmovn_s16(vcombine_s16(h[0], h[1])), vmovn_s16(vcombine_s16(h[2], h[3])));
 }
 
-/* Where a row's numbers per group go: the scale (`step` floats apart; twice, two floats apart, where a matrix product wants
-   it so), the scale times the sum of q, and the sum itself unless it is NULL. */
+/* Where a row's numbers per group go: the scale (`step` floats apart; twice, two floats apart, where a matrix
+   product wants it so), the scale times the sum of q, and the sum itself unless it is NULL. */
 typedef struct mt_qsums {
     float *xs, *sx;
     int32_t *sum;

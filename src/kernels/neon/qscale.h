@@ -28,8 +28,10 @@ typedef struct mt_f32x4x4 {
 
 MT_INLINE mt_f32x4x4 mt_transpose4(mt_f32x4x4 m)
 {
-    float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(m.v[0], m.v[1])), b = vreinterpretq_f64_f32(vtrn2q_f32(m.v[0], m.v[1]));
-    float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(m.v[2], m.v[3])), d = vreinterpretq_f64_f32(vtrn2q_f32(m.v[2], m.v[3]));
+    float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(m.v[0], m.v[1])),
+                b = vreinterpretq_f64_f32(vtrn2q_f32(m.v[0], m.v[1]));
+    float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(m.v[2], m.v[3])),
+                d = vreinterpretq_f64_f32(vtrn2q_f32(m.v[2], m.v[3]));
     return (mt_f32x4x4){{vreinterpretq_f32_f64(vtrn1q_f64(a, c)), vreinterpretq_f32_f64(vtrn1q_f64(b, d)),
                          vreinterpretq_f32_f64(vtrn2q_f64(a, c)), vreinterpretq_f32_f64(vtrn2q_f64(b, d))}};
 }

@@ -1,5 +1,5 @@
-/* A few rows, one tile of up to SINGLE pairs, against weights read in place: AFFINE of 4 or 8 bits with bf16 scales. Four
-   columns at a time, a quarter of the range apart, so that each is read as one stream. */
+/* A few rows, one tile of up to SINGLE pairs, against weights read in place: AFFINE of 4 or 8 bits with bf16
+   scales. Four columns at a time, a quarter of the range apart, so that each is read as one stream. */
 #include "kernels/neon/qmmla.h"
 #include "kernels/neon/qscale.h"
 
@@ -8,8 +8,8 @@ typedef struct columns {
 } columns;
 
 /* a += the next group; ws are its scales, xs [pair][4] */
-MT_INLINE void next_group(float32x4_t a[SINGLE][2], columns *at, const int8_t **x, float32x4_t ws, const float *xs, size_t group,
-                          int pairs, mt_code code, const mt_coder *coder)
+MT_INLINE void next_group(float32x4_t a[SINGLE][2], columns *at, const int8_t **x, float32x4_t ws, const float *xs,
+                          size_t group, int pairs, mt_code code, const mt_coder *coder)
 {
     const size_t bytes = 4 * mt_code_bits(code);
     int32x4_t d[SINGLE][2];
@@ -117,10 +117,10 @@ MT_INLINE void small(const mt_small *p, int pairs, mt_code code)
     }
 }
 
-#define SMALL_FUNCTION(name, pairs, code)                                                                              \
-    static void name(const mt_small *p)                                                                                \
-    {                                                                                                                  \
-        small(p, pairs, code);                                                                                         \
+#define SMALL_FUNCTION(name, pairs, code) \
+    static void name(const mt_small *p)   \
+    {                                     \
+        small(p, pairs, code);            \
     }
 SMALL_FUNCTION(small_1_4bit, 1, MT_CODE_4)
 SMALL_FUNCTION(small_2_4bit, 2, MT_CODE_4)
@@ -133,12 +133,14 @@ SMALL_FUNCTION(small_4_8bit, 4, MT_CODE_8)
 
 bool mt_q_small_handles_i8mm(const mt_mat *w, size_t m)
 {
-    return m <= 2 * SINGLE && w->format == MT_FORMAT_AFFINE && (w->bits == 4 || w->bits == 8) && w->scale_type == MT_SCALE_BF16;
+    return m <= 2 * SINGLE && w->format == MT_FORMAT_AFFINE && (w->bits == 4 || w->bits == 8) &&
+           w->scale_type == MT_SCALE_BF16;
 }
 
 void mt_q_small_i8mm(const mt_small *p)
 {
-    static void (*const functions[2][SINGLE])(const mt_small *) = {{small_1_4bit, small_2_4bit, small_3_4bit, small_4_4bit},
-                                                                  {small_1_8bit, small_2_8bit, small_3_8bit, small_4_8bit}};
+    static void (*const functions[2][SINGLE])(const mt_small *) = {
+        {small_1_4bit, small_2_4bit, small_3_4bit, small_4_4bit},
+        {small_1_8bit, small_2_8bit, small_3_8bit, small_4_8bit}};
     functions[p->w->bits == 8][(p->m - 1) / 2](p);
 }

@@ -78,7 +78,8 @@ size_t mt_q_scratch_bytes_portable(size_t k)
 static float matmul_one(const mt_mat *w, size_t r, const int16_t *q, const uint8_t *row, const layout *l)
 {
     const int8_t *x = (const int8_t *)row;
-    const uint8_t *scales = w->scales + r * w->scale_stride, *biases = w->biases ? w->biases + r * w->scale_stride : NULL;
+    const uint8_t *scales = w->scales + r * w->scale_stride,
+                  *biases = w->biases ? w->biases + r * w->scale_stride : NULL;
     float a = 0.0f, b = 0.0f;
     for (size_t g = 0; g < l->groups; g++) {
         int32_t dot = 0, sum;
@@ -94,7 +95,8 @@ static float matmul_one(const mt_mat *w, size_t r, const int16_t *q, const uint8
     return biases ? a + b : a;
 }
 
-void mt_q_matmul_portable(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+void mt_q_matmul_portable(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                          uint8_t *scratch)
 {
     layout l = layout_of(rows->k, rows->group);
     int16_t *q = (int16_t *)(void *)scratch;

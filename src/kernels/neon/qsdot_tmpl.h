@@ -1,10 +1,10 @@
 /* Integer matmul over a dot product of four bytes. Included once per level, which defines
-     MT_QNAME(name)       the level's name of a kernel
-     MT_QDOT(acc, a, b)   acc[l] += a[4l] b[4l] + ... + a[4l+3] b[4l+3], signed
+   MT_QNAME(name)      the level's name of a kernel
+   MT_QDOT(acc, a, b)  acc[l] += a[4l] b[4l] + ... + a[4l+3] b[4l+3], signed
 
-   Packed rows, each a record: q[k to 32], xs[groups], sx[groups] (xs times the sum of q), sum[groups]. A single row lies in paired
-   order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd. 8-bit weights w are taken as
-   w - 128, and 128 times the sum of q is added to the dot product. */
+   Packed rows, each a record: q[k to 32], xs[groups], sx[groups] (xs times the sum of q), sum[groups]. A single row
+   lies in paired order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd. 8-bit
+   weights w are taken as w - 128, and 128 times the sum of q is added to the dot product. */
 #include "kernels/levels.h"
 #include "kernels/neon/qload.h"
 #include "kernels/neon/qquant.h"
@@ -73,8 +73,10 @@ void MT_QNAME(q_pack)(mt_rows *rows, const float *x, size_t ldx, const uint32_t 
     for (size_t i = i0; i < i1; i++) {
         uint8_t *p = rows->data + i * l.stride;
         const float *from = x + (index ? index[i] : i) * ldx;
-        mt_qsums sums = {.xs = (float *)(void *)(p + l.xs), .sx = (float *)(void *)(p + l.sx),
-                         .sum = (int32_t *)(void *)(p + l.sum), .step = 1};
+        mt_qsums sums = {.xs = (float *)(void *)(p + l.xs),
+                         .sx = (float *)(void *)(p + l.sx),
+                         .sum = (int32_t *)(void *)(p + l.sum),
+                         .step = 1};
         if (rows->m == 1)
             mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_paired);
         else
@@ -143,8 +145,8 @@ MT_INLINE int32x4_t next_dots(cursor *at, size_t group, const int32_t *sum, mt_c
 }
 
 /* AFFINE with bf16 scales, which are widened on the way */
-MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_scale_rows *t, const qrow *x, size_t groups,
-                                   size_t group, mt_code code)
+MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_scale_rows *t, const qrow *x,
+                                   size_t groups, size_t group, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
     float32x4_t a = vdupq_n_f32(0.0f), b = vdupq_n_f32(0.0f);
@@ -165,8 +167,8 @@ MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_s
 }
 
 /* Columns j, j + step, j + 2 step, j + 3 step for n0 <= j < n0 + step */
-MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, const qrow *x, size_t groups, size_t group,
-                            mt_code code)
+MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, const qrow *x, size_t groups,
+                            size_t group, mt_code code)
 {
     for (size_t j = n0; j < n0 + step; j++) {
         cursor at = {.q = x->q};
@@ -275,7 +277,8 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
 /* Four rows of W into the panel: 32-bit units of k, four columns each; out is [half][unit][PANEL / 4][16] */
 MT_INLINE void put_half(int8_t *out, int8x16_t c0, int8x16_t c1, int8x16_t c2, int8x16_t c3)
 {
-    mt_f32x4x4 m = {{vreinterpretq_f32_s8(c0), vreinterpretq_f32_s8(c1), vreinterpretq_f32_s8(c2), vreinterpretq_f32_s8(c3)}};
+    mt_f32x4x4 m = {
+        {vreinterpretq_f32_s8(c0), vreinterpretq_f32_s8(c1), vreinterpretq_f32_s8(c2), vreinterpretq_f32_s8(c3)}};
     m = mt_transpose4(m);
     MT_UNROLL
     for (int u = 0; u < 4; u++)
@@ -321,15 +324,15 @@ typedef struct panel {
 } panel;
 
 /* One unit of k of TILE rows against PANEL columns; `lane` is a constant */
-#define UNIT(lane)                                                                                                     \
-    {                                                                                                                  \
-        int8x16_t left = vld1q_s8(q + lane * PANEL * 4), right = vld1q_s8(q + lane * PANEL * 4 + 16);                  \
-        MT_UNROLL                                                                                                      \
-        for (int r = 0; r < m; r++) {                                                                                  \
-            int8x16_t one = vreinterpretq_s8_s32(vdupq_laneq_s32(vreinterpretq_s32_s8(v[r]), lane));                   \
-            acc[r][0] = MT_QDOT(acc[r][0], left, one);                                                                 \
-            acc[r][1] = MT_QDOT(acc[r][1], right, one);                                                                \
-        }                                                                                                              \
+#define UNIT(lane)                                                                                    \
+    {                                                                                                 \
+        int8x16_t left = vld1q_s8(q + lane * PANEL * 4), right = vld1q_s8(q + lane * PANEL * 4 + 16); \
+        MT_UNROLL                                                                                     \
+        for (int r = 0; r < m; r++) {                                                                 \
+            int8x16_t one = vreinterpretq_s8_s32(vdupq_laneq_s32(vreinterpretq_s32_s8(v[r]), lane));  \
+            acc[r][0] = MT_QDOT(acc[r][0], left, one);                                                \
+            acc[r][1] = MT_QDOT(acc[r][1], right, one);                                               \
+        }                                                                                             \
     }
 
 /* m <= TILE rows, a compile-time constant */
@@ -389,12 +392,17 @@ static void tile_rows(float *y, size_t ldy, size_t n, const panel *p, const qrow
     }
 }
 
-static void matmul_many(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+static void matmul_many(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                        uint8_t *scratch)
 {
     const layout l = layout_of(rows->k, rows->group);
     float *ws = (float *)(void *)scratch, *wb = ws + l.groups * PANEL;
     int8_t *q = (int8_t *)(void *)(wb + l.groups * PANEL);
-    const panel p = {.q = q, .ws = ws, .wb = w->biases ? wb : NULL, .groups = l.groups, .group = rows->group,
+    const panel p = {.q = q,
+                     .ws = ws,
+                     .wb = w->biases ? wb : NULL,
+                     .groups = l.groups,
+                     .group = rows->group,
                      .eight = mt_code_of(w) == MT_CODE_8};
     for (size_t j = n0; j < n1; j += PANEL) {
         unpack_panel(q, w, j, n1);
@@ -416,7 +424,8 @@ static void matmul_many(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t
     }
 }
 
-void MT_QNAME(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
+void MT_QNAME(q_matmul)(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
+                        uint8_t *scratch)
 {
     if (rows->m == 1)
         matmul_one(y, w, n0, n1, rows, scratch);
