@@ -71,13 +71,15 @@ static void bind_dense(layer_binder *lb, mt_layer_weights *w)
 static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     const mt_model_spec *s = lb->spec;
+    /* The router first: where it is not there in that size, no memory is taken for as many experts as the config says. */
+    if (!mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), s->experts, s->hidden, &w->router))
+        return true;
     mt_mat *mats = mt_arena_alloc(arena, 3 * s->experts * sizeof *mats);
     if (!mats)
         return mt_fail(err, MT_E_MEMORY, "no memory for %u experts", s->experts);
     w->expert_gate = mats;
     w->expert_up = mats + s->experts;
     w->expert_down = mats + 2 * s->experts;
-    mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), s->experts, s->hidden, &w->router);
     mt_bind_experts(lb->b, layer_path(lb, "mlp"), s->experts, s->hidden, s->expert_ffn, w->expert_gate, w->expert_up,
                     w->expert_down);
     return true;

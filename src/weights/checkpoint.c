@@ -5,6 +5,7 @@
    shards' tables (about a hundred bytes a tensor) because one binary search beats one per shard. */
 #include "weights/checkpoint.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,10 +29,16 @@ struct mt_checkpoint {
     uint64_t bytes;
 };
 
+/* Not there; what may not be looked at is there, and reading its config.json says why it cannot be. */
+static bool is_absent(const char *path, struct stat *st)
+{
+    return stat(path, st) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static bool check_folder(const char *dir, mt_error *err)
 {
-    struct stat st;
-    if (stat(dir, &st) != 0)
+    struct stat st = {.st_mode = S_IFDIR};
+    if (is_absent(dir, &st))
         return mt_fail(err, MT_E_NOT_FOUND,
                        "\"%s\" does not exist; give the folder that holds config.json and *.safetensors", dir);
     if (!S_ISDIR(st.st_mode))
@@ -40,7 +47,7 @@ static bool check_folder(const char *dir, mt_error *err)
     char path[MT_LIMIT_PATH];
     if (!mt_shards_path(path, dir, "config.json", err))
         return false;
-    if (stat(path, &st) != 0)
+    if (is_absent(path, &st))
         return mt_fail(err, MT_E_NOT_FOUND,
                        "\"%s\" is not a checkpoint: it has no config.json; give the folder that holds config.json and "
                        "*.safetensors",

@@ -187,7 +187,7 @@ static void quote(const json_t *value, char *out, size_t size)
     if (json_is_string(value))
         snprintf(out, size, "\"%.60s\"", json_string_value(value));
     else if (json_is_number(value))
-        snprintf(out, size, "%.17g", json_number_value(value));
+        snprintf(out, size, "%.16g", json_number_value(value));
     else
         snprintf(out, size, "%s", kinds[json_typeof(value)]);
 }
@@ -202,17 +202,25 @@ static size_t path_of(const mt_config *c, char *out, size_t size)
     return more < 0 || (size_t)more >= size - len ? size - 1 : len + (size_t)more;
 }
 
+/* "an integer from 1 to 64"; bounds that nobody could mean are left out. */
+static void say_range(char *out, size_t size, const char *kind, double min, double max)
+{
+    if (max > EXACT_INT)
+        snprintf(out, size, "%s of at least %.15g", kind, min);
+    else
+        snprintf(out, size, "%s from %.15g to %.15g", kind, min, max);
+}
+
 static bool fail_range(const mt_config *c, const char *key, const json_t *value, const char *kind, double min,
                        double max, mt_error *err)
 {
-    char path[256] = "", found[80];
+    char path[256] = "", found[80], range[80];
     path_of(c, path, sizeof path);
+    say_range(range, sizeof range, kind, min, max);
     if (!value)
-        return mt_fail(err, MT_E_INVALID, "the config has no \"%s%s\"; it must be %s from %.17g to %.17g", path, key,
-                       kind, min, max);
+        return mt_fail(err, MT_E_INVALID, "the config has no \"%s%s\"; it must be %s", path, key, range);
     quote(value, found, sizeof found);
-    return mt_fail(err, MT_E_INVALID, "the config's \"%s%s\" is %s; it must be %s from %.17g to %.17g", path, key,
-                   found, kind, min, max);
+    return mt_fail(err, MT_E_INVALID, "the config's \"%s%s\" is %s; it must be %s", path, key, found, range);
 }
 
 bool mt_config_int(const mt_config *c, const char *key, int64_t fallback, int64_t min, int64_t max, int64_t *out,

@@ -42,6 +42,16 @@ static const mode_row *mode_of(mt_format format)
     return &modes[i];
 }
 
+static bool known_bits(uint64_t bits)
+{
+    return bits >= 2 && bits <= 8 && bits != 7;
+}
+
+static bool known_group(uint64_t group)
+{
+    return group == 16 || group == 32 || group == 64 || group == 128;
+}
+
 /* Fields that are absent come from `base` when the mode is the same, from the mode's defaults when it is another. */
 static bool read_params(const mt_config *table, mt_quant_params base, mt_quant_params *out, mt_error *err)
 {
@@ -59,6 +69,12 @@ static bool read_params(const mt_config *table, mt_quant_params base, mt_quant_p
     if (!mt_config_int(table, "bits", base.bits, 2, 8, &bits, err) ||
         !mt_config_int(table, "group_size", base.group, 16, 128, &group, err))
         return false;
+    if (!known_bits((uint64_t)bits) || !known_group((uint64_t)group))
+        return mt_fail(
+            err, MT_E_UNSUPPORTED,
+            "the weights are quantised to %d bits in groups of %d, which motet does not read; it reads 2, 3, "
+            "4, 5, 6 and 8 bits in groups of 16, 32, 64 and 128",
+            (int)bits, (int)group);
     *out = (mt_quant_params){.format = base.format, .bits = (uint8_t)bits, .group = (uint16_t)group};
     return true;
 }
@@ -143,11 +159,6 @@ mt_quant_params mt_quant_lookup(const mt_quant *q, const char *path)
     return q->params;
 }
 
-static bool affine_bits(uint64_t bits)
-{
-    return bits >= 2 && bits <= 8 && bits != 7;
-}
-
 /* The format of `words` 32-bit words and `scales` scales over k columns, by the dtype of the scales. */
 static bool fits(uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k, mt_quant_params *out)
 {
@@ -158,7 +169,7 @@ static bool fits(uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k, mt
     *out = (mt_quant_params){.bits = (uint8_t)bits, .group = (uint16_t)group};
     if (dtype == MT_DTYPE_F32 || dtype == MT_DTYPE_F16 || dtype == MT_DTYPE_BF16) {
         out->format = MT_FORMAT_AFFINE;
-        return affine_bits(bits) && (group == 32 || group == 64 || group == 128);
+        return known_bits(bits) && known_group(group) && group != 16;
     }
     if (dtype != MT_DTYPE_U8)
         return false;

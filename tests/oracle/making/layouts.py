@@ -34,6 +34,7 @@ class Layout:
     dtype: str = "BF16"  # of everything that is not quantised, and of affine scales and biases
     shards: int = 1
     experts: str = "split"  # split: one by one; fused: gate_up and down stacked; transposed: fused, [E, in, out]
+    store_tied: bool = False  # a head that is tied is stored all the same, as some savers do
     fp8: bool = False
     fp8_scale: str = "BF16"
     mlx: Quantisation | None = None
@@ -223,6 +224,8 @@ def _write_shards(folder, stored, layout, metadata):
 def store(folder, config, tensors, layout):
     """tensors: float32 by transformers' names; config: config.json without quantisation."""
     renamed = _rename(tensors, layout)
+    if layout.store_tied and config["tie_word_embeddings"]:
+        renamed["lm_head.weight"] = renamed["model.embed_tokens.weight"]
     stored = {}
     for name, tensor in renamed.items():
         stored.update(_encode(name, tensor, layout))

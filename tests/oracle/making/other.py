@@ -3,9 +3,9 @@
 import random
 
 from .layouts import Layout, Quantisation
-from .specs import ROUTER, Spec, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+from .specs import ROUTER, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 
-FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text"]
+FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2"]
 
 
 def _rope(draw):
@@ -20,7 +20,16 @@ def _rope(draw):
             theta, kind, factor=draw.choice([4.0, 8.0, 32.0]), original_max_position_embeddings=original, **factors
         )
     if kind == "yarn":
-        more = draw.choice([{}, {}, {"attention_factor": 1.25}, {"beta_fast": 16.0, "beta_slow": 2.0}])
+        more = draw.choice(
+            [
+                {},
+                {},
+                {"attention_factor": 1.25},
+                {"beta_fast": 16.0, "beta_slow": 2.0},
+                {"mscale": 1.2, "mscale_all_dim": 0.8},
+                {"truncate": False},
+            ]
+        )
         original = draw.choice([128, 512, 1024])
         return rope(theta, kind, factor=draw.choice([2.0, 4.0]), original_max_position_embeddings=original, **more)
     return rope(theta)
@@ -52,7 +61,12 @@ def _layout(draw, family):
     if kind == "fp8":
         return Layout(fp8=True, fp8_scale=draw.choice(["BF16", "F32"]))
     experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
-    return Layout(dtype=draw.choice(["BF16", "BF16", "F16", "F32"]), shards=draw.choice([1, 1, 2, 4]), experts=experts)
+    return Layout(
+        dtype=draw.choice(["BF16", "BF16", "F16", "F32"]),
+        shards=draw.choice([1, 1, 2, 4]),
+        experts=experts,
+        store_tied=draw.random() < 0.3,
+    )
 
 
 def _widths(draw, layout):
@@ -84,10 +98,11 @@ def _window(draw, layers):
 def _moe(draw, shape, moe_inter, more):
     experts = draw.randint(3, 12)
     sparse = draw.choice([{}, {}, {"mlp_only_layers": [0]}, {"decoder_sparse_step": 2}])
+    window = draw.choice([{}, {}, {"use_sliding_window": True, "sliding_window": draw.randint(3, 70)}])
     top, norm = draw.randint(2, min(4, experts)), draw.random() < 0.5  # of one alone, every near tie would show
     layers = max(2, shape["layers"])  # so that one of them is sparse
     return qwen3_moe(
-        **{**shape, "layers": layers}, experts=experts, top=top, moe_inter=moe_inter, norm=norm, **sparse, **more
+        **{**shape, "layers": layers}, experts=experts, top=top, moe_inter=moe_inter, norm=norm, **sparse, **window, **more
     )
 
 
@@ -102,6 +117,18 @@ def _gemma(draw, shape, head_dim):
         query_pre_attn_scalar=draw.choice([head_dim, head_dim + 8, 24]),
         sliding_window=draw.randint(3, 70),
         final_logit_softcapping=draw.choice([None, None, 8.0]),
+    )
+
+
+def _gemma2(draw, shape, head_dim):
+    return gemma2(
+        **shape,
+        head_dim=head_dim,
+        query_pre_attn_scalar=draw.choice([head_dim, head_dim + 8, 24]),
+        sliding_window=draw.randint(3, 70),
+        attn_logit_softcapping=draw.choice([None, 2.0, 30.0]),
+        final_logit_softcapping=draw.choice([None, 6.0, 30.0]),
+        **rope(draw.choice([1e4, 1e5])),
     )
 
 
@@ -122,6 +149,8 @@ def _settings(draw, family, layout):
     tied = {"tie_word_embeddings": draw.random() < 0.5}
     if family == "gemma3_text":
         return _gemma(draw, {**shape, "layers": layers + 2}, head_dim)
+    if family == "gemma2":
+        return _gemma2(draw, shape, head_dim)
     if family == "llama":
         biases = {"attention_bias": draw.random() < 0.3, "mlp_bias": draw.random() < 0.3}
         size = draw.choice([{}, {"head_dim": head_dim}])

@@ -1,0 +1,549 @@
+#!/usr/bin/env python3
+"""Checkpoints that are broken, or lie, or were made to harm: motet must refuse each with a sentence.
+
+usage: hostile.py MOTET [--show]
+
+Each case takes a good checkpoint and spoils it. `motet info` and `motet run` must then end with status 1 within seconds,
+say what is wrong in one line that holds the words given here, and never take memory that only a header claims.
+`--show` prints every sentence.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+GOOD = Path(__file__).resolve().parents[1] / "oracle" / "checkpoints"
+SECONDS = 60  # a sanitizer on a busy machine needs some; a hang takes more
+MEMORY = 384 << 10  # KiB: above what a sanitizer takes for itself, below what these headers claim
+
+CASES = []
+
+
+def case(words, start="llama-bf16"):
+    """Registers a function that spoils the folder it is given, a copy of the checkpoint `start`."""
+
+    def register(spoil):
+        CASES.append((spoil.__name__, start, words, spoil))
+        return spoil
+
+    return register
+
+
+# --- ways to spoil ---------------------------------------------------------------------------------------------------
+
+
+def read(folder, name="model.safetensors"):
+    """The header and the data of a file."""
+    raw = (folder / name).read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    return json.loads(raw[8 : 8 + size]), raw[8 + size :]
+
+
+def write(folder, header, data, name="model.safetensors", claim=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    claim = len(text) if claim is None else claim
+    (folder / name).write_bytes(claim.to_bytes(8, "little") + text + data)
+
+
+def change_header(folder, change):
+    header, data = read(folder)
+    write(folder, change(header) or header, data)
+
+
+def change_config(folder, **values):
+    config = json.loads((folder / "config.json").read_text())
+    for key, value in values.items():
+        if value is ABSENT:
+            config.pop(key, None)
+        else:
+            config[key] = value
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+ABSENT = object()
+FIRST = "model.embed_tokens.weight"
+NORM = "model.norm.weight"
+
+
+def config_case(words, start="llama-bf16", **values):
+    name = "config_" + "_".join(f"{k}={str(v)[:24]}" for k, v in values.items())
+    CASES.append((name, start, words, lambda folder: change_config(folder, **values)))
+
+
+def entry_case(words, name, **values):
+    """One tensor's entry in the header says something else."""
+
+    def spoil(folder):
+        change_header(folder, lambda header: header[FIRST].update(values))
+
+    CASES.append(("header_" + name, "llama-bf16", words, spoil))
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@case("does not exist")
+def folder_that_is_not_there(folder):
+    shutil.rmtree(folder)
+
+
+@case("is not a folder")
+def folder_that_is_a_file(folder):
+    shutil.rmtree(folder)
+    folder.write_text("{}")
+
+
+@case("has no config.json")
+def folder_without_config(folder):
+    (folder / "config.json").unlink()
+
+
+@case("no *.safetensors")
+def folder_without_weights(folder):
+    (folder / "model.safetensors").unlink()
+
+
+@case("not valid JSON")
+def config_that_is_empty(folder):
+    (folder / "config.json").write_bytes(b"")
+
+
+@case("fewer than a header")
+def weights_that_are_empty(folder):
+    (folder / "model.safetensors").write_bytes(b"")
+
+
+@case("claims a header")
+def weights_cut_in_the_header(folder):
+    os.truncate(folder / "model.safetensors", 100)
+
+
+@case("truncated")
+def weights_cut_in_the_data(folder):
+    file = folder / "model.safetensors"
+    os.truncate(file, file.stat().st_size - 1)
+
+
+@case("truncated", "qwen3-sharded-bf16")
+def shard_that_is_cut(folder):
+    file = folder / "model-00002-of-00003.safetensors"
+    os.truncate(file, file.stat().st_size // 2)
+
+
+@case("not a regular file")
+def weights_that_are_a_fifo(folder):
+    (folder / "model.safetensors").unlink()
+    os.mkfifo(folder / "model.safetensors")
+
+
+@case("not a regular file")
+def config_that_is_a_fifo(folder):
+    (folder / "config.json").unlink()
+    os.mkfifo(folder / "config.json")
+
+
+@case("not a regular file")
+def index_that_is_a_fifo(folder):
+    (folder / "model.safetensors").unlink()
+    os.mkfifo(folder / "model.safetensors.index.json")
+
+
+@case("not a regular file")
+def weights_that_are_a_device(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to("/dev/zero")
+
+
+@case("is a folder")
+def weights_that_are_a_folder(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").mkdir()
+
+
+@case("model.safetensors")
+def weights_that_are_a_dangling_link(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to("nowhere")
+
+
+@case("model.safetensors")
+def weights_that_are_a_circle_of_links(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to("model.safetensors")
+
+
+@case("config.json")
+def config_that_is_a_circle_of_links(folder):
+    (folder / "config.json").unlink()
+    (folder / "config.json").symlink_to("config.json")
+
+
+@case("malformed")
+def weights_that_are_100_gigabytes_of_nothing(folder):
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write((4096).to_bytes(8, "little"))
+        file.truncate(100 << 30)
+
+
+@case("longer than the")
+def header_of_50_gigabytes(folder):
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write((50 << 30).to_bytes(8, "little"))
+        file.truncate(100 << 30)
+
+
+@case("larger than the")
+def config_of_100_gigabytes(folder):
+    os.truncate(folder / "config.json", 100 << 30)
+
+
+@case("at most", "qwen3-sharded-bf16")
+def index_of_100_gigabytes(folder):
+    os.truncate(folder / "model.safetensors.index.json", 100 << 30)
+
+
+@case("may not be read")
+def folder_without_permissions(folder):
+    folder.chmod(0)
+
+
+@case("may not be read")
+def weights_without_permissions(folder):
+    (folder / "model.safetensors").chmod(0)
+
+
+@case("git-lfs pointer")
+def weights_that_are_a_pointer(folder):
+    text = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1000\n"
+    (folder / "model.safetensors").write_text(text)
+
+
+# --- headers ---------------------------------------------------------------------------------------------------------
+
+
+@case("claims a header")
+def header_length_of_all_ones(folder):
+    header, data = read(folder)
+    write(folder, header, data, claim=2**64 - 1)
+
+
+@case("claims a header")
+def header_length_that_wraps(folder):
+    header, data = read(folder)
+    write(folder, header, data, claim=2**64 - 8)
+
+
+@case("malformed")
+def header_of_no_bytes(folder):
+    write(folder, b"", b"")
+
+
+@case("no JSON object")
+def header_that_is_an_array(folder):
+    write(folder, b"[]", b"")
+
+
+@case("holds no tensors")
+def header_without_tensors(folder):
+    write(folder, b"{}", b"")
+
+
+@case("containers inside one another")
+def header_that_nests(folder):
+    write(folder, b'{"a":' * 100000, b"")
+
+
+@case("twice")
+def header_with_a_name_twice(folder):
+    header, data = read(folder)
+    text = json.dumps(header)
+    again = json.dumps({NORM: header[NORM]})
+    write(folder, (text[:-1] + ", " + again[1:]).encode(), data)
+
+
+@case("overlap")
+def tensors_that_overlap(folder):
+    def change(header):
+        begin = header[FIRST]["data_offsets"][0]
+        header["again"] = {"dtype": "BF16", "shape": [2], "data_offsets": [begin, begin + 4]}
+
+    change_header(folder, change)
+
+
+@case("UTF-8")
+def name_that_is_not_utf8(folder):
+    header, data = read(folder)
+    write(folder, json.dumps(header).encode().replace(b"embed_tokens", b"embed\xff\xfeens"), data)
+
+
+@case("control characters")
+def name_with_an_escape(folder):
+    header, data = read(folder)
+    header["\x1b[2J"] = header.pop(NORM)
+    write(folder, header, data)
+
+
+@case("1 to 512")
+def name_of_a_megabyte(folder):
+    change_header(folder, lambda header: header.update({"a" * (1 << 20): header[NORM]}))
+
+
+@case("1 to 512")
+def name_that_is_empty(folder):
+    change_header(folder, lambda header: header.update({"": header[NORM]}))
+
+
+entry_case("truncated", "end_behind_the_file", data_offsets=[0, 1 << 40])
+entry_case("wrong", "offsets_in_reverse", data_offsets=[8, 0])
+entry_case("wrong", "offset_that_is_negative", data_offsets=[-8, 8])
+entry_case("wrong", "offset_that_is_no_integer", data_offsets=[0.5, 8])
+entry_case("wrong", "offset_that_no_integer_holds", data_offsets=[0, 2**64])
+entry_case("wrong", "one_offset", data_offsets=[0])
+entry_case("wrong", "three_offsets", data_offsets=[0, 8, 16])
+entry_case("wrong", "offsets_that_are_text", data_offsets="0, 8")
+entry_case("lies", "shape_whose_product_wraps", shape=[2**32, 2**32, 2])
+entry_case("lies", "shape_whose_bytes_wrap", shape=[2**62])
+entry_case("lies", "shape_that_hides_behind_a_zero", shape=[2**62, 2**62, 0])
+entry_case("wrong", "shape_that_is_negative", shape=[-1, 64])
+entry_case("wrong", "shape_that_is_not_whole", shape=[1.5, 64])
+entry_case("wrong", "shape_that_no_integer_holds", shape=[2**64, 1])
+entry_case("more than 8 dimensions", "shape_of_nine", shape=[1] * 9)
+entry_case("wrong", "shape_that_is_a_number", shape=64)
+entry_case("lies", "dtype_of_another_size", dtype="F32")
+entry_case("F99", "dtype_unknown", dtype="F99")
+entry_case("wrong", "dtype_that_is_a_number", dtype=7)
+entry_case("wrong", "dtype_that_is_long", dtype="F" * 1000)
+entry_case("found I16", "dtype_of_the_same_size", dtype="I16")
+
+
+# --- the index -------------------------------------------------------------------------------------------------------
+
+
+def index_case(words, name, change):
+    def spoil(folder):
+        path = folder / "model.safetensors.index.json"
+        index = json.loads(path.read_text())
+        path.write_text(json.dumps(change(index) or index))
+
+    CASES.append(("index_" + name, "qwen3-sharded-bf16", words, spoil))
+
+
+def point(to):
+    return lambda index: index["weight_map"].update({FIRST: to})
+
+
+index_case("lacks 1 of its 4 shards", "names_a_missing_shard", point("model-00009-of-00009.safetensors"))
+index_case("of the folder itself", "leaves_the_folder", point("../x.safetensors"))
+index_case("of the folder itself", "is_absolute", point("/etc/passwd"))
+index_case("of the folder itself", "goes_down", point("sub/x.safetensors"))
+index_case("of the folder itself", "is_hidden", point(".x.safetensors"))
+index_case("of the folder itself", "names_another_kind", point("config.json"))
+index_case("of the folder itself", "is_empty", point(""))
+index_case("of the folder itself", "holds_a_nul", point("a\0b.safetensors"))
+index_case("of the folder itself", "is_long", point("a" * 5000 + ".safetensors"))
+index_case("name of a file", "gives_a_number", point(7))
+index_case("name of a file", "gives_null", point(None))
+index_case("does not hold it", "names_the_wrong_shard", point("model-00003-of-00003.safetensors"))
+index_case(
+    "does not hold it", "invents_a_tensor", lambda i: i["weight_map"].update(x="model-00001-of-00003.safetensors")
+)
+index_case("weight_map", "has_no_map", lambda i: {"metadata": {}})
+index_case("weight_map", "has_an_empty_map", lambda i: {"weight_map": {}})
+index_case("weight_map", "has_an_array", lambda i: {"weight_map": []})
+index_case("weight_map", "is_an_array", lambda i: [1])
+
+
+@case("lacks 1 of its 3 shards", "qwen3-sharded-bf16")
+def shard_that_is_missing(folder):
+    (folder / "model-00002-of-00003.safetensors").unlink()
+
+
+@case("lacks 1 of its 3 shards", "qwen3-sharded-bf16")
+def shard_that_is_missing_without_an_index(folder):
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    (folder / "model.safetensors.index.json").unlink()
+
+
+@case("is in both", "qwen3-sharded-bf16")
+def shard_that_is_there_twice(folder):
+    shutil.copy(folder / "model-00002-of-00003.safetensors", folder / "other.safetensors")
+    (folder / "model.safetensors.index.json").unlink()
+
+
+@case("JSON", "qwen3-sharded-bf16")
+def index_that_is_cut(folder):
+    os.truncate(folder / "model.safetensors.index.json", 200)
+
+
+# --- config.json -----------------------------------------------------------------------------------------------------
+
+
+@case("no object")
+def config_that_is_an_array(folder):
+    (folder / "config.json").write_text("[]")
+
+
+@case("not valid JSON")
+def config_that_is_cut(folder):
+    os.truncate(folder / "config.json", 50)
+
+
+@case("not valid JSON")
+def config_that_is_not_utf8(folder):
+    (folder / "config.json").write_bytes(b'{"model_type": "\xff\xfe"}')
+
+
+@case("config.json")
+def config_that_nests(folder):
+    (folder / "config.json").write_text('{"a":' * 1500 + "1" + "}" * 1500)
+
+
+config_case("is not known", model_type=ABSENT)
+config_case("is not known", model_type=7)
+config_case("is not known", model_type="martian")
+config_case("num_hidden_layers", num_hidden_layers=0)
+config_case("num_hidden_layers", num_hidden_layers=-1)
+config_case("num_hidden_layers", num_hidden_layers=10**9)
+config_case("num_hidden_layers", num_hidden_layers="2")
+config_case("num_hidden_layers", num_hidden_layers=2.5)
+config_case("num_hidden_layers", num_hidden_layers=ABSENT)
+config_case("does not hold", num_hidden_layers=5)
+config_case("does not hold", num_hidden_layers=512, hidden_size=1 << 20)
+config_case("vocab_size", vocab_size=0)
+config_case("vocab_size", vocab_size=1 << 40)
+config_case("vocab_size", vocab_size=[256])
+config_case("does not hold", vocab_size=1 << 22)
+config_case("hidden_size", hidden_size=0)
+config_case("hidden_size", hidden_size={})
+config_case("does not hold", hidden_size=65)
+config_case("num_attention_heads", num_attention_heads=0)
+config_case("no multiple", num_attention_heads=3)
+config_case("does not hold", num_attention_heads=1 << 20, num_key_value_heads=1 << 20)
+config_case("num_key_value_heads", num_key_value_heads=0)
+config_case("no multiple", num_key_value_heads=3)
+config_case("num_key_value_heads", num_key_value_heads=8)
+config_case("head_dim", head_dim=0)
+config_case("even", head_dim=15)
+config_case("head_dim", head_dim=1 << 30)
+config_case("intermediate_size", intermediate_size=0)
+config_case("max_position_embeddings", max_position_embeddings=0)
+config_case("max_position_embeddings", max_position_embeddings=10**30)
+config_case("rms_norm_eps", rms_norm_eps="small")
+config_case("rms_norm_eps", rms_norm_eps=-1)
+config_case("hidden_act", hidden_act="step")
+config_case("rope type", rope_scaling={"rope_type": "spiral"})
+config_case("factor", rope_scaling={"rope_type": "linear", "factor": 0})
+config_case("rope_theta", rope_theta=0)
+config_case("rope_theta", rope_theta=None, rope_scaling={"rope_theta": -1})
+config_case("decoder_sparse_step", "qwen3moe-bf16", decoder_sparse_step=0)
+config_case("num_experts", "qwen3moe-bf16", num_experts=-1)
+config_case("num_experts", "qwen3moe-bf16", num_experts=1 << 30)
+config_case("num_experts_per_tok", "qwen3moe-bf16", num_experts_per_tok=0)
+config_case("num_experts_per_tok", "qwen3moe-bf16", num_experts_per_tok=9)
+config_case("moe_intermediate_size", "qwen3moe-bf16", moe_intermediate_size=0)
+config_case("does not hold", "qwen3moe-bf16", num_experts=4096, moe_intermediate_size=1 << 20)
+config_case("does not hold", "qwen3moe-bf16", num_hidden_layers=512, num_experts=4096)
+config_case("sliding_window", "gemma3-bf16", sliding_window=0)
+config_case("query_pre_attn_scalar", "gemma3-bf16", query_pre_attn_scalar=0)
+config_case("group_size", "llama-mlx-4bit", quantization={"group_size": 0, "bits": 4})
+config_case("group_size", "llama-mlx-4bit", quantization={"group_size": 1 << 20, "bits": 4})
+config_case("groups of 48", "llama-mlx-4bit", quantization={"group_size": 48, "bits": 4})
+config_case("7 bits", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 7})
+config_case("bits", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 0})
+config_case("bits", "llama-mlx-4bit", quantization={"group_size": 64, "bits": "4"})
+config_case("mode", "llama-mlx-4bit", quantization={"group_size": 64, "bits": 4, "mode": "int3"})
+config_case("awq", quantization_config={"quant_method": "awq", "bits": 4})
+config_case("e5m2", "qwen3-fp8", quantization_config={"quant_method": "fp8", "fmt": "e5m2"})
+config_case("blocks of", "qwen3-fp8", quantization_config={"quant_method": "fp8", "weight_block_size": [0, 128]})
+
+
+# --- running them ----------------------------------------------------------------------------------------------------
+
+
+class Wrong(Exception):
+    pass
+
+
+def run(command, as_user):
+    """(status, stderr). Past its time or its memory the program counts as wrong."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err, **as_user)
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if not timer.is_alive():
+            raise Wrong(f"no end within {SECONDS} s")
+        timer.cancel()
+        if usage.ru_maxrss > MEMORY:
+            raise Wrong(f"took {usage.ru_maxrss >> 10} MiB")
+        err.seek(0)
+        return process.returncode, err.read().decode(errors="surrogateescape")
+
+
+def check(motet, folder, words, as_user, show):
+    for command in (["info", str(folder)], ["run", str(folder), "--token-ids", "1,2", "--max-tokens", "1"]):
+        status, said = run([motet, *command], as_user)
+        if show:
+            print(f"    {command[0]:5} {status} {said.strip()}")
+        if status != 1:
+            raise Wrong(f"{command[0]} ended with {status}: {said[-500:]}")
+        if not said.startswith("motet: ") or said.count("\n") != 1:
+            raise Wrong(f"{command[0]} did not say one sentence: {said[-500:]}")
+        if words not in said:
+            raise Wrong(f'{command[0]} does not speak of "{words}": {said.strip()}')
+        if not said[:-1].isprintable():
+            raise Wrong(f"{command[0]} prints bytes of the file as they are: {said!r}")
+
+
+NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}  # nothing is closed to root
+
+
+def may_be_nobody(motet):
+    try:
+        return subprocess.run([motet, "help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **NOBODY).returncode == 0
+    except OSError:
+        return False
+
+
+def check_case(motet, start, words, spoil, as_user, show):
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o755)
+        folder = Path(scratch) / "checkpoint"
+        shutil.copytree(GOOD / start, folder)
+        spoil(folder)
+        try:
+            check(motet, folder, words, as_user, show)
+        finally:
+            if folder.is_dir():
+                folder.chmod(0o700)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    motet, show = os.path.abspath(sys.argv[1]), "--show" in sys.argv
+    failed, skipped = 0, 0
+    for name, start, words, spoil in CASES:
+        closed = "permissions" in name and os.geteuid() == 0
+        if closed and not may_be_nobody(motet):
+            skipped += 1
+            continue
+        if show:
+            print(name)
+        try:
+            check_case(motet, start, words, spoil, NOBODY if closed else {}, show)
+        except Wrong as wrong:
+            failed += 1
+            print(f"{name}: {wrong}", flush=True)
+    print(f"hostile: {len(CASES) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
