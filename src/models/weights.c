@@ -71,7 +71,7 @@ static void bind_dense(layer_binder *lb, mt_layer_weights *w)
 static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     const mt_model_spec *s = lb->spec;
-    /* The router first: where it is not there in that size, no memory is taken for as many experts as the config says. */
+    /* The router first: where it has another size, no memory is taken for as many experts as the config says. */
     if (!mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), s->experts, s->hidden, &w->router))
         return true;
     mt_mat *mats = mt_arena_alloc(arena, 3 * s->experts * sizeof *mats);
