@@ -84,11 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-/* Half of the time one value of the tree is replaced or doubled, since most changes of bytes only break the JSON. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+#include "mutate_json.h"
 
-static json_t *odd_value(unsigned seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     static const char *const texts[] = {
         "null",
@@ -116,63 +114,8 @@ static json_t *odd_value(unsigned seed)
         "[{\"type\": \"text\", \"text\": \"t\"}]",
         "{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"1\", \"function\": {\"name\": \"f\"}}]}",
         "{\"role\": \"tool\", \"tool_call_id\": \"1\", \"content\": \"r\"}"};
+    const json_texts odd = {texts, sizeof(texts) / sizeof(texts[0])};
 
-    return json_loads(texts[seed % (sizeof(texts) / sizeof(texts[0]))], JSON_DECODE_ANY, NULL);
-}
-
-static void change(json_t *value, unsigned seed);
-
-static void change_array(json_t *array, size_t at, unsigned seed)
-{
-    json_t *item = json_array_get(array, at);
-
-    if ((json_is_object(item) || json_is_array(item)) && seed % 5)
-        change(item, seed / 3);
-    else if (seed % 3 == 0)
-        json_array_insert_new(array, at, json_deep_copy(item));
-    else
-        json_array_set_new(array, at, odd_value(seed / 7));
-}
-
-static void change_object(json_t *object, size_t at, unsigned seed)
-{
-    const char *key;
-    json_t *item;
-
-    json_object_foreach(object, key, item)
-    {
-        if (at-- > 0)
-            continue;
-        if ((json_is_object(item) || json_is_array(item)) && seed % 5)
-            change(item, seed / 3);
-        else if (seed % 7 == 0)
-            json_object_del(object, key);
-        else
-            json_object_set_new(object, key, odd_value(seed / 11));
-        return;
-    }
-}
-
-static void change(json_t *value, unsigned seed)
-{
-    if (json_array_size(value))
-        change_array(value, seed % json_array_size(value), seed);
-    else if (json_is_array(value))
-        json_array_append_new(value, odd_value(seed));
-    else if (json_object_size(value))
-        change_object(value, seed % json_object_size(value), seed);
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    json_t *root = seed % 2 ? json_loadb((const char *)data, size, JSON_ALLOW_NUL, NULL) : NULL;
-    size_t len = 0;
-
-    if (json_is_object(root)) {
-        change(root, seed / 2);
-        len = json_dumpb(root, (char *)data, max_size, JSON_COMPACT);
-    }
-    json_decref(root);
-    return len > 0 && len <= max_size ? len : LLVMFuzzerMutate(data, size, max_size);
+    return mutate_json(data, size, max_size, &odd, seed);
 }
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/arena.h"
 #include "models/spec.h"
 #include "weights/quant.h"
@@ -85,51 +83,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-/* jansson is not instrumented, and most changes of bytes only break the JSON: so half of the time one value of the
-   tree is replaced by a value of another size, sign or type. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+#include "mutate_json.h"
 
-static json_t *odd_value(unsigned seed)
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     static const char *const texts[] = {
         "0",      "1",    "-1",    "2",   "64",      "1e30",       "0.5",
         "true",   "null", "[]",    "{}",  "\"x\"",   "\"llama3\"", "\"yarn\"",
         "[1,-1]", "4097", "1e-30", "512", "1048576", "\"qwen3\"",  "[\"full_attention\"]",
         "3"};
-    return json_loads(texts[seed % (sizeof(texts) / sizeof(texts[0]))], JSON_DECODE_ANY, NULL);
-}
+    const json_texts odd = {texts, sizeof(texts) / sizeof(texts[0])};
 
-static void change(json_t *object, unsigned seed)
-{
-    size_t at = json_object_size(object) ? seed % json_object_size(object) : 0;
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(object, key, value)
-    {
-        if (at-- > 0)
-            continue;
-        if (json_is_object(value) && seed % 5 != 0)
-            change(value, seed / 3);
-        else if (seed % 7 == 0)
-            json_object_del(object, key);
-        else
-            json_object_set_new(object, key, odd_value(seed / 11));
-        return;
-    }
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    json_t *root = seed % 2 ? json_loadb((const char *)data, size, 0, NULL) : NULL;
-    size_t len = 0;
-
-    if (json_is_object(root)) {
-        change(root, seed / 2);
-        len = json_dumpb(root, (char *)data, max_size, JSON_COMPACT);
-    }
-    json_decref(root);
-    return len > 0 && len <= max_size ? len : LLVMFuzzerMutate(data, size, max_size);
+    return mutate_json(data, size, max_size, &odd, seed);
 }
 #endif

@@ -134,19 +134,14 @@ static uint32_t vocab_of(const char *dir)
     return spec.vocab;
 }
 
-/* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts. */
-static bool quick(void)
-{
-    return getenv("MOTET_TEST_QUICK") != NULL;
-}
-
+/* Where time is short a few must do: both kinds of layout, a window, experts. */
 static bool chosen(const char *name)
 {
     static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit"};
-    for (size_t i = 0; quick() && i < MT_COUNT(few); i++)
+    for (size_t i = 0; unit_quick() && i < MT_COUNT(few); i++)
         if (strcmp(name, few[i]) == 0)
             return true;
-    return !quick() && name[0] != '.';
+    return !unit_quick() && name[0] != '.';
 }
 
 static void check_fixtures(mt_precision precision)
@@ -186,7 +181,7 @@ static void check_wide(const char *model, const char *layout)
     static const size_t lengths[] = {3000, 1, 517, 1023};
     char dir[] = "/tmp/motet-wide-XXXXXX", command[512];
     const char *synth = getenv("MOTET_SYNTH");
-    if (quick() || !synth)
+    if (unit_quick() || !synth)
         UNIT_SKIP("only in full runs, with MOTET_SYNTH naming the synth program");
     assert_non_null(mkdtemp(dir));
     snprintf(command, sizeof command, "%s %s %s --layout %s 2>/dev/null", synth, model, dir, layout);
