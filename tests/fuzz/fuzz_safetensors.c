@@ -22,7 +22,7 @@ static void check_tensor(const mt_tensor_info *t, const uint8_t *data, size_t si
     assert(t->data >= data + 8 && t->bytes <= size && t->data + t->bytes <= data + size);
     if (t->bytes > 0)
         checksum += t->data[0] + t->data[t->bytes - 1];
-    checksum += t->dtype_name[0] + (t->dims ? (unsigned)t->shape[t->dims - 1] : 0);
+    checksum += (unsigned char)t->dtype_name[0] + (t->dims ? (unsigned)t->shape[t->dims - 1] : 0);
 }
 
 static void check_quant(const mt_safetensors *file)
