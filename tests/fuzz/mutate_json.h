@@ -1,5 +1,5 @@
-/* A mutator for fuzzers whose input is JSON: most changes of bytes only break the JSON, so half of the time one value of
-   the tree is replaced by a value of another size, sign or type, removed or doubled. */
+/* A mutator for fuzzers whose input is JSON: most changes of bytes only break the JSON, so half of the time one value
+   of the tree is replaced by a value of another size, sign or type, removed or doubled. */
 #ifndef MT_FUZZ_MUTATE_JSON_H
 #define MT_FUZZ_MUTATE_JSON_H
 
