@@ -3,8 +3,8 @@
 
 #include "device/cpu/cpu.h"
 
-#define ITEM_BYTES (64u << 10) /* weights an item reads: enough to outweigh claiming it */
-#define ITEM_COLUMNS 32u       /* a multiple of every level's panel width */
+#define ITEM_BYTES (256u << 10) /* weights an item reads: one long stream for the prefetchers, worth its claiming */
+#define ITEM_COLUMNS 32u        /* a multiple of every level's panel width */
 #define MAX_WEIGHTS 4
 
 _Static_assert(MT_CPU_ROW_BLOCK % MT_ROW_TILE == 0, "rows are packed in whole tiles");

@@ -1,12 +1,14 @@
 /* Integer matmul over a dot product of four bytes. Included once per level, which defines
    MT_QNAME(name)      the level's name of a kernel
    MT_QDOT(acc, a, b)  acc[l] += a[4l] b[4l] + ... + a[4l+3] b[4l+3], signed
+   MT_QNIBBLES         where qnibble_dotprod.c can be called
 
    Packed rows, each a record: q[k to 32], xs[groups], sx[groups] (xs times the sum of q), sum[groups]. A single row
    lies in paired order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd. 8-bit
    weights w are taken as w - 128, and 128 times the sum of q is added to the dot product. */
 #include "kernels/levels.h"
 #include "kernels/neon/qload.h"
+#include "kernels/neon/qnibble.h"
 #include "kernels/neon/qquant.h"
 #include "kernels/neon/qscale.h"
 
@@ -257,6 +259,13 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
 {
     const layout l = layout_of(rows->k, rows->group);
     const qrow x = row_at(rows, &l, 0);
+#if defined(MT_QNIBBLES)
+    if (mt_q_nibbles_handles_dotprod(w)) {
+        const mt_nibble_row row = {.w = w, .x = x.q, .xs = x.xs, .sx = x.sx, .groups = l.groups};
+        mt_q_nibbles_dotprod(y, n0, n1, &row);
+        n0 += (n1 - n0) / 4 * 4;
+    }
+#endif
     const size_t step = (n1 - n0) / 4, rest = n0 + 4 * step;
     const mt_code code = mt_code_of(w);
     const bool bf16 = w->scale_type == MT_SCALE_BF16 && w->biases;
