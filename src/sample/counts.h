@@ -1,0 +1,34 @@
+/* Which tokens a sequence has seen, for the penalties. */
+#ifndef MT_SAMPLE_COUNTS_H
+#define MT_SAMPLE_COUNTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mt_counts mt_counts;
+
+/* A token that was seen. count is how often it was generated; 0 for one that stands in the prompt only. */
+typedef struct mt_count {
+    uint32_t id, count;
+} mt_count;
+
+/* The memory that counts of so many prompt tokens and at most max_output generated ones need. Known at admission, and
+   never exceeded. */
+size_t mt_counts_bytes(size_t prompt_count, size_t max_output, size_t vocab);
+
+/* Counts in `memory` (mt_counts_bytes of it, aligned as for any type), which lives as long as they do; there is
+   nothing to free. Ids of the prompt from vocab on are left out: no logit has them. `prompt` is not kept. */
+mt_counts *mt_counts_place(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab);
+
+/* One more generated token, below vocab; at most max_output. Neither this nor the next allocates. */
+void mt_counts_push(mt_counts *c, uint32_t id);
+
+/* Forgets the last `tokens` generated: every byte is as before they came. */
+void mt_counts_roll_back(mt_counts *c, size_t tokens);
+
+size_t mt_counts_generated(const mt_counts *c); /* how many tokens */
+
+/* Every token seen, once each, those of the prompt first. */
+const mt_count *mt_counts_seen(const mt_counts *c, size_t *count);
+
+#endif

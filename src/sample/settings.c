@@ -1,0 +1,101 @@
+#include "sample/settings.h"
+
+#include "base/limits.h"
+
+void mt_sample_settings_init(mt_sample_settings *s)
+{
+    *s = (mt_sample_settings){.temperature = 1, .top_p = 1, .typical_p = 1, .repetition_penalty = 1, .logprobs = -1};
+}
+
+/* Written so that NaN is outside every range. */
+static bool check_number(const char *field, float value, float low, float high, mt_error *err)
+{
+    if (value >= low && value <= high)
+        return true;
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is %g: give a number from %g to %g", field, (double)value, (double)low,
+                   (double)high);
+}
+
+static bool check_integer(const char *field, int64_t value, int64_t low, int64_t high, mt_error *err)
+{
+    if (value >= low && value <= high)
+        return true;
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is %lld: give an integer from %lld to %lld", field, (long long)value,
+                   (long long)low, (long long)high);
+}
+
+static bool check_length(const char *field, size_t count, size_t limit, mt_error *err)
+{
+    if (count <= limit)
+        return true;
+    return mt_fail(err, MT_E_INVALID, "\"%s\" has %zu entries: give at most %zu", field, count, limit);
+}
+
+static bool check_id(const char *field, uint32_t id, size_t vocab, mt_error *err)
+{
+    if (id < vocab)
+        return true;
+    return mt_fail(err, MT_E_INVALID, "\"%s\" names token %u: give ids from 0 to %zu", field, id, vocab - 1);
+}
+
+static bool check_bias(const mt_sample_settings *s, size_t vocab, mt_error *err)
+{
+    if (!check_length("logit_bias", s->bias_count, MT_LIMIT_LOGIT_BIAS, err))
+        return false;
+    for (size_t i = 0; i < s->bias_count; i++)
+        if (!check_id("logit_bias", s->bias[i].id, vocab, err) ||
+            !check_number("logit_bias", s->bias[i].bias, -100, 100, err))
+            return false;
+    return true;
+}
+
+static bool check_stops(const mt_sample_settings *s, size_t vocab, mt_error *err)
+{
+    if (!check_length("stop_token_ids", s->stop_count, MT_LIMIT_STOP_IDS, err))
+        return false;
+    for (size_t i = 0; i < s->stop_count; i++)
+        if (!check_id("stop_token_ids", s->stop_ids[i], vocab, err))
+            return false;
+    return true;
+}
+
+bool mt_sample_settings_check(const mt_sample_settings *s, size_t vocab, mt_error *err)
+{
+    return check_number("temperature", s->temperature, 0, 100, err) && check_number("top_p", s->top_p, 0, 1, err) &&
+           check_number("min_p", s->min_p, 0, 1, err) && check_number("typical_p", s->typical_p, 0, 1, err) &&
+           check_number("presence_penalty", s->presence_penalty, -2, 2, err) &&
+           check_number("frequency_penalty", s->frequency_penalty, -2, 2, err) &&
+           check_number("repetition_penalty", s->repetition_penalty, 0.01f, 100, err) &&
+           check_integer("top_k", s->top_k, -1, INT32_MAX, err) &&
+           check_integer("logprobs", s->logprobs, -1, MT_LIMIT_TOP_LOGPROBS, err) &&
+           check_integer("min_tokens", s->min_tokens, 0, MT_LIMIT_CONTEXT, err) && check_bias(s, vocab, err) &&
+           check_stops(s, vocab, err);
+}
+
+bool mt_sample_settings_greedy(const mt_sample_settings *s)
+{
+    return s->temperature < MT_SAMPLE_GREEDY_BELOW;
+}
+
+bool mt_sample_settings_penalise_prompt(const mt_sample_settings *s)
+{
+    return s->repetition_penalty != 1.0f;
+}
+
+bool mt_sample_settings_penalise(const mt_sample_settings *s)
+{
+    return s->presence_penalty != 0.0f || s->frequency_penalty != 0.0f || mt_sample_settings_penalise_prompt(s);
+}
+
+static bool contains(const uint32_t *ids, size_t count, uint32_t id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+bool mt_sample_settings_ends(const mt_sample_settings *s, uint32_t token)
+{
+    return contains(s->stop_ids, s->stop_count, token) || (!s->ignore_eos && contains(s->eos_ids, s->eos_count, token));
+}

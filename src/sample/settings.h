@@ -1,0 +1,55 @@
+/* What a request asks of the sampler. docs/sampling.md says what each setting does and in which order. */
+#ifndef MT_SAMPLE_SETTINGS_H
+#define MT_SAMPLE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+
+typedef struct mt_logit_bias {
+    uint32_t id;
+    float bias;
+} mt_logit_bias;
+
+/* The lists are borrowed for as long as the settings are used. */
+typedef struct mt_sample_settings {
+    float temperature; /* below MT_SAMPLE_GREEDY_BELOW: the likeliest token */
+    float top_p;
+    float min_p;
+    float typical_p;
+    float presence_penalty, frequency_penalty; /* over generated tokens */
+    float repetition_penalty;                  /* over the prompt and generated tokens */
+    int32_t top_k;                             /* 0 and -1: off */
+    int32_t logprobs;                          /* -1: none; 0: of the chosen token; else of that many likeliest too */
+    uint32_t min_tokens;                       /* before them no stop id and no end of the model's is chosen */
+    bool ignore_eos;                           /* the model's own ends do not end the answer */
+    uint64_t seed;
+    const mt_logit_bias *bias;
+    size_t bias_count;
+    const uint32_t *stop_ids; /* the request's */
+    size_t stop_count;
+    const uint32_t *eos_ids; /* the model's; ids beyond the vocabulary are never met */
+    size_t eos_count;
+} mt_sample_settings;
+
+#define MT_SAMPLE_GREEDY_BELOW 1e-5f
+
+/* Everything off: plain sampling at temperature 1, without logprobs. */
+void mt_sample_settings_init(mt_sample_settings *s);
+
+/* False with a sentence that names the field, its value and its range. */
+MT_NODISCARD bool mt_sample_settings_check(const mt_sample_settings *s, size_t vocab, mt_error *err);
+
+bool mt_sample_settings_greedy(const mt_sample_settings *s);
+
+/* Whether mt_counts has to be kept, and whether the prompt belongs in them. */
+bool mt_sample_settings_penalise(const mt_sample_settings *s);
+bool mt_sample_settings_penalise_prompt(const mt_sample_settings *s);
+
+/* Whether this token ends the answer: a stop id, or an end of the model's that is not ignored. */
+bool mt_sample_settings_ends(const mt_sample_settings *s, uint32_t token);
+
+#endif

@@ -1,0 +1,15 @@
+/* What changes logits before one is chosen: masks, biases and penalties. */
+#ifndef MT_SAMPLE_STEER_H
+#define MT_SAMPLE_STEER_H
+
+#include <stdbool.h>
+
+#include "sample/sampler.h"
+
+/* False where the raw logits can be used as they are. */
+bool mt_steer_needed(const mt_sample_row *row);
+
+/* y[vocab] = the row's logits, steered. */
+void mt_steer(float *y, const mt_sample_row *row);
+
+#endif

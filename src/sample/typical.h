@@ -1,0 +1,16 @@
+/* Locally typical sampling (Meister and others, 2022). */
+#ifndef MT_SAMPLE_TYPICAL_H
+#define MT_SAMPLE_TYPICAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample/candidates.h"
+
+/* Of the first `count` candidates, whose mass is *total, keeps those whose information is nearest to the entropy, until
+   they hold typical_p of the mass; at least one. Their positions, ascending, are put into *kept, which lies in the
+   ranking's spare room; *total becomes their mass. Returns how many. Nothing further down may be looked at
+   afterwards. */
+size_t mt_typical(const mt_candidates *c, size_t count, float typical_p, uint64_t *total, const uint32_t **kept);
+
+#endif
