@@ -171,6 +171,10 @@ static mt_tpl_flow exec_filter_block(mt_tpl_run *run, mt_tpl_activation *act, co
         return flow;
     if (!mt_tpl_apply_filters(run, act, node->left, text, &text))
         return MT_TPL_STOP;
+    if (text.kind != MT_TPL_STR) { /* unlike an expression, a block is not made a string */
+        mt_tpl_fail(run, "the filters of a block must make a string of it, not %s", mt_tpl_type(text));
+        return MT_TPL_STOP;
+    }
     mt_tpl_build_text(out, text);
     return run->failed ? MT_TPL_STOP : MT_TPL_GO_ON;
 }

@@ -201,7 +201,7 @@ MT_TPL_BODY(truncate)
     mt_tpl_str dots = {.data = "...", .len = 3, .chars = 3}, space = {.data = " ", .len = 1, .chars = 1}, *end = &dots;
     mt_tpl_str *s = self.as.str, *kept; /* where it is one */
     int64_t length = 255, leeway = 5;
-    size_t cut;
+    size_t cut, count;
 
     if (!mt_tpl_arg_int(run, a[0], &length) || !mt_tpl_arg_str(run, a[2], &end) ||
         (a[3].kind != MT_TPL_NONE && !mt_tpl_arg_int(run, a[3], &leeway)))
@@ -210,14 +210,14 @@ MT_TPL_BODY(truncate)
         *out = self;
         return true;
     }
-    if (self.kind != MT_TPL_STR)
-        return mt_tpl_fail(run, "truncate wants a string, not %s", mt_tpl_type(self));
     if (length < (int64_t)mt_tpl_str_chars(end) || leeway < 0)
         return mt_tpl_fail(run, "expected length >= %zu and leeway >= 0", mt_tpl_str_chars(end));
-    if ((int64_t)mt_tpl_str_chars(s) - leeway <= length) {
+    if (mt_tpl_length(self, &count) && (int64_t)count - leeway <= length) { /* a short list is left alone as well */
         *out = self;
         return true;
     }
+    if (self.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "truncate wants a string, not %s", mt_tpl_type(self));
     cut = mt_tpl_str_offset(s, (size_t)length - mt_tpl_str_chars(end));
     if (!MT_TPL_GIVEN(a[1]) || !mt_tpl_truth(a[1])) {
         size_t word = mt_tpl_find_last(run, s, &space, 0, cut);

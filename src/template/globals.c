@@ -34,6 +34,8 @@ static bool make_dict(mt_tpl_run *run, const char *name, const mt_tpl_args *args
             if (!mt_tpl_charge(run, 1) || !mt_tpl_dict_set(run, dict, from->at[i].key, from->at[i].value))
                 return false;
     } else if (args->count == 1) {
+        if (args->at[0].kind == MT_TPL_UNDEFINED)
+            return mt_tpl_fail_undefined(run, args->at[0]);
         if (!mt_tpl_collect(run, args->at[0], &pairs))
             return false;
         for (size_t i = 0; i < pairs.count; i++)

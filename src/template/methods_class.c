@@ -176,7 +176,10 @@ MT_TPL_BODY(str_expandtabs)
         mt_tpl_build_sub(&b, s, at, at + n);
         column = s->data[at] == '\n' || s->data[at] == '\r' ? 0 : column + 1;
     }
-    return mt_tpl_set_str(out, mt_tpl_build_end(&b));
+    if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
+        return false;
+    out->as.str->markup = s->markup;
+    return true;
 }
 
 MT_TPL_BODY(str_unsupported)

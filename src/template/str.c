@@ -74,9 +74,11 @@ mt_tpl_str *mt_tpl_str_sub(mt_tpl_run *run, const mt_tpl_str *s, size_t begin, s
     mt_tpl_str *sub = mt_tpl_str_new(run, s->data + begin, end - begin, false);
     mt_range *spans;
 
-    if (!sub || begin == end)
-        return sub;
+    if (!sub)
+        return NULL;
     sub->markup = s->markup;
+    if (begin == end)
+        return sub;
     while (last < s->span_count && s->spans[last].begin < end)
         last++;
     if (first == last)

@@ -65,4 +65,5 @@ def main():
         write(name, templates)
 
 
-main()
+if __name__ == "__main__":
+    main()
