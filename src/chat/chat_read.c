@@ -51,7 +51,8 @@ static void *allocate(mt_chat *chat, size_t count, size_t size, mt_error *err)
     void *memory = mt_arena_alloc(chat->arena, count * size);
 
     if (!memory)
-        mt_fail(err, MT_E_MEMORY, "the messages need more memory than a request may have; send fewer or shorter ones");
+        mt_fail(err, MT_E_TOO_LARGE,
+                "the messages need more memory than a request may have; send fewer or shorter ones");
     return memory;
 }
 
@@ -286,7 +287,7 @@ static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
 
     if (!kwargs || !mt_arena_defer(chat->arena, drop, kwargs)) {
         json_decref(kwargs);
-        return mt_fail(err, MT_E_MEMORY, "the request needs more memory than it may have; make it smaller");
+        return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than it may have; make it smaller");
     }
     chat->kwargs = kwargs;
     if (given && !json_is_object(given))

@@ -1,5 +1,6 @@
 #include "chat/context.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,10 +22,12 @@ const char *const mt_chat_trusted[] = {"messages.*.role",
                                        "additional_special_tokens.*"};
 const size_t mt_chat_trusted_count = MT_COUNT(mt_chat_trusted);
 
+enum { SHORT_ID = 9 };
+
 typedef struct maker {
     const mt_chat *chat;
     const mt_chat_profile *profile;
-    const mt_chat_markers *markers;
+    const mt_chat_marks *marks;
     mt_chat_context *out;
     mt_template *to_json; /* {{ value|tojson }}, made when it is needed */
     mt_error *err;
@@ -40,7 +43,7 @@ static json_t *share(const json_t *json)
     return json_incref((json_t *)(uintptr_t)json);
 }
 
-static const char *type_name(mt_chat_part_type type)
+const char *mt_chat_media_name(mt_chat_part_type type)
 {
     return type == MT_CHAT_IMAGE ? "images" : "videos";
 }
@@ -51,11 +54,19 @@ static void add_media(maker *m, const mt_chat_part *part)
         (mt_chat_media){.type = part->type, .source = part->source, .message = part->message};
 }
 
+static bool has_reasoning_part(const maker *m, const mt_chat_message *message)
+{
+    return m->profile->reasoning_as_part && message->role == MT_CHAT_ASSISTANT && message->reasoning.len > 0;
+}
+
 /* Content as a list of parts. */
 static json_t *parts_content(maker *m, const mt_chat_message *message)
 {
     json_t *list = json_array();
 
+    if (has_reasoning_part(m, message))
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o}", "type", "thinking", "thinking", string_of(message->reasoning)));
     for (size_t i = 0; i < message->part_count; i++) {
         const mt_chat_part *part = &message->parts[i];
 
@@ -89,7 +100,7 @@ static json_t *string_content(maker *m, const mt_chat_message *message)
             continue;
         }
         m->out->trusted[m->out->trusted_count].bytes.begin = text.len;
-        mt_buf_puts(&text, m->markers->marker[part->type]);
+        mt_buf_puts(&text, m->marks->of[part->type].marker);
         m->out->trusted[m->out->trusted_count++].bytes.end = text.len;
         add_media(m, part);
     }
@@ -105,7 +116,7 @@ static bool has_place(const maker *m, const mt_chat_message *message, mt_chat_pa
 {
     if (as_parts)
         return m->profile->shape[type] != MT_CHAT_SHAPE_NONE;
-    return m->markers && m->markers->marker[type] && m->profile->content[message->role].string;
+    return m->marks->of[type].marker && m->profile->content[message->role].string;
 }
 
 static json_t *content_of(maker *m, const mt_chat_message *message)
@@ -115,7 +126,7 @@ static json_t *content_of(maker *m, const mt_chat_message *message)
 
     for (size_t i = 0; i < message->part_count; i++)
         media = media || message->parts[i].type != MT_CHAT_TEXT;
-    as_parts = parts && (message->list || !string);
+    as_parts = parts && (message->list || !string || has_reasoning_part(m, message));
     for (size_t i = 0; media && i < message->part_count; i++) {
         mt_chat_part_type type = message->parts[i].type;
 
@@ -127,7 +138,7 @@ static json_t *content_of(maker *m, const mt_chat_message *message)
             mt_fail(m->err, MT_E_INVALID,
                     "messages[%zu] has %s, but the chat template of this model has no place for them in a message of "
                     "role %s; send text only",
-                    message->parts[i].message, type_name(type), mt_chat_role_name(message->role));
+                    message->parts[i].message, mt_chat_media_name(type), mt_chat_role_name(message->role));
             return NULL;
         }
     }
@@ -171,6 +182,32 @@ static json_t *arguments_of(maker *m, const json_t *given)
     return json_string_length(given) ? share(given) : json_object();
 }
 
+/* Nine letters and digits made of the whole id, so that the same id gives the same ones in every request. */
+static json_t *short_id(const json_t *id)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const char *text = json_string_value(id);
+    const size_t len = json_string_length(id);
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    bool fits = len == SHORT_ID;
+    char made[SHORT_ID];
+
+    for (size_t i = 0; i < len; i++) {
+        fits = fits && (unsigned char)text[i] < 0x80 && isalnum((unsigned char)text[i]);
+        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    }
+    if (fits)
+        return share(id);
+    for (size_t i = 0; i < SHORT_ID; i++, hash /= sizeof(digits) - 1)
+        made[i] = digits[hash % (sizeof(digits) - 1)];
+    return json_stringn(made, SHORT_ID);
+}
+
+static json_t *id_of(const maker *m, const json_t *id)
+{
+    return m->profile->short_ids ? short_id(id) : share(id);
+}
+
 static bool add_calls(maker *m, const mt_chat_message *message, json_t *object)
 {
     json_t *calls = json_array();
@@ -185,23 +222,32 @@ static bool add_calls(maker *m, const mt_chat_message *message, json_t *object)
         item = json_pack("{s:s, s:{s:O, s:o}}", "type", "function", "function", "name", call->name, "arguments",
                          arguments);
         if (call->id)
-            json_object_set_new(item, "id", share(call->id));
+            json_object_set_new(item, "id", id_of(m, call->id));
         json_array_append_new(calls, item);
     }
     return true;
 }
 
+static bool is_empty(const mt_chat_message *message)
+{
+    for (size_t i = 0; i < message->part_count; i++)
+        if (message->parts[i].type != MT_CHAT_TEXT || message->parts[i].text.len > 0)
+            return false;
+    return true;
+}
+
 static json_t *message_of(maker *m, const mt_chat_message *message)
 {
-    json_t *content = content_of(m, message), *object;
+    const bool null = m->profile->call_without_content && message->call_count && is_empty(message);
+    json_t *content = null ? json_null() : content_of(m, message), *object;
 
     if (!content)
         return NULL;
     object = json_pack("{s:s, s:o}", "role", mt_chat_role_name(message->role), "content", content);
-    if (message->reasoning.len)
+    if (message->reasoning.len && !has_reasoning_part(m, message))
         json_object_set_new(object, m->profile->reasoning, string_of(message->reasoning));
     if (message->call_id)
-        json_object_set_new(object, "tool_call_id", share(message->call_id));
+        json_object_set_new(object, "tool_call_id", id_of(m, message->call_id));
     if (message->name)
         json_object_set_new(object, "name", share(message->name));
     if (message->call_count && !add_calls(m, message, object)) {
@@ -211,14 +257,30 @@ static json_t *message_of(maker *m, const mt_chat_message *message)
     return object;
 }
 
+static bool add_message(maker *m, const mt_chat_message *message, json_t *list)
+{
+    json_t *object = message_of(m, message);
+
+    return object && json_array_append_new(list, object) == 0;
+}
+
+/* A message with content and calls becomes two where calls are shown only without content. */
 static bool add_messages(maker *m, json_t *list)
 {
     for (size_t i = 0; i < m->chat->count; i++) {
-        json_t *object = message_of(m, &m->chat->messages[i]);
+        mt_chat_message message = m->chat->messages[i];
 
-        if (!object)
+        if (m->profile->call_without_content && message.call_count && !is_empty(&message)) {
+            mt_chat_message words = message;
+
+            words.call_count = 0;
+            message.part_count = 0;
+            message.reasoning.len = 0;
+            if (!add_message(m, &words, list))
+                return false;
+        }
+        if (!add_message(m, &message, list))
             return false;
-        json_array_append_new(list, object);
     }
     return true;
 }
@@ -245,13 +307,13 @@ static bool reserve(maker *m)
     m->out->trusted = mt_arena_alloc(m->chat->arena, count * sizeof(*m->out->trusted));
     m->out->media = mt_arena_alloc(m->chat->arena, count * sizeof(*m->out->media));
     return (m->out->trusted && m->out->media) ||
-           mt_fail(m->err, MT_E_MEMORY, "the messages need more memory than a request may have; send fewer images");
+           mt_fail(m->err, MT_E_TOO_LARGE, "the messages need more memory than a request may have; send fewer images");
 }
 
 bool mt_chat_context_make(mt_chat_context *out, const mt_chat *chat, const mt_chat_profile *profile,
-                          const mt_chat_markers *markers, const json_t *tokens, mt_error *err)
+                          const mt_chat_marks *marks, const json_t *tokens, mt_error *err)
 {
-    maker m = {.chat = chat, .profile = profile, .markers = markers, .out = out, .err = err};
+    maker m = {.chat = chat, .profile = profile, .marks = marks, .out = out, .err = err};
     json_t *messages = json_array();
     bool ok;
 

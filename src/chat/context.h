@@ -8,7 +8,10 @@ typedef struct mt_chat_media {
     mt_chat_part_type type;
     const json_t *source; /* the part as it was sent */
     size_t message;       /* its index in the request */
+    size_t token;         /* which token of the prompt stands for it */
 } mt_chat_media;
+
+const char *mt_chat_media_name(mt_chat_part_type type); /* "images" or "videos" */
 
 typedef struct mt_chat_context {
     json_t *variables;        /* owned */
@@ -18,15 +21,18 @@ typedef struct mt_chat_context {
     size_t media_count;
 } mt_chat_context;
 
-/* What stands for an image or a video in the text of a message where the template takes no parts; NULL: nothing. */
-typedef struct mt_chat_markers {
-    const char *marker[MT_CHAT_PART_TYPES];
-} mt_chat_markers;
+/* What stands for an image or a video, by type; of the model. */
+typedef struct mt_chat_marks {
+    struct {
+        const char *token;  /* the token in the prompt that is its place; NULL: the model takes none */
+        const char *marker; /* put into the text of a message where the template takes no parts; NULL: nothing */
+    } of[MT_CHAT_PART_TYPES];
+} mt_chat_marks;
 
 /* Free with mt_chat_context_free in any case. Fails with a sentence for a 400 where the template has no place for an
    image or a video. */
 bool mt_chat_context_make(mt_chat_context *out, const mt_chat *chat, const mt_chat_profile *profile,
-                          const mt_chat_markers *markers, const json_t *tokens, mt_error *err) MT_NODISCARD;
+                          const mt_chat_marks *marks, const json_t *tokens, mt_error *err) MT_NODISCARD;
 void mt_chat_context_free(mt_chat_context *context);
 
 /* Paths of the strings in it that are as good as the template's own; for mt_template_options. */

@@ -10,7 +10,8 @@ static void *allocate(mt_chat *chat, size_t size, mt_error *err)
     void *memory = mt_arena_alloc(chat->arena, size);
 
     if (!memory)
-        mt_fail(err, MT_E_MEMORY, "the messages need more memory than a request may have; send fewer or shorter ones");
+        mt_fail(err, MT_E_TOO_LARGE,
+                "the messages need more memory than a request may have; send fewer or shorter ones");
     return memory;
 }
 
@@ -216,9 +217,39 @@ static bool order_results(mt_chat *chat, mt_error *err)
     return true;
 }
 
+/* Where a call comes with reasoning and text and the template takes only one of them: both are what the model thought
+   before it called, and go as reasoning. */
+static bool join_thoughts(mt_chat *chat, mt_chat_message *m, mt_error *err)
+{
+    joiner j = {.texts = allocate(chat, (m->part_count + 1) * sizeof(*j.texts), err)};
+    size_t kept = 0;
+
+    if (!j.texts)
+        return false;
+    add_text(&j, m->reasoning);
+    for (size_t i = 0; i < m->part_count; i++)
+        if (m->parts[i].type == MT_CHAT_TEXT)
+            add_text(&j, m->parts[i].text);
+        else
+            m->parts[kept++] = m->parts[i];
+    m->part_count = kept;
+    return join(chat, &j, &m->reasoning, err);
+}
+
+static bool join_all_thoughts(mt_chat *chat, mt_error *err)
+{
+    for (size_t i = 0; i < chat->count; i++)
+        if (chat->messages[i].call_count && chat->messages[i].reasoning.len &&
+            !join_thoughts(chat, &chat->messages[i], err))
+            return false;
+    return true;
+}
+
 bool mt_chat_normalise(mt_chat *chat, const mt_chat_profile *profile, mt_error *err)
 {
     if (!profile->system_in_place && !hoist_systems(chat, err))
+        return false;
+    if (profile->reasoning_or_content && !join_all_thoughts(chat, err))
         return false;
     return merge_neighbours(chat, err) && order_results(chat, err);
 }

@@ -21,9 +21,14 @@ typedef struct mt_chat_profile {
     mt_chat_shape shape[MT_CHAT_PART_TYPES]; /* of MT_CHAT_IMAGE and MT_CHAT_VIDEO */
     bool system_in_place;                    /* a system message in mid-conversation comes out where it stands */
     bool arguments_as_text;                  /* of tool calls: as JSON, since an object does not come out as one */
+    bool short_ids;                          /* of tool calls: nine letters and digits, nothing else is taken */
+    bool call_without_content;               /* a message with tool calls shows them only when its content is null */
+    bool reasoning_or_content;               /* a message with tool calls may have only one of them */
+    bool reasoning_as_part;                  /* a message's reasoning is read as a part of type thinking */
     const char *reasoning;                   /* the name under which a message's reasoning is read */
     const char *thinking;                    /* the variable that turns thinking on and off */
     bool generation_after;                   /* the generation prompt follows all that is written for messages */
+    bool generation_none;                    /* there never is one */
 } mt_chat_profile;
 
 /* tokens: variables such as bos_token, an object. What a probe cannot find out stays at what most templates want. */

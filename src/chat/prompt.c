@@ -28,15 +28,15 @@ static bool render(const maker *m, mt_rendering *r, mt_error *err)
 {
     if (mt_template_render(m->tpl->tpl, m->context.variables, &m->options, r, err))
         return true;
-    if (r->raised)
-        return mt_fail_within(err, "the chat template refuses these messages");
-    return mt_fail_within(err, "the chat template cannot render these messages");
+    mt_fail_within(err, r->raised ? "the chat template refuses these messages"
+                                  : "the chat template cannot render these messages");
+    return false;
 }
 
 static void add_cut(mt_prompt *out, size_t at)
 {
     if (at > 0 && at < out->text.len)
-        out->cuts[out->cut_count++] = at;
+        out->text_cuts[out->text_cut_count++] = at;
 }
 
 static int by_size(const void *a, const void *b)
@@ -50,11 +50,11 @@ static void sort_cuts(mt_prompt *out)
 {
     size_t kept = 0;
 
-    qsort(out->cuts, out->cut_count, sizeof(*out->cuts), by_size);
-    for (size_t i = 0; i < out->cut_count; i++)
-        if (kept == 0 || out->cuts[kept - 1] != out->cuts[i])
-            out->cuts[kept++] = out->cuts[i];
-    out->cut_count = kept;
+    qsort(out->text_cuts, out->text_cut_count, sizeof(*out->text_cuts), by_size);
+    for (size_t i = 0; i < out->text_cut_count; i++)
+        if (kept == 0 || out->text_cuts[kept - 1] != out->text_cuts[i])
+            out->text_cuts[kept++] = out->text_cuts[i];
+    out->text_cut_count = kept;
 }
 
 /* How much of a text is the same in another rendering, made with other variables; 0 when that fails. *whole: the other
@@ -77,14 +77,16 @@ static size_t common_with(const maker *m, json_t *variables, bool *whole)
     return same;
 }
 
-static void cut_generation_prompt(const maker *m)
+static size_t generation_prompt_begin(const maker *m)
 {
     json_t *variables = json_copy(m->context.variables);
     bool whole;
+    size_t same;
 
     json_object_set_new(variables, "add_generation_prompt", json_false());
-    add_cut(m->out, common_with(m, variables, &whole));
+    same = common_with(m, variables, &whole);
     json_decref(variables);
+    return same;
 }
 
 static void cut_by_comparing(const maker *m)
@@ -108,24 +110,44 @@ static void cut_by_comparing(const maker *m)
     }
 }
 
-static void find_cuts(const maker *m, const mt_rendering *r, bool generation_prompt)
+/* What the rounds of loops wrote; the end of the last one, or 0 when there are none. */
+static size_t cut_by_rounds(const maker *m, const mt_rendering *r)
 {
     size_t end = 0;
 
-    m->out->cuts = mt_alloc_array(r->mark_count + MT_LIMIT_CUT_PROBES + 1, sizeof(*m->out->cuts));
     for (size_t i = 0; i < r->mark_count; i++) {
         if (r->marks[i].bytes.end == r->marks[i].bytes.begin)
             continue;
         add_cut(m->out, r->marks[i].bytes.begin);
         end = r->marks[i].bytes.end > end ? r->marks[i].bytes.end : end;
     }
+    return end;
+}
+
+static void find_cuts(const maker *m, const mt_rendering *r, bool generation_prompt)
+{
+    size_t end;
+
+    m->out->text_cuts = mt_alloc_array(r->mark_count + MT_LIMIT_CUT_PROBES + 1, sizeof(*m->out->text_cuts));
+    end = cut_by_rounds(m, r);
     if (end == 0)
         cut_by_comparing(m);
-    if (generation_prompt && end > 0 && m->tpl->profile.generation_after)
-        add_cut(m->out, end);
-    else if (generation_prompt)
-        cut_generation_prompt(m);
+    m->out->generation = m->out->text.len;
+    if (generation_prompt && !m->tpl->profile.generation_none) {
+        m->out->generation = end > 0 && m->tpl->profile.generation_after ? end : generation_prompt_begin(m);
+        add_cut(m->out, m->out->generation);
+    }
     sort_cuts(m->out);
+}
+
+/* Behind the last turn's beginning, where there is no generation prompt. */
+static void find_opened(mt_prompt *out)
+{
+    size_t begin = out->generation;
+
+    if (begin == out->text.len && out->text_cut_count)
+        begin = out->text_cuts[out->text_cut_count - 1];
+    out->opened = mt_opened_find(out->text.data, out->text.len, begin, out->untrusted, out->untrusted_count);
 }
 
 static bool make(maker *m, mt_chat *chat, mt_error *err)
@@ -138,6 +160,7 @@ static bool make(maker *m, mt_chat *chat, mt_error *err)
         m->out->untrusted = r.untrusted;
         m->out->untrusted_count = r.untrusted_count;
         find_cuts(m, &r, !chat->no_generation_prompt);
+        find_opened(m->out);
         r.text = (mt_buf){0};
         r.untrusted = NULL;
     }
@@ -145,17 +168,17 @@ static bool make(maker *m, mt_chat *chat, mt_error *err)
     return ok;
 }
 
-bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_chat_template *tpl, const mt_prompt_options *options,
-                    mt_error *err)
+bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err)
 {
+    const mt_chat_template *tpl = mt_chat_templates_pick(model->templates, chat->tools != NULL);
     maker m = {.tpl = tpl, .out = out};
     bool ok;
 
     *out = (mt_prompt){.cut_count = 0};
     if (!mt_chat_normalise(chat, &tpl->profile, err))
         return false;
-    ok = mt_chat_context_make(&m.context, chat, &tpl->profile, options ? options->markers : NULL, tpl->tokens, err);
-    m.options = (mt_template_options){.now = options ? options->now : NULL,
+    ok = mt_chat_context_make(&m.context, chat, &tpl->profile, &model->marks, tpl->tokens, err);
+    m.options = (mt_template_options){.now = model->now,
                                       .trusted = mt_chat_trusted,
                                       .trusted_count = mt_chat_trusted_count,
                                       .trusted_parts = m.context.trusted,
@@ -170,8 +193,10 @@ bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_chat_template *tpl, 
 
 void mt_prompt_free(mt_prompt *prompt)
 {
+    mt_ids_free(&prompt->ids);
     mt_buf_free(&prompt->text);
     mt_free(prompt->untrusted);
     mt_free(prompt->cuts);
+    mt_free(prompt->text_cuts);
     *prompt = (mt_prompt){.cut_count = 0};
 }

@@ -1,29 +1,47 @@
-/* From messages to the prompt: the text, who wrote which part of it, and where turns begin. */
+/* From messages to the prompt. A request is read by mt_chat_read (chat.h); mt_prompt_make normalises its messages,
+   renders them and makes tokens of the text. Both are safe on any number of threads at once that share a model and have
+   a chat each: what is loaded does not change.
+
+   A failure is the client's, and its sentence is for the client: MT_E_INVALID (400), or MT_E_TOO_LARGE (413) where a
+   limit is reached. */
 #ifndef MT_CHAT_PROMPT_H
 #define MT_CHAT_PROMPT_H
 
 #include "chat/chat_template.h"
 #include "chat/context.h"
+#include "chat/opened.h"
+#include "text/tokenizer.h"
 
-typedef struct mt_prompt_options {
-    const struct tm *now;           /* see mt_template_options */
-    const mt_chat_markers *markers; /* NULL: none */
-} mt_prompt_options;
+/* What prompts are made with. Everything is borrowed. */
+typedef struct mt_prompt_model {
+    const mt_chat_templates *templates;
+    const mt_tokenizer *tokenizer;
+    mt_chat_marks marks;  /* what stands for images and videos */
+    bool allow_special;   /* special tokens are taken for what they are even where a client wrote them */
+    const struct tm *now; /* what strftime_now tells; NULL: the local time */
+} mt_prompt_model;
 
 typedef struct mt_prompt {
-    mt_buf text;
+    mt_ids ids;
+    size_t *cuts; /* before which tokens a turn begins, the generation prompt's included; ascending, none of them 0 */
+    size_t cut_count;
+    mt_chat_media *media; /* in the order in which they stand in the prompt; in the arena of the chat */
+    size_t media_count;
+    mt_opened opened; /* what the generation prompt has begun */
+
+    mt_buf text;         /* that the tokens were made of */
     mt_range *untrusted; /* see mt_rendering */
     size_t untrusted_count;
-    size_t *cuts; /* byte offsets where a turn begins, the generation prompt's included; ascending, none of them 0 */
-    size_t cut_count;
-    const mt_chat_media *media; /* in the arena of the chat */
-    size_t media_count;
+    size_t *text_cuts; /* the same turns, as byte offsets of the text; some may fall on the same token */
+    size_t text_cut_count;
+    size_t generation; /* where the generation prompt begins in the text; its length when there is none */
 } mt_prompt;
 
-/* Normalises chat, which is changed, and renders it. An error is a sentence for the client: what is wrong with the
-   messages, or what the template said. out needs no initialisation; free it with mt_prompt_free in any case. */
-bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_chat_template *tpl, const mt_prompt_options *options,
-                    mt_error *err) MT_NODISCARD;
+/* chat is changed. out needs no initialisation; free it with mt_prompt_free in any case. */
+bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
+
+/* The same without tokens: ids and cuts stay empty, and model needs no tokenizer. */
+bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
 void mt_prompt_free(mt_prompt *prompt);
 
 #endif

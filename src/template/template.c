@@ -91,7 +91,7 @@ static bool deliver(const mt_tpl_build *from, const mt_tpl_watch *watch, mt_rend
 static bool render(mt_tpl_run *run, const mt_template *tpl, const json_t *context, const mt_template_options *options,
                    mt_rendering *out)
 {
-    mt_tpl_value variables, watched;
+    mt_tpl_value variables;
     mt_tpl_build text;
     mt_tpl_watch watch = {.out = &text};
 
@@ -104,8 +104,7 @@ static bool render(mt_tpl_run *run, const mt_template *tpl, const json_t *contex
     if (!run->root || !mt_tpl_enter_scope(run, run->root, &tpl->scope))
         return false;
     if (options->watch) {
-        watched = mt_tpl_dict_name(run, run->context, options->watch, strlen(options->watch));
-        watch.list = watched.kind == MT_TPL_LIST ? watched.as.list : NULL;
+        mt_tpl_watch_list(mt_tpl_dict_name(run, run->context, options->watch, strlen(options->watch)));
         run->watch = &watch;
     }
     mt_tpl_build_init(&text, run);

@@ -96,6 +96,7 @@ struct mt_tpl_dict {
     size_t count, cap;
     uint32_t *index; /* of entries + 1, by hash; NULL while there are few */
     size_t slots;
+    size_t watched; /* 1 + its place in the list whose items are watched (watch.h); 0 when it is not there */
 };
 
 struct mt_tpl_range {

@@ -4,31 +4,17 @@
 
 enum { MARKS_FIRST = 16 };
 
-/* Which item of the list this is. Loops mostly go forwards, so the search begins behind the last one found. */
-static size_t find(mt_tpl_watch *watch, mt_tpl_value item)
+void mt_tpl_watch_list(mt_tpl_value list)
 {
-    size_t count = watch->list->count;
-
-    for (size_t i = 0; i < count; i++) {
-        size_t at = (watch->next + i) % count;
-
-        if (watch->list->at[at].kind == MT_TPL_DICT && watch->list->at[at].as.dict == item.as.dict) {
-            watch->next = at + 1;
-            return at;
-        }
-    }
-    return MT_TPL_UNCOUNTED;
+    for (size_t i = 0; list.kind == MT_TPL_LIST && i < list.as.list->count; i++)
+        if (list.as.list->at[i].kind == MT_TPL_DICT)
+            list.as.list->at[i].as.dict->watched = i + 1;
 }
 
 size_t mt_tpl_watch_begin(mt_tpl_run *run, mt_tpl_watch *watch, mt_tpl_value item, const mt_tpl_build *out)
 {
-    size_t at;
-
-    if (!watch || !watch->list || watch->out != out || item.kind != MT_TPL_DICT)
+    if (!watch || watch->out != out || item.kind != MT_TPL_DICT || item.as.dict->watched == 0)
         return MT_TPL_UNCOUNTED;
-    at = find(watch, item);
-    if (at == MT_TPL_UNCOUNTED)
-        return at;
     if (watch->count == watch->cap) {
         size_t cap = watch->cap ? watch->cap * 2 : MARKS_FIRST;
         mt_mark *marks = mt_tpl_alloc_array(run, cap, sizeof(*marks));
@@ -40,7 +26,8 @@ size_t mt_tpl_watch_begin(mt_tpl_run *run, mt_tpl_watch *watch, mt_tpl_value ite
         watch->marks = marks;
         watch->cap = cap;
     }
-    watch->marks[watch->count] = (mt_mark){.item = at, .bytes = {.begin = out->len, .end = out->len}};
+    watch->marks[watch->count] =
+        (mt_mark){.item = item.as.dict->watched - 1, .bytes = {.begin = out->len, .end = out->len}};
     return watch->count++;
 }
 

@@ -6,12 +6,13 @@
 #include "template/value.h"
 
 typedef struct mt_tpl_watch {
-    const mt_tpl_list *list; /* of dicts; NULL: nothing is watched */
     const mt_tpl_build *out; /* where the text of the template goes; what is written elsewhere is not looked at */
-    size_t next;             /* where the next item is looked for first */
     mt_mark *marks;
     size_t count, cap;
 } mt_tpl_watch;
+
+/* Marks the dicts of a list, so that a round knows them at once; anything else is not watched. */
+void mt_tpl_watch_list(mt_tpl_value list);
 
 /* Around one round of a loop over anything: begin returns a mark for end, or MT_TPL_UNCOUNTED when the item is not one
    of the list. Memory that runs out fails the run. */

@@ -17,8 +17,37 @@ typedef struct encoder {
     mt_tok_cutting cutting;
     mt_tok_words_work words;
     mt_ids *out;
+    size_t first; /* how many there were before */
+    const char *text;
+    size_t *places; /* those that are not tokens yet */
+    size_t place_count;
     mt_error *err;
 } encoder;
+
+/* Places before `end` stand where the next token will be. */
+static void settle_places(encoder *e, size_t end)
+{
+    for (; e->place_count > 0 && *e->places < end; e->place_count--)
+        *e->places++ = e->out->count - e->first;
+}
+
+/* Places within text that became the tokens from `token` on, by the bytes that each of them stands for. */
+static void settle_places_within(encoder *e, size_t begin, size_t end, size_t token)
+{
+    size_t at = begin;
+    mt_buf bytes;
+
+    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
+    for (; token < e->out->count && e->place_count > 0 && *e->places < end; token++) {
+        bytes.len = 0;
+        if (mt_tokenizer_bytes(e->t, e->out->data[token], &bytes))
+            at += bytes.len;
+        for (; e->place_count > 0 && *e->places < at && *e->places < end; e->place_count--)
+            *e->places++ = token - e->first;
+    }
+    mt_buf_free(&bytes);
+    settle_places(e, end);
+}
 
 /* The text with U+FFFD in the place of what is not UTF-8, and marks on what is plain. */
 static void repair(const char *text, size_t len, const mt_encode_options *options, mt_tok_text *out)
@@ -83,6 +112,8 @@ static bool cut_out(encoder *e, const mt_tok_trie *trie, const mt_tok_view *text
     while (mt_tok_added_find(&e->t->added, trie, text, &at, after, &match)) {
         if (after < match.begin && !rest(e, part_of(text, after, match.begin)))
             return false;
+        if (trie == &e->t->added.raw)
+            settle_places(e, match.end);
         mt_ids_add(e->out, match.token->id);
         after = match.end;
     }
@@ -91,8 +122,14 @@ static bool cut_out(encoder *e, const mt_tok_trie *trie, const mt_tok_view *text
 
 static bool encode_between(encoder *e, mt_tok_view text)
 {
-    return mt_tok_normalize(&e->t->normalizer, &text, e->normal, e->matcher, e->err) &&
-           cut_out(e, &e->t->added.formed, &text, encode_pieces);
+    const size_t begin = (size_t)(text.data - e->text), end = begin + text.len, token = e->out->count;
+
+    settle_places(e, begin + 1);
+    if (!mt_tok_normalize(&e->t->normalizer, &text, e->normal, e->matcher, e->err) ||
+        !cut_out(e, &e->t->added.formed, &text, encode_pieces))
+        return false;
+    settle_places_within(e, begin, end, token);
+    return true;
 }
 
 static bool encode_text(encoder *e, const char *text, size_t len, const mt_encode_options *options)
@@ -111,7 +148,9 @@ static bool encode_text(encoder *e, const char *text, size_t len, const mt_encod
     } else if (options->plain_count > 0) {
         view.marks = marks = mark(len, options);
     }
+    e->text = view.data;
     ok = cut_out(e, &e->t->added.raw, &view, encode_between);
+    settle_places(e, SIZE_MAX);
     mt_tok_text_free(&repaired);
     mt_free(marks);
     return ok;
@@ -140,6 +179,9 @@ bool mt_tokenizer_encode(const mt_tokenizer *tokenizer, const char *text, size_t
     mt_tok_text_init(&e.normal[0], marked);
     mt_tok_text_init(&e.normal[1], marked);
     e.matcher = mt_tok_matcher_new();
+    e.first = count;
+    e.places = options->places;
+    e.place_count = options->place_count;
     if (options->add_special)
         add_all(out, tokenizer->post.before, tokenizer->post.before_count);
     ok = encode_text(&e, text, len, options);

@@ -33,6 +33,11 @@ typedef struct mt_encode_options {
        one: there its characters are ordinary text. */
     const mt_range *plain;
     size_t plain_count;
+    /* Places in the text, as ascending byte offsets; the text must be UTF-8 then. Each becomes the count of the tokens
+       of this call before it. A place that is not between two tokens becomes the one before the token it lies in;
+       within text that the normalizer changed, it may be off by a few. */
+    size_t *places;
+    size_t place_count;
 } mt_encode_options;
 
 /* path: a tokenizer.json, or the folder it is in. NULL on failure. Free with mt_tokenizer_free. */

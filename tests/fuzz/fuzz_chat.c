@@ -30,7 +30,7 @@ static const char *const sources[] = {
 
 #define COUNT (sizeof(sources) / sizeof(sources[0]))
 
-static const mt_chat_template *template_at(size_t i)
+static const mt_chat_templates *templates_at(size_t i)
 {
     static mt_chat_templates *sets[COUNT]; /* probing takes longer than rendering, so they are kept */
     mt_error err;
@@ -38,41 +38,82 @@ static const mt_chat_template *template_at(size_t i)
     if (!sets[i])
         sets[i] = mt_chat_templates_new(sources[i], strlen(sources[i]), NULL, &err);
     assert(sets[i]);
-    return mt_chat_templates_pick(sets[i], false);
+    return sets[i];
+}
+
+/* Every byte is a token, and so are some markers. */
+static const mt_tokenizer *tokenizer(void)
+{
+    static const char *const special[] = {"<s>", "<|user|>", "<|assistant|>", "<|system|>", "<image>", "<video>"};
+    static mt_tokenizer *made;
+    mt_error err;
+    mt_buf json;
+
+    if (made)
+        return made;
+    mt_buf_init(&json, 1u << 20);
+    mt_buf_puts(&json, "{\"added_tokens\": [");
+    for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
+        mt_buf_printf(&json,
+                      "%s{\"id\": %zu, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                      "\"rstrip\": false, \"normalized\": false, \"special\": true}",
+                      i ? "," : "", 256 + i, special[i]);
+    mt_buf_puts(&json, "], \"decoder\": {\"type\": \"ByteFallback\"}, "
+                       "\"model\": {\"type\": \"BPE\", \"byte_fallback\": true, \"unk_token\": null, \"vocab\": {");
+    for (int i = 0; i < 256; i++)
+        mt_buf_printf(&json, "%s\"<0x%02X>\": %d", i ? "," : "", i, i);
+    mt_buf_puts(&json, "}, \"merges\": []}}");
+    made = mt_tokenizer_parse(json.data, json.len, &err);
+    assert(made);
+    mt_buf_free(&json);
+    return made;
+}
+
+static void check_places(const size_t *at, size_t count, size_t end)
+{
+    size_t last = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        assert(at[i] > last && at[i] < end);
+        last = at[i];
+    }
 }
 
 static void check(const mt_prompt *p)
 {
     size_t last = 0;
 
-    for (size_t i = 0; i < p->cut_count; i++) {
-        assert(p->cuts[i] > last && p->cuts[i] < p->text.len);
-        last = p->cuts[i];
-    }
-    last = 0;
+    check_places(p->text_cuts, p->text_cut_count, p->text.len);
+    check_places(p->cuts, p->cut_count, p->ids.count);
+    assert(p->generation <= p->text.len);
     for (size_t i = 0; i < p->untrusted_count; i++) {
         assert(p->untrusted[i].begin < p->untrusted[i].end && p->untrusted[i].end <= p->text.len);
         assert(i == 0 || p->untrusted[i].begin > last);
         last = p->untrusted[i].end;
     }
-    for (size_t i = 0; i < p->media_count; i++)
+    for (size_t i = 0; i < p->media_count; i++) {
         assert(json_is_object(p->media[i].source));
+        assert(p->ids.data[p->media[i].token] == (p->media[i].type == MT_CHAT_IMAGE ? 260u : 261u));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const mt_chat_markers markers = {.marker = {[MT_CHAT_IMAGE] = "<image>"}};
-    const mt_prompt_options options = {.markers = &markers};
     json_t *request = json_loadb((const char *)data, size, JSON_ALLOW_NUL, NULL);
 
     for (size_t i = 0; request && i < COUNT; i++) {
+        const mt_prompt_model model = {
+            .templates = templates_at(i),
+            .tokenizer = tokenizer(),
+            .marks.of = {[MT_CHAT_IMAGE] = {.token = "<image>", .marker = i % 2 ? "<image>" : NULL},
+                         [MT_CHAT_VIDEO] = {.token = "<video>"}},
+            .allow_special = i == 2};
         mt_arena *arena = mt_arena_new(16u << 20);
         mt_prompt prompt = {0};
         mt_error err = {0};
         mt_chat chat;
 
-        if (mt_chat_read(&chat, arena, request, &err) &&
-            mt_prompt_make(&prompt, &chat, template_at(i), i % 2 ? &options : NULL, &err))
+        if (mt_chat_read(&chat, arena, request, &err) && mt_prompt_make(&prompt, &chat, &model, &err))
             check(&prompt);
         else
             assert(err.code != MT_OK && strlen(err.text) > 0);

@@ -27,40 +27,65 @@
     "{% else %}({{ p.text }}){% endif %}{% endfor %}{% endif %}>{% endfor %}"                    \
     "{% if add_generation_prompt %}<assistant:{% endif %}"
 
+/* A request on its way to a prompt. */
+typedef struct asked {
+    json_t *json;
+    mt_chat_templates *set;
+    mt_arena *arena;
+    mt_prompt_model model;
+    mt_chat chat;
+    mt_prompt prompt;
+    mt_error err;
+    bool ok;
+} asked;
+
+/* Reads the request and makes its prompt: with tokens when model, which may be NULL, has a tokenizer. */
+static inline void ask(asked *a, const char *template, const char *request, const mt_prompt_model *model)
+{
+    json_error_t why;
+    json_t *tokens = json_pack("{s:s, s:s}", "bos_token", "<s>", "eos_token", "</s>");
+
+    *a = (asked){.json = json_loads(request, JSON_ALLOW_NUL | JSON_DECODE_ANY, &why), .arena = mt_arena_new(0)};
+    a->set = mt_chat_templates_new(template, strlen(template), tokens, &a->err);
+    if (!a->json || !a->set)
+        fail_msg("%s%s", a->json ? "" : why.text, a->err.text);
+    if (model)
+        a->model = *model;
+    a->model.templates = a->set;
+    a->ok = mt_chat_read(&a->chat, a->arena, a->json, &a->err) &&
+            (a->model.tokenizer ? mt_prompt_make(&a->prompt, &a->chat, &a->model, &a->err)
+                                : mt_prompt_render(&a->prompt, &a->chat, &a->model, &a->err));
+    json_decref(tokens);
+}
+
+static inline void forget(asked *a)
+{
+    mt_prompt_free(&a->prompt);
+    mt_arena_free(a->arena);
+    mt_chat_templates_free(a->set);
+    json_decref(a->json);
+}
+
 /* The prompt of a request, or the error; lives until the next call. Cuts are shown as ^. */
-static inline const char *prompt_with(const char *template, const char *request, const mt_prompt_options *options)
+static inline const char *prompt_with(const char *template, const char *request, const mt_prompt_model *model)
 {
     static char result[16384];
-    json_error_t why;
-    json_t *json = json_loads(request, JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
-    json_t *tokens = json_pack("{s:s, s:s}", "bos_token", "<s>", "eos_token", "</s>");
-    mt_error err = {0};
-    mt_chat_templates *set = mt_chat_templates_new(template, strlen(template), tokens, &err);
-    mt_arena *arena = mt_arena_new(0);
-    mt_prompt prompt = {0};
-    mt_chat chat;
     size_t len = 0;
+    asked a;
 
-    if (!json || !set)
-        fail_msg("%s%s", json ? "" : why.text, err.text);
-    if (!mt_chat_read(&chat, arena, json, &err) ||
-        !mt_prompt_make(&prompt, &chat, mt_chat_templates_pick(set, chat.tools != NULL), options, &err))
-        snprintf(result, sizeof(result), "error: %s", err.text);
-    else {
-        for (size_t at = 0, cut = 0; at < prompt.text.len && len + 2 < sizeof(result); at++) {
-            if (cut < prompt.cut_count && prompt.cuts[cut] == at) {
-                result[len++] = '^';
-                cut++;
-            }
-            result[len++] = prompt.text.data[at];
+    ask(&a, template, request, model);
+    if (!a.ok)
+        snprintf(result, sizeof(result), "error: %s", a.err.text);
+    for (size_t at = 0, cut = 0; a.ok && at < a.prompt.text.len && len + 2 < sizeof(result); at++) {
+        if (cut < a.prompt.text_cut_count && a.prompt.text_cuts[cut] == at) {
+            result[len++] = '^';
+            cut++;
         }
-        result[len] = '\0';
+        result[len++] = a.prompt.text.data[at];
     }
-    mt_prompt_free(&prompt);
-    mt_arena_free(arena);
-    mt_chat_templates_free(set);
-    json_decref(tokens);
-    json_decref(json);
+    if (a.ok)
+        result[len] = '\0';
+    forget(&a);
     return result;
 }
 

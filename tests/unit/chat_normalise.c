@@ -28,6 +28,12 @@ static void later_system_messages_stay_where_the_template_shows_them(void **stat
     assert_string_equal(prompt_of(FRONT, request), "<<a\n\nb>>^<user:u>^<assistant:v>^<user:w>^<assistant:");
     assert_string_equal(prompt_of(FRONT, MESSAGES(SAYS("user", "u") "," SAYS("system", "b"))),
                         "<<b>>^<user:u>^<assistant:");
+    /* a template that shows them in place, but not behind the result of a tool */
+    assert_string_equal(prompt_of("{% for m in messages %}{% if loop.index0 and m.role == 'system' and"
+                                  " messages[loop.index0 - 1].role == 'tool' %}{% continue %}{% endif %}"
+                                  "<{{ m.role }}:{{ m.content }}>{% endfor %}",
+                                  MESSAGES(SAYS("user", "u") "," SAYS("system", "b"))),
+                        "<system:b>^<user:u>");
 }
 
 static void neighbours_of_one_role_become_one(void **state)
@@ -117,14 +123,13 @@ static void images_and_videos_take_the_form_of_the_template(void **state)
 
 static void markers_stand_for_images_where_there_are_no_parts(void **state)
 {
-    const mt_chat_markers markers = {.marker = {[MT_CHAT_IMAGE] = "<image>"}};
-    const mt_prompt_options options = {.markers = &markers};
+    const mt_prompt_model model = {.marks.of[MT_CHAT_IMAGE].marker = "<image>"};
 
     (void)state;
     assert_string_equal(prompt_with(PLAIN,
                                     MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"},"
                                              "{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"b\"}]}"),
-                                    &options),
+                                    &model),
                         "<user:a<image>b>^<assistant:");
 }
 
@@ -185,6 +190,70 @@ static void reasoning_goes_under_the_name_the_template_reads(void **state)
                         "<assistant:c|r>^<assistant:");
 }
 
+#define THINKS_AND_CALLS                                                                                             \
+    MESSAGES("{\"role\": \"assistant\", \"content\": \"c\", \"reasoning_content\": \"r\", \"tool_calls\": [{\"id\":" \
+             " \"call_abcdefgh\", \"function\": {\"name\": \"f\", \"arguments\": {\"k\": \"v\"}}}]},"                \
+             "{\"role\": \"tool\", \"tool_call_id\": \"call_abcdefgh\", \"content\": \"x\"}")
+
+static void reasoning_becomes_a_part_where_the_template_reads_it_there(void **state)
+{
+    const char *parts = "{% for m in messages %}<{{ m.role }}:{% if m.content is string %}{{ m.content }}{% else %}"
+                        "{% for p in m.content %}{% if p.type == 'thinking' %}[THINK]{{ p.thinking }}[/THINK]"
+                        "{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}>{% endfor %}";
+
+    (void)state;
+    assert_string_equal(
+        prompt_of(parts, MESSAGES("{\"role\": \"assistant\", \"content\": \"c\", \"thinking\": \"r\"}")),
+        "<assistant:[THINK]r[/THINK]c>");
+    assert_string_equal(prompt_of(parts, MESSAGES(SAYS("assistant", "c"))), "<assistant:c>");
+}
+
+static void reasoning_and_content_of_a_call_become_one_where_only_one_is_taken(void **state)
+{
+    const char *one = "{% for m in messages %}{% if m.tool_calls and m.content and m.thinking %}"
+                      "{{ raise_exception('one of them') }}{% endif %}<{{ m.thinking }}|{{ m.content }}"
+                      "{% for c in m.tool_calls %}!{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}>"
+                      "{% endfor %}";
+
+    (void)state;
+    assert_string_equal(prompt_of(one, THINKS_AND_CALLS), "<r\n\nc|!f{\"k\": \"v\"}>^<|x>");
+    assert_string_equal(prompt_of(PLAIN, THINKS_AND_CALLS),
+                        "<assistant:c|r!f{\"k\": \"v\"}>^<tool:x#call_abcdefgh=f>^<assistant:");
+}
+
+static void calls_stand_in_a_message_without_content_where_the_template_looks_there_only(void **state)
+{
+    const char *without =
+        "{% for m in messages %}<{{ m.role }}:{% if m.content is none %}{% for c in m.tool_calls %}"
+        "{{ c.function.name + c.function.arguments }}{% endfor %}{% else %}{{ m.content }}{% endif %}>"
+        "{% endfor %}";
+
+    (void)state;
+    assert_string_equal(prompt_of(without, THINKS_AND_CALLS), "<assistant:c>^<assistant:f{\"k\": \"v\"}>^<tool:x>");
+    assert_string_equal(prompt_of(without, MESSAGES("{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\":"
+                                                    " [{\"function\": {\"name\": \"f\"}}]}")),
+                        "<assistant:f{}>");
+}
+
+static void ids_are_shortened_where_the_template_takes_only_short_ones(void **state)
+{
+    const char *nine = "{% for m in messages %}{% for c in m.tool_calls %}{% if c.id|length != 9 %}"
+                       "{{ raise_exception('nine') }}{% endif %}{{ c.id }}{{ c.function.name }}"
+                       "{{ c.function.arguments|tojson }}{% endfor %}{% if m.role == 'tool' %}={{ m.tool_call_id }}"
+                       "{% endif %}{{ m.content }};{% endfor %}";
+    const char *made = prompt_of(nine, THINKS_AND_CALLS);
+    char id[10];
+
+    (void)state;
+    snprintf(id, sizeof(id), "%s", made);
+    assert_int_equal(strspn(id, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"), 9);
+    assert_non_null(strstr(made, "="));
+    assert_memory_equal(strstr(made, "=") + 1, id, 9); /* the result still answers the call */
+    assert_string_equal(prompt_of(nine, MESSAGES("{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"abcDEF123\","
+                                                 " \"function\": {\"name\": \"f\"}}]}")),
+                        "abcDEF123f{};");
+}
+
 static void variables_reach_the_template(void **state)
 {
     const char *shows = "{{ enable_thinking }} {{ reasoning_effort }} {{ custom }} {{ documents|length }}";
@@ -234,6 +303,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arguments_become_objects),
     cmocka_unit_test(results_stand_in_the_order_of_their_calls),
     cmocka_unit_test(reasoning_goes_under_the_name_the_template_reads),
+    cmocka_unit_test(reasoning_becomes_a_part_where_the_template_reads_it_there),
+    cmocka_unit_test(reasoning_and_content_of_a_call_become_one_where_only_one_is_taken),
+    cmocka_unit_test(calls_stand_in_a_message_without_content_where_the_template_looks_there_only),
+    cmocka_unit_test(ids_are_shortened_where_the_template_takes_only_short_ones),
     cmocka_unit_test(variables_reach_the_template),
     cmocka_unit_test(many_messages_take_little_time),
 };

@@ -28,62 +28,44 @@ static void cuts_stand_where_turns_begin(void **state)
     assert_string_equal(prompt_of("", chat), "");
 }
 
-/* The prompt of a request that is asked for without the generation prompt. */
 static void without_generation_prompt(void **state)
 {
-    json_t *request = json_loads(MESSAGES(SAYS("user", "a") "," SAYS("assistant", "b")), 0, NULL);
-    mt_error err = {0};
-    mt_chat_templates *set = mt_chat_templates_new(PLAIN, strlen(PLAIN), NULL, &err);
-    mt_arena *arena = mt_arena_new(0);
-    mt_prompt prompt;
-    mt_chat chat;
+    asked a;
 
     (void)state;
-    assert_true(mt_chat_read(&chat, arena, request, &err));
-    chat.no_generation_prompt = true;
-    assert_true(mt_prompt_make(&prompt, &chat, mt_chat_templates_pick(set, false), NULL, &err));
-    assert_string_equal(prompt.text.data, "<user:a><assistant:b>");
-    assert_int_equal(prompt.cut_count, 1);
-    assert_int_equal(prompt.cuts[0], strlen("<user:a>"));
-    mt_prompt_free(&prompt);
-    mt_arena_free(arena);
-    mt_chat_templates_free(set);
-    json_decref(request);
+    ask(&a, PLAIN, MESSAGES(SAYS("user", "a") "," SAYS("assistant", "b")), NULL);
+    a.chat.no_generation_prompt = true;
+    mt_prompt_free(&a.prompt);
+    assert_true(mt_prompt_render(&a.prompt, &a.chat, &a.model, &a.err));
+    assert_string_equal(a.prompt.text.data, "<user:a><assistant:b>");
+    assert_int_equal(a.prompt.text_cut_count, 1);
+    assert_int_equal(a.prompt.text_cuts[0], strlen("<user:a>"));
+    assert_int_equal(a.prompt.generation, a.prompt.text.len);
+    forget(&a);
 }
 
 /* The untrusted parts of a prompt, with a bar behind each. */
-static const char *untrusted_of(const char *template, const char *request, const mt_prompt_options *options)
+static const char *untrusted_of(const char *template, const char *request, const mt_prompt_model *model)
 {
     static char result[4096];
-    json_t *json = json_loads(request, 0, NULL), *tokens = json_pack("{s:s}", "bos_token", "<s>");
-    mt_error err = {0};
-    mt_chat_templates *set = mt_chat_templates_new(template, strlen(template), tokens, &err);
-    mt_arena *arena = mt_arena_new(0);
-    mt_prompt prompt = {0};
-    mt_chat chat;
     size_t len = 0;
+    asked a;
 
-    assert_non_null(json);
+    ask(&a, template, request, model);
+    if (!a.ok)
+        fail_msg("%s", a.err.text);
     result[0] = '\0';
-    if (!mt_chat_read(&chat, arena, json, &err) ||
-        !mt_prompt_make(&prompt, &chat, mt_chat_templates_pick(set, false), options, &err))
-        fail_msg("%s", err.text);
-    for (size_t i = 0; i < prompt.untrusted_count; i++)
+    for (size_t i = 0; i < a.prompt.untrusted_count; i++)
         len += (size_t)snprintf(result + len, sizeof(result) - len, "%.*s|",
-                                (int)(prompt.untrusted[i].end - prompt.untrusted[i].begin),
-                                prompt.text.data + prompt.untrusted[i].begin);
-    mt_prompt_free(&prompt);
-    mt_arena_free(arena);
-    mt_chat_templates_free(set);
-    json_decref(tokens);
-    json_decref(json);
+                                (int)(a.prompt.untrusted[i].end - a.prompt.untrusted[i].begin),
+                                a.prompt.text.data + a.prompt.untrusted[i].begin);
+    forget(&a);
     return result;
 }
 
 static void roles_and_special_tokens_are_trusted(void **state)
 {
-    const mt_chat_markers markers = {.marker = {[MT_CHAT_IMAGE] = "<image>"}};
-    const mt_prompt_options options = {.markers = &markers};
+    const mt_prompt_model model = {.marks.of[MT_CHAT_IMAGE].marker = "<image>"};
 
     (void)state;
     assert_string_equal(untrusted_of("{{ bos_token }}{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}"
@@ -100,7 +82,7 @@ static void roles_and_special_tokens_are_trusted(void **state)
                      MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<image>\"},"
                               " {\"type\": \"image\"}, {\"type\": \"image\"}, {\"type\": \"text\","
                               " \"text\": \"b\"}]}," SAYS("assistant", "c")),
-                     &options),
+                     &model),
         "<image>|b|c|");
     assert_string_equal(
         untrusted_of(PLAIN,
@@ -113,30 +95,22 @@ static void roles_and_special_tokens_are_trusted(void **state)
 
 static void media_come_in_the_order_of_the_prompt(void **state)
 {
-    json_t *request = json_loads(
+    asked a;
+
+    (void)state;
+    ask(&a, VISION,
         MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"image\", \"image\": \"1\"}]},"
                  "{\"role\": \"user\", \"content\": [{\"type\": \"video\", \"video\": \"2\"}, {\"type\": \"image\","
                  " \"image\": \"3\"}]}"),
-        0, NULL);
-    mt_error err = {0};
-    mt_chat_templates *set = mt_chat_templates_new(VISION, strlen(VISION), NULL, &err);
-    mt_arena *arena = mt_arena_new(0);
-    mt_prompt prompt;
-    mt_chat chat;
-
-    (void)state;
-    assert_true(mt_chat_read(&chat, arena, request, &err));
-    assert_true(mt_prompt_make(&prompt, &chat, mt_chat_templates_pick(set, false), NULL, &err));
-    assert_string_equal(prompt.text.data, "<user:[IMG][VID][IMG]><assistant:");
-    assert_int_equal(prompt.media_count, 3);
-    assert_int_equal(prompt.media[0].type, MT_CHAT_IMAGE);
-    assert_int_equal(prompt.media[1].type, MT_CHAT_VIDEO);
-    assert_string_equal(json_string_value(json_object_get(prompt.media[2].source, "image")), "3");
-    assert_int_equal(prompt.media[2].message, 1);
-    mt_prompt_free(&prompt);
-    mt_arena_free(arena);
-    mt_chat_templates_free(set);
-    json_decref(request);
+        NULL);
+    assert_true(a.ok);
+    assert_string_equal(a.prompt.text.data, "<user:[IMG][VID][IMG]><assistant:");
+    assert_int_equal(a.prompt.media_count, 3);
+    assert_int_equal(a.prompt.media[0].type, MT_CHAT_IMAGE);
+    assert_int_equal(a.prompt.media[1].type, MT_CHAT_VIDEO);
+    assert_string_equal(json_string_value(json_object_get(a.prompt.media[2].source, "image")), "3");
+    assert_int_equal(a.prompt.media[2].message, 1);
+    forget(&a);
 }
 
 static const struct CMUnitTest tests[] = {

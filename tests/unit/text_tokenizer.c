@@ -76,6 +76,26 @@ static void special_tokens_are_not_seen_in_plain_text(void **state)
     mt_tokenizer_free(t);
 }
 
+static void places_in_the_text_become_places_among_the_tokens(void **state)
+{
+    size_t places[] = {0, 1, 2, 4, 6}, within[] = {1, 3, 7, 9};
+    mt_encode_options options = {.places = places, .place_count = 5};
+    mt_tokenizer *t = load("bpe-fallback");
+    mt_ids ids = {0};
+    mt_error err;
+
+    (void)state;
+    mt_ids_add(&ids, 0); /* what was there before does not count */
+    assert_true(mt_tokenizer_encode(t, "a<b>\n\n", 6, &options, &ids, &err));
+    assert_memory_equal(places, ((const size_t[]){0, 1, 1, 2, 3}), sizeof(places));
+    ids.count = 0;
+    options = (mt_encode_options){.places = within, .place_count = 4};
+    assert_true(mt_tokenizer_encode(t, "<a<<b>\xc3\xa9<", 9, &options, &ids, &err));
+    assert_memory_equal(within, ((const size_t[]){1, 3, 4, 6}), sizeof(within));
+    mt_ids_free(&ids);
+    mt_tokenizer_free(t);
+}
+
 /* Where a special token must not be seen, a shorter one that is not special still is. */
 static void other_added_tokens_take_their_place(void **state)
 {
@@ -419,6 +439,7 @@ static void long_texts_take_no_square_time(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(special_tokens_are_not_seen_in_plain_text),
+    cmocka_unit_test(places_in_the_text_become_places_among_the_tokens),
     cmocka_unit_test(other_added_tokens_take_their_place),
     cmocka_unit_test(marks_follow_the_normalizer),
     cmocka_unit_test(broken_text_is_read_as_replacement_characters),

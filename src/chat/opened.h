@@ -1,0 +1,23 @@
+/* What the end of a prompt has begun: templates open the block of reasoning for the model, or close it at once. */
+#ifndef MT_CHAT_OPENED_H
+#define MT_CHAT_OPENED_H
+
+#include <stddef.h>
+
+#include "base/range.h"
+
+typedef enum mt_opened_state {
+    MT_OPENED_NOTHING,   /* the output begins with whatever the model writes */
+    MT_OPENED_REASONING, /* the output begins within a block of reasoning */
+    MT_OPENED_ANSWER     /* a block of reasoning was closed: the output is the answer */
+} mt_opened_state;
+
+typedef struct mt_opened {
+    mt_opened_state state;
+    const char *open, *close; /* the markers of the block; NULL with NOTHING */
+} mt_opened;
+
+/* Looks at text from `begin` on. What a user wrote (untrusted: ascending ranges) opens and closes nothing. */
+mt_opened mt_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted, size_t untrusted_count);
+
+#endif

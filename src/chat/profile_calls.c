@@ -1,0 +1,103 @@
+/* How a template wants tool calls and reasoning. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "chat/probe.h"
+
+/* A call came out well: its name, then its arguments, neither as Python prints them nor as JSON in a string. */
+static bool shows_call(const char *text)
+{
+    static const char *const words[] = {MT_PROBE_GAMMA, MT_PROBE_DELTA};
+
+    return mt_probe_has(text, MT_PROBE_FUNCTION) && mt_probe_in_order(text, words, 2) &&
+           !mt_probe_has(text, "'" MT_PROBE_GAMMA) && !mt_probe_has(text, "\\\"" MT_PROBE_GAMMA);
+}
+
+/* Tries what clients send most often first. Where nothing shows calls, what at least renders is taken. */
+void mt_probe_calls(mt_probe *p)
+{
+    mt_chat_profile *profile = p->profile, rendered = *profile;
+    bool any = false;
+
+    for (unsigned i = 0; i < 8; i++) {
+        char *text;
+        bool shown, failed;
+
+        profile->arguments_as_text = i & 1;
+        profile->call_without_content = i & 2;
+        profile->short_ids = i & 4;
+        text = mt_probe_render_call(p, NULL);
+        shown = shows_call(text);
+        failed = !text;
+        mt_free(text);
+        if (shown)
+            return;
+        if (!failed && !any)
+            rendered = *profile;
+        any = any || !failed;
+    }
+    *profile = rendered;
+}
+
+/* With a call or without: some templates show the one and not the other. */
+static bool reads_reasoning(const mt_probe *p, const char *name, bool with_call)
+{
+    json_t *said = with_call ? mt_probe_call_message(p) : mt_probe_message("assistant", MT_PROBE_BETA);
+    char *text;
+    bool read;
+
+    json_object_set_new(said, name, json_string(MT_PROBE_ALPHA));
+    text = with_call
+               ? mt_probe_render_call(p, said)
+               : mt_probe_render(p, json_pack("[o, o]", mt_probe_message("user", MT_PROBE_EPSILON), said), false, NULL);
+    read = mt_probe_has(text, MT_PROBE_ALPHA);
+    mt_free(text);
+    return read;
+}
+
+/* As Mistral's templates do. */
+static bool reads_reasoning_part(const mt_probe *p)
+{
+    static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA};
+    json_t *parts = json_pack("[{s:s, s:s}, {s:s, s:s}]", "type", "thinking", "thinking", MT_PROBE_ALPHA, "type",
+                              "text", "text", MT_PROBE_BETA);
+    char *text = mt_probe_render(p,
+                                 json_pack("[o, {s:s, s:o}, o]", mt_probe_message("user", MT_PROBE_EPSILON), "role",
+                                           "assistant", "content", parts, mt_probe_message("user", MT_PROBE_GAMMA)),
+                                 true, NULL);
+    bool read =
+        mt_probe_in_order(text, words, 2) && !mt_probe_has(text, "'thinking'") && !mt_probe_has(text, "\"thinking\"");
+
+    mt_free(text);
+    return read;
+}
+
+/* A message with a call; NULL fields are left out. */
+static bool takes_call(const mt_probe *p, const char *reasoning, const char *content)
+{
+    json_t *said = mt_probe_call_message(p);
+    char *text;
+    bool taken;
+
+    if (reasoning)
+        json_object_set_new(said, p->profile->reasoning, json_string(reasoning));
+    if (content)
+        json_object_set_new(said, "content", json_string(content));
+    text = mt_probe_render_call(p, said);
+    taken = text != NULL;
+    mt_free(text);
+    return taken;
+}
+
+void mt_probe_reasoning(mt_probe *p)
+{
+    static const char *const names[] = {"reasoning_content", "reasoning", "thinking"};
+    size_t i = 0;
+
+    while (i < MT_COUNT(names) && !reads_reasoning(p, names[i], false) && !reads_reasoning(p, names[i], true))
+        i++;
+    p->profile->reasoning = names[i < MT_COUNT(names) ? i : 0];
+    p->profile->reasoning_as_part = i == MT_COUNT(names) && reads_reasoning_part(p);
+    p->profile->reasoning_or_content = takes_call(p, MT_PROBE_ALPHA, NULL) && takes_call(p, NULL, MT_PROBE_GAMMA) &&
+                                       !takes_call(p, MT_PROBE_ALPHA, MT_PROBE_GAMMA);
+}
