@@ -8,6 +8,8 @@
 /* How two numbers compare when one of them is not a number. */
 enum { UNORDERED = 2 };
 
+enum { HASHED_PER_STEP = 16 }; /* bytes of a key; short ones cost nothing */
+
 /* -1, 0, 1 or UNORDERED. */
 static int compare_int_float(int64_t i, double d)
 {
@@ -74,7 +76,7 @@ static bool first_difference(mt_tpl_run *run, const mt_tpl_list *a, const mt_tpl
     bool same = true;
 
     for (*at = 0; *at < count; ++*at) {
-        if (!mt_tpl_equal(run, a->at[*at], b->at[*at], &same))
+        if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, a->at[*at], b->at[*at], &same))
             return false;
         if (!same)
             return true;
@@ -88,7 +90,7 @@ static bool equal_dicts(mt_tpl_run *run, const mt_tpl_dict *a, const mt_tpl_dict
     for (size_t i = 0; *out && i < a->count; i++) {
         mt_tpl_value other;
 
-        if (!mt_tpl_dict_get(run, b, a->at[i].key, &other))
+        if (!mt_tpl_charge(run, 1) || !mt_tpl_dict_get(run, b, a->at[i].key, &other))
             return false;
         *out = other.kind != MT_TPL_MISSING;
         if (*out && values && !mt_tpl_equal(run, a->at[i].value, other, out))
@@ -138,7 +140,7 @@ bool mt_tpl_equal(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, bool *out)
         return true;
     if (a.kind == MT_TPL_STR) {
         *out = mt_tpl_str_equal(a.as.str, b.as.str);
-        return true;
+        return a.as.str->len != b.as.str->len || mt_tpl_charge_bytes(run, a.as.str->len);
     }
     if (a.kind == MT_TPL_UNDEFINED || a.kind == MT_TPL_NONE) {
         *out = true;
@@ -193,7 +195,7 @@ bool mt_tpl_ordered(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value a, mt_tpl_val
         return mt_tpl_fail_undefined(run, a.kind == MT_TPL_UNDEFINED ? a : b);
     if (a.kind == MT_TPL_STR && b.kind == MT_TPL_STR) {
         *out = holds(op, mt_tpl_str_compare(a.as.str, b.as.str));
-        return true;
+        return mt_tpl_charge_bytes(run, a.as.str->len < b.as.str->len ? a.as.str->len : b.as.str->len);
     }
     if (is_sequence(a) && a.kind == b.kind)
         return order_lists(run, op, a, b, out);
@@ -295,7 +297,7 @@ static bool hash_tuple(mt_tpl_run *run, const mt_tpl_list *list, uint64_t *out)
         return false;
     *out = mix(run->seed + list->count);
     for (size_t i = 0; ok && i < list->count; i++) {
-        ok = mt_tpl_hash(run, list->at[i], &part);
+        ok = mt_tpl_charge(run, 1) && mt_tpl_hash(run, list->at[i], &part);
         if (ok)
             *out = mix(*out ^ part);
     }
@@ -306,7 +308,9 @@ static bool hash_tuple(mt_tpl_run *run, const mt_tpl_list *list, uint64_t *out)
 bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
 {
     switch (v.kind) {
-    case MT_TPL_STR: *out = hash_bytes(run->seed, v.as.str->data, v.as.str->len); return true;
+    case MT_TPL_STR:
+        *out = hash_bytes(run->seed, v.as.str->data, v.as.str->len);
+        return mt_tpl_charge(run, v.as.str->len / HASHED_PER_STEP);
     case MT_TPL_BOOL:
     case MT_TPL_INT: *out = mix(run->seed ^ (uint64_t)mt_tpl_as_int(v)); return true;
     case MT_TPL_FLOAT:

@@ -126,7 +126,8 @@ MT_TPL_BODY(is_callable)
 
 MT_TPL_BODY(is_sameas)
 {
-    return answer(out, mt_tpl_identical(self, a[0]));
+    return (self.kind != MT_TPL_STR || mt_tpl_charge_bytes(run, self.as.str->len)) &&
+           answer(out, mt_tpl_identical(self, a[0]));
 }
 
 MT_TPL_BODY(is_escaped)

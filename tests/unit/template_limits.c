@@ -64,6 +64,14 @@ static void hostile_templates_end(void **state)
          "too many steps"},
         {"{% set x = 'é' * 999999 %}{% for a in range(99999) %}{% if x[a] == 'x' %}{% endif %}{% endfor %}",
          "too many steps"},
+        {"{% set x = range(99999)|list %}{% set y = x[:] %}{% for a in range(99999) %}{% if x != y %}{% endif %}"
+         "{% endfor %}",
+         "too many steps"},
+        {"{% set x = 'ab' * 999999 %}{% set y = 'ab' * 999999 %}{% for a in range(99999) %}{% if x != y or x < y %}"
+         "{% endif %}{% endfor %}",
+         "too many steps"},
+        {"{% set x = 'ab' * 999999 %}{% set d = {} %}{% for a in range(99999) %}{% if x in d %}{% endif %}{% endfor %}",
+         "too many steps"},
     };
     char message[MT_LIMIT_ERROR_TEXT];
 
