@@ -67,10 +67,11 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
     mt_batch batch = {
         .rows = sequences * rows, .tokens = b->tokens, .positions = b->positions, .spans = sequences, .span = b->spans};
     for (size_t s = 0; s < sequences; s++) {
+        const uint32_t *table = b->pages + s * pages_each; /* every group has the same */
         b->spans[s] = (mt_span){.row = (uint32_t)(s * rows),
                                 .rows = (uint32_t)rows,
                                 .position = (uint32_t)position,
-                                .pages = b->pages + s * pages_each};
+                                .pages = {table, table, table, table}};
         b->wanted[s] = (uint32_t)(s * rows + rows - 1);
         for (size_t i = 0; i < rows; i++) {
             b->tokens[s * rows + i] = (uint32_t)((position + i) * 2654435761u + s * 40503u) % b->o.spec.vocab;
@@ -88,18 +89,19 @@ static bool start(bench *b, const arguments *a, size_t pages_each, mt_error *err
 {
     const mt_device_params device = {.threads = a->threads, .cpu_mask = ~0u, .precision = a->precision};
     const size_t rows = a->batch > CHUNK ? a->batch : CHUNK;
-    const mt_model_params params = {.rows = rows, .logits = a->batch, .pages = pages_each * a->batch};
+    const mt_model_params params = {.rows = rows, .logits = a->batch};
+    const size_t pages = pages_each * a->batch, all[MT_KV_GROUPS] = {pages, pages, pages, pages};
     if (!mt_opened_open(&b->o, a->dir, &device, err))
         return false;
     b->model = mt_model_new(b->o.dev, &b->o.spec, &b->o.weights, &params, err);
-    if (!b->model)
+    if (!b->model || !mt_model_reserve(b->model, all, err))
         return false;
     b->tokens = mt_alloc(rows * sizeof *b->tokens);
     b->positions = mt_alloc(rows * sizeof *b->positions);
     b->wanted = mt_alloc(a->batch * sizeof *b->wanted);
     b->spans = mt_alloc(a->batch * sizeof *b->spans);
-    b->pages = mt_alloc(params.pages * sizeof *b->pages);
-    for (size_t i = 0; i < params.pages; i++)
+    b->pages = mt_alloc(pages * sizeof *b->pages);
+    for (size_t i = 0; i < pages; i++)
         b->pages[i] = (uint32_t)i;
     return true;
 }

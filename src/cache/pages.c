@@ -7,9 +7,10 @@
 
 void mt_pages_init(mt_pages *pages, size_t total)
 {
-    assert(total <= UINT32_MAX);
+    assert(total < MT_NO_PAGE);
     pages->total = pages->free = total;
-    pages->stack = mt_alloc(total * sizeof *pages->stack);
+    pages->stack = mt_alloc_array(total, sizeof *pages->stack);
+    pages->refs = mt_alloc_array(total, sizeof *pages->refs);
     for (size_t i = 0; i < total; i++)
         pages->stack[i] = (uint32_t)(total - 1 - i); /* the lowest is handed out first */
 }
@@ -17,36 +18,31 @@ void mt_pages_init(mt_pages *pages, size_t total)
 void mt_pages_free(mt_pages *pages)
 {
     mt_free(pages->stack);
+    mt_free(pages->refs);
     memset(pages, 0, sizeof *pages);
 }
 
-static size_t pages_for(size_t positions, size_t page_tokens)
+uint32_t mt_pages_take(mt_pages *pages)
 {
-    return (positions + page_tokens - 1) / page_tokens;
+    if (pages->free == 0)
+        return MT_NO_PAGE;
+    const uint32_t page = pages->stack[--pages->free];
+    assert(pages->refs[page] == 0);
+    pages->refs[page] = 1;
+    return page;
 }
 
-void mt_seq_init(mt_seq *seq, size_t positions, size_t page_tokens)
+void mt_pages_ref(mt_pages *pages, uint32_t page)
 {
-    *seq = (mt_seq){.limit = pages_for(positions, page_tokens), .page_tokens = page_tokens};
-    seq->page = mt_alloc(seq->limit * sizeof *seq->page);
+    assert(page < pages->total && pages->refs[page] > 0);
+    pages->refs[page]++;
 }
 
-bool mt_seq_grow(mt_seq *seq, mt_pages *pages, size_t positions)
+uint32_t mt_pages_unref(mt_pages *pages, uint32_t page)
 {
-    const size_t wanted = pages_for(positions, seq->page_tokens);
-    if (wanted <= seq->pages)
-        return true;
-    if (wanted > seq->limit || wanted - seq->pages > pages->free)
-        return false;
-    while (seq->pages < wanted)
-        seq->page[seq->pages++] = pages->stack[--pages->free];
-    return true;
-}
-
-void mt_seq_free(mt_seq *seq, mt_pages *pages)
-{
-    while (seq->pages > 0)
-        pages->stack[pages->free++] = seq->page[--seq->pages];
-    mt_free(seq->page);
-    memset(seq, 0, sizeof *seq);
+    assert(page < pages->total && pages->refs[page] > 0);
+    const uint32_t left = --pages->refs[page];
+    if (left == 0)
+        pages->stack[pages->free++] = page;
+    return left;
 }

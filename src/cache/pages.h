@@ -1,4 +1,5 @@
-/* Which cache pages are free, and which a sequence holds. Indices only: the pages' memory is the device's. */
+/* A pool of cache pages: which are free, and how many refer to each of the others. Numbers only: the pages' memory is
+   the device's. */
 #ifndef MT_CACHE_PAGES_H
 #define MT_CACHE_PAGES_H
 
@@ -6,31 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
+#include "device/device.h"
 
 typedef struct mt_pages {
     size_t total, free;
     uint32_t *stack; /* [total]: the free ones lie in [0, free) */
+    uint32_t *refs;  /* [total] */
 } mt_pages;
 
-void mt_pages_init(mt_pages *pages, size_t total);
+void mt_pages_init(mt_pages *pages, size_t total); /* free with mt_pages_free */
 void mt_pages_free(mt_pages *pages);
 
-/* A sequence's place in the cache. */
-typedef struct mt_seq {
-    uint32_t *page; /* [limit]: its page table */
-    size_t pages, limit;
-    size_t page_tokens;
-} mt_seq;
+/* A free page with one reference to it; MT_NO_PAGE when there is none. */
+uint32_t mt_pages_take(mt_pages *pages);
 
-/* A sequence of at most `positions` positions. */
-void mt_seq_init(mt_seq *seq, size_t positions, size_t page_tokens);
+void mt_pages_ref(mt_pages *pages, uint32_t page);
 
-/* Makes room for positions [0, positions). False when the pool is dry (nothing changes) or the sequence's limit is
-   passed. */
-bool mt_seq_grow(mt_seq *seq, mt_pages *pages, size_t positions) MT_NODISCARD;
-
-/* Returns its pages to the pool and frees the table. */
-void mt_seq_free(mt_seq *seq, mt_pages *pages);
+/* Returns how many references are left; at 0 the page is free. */
+uint32_t mt_pages_unref(mt_pages *pages, uint32_t page);
 
 #endif

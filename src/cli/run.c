@@ -1,18 +1,14 @@
 /* motet run: the tokens a model answers with, and their logprobs. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
-#include "base/log.h"
 #include "cli/cli.h"
-#include "engine/generate.h"
+#include "engine/engine.h"
 #include "engine/opened.h"
-#include "kernels/kernels.h"
-
-#define DEFAULT_CHUNK 512
 
 typedef struct token_list {
     uint32_t *ids;
@@ -40,33 +36,31 @@ static bool parse_tokens(const char *text, token_list *list, mt_error *err)
     return true;
 }
 
-/* Prints tokens as they come, or as one JSON object. */
+/* Prints tokens as they come, or as one JSON object. Written by the engine's thread until done. */
 typedef struct printer {
     bool json;
     size_t tokens;
     uint32_t *ids;
+    mt_finish finish;
+    mt_error error;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done;
 } printer;
 
-static void print_step_json(const mt_logprob *chosen, const mt_logprob *tops, size_t count)
+static void print_step_json(const mt_event *ev)
 {
-    printf("{\"id\":%u,\"logprob\":%.9g,\"top\":[", chosen->id, (double)chosen->logprob);
-    for (size_t i = 0; i < count; i++)
-        printf("%s[%u,%.9g]", i ? "," : "", tops[i].id, (double)tops[i].logprob);
+    printf("{\"id\":%u,\"logprob\":%.9g,\"top\":[", ev->token, (double)ev->logprob);
+    for (size_t i = 0; i < ev->top_count; i++)
+        printf("%s[%u,%.9g]", i ? "," : "", ev->top[i].id, (double)ev->top[i].logprob);
     printf("]}");
 }
 
-static void print_token(void *ctx, const mt_logprob *chosen, const mt_logprob *tops, size_t count)
+static void print_step(const mt_event *ev)
 {
-    printer *p = ctx;
-    p->ids[p->tokens++] = chosen->id;
-    if (p->json) {
-        printf("%s", p->tokens > 1 ? "," : "");
-        print_step_json(chosen, tops, count);
-        return;
-    }
-    printf("%u %.6f", chosen->id, (double)chosen->logprob);
-    for (size_t i = 0; i < count; i++)
-        printf("%s%u:%.6f", i ? " " : "   ", tops[i].id, (double)tops[i].logprob);
+    printf("%u %.6f", ev->token, (double)ev->logprob);
+    for (size_t i = 0; i < ev->top_count; i++)
+        printf("%s%u:%.6f", i ? " " : "   ", ev->top[i].id, (double)ev->top[i].logprob);
     printf("\n");
     fflush(stdout);
 }
@@ -79,39 +73,97 @@ static void print_ids(const char *key, const uint32_t *ids, size_t count)
     printf("]");
 }
 
+static void end(printer *p, const mt_event *ev)
+{
+    pthread_mutex_lock(&p->lock);
+    p->finish = ev->finish;
+    if (ev->error)
+        p->error = *ev->error;
+    p->done = true;
+    pthread_cond_signal(&p->ended);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void print_event(void *ctx, const mt_event *ev)
+{
+    printer *p = ctx;
+    if (ev->kind == MT_EVENT_DONE)
+        end(p, ev);
+    if (ev->kind != MT_EVENT_TOKEN)
+        return;
+    p->ids[p->tokens++] = ev->token;
+    if (!p->json) {
+        print_step(ev);
+        return;
+    }
+    printf("%s", p->tokens > 1 ? "," : "");
+    print_step_json(ev);
+}
+
+static mt_request *request_of(const mt_options *opt, const token_list *prompt, printer *p)
+{
+    mt_request *r = mt_request_new();
+    r->prompt = prompt->ids;
+    r->prompt_len = prompt->count;
+    r->max_tokens = (size_t)opt->max_tokens;
+    r->sampling.temperature = 0;
+    r->sampling.logprobs = (int32_t)opt->logprobs;
+    r->event = print_event;
+    r->ctx = p;
+    return r;
+}
+
+/* Submits the request and waits for its end. */
+static bool answer(mt_engine *engine, mt_request *r, printer *p, mt_error *err)
+{
+    if (!mt_engine_submit(engine, r, err)) {
+        mt_request_free(r);
+        return false;
+    }
+    pthread_mutex_lock(&p->lock);
+    while (!p->done)
+        pthread_cond_wait(&p->ended, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    *err = p->error;
+    return p->finish != MT_FINISH_ERROR;
+}
+
 static bool generate(mt_opened *o, const mt_options *opt, const token_list *prompt, mt_error *err)
 {
-    const size_t max_tokens = (size_t)opt->max_tokens, chunk = opt->chunk ? (size_t)opt->chunk : DEFAULT_CHUNK;
-    const size_t wanted = prompt->count + max_tokens, context = opt->context ? (size_t)opt->context : o->spec.context;
+    const size_t max_tokens = (size_t)opt->max_tokens, wanted = prompt->count + max_tokens;
+    const size_t context = opt->context ? (size_t)opt->context : o->spec.context;
     if (wanted > context)
         return mt_fail(err, MT_E_TOO_LARGE,
                        "%zu prompt tokens and %zu to generate exceed the context of %zu; shorten one of them",
                        prompt->count, max_tokens, context);
-    const mt_generator_params params = {
-        .sequences = 1, .positions = wanted, .chunk = chunk < prompt->count ? chunk : prompt->count};
-    mt_generator *g = mt_generator_new(o->dev, &o->spec, &o->weights, &params, err);
-    if (!g)
+    mt_engine_params params;
+    mt_engine_params_init(&params);
+    params.sequences = 1;
+    params.queue = 1;
+    params.context = wanted;
+    params.cache = wanted + 2 * MT_PAGE_TOKENS;
+    params.chunk = (size_t)opt->chunk;
+    mt_engine *engine = mt_engine_start(o, NULL, &params, err);
+    if (!engine)
         return false;
     printer p = {.json = opt->json, .ids = mt_alloc(max_tokens * sizeof *p.ids)};
-    const mt_generation request = {.prompt = prompt->ids,
-                                   .prompt_len = prompt->count,
-                                   .max_tokens = max_tokens,
-                                   .top = (size_t)opt->logprobs,
-                                   .token = print_token,
-                                   .ctx = &p};
+    pthread_mutex_init(&p.lock, NULL);
+    pthread_cond_init(&p.ended, NULL);
     if (p.json) {
         printf("{");
         print_ids("prompt_token_ids", prompt->ids, prompt->count);
         printf(",\"steps\":[");
     }
-    const bool ok = mt_generator_run(g, &request, 1, err);
+    const bool ok = answer(engine, request_of(opt, prompt, &p), &p, err);
+    mt_engine_stop(engine);
     if (p.json) {
         printf("],");
         print_ids("token_ids", p.ids, p.tokens);
-        printf(",\"finish_reason\":\"%s\"}\n", ok ? "length" : "error");
+        printf(",\"finish_reason\":\"%s\"}\n", ok ? mt_finish_name(p.finish) : "error");
     }
+    pthread_cond_destroy(&p.ended);
+    pthread_mutex_destroy(&p.lock);
     mt_free(p.ids);
-    mt_generator_free(g);
     return ok;
 }
 

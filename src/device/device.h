@@ -47,6 +47,12 @@ uint32_t mt_device_fingerprint(const mt_device *dev);
 /* Memory the device holds besides mapped weights. */
 uint64_t mt_device_bytes(const mt_device *dev);
 
+/* Runs fn for items [0, items) on the device's threads; worker is below mt_device_threads. */
+void mt_device_run(mt_device *dev, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items);
+
+/* The kernels of the host, for work that is not the device's own. */
+const struct mt_kernels *mt_device_kernels(const mt_device *dev);
+
 /* ---- objects; each lives until the device is closed ---- */
 
 mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols);
@@ -67,16 +73,28 @@ mt_weight *mt_weight_new(mt_device *dev, const mt_mat *mat, const float *bias, b
 mt_experts *mt_experts_new(mt_device *dev, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
                            const mt_mat *down);
 
+#define MT_KV_GROUPS 4 /* pools of pages of a model: layers whose keys and values are kept alike share one */
+#define MT_NO_PAGE UINT32_MAX
+#define MT_PAGE_TOKENS 32 /* positions of a page */
+#define MT_KV_SEGMENT 256 /* attention reads keys in whole segments of this many positions (R8) */
+
 /* A page is one block [layer][k|v][head][position][head_dim]. */
 typedef struct mt_kv_shape {
+    size_t group; /* which of a span's page tables */
     size_t layers;
     size_t heads, query_heads; /* query_heads / heads of them share a head */
     size_t head_dim;
     size_t page_tokens; /* positions of a page; divides 256 */
 } mt_kv_shape;
 
-mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, size_t pages, mt_error *err) MT_NODISCARD;
+mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, mt_error *err) MT_NODISCARD;
 size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape);
+
+/* Gives it pages, once, before the first step; all zeros. Memory is used as they are written. */
+bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err) MT_NODISCARD;
+
+/* Page `to` becomes a copy of page `from`. */
+void mt_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from);
 
 /* Reserves working memory for steps of at most `rows` rows. After the last mt_*_new. */
 bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;
@@ -84,9 +102,9 @@ bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;
 /* ---- one step's view of its sequences ---- */
 
 typedef struct mt_span {
-    uint32_t row, rows;    /* rows [row, row + rows) of the batch */
-    uint32_t position;     /* of the first of them */
-    const uint32_t *pages; /* page table of the sequence, up to its last row */
+    uint32_t row, rows;                  /* rows [row, row + rows) of the batch */
+    uint32_t position;                   /* of the first of them */
+    const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, up to its last row */
 } mt_span;
 
 typedef struct mt_batch {
@@ -144,6 +162,9 @@ void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32
 
 /* x = cap * tanh(x / cap) */
 void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap);
+
+/* ok[i]: whether every number of row i is finite. */
+void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok);
 
 /* Log-sum-exp of a row (R9); not finite when anything in the row is NaN or +inf. */
 float mt_op_log_sum_exp(mt_device *dev, const mt_tensor *x, size_t row);

@@ -9,7 +9,7 @@ static void report(const mt_opened *o)
     const mt_bind_cost *cost = &o->weights.cost;
     mt_log_info("model.opened", "%s \"%s\" on %s, %.1f MiB mapped", o->spec.family, mt_checkpoint_dir(o->checkpoint),
                 mt_device_name(o->dev), (double)mt_checkpoint_bytes(o->checkpoint) / (1 << 20));
-    if (cost->copied_bytes)
+    if (cost->copied_bytes >= 1 << 20)
         mt_log_info("weights.repacked", "%.1f MiB in %.2f s", (double)cost->copied_bytes / (1 << 20), cost->seconds);
 }
 

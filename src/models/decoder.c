@@ -21,7 +21,7 @@ struct mt_model {
     mt_weight *embed, *head;
     mt_tensor *norm;
     layer *layers;
-    mt_kv *kv;
+    mt_kv *kv[MT_KV_GROUPS];
     /* one step's values, [rows, ...] */
     mt_tensor *x, *h, *y; /* residual stream, normed input, what a block adds */
     mt_tensor *q, *k, *v, *attn;
@@ -30,11 +30,13 @@ struct mt_model {
     mt_tensor **rope; /* one table a rotary embedding */
     mt_tensor *last, *logits;
     size_t max_rows, max_logits;
+    bool *sound; /* [rows] */
 };
 
-mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec)
+mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group)
 {
-    return (mt_kv_shape){.layers = spec->layers,
+    return (mt_kv_shape){.group = group,
+                         .layers = spec->groups[group].layers,
                          .heads = spec->kv_heads,
                          .query_heads = spec->heads,
                          .head_dim = spec->head_dim,
@@ -115,17 +117,20 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
 mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
                        const mt_model_params *params, mt_error *err)
 {
-    const mt_kv_shape shape = mt_model_kv_shape(spec);
     mt_model *m = mt_alloc(sizeof *m);
     m->dev = dev;
     m->spec = spec;
     m->max_rows = params->rows;
     m->max_logits = params->logits;
     m->layers = mt_alloc(spec->layers * sizeof *m->layers);
+    m->sound = mt_alloc_array(params->rows, sizeof *m->sound);
     m->rope = mt_alloc(spec->rope_count * sizeof(mt_tensor *));
-    m->kv = mt_kv_new(dev, &shape, params->pages, err);
-    if (!m->kv)
-        goto fail;
+    for (size_t g = 0; g < spec->group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(spec, g);
+        m->kv[g] = mt_kv_new(dev, &shape, err);
+        if (!m->kv[g])
+            goto fail;
+    }
     m->embed_scale = embed_scale(dev, spec, &weights->embed);
     m->embed = mt_weight_new(dev, &weights->embed, NULL, false);
     m->head = mt_weight_new(dev, &weights->head, NULL, false);
@@ -146,7 +151,28 @@ void mt_model_free(mt_model *m)
         return;
     mt_free(m->layers);
     mt_free(m->rope);
+    mt_free(m->sound);
     mt_free(m);
+}
+
+bool mt_model_reserve(mt_model *m, const size_t pages[MT_KV_GROUPS], mt_error *err)
+{
+    for (size_t g = 0; g < m->spec->group_count; g++)
+        if (!mt_kv_reserve(m->dev, m->kv[g], pages[g], err))
+            return false;
+    return true;
+}
+
+bool mt_model_sound(const mt_model *m, size_t row)
+{
+    return m->sound[row];
+}
+
+void mt_model_copy_pages(mt_model *m, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS])
+{
+    for (size_t g = 0; g < m->spec->group_count; g++)
+        if (to[g] != MT_NO_PAGE)
+            mt_op_kv_copy(m->dev, m->kv[g], to[g], from[g]);
 }
 
 static void norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, const mt_tensor *w)
@@ -162,8 +188,9 @@ static void attention(mt_model *m, const layer *l, size_t index, const mt_batch 
     mt_op_matmul(m->dev, (mt_tensor *[]){m->q, m->k, m->v}, (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
     mt_op_heads(m->dev, m->q, n, s->heads, s->head_dim, l->q_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
     mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
-    mt_op_kv_write(m->dev, m->kv, index, m->k, m->v, batch);
-    mt_op_attention(m->dev, m->attn, m->q, m->kv, index, batch, ls->window, s->attn_scale, s->attn_softcap);
+    mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, m->k, m->v, batch);
+    mt_op_attention(m->dev, m->attn, m->q, m->kv[ls->group], ls->slot, batch, ls->window, s->attn_scale,
+                    s->attn_softcap);
     mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, m->attn, n);
 }
 
@@ -214,6 +241,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
                          s->ropes[i].scale);
     for (size_t i = 0; i < s->layers; i++)
         run_layer(m, i, batch);
+    mt_op_finite(m->dev, m->x, batch->rows, m->sound);
     if (count) {
         mt_op_gather(m->dev, m->last, m->x, rows, count);
         norm(m, m->last, m->last, count, m->norm);

@@ -7,9 +7,6 @@
 #include "weights/bind.h"
 #include "weights/checkpoint.h"
 
-/* Positions of a cache page. */
-#define MT_PAGE_TOKENS 32
-
 /* Where a layer's weights lie in the checkpoint. Vectors that the model has not are NULL, matrices have n == 0. */
 typedef struct mt_layer_weights {
     const float *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm;
@@ -37,7 +34,6 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
 typedef struct mt_model_params {
     size_t rows;   /* most rows of a step */
     size_t logits; /* most rows of a step whose logits are wanted */
-    size_t pages;  /* of the cache */
 } mt_model_params;
 
 typedef struct mt_model mt_model;
@@ -47,8 +43,17 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
                        const mt_model_params *params, mt_error *err) MT_NODISCARD;
 void mt_model_free(mt_model *model);
 
-/* The shape of the model's cache pages. */
-mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec);
+/* The shape of the cache pages of a layer group. */
+mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group);
+
+/* Gives each layer group its cache pages, once, before the first step. */
+bool mt_model_reserve(mt_model *model, const size_t pages[MT_KV_GROUPS], mt_error *err) MT_NODISCARD;
+
+/* Pages to[g] become copies of pages from[g], for each group where to[g] is a page. */
+void mt_model_copy_pages(mt_model *model, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS]);
+
+/* Whether the final hidden state of a row of the last step is finite (R10). */
+bool mt_model_sound(const mt_model *model, size_t row);
 
 /* One step: writes keys and values of every row to its pages, and the logits of rows[0..count) to the result, row i
    for rows[i]. The result is valid until the next step. Allocates nothing. */

@@ -98,6 +98,37 @@ bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const 
     return true;
 }
 
+static size_t find_group(mt_model_spec *spec, uint32_t window)
+{
+    for (size_t g = 0; g < spec->group_count; g++)
+        if (spec->groups[g].window == window)
+            return g;
+    return spec->group_count;
+}
+
+/* The group that keeps everything comes first; where no layer sees everything, the first layer's window does. */
+static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
+{
+    uint32_t kept = layer[0].window;
+    for (size_t i = 0; i < spec->layers; i++)
+        if (layer[i].window == 0)
+            kept = 0;
+    spec->group_count = 1;
+    spec->groups[0] = (mt_layer_group){.window = kept};
+    for (size_t i = 0; i < spec->layers; i++) {
+        const size_t g = find_group(spec, layer[i].window);
+        if (g == MT_KV_GROUPS)
+            return mt_fail(err, MT_E_UNSUPPORTED, "layers with more than %d different windows are not supported",
+                           MT_KV_GROUPS - 1);
+        if (g == spec->group_count)
+            spec->groups[spec->group_count++] = (mt_layer_group){.window = layer[i].window};
+        layer[i].group = (uint8_t)g;
+        layer[i].slot = (uint16_t)spec->groups[g].layers++;
+    }
+    spec->groups[0].window = 0;
+    return true;
+}
+
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
                         mt_error *err)
 {
@@ -121,5 +152,5 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     if (!layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the model");
     spec->layer = layer;
-    return f->read(spec, layer, text, arena, err);
+    return f->read(spec, layer, text, arena, err) && declare_groups(spec, layer, err);
 }

@@ -8,9 +8,16 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "device/device.h"
 #include "weights/config.h"
 
 typedef enum mt_activation { MT_ACT_SILU, MT_ACT_GELU_TANH } mt_activation;
+
+/* Layers whose keys and values are kept alike. */
+typedef struct mt_layer_group {
+    uint32_t window; /* 0: all keys are kept */
+    uint32_t layers;
+} mt_layer_group;
 
 /* One rotary embedding: angle of frequency i at position p is p * inv_freq[i]; cos and sin are both times scale. */
 typedef struct mt_rope {
@@ -25,6 +32,8 @@ typedef struct mt_layer_spec {
     uint32_t window; /* keys a query sees, itself included; 0 is all */
     uint8_t rope;    /* index into mt_model_spec.ropes */
     bool sparse;     /* experts instead of a dense MLP */
+    uint8_t group;   /* index into mt_model_spec.groups */
+    uint16_t slot;   /* which of the group's layers it is */
 } mt_layer_spec;
 
 typedef struct mt_model_spec {
@@ -46,6 +55,8 @@ typedef struct mt_model_spec {
     uint32_t rope_count;
     const mt_rope *ropes;
     const mt_layer_spec *layer; /* [layers] */
+    uint32_t group_count;
+    mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;
 
 /* Reads config.json (top level given) into *spec; what it points to lives in the arena. family may be NULL (detect).

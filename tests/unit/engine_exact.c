@@ -1,21 +1,10 @@
 /* Same answer, always: tokens and logprobs to the last bit, whatever the threads, the chunks and the company. */
-#include "unit.h"
+#include "engine_driver.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 
-#include "engine/generate.h"
-#include "engine/opened.h"
-
-#define FIXTURES "tests/oracle/checkpoints"
 #define SEQUENCES 16
 #define NEW_TOKENS 6
-#define MAX_STEPS 32
-
-typedef struct answer {
-    size_t count;
-    mt_logprob step[MAX_STEPS][MT_LIMIT_TOP_LOGPROBS];
-} answer;
 
 typedef struct setting {
     mt_precision precision;
@@ -28,27 +17,16 @@ typedef struct prompts {
     uint32_t *tokens[SEQUENCES];
 } prompts;
 
-static void note(void *ctx, const mt_logprob *chosen, const mt_logprob *tops, size_t count)
-{
-    answer *a = ctx;
-    assert_true(a->count < MAX_STEPS && count == MT_LIMIT_TOP_LOGPROBS);
-    assert_memory_equal(chosen, tops, sizeof *tops);
-    memcpy(a->step[a->count++], tops, sizeof a->step[0]);
-}
-
 static void draw_prompts(prompts *p, const size_t *lengths, size_t count, uint32_t vocab)
 {
-    uint64_t state = 7;
+    draw random = {7};
     p->count = count;
     p->longest = 0;
     for (size_t i = 0; i < count; i++) {
         p->len[i] = lengths[i];
         p->longest = lengths[i] > p->longest ? lengths[i] : p->longest;
         p->tokens[i] = malloc(lengths[i] * sizeof(uint32_t));
-        for (size_t j = 0; j < lengths[i]; j++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            p->tokens[i][j] = (uint32_t)(state >> 33) % vocab;
-        }
+        draw_tokens(&random, p->tokens[i], lengths[i], vocab);
     }
 }
 
@@ -61,39 +39,17 @@ static void drop_prompts(prompts *p)
 /* Runs prompts [first, first + count) side by side. */
 static void run(const char *dir, const setting *s, const prompts *p, size_t first, size_t count, answer *answers)
 {
-    mt_opened o;
-    mt_error err = {0};
-    mt_generation requests[SEQUENCES];
-    const mt_device_params device = {.threads = s->threads, .cpu_mask = ~0u, .precision = s->precision};
-    const mt_generator_params params = {.sequences = count, .positions = p->longest + NEW_TOKENS, .chunk = s->chunk};
-    if (!mt_opened_open(&o, dir, &device, &err))
-        fail_msg("%s: %s", dir, err.text);
-    mt_generator *g = mt_generator_new(o.dev, &o.spec, &o.weights, &params, &err);
-    assert_non_null(g);
-    for (size_t i = 0; i < count; i++) {
-        answers[i].count = 0;
-        requests[i] = (mt_generation){.prompt = p->tokens[first + i],
-                                      .prompt_len = p->len[first + i],
-                                      .max_tokens = NEW_TOKENS,
-                                      .top = MT_LIMIT_TOP_LOGPROBS,
-                                      .token = note,
-                                      .ctx = &answers[i]};
-    }
-    if (!mt_generator_run(g, requests, count, &err))
-        fail_msg("%s: %s", dir, err.text);
-    mt_generator_free(g);
-    mt_opened_close(&o);
-}
-
-static void expect_same(const char *dir, const char *what, size_t index, const answer *want, const answer *got)
-{
-    assert_int_equal(want->count, got->count);
-    for (size_t t = 0; t < want->count; t++)
-        for (size_t k = 0; k < MT_LIMIT_TOP_LOGPROBS; k++)
-            if (memcmp(&want->step[t][k], &got->step[t][k], sizeof(mt_logprob)) != 0)
-                fail_msg("%s, %s: prompt %zu, token %zu, rank %zu: %u %.9g alone, %u %.9g here", dir, what, index, t, k,
-                         want->step[t][k].id, (double)want->step[t][k].logprob, got->step[t][k].id,
-                         (double)got->step[t][k].logprob);
+    driver d;
+    driver_open(&d, dir, s->precision, s->threads);
+    d.params.sequences = count;
+    d.params.rows = p->longest;
+    d.params.chunk = s->chunk;
+    d.params.cache = count * (p->longest + NEW_TOKENS + MT_PAGE_TOKENS) + MT_PAGE_TOKENS;
+    driver_start(&d);
+    for (size_t i = 0; i < count; i++)
+        driver_send(&d, driver_request(&d, p->tokens[first + i], p->len[first + i], NEW_TOKENS, &answers[i]));
+    driver_wait(&d, 0);
+    driver_close(&d);
 }
 
 /* Alone, whole, on one thread, against every other way. whole: tokens that the longest prompt fits in. */
@@ -103,20 +59,20 @@ static void check_folder(const char *dir, mt_precision precision, const size_t *
     static answer alone[SEQUENCES], other[SEQUENCES];
     const size_t chunks[] = {1, 7, 64, whole / 2}, threads[] = {2, 7};
     prompts p;
-    char what[64];
+    char what[640];
     draw_prompts(&p, lengths, count, vocab);
     for (size_t i = 0; i < count; i++)
         run(dir, &(setting){precision, 1, whole}, &p, i, 1, &alone[i]);
     for (size_t t = 0; t < MT_COUNT(threads); t++) {
         run(dir, &(setting){precision, threads[t], whole}, &p, 0, 1, other);
-        snprintf(what, sizeof what, "%zu threads", threads[t]);
-        expect_same(dir, what, 0, &alone[0], &other[0]);
+        snprintf(what, sizeof what, "%s, %zu threads", dir, threads[t]);
+        expect_same(what, &alone[0], &other[0]);
     }
     for (size_t c = 0; c < MT_COUNT(chunks); c++) {
         run(dir, &(setting){precision, 2, chunks[c]}, &p, 0, count, other);
-        snprintf(what, sizeof what, "%zu side by side in chunks of %zu", count, chunks[c]);
+        snprintf(what, sizeof what, "%s, %zu side by side in chunks of %zu", dir, count, chunks[c]);
         for (size_t i = 0; i < count; i++)
-            expect_same(dir, what, i, &alone[i], &other[i]);
+            expect_same(what, &alone[i], &other[i]);
     }
     drop_prompts(&p);
 }

@@ -83,7 +83,7 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
                      .page_stride = kv->page_bytes,
                      .k_offset = key_block(op, kv_head, false),
                      .v_offset = key_block(op, kv_head, true),
-                     .pages = span->pages,
+                     .pages = span->pages[op->kv->shape.group],
                      .page_tokens = kv->shape.page_tokens,
                      .head_stride = kv->head_stride,
                      .scale = op->scale,
@@ -268,7 +268,7 @@ static void kv_write_row(void *ctx, size_t i, size_t worker)
     const kv_write *op = ctx;
     const mt_kv *kv = op->kv;
     const size_t position = op->span->position + i, row = op->span->row + i;
-    uint8_t *page = kv->data + op->span->pages[position / kv->shape.page_tokens] * kv->page_bytes;
+    uint8_t *page = kv->data + op->span->pages[kv->shape.group][position / kv->shape.page_tokens] * kv->page_bytes;
     const size_t slot = position % kv->shape.page_tokens, block = op->layer * 2 * kv->shape.heads;
     write_vectors(op, op->k->data + row * op->k->stride, page, block, slot, false);
     write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot, true);
@@ -282,6 +282,13 @@ void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k,
         kv_write op = {.dev = dev, .kv = kv, .layer = layer, .k = k, .v = v, .span = &batch->span[i]};
         mt_cpu_run(dev, kv_write_row, &op, op.span->rows, op.span->rows * k->cols * 2);
     }
+}
+
+void mt_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from)
+{
+    (void)dev;
+    assert(to < kv->pages && from < kv->pages);
+    memcpy(kv->data + to * kv->page_bytes, kv->data + from * kv->page_bytes, kv->page_bytes);
 }
 
 size_t mt_cpu_attention_scratch(const mt_device *dev)

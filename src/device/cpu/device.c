@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
@@ -184,31 +185,59 @@ size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
            kv_element(dev);
 }
 
-mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, size_t pages, mt_error *err)
+mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, mt_error *err)
 {
+    _Static_assert(MT_KV_SEGMENT == MT_SEGMENT, "both are the segment of R8");
     assert(shape->query_heads % shape->heads == 0 && MT_SEGMENT % shape->page_tokens == 0);
-    const size_t page_bytes = mt_kv_page_bytes(dev, shape);
     if (shape->query_heads / shape->heads > MT_CPU_ATTN_ROWS) {
         mt_fail(err, MT_E_UNSUPPORTED, "%zu query heads share a key/value head; at most %d may",
                 shape->query_heads / shape->heads, MT_CPU_ATTN_ROWS);
         return NULL;
     }
-    if (pages > UINT32_MAX || pages > (SIZE_MAX >> 16) / page_bytes) {
-        mt_fail(err, MT_E_TOO_LARGE, "%zu cache pages of %zu bytes do not fit in memory; lower --context", pages,
-                page_bytes);
-        return NULL;
-    }
     mt_kv *kv = mt_cpu_alloc(dev, sizeof *kv);
     kv->shape = *shape;
     kv->head_stride = mt_cpu_up(shape->head_dim, MT_LANES);
-    kv->pages = pages;
     kv->element = kv_element(dev);
     kv->block = shape->page_tokens * kv->head_stride * kv->element;
-    kv->page_bytes = page_bytes;
-    kv->data = mt_cpu_alloc(dev, pages * page_bytes);
+    kv->page_bytes = mt_kv_page_bytes(dev, shape);
     dev->max_head_stride = max_of(dev->max_head_stride, kv->head_stride);
     dev->max_query = max_of(dev->max_query, shape->query_heads * kv->head_stride);
     return kv;
+}
+
+static void unmap_pages(void *object)
+{
+    mt_kv *kv = object;
+    munmap(kv->data, kv->pages * kv->page_bytes);
+}
+
+bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err)
+{
+    assert(!kv->data && pages > 0);
+    const bool fits = pages < MT_NO_PAGE && pages <= (SIZE_MAX >> 16) / kv->page_bytes;
+    void *data = fits ? mmap(NULL, pages * kv->page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                      : MAP_FAILED;
+    if (data == MAP_FAILED)
+        return mt_fail(err, MT_E_MEMORY,
+                       "%zu cache pages of %zu bytes do not fit in memory; lower --memory or --context", pages,
+                       kv->page_bytes);
+    kv->data = data;
+    kv->pages = pages;
+    dev->bytes += pages * kv->page_bytes;
+    const int kept = mt_arena_defer(dev->arena, unmap_pages, kv);
+    assert(kept); /* the arena has no limit */
+    (void)kept;
+    return true;
+}
+
+void mt_device_run(mt_device *dev, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items)
+{
+    mt_cpu_run(dev, fn, ctx, items, SIZE_MAX);
+}
+
+const mt_kernels *mt_device_kernels(const mt_device *dev)
+{
+    return &dev->k;
 }
 
 /* Every group size a format may have; a plan made for the hungriest serves all. */

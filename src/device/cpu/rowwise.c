@@ -166,6 +166,31 @@ void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
     mt_cpu_run(dev, softcap_row, &op, m, 8 * m * x->cols);
 }
 
+typedef struct finite_rows {
+    const mt_tensor *x;
+    bool *ok;
+} finite_rows;
+
+static void finite_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const finite_rows *op = ctx;
+    const float *p = row_of(op->x, i);
+    uint32_t bad = 0;
+    for (size_t c = 0; c < op->x->cols; c++) {
+        uint32_t bits;
+        memcpy(&bits, &p[c], sizeof bits);
+        bad |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    op->ok[i] = !bad;
+}
+
+void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok)
+{
+    finite_rows op = {.x = x, .ok = ok};
+    mt_cpu_run(dev, finite_row, &op, m, m * x->cols);
+}
+
 /* R9: blocks of fixed size, ascending, so that the result depends on the row alone. */
 float mt_op_log_sum_exp(mt_device *dev, const mt_tensor *x, size_t row)
 {

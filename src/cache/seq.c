@@ -1,0 +1,218 @@
+/* A sequence writes only pages that it took itself and has filled from the front; pages from the tree it only reads.
+   Its node is that of the page which position done - 1 lies in. */
+#include "cache/seq.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static size_t pages_for(size_t positions)
+{
+    return (positions + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS;
+}
+
+void mt_seq_init(mt_seq *seq, size_t groups, size_t limit)
+{
+    *seq = (mt_seq){.groups = groups, .limit = limit};
+    seq->key = mt_alloc_array(limit, sizeof *seq->key);
+    seq->hash = mt_alloc_array(pages_for(limit), sizeof *seq->hash);
+    for (size_t g = 0; g < groups; g++)
+        seq->page[g] = mt_alloc_array(pages_for(limit), sizeof *seq->page[g]);
+}
+
+void mt_seq_attach(mt_seq *seq, mt_tree *tree, const uint8_t salt[32])
+{
+    seq->tree = tree;
+    seq->root = seq->node = mt_tree_root(tree, salt);
+}
+
+void mt_seq_free(mt_seq *seq)
+{
+    if (seq->tree) {
+        mt_seq_suspend(seq);
+        mt_tree_root_release(seq->tree, seq->root);
+    }
+    for (size_t g = 0; g < seq->groups; g++)
+        mt_free(seq->page[g]);
+    mt_free(seq->key);
+    mt_free(seq->hash);
+    memset(seq, 0, sizeof *seq);
+}
+
+void mt_seq_add(mt_seq *seq, mt_key key)
+{
+    assert(seq->known < seq->limit);
+    seq->key[seq->known++] = key;
+    if (seq->known % MT_PAGE_TOKENS == 0) {
+        const size_t page = seq->known / MT_PAGE_TOKENS - 1;
+        seq->hash[page] =
+            mt_tree_hash(page ? seq->hash[page - 1] : 0, seq->key + page * MT_PAGE_TOKENS, MT_PAGE_TOKENS);
+    }
+}
+
+void mt_seq_cut(mt_seq *seq, size_t known)
+{
+    assert(known >= seq->done && known <= seq->known);
+    seq->known = known;
+}
+
+static size_t reusable(const mt_seq *seq)
+{
+    return seq->known ? seq->known - 1 : 0;
+}
+
+mt_hit mt_seq_look(mt_seq *seq)
+{
+    return mt_tree_find(seq->tree, seq->root, seq->key, seq->hash, reusable(seq));
+}
+
+/* Puts the node's pages at index `at` of the tables. */
+static void hold(mt_seq *seq, size_t at, mt_node *node)
+{
+    uint32_t page[MT_KV_GROUPS];
+    mt_tree_ref(seq->tree, node, page);
+    for (size_t g = 0; g < seq->groups; g++)
+        seq->page[g][at] = page[g];
+}
+
+static void let_go(mt_seq *seq, size_t g, size_t at, bool soon)
+{
+    if (seq->page[g][at] != MT_NO_PAGE)
+        mt_tree_release(seq->tree, g, seq->page[g][at], soon);
+    seq->page[g][at] = MT_NO_PAGE;
+}
+
+/* Whether somebody may continue at a cut that needs this page of a window. */
+static bool before_cut(const mt_seq *seq, size_t g, size_t at)
+{
+    for (size_t i = 0; i < seq->cut_count; i++)
+        if (seq->cuts[i] > at * MT_PAGE_TOKENS)
+            return mt_window_begin(seq->cuts[i], mt_tree_groups(seq->tree)->window[g]) < (at + 1) * MT_PAGE_TOKENS;
+    return false;
+}
+
+/* Windows that end at position `done` have left some pages behind. */
+static void slide(mt_seq *seq)
+{
+    for (size_t g = 1; g < seq->groups; g++) {
+        const size_t begin = mt_window_begin(seq->done, mt_tree_groups(seq->tree)->window[g]) / MT_PAGE_TOKENS;
+        for (; seq->first[g] < begin && seq->first[g] < seq->pages; seq->first[g]++)
+            let_go(seq, g, seq->first[g], !before_cut(seq, g, seq->first[g]));
+    }
+}
+
+/* Takes a page for the tail of `hit` and says what to copy there. Nothing happens when there is none to be had. */
+static void take_tail(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
+{
+    uint32_t from[MT_KV_GROUPS]; /* held while a page is taken, which may evict */
+    mt_tree_ref(seq->tree, hit->partial, from);
+    copy->needed = mt_seq_grow(seq, hit->positions);
+    for (size_t g = 0; copy->needed && g < seq->groups; g++) {
+        copy->from[g] = from[g];
+        copy->to[g] = seq->page[g][hit->pages];
+    }
+    if (copy->needed)
+        mt_seq_commit(seq, hit->tail);
+    else
+        hit->positions -= hit->tail;
+    for (size_t g = 0; g < seq->groups; g++)
+        if (from[g] != MT_NO_PAGE)
+            mt_tree_release(seq->tree, g, from[g], false);
+}
+
+void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
+{
+    assert(seq->pages == 0 && seq->done == 0);
+    *hit = mt_seq_look(seq);
+    *copy = (mt_page_copy){0};
+    mt_node *n = hit->node;
+    for (size_t at = hit->pages; at-- > 0; n = mt_node_parent(n))
+        hold(seq, at, n);
+    seq->node = hit->node;
+    seq->pages = hit->pages;
+    seq->done = hit->pages * MT_PAGE_TOKENS;
+    if (hit->partial)
+        take_tail(seq, copy, hit);
+    slide(seq);
+}
+
+size_t mt_seq_advance(mt_seq *seq)
+{
+    const size_t before = seq->done;
+    while (seq->done % MT_PAGE_TOKENS == 0 && seq->done + MT_PAGE_TOKENS <= reusable(seq)) {
+        const size_t at = seq->done / MT_PAGE_TOKENS;
+        mt_node *n = mt_tree_child(seq->tree, seq->node, seq->key + seq->done, seq->hash[at]);
+        if (!n)
+            break;
+        for (size_t g = 0; at < seq->pages && g < seq->groups; g++)
+            let_go(seq, g, at, false);
+        hold(seq, at, n);
+        seq->pages = at < seq->pages ? seq->pages : at + 1;
+        seq->node = n;
+        seq->done += MT_PAGE_TOKENS;
+        slide(seq);
+    }
+    return seq->done - before;
+}
+
+size_t mt_seq_wants(const mt_seq *seq, size_t positions)
+{
+    const size_t wanted = pages_for(positions);
+    return wanted > seq->pages ? wanted - seq->pages : 0;
+}
+
+bool mt_seq_grow(mt_seq *seq, size_t positions)
+{
+    assert(positions <= seq->limit);
+    for (const size_t wanted = pages_for(positions); seq->pages < wanted; seq->pages++)
+        for (size_t g = 0; g < seq->groups; g++) {
+            seq->page[g][seq->pages] = mt_tree_take(seq->tree, g);
+            if (seq->page[g][seq->pages] != MT_NO_PAGE)
+                continue;
+            while (g-- > 0)
+                let_go(seq, g, seq->pages, false);
+            return false;
+        }
+    return true;
+}
+
+/* The page of position done gets `count` positions more, which the tree learns of. */
+static void fill(mt_seq *seq, size_t count)
+{
+    const size_t at = seq->done / MT_PAGE_TOKENS, used = seq->done % MT_PAGE_TOKENS;
+    uint32_t page[MT_KV_GROUPS];
+    for (size_t g = 0; g < seq->groups; g++)
+        page[g] = seq->page[g][at];
+    mt_node *n = used ? seq->node : mt_tree_begin(seq->tree, seq->node, page);
+    seq->node = mt_tree_fill(seq->tree, n, seq->key + at * MT_PAGE_TOKENS, used + count, seq->hash[at], page);
+    for (size_t g = 0; g < seq->groups; g++)
+        seq->page[g][at] = page[g];
+    seq->done += count;
+}
+
+void mt_seq_commit(mt_seq *seq, size_t count)
+{
+    assert(seq->done + count <= seq->known && seq->done + count <= seq->pages * MT_PAGE_TOKENS);
+    while (count > 0) {
+        const size_t room = MT_PAGE_TOKENS - seq->done % MT_PAGE_TOKENS, now = count < room ? count : room;
+        fill(seq, now);
+        count -= now;
+    }
+    slide(seq);
+}
+
+void mt_seq_suspend(mt_seq *seq)
+{
+    /* the deepest first, as the tree's idle lists want it */
+    while (seq->pages > 0) {
+        seq->pages--;
+        for (size_t g = 0; g < seq->groups; g++)
+            if (seq->pages >= seq->first[g])
+                let_go(seq, g, seq->pages, false);
+    }
+    for (size_t g = 0; g < seq->groups; g++)
+        seq->first[g] = 0;
+    seq->node = seq->root;
+    seq->done = 0;
+}

@@ -1,0 +1,74 @@
+/* A sequence's place in the cache: its tokens, its page tables, and how much of it is there already. This is the only
+   place that answers "how much of this prompt do we have?". Owned by the engine's thread. */
+#ifndef MT_CACHE_SEQ_H
+#define MT_CACHE_SEQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "cache/tree.h"
+
+typedef struct mt_seq {
+    mt_tree *tree; /* NULL until it is attached */
+    size_t groups;
+    mt_key *key; /* [limit]: what stands at each position, known ones first */
+    uint64_t *hash;
+    size_t known; /* positions with a key */
+    size_t limit;
+    size_t done;                  /* positions whose keys and values are in the pages */
+    uint32_t *page[MT_KV_GROUPS]; /* page tables, [limit / MT_PAGE_TOKENS, rounded up] */
+    size_t pages;                 /* of the tables that are held */
+    size_t first[MT_KV_GROUPS];   /* the first that is still held; always 0 in group 0 */
+    mt_node *root, *node;         /* node: of the last page that has positions in the tree; or the root */
+    const uint32_t *cuts;         /* ascending positions where others may continue; borrowed */
+    size_t cut_count;
+} mt_seq;
+
+/* A page to be copied before the next step: its first positions are known. */
+typedef struct mt_page_copy {
+    bool needed;
+    uint32_t from[MT_KV_GROUPS], to[MT_KV_GROUPS]; /* MT_NO_PAGE: the group needs none */
+} mt_page_copy;
+
+/* A sequence of at most `limit` positions, on any thread. Free with mt_seq_free. */
+void mt_seq_init(mt_seq *seq, size_t groups, size_t limit);
+
+/* From here on it belongs to the tree's thread. It holds no pages yet. */
+void mt_seq_attach(mt_seq *seq, mt_tree *tree, const uint8_t salt[32]);
+
+/* Lets go of everything; what is in the tree stays there. */
+void mt_seq_free(mt_seq *seq);
+
+/* One more token at the end. */
+void mt_seq_add(mt_seq *seq, mt_key key);
+
+/* Forgets known positions from `known` on that are not done. */
+void mt_seq_cut(mt_seq *seq, size_t known);
+
+/* What the tree has of it, at most all but the last known position. Takes nothing. */
+mt_hit mt_seq_look(mt_seq *seq);
+
+/* Takes what the tree has and makes `copy` say which page is to be copied before anything else happens. The sequence
+   holds no pages before. */
+void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit);
+
+/* At the end of a page: takes those that follow and have become known meanwhile, up to all but the last known
+   position. Returns how many positions that gave. */
+size_t mt_seq_advance(mt_seq *seq);
+
+/* Pages that mt_seq_grow would take, of every group. */
+size_t mt_seq_wants(const mt_seq *seq, size_t positions);
+
+/* Makes room for positions [0, positions). False when the pool is dry; what it got it keeps. */
+bool mt_seq_grow(mt_seq *seq, size_t positions) MT_NODISCARD;
+
+/* Positions [done, done + count) have been computed and are sound: others may use them. Lets go of what windows have
+   left behind. */
+void mt_seq_commit(mt_seq *seq, size_t count);
+
+/* Lets go of all pages; the known positions stay, to be resumed. */
+void mt_seq_suspend(mt_seq *seq);
+
+#endif

@@ -1,0 +1,91 @@
+/* The prefix tree: every page whose keys and values are known, by the exact tokens that lead to it. See tree.c. */
+#ifndef MT_CACHE_TREE_H
+#define MT_CACHE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "cache/group.h"
+#include "cache/pages.h"
+
+/* What stands at a position: a token, and in the upper half the number of the medium that it is a placeholder of,
+   one number a digest; 0 for text. Two positions with equal keys and equal positions before them hold equal numbers. */
+typedef uint64_t mt_key;
+
+/* Why a lookup did not find everything. */
+typedef enum mt_miss {
+    MT_MISS_NONE,
+    MT_MISS_FIRST_SIGHT,
+    MT_MISS_EVICTED,
+    MT_MISS_SALT,   /* known under another salt only */
+    MT_MISS_MEDIA,  /* the same text with another picture */
+    MT_MISS_WINDOW, /* known, but the tail of a window is not kept */
+    MT_MISS_COUNT
+} mt_miss;
+
+const char *mt_miss_name(mt_miss miss); /* "first_sight", ... */
+
+typedef struct mt_tree mt_tree;
+typedef struct mt_node mt_node; /* a page's place in the tree; a root has no page */
+
+/* sequences: most that hold on to it at one time. Free with mt_tree_free, after all of them have let go. */
+mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t sequences);
+void mt_tree_free(mt_tree *tree);
+
+const mt_cache_groups *mt_tree_groups(const mt_tree *tree);
+mt_node *mt_node_parent(const mt_node *node); /* NULL for a root */
+
+/* The root of a salt, which is a digest or all zeros; equal digests have equal roots. It stays until it is released
+   as often as it was taken and nothing is below it. */
+mt_node *mt_tree_root(mt_tree *tree, const uint8_t salt[32]);
+void mt_tree_root_release(mt_tree *tree, mt_node *root);
+
+/* What a page's hash becomes when the keys of one more page follow. */
+uint64_t mt_tree_hash(uint64_t hash, const mt_key *keys, size_t count);
+
+/* What is known of a prompt. */
+typedef struct mt_hit {
+    size_t positions; /* `pages` whole ones, and the first `tail` of a page more */
+    size_t pages, tail;
+    mt_node *node;    /* of the last whole page, or the root */
+    mt_node *partial; /* whose page holds the tail; NULL when there is none */
+    mt_miss miss;     /* why it is not all of `count` */
+} mt_hit;
+
+/* The longest known beginning of keys[0..count). hash[i]: of whole page i. Counts as a use. */
+mt_hit mt_tree_find(mt_tree *tree, mt_node *root, const mt_key *keys, const uint64_t *hash, size_t count);
+
+/* The node of a whole page below `parent`, all of whose pages exist, or NULL. */
+mt_node *mt_tree_child(mt_tree *tree, mt_node *parent, const mt_key *keys, uint64_t hash);
+
+/* Takes a reference to a node's page, of each group that has one; MT_NO_PAGE otherwise. */
+void mt_tree_ref(mt_tree *tree, mt_node *node, uint32_t page[MT_KV_GROUPS]);
+
+/* Begins a page below a whole one (or a root): its node, with no positions yet. The tree takes a reference of its own
+   to each of the pages, which the sequence that begins it fills from the front. */
+mt_node *mt_tree_begin(mt_tree *tree, mt_node *parent, const uint32_t page[MT_KV_GROUPS]);
+
+/* Positions [node's count, count) of the page have been written; keys are the page's. A page that becomes whole may
+   be known already: then the known one's node is returned, its pages are put in place of page[], and the node given
+   is gone. Else the node itself is returned. */
+mt_node *mt_tree_fill(mt_tree *tree, mt_node *node, const mt_key *keys, size_t count, uint64_t hash,
+                      uint32_t page[MT_KV_GROUPS]) MT_NODISCARD;
+
+/* A page for a sequence to write: a free one, or that of the least recently used leaf. MT_NO_PAGE when all are in use. */
+uint32_t mt_tree_take(mt_tree *tree, size_t group);
+
+/* Lets go of a page. soon: of a window that has moved on and will hardly be asked for again. */
+void mt_tree_release(mt_tree *tree, size_t group, uint32_t page, bool soon);
+
+/* Pages that mt_tree_take could give. */
+size_t mt_tree_available(const mt_tree *tree, size_t group);
+size_t mt_tree_total(const mt_tree *tree, size_t group);
+size_t mt_tree_nodes(const mt_tree *tree); /* with a page */
+uint64_t mt_tree_evictions(const mt_tree *tree);
+
+/* Forgets everything that no sequence holds. */
+void mt_tree_clear(mt_tree *tree);
+
+#endif

@@ -1,0 +1,90 @@
+/* Least squares over the past steps, each weighing KEEP times as much as the next, and the first guess weighing as much
+   as one step. Steps are weighted by what they took, so that relative errors count and long steps do not drown
+   short ones. */
+#include "engine/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+#define KEEP 0.98
+#define GUESS_BANDWIDTH 20e9 /* bytes a second */
+#define GUESS_RATE 200e9     /* products a second */
+#define GUESS_WEIGHT 0.05
+#define DEPTH_UNIT 1024.0
+
+static void features(double x[MT_COST_TERMS], size_t rows, double positions)
+{
+    x[0] = 1;
+    x[1] = (double)rows;
+    x[2] = positions / DEPTH_UNIT;
+}
+
+/* Solves the normal equations by elimination; what does not come out positive keeps the guess's sign. */
+static void solve(mt_cost *c)
+{
+    double a[MT_COST_TERMS][MT_COST_TERMS + 1];
+    for (size_t i = 0; i < MT_COST_TERMS; i++) {
+        memcpy(a[i], c->xx[i], sizeof c->xx[i]);
+        a[i][MT_COST_TERMS] = c->xy[i];
+    }
+    for (size_t i = 0; i < MT_COST_TERMS; i++) {
+        if (fabs(a[i][i]) < 1e-300)
+            return;
+        for (size_t r = 0; r < MT_COST_TERMS; r++) {
+            const double f = a[r][i] / a[i][i];
+            for (size_t k = i; r != i && k <= MT_COST_TERMS; k++)
+                a[r][k] -= f * a[i][k];
+        }
+    }
+    for (size_t i = 0; i < MT_COST_TERMS; i++) {
+        const double t = a[i][MT_COST_TERMS] / a[i][i];
+        if (isfinite(t))
+            c->term[i] = t > 1e-9 ? t : 1e-9;
+    }
+}
+
+static void take(mt_cost *c, const double x[MT_COST_TERMS], double y, double weight)
+{
+    for (size_t i = 0; i < MT_COST_TERMS; i++) {
+        for (size_t k = 0; k < MT_COST_TERMS; k++)
+            c->xx[i][k] += weight * x[i] * x[k];
+        c->xy[i] += weight * x[i] * y;
+    }
+}
+
+void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
+{
+    memset(c, 0, sizeof *c);
+    c->term[0] = 20e-6 + weight_bytes / GUESS_BANDWIDTH;
+    c->term[1] = 1e-6 + row_products / GUESS_RATE;
+    c->term[2] = 0.2 * c->term[1];
+    for (size_t i = 0; i < MT_COST_TERMS; i++) { /* a pull of each term towards its guess */
+        const double weight = GUESS_WEIGHT / (c->term[i] * c->term[i]);
+        c->xx[i][i] += weight;
+        c->xy[i] += weight * c->term[i];
+    }
+}
+
+double mt_cost_predict(const mt_cost *c, size_t rows, double positions)
+{
+    double x[MT_COST_TERMS], sum = 0;
+    features(x, rows, positions);
+    for (size_t i = 0; i < MT_COST_TERMS; i++)
+        sum += c->term[i] * x[i];
+    return sum;
+}
+
+void mt_cost_learn(mt_cost *c, size_t rows, double positions, double seconds)
+{
+    double x[MT_COST_TERMS];
+    features(x, rows, positions);
+    if (!(seconds > 0))
+        return;
+    for (size_t i = 0; i < MT_COST_TERMS; i++) {
+        for (size_t k = 0; k < MT_COST_TERMS; k++)
+            c->xx[i][k] *= KEEP;
+        c->xy[i] *= KEEP;
+    }
+    take(c, x, seconds, 1 / (seconds * seconds));
+    solve(c);
+}

@@ -1,0 +1,370 @@
+/* The engine's thread, and the doors to it.
+
+   Owns the model, the tree and every sequence from the moment it is taken from the inbox to its last event.
+   1. Requests come in through the inbox; `load` counts their choices until they end, and bounds them.
+   2. Events go out on this thread, between steps; nothing is locked then.
+   3. What other threads may see (stats, the list of sequences) is a copy made after each step. */
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/inside.h"
+
+static char poke; /* its address in the inbox wakes the engine and means nothing else */
+
+void mt_engine_params_init(mt_engine_params *params)
+{
+    *params = (mt_engine_params){.sequences = 64, .queue = 256, .rows = 512};
+}
+
+/* ---- requests ---- */
+
+static void link_request(mt_engine *e, mt_request *r)
+{
+    pthread_mutex_lock(&e->lock);
+    r->order = e->order_next++;
+    r->before = NULL;
+    r->after = e->requests;
+    if (r->after)
+        r->after->before = r;
+    e->requests = r;
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void unlink_request(mt_engine *e, mt_request *r)
+{
+    pthread_mutex_lock(&e->lock);
+    *(r->before ? &r->before->after : &e->requests) = r->after;
+    if (r->after)
+        r->after->before = r->before;
+    pthread_mutex_unlock(&e->lock);
+}
+
+static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
+{
+    const size_t vocab = e->spec->vocab;
+    if (r->prompt_len == 0)
+        return mt_fail(err, MT_E_INVALID, "the prompt is empty; give at least one token");
+    if (r->choices == 0 || r->choices > e->params.sequences)
+        return mt_fail(err, MT_E_INVALID, "\"n\" is %u; give between 1 and %zu", r->choices, e->params.sequences);
+    if (r->prompt_len >= e->context)
+        return mt_fail(err, MT_E_TOO_LARGE,
+                       "the prompt has %zu tokens and the context is %zu, which the answer needs a part of; shorten it",
+                       r->prompt_len, e->context);
+    for (size_t i = 0; i < r->prompt_len; i++)
+        if (r->prompt[i] >= vocab)
+            return mt_fail(err, MT_E_INVALID, "token %u is outside the vocabulary of %zu", r->prompt[i], vocab);
+    return mt_sample_settings_check(&r->sampling, vocab, err);
+}
+
+static bool reserve(mt_engine *e, const mt_request *r, mt_error *err)
+{
+    const size_t most = e->params.sequences + e->params.queue;
+    const size_t before = atomic_fetch_add(&e->load, r->choices);
+    if (before + r->choices <= most)
+        return true;
+    atomic_fetch_sub(&e->load, r->choices);
+    return mt_fail(err, MT_E_BUSY, "%zu requests are waiting already; try again later", e->params.queue);
+}
+
+bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
+{
+    if (!check(e, r, err) || !reserve(e, r, err))
+        return false;
+    if (r->received == 0)
+        r->received = mt_clock_ns();
+    mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
+    link_request(e, r);
+    if (mt_queue_push(e->inbox, r))
+        return true;
+    unlink_request(e, r);
+    atomic_fetch_sub(&e->load, r->choices);
+    for (uint32_t c = 0; c < r->choices; c++)
+        mt_sequence_close(&r->sequences[c]);
+    return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
+}
+
+void mt_engine_poke(mt_engine *e)
+{
+    const bool pushed = mt_queue_push(e->inbox, &poke);
+    (void)pushed; /* a full inbox wakes it as well */
+}
+
+bool mt_engine_cancel(mt_engine *e, const char *name)
+{
+    bool found = false;
+    pthread_mutex_lock(&e->lock);
+    for (mt_request *r = e->requests; r; r = r->after)
+        if (strcmp(r->name, name) == 0) {
+            atomic_store(&r->cancelled, true);
+            found = true;
+        }
+    pthread_mutex_unlock(&e->lock);
+    if (found)
+        mt_engine_poke(e);
+    return found;
+}
+
+size_t mt_engine_load(mt_engine *e)
+{
+    return atomic_load(&e->load);
+}
+
+size_t mt_engine_context(const mt_engine *e)
+{
+    return e->context;
+}
+
+void mt_engine_stats(mt_engine *e, mt_stats *out)
+{
+    pthread_mutex_lock(&e->lock);
+    *out = e->shown;
+    pthread_mutex_unlock(&e->lock);
+}
+
+size_t mt_engine_list(mt_engine *e, mt_engine_row *rows, size_t most)
+{
+    pthread_mutex_lock(&e->lock);
+    const size_t count = e->row_count, copied = count < most ? count : most;
+    memcpy(rows, e->rows, copied * sizeof *rows);
+    pthread_mutex_unlock(&e->lock);
+    return count;
+}
+
+/* ---- the thread ---- */
+
+void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err)
+{
+    mt_request *r = s->request;
+    size_t *count = &e->waiting_count;
+    mt_sequence **list = e->waiting;
+    for (size_t i = 0; i < e->running_count; i++)
+        if (e->running[i] == s) {
+            list = e->running;
+            count = &e->running_count;
+        }
+    mt_engine_leave(list, count, s);
+    e->stats.finished[finish]++;
+    mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
+    if (r->live == 1)
+        unlink_request(e, r);
+    mt_sequence_finish(s, finish, err);
+    atomic_fetch_sub(&e->load, 1);
+}
+
+static void take(mt_engine *e, mt_request *r)
+{
+    for (uint32_t c = 0; c < r->choices; c++) {
+        mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
+        mt_engine_queue(e, &r->sequences[c]);
+    }
+    e->stats.prompt_tokens += r->prompt_len * r->choices;
+}
+
+/* Takes what is in the inbox; waits for something where there is nothing to do. */
+static void receive(mt_engine *e, bool idle)
+{
+    const int wait = e->running_count + e->waiting_count ? 1000 : -1; /* paused ones are looked at again */
+    void *item = idle ? mt_queue_wait(e->inbox, wait) : mt_queue_pop(e->inbox);
+    for (; item; item = mt_queue_pop(e->inbox))
+        if (item != &poke)
+            take(e, item);
+}
+
+static void sweep(mt_engine *e, mt_sequence **list, const size_t *count, bool all)
+{
+    for (size_t i = *count; i-- > 0;)
+        if (i < *count && (all || atomic_load_explicit(&list[i]->request->cancelled, memory_order_relaxed)))
+            mt_engine_end(e, list[i], MT_FINISH_CANCELLED, NULL);
+}
+
+static mt_engine_row describe(const mt_sequence *s, mt_phase phase, uint64_t now)
+{
+    mt_engine_row row = {.choice = s->choice,
+                         .phase = phase,
+                         .prompt_tokens = s->request->prompt_len,
+                         .cached = s->cached,
+                         .computed = s->seq.done,
+                         .tokens = s->generated,
+                         .seconds = (double)(now - s->request->received) * 1e-9};
+    snprintf(row.name, sizeof row.name, "%s", s->request->name);
+    return row;
+}
+
+/* Copies what others may see. */
+static void show(mt_engine *e)
+{
+    const uint64_t now = mt_clock_ns();
+    mt_stats *st = &e->stats;
+    st->running = e->running_count;
+    st->waiting = e->waiting_count;
+    for (size_t g = 0; g < e->spec->group_count; g++) {
+        st->pages_total[g] = mt_tree_total(e->tree, g);
+        st->pages_held[g] = st->pages_total[g] - mt_tree_available(e->tree, g);
+    }
+    st->pages_known = mt_tree_nodes(e->tree);
+    st->evictions = mt_tree_evictions(e->tree);
+    pthread_mutex_lock(&e->lock);
+    e->shown = *st;
+    e->row_count = 0;
+    for (size_t i = 0; i < e->running_count; i++)
+        e->rows[e->row_count++] =
+            describe(e->running[i], e->running[i]->generated ? MT_PHASE_DECODE : MT_PHASE_PREFILL, now);
+    for (size_t i = 0; i < e->waiting_count; i++)
+        e->rows[e->row_count++] = describe(e->waiting[i], MT_PHASE_WAITING, now);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void *run(void *ctx)
+{
+    mt_engine *e = ctx;
+    bool idle = true;
+    for (;;) {
+        receive(e, idle);
+        const bool stopping = atomic_load(&e->stopping);
+        sweep(e, e->running, &e->running_count, stopping);
+        sweep(e, e->waiting, &e->waiting_count, stopping);
+        idle = stopping || !mt_engine_plan(e);
+        if (!idle)
+            mt_engine_step(e);
+        show(e);
+        if (stopping && mt_queue_len(e->inbox) == 0)
+            return NULL;
+    }
+}
+
+/* ---- beginning and end ---- */
+
+/* Pages of each group, from the bytes there are. Windows need fewer: one sequence's for each that runs, and half as
+   many as the whole for tails that are kept. */
+static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_GROUPS])
+{
+    const mt_model_spec *spec = e->spec;
+    double weight = 0;
+    for (size_t g = 0; g < spec->group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(spec, g);
+        weight += (double)mt_kv_page_bytes(e->dev, &shape) * (g == 0 ? 1 : 0.5);
+    }
+    const size_t whole = (size_t)((double)bytes / weight);
+    for (size_t g = 0; g < spec->group_count; g++) {
+        const size_t window = (spec->groups[g].window + e->params.rows + 2 * MT_KV_SEGMENT) / MT_PAGE_TOKENS + 2;
+        pages[g] = g == 0 ? whole : whole / 2 > window ? whole / 2 : window;
+    }
+}
+
+static uint64_t machine_memory(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The cache gets what the budget leaves, but no more than all sequences could use. */
+static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
+{
+    const uint64_t working = mt_device_bytes(e->dev),
+                   memory = e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+    const size_t context = e->params.context ? e->params.context : e->spec->context;
+    size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
+    uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
+    share_pages(e, bytes, pages);
+    if (!wanted)
+        wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
+    for (size_t g = 0; g < e->spec->group_count; g++)
+        pages[g] = pages[g] < wanted ? pages[g] : wanted;
+    if (pages[0] < 2)
+        return mt_fail(
+            err, MT_E_MEMORY,
+            "\"--memory\" is %.0f MiB; weights take %.0f and working memory %.0f, which leaves no cache: raise it, "
+            "or lower --batch-tokens or --max-sequences",
+            (double)memory / (1 << 20), (double)weights / (1 << 20), (double)working / (1 << 20));
+    if (!mt_model_reserve(e->model, pages, err))
+        return false;
+    mt_cache_groups groups = {.count = e->spec->group_count};
+    for (size_t g = 0; g < groups.count; g++)
+        groups.window[g] = e->spec->groups[g].window;
+    e->tree = mt_tree_new(&groups, pages, e->params.sequences + e->params.queue + 1);
+    /* a page may be held for copying from */
+    const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
+    e->context = context < fits ? context : fits;
+    e->stats.bytes_weights = weights;
+    e->stats.bytes_working = working;
+    e->stats.bytes_cache = mt_device_bytes(e->dev) - working;
+    return true;
+}
+
+static void allot(mt_engine *e)
+{
+    const size_t sequences = e->params.sequences, all = sequences + e->params.queue;
+    e->running = mt_alloc_array(sequences, sizeof(mt_sequence *));
+    e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
+    e->candidates = mt_alloc_array(all, sizeof(mt_candidate *));
+    e->order = mt_alloc_array(all, sizeof(mt_candidate *));
+    e->chosen = mt_alloc_array(sequences, sizeof(mt_sequence *));
+    e->tokens = mt_alloc_array(e->params.rows, sizeof *e->tokens);
+    e->positions = mt_alloc_array(e->params.rows, sizeof *e->positions);
+    e->wanted = mt_alloc_array(e->max_logits, sizeof *e->wanted);
+    e->spans = mt_alloc_array(sequences, sizeof *e->spans);
+    e->rows = mt_alloc_array(all, sizeof *e->rows);
+    e->scratch_bytes = (mt_sample_scratch_bytes(e->spec->vocab) + 63) / 64 * 64;
+    e->scratch = mt_alloc_aligned(64, e->scratch_bytes * mt_device_threads(e->dev));
+}
+
+static void free_engine(mt_engine *e)
+{
+    void *const arrays[] = {e->running,   e->waiting, e->candidates, e->order, e->chosen, e->tokens,
+                            e->positions, e->wanted,  e->spans,      e->rows,  e->scratch};
+    mt_model_free(e->model);
+    mt_tree_free(e->tree);
+    mt_queue_free(e->inbox);
+    for (size_t i = 0; i < MT_COUNT(arrays); i++)
+        mt_free(arrays[i]);
+    pthread_mutex_destroy(&e->lock);
+    mt_free(e);
+}
+
+mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt_engine_params *params, mt_error *err)
+{
+    mt_engine *e = mt_alloc(sizeof *e);
+    e->dev = o->dev;
+    e->spec = &o->spec;
+    e->tokenizer = tokenizer;
+    e->params = *params;
+    if (e->params.rows < e->params.sequences) /* every answer has its row */
+        e->params.rows = e->params.sequences;
+    e->max_logits = e->params.sequences + 32;
+    pthread_mutex_init(&e->lock, NULL);
+    const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
+    const mt_model_params model = {.rows = e->params.rows, .logits = e->max_logits};
+    e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 16);
+    e->model = e->inbox ? mt_model_new(e->dev, e->spec, &o->weights, &model, err) : NULL;
+    if (!e->inbox)
+        mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
+    if (!e->model || !reserve_cache(e, weights, err)) {
+        free_engine(e);
+        return NULL;
+    }
+    allot(e);
+    mt_cost_init(&e->cost, (double)weights, (double)weights);
+    show(e);
+    if (pthread_create(&e->thread, NULL, run, e) != 0) {
+        mt_fail(err, MT_E_IO, "the engine's thread could not be started; raise the limit (ulimit -u)");
+        free_engine(e);
+        return NULL;
+    }
+    return e;
+}
+
+void mt_engine_stop(mt_engine *e)
+{
+    if (!e)
+        return;
+    atomic_store(&e->stopping, true);
+    mt_queue_close(e->inbox);
+    pthread_join(e->thread, NULL);
+    free_engine(e);
+}

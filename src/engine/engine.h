@@ -1,0 +1,67 @@
+/* The one engine: a thread that owns the model, the cache and every sequence, and takes all requests through one
+   step after the other. Always batching, nothing else. See engine.c. */
+#ifndef MT_ENGINE_ENGINE_H
+#define MT_ENGINE_ENGINE_H
+
+#include "engine/opened.h"
+#include "engine/request.h"
+#include "engine/stats.h"
+#include "text/tokenizer.h"
+
+typedef struct mt_engine mt_engine;
+
+typedef struct mt_engine_params {
+    size_t sequences; /* most that run side by side */
+    size_t queue;     /* most choices that wait */
+    size_t rows;      /* most rows of a step */
+    size_t context;   /* most positions of a sequence; 0: what the model allows */
+    uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
+    size_t cache;    /* positions of the cache; 0: what memory leaves */
+    double step_ms;  /* what a step with running answers may take; 0: somewhat more than they need alone */
+    size_t chunk;    /* most prompt positions of a sequence in a step, for tests; 0: what fits */
+} mt_engine_params;
+
+void mt_engine_params_init(mt_engine_params *params);
+
+/* Loads the model of an opened checkpoint and starts the thread. Borrows all it is given; tokenizer may be NULL: then
+   events have no text. NULL with a sentence that says what to change. Free with mt_engine_stop. */
+mt_engine *mt_engine_start(mt_opened *opened, const mt_tokenizer *tokenizer, const mt_engine_params *params,
+                           mt_error *err) MT_NODISCARD;
+
+/* Cancels what is left, waits for the thread and frees everything. NULL is fine. */
+void mt_engine_stop(mt_engine *engine);
+
+/* ---- from any thread ---- */
+
+/* Takes the request on success; its events begin at once, perhaps before this returns. MT_E_BUSY when the queue is
+   full, MT_E_TOO_LARGE when it can never fit; then it is the caller's still. */
+bool mt_engine_submit(mt_engine *engine, mt_request *request, mt_error *err) MT_NODISCARD;
+
+/* Wakes the engine after a change of cancelled or paused. */
+void mt_engine_poke(mt_engine *engine);
+
+/* Cancels by name; false when no such request is waiting or running. */
+bool mt_engine_cancel(mt_engine *engine, const char *name);
+
+/* How many requests are there, waiting or running. */
+size_t mt_engine_load(mt_engine *engine);
+
+size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequence */
+
+/* What has happened so far, and what is. */
+void mt_engine_stats(mt_engine *engine, mt_stats *out);
+
+typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_PREFILL, MT_PHASE_DECODE } mt_phase;
+
+typedef struct mt_engine_row {
+    char name[64];
+    uint32_t choice;
+    mt_phase phase;
+    size_t prompt_tokens, cached, computed, tokens;
+    double seconds; /* since it was received */
+} mt_engine_row;
+
+/* Up to `most` choices that wait or run, the oldest first; returns how many there are. */
+size_t mt_engine_list(mt_engine *engine, mt_engine_row *rows, size_t most);
+
+#endif

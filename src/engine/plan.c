@@ -1,0 +1,274 @@
+/* From sequences to a step: who takes part, with how many rows, on which pages. */
+#include "engine/inside.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LOOKED_AT 64           /* waiting sequences considered for a step */
+#define UNNOTICED 0.005        /* seconds that nobody minds waiting */
+#define SHARE 0.7              /* prompts take this much of what the running answers take alone */
+#define COMPANY_NS 2000000000u /* requests that met within this time are expected to meet again */
+#define ALONE_SECONDS 0.5      /* a step for one request that nobody else is waiting beside */
+#define TOGETHER_FACTOR 3      /* a step of prompts only, in company: so many times the least a step takes */
+
+static bool answering(const mt_sequence *s)
+{
+    return s->generated > 0 && s->seq.known - s->seq.done == 1;
+}
+
+static mt_sequence *owner(mt_candidate *c)
+{
+    return (mt_sequence *)(void *)((char *)c - offsetof(mt_sequence, candidate));
+}
+
+/* Whether every position of the prompt has to be computed, whatever is known. */
+static bool needs_all(const mt_sequence *s)
+{
+    return s->request->prompt_logprobs && s->generated == 0;
+}
+
+static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, uint64_t now)
+{
+    const mt_request *r = s->request;
+    const size_t chunk = e->params.chunk ? e->params.chunk : e->params.rows;
+    s->candidate = (mt_candidate){.left = s->seq.known - done,
+                                  .depth = done,
+                                  .most = r->prompt_logprobs && chunk > e->max_logits / 2 ? e->max_logits / 2 : chunk,
+                                  .answering = running && answering(s),
+                                  .running = running,
+                                  .priority = r->priority,
+                                  .waited = (double)(now - r->received) * 1e-9,
+                                  .debt = mt_clients_debt(&e->clients, r->client, now),
+                                  .order = r->order * MT_LIMIT_SEQUENCES + s->choice};
+    if (s->candidate.most == 0)
+        s->candidate.most = 1;
+}
+
+static bool paused(const mt_sequence *s)
+{
+    return s->generated > 0 && atomic_load_explicit(&s->request->paused, memory_order_relaxed);
+}
+
+/* Takes what others have computed of the same prompt meanwhile. */
+static void advance(mt_engine *e, mt_sequence *s)
+{
+    if (needs_all(s) || s->seq.known - s->seq.done <= MT_PAGE_TOKENS)
+        return;
+    const size_t got = mt_seq_advance(&s->seq);
+    if (s->generated > 0)
+        return;
+    s->cached += got;
+    e->stats.cached_tokens += got;
+}
+
+/* Whether the leader, which has `done` positions, is going to compute page `page` of s. */
+static bool leads(const mt_sequence *leader, size_t done, const mt_sequence *s, size_t page)
+{
+    const size_t end = (page + 1) * MT_PAGE_TOKENS;
+    return leader->seq.root == s->seq.root && leader->candidate.priority <= s->request->priority && done < end &&
+           leader->seq.known >= end && leader->seq.hash[page] == s->seq.hash[page];
+}
+
+/* Whether another, running or listed before, is about to compute the page that s needs next. */
+static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, size_t page)
+{
+    if ((page + 1) * MT_PAGE_TOKENS > s->seq.known - 1)
+        return false;
+    for (size_t i = 0; i < listed; i++)
+        if (leads(owner(e->candidates[i]), e->candidates[i]->depth, s, page))
+            return true;
+    return false;
+}
+
+static size_t list_running(mt_engine *e, uint64_t now)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < e->running_count; i++) {
+        mt_sequence *s = e->running[i];
+        s->rows = 0;
+        if (paused(s))
+            continue;
+        advance(e, s);
+        describe(e, s, true, s->seq.done, now);
+        e->candidates[count++] = &s->candidate;
+    }
+    return count;
+}
+
+static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
+{
+    if (e->running_count >= e->params.sequences)
+        return count;
+    for (size_t i = 0, looked = 0; i < e->waiting_count && looked < LOOKED_AT; i++) {
+        mt_sequence *s = e->waiting[i];
+        if (paused(s))
+            continue;
+        looked++;
+        const mt_hit hit = needs_all(s) ? (mt_hit){0} : mt_seq_look(&s->seq);
+        if (!needs_all(s) && follows(e, count, s, hit.pages))
+            continue;
+        describe(e, s, false, hit.positions, now);
+        e->candidates[count++] = &s->candidate;
+    }
+    return count;
+}
+
+void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
+{
+    size_t at = 0;
+    while (at < *count && list[at] != s)
+        at++;
+    assert(at < *count);
+    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
+    --*count;
+}
+
+/* Pages that running sequences will need for what they know already. */
+static size_t promised(const mt_engine *e)
+{
+    size_t pages = 0;
+    for (size_t i = 0; i < e->running_count; i++)
+        pages += mt_seq_wants(&e->running[i]->seq, e->running[i]->seq.known);
+    return pages;
+}
+
+static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit)
+{
+    e->stats.lookups++;
+    e->stats.misses[hit->miss]++;
+    if (s->generated > 0) /* it was preempted: its own pages are no news */
+        return;
+    s->cached = hit->positions;
+    e->stats.cached_tokens += hit->positions;
+    mt_log_debug("cache.lookup", "%s: %zu of %zu tokens, %s", s->request->name, hit->positions, s->request->prompt_len,
+                 mt_miss_name(hit->miss));
+}
+
+/* A waiting sequence gets its place. False when its prompt does not fit beside the others. */
+static bool admit(mt_engine *e, mt_sequence *s)
+{
+    mt_page_copy copy = {0};
+    mt_hit hit = {0};
+    if (!needs_all(s))
+        mt_seq_resume(&s->seq, &copy, &hit);
+    if (copy.needed) /* the tree takes the copy for granted */
+        mt_model_copy_pages(e->model, copy.to, copy.from);
+    /* one page more: the first token of the answer needs a place too */
+    if (mt_seq_wants(&s->seq, s->seq.known) + promised(e) + (e->running_count > 0) > mt_tree_available(e->tree, 0)) {
+        mt_seq_suspend(&s->seq);
+        return false;
+    }
+    note_lookup(e, s, &hit);
+    mt_engine_leave(e->waiting, &e->waiting_count, s);
+    e->running[e->running_count++] = s;
+    if (!s->begun) {
+        mt_sequence_begin(s);
+        mt_histogram_add(&e->stats.queue, (double)(s->began - s->request->received) * 1e-9);
+    }
+    return true;
+}
+
+static bool comes_before(const mt_sequence *a, const mt_sequence *b)
+{
+    const mt_request *x = a->request, *y = b->request;
+    if (x->priority != y->priority)
+        return x->priority < y->priority;
+    return x->order != y->order ? x->order < y->order : a->choice < b->choice;
+}
+
+/* The youngest of the lowest priority. */
+static mt_sequence *victim(const mt_engine *e)
+{
+    mt_sequence *worst = e->running[0];
+    for (size_t i = 1; i < e->running_count; i++)
+        if (comes_before(worst, e->running[i]))
+            worst = e->running[i];
+    return worst;
+}
+
+void mt_engine_queue(mt_engine *e, mt_sequence *s)
+{
+    size_t at = e->waiting_count++;
+    for (; at > 0 && comes_before(s, e->waiting[at - 1]); at--)
+        e->waiting[at] = e->waiting[at - 1];
+    e->waiting[at] = s;
+}
+
+/* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
+static void preempt(mt_engine *e, mt_sequence *s)
+{
+    mt_seq_suspend(&s->seq);
+    mt_engine_leave(e->running, &e->running_count, s);
+    mt_engine_queue(e, s);
+    s->rows = 0;
+    e->stats.preemptions++;
+    mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
+}
+
+/* Room for the rows of s, at the cost of others or of itself. */
+static void make_room(mt_engine *e, mt_sequence *s)
+{
+    while (!mt_seq_grow(&s->seq, s->seq.done + s->rows)) {
+        mt_sequence *v = victim(e);
+        if (v == s && e->running_count == 1) {
+            mt_error err = {0};
+            mt_fail(&err, MT_E_MEMORY, "the cache has no room for one more token; raise --memory or lower --context");
+            mt_engine_end(e, s, MT_FINISH_ERROR, &err);
+            return;
+        }
+        preempt(e, v);
+        if (v == s)
+            return;
+    }
+}
+
+static mt_budget budget_of(const mt_engine *e, uint64_t now)
+{
+    const double least = mt_cost_predict(&e->cost, 1, 0),
+                 together = TOGETHER_FACTOR * (least > UNNOTICED ? least : UNNOTICED);
+    const bool company = now - e->company < COMPANY_NS;
+    const double given = e->params.step_ms * 1e-3;
+    mt_budget b = {.rows = e->params.rows,
+                   .places = e->params.sequences - e->running_count,
+                   .seconds = given,
+                   .share = SHARE,
+                   .least = UNNOTICED,
+                   .alone = company ? together : ALONE_SECONDS};
+    if (given > 0 && b.alone > given)
+        b.alone = given;
+    return b;
+}
+
+bool mt_engine_plan(mt_engine *e)
+{
+    const uint64_t now = mt_clock_ns();
+    size_t count = list_waiting(e, list_running(e, now), now);
+    if (e->running_count + e->waiting_count > 1)
+        e->company = now;
+    e->chosen_count = 0;
+    if (count == 0)
+        return false;
+    const mt_budget budget = budget_of(e, now);
+    mt_schedule(e->candidates, count, &e->cost, &budget, e->order);
+    bool full = false;
+    for (size_t i = 0; i < count; i++) {
+        mt_sequence *s = owner(e->order[i]);
+        s->rows = e->order[i]->rows;
+        if (s->rows == 0 || e->order[i]->running)
+            continue;
+        if (full || !admit(e, s)) {
+            full = true;
+            s->rows = 0;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (owner(e->order[i])->rows > 0)
+            make_room(e, owner(e->order[i]));
+    for (size_t i = 0; i < e->running_count; i++)
+        if (e->running[i]->rows > 0)
+            e->chosen[e->chosen_count++] = e->running[i];
+    return e->chosen_count > 0;
+}

@@ -1,0 +1,99 @@
+/* The waist of the program: what to compute, and the events that come out. Text and protocol lie above, numbers
+   below. */
+#ifndef MT_ENGINE_REQUEST_H
+#define MT_ENGINE_REQUEST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "cache/tree.h"
+#include "sample/logprobs.h"
+#include "sample/settings.h"
+#include "text/stop.h"
+
+typedef enum mt_finish {
+    MT_FINISH_STOP,   /* an end of the model's, a stop id or a stop string */
+    MT_FINISH_LENGTH, /* max_tokens, or the end of the context */
+    MT_FINISH_CANCELLED,
+    MT_FINISH_ERROR
+} mt_finish;
+
+typedef enum mt_event_kind {
+    MT_EVENT_BEGUN,  /* once a choice: it has its place; cached is known */
+    MT_EVENT_PROMPT, /* where prompt_logprobs is set: once a prompt position, in order */
+    MT_EVENT_TOKEN,  /* a generated token; text is what has become certain with it, and may be empty */
+    MT_EVENT_DONE    /* the last of a choice; text is what was held back until then */
+} mt_event_kind;
+
+/* Valid during the call only. */
+typedef struct mt_event {
+    mt_event_kind kind;
+    uint32_t choice;
+    uint32_t token;        /* of PROMPT and TOKEN */
+    bool has_logprob;      /* the first prompt position has none */
+    float logprob;         /* of token */
+    const mt_logprob *top; /* highest first */
+    size_t top_count;
+    const char *text; /* whole characters */
+    size_t text_len;
+    mt_finish finish;             /* of DONE */
+    const mt_error *error;        /* of DONE with MT_FINISH_ERROR */
+    const char *stop;             /* of DONE: the stop string that was met, NUL-terminated; NULL for none */
+    uint32_t stop_token;          /* of DONE: the id that ended it; MT_TOKEN_NONE for none */
+    size_t cached;                /* of BEGUN and DONE: prompt tokens that were not computed */
+    size_t prompt_tokens, tokens; /* of DONE */
+    bool last;                    /* of DONE: no event of any choice will follow, and the request is about to go */
+} mt_event;
+
+typedef struct mt_request mt_request;
+
+struct mt_request {
+    /* Everything below lives in it. The engine frees it after the last event. */
+    mt_arena *arena;
+    uint64_t id;
+    const char *name; /* as clients know it: "chatcmpl-..." */
+
+    const uint32_t *prompt; /* at least one token, all within the vocabulary */
+    size_t prompt_len;
+    const uint32_t *cuts; /* ascending positions where turns begin; later requests may continue there */
+    size_t cut_count;
+    uint8_t salt[32]; /* requests share what is cached only with those of the same; zeros: none */
+
+    mt_sample_settings sampling;
+    uint32_t choices;                   /* at least 1: answers to the one prompt, numbered from 0 */
+    size_t max_tokens;                  /* of each; clamped to what the context leaves */
+    const mt_stop *stop;                /* NULL: no stop strings */
+    const mt_stop_string *stop_strings; /* what it was made of, each NUL-terminated */
+    bool skip_special;                  /* special tokens give no text */
+    bool include_stop;                  /* text of a stop string that was met comes out */
+    bool prompt_logprobs;               /* an event for each prompt position; nothing is taken from the cache then */
+    int prompt_top;                     /* likeliest tokens of each of them */
+    int32_t priority;                   /* lower comes first, as in vLLM */
+    uint64_t client;                    /* requests of one client share its part of the machine */
+    uint64_t received;                  /* mt_clock_ns when it came in; 0: at submission */
+
+    /* Called on the engine's thread, between steps. Must return at once and never block. */
+    void (*event)(void *ctx, const mt_event *event);
+    void *ctx;
+
+    atomic_bool cancelled; /* set by anybody, at any time before the last event */
+    atomic_bool paused;    /* while set, nothing more is generated: its reader is slow */
+
+    /* the engine's own */
+    struct mt_sequence *sequences; /* [choices] */
+    uint32_t live;                 /* of them that have not ended */
+    mt_request *before, *after;    /* of all that are there */
+    uint64_t order;                /* of arrival */
+};
+
+/* A zeroed request in an arena of its own, with default settings and one choice. */
+mt_request *mt_request_new(void);
+void mt_request_free(mt_request *request); /* of one that was never submitted; NULL is fine */
+
+const char *mt_finish_name(mt_finish finish); /* "stop", "length", "cancelled", "error" */
+
+#endif

@@ -1,0 +1,41 @@
+/* Who gets how much of the next step. A pure function: no clock, no allocation, no state. */
+#ifndef MT_ENGINE_SCHEDULE_H
+#define MT_ENGINE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/cost.h"
+
+/* A sequence that could have rows in the next step. */
+typedef struct mt_candidate {
+    size_t left;      /* positions that can be computed now, at least 1 */
+    size_t depth;     /* positions before them */
+    size_t most;      /* of them that may be computed in one step */
+    bool answering;   /* its next row gives a generated token, not the first */
+    bool running;     /* it has its place already */
+    int32_t priority; /* lower comes first */
+    double waited;    /* seconds since it came */
+    double debt;      /* seconds of the machine that its client has had lately */
+    uint64_t order;   /* of arrival */
+    size_t rows;      /* result */
+    double score;     /* private */
+} mt_candidate;
+
+typedef struct mt_budget {
+    size_t rows;    /* most rows of the step */
+    size_t places;  /* candidates that may begin to run */
+    double seconds; /* what the step may take when somebody is answering; 0: `share` decides */
+    double share;   /* prompts may take this much of what the answers alone take */
+    double least;   /* a step that short is never too long */
+    double alone;   /* seconds the step may take when nobody is answering */
+} mt_budget;
+
+/* Sets rows of every candidate and puts them into the order in which they were considered. Returns the step's predicted
+   seconds. Every answer gets its row; prompts get what is left, by priority and then by how soon they will be done,
+   less the time they have waited, so that nobody waits for ever. Whoever is first gets a row at least. */
+double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
+                   mt_candidate **order);
+
+#endif

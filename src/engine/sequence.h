@@ -1,0 +1,62 @@
+/* One answer in the making: a choice of a request. Made on the thread that submits, then the engine's. */
+#ifndef MT_ENGINE_SEQUENCE_H
+#define MT_ENGINE_SEQUENCE_H
+
+#include "cache/seq.h"
+#include "engine/request.h"
+#include "engine/schedule.h"
+#include "sample/sampler.h"
+#include "text/detokenizer.h"
+
+typedef struct mt_sequence {
+    mt_request *request;
+    uint32_t choice;
+    mt_seq seq;
+    size_t generated;
+    size_t cached;     /* prompt positions that came from the tree */
+    mt_counts *counts; /* NULL where no penalty needs them */
+    mt_candidate candidate;
+    bool begun;  /* BEGUN was sent */
+    size_t told; /* prompt positions whose logprobs were sent */
+
+    /* its part of the step that runs */
+    size_t rows;                   /* of the batch */
+    uint32_t row;                  /* the first of them */
+    uint32_t wanted, wanted_count; /* which rows of the logits */
+    bool samples;                  /* the last of them gives a token */
+    mt_sample_status status;
+    mt_sampled sampled;
+
+    /* output */
+    mt_detokenizer detokenizer;
+    mt_stop_state stop_state;
+    mt_buf piece, text;  /* a token's text; what of it comes out */
+    int stop_met;        /* the stop string that ended it, or -1 */
+    uint32_t stop_token; /* the id that did, or MT_TOKEN_NONE */
+
+    uint64_t began, first, last; /* mt_clock_ns: left the queue, first token, last token */
+} mt_sequence;
+
+/* Makes the sequences of a request, in its arena: what of the memory is not from there goes with
+   mt_sequence_close. */
+mt_sequence *mt_sequences_new(mt_request *request, size_t groups, size_t context, size_t vocab,
+                              const mt_tokenizer *tokenizer);
+void mt_sequence_close(mt_sequence *s);
+
+/* Tokens it may still generate. */
+static inline size_t mt_sequence_left(const mt_sequence *s)
+{
+    return s->seq.limit - s->seq.known;
+}
+
+/* Tells the request. */
+void mt_sequence_begin(mt_sequence *s);
+void mt_sequence_prompt(mt_sequence *s, uint32_t token, const mt_logprob *chosen, const mt_logprob *top, size_t count);
+
+/* A sampled token: it is told, and *finish says why if it is the last. */
+bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *finish);
+
+/* The last event of the choice. err: of MT_FINISH_ERROR. The request is freed with its last choice. */
+void mt_sequence_finish(mt_sequence *s, mt_finish finish, const mt_error *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* What the engine counts. Written by its thread, read as a copy. */
+#ifndef MT_ENGINE_STATS_H
+#define MT_ENGINE_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache/tree.h"
+
+#define MT_HISTOGRAM_BUCKETS 24
+
+/* Bucket i counts values up to mt_histogram_bound(i); what is larger is in count only. */
+typedef struct mt_histogram {
+    uint64_t bucket[MT_HISTOGRAM_BUCKETS]; /* not cumulative */
+    uint64_t count;
+    double sum;
+} mt_histogram;
+
+void mt_histogram_add(mt_histogram *h, double seconds);
+double mt_histogram_bound(size_t bucket); /* seconds */
+
+/* The value below which the share `q` of all lies, by its bucket's bound. */
+double mt_histogram_quantile(const mt_histogram *h, double q);
+
+typedef struct mt_stats {
+    /* now */
+    size_t running, waiting;
+    size_t pages_total[MT_KV_GROUPS], pages_held[MT_KV_GROUPS]; /* held by sequences */
+    size_t pages_known;                                         /* nodes of the prefix tree */
+    uint64_t bytes_weights, bytes_cache, bytes_working;
+
+    /* so far */
+    uint64_t steps, step_rows;
+    double step_seconds;
+    uint64_t prompt_tokens, cached_tokens, generated_tokens;
+    uint64_t lookups, misses[MT_MISS_COUNT]; /* by reason; those of MT_MISS_NONE found all they could */
+    uint64_t evictions, preemptions;
+    uint64_t finished[4]; /* by mt_finish */
+    uint64_t rejected;    /* queue full, or too large */
+    mt_histogram queue, prefill, first_token, inter_token, end_to_end, step;
+} mt_stats;
+
+#endif

@@ -1,0 +1,179 @@
+/* A step: the batch, the model, the sampler, and what becomes of each sequence. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/inside.h"
+#include "kernels/kernels.h"
+
+/* Positions of s whose logits are wanted: for the next token, and for the prompt's logprobs. */
+static size_t wants(const mt_sequence *s, size_t rows)
+{
+    const bool samples = s->seq.done + rows == s->seq.known;
+    if (!s->request->prompt_logprobs || s->generated > 0)
+        return samples;
+    return rows;
+}
+
+static void add_rows(mt_engine *e, mt_sequence *s)
+{
+    mt_batch *b = &e->batch;
+    mt_span *span = &e->spans[b->spans++];
+    s->row = (uint32_t)b->rows;
+    *span = (mt_span){.row = s->row, .rows = (uint32_t)s->rows, .position = (uint32_t)s->seq.done};
+    for (size_t g = 0; g < s->seq.groups; g++)
+        span->pages[g] = s->seq.page[g];
+    for (size_t i = 0; i < s->rows; i++) {
+        e->tokens[b->rows + i] = (uint32_t)s->seq.key[s->seq.done + i];
+        e->positions[b->rows + i] = (uint32_t)(s->seq.done + i);
+    }
+    b->rows += s->rows;
+    s->samples = s->seq.done + s->rows == s->seq.known;
+    s->wanted = (uint32_t)e->wanted_count;
+    s->wanted_count = (uint32_t)wants(s, s->rows);
+    for (size_t i = s->rows - s->wanted_count; i < s->rows; i++)
+        e->wanted[e->wanted_count++] = s->row + (uint32_t)i;
+}
+
+/* Sequences that want many logits share what the others leave. Returns the sum of positions before all rows. */
+static double build(mt_engine *e)
+{
+    double positions = 0;
+    size_t kept = 0;
+    e->batch = (mt_batch){.tokens = e->tokens, .positions = e->positions, .span = e->spans};
+    e->wanted_count = 0;
+    for (size_t i = 0; i < e->chosen_count; i++) {
+        mt_sequence *s = e->chosen[i];
+        const size_t room = e->max_logits - e->wanted_count - (e->chosen_count - i - 1);
+        if (wants(s, s->rows) > room)
+            s->rows = room;
+        if (s->rows == 0)
+            continue;
+        add_rows(e, s);
+        e->chosen[kept++] = s;
+        positions += (double)s->rows * ((double)s->seq.done + (double)(s->rows - 1) / 2);
+    }
+    e->chosen_count = kept;
+    return positions;
+}
+
+static void sample_item(void *ctx, size_t item, size_t worker)
+{
+    mt_engine *e = ctx;
+    mt_sequence *s = e->chosen[item];
+    if (!s->samples)
+        return;
+    const mt_sample_row row = {.logits = mt_tensor_read(e->dev, e->logits, s->wanted + s->wanted_count - 1),
+                               .vocab = e->spec->vocab,
+                               .settings = &s->request->sampling,
+                               .counts = s->counts,
+                               .choice = s->choice,
+                               .index = (uint32_t)s->generated};
+    s->status = mt_sample(mt_device_kernels(e->dev), &row, e->scratch + worker * e->scratch_bytes, &s->sampled);
+}
+
+/* Logprobs of the prompt positions that this step's rows predict, each once. */
+static void tell_prompt(mt_engine *e, mt_sequence *s)
+{
+    const mt_request *r = s->request;
+    if (s->wanted_count == 0 || !r->prompt_logprobs || s->generated > 0)
+        return;
+    if (s->told == 0) {
+        mt_sequence_prompt(s, r->prompt[0], NULL, NULL, 0);
+        s->told = 1;
+    }
+    for (size_t i = 0; i < s->wanted_count; i++) {
+        const size_t position = s->seq.done + i + 1;
+        if (position < s->told || position >= r->prompt_len)
+            continue;
+        mt_logprob top[MT_LIMIT_TOP_LOGPROBS];
+        const float *logits = mt_tensor_read(e->dev, e->logits, s->wanted + i);
+        const float sum = mt_op_log_sum_exp(e->dev, e->logits, s->wanted + i);
+        const size_t count =
+            r->prompt_top > 0 ? mt_logprobs_top(logits, e->spec->vocab, sum, (size_t)r->prompt_top, top) : 0;
+        const mt_logprob chosen = {.id = r->prompt[position], .logprob = logits[r->prompt[position]] - sum};
+        mt_sequence_prompt(s, chosen.id, &chosen, top, count);
+        s->told++;
+    }
+}
+
+static bool sound(const mt_engine *e, const mt_sequence *s)
+{
+    for (size_t i = 0; i < s->rows; i++)
+        if (!mt_model_sound(e->model, s->row + i))
+            return false;
+    return !s->samples || s->status != MT_SAMPLE_NOT_FINITE;
+}
+
+static void note_token(mt_engine *e, mt_sequence *s)
+{
+    const uint64_t now = mt_clock_ns();
+    e->stats.generated_tokens++;
+    if (s->generated == 1) {
+        s->first = now;
+        mt_histogram_add(&e->stats.first_token, (double)(now - s->request->received) * 1e-9);
+        mt_histogram_add(&e->stats.prefill, (double)(now - s->began) * 1e-9);
+    } else {
+        mt_histogram_add(&e->stats.inter_token, (double)(now - s->last) * 1e-9);
+    }
+    s->last = now;
+}
+
+/* What the step means for one sequence. It may be gone afterwards. */
+static void settle(mt_engine *e, mt_sequence *s)
+{
+    mt_error err = {0};
+    mt_finish finish;
+    if (!sound(e, s)) {
+        mt_fail(&err, MT_E_INTERNAL,
+                "the model's numbers are not finite after %zu tokens; the checkpoint may be damaged", s->seq.done);
+        mt_engine_end(e, s, MT_FINISH_ERROR, &err);
+        return;
+    }
+    tell_prompt(e, s);
+    mt_seq_commit(&s->seq, s->rows);
+    if (!s->samples)
+        return;
+    if (s->status != MT_SAMPLE_OK) {
+        mt_fail(&err, MT_E_INVALID, "no token is allowed after %zu tokens; loosen \"logit_bias\" or the constraint",
+                s->generated);
+        mt_engine_end(e, s, MT_FINISH_ERROR, &err);
+        return;
+    }
+    if (mt_sequence_left(s) == 0) { /* max_tokens is 0: only the prompt was wanted */
+        mt_engine_end(e, s, MT_FINISH_LENGTH, NULL);
+        return;
+    }
+    mt_seq_add(&s->seq, s->sampled.chosen.id);
+    const bool ends = mt_sequence_token(s, &s->sampled, &finish);
+    note_token(e, s);
+    if (ends)
+        mt_engine_end(e, s, finish, NULL);
+}
+
+static void charge(mt_engine *e, double seconds)
+{
+    const uint64_t now = mt_clock_ns();
+    for (size_t i = 0; i < e->chosen_count; i++)
+        mt_clients_charge(&e->clients, e->chosen[i]->request->client,
+                          seconds * (double)e->chosen[i]->rows / (double)e->batch.rows, now);
+}
+
+void mt_engine_step(mt_engine *e)
+{
+    const double positions = build(e);
+    if (e->batch.rows == 0)
+        return;
+    const uint64_t begin = mt_clock_ns();
+    e->logits = mt_model_step(e->model, &e->batch, e->wanted, e->wanted_count);
+    mt_device_run(e->dev, sample_item, e, e->chosen_count);
+    const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
+    mt_cost_learn(&e->cost, e->batch.rows, positions, seconds);
+    charge(e, seconds);
+    e->stats.steps++;
+    e->stats.step_rows += e->batch.rows;
+    e->stats.step_seconds += seconds;
+    mt_histogram_add(&e->stats.step, seconds);
+    for (size_t i = 0; i < e->chosen_count; i++)
+        settle(e, e->chosen[i]);
+}

@@ -1,0 +1,319 @@
+/* Sequences over the prefix tree, against a model in which every position of every sequence is written down: what a
+   sequence is told it has must be what was computed for exactly its tokens. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "cache/seq.h"
+
+#define PAGES 80
+#define LIMIT 1000
+static const uint8_t no_salt[32];
+
+/* What a page's positions were computed for: the hash of all keys up to there. */
+typedef struct memory {
+    uint64_t written[2][PAGES][MT_PAGE_TOKENS];
+} memory;
+
+/* story[p]: of the keys of positions 0 to p. */
+static const uint64_t *stories(const mt_seq *s)
+{
+    static uint64_t story[LIMIT];
+    for (size_t p = 0; p < s->known; p++)
+        story[p] = mt_tree_hash(p ? story[p - 1] : 1, &s->key[p], 1);
+    return story;
+}
+
+/* Writes positions [done, done + rows) as a step would, then commits them. */
+static void compute(mt_seq *s, memory *m, size_t rows)
+{
+    const uint64_t *story = stories(s);
+    for (size_t p = s->done; p < s->done + rows; p++)
+        for (size_t g = 0; g < s->groups; g++)
+            m->written[g][s->page[g][p / MT_PAGE_TOKENS]][p % MT_PAGE_TOKENS] = story[p];
+    mt_seq_commit(s, rows);
+}
+
+static void copy_page(memory *m, const mt_page_copy *copy, size_t groups)
+{
+    for (size_t g = 0; copy->needed && g < groups; g++)
+        if (copy->to[g] != MT_NO_PAGE && copy->from[g] != MT_NO_PAGE)
+            memcpy(m->written[g][copy->to[g]], m->written[g][copy->from[g]], sizeof m->written[g][0]);
+}
+
+/* Everything the next row would read is there, and is this sequence's own story. */
+static void expect_sound(const mt_seq *s, const memory *m)
+{
+    const uint64_t *story = stories(s);
+    for (size_t g = 0; g < s->groups; g++) {
+        const uint32_t window = mt_tree_groups(s->tree)->window[g];
+        for (size_t p = g == 0 ? 0 : mt_window_begin(s->done, window); p < s->done; p++) {
+            const uint32_t page = s->page[g][p / MT_PAGE_TOKENS];
+            assert_int_not_equal(page, MT_NO_PAGE);
+            assert_true(m->written[g][page][p % MT_PAGE_TOKENS] == story[p]);
+        }
+    }
+}
+
+static mt_tree *new_tree(size_t groups, size_t pages)
+{
+    const mt_cache_groups g = {.count = groups, .window = {0, 40}};
+    const size_t all[MT_KV_GROUPS] = {pages, pages};
+    return mt_tree_new(&g, all, 16);
+}
+
+static void begin(mt_seq *s, mt_tree *t, const uint8_t *salt, const mt_key *keys, size_t count)
+{
+    mt_seq_init(s, mt_tree_groups(t)->count, LIMIT);
+    for (size_t i = 0; i < count; i++)
+        mt_seq_add(s, keys[i]);
+    mt_seq_attach(s, t, salt);
+}
+
+static size_t resume(mt_seq *s, memory *m, mt_miss *miss)
+{
+    mt_page_copy copy;
+    mt_hit hit;
+    mt_seq_resume(s, &copy, &hit);
+    copy_page(m, &copy, s->groups);
+    expect_sound(s, m);
+    assert_int_equal(s->done, hit.positions);
+    if (miss)
+        *miss = hit.miss;
+    return s->done;
+}
+
+static void finish_prompt(mt_seq *s, memory *m)
+{
+    assert_true(mt_seq_grow(s, s->known));
+    compute(s, m, s->known - s->done);
+    expect_sound(s, m);
+}
+
+static void second_sight_has_all_but_the_last(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree(1, PAGES);
+    mt_key keys[200];
+    (void)state;
+    for (size_t i = 0; i < 200; i++)
+        keys[i] = i * 7 + 1;
+    for (size_t n = 1; n <= 200; n += 13) {
+        mt_seq s;
+        begin(&s, t, no_salt, keys, n);
+        resume(&s, &m, NULL);
+        finish_prompt(&s, &m);
+        mt_seq_free(&s);
+        begin(&s, t, no_salt, keys, n);
+        assert_int_equal(resume(&s, &m, NULL), n - 1);
+        mt_seq_free(&s);
+        assert_int_equal(mt_tree_available(t, 0), PAGES);
+    }
+    mt_tree_free(t);
+}
+
+static void misses_have_their_reasons(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree(1, 5);
+    mt_key keys[100], other[100];
+    uint8_t salt[32] = {1};
+    mt_seq s;
+    mt_miss miss;
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        keys[i] = other[i] = i;
+    begin(&s, t, no_salt, keys, 100);
+    assert_int_equal(resume(&s, &m, &miss), 0);
+    assert_int_equal(miss, MT_MISS_FIRST_SIGHT);
+    finish_prompt(&s, &m);
+    mt_seq_free(&s);
+
+    begin(&s, t, salt, keys, 100);
+    assert_int_equal(resume(&s, &m, &miss), 0);
+    assert_int_equal(miss, MT_MISS_SALT);
+    mt_seq_free(&s);
+
+    other[40] |= (mt_key)9 << 32; /* the same token, of another picture */
+    begin(&s, t, no_salt, other, 100);
+    assert_int_equal(resume(&s, &m, &miss), 40);
+    assert_int_equal(miss, MT_MISS_MEDIA);
+    mt_seq_free(&s);
+
+    begin(&s, t, no_salt, keys, 99);
+    assert_int_equal(resume(&s, &m, &miss), 98);
+    assert_int_equal(miss, MT_MISS_NONE);
+    mt_seq_free(&s);
+
+    other[0] = 77; /* fills the pool, so that the first goes */
+    begin(&s, t, no_salt, other, 100);
+    resume(&s, &m, NULL);
+    finish_prompt(&s, &m);
+    mt_seq_free(&s);
+    other[0] = 78;
+    begin(&s, t, no_salt, other, 100);
+    resume(&s, &m, NULL);
+    finish_prompt(&s, &m);
+    mt_seq_free(&s);
+    begin(&s, t, no_salt, keys, 100);
+    assert_int_equal(resume(&s, &m, &miss), 0);
+    assert_int_equal(miss, MT_MISS_EVICTED);
+    mt_seq_free(&s);
+    mt_tree_free(t);
+}
+
+static void salts_never_share(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree(1, PAGES);
+    mt_key keys[64];
+    (void)state;
+    for (size_t i = 0; i < 64; i++)
+        keys[i] = i;
+    for (uint8_t tenant = 1; tenant < 8; tenant++) {
+        const uint8_t salt[32] = {tenant};
+        mt_seq s;
+        begin(&s, t, salt, keys, 64);
+        assert_int_equal(resume(&s, &m, NULL), 0);
+        finish_prompt(&s, &m);
+        mt_seq_free(&s);
+    }
+    mt_tree_free(t);
+}
+
+/* Two that compute the same prompt side by side end up with one copy of it. */
+static void the_same_page_is_kept_once(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree(1, PAGES);
+    mt_key keys[96];
+    mt_seq a, b;
+    (void)state;
+    for (size_t i = 0; i < 96; i++)
+        keys[i] = i;
+    begin(&a, t, no_salt, keys, 96);
+    begin(&b, t, no_salt, keys, 96);
+    resume(&a, &m, NULL);
+    resume(&b, &m, NULL);
+    finish_prompt(&a, &m);
+    finish_prompt(&b, &m);
+    assert_int_equal(mt_tree_nodes(t), 3);
+    assert_int_equal(mt_tree_available(t, 0), PAGES - 3);
+    mt_seq_free(&a);
+    mt_seq_free(&b);
+    mt_tree_clear(t);
+    assert_int_equal(mt_tree_nodes(t), 0);
+    mt_tree_free(t);
+}
+
+static void one_that_is_behind_takes_what_another_has_computed(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree(1, PAGES);
+    mt_key keys[160];
+    mt_seq a, b;
+    (void)state;
+    for (size_t i = 0; i < 160; i++)
+        keys[i] = i;
+    begin(&a, t, no_salt, keys, 160);
+    begin(&b, t, no_salt, keys, 150);
+    resume(&a, &m, NULL);
+    resume(&b, &m, NULL);
+    assert_true(mt_seq_grow(&b, 64));
+    compute(&b, &m, 32);
+    finish_prompt(&a, &m);
+    assert_int_equal(mt_seq_advance(&b), 96);
+    expect_sound(&b, &m);
+    finish_prompt(&b, &m);
+    mt_seq_free(&a);
+    mt_seq_free(&b);
+    assert_int_equal(mt_tree_available(t, 0), PAGES);
+    mt_tree_free(t);
+}
+
+typedef struct random {
+    uint64_t state;
+} random_t;
+
+static size_t below(random_t *r, size_t n)
+{
+    r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(r->state >> 33) % n;
+}
+
+/* Random lives of a few sequences over a small alphabet, so that they meet often, in a pool that is often dry. */
+static void live(size_t groups, uint64_t seed)
+{
+    enum { SEQUENCES = 5 };
+    static memory m;
+    random_t r = {seed};
+    mt_tree *t = new_tree(groups, PAGES);
+    mt_seq s[SEQUENCES] = {0};
+    uint32_t cuts[SEQUENCES][2];
+    size_t hits = 0;
+    for (int round = 0; round < 5000; round++) {
+        const size_t i = below(&r, SEQUENCES);
+        const uint8_t salt[32] = {(uint8_t)below(&r, 2)};
+        if (!s[i].tree) {
+            mt_key keys[LIMIT];
+            const size_t n = 1 + below(&r, 700);
+            const mt_key base = below(&r, 2);
+            for (size_t k = 0; k < n; k++)
+                keys[k] = k < 300 ? base : k % 150 == 0 ? below(&r, 2) : 5;
+            begin(&s[i], t, salt, keys, n);
+            cuts[i][0] = (uint32_t)below(&r, 500);
+            cuts[i][1] = cuts[i][0] + 1 + (uint32_t)below(&r, 300);
+            s[i].cuts = cuts[i];
+            s[i].cut_count = 2;
+            hits += resume(&s[i], &m, NULL) > 300;
+        } else if (s[i].done < s[i].known) {
+            if (s[i].pages == 0)
+                resume(&s[i], &m, NULL);
+            mt_seq_advance(&s[i]);
+            expect_sound(&s[i], &m);
+            const size_t left = s[i].known - s[i].done, rows = 1 + below(&r, left);
+            if (mt_seq_grow(&s[i], s[i].done + rows))
+                compute(&s[i], &m, rows);
+            else
+                mt_seq_suspend(&s[i]);
+            expect_sound(&s[i], &m);
+        } else if (s[i].known < 900 && below(&r, 12)) {
+            mt_seq_add(&s[i], below(&r, 30) ? 5 : 6);
+        } else {
+            mt_seq_free(&s[i]);
+        }
+    }
+    for (size_t i = 0; i < SEQUENCES; i++)
+        mt_seq_free(&s[i]);
+    assert_true(hits > 5);
+    for (size_t g = 0; g < groups; g++)
+        assert_int_equal(mt_tree_available(t, g), PAGES);
+    mt_tree_clear(t);
+    assert_int_equal(mt_tree_nodes(t), 0);
+    mt_tree_free(t);
+}
+
+static void random_lives_are_sound(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++)
+        live(1, seed);
+}
+
+static void random_lives_with_windows_are_sound(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++)
+        live(2, seed);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(second_sight_has_all_but_the_last),
+    cmocka_unit_test(misses_have_their_reasons),
+    cmocka_unit_test(salts_never_share),
+    cmocka_unit_test(the_same_page_is_kept_once),
+    cmocka_unit_test(one_that_is_behind_takes_what_another_has_computed),
+    cmocka_unit_test(random_lives_are_sound),
+    cmocka_unit_test(random_lives_with_windows_are_sound),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,314 @@
+/* Many requests in one engine: each gets the answer it gets alone, to the last bit, whoever comes and goes beside it,
+   and a bad one hurts nobody else. */
+#include "engine_driver.h"
+
+#include <unistd.h>
+
+#define NEIGHBOURS 64
+#define TOKENS 40
+
+static const char *const fixtures[] = {FIXTURES "/qwen3-mlx-4bit-g32", FIXTURES "/qwen2-window-bf16",
+                                       FIXTURES "/gemma3-mlx-4bit", FIXTURES "/qwen3moe-mlx-6bit"};
+
+static size_t fixture_count(void)
+{
+    return unit_quick() ? 2 : MT_COUNT(fixtures);
+}
+
+/* Different for each: greedy, or sampled in its own way. */
+static void vary(mt_request *r, size_t i)
+{
+    if (i % 3 == 0)
+        return;
+    r->sampling.temperature = 0.7f + 0.1f * (float)(i % 5);
+    r->sampling.seed = 1000 + i;
+    r->sampling.top_p = i % 2 ? 0.9f : 1.0f;
+    r->sampling.top_k = i % 4 ? 0 : 20;
+    r->sampling.repetition_penalty = i % 5 ? 1.0f : 1.2f;
+    r->sampling.presence_penalty = i % 7 ? 0.0f : 0.5f;
+}
+
+typedef struct crowd {
+    size_t len[NEIGHBOURS];
+    uint32_t prompt[NEIGHBOURS][300];
+    answer alone[NEIGHBOURS], together[NEIGHBOURS];
+} crowd;
+
+static crowd all;
+
+static void draw_crowd(uint32_t vocab, uint64_t seed)
+{
+    draw random = {seed};
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        all.len[i] = 1 + draw_below(&random, 299);
+        draw_tokens(&random, all.prompt[i], all.len[i], vocab);
+        if (i % 4 == 1) /* some share a beginning */
+            memcpy(all.prompt[i], all.prompt[0], (all.len[i] < 100 ? all.len[i] : 100) * sizeof(uint32_t));
+    }
+}
+
+static mt_request *request_of(driver *d, size_t i, answer *to)
+{
+    mt_request *r = driver_request(d, all.prompt[i], all.len[i], TOKENS, to);
+    vary(r, i);
+    return r;
+}
+
+/* The cache is cleared by its size: one sequence fits, so nothing is reused by the next. */
+static void ask_alone(const char *dir)
+{
+    driver d;
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        if (i % 8 == 0) {
+            driver_open(&d, dir, MT_PRECISION_FAST, 1);
+            d.params.sequences = 1;
+            d.params.cache = 400;
+            driver_start(&d);
+        }
+        driver_send(&d, request_of(&d, i, &all.alone[i]));
+        driver_wait(&d, 0);
+        if (i % 8 == 7)
+            driver_close(&d);
+    }
+}
+
+static void expect_crowd(const char *what)
+{
+    char text[256];
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        snprintf(text, sizeof text, "%s, request %zu", what, i);
+        expect_same(text, &all.alone[i], &all.together[i]);
+    }
+}
+
+/* They come at random moments, in random order, with fewer places than requests. */
+static void run_crowd(const char *dir, size_t threads, size_t sequences, size_t cache, uint64_t seed)
+{
+    driver d;
+    draw random = {seed};
+    size_t order[NEIGHBOURS];
+    mt_stats stats;
+    driver_open(&d, dir, MT_PRECISION_FAST, threads);
+    d.params.sequences = sequences;
+    d.params.cache = cache;
+    d.params.rows = 64 + draw_below(&random, 200);
+    driver_start(&d);
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        const size_t k = draw_below(&random, (uint32_t)i + 1);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        driver_send(&d, request_of(&d, order[i], &all.together[order[i]]));
+        if (cache == 0 && draw_below(&random, 3) == 0)
+            usleep(draw_below(&random, 3000));
+    }
+    driver_wait(&d, 0);
+    usleep(20000);
+    mt_engine_stats(d.engine, &stats);
+    assert_int_equal(stats.running + stats.waiting, 0);
+    assert_int_equal(stats.pages_held[0], 0);
+    if (cache > 0)
+        assert_true(stats.preemptions > 0);
+    driver_close(&d);
+}
+
+static void an_answer_does_not_depend_on_company(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < fixture_count(); f++) {
+        driver d;
+        driver_open(&d, fixtures[f], MT_PRECISION_FAST, 1);
+        draw_crowd(d.o.spec.vocab, f + 1);
+        mt_opened_close(&d.o);
+        ask_alone(fixtures[f]);
+        run_crowd(fixtures[f], 2, 64, 0, 5);
+        expect_crowd(fixtures[f]);
+        run_crowd(fixtures[f], 7, 9, 0, 6);
+        expect_crowd(fixtures[f]);
+        run_crowd(fixtures[f], 2, 16, 1500, 7); /* a pool that is always dry: they are preempted again and again */
+        expect_crowd(fixtures[f]);
+    }
+}
+
+/* Choices of one request differ among themselves, are the same every time, and compute their prompt once. */
+static void choices_share_their_prompt(void **state)
+{
+    enum { CHOICES = 5 };
+    static answer first[CHOICES], second[CHOICES];
+    uint32_t prompt[100];
+    driver d;
+    draw random = {3};
+    mt_stats stats;
+    (void)state;
+    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_start(&d);
+    draw_tokens(&random, prompt, 100, d.o.spec.vocab);
+    for (int round = 0; round < 2; round++) {
+        answer *to = round ? second : first;
+        mt_request *r = driver_request(&d, prompt, 100, TOKENS, to);
+        memset(to, 0, sizeof first);
+        r->choices = CHOICES;
+        r->sampling.temperature = 1;
+        r->sampling.seed = 42;
+        driver_send(&d, r);
+        driver_wait(&d, 0);
+        if (round == 0) {
+            mt_engine_stats(d.engine, &stats);
+            assert_true(stats.cached_tokens >= (CHOICES - 1) * 96);
+        }
+    }
+    for (size_t i = 0; i < CHOICES; i++) {
+        expect_same("again", &first[i], &second[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_true(memcmp(first[i].chosen, first[k].chosen, TOKENS * sizeof(mt_logprob)) != 0);
+    }
+    driver_close(&d);
+}
+
+/* Sent at once, eight requests with one long beginning compute it once. */
+static void a_common_beginning_is_computed_once(void **state)
+{
+    enum { CLIENTS = 8, COMMON = 1024, LEN = COMMON + 8 };
+    static uint32_t prompt[CLIENTS][LEN];
+    static answer answers[CLIENTS];
+    driver d;
+    draw random = {4};
+    mt_stats stats;
+    (void)state;
+    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    d.params.context = 2048;
+    driver_start(&d);
+    draw_tokens(&random, prompt[0], LEN, d.o.spec.vocab);
+    for (size_t i = 1; i < CLIENTS; i++) {
+        memcpy(prompt[i], prompt[0], sizeof prompt[0]);
+        draw_tokens(&random, prompt[i] + COMMON, 8, d.o.spec.vocab);
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        driver_send(&d, driver_request(&d, prompt[i], LEN, 2, &answers[i]));
+    driver_wait(&d, 0);
+    usleep(20000);
+    mt_engine_stats(d.engine, &stats);
+    assert_int_equal(stats.prompt_tokens, CLIENTS * LEN);
+    assert_true(stats.prompt_tokens - stats.cached_tokens <= LEN + (CLIENTS - 1) * 2 * MT_PAGE_TOKENS);
+    driver_close(&d);
+}
+
+static void cancelled_requests_end_and_leave_nothing(void **state)
+{
+    static answer answers[NEIGHBOURS];
+    driver d;
+    draw random = {9};
+    mt_stats stats;
+    (void)state;
+    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    draw_crowd(d.o.spec.vocab, 11);
+    d.params.sequences = 8;
+    driver_start(&d);
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        char name[32];
+        mt_request *r = driver_request(&d, all.prompt[i], all.len[i], ANSWER_TOKENS, &answers[i]);
+        snprintf(name, sizeof name, "request-%zu", i);
+        r->name = mt_arena_strdup(r->arena, name);
+        driver_send(&d, r);
+    }
+    for (size_t i = 0; i < NEIGHBOURS; i += 2) {
+        char name[32];
+        snprintf(name, sizeof name, "request-%zu", i);
+        mt_engine_cancel(d.engine, name);
+        usleep(draw_below(&random, 500));
+    }
+    driver_wait(&d, 0);
+    for (size_t i = 1; i < NEIGHBOURS; i += 2)
+        assert_int_equal(answers[i].finish, MT_FINISH_LENGTH);
+    assert_int_equal(answers[NEIGHBOURS - 2].finish, MT_FINISH_CANCELLED);
+    assert_false(mt_engine_cancel(d.engine, "request-1"));
+    usleep(20000);
+    mt_engine_stats(d.engine, &stats);
+    assert_int_equal(stats.pages_held[0], 0);
+    assert_int_equal(mt_engine_load(d.engine), 0);
+    driver_close(&d);
+}
+
+static void what_cannot_fit_is_refused_at_once(void **state)
+{
+    uint32_t prompt[200] = {0};
+    static answer a[8];
+    mt_error err = {0};
+    driver d;
+    (void)state;
+    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 1);
+    d.params.context = 128;
+    d.params.sequences = 2;
+    d.params.queue = 2;
+    driver_start(&d);
+    mt_request *r = driver_request(&d, prompt, 128, 1, a);
+    assert_false(mt_engine_submit(d.engine, r, &err));
+    assert_int_equal(err.code, MT_E_TOO_LARGE);
+    assert_non_null(strstr(err.text, "128"));
+    mt_request_free(r);
+
+    prompt[3] = d.o.spec.vocab;
+    r = driver_request(&d, prompt, 10, 1, a);
+    assert_false(mt_engine_submit(d.engine, r, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    mt_request_free(r);
+    prompt[3] = 0;
+
+    driver_ask(&d, prompt, 100, ANSWER_TOKENS, a); /* clamped to what the context leaves */
+    assert_int_equal(a->count, 28);
+    assert_int_equal(a->finish, MT_FINISH_LENGTH);
+
+    size_t refused = 0;
+    for (size_t i = 0; i < 8; i++) {
+        r = driver_request(&d, prompt, 100, 20, &a[i]);
+        pthread_mutex_lock(&d.lock);
+        d.open++;
+        pthread_mutex_unlock(&d.lock);
+        if (mt_engine_submit(d.engine, r, &err))
+            continue;
+        assert_int_equal(err.code, MT_E_BUSY);
+        mt_request_free(r);
+        refused++;
+        pthread_mutex_lock(&d.lock);
+        d.open--;
+        pthread_mutex_unlock(&d.lock);
+    }
+    assert_true(refused > 0);
+    driver_wait(&d, 0);
+    driver_close(&d);
+}
+
+/* A slow reader's answer stands still; others go on. */
+static void a_paused_request_waits_alone(void **state)
+{
+    static answer slow, quick;
+    uint32_t prompt[40] = {1, 2, 3};
+    driver d;
+    (void)state;
+    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_start(&d);
+    mt_request *r = driver_request(&d, prompt, 40, TOKENS, &slow);
+    atomic_store(&r->paused, true);
+    driver_send(&d, r);
+    driver_send(&d, driver_request(&d, prompt, 30, TOKENS, &quick));
+    driver_wait(&d, 1);
+    usleep(50000);
+    pthread_mutex_lock(&d.lock);
+    assert_int_equal(quick.count, TOKENS);
+    assert_int_equal(slow.count, 1);
+    pthread_mutex_unlock(&d.lock);
+    atomic_store(&r->paused, false);
+    mt_engine_poke(d.engine);
+    driver_wait(&d, 0);
+    assert_int_equal(slow.count, TOKENS);
+    driver_close(&d);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_answer_does_not_depend_on_company), cmocka_unit_test(choices_share_their_prompt),
+    cmocka_unit_test(a_common_beginning_is_computed_once),  cmocka_unit_test(cancelled_requests_end_and_leave_nothing),
+    cmocka_unit_test(what_cannot_fit_is_refused_at_once),   cmocka_unit_test(a_paused_request_waits_alone),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,187 @@
+/* Drives an engine from a test: submits requests, waits for them and keeps what they answered. */
+#ifndef MT_TESTS_ENGINE_DRIVER_H
+#define MT_TESTS_ENGINE_DRIVER_H
+
+#include "unit.h"
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "engine/engine.h"
+
+#define FIXTURES "tests/oracle/checkpoints"
+#define ANSWER_TOKENS 64
+
+typedef struct answer {
+    size_t count;
+    mt_logprob chosen[ANSWER_TOKENS];
+    mt_logprob top[ANSWER_TOKENS][MT_LIMIT_TOP_LOGPROBS];
+    size_t prompt_count;
+    float *prompt_logprob; /* [prompt]; the caller's, or NULL */
+    size_t cached;
+    mt_finish finish;
+    mt_error error;
+    uint64_t begun_at, first_at; /* in order of events of all answers */
+} answer;
+
+typedef struct driver {
+    mt_opened o;
+    mt_engine *engine;
+    mt_engine_params params;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    size_t open; /* choices that have not ended */
+    uint64_t events;
+} driver;
+
+/* One request of a test: `answers` has a place for each choice. */
+typedef struct asked {
+    driver *d;
+    answer *answers;
+} asked;
+
+static inline void driver_event(void *ctx, const mt_event *ev)
+{
+    asked *a = ctx;
+    driver *d = a->d;
+    answer *to = &a->answers[ev->choice];
+    pthread_mutex_lock(&d->lock);
+    d->events++;
+    switch (ev->kind) {
+    case MT_EVENT_BEGUN: to->begun_at = d->events; break;
+    case MT_EVENT_PROMPT:
+        if (to->prompt_logprob)
+            to->prompt_logprob[to->prompt_count] = ev->logprob;
+        to->prompt_count++;
+        break;
+    case MT_EVENT_TOKEN:
+        assert_true(to->count < ANSWER_TOKENS);
+        if (to->count == 0)
+            to->first_at = d->events;
+        to->chosen[to->count] = (mt_logprob){.id = ev->token, .logprob = ev->logprob};
+        if (ev->top_count)
+            memcpy(to->top[to->count], ev->top, ev->top_count * sizeof *ev->top);
+        to->count++;
+        break;
+    case MT_EVENT_DONE:
+        to->finish = ev->finish;
+        to->cached = ev->cached;
+        if (ev->error)
+            to->error = *ev->error;
+        d->open--;
+        pthread_cond_broadcast(&d->ended);
+        break;
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
+{
+    const mt_device_params device = {.threads = threads, .cpu_mask = ~0u, .precision = precision};
+    mt_error err = {0};
+    memset(d, 0, sizeof *d);
+    mt_engine_params_init(&d->params);
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->ended, NULL);
+    if (!mt_opened_open(&d->o, dir, &device, &err))
+        fail_msg("%s: %s", dir, err.text);
+}
+
+/* With d->params as the test has set them. */
+static inline void driver_start(driver *d)
+{
+    mt_error err = {0};
+    d->engine = mt_engine_start(&d->o, NULL, &d->params, &err);
+    if (!d->engine)
+        fail_msg("%s", err.text);
+}
+
+static inline void driver_close(driver *d)
+{
+    mt_engine_stop(d->engine);
+    mt_opened_close(&d->o);
+    pthread_cond_destroy(&d->ended);
+    pthread_mutex_destroy(&d->lock);
+}
+
+/* A greedy request for `tokens` tokens with all logprobs; the test may change it before driver_send. answers is
+   zeroed. */
+static inline mt_request *driver_request(driver *d, const uint32_t *prompt, size_t len, size_t tokens, answer *answers)
+{
+    mt_request *r = mt_request_new();
+    asked *a = mt_arena_alloc(r->arena, sizeof *a);
+    uint32_t *copy = mt_arena_alloc(r->arena, len * sizeof *copy);
+    *a = (asked){.d = d, .answers = answers};
+    memcpy(copy, prompt, len * sizeof *copy);
+    memset(answers, 0, sizeof *answers);
+    r->prompt = copy;
+    r->prompt_len = len;
+    r->max_tokens = tokens;
+    r->sampling.temperature = 0;
+    r->sampling.logprobs = MT_LIMIT_TOP_LOGPROBS;
+    r->sampling.ignore_eos = true;
+    r->event = driver_event;
+    r->ctx = a;
+    return r;
+}
+
+static inline void driver_send(driver *d, mt_request *r)
+{
+    mt_error err = {0};
+    pthread_mutex_lock(&d->lock);
+    d->open += r->choices;
+    pthread_mutex_unlock(&d->lock);
+    if (!mt_engine_submit(d->engine, r, &err))
+        fail_msg("%s", err.text);
+}
+
+/* Until no more than `left` choices are open. */
+static inline void driver_wait(driver *d, size_t left)
+{
+    pthread_mutex_lock(&d->lock);
+    while (d->open > left)
+        pthread_cond_wait(&d->ended, &d->lock);
+    pthread_mutex_unlock(&d->lock);
+}
+
+static inline void driver_ask(driver *d, const uint32_t *prompt, size_t len, size_t tokens, answer *a)
+{
+    driver_send(d, driver_request(d, prompt, len, tokens, a));
+    driver_wait(d, 0);
+    if (a->finish == MT_FINISH_ERROR)
+        fail_msg("%s", a->error.text);
+}
+
+/* Bit for bit: tokens, their logprobs and the likeliest ones'. */
+static inline void expect_same(const char *what, const answer *want, const answer *got)
+{
+    if (want->count != got->count)
+        fail_msg("%s: %zu tokens, wanted %zu", what, got->count, want->count);
+    for (size_t t = 0; t < want->count; t++) {
+        if (memcmp(&want->chosen[t], &got->chosen[t], sizeof want->chosen[t]) != 0)
+            fail_msg("%s: token %zu is %u %.9g, wanted %u %.9g", what, t, got->chosen[t].id,
+                     (double)got->chosen[t].logprob, want->chosen[t].id, (double)want->chosen[t].logprob);
+        for (size_t k = 0; k < MT_LIMIT_TOP_LOGPROBS; k++)
+            if (memcmp(&want->top[t][k], &got->top[t][k], sizeof want->top[t][k]) != 0)
+                fail_msg("%s: token %zu, rank %zu is %u %.9g, wanted %u %.9g", what, t, k, got->top[t][k].id,
+                         (double)got->top[t][k].logprob, want->top[t][k].id, (double)want->top[t][k].logprob);
+    }
+}
+
+typedef struct draw {
+    uint64_t state;
+} draw;
+
+static inline uint32_t draw_below(draw *d, uint32_t n)
+{
+    d->state = d->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(d->state >> 33) % n;
+}
+
+static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t vocab)
+{
+    for (size_t i = 0; i < count; i++)
+        tokens[i] = draw_below(d, vocab);
+}
+
+#endif
