@@ -73,7 +73,8 @@ mt_node *mt_tree_begin(mt_tree *tree, mt_node *parent, const uint32_t page[MT_KV
 mt_node *mt_tree_fill(mt_tree *tree, mt_node *node, const mt_key *keys, size_t count, uint64_t hash,
                       uint32_t page[MT_KV_GROUPS]) MT_NODISCARD;
 
-/* A page for a sequence to write: a free one, or that of the least recently used leaf. MT_NO_PAGE when all are in use. */
+/* A page for a sequence to write: a free one, or that of the least recently used leaf. MT_NO_PAGE when all are in
+   use. */
 uint32_t mt_tree_take(mt_tree *tree, size_t group);
 
 /* Lets go of a page. soon: of a window that has moved on and will hardly be asked for again. */
