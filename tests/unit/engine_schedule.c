@@ -1,0 +1,227 @@
+/* The scheduler by traces: simulated time, simulated requests, thousands of steps in milliseconds. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "engine/schedule.h"
+
+#define MOST 128
+
+static mt_cost costs(void)
+{
+    mt_cost c = {.term = {0.010, 0.001, 0.002}}; /* a step 10 ms, a row 1 ms, a row at depth 1024 2 ms more */
+    return c;
+}
+
+static const mt_budget usual = {.rows = 256, .places = MOST, .share = 0.7, .alone = 0.1};
+
+typedef struct job {
+    mt_candidate c;
+    double came, first, last, slowest; /* slowest: longest wait between two tokens */
+    size_t prompt, tokens, wanted, done;
+    bool here, ended;
+} job;
+
+typedef struct world {
+    job job[MOST];
+    size_t count;
+    double now;
+    mt_cost cost;
+} world;
+
+static void add(world *w, double when, size_t prompt, size_t wanted, int32_t priority)
+{
+    job *j = &w->job[w->count];
+    *j = (job){.came = when, .prompt = prompt, .wanted = wanted, .first = -1};
+    j->c.order = w->count++;
+    j->c.priority = priority;
+}
+
+static void describe(world *w, job *j)
+{
+    j->c.left = j->tokens ? 1 : j->prompt - j->done;
+    j->c.depth = j->done;
+    j->c.most = 256;
+    j->c.answering = j->tokens > 0;
+    j->c.running = j->done > 0;
+    j->c.waited = w->now - j->came;
+}
+
+static void receive(job *j, double now)
+{
+    if (j->c.rows == 0)
+        return;
+    j->done += j->c.rows;
+    if (j->done < j->prompt)
+        return;
+    if (j->tokens == 0)
+        j->first = now;
+    else if (now - j->last > j->slowest)
+        j->slowest = now - j->last;
+    j->last = now;
+    j->tokens++;
+    j->ended = j->tokens == j->wanted;
+}
+
+/* One step. Returns false when nobody is here. */
+static bool step(world *w, const mt_budget *budget)
+{
+    mt_candidate *list[MOST], *order[MOST];
+    size_t count = 0, rows = 0;
+    double answers = w->cost.term[0];
+    bool prompts = false;
+    for (size_t i = 0; i < w->count; i++) {
+        job *j = &w->job[i];
+        if (j->ended || j->came > w->now)
+            continue;
+        describe(w, j);
+        list[count++] = &j->c;
+        prompts |= !j->c.answering;
+        if (j->c.answering)
+            answers += w->cost.term[1] + w->cost.term[2] * (double)j->c.depth / 1024;
+    }
+    if (count == 0)
+        return false;
+    const double taken = mt_schedule(list, count, &w->cost, budget, order);
+    for (size_t i = 0; i < count; i++) {
+        rows += list[i]->rows;
+        if (list[i]->answering)
+            assert_int_equal(list[i]->rows, 1); /* answers never wait */
+        assert_true(list[i]->rows <= list[i]->left);
+    }
+    assert_true(rows > 0 && rows <= budget->rows); /* no idle step, and never too large a one */
+    if (prompts && answers > w->cost.term[0] && rows > 1 + count)
+        assert_true(taken <= answers * (1 + budget->share) + 1e-9);
+    w->now += taken;
+    for (size_t i = 0; i < w->count; i++)
+        if (!w->job[i].ended && w->job[i].came <= w->now - taken)
+            receive(&w->job[i], w->now);
+    return true;
+}
+
+static void run(world *w, const mt_budget *budget)
+{
+    for (size_t ended = 0, guard = 0; ended < w->count; guard++) {
+        assert_true(guard < 100000);
+        if (!step(w, budget))
+            w->now += 0.001;
+        ended = 0;
+        for (size_t i = 0; i < w->count; i++)
+            ended += w->job[i].ended;
+    }
+}
+
+static void answers_keep_their_pace_beside_a_long_prompt(void **state)
+{
+    world w = {.cost = costs()};
+    (void)state;
+    add(&w, 0, 10, 200, 0);
+    add(&w, 0.1, 8000, 2, 0);
+    run(&w, &usual);
+    assert_true(w.job[0].slowest < 2 * (0.010 + 0.001 + 0.002 * 210 / 1024));
+}
+
+static void a_short_prompt_overtakes_a_long_one(void **state)
+{
+    world w = {.cost = costs()};
+    (void)state;
+    add(&w, 0, 8000, 2, 0);
+    for (size_t i = 0; i < 20; i++)
+        add(&w, 0.5 + 0.2 * (double)i, 20, 5, 0);
+    run(&w, &usual);
+    for (size_t i = 1; i <= 20; i++)
+        assert_true(w.job[i].first - w.job[i].came < 0.25);
+}
+
+/* Short ones come faster than they can be served: the long one is done all the same. */
+static void nobody_starves(void **state)
+{
+    world w = {.cost = costs()};
+    (void)state;
+    add(&w, 0, 2000, 2, 0);
+    for (size_t i = 1; i < MOST; i++)
+        add(&w, 0.12 * (double)i, 150, 3, 0);
+    run(&w, &usual);
+    double alone = 0.010 + 2000 * 0.001 + 2000.0 * 1000 / 1024 * 0.002, last = 0;
+    for (size_t i = 1; i < MOST; i++)
+        last = w.job[i].first > last ? w.job[i].first : last;
+    assert_true(w.job[0].first < last);
+    assert_true(w.job[0].first < 5 * alone);
+}
+
+static void priority_comes_first(void **state)
+{
+    world w = {.cost = costs()};
+    (void)state;
+    for (size_t i = 0; i < 10; i++)
+        add(&w, 0, 300, 2, 5);
+    add(&w, 0, 300, 2, -1);
+    run(&w, &usual);
+    for (size_t i = 0; i < 10; i++)
+        assert_true(w.job[10].first <= w.job[i].first);
+}
+
+/* A client that has had much comes after one that has had nothing. */
+static void clients_take_turns(void **state)
+{
+    mt_candidate greedy = {.left = 50, .most = 50, .debt = 2, .waited = 1, .order = 0};
+    mt_candidate modest = {.left = 50, .most = 50, .debt = 0, .waited = 0.1, .order = 1};
+    mt_candidate *list[] = {&greedy, &modest}, *order[2];
+    const mt_cost c = costs();
+    (void)state;
+    mt_schedule(list, 2, &c, &usual, order);
+    assert_ptr_equal(order[0], &modest);
+    greedy.waited = 10;
+    mt_schedule(list, 2, &c, &usual, order);
+    assert_ptr_equal(order[0], &greedy);
+}
+
+static void places_and_rows_are_kept(void **state)
+{
+    mt_candidate c[10], *list[10], *order[10];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    size_t begun = 0, rows = 0;
+    (void)state;
+    budget.places = 3;
+    budget.rows = 100;
+    budget.alone = 100;
+    for (size_t i = 0; i < 10; i++) {
+        c[i] = (mt_candidate){.left = 20, .most = 20, .order = i};
+        list[i] = &c[i];
+    }
+    mt_schedule(list, 10, &cost, &budget, order);
+    for (size_t i = 0; i < 10; i++) {
+        begun += c[i].rows > 0;
+        rows += c[i].rows;
+    }
+    assert_int_equal(begun, 3);
+    assert_int_equal(rows, 60);
+}
+
+static void costs_are_learned(void **state)
+{
+    mt_cost c;
+    (void)state;
+    mt_cost_init(&c, 1e9, 1e9);
+    for (int i = 0; i < 400; i++) {
+        const size_t rows = (size_t)(1 + i * 37 % 200);
+        const double positions = (double)rows * (double)(i * 91 % 4000);
+        mt_cost_learn(&c, rows, positions, 0.003 + 0.0005 * (double)rows + 0.00001 * positions / 1024);
+    }
+    const double want = 0.003 + 0.0005 * 64 + 0.00001 * 64;
+    assert_true(fabs(mt_cost_predict(&c, 64, 64 * 1024) - want) < 0.1 * want);
+    assert_true(fabs(mt_cost_predict(&c, 1, 0) - 0.0035) < 0.1 * 0.0035);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(answers_keep_their_pace_beside_a_long_prompt),
+    cmocka_unit_test(a_short_prompt_overtakes_a_long_one),
+    cmocka_unit_test(nobody_starves),
+    cmocka_unit_test(priority_comes_first),
+    cmocka_unit_test(clients_take_turns),
+    cmocka_unit_test(places_and_rows_are_kept),
+    cmocka_unit_test(costs_are_learned),
+};
+
+UNIT_MAIN(tests)
