@@ -386,13 +386,14 @@ static bool has_tails(const mt_tree *t, const mt_node *n, size_t positions)
     return true;
 }
 
-static mt_miss why(const mt_tree *t, uint64_t hash, bool salt, bool media)
+/* hash: of the whole page that was not found; NULL when the end of the prompt was reached before one. */
+static mt_miss why(const mt_tree *t, const uint64_t *hash, bool salt, bool media)
 {
     if (salt)
         return MT_MISS_SALT;
     if (media)
         return MT_MISS_MEDIA;
-    return t->ghost[hash & (t->ghosts - 1)] == hash ? MT_MISS_EVICTED : MT_MISS_FIRST_SIGHT;
+    return hash && t->ghost[*hash & (t->ghosts - 1)] == *hash ? MT_MISS_EVICTED : MT_MISS_FIRST_SIGHT;
 }
 
 /* Goes back to where all that windows need is there. A long run of gaps is walked over once for each page of it. */
@@ -428,7 +429,7 @@ mt_hit mt_tree_find(mt_tree *t, mt_node *root, const mt_key *keys, const uint64_
         hit.partial = find_longest(hit.node, keys + at, most, &hit.tail, &media);
     hit.positions = at + hit.tail;
     if (hit.positions < count)
-        hit.miss = why(t, hit.pages < whole ? hash[hit.pages] : 0, salt && hit.pages == 0, media);
+        hit.miss = why(t, hit.pages < whole ? &hash[hit.pages] : NULL, salt && hit.pages == 0, media);
     retreat(t, &hit);
     touch(t, hit.partial ? hit.partial : hit.node);
     return hit;

@@ -1,5 +1,4 @@
-/* Least squares over the past steps, each weighing KEEP times as much as the next, and the first guess weighing as much
-   as one step. Steps are weighted by what they took, so that relative errors count and long steps do not drown
+/* Least squares over the past steps, each weighing KEEP times as much as the next. Steps are weighted by what they took, so that relative errors count and long steps do not drown
    short ones. */
 #include "engine/cost.h"
 
@@ -10,7 +9,9 @@
 #define GUESS_BANDWIDTH 20e9 /* bytes a second */
 #define GUESS_RATE 200e9     /* products a second */
 #define GUESS_WEIGHT 0.05
+#define STAY_WEIGHT 1e-4
 #define DEPTH_UNIT 1024.0
+#define LEAST 1e-8 /* seconds: no term is free */
 
 static void features(double x[MT_COST_TERMS], size_t rows, double positions)
 {
@@ -19,7 +20,7 @@ static void features(double x[MT_COST_TERMS], size_t rows, double positions)
     x[2] = positions / DEPTH_UNIT;
 }
 
-/* Solves the normal equations by elimination; what does not come out positive keeps the guess's sign. */
+/* Solves the normal equations by elimination. */
 static void solve(mt_cost *c)
 {
     double a[MT_COST_TERMS][MT_COST_TERMS + 1];
@@ -39,7 +40,7 @@ static void solve(mt_cost *c)
     for (size_t i = 0; i < MT_COST_TERMS; i++) {
         const double t = a[i][MT_COST_TERMS] / a[i][i];
         if (isfinite(t))
-            c->term[i] = t > 1e-9 ? t : 1e-9;
+            c->term[i] = t > LEAST ? t : LEAST;
     }
 }
 
@@ -52,17 +53,24 @@ static void take(mt_cost *c, const double x[MT_COST_TERMS], double y, double wei
     }
 }
 
+/* Pulls each term towards what it is: steps that are all alike must not let the terms drift. */
+static void stay(mt_cost *c, double strength)
+{
+    for (size_t i = 0; i < MT_COST_TERMS; i++) {
+        const double weight = strength / (c->guess[i] * c->guess[i]);
+        c->xx[i][i] += weight;
+        c->xy[i] += weight * c->term[i];
+    }
+}
+
 void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
 {
     memset(c, 0, sizeof *c);
     c->term[0] = 20e-6 + weight_bytes / GUESS_BANDWIDTH;
     c->term[1] = 1e-6 + row_products / GUESS_RATE;
     c->term[2] = 0.2 * c->term[1];
-    for (size_t i = 0; i < MT_COST_TERMS; i++) { /* a pull of each term towards its guess */
-        const double weight = GUESS_WEIGHT / (c->term[i] * c->term[i]);
-        c->xx[i][i] += weight;
-        c->xy[i] += weight * c->term[i];
-    }
+    memcpy(c->guess, c->term, sizeof c->guess);
+    stay(c, GUESS_WEIGHT);
 }
 
 double mt_cost_predict(const mt_cost *c, size_t rows, double positions)
@@ -86,5 +94,6 @@ void mt_cost_learn(mt_cost *c, size_t rows, double positions, double seconds)
         c->xy[i] *= KEEP;
     }
     take(c, x, seconds, 1 / (seconds * seconds));
+    stay(c, STAY_WEIGHT);
     solve(c);
 }

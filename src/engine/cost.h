@@ -10,7 +10,8 @@
 /* Seconds: of any step; of a row; of a row and 1024 positions before it. */
 typedef struct mt_cost {
     double term[MT_COST_TERMS];
-    /* private: what was measured, older steps counting less */
+    /* private: the first guess, and what was measured, older steps counting less */
+    double guess[MT_COST_TERMS];
     double xx[MT_COST_TERMS][MT_COST_TERMS], xy[MT_COST_TERMS];
 } mt_cost;
 

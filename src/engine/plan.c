@@ -7,12 +7,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LOOKED_AT 64           /* waiting sequences considered for a step */
-#define UNNOTICED 0.005        /* seconds that nobody minds waiting */
-#define SHARE 0.7              /* prompts take this much of what the running answers take alone */
-#define COMPANY_NS 2000000000u /* requests that met within this time are expected to meet again */
-#define ALONE_SECONDS 0.5      /* a step for one request that nobody else is waiting beside */
-#define TOGETHER_FACTOR 3      /* a step of prompts only, in company: so many times the least a step takes */
+#define LOOKED_AT 64            /* waiting sequences considered for a step */
+#define UNNOTICED 0.005         /* seconds that nobody minds waiting */
+#define SHARE 0.5               /* prompts take this much of what the running answers take alone */
+#define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
+/* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
+   comes meanwhile waits for its end, and short chunks cost little (a fifth of the speed at three times). */
+#define TOGETHER 3
+#define ALONE 6
+#define ALONE_SECONDS 0.12
 
 static bool answering(const mt_sequence *s)
 {
@@ -40,7 +43,6 @@ static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                                   .answering = running && answering(s),
                                   .running = running,
                                   .priority = r->priority,
-                                  .waited = (double)(now - r->received) * 1e-9,
                                   .debt = mt_clients_debt(&e->clients, r->client, now),
                                   .order = r->order * MT_LIMIT_SEQUENCES + s->choice};
     if (s->candidate.most == 0)
@@ -225,18 +227,21 @@ static void make_room(mt_engine *e, mt_sequence *s)
     }
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static mt_budget budget_of(const mt_engine *e, uint64_t now)
 {
-    const double least = mt_cost_predict(&e->cost, 1, 0),
-                 together = TOGETHER_FACTOR * (least > UNNOTICED ? least : UNNOTICED);
+    const double least = mt_cost_predict(&e->cost, 1, 0), given = e->params.step_ms * 1e-3;
     const bool company = now - e->company < COMPANY_NS;
-    const double given = e->params.step_ms * 1e-3;
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
                    .seconds = given,
                    .share = SHARE,
                    .least = UNNOTICED,
-                   .alone = company ? together : ALONE_SECONDS};
+                   .alone = company ? TOGETHER * larger(least, UNNOTICED) : larger(ALONE * least, ALONE_SECONDS)};
     if (given > 0 && b.alone > given)
         b.alone = given;
     return b;

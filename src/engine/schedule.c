@@ -1,5 +1,7 @@
 #include "engine/schedule.h"
 
+#define OLDEST_SHARE 0.25
+
 /* The sum over `rows` rows from `depth` on of the positions before each. */
 static double positions_before(size_t depth, size_t rows)
 {
@@ -28,7 +30,7 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
 {
     for (size_t i = 0; i < count; i++) {
         mt_candidate *c = candidates[i];
-        c->score = cost_of(cost, c->depth, c->left) + c->debt - c->waited;
+        c->score = cost_of(cost, c->depth, c->left) + c->debt;
         size_t at = i;
         for (; at > 0 && compare(c, order[at - 1]) < 0; at--)
             order[at] = order[at - 1];
@@ -55,37 +57,74 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
-                   mt_candidate **order)
+static double larger(double a, double b)
 {
-    size_t rows = budget->rows, places = budget->places, i = 0;
-    double taken = mt_cost_predict(cost, 0, 0);
-    sort(candidates, count, cost, order);
-    for (size_t k = 0; k < count; k++)
-        order[k]->rows = 0;
-    for (; i < count && order[i]->answering && rows > 0; i++, rows--) {
-        order[i]->rows = 1;
-        taken += cost_of(cost, order[i]->depth, 1);
-    }
-    const bool answers = i > 0;
-    double limit = answers ? budget->seconds : budget->alone;
-    if (answers && limit <= 0)
-        limit = taken * (1 + budget->share) > budget->least ? taken * (1 + budget->share) : budget->least;
-    for (bool first = true; i < count && rows > 0; i++) {
+    return a > b ? a : b;
+}
+
+/* What is left of a step. */
+typedef struct rest {
+    const mt_cost *cost;
+    size_t rows, places;
+    double seconds;
+} rest;
+
+/* Gives c as many rows more as `seconds` of the rest allow, `at_least` in any case. */
+static void give(mt_candidate *c, rest *r, double seconds, size_t at_least)
+{
+    mt_candidate next = *c;
+    const bool begins = !c->running && c->rows == 0;
+    const size_t most = least(least(c->left, c->most) - c->rows, r->rows);
+    if (begins && r->places == 0)
+        return;
+    next.depth += c->rows;
+    size_t now = rows_within(&next, r->cost, seconds, most);
+    if (now < at_least)
+        now = least(at_least, most);
+    if (now == 0)
+        return;
+    c->rows += now;
+    r->rows -= now;
+    r->places -= begins;
+    r->seconds -= cost_of(r->cost, next.depth, now);
+}
+
+/* The one of the highest priority that came first and can go on. */
+static mt_candidate *oldest(mt_candidate *const *order, size_t begin, size_t count, size_t places)
+{
+    mt_candidate *first = NULL;
+    for (size_t i = begin; i < count; i++) {
         mt_candidate *c = order[i];
         if (c->answering || (!c->running && places == 0))
             continue;
-        const size_t most = least(least(c->left, c->most), rows);
-        size_t now = rows_within(c, cost, limit - taken, most);
-        if (now == 0 && first)
-            now = most > 0;
-        if (now == 0)
-            continue;
-        first = false;
-        c->rows = now;
-        rows -= now;
-        places -= !c->running;
-        taken += cost_of(cost, c->depth, now);
+        if (!first || c->priority < first->priority || (c->priority == first->priority && c->order < first->order))
+            first = c;
     }
-    return taken;
+    return first;
+}
+
+double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
+                   mt_candidate **order)
+{
+    rest r = {.cost = cost, .rows = budget->rows, .places = budget->places};
+    double taken = mt_cost_predict(cost, 0, 0);
+    size_t answers = 0;
+    sort(candidates, count, cost, order);
+    for (size_t i = 0; i < count; i++)
+        order[i]->rows = 0;
+    for (; answers < count && order[answers]->answering && r.rows > 0; answers++, r.rows--) {
+        order[answers]->rows = 1;
+        taken += cost_of(cost, order[answers]->depth, 1);
+    }
+    double limit = answers ? budget->seconds : budget->alone;
+    if (answers && limit <= 0)
+        limit = larger(taken * (1 + budget->share), budget->least);
+    r.seconds = limit - taken;
+    mt_candidate *first = oldest(order, answers, count, r.places);
+    if (first)
+        give(first, &r, OLDEST_SHARE * r.seconds, 1);
+    for (size_t i = answers; i < count; i++)
+        if (!order[i]->answering)
+            give(order[i], &r, r.seconds, 0);
+    return limit - r.seconds;
 }

@@ -16,7 +16,6 @@ typedef struct mt_candidate {
     bool answering;   /* its next row gives a generated token, not the first */
     bool running;     /* it has its place already */
     int32_t priority; /* lower comes first */
-    double waited;    /* seconds since it came */
     double debt;      /* seconds of the machine that its client has had lately */
     uint64_t order;   /* of arrival */
     size_t rows;      /* result */
@@ -33,8 +32,8 @@ typedef struct mt_budget {
 } mt_budget;
 
 /* Sets rows of every candidate and puts them into the order in which they were considered. Returns the step's predicted
-   seconds. Every answer gets its row; prompts get what is left, by priority and then by how soon they will be done,
-   less the time they have waited, so that nobody waits for ever. Whoever is first gets a row at least. */
+   seconds. Every answer gets its row; prompts get what is left, by priority and then by how soon they will be done. A
+   quarter of it goes to the oldest of the highest priority first, so that nobody waits for ever; and a row at least. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/inside.h"
 #include "kernels/kernels.h"
 
@@ -168,6 +169,8 @@ void mt_engine_step(mt_engine *e)
     e->logits = mt_model_step(e->model, &e->batch, e->wanted, e->wanted_count);
     mt_device_run(e->dev, sample_item, e, e->chosen_count);
     const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
+    mt_log_debug("engine.step", "%zu rows of %zu sequences, %.2f ms, %.2f expected", e->batch.rows, e->chosen_count,
+                 1e3 * seconds, 1e3 * mt_cost_predict(&e->cost, e->batch.rows, positions));
     mt_cost_learn(&e->cost, e->batch.rows, positions, seconds);
     charge(e, seconds);
     e->stats.steps++;
