@@ -9,6 +9,8 @@
 
 void check_bmatmul(check *c);
 
+#define UNTOUCHED 0x7fd23456u /* a NaN, so that adding to what was there shows */
+
 typedef struct problem {
     mt_mat w;
     size_t m, ldx, ldy;
@@ -37,7 +39,7 @@ static float *outputs(check *c, const problem *p)
 {
     float *y = check_alloc(c, p->m * p->ldy * sizeof *y, 4);
     for (size_t i = 0; i < p->m * p->ldy; i++)
-        y[i] = mt_f32_from_bits(0x12345678u);
+        y[i] = mt_f32_from_bits(UNTOUCHED);
     return y;
 }
 
@@ -80,7 +82,7 @@ static void same(check *c, const problem *p, const float *y, size_t n0, size_t n
     bool intact = true;
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->ldy; j++)
-            intact = intact && ((j >= n0 && j < n1) || mt_f32_bits(y[i * p->ldy + j]) == 0x12345678u);
+            intact = intact && ((j >= n0 && j < n1) || mt_f32_bits(y[i * p->ldy + j]) == UNTOUCHED);
     check_that(c, intact, "%s: wrote outside columns: %s m=%zu n0=%zu n1=%zu", how, check_matrix_name(&p->w), p->m, n0,
                n1);
 }
@@ -191,6 +193,9 @@ static void one_shape(check *c, mt_mat w, bool fp32)
             every_row(c, sized(w, 25, 300), m, kind, fp32);
     every_row(c, sized(w, 140, 300), 9, CHECK_NORMAL, fp32);
     every_row(c, sized(w, 14, 8192 + 1000), 1 + check_below(c, 30), CHECK_NORMAL, fp32);
+    static const size_t many[] = {295, 296, 871};
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+        every_row(c, sized(w, 17 + check_below(c, 16), 65 + check_below(c, 100)), many[i], CHECK_NORMAL, fp32);
     column_ranges(c, sized(w, 27, 50), 1 + check_below(c, 4), fp32);
     column_ranges(c, sized(w, 27, 50), 9 + check_below(c, 12), fp32);
 }

@@ -40,6 +40,7 @@ void *check_alloc(check *c, size_t bytes, size_t align)
     b->data = end - bytes - b->slack;
     b->bytes = bytes;
     b->guard = (uint8_t)(check_rand(c) | 1);
+    memset(b->data, 0xff, bytes); /* NaN in every type: what a kernel reads before it writes it shows */
     memset(b->data - GUARD, b->guard, GUARD);
     memset(b->data + bytes, b->guard, b->slack);
     b->next = c->blocks;

@@ -89,6 +89,46 @@ static void arithmetic(bench *b)
         b->bf16 = rate(b, loop_bfmmla, 32);
 }
 
+#elif defined(__x86_64__)
+
+/* 12 independent accumulators hide the latency of two ports */
+#define EACH_ACC(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define FMA_256(d) "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #d "\n"
+#define FMA_512(d) "vfmadd231ps %%zmm14, %%zmm15, %%zmm" #d "\n"
+#define DOT_512(d) "vpdpbusd %%zmm14, %%zmm15, %%zmm" #d "\n"
+#define CLOBBERS                                                                                               \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
+        "xmm13", "xmm14", "xmm15"
+
+#define PEAK_LOOP(name, X)                                     \
+    static void name(void *arg, size_t thread, size_t threads) \
+    {                                                          \
+        (void)arg, (void)thread, (void)threads;                \
+        __asm__ volatile("vzeroall" ::: CLOBBERS);             \
+        for (size_t i = 0; i < ROUNDS; i++)                    \
+            __asm__ volatile(EACH_ACC(X)::: CLOBBERS);         \
+        __asm__ volatile("vzeroupper" ::: CLOBBERS);           \
+    }
+
+PEAK_LOOP(loop_fma_256, FMA_256)
+PEAK_LOOP(loop_fma_512, FMA_512)
+PEAK_LOOP(loop_dot_512, DOT_512)
+
+static double rate(const bench *b, bench_fn *loop, double ops)
+{
+    return 12.0 * ROUNDS * ops * (double)b->threads / bench_time(b, loop, NULL);
+}
+
+static void arithmetic(bench *b)
+{
+    if (b->k->cpu & MT_CPU_AVX512)
+        b->fp32 = rate(b, loop_fma_512, 32);
+    else if (b->k->cpu & MT_CPU_AVX2)
+        b->fp32 = rate(b, loop_fma_256, 16);
+    if (b->k->cpu & MT_CPU_AVX512VNNI)
+        b->int8 = rate(b, loop_dot_512, 128);
+}
+
 #else
 
 static void arithmetic(bench *b)
