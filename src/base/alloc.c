@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static MT_THREAD_LOCAL unsigned forbidden;
 
@@ -40,16 +41,32 @@ void *mt_alloc_array(size_t count, size_t size)
     return mt_alloc(count * size);
 }
 
+/* Blocks of many megabytes get large pages before they are first touched: attention walks a cache in pieces of a few
+   kilobytes, and each small page would cost it a walk through the page tables. */
+static void want_large_pages(void *ptr, size_t size)
+{
+#if defined(MADV_HUGEPAGE)
+    (void)madvise(ptr, size, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+#else
+    (void)ptr, (void)size;
+#endif
+}
+
 void *mt_alloc_aligned(size_t align, size_t size)
 {
+    const size_t large = (size_t)2 << 20;
     void *ptr;
 
     assert(align && (align & (align - 1)) == 0);
     check_permitted(size);
     if (align < sizeof(void *))
         align = sizeof(void *);
+    if (size >= 8 * large && align < large)
+        align = large;
     if (posix_memalign(&ptr, align, size ? size : 1))
         out_of_memory(size);
+    if (size >= 8 * large)
+        want_large_pages(ptr, size);
     return memset(ptr, 0, size);
 }
 

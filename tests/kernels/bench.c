@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "check.h"
@@ -120,17 +121,31 @@ void bench_share(size_t n, size_t step, size_t thread, size_t threads, size_t *b
     *end = *end < n ? *end : n;
 }
 
-void *bench_alloc(size_t bytes)
+static void *random_bytes(size_t align, size_t bytes)
 {
-    size_t size = (bytes + 63) / 64 * 64;
-    uint64_t x = 0x9e3779b97f4a7c15u, *p = aligned_alloc(64, size);
+    size_t size = (bytes + align - 1) / align * align;
+    uint64_t x = 0x9e3779b97f4a7c15u, *p = aligned_alloc(align, size);
     if (!p)
         abort();
+#if defined(MADV_HUGEPAGE)
+    if (align > 64)
+        (void)madvise(p, size, MADV_HUGEPAGE);
+#endif
     for (size_t i = 0; i < size / 8; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         p[i] = x;
     }
     return p;
+}
+
+void *bench_alloc(size_t bytes)
+{
+    return random_bytes(64, bytes);
+}
+
+void *bench_alloc_large(size_t bytes)
+{
+    return random_bytes((size_t)2 << 20, bytes);
 }
 
 bool bench_wants(const bench *b, const char *kernel)

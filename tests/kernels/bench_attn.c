@@ -38,7 +38,7 @@ static void one(const bench *b, job *j, size_t stride, size_t rows, size_t heads
 {
     char name[64];
     size_t pages = heads * (POSITIONS / PAGE), page_bytes = 2 * PAGE * stride * sizeof(mt_bf16);
-    mt_bf16 *memory = bench_alloc(pages * page_bytes), *q = bench_alloc(rows * stride * sizeof(mt_bf16));
+    mt_bf16 *memory = bench_alloc_large(pages * page_bytes), *q = bench_alloc(rows * stride * sizeof(mt_bf16));
     uint32_t lo[MAX_ROWS] = {0}, hi[MAX_ROWS];
     for (size_t i = 0; i < pages * page_bytes / 2; i++)
         memory[i] = (mt_bf16)((memory[i] & 0x80ffu) | 0x3f00u);

@@ -195,14 +195,15 @@ MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_
     zero(acc, R, C);
     for (size_t b = 0; b < count; b++, line += C, p += MT_LANES / 4 * 16 * R) {
         const uint8_t *at = v[b] + d * 32, *then = v[b + 1 < count ? b + 1 : b] + d * 32;
-        if (R <= FEW)
-            fetch(w->next[line / lines] + line % lines * 64, C);
         MT_UNROLL
         for (size_t l = 0; l < C; l++)
             __builtin_prefetch(then + 64 * l, 0, 3);
         MT_UNROLL
-        for (size_t t = 0; t < MT_LANES / 4; t++)
+        for (size_t t = 0; t < MT_LANES / 4; t++) {
+            if (R <= FEW)
+                fetch(w->next[line / lines] + (line % lines + t * C / 4) * 64, C / 4);
             step(acc, p + t * 16 * R, at + t * 64, 256, R, C);
+        }
     }
     MT_BTILE_STORE(w->o + d, stride, acc, R, C)
 }
