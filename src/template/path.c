@@ -43,6 +43,8 @@ bool mt_tpl_path_get(mt_tpl_run *run, mt_tpl_value item, mt_tpl_value attribute,
         return true;
     if (attribute.kind != MT_TPL_STR)
         return step(run, attribute, fallback, out);
+    if (!mt_tpl_charge(run, path->len / 4)) /* it is read anew for each item */
+        return false;
     for (size_t begin = 0, end; begin <= path->len; begin = end + 1) {
         for (end = begin; end < path->len && path->data[end] != '.'; end++)
             ;
