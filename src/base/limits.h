@@ -25,6 +25,7 @@
 #define MT_LIMIT_MESSAGES 100000   /* of a request */
 #define MT_LIMIT_TOOL_RESULTS 1024 /* behind one message that are put in order */
 #define MT_LIMIT_CUT_PROBES 16     /* renders that look for the starts of turns, where loops do not tell them */
+#define MT_LIMIT_TURN_STARTS 16    /* different tokens that turns begin with */
 
 /* checkpoints */
 #define MT_LIMIT_HEADER_BYTES (256u << 20) /* a safetensors header */

@@ -151,8 +151,9 @@ static bool merge_neighbours(mt_chat *chat, mt_error *err)
     return true;
 }
 
-/* All system messages come first, in their order; the others keep theirs. */
-static bool hoist_systems(mt_chat *chat, mt_error *err)
+/* All system messages come first, in their order; the others keep theirs. Where a template knows no system messages they
+   become the user's, and so the beginning of what the user says. */
+static bool hoist_systems(mt_chat *chat, mt_chat_role as, mt_error *err)
 {
     mt_chat_message *sorted = allocate(chat, chat->count * sizeof(*sorted), err);
     size_t count = 0;
@@ -160,8 +161,10 @@ static bool hoist_systems(mt_chat *chat, mt_error *err)
     if (!sorted)
         return false;
     for (size_t i = 0; i < chat->count; i++)
-        if (chat->messages[i].role == MT_CHAT_SYSTEM)
-            sorted[count++] = chat->messages[i];
+        if (chat->messages[i].role == MT_CHAT_SYSTEM) {
+            sorted[count] = chat->messages[i];
+            sorted[count++].role = as;
+        }
     for (size_t i = 0; i < chat->count; i++)
         if (chat->messages[i].role != MT_CHAT_SYSTEM)
             sorted[count++] = chat->messages[i];
@@ -247,7 +250,9 @@ static bool join_all_thoughts(mt_chat *chat, mt_error *err)
 
 bool mt_chat_normalise(mt_chat *chat, const mt_chat_profile *profile, mt_error *err)
 {
-    if (!profile->system_in_place && !hoist_systems(chat, err))
+    const mt_chat_role system = profile->no_system ? MT_CHAT_USER : MT_CHAT_SYSTEM;
+
+    if (!profile->system_in_place && !hoist_systems(chat, system, err))
         return false;
     if (profile->reasoning_or_content && !join_all_thoughts(chat, err))
         return false;

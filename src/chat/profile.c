@@ -155,6 +155,21 @@ static bool shows_system_behind_result(const mt_probe *p)
     return shown;
 }
 
+static void probe_no_system(mt_probe *p)
+{
+    static const char *const words[] = {MT_PROBE_ALPHA, MT_PROBE_BETA};
+    const bool parts = !p->profile->content[MT_CHAT_SYSTEM].string;
+    json_t *system = mt_probe_message("system", MT_PROBE_ALPHA), *user = mt_probe_message("user", MT_PROBE_BETA);
+    char *both, *alone = mt_probe_render(p, json_pack("[O]", user), true, NULL);
+
+    if (parts)
+        json_object_set_new(system, "content", json_pack("[{s:s, s:s}]", "type", "text", "text", MT_PROBE_ALPHA));
+    both = mt_probe_render(p, json_pack("[o, o]", system, user), true, NULL);
+    p->profile->no_system = mt_probe_has(alone, MT_PROBE_BETA) && !mt_probe_in_order(both, words, 2);
+    mt_free(alone);
+    mt_free(both);
+}
+
 /* Whether a system message comes out where it stands, and not as if a user had said it. */
 static void probe_system(mt_probe *p)
 {
@@ -201,6 +216,7 @@ void mt_chat_profile_probe(mt_chat_profile *profile, const mt_template *tpl, con
         probe_content(&p, (mt_chat_role)role);
     probe_shape(&p, MT_CHAT_IMAGE);
     probe_shape(&p, MT_CHAT_VIDEO);
+    probe_no_system(&p);
     probe_system(&p);
     mt_probe_reasoning(&p);
     probe_generation(&p);

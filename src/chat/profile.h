@@ -20,6 +20,7 @@ typedef struct mt_chat_profile {
     } content[MT_CHAT_ROLES];                /* what the content of a message may be */
     mt_chat_shape shape[MT_CHAT_PART_TYPES]; /* of MT_CHAT_IMAGE and MT_CHAT_VIDEO */
     bool system_in_place;                    /* a system message in mid-conversation comes out where it stands */
+    bool no_system;                          /* a system message is refused, or does not come out */
     bool arguments_as_text;                  /* of tool calls: as JSON, since an object does not come out as one */
     bool short_ids;                          /* of tool calls: nine letters and digits, nothing else is taken */
     bool call_without_content;               /* a message with tool calls shows them only when its content is null */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 /* Places that are no cuts go: the very beginning, the end, and what falls on the same token. */
 static void keep_cuts(mt_prompt *out)
@@ -14,6 +15,56 @@ static void keep_cuts(mt_prompt *out)
         if (out->cuts[i] > (kept ? out->cuts[kept - 1] : 0) && out->cuts[i] < out->ids.count)
             out->cuts[kept++] = out->cuts[i];
     out->cut_count = kept;
+}
+
+typedef struct starts {
+    uint32_t ids[MT_LIMIT_TURN_STARTS];
+    size_t count;
+} starts;
+
+static bool is_start(const starts *s, uint32_t id)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->ids[i] == id)
+            return true;
+    return false;
+}
+
+/* The special tokens that turns begin with, as far as cuts are known. */
+static starts find_starts(const mt_prompt *out, const mt_tokenizer *tokenizer)
+{
+    starts s = {.count = 0};
+
+    for (size_t i = 0; i < out->cut_count && s.count < MT_LIMIT_TURN_STARTS; i++) {
+        const uint32_t id = out->ids.data[out->cuts[i]];
+
+        if (mt_tokenizer_special(tokenizer, id) && !is_start(&s, id))
+            s.ids[s.count++] = id;
+    }
+    return s;
+}
+
+/* A template may write the first turns outside of its loop. They begin with the same tokens as the others. */
+static void add_cuts_at_starts(mt_prompt *out, const mt_tokenizer *tokenizer)
+{
+    const starts s = find_starts(out, tokenizer);
+    size_t count = out->cut_count, old = 0;
+    size_t *cuts;
+
+    for (size_t i = 1; i < out->ids.count; i++)
+        count += is_start(&s, out->ids.data[i]);
+    cuts = mt_alloc_array(count + 1, sizeof(*cuts));
+    count = 0;
+    for (size_t i = 1; i < out->ids.count; i++) {
+        const bool known = old < out->cut_count && out->cuts[old] == i;
+
+        old += known;
+        if (known || is_start(&s, out->ids.data[i]))
+            cuts[count++] = i;
+    }
+    mt_free(out->cuts);
+    out->cuts = cuts;
+    out->cut_count = count;
 }
 
 static bool encode(mt_prompt *out, const mt_prompt_model *model, mt_error *err)
@@ -71,5 +122,6 @@ bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model,
     if (!encode(out, model, err))
         return false;
     keep_cuts(out);
+    add_cuts_at_starts(out, model->tokenizer);
     return place_media(out, MT_CHAT_IMAGE, model, err) && place_media(out, MT_CHAT_VIDEO, model, err);
 }

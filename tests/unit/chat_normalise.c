@@ -36,6 +36,18 @@ static void later_system_messages_stay_where_the_template_shows_them(void **stat
                         "<system:b>^<user:u>");
 }
 
+static void system_messages_become_the_users_where_the_template_has_none(void **state)
+{
+    const char *refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" PLAIN;
+    const char *drops = "{% for m in messages if m.role != 'system' %}<{{ m.role }}:{{ m.content }}>{% endfor %}";
+    const char *request = MESSAGES(SAYS("system", "a") "," SAYS("user", "u") "," SAYS("system", "b"));
+
+    (void)state;
+    assert_string_equal(prompt_of(refuses, request), "<user:a\n\nb\n\nu>^<assistant:");
+    assert_string_equal(prompt_of(drops, request), "<user:a\n\nb\n\nu>");
+    assert_string_equal(prompt_of(drops, MESSAGES(SAYS("system", "a"))), "<user:a>");
+}
+
 static void neighbours_of_one_role_become_one(void **state)
 {
     (void)state;
@@ -294,6 +306,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(developer_is_system),
     cmocka_unit_test(leading_system_messages_become_one),
     cmocka_unit_test(later_system_messages_stay_where_the_template_shows_them),
+    cmocka_unit_test(system_messages_become_the_users_where_the_template_has_none),
     cmocka_unit_test(neighbours_of_one_role_become_one),
     cmocka_unit_test(calls_and_results_are_never_merged),
     cmocka_unit_test(parts_stay_parts),

@@ -114,6 +114,13 @@ static void cuts_are_tokens(void **state)
     assert_string_equal(
         tokens_of(TURNS, MESSAGES(SAYS("system", "s") "," SAYS("user", "\\u00e9") "," SAYS("user", ""))),
         "{<|system|>}s{<|end|>}^{<|user|>}\xc3\xa9{<|end|>}^{<|assistant|>}");
+    /* the first turn is written outside of the loop */
+    assert_string_equal(
+        tokens_of("<s><|system|>s<|end|><|user|>{{ messages[0].content }}<|end|>{% for m in messages[1:] %}"
+                  "<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>",
+                  MESSAGES(SAYS("user", "a") "," SAYS("assistant", "b") "," SAYS("user", "c"))),
+        "{<s>}{<|system|>}s{<|end|>}^{<|user|>}a{<|end|>}^{<|assistant|>}b{<|end|>}^{<|user|>}c{<|end|>}"
+        "^{<|assistant|>}");
     /* turns that begin with plain text */
     assert_string_equal(tokens_of("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:",
                                   MESSAGES(SAYS("user", "a") "," SAYS("assistant", "b"))),
