@@ -131,10 +131,46 @@ static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error
     if (!json_is_string(text))
         return mt_fail(err, MT_E_INVALID, "the %s of messages[%zu].content[%zu] is %s; send a string",
                        part_types[t].field, m->index, i, kind_of(text));
-    if (part_types[t].kind == PART_REASONING)
-        m->reasoning = text_of(text);
-    else
+    if (part_types[t].kind == PART_TEXT) /* reasoning is gathered once all parts are known to be right */
         m->parts[m->part_count++] = (mt_chat_part){.type = MT_CHAT_TEXT, .text = text_of(text), .message = m->index};
+    return true;
+}
+
+/* The text of a part that was read, where that is reasoning; otherwise NULL. */
+static const json_t *reasoning_of(const json_t *part)
+{
+    const char *type = json_string_value(json_object_get(part, "type"));
+
+    for (size_t t = 0; t < MT_COUNT(part_types); t++)
+        if (part_types[t].kind == PART_REASONING && strcmp(type, part_types[t].type) == 0)
+            return json_object_get(part, part_types[t].field);
+    return NULL;
+}
+
+/* With a blank line between the parts. */
+static bool gather_reasoning(mt_chat *chat, const json_t *content, mt_chat_message *out, mt_error *err)
+{
+    size_t size = 0;
+    char *joined;
+
+    for (size_t i = 0; i < json_array_size(content); i++)
+        size += json_string_length(reasoning_of(json_array_get(content, i))) + strlen("\n\n");
+    joined = allocate(chat, size + 1, 1, err);
+    if (!joined)
+        return false;
+    out->reasoning.data = joined;
+    for (size_t i = 0; i < json_array_size(content); i++) {
+        const mt_chat_text text = text_of(reasoning_of(json_array_get(content, i)));
+
+        if (text.len == 0)
+            continue;
+        if (out->reasoning.len > 0) {
+            memcpy(joined + out->reasoning.len, "\n\n", 2);
+            out->reasoning.len += 2;
+        }
+        memcpy(joined + out->reasoning.len, text.data, text.len);
+        out->reasoning.len += text.len;
+    }
     return true;
 }
 
@@ -160,7 +196,7 @@ static bool read_content(mt_chat *chat, const json_t *message, mt_chat_message *
     for (size_t i = 0; i < count; i++)
         if (!read_part(out, json_array_get(content, i), i, err))
             return false;
-    return true;
+    return gather_reasoning(chat, content, out, err);
 }
 
 static bool read_call(const mt_chat_message *m, const json_t *call, size_t i, mt_chat_call *out, mt_error *err)
@@ -281,7 +317,18 @@ static void drop(void *json)
 static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
 {
     static const char *const fields[] = {"enable_thinking", "reasoning_effort", "documents"};
-    static const char *const reserved[] = {"messages", "tools", "add_generation_prompt"};
+    /* special tokens are trusted, so a client must not set them */
+    static const char *const reserved[] = {"messages",
+                                           "tools",
+                                           "add_generation_prompt",
+                                           "bos_token",
+                                           "eos_token",
+                                           "unk_token",
+                                           "pad_token",
+                                           "sep_token",
+                                           "cls_token",
+                                           "mask_token",
+                                           "additional_special_tokens"};
     const json_t *given = get(request, "chat_template_kwargs");
     json_t *kwargs = json_object();
 
@@ -298,7 +345,8 @@ static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
     for (size_t i = 0; i < MT_COUNT(reserved); i++)
         if (json_object_get(given, reserved[i]))
             return mt_fail(err, MT_E_INVALID,
-                           "chat_template_kwargs cannot set \"%s\", which comes from the request itself; leave it out",
+                           "chat_template_kwargs cannot set \"%s\", which comes from the request itself or from the "
+                           "model; leave it out",
                            reserved[i]);
     if (given)
         json_object_update(kwargs, (json_t *)(uintptr_t)given); /* takes references only */

@@ -151,8 +151,8 @@ static bool merge_neighbours(mt_chat *chat, mt_error *err)
     return true;
 }
 
-/* All system messages come first, in their order; the others keep theirs. Where a template knows no system messages they
-   become the user's, and so the beginning of what the user says. */
+/* All system messages come first, in their order; the others keep theirs. Where a template knows no system messages
+   they become the user's, and so the beginning of what the user says. */
 static bool hoist_systems(mt_chat *chat, mt_chat_role as, mt_error *err)
 {
     mt_chat_message *sorted = allocate(chat, chat->count * sizeof(*sorted), err);

@@ -200,6 +200,10 @@ static void reasoning_goes_under_the_name_the_template_reads(void **state)
     assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": [{\"type\": \"thinking\","
                                                   " \"thinking\": \"r\"}, {\"type\": \"text\", \"text\": \"c\"}]}")),
                         "<assistant:c|r>^<assistant:");
+    assert_string_equal(prompt_of(PLAIN, MESSAGES("{\"role\": \"assistant\", \"content\": [{\"type\": \"reasoning\","
+                                                  " \"text\": \"r\"}, {\"type\": \"text\", \"text\": \"c\"},"
+                                                  " {\"type\": \"thinking\", \"thinking\": \"s\"}]}")),
+                        "<assistant:c|r\n\ns>^<assistant:");
 }
 
 #define THINKS_AND_CALLS                                                                                             \

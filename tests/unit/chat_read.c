@@ -42,7 +42,11 @@ static void errors_say_which_message_and_why(void **state)
         {"{\"messages\": [" SAYS("user", "a") "], \"chat_template_kwargs\": 1}",
          "chat_template_kwargs is a number; send an object"},
         {"{\"messages\": [" SAYS("user", "a") "], \"chat_template_kwargs\": {\"messages\": []}}",
-         "chat_template_kwargs cannot set \"messages\", which comes from the request itself; leave it out"},
+         "chat_template_kwargs cannot set \"messages\", which comes from the request itself or from the model; leave "
+         "it out"},
+        {"{\"messages\": [" SAYS("user", "a") "], \"chat_template_kwargs\": {\"bos_token\": \"<|im_start|>\"}}",
+         "chat_template_kwargs cannot set \"bos_token\", which comes from the request itself or from the model; leave "
+         "it out"},
     };
 
     (void)state;
