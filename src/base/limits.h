@@ -58,6 +58,31 @@
 #define MT_LIMIT_STOP_STRINGS 32
 #define MT_LIMIT_STOP_BYTES 1024 /* of each */
 
+/* http: where a server is not told otherwise */
+#define MT_LIMIT_HTTP_CONNECTIONS 4096
+#define MT_LIMIT_HTTP_HEAD_BYTES 32768            /* request line and headers */
+#define MT_LIMIT_HTTP_HEADERS 100                 /* of a request */
+#define MT_LIMIT_HTTP_BODY_BYTES (128u << 20)     /* of a request */
+#define MT_LIMIT_HTTP_BODIES_BYTES (1u << 30)     /* all bodies being read */
+#define MT_LIMIT_HTTP_PIPELINE_BYTES (256u << 10) /* read ahead of the request being answered */
+#define MT_LIMIT_HTTP_OUTPUT_PAUSE (256u << 10)   /* waiting for a client, when its producer pauses */
+#define MT_LIMIT_HTTP_OUTPUT_DROP (16u << 20)     /* waiting for a client, when it is dropped */
+#define MT_LIMIT_HTTP_IDLE_MS 75000               /* between requests */
+#define MT_LIMIT_HTTP_HEAD_MS 20000               /* to send a head */
+#define MT_LIMIT_HTTP_BODY_MS 300000              /* to send a body */
+#define MT_LIMIT_HTTP_SEND_MS 60000               /* without taking a byte of the answer */
+#define MT_LIMIT_HTTP_LINGER_MS 2000              /* to close after us */
+#define MT_LIMIT_HTTP_MAILBOX 8192                /* letters from other threads */
+#define MT_LIMIT_HTTP_MAILBOX_BYTES (64u << 20)   /* in them */
+
+/* http: always */
+#define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024 /* bytes of all extensions of a body's chunks */
+#define MT_LIMIT_HTTP_PARAMS 4              /* of a path pattern */
+#define MT_LIMIT_HTTP_TURN 32               /* requests of one client before others have their turn */
+#define MT_LIMIT_HTTP_LETTERS_TURN 256      /* letters opened before clients have their turn */
+#define MT_LIMIT_HTTP_ERROR_BYTES 65536     /* body of an error */
+#define MT_LIMIT_HTTP_SOCKETS 8             /* addresses of a host that are listened at */
+
 /* compute */
 #define MT_LIMIT_THREADS 256
 #define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */

@@ -1,0 +1,376 @@
+/* A connection is a parser, at most one exchange, and a bufferevent. The io thread owns it.
+
+   1. One exchange at a time: the next request is not parsed before the answer is complete, so answers leave in order.
+      What a client sends ahead waits in the input buffer, at most limits.pipeline_bytes of it.
+   2. Reading never stops while a handler is at work, because reading is how one hears that a client has left.
+      So who fills the pipeline while being answered is cut off.
+   3. The end of the client's side before the answer is complete means that it has left, and the work for it is worth
+      nothing. An answer that is complete by then is still delivered.
+   4. Memory is freed by the timer's callback and nowhere else while the loop runs: whatever happens inside a handler
+      or an answering function only dooms. Callbacks of bufferevents are deferred for the same reason: a write never
+      calls back into us.
+   5. Closing: answer out, our side shut, the client's end awaited for linger_ms. A close with unread bytes would send a
+      reset, which may overtake the answer. */
+#include "http/connection.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "http/request.h"
+#include "http/response.h"
+
+struct evbuffer *mt_http_connection_output(mt_http_connection *c)
+{
+    return bufferevent_get_output(c->bev);
+}
+
+size_t mt_http_connection_waiting(mt_http_connection *c)
+{
+    return evbuffer_get_length(bufferevent_get_output(c->bev));
+}
+
+static void set_timer(mt_http_connection *c, int ms)
+{
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+    event_add(c->timer, &tv);
+}
+
+/* Sets the alarm of a phase once: bytes that trickle in do not push it off. */
+static void set_alarm(mt_http_connection *c, mt_http_alarm alarm)
+{
+    const mt_http_limits *limits = &c->server->limits;
+
+    if (c->alarm == alarm)
+        return;
+    c->alarm = alarm;
+    switch (alarm) {
+    case MT_HTTP_ALARM_NONE: event_del(c->timer); break;
+    case MT_HTTP_ALARM_IDLE: set_timer(c, limits->idle_ms); break;
+    case MT_HTTP_ALARM_HEAD: set_timer(c, limits->head_ms); break;
+    case MT_HTTP_ALARM_BODY: set_timer(c, limits->body_ms); break;
+    }
+}
+
+void mt_http_connection_doom(mt_http_connection *c)
+{
+    if (c->doomed)
+        return;
+    c->doomed = true;
+    bufferevent_disable(c->bev, EV_READ | EV_WRITE);
+    event_active(c->timer, EV_TIMEOUT, 0);
+}
+
+void mt_http_connection_drop_request(mt_http_connection *c)
+{
+    mt_http_count_sub(&c->server->count.bodies, c->body.len);
+    mt_buf_free(&c->body);
+    mt_http_request_free(c->request);
+    c->request = NULL;
+}
+
+static void end_exchange(mt_http_connection *c)
+{
+    if (c->exchange.id)
+        mt_http_count_sub(&c->server->count.exchanges, 1);
+    mt_free(c->exchange.origin);
+    c->exchange = (mt_http_exchange){0};
+}
+
+/* Our side is shut when everything is out. */
+static void linger(mt_http_connection *c)
+{
+    c->phase = MT_HTTP_LINGERING;
+    if (c->eof) {
+        mt_http_connection_doom(c);
+        return;
+    }
+    mt_http_tls_shut(c->bev);
+    shutdown(bufferevent_getfd(c->bev), SHUT_WR);
+    evbuffer_drain(bufferevent_get_input(c->bev), evbuffer_get_length(bufferevent_get_input(c->bev)));
+    set_timer(c, c->server->limits.linger_ms);
+}
+
+void mt_http_connection_close(mt_http_connection *c)
+{
+    end_exchange(c);
+    set_alarm(c, MT_HTTP_ALARM_NONE);
+    c->phase = MT_HTTP_CLOSING;
+    bufferevent_trigger(c->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
+void mt_http_connection_close_idle(mt_http_connection *c)
+{
+    if (c->phase == MT_HTTP_READING_HEAD && mt_http_parser_idle(&c->parser) &&
+        evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
+        mt_http_connection_close(c);
+}
+
+void mt_http_connection_finish(mt_http_connection *c)
+{
+    if (c->doomed)
+        return;
+    if (!c->exchange.keep_alive || c->server->draining) {
+        mt_http_connection_close(c);
+        return;
+    }
+    end_exchange(c);
+    c->phase = MT_HTTP_READING_HEAD;
+    set_alarm(c, MT_HTTP_ALARM_IDLE);
+    if (!c->advancing) /* what the client sent ahead is looked at from the loop, not from inside an answer */
+        bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
+/* The client has shut its side, or nothing more of it can be used. */
+static void end_of_input(mt_http_connection *c)
+{
+    if (mt_http_connection_waiting(c) == 0)
+        mt_http_connection_doom(c);
+    else
+        mt_http_connection_close(c);
+}
+
+static void take_piece(mt_http_connection *c)
+{
+    size_t len = c->parser.piece_len;
+
+    if (mt_http_count_get(&c->server->count.bodies) + len > c->server->limits.bodies_bytes) {
+        mt_http_dispatch_fault(c, 503, "too many large requests are being read at once: try again in a moment");
+        return;
+    }
+    mt_buf_add(&c->body, c->parser.piece, len);
+    mt_http_count_add(&c->server->count.bodies, len);
+}
+
+static void take_event(mt_http_connection *c, mt_http_event event)
+{
+    switch (event) {
+    case MT_HTTP_GOT_HEAD:
+        if (mt_http_dispatch_head(c)) {
+            c->phase = MT_HTTP_READING_BODY;
+            set_alarm(c, MT_HTTP_ALARM_BODY);
+        }
+        break;
+    case MT_HTTP_GOT_END:
+        if (c->phase == MT_HTTP_READING_BODY) { /* else it was answered at its head */
+            c->phase = MT_HTTP_ANSWERING;
+            set_alarm(c, MT_HTTP_ALARM_NONE);
+            mt_http_dispatch_request(c);
+        }
+        break;
+    case MT_HTTP_BAD: mt_http_dispatch_fault(c, c->parser.fault.status, c->parser.fault.sentence); break;
+    case MT_HTTP_GOT_BODY:
+    case MT_HTTP_NEED: break;
+    }
+}
+
+/* One event of the parser from one contiguous piece of the input. */
+static mt_http_event parse_some(mt_http_connection *c)
+{
+    struct evbuffer *input = bufferevent_get_input(c->bev);
+    struct evbuffer_iovec piece = {.iov_base = "", .iov_len = 0};
+    mt_http_event event;
+    size_t used;
+
+    evbuffer_peek(input, -1, NULL, &piece, 1);
+    event = mt_http_parser_next(&c->parser, piece.iov_base, piece.iov_len, &used);
+    if (event == MT_HTTP_GOT_BODY)
+        take_piece(c); /* before the drain: the piece is inside */
+    evbuffer_drain(input, used);
+    take_event(c, event);
+    return event;
+}
+
+static bool reads(const mt_http_connection *c)
+{
+    return !c->doomed && (c->phase == MT_HTTP_READING_HEAD || c->phase == MT_HTTP_READING_BODY);
+}
+
+static void await_more(mt_http_connection *c)
+{
+    if (c->eof)
+        end_of_input(c);
+    else if (c->phase == MT_HTTP_READING_HEAD && !mt_http_parser_idle(&c->parser))
+        set_alarm(c, MT_HTTP_ALARM_HEAD);
+}
+
+/* Reads requests until one has a handler at work, more bytes are needed, or the client does not take its answers. */
+static void read_requests(mt_http_connection *c)
+{
+    for (unsigned turn = 0; reads(c) && mt_http_connection_waiting(c) <= c->server->limits.output_pause;) {
+        mt_http_event event = parse_some(c);
+
+        if (event == MT_HTTP_NEED && evbuffer_get_length(bufferevent_get_input(c->bev)) == 0) {
+            if (reads(c))
+                await_more(c);
+            return;
+        }
+        if (event == MT_HTTP_GOT_END && ++turn == MT_LIMIT_HTTP_TURN) { /* the others' turn */
+            bufferevent_trigger(c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+            return;
+        }
+    }
+}
+
+static void advance(mt_http_connection *c)
+{
+    c->advancing = true;
+    read_requests(c);
+    c->advancing = false;
+}
+
+static void on_readable(struct bufferevent *bev, void *arg)
+{
+    mt_http_connection *c = arg;
+    struct evbuffer *input = bufferevent_get_input(bev);
+
+    if (c->doomed)
+        return;
+    if (c->phase == MT_HTTP_LINGERING) {
+        evbuffer_drain(input, evbuffer_get_length(input));
+    } else if (c->phase == MT_HTTP_ANSWERING && evbuffer_get_length(input) >= c->server->limits.pipeline_bytes) {
+        mt_log_warn("http.pipeline", "client %s sent too much ahead of its answer and is cut off", c->peer);
+        mt_http_connection_doom(c);
+    } else {
+        advance(c);
+    }
+}
+
+static void on_writable(struct bufferevent *bev, void *arg)
+{
+    mt_http_connection *c = arg;
+
+    (void)bev;
+    if (c->doomed)
+        return;
+    mt_http_response_resume(c);
+    if (c->phase == MT_HTTP_CLOSING && mt_http_connection_waiting(c) == 0)
+        linger(c);
+    else
+        advance(c); /* requests may have waited for the output to drain */
+}
+
+static void on_end(mt_http_connection *c)
+{
+    c->eof = true;
+    if (c->phase == MT_HTTP_ANSWERING || c->phase == MT_HTTP_LINGERING)
+        mt_http_connection_doom(c);
+    else if (c->phase != MT_HTTP_CLOSING)
+        advance(c);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *arg)
+{
+    mt_http_connection *c = arg;
+
+    (void)bev;
+    if (c->doomed || (what & BEV_EVENT_CONNECTED)) /* the TLS handshake is done */
+        return;
+    if (what & BEV_EVENT_TIMEOUT) {
+        mt_http_count_add(&c->server->count.slow, 1);
+        mt_log_warn("http.slow", "client %s takes nothing of the %zu bytes that wait for it and is dropped", c->peer,
+                    mt_http_connection_waiting(c));
+        mt_http_connection_doom(c);
+    } else if ((what & BEV_EVENT_EOF) && !(what & BEV_EVENT_WRITING)) {
+        on_end(c);
+    } else {
+        mt_http_connection_doom(c);
+    }
+}
+
+static void on_alarm(mt_http_connection *c)
+{
+    c->alarm = MT_HTTP_ALARM_NONE;
+    if (c->phase != MT_HTTP_LINGERING && mt_http_connection_waiting(c) > 0) {
+        set_alarm(c, MT_HTTP_ALARM_IDLE); /* it reads its last answer; limits.send_ms watches that */
+        return;
+    }
+    if (c->phase == MT_HTTP_LINGERING || mt_http_parser_idle(&c->parser)) {
+        mt_http_connection_doom(c);
+        return;
+    }
+    mt_http_count_add(&c->server->count.timed_out, 1);
+    mt_http_dispatch_fault(c, 408, "the request did not arrive in time");
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    mt_http_connection *c = arg;
+
+    (void)fd, (void)what;
+    if (!c->doomed)
+        on_alarm(c);
+    if (c->doomed)
+        mt_http_connection_free(c);
+}
+
+static void count_in(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+{
+    (void)buffer;
+    mt_http_count_add(&((mt_http_server *)arg)->count.bytes_in, info->n_added);
+}
+
+static void count_out(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+{
+    (void)buffer;
+    mt_http_count_add(&((mt_http_server *)arg)->count.bytes_out, info->n_deleted);
+}
+
+static void set_up_bufferevent(mt_http_connection *c)
+{
+    const mt_http_limits *limits = &c->server->limits;
+    struct timeval send = {.tv_sec = limits->send_ms / 1000, .tv_usec = limits->send_ms % 1000 * 1000};
+
+    bufferevent_setcb(c->bev, on_readable, on_writable, on_event, c);
+    bufferevent_setwatermark(c->bev, EV_READ, 0, limits->pipeline_bytes);
+    bufferevent_setwatermark(c->bev, EV_WRITE, limits->output_pause / 2, 0); /* where a paused answer goes on */
+    bufferevent_set_timeouts(c->bev, NULL, &send);
+    evbuffer_add_cb(bufferevent_get_input(c->bev), count_in, c->server);
+    evbuffer_add_cb(bufferevent_get_output(c->bev), count_out, c->server);
+    bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+}
+
+mt_http_connection *mt_http_connection_new(mt_http_server *server, int fd, uint32_t slot, const char *peer)
+{
+    struct bufferevent *bev = mt_http_tls_bufferevent(server->tls, server->loop, fd);
+    mt_http_connection *c;
+
+    if (!bev)
+        return NULL;
+    c = mt_alloc(sizeof(*c));
+    c->server = server;
+    c->slot = slot;
+    c->bev = bev;
+    c->timer = evtimer_new(server->loop, on_timer, c);
+    snprintf(c->peer, sizeof(c->peer), "%s", peer);
+    mt_http_parser_init(&c->parser, &server->limits);
+    set_up_bufferevent(c);
+    set_alarm(c, server->tls ? MT_HTTP_ALARM_HEAD : MT_HTTP_ALARM_IDLE); /* a handshake is work: it may not take long */
+    return c;
+}
+
+void mt_http_connection_free(mt_http_connection *c)
+{
+    const mt_http_follower *follower = c->exchange.follower;
+    void *user = c->exchange.follower_user;
+
+    if (c->exchange.id)
+        mt_http_count_add(&c->server->count.gone, 1);
+    end_exchange(c);
+    mt_http_connection_drop_request(c);
+    mt_http_parser_free(&c->parser);
+    bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
+    bufferevent_free(c->bev);
+    event_free(c->timer);
+    mt_http_server_forget(c->server, c);
+    mt_free(c);
+    if (follower && follower->gone)
+        follower->gone(user);
+}

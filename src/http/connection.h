@@ -1,0 +1,90 @@
+/* One client. */
+#ifndef MT_HTTP_CONNECTION_H
+#define MT_HTTP_CONNECTION_H
+
+#include "http/parser.h"
+#include "http/server.h"
+
+struct bufferevent;
+struct evbuffer;
+
+typedef enum mt_http_phase {
+    MT_HTTP_READING_HEAD, /* or waiting for one */
+    MT_HTTP_READING_BODY,
+    MT_HTTP_ANSWERING, /* the handler has the request */
+    MT_HTTP_CLOSING,   /* the last answer is complete and on its way */
+    MT_HTTP_LINGERING  /* it is sent, our side is shut; the client's is awaited */
+} mt_http_phase;
+
+typedef enum mt_http_alarm {
+    MT_HTTP_ALARM_NONE,
+    MT_HTTP_ALARM_IDLE,
+    MT_HTTP_ALARM_HEAD,
+    MT_HTTP_ALARM_BODY
+} mt_http_alarm;
+
+/* One request and its answer. */
+typedef struct mt_http_exchange {
+    uint64_t id; /* 0 until a handler has the request */
+    bool head_only, http10, keep_alive;
+    bool begun;   /* the head of the answer is out */
+    bool chunked; /* and says so */
+    bool paused;
+    char *origin; /* the page that is allowed to read the answer, "*", or NULL; mt_free */
+    const mt_http_follower *follower;
+    void *follower_user;
+} mt_http_exchange;
+
+struct mt_http_connection {
+    mt_http_server *server;
+    uint32_t slot;
+    struct bufferevent *bev;
+    struct event *timer;
+    mt_http_alarm alarm; /* what the timer is set for */
+    mt_http_phase phase;
+    bool eof;    /* the client has shut its side */
+    bool doomed; /* is freed by the loop in a moment */
+    bool advancing;
+    char peer[64];
+
+    mt_http_parser parser;
+    mt_http_request *request; /* while its body is read */
+    const mt_http_route *route;
+    mt_buf body;
+    mt_http_exchange exchange;
+};
+
+/* Takes fd. NULL when the system refuses; fd is closed then. */
+mt_http_connection *mt_http_connection_new(mt_http_server *server, int fd, uint32_t slot, const char *peer);
+void mt_http_connection_free(mt_http_connection *connection);
+
+/* Nothing is read or written any more; the follower hears of it and the memory goes when the loop runs next. */
+void mt_http_connection_doom(mt_http_connection *connection);
+
+/* The answer is complete: on to the next request, or to the end. */
+void mt_http_connection_finish(mt_http_connection *connection);
+
+/* Sends what is waiting and closes, without another request. */
+void mt_http_connection_close(mt_http_connection *connection);
+
+/* Closes it if it waits for a request of which nothing has come. */
+void mt_http_connection_close_idle(mt_http_connection *connection);
+
+/* Forgets a request whose body is being read, and the body. */
+void mt_http_connection_drop_request(mt_http_connection *connection);
+
+struct evbuffer *mt_http_connection_output(mt_http_connection *connection);
+size_t mt_http_connection_waiting(mt_http_connection *connection); /* bytes the client has not taken */
+
+/* dispatch.c: what is done with a request. */
+
+/* The parser has a head. True: the request is wanted, read its body. False: it has been answered. */
+bool mt_http_dispatch_head(mt_http_connection *connection);
+
+/* The body is whole. */
+void mt_http_dispatch_request(mt_http_connection *connection);
+
+/* Answers a request, or what was to be one, with an error, and closes. */
+void mt_http_dispatch_fault(mt_http_connection *connection, int status, const char *sentence);
+
+#endif

@@ -1,0 +1,157 @@
+/* What is done with a request: who may make it, which handler takes it, and what it is told when none does. */
+#include <assert.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+
+#include "base/alloc.h"
+#include "http/connection.h"
+#include "http/cors.h"
+#include "http/field.h"
+#include "http/request.h"
+#include "http/response.h"
+
+/* Answers a request whose head was read. */
+static bool refuse(mt_http_connection *c, int status, const char *sentence, const mt_http_header *headers, size_t count)
+{
+    mt_http_response_error(c, c->request ? c->request->path : NULL, status, sentence, headers, count);
+    mt_http_connection_drop_request(c);
+    mt_http_connection_finish(c);
+    return false;
+}
+
+void mt_http_dispatch_fault(mt_http_connection *c, int status, const char *sentence)
+{
+    c->exchange.keep_alive = false;
+    refuse(c, status, sentence, NULL, 0);
+}
+
+static bool answer_empty(mt_http_connection *c, const mt_http_header *headers, size_t count)
+{
+    mt_http_response response = {.status = 204, .headers = headers, .header_count = count};
+
+    mt_http_response_whole(c, &response, NULL, 0);
+    mt_http_connection_drop_request(c);
+    mt_http_connection_finish(c);
+    return false;
+}
+
+static bool answer_options(mt_http_connection *c, unsigned allowed)
+{
+    char methods[MT_HTTP_ALLOW_SIZE];
+    mt_http_header headers[MT_HTTP_PREFLIGHT_HEADERS];
+
+    mt_http_allow_format(allowed, methods, sizeof(methods));
+    return answer_empty(c, headers, mt_http_preflight(c->request, c->exchange.origin, methods, headers));
+}
+
+static bool refuse_method(mt_http_connection *c, unsigned allowed)
+{
+    char methods[MT_HTTP_ALLOW_SIZE];
+    mt_http_header allow = {"allow", methods};
+
+    mt_http_allow_format(allowed, methods, sizeof(methods));
+    return refuse(c, 405, "this path does not know the method: see the allow header", &allow, 1);
+}
+
+/* Finds the route; false when the request is answered by that. */
+static bool find_route(mt_http_connection *c)
+{
+    const mt_http_config *config = &c->server->config;
+    size_t len;
+    const char *path = mt_http_request_raw_path(c->request, &len);
+    mt_http_match match;
+
+    if (strcmp(path, "*") == 0)
+        return answer_options(c, (1u << MT_HTTP_METHODS) - 1);
+    mt_http_router_match(config->routes, config->route_count, c->request->method, path, len, &match);
+    c->route = match.route;
+    mt_http_request_set_match(c->request, &match);
+    if (!match.allowed)
+        return refuse(c, 404, "there is nothing at this path", NULL, 0);
+    if (c->request->method == MT_HTTP_OPTIONS)
+        return answer_options(c, match.allowed);
+    return match.route ? true : refuse_method(c, match.allowed);
+}
+
+static bool admit(mt_http_connection *c)
+{
+    static const mt_http_header challenge = {"www-authenticate", "Bearer"};
+    const mt_http_hooks *hooks = &c->server->config.hooks;
+    mt_http_refusal refusal = {.status = 401};
+
+    if ((c->route->flags & MT_HTTP_PUBLIC) || !hooks->admit || hooks->admit(hooks->user, c->request, &refusal))
+        return true;
+    return refuse(c, refusal.status, refusal.text, &challenge, refusal.status == 401);
+}
+
+/* The client is told to go on, unless it has done so already. */
+static void say_continue(mt_http_connection *c)
+{
+    static const char words[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    if (evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
+        evbuffer_add(mt_http_connection_output(c), words, sizeof(words) - 1);
+}
+
+static void begin_exchange(mt_http_connection *c, const mt_http_head *head)
+{
+    const char *origin = mt_http_field_get(head->headers, head->header_count, "origin");
+    const char *allowed = mt_http_cors_origin(&c->server->config, origin);
+
+    assert(!c->exchange.id && !c->exchange.origin);
+    c->exchange = (mt_http_exchange){
+        .head_only = head->method == MT_HTTP_HEAD,
+        .http10 = head->http10,
+        .keep_alive = head->keep_alive,
+        .origin = allowed ? mt_strdup(allowed) : NULL,
+    };
+}
+
+/* A refusal before the body is read leaves the body in the way of the next request. */
+static bool dispatch(mt_http_connection *c)
+{
+    bool keep_alive = c->exchange.keep_alive, has_body = c->parser.chunked || c->parser.left > 0;
+
+    c->exchange.keep_alive = keep_alive && !has_body;
+    if (!find_route(c) || !admit(c))
+        return false;
+    c->exchange.keep_alive = keep_alive;
+    return true;
+}
+
+bool mt_http_dispatch_head(mt_http_connection *c)
+{
+    bool expected = c->parser.head.expect_continue;
+    uint64_t length = c->parser.head.length;
+
+    begin_exchange(c, &c->parser.head);
+    c->request = mt_http_request_new(&c->parser.head, c->peer);
+    if (!c->request) {
+        mt_http_dispatch_fault(c, 400, "the request's path is not well encoded");
+        return false;
+    }
+    if (!dispatch(c))
+        return false;
+    if (c->route->body_bytes)
+        c->parser.body_limit = c->route->body_bytes;
+    mt_buf_init(&c->body, (size_t)c->parser.body_limit);
+    if (expected && length <= c->parser.body_limit)
+        say_continue(c);
+    return true;
+}
+
+void mt_http_dispatch_request(mt_http_connection *c)
+{
+    mt_http_server *server = c->server;
+    mt_http_request *request = c->request;
+
+    c->request = NULL;
+    mt_http_count_sub(&server->count.bodies, c->body.len);
+    mt_http_request_set_body(request, &c->body);
+    c->exchange.id = ++server->exchange_count << MT_HTTP_SLOT_BITS | c->slot;
+    request->handle.id = c->exchange.id;
+    mt_http_count_add(&server->count.exchanges, 1);
+    c->route->handler(c->route->user, server, request);
+}

@@ -1,0 +1,47 @@
+#include "http/field.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool is_token_byte(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+bool mt_http_is_token(const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!is_token_byte((unsigned char)s[i]))
+            return false;
+    return len > 0;
+}
+
+bool mt_http_is_value_byte(unsigned char c)
+{
+    return c == '\t' || (c >= 0x20 && c != 0x7F);
+}
+
+bool mt_http_list_has(const char *list, const char *item)
+{
+    size_t want = strlen(item);
+
+    while (*list) {
+        size_t len;
+
+        list += strspn(list, " \t,");
+        len = strcspn(list, " \t,");
+        if (len == want && strncasecmp(list, item, len) == 0)
+            return true;
+        list += len;
+    }
+    return false;
+}
+
+const char *mt_http_field_get(const mt_http_header *headers, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(headers[i].name, name) == 0)
+            return headers[i].value;
+    return NULL;
+}

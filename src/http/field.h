@@ -1,0 +1,21 @@
+/* The small grammar of headers: tokens, lists, blanks. */
+#ifndef MT_HTTP_FIELD_H
+#define MT_HTTP_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "http/http.h"
+
+bool mt_http_is_token(const char *s, size_t len); /* not empty */
+
+/* Whether a byte may stand in a field's value. */
+bool mt_http_is_value_byte(unsigned char c);
+
+/* Whether a comma-separated list has the item, whatever the case. */
+bool mt_http_list_has(const char *list, const char *item);
+
+/* The value of the first header of that name (in lower case), or NULL. */
+const char *mt_http_field_get(const mt_http_header *headers, size_t count, const char *name);
+
+#endif

@@ -1,0 +1,99 @@
+#include "http/request.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "http/field.h"
+
+enum { PEER_SIZE = 64 };
+
+typedef struct owned_request {
+    mt_http_request seen; /* first: the two addresses are one */
+    mt_http_head head;
+    char *path;
+    char *match_text;
+    const char *params[MT_LIMIT_HTTP_PARAMS];
+    char peer[PEER_SIZE];
+} owned_request;
+
+static owned_request *owned(mt_http_request *request)
+{
+    return (owned_request *)request;
+}
+
+mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer)
+{
+    owned_request *made = mt_alloc(sizeof(*made));
+    size_t len;
+
+    made->head = *head;
+    *head = (mt_http_head){0};
+    made->seen.method = made->head.method;
+    made->seen.headers = made->head.headers;
+    made->seen.header_count = made->head.header_count;
+    made->seen.params = made->params;
+    made->seen.body = mt_strdup("");
+    strncpy(made->peer, peer, sizeof(made->peer) - 1);
+    made->seen.peer = made->peer;
+    len = strcspn(made->head.target, "?");
+    made->seen.query = made->head.target + len + (made->head.target[len] == '?');
+    made->path = mt_alloc(len + 1);
+    made->seen.path = made->path;
+    if (mt_http_path_decode(made->head.target, len, made->path))
+        return &made->seen;
+    mt_http_request_free(&made->seen);
+    return NULL;
+}
+
+void mt_http_request_free(mt_http_request *request)
+{
+    if (!request)
+        return;
+    mt_http_head_free(&owned(request)->head);
+    mt_free(owned(request)->path);
+    mt_free(owned(request)->match_text);
+    mt_free(request->body);
+    mt_free(request);
+}
+
+const char *mt_http_request_raw_path(const mt_http_request *request, size_t *len)
+{
+    const owned_request *made = (const owned_request *)request;
+
+    *len = strcspn(made->head.target, "?");
+    return made->head.target;
+}
+
+void mt_http_request_set_match(mt_http_request *request, mt_http_match *match)
+{
+    mt_free(owned(request)->match_text);
+    owned(request)->match_text = match->text;
+    memcpy(owned(request)->params, match->params, sizeof(match->params));
+    request->param_count = match->param_count;
+    match->text = NULL;
+}
+
+void mt_http_request_set_body(mt_http_request *request, mt_buf *body)
+{
+    if (!body->data)
+        return;
+    mt_free(request->body);
+    request->body = mt_realloc(body->data, body->cap, body->len + 1); /* it may be kept for long */
+    request->body_len = body->len;
+    mt_buf_init(body, body->limit);
+}
+
+const char *mt_http_request_header(const mt_http_request *request, const char *name)
+{
+    return mt_http_field_get(request->headers, request->header_count, name);
+}
+
+const char *mt_http_request_key(const mt_http_request *request)
+{
+    const char *value = mt_http_request_header(request, "authorization");
+
+    if (value && strncasecmp(value, "Bearer ", 7) == 0)
+        return value + 7 + strspn(value + 7, " ");
+    return mt_http_request_header(request, "x-api-key");
+}

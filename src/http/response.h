@@ -1,0 +1,22 @@
+/* The bytes of an answer, on their way into a connection's output. These do not finish the exchange. */
+#ifndef MT_HTTP_RESPONSE_H
+#define MT_HTTP_RESPONSE_H
+
+#include "http/connection.h"
+
+void mt_http_response_whole(mt_http_connection *connection, const mt_http_response *response, const void *body,
+                            size_t len);
+void mt_http_response_begin(mt_http_connection *connection, const mt_http_response *response);
+
+/* False when the client has read too little for too long: it is doomed. May call the follower's paused. */
+bool mt_http_response_write(mt_http_connection *connection, const void *data, size_t len);
+void mt_http_response_end(mt_http_connection *connection);
+
+/* path: NULL when it is not known. */
+void mt_http_response_error(mt_http_connection *connection, const char *path, int status, const char *sentence,
+                            const mt_http_header *headers, size_t count);
+
+/* Tells the follower when a paused client has caught up. */
+void mt_http_response_resume(mt_http_connection *connection);
+
+#endif

@@ -1,0 +1,189 @@
+/* The table is walked for each request: some dozen routes, compared segment by segment, cost less than the read that
+   brought the request. Segments are compared decoded, one at a time, so that an escaped slash stays inside its own. */
+#include "http/router.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Decodes into out, NUL-terminated; returns how long that is, or -1. */
+static ptrdiff_t decode(const char *s, size_t len, char *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        int c = (unsigned char)s[i];
+
+        if (c == '%') {
+            int high = i + 2 < len ? hex_digit(s[i + 1]) : -1, low = high >= 0 ? hex_digit(s[i + 2]) : -1;
+
+            if (low < 0)
+                return -1;
+            c = high << 4 | low;
+            i += 2;
+        }
+        if (c < 0x20 || c == 0x7F)
+            return -1;
+        out[n++] = (char)c;
+    }
+    out[n] = '\0';
+    return (ptrdiff_t)n;
+}
+
+static bool is_dots(const char *s, size_t len)
+{
+    return (len == 1 && s[0] == '.') || (len == 2 && s[0] == '.' && s[1] == '.');
+}
+
+bool mt_http_path_decode(const char *path, size_t len, char *out)
+{
+    size_t start = 0, size = 0;
+    ptrdiff_t n = decode(path, len, out);
+
+    if (n < 0)
+        return false;
+    for (size_t i = 0; i <= (size_t)n; i++) {
+        size = i - start;
+        if (out[i] != '/' && out[i] != '\0')
+            continue;
+        if (is_dots(out + start, size))
+            return false;
+        start = i + 1;
+    }
+    return true;
+}
+
+/* One segment behind its slash, and where the next one starts. */
+typedef struct segment {
+    const char *text;
+    size_t len;
+    const char *next; /* at a slash, or the end */
+} segment;
+
+static segment segment_at(const char *path, const char *end)
+{
+    segment s = {.text = path + 1};
+
+    for (s.next = s.text; s.next < end && *s.next != '/'; s.next++)
+        s.len++;
+    return s;
+}
+
+static bool is_param(const segment *s)
+{
+    return s->len >= 2 && s->text[0] == '{' && s->text[s->len - 1] == '}';
+}
+
+static bool is_rest(const segment *s)
+{
+    return is_param(s) && s->text[s->len - 2] == '*';
+}
+
+/* Decodes a parameter to the end of what match->text holds so far, *used. */
+static bool take_param(mt_http_match *match, size_t *used, const char *text, size_t len)
+{
+    ptrdiff_t n = decode(text, len, match->text + *used);
+
+    if (n <= 0)
+        return false;
+    match->params[match->param_count++] = match->text + *used;
+    *used += (size_t)n + 1;
+    return true;
+}
+
+static bool same(mt_http_match *match, size_t used, const segment *pattern, const segment *path)
+{
+    ptrdiff_t n = decode(path->text, path->len, match->text + used);
+
+    return n == (ptrdiff_t)pattern->len && memcmp(match->text + used, pattern->text, pattern->len) == 0;
+}
+
+static bool pattern_fits(const char *pattern, const char *path, const char *end, mt_http_match *match)
+{
+    const char *pattern_end = pattern + strlen(pattern);
+    size_t used = 0;
+
+    match->param_count = 0;
+    while (pattern < pattern_end && path < end) {
+        segment want = segment_at(pattern, pattern_end), have = segment_at(path, end);
+
+        if (is_rest(&want))
+            return take_param(match, &used, have.text, (size_t)(end - have.text));
+        if (is_param(&want) ? !take_param(match, &used, have.text, have.len) : !same(match, used, &want, &have))
+            return false;
+        pattern = want.next;
+        path = have.next;
+    }
+    return pattern == pattern_end && path == end;
+}
+
+static bool serves(const mt_http_route *route, mt_http_method method)
+{
+    return route->method == method || (route->method == MT_HTTP_GET && method == MT_HTTP_HEAD);
+}
+
+void mt_http_router_match(const mt_http_route *routes, size_t count, mt_http_method method, const char *path,
+                          size_t len, mt_http_match *match)
+{
+    *match = (mt_http_match){.text = mt_alloc(len + MT_LIMIT_HTTP_PARAMS + 1)};
+    for (size_t i = 0; i < count && !match->route; i++) {
+        if (!pattern_fits(routes[i].pattern, path, path + len, match))
+            continue;
+        match->allowed |= 1u << routes[i].method | 1u << MT_HTTP_OPTIONS;
+        if (routes[i].method == MT_HTTP_GET)
+            match->allowed |= 1u << MT_HTTP_HEAD;
+        if (serves(&routes[i], method))
+            match->route = &routes[i];
+    }
+    if (!match->route)
+        match->param_count = 0;
+}
+
+static bool check_pattern(const char *pattern, mt_error *err)
+{
+    const char *at = pattern, *end = pattern + strlen(pattern);
+    size_t params = 0;
+
+    if (*pattern != '/')
+        return mt_fail(err, MT_E_INTERNAL, "route \"%s\" does not start with a slash", pattern);
+    while (at < end) {
+        segment s = segment_at(at, end);
+
+        params += is_param(&s);
+        if (is_rest(&s) && s.next != end)
+            return mt_fail(err, MT_E_INTERNAL, "route \"%s\" goes on behind the rest of the path", pattern);
+        at = s.next;
+    }
+    if (params > MT_LIMIT_HTTP_PARAMS)
+        return mt_fail(err, MT_E_INTERNAL, "route \"%s\" has more than %d parameters", pattern, MT_LIMIT_HTTP_PARAMS);
+    return true;
+}
+
+bool mt_http_router_check(const mt_http_route *routes, size_t count, mt_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!check_pattern(routes[i].pattern, err))
+            return false;
+    return true;
+}
+
+void mt_http_allow_format(unsigned allowed, char *text, size_t size)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (int m = 0; m < MT_HTTP_METHODS; m++)
+        if ((allowed & 1u << m) && len < size)
+            len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "",
+                                    mt_http_method_name((mt_http_method)m));
+}

@@ -1,0 +1,336 @@
+/* The server owns the loop, the listening sockets, a slot per connection and the mailbox. The thread in
+   mt_http_server_run owns all of it; other threads may touch mt_http_server_drain, the mailbox and the counters.
+
+   A handle is a count of exchanges and a slot. The count makes it unique for the life of the server, so a late answer
+   finds either its own exchange or none; no list of handles is kept. */
+#include "http/server.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/listener.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "http/connection.h"
+#include "http/router.h"
+
+enum { LISTEN_PAUSE_MS = 100, KEEPALIVE_IDLE_S = 30, KEEPALIVE_EACH_S = 10, KEEPALIVE_TRIES = 3 };
+
+mt_http_limits mt_http_limits_default(void)
+{
+    return (mt_http_limits){
+        .connections = MT_LIMIT_HTTP_CONNECTIONS,
+        .head_bytes = MT_LIMIT_HTTP_HEAD_BYTES,
+        .headers = MT_LIMIT_HTTP_HEADERS,
+        .body_bytes = MT_LIMIT_HTTP_BODY_BYTES,
+        .bodies_bytes = MT_LIMIT_HTTP_BODIES_BYTES,
+        .pipeline_bytes = MT_LIMIT_HTTP_PIPELINE_BYTES,
+        .output_pause = MT_LIMIT_HTTP_OUTPUT_PAUSE,
+        .output_drop = MT_LIMIT_HTTP_OUTPUT_DROP,
+        .idle_ms = MT_LIMIT_HTTP_IDLE_MS,
+        .head_ms = MT_LIMIT_HTTP_HEAD_MS,
+        .body_ms = MT_LIMIT_HTTP_BODY_MS,
+        .send_ms = MT_LIMIT_HTTP_SEND_MS,
+        .linger_ms = MT_LIMIT_HTTP_LINGER_MS,
+        .mailbox = MT_LIMIT_HTTP_MAILBOX,
+        .mailbox_bytes = MT_LIMIT_HTTP_MAILBOX_BYTES,
+    };
+}
+
+void mt_http_server_owned(const mt_http_server *server)
+{
+    assert(!server->running || pthread_equal(server->io, pthread_self()));
+}
+
+static struct timeval milliseconds(int ms)
+{
+    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+}
+
+/* Small events leave at once, and a peer that lost its power is noticed while nothing is sent. */
+static void tune_socket(int fd)
+{
+    int on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+#ifdef TCP_KEEPIDLE
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &(int){KEEPALIVE_IDLE_S}, sizeof(int));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &(int){KEEPALIVE_EACH_S}, sizeof(int));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &(int){KEEPALIVE_TRIES}, sizeof(int));
+#endif
+}
+
+static void name_peer(const struct sockaddr *address, char *text, size_t size)
+{
+    snprintf(text, size, "unix");
+    if (address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, text, (socklen_t)size);
+    else if (address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)address)->sin6_addr, text, (socklen_t)size);
+}
+
+/* One try, without waiting: who comes in a crowd may miss the reason. */
+static void turn_away(mt_http_server *server, int fd)
+{
+    static const char words[] = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n"
+                                "content-length: 0\r\n\r\n";
+
+    mt_http_count_add(&server->count.refused, 1);
+    if (!server->tls && write(fd, words, sizeof(words) - 1) > 0)
+        shutdown(fd, SHUT_WR);
+    close(fd);
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len, void *arg)
+{
+    mt_http_server *server = arg;
+    char peer[INET6_ADDRSTRLEN];
+    uint32_t slot;
+
+    (void)listener, (void)len;
+    if (server->free_count == 0) {
+        turn_away(server, fd);
+        return;
+    }
+    if (address->sa_family != AF_UNIX)
+        tune_socket(fd);
+    name_peer(address, peer, sizeof(peer));
+    slot = server->free_slots[server->free_count - 1];
+    server->slots[slot] = mt_http_connection_new(server, fd, slot, peer);
+    if (!server->slots[slot]) {
+        mt_http_count_add(&server->count.refused, 1);
+        return;
+    }
+    server->free_count--;
+    mt_http_count_add(&server->count.open, 1);
+    mt_http_count_add(&server->count.accepted, 1);
+}
+
+static void stop_if_drained(mt_http_server *server)
+{
+    if (server->draining && server->free_count == server->limits.connections)
+        event_base_loopbreak(server->loop);
+}
+
+void mt_http_server_forget(mt_http_server *server, mt_http_connection *c)
+{
+    server->slots[c->slot] = NULL;
+    server->free_slots[server->free_count++] = c->slot;
+    mt_http_count_sub(&server->count.open, 1);
+    stop_if_drained(server);
+}
+
+static void on_listen_again(evutil_socket_t fd, short what, void *arg)
+{
+    mt_http_server *server = arg;
+
+    (void)fd, (void)what;
+    for (size_t i = 0; i < server->sockets.count; i++)
+        if (server->listeners[i])
+            evconnlistener_enable(server->listeners[i]);
+}
+
+/* Out of descriptors: the waiting connection would wake the loop again and again, so it is left waiting for a while. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    mt_http_server *server = arg;
+    struct timeval pause = milliseconds(LISTEN_PAUSE_MS);
+
+    mt_log_warn("http.accept", "a connection cannot be accepted: %s", strerror(errno));
+    evconnlistener_disable(listener);
+    event_add(server->listen_again, &pause);
+}
+
+static void stop_listening(mt_http_server *server)
+{
+    for (size_t i = 0; i < server->sockets.count; i++)
+        if (server->listeners[i])
+            evconnlistener_free(server->listeners[i]);
+    memset(server->listeners, 0, sizeof(server->listeners));
+    mt_http_sockets_close(&server->sockets);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+    mt_http_server *server = arg;
+
+    (void)fd, (void)what;
+    for (size_t i = 0; i < server->limits.connections; i++)
+        if (server->slots[i])
+            mt_http_connection_doom(server->slots[i]);
+}
+
+static void on_drain(evutil_socket_t fd, short what, void *arg)
+{
+    mt_http_server *server = arg;
+    /* Relaxed: the queue that woke us was closed after the store, under its lock. */
+    struct timeval deadline = milliseconds(atomic_load_explicit(&server->drain_ms, memory_order_relaxed));
+
+    (void)fd, (void)what;
+    server->draining = true;
+    stop_listening(server);
+    for (size_t i = 0; i < server->limits.connections; i++)
+        if (server->slots[i])
+            mt_http_connection_close_idle(server->slots[i]);
+    event_add(server->deadline_event, &deadline);
+    stop_if_drained(server);
+}
+
+void mt_http_server_drain(mt_http_server *server, int deadline_ms)
+{
+    int unset = -1;
+
+    if (atomic_compare_exchange_strong(&server->drain_ms, &unset, deadline_ms))
+        mt_queue_close(server->drain_wish);
+}
+
+static bool open_listeners(mt_http_server *server, const mt_http_config *config, mt_error *err)
+{
+    if (!mt_http_sockets_open(&server->sockets, config->host, config->port, err))
+        return false;
+    for (size_t i = 0; i < server->sockets.count; i++) {
+        server->listeners[i] = evconnlistener_new(
+            server->loop, on_accept, server, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, server->sockets.fds[i]);
+        if (!server->listeners[i])
+            return mt_fail(err, MT_E_IO, "cannot listen at \"%s\": %s", config->host, strerror(errno));
+        server->sockets.fds[i] = -1; /* the listener's now */
+        evconnlistener_set_error_cb(server->listeners[i], on_accept_error);
+    }
+    return true;
+}
+
+static bool open_loop(mt_http_server *server, mt_error *err)
+{
+    server->loop = event_base_new();
+    server->drain_wish = mt_queue_new(1);
+    if (!server->loop || !server->drain_wish)
+        return mt_fail(err, MT_E_IO, "the system gives no event loop: raise the limit of open files");
+    server->mailbox = mt_http_mailbox_new(server);
+    if (!server->mailbox)
+        return mt_fail(err, MT_E_IO, "the system gives no event descriptor: raise the limit of open files");
+    server->drain_event = event_new(server->loop, mt_queue_fd(server->drain_wish), EV_READ, on_drain, server);
+    server->deadline_event = evtimer_new(server->loop, on_deadline, server);
+    server->listen_again = evtimer_new(server->loop, on_listen_again, server);
+    event_add(server->drain_event, NULL);
+    return true;
+}
+
+static bool open_tls(mt_http_server *server, const mt_http_config *config, mt_error *err)
+{
+    if (!config->tls_certificate && !config->tls_key)
+        return true;
+    if (!config->tls_certificate || !config->tls_key)
+        return mt_fail(err, MT_E_INVALID, "TLS needs a certificate file and a key file: give both");
+    server->tls = mt_http_tls_new(config->tls_certificate, config->tls_key, err);
+    return server->tls != NULL;
+}
+
+static void make_slots(mt_http_server *server)
+{
+    size_t count = server->limits.connections;
+
+    assert(count > 0 && count <= 1u << MT_HTTP_SLOT_BITS);
+    server->slots = mt_alloc_array(count, sizeof(*server->slots));
+    server->free_slots = mt_alloc_array(count, sizeof(*server->free_slots));
+    for (size_t i = 0; i < count; i++)
+        server->free_slots[i] = (uint32_t)(count - 1 - i);
+    server->free_count = count;
+}
+
+mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err)
+{
+    mt_http_server *server = mt_alloc(sizeof(*server));
+
+    server->config = *config;
+    server->limits = config->limits;
+    atomic_init(&server->drain_ms, -1);
+    signal(SIGPIPE, SIG_IGN); /* a client that leaves while it is written to is an error of that write alone */
+    make_slots(server);
+    if (mt_http_router_check(config->routes, config->route_count, err) && open_tls(server, config, err) &&
+        open_loop(server, err) && open_listeners(server, config, err))
+        return server;
+    mt_http_server_free(server);
+    return NULL;
+}
+
+static void free_event(struct event *event)
+{
+    if (event)
+        event_free(event);
+}
+
+void mt_http_server_free(mt_http_server *server)
+{
+    if (!server)
+        return;
+    assert(!server->running);
+    for (size_t i = 0; i < server->limits.connections; i++)
+        if (server->slots[i])
+            mt_http_connection_free(server->slots[i]);
+    if (server->mailbox)
+        mt_http_mailbox_close(server->mailbox);
+    stop_listening(server);
+    free_event(server->drain_event);
+    free_event(server->deadline_event);
+    free_event(server->listen_again);
+    mt_http_mailbox_free(server->mailbox);
+    mt_queue_free(server->drain_wish);
+    if (server->loop) {
+        event_base_loop(server->loop, EVLOOP_NONBLOCK); /* bufferevents are freed by the loop */
+        event_base_free(server->loop);
+    }
+    mt_http_tls_free(server->tls);
+    mt_free(server->slots);
+    mt_free(server->free_slots);
+    mt_free(server);
+}
+
+int mt_http_server_port(const mt_http_server *server)
+{
+    return server->sockets.port;
+}
+
+struct event_base *mt_http_server_loop(mt_http_server *server)
+{
+    return server->loop;
+}
+
+void mt_http_server_run(mt_http_server *server)
+{
+    server->io = pthread_self();
+    server->running = true;
+    event_base_dispatch(server->loop);
+    server->running = false;
+    mt_http_mailbox_close(server->mailbox); /* nobody would open what is posted now */
+}
+
+void mt_http_server_stats(const mt_http_server *server, mt_http_stats *stats)
+{
+    const mt_http_counters *count = &server->count;
+
+    *stats = (mt_http_stats){
+        .connections_open = mt_http_count_get(&count->open),
+        .connections_accepted = mt_http_count_get(&count->accepted),
+        .connections_refused = mt_http_count_get(&count->refused),
+        .exchanges_open = mt_http_count_get(&count->exchanges),
+        .bytes_in = mt_http_count_get(&count->bytes_in),
+        .bytes_out = mt_http_count_get(&count->bytes_out),
+        .body_bytes = mt_http_count_get(&count->bodies),
+        .dropped_slow = mt_http_count_get(&count->slow),
+        .dropped_timed_out = mt_http_count_get(&count->timed_out),
+        .gone = mt_http_count_get(&count->gone),
+    };
+    for (size_t i = 0; i < MT_COUNT(stats->answers); i++)
+        stats->answers[i] = mt_http_count_get(&count->answers[i]);
+}

@@ -1,0 +1,593 @@
+#!/usr/bin/env python3
+"""usage: test_http.py ECHO
+
+Clients, good and bad, of the test server ECHO (tests/http/echo.c)."""
+
+import json
+import os
+import random
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import clients
+from clients import SLOW, Server
+
+GET = "GET {} HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = "POST {} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{}"
+
+
+def post(path, body):
+    return POST.format(path, len(body), body)
+
+
+def reset(sock):
+    """Closes as a killed machine's firewall would: with a reset."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
+
+
+class Shared(unittest.TestCase):
+    """Tests that share one server, which is looked at for leaks at the end."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("body_bytes=2000000", leaks=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def setUp(self):
+        self.client = self.server.connect()
+        self.addCleanup(self.client.sock.close)
+
+
+class Requests(Shared):
+    def test_a_request_is_understood(self):
+        answer = self.client.ask("GET /show/a%20b%2Fc?x=%20y HTTP/1.1\r\nHost: h\r\nX-Thing:  some thing \r\n\r\n")
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.text().splitlines(), ["GET /show/a b/c", "query x=%20y", "peer 127.0.0.1", "param a b/c",
+                                                      "host: h", "x-thing: some thing"])
+        self.assertIn("param x/y%z", self.client.ask(GET.format("/rest/x/y%25z")).text())
+        self.assertIn("date", answer.headers)
+
+    def test_bodies_come_back(self):
+        for size in (0, 1, 1000, 1500000):
+            body = "".join(random.choices("abc\r\n0", k=size))
+            self.assertEqual(self.client.ask(post("/echo", body)).text(), body)
+            chunks = "".join(f"{len(body[i:i + 70001]):x}\r\n{body[i:i + 70001]}\r\n" for i in range(0, size, 70001))
+            answer = self.client.ask("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks +
+                                     "0\r\nSome: trailer\r\n\r\n")
+            self.assertEqual(answer.text(), body)
+
+    def test_a_request_in_single_bytes(self):
+        for byte in post("/echo", "hello"):
+            self.client.send(byte)
+        self.assertEqual(self.client.response().text(), "hello")
+
+    def test_expect_continue(self):
+        head = "POST {} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n"
+        self.client.send(head.format("/echo", 5))
+        self.assertEqual(self.client.head(), (100, {}))
+        self.assertEqual(self.client.ask("hello").text(), "hello")
+        self.client.send(head.format("/echo", 5) + "hello")
+        self.assertEqual(self.client.response().text(), "hello")
+        for path, size, status in (("/nowhere", 5, 404), ("/echo", 2000001, 413)):
+            with self.server.connect() as client:
+                self.assertEqual(client.ask(head.format(path, size)).status, status)
+                self.assertTrue(client.ended())
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        count = 100
+        self.client.send("".join(post("/echo", str(i)) + GET.format(f"/stream?n=1&size={i}") for i in range(count)))
+        for i in range(count):
+            self.assertEqual(self.client.response().text(), str(i))
+            self.assertEqual(self.client.response().text(), f"data: {'x' * i}\n\n")
+
+    def test_http_1_0(self):
+        with self.server.connect() as client:
+            answer = client.ask("GET /show HTTP/1.0\r\n\r\n")
+            self.assertEqual((answer.status, answer.headers["connection"]), (200, "close"))
+            self.assertTrue(client.ended())
+        with self.server.connect() as client:
+            answer = client.ask("GET /stream?n=2&size=1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            self.assertNotIn("transfer-encoding", answer.headers)
+            self.assertEqual(answer.text(), "data: x\n\n" * 2)
+        for _ in range(2):
+            answer = self.client.ask("GET /show HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            self.assertEqual(answer.headers["connection"], "keep-alive")
+
+    def test_head_has_the_headers_of_get(self):
+        got = self.client.ask(GET.format("/large?bytes=77"))
+        head = self.client.ask("HEAD /large?bytes=77 HTTP/1.1\r\nHost: a\r\n\r\n", bodiless=True)
+        self.assertEqual((head.status, head.headers["content-length"]), (200, "77"))
+        self.assertEqual(set(got.headers), set(head.headers))
+        self.client.ask("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n", bodiless=True)
+        self.client.ask("HEAD /nowhere HTTP/1.1\r\nHost: a\r\n\r\n", bodiless=True)
+        self.assertEqual(self.client.ask(GET.format("/show")).status, 200)
+
+    def test_options(self):
+        answer = self.client.ask("OPTIONS /show HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.assertEqual((answer.status, answer.headers["allow"]), (204, "GET, HEAD, POST, OPTIONS"))
+        self.assertNotIn("access-control-allow-origin", answer.headers)
+        answer = self.client.ask("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.assertEqual(answer.headers["allow"], "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+        self.assertEqual(self.client.ask("OPTIONS /nowhere HTTP/1.1\r\nHost: a\r\n\r\n").status, 404)
+
+    def test_errors_have_the_applications_shape(self):
+        answer = self.client.ask(GET.format("/no%22where"))
+        self.assertEqual((answer.status, answer.headers["content-type"]), (404, "application/json"))
+        self.assertEqual(json.loads(answer.body), {"status": 404, "path": '/no"where',
+                                                   "error": "there is nothing at this path"})
+        answer = self.client.ask("DELETE /show HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.assertEqual((answer.status, answer.headers["allow"]), (405, "GET, HEAD, POST, OPTIONS"))
+        self.assertEqual(self.client.ask(GET.format("/show")).status, 200)  # the connection lives on
+        self.assertEqual(json.loads(self.client.ask(GET.format("/fail")).body)["error"], 'said "no"')
+        answer = self.client.ask("nonsense\r\n\r\n")
+        self.assertEqual((answer.status, answer.headers["connection"]), (400, "close"))
+        self.assertEqual(json.loads(answer.body)["path"], "")
+        self.assertTrue(self.client.ended())
+
+    def test_a_refused_body_is_not_taken_for_a_request(self):
+        answer = self.client.ask(post("/nowhere", GET.format("/show")))
+        self.assertEqual((answer.status, answer.headers["connection"]), (404, "close"))
+        self.assertTrue(self.client.ended())
+
+    def test_headers_cannot_be_forged(self):
+        self.assertEqual(self.client.ask(GET.format("/header")).headers["x-quoted"], "a  x-forged: b")
+
+    def test_an_aborted_answer_is_seen_to_be_cut(self):
+        self.client.send(GET.format("/abort"))
+        self.client.head()
+        self.assertEqual(self.client.chunk(), b"half")
+        self.assertTrue(self.client.ended())
+
+
+class Smuggling(Shared):
+    def refused(self, text, status=400):
+        with self.server.connect() as client:
+            answer = client.ask(text)
+            self.assertEqual((answer.status, answer.headers["connection"]), (status, "close"), text)
+            self.assertTrue(client.ended(), text)
+
+    def test_what_is_unclear_is_refused_and_the_rest_not_read(self):
+        hidden = GET.format("/show")
+        for headers in ("Content-Length: 4\r\nTransfer-Encoding: chunked", "Content-Length: 4\r\nContent-Length: 5",
+                        "Content-Length: 4, 4", "Content-Length: +4", "Content-Length : 4",
+                        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Transfer-Encoding:\x0bchunked",
+                        "X: a\r\n Content-Length: 4", "X: a\nContent-Length: 4", "X: a\rContent-Length: 4", "X: \0",
+                        "Host: b"):
+            self.refused(f"POST /echo HTTP/1.1\r\nHost: a\r\n{headers}\r\n\r\n0\r\n\r\n{hidden}")
+        self.refused(f"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n{hidden}", 501)
+        self.refused(f"POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}")
+        for chunks in ("4\nabcd\r\n0\r\n\r\n", "4\r\nabcd\n0\r\n\r\n", "0x4\r\nabcd\r\n0\r\n\r\n", "4 \r\nabcd\r\n0\r\n\r\n",
+                       "4\r\nabcdef\r\n0\r\n\r\n", "-4\r\nabcd\r\n", "4;a\nb\r\nabcd\r\n0\r\n\r\n", "0\r\nX y\r\n\r\n"):
+            self.refused(f"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}{hidden}")
+        self.refused("GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n" + hidden)
+        self.refused("GET /a/../show HTTP/1.1\r\nHost: a\r\n\r\n" + hidden)
+        self.refused("GET /show HTTP/3.0\r\nHost: a\r\n\r\n" + hidden, 505)
+
+
+class Vanishing(Shared):
+    def test_leaving_before_the_first_byte_cancels(self):
+        for leave in (lambda s: s.close(), reset, lambda s: s.shutdown(socket.SHUT_WR)):
+            before = self.server.stats()
+            client = self.server.connect()
+            client.send(GET.format("/wait"))
+            self.server.wait_for(live=before["live"] + 1)
+            leave(client.sock)
+            self.server.wait_for(live=before["live"], app_gone=before["app_gone"] + 1, exchanges=1)
+            client.sock.close()
+
+    def test_leaving_in_mid_stream_cancels(self):
+        for leave in (lambda s: s.close(), reset, lambda s: s.shutdown(socket.SHUT_WR)):
+            before = self.server.stats()
+            client = self.server.connect()
+            client.send(GET.format("/stream?n=1000000&ms=1"))
+            client.head()
+            client.chunk()
+            leave(client.sock)
+            self.server.wait_for(live=before["live"], app_gone=before["app_gone"] + 1)
+            client.sock.close()
+
+    def test_leaving_in_mid_body_frees_it(self):
+        client = self.server.connect()
+        client.send(post("/echo", "x" * 1000000)[:-1])
+        deadline = time.monotonic() + 10 * SLOW
+        while self.server.stats()["bodies"] < 900000:
+            self.assertLess(time.monotonic(), deadline)
+        client.sock.close()
+        self.server.wait_for(bodies=0)
+
+    def test_an_answer_that_is_complete_reaches_a_half_closed_client(self):
+        self.client.send(GET.format("/large?bytes=3000000") * 2)
+        self.client.sock.shutdown(socket.SHUT_WR)
+        for _ in range(2):
+            self.assertEqual(len(self.client.response().body), 3000000)
+        self.assertTrue(self.client.ended())
+
+    def test_a_late_answer_does_not_reach_another_client(self):
+        for _ in range(20):
+            with self.server.connect() as client:
+                client.send(GET.format("/threaded?ms=20"))
+        for _ in range(20):
+            self.assertEqual(self.client.ask(GET.format("/large?bytes=3")).text(), "zzz")
+            with self.server.connect() as client:
+                self.assertEqual(client.ask(GET.format("/large?bytes=3")).text(), "zzz")
+            time.sleep(0.02)
+        self.server.wait_for(exchanges=1, open=2)
+
+
+class Crowds(Shared):
+    def test_answers_from_another_thread(self):
+        answer = self.client.ask(GET.format("/threaded"))
+        self.assertEqual((answer.text(), answer.headers["x-made-by"]), ("whole", "worker"))
+        self.assertEqual(self.client.ask(GET.format("/threaded?n=3000&size=5000")).body, b"y" * 15000000)
+        self.assertEqual(self.client.ask(GET.format("/threaded?n=1&size=0")).body, b"")
+
+    def test_two_hundred_streams_of_which_a_third_vanishes(self):
+        wrong, choice = [], random.Random(1)
+        vanish_at = [choice.randrange(30) if choice.random() < 1 / 3 else None for _ in range(200)]
+
+        def stream(number):
+            try:
+                with self.server.connect() as client:
+                    pieces = 30 if vanish_at[number] is None else 1000000
+                    client.send(GET.format(f"/stream?n={pieces}&ms=10&size={number}"))
+                    client.head()
+                    for i in range(30):
+                        if i == vanish_at[number]:
+                            return reset(client.sock) if number % 2 else None
+                        if client.chunk() != b"data: " + b"x" * number + b"\n\n":
+                            wrong.append(number)
+                    if client.chunk() != b"":
+                        wrong.append(number)
+            except Exception as error:  # a thread's own would be lost
+                wrong.append((number, repr(error)))
+
+        gone = self.server.stats()["app_gone"]
+        threads = [threading.Thread(target=stream, args=(i,)) for i in range(200)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+        stats = self.server.wait_for(live=0, exchanges=1, open=2, bodies=0)
+        self.assertEqual(stats["app_gone"] - gone, sum(at is not None for at in vanish_at))
+
+    def test_a_slow_reader_pauses_only_itself(self):
+        pauses = self.server.stats()["pauses"]
+        with self.server.connect() as slow:
+            slow.send(GET.format("/flood?n=1000&size=20000"))
+            slow.head()
+            self.server.wait_for(pauses=lambda now: now > pauses)
+            for _ in range(3):
+                start = time.monotonic()
+                self.assertEqual(len(self.client.ask(GET.format("/flood?n=100&size=20000")).body), 100 * 20008)
+                self.assertLess(time.monotonic() - start, 2 * SLOW)
+            body = b"".join(iter(slow.chunk, b""))
+            self.assertEqual(len(body), 1000 * 20008)
+        self.server.wait_for(live=0)
+
+
+class Limits(unittest.TestCase):
+    def serve(self, *settings):
+        server = Server(*settings)
+        self.addCleanup(server.stop)
+        return server
+
+    def test_sizes(self):
+        server = self.serve("head_bytes=1000", "headers=10", "body_bytes=100", "bodies_bytes=150")
+        rows = [
+            (GET.format("/show?" + "x" * 1000), 414),
+            ("GET /show HTTP/1.1\r\nHost: a\r\nX: " + "x" * 1000 + "\r\n\r\n", 431),
+            ("GET /show HTTP/1.1\r\nHost: a\r\n" + "X: y\r\n" * 10 + "\r\n", 431),
+            (post("/echo", "x" * 101), 413),
+            (post("/echo", "x" * 100), 200),
+            (post("/ten", "x" * 11), 413),
+            (post("/ten", "x" * 10), 200),
+            ("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n", 413),
+        ]
+        for text, status in rows:
+            self.assertEqual(server.ask(text).status, status, text)
+        with server.connect() as one, server.connect() as two:
+            one.send(post("/echo", "x" * 100)[:-1])
+            while server.stats()["bodies"] < 99:
+                time.sleep(0.01)
+            self.assertEqual(two.ask(post("/echo", "x" * 100)).status, 503)
+            self.assertEqual(one.ask("x").status, 200)
+
+    def test_a_large_refused_body_still_shows_the_answer(self):
+        server = self.serve("body_bytes=100")
+        with server.connect() as client:
+            client.send(POST.format("/echo", 5000000, ""))
+            try:
+                client.send("x" * 5000000)
+            except OSError:
+                pass  # it need not take it all
+            self.assertEqual(client.response().status, 413)
+
+    def test_times(self):
+        server = self.serve(f"head_ms={300 * SLOW}", f"body_ms={300 * SLOW}", f"idle_ms={600 * SLOW}")
+        with server.connect() as head, server.connect() as body, server.connect() as idle, server.connect() as busy:
+            start = time.monotonic()
+            body.send(post("/echo", "hello")[:-1])
+            busy.send(GET.format(f"/stream?n=2&ms={600 * SLOW}"))
+            for byte in "GET /show HTTP/1.1\r\nX: ":  # bytes that trickle in push nothing off
+                head.send(byte)
+                time.sleep(0.002)
+            self.assertEqual(head.response().status, 408)
+            self.assertEqual(body.response().status, 408)
+            self.assertLess(time.monotonic() - start, 0.55 * SLOW)
+            self.assertTrue(idle.ended())
+            self.assertGreater(time.monotonic() - start, 0.55 * SLOW)
+            self.assertEqual(busy.response().text(), "data: xxxxxxxxxx\n\n" * 2)
+        self.assertEqual(server.wait_for(live=0, open=1)["timed_out"], 2)
+
+    def turned_away(self, server):
+        """A client that is one too many hears 503, or nothing when its request crosses the close."""
+        try:
+            return server.get("/show").status == 503
+        except (OSError, EOFError):
+            return True
+
+    def test_connections(self):
+        server = self.serve("connections=3")
+        held = [server.connect() for _ in range(3)]
+        for client in held:
+            self.assertEqual(client.ask(GET.format("/show")).status, 200)
+        self.assertTrue(self.turned_away(server))
+        for client in held:
+            client.sock.close()
+        deadline = time.monotonic() + 5 * SLOW
+        while self.turned_away(server):
+            self.assertLess(time.monotonic(), deadline)
+        self.assertGreaterEqual(server.wait_for(open=1)["refused"], 1)
+
+    def test_many_slow_senders_keep_nobody_out(self):
+        server = self.serve(f"head_ms={300 * SLOW}")
+        slow = [server.connect() for _ in range(100)]
+        for client in slow:
+            client.send("GET /show HTTP/1.1\r\nX: ")
+        self.assertEqual(server.get("/show").status, 200)
+        for client in slow:
+            self.assertEqual(client.response().status, 408)
+            client.sock.close()
+        server.wait_for(open=1)
+
+    def test_who_sends_too_much_ahead_is_cut_off(self):
+        server = self.serve("pipeline_bytes=10000")
+        with server.connect() as client:
+            try:
+                client.send(GET.format("/wait") + GET.format("/show") * 100000)
+                self.assertTrue(client.ended())
+            except OSError:
+                pass
+        self.assertEqual(server.wait_for(live=0)["app_gone"], 1)
+
+    def test_a_pipeline_without_end_is_served_while_it_is_read(self):
+        server = self.serve("pipeline_bytes=10000", "output_pause=10000")
+        with server.connect() as client:
+            sender = threading.Thread(target=client.send, args=(GET.format("/large?bytes=500") * 5000,))
+            sender.start()
+            for _ in range(5000):
+                self.assertEqual(len(client.response().body), 500)
+            sender.join()
+
+    def test_who_reads_nothing_is_dropped(self):
+        server = self.serve("output_drop=1000000", f"send_ms={400 * SLOW}")
+        with server.connect() as rude, server.connect() as deaf:
+            rude.send(GET.format("/flood?rude=1&n=10000&size=10000"))
+            deaf.send(GET.format("/large?bytes=30000000"))
+            self.assertEqual(server.wait_for(slow=2, open=1)["app_gone"], 1)
+        self.assertEqual(server.stop().count("http.slow"), 2)
+
+
+class Access(unittest.TestCase):
+    def serve(self, *settings):
+        server = Server(*settings)
+        self.addCleanup(server.stop)
+        return server
+
+    def test_keys_are_asked_for_before_the_body(self):
+        server = self.serve("key=secret")
+        head = "POST /echo HTTP/1.1\r\nHost: a\r\n{}Content-Length: 5\r\n\r\n"
+        for header in ("", "Authorization: Bearer wrong\r\n", "Authorization: Basic secret\r\n", "X-Api-Key: secre\r\n"):
+            with server.connect() as client:
+                answer = client.ask(head.format(header))
+                self.assertEqual((answer.status, answer.headers["www-authenticate"]), (401, "Bearer"))
+        for header in ("Authorization: Bearer secret\r\n", "authorization: bearer  secret\r\n", "x-api-key: secret\r\n"):
+            self.assertEqual(server.ask(head.format(header) + "hello").text(), "hello")
+        self.assertEqual(server.get("/stats").status, 200)
+        self.assertEqual(server.ask("OPTIONS /echo HTTP/1.1\r\nHost: a\r\n\r\n").status, 204)
+
+    def test_pages_of_named_origins_may_call(self):
+        server = self.serve("origin=https://one.example", "origin=https://two.example")
+        ask = "{} /echo HTTP/1.1\r\nHost: a\r\nOrigin: {}\r\n{}\r\n"
+        wish = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type, x-y\r\n"
+        answer = server.ask(ask.format("OPTIONS", "https://two.example", wish))
+        self.assertEqual(answer.status, 204)
+        self.assertEqual(answer.headers["access-control-allow-origin"], "https://two.example")
+        self.assertEqual(answer.headers["access-control-allow-methods"], "POST, OPTIONS")
+        self.assertEqual(answer.headers["access-control-allow-headers"], "content-type, x-y")
+        self.assertEqual(answer.headers["vary"], "origin")
+        answer = server.ask(ask.format("POST", "https://one.example", "Content-Length: 0\r\n"))
+        self.assertEqual(answer.headers["access-control-allow-origin"], "https://one.example")
+        for method in ("OPTIONS", "POST"):
+            answer = server.ask(ask.format(method, "https://three.example", ""))
+            self.assertNotIn("access-control-allow-origin", answer.headers)
+
+    def test_any_origin(self):
+        server = self.serve("origin=*")
+        answer = server.ask("GET /nowhere HTTP/1.1\r\nHost: a\r\nOrigin: null\r\n\r\n")
+        self.assertEqual((answer.status, answer.headers["access-control-allow-origin"]), (404, "*"))
+
+
+class Listening(unittest.TestCase):
+    def fails(self, *settings):
+        with self.assertRaises(RuntimeError) as caught:
+            Server(*settings)
+        return str(caught.exception)
+
+    def test_what_cannot_be_had_is_said(self):
+        with Server() as server:
+            self.assertEqual(self.fails(f"port={server.port}"), f'port {server.port} of "127.0.0.1" is in use by another '
+                             "program: stop it or choose another port")
+        self.assertIn('"192.0.2.1" is not an address of this machine', self.fails("host=192.0.2.1"))
+        self.assertIn('host "no.such.host.invalid" is not known', self.fails("host=no.such.host.invalid"))
+        self.assertIn("port 70000 does not exist", self.fails("port=70000"))
+
+    def test_a_unix_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "socket")
+            stale = socket.socket(socket.AF_UNIX)
+            stale.bind(path)
+            stale.close()
+            server = Server("host=unix:" + path)
+            self.assertIn("in use by another program", self.fails("host=unix:" + path))
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(path)
+                client = clients.Client(sock)
+                self.assertIn("peer unix", client.ask(GET.format("/show")).text())
+                client.ask(post("/drain", ""))
+            server.stop()
+            self.assertFalse(os.path.exists(path))
+
+
+class Draining(unittest.TestCase):
+    def test_what_runs_ends_and_the_rest_is_closed(self):
+        server = Server()
+        with server.connect() as idle, server.connect() as busy, server.connect() as begun, server.connect() as late:
+            idle.ask(GET.format("/show"))
+            busy.send(GET.format(f"/stream?n=10&ms={20 * SLOW}"))
+            busy.head()
+            begun.send("GET /show HTTP/1.1\r\n")
+            late.send(GET.format("/threaded?ms=200"))
+            server.wait_for(exchanges=3)
+            server.ask(post("/drain?ms=30000", ""))
+            self.assertTrue(idle.ended())
+            with self.assertRaises(OSError):
+                server.connect()
+            answer = begun.ask("Host: a\r\n\r\n")
+            self.assertEqual((answer.status, answer.headers["connection"]), (200, "close"))
+            self.assertEqual(late.response().headers["connection"], "close")
+            self.assertEqual(b"".join(iter(busy.chunk, b"")), b"data: xxxxxxxxxx\n\n" * 10)
+            self.assertTrue(busy.ended())
+        server.stop()
+
+    def test_a_deadline_ends_it(self):
+        server = Server()
+        with server.connect() as client, server.connect() as stream:
+            client.send(GET.format("/wait"))
+            stream.send(GET.format("/stream?n=100000&ms=10"))
+            server.wait_for(live=2)
+            start = time.monotonic()
+            server.ask(post(f"/drain?ms={200 * SLOW}", ""))
+            self.assertTrue(client.ended())
+            self.assertGreater(time.monotonic() - start, 0.19 * SLOW)
+        server.stop()
+
+
+class Tls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        for name in ("one", "two"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+                            cls.path(name + ".key"), "-out", cls.path(name + ".pem")], check=True, capture_output=True)
+        subprocess.run(["openssl", "ec", "-in", cls.path("one.key"), "-aes128", "-passout", "pass:x", "-out",
+                        cls.path("locked.key")], check=True, capture_output=True)
+        with open(cls.path("junk"), "w", encoding="utf-8") as file:
+            file.write("junk\n")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def settings(self, certificate, key):
+        return ["certificate=" + self.path(certificate), "tls_key=" + self.path(key)]
+
+    def secure(self, server, **options):
+        context = ssl.create_default_context(cafile=self.path("one.pem"))
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        sock = socket.create_connection(("127.0.0.1", server.port), timeout=20 * SLOW)
+        return clients.Client(context.wrap_socket(sock, server_hostname="localhost", **options))
+
+    def test_files_that_do_not_do_are_named(self):
+        rows = [
+            (("none.pem", "one.key"), 'certificate file ".*none.pem" cannot be read: No such file'),
+            (("one.pem", "none.key"), 'key file ".*none.key" cannot be read: No such file'),
+            (("junk", "one.key"), 'certificate file ".*junk" holds no certificate that can be used: give a PEM file'),
+            (("one.pem", "junk"), 'key file ".*junk" holds no key that can be used'),
+            (("one.pem", "locked.key"), 'key file ".*locked.key" holds no key that can be used: .* without a passphrase'),
+            (("one.pem", "two.key"), 'key file ".*two.key" does not belong to certificate ".*one.pem"'),
+        ]
+        for files, sentence in rows:
+            with self.assertRaisesRegex(RuntimeError, sentence):
+                Server(*self.settings(*files))
+        with self.assertRaisesRegex(RuntimeError, "give both"):
+            Server(self.settings("one.pem", "one.key")[0])
+
+    def test_everything_works_inside_tls(self):
+        server = Server(*self.settings("one.pem", "one.key"), f"head_ms={500 * SLOW}", leaks=True)
+        with self.secure(server) as client:
+            self.assertEqual(client.sock.selected_alpn_protocol(), "http/1.1")
+            body = "z" * 1000000
+            self.assertEqual(client.ask(post("/echo", body)).text(), body)
+            client.send(GET.format("/stream?n=5&size=1") * 3)
+            for _ in range(3):
+                self.assertEqual(client.response().text(), "data: x\n\n" * 5)
+            self.assertEqual(len(client.ask(GET.format("/flood?n=1000&size=10000")).body), 10008000)
+            self.assertEqual(client.ask("nonsense\r\n\r\n").status, 400)
+            self.assertTrue(client.ended())
+        self.leave_early(server)
+        self.be_no_client_of_tls(server)
+        with self.secure(server) as client:
+            client.ask(post("/drain", ""))
+            self.assertTrue(client.ended())
+        server.stop()
+
+    def leave_early(self, server):
+        for leave in (lambda s: s.close(), lambda s: reset(s), lambda s: s.unwrap()):
+            with self.secure(server) as watcher:
+                before = json.loads(watcher.ask(GET.format("/stats")).body)["app_gone"]
+                client = self.secure(server)
+                client.send(GET.format("/stream?n=1000000&ms=1"))
+                client.head()
+                try:
+                    leave(client.sock)
+                except (OSError, ssl.SSLError):
+                    pass  # what the server still sends is in the way of the goodbye
+                deadline = time.monotonic() + 10 * SLOW
+                while json.loads(watcher.ask(GET.format("/stats")).body)["app_gone"] == before:
+                    self.assertLess(time.monotonic(), deadline)
+                client.sock.close()
+
+    def be_no_client_of_tls(self, server):
+        with server.connect() as plain, server.connect() as mute:
+            plain.send(GET.format("/show"))
+            try:
+                plain.rest()
+            except OSError:
+                pass
+            self.assertTrue(mute.ended())  # a handshake may not take forever
+
+
+if __name__ == "__main__":
+    clients.ECHO = sys.argv[1]
+    outcome = unittest.main(argv=sys.argv[:1] + sys.argv[2:], exit=False, verbosity=2).result
+    failed, skipped = len(outcome.failures) + len(outcome.errors), len(outcome.skipped)
+    print(f"http_server: {outcome.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(bool(failed))

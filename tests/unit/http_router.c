@@ -1,0 +1,146 @@
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "http/router.h"
+
+static const mt_http_route routes[] = {
+    {.method = MT_HTTP_GET, .pattern = "/"},
+    {.method = MT_HTTP_GET, .pattern = "/v1/models"},
+    {.method = MT_HTTP_POST, .pattern = "/v1/models/load"},
+    {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}"},
+    {.method = MT_HTTP_GET, .pattern = "/v1/files/{id}"},
+    {.method = MT_HTTP_DELETE, .pattern = "/v1/files/{id}"},
+    {.method = MT_HTTP_GET, .pattern = "/a/{x}/b/{y}"},
+    {.method = MT_HTTP_POST, .pattern = "/slash/"},
+};
+
+/* "pattern(param,param)" of the route found, or the methods that would be, or "none". */
+static const char *find(mt_http_method method, const char *path)
+{
+    static char text[512];
+    mt_http_match match;
+    size_t len;
+
+    mt_http_router_match(routes, MT_COUNT(routes), method, path, strlen(path), &match);
+    if (match.route) {
+        len = (size_t)snprintf(text, sizeof(text), "%s(", match.route->pattern);
+        for (size_t i = 0; i < match.param_count; i++)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? "," : "", match.params[i]);
+        snprintf(text + len, sizeof(text) - len, ")");
+    } else if (match.allowed) {
+        mt_http_allow_format(match.allowed, text, sizeof(text));
+    } else {
+        snprintf(text, sizeof(text), "none");
+    }
+    mt_free(match.text);
+    return text;
+}
+
+static void literal_paths(void **state)
+{
+    (void)state;
+    assert_string_equal(find(MT_HTTP_GET, "/"), "/()");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/models"), "/v1/models()");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/%6dodels"), "/v1/models()");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/models/"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/v1//models"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "//"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/V1/models"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/v1"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/v1%2Fmodels"), "none");
+    assert_string_equal(find(MT_HTTP_POST, "/slash/"), "/slash/()");
+    assert_string_equal(find(MT_HTTP_POST, "/slash"), "none");
+}
+
+static void parameters(void **state)
+{
+    (void)state;
+    assert_string_equal(find(MT_HTTP_GET, "/v1/files/a%20b"), "/v1/files/{id}(a b)");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/files/a%2Fb"), "/v1/files/{id}(a/b)");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/files/"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/files/a/b"), "none");
+    assert_string_equal(find(MT_HTTP_GET, "/a/1/b/2"), "/a/{x}/b/{y}(1,2)");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/models/org/name"), "/v1/models/{id*}(org/name)");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/models/org%2Fname"), "/v1/models/{id*}(org/name)");
+    assert_string_equal(find(MT_HTTP_GET, "/v1/models/load"), "/v1/models/{id*}(load)");
+    assert_string_equal(find(MT_HTTP_POST, "/v1/models/load"), "/v1/models/load()");
+}
+
+static void methods(void **state)
+{
+    (void)state;
+    assert_string_equal(find(MT_HTTP_HEAD, "/v1/models"), "/v1/models()");
+    assert_string_equal(find(MT_HTTP_POST, "/v1/models"), "GET, HEAD, OPTIONS");
+    assert_string_equal(find(MT_HTTP_PUT, "/v1/files/x"), "GET, HEAD, DELETE, OPTIONS");
+    assert_string_equal(find(MT_HTTP_OPTIONS, "/v1/models/load"), "GET, HEAD, POST, OPTIONS");
+    assert_string_equal(find(MT_HTTP_HEAD, "/slash/"), "POST, OPTIONS");
+}
+
+static void the_names_of_all_methods_fit(void **state)
+{
+    char text[MT_HTTP_ALLOW_SIZE];
+
+    (void)state;
+    mt_http_allow_format(~0u, text, sizeof(text));
+    assert_string_equal(text, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+}
+
+static void paths_are_decoded_or_refused(void **state)
+{
+    static const struct {
+        const char *in, *out; /* NULL: refused */
+    } rows[] = {
+        {"/", "/"},
+        {"/a%20b+c", "/a b+c"},
+        {"/%E2%82%AC", "/\xe2\x82\xac"},
+        {"/a%2fb", "/a/b"},
+        {"/...", "/..."},
+        {"/.a/b.", "/.a/b."},
+        {"/%", NULL},
+        {"/%4", NULL},
+        {"/%4g", NULL},
+        {"/%00", NULL},
+        {"/%0a", NULL},
+        {"/%7f", NULL},
+        {"/..", NULL},
+        {"/../a", NULL},
+        {"/a/./b", NULL},
+        {"/a/%2e%2E/b", NULL},
+        {"/a%2f..", NULL},
+    };
+    char out[100];
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        assert_int_equal(mt_http_path_decode(rows[i].in, strlen(rows[i].in), out), rows[i].out != NULL);
+        if (rows[i].out)
+            assert_string_equal(out, rows[i].out);
+    }
+}
+
+static void tables_are_checked(void **state)
+{
+    static const struct {
+        const char *pattern;
+        bool ok;
+    } rows[] = {{"/a", true},       {"/{a}/{b}/{c}/{d}", true},     {"/{a*}", true}, {"a", false}, {"", false},
+                {"/{a*}/b", false}, {"/{a}/{b}/{c}/{d}/{e}", false}};
+    mt_error err;
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        mt_http_route route = {.pattern = rows[i].pattern};
+
+        assert_int_equal(mt_http_router_check(&route, 1, &err), rows[i].ok);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(literal_paths),
+    cmocka_unit_test(parameters),
+    cmocka_unit_test(methods),
+    cmocka_unit_test(the_names_of_all_methods_fit),
+    cmocka_unit_test(paths_are_decoded_or_refused),
+    cmocka_unit_test(tables_are_checked),
+};
+UNIT_MAIN(tests)
