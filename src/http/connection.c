@@ -13,8 +13,8 @@
       reset, which may overtake the answer. */
 #include "http/connection.h"
 
+#include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <event2/buffer.h>
@@ -266,6 +266,21 @@ static void on_end(mt_http_connection *c)
         advance(c);
 }
 
+/* A loop that was held up sees the timeout of a write before it sees that the client had room all the while. */
+static void on_send_timeout(mt_http_connection *c)
+{
+    struct pollfd room = {.fd = bufferevent_getfd(c->bev), .events = POLLOUT};
+
+    if (poll(&room, 1, 0) == 1) {
+        bufferevent_enable(c->bev, EV_WRITE); /* libevent has disabled it */
+        return;
+    }
+    mt_http_count_add(&c->server->count.slow, 1);
+    mt_log_warn("http.slow", "client %s takes nothing of the %zu bytes that wait for it and is dropped", c->peer,
+                mt_http_connection_waiting(c));
+    mt_http_connection_doom(c);
+}
+
 static void on_event(struct bufferevent *bev, short what, void *arg)
 {
     mt_http_connection *c = arg;
@@ -274,10 +289,7 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
     if (c->doomed || (what & BEV_EVENT_CONNECTED)) /* the TLS handshake is done */
         return;
     if (what & BEV_EVENT_TIMEOUT) {
-        mt_http_count_add(&c->server->count.slow, 1);
-        mt_log_warn("http.slow", "client %s takes nothing of the %zu bytes that wait for it and is dropped", c->peer,
-                    mt_http_connection_waiting(c));
-        mt_http_connection_doom(c);
+        on_send_timeout(c);
     } else if ((what & BEV_EVENT_EOF) && !(what & BEV_EVENT_WRITING)) {
         on_end(c);
     } else {
@@ -288,16 +300,16 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 static void on_alarm(mt_http_connection *c)
 {
     c->alarm = MT_HTTP_ALARM_NONE;
-    if (c->phase != MT_HTTP_LINGERING && mt_http_connection_waiting(c) > 0) {
-        set_alarm(c, MT_HTTP_ALARM_IDLE); /* it reads its last answer; limits.send_ms watches that */
-        return;
-    }
-    if (c->phase == MT_HTTP_LINGERING || mt_http_parser_idle(&c->parser)) {
+    if (c->phase == MT_HTTP_LINGERING) {
         mt_http_connection_doom(c);
-        return;
+    } else if (!mt_http_parser_idle(&c->parser)) {
+        mt_http_count_add(&c->server->count.timed_out, 1);
+        mt_http_dispatch_fault(c, 408, "the request did not arrive in time");
+    } else if (mt_http_connection_waiting(c) > 0) {
+        set_alarm(c, MT_HTTP_ALARM_IDLE); /* it reads its last answer; limits.send_ms watches that */
+    } else {
+        mt_http_connection_doom(c);
     }
-    mt_http_count_add(&c->server->count.timed_out, 1);
-    mt_http_dispatch_fault(c, 408, "the request did not arrive in time");
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

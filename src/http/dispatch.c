@@ -110,9 +110,9 @@ static void begin_exchange(mt_http_connection *c, const mt_http_head *head)
 }
 
 /* A refusal before the body is read leaves the body in the way of the next request. */
-static bool dispatch(mt_http_connection *c)
+static bool dispatch(mt_http_connection *c, bool has_body)
 {
-    bool keep_alive = c->exchange.keep_alive, has_body = c->parser.chunked || c->parser.left > 0;
+    bool keep_alive = c->exchange.keep_alive;
 
     c->exchange.keep_alive = keep_alive && !has_body;
     if (!find_route(c) || !admit(c))
@@ -125,6 +125,7 @@ bool mt_http_dispatch_head(mt_http_connection *c)
 {
     bool expected = c->parser.head.expect_continue;
     uint64_t length = c->parser.head.length;
+    bool has_body = c->parser.head.chunked || length > 0;
 
     begin_exchange(c, &c->parser.head);
     c->request = mt_http_request_new(&c->parser.head, c->peer);
@@ -132,7 +133,7 @@ bool mt_http_dispatch_head(mt_http_connection *c)
         mt_http_dispatch_fault(c, 400, "the request's path is not well encoded");
         return false;
     }
-    if (!dispatch(c))
+    if (!dispatch(c, has_body))
         return false;
     if (c->route->body_bytes)
         c->parser.body_limit = c->route->body_bytes;
