@@ -43,7 +43,8 @@ static void draw_crowd(uint32_t vocab, uint64_t seed)
         all.len[i] = 1 + draw_below(&random, 299);
         draw_tokens(&random, all.prompt[i], all.len[i], vocab);
         if (i % 4 == 1) /* some share a beginning */
-            memcpy(all.prompt[i], all.prompt[0], (all.len[i] < 100 ? all.len[i] : 100) * sizeof(uint32_t));
+            memcpy(all.prompt[i], all.prompt[0],
+                   (all.len[i] < all.len[0] ? all.len[i] : all.len[0]) * sizeof(uint32_t));
     }
 }
 
