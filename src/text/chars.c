@@ -80,6 +80,8 @@ bool mt_tok_is_punct(uint32_t c)
 {
     if (c < 0x80)
         return is_ascii_punct(c);
+    if (c == 0x166D || c == 0x111C9) /* they were, in Unicode 8 */
+        return true;
     switch (category(c)) {
     case UTF8PROC_CATEGORY_PC:
     case UTF8PROC_CATEGORY_PD:
@@ -87,7 +89,7 @@ bool mt_tok_is_punct(uint32_t c)
     case UTF8PROC_CATEGORY_PE:
     case UTF8PROC_CATEGORY_PI:
     case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO: return true;
+    case UTF8PROC_CATEGORY_PO: return !mt_tok_is_later(c, 8);
     default: return false;
     }
 }
@@ -97,12 +99,12 @@ bool mt_tok_is_other(uint32_t c)
     switch (category(c)) {
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CO: return true;
+    case UTF8PROC_CATEGORY_CO: return !mt_tok_is_later(c, 8);
     default: return false;
     }
 }
 
-bool mt_tok_is_mark(uint32_t c)
+static bool is_any_mark(uint32_t c)
 {
     switch (category(c)) {
     case UTF8PROC_CATEGORY_MN:
@@ -112,9 +114,14 @@ bool mt_tok_is_mark(uint32_t c)
     }
 }
 
+bool mt_tok_is_mark(uint32_t c)
+{
+    return c == 0x1CF2 || c == 0x1CF3 || (is_any_mark(c) && !mt_tok_is_later(c, 9)); /* two were, in Unicode 9 */
+}
+
 bool mt_tok_is_overlay(uint32_t c)
 {
-    return category(c) == UTF8PROC_CATEGORY_MN;
+    return c == 0x1734 || (category(c) == UTF8PROC_CATEGORY_MN && !mt_tok_is_later(c, 8)); /* one was, in Unicode 8 */
 }
 
 /* Symbols that count as letters: circled, squared and other boxed ones. */
@@ -137,7 +144,7 @@ bool mt_tok_is_word(uint32_t c)
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_PC: return true;
-    default: return mt_tok_is_mark(c) || c == 0x200C || c == 0x200D || is_boxed_letter(c);
+    default: return is_any_mark(c) || c == 0x200C || c == 0x200D || is_boxed_letter(c);
     }
 }
 

@@ -47,7 +47,9 @@ static utf8proc_option_t options_of(mt_tok_change form)
 
 static int class_of(utf8proc_int32_t c)
 {
-    return utf8proc_get_property(c)->combining_class;
+    int class = utf8proc_get_property(c)->combining_class;
+
+    return class > 0 && mt_tok_is_later((uint32_t)c, 9) ? 0 : class;
 }
 
 static void reserve(stretch *s, size_t more)
@@ -68,11 +70,12 @@ static void decompose(stretch *s, const mt_tok_view *in, size_t begin, size_t en
     s->count = 0;
     for (size_t at = begin; at < end; at += mt_tok_char_size(in->data[at])) {
         utf8proc_int32_t c = (utf8proc_int32_t)mt_tok_char_at(in->data + at);
-        utf8proc_ssize_t count;
+        utf8proc_ssize_t count = 0;
         int last_class = 0;
 
         reserve(s, MOST_DECOMPOSED);
-        count = utf8proc_decompose_char(c, s->chars + s->count, MOST_DECOMPOSED, options, &last_class);
+        if (!mt_tok_is_later((uint32_t)c, 9))
+            count = utf8proc_decompose_char(c, s->chars + s->count, MOST_DECOMPOSED, options, &last_class);
         if (count > 0 && count <= MOST_DECOMPOSED)
             s->count += (size_t)count;
         else

@@ -1,5 +1,6 @@
 #include "text/pretokenizer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "text/bytelevel.h"
@@ -7,6 +8,8 @@
 
 #define GPT2_PATTERN "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define WHITESPACE_PATTERN "[\\w\\x{200c}\\x{200d}]+|[^\\w\\s\\x{200c}\\x{200d}]+"
+
+enum { MOST_FIXED = 65535 }; /* PCRE2 counts no further */
 
 static const char *const behaviors[] = {"Removed",        "Isolated",   "MergedWithPrevious",
                                         "MergedWithNext", "Contiguous", NULL};
@@ -143,6 +146,35 @@ static bool add_punctuation(mt_tok_pretokenizer *pre, const mt_tok_part *part)
     return add_class(pre, mt_tok_is_punct, behavior, part->err);
 }
 
+static bool add_scripts(mt_tok_pretokenizer *pre, mt_error *err)
+{
+    mt_tok_cutter *c = add_cutter(pre, MT_TOK_SPLIT, err);
+
+    if (!c)
+        return false;
+    c->invert = true;
+    c->regex = mt_tok_regex_of_scripts(err);
+    return c->regex != NULL;
+}
+
+/* Pieces of so many characters. */
+static bool add_fixed(mt_tok_pretokenizer *pre, const mt_tok_part *part)
+{
+    mt_tok_cutter *c = add_cutter(pre, MT_TOK_SPLIT, part->err);
+    size_t length = 5;
+    char pattern[32];
+
+    if (!c || (mt_tok_node_get(part->node, "length") && !mt_tok_part_count(part, "length", &length)))
+        return false;
+    if (length == 0 || length > MOST_FIXED)
+        return mt_fail(part->err, MT_E_UNSUPPORTED, "\"length\" of its pre_tokenizer is not one of 1 to %d",
+                       MOST_FIXED);
+    snprintf(pattern, sizeof(pattern), "(?s).{1,%zu}", length);
+    c->behavior = MT_TOK_ISOLATED;
+    c->regex = mt_tok_regex_native(pattern, strlen(pattern), part->err);
+    return c->regex != NULL;
+}
+
 static bool add_node(mt_tok_pretokenizer *pre, const mt_tok_node *node, mt_arena *arena, mt_error *err);
 
 static bool add_sequence(mt_tok_pretokenizer *pre, const mt_tok_part *part)
@@ -177,6 +209,10 @@ static bool add_node(mt_tok_pretokenizer *pre, const mt_tok_node *node, mt_arena
         return add_punctuation(pre, &part);
     if (mt_tok_part_is(&part, "CharDelimiterSplit"))
         return add_delimiter(pre, &part);
+    if (mt_tok_part_is(&part, "UnicodeScripts"))
+        return add_scripts(pre, err);
+    if (mt_tok_part_is(&part, "FixedLength"))
+        return add_fixed(pre, &part);
     if (mt_tok_part_is(&part, "Whitespace"))
         return add_pattern(pre, WHITESPACE_PATTERN, MT_TOK_REMOVED, true, err);
     if (mt_tok_part_is(&part, "WhitespaceSplit"))

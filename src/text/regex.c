@@ -42,7 +42,7 @@ static pcre2_general_context *memory(void)
     return pcre2_general_context_create(take, give, NULL);
 }
 
-static pcre2_code *compile(const mt_buf *pattern, int *error)
+static pcre2_code *compile(const char *pattern, size_t len, int *error)
 {
     pcre2_general_context *general = memory();
     pcre2_compile_context *context = pcre2_compile_context_create(general);
@@ -50,8 +50,8 @@ static pcre2_code *compile(const mt_buf *pattern, int *error)
     pcre2_code *code;
 
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-    code = pcre2_compile((PCRE2_SPTR)pattern->data, pattern->len,
-                         PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, error, &offset, context);
+    code = pcre2_compile((PCRE2_SPTR)pattern, len, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
+                         error, &offset, context);
     pcre2_compile_context_free(context);
     pcre2_general_context_free(general);
     if (code)
@@ -59,30 +59,41 @@ static pcre2_code *compile(const mt_buf *pattern, int *error)
     return code;
 }
 
+/* shown: how the file writes the pattern. */
+static mt_tok_regex *build(const char *pattern, size_t len, const char *shown, size_t shown_len, mt_error *err)
+{
+    PCRE2_UCHAR reason[128];
+    mt_tok_regex *regex;
+    int error = 0;
+    pcre2_code *code = compile(pattern, len, &error);
+
+    if (!code) {
+        pcre2_get_error_message(error, reason, sizeof(reason));
+        mt_fail(err, MT_E_UNSUPPORTED,
+                "it has a regular expression that motet cannot read, \"%.*s\": %s; use another file",
+                (int)(shown_len < MOST_SHOWN ? shown_len : MOST_SHOWN), shown, (const char *)reason);
+        return NULL;
+    }
+    regex = mt_alloc(sizeof(*regex));
+    regex->code = code;
+    return regex;
+}
+
 mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err)
 {
     mt_tok_regex *regex = NULL;
-    pcre2_code *code;
     mt_buf native;
-    int error = 0;
 
     mt_buf_init(&native, 16 * (size_t)MT_LIMIT_REGEX);
-    if (mt_tok_regex_translate(pattern, len, &native, err)) {
-        code = compile(&native, &error);
-        if (code) {
-            regex = mt_alloc(sizeof(*regex));
-            regex->code = code;
-        } else {
-            PCRE2_UCHAR reason[128];
-
-            pcre2_get_error_message(error, reason, sizeof(reason));
-            mt_fail(err, MT_E_UNSUPPORTED,
-                    "it has a regular expression that motet cannot read, \"%.*s\": %s; use another file",
-                    (int)(len < MOST_SHOWN ? len : MOST_SHOWN), pattern, (const char *)reason);
-        }
-    }
+    if (mt_tok_regex_translate(pattern, len, &native, err))
+        regex = build(native.data, native.len, pattern, len, err);
     mt_buf_free(&native);
     return regex;
+}
+
+mt_tok_regex *mt_tok_regex_native(const char *pattern, size_t len, mt_error *err)
+{
+    return build(pattern, len, pattern, len, err);
 }
 
 void mt_tok_regex_free(mt_tok_regex *regex)

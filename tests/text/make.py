@@ -129,6 +129,10 @@ NORMAL = ['\u1e9b\u0323 \u212b \u2126 \ufb01 \u00bd \u2460 \uff21', '\u0301\u032
           '\u2009\u2028 x \u3000 ', '\x01\x08\x0b\x0e\x1f\x7f\x8f\x9f\t\r\u1680\u200e\u2581\ufffd',
           '\u4e2d\u6587\u3400\U00020000\uf900 ab', '``quoted\'\' text', '\u0e33\u0e49 \u0958 \u0344',
           '\U0001d55a \u1d2c \u02b0', '\u00ad\u200c\u200d\u2060']
+# Characters that came after Unicode 8, or were something else then: the library does not know them everywhere.
+LATER = ['a\u2e43b\u2e49c\U0001e95fd\u166de\U000111c9f', 'a\u08d5\u1dfbb\u07fd\u1abfc\U0001133bd\u1734e\u1cf2f',
+         '\u32ff \uab69 \U0001fbf3 \ua7f2 \U00011938', '\u08d5\u0323 \u07fd\u0323', 'x\u08e2y\U000110cdz',
+         '\U0001e900\ua7ae\u1c90\u13a0\uab70']
 
 
 def models():
@@ -220,7 +224,7 @@ def models():
 
 def normalizers():
     for form in ('NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase', 'StripAccents', 'Nmt'):
-        make('normal-' + form.lower(), spelled(), NORMAL + SPACES, normalizer={'type': form})
+        make('normal-' + form.lower(), spelled(), NORMAL + LATER + SPACES, normalizer={'type': form})
     make('normal-bytelevel', spelled(), NORMAL, normalizer={'type': 'ByteLevel'})
     for name, left, right in (('left', True, False), ('right', False, True), ('both', True, True)):
         make('normal-strip-' + name, spelled(), SPACES, normalizer={'type': 'Strip', 'strip_left': left,
@@ -234,7 +238,7 @@ def normalizers():
     make('normal-replace-empty', spelled(), ['ab', 'b'], normalizer=replace(r'a*', '-', 'Regex'))
     for i, flags in enumerate([(True, True, None, True), (False, True, None, False), (True, False, True, False),
                                (True, True, False, True)]):
-        make(f'normal-bert-{i}', spelled(), NORMAL + SPACES,
+        make(f'normal-bert-{i}', spelled(), NORMAL + LATER + SPACES,
              normalizer=dict(zip(('type', 'clean_text', 'handle_chinese_chars', 'strip_accents', 'lowercase'),
                                  ('BertNormalizer', *flags))))
     make('normal-charsmap', spelled(), NORMAL + ['ABab', 'a\u0301', 'e\u0301x', '\u3000', 'A\u0301\u0301\u0301',
@@ -322,6 +326,10 @@ CUTS = ["I'm you'RE HE'S 'll' caf\u00e9's", 'foo.bar(baz)[0] = "x" + y/2; // \u2
         'aab bbc dddd xxxyyzz {} {2}', 'abc abd yxy axc qrqr', 'line one\nline two\n', '--- -+* _-_ 5-5',
         '\u00e9\u4e2dA!9']
 
+SCRIPTS = ['\u3053\u308c\u306f\u30ab\u30bf\u30ab\u30ca\u3068\u6f22\u5b57 mixed \u30fc\u30fc', '  x', 'a  \u0430 b',
+           'x\u0301\u064b\u064e', 'Apples are \u308a\u3093\u3054 \u6797\u6a8e', '\ue000a\ue000\U000e0001\U0010ffffb',
+           '\uc0ac\uacfc \u0b85\u0b86 \u0e01\u0e02 \U00010400 \U00011a00 \u30fb\u3001', '\u0378 \u0378a']
+
 
 def pretokenizers():
     for name, pattern in PATTERNS.items():
@@ -332,6 +340,8 @@ def pretokenizers():
             name = f'split-{behavior.lower()}' + ('-inverted' if invert else '')
             make(name, cut_text(list('thefinalcoundw-123')), ['the-final--countdown', '-a-', '--', 'a'],
                  pre=split('-', behavior, invert, kind='String'), texts_too=False)
+            make(name + '-regex', cut_text(list('abc123-')), ['ab12c', '1', '12ab', 'a1b2c3', '--'],
+                 pre=split(r'\d+|b', behavior, invert), texts_too=False)
         make(f'punctuation-{behavior.lower()}', cut(), CUTS,
              pre=sequence('pretokenizers', {'type': 'Punctuation', 'behavior': behavior}, byte_level()))
     make('split-nothing', cut_text(list('abc ')), ['abc', 'a b'], pre=split('', kind='String'), texts_too=False)
@@ -340,9 +350,11 @@ def pretokenizers():
                       ('whitespace', {'type': 'Whitespace'}), ('whitespace-split', {'type': 'WhitespaceSplit'}),
                       ('bert', {'type': 'BertPreTokenizer'}), ('delimiter', {'type': 'CharDelimiterSplit',
                                                                              'delimiter': 'o'}),
-                      ('punctuation', {'type': 'Punctuation'})):
-        make('pre-' + name, cut(), CUTS + SPACES + ['\u24d0\U0001f130 a\u200db'], pre=sequence('pretokenizers', pre,
-                                                                                               byte_level()))
+                      ('punctuation', {'type': 'Punctuation'}), ('scripts', {'type': 'UnicodeScripts'}),
+                      ('fixed', {'type': 'FixedLength', 'length': 3}), ('fixed-5', {'type': 'FixedLength'})):
+        later = [] if name == 'scripts' else LATER  # PCRE2 knows more scripts
+        make('pre-' + name, cut(), CUTS + SPACES + SCRIPTS + later + ['\u24d0\U0001f130 a\u200db'],
+             pre=sequence('pretokenizers', pre, byte_level()))
     make('pre-falcon', cut(), CUTS, pre=sequence('pretokenizers', {'type': 'Punctuation', 'behavior': 'Contiguous'},
                                                  byte_level(regex=True),
                                                 {'type': 'Digits', 'individual_digits': False},
