@@ -236,8 +236,10 @@ static void files_that_cannot_be_read_are_errors(void **state)
          "\"prepend\" of the normalizer \"Prepend\" must be a string; download the file again"},
         {"{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}," MODEL "}",
          "its \"precompiled_charsmap\" is not a table of SentencePiece; download the file again"},
-        {"{\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}," MODEL "}",
-         "it has a pre_tokenizer of type \"UnicodeScripts\", which motet does not know; docs/tokenizers.md lists those "
+        {"{\"pre_tokenizer\":{\"type\":\"FixedLength\",\"length\":0}," MODEL "}",
+         "\"length\" of its pre_tokenizer is not one of 1 to 65535"},
+        {"{\"pre_tokenizer\":{\"type\":\"Words\"}," MODEL "}",
+         "it has a pre_tokenizer of type \"Words\", which motet does not know; docs/tokenizers.md lists those "
          "it does"},
         {"{\"pre_tokenizer\":" SPLIT("{\"Regex\":\"(\"}", "Isolated") "," MODEL "}",
          "it has a regular expression that motet cannot read, \"(\": missing closing parenthesis; use another file"},
