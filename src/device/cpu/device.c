@@ -221,6 +221,9 @@ bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err)
         return mt_fail(err, MT_E_MEMORY,
                        "%zu cache pages of %zu bytes do not fit in memory; lower --memory or --context", pages,
                        kv->page_bytes);
+#if defined(MADV_HUGEPAGE)
+    (void)madvise(data, pages * kv->page_bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+#endif
     kv->data = data;
     kv->pages = pages;
     dev->bytes += pages * kv->page_bytes;
