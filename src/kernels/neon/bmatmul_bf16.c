@@ -2,6 +2,7 @@
    place, more of them share panels of weights packed into scratch. Packed rows are panels of up to MT_ROW_TILE rows
    (btile.h), k padded with zeros to PAD. */
 #include "kernels/levels.h"
+#include "kernels/neon/bone.h"
 #include "kernels/neon/bpack.h"
 
 enum {
@@ -221,8 +222,12 @@ static void matmul_packed(float *y, size_t ldy, const mt_mat *w, size_t n0, size
 void mt_b_matmul_bf16(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
                       uint8_t *scratch)
 {
-    if (w->format == MT_FORMAT_BF16 && rows->m <= MT_ROW_TILE)
+    if (w->format == MT_FORMAT_BF16 && rows->m <= MT_ROW_TILE) {
         matmul_in_place(y, ldy, w, n0, n1, rows);
-    else
+        return;
+    }
+    if (rows->m == 1)
+        n0 = mt_b_one_bf16(y, w, n0, n1, rows->data);
+    if (n0 < n1)
         matmul_packed(y, ldy, w, n0, n1, rows, scratch);
 }
