@@ -37,9 +37,10 @@ static size_t find_last(const char *text, size_t len, size_t begin, const char *
     return 0;
 }
 
-mt_opened mt_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted, size_t untrusted_count)
+mt_chat_opened mt_chat_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted,
+                                   size_t untrusted_count)
 {
-    mt_opened found = {.state = MT_OPENED_NOTHING};
+    mt_chat_opened found = {.state = MT_CHAT_OPENED_NOTHING};
     size_t latest = 0;
 
     for (size_t i = 0; i < MT_COUNT(blocks); i++) {
@@ -50,9 +51,9 @@ mt_opened mt_opened_find(const char *text, size_t len, size_t begin, const mt_ra
         if (later <= latest || (!open && strcmp(blocks[i].close, "<|end|>") == 0))
             continue; /* <|end|> alone ends turns in many templates */
         latest = later;
-        found = (mt_opened){.state = open > close ? MT_OPENED_REASONING : MT_OPENED_ANSWER,
-                            .open = blocks[i].open,
-                            .close = blocks[i].close};
+        found = (mt_chat_opened){.state = open > close ? MT_CHAT_OPENED_REASONING : MT_CHAT_OPENED_ANSWER,
+                                 .open = blocks[i].open,
+                                 .close = blocks[i].close};
     }
     return found;
 }

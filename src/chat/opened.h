@@ -6,18 +6,19 @@
 
 #include "base/range.h"
 
-typedef enum mt_opened_state {
-    MT_OPENED_NOTHING,   /* the output begins with whatever the model writes */
-    MT_OPENED_REASONING, /* the output begins within a block of reasoning */
-    MT_OPENED_ANSWER     /* a block of reasoning was closed: the output is the answer */
-} mt_opened_state;
+typedef enum mt_chat_opened_state {
+    MT_CHAT_OPENED_NOTHING,   /* the output begins with whatever the model writes */
+    MT_CHAT_OPENED_REASONING, /* the output begins within a block of reasoning */
+    MT_CHAT_OPENED_ANSWER     /* a block of reasoning was closed: the output is the answer */
+} mt_chat_opened_state;
 
-typedef struct mt_opened {
-    mt_opened_state state;
+typedef struct mt_chat_opened {
+    mt_chat_opened_state state;
     const char *open, *close; /* the markers of the block; NULL with NOTHING */
-} mt_opened;
+} mt_chat_opened;
 
 /* Looks at text from `begin` on. What a user wrote (untrusted: ascending ranges) opens and closes nothing. */
-mt_opened mt_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted, size_t untrusted_count);
+mt_chat_opened mt_chat_opened_find(const char *text, size_t len, size_t begin, const mt_range *untrusted,
+                                   size_t untrusted_count);
 
 #endif

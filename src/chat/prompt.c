@@ -147,7 +147,7 @@ static void find_opened(mt_prompt *out)
 
     if (begin == out->text.len && out->text_cut_count)
         begin = out->text_cuts[out->text_cut_count - 1];
-    out->opened = mt_opened_find(out->text.data, out->text.len, begin, out->untrusted, out->untrusted_count);
+    out->opened = mt_chat_opened_find(out->text.data, out->text.len, begin, out->untrusted, out->untrusted_count);
 }
 
 static bool make(maker *m, mt_chat *chat, mt_error *err)

@@ -27,7 +27,7 @@ typedef struct mt_prompt {
     size_t cut_count;
     mt_chat_media *media; /* in the order in which they stand in the prompt; in the arena of the chat */
     size_t media_count;
-    mt_opened opened; /* what the generation prompt has begun */
+    mt_chat_opened opened; /* what the generation prompt has begun */
 
     mt_buf text;         /* that the tokens were made of */
     mt_range *untrusted; /* see mt_rendering */

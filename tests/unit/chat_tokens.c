@@ -158,9 +158,9 @@ static void media_have_their_tokens(void **state)
         "400: messages[0] has images, but the chat template of this model does not show them there; send text only");
 }
 
-static mt_opened opened_by(const char *template, const char *request)
+static mt_chat_opened opened_by(const char *template, const char *request)
 {
-    mt_opened opened;
+    mt_chat_opened opened;
     asked a;
 
     ask(&a, template, request, NULL);
@@ -174,22 +174,22 @@ static void the_end_of_the_prompt_tells_what_it_opened(void **state)
 {
     static const struct {
         const char *end, *open;
-        mt_opened_state state;
+        mt_chat_opened_state state;
     } cases[] = {
-        {"", NULL, MT_OPENED_NOTHING},
-        {"<think>\n", "<think>", MT_OPENED_REASONING},
-        {"<think>\n\n</think>\n\n", "<think>", MT_OPENED_ANSWER},
-        {"</think>", "<think>", MT_OPENED_ANSWER},
-        {"<|channel>thought\n<channel|>", "<|channel>thought", MT_OPENED_ANSWER},
-        {"[THINK]", "[THINK]", MT_OPENED_REASONING},
-        {"<|end|>", NULL, MT_OPENED_NOTHING},
-        {"<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>", MT_OPENED_REASONING},
+        {"", NULL, MT_CHAT_OPENED_NOTHING},
+        {"<think>\n", "<think>", MT_CHAT_OPENED_REASONING},
+        {"<think>\n\n</think>\n\n", "<think>", MT_CHAT_OPENED_ANSWER},
+        {"</think>", "<think>", MT_CHAT_OPENED_ANSWER},
+        {"<|channel>thought\n<channel|>", "<|channel>thought", MT_CHAT_OPENED_ANSWER},
+        {"[THINK]", "[THINK]", MT_CHAT_OPENED_REASONING},
+        {"<|end|>", NULL, MT_CHAT_OPENED_NOTHING},
+        {"<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>", MT_CHAT_OPENED_REASONING},
     };
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
         char template[512];
-        mt_opened opened;
+        mt_chat_opened opened;
 
         snprintf(template, sizeof(template), "%s%s",
                  "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[assistant]", cases[i].end);
@@ -199,13 +199,13 @@ static void the_end_of_the_prompt_tells_what_it_opened(void **state)
             assert_string_equal(opened.open, cases[i].open);
     }
     assert_int_equal(opened_by(TURNS, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": true}").state,
-                     MT_OPENED_REASONING);
+                     MT_CHAT_OPENED_REASONING);
     assert_int_equal(opened_by(TURNS, "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": false}").state,
-                     MT_OPENED_ANSWER);
+                     MT_CHAT_OPENED_ANSWER);
     /* what a user wrote opens nothing, even at the very end */
     assert_int_equal(
         opened_by("{% for m in messages %}{{ m.content }}{% endfor %}", MESSAGES(SAYS("user", "<think>"))).state,
-        MT_OPENED_NOTHING);
+        MT_CHAT_OPENED_NOTHING);
 }
 
 enum { THREADS = 4, ROUNDS = 50 };
