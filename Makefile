@@ -4,15 +4,25 @@
 # TESTS="arguments"    passed on to `meson test`: names of tests, --suite unit, ...
 # FUZZ_SECONDS=n       how long `make fuzz` runs each fuzzer
 # CORPUS=folder        what `make test-corpus` checks against
+# MODEL=folder         what `make serve` serves; SERVE="options" are passed on
 BUILD ?= build
 TESTS ?=
 FUZZ_SECONDS ?= 600
 CORPUS ?= ../shared/corpus
+MODEL ?= $(BUILD)/tiny
+SERVE ?=
 
-.PHONY: all test test-corpus checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
+.PHONY: all serve test test-sdk test-corpus checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
+
+serve: all ## serve MODEL on port 8000; without one, a tiny model with random weights
+	@[ "$(MODEL)" != "$(BUILD)/tiny" ] || tests/api/fixture.py $(MODEL)
+	@$(BUILD)/motet serve $(MODEL) $(SERVE)
+
+test-sdk: all ## test the server with OpenAI's SDK for Node, which npm fetches into ~/.cache
+	@tests/api/sdk.py --motet $(BUILD)/motet --install
 
 test: all ## build, run every test, say how many passed
 	@tests/run.py $(BUILD) $(TESTS)

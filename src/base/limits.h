@@ -91,4 +91,18 @@
 #define MT_LIMIT_LOGIT_BIAS 1024 /* entries of a request's logit_bias */
 #define MT_LIMIT_STOP_IDS 256    /* stop token ids of a request */
 
+/* requests */
+#define MT_LIMIT_CHOICES 128                 /* answers of one call: prompts times n */
+#define MT_LIMIT_BODY_BYTES (64u << 20)      /* of a request */
+#define MT_LIMIT_JSON_MEMORY (256u << 20)    /* of a parsed body */
+#define MT_LIMIT_JSON_TRIM (1u << 20)        /* of a body, after which memory is given back to the system */
+#define MT_LIMIT_REQUEST_MEMORY (256u << 20) /* what is prepared from it */
+#define MT_LIMIT_ANSWER_BYTES (64u << 20)    /* text of an answer that is not streamed */
+#define MT_LIMIT_RESPONSE_BYTES (256u << 20) /* of an answer with all its logprobs */
+#define MT_LIMIT_EOS 32                      /* tokens that end an answer */
+#define MT_LIMIT_API_KEYS 1024               /* that are accepted */
+#define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
+#define MT_LIMIT_OUTBOX 256                  /* events that may wait for the io thread before a call is paused */
+#define MT_LIMIT_OPTION_LIST 16              /* times an option may be given that may be given often */
+
 #endif

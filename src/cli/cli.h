@@ -5,6 +5,7 @@
 #include "server/options.h"
 
 int mt_cmd_info(const mt_options *opt);
+int mt_cmd_serve(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);
 int mt_cmd_tokenize(const mt_options *opt);
 int mt_cmd_detokenize(const mt_options *opt);

@@ -12,6 +12,7 @@ static int dispatch(const mt_options *opt)
         return mt_cmd_help(opt);
     switch (opt->command) {
     case MT_COMMAND_INFO: return mt_cmd_info(opt);
+    case MT_COMMAND_SERVE: return mt_cmd_serve(opt);
     case MT_COMMAND_RUN: return mt_cmd_run(opt);
     case MT_COMMAND_TOKENIZE: return mt_cmd_tokenize(opt);
     case MT_COMMAND_DETOKENIZE: return mt_cmd_detokenize(opt);

@@ -1,14 +1,12 @@
 #include "server/options.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "base/nearest.h"
-#include "kernels/kernels.h"
 #include "server/options_table.h"
 
 enum {
@@ -26,13 +24,18 @@ const size_t mt_command_count = MT_COUNT(mt_command_rows);
 
 const mt_option_row mt_option_rows[] = {
 #define INT(field, name, env, placeholder, value, least, most, on, help) \
-    {MT_OPTION_INT, name, env, placeholder, help, value, least, most, on, 0},
+    {MT_OPTION_INT, name, env, placeholder, help, value, least, most, 0, 0, on, 0},
+#define SIZE(field, name, env, value, least, most, on, help) \
+    {MT_OPTION_SIZE, name, env, "SIZE", help, value, least, most, 0, 0, on, 0},
+#define NUMBER(field, name, low, high, on, help) {MT_OPTION_NUMBER, name, NULL, "X", help, 0, 0, 0, low, high, on, 0},
+#define LIST(field, name, env, placeholder, on, help) \
+    {MT_OPTION_LIST, name, env, placeholder, help, 0, 0, 0, 0, 0, on, 0},
 #define CHOICE(field, type, name, env, choices, value, on, help) \
-    {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, on, 0},
-#define CPUS(field, name, env, on, help) {MT_OPTION_CPUS, name, env, "LIST", help, 0, 0, 0, on, 0},
+    {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, 0, 0, on, 0},
+#define CPUS(field, name, env, on, help) {MT_OPTION_CPUS, name, env, "LIST", help, 0, 0, 0, 0, 0, on, 0},
 #define TEXT(field, name, placeholder, on, needed, help) \
-    {MT_OPTION_TEXT, name, NULL, placeholder, help, 0, 0, 0, on, needed},
-#define FLAG(field, name, on, help) {MT_OPTION_FLAG, name, NULL, NULL, help, 0, 0, 0, on, 0},
+    {MT_OPTION_TEXT, name, NULL, placeholder, help, 0, 0, 0, 0, 0, on, needed},
+#define FLAG(field, name, on, help) {MT_OPTION_FLAG, name, NULL, NULL, help, 0, 0, 0, 0, 0, on, 0},
 #include "server/options.def"
 };
 const size_t mt_option_count = MT_COUNT(mt_option_rows);
@@ -40,6 +43,9 @@ const size_t mt_option_count = MT_COUNT(mt_option_rows);
 /* Where an option's number among the rows meets its field: one case per row, so that the compiler checks the types. */
 enum {
 #define INT(field, ...) ROW_##field,
+#define SIZE(field, ...) ROW_##field,
+#define NUMBER(field, ...) ROW_##field,
+#define LIST(field, ...) ROW_##field,
 #define CHOICE(field, ...) ROW_##field,
 #define CPUS(field, ...) ROW_##field,
 #define TEXT(field, ...) ROW_##field,
@@ -47,18 +53,30 @@ enum {
 #include "server/options.def"
 };
 
-typedef struct value {
-    int64_t integer;
-    unsigned mask;
-    const char *text;
-} value;
+static void add_text(mt_option_list *list, const char *text)
+{
+    if (text && list->count < MT_LIMIT_OPTION_LIST)
+        list->at[list->count++] = text;
+}
 
-static void store(mt_options *opt, size_t row, value v)
+static void store(mt_options *opt, size_t row, mt_option_value v)
 {
     switch (row) {
 #define INT(field, ...)         \
     case ROW_##field:           \
         opt->field = v.integer; \
+        break;
+#define SIZE(field, ...)        \
+    case ROW_##field:           \
+        opt->field = v.integer; \
+        break;
+#define NUMBER(field, ...)     \
+    case ROW_##field:          \
+        opt->field = v.number; \
+        break;
+#define LIST(field, ...)               \
+    case ROW_##field:                  \
+        add_text(&opt->field, v.text); \
         break;
 #define CHOICE(field, type, ...)      \
     case ROW_##field:                 \
@@ -75,6 +93,18 @@ static void store(mt_options *opt, size_t row, value v)
 #define FLAG(field, ...)             \
     case ROW_##field:                \
         opt->field = v.integer != 0; \
+        break;
+#include "server/options.def"
+    default: assert(0);
+    }
+}
+
+static void clear_list(mt_options *opt, size_t row)
+{
+    switch (row) {
+#define LIST(field, ...)      \
+    case ROW_##field:         \
+        opt->field.count = 0; \
         break;
 #include "server/options.def"
     default: assert(0);
@@ -140,60 +170,22 @@ static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_erro
                    mt_command_rows[owner].name);
 }
 
-static bool parse_integer(const mt_option_row *row, const char *label, const char *text, value *v, mt_error *err)
-{
-    char *end;
-
-    errno = 0;
-    v->integer = strtoll(text, &end, 10);
-    if (end == text || *end || strchr(" \t\n\v\f\r", *text))
-        return mt_fail(err, MT_E_INVALID, "%s \"%s\" is not a whole number: use %lld to %lld", label, text,
-                       (long long)row->least, (long long)row->most);
-    if (errno || v->integer < row->least || v->integer > row->most)
-        return mt_fail(err, MT_E_INVALID, "%s %s is out of range: use %lld to %lld", label, text, (long long)row->least,
-                       (long long)row->most);
-    return true;
-}
-
-static bool parse_choice(const mt_option_row *row, const char *label, const char *text, value *v, mt_error *err)
-{
-    v->integer = 0;
-    for (const char *choice = row->values;; v->integer++) {
-        size_t len = strcspn(choice, "|");
-
-        if (strlen(text) == len && memcmp(text, choice, len) == 0)
-            return true;
-        if (!choice[len])
-            return mt_fail(err, MT_E_INVALID, "%s \"%s\" is not one of the choices: use %s", label, text, row->values);
-        choice += len + 1;
-    }
-}
-
 /* label: how the sentence names the source, "--threads" or "MOTET_THREADS". */
 static bool set_option(mt_options *opt, const mt_option_row *row, const char *label, const char *text, mt_error *err)
 {
-    value v = {.integer = 1, .text = text};
-    bool ok = true;
+    mt_option_value v;
 
-    if (row->type == MT_OPTION_INT)
-        ok = parse_integer(row, label, text, &v, err);
-    else if (row->type == MT_OPTION_CHOICE)
-        ok = parse_choice(row, label, text, &v, err);
-    else if (row->type == MT_OPTION_CPUS && !mt_cpu_parse(text, &v.mask))
-        ok = mt_fail(err, MT_E_INVALID,
-                     "%s \"%s\" names no instruction sets: use all, portable, or a list such as "
-                     "neon,dotprod or avx2",
-                     label, text);
-    if (ok)
-        store(opt, (size_t)(row - mt_option_rows), v);
-    return ok;
+    if (!mt_option_value_parse(&v, row, label, text, err))
+        return false;
+    store(opt, (size_t)(row - mt_option_rows), v);
+    return true;
 }
 
 static void set_defaults(mt_options *opt)
 {
     *opt = (mt_options){0};
     for (size_t i = 0; i < mt_option_count; i++)
-        store(opt, i, (value){.integer = mt_option_rows[i].value, .mask = ~0u, .text = NULL});
+        store(opt, i, (mt_option_value){.integer = mt_option_rows[i].value, .number = NAN, .mask = ~0u, .text = NULL});
 }
 
 static bool set_from_environment(mt_options *opt, char *(*env)(const char *name), mt_error *err)
@@ -230,6 +222,8 @@ static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, u
             return mt_fail(err, MT_E_INVALID, "\"%s\" needs a value: %s %s", label, label, row->values);
         text = argv[++*at];
     }
+    if (row->type == MT_OPTION_LIST && !(*given >> (row - mt_option_rows) & 1))
+        clear_list(opt, (size_t)(row - mt_option_rows)); /* the environment's counts less */
     *given |= (uint64_t)1 << (row - mt_option_rows);
     return set_option(opt, row, label, text, err);
 }

@@ -16,6 +16,12 @@ typedef enum mt_command {
 #include "server/options.def"
 } mt_command;
 
+/* Of an option that may be given often. */
+typedef struct mt_option_list {
+    const char *at[MT_LIMIT_OPTION_LIST];
+    size_t count;
+} mt_option_list;
+
 /* Strings are borrowed from argv and the environment. A value on the command line wins over the environment's. */
 typedef struct mt_options {
     mt_command command;
@@ -24,6 +30,9 @@ typedef struct mt_options {
     mt_command topic;  /* of help */
 #define INT(field, ...) int64_t field;
 #define CHOICE(field, type, ...) type field;
+#define SIZE(field, ...) int64_t field;
+#define NUMBER(field, ...) double field; /* NaN when not given */
+#define LIST(field, ...) mt_option_list field;
 #define CPUS(field, ...) unsigned field;    /* a set of MT_CPU_ bits */
 #define TEXT(field, ...) const char *field; /* NULL when not given */
 #define FLAG(field, ...) bool field;

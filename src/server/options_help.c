@@ -12,6 +12,8 @@ static void add_default(mt_buf *out, const mt_option_row *row)
 
     if (row->type == MT_OPTION_INT)
         mt_buf_printf(out, "%lld", (long long)row->value);
+    if (row->type == MT_OPTION_SIZE)
+        mt_buf_puts(out, mt_option_size_text(row->value, (char[24]){0}));
     if (row->type == MT_OPTION_CPUS)
         mt_buf_puts(out, "all");
     if (row->type == MT_OPTION_CHOICE) {
@@ -32,7 +34,8 @@ static void add_option_help(mt_buf *out, const mt_option_row *row)
         width = 0;
     }
     mt_buf_printf(out, "%*s%s", (int)(COLUMN - width), "", row->help);
-    if (row->type == MT_OPTION_INT || row->type == MT_OPTION_CHOICE || row->type == MT_OPTION_CPUS) {
+    if (row->type == MT_OPTION_INT || row->type == MT_OPTION_SIZE || row->type == MT_OPTION_CHOICE ||
+        row->type == MT_OPTION_CPUS) {
         mt_buf_puts(out, " [");
         add_default(out, row);
         mt_buf_puts(out, "]");
@@ -92,7 +95,10 @@ static void add_option_markdown(mt_buf *out, const mt_option_row *row)
     mt_buf_printf(out, "| `--%s` | ", row->name);
     if (row->type == MT_OPTION_INT)
         mt_buf_printf(out, "%lld to %lld", (long long)row->least, (long long)row->most);
-    for (const char *p = row->type == MT_OPTION_INT || !row->values ? "" : row->values; *p; p++)
+    if (row->type == MT_OPTION_NUMBER)
+        mt_buf_printf(out, "%g to %g", row->low, row->high);
+    for (const char *p = row->type == MT_OPTION_INT || row->type == MT_OPTION_NUMBER || !row->values ? "" : row->values;
+         *p; p++)
         mt_buf_puts(out, *p == '|' ? ", " : (char[]){*p, '\0'});
     mt_buf_puts(out, " | ");
     add_default(out, row);

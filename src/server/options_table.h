@@ -14,8 +14,11 @@ typedef struct mt_command_row {
 
 typedef enum mt_option_type {
     MT_OPTION_INT,
+    MT_OPTION_SIZE,
+    MT_OPTION_NUMBER,
     MT_OPTION_CHOICE,
     MT_OPTION_CPUS,
+    MT_OPTION_LIST,
     MT_OPTION_TEXT,
     MT_OPTION_FLAG
 } mt_option_type;
@@ -24,8 +27,23 @@ typedef struct mt_option_row {
     mt_option_type type;
     const char *name, *env, *values, *help; /* values: the placeholder, or the choices */
     int64_t value, least, most;             /* value: the default */
+    double low, high;                       /* of NUMBER */
     unsigned commands, needed;              /* bits 1 << mt_command */
 } mt_option_row;
+
+typedef struct mt_option_value {
+    int64_t integer;
+    double number;
+    unsigned mask;
+    const char *text; /* borrowed */
+} mt_option_value;
+
+/* label: how the sentence names the source, "--threads" or "MOTET_THREADS". */
+bool mt_option_value_parse(mt_option_value *v, const mt_option_row *row, const char *label, const char *text,
+                           mt_error *err) MT_NODISCARD;
+
+/* A number of bytes as people write it: "64M" rather than 67108864. Returns text. */
+const char *mt_option_size_text(int64_t bytes, char text[24]);
 
 extern const mt_command_row mt_command_rows[]; /* by mt_command; MT_COMMAND_NONE is motet itself */
 extern const size_t mt_command_count;

@@ -164,6 +164,35 @@ static void sentences(void **state)
         expect_error(rows[i].line, rows[i].sentence);
 }
 
+static void sizes_numbers_and_lists(void **state)
+{
+    mt_options opt;
+    mt_error err;
+
+    (void)state;
+    env_name = "MOTET_API_KEY";
+    env_value = "from-environment";
+    assert_true(parse(&opt, "motet serve d --memory 3G --max-body 64k --default-temperature 0.25", &err));
+    assert_int_equal(opt.memory, (int64_t)3 << 30);
+    assert_int_equal(opt.max_body, 65536);
+    assert_true(opt.default_temperature == 0.25);
+    assert_true(opt.default_top_p != opt.default_top_p); /* not given */
+    assert_int_equal(opt.api_keys.count, 1);
+    assert_string_equal(opt.api_keys.at[0], "from-environment");
+    assert_true(parse(&opt, "motet serve d --api-key a --api-key b --alias=x", &err));
+    assert_int_equal(opt.api_keys.count, 2);
+    assert_string_equal(opt.api_keys.at[1], "b");
+    assert_string_equal(opt.aliases.at[0], "x");
+    env_name = NULL;
+    expect_error("motet serve d --memory 3X",
+                 "--memory \"3X\" is not a size: use a number of bytes, such as 512M or 64G");
+    expect_error("motet serve d --memory -3",
+                 "--memory \"-3\" is not a size: use a number of bytes, such as 512M or 64G");
+    expect_error("motet serve d --max-body 99999999T", "--max-body 99999999T is out of range: use 1K to 64M");
+    expect_error("motet serve d --default-top-p 1.5", "--default-top-p 1.5 is out of range: use 0 to 1");
+    expect_error("motet serve d --default-top-p nan", "--default-top-p \"nan\" is not a number: use 0 to 1");
+}
+
 static void help_names_what_there_is(void **state)
 {
     mt_buf out;
@@ -204,6 +233,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(help_and_version),
     cmocka_unit_test(the_environment_counts_less_than_the_line),
     cmocka_unit_test(sentences),
+    cmocka_unit_test(sizes_numbers_and_lists),
     cmocka_unit_test(help_names_what_there_is),
     cmocka_unit_test(the_document_is_current),
 };

@@ -1,0 +1,214 @@
+#include "api/answer.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+    uint8_t random[MT_ANSWER_ID];
+    size_t len = strlen(prefix), want = 24;
+    size_t got = 0;
+
+    memcpy(id, prefix, len);
+    while (got < want) {
+        ssize_t n = getrandom(random + got, want - got, 0);
+
+        got += n > 0 ? (size_t)n : 0;
+    }
+    for (size_t i = 0; i < want; i++)
+        id[len + i] = digits[random[i] % 32];
+    id[len + want] = '\0';
+}
+
+mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask, size_t prompt_count)
+{
+    const size_t n = (size_t)ask->n;
+    mt_answer *a = mt_arena_alloc(arena, sizeof(*a));
+
+    if (!a)
+        return NULL;
+    *a = (mt_answer){.dialect = dialect,
+                     .arena = arena,
+                     .created = (int64_t)time(NULL),
+                     .stream = ask->stream,
+                     .include_usage = ask->include_usage,
+                     .return_token_ids = ask->return_token_ids,
+                     .tokens_as_ids = ask->tokens_as_ids,
+                     .echo = ask->echo,
+                     .logprobs = ask->logprobs,
+                     .prompt_logprobs = ask->prompt_logprobs,
+                     .n = n,
+                     .prompt_count = prompt_count,
+                     .choice_count = n * prompt_count,
+                     .open = n * prompt_count};
+    a->prompts = mt_arena_alloc(arena, prompt_count * sizeof(*a->prompts));
+    a->choices = mt_arena_alloc(arena, a->choice_count * sizeof(*a->choices));
+    if (!a->prompts || !a->choices)
+        return NULL;
+    for (size_t i = 0; i < a->choice_count; i++) {
+        a->choices[i] = (mt_choice){.index = i, .prompt = i / n, .stop_token = MT_TOKEN_NONE};
+        mt_buf_init(&a->choices[i].text, MT_LIMIT_ANSWER_BYTES);
+    }
+    return a;
+}
+
+static void free_said(mt_said_list *list)
+{
+    mt_free(list->at);
+    mt_free(list->top);
+}
+
+void mt_answer_free(mt_answer *answer)
+{
+    if (!answer)
+        return;
+    for (size_t i = 0; i < answer->choice_count; i++) {
+        mt_buf_free(&answer->choices[i].text);
+        free_said(&answer->choices[i].said);
+        mt_free(answer->choices[i].stop);
+    }
+    for (size_t i = 0; i < answer->prompt_count; i++)
+        free_said(&answer->prompts[i].said);
+    mt_arena_free(answer->arena);
+}
+
+static void *grow(void *list, size_t *cap, size_t needed, size_t size)
+{
+    size_t more = *cap ? *cap : 16;
+
+    if (needed <= *cap)
+        return list;
+    while (more < needed)
+        more *= 2;
+    list = mt_realloc(list, *cap * size, more * size);
+    *cap = more;
+    return list;
+}
+
+static void add_said(mt_said_list *list, const mt_event *event)
+{
+    list->at = grow(list->at, &list->cap, list->count + 1, sizeof(*list->at));
+    list->at[list->count++] = (mt_said){.id = event->token,
+                                        .has_logprob = event->has_logprob,
+                                        .logprob = event->logprob,
+                                        .top_begin = list->top_count,
+                                        .top_count = event->top_count};
+    list->top = grow(list->top, &list->top_cap, list->top_count + event->top_count, sizeof(*list->top));
+    if (event->top_count)
+        memcpy(list->top + list->top_count, event->top, event->top_count * sizeof(*list->top));
+    list->top_count += event->top_count;
+}
+
+static void fail(mt_answer *a, const mt_error *error)
+{
+    a->failed = true;
+    if (error)
+        mt_failure_from(&a->why, error, NULL);
+    else
+        mt_failure_set(&a->why, 500, NULL, NULL, "the answer could not be computed: try again");
+}
+
+static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    if (c->begun)
+        return;
+    c->begun = true;
+    if (a->stream)
+        a->dialect->begin(a, c, out);
+}
+
+static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
+{
+    c->done = true;
+    c->finish = event->finish;
+    c->tokens = event->tokens;
+    c->cached = event->cached;
+    c->stop = event->stop ? mt_strdup(event->stop) : NULL;
+    c->stop_token = event->stop_token;
+    a->open--;
+}
+
+/* What was written is forgotten; what a choice says next goes on from there. */
+static void forget(mt_choice *c)
+{
+    c->text.len = 0;
+    c->said.count = c->said.top_count = 0;
+}
+
+static void say(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    if (!a->stream || (c->text.len == 0 && c->said.count == 0 && !c->done))
+        return;
+    a->dialect->chunk(a, c, out);
+    forget(c);
+}
+
+void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *out)
+{
+    mt_choice *c = &a->choices[prompt * a->n + event->choice];
+
+    if (a->failed || c->done)
+        return;
+    if (event->kind == MT_EVENT_DONE && event->finish == MT_FINISH_ERROR) {
+        fail(a, event->error);
+        return;
+    }
+    if (event->kind == MT_EVENT_PROMPT) { /* the same for each choice */
+        if (event->choice == 0)
+            add_said(&a->prompts[prompt].said, event);
+        return;
+    }
+    begin(a, c, out);
+    if (event->kind == MT_EVENT_BEGUN)
+        return;
+    if (event->kind == MT_EVENT_TOKEN && (a->logprobs >= 0 || a->return_token_ids))
+        add_said(&c->said, event);
+    if (!mt_buf_add(&c->text, event->text, event->text_len)) {
+        fail(a, &(mt_error){.code = MT_E_TOO_LARGE, .text = "the answer is longer than one may be: stream it"});
+        return;
+    }
+    if (event->kind == MT_EVENT_DONE)
+        finish(a, c, event);
+    say(a, c, out);
+    if (a->open == 0)
+        (a->stream ? a->dialect->end : a->dialect->whole)(a, out);
+}
+
+size_t mt_answer_prompt_tokens(const mt_answer *a)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < a->prompt_count; i++)
+        sum += a->prompts[i].count;
+    return sum;
+}
+
+size_t mt_answer_tokens(const mt_answer *a)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < a->choice_count; i++)
+        sum += a->choices[i].tokens;
+    return sum;
+}
+
+/* A prompt is computed once for all its choices: what the first of them had to compute was not cached. */
+size_t mt_answer_cached(const mt_answer *a)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < a->prompt_count; i++) {
+        size_t least = a->choices[i * a->n].cached;
+
+        for (size_t k = 1; k < a->n; k++)
+            if (a->choices[i * a->n + k].cached < least)
+                least = a->choices[i * a->n + k].cached;
+        sum += least;
+    }
+    return sum;
+}

@@ -1,0 +1,86 @@
+/* The answer to one call while it is being given: what the engine's events mean for each choice, kept until it is
+   written. Streamed answers are written event by event and keep nothing; others keep all until the end.
+   Made on a preparation thread, then the io thread's. */
+#ifndef MT_API_ANSWER_H
+#define MT_API_ANSWER_H
+
+#include "api/dialect.h"
+#include "engine/request.h"
+#include "text/tokenizer.h"
+
+#define MT_ANSWER_ID 48 /* bytes of an id, NUL included */
+
+/* A token with its logprobs, which are top[top_begin ...] of its choice. */
+typedef struct mt_said {
+    uint32_t id;
+    bool has_logprob;
+    float logprob;
+    size_t top_begin, top_count;
+} mt_said;
+
+typedef struct mt_said_list {
+    mt_said *at;
+    size_t count, cap;
+    mt_logprob *top;
+    size_t top_count, top_cap;
+} mt_said_list;
+
+struct mt_choice {
+    size_t index, prompt;
+    bool begun, done;
+    bool echoed;       /* the prompt was written before it */
+    mt_buf text;       /* not written yet */
+    mt_said_list said; /* likewise; kept where token ids or logprobs are wanted */
+    size_t offset;     /* characters of the text that `said` begins at */
+    size_t tokens, cached;
+    mt_finish finish;
+    char *stop;          /* the stop string that was met, or NULL; free with mt_free */
+    uint32_t stop_token; /* or MT_TOKEN_NONE */
+};
+
+typedef struct mt_answer_prompt {
+    const uint32_t *ids; /* kept where return_token_ids wants them */
+    size_t count;
+    mt_chat_text echo; /* its text, where it is to be repeated */
+    mt_said_list said; /* its tokens, where their logprobs are wanted */
+} mt_answer_prompt;
+
+struct mt_answer {
+    const mt_dialect *dialect;
+    mt_arena *arena; /* its own; the answer lies in it */
+    char id[MT_ANSWER_ID];
+    int64_t created;               /* seconds since 1970 */
+    const char *model;             /* as clients know it; outlives the answer */
+    const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
+    const uint32_t *eos;           /* the model's ends; borrowed */
+    size_t eos_count;
+    bool stream, include_usage, return_token_ids, tokens_as_ids, echo;
+    int64_t logprobs, prompt_logprobs; /* -1: none */
+    size_t n;                          /* choices a prompt */
+    mt_answer_prompt *prompts;
+    size_t prompt_count;
+    mt_choice *choices; /* n a prompt */
+    size_t choice_count;
+    size_t open; /* choices that are not done */
+    bool failed; /* why says so; nothing more is fed */
+    mt_failure why;
+};
+
+/* An answer to an ask with so many prompts. Takes arena on success, in which the ask may lie. NULL when it is full.
+   Free with mt_answer_free. */
+mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask,
+                         size_t prompt_count) MT_NODISCARD;
+void mt_answer_free(mt_answer *answer); /* NULL is fine */
+
+/* A new id with the dialect's prefix: random, so that nobody can guess another's. */
+void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix);
+
+/* Takes in an event of the request for one prompt, and appends what it makes of it for the client. After an event that
+   ends the whole in an error, failed is set and nothing has been written. */
+void mt_answer_feed(mt_answer *answer, size_t prompt, const mt_event *event, mt_buf *out);
+
+size_t mt_answer_prompt_tokens(const mt_answer *answer); /* of all prompts */
+size_t mt_answer_tokens(const mt_answer *answer);        /* of all choices */
+size_t mt_answer_cached(const mt_answer *answer);        /* prompt tokens that were not computed */
+
+#endif

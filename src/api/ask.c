@@ -1,0 +1,28 @@
+#include "api/ask.h"
+
+void mt_ask_defaults_init(mt_ask_defaults *defaults)
+{
+    *defaults = (mt_ask_defaults){.temperature = 1, .top_p = 1, .typical_p = 1, .repetition_penalty = 1};
+}
+
+void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults)
+{
+    *ask = (mt_ask){.arena = arena,
+                    .body = body,
+                    .add_generation_prompt = true,
+                    .add_special_tokens = true,
+                    .skip_special_tokens = true,
+                    .n = 1,
+                    .temperature = defaults->temperature,
+                    .top_p = defaults->top_p,
+                    .min_p = defaults->min_p,
+                    .typical_p = defaults->typical_p,
+                    .repetition_penalty = defaults->repetition_penalty,
+                    .presence_penalty = defaults->presence_penalty,
+                    .frequency_penalty = defaults->frequency_penalty,
+                    .top_k = defaults->top_k,
+                    .max_tokens = -1,
+                    .default_max_tokens = defaults->max_tokens,
+                    .logprobs = -1,
+                    .prompt_logprobs = -1};
+}

@@ -1,0 +1,69 @@
+/* What a call asks for, whatever dialect it came in. Values a call leaves out are those the ask was initialised with:
+   the model's and the operator's defaults. */
+#ifndef MT_API_ASK_H
+#define MT_API_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "chat/chat.h"
+#include "sample/settings.h"
+#include "text/stop.h"
+
+/* What an operator or the model's generation_config.json sets for calls that say nothing. */
+typedef struct mt_ask_defaults {
+    float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
+    int64_t top_k;
+    int64_t max_tokens; /* 0: what the context leaves */
+} mt_ask_defaults;
+
+void mt_ask_defaults_init(mt_ask_defaults *defaults); /* plain sampling at temperature 1 */
+
+typedef struct mt_ask_prompt {
+    mt_chat_text text; /* data is NULL where it is token ids */
+    const uint32_t *ids;
+    size_t count;
+} mt_ask_prompt;
+
+/* Lives in the arena, and borrows from the body. */
+typedef struct mt_ask {
+    mt_arena *arena;    /* borrowed */
+    const json_t *body; /* borrowed until the ask is done with */
+
+    const char *model, *user, *cache_salt; /* NULL: not given */
+    bool stream, include_usage;
+    bool return_token_ids;
+    bool tokens_as_ids; /* tokens in logprobs are spelled "token_id:7" */
+    bool add_generation_prompt;
+    bool add_special_tokens;
+    bool echo;
+    bool skip_special_tokens, include_stop;
+    int64_t n, priority;
+
+    bool is_chat; /* messages stand in the body; else prompts has what to complete */
+    mt_ask_prompt *prompts;
+    size_t prompt_count;
+
+    float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
+    int64_t top_k, min_tokens, max_tokens; /* max_tokens: -1 when not given */
+    int64_t logprobs;                      /* -1: none; else how many likeliest with each token */
+    int64_t prompt_logprobs;               /* the same, of the prompt's tokens */
+    int64_t default_max_tokens;            /* 0: what the context leaves */
+    bool ignore_eos;
+    bool seeded;
+    int64_t seed;
+    mt_logit_bias *bias;
+    size_t bias_count;
+    uint32_t *stop_ids;
+    size_t stop_id_count;
+    mt_stop_string *stops;
+    size_t stop_count;
+} mt_ask;
+
+void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);
+
+#endif

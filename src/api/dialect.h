@@ -1,0 +1,31 @@
+/* A dialect is how clients ask and how they want to be told: one file each, this table, and nothing else knows which
+   one a call speaks. Between the engine and the dialects lies one stream of events, which mt_answer keeps. */
+#ifndef MT_API_DIALECT_H
+#define MT_API_DIALECT_H
+
+#include "api/ask.h"
+#include "api/failure.h"
+#include "base/buf.h"
+
+typedef struct mt_answer mt_answer;
+typedef struct mt_choice mt_choice;
+
+typedef struct mt_dialect {
+    const char *name;   /* in logs */
+    const char *prefix; /* of ids: "chatcmpl-" */
+
+    /* Reads ask->body into ask. On a preparation thread. */
+    bool (*read)(mt_ask *ask, mt_failure *why);
+
+    /* On the io thread. Each appends bytes for the client. Streamed answers get begin once a choice, chunk whenever a
+       choice has something to say (and once when it is done), and end; others get whole. */
+    void (*begin)(mt_answer *answer, mt_choice *choice, mt_buf *out);
+    void (*chunk)(mt_answer *answer, mt_choice *choice, mt_buf *out);
+    void (*end)(mt_answer *answer, mt_buf *out);
+    void (*whole)(mt_answer *answer, mt_buf *out);
+    void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* in the middle of a stream */
+} mt_dialect;
+
+extern const mt_dialect mt_openai_chat, mt_openai_completions;
+
+#endif

@@ -1,0 +1,65 @@
+#include "api/failure.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *type_of(int status)
+{
+    static const struct {
+        int status;
+        const char *type;
+    } types[] = {{401, "authentication_error"},
+                 {403, "permission_error"},
+                 {429, "rate_limit_error"},
+                 {503, "service_unavailable_error"}};
+
+    for (size_t i = 0; i < MT_COUNT(types); i++)
+        if (types[i].status == status)
+            return types[i].type;
+    return status >= 500 ? "server_error" : "invalid_request_error";
+}
+
+bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
+{
+    va_list args;
+
+    why->status = status;
+    why->code = code;
+    snprintf(why->param, sizeof(why->param), "%s", param ? param : "");
+    va_start(args, fmt);
+    vsnprintf(why->text, sizeof(why->text), fmt, args);
+    va_end(args);
+    return false;
+}
+
+/* What clients retry by themselves are 429 and the 5xx: what cannot be done at all must be neither. */
+bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
+{
+    const int status = err->code == MT_E_UNSUPPORTED ? 400 : mt_code_status(err->code);
+    const char *code = err->code == MT_E_BUSY          ? "queue_full"
+                       : err->code == MT_E_UNSUPPORTED ? "unsupported"
+                       : err->code == MT_E_MEMORY      ? "out_of_memory"
+                                                       : NULL;
+
+    return mt_failure_set(why, status, code, param, "%s", err->text);
+}
+
+static void add_string(mt_buf *out, const char *s)
+{
+    if (s && *s)
+        mt_buf_json_string(out, s, strlen(s));
+    else
+        mt_buf_puts(out, "null");
+}
+
+void mt_failure_write(mt_buf *out, const mt_failure *why)
+{
+    mt_buf_puts(out, "{\"error\":{\"message\":");
+    mt_buf_json_string(out, why->text, strlen(why->text));
+    mt_buf_printf(out, ",\"type\":\"%s\",\"param\":", type_of(why->status));
+    add_string(out, why->param);
+    mt_buf_puts(out, ",\"code\":");
+    add_string(out, why->code);
+    mt_buf_puts(out, "}}");
+}

@@ -1,0 +1,27 @@
+/* What goes wrong with a call, as an answer: a status, a sentence, and what OpenAI's clients look at. */
+#ifndef MT_API_FAILURE_H
+#define MT_API_FAILURE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define MT_FAILURE_PARAM 80 /* bytes of a field's name, NUL included */
+
+typedef struct mt_failure {
+    int status;
+    const char *code;             /* a constant such as "model_not_found"; NULL: none */
+    char param[MT_FAILURE_PARAM]; /* the field that is wrong; "": none */
+    char text[MT_LIMIT_ERROR_TEXT];
+} mt_failure;
+
+/* Set *why and return false. code and param may be NULL. */
+bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
+    MT_PRINTF(5, 6);
+bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
+
+/* Appends {"error":{...}} in OpenAI's shape. */
+void mt_failure_write(mt_buf *out, const mt_failure *why);
+
+#endif

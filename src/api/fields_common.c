@@ -1,0 +1,183 @@
+/* Fields with a meaning that all of OpenAI's dialects share: how to sample, when to stop, how to answer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/fields.h"
+#include "base/limits.h"
+
+static bool out_of_memory(const char *name, mt_failure *why)
+{
+    return mt_failure_set(why, 413, "request_too_large", name,
+                          "the request needs more memory than one may have: make \"%s\" smaller", name);
+}
+
+static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (!json_is_integer(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
+                              mt_json_kind(value));
+    ask->seeded = true;
+    ask->seed = json_integer_value(value);
+    return true;
+}
+
+static bool add_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (!json_is_string(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" has %s in it: send a string or a list of strings",
+                              name, mt_json_kind(value));
+    if (json_string_length(value) > MT_LIMIT_STOP_BYTES)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has a string of %zu bytes: send at most %d",
+                              name, json_string_length(value), MT_LIMIT_STOP_BYTES);
+    ask->stops[ask->stop_count++] = (mt_stop_string){.str = json_string_value(value), .len = json_string_length(value)};
+    return true;
+}
+
+static bool read_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+
+    if (count > MT_LIMIT_STOP_STRINGS)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu strings: send at most %d", name, count,
+                              MT_LIMIT_STOP_STRINGS);
+    ask->stops = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->stops));
+    if (!ask->stops)
+        return out_of_memory(name, why);
+    ask->stop_count = 0;
+    if (!json_is_array(value))
+        return add_stop(ask, name, value, why);
+    for (size_t i = 0; i < count; i++)
+        if (!add_stop(ask, name, json_array_get(value, i), why))
+            return false;
+    return true;
+}
+
+static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const size_t count = json_array_size(value);
+
+    if (!json_is_array(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of token ids", name,
+                              mt_json_kind(value));
+    if (count > MT_LIMIT_STOP_IDS)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu ids: send at most %d", name, count,
+                              MT_LIMIT_STOP_IDS);
+    ask->stop_ids = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->stop_ids));
+    if (!ask->stop_ids)
+        return out_of_memory(name, why);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_array_get(value, i);
+
+        if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
+            return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has an entry that is no token id: send ids",
+                                  name);
+        ask->stop_ids[i] = (uint32_t)json_integer_value(id);
+    }
+    ask->stop_id_count = count;
+    return true;
+}
+
+static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *key, const json_t *value, mt_failure *why)
+{
+    char *end;
+    unsigned long id;
+
+    errno = 0;
+    id = strtoul(key, &end, 10);
+    if (*key < '0' || *key > '9' || *end || errno || id >= MT_LIMIT_VOCAB)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has the key \"%.40s\": send token ids", name,
+                              key);
+    if (!json_is_number(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "the value of token %lu in \"%s\" is %s: send a number",
+                              id, name, mt_json_kind(value));
+    if (!(json_number_value(value) >= -100 && json_number_value(value) <= 100))
+        return mt_failure_set(why, 400, "invalid_value", name,
+                              "the value of token %lu in \"%s\" is %g: send a number from -100 to 100", id, name,
+                              json_number_value(value));
+    *out = (mt_logit_bias){.id = (uint32_t)id, .bias = (float)json_number_value(value)};
+    return true;
+}
+
+static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const size_t count = json_object_size(value);
+    void *at;
+
+    if (!json_is_object(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object from token ids to numbers",
+                              name, mt_json_kind(value));
+    if (count > MT_LIMIT_LOGIT_BIAS)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu entries: send at most %d", name, count,
+                              MT_LIMIT_LOGIT_BIAS);
+    ask->bias = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->bias));
+    if (!ask->bias)
+        return out_of_memory(name, why);
+    /* jansson's iterators take what is not const; nothing is changed. */
+    json_t *object = (json_t *)(uintptr_t)value;
+    for (at = json_object_iter(object); at; at = json_object_iter_next(object, at))
+        if (!read_bias_entry(&ask->bias[ask->bias_count++], name, json_object_iter_key(at), json_object_iter_value(at),
+                             why))
+            return false;
+    return true;
+}
+
+static bool read_stream_options(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const json_t *usage = json_object_get(value, "include_usage");
+
+    if (!json_is_object(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object", name,
+                              mt_json_kind(value));
+    if (usage && !json_is_null(usage) && !json_is_boolean(usage))
+        return mt_failure_set(why, 400, "invalid_type", "stream_options.include_usage",
+                              "\"include_usage\" is %s: send true or false", mt_json_kind(usage));
+    ask->include_usage = json_is_true(usage);
+    return true;
+}
+
+/* Nothing here makes a model's answer follow a grammar. Saying so is better than an answer that does not. */
+static bool read_response_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const json_t *type = json_object_get(value, "type");
+
+    (void)ask;
+    if (!json_is_object(value) || !json_is_string(type))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is not an object with a type: send one", name);
+    if (strcmp(json_string_value(type), "text") == 0)
+        return true;
+    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" of type \"%.40s\" is not supported: send text",
+                          name, json_string_value(type));
+}
+
+const mt_field mt_fields_common[] = {
+    MT_FIELD_STRING_ROW("model", model),
+    MT_FIELD_STRING_ROW("user", user),
+    MT_FIELD_STRING_ROW("cache_salt", cache_salt),
+    MT_FIELD_BOOL_ROW("stream", stream),
+    MT_FIELD_OTHER_ROW("stream_options", read_stream_options),
+    MT_FIELD_OTHER_ROW("response_format", read_response_format),
+    MT_FIELD_INT_ROW("n", n, 1, MT_LIMIT_CHOICES),
+    MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
+    MT_FIELD_INT_ROW("max_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_INT_ROW("min_tokens", min_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_FLOAT_ROW("temperature", temperature, 0, 2),
+    MT_FIELD_FLOAT_ROW("top_p", top_p, 0, 1),
+    MT_FIELD_INT_ROW("top_k", top_k, -1, INT32_MAX),
+    MT_FIELD_FLOAT_ROW("min_p", min_p, 0, 1),
+    MT_FIELD_FLOAT_ROW("typical_p", typical_p, 0, 1),
+    MT_FIELD_FLOAT_ROW("presence_penalty", presence_penalty, -2, 2),
+    MT_FIELD_FLOAT_ROW("frequency_penalty", frequency_penalty, -2, 2),
+    MT_FIELD_FLOAT_ROW("repetition_penalty", repetition_penalty, 0.01, 100),
+    MT_FIELD_OTHER_ROW("logit_bias", read_bias),
+    MT_FIELD_OTHER_ROW("seed", read_seed),
+    MT_FIELD_OTHER_ROW("stop", read_stop),
+    MT_FIELD_OTHER_ROW("stop_token_ids", read_stop_ids),
+    MT_FIELD_BOOL_ROW("ignore_eos", ignore_eos),
+    MT_FIELD_BOOL_ROW("skip_special_tokens", skip_special_tokens),
+    MT_FIELD_BOOL_ROW("include_stop_str_in_output", include_stop),
+    MT_FIELD_INT_ROW("prompt_logprobs", prompt_logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
+    MT_FIELD_BOOL_ROW("return_token_ids", return_token_ids),
+    MT_FIELD_BOOL_ROW("return_tokens_as_token_ids", tokens_as_ids),
+};
+const size_t mt_fields_common_count = MT_COUNT(mt_fields_common);

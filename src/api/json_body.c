@@ -1,0 +1,90 @@
+#include "api/json_body.h"
+
+#include <stdint.h>
+#include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "api/fields.h"
+#include "base/alloc.h"
+#include "base/limits.h"
+
+/* What the thread may still allocate for the body it is parsing. Nothing is given back: bodies only grow. */
+static MT_THREAD_LOCAL size_t budget = SIZE_MAX;
+
+static void *take(size_t size)
+{
+    if (size > budget)
+        return NULL;
+    if (budget != SIZE_MAX)
+        budget -= size;
+    return mt_alloc(size);
+}
+
+void mt_json_body_setup(void)
+{
+    json_set_alloc_funcs(take, mt_free);
+    json_object_seed(0); /* by the first thread; later would be a race */
+}
+
+/* Whether containers are nested deeper than allowed. Brackets inside strings do not count; what is not JSON at all is
+   the parser's to say. */
+static bool too_deep(const char *body, size_t len)
+{
+    size_t depth = 0;
+    bool quoted = false;
+
+    for (size_t i = 0; i < len; i++) {
+        const char c = body[i];
+
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '[' || c == '{') && ++depth > MT_LIMIT_JSON_DEPTH)
+            return true;
+        else if (!quoted && (c == ']' || c == '}') && depth > 0)
+            depth--;
+    }
+    return false;
+}
+
+json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why)
+{
+    json_error_t error;
+    json_t *json;
+
+    if (too_deep(body, len)) {
+        mt_failure_set(why, 400, "invalid_json", NULL, "the body nests more than %d lists and objects: flatten it",
+                       MT_LIMIT_JSON_DEPTH);
+        return NULL;
+    }
+    budget = MT_LIMIT_JSON_MEMORY;
+    json = json_loadb(body, len, JSON_ALLOW_NUL, &error);
+    const bool spent = budget < sizeof(json_t) * 8;
+    budget = SIZE_MAX;
+    if (json_is_object(json))
+        return json;
+    if (json)
+        mt_failure_set(why, 400, "invalid_json", NULL, "the body is %s: send a JSON object", mt_json_kind(json));
+    else if (spent || json_error_code(&error) == json_error_out_of_memory)
+        mt_failure_set(why, 413, "request_too_large", NULL, "the body holds too many values: send less in one request");
+    else
+        mt_failure_set(why, 400, "invalid_json", NULL, "the body is not JSON: line %d, column %d: %s", error.line,
+                       error.column, error.text);
+    mt_json_body_free(json, len);
+    return NULL;
+}
+
+/* Millions of small blocks leave the C library with much memory that it does not give back by itself. */
+void mt_json_body_free(json_t *json, size_t len)
+{
+    json_decref(json);
+#ifdef __GLIBC__
+    if (len >= MT_LIMIT_JSON_TRIM)
+        malloc_trim(0);
+#else
+    (void)len;
+#endif
+}

@@ -1,0 +1,51 @@
+#include "api/openai.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/write.h"
+
+static const char done[] = "data: [DONE]\n\n";
+
+void mt_openai_head(mt_buf *out, const mt_answer *answer, const char *object)
+{
+    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%" PRId64, answer->id, object, answer->created);
+    mt_write_string(out, "model", answer->model);
+}
+
+void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object)
+{
+    mt_buf_puts(out, "data: ");
+    mt_openai_head(out, answer, object);
+}
+
+void mt_openai_close(mt_buf *out)
+{
+    mt_buf_puts(out, "}\n\n");
+}
+
+void mt_openai_close_choices(mt_buf *out, const mt_answer *answer)
+{
+    mt_buf_puts(out, answer->include_usage ? "],\"usage\":null" : "]");
+    mt_openai_close(out);
+}
+
+void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object)
+{
+    if (answer->include_usage) {
+        mt_openai_open(out, answer, object);
+        mt_buf_puts(out, ",\"choices\":[],\"usage\":");
+        mt_write_usage(out, answer);
+        mt_openai_close(out);
+    }
+    mt_buf_puts(out, done);
+}
+
+void mt_openai_fail(mt_answer *answer, const mt_failure *why, mt_buf *out)
+{
+    (void)answer;
+    mt_buf_puts(out, "data: ");
+    mt_failure_write(out, why);
+    mt_buf_puts(out, "\n\n");
+    mt_buf_puts(out, done);
+}

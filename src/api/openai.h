@@ -1,0 +1,23 @@
+/* What the two dialects of OpenAI's completions share. */
+#ifndef MT_API_OPENAI_H
+#define MT_API_OPENAI_H
+
+#include "api/answer.h"
+
+/* {"id":...,"object":...,"created":...,"model":... without the closing brace. */
+void mt_openai_head(mt_buf *out, const mt_answer *answer, const char *object);
+
+/* The same as the start of a server-sent event, and what ends one. */
+void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object);
+void mt_openai_close(mt_buf *out);
+
+/* Closes the list of choices of a chunk, and the event. */
+void mt_openai_close_choices(mt_buf *out, const mt_answer *answer);
+
+/* The last events of a stream: usage where it is wanted, and [DONE]. */
+void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object);
+
+/* An error in the middle of a stream, and [DONE]. */
+void mt_openai_fail(mt_answer *answer, const mt_failure *why, mt_buf *out);
+
+#endif

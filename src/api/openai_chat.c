@@ -1,0 +1,184 @@
+/* POST /v1/chat/completions, as OpenAI defines it and vLLM extends it. */
+#include "api/dialect.h"
+#include "api/fields.h"
+#include "api/openai.h"
+#include "api/write.h"
+#include "base/limits.h"
+
+static const char whole_object[] = "chat.completion", chunk_object[] = "chat.completion.chunk";
+
+static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (!json_is_boolean(value))
+        return mt_failure_set(why, 400, "invalid_type", name,
+                              "\"%s\" is %s: send true or false, and how many in \"top_logprobs\"", name,
+                              mt_json_kind(value));
+    ask->logprobs = json_is_true(value) ? 0 : -1;
+    return true;
+}
+
+/* Stands behind logprobs in the table: that has been read. */
+static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const json_int_t count = json_integer_value(value);
+
+    if (!json_is_integer(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
+                              mt_json_kind(value));
+    if (count < 0 || count > MT_LIMIT_TOP_LOGPROBS)
+        return mt_failure_set(why, 400, "invalid_value", name,
+                              "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 0 to %d", name, count,
+                              MT_LIMIT_TOP_LOGPROBS);
+    if (ask->logprobs < 0 && count > 0)
+        return mt_failure_set(why, 400, "invalid_value", name,
+                              "\"%s\" is given without \"logprobs\": send that as true", name);
+    ask->logprobs = ask->logprobs < 0 ? -1 : count;
+    return true;
+}
+
+static const mt_field fields[] = {
+    MT_FIELD_INT_ROW("max_completion_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
+    MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
+    MT_FIELD_BOOL_ROW("add_generation_prompt", add_generation_prompt),
+};
+
+/* The messages themselves are chat_read's. */
+static bool read(mt_ask *ask, mt_failure *why)
+{
+    ask->is_chat = true;
+    return mt_fields_read(ask, mt_fields_common, mt_fields_common_count, ask->body, why) &&
+           mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why);
+}
+
+static void add_bytes(mt_buf *out, const mt_buf *bytes)
+{
+    mt_buf_puts(out, ",\"bytes\":[");
+    for (size_t i = 0; i < bytes->len; i++)
+        mt_buf_printf(out, "%s%u", i ? "," : "", (unsigned)(unsigned char)bytes->data[i]);
+    mt_buf_puts(out, "]");
+}
+
+/* {"token":...,"logprob":...,"bytes":[...] without the closing brace. */
+static void open_logprob(mt_buf *out, const mt_answer *a, uint32_t id, float logprob, mt_buf *bytes)
+{
+    mt_buf_puts(out, "{\"token\":");
+    mt_write_token(out, a, id, bytes);
+    mt_buf_puts(out, ",\"logprob\":");
+    mt_write_number(out, logprob);
+    add_bytes(out, bytes);
+}
+
+static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said)
+{
+    mt_buf bytes;
+
+    if (a->logprobs < 0 || (a->stream && said->count == 0)) {
+        mt_buf_puts(out, ",\"logprobs\":null");
+        return;
+    }
+    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
+    mt_buf_puts(out, ",\"logprobs\":{\"content\":[");
+    for (size_t i = 0; i < said->count; i++) {
+        const mt_said *s = &said->at[i];
+
+        mt_buf_puts(out, i ? "," : "");
+        open_logprob(out, a, s->id, s->logprob, &bytes);
+        mt_buf_puts(out, ",\"top_logprobs\":[");
+        for (size_t k = 0; k < s->top_count; k++) {
+            mt_buf_puts(out, k ? "," : "");
+            open_logprob(out, a, said->top[s->top_begin + k].id, said->top[s->top_begin + k].logprob, &bytes);
+            mt_buf_puts(out, "}");
+        }
+        mt_buf_puts(out, "]}");
+    }
+    mt_buf_puts(out, "],\"refusal\":null}");
+    mt_buf_free(&bytes);
+}
+
+/* All of a choice but what it says: logprobs, how it ended, ids; and the closing brace. */
+static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
+{
+    add_logprobs(out, a, &c->said);
+    mt_buf_puts(out, ",\"finish_reason\":");
+    mt_write_finish(out, c);
+    if (c->done) {
+        mt_buf_puts(out, ",\"stop_reason\":");
+        mt_write_stop_reason(out, a, c);
+    }
+    if (a->return_token_ids) {
+        mt_buf_puts(out, ",\"token_ids\":");
+        mt_write_said_ids(out, &c->said);
+    }
+    mt_buf_puts(out, "}");
+}
+
+static void add_text(mt_buf *out, const mt_choice *c)
+{
+    mt_buf_json_string(out, c->text.len ? c->text.data : "", c->text.len);
+}
+
+static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    mt_openai_open(out, a, chunk_object);
+    mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},", c->index);
+    mt_buf_puts(out, "\"logprobs\":null,\"finish_reason\":null}]");
+    if (a->return_token_ids && c->index == 0) {
+        mt_buf_puts(out, ",\"prompt_token_ids\":");
+        mt_write_ids(out, a->prompts[0].ids, a->prompts[0].count);
+    }
+    mt_buf_puts(out, a->include_usage ? ",\"usage\":null" : "");
+    mt_openai_close(out);
+}
+
+static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    mt_openai_open(out, a, chunk_object);
+    mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{", c->index);
+    if (c->text.len || !c->done) {
+        mt_buf_puts(out, "\"content\":");
+        add_text(out, c);
+    }
+    mt_buf_puts(out, "}");
+    close_choice(out, a, c);
+    mt_openai_close_choices(out, a);
+}
+
+static void end(mt_answer *a, mt_buf *out)
+{
+    mt_openai_end(out, a, chunk_object);
+}
+
+static void whole(mt_answer *a, mt_buf *out)
+{
+    mt_openai_head(out, a, whole_object);
+    mt_buf_puts(out, ",\"choices\":[");
+    for (size_t i = 0; i < a->choice_count; i++) {
+        const mt_choice *c = &a->choices[i];
+
+        mt_buf_printf(out, "%s{\"index\":%zu,\"message\":{\"role\":\"assistant\",\"content\":", i ? "," : "", c->index);
+        add_text(out, c);
+        mt_buf_puts(out, ",\"refusal\":null}");
+        close_choice(out, a, c);
+    }
+    mt_buf_puts(out, "],\"usage\":");
+    mt_write_usage(out, a);
+    if (a->prompt_logprobs >= 0) {
+        mt_buf_puts(out, ",\"prompt_logprobs\":");
+        mt_write_prompt_logprobs(out, a, &a->prompts[0].said);
+    }
+    if (a->return_token_ids) {
+        mt_buf_puts(out, ",\"prompt_token_ids\":");
+        mt_write_ids(out, a->prompts[0].ids, a->prompts[0].count);
+    }
+    mt_buf_puts(out, "}");
+}
+
+const mt_dialect mt_openai_chat = {.name = "chat",
+                                   .prefix = "chatcmpl-",
+                                   .read = read,
+                                   .begin = begin,
+                                   .chunk = chunk,
+                                   .end = end,
+                                   .whole = whole,
+                                   .fail = mt_openai_fail};

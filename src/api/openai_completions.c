@@ -1,0 +1,262 @@
+/* POST /v1/completions, as OpenAI defines it and vLLM extends it. */
+#include "api/dialect.h"
+#include "api/fields.h"
+#include "api/openai.h"
+#include "api/openai_prompt.h"
+#include "api/write.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+
+static const char object[] = "text_completion";
+
+/* Fields that ask for something nobody does here: anything but what is the case anyway is refused. */
+static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (json_is_integer(value) && json_integer_value(value) == ask->n)
+        return true;
+    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is not supported: leave it out, or send n",
+                          name);
+}
+
+static bool read_suffix(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    (void)ask;
+    if (json_is_string(value) && json_string_length(value) == 0)
+        return true;
+    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is not supported: leave it out", name);
+}
+
+static const mt_field fields[] = {
+    MT_FIELD_INT_ROW("logprobs", logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
+    MT_FIELD_BOOL_ROW("echo", echo),
+    MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
+    MT_FIELD_OTHER_ROW("best_of", read_best_of),
+    MT_FIELD_OTHER_ROW("suffix", read_suffix),
+};
+
+/* OpenAI's default is 16 tokens; an operator may set another. */
+static bool read(mt_ask *ask, mt_failure *why)
+{
+    if (!mt_fields_read(ask, mt_fields_common, mt_fields_common_count, ask->body, why) ||
+        !mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why))
+        return false;
+    if (ask->default_max_tokens == 0)
+        ask->default_max_tokens = 16;
+    return mt_openai_prompts_read(ask, json_object_get(ask->body, "prompt"), why);
+}
+
+/* The four parallel lists of a logprobs object. */
+typedef struct lists {
+    const mt_answer *answer;
+    const mt_said_list *list[2]; /* of the prompt, and of the choice; NULL: none */
+    mt_buf bytes;
+} lists;
+
+static void each(lists *l, mt_buf *out, const char *key,
+                 void (*write)(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out))
+{
+    bool first = true;
+
+    mt_buf_printf(out, "\"%s\":[", key);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; l->list[k] && i < l->list[k]->count; i++) {
+            mt_buf_puts(out, first ? "" : ",");
+            write(l, l->list[k], &l->list[k]->at[i], out);
+            first = false;
+        }
+    mt_buf_puts(out, "]");
+}
+
+/* Tokens are keys here: those that are parts of characters must not look alike. They are spelled as OpenAI does it. */
+static void add_token(lists *l, uint32_t id, mt_buf *out)
+{
+    const size_t begin = out->len;
+
+    mt_write_token(out, l->answer, id, &l->bytes);
+    for (size_t at = 0, len; at < l->bytes.len; at += len) {
+        len = mt_utf8_length(l->bytes.data + at, l->bytes.len - at);
+        if (len > 0)
+            continue;
+        out->len = begin;
+        mt_buf_puts(out, "\"bytes:");
+        for (size_t i = 0; i < l->bytes.len; i++)
+            mt_buf_printf(out, "\\\\x%02x", (unsigned)(unsigned char)l->bytes.data[i]);
+        mt_buf_puts(out, "\"");
+        return;
+    }
+}
+
+static void write_token(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out)
+{
+    (void)list;
+    add_token(l, s->id, out);
+}
+
+static void write_logprob(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out)
+{
+    (void)l;
+    (void)list;
+    if (s->has_logprob)
+        mt_write_number(out, s->logprob);
+    else
+        mt_buf_puts(out, "null");
+}
+
+static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out)
+{
+    if (!s->has_logprob) {
+        mt_buf_puts(out, "null");
+        return;
+    }
+    mt_buf_puts(out, "{");
+    for (size_t i = 0; i < s->top_count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        add_token(l, list->top[s->top_begin + i].id, out);
+        mt_buf_puts(out, ":");
+        mt_write_number(out, list->top[s->top_begin + i].logprob);
+    }
+    mt_buf_puts(out, "}");
+}
+
+/* Where each token begins in the text, in characters. Goes on from chunk to chunk. */
+static void add_offsets(lists *l, mt_choice *c, mt_buf *out)
+{
+    mt_buf scratch;
+    bool first = true;
+
+    mt_buf_init(&scratch, 8 * (size_t)MT_LIMIT_TOKEN_BYTES);
+    mt_buf_puts(out, "\"text_offset\":[");
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; l->list[k] && i < l->list[k]->count; i++) {
+            mt_buf_printf(out, "%s%zu", first ? "" : ",", c->offset);
+            first = false;
+            scratch.len = 0;
+            mt_write_token(&scratch, l->answer, l->list[k]->at[i].id, &l->bytes);
+            c->offset += mt_count_characters(l->bytes.data, l->bytes.len);
+        }
+    mt_buf_puts(out, "]");
+    mt_buf_free(&scratch);
+}
+
+static void add_logprobs(mt_buf *out, const mt_answer *a, mt_choice *c, const mt_said_list *prompt)
+{
+    lists l = {.answer = a, .list = {prompt, &c->said}};
+
+    if (a->logprobs < 0 || (a->stream && c->said.count == 0 && !(prompt && prompt->count))) {
+        mt_buf_puts(out, ",\"logprobs\":null");
+        return;
+    }
+    mt_buf_init(&l.bytes, MT_LIMIT_TOKEN_BYTES);
+    mt_buf_puts(out, ",\"logprobs\":{");
+    each(&l, out, "tokens", write_token);
+    mt_buf_puts(out, ",");
+    each(&l, out, "token_logprobs", write_logprob);
+    mt_buf_puts(out, ",");
+    each(&l, out, "top_logprobs", write_top);
+    mt_buf_puts(out, ",");
+    add_offsets(&l, c, out);
+    mt_buf_puts(out, "}");
+    mt_buf_free(&l.bytes);
+}
+
+/* The text, with the prompt before it the first time where that is asked for. */
+static void add_text(mt_buf *out, const mt_answer *a, const mt_choice *c, bool echo)
+{
+    const mt_chat_text *prompt = &a->prompts[c->prompt].echo;
+    mt_buf both;
+
+    if (!echo) {
+        mt_buf_json_string(out, c->text.len ? c->text.data : "", c->text.len);
+        return;
+    }
+    mt_buf_init(&both, prompt->len + c->text.len);
+    mt_buf_add(&both, prompt->data, prompt->len);
+    mt_buf_add(&both, c->text.data, c->text.len);
+    mt_buf_json_string(out, both.len ? both.data : "", both.len);
+    mt_buf_free(&both);
+}
+
+static void add_choice(mt_buf *out, const mt_answer *a, mt_choice *c)
+{
+    const bool echo = a->echo && !c->echoed;
+
+    mt_buf_printf(out, "{\"index\":%zu,\"text\":", c->index);
+    add_text(out, a, c, echo);
+    add_logprobs(out, a, c, echo ? &a->prompts[c->prompt].said : NULL);
+    mt_buf_puts(out, ",\"finish_reason\":");
+    mt_write_finish(out, c);
+    if (c->done) {
+        mt_buf_puts(out, ",\"stop_reason\":");
+        mt_write_stop_reason(out, a, c);
+    }
+    c->echoed = true;
+}
+
+static void add_prompt_ids(mt_buf *out, const mt_answer *a, const mt_choice *c)
+{
+    mt_buf_puts(out, ",\"prompt_token_ids\":");
+    mt_write_ids(out, a->prompts[c->prompt].ids, a->prompts[c->prompt].count);
+}
+
+static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    (void)a;
+    (void)c;
+    (void)out;
+}
+
+static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    const bool first = !c->echoed;
+
+    mt_openai_open(out, a, object);
+    mt_buf_puts(out, ",\"choices\":[");
+    add_choice(out, a, c);
+    if (a->return_token_ids && first)
+        add_prompt_ids(out, a, c);
+    if (a->return_token_ids) {
+        mt_buf_puts(out, ",\"token_ids\":");
+        mt_write_said_ids(out, &c->said);
+    }
+    mt_buf_puts(out, "}");
+    mt_openai_close_choices(out, a);
+}
+
+static void end(mt_answer *a, mt_buf *out)
+{
+    mt_openai_end(out, a, object);
+}
+
+static void whole(mt_answer *a, mt_buf *out)
+{
+    mt_openai_head(out, a, object);
+    mt_buf_puts(out, ",\"choices\":[");
+    for (size_t i = 0; i < a->choice_count; i++) {
+        mt_choice *c = &a->choices[i];
+
+        mt_buf_puts(out, i ? "," : "");
+        add_choice(out, a, c);
+        if (a->prompt_logprobs >= 0) {
+            mt_buf_puts(out, ",\"prompt_logprobs\":");
+            mt_write_prompt_logprobs(out, a, &a->prompts[c->prompt].said);
+        }
+        if (a->return_token_ids) {
+            add_prompt_ids(out, a, c);
+            mt_buf_puts(out, ",\"token_ids\":");
+            mt_write_said_ids(out, &c->said);
+        }
+        mt_buf_puts(out, "}");
+    }
+    mt_buf_puts(out, "],\"usage\":");
+    mt_write_usage(out, a);
+    mt_buf_puts(out, "}");
+}
+
+const mt_dialect mt_openai_completions = {.name = "completions",
+                                          .prefix = "cmpl-",
+                                          .read = read,
+                                          .begin = begin,
+                                          .chunk = chunk,
+                                          .end = end,
+                                          .whole = whole,
+                                          .fail = mt_openai_fail};

@@ -1,0 +1,73 @@
+#include "api/openai_prompt.h"
+
+#include "api/fields.h"
+#include "base/limits.h"
+
+static const char field[] = "prompt";
+
+static bool too_large(const char *name, mt_failure *why)
+{
+    return mt_failure_set(why, 413, "request_too_large", name,
+                          "the request needs more memory than one may have: make \"%s\" smaller", name);
+}
+
+bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out, mt_failure *why)
+{
+    const size_t count = json_array_size(list);
+    uint32_t *ids = mt_arena_alloc(arena, (count + 1) * sizeof(*ids));
+
+    if (!ids)
+        return too_large(name, why);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_array_get(list, i);
+
+        if (!json_is_integer(id))
+            return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" has %s where a token id should be: send ids",
+                                  name, mt_json_kind(id));
+        if (json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
+            return mt_failure_set(why, 400, "invalid_value", name,
+                                  "\"%s\" has the token id %" JSON_INTEGER_FORMAT
+                                  ", which no vocabulary has: send ids of the model's",
+                                  name, json_integer_value(id));
+        ids[i] = (uint32_t)json_integer_value(id);
+    }
+    *out = (mt_ask_prompt){.ids = ids, .count = count};
+    return true;
+}
+
+static bool read_one(mt_ask *ask, const json_t *value, mt_ask_prompt *out, mt_failure *why)
+{
+    if (json_is_array(value))
+        return mt_openai_ids_read(ask->arena, field, value, out, why);
+    if (!json_is_string(value))
+        return mt_failure_set(why, 400, "invalid_type", field,
+                              "\"prompt\" has %s in it: send a string, token ids, or a list of either",
+                              mt_json_kind(value));
+    out->text = (mt_chat_text){.data = json_string_value(value), .len = json_string_length(value)};
+    return true;
+}
+
+bool mt_openai_prompts_read(mt_ask *ask, const json_t *prompt, mt_failure *why)
+{
+    const json_t *first = json_array_get(prompt, 0);
+    const bool many = json_is_array(prompt) && (json_is_string(first) || json_is_array(first));
+    const size_t count = many ? json_array_size(prompt) : 1;
+
+    if (!json_is_string(prompt) && !json_is_array(prompt))
+        return mt_failure_set(why, 400, "invalid_type", field,
+                              "\"prompt\" is %s: send a string, token ids, or a list of either", mt_json_kind(prompt));
+    if (json_is_array(prompt) && json_array_size(prompt) == 0)
+        return mt_failure_set(why, 400, "invalid_value", field, "\"prompt\" is an empty list: send a prompt");
+    if (count * (size_t)ask->n > MT_LIMIT_CHOICES)
+        return mt_failure_set(why, 400, "invalid_value", field,
+                              "%zu prompts with n = %d are more than %d answers: send them in several requests", count,
+                              (int)ask->n, MT_LIMIT_CHOICES);
+    ask->prompts = mt_arena_alloc(ask->arena, count * sizeof(*ask->prompts));
+    if (!ask->prompts)
+        return too_large(field, why);
+    for (; ask->prompt_count < count; ask->prompt_count++)
+        if (!read_one(ask, many ? json_array_get(prompt, ask->prompt_count) : prompt, &ask->prompts[ask->prompt_count],
+                      why))
+            return false;
+    return true;
+}

@@ -1,0 +1,141 @@
+#include "api/write.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void mt_write_string(mt_buf *out, const char *key, const char *value)
+{
+    mt_buf_printf(out, ",\"%s\":", key);
+    if (value)
+        mt_buf_json_string(out, value, strlen(value));
+    else
+        mt_buf_puts(out, "null");
+}
+
+void mt_write_number(mt_buf *out, float value)
+{
+    if (isfinite(value))
+        mt_buf_printf(out, "%.9g", (double)value);
+    else
+        mt_buf_puts(out, value > 0 ? "9999.0" : "-9999.0");
+}
+
+void mt_write_ids(mt_buf *out, const uint32_t *ids, size_t count)
+{
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < count; i++)
+        mt_buf_printf(out, "%s%" PRIu32, i ? "," : "", ids[i]);
+    mt_buf_puts(out, "]");
+}
+
+void mt_write_said_ids(mt_buf *out, const mt_said_list *said)
+{
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < said->count; i++)
+        mt_buf_printf(out, "%s%" PRIu32, i ? "," : "", said->at[i].id);
+    mt_buf_puts(out, "]");
+}
+
+void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *bytes)
+{
+    bytes->len = 0;
+    if (!answer->tokenizer || answer->tokens_as_ids)
+        mt_buf_printf(bytes, "token_id:%" PRIu32, id);
+    else
+        mt_tokenizer_bytes(answer->tokenizer, id, bytes);
+    mt_buf_json_string(out, bytes->len ? bytes->data : "", bytes->len);
+}
+
+void mt_write_usage(mt_buf *out, const mt_answer *answer)
+{
+    const size_t prompt = mt_answer_prompt_tokens(answer), tokens = mt_answer_tokens(answer);
+
+    mt_buf_printf(out,
+                  "{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu,"
+                  "\"prompt_tokens_details\":{\"cached_tokens\":%zu}}",
+                  prompt, prompt + tokens, tokens, mt_answer_cached(answer));
+}
+
+void mt_write_finish(mt_buf *out, const mt_choice *choice)
+{
+    if (!choice->done)
+        mt_buf_puts(out, "null");
+    else
+        mt_buf_printf(out, "\"%s\"", choice->finish == MT_FINISH_CANCELLED ? "abort" : mt_finish_name(choice->finish));
+}
+
+static bool is_end(const mt_answer *answer, uint32_t token)
+{
+    for (size_t i = 0; i < answer->eos_count; i++)
+        if (answer->eos[i] == token)
+            return true;
+    return token == MT_TOKEN_NONE;
+}
+
+void mt_write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
+{
+    if (choice->done && choice->stop)
+        mt_buf_json_string(out, choice->stop, strlen(choice->stop));
+    else if (choice->done && !is_end(answer, choice->stop_token))
+        mt_buf_printf(out, "%" PRIu32, choice->stop_token);
+    else
+        mt_buf_puts(out, "null");
+}
+
+static void add_prompt_logprob(mt_buf *out, const mt_answer *answer, const mt_logprob *p, size_t rank, mt_buf *bytes)
+{
+    mt_buf_printf(out, "\"%" PRIu32 "\":{\"logprob\":", p->id);
+    mt_write_number(out, p->logprob);
+    if (rank)
+        mt_buf_printf(out, ",\"rank\":%zu", rank);
+    mt_buf_puts(out, ",\"decoded_token\":");
+    mt_write_token(out, answer, p->id, bytes);
+    mt_buf_puts(out, "}");
+}
+
+/* The token itself and the likeliest, each once. Its rank is known when it is one of those. */
+static void add_position(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *s,
+                         mt_buf *bytes)
+{
+    const mt_logprob *top = said->top + s->top_begin;
+    size_t rank = 0;
+
+    for (size_t i = 0; i < s->top_count; i++)
+        if (top[i].id == s->id)
+            rank = i + 1;
+    mt_buf_puts(out, "{");
+    add_prompt_logprob(out, answer, &(mt_logprob){.id = s->id, .logprob = s->logprob}, rank, bytes);
+    for (size_t i = 0; i < s->top_count; i++)
+        if (i + 1 != rank) {
+            mt_buf_puts(out, ",");
+            add_prompt_logprob(out, answer, &top[i], i + 1, bytes);
+        }
+    mt_buf_puts(out, "}");
+}
+
+void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said)
+{
+    mt_buf bytes;
+
+    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < said->count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        if (said->at[i].has_logprob)
+            add_position(out, answer, said, &said->at[i], &bytes);
+        else
+            mt_buf_puts(out, "null");
+    }
+    mt_buf_puts(out, "]");
+    mt_buf_free(&bytes);
+}
+
+size_t mt_count_characters(const char *text, size_t len)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < len; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return count;
+}

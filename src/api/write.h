@@ -1,0 +1,34 @@
+/* Pieces of JSON that answers are made of. Each appends to out. */
+#ifndef MT_API_WRITE_H
+#define MT_API_WRITE_H
+
+#include "api/answer.h"
+
+/* A key and its value with the comma before them. */
+void mt_write_string(mt_buf *out, const char *key, const char *value); /* NULL: null */
+
+/* "logprob": finite, since JSON has no infinity: -9999 stands for it, as with OpenAI. */
+void mt_write_number(mt_buf *out, float value);
+
+void mt_write_ids(mt_buf *out, const uint32_t *ids, size_t count);
+void mt_write_said_ids(mt_buf *out, const mt_said_list *said);
+
+/* The text of a token as a JSON string; where it is a part of a character, with U+FFFD. Its bytes are left in *bytes,
+   which is cleared first. */
+void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *bytes);
+
+/* {"prompt_tokens":...}: OpenAI's usage. */
+void mt_write_usage(mt_buf *out, const mt_answer *answer);
+
+/* "stop", "length" or "abort", with quotes; null while it is not done. */
+void mt_write_finish(mt_buf *out, const mt_choice *choice);
+
+/* What of the request ended it: the stop string, the stop token's id; or null, as for the model's own ends. */
+void mt_write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice);
+
+/* A list of objects from token id to logprob, with null first: vLLM's prompt_logprobs. */
+void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said);
+
+size_t mt_count_characters(const char *text, size_t len); /* of UTF-8 */
+
+#endif

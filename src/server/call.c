@@ -1,0 +1,307 @@
+/* A call lives on three threads, one after the other and then two at once:
+
+   1. the io thread makes it and follows the connection, so that a client that leaves cancels at any time;
+   2. a preparation thread reads the body, makes an answer and requests, gives these to the engine and posts the call
+      itself as a letter;
+   3. the engine's thread turns events into letters; the io thread feeds them to the answer and sends what comes out.
+
+   Invariants:
+   1. Every letter of a call comes before the call is freed: it is freed on the io thread when its own letter and the
+      last event of each submitted request have been opened, and nothing more is to be said. http, too, must have let go
+      of it: either the answer is complete, or the client has gone, which may be said some time after writing failed.
+   2. Events may come before the call's own letter, since the engine begins at once. What they say is kept in `out`;
+      nothing is sent before it is known that all requests were taken, so a refusal still has its status.
+   3. A request is touched only under the lock and only while its source has it: the engine frees it after its last
+      event.
+   4. At most MT_LIMIT_OUTBOX events of a call, and a step's worth more, wait in the mailbox: then it is paused. */
+#include "server/call.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/inside.h"
+
+static double ms_since(uint64_t start, uint64_t end)
+{
+    return end > start ? (double)(end - start) / 1e6 : 0;
+}
+
+static const char *finish_name(const mt_call *call)
+{
+    if (call->answer->failed)
+        return "error";
+    return call->answer->open ? "cancelled" : mt_finish_name(call->answer->choices[0].finish);
+}
+
+/* One line for each call that computed something, one at a lower level for the others. */
+static void report(const mt_call *call)
+{
+    const uint64_t now = mt_clock_ns();
+
+    if (!call->answer || call->failure.status) {
+        mt_log_debug("request.done", "%s %d after %.1f ms", call->id, call->failure.status,
+                     ms_since(call->received, now));
+        return;
+    }
+    mt_log_info("request.done",
+                "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms",
+                call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
+                mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
+                ms_since(call->received, call->first_token), ms_since(call->received, now));
+}
+
+static void unlink_call(mt_call *call)
+{
+    if (call->next)
+        call->next->prev = call->prev;
+    *(call->prev ? &call->prev->next : &call->server->calls) = call->next;
+    call->server->call_count--;
+}
+
+/* Frees the call when invariant 1 allows it. */
+static void release(mt_call *call)
+{
+    if (call->held || call->followed || !call->over || !call->prepared || call->ended < call->submitted)
+        return;
+    report(call);
+    unlink_call(call);
+    mt_answer_free(call->answer);
+    mt_buf_free(&call->text);
+    mt_buf_free(&call->out);
+    mt_free(call->sources);
+    pthread_mutex_destroy(&call->lock);
+    mt_free(call);
+}
+
+static void update_pause(mt_call *call)
+{
+    bool changed = false;
+
+    pthread_mutex_lock(&call->lock);
+    for (size_t i = 0; i < call->source_count; i++) {
+        mt_request *request = call->sources[i].request;
+
+        /* relaxed: the engine looks at it between steps, and no data hangs on it */
+        if (request && atomic_exchange_explicit(&request->paused, call->slow || call->choked, memory_order_relaxed) !=
+                           (call->slow || call->choked))
+            changed = true;
+    }
+    pthread_mutex_unlock(&call->lock);
+    if (changed)
+        mt_engine_poke(call->server->served.engine);
+}
+
+static void give_up(mt_call *call)
+{
+    call->over = true;
+    mt_call_cancel(call);
+}
+
+static void gone(void *user)
+{
+    mt_call *call = user;
+
+    call->followed = false;
+    call->server->cancelled_total++;
+    give_up(call);
+    release(call);
+}
+
+static void paused(void *user, bool is_paused)
+{
+    mt_call *call = user;
+
+    pthread_mutex_lock(&call->lock);
+    call->slow = is_paused;
+    pthread_mutex_unlock(&call->lock);
+    update_pause(call);
+}
+
+/* The answer is complete, unless the client has left. */
+static void complete(mt_call *call, bool ok)
+{
+    call->over = true;
+    if (ok)
+        call->followed = false;
+}
+
+static const mt_http_follower follower = {.gone = gone, .paused = paused};
+
+static void fail_call(mt_call *call, const mt_failure *why)
+{
+    call->server->refused_total += why->status == 429;
+    if (!call->begun)
+        complete(call, mt_server_fail(call->server, call->handle, why));
+    else {
+        call->out.len = 0;
+        call->answer->dialect->fail(call->answer, why, &call->out);
+        complete(call, mt_http_write(call->server->http, call->handle, call->out.data, call->out.len) &&
+                           mt_http_end(call->server->http, call->handle));
+    }
+    give_up(call);
+}
+
+static bool begin_stream(mt_call *call)
+{
+    const mt_http_header headers[] = {
+        {"cache-control", "no-cache"}, {"x-accel-buffering", "no"}, {"x-request-id", call->id}};
+    const mt_http_response response = {
+        .status = 200, .type = "text/event-stream", .headers = headers, .header_count = MT_COUNT(headers)};
+
+    call->begun = true;
+    return mt_http_begin(call->server->http, call->handle, &response);
+}
+
+static void send_stream(mt_call *call)
+{
+    bool ok = call->begun || begin_stream(call);
+
+    if (ok && call->out.len > 0)
+        ok = mt_http_write(call->server->http, call->handle, call->out.data, call->out.len);
+    call->out.len = 0;
+    if (call->over) /* the client left while it was written to */
+        return;
+    if (!ok)
+        give_up(call);
+    else if (call->answer->open == 0)
+        complete(call, mt_http_end(call->server->http, call->handle));
+}
+
+static void send_whole(mt_call *call)
+{
+    const mt_http_header id = {"x-request-id", call->id};
+    const mt_http_response response = {.status = 200, .type = "application/json", .headers = &id, .header_count = 1};
+
+    if (call->answer->open > 0)
+        return;
+    complete(call, mt_http_answer(call->server->http, call->handle, &response, call->out.data, call->out.len));
+}
+
+/* Sends what is there, once it may be sent. */
+static void progress(mt_call *call)
+{
+    if (call->over || !call->prepared)
+        return;
+    if (call->out.full) {
+        call->answer->failed = true;
+        mt_failure_set(&call->answer->why, 500, "answer_too_large", NULL,
+                       "the answer has more than %u bytes: stream it, or ask for fewer logprobs",
+                       MT_LIMIT_RESPONSE_BYTES);
+    }
+    if (call->answer->failed)
+        fail_call(call, &call->answer->why);
+    else if (call->answer->stream)
+        send_stream(call);
+    else
+        send_whole(call);
+}
+
+static void open_prepared(mt_letter *letter)
+{
+    mt_call *call = (mt_call *)letter; /* its first member */
+
+    call->held = call->prepared = true; /* writing to a client may find that it is gone */
+    call->prepared_at = mt_clock_ns();
+    if (call->server->closing)
+        give_up(call);
+    if (!call->over && call->failure.status)
+        fail_call(call, &call->failure);
+    else if (!call->over && call->task)
+        complete(call, mt_server_json(call->server, call->handle, &call->text));
+    else
+        progress(call);
+    call->held = false;
+    release(call);
+}
+
+void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume)
+{
+    call->held = true;
+    if (event->kind == MT_EVENT_TOKEN && !call->first_token)
+        call->first_token = mt_clock_ns();
+    if (event->last)
+        call->ended++;
+    if (call->server->closing)
+        give_up(call);
+    mt_answer_feed(call->answer, prompt, event, &call->out);
+    if (call->over)
+        call->out.len = 0;
+    else
+        progress(call);
+    if (resume)
+        update_pause(call);
+    call->held = false;
+    release(call);
+}
+
+/* Requests of one client share its part of the machine: who has the same key, or else the same address. FNV-1a. */
+static uint64_t client_of(const mt_http_request *request)
+{
+    const char *key = mt_http_request_key(request);
+    uint64_t hash = 14695981039346656037u;
+
+    for (const char *p = key ? key : request->peer; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+    return hash;
+}
+
+static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
+{
+    mt_call *call = mt_alloc(sizeof(*call));
+
+    call->prepared_letter.open = open_prepared;
+    call->server = server;
+    call->dialect = dialect;
+    call->task = task;
+    call->handle = request->handle;
+    call->received = mt_clock_ns();
+    call->client = client_of(request);
+    call->body = request->body;
+    call->body_len = request->body_len;
+    request->body = NULL;
+    mt_answer_name(call->id, dialect ? dialect->prefix : "task-");
+    mt_buf_init(&call->text, MT_LIMIT_RESPONSE_BYTES);
+    mt_buf_init(&call->out, MT_LIMIT_RESPONSE_BYTES);
+    pthread_mutex_init(&call->lock, NULL);
+    call->next = server->calls;
+    if (call->next)
+        call->next->prev = call;
+    server->calls = call;
+    server->call_count++;
+    server->calls_total++;
+    return call;
+}
+
+static void refuse(mt_server *server, mt_http_request *request)
+{
+    mt_failure why;
+
+    server->refused_total++;
+    if (server->ready)
+        mt_failure_set(&why, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
+    else
+        mt_failure_set(&why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
+    mt_server_fail(server, request->handle, &why);
+}
+
+void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
+{
+    mt_call *call;
+
+    /* Only this thread puts calls in, so there is still room afterwards. */
+    if (!server->ready || mt_workers_waiting(server->workers) >= MT_LIMIT_PREPARING) {
+        refuse(server, request);
+        mt_http_request_free(request);
+        return;
+    }
+    call = new_call(server, request, dialect, task);
+    call->followed = mt_http_follow(server->http, call->handle, &follower, call);
+    if (!call->followed)
+        give_up(call);
+    if (!mt_workers_take(server->workers, call)) /* it is being stopped */
+        mt_mailbox_post(server->mailbox, &call->prepared_letter);
+    mt_http_request_free(request);
+}

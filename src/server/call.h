@@ -1,0 +1,82 @@
+/* One HTTP request that asks the model something, from the io thread's handler to its last byte. See call.c. */
+#ifndef MT_SERVER_CALL_H
+#define MT_SERVER_CALL_H
+
+#include <pthread.h>
+
+#include "api/answer.h"
+#include "engine/engine.h"
+#include "http/http.h"
+#include "server/mailbox.h"
+
+typedef struct mt_call mt_call;
+typedef struct mt_server mt_server;
+
+/* What a preparation thread does with a body that is answered at once: appends the answer, or says why not. */
+typedef bool mt_task(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why);
+
+/* The engine's side of a call: one request for each prompt. */
+typedef struct mt_call_source {
+    mt_call *call;
+    size_t prompt;
+    mt_request *request; /* NULL once its last event has come; under the call's lock */
+} mt_call_source;
+
+struct mt_call {
+    mt_letter prepared_letter; /* posted when preparation is over */
+    mt_server *server;
+    const mt_dialect *dialect; /* NULL where task answers */
+    mt_task *task;
+    char id[MT_ANSWER_ID];
+    char *body; /* the preparation's, which frees it */
+    size_t body_len;
+    uint64_t received; /* mt_clock_ns */
+    uint64_t client;
+
+    /* written by preparation, read by the io thread after the first letter of the call */
+    mt_answer *answer;
+    mt_buf text;        /* of a task */
+    mt_failure failure; /* status 0: none */
+    size_t submitted;   /* requests that the engine took */
+
+    pthread_mutex_t lock; /* of the next five */
+    bool cancelled;
+    bool choked; /* too many events wait for the io thread */
+    bool slow;   /* the client reads too slowly */
+    size_t pending;
+    mt_call_source *sources;
+    size_t source_count;
+
+    /* the io thread's */
+    mt_http_handle handle;
+    mt_call *next, *prev;
+    bool prepared; /* its letter has come */
+    bool begun;    /* the status line has been sent */
+    bool over;     /* nothing more is said to the client */
+    bool held;     /* a function up the stack still needs it */
+    bool followed; /* http will say that the client has gone */
+    size_t ended;  /* requests that had their last event */
+    mt_buf out;    /* written before the status line may be sent */
+    uint64_t first_token, prepared_at;
+};
+
+/* Io thread. Takes request. */
+void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
+
+/* Any thread: no more is computed for it. */
+void mt_call_cancel(mt_call *call);
+
+/* Preparation thread: makes the call's letter ready and posts it. See prepare.c. */
+void mt_call_prepare(mt_call *call);
+
+/* Preparation thread: hands prepared requests over to the engine, all or none. */
+bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err) MT_NODISCARD;
+bool mt_call_cancelled(mt_call *call);
+
+/* Io thread: an event has arrived. resume: as many waited as may, and now none does. */
+void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume);
+
+/* The engine's thread; ctx is an mt_call_source. */
+void mt_call_event(void *ctx, const mt_event *event);
+
+#endif

@@ -1,0 +1,151 @@
+/* The engine's side of a call: events become letters, and wishes of the io thread become flags of the requests. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "server/call.h"
+#include "server/inside.h"
+
+typedef struct event_letter {
+    mt_letter letter;
+    mt_call_source *source;
+    mt_event event; /* what it points to lies behind this, or in error */
+    mt_error error;
+    char bytes[];
+} event_letter;
+
+/* Copies to *at and moves it on; where it was put. */
+static char *put(char **at, const void *from, size_t len)
+{
+    char *to = *at;
+
+    if (len > 0)
+        memcpy(to, from, len);
+    *at += len;
+    return to;
+}
+
+/* One block for all of an event: it is made on one thread and freed on another. */
+static event_letter *copy(mt_call_source *source, const mt_event *event)
+{
+    const size_t tops = event->top_count * sizeof(*event->top), stop = event->stop ? strlen(event->stop) + 1 : 0;
+    event_letter *e = mt_alloc(sizeof(*e) + tops + event->text_len + stop);
+    char *at = e->bytes;
+
+    e->source = source;
+    e->event = *event;
+    e->event.top = (const mt_logprob *)(const void *)put(&at, event->top, tops);
+    e->event.text = put(&at, event->text, event->text_len);
+    e->event.stop = event->stop ? put(&at, event->stop, stop) : NULL;
+    if (event->error) {
+        e->error = *event->error;
+        e->event.error = &e->error;
+    }
+    return e;
+}
+
+static void open_event(mt_letter *letter)
+{
+    event_letter *e = (event_letter *)letter; /* its first member */
+    mt_call *call = e->source->call;
+    bool resume;
+
+    pthread_mutex_lock(&call->lock);
+    call->pending--;
+    resume = call->choked && call->pending == 0;
+    if (resume)
+        call->choked = false;
+    pthread_mutex_unlock(&call->lock);
+    mt_call_take(call, e->source->prompt, &e->event, resume);
+    mt_free(e);
+}
+
+void mt_call_event(void *ctx, const mt_event *event)
+{
+    mt_call_source *source = ctx;
+    mt_call *call = source->call;
+    event_letter *e = copy(source, event);
+
+    e->letter.open = open_event;
+    pthread_mutex_lock(&call->lock);
+    if (++call->pending >= MT_LIMIT_OUTBOX && !call->choked) {
+        call->choked = true;
+        for (size_t i = 0; i < call->source_count; i++)
+            if (call->sources[i].request)
+                atomic_store_explicit(&call->sources[i].request->paused, true, memory_order_relaxed);
+    }
+    if (event->last)
+        source->request = NULL;
+    pthread_mutex_unlock(&call->lock);
+    mt_mailbox_post(call->server->mailbox, &e->letter);
+}
+
+void mt_call_cancel(mt_call *call)
+{
+    bool any = false;
+
+    pthread_mutex_lock(&call->lock);
+    call->cancelled = true;
+    for (size_t i = 0; i < call->source_count; i++)
+        if (call->sources[i].request) {
+            atomic_store_explicit(&call->sources[i].request->cancelled, true, memory_order_relaxed);
+            any = true;
+        }
+    pthread_mutex_unlock(&call->lock);
+    if (any)
+        mt_engine_poke(call->server->served.engine);
+}
+
+bool mt_call_cancelled(mt_call *call)
+{
+    bool cancelled;
+
+    pthread_mutex_lock(&call->lock);
+    cancelled = call->cancelled;
+    pthread_mutex_unlock(&call->lock);
+    return cancelled;
+}
+
+/* Requests can be cancelled from here on. False when the call was before. */
+static bool publish(mt_call *call, mt_request **requests, size_t count)
+{
+    mt_call_source *sources = mt_alloc_array(count, sizeof(*sources));
+    bool ok;
+
+    for (size_t i = 0; i < count; i++) {
+        sources[i] = (mt_call_source){.call = call, .prompt = i, .request = requests[i]};
+        requests[i]->event = mt_call_event;
+        requests[i]->ctx = &sources[i];
+    }
+    pthread_mutex_lock(&call->lock);
+    ok = !call->cancelled;
+    call->sources = sources;
+    call->source_count = ok ? count : 0;
+    pthread_mutex_unlock(&call->lock);
+    return ok;
+}
+
+static void withdraw(mt_call *call, mt_request **requests, size_t first, size_t count)
+{
+    pthread_mutex_lock(&call->lock);
+    for (size_t i = first; i < call->source_count; i++)
+        call->sources[i].request = NULL;
+    pthread_mutex_unlock(&call->lock);
+    for (size_t i = first; i < count; i++)
+        mt_request_free(requests[i]);
+}
+
+bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err)
+{
+    if (!publish(call, requests, count)) {
+        withdraw(call, requests, 0, count);
+        return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
+    }
+    for (; call->submitted < count; call->submitted++)
+        if (!mt_engine_submit(call->server->served.engine, requests[call->submitted], err)) {
+            withdraw(call, requests, call->submitted, count);
+            mt_call_cancel(call);
+            return false;
+        }
+    return true;
+}

@@ -1,0 +1,116 @@
+#include "server/generation.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void add_end(mt_generation_config *g, int64_t id)
+{
+    if (id < 0 || id >= MT_LIMIT_VOCAB || g->eos_count == MT_LIMIT_EOS)
+        return;
+    for (size_t i = 0; i < g->eos_count; i++)
+        if (g->eos[i] == (uint32_t)id)
+            return;
+    g->eos[g->eos_count++] = (uint32_t)id;
+}
+
+/* eos_token_id is a number or a list of them. */
+static void add_ends(mt_generation_config *g, const mt_config *c)
+{
+    const char key[] = "eos_token_id";
+    int64_t id;
+
+    if (!c)
+        return;
+    for (size_t i = 0; i < mt_config_array(c, key); i++)
+        add_end(g, mt_config_array_int(c, key, i, -1));
+    if (mt_config_array(c, key) == 0 && mt_config_int(c, key, -1, -1, MT_LIMIT_VOCAB, &id, NULL))
+        add_end(g, id);
+}
+
+static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, const char *token)
+{
+    const uint32_t id = token && tokenizer ? mt_tokenizer_find(tokenizer, token, strlen(token)) : MT_TOKEN_NONE;
+
+    if (id != MT_TOKEN_NONE)
+        add_end(g, id);
+}
+
+/* NULL with MT_OK where there is no such file. */
+static mt_config *open_config(const char *dir, const char *name, mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    struct stat info;
+    int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    mt_error_clear(err);
+    if (len < 0 || (size_t)len >= sizeof(path) || stat(path, &info))
+        return NULL;
+    return mt_config_read(path, err);
+}
+
+static bool read_float(const mt_config *c, const char *key, double least, double most, float *out, mt_error *err)
+{
+    double value;
+
+    if (!mt_config_float(c, key, (double)*out, least, most, &value, err))
+        return mt_fail_within(err, "generation_config.json");
+    *out = (float)value;
+    return true;
+}
+
+/* do_sample counts where it is written: many files leave it out and mean to sample. */
+static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
+{
+    if (!read_float(c, "temperature", 0, 2, &d->temperature, err) || !read_float(c, "top_p", 0, 1, &d->top_p, err) ||
+        !read_float(c, "min_p", 0, 1, &d->min_p, err) || !read_float(c, "typical_p", 0, 1, &d->typical_p, err) ||
+        !read_float(c, "repetition_penalty", 0.01, 100, &d->repetition_penalty, err))
+        return false;
+    if (!mt_config_int(c, "top_k", d->top_k, -1, INT32_MAX, &d->top_k, err))
+        return mt_fail_within(err, "generation_config.json");
+    if (mt_config_has(c, "do_sample") && !mt_config_bool(c, "do_sample", true))
+        d->temperature = 0;
+    return true;
+}
+
+static bool read_generation_config(mt_generation_config *g, const char *dir, const mt_tokenizer *tokenizer,
+                                   mt_error *err)
+{
+    mt_config *c = open_config(dir, "generation_config.json", err);
+    bool ok = true;
+
+    if (!c && err->code != MT_OK)
+        return false;
+    if (c) {
+        add_ends(g, c);
+        ok = read_defaults(&g->defaults, c, err);
+    } else
+        add_spelled(g, tokenizer, "<|im_end|>"); /* which nothing else names in some folders */
+    mt_config_free(c);
+    return ok;
+}
+
+static bool read_tokenizer_config(mt_generation_config *g, const char *dir, const mt_tokenizer *tokenizer,
+                                  mt_error *err)
+{
+    mt_config *c = open_config(dir, "tokenizer_config.json", err);
+    const mt_config *object;
+
+    if (!c)
+        return err->code == MT_OK;
+    object = mt_config_object(c, "eos_token");
+    add_spelled(g, tokenizer,
+                object ? mt_config_string(object, "content", NULL) : mt_config_string(c, "eos_token", NULL));
+    mt_config_free(c);
+    return true;
+}
+
+bool mt_generation_read(mt_generation_config *g, const char *dir, const mt_config *config,
+                        const mt_tokenizer *tokenizer, mt_error *err)
+{
+    *g = (mt_generation_config){.eos_count = 0};
+    mt_ask_defaults_init(&g->defaults);
+    add_ends(g, config);
+    add_ends(g, mt_config_object(config, "text_config"));
+    return read_generation_config(g, dir, tokenizer, err) && read_tokenizer_config(g, dir, tokenizer, err);
+}

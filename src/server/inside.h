@@ -1,0 +1,57 @@
+/* What the files of the server share. */
+#ifndef MT_SERVER_INSIDE_H
+#define MT_SERVER_INSIDE_H
+
+#include <stdatomic.h>
+
+#include "http/http.h"
+#include "server/call.h"
+#include "server/keys.h"
+#include "server/mailbox.h"
+#include "server/options.h"
+#include "server/served.h"
+#include "server/workers.h"
+
+struct event;
+
+struct mt_server {
+    const mt_options *opt;
+    mt_http_server *http;
+    mt_mailbox *mailbox;
+    mt_workers *workers; /* NULL until the model is open */
+    mt_keys keys;
+    mt_served served;
+
+    /* the io thread's */
+    bool ready;   /* served is complete */
+    bool closing; /* the loop has ended: nothing is sent any more */
+    int signals;
+    mt_call *calls; /* the newest first */
+    size_t call_count;
+    uint64_t calls_total, cancelled_total, refused_total;
+    struct event *wake, *terminated, *interrupted;
+
+    /* the loader's, read after its thread was joined */
+    pthread_t loader;
+    mt_letter loaded_letter;
+    bool loading; /* the thread has to be joined; the io thread's */
+    bool load_ok;
+    mt_error load_error;
+};
+
+/* Answer with {"error":...}, a 429 or 503 with a retry-after; or with JSON. False when the client has left. */
+bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_failure *why);
+bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body);
+
+/* The table of routes, whose user is the server. Free with mt_free. */
+mt_http_route *mt_server_routes(mt_server *server, size_t *count);
+
+/* Prometheus' text format. */
+void mt_metrics_write(mt_server *server, mt_buf *out);
+
+/* The running and waiting requests as JSON. */
+void mt_status_write(mt_server *server, mt_buf *out);
+
+extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template;
+
+#endif

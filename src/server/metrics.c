@@ -1,0 +1,167 @@
+/* What has happened, in Prometheus' text format. What vLLM measures too, with the same meaning, has vLLM's name. */
+#include <inttypes.h>
+
+#include "server/inside.h"
+
+typedef struct writer {
+    mt_buf *out;
+    const char *model; /* a label: {model_name="..."} without the braces */
+} writer;
+
+static void head(const writer *w, const char *name, const char *type, const char *help)
+{
+    mt_buf_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void counter(const writer *w, const char *name, uint64_t value, const char *help)
+{
+    head(w, name, "counter", help);
+    mt_buf_printf(w->out, "%s{%s} %" PRIu64 "\n", name, w->model, value);
+}
+
+static void gauge(const writer *w, const char *name, double value, const char *help)
+{
+    head(w, name, "gauge", help);
+    mt_buf_printf(w->out, "%s{%s} %.10g\n", name, w->model, value);
+}
+
+static void labelled(const writer *w, const char *name, const char *label, const char *value, uint64_t count)
+{
+    mt_buf_printf(w->out, "%s{%s,%s=\"%s\"} %" PRIu64 "\n", name, w->model, label, value, count);
+}
+
+static void histogram(const writer *w, const char *name, const mt_histogram *h, const char *help)
+{
+    uint64_t below = 0;
+
+    head(w, name, "histogram", help);
+    for (size_t i = 0; i < MT_HISTOGRAM_BUCKETS; i++) {
+        below += h->bucket[i];
+        mt_buf_printf(w->out, "%s_bucket{%s,le=\"%.6g\"} %" PRIu64 "\n", name, w->model, mt_histogram_bound(i), below);
+    }
+    mt_buf_printf(w->out, "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, w->model, h->count);
+    mt_buf_printf(w->out, "%s_sum{%s} %.9g\n%s_count{%s} %" PRIu64 "\n", name, w->model, h->sum, name, w->model,
+                  h->count);
+}
+
+/* A label's value: backslash, quote and line feed are escaped. */
+static void add_label(mt_buf *out, const char *value)
+{
+    mt_buf_puts(out, "model_name=\"");
+    for (const char *p = value; *p; p++) {
+        if (*p == '\\' || *p == '"')
+            mt_buf_puts(out, "\\");
+        mt_buf_add(out, *p == '\n' ? " " : p, 1);
+    }
+    mt_buf_puts(out, "\"");
+}
+
+static void requests(const writer *w, const mt_stats *s)
+{
+    static const char name[] = "vllm:request_success_total";
+    static const char *const reasons[] = {[MT_FINISH_STOP] = "stop",
+                                          [MT_FINISH_LENGTH] = "length",
+                                          [MT_FINISH_CANCELLED] = "abort",
+                                          [MT_FINISH_ERROR] = "error"};
+
+    gauge(w, "vllm:num_requests_running", (double)s->running, "Answers that are being computed.");
+    gauge(w, "vllm:num_requests_waiting", (double)s->waiting, "Answers that wait for their place.");
+    head(w, name, "counter", "Answers that have ended, by the reason.");
+    for (size_t i = 0; i < MT_COUNT(reasons); i++)
+        labelled(w, name, "finished_reason", reasons[i], s->finished[i]);
+    counter(w, "vllm:num_preemptions_total", s->preemptions, "Answers set aside for others.");
+}
+
+static void tokens(const writer *w, const mt_stats *s)
+{
+    counter(w, "vllm:prompt_tokens_total", s->prompt_tokens, "Prompt tokens, cached ones included.");
+    counter(w, "vllm:generation_tokens_total", s->generated_tokens, "Tokens generated.");
+    counter(w, "vllm:prefix_cache_queries_total", s->prompt_tokens, "Prompt tokens looked up in the prefix cache.");
+    counter(w, "vllm:prefix_cache_hits_total", s->cached_tokens, "Prompt tokens found there.");
+}
+
+static void cache(const writer *w, const mt_stats *s)
+{
+    size_t total = 0, held = 0;
+    static const char name[] = "motet_prefix_lookups_total";
+
+    for (size_t g = 0; g < MT_KV_GROUPS; g++) {
+        total += s->pages_total[g];
+        held += s->pages_held[g];
+    }
+    gauge(w, "vllm:kv_cache_usage_perc", total ? (double)held / (double)total : 0,
+          "Share of the cache that running answers hold; 1 is all of it.");
+    gauge(w, "motet_cache_pages_known", (double)s->pages_known, "Pages whose content can be reused.");
+    counter(w, "motet_cache_evictions_total", s->evictions, "Pages forgotten to make room.");
+    head(w, name, "counter", "Lookups of prompts, by why they did not find all; none found all they could.");
+    for (size_t i = 0; i < MT_MISS_COUNT; i++)
+        labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);
+}
+
+static void times(const writer *w, const mt_stats *s)
+{
+    histogram(w, "vllm:time_to_first_token_seconds", &s->first_token, "From arrival to the first token.");
+    histogram(w, "vllm:inter_token_latency_seconds", &s->inter_token, "Between tokens of an answer.");
+    histogram(w, "vllm:e2e_request_latency_seconds", &s->end_to_end, "From arrival to the end.");
+    histogram(w, "vllm:request_queue_time_seconds", &s->queue, "From arrival to a place.");
+    histogram(w, "vllm:request_prefill_time_seconds", &s->prefill, "From a place to the first token.");
+    histogram(w, "motet_step_seconds", &s->step, "One step of the model.");
+    counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
+}
+
+static void memory(const writer *w, const mt_stats *s)
+{
+    static const char name[] = "motet_memory_bytes";
+
+    head(w, name, "gauge", "Memory reserved, by what for.");
+    labelled(w, name, "kind", "weights", s->bytes_weights);
+    labelled(w, name, "kind", "cache", s->bytes_cache);
+    labelled(w, name, "kind", "working", s->bytes_working);
+}
+
+static void http(const writer *w, mt_server *server)
+{
+    static const char name[] = "motet_http_responses_total";
+    static const char *const classes[] = {"", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    mt_http_stats s;
+
+    mt_http_server_stats(server->http, &s);
+    gauge(w, "motet_http_connections", (double)s.connections_open, "Connections open.");
+    gauge(w, "motet_http_exchanges", (double)s.exchanges_open, "Requests that are being answered.");
+    counter(w, "motet_http_connections_total", s.connections_accepted, "Connections accepted.");
+    counter(w, "motet_http_connections_refused_total", s.connections_refused, "Connections beyond the limit.");
+    head(w, name, "counter", "Answers, by hundreds of their status.");
+    for (size_t i = 1; i < MT_COUNT(classes); i++)
+        labelled(w, name, "status", classes[i], s.answers[i]);
+    counter(w, "motet_http_received_bytes_total", s.bytes_in, "Bytes from clients.");
+    counter(w, "motet_http_sent_bytes_total", s.bytes_out, "Bytes to clients.");
+    counter(w, "motet_http_slow_total", s.dropped_slow, "Clients dropped because they did not read.");
+    counter(w, "motet_http_timed_out_total", s.dropped_timed_out, "Clients dropped because they did not send.");
+    counter(w, "motet_http_gone_total", s.gone, "Clients that left before their answer was complete.");
+    gauge(w, "motet_calls", (double)server->call_count, "Calls between their arrival and their end.");
+    counter(w, "motet_calls_total", server->calls_total, "Calls that were prepared.");
+    counter(w, "motet_calls_refused_total", server->refused_total,
+            "Calls refused because too many wait, or the model is not loaded.");
+    counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
+}
+
+void mt_metrics_write(mt_server *server, mt_buf *out)
+{
+    mt_stats stats = {0};
+    mt_buf label;
+    writer w = {.out = out};
+
+    mt_buf_init(&label, MT_LIMIT_PATH);
+    add_label(&label, server->served.name);
+    w.model = label.data ? label.data : "";
+    if (server->ready) {
+        mt_engine_stats(server->served.engine, &stats);
+        requests(&w, &stats);
+        tokens(&w, &stats);
+        cache(&w, &stats);
+        times(&w, &stats);
+        memory(&w, &stats);
+    }
+    http(&w, server);
+    mt_buf_free(&label);
+}

@@ -1,0 +1,316 @@
+/* From a body to requests: all that is read, rendered, tokenized and checked before the engine hears of a call. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <openssl/sha.h>
+
+#include "api/json_body.h"
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "server/inside.h"
+#include "server/tokens.h"
+
+static bool out_of_memory(mt_failure *why)
+{
+    return mt_failure_set(why, 413, "request_too_large", NULL,
+                          "the request needs more memory than one may have: make it smaller");
+}
+
+static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *why)
+{
+    return mt_served_answers(served, ask->model) ||
+           mt_failure_set(why, 404, "model_not_found", "model",
+                          "the model \"%.100s\" does not exist here: ask for \"%s\", or see /v1/models", ask->model,
+                          served->name);
+}
+
+/* How many tokens an answer to a prompt may have. */
+static bool set_room(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
+{
+    const char *param = ask->is_chat ? "messages" : "prompt";
+    const size_t left = served->context > r->prompt_len ? served->context - r->prompt_len : 0;
+
+    if (left == 0)
+        return mt_failure_set(why, 400, "context_length_exceeded", param,
+                              "this model's maximum context length is %zu tokens, and the prompt has %zu: shorten it",
+                              served->context, r->prompt_len);
+    r->max_tokens = ask->max_tokens >= 0           ? (size_t)ask->max_tokens
+                    : ask->default_max_tokens == 0 ? left
+                                                   : (size_t)ask->default_max_tokens;
+    if (r->max_tokens <= left)
+        return true;
+    if (ask->max_tokens < 0) {
+        r->max_tokens = left;
+        return true;
+    }
+    return mt_failure_set(why, 400, "context_length_exceeded", param,
+                          "this model's maximum context length is %zu tokens, and %zu in the prompt with %zu to "
+                          "generate are more: shorten one of them",
+                          served->context, r->prompt_len, r->max_tokens);
+}
+
+static bool check_prompt(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
+{
+    const char *param = ask->is_chat ? "messages" : "prompt";
+
+    if (prompt->count == 0)
+        return mt_failure_set(why, 400, "invalid_value", param, "the prompt has no tokens: send some text");
+    for (size_t i = 0; i < prompt->count; i++)
+        if (prompt->ids[i] >= served->vocab)
+            return mt_failure_set(why, 400, "invalid_value", param,
+                                  "the prompt has token %u, and the model's last is %zu: send ids of this model",
+                                  prompt->ids[i], served->vocab - 1);
+    return true;
+}
+
+static uint64_t random_seed(void)
+{
+    uint64_t seed = 0;
+
+    while (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+        ;
+    return seed;
+}
+
+static void *copy_into(mt_arena *arena, const void *data, size_t size)
+{
+    void *copy = mt_arena_alloc(arena, size + 1);
+
+    if (copy && size)
+        memcpy(copy, data, size);
+    return copy;
+}
+
+/* A sentence that begins with the field it is about, in quotes. */
+static bool unfit(mt_failure *why, const mt_error *err)
+{
+    char field[MT_FAILURE_PARAM] = "";
+
+    if (err->text[0] == '"')
+        snprintf(field, sizeof(field), "%.*s", (int)strcspn(err->text + 1, "\""), err->text + 1);
+    return mt_failure_set(why, 400, "invalid_value", field, "%s", err->text);
+}
+
+static bool set_sampling(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
+{
+    mt_sample_settings *s = &r->sampling;
+    mt_error err;
+
+    mt_sample_settings_init(s);
+    s->temperature = ask->temperature;
+    s->top_p = ask->top_p;
+    s->min_p = ask->min_p;
+    s->typical_p = ask->typical_p;
+    s->presence_penalty = ask->presence_penalty;
+    s->frequency_penalty = ask->frequency_penalty;
+    s->repetition_penalty = ask->repetition_penalty;
+    s->top_k = (int32_t)ask->top_k;
+    s->logprobs = (int32_t)ask->logprobs;
+    s->min_tokens = (uint32_t)ask->min_tokens;
+    s->ignore_eos = ask->ignore_eos;
+    s->seed = ask->seeded ? (uint64_t)ask->seed : random_seed();
+    s->bias = copy_into(r->arena, ask->bias, ask->bias_count * sizeof(*ask->bias));
+    s->bias_count = ask->bias_count;
+    s->stop_ids = copy_into(r->arena, ask->stop_ids, ask->stop_id_count * sizeof(*ask->stop_ids));
+    s->stop_count = ask->stop_id_count;
+    s->eos_ids = served->generation.eos;
+    s->eos_count = served->generation.eos_count;
+    if (!s->bias || !s->stop_ids)
+        return out_of_memory(why);
+    return mt_sample_settings_check(s, served->vocab, &err) || unfit(why, &err);
+}
+
+static void free_stop(void *stop)
+{
+    mt_stop_free(stop);
+}
+
+static bool copy_stops(mt_request *r, const mt_ask *ask, mt_failure *why)
+{
+    mt_stop_string *strings = mt_arena_alloc(r->arena, ask->stop_count * sizeof(*strings));
+
+    for (size_t i = 0; strings && i < ask->stop_count; i++) {
+        strings[i] = (mt_stop_string){.str = copy_into(r->arena, ask->stops[i].str, ask->stops[i].len),
+                                      .len = ask->stops[i].len};
+        if (!strings[i].str)
+            return out_of_memory(why);
+    }
+    r->stop_strings = strings;
+    return strings || out_of_memory(why);
+}
+
+static bool set_stop(mt_request *r, const mt_ask *ask, mt_failure *why)
+{
+    mt_error err;
+    mt_stop *stop;
+
+    if (ask->stop_count == 0)
+        return true;
+    stop = mt_stop_new(ask->stops, ask->stop_count, &err);
+    if (!stop)
+        return mt_failure_from(why, &err, "stop");
+    if (!mt_arena_defer(r->arena, free_stop, stop)) {
+        mt_stop_free(stop);
+        return out_of_memory(why);
+    }
+    r->stop = stop;
+    return copy_stops(r, ask, why);
+}
+
+static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+    const bool echoed = ask->echo && ask->logprobs >= 0;
+
+    r->name = mt_arena_strdup(r->arena, call->id);
+    r->prompt = copy_into(r->arena, prompt->ids, prompt->count * sizeof(*prompt->ids));
+    r->prompt_len = prompt->count;
+    r->cuts = copy_into(r->arena, prompt->cuts, prompt->cut_count * sizeof(*prompt->cuts));
+    r->cut_count = prompt->cut_count;
+    if (!r->name || !r->prompt || !r->cuts)
+        return out_of_memory(why);
+    if (ask->cache_salt)
+        SHA256((const unsigned char *)ask->cache_salt, strlen(ask->cache_salt), r->salt);
+    r->choices = (uint32_t)ask->n;
+    r->skip_special = ask->skip_special_tokens;
+    r->include_stop = ask->include_stop;
+    r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
+    r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
+    r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
+    r->priority = (int32_t)ask->priority;
+    r->client = call->client;
+    r->received = call->received;
+    return set_room(r, served, ask, why) && set_sampling(r, served, ask, why) && set_stop(r, ask, why);
+}
+
+/* The text that stands before the answer where the prompt is echoed. */
+static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_prompt *prompt, mt_answer_prompt *out,
+                     mt_failure *why)
+{
+    mt_buf text;
+    char *copy;
+
+    mt_buf_init(&text, MT_LIMIT_ANSWER_BYTES);
+    if (prompt->text.data)
+        mt_buf_add(&text, prompt->text.data, prompt->text.len);
+    else if (served->tokenizer && !mt_tokenizer_decode(served->tokenizer, prompt->ids, prompt->count, false, &text))
+        text.full = true;
+    copy = text.full ? NULL : copy_into(a->arena, text.data, text.len);
+    out->echo = (mt_chat_text){.data = copy, .len = text.len};
+    mt_buf_free(&text);
+    return copy || out_of_memory(why);
+}
+
+static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const mt_token_prompt *prompts, size_t count,
+                        mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+    mt_answer *a = mt_answer_new(call->dialect, arena, ask, count);
+
+    if (!a)
+        return out_of_memory(why);
+    memcpy(a->id, call->id, sizeof(a->id));
+    a->model = served->name;
+    a->tokenizer = served->tokenizer;
+    a->eos = served->generation.eos;
+    a->eos_count = served->generation.eos_count;
+    for (size_t i = 0; i < count; i++) {
+        a->prompts[i].ids = prompts[i].ids;
+        a->prompts[i].count = prompts[i].count;
+        if (ask->echo && !set_echo(a, served, &prompts[i], &a->prompts[i], why))
+            return false;
+    }
+    call->answer = a;
+    return true;
+}
+
+/* What is kept until the end of an answer that is not streamed. */
+static bool check_kept(const mt_ask *ask, const mt_request *r, size_t count, mt_failure *why)
+{
+    const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->logprobs + 1);
+
+    if (ask->stream || ask->logprobs < 0 ||
+        each * (double)r->max_tokens * (double)ask->n * (double)count <= (double)MT_LIMIT_RESPONSE_BYTES)
+        return true;
+    return mt_failure_set(why, 400, "invalid_value", "logprobs",
+                          "the logprobs of so long an answer are more than may be kept: stream it, or send a smaller "
+                          "\"max_tokens\"");
+}
+
+/* What can never fit is the client's to change, and what a client must not try again. */
+static bool refused(const mt_error *err, const mt_ask *ask, mt_failure *why)
+{
+    if (err->code == MT_E_TOO_LARGE)
+        return mt_failure_set(why, 400, "context_length_exceeded", ask->is_chat ? "messages" : "prompt", "%s",
+                              err->text);
+    return mt_failure_from(why, err, NULL);
+}
+
+static bool submit(mt_call *call, const mt_ask *ask, const mt_token_prompt *prompts, size_t count, mt_failure *why)
+{
+    mt_request *requests[MT_LIMIT_CHOICES];
+    mt_error err;
+    size_t made = 0;
+    bool ok = true;
+
+    for (; ok && made < count; made++) {
+        requests[made] = mt_request_new();
+        ok = check_prompt(&call->server->served, ask, &prompts[made], why) &&
+             fill(requests[made], call, ask, &prompts[made], why) && check_kept(ask, requests[made], count, why);
+    }
+    if (ok)
+        return mt_call_submit(call, requests, count, &err) || refused(&err, ask, why);
+    for (size_t i = 0; i < made; i++)
+        mt_request_free(requests[i]);
+    return false;
+}
+
+/* The arena is the answer's once that is made. */
+static bool prepare(mt_call *call, mt_arena *arena, const json_t *body, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+    mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
+    mt_token_prompt *prompts;
+    size_t count;
+
+    if (!ask)
+        return out_of_memory(why);
+    mt_ask_init(ask, arena, body, &served->generation.defaults);
+    if (!call->dialect->read(ask, why) || !check_model(served, ask, why))
+        return false;
+    if (ask->stream && ask->prompt_logprobs >= 0)
+        return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
+                              "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
+    return mt_tokens_make(served, ask, &prompts, &count, why) && make_answer(call, arena, ask, prompts, count, why) &&
+           submit(call, ask, prompts, count, why);
+}
+
+static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
+{
+    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
+    const bool ok = prepare(call, arena, body, why);
+
+    if (!call->answer)
+        mt_arena_free(arena);
+    return ok;
+}
+
+void mt_call_prepare(mt_call *call)
+{
+    mt_failure why = {.status = 0};
+    json_t *body = NULL;
+    bool ok;
+
+    if (mt_call_cancelled(call))
+        mt_failure_set(&why, 409, "cancelled", NULL, "the request was cancelled before it began");
+    else
+        body = mt_json_body_parse(call->body, call->body_len, &why);
+    mt_free(call->body);
+    call->body = NULL;
+    ok = body && (call->task ? call->task(call->server, body, &call->text, &why) : prepare_answer(call, body, &why));
+    if (!ok)
+        call->failure = why;
+    mt_json_body_free(body, call->body_len);
+    mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
+}

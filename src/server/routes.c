@@ -1,0 +1,226 @@
+/* The routes, and the answers that need nothing but what the io thread knows. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "server/inside.h"
+
+static bool answer(mt_server *server, mt_http_handle handle, int status, const char *type, const mt_buf *body)
+{
+    const mt_http_response response = {.status = status, .type = type};
+
+    return mt_http_answer(server->http, handle, &response, body->len ? body->data : "", body->len);
+}
+
+bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body)
+{
+    return answer(server, handle, 200, "application/json", body);
+}
+
+bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_failure *why)
+{
+    const mt_http_header retry = {"retry-after", "1"};
+    const mt_http_response response = {.status = why->status,
+                                       .type = "application/json",
+                                       .headers = &retry,
+                                       .header_count = why->status == 429 || why->status == 503};
+    mt_buf body;
+    bool ok;
+
+    mt_buf_init(&body, 8 * (size_t)MT_LIMIT_ERROR_TEXT);
+    mt_failure_write(&body, why);
+    ok = mt_http_answer(server->http, handle, &response, body.data, body.len);
+    mt_buf_free(&body);
+    return ok;
+}
+
+static void post_chat(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_openai_chat, NULL);
+}
+
+static void post_completions(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_openai_completions, NULL);
+}
+
+static void post_tokenize(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, NULL, mt_task_tokenize);
+}
+
+static void post_detokenize(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, NULL, mt_task_detokenize);
+}
+
+static void post_apply_template(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, NULL, mt_task_apply_template);
+}
+
+static void add_model(mt_server *server, mt_buf *out, const char *name, const char *root)
+{
+    mt_buf_puts(out, "{\"id\":");
+    mt_buf_json_string(out, name, strlen(name));
+    mt_buf_printf(
+        out, ",\"object\":\"model\",\"created\":%" PRId64 ",\"owned_by\":\"motet\",\"root\":", server->served.created);
+    mt_buf_json_string(out, root, strlen(root));
+    mt_buf_puts(out, ",\"parent\":null,\"max_model_len\":");
+    if (server->ready)
+        mt_buf_printf(out, "%zu}", server->served.context);
+    else
+        mt_buf_puts(out, "null}");
+}
+
+static void get_models(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    const mt_option_list *aliases = &server->opt->aliases;
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 1u << 20);
+    mt_buf_puts(&body, "{\"object\":\"list\",\"data\":[");
+    add_model(server, &body, server->served.name, server->served.name);
+    for (size_t i = 0; i < aliases->count; i++) {
+        mt_buf_puts(&body, ",");
+        add_model(server, &body, aliases->at[i], server->served.name);
+    }
+    mt_buf_puts(&body, "]}");
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+static void get_model(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    const char *name = request->params[0];
+    mt_failure why;
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 1u << 16);
+    if (mt_served_answers(&server->served, name)) {
+        add_model(server, &body, name, server->served.name);
+        mt_server_json(server, request->handle, &body);
+    } else {
+        mt_failure_set(&why, 404, "model_not_found", "model",
+                       "the model \"%.100s\" does not exist here: see /v1/models", name);
+        mt_server_fail(server, request->handle, &why);
+    }
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+static void get_health(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 256);
+    mt_buf_puts(&body, "{\"status\":\"ok\"}");
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+static void get_ready(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_failure why;
+
+    if (server->ready && server->signals == 0) {
+        get_health(user, http, request);
+        return;
+    }
+    mt_failure_set(&why, 503, server->signals ? "draining" : "loading", NULL, "%s",
+                   server->signals ? "the server is shutting down: ask another"
+                                   : "the model is being loaded: try again in a moment");
+    mt_server_fail(server, request->handle, &why);
+    mt_http_request_free(request);
+}
+
+static void get_metrics(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 1u << 20);
+    mt_metrics_write(server, &body);
+    answer(server, request->handle, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+static void get_status(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 4u << 20);
+    mt_status_write(server, &body);
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+static void delete_request(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    const char *id = request->params[0];
+    mt_call *call = server->calls;
+    mt_failure why;
+    mt_buf body;
+
+    (void)http;
+    while (call && (call->over || strcmp(call->id, id) != 0))
+        call = call->next;
+    if (call) {
+        mt_call_cancel(call);
+        mt_buf_init(&body, 1024);
+        mt_buf_printf(&body, "{\"id\":\"%s\",\"object\":\"request\",\"cancelled\":true}", call->id);
+        mt_server_json(server, request->handle, &body);
+        mt_buf_free(&body);
+    } else {
+        mt_failure_set(&why, 404, "request_not_found", NULL,
+                       "no request \"%.60s\" is waiting or running: see /v1/status", id);
+        mt_server_fail(server, request->handle, &why);
+    }
+    mt_http_request_free(request);
+}
+
+mt_http_route *mt_server_routes(mt_server *server, size_t *count)
+{
+    static const mt_http_route routes[] = {
+        {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", .handler = post_chat},
+        {.method = MT_HTTP_POST, .pattern = "/v1/completions", .handler = post_completions},
+        {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models},
+        {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model},
+        {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status},
+        {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
+        {.method = MT_HTTP_POST, .pattern = "/tokenize", .handler = post_tokenize},
+        {.method = MT_HTTP_POST, .pattern = "/detokenize", .handler = post_detokenize},
+        {.method = MT_HTTP_POST, .pattern = "/apply-template", .handler = post_apply_template},
+        {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics},
+        {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC},
+        {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_ready, .flags = MT_HTTP_PUBLIC},
+    };
+    mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
+
+    memcpy(copy, routes, sizeof(routes));
+    for (size_t i = 0; i < MT_COUNT(routes); i++)
+        copy[i].user = server;
+    *count = MT_COUNT(routes);
+    return copy;
+}

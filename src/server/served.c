@@ -1,0 +1,142 @@
+#include "server/served.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* The last part of the folder's path. "." and the like have none that says anything. */
+static char *folder_name(const char *dir)
+{
+    size_t end = strlen(dir), begin;
+    char *name;
+
+    while (end > 1 && dir[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && dir[begin - 1] != '/'; begin--)
+        ;
+    if (begin == end || strspn(dir + begin, ".") >= end - begin)
+        return mt_strdup("default");
+    name = mt_alloc(end - begin + 1);
+    memcpy(name, dir + begin, end - begin);
+    return name;
+}
+
+void mt_served_name(mt_served *s, const mt_options *opt)
+{
+    s->name = opt->served_name ? mt_strdup(opt->served_name) : folder_name(opt->dir);
+    s->aliases = &opt->aliases;
+    s->created = (int64_t)time(NULL);
+}
+
+bool mt_served_answers(const mt_served *s, const char *model)
+{
+    if (!model || strcmp(model, s->name) == 0 || strcmp(model, "default") == 0)
+        return true;
+    for (size_t i = 0; i < s->aliases->count; i++)
+        if (strcmp(model, s->aliases->at[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[MT_LIMIT_PATH];
+    struct stat info;
+    int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    return len > 0 && (size_t)len < sizeof(path) && stat(path, &info) == 0;
+}
+
+/* A folder without a tokenizer can be asked with token ids; one with a broken tokenizer is an error. */
+static bool open_text(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    if (!has_file(opt->dir, "tokenizer.json")) {
+        mt_log_warn("model.tokenizer", "\"%s\" has no tokenizer.json: requests must be token ids", opt->dir);
+        return true;
+    }
+    s->tokenizer = mt_tokenizer_load(opt->dir, err);
+    if (!s->tokenizer)
+        return false;
+    s->templates = mt_chat_templates_open(opt->dir, opt->chat_template, err);
+    if (s->templates)
+        return true;
+    if (err->code != MT_E_NOT_FOUND || opt->chat_template)
+        return false;
+    mt_log_warn("model.template", "%s; until then chat completions are refused", err->text);
+    return true;
+}
+
+static void override(float *value, double given)
+{
+    if (!isnan(given))
+        *value = (float)given;
+}
+
+static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
+{
+    override(&d->temperature, opt->default_temperature);
+    override(&d->top_p, opt->default_top_p);
+    override(&d->min_p, opt->default_min_p);
+    override(&d->repetition_penalty, opt->default_repetition_penalty);
+    if (!isnan(opt->default_top_k))
+        d->top_k = (int64_t)opt->default_top_k;
+    d->max_tokens = opt->default_max_tokens;
+}
+
+static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    mt_engine_params params;
+
+    mt_engine_params_init(&params);
+    params.sequences = (size_t)opt->max_sequences;
+    params.queue = (size_t)opt->max_queue;
+    params.rows = (size_t)opt->batch_tokens;
+    params.context = (size_t)opt->context;
+    params.memory = (uint64_t)opt->memory;
+    params.step_ms = (double)opt->step_ms;
+    params.chunk = (size_t)opt->chunk;
+    s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
+    return s->engine != NULL;
+}
+
+bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    const uint64_t start = mt_clock_ns();
+    const mt_device_params device = {
+        .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
+
+    if (!mt_opened_open(&s->opened, opt->dir, &device, err) || !open_text(s, opt, err) ||
+        !mt_generation_read(&s->generation, opt->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
+        return false;
+    override_defaults(&s->generation.defaults, opt);
+    if (!start_engine(s, opt, err))
+        return false;
+    s->context = mt_engine_context(s->engine);
+    s->vocab = s->opened.spec.vocab;
+    mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
+                (double)(mt_clock_ns() - start) / 1e9);
+    return true;
+}
+
+void mt_served_stop(mt_served *s)
+{
+    mt_engine_stop(s->engine);
+    s->engine = NULL;
+}
+
+void mt_served_close(mt_served *s)
+{
+    mt_served_stop(s);
+    mt_chat_templates_free(s->templates);
+    mt_tokenizer_free(s->tokenizer);
+    if (s->opened.arena)
+        mt_opened_close(&s->opened);
+    mt_free(s->name);
+    *s = (mt_served){0};
+}

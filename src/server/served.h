@@ -1,0 +1,35 @@
+/* The model that is served, and what clients call it. Opened by a thread of its own while the server listens already;
+   unchanged from then on, and shared by all threads. */
+#ifndef MT_SERVER_SERVED_H
+#define MT_SERVER_SERVED_H
+
+#include "chat/chat_template.h"
+#include "engine/engine.h"
+#include "server/generation.h"
+#include "server/options.h"
+
+typedef struct mt_served {
+    char *name; /* as clients are told */
+    const mt_option_list *aliases;
+    int64_t created; /* seconds since 1970 */
+
+    mt_opened opened;
+    mt_tokenizer *tokenizer;      /* NULL: the folder has none */
+    mt_chat_templates *templates; /* NULL: the folder has none */
+    mt_generation_config generation;
+    mt_engine *engine;
+    size_t context, vocab;
+} mt_served;
+
+/* The names only, which are known at once. Free with mt_served_close. */
+void mt_served_name(mt_served *served, const mt_options *opt);
+
+/* All the rest. False with a sentence. */
+bool mt_served_open(mt_served *served, const mt_options *opt, mt_error *err) MT_NODISCARD;
+void mt_served_stop(mt_served *served);  /* ends the engine: events may still come from it during the call */
+void mt_served_close(mt_served *served); /* a zeroed one is fine */
+
+/* Whether a call for this model is meant for us: the name, an alias or "default"; NULL is. */
+bool mt_served_answers(const mt_served *served, const char *model);
+
+#endif

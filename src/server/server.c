@@ -1,0 +1,206 @@
+/* The thread that calls mt_serve becomes the io thread. It listens first and then has another thread open the model, so
+   that a client that comes early gets a 503 rather than no connection, and a port that is taken is said at once.
+
+   The end, in this order, so that nobody posts to what is gone: the loop ends (http has dropped or completed all
+   exchanges), preparation ends, the engine ends, remaining letters are opened with `closing` set, http is freed. */
+#include "server/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "api/json_body.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "server/inside.h"
+
+enum { SECOND = 1000 };
+
+static bool admit(void *user, const mt_http_request *request, mt_http_refusal *refusal)
+{
+    mt_server *server = user;
+
+    if (mt_keys_admit(&server->keys, mt_http_request_key(request)))
+        return true;
+    refusal->status = 401;
+    snprintf(refusal->text, sizeof(refusal->text),
+             "the API key is missing or wrong: send it as \"authorization: Bearer KEY\"");
+    return false;
+}
+
+/* The codes OpenAI's clients know for what http refuses by itself. */
+static void error_body(void *user, const char *path, int status, const char *sentence, mt_buf *body)
+{
+    static const struct {
+        int status;
+        const char *code;
+    } codes[] = {{401, "invalid_api_key"},   {404, "not_found"},         {405, "method_not_allowed"},
+                 {408, "request_timeout"},   {413, "request_too_large"}, {414, "request_too_large"},
+                 {431, "request_too_large"}, {503, "overloaded"}};
+    const char *code = NULL;
+    mt_failure why;
+
+    (void)user;
+    (void)path;
+    for (size_t i = 0; i < MT_COUNT(codes); i++)
+        if (codes[i].status == status)
+            code = codes[i].code;
+    mt_failure_set(&why, status, code, NULL, "%s", sentence);
+    mt_failure_write(body, &why);
+}
+
+static void wake(evutil_socket_t fd, short what, void *user)
+{
+    mt_server *server = user;
+
+    (void)fd;
+    (void)what;
+    mt_mailbox_open(server->mailbox);
+}
+
+static void signalled(evutil_socket_t number, short what, void *user)
+{
+    mt_server *server = user;
+
+    (void)what;
+    if (server->signals++ > 0) {
+        mt_log_warn("server.killed", "a second signal: ending at once");
+        _exit(128 + (int)number);
+    }
+    mt_log_info("server.draining", "%zu calls may end within %lld s; a second signal ends at once", server->call_count,
+                (long long)server->opt->drain_seconds);
+    mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
+}
+
+static void open_loaded(mt_letter *letter)
+{
+    mt_server *server = (mt_server *)(void *)((char *)letter - offsetof(mt_server, loaded_letter));
+
+    if (server->closing)
+        return;
+    pthread_join(server->loader, NULL);
+    server->loading = false;
+    if (server->load_ok)
+        server->workers = mt_workers_start((size_t)server->opt->prep_threads, MT_LIMIT_PREPARING, &server->load_error);
+    server->ready = server->workers != NULL;
+    if (!server->ready)
+        mt_http_server_drain(server->http, 0);
+}
+
+static void *load(void *arg)
+{
+    mt_server *server = arg;
+
+    server->load_ok = mt_served_open(&server->served, server->opt, &server->load_error);
+    mt_mailbox_post(server->mailbox, &server->loaded_letter);
+    return NULL;
+}
+
+static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
+{
+    const mt_options *opt = server->opt;
+    mt_http_config config = {.host = opt->host ? opt->host : "127.0.0.1",
+                             .port = (int)opt->port,
+                             .routes = routes,
+                             .route_count = count,
+                             .hooks = {.user = server, .admit = admit, .error_body = error_body},
+                             .origins = opt->origins.at,
+                             .origin_count = opt->origins.count,
+                             .tls_certificate = opt->tls_cert,
+                             .tls_key = opt->tls_key,
+                             .limits = mt_http_limits_default()};
+
+    config.limits.connections = (size_t)opt->max_connections;
+    config.limits.head_bytes = (size_t)opt->max_header;
+    config.limits.body_bytes = (size_t)opt->max_body;
+    config.limits.idle_ms = (int)opt->idle_seconds * SECOND;
+    return mt_http_server_new(&config, err);
+}
+
+static bool add_events(mt_server *server)
+{
+    struct event_base *loop = mt_http_server_loop(server->http);
+
+    server->wake = event_new(loop, mt_mailbox_fd(server->mailbox), EV_READ | EV_PERSIST, wake, server);
+    server->terminated = evsignal_new(loop, SIGTERM, signalled, server);
+    server->interrupted = evsignal_new(loop, SIGINT, signalled, server);
+    return server->wake && server->terminated && server->interrupted && !event_add(server->wake, NULL) &&
+           !event_add(server->terminated, NULL) && !event_add(server->interrupted, NULL);
+}
+
+static void free_event(struct event *event)
+{
+    if (event)
+        event_free(event);
+}
+
+static void report(const mt_server *server)
+{
+    const char *host = server->opt->host ? server->opt->host : "127.0.0.1", *scheme = server->opt->tls_cert ? "s" : "";
+
+    if (mt_http_server_port(server->http))
+        mt_log_info("server.listening", "http%s://%s:%d", scheme, host, mt_http_server_port(server->http));
+    else
+        mt_log_info("server.listening", "%s", host);
+}
+
+static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
+{
+    if (!mt_keys_read(&server->keys, &server->opt->api_keys, err))
+        return false;
+    server->http = listen_on(server, routes, count, err);
+    if (!server->http)
+        return false;
+    server->mailbox = mt_mailbox_new();
+    if (!server->mailbox || !add_events(server))
+        return mt_fail(err, MT_E_IO, "the event loop cannot be set up; are there file descriptors left?");
+    report(server);
+    server->loaded_letter.open = open_loaded;
+    if (pthread_create(&server->loader, NULL, load, server))
+        return mt_fail(err, MT_E_IO, "a thread that loads the model cannot be started");
+    server->loading = true;
+    return true;
+}
+
+/* See above for the order. */
+static void end(mt_server *server)
+{
+    server->closing = true;
+    if (server->loading)
+        pthread_join(server->loader, NULL);
+    mt_workers_stop(server->workers);
+    mt_served_stop(&server->served);
+    free_event(server->wake);
+    free_event(server->terminated);
+    free_event(server->interrupted);
+    mt_mailbox_free(server->mailbox);
+    mt_http_server_free(server->http);
+    mt_served_close(&server->served);
+    mt_keys_free(&server->keys);
+}
+
+bool mt_serve(const mt_options *opt, mt_error *err)
+{
+    mt_server server = {.opt = opt};
+    size_t count;
+    mt_http_route *routes = mt_server_routes(&server, &count);
+    bool ok;
+
+    mt_json_body_setup();
+    mt_served_name(&server.served, opt);
+    ok = begin(&server, routes, count, err);
+    if (ok)
+        mt_http_server_run(server.http);
+    end(&server);
+    mt_free(routes);
+    if (ok && server.load_error.code != MT_OK) {
+        *err = server.load_error;
+        return false;
+    }
+    if (ok)
+        mt_log_info("server.ended", "%llu calls were answered", (unsigned long long)server.calls_total);
+    return ok;
+}

@@ -1,0 +1,144 @@
+/* Answers that need the tokenizer or the template but not the model: /tokenize, /detokenize, /apply-template. */
+#include <string.h>
+
+#include "api/fields.h"
+#include "api/openai_prompt.h"
+#include "api/write.h"
+#include "base/limits.h"
+#include "server/inside.h"
+#include "server/tokens.h"
+
+static bool read_flag(const json_t *body, const char *name, bool *value, mt_failure *why)
+{
+    const json_t *given = json_object_get(body, name);
+
+    if (!given || json_is_null(given))
+        return true;
+    *value = json_is_true(given);
+    return json_is_boolean(given) || mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send true or false",
+                                                    name, mt_json_kind(given));
+}
+
+static bool check_model(const mt_served *served, const json_t *body, mt_failure *why)
+{
+    const json_t *model = json_object_get(body, "model");
+
+    if (!model || json_is_null(model) || (json_is_string(model) && mt_served_answers(served, json_string_value(model))))
+        return true;
+    return mt_failure_set(why, 404, "model_not_found", "model", "the model does not exist here: see /v1/models");
+}
+
+static bool read_chat(const mt_served *served, mt_arena *arena, const json_t *body, mt_prompt *prompt, mt_failure *why)
+{
+    bool generation_prompt = true;
+
+    *prompt = (mt_prompt){.cut_count = 0};
+    return read_flag(body, "add_generation_prompt", &generation_prompt, why) &&
+           mt_tokens_chat(served, arena, body, generation_prompt, prompt, why);
+}
+
+static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
+{
+    const mt_answer plain = {.tokenizer = served->tokenizer};
+    mt_buf bytes;
+
+    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
+    mt_buf_puts(out, ",\"token_strs\":[");
+    for (size_t i = 0; i < p->count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_write_token(out, &plain, p->ids[i], &bytes);
+    }
+    mt_buf_puts(out, "]");
+    mt_buf_free(&bytes);
+}
+
+/* {"prompt": text} or {"messages": [...]}. */
+static bool write_tokens(mt_server *server, mt_arena *arena, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_served *served = &server->served;
+    const json_t *text = json_object_get(body, "prompt");
+    const mt_chat_text from = {.data = json_string_value(text), .len = json_string_length(text)};
+    bool add_special = true, spelled = false, ok;
+    mt_token_prompt tokens;
+    mt_prompt prompt = {.cut_count = 0};
+
+    if (!json_is_string(text) && !json_object_get(body, "messages"))
+        return mt_failure_set(why, 400, "invalid_type", "prompt", "\"prompt\" is %s: send a string, or \"messages\"",
+                              mt_json_kind(text));
+    ok = read_flag(body, "add_special_tokens", &add_special, why) &&
+         read_flag(body, "return_token_strs", &spelled, why) &&
+         (from.data ? mt_tokens_encode(served, arena, from, add_special, &tokens, why)
+                    : read_chat(served, arena, body, &prompt, why));
+    if (ok && !from.data)
+        tokens = (mt_token_prompt){.ids = prompt.ids.data, .count = prompt.ids.count};
+    if (ok) {
+        mt_buf_printf(out, "{\"count\":%zu,\"max_model_len\":%zu,\"tokens\":", tokens.count, served->context);
+        mt_write_ids(out, tokens.ids, tokens.count);
+        if (spelled)
+            add_spellings(served, &tokens, out);
+        mt_buf_puts(out, "}");
+    }
+    mt_prompt_free(&prompt);
+    return ok;
+}
+
+bool mt_task_tokenize(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
+    const bool ok = check_model(&server->served, body, why) && write_tokens(server, arena, body, out, why);
+
+    mt_arena_free(arena);
+    return ok;
+}
+
+static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_special, mt_buf *out, mt_failure *why)
+{
+    mt_buf text;
+    bool ok;
+
+    if (!served->tokenizer)
+        return mt_failure_set(why, 400, "no_tokenizer", NULL, "the model \"%s\" has no tokenizer", served->name);
+    mt_buf_init(&text, MT_LIMIT_ANSWER_BYTES);
+    ok = mt_tokenizer_decode(served->tokenizer, ids->ids, ids->count, skip_special, &text) ||
+         mt_failure_set(why, 413, "request_too_large", "tokens", "the text is too long: send the ids in parts");
+    if (ok) {
+        mt_buf_puts(out, "{\"prompt\":");
+        mt_buf_json_string(out, text.len ? text.data : "", text.len);
+        mt_buf_puts(out, "}");
+    }
+    mt_buf_free(&text);
+    return ok;
+}
+
+bool mt_task_detokenize(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const json_t *tokens = json_object_get(body, "tokens");
+    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
+    bool skip_special = false, ok = check_model(&server->served, body, why);
+    mt_ask_prompt ids;
+
+    if (ok && !json_is_array(tokens))
+        ok = mt_failure_set(why, 400, "invalid_type", "tokens", "\"tokens\" is %s: send a list of token ids",
+                            mt_json_kind(tokens));
+    ok = ok && read_flag(body, "skip_special_tokens", &skip_special, why) &&
+         mt_openai_ids_read(arena, "tokens", tokens, &ids, why) &&
+         decode(&server->served, &ids, skip_special, out, why);
+    mt_arena_free(arena);
+    return ok;
+}
+
+bool mt_task_apply_template(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
+    mt_prompt prompt = {.cut_count = 0};
+    bool ok = check_model(&server->served, body, why) && read_chat(&server->served, arena, body, &prompt, why);
+
+    if (ok) {
+        mt_buf_puts(out, "{\"prompt\":");
+        mt_buf_json_string(out, prompt.text.len ? prompt.text.data : "", prompt.text.len);
+        mt_buf_puts(out, "}");
+    }
+    mt_prompt_free(&prompt);
+    mt_arena_free(arena);
+    return ok;
+}

@@ -1,0 +1,125 @@
+#include "server/tokens.h"
+
+#include <string.h>
+
+static bool out_of_memory(mt_failure *why)
+{
+    return mt_failure_set(why, 413, "request_too_large", NULL,
+                          "the request needs more memory than one may have: make it smaller");
+}
+
+static bool need_tokenizer(const mt_served *served, mt_failure *why)
+{
+    return served->tokenizer ||
+           mt_failure_set(why, 400, "no_tokenizer", NULL,
+                          "the model \"%s\" has no tokenizer: send token ids to /v1/completions", served->name);
+}
+
+bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
+                      mt_token_prompt *out, mt_failure *why)
+{
+    const mt_encode_options options = {.add_special = add_special};
+    mt_ids ids = {0};
+    mt_error err;
+    uint32_t *copy = NULL;
+    bool ok;
+
+    if (!need_tokenizer(served, why))
+        return false;
+    ok = mt_tokenizer_encode(served->tokenizer, text.data, text.len, &options, &ids, &err) ||
+         mt_failure_from(why, &err, NULL);
+    if (ok) {
+        copy = mt_arena_alloc(arena, (ids.count + 1) * sizeof(*copy));
+        ok = copy || out_of_memory(why);
+    }
+    if (ok && ids.count)
+        memcpy(copy, ids.data, ids.count * sizeof(*copy));
+    *out = (mt_token_prompt){.ids = copy, .count = ids.count, .text = text};
+    mt_ids_free(&ids);
+    return ok;
+}
+
+/* Which field a sentence of chat/ is about. */
+static const char *field_of(const char *sentence)
+{
+    static const char *const fields[] = {"tools", "chat_template_kwargs"};
+
+    for (size_t i = 0; i < MT_COUNT(fields); i++)
+        if (strncmp(sentence, fields[i], strlen(fields[i])) == 0)
+            return fields[i];
+    return "messages";
+}
+
+bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
+                    mt_prompt *prompt, mt_failure *why)
+{
+    const mt_prompt_model model = {.templates = served->templates, .tokenizer = served->tokenizer};
+    mt_chat chat;
+    mt_error err;
+
+    *prompt = (mt_prompt){.cut_count = 0};
+    if (!need_tokenizer(served, why))
+        return false;
+    if (!served->templates)
+        return mt_failure_set(why, 400, "no_chat_template", NULL,
+                              "the model \"%s\" has no chat template: use /v1/completions, or start the server with "
+                              "--chat-template",
+                              served->name);
+    if (!mt_chat_read(&chat, arena, body, &err))
+        return mt_failure_from(why, &err, field_of(err.text));
+    chat.no_generation_prompt = !generation_prompt;
+    if (!mt_prompt_make(prompt, &chat, &model, &err))
+        return mt_failure_from(why, &err, "messages");
+    if (prompt->media_count)
+        return mt_failure_set(why, 400, "unsupported_value", "messages",
+                              "images and videos are not supported by this model: send text");
+    return true;
+}
+
+static bool copy_prompt(const mt_ask *ask, const mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
+{
+    uint32_t *ids = mt_arena_alloc(ask->arena, (prompt->ids.count + 1) * sizeof(*ids));
+    uint32_t *cuts = mt_arena_alloc(ask->arena, (prompt->cut_count + 1) * sizeof(*cuts));
+
+    if (!ids || !cuts)
+        return out_of_memory(why);
+    if (prompt->ids.count)
+        memcpy(ids, prompt->ids.data, prompt->ids.count * sizeof(*ids));
+    for (size_t i = 0; i < prompt->cut_count; i++)
+        cuts[i] = (uint32_t)prompt->cuts[i];
+    *out = (mt_token_prompt){.ids = ids, .count = prompt->ids.count, .cuts = cuts, .cut_count = prompt->cut_count};
+    return true;
+}
+
+static bool make_chat(const mt_served *served, const mt_ask *ask, mt_token_prompt *out, mt_failure *why)
+{
+    mt_prompt prompt;
+    const bool ok = mt_tokens_chat(served, ask->arena, ask->body, ask->add_generation_prompt, &prompt, why) &&
+                    copy_prompt(ask, &prompt, out, why);
+
+    mt_prompt_free(&prompt);
+    return ok;
+}
+
+static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, mt_token_prompt *out,
+                     mt_failure *why)
+{
+    if (from->text.data)
+        return mt_tokens_encode(served, ask->arena, from->text, ask->add_special_tokens, out, why);
+    *out = (mt_token_prompt){.ids = from->ids, .count = from->count};
+    return true;
+}
+
+bool mt_tokens_make(const mt_served *served, const mt_ask *ask, mt_token_prompt **out, size_t *count, mt_failure *why)
+{
+    *count = ask->is_chat ? 1 : ask->prompt_count;
+    *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
+    if (!*out)
+        return out_of_memory(why);
+    if (ask->is_chat)
+        return make_chat(served, ask, *out, why);
+    for (size_t i = 0; i < *count; i++)
+        if (!make_one(served, ask, &ask->prompts[i], *out + i, why))
+            return false;
+    return true;
+}

@@ -1,0 +1,31 @@
+/* What a call asks for as token ids. On preparation threads. */
+#ifndef MT_SERVER_TOKENS_H
+#define MT_SERVER_TOKENS_H
+
+#include "api/ask.h"
+#include "api/failure.h"
+#include "chat/prompt.h"
+#include "server/served.h"
+
+/* In the ask's arena. */
+typedef struct mt_token_prompt {
+    const uint32_t *ids;
+    size_t count;
+    const uint32_t *cuts; /* positions where turns begin */
+    size_t cut_count;
+    mt_chat_text text; /* what it was made from; data is NULL for ids */
+} mt_token_prompt;
+
+/* *out has *count prompts: one of a chat, else as many as the ask has. */
+bool mt_tokens_make(const mt_served *served, const mt_ask *ask, mt_token_prompt **out, size_t *count,
+                    mt_failure *why) MT_NODISCARD;
+
+/* The messages of a body as a prompt. It needs no initialisation; free it with mt_prompt_free in any case. */
+bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
+                    mt_prompt *prompt, mt_failure *why) MT_NODISCARD;
+
+/* A text to ids in the arena. */
+bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
+                      mt_token_prompt *out, mt_failure *why) MT_NODISCARD;
+
+#endif

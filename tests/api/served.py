@@ -1,0 +1,170 @@
+"""A motet server for tests: starts the program on a free port, talks HTTP to it, and looks after its end."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
+
+
+class Server:
+    """Use as a context manager. What the program wrote to standard error is in self.log."""
+
+    def __init__(self, program, folder, *options, env=None, ready=True):
+        self.log = []
+        self.port = None
+        self.listening = threading.Event()
+        self.options = options
+        command = [program, "serve", folder, "--port", "0", "--threads", "2", "--precision", "reference", *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                                        errors="replace", env=dict(os.environ, **(env or {})))
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        if not self.listening.wait(60) or not self.port:
+            self.process.kill()
+            raise AssertionError("the server did not listen:\n" + "\n".join(self.log[-20:]))
+        if ready:
+            self.wait_ready()
+
+    def read(self):
+        for line in self.process.stderr:
+            self.log.append(line.rstrip("\n"))
+            found = LISTENING.search(line)
+            if found:
+                self.port = int(found.group(2))
+                self.listening.set()
+        self.listening.set()
+
+    def wait_ready(self, seconds=60):
+        end = time.time() + seconds
+        while time.time() < end:
+            if self.request("GET", "/ready").status == 200:
+                return
+            time.sleep(0.02)
+        raise AssertionError("the server was not ready:\n" + "\n".join(self.log[-20:]))
+
+    def connect(self, timeout=120):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None):
+        """One exchange: an Answer."""
+        connection = self.connect()
+        try:
+            if body is not None and not isinstance(body, (bytes, str)):
+                body = json.dumps(body)
+            if isinstance(body, str):
+                body = body.encode()
+            connection.request(method, path, body, dict(headers or {}))
+            response = connection.getresponse()
+            return Answer(response.status, response.getheaders(), response.read())
+        finally:
+            connection.close()
+
+    def post(self, path, body, headers=None):
+        return self.request("POST", path, body, headers)
+
+    def complete(self, **body):
+        return self.post("/v1/completions", body)
+
+    def chat(self, text="hello world", **body):
+        return self.post("/v1/chat/completions", {"messages": [{"role": "user", "content": text}], **body})
+
+    def status(self):
+        return self.request("GET", "/v1/status").json()
+
+    def wait_idle(self, seconds=30):
+        """Until nothing is prepared, waits or runs."""
+        end = time.time() + seconds
+        while time.time() < end:
+            status = self.status()
+            if not status["requests"] and not status["running"] and not status["waiting"]:
+                return
+            time.sleep(0.02)
+        raise AssertionError("still busy: {}".format(status))
+
+    def metrics(self):
+        """{name or name{labels without model_name}: value}"""
+        found = {}
+        for line in self.request("GET", "/metrics").body.decode().splitlines():
+            if line.startswith("#") or not line:
+                continue
+            name, value = line.rsplit(" ", 1)
+            name = re.sub(r'model_name="[^"]*",?', "", name).replace("{}", "")
+            found[name] = float(value)
+        return found
+
+    def memory(self):
+        """Bytes that the process has in memory."""
+        with open("/proc/{}/status".format(self.process.pid), encoding="utf-8") as f:
+            return 1024 * int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+    def socket(self, timeout=60):
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def stop(self, number=signal.SIGTERM, seconds=60):
+        """The exit status after a signal."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            status = "none after {} s".format(seconds)
+        self.reader.join(10)
+        return status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        status = self.stop()
+        if kind is None and status != 0:
+            raise AssertionError("the server ended with {}:\n{}".format(status, "\n".join(self.log[-40:])))
+        if kind is not None:
+            print("\n".join(self.log[-40:]))
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.body = status, body
+        self.headers = {k.lower(): v for k, v in headers}
+
+    def json(self):
+        return json.loads(self.body)
+
+    def events(self):
+        return list(events_of(self.body.decode()))
+
+    def text(self):
+        """Of the first choice, streamed or not."""
+        if self.headers.get("content-type", "").startswith("text/event-stream"):
+            return stream_text(self.events())
+        choice = self.json()["choices"][0]
+        return choice["text"] if "text" in choice else choice["message"]["content"]
+
+
+def events_of(text):
+    """The data of server-sent events: objects, and "[DONE]"."""
+    for block in text.split("\n\n"):
+        lines = [line[5:].strip() for line in block.split("\n") if line.startswith("data:")]
+        if lines:
+            data = "\n".join(lines)
+            yield data if data == "[DONE]" else json.loads(data)
+
+
+def stream_text(events, choice=0):
+    text = ""
+    for event in events:
+        for c in event["choices"] if isinstance(event, dict) and "choices" in event else []:
+            if c["index"] == choice:
+                text += c["text"] if "text" in c else c["delta"].get("content") or ""
+    return text

@@ -1,0 +1,526 @@
+#!/usr/bin/env python3
+"""What the server promises beyond single answers: nobody gets another's text, nothing hangs or crashes, clients that
+leave or read slowly hurt nobody, memory stays flat, and it ends when told to.
+
+usage: tests/api/test_server.py --motet PROGRAM [--long] [NAME ...]"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import fixture
+import served
+
+PROGRAM = FOLDER = None
+LONG = QUICK = False
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def start(*options, **settings):
+    return served.Server(PROGRAM, FOLDER, *options, **settings)
+
+
+def prompt(i):
+    """One of many prompts whose answers differ."""
+    return [0] + [4 + (i * 37 + k * 11) % 370 for k in range(5 + i % 40)]
+
+
+def raw_request(body, path="/v1/completions", extra=""):
+    data = json.dumps(body).encode()
+    head = "POST {} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{}content-length: {}\r\n\r\n"
+    return head.format(path, extra, len(data)).encode() + data
+
+
+def read_all(connection):
+    data = b""
+    while True:
+        part = connection.recv(65536)
+        if not part:
+            return data
+        data += part
+
+
+def eventually(check, seconds=10):
+    """Counters are copied after a step, and sockets close when both sides have: waits until check() holds."""
+    end = time.time() + seconds
+    while not check() and time.time() < end:
+        time.sleep(0.02)
+    return check()
+
+
+# ---- first of all: never another's text, never a hang, never a crash
+
+
+@test
+def every_client_gets_its_own_answer_alone_or_among_others():
+    count = 24 if QUICK else 64
+    with start("--max-sequences", "16") as server:
+        def answer(i, stream):
+            body = {"prompt": prompt(i), "max_tokens": 16, "seed": i, "temperature": 0.9, "logprobs": 1,
+                    "return_token_ids": True, "stream": stream}
+            got = server.post("/v1/completions", body)
+            assert got.status == 200, got.body
+            if not stream:
+                choice = got.json()["choices"][0]
+                return choice["text"], choice["token_ids"], choice["logprobs"]["token_logprobs"]
+            chunks = [e["choices"][0] for e in got.events() if e != "[DONE]"]
+            return (served.stream_text(got.events()), sum((c["token_ids"] for c in chunks), []),
+                    sum((c["logprobs"]["token_logprobs"] for c in chunks if c["logprobs"]), []))
+        alone = [answer(i, False) for i in range(count)]
+        assert len({text for text, _, _ in alone}) > count * 3 // 4, "the prompts are meant to have different answers"
+        with concurrent.futures.ThreadPoolExecutor(32) as pool:
+            order = list(range(count)) * 2
+            random.Random(1).shuffle(order)
+            for i, got in zip(order, pool.map(lambda i: answer(i, i % 2 == 0), order)):
+                assert got == alone[i], "prompt {}: {} but alone {}".format(i, got, alone[i])
+        server.wait_idle()
+
+
+@test
+def hostile_bytes_get_an_error_or_a_closed_connection_and_the_server_lives():
+    chaos = random.Random(7)
+    good = raw_request({"prompt": [0, 5], "max_tokens": 2})
+    with start("--max-body", "64K", "--max-header", "4K") as server:
+        for i in range(60 if QUICK else 300):
+            data = bytearray(good)
+            for _ in range(chaos.randrange(1, 8)):
+                data[chaos.randrange(len(data))] = chaos.randrange(256)
+            if i % 3 == 0:
+                data = data[:chaos.randrange(len(data))]
+            with server.socket(10) as s:
+                s.sendall(bytes(data))
+                if i % 2:
+                    s.shutdown(socket.SHUT_WR)
+                    try:
+                        read_all(s)
+                    except ConnectionError:
+                        pass
+        for bad in (b"\x00" * 5000, b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/completions HTTP/1.1\r\n"
+                    b"host: x\r\ncontent-length: -5\r\n\r\n", b"a" * 9000):
+            with server.socket(10) as s:
+                s.sendall(bad)
+                s.shutdown(socket.SHUT_WR)
+                try:
+                    read_all(s)
+                except ConnectionError:
+                    pass
+        assert server.complete(prompt=[0, 5], max_tokens=2).status == 200
+        server.wait_idle()
+
+
+@test
+def bodies_of_all_shapes_get_an_answer():
+    chaos = random.Random(3)
+    fields = ["model", "messages", "prompt", "stream", "n", "max_tokens", "temperature", "top_p", "top_k", "stop", "seed",
+              "logit_bias", "logprobs", "top_logprobs", "echo", "stop_token_ids", "stream_options", "tools", "user",
+              "cache_salt", "priority", "min_tokens", "prompt_logprobs", "chat_template_kwargs", "return_token_ids"]
+    values = [None, True, False, 0, 1, -1, 2.5, 1e308, 2**62, "", "a", "\x00", "é\U0001F600", [], {}, [0, 5], ["a"],
+              [[0]], {"a": 1}, [{"role": "user", "content": "x"}], [{"role": "user", "content": [{"type": "text"}]}],
+              {"5": 1}, [None], [[[[]]]], "x" * 3000]
+    with start("--default-max-tokens", "3") as server:
+        for i in range(150 if QUICK else 800):
+            body = {"messages": [{"role": "user", "content": "x"}], "prompt": "x", "max_tokens": 2}
+            for _ in range(chaos.randrange(1, 4)):
+                body[chaos.choice(fields)] = chaos.choice(values)
+            got = server.post(chaos.choice(["/v1/chat/completions", "/v1/completions", "/tokenize", "/apply-template"]),
+                              body)
+            assert got.status in (200, 400, 404), (got.status, body, got.body)
+            if got.status != 200:
+                error = got.json()["error"]
+                assert error["message"] and error["type"] and "param" in error and "code" in error
+        server.wait_idle()
+
+
+@test
+def a_body_of_many_small_values_is_refused_not_swallowed():
+    with start() as server:
+        before = server.memory()
+        got = server.post("/v1/completions", b'{"prompt":[' + b"1," * 14_000_000 + b"1]}")
+        assert got.status == 413, (got.status, got.body[:200])
+        assert server.complete(prompt=[0, 5], max_tokens=1).status == 200
+        if not QUICK:  # the sanitizers keep what was freed
+            assert server.memory() < before + (150 << 20), (before, server.memory())
+
+
+# ---- streams
+
+
+@test
+def a_stream_says_what_a_whole_answer_says():
+    with start() as server:
+        for i in range(12):
+            body = {"max_tokens": 20, "seed": i, "temperature": 1.2, "logprobs": True, "top_logprobs": 2, "n": 2,
+                    "return_token_ids": True, "stop": ["th", "ou", "x"]}
+            whole = server.chat("tell {}".format(i), **body).json()
+            events = server.chat("tell {}".format(i), stream=True, stream_options={"include_usage": True}, **body).events()
+            assert events[-1] == "[DONE]"
+            usage = events[-2]["usage"]
+            assert usage["completion_tokens"] == whole["usage"]["completion_tokens"]
+            for k in range(2):
+                mine = [c for e in events[:-1] for c in e["choices"] if c["index"] == k]
+                choice = whole["choices"][k]
+                assert served.stream_text(events[:-1], k) == choice["message"]["content"]
+                assert sum((c.get("token_ids", []) for c in mine), []) == choice["token_ids"]
+                assert sum((c["logprobs"]["content"] for c in mine if c["logprobs"]), []) == choice["logprobs"]["content"]
+                assert [c["finish_reason"] for c in mine][-1] == choice["finish_reason"]
+                assert all(c["finish_reason"] is None for c in mine[:-1])
+
+
+@test
+def the_second_time_a_prefix_is_seen_it_is_cached_and_the_answer_is_the_same():
+    with start() as server:
+        long = [0] + [4 + k * 7 % 370 for k in range(600)]
+        first = server.complete(prompt=long, max_tokens=8, temperature=0).json()
+        again = server.complete(prompt=long, max_tokens=8, temperature=0).json()
+        salted = server.complete(prompt=long, max_tokens=8, temperature=0, cache_salt="mine").json()
+        assert first["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+        assert again["usage"]["prompt_tokens_details"]["cached_tokens"] == 600
+        assert salted["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
+        assert first["choices"] == again["choices"] == salted["choices"]
+
+
+@test
+def a_client_that_leaves_cancels_in_preparation_in_prefill_and_in_decoding():
+    with start("--batch-tokens", "4") as server:
+        for wait in (0, 0.001, 0.01, 0.05, 0.2):
+            for stream in (True, False):
+                s = server.socket()
+                s.sendall(raw_request({"prompt": [0] * 1500, "max_tokens": 500, "ignore_eos": True, "stream": stream,
+                                       "n": 16}))
+                time.sleep(wait)
+                s.close()
+        server.wait_idle()
+        assert eventually(lambda: server.metrics()["motet_calls"] == 0)
+        assert server.metrics()['vllm:request_success_total{finished_reason="length"}'] == 0
+
+
+@test
+def a_request_is_cancelled_by_its_id():
+    with start("--batch-tokens", "4") as server:
+        connection = server.connect()
+        connection.request("POST", "/v1/completions", json.dumps(
+            {"prompt": [0] * 1000, "max_tokens": 1000, "ignore_eos": True, "stream": True, "n": 32}))
+        response = connection.getresponse()
+        name = response.getheader("x-request-id")
+        assert name.startswith("cmpl-")
+        assert name in [r["id"] for r in server.status()["requests"]]
+        assert server.request("DELETE", "/v1/requests/" + name).json()["cancelled"] is True
+        events = list(served.events_of(response.read().decode()))
+        reasons = [e["choices"][0]["finish_reason"] for e in events[:-1]]
+        assert reasons.count("abort") == 32 and events[-1] == "[DONE]", events[-3:]
+        server.wait_idle()
+        assert server.request("DELETE", "/v1/requests/" + name).status == 404
+
+
+@test
+def a_slow_reader_pauses_only_itself_and_loses_nothing():
+    body = {"prompt": [0, 9], "max_tokens": 1000, "ignore_eos": True, "stream": True, "logprobs": 20, "seed": 3, "n": 12}
+    with start() as server:
+        expected = served.stream_text(server.post("/v1/completions", body).events())
+        slow = socket.socket()
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(raw_request(body, extra="connection: close\r\n"))
+        time.sleep(1)
+        others = [server.complete(prompt=prompt(i), max_tokens=50).status for i in range(5)]
+        assert others == [200] * 5
+        running = server.status()["requests"]
+        assert running and all(r["completion_tokens"] < 1000 for r in running), running
+        slow.settimeout(60)
+        data = read_all(slow).split(b"\r\n\r\n", 1)[1]
+        text, at = b"", 0
+        while True:  # chunks
+            end = data.index(b"\r\n", at)
+            size = int(data[at:end], 16)
+            if size == 0:
+                break
+            text += data[end + 2:end + 2 + size]
+            at = end + 4 + size
+        assert served.stream_text(served.events_of(text.decode())) == expected
+        server.wait_idle()
+
+
+def crowd(server, clients, chaos, tokens):
+    """Streaming clients, a third of which vanish at random. Returns how many heard their whole answer."""
+    def client(i):
+        vanish = i % 3 == 0
+        body = {"prompt": prompt(i), "max_tokens": tokens, "ignore_eos": True, "stream": True, "seed": i}
+        with server.socket(120) as s:
+            s.sendall(raw_request(body, extra="connection: close\r\n"))
+            if vanish:
+                limit = chaos.randrange(1, 4000)
+                got = 0
+                while got < limit:
+                    part = s.recv(512)
+                    if not part:
+                        break
+                    got += len(part)
+                return None
+            data = read_all(s)
+            if data.startswith(b"HTTP/1.1 429"):
+                return None
+            assert data.startswith(b"HTTP/1.1 200"), data[:200]
+            assert b"data: [DONE]" in data, data[-300:]
+            return True
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        return sum(1 for whole in pool.map(client, range(clients)) if whole)
+
+
+@test
+def two_hundred_clients_stream_while_a_third_vanishes():
+    rounds, clients, tokens = (30, 200, 100) if LONG else (1, 60, 12) if QUICK else (3, 200, 30)
+    chaos = random.Random(11)
+    with start("--max-sequences", "32", "--max-connections", "1000") as server:
+        crowd(server, clients, chaos, tokens)
+        server.wait_idle()
+        before, threads = server.memory(), len(os.listdir("/proc/{}/task".format(server.process.pid)))
+        files = len(os.listdir("/proc/{}/fd".format(server.process.pid)))
+        for _ in range(rounds):
+            assert crowd(server, clients, chaos, tokens) == clients - (clients + 2) // 3
+        server.wait_idle(60)
+        assert len(os.listdir("/proc/{}/task".format(server.process.pid))) == threads
+        assert eventually(lambda: len(os.listdir("/proc/{}/fd".format(server.process.pid))) <= files)
+        if not QUICK:
+            assert server.memory() < before + (24 << 20), (before, server.memory())
+        assert eventually(lambda: server.metrics()["motet_calls"] == 0)
+
+
+# ---- limits and keys
+
+
+@test
+def a_full_queue_is_a_429_with_retry_after():
+    with start("--max-sequences", "1", "--max-queue", "2", "--batch-tokens", "4") as server:
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(lambda i: server.complete(prompt=[0] * 300, max_tokens=40, ignore_eos=True,
+                                                              seed=i), range(12)))
+        refused = [a for a in answers if a.status == 429]
+        assert refused and all(a.status in (200, 429) for a in answers), [a.status for a in answers]
+        assert refused[0].headers["retry-after"] == "1"
+        assert refused[0].json()["error"]["code"] == "queue_full"
+        assert eventually(lambda: server.metrics()["motet_calls_refused_total"] == len(refused))
+
+
+@test
+def keys_are_needed_where_they_are_set():
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("# keys\nfrom-file\n\n")
+        file.flush()
+        with start("--api-key", "secret", "--api-key", "@" + file.name, env={"MOTET_API_KEY": "unused"}) as server:
+            get = lambda headers: server.request("GET", "/v1/models", headers=headers).status
+            assert get({}) == 401
+            assert get({"authorization": "Bearer wrong"}) == 401
+            assert get({"authorization": "Bearer unused"}) == 401
+            assert get({"authorization": "Bearer secret"}) == 200
+            assert get({"x-api-key": "from-file"}) == 200
+            error = server.chat().json()["error"]
+            assert error["code"] == "invalid_api_key" and error["type"] == "authentication_error", error
+            assert server.request("GET", "/health").status == 200
+    with start(env={"MOTET_API_KEY": "secret"}) as server:
+        assert server.request("GET", "/v1/models").status == 401
+
+
+@test
+def pages_of_named_origins_may_call():
+    with start("--cors", "https://app.example") as server:
+        got = server.request("OPTIONS", "/v1/chat/completions", headers={
+            "origin": "https://app.example", "access-control-request-method": "POST"})
+        assert got.headers.get("access-control-allow-origin") == "https://app.example", got.headers
+        got = server.request("GET", "/v1/models", headers={"origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in got.headers
+
+
+@test
+def metrics_add_up():
+    with start() as server:
+        for i in range(5):
+            assert server.complete(prompt=prompt(40), max_tokens=7, ignore_eos=True).status == 200
+        assert eventually(lambda: server.metrics()['vllm:request_success_total{finished_reason="length"}'] == 5)
+        m = server.metrics()
+        tokens = len(prompt(40))
+        assert m["vllm:generation_tokens_total"] == 35
+        assert m["vllm:prompt_tokens_total"] == 5 * tokens
+        assert m["vllm:prefix_cache_hits_total"] == 4 * (tokens - 1)
+        for name, count in (("time_to_first_token", 5), ("e2e_request_latency", 5), ("inter_token_latency", 30)):
+            name = "vllm:" + name + "_seconds"
+            assert m[name + "_count"] == count, (name, m[name + "_count"])
+            assert m[name + '_bucket{le="+Inf"}'] == count
+            buckets = [v for k, v in m.items() if k.startswith(name + "_bucket")]
+            assert buckets == sorted(buckets) and m[name + "_sum"] > 0
+        assert m["vllm:num_requests_running"] == m["vllm:num_requests_waiting"] == 0
+
+
+@test
+def a_finished_request_is_one_line_in_the_log():
+    with start() as server:
+        name = server.chat(max_tokens=3, ignore_eos=True).json()["id"]
+        time.sleep(0.2)
+        lines = [line for line in server.log if "request.done" in line]
+        assert len(lines) == 1 and name in lines[0] and "generated 3 finish length" in lines[0], server.log
+
+
+# ---- beginning and end
+
+
+@test
+def it_listens_in_under_a_second():
+    begin = time.time()
+    with start(ready=False) as server:
+        assert time.time() - begin < (20 if QUICK else 1), time.time() - begin
+        server.wait_ready()
+
+
+@test
+def a_signal_lets_answers_end():
+    with start("--batch-tokens", "4") as server:
+        got = []
+        thread = threading.Thread(target=lambda: got.append(server.complete(
+            prompt=[0] * 800, max_tokens=300, ignore_eos=True, stream=True)))
+        thread.start()
+        while not server.status()["requests"]:
+            time.sleep(0.005)
+        assert server.stop() == 0
+        thread.join()
+        assert got[0].events()[-1] == "[DONE]" and got[0].events()[-2]["choices"][0]["finish_reason"] == "length"
+        try:
+            server.request("GET", "/health")
+            raise AssertionError("it still listens")
+        except ConnectionError:
+            pass
+
+
+@test
+def answers_that_take_too_long_are_cut_off():
+    with start("--batch-tokens", "1", "--drain-seconds", "1", "--threads", "1") as server:
+        s = server.socket()
+        s.sendall(raw_request({"prompt": [0] * 400, "max_tokens": 1600, "ignore_eos": True, "stream": True,
+                               "n": 60, "logprobs": 20}))
+        while not server.status()["requests"]:
+            time.sleep(0.005)
+        begin = time.time()
+        assert server.stop() == 0
+        assert time.time() - begin < (60 if QUICK else 10)
+        s.close()
+
+
+@test
+def a_second_signal_ends_at_once():
+    server = start("--batch-tokens", "1", "--drain-seconds", "600", "--threads", "1")
+    s = server.socket()
+    s.sendall(raw_request({"prompt": [0] * 400, "max_tokens": 1600, "ignore_eos": True, "n": 60}))
+    while not server.status()["requests"]:
+        time.sleep(0.005)
+    server.process.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    assert server.process.poll() is None, "it did not wait for its answer"
+    assert server.stop(signal.SIGINT, 10) == 128 + signal.SIGINT
+    s.close()
+
+
+def fails(*options, folder=None):
+    done = subprocess.run([PROGRAM, "serve", folder or FOLDER, *options], stderr=subprocess.PIPE, text=True, timeout=60,
+                          check=False)
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+
+@test
+def what_cannot_begin_says_why_in_a_sentence():
+    with start() as server:
+        status, line = fails("--port", str(server.port))
+        assert status == 1 and line.startswith("motet: ") and str(server.port) in line, line
+    status, line = fails("--port", "0", folder="/nowhere")
+    assert status == 1 and line.startswith("motet: ") and "/nowhere" in line, line
+    status, line = fails("--port", "0", "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.key")
+    assert status == 1 and "/nowhere.pem" in line, line
+    status, line = fails("--port", "0", "--api-key", "@/nowhere")
+    assert status == 1 and "/nowhere" in line, line
+    status, line = fails("--port", "0", "--host", "203.0.113.7")
+    assert status == 1 and "203.0.113.7" in line, line
+    status, line = fails("--port", "0", "--memory", "1K")
+    assert status == 1 and line.startswith("motet: "), line
+
+
+@test
+def a_certificate_makes_it_https():
+    with tempfile.TemporaryDirectory() as folder:
+        key, cert = os.path.join(folder, "key.pem"), os.path.join(folder, "cert.pem")
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                               "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"],
+                              capture_output=True, check=False)
+        if made.returncode:
+            return "openssl cannot make a certificate"
+        with start("--tls-cert", cert, "--tls-key", key, ready=False) as server:
+            context = ssl.create_default_context(cafile=cert)
+            context.check_hostname = False
+            for _ in range(200):
+                with context.wrap_socket(server.socket()) as s:
+                    s.sendall(b"GET /ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+                    if b"200 OK" in read_all(s):
+                        break
+                time.sleep(0.05)
+            with context.wrap_socket(server.socket()) as s:
+                s.sendall(raw_request({"prompt": [0, 5], "max_tokens": 3, "stream": True}, extra="connection: close\r\n"))
+                assert b"[DONE]" in read_all(s)
+    return None
+
+
+@test
+def a_folder_without_a_tokenizer_is_asked_with_ids():
+    with tempfile.TemporaryDirectory() as folder:
+        bare = os.path.join(folder, "bare")
+        os.mkdir(bare)
+        for name in ("config.json", "model.safetensors"):
+            os.symlink(os.path.join(FOLDER, name), os.path.join(bare, name))
+        with served.Server(PROGRAM, bare) as server:
+            got = server.complete(prompt=[0, 5, 9], max_tokens=4, return_token_ids=True, logprobs=1, ignore_eos=True)
+            choice = got.json()["choices"][0]
+            assert len(choice["token_ids"]) == 4 and choice["text"] == "", choice
+            assert choice["logprobs"]["tokens"][0] == "token_id:{}".format(choice["token_ids"][0])
+            for refused in (server.chat(), server.complete(prompt="text"), server.post("/tokenize", {"prompt": "x"})):
+                assert refused.status == 400 and refused.json()["error"]["code"] == "no_tokenizer", refused.body
+
+
+def main():
+    global PROGRAM, FOLDER, LONG, QUICK
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("--long", action="store_true", help="minutes of clients that come and vanish")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    PROGRAM, LONG, QUICK = arguments.motet, arguments.long, "MOTET_TEST_QUICK" in os.environ
+    passed = failed = skipped = 0
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = fixture.write(os.path.join(folder, "tiny"))
+        for function in TESTS:
+            if arguments.names and function.__name__ not in arguments.names:
+                continue
+            begin = time.time()
+            try:
+                reason = function()
+                passed, skipped = passed + (not reason), skipped + bool(reason)
+                print("{} {} {:.1f} s{}".format("skipped" if reason else "ok", function.__name__, time.time() - begin,
+                                                ": " + reason if reason else ""), flush=True)
+            except Exception:  # pylint: disable=broad-except
+                failed += 1
+                print("FAILED {}\n{}".format(function.__name__, traceback.format_exc()), flush=True)
+    print("api_server: {} passed, {} failed, {} skipped".format(passed, failed, skipped))
+    sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,147 @@
+/* Answers fed with events by hand: what no engine would do at a convenient moment. */
+#include "unit.h"
+
+#include "api/answer.h"
+
+typedef struct fixture {
+    mt_answer *answer;
+    mt_buf out;
+} fixture;
+
+static void set_up(fixture *f, const mt_dialect *dialect, bool stream, int64_t n, size_t prompts)
+{
+    mt_arena *arena = mt_arena_new(1 << 20);
+    mt_ask_defaults defaults;
+    mt_ask ask;
+
+    mt_ask_defaults_init(&defaults);
+    mt_ask_init(&ask, arena, NULL, &defaults);
+    ask.stream = stream;
+    ask.n = n;
+    f->answer = mt_answer_new(dialect, arena, &ask, prompts);
+    assert_non_null(f->answer);
+    snprintf(f->answer->id, sizeof(f->answer->id), "id");
+    f->answer->model = "m";
+    f->answer->created = 1;
+    mt_buf_init(&f->out, 1 << 20);
+}
+
+static void tear_down(fixture *f)
+{
+    mt_answer_free(f->answer);
+    mt_buf_free(&f->out);
+}
+
+static void feed_token(fixture *f, size_t prompt, uint32_t choice, const char *text)
+{
+    const mt_event event = {
+        .kind = MT_EVENT_TOKEN, .choice = choice, .token = 5, .text = text, .text_len = strlen(text)};
+
+    mt_answer_feed(f->answer, prompt, &event, &f->out);
+}
+
+static void feed_done(fixture *f, size_t prompt, uint32_t choice, size_t cached)
+{
+    const mt_event event = {.kind = MT_EVENT_DONE,
+                            .choice = choice,
+                            .finish = MT_FINISH_STOP,
+                            .stop_token = MT_TOKEN_NONE,
+                            .cached = cached,
+                            .tokens = 2};
+
+    mt_answer_feed(f->answer, prompt, &event, &f->out);
+}
+
+static void nothing_is_written_before_a_whole_answer_is_whole(void **state)
+{
+    fixture f;
+
+    (void)state;
+    set_up(&f, &mt_openai_completions, false, 2, 1);
+    feed_token(&f, 0, 1, "b");
+    feed_token(&f, 0, 0, "a");
+    feed_done(&f, 0, 0, 3);
+    assert_int_equal(f.out.len, 0);
+    feed_token(&f, 0, 1, "\"");
+    feed_done(&f, 0, 1, 9);
+    assert_string_equal(
+        f.out.data,
+        "{\"id\":\"id\",\"object\":\"text_completion\",\"created\":1,\"model\":\"m\",\"choices\":["
+        "{\"index\":0,\"text\":\"a\",\"logprobs\":null,\"finish_reason\":\"stop\",\"stop_reason\":null},"
+        "{\"index\":1,\"text\":\"b\\\"\",\"logprobs\":null,\"finish_reason\":\"stop\",\"stop_reason\":null}],"
+        "\"usage\":{\"prompt_tokens\":0,\"total_tokens\":4,\"completion_tokens\":4,"
+        "\"prompt_tokens_details\":{\"cached_tokens\":3}}}");
+    tear_down(&f);
+}
+
+static void an_empty_token_says_nothing_in_a_stream(void **state)
+{
+    fixture f;
+
+    (void)state;
+    set_up(&f, &mt_openai_completions, true, 1, 1);
+    feed_token(&f, 0, 0, "");
+    assert_int_equal(f.out.len, 0);
+    feed_token(&f, 0, 0, "x");
+    assert_non_null(strstr(f.out.data, "\"text\":\"x\""));
+    f.out.len = 0;
+    feed_done(&f, 0, 0, 0);
+    assert_non_null(strstr(f.out.data, "\"text\":\"\",\"logprobs\":null,\"finish_reason\":\"stop\""));
+    assert_non_null(strstr(f.out.data, "data: [DONE]\n\n"));
+    tear_down(&f);
+}
+
+static void choices_of_several_prompts_are_numbered_through(void **state)
+{
+    fixture f;
+
+    (void)state;
+    set_up(&f, &mt_openai_completions, true, 2, 3);
+    feed_token(&f, 2, 1, "z");
+    assert_non_null(strstr(f.out.data, "\"index\":5,\"text\":\"z\""));
+    assert_int_equal(f.answer->open, 6);
+    tear_down(&f);
+}
+
+static void an_error_ends_the_whole_and_nothing_follows(void **state)
+{
+    const mt_error error = {.code = MT_E_INTERNAL, .text = "numbers are not finite"};
+    const mt_event event = {.kind = MT_EVENT_DONE, .finish = MT_FINISH_ERROR, .error = &error};
+    fixture f;
+
+    (void)state;
+    set_up(&f, &mt_openai_chat, true, 2, 1);
+    feed_token(&f, 0, 1, "x");
+    f.out.len = 0;
+    mt_answer_feed(f.answer, 0, &event, &f.out);
+    assert_true(f.answer->failed);
+    assert_int_equal(f.answer->why.status, 500);
+    feed_token(&f, 0, 1, "y");
+    feed_done(&f, 0, 1, 0);
+    assert_int_equal(f.out.len, 0);
+    (f.answer->dialect->fail)(f.answer, &f.answer->why, &f.out); /* fail is a macro of cmocka */
+    assert_string_equal(f.out.data,
+                        "data: {\"error\":{\"message\":\"numbers are not finite\",\"type\":\"server_error\","
+                        "\"param\":null,\"code\":null}}\n\ndata: [DONE]\n\n");
+    tear_down(&f);
+}
+
+static void ids_are_never_the_same(void **state)
+{
+    char a[MT_ANSWER_ID], b[MT_ANSWER_ID];
+
+    (void)state;
+    mt_answer_name(a, "chatcmpl-");
+    mt_answer_name(b, "chatcmpl-");
+    assert_int_equal(strlen(a), 33);
+    assert_string_not_equal(a, b);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nothing_is_written_before_a_whole_answer_is_whole),
+    cmocka_unit_test(an_empty_token_says_nothing_in_a_stream),
+    cmocka_unit_test(choices_of_several_prompts_are_numbered_through),
+    cmocka_unit_test(an_error_ends_the_whole_and_nothing_follows),
+    cmocka_unit_test(ids_are_never_the_same),
+};
+UNIT_MAIN(tests)

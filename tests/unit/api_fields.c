@@ -1,0 +1,169 @@
+#include "unit.h"
+
+#include "api/dialect.h"
+#include "api/fields.h"
+#include "base/file.h"
+
+typedef struct fixture {
+    mt_arena *arena;
+    json_t *body;
+    mt_ask ask;
+    mt_failure why;
+} fixture;
+
+static bool read_body(fixture *f, const mt_dialect *dialect, const char *text)
+{
+    mt_ask_defaults defaults;
+
+    mt_ask_defaults_init(&defaults);
+    defaults.temperature = 0.5f;
+    defaults.max_tokens = 99;
+    f->arena = mt_arena_new(1 << 20);
+    f->body = json_loads(text, 0, NULL);
+    assert_non_null(f->body);
+    mt_ask_init(&f->ask, f->arena, f->body, &defaults);
+    return dialect->read(&f->ask, &f->why);
+}
+
+static void drop(fixture *f)
+{
+    json_decref(f->body);
+    mt_arena_free(f->arena);
+}
+
+static void what_is_left_out_is_the_default(void **state)
+{
+    fixture f;
+
+    (void)state;
+    assert_true(read_body(&f, &mt_openai_chat, "{\"top_p\":null,\"unheard_of\":{}}"));
+    assert_true(f.ask.temperature == 0.5f && f.ask.top_p == 1.0f);
+    assert_int_equal(f.ask.max_tokens, -1);
+    assert_int_equal(f.ask.default_max_tokens, 99);
+    assert_int_equal(f.ask.n, 1);
+    assert_int_equal(f.ask.logprobs, -1);
+    assert_true(f.ask.skip_special_tokens && f.ask.add_generation_prompt && !f.ask.stream && !f.ask.seeded);
+    drop(&f);
+}
+
+static void every_kind_of_field_is_read(void **state)
+{
+    fixture f;
+
+    (void)state;
+    assert_true(read_body(&f, &mt_openai_chat,
+                          "{\"model\":\"m\",\"stream\":true,\"stream_options\":{\"include_usage\":true},\"n\":3.0,"
+                          "\"temperature\":1,\"seed\":-5,\"stop\":[\"a\",\"bc\"],\"stop_token_ids\":[7,8],"
+                          "\"logit_bias\":{\"12\":-1.5},\"logprobs\":true,\"top_logprobs\":4,\"max_tokens\":5,"
+                          "\"max_completion_tokens\":6}"));
+    assert_string_equal(f.ask.model, "m");
+    assert_true(f.ask.stream && f.ask.include_usage && f.ask.seeded);
+    assert_int_equal(f.ask.n, 3);
+    assert_int_equal(f.ask.seed, -5);
+    assert_int_equal(f.ask.stop_count, 2);
+    assert_string_equal(f.ask.stops[1].str, "bc");
+    assert_int_equal(f.ask.stop_ids[1], 8);
+    assert_int_equal(f.ask.bias[0].id, 12);
+    assert_true(f.ask.bias[0].bias == -1.5f);
+    assert_int_equal(f.ask.logprobs, 4);
+    assert_int_equal(f.ask.max_tokens, 6);
+    drop(&f);
+}
+
+static void a_wrong_field_is_named(void **state)
+{
+    static const struct {
+        const char *body, *param, *sentence;
+    } cases[] = {
+        {"{\"n\":\"3\"}", "n", "\"n\" is a string: send an integer"},
+        {"{\"n\":2.5}", "n", "\"n\" is a number with a fraction: send an integer"},
+        {"{\"n\":1e300}", "n", "\"n\" is 1.0000000000000001e+300: send a value from 1 to 128"},
+        {"{\"top_p\":true}", "top_p", "\"top_p\" is a boolean: send a number"},
+        {"{\"min_p\":-1}", "min_p", "\"min_p\" is -1: send a value from 0 to 1"},
+        {"{\"stream\":\"yes\"}", "stream", "\"stream\" is a string: send true or false"},
+        {"{\"user\":[]}", "user", "\"user\" is a list: send a string"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        fixture f;
+
+        assert_false(read_body(&f, &mt_openai_chat, cases[i].body));
+        assert_int_equal(f.why.status, 400);
+        assert_string_equal(f.why.param, cases[i].param);
+        assert_string_equal(f.why.text, cases[i].sentence);
+        drop(&f);
+    }
+}
+
+static void prompts_come_in_four_shapes(void **state)
+{
+    static const struct {
+        const char *body;
+        size_t count, ids;
+    } cases[] = {{"{\"prompt\":\"a\"}", 1, 0},
+                 {"{\"prompt\":[\"a\",\"b\"]}", 2, 0},
+                 {"{\"prompt\":[1,2,3]}", 1, 3},
+                 {"{\"prompt\":[[1],[2,3]]}", 2, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        fixture f;
+
+        assert_true(read_body(&f, &mt_openai_completions, cases[i].body));
+        assert_int_equal(f.ask.prompt_count, cases[i].count);
+        assert_int_equal(f.ask.prompts[0].count, cases[i].ids);
+        assert_int_equal(f.ask.prompts[0].text.data == NULL, cases[i].ids > 0);
+        assert_false(f.ask.is_chat);
+        drop(&f);
+    }
+}
+
+static void a_request_that_does_not_fit_its_arena_is_refused(void **state)
+{
+    mt_ask_defaults defaults;
+    mt_failure why;
+    mt_ask ask;
+    mt_arena *arena = mt_arena_new(512);
+    json_t *body = json_object(), *ids = json_array();
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        json_array_append_new(ids, json_integer(i));
+    json_object_set_new(body, "prompt", ids);
+    mt_ask_defaults_init(&defaults);
+    mt_ask_init(&ask, arena, body, &defaults);
+    assert_false(mt_openai_completions.read(&ask, &why));
+    assert_int_equal(why.status, 413);
+    json_decref(body);
+    mt_arena_free(arena);
+}
+
+/* The tables are the truth; the page must name all of it. */
+static void every_common_field_is_in_the_documentation(void **state)
+{
+    mt_error err;
+    mt_buf page;
+
+    (void)state;
+    mt_buf_init(&page, 1 << 20);
+    assert_true(mt_file_read(&page, "docs/api.md", &err));
+    for (size_t i = 0; i < mt_fields_common_count; i++) {
+        char name[80];
+
+        snprintf(name, sizeof(name), "`%s`", mt_fields_common[i].name);
+        if (!strstr(page.data, name))
+            fail_msg("docs/api.md does not name %s", name);
+    }
+    mt_buf_free(&page);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_left_out_is_the_default),
+    cmocka_unit_test(every_kind_of_field_is_read),
+    cmocka_unit_test(a_wrong_field_is_named),
+    cmocka_unit_test(prompts_come_in_four_shapes),
+    cmocka_unit_test(a_request_that_does_not_fit_its_arena_is_refused),
+    cmocka_unit_test(every_common_field_is_in_the_documentation),
+};
+UNIT_MAIN(tests)

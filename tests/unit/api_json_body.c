@@ -1,0 +1,73 @@
+#include "unit.h"
+
+#include "api/json_body.h"
+#include "base/alloc.h"
+#include "base/limits.h"
+
+static void expect(const char *body, size_t len, int status)
+{
+    mt_failure why = {.status = 200};
+    json_t *json = mt_json_body_parse(body, len, &why);
+
+    assert_int_equal(json ? 200 : why.status, status);
+    mt_json_body_free(json, len);
+}
+
+static void only_objects_are_bodies(void **state)
+{
+    (void)state;
+    expect("{}", 2, 200);
+    expect("{\"a\":\"\\u0000\"}", 14, 200);
+    expect("[]", 2, 400);
+    expect("", 0, 400);
+    expect("{} x", 4, 400);
+    expect("{\"a\":\"\xff\"}", 9, 400);
+}
+
+static void nesting_has_an_end(void **state)
+{
+    char body[4 * MT_LIMIT_JSON_DEPTH];
+
+    (void)state;
+    for (int depth = MT_LIMIT_JSON_DEPTH - 1; depth <= MT_LIMIT_JSON_DEPTH; depth++) {
+        int len = snprintf(body, sizeof(body), "{\"a\":");
+
+        for (int i = 0; i < depth; i++)
+            body[len + i] = '[', body[len + 2 * depth - 1 - i] = ']';
+        body[len + 2 * depth] = '}';
+        expect(body, (size_t)(len + 2 * depth) + 1, depth < MT_LIMIT_JSON_DEPTH ? 200 : 400);
+    }
+    /* brackets in strings do not count */
+    memset(body, '[', sizeof(body));
+    memcpy(body, "{\"a\":\"\\\"", 8);
+    memcpy(body + sizeof(body) - 2, "\"}", 2);
+    expect(body, sizeof(body), 200);
+}
+
+static void many_small_values_are_too_large(void **state)
+{
+    const size_t len = 24u << 20;
+    char *body = mt_alloc(len);
+
+    (void)state;
+    memset(body, ',', len);
+    for (size_t i = 6; i < len; i += 2)
+        body[i] = '1';
+    memcpy(body, "{\"a\":[", 6);
+    body[len - 2] = ']';
+    body[len - 1] = '}';
+    expect(body, len, 413);
+    mt_free(body);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(only_objects_are_bodies),
+    cmocka_unit_test(nesting_has_an_end),
+    cmocka_unit_test(many_small_values_are_too_large),
+};
+
+int main(void)
+{
+    mt_json_body_setup();
+    return unit_main(__FILE__, tests, MT_COUNT(tests));
+}
