@@ -1,5 +1,5 @@
-/* Least squares over the past steps, each weighing KEEP times as much as the next. Steps are weighted by what they took,
-   so that relative errors count and long steps do not drown short ones. */
+/* Least squares over the past steps, each weighing KEEP times as much as the next. Steps are weighted by what they
+   took, so that relative errors count and long steps do not drown short ones. */
 #include "engine/cost.h"
 
 #include <math.h>
