@@ -9,18 +9,11 @@
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "engine/opened.h"
+#include "server/generation.h"
 
-typedef struct token_list {
-    uint32_t *ids;
-    size_t count;
-} token_list;
-
-/* "1,2,3": decimal numbers, commas or spaces between them. Free ids with mt_free. */
-static bool parse_tokens(const char *text, token_list *list, mt_error *err)
+/* "1,2,3": decimal numbers, commas or spaces between them. */
+static bool parse_tokens(const char *text, mt_ids *list, mt_error *err)
 {
-    const size_t most = strlen(text) / 2 + 1;
-    list->ids = mt_alloc(most * sizeof *list->ids);
-    list->count = 0;
     for (const char *p = text; *p;) {
         char *end;
         errno = 0;
@@ -28,7 +21,7 @@ static bool parse_tokens(const char *text, token_list *list, mt_error *err)
         if (*p < '0' || *p > '9' || errno || id > UINT32_MAX || (*end && *end != ',' && *end != ' '))
             return mt_fail(err, MT_E_INVALID,
                            "\"--token-ids\" has \"%.16s\" where a token id should be; give numbers like 1,2,3", p);
-        list->ids[list->count++] = (uint32_t)id;
+        mt_ids_add(list, (uint32_t)id);
         p = *end ? end + 1 : end;
     }
     if (!list->count)
@@ -36,9 +29,29 @@ static bool parse_tokens(const char *text, token_list *list, mt_error *err)
     return true;
 }
 
+/* What is asked: tokens, and where they were given as text, what turns the answer into text. */
+typedef struct asked {
+    mt_ids prompt;
+    mt_tokenizer *tokenizer; /* NULL: tokens in, tokens out */
+    mt_generation_config generation;
+} asked;
+
+static bool read_prompt(asked *a, const mt_options *opt, const mt_config *config, mt_error *err)
+{
+    if (!opt->prompt == !opt->token_ids)
+        return mt_fail(err, MT_E_INVALID, "give the prompt with either \"--prompt\" or \"--token-ids\"");
+    if (opt->token_ids)
+        return parse_tokens(opt->token_ids, &a->prompt, err);
+    a->tokenizer = mt_tokenizer_load(opt->dir, err);
+    if (!a->tokenizer || !mt_generation_read(&a->generation, opt->dir, config, a->tokenizer, err))
+        return false;
+    return mt_tokenizer_encode(a->tokenizer, opt->prompt, strlen(opt->prompt),
+                               &(mt_encode_options){.add_special = true}, &a->prompt, err);
+}
+
 /* Prints tokens as they come, or as one JSON object. Written by the engine's thread until done. */
 typedef struct printer {
-    bool json;
+    bool json, text;
     size_t tokens;
     uint32_t *ids;
     mt_finish finish;
@@ -75,6 +88,10 @@ static void print_ids(const char *key, const uint32_t *ids, size_t count)
 
 static void end(printer *p, const mt_event *ev)
 {
+    if (p->text) {
+        fwrite(ev->text, 1, ev->text_len, stdout);
+        printf("\n");
+    }
     pthread_mutex_lock(&p->lock);
     p->finish = ev->finish;
     if (ev->error)
@@ -92,6 +109,11 @@ static void print_event(void *ctx, const mt_event *ev)
     if (ev->kind != MT_EVENT_TOKEN)
         return;
     p->ids[p->tokens++] = ev->token;
+    if (p->text) {
+        fwrite(ev->text, 1, ev->text_len, stdout);
+        fflush(stdout);
+        return;
+    }
     if (!p->json) {
         print_step(ev);
         return;
@@ -100,11 +122,14 @@ static void print_event(void *ctx, const mt_event *ev)
     print_step_json(ev);
 }
 
-static mt_request *request_of(const mt_options *opt, const token_list *prompt, printer *p)
+static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
 {
     mt_request *r = mt_request_new();
-    r->prompt = prompt->ids;
-    r->prompt_len = prompt->count;
+    r->prompt = a->prompt.data;
+    r->prompt_len = a->prompt.count;
+    r->skip_special = true;
+    r->sampling.eos_ids = a->generation.eos;
+    r->sampling.eos_count = a->generation.eos_count;
     r->max_tokens = (size_t)opt->max_tokens;
     r->sampling.temperature = 0;
     r->sampling.logprobs = (int32_t)opt->logprobs;
@@ -128,8 +153,9 @@ static bool answer(mt_engine *engine, mt_request *r, printer *p, mt_error *err)
     return p->finish != MT_FINISH_ERROR;
 }
 
-static bool generate(mt_opened *o, const mt_options *opt, const token_list *prompt, mt_error *err)
+static bool generate(mt_opened *o, const mt_options *opt, const asked *a, mt_error *err)
 {
+    const mt_ids *prompt = &a->prompt;
     const size_t max_tokens = (size_t)opt->max_tokens, wanted = prompt->count + max_tokens;
     const size_t context = opt->context ? (size_t)opt->context : o->spec.context;
     if (wanted > context)
@@ -143,18 +169,20 @@ static bool generate(mt_opened *o, const mt_options *opt, const token_list *prom
     params.context = wanted;
     params.cache = wanted + 2 * MT_PAGE_TOKENS;
     params.chunk = (size_t)opt->chunk;
-    mt_engine *engine = mt_engine_start(o, NULL, &params, err);
+    mt_engine *engine = mt_engine_start(o, a->tokenizer, &params, err);
     if (!engine)
         return false;
-    printer p = {.json = opt->json, .ids = mt_alloc(max_tokens * sizeof *p.ids)};
+    printer p = {.json = opt->json,
+                 .text = a->tokenizer && !opt->json && !opt->logprobs,
+                 .ids = mt_alloc(max_tokens * sizeof *p.ids)};
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.ended, NULL);
     if (p.json) {
         printf("{");
-        print_ids("prompt_token_ids", prompt->ids, prompt->count);
+        print_ids("prompt_token_ids", prompt->data, prompt->count);
         printf(",\"steps\":[");
     }
-    const bool ok = answer(engine, request_of(opt, prompt, &p), &p, err);
+    const bool ok = answer(engine, request_of(opt, a, &p), &p, err);
     mt_engine_stop(engine);
     if (p.json) {
         printf("],");
@@ -169,20 +197,18 @@ static bool generate(mt_opened *o, const mt_options *opt, const token_list *prom
 
 int mt_cmd_run(const mt_options *opt)
 {
+    const mt_device_params params = {
+        .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
     mt_error err = {0};
     mt_opened o;
-    token_list prompt = {0};
-    bool ok = parse_tokens(opt->token_ids, &prompt, &err);
+    asked a = {0};
+    bool ok = mt_opened_open(&o, opt->dir, &params, &err);
     if (ok) {
-        const mt_device_params params = {
-            .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
-        ok = mt_opened_open(&o, opt->dir, &params, &err);
-    }
-    if (ok) {
-        ok = generate(&o, opt, &prompt, &err);
+        ok = read_prompt(&a, opt, mt_checkpoint_config(o.checkpoint), &err) && generate(&o, opt, &a, &err);
         mt_opened_close(&o);
     }
-    mt_free(prompt.ids);
+    mt_ids_free(&a.prompt);
+    mt_tokenizer_free(a.tokenizer);
     if (!ok)
         fprintf(stderr, "motet: %s\n", err.text);
     return ok ? 0 : 1;

@@ -24,18 +24,16 @@ const size_t mt_command_count = MT_COUNT(mt_command_rows);
 
 const mt_option_row mt_option_rows[] = {
 #define INT(field, name, env, placeholder, value, least, most, on, help) \
-    {MT_OPTION_INT, name, env, placeholder, help, value, least, most, 0, 0, on, 0},
+    {MT_OPTION_INT, name, env, placeholder, help, value, least, most, 0, 0, on},
 #define SIZE(field, name, env, value, least, most, on, help) \
-    {MT_OPTION_SIZE, name, env, "SIZE", help, value, least, most, 0, 0, on, 0},
-#define NUMBER(field, name, low, high, on, help) {MT_OPTION_NUMBER, name, NULL, "X", help, 0, 0, 0, low, high, on, 0},
-#define LIST(field, name, env, placeholder, on, help) \
-    {MT_OPTION_LIST, name, env, placeholder, help, 0, 0, 0, 0, 0, on, 0},
+    {MT_OPTION_SIZE, name, env, "SIZE", help, value, least, most, 0, 0, on},
+#define NUMBER(field, name, low, high, on, help) {MT_OPTION_NUMBER, name, NULL, "X", help, 0, 0, 0, low, high, on},
+#define LIST(field, name, env, placeholder, on, help) {MT_OPTION_LIST, name, env, placeholder, help, 0, 0, 0, 0, 0, on},
 #define CHOICE(field, type, name, env, choices, value, on, help) \
-    {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, 0, 0, on, 0},
-#define CPUS(field, name, env, on, help) {MT_OPTION_CPUS, name, env, "LIST", help, 0, 0, 0, 0, 0, on, 0},
-#define TEXT(field, name, placeholder, on, needed, help) \
-    {MT_OPTION_TEXT, name, NULL, placeholder, help, 0, 0, 0, 0, 0, on, needed},
-#define FLAG(field, name, on, help) {MT_OPTION_FLAG, name, NULL, NULL, help, 0, 0, 0, 0, 0, on, 0},
+    {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, 0, 0, on},
+#define CPUS(field, name, env, on, help) {MT_OPTION_CPUS, name, env, "LIST", help, 0, 0, 0, 0, 0, on},
+#define TEXT(field, name, placeholder, on, help) {MT_OPTION_TEXT, name, NULL, placeholder, help, 0, 0, 0, 0, 0, on},
+#define FLAG(field, name, on, help) {MT_OPTION_FLAG, name, NULL, NULL, help, 0, 0, 0, 0, 0, on},
 #include "server/options.def"
 };
 const size_t mt_option_count = MT_COUNT(mt_option_rows);
@@ -245,22 +243,14 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
 }
 
 /* Checks that nothing is missing. */
-static bool check_complete(const mt_options *opt, uint64_t given, mt_error *err)
+static bool check_complete(const mt_options *opt, mt_error *err)
 {
     const mt_command_row *command = &mt_command_rows[opt->command];
-
     const bool two = strchr(command->operand, ' ') != NULL;
 
     if (command->operand[0] != '\0' && command->operand[0] != '[' && (!opt->dir || (two && !opt->input)))
         return mt_fail(err, MT_E_INVALID, "\"%s\" needs %s: motet %s %s", command->name,
                        two ? "two files" : "a checkpoint folder", command->name, command->operand);
-    for (size_t i = 0; i < mt_option_count; i++) {
-        const mt_option_row *row = &mt_option_rows[i];
-
-        if ((row->needed >> opt->command & 1) && !(given >> i & 1))
-            return mt_fail(err, MT_E_INVALID, "\"%s\" needs \"--%s %s\": %s", command->name, row->name, row->values,
-                           row->help);
-    }
     return true;
 }
 
@@ -293,5 +283,5 @@ bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)
         else if (!take_operand(opt, word, err))
             return false;
     }
-    return opt->help || check_complete(opt, given, err);
+    return opt->help || check_complete(opt, err);
 }

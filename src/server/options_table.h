@@ -28,7 +28,7 @@ typedef struct mt_option_row {
     const char *name, *env, *values, *help; /* values: the placeholder, or the choices */
     int64_t value, least, most;             /* value: the default */
     double low, high;                       /* of NUMBER */
-    unsigned commands, needed;              /* bits 1 << mt_command */
+    unsigned commands;                      /* bits 1 << mt_command */
 } mt_option_row;
 
 typedef struct mt_option_value {

@@ -156,7 +156,6 @@ static void sentences(void **state)
         {"motet info", "\"info\" needs a checkpoint folder: motet info DIR"},
         {"motet info a b", "\"b\" is one argument too many: motet info DIR"},
         {"motet help run info", "\"info\" is one argument too many: motet help [COMMAND]"},
-        {"motet run d", "\"run\" needs \"--token-ids LIST\": the prompt as token ids: 1,2,3"},
     };
 
     (void)state;
