@@ -10,6 +10,7 @@
 #define LOOKED_AT 64            /* waiting sequences considered for a step */
 #define UNNOTICED 0.005         /* seconds that nobody minds waiting */
 #define SHARE 0.5               /* prompts take this much of what the running answers take alone */
+#define PATIENCE_NS 2000000000u /* after this time a request comes before smaller ones that would fit */
 #define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
 /* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
    comes meanwhile waits for its end, and short chunks cost little (a fifth of the speed at three times). */
@@ -247,6 +248,37 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
     return b;
 }
 
+/* The one that has waited longest of those that may begin now; NULL when nobody has waited too long. */
+static mt_sequence *impatient(const mt_engine *e, size_t count, uint64_t now)
+{
+    mt_sequence *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        mt_sequence *s = owner(e->order[i]);
+        if (s->rows > 0 && !e->order[i]->running && (!first || comes_before(s, first)))
+            first = s;
+    }
+    return first && now - first->request->received > PATIENCE_NS ? first : NULL;
+}
+
+/* Those that were given rows get their places, soonest done first. Where one does not fit, nobody behind it is let in
+   either, and one that has waited long is asked first: small requests never keep a large one out for ever. */
+static void admit_all(mt_engine *e, size_t count, uint64_t now)
+{
+    mt_sequence *first = impatient(e, count, now);
+    bool full = first && !admit(e, first);
+    if (full)
+        first->rows = 0;
+    for (size_t i = 0; i < count; i++) {
+        mt_sequence *s = owner(e->order[i]);
+        if (s == first || s->rows == 0 || e->order[i]->running)
+            continue;
+        if (full || !admit(e, s)) {
+            full = true;
+            s->rows = 0;
+        }
+    }
+}
+
 bool mt_engine_plan(mt_engine *e)
 {
     const uint64_t now = mt_clock_ns();
@@ -258,17 +290,9 @@ bool mt_engine_plan(mt_engine *e)
         return false;
     const mt_budget budget = budget_of(e, now);
     mt_schedule(e->candidates, count, &e->cost, &budget, e->order);
-    bool full = false;
-    for (size_t i = 0; i < count; i++) {
-        mt_sequence *s = owner(e->order[i]);
-        s->rows = e->order[i]->rows;
-        if (s->rows == 0 || e->order[i]->running)
-            continue;
-        if (full || !admit(e, s)) {
-            full = true;
-            s->rows = 0;
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        owner(e->order[i])->rows = e->order[i]->rows;
+    admit_all(e, count, now);
     for (size_t i = 0; i < count; i++)
         if (owner(e->order[i])->rows > 0)
             make_room(e, owner(e->order[i]));

@@ -195,6 +195,35 @@ static void a_common_beginning_is_computed_once(void **state)
     driver_close(&d);
 }
 
+/* A pool that small requests could keep busy for ever still has room for a large one in the end. */
+static void small_requests_do_not_keep_a_large_one_out(void **state)
+{
+    enum { LARGE = 280, SMALL = 60, BESIDE = 6 };
+    static answer large, small[NEIGHBOURS];
+    uint32_t prompt[LARGE];
+    draw random = {21};
+    driver d;
+    bool done = false;
+    (void)state;
+    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    d.params.sequences = BESIDE + 1;
+    d.params.cache = 400;
+    driver_start(&d);
+    for (size_t sent = 0; !done; sent++) {
+        draw_tokens(&random, prompt, LARGE, d.o.spec.vocab);
+        if (sent == BESIDE)
+            driver_send(&d, driver_request(&d, prompt, LARGE, TOKENS, &large));
+        driver_wait(&d, BESIDE - 1 + (sent >= BESIDE));
+        driver_send(&d, driver_request(&d, prompt, SMALL, TOKENS, &small[sent % NEIGHBOURS]));
+        pthread_mutex_lock(&d.lock);
+        done = large.count == TOKENS;
+        pthread_mutex_unlock(&d.lock);
+        assert_true(sent < 1000000);
+    }
+    driver_wait(&d, 0);
+    driver_close(&d);
+}
+
 static void cancelled_requests_end_and_leave_nothing(void **state)
 {
     static answer answers[NEIGHBOURS];
@@ -307,9 +336,13 @@ static void a_paused_request_waits_alone(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(an_answer_does_not_depend_on_company), cmocka_unit_test(choices_share_their_prompt),
-    cmocka_unit_test(a_common_beginning_is_computed_once),  cmocka_unit_test(cancelled_requests_end_and_leave_nothing),
-    cmocka_unit_test(what_cannot_fit_is_refused_at_once),   cmocka_unit_test(a_paused_request_waits_alone),
+    cmocka_unit_test(an_answer_does_not_depend_on_company),
+    cmocka_unit_test(choices_share_their_prompt),
+    cmocka_unit_test(a_common_beginning_is_computed_once),
+    cmocka_unit_test(cancelled_requests_end_and_leave_nothing),
+    cmocka_unit_test(small_requests_do_not_keep_a_large_one_out),
+    cmocka_unit_test(what_cannot_fit_is_refused_at_once),
+    cmocka_unit_test(a_paused_request_waits_alone),
 };
 
 UNIT_MAIN(tests)
