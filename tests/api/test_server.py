@@ -48,11 +48,11 @@ def raw_request(body, path="/v1/completions", extra=""):
 
 
 def read_all(connection):
-    data = b""
+    data = bytearray()
     while True:
         part = connection.recv(65536)
         if not part:
-            return data
+            return bytes(data)
         data += part
 
 
@@ -219,7 +219,7 @@ def a_request_is_cancelled_by_its_id():
         response = connection.getresponse()
         name = response.getheader("x-request-id")
         assert name.startswith("cmpl-")
-        assert name in [r["id"] for r in server.status()["requests"]]
+        assert eventually(lambda: name in [r["id"] for r in server.status()["requests"]])
         assert server.request("DELETE", "/v1/requests/" + name).json()["cancelled"] is True
         events = list(served.events_of(response.read().decode()))
         reasons = [e["choices"][0]["finish_reason"] for e in events[:-1]]
@@ -243,6 +243,7 @@ def a_slow_reader_pauses_only_itself_and_loses_nothing():
         running = server.status()["requests"]
         assert running and all(r["completion_tokens"] < 1000 for r in running), running
         slow.settimeout(60)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         data = read_all(slow).split(b"\r\n\r\n", 1)[1]
         text, at = b"", 0
         while True:  # chunks
