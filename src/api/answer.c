@@ -1,28 +1,23 @@
 #include "api/answer.h"
 
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
+#include "api/random.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 
 void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
-    uint8_t random[MT_ANSWER_ID];
-    size_t len = strlen(prefix), want = 24;
-    size_t got = 0;
+    const size_t len = strlen(prefix);
+    uint8_t random[24];
 
+    mt_random(random, sizeof(random));
     memcpy(id, prefix, len);
-    while (got < want) {
-        ssize_t n = getrandom(random + got, want - got, 0);
-
-        got += n > 0 ? (size_t)n : 0;
-    }
-    for (size_t i = 0; i < want; i++)
+    for (size_t i = 0; i < sizeof(random); i++)
         id[len + i] = digits[random[i] % 32];
-    id[len + want] = '\0';
+    id[len + sizeof(random)] = '\0';
 }
 
 mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask, size_t prompt_count)

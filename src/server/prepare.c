@@ -1,11 +1,11 @@
 /* From a body to requests: all that is read, rendered, tokenized and checked before the engine hears of a call. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <openssl/sha.h>
 
 #include "api/json_body.h"
+#include "api/random.h"
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "server/inside.h"
@@ -66,10 +66,9 @@ static bool check_prompt(const mt_served *served, const mt_ask *ask, const mt_to
 
 static uint64_t random_seed(void)
 {
-    uint64_t seed = 0;
+    uint64_t seed;
 
-    while (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-        ;
+    mt_random(&seed, sizeof(seed));
     return seed;
 }
 
