@@ -36,7 +36,6 @@ typedef struct mt_stats {
     uint64_t lookups, misses[MT_MISS_COUNT]; /* by reason; those of MT_MISS_NONE found all they could */
     uint64_t evictions, preemptions;
     uint64_t finished[4]; /* by mt_finish */
-    uint64_t rejected;    /* queue full, or too large */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step;
 } mt_stats;
 

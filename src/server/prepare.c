@@ -25,7 +25,7 @@ static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *
                           served->name);
 }
 
-/* How many tokens an answer to a prompt may have. */
+/* How many tokens an answer to a prompt may have: what is asked for, at most what the context leaves. */
 static bool set_room(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
     const char *param = ask->is_chat ? "messages" : "prompt";
@@ -35,19 +35,10 @@ static bool set_room(mt_request *r, const mt_served *served, const mt_ask *ask, 
         return mt_failure_set(why, 400, "context_length_exceeded", param,
                               "this model's maximum context length is %zu tokens, and the prompt has %zu: shorten it",
                               served->context, r->prompt_len);
-    r->max_tokens = ask->max_tokens >= 0           ? (size_t)ask->max_tokens
-                    : ask->default_max_tokens == 0 ? left
-                                                   : (size_t)ask->default_max_tokens;
-    if (r->max_tokens <= left)
-        return true;
-    if (ask->max_tokens < 0) {
-        r->max_tokens = left;
-        return true;
-    }
-    return mt_failure_set(why, 400, "context_length_exceeded", param,
-                          "this model's maximum context length is %zu tokens, and %zu in the prompt with %zu to "
-                          "generate are more: shorten one of them",
-                          served->context, r->prompt_len, r->max_tokens);
+    const int64_t wanted = ask->max_tokens >= 0 ? ask->max_tokens : ask->default_max_tokens;
+    const bool all = ask->max_tokens < 0 && wanted == 0;
+    r->max_tokens = all || (size_t)wanted > left ? left : (size_t)wanted;
+    return true;
 }
 
 static bool check_prompt(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)

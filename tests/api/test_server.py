@@ -211,6 +211,13 @@ def a_client_that_leaves_cancels_in_preparation_in_prefill_and_in_decoding():
 
 
 @test
+def an_answer_ends_where_the_context_does():
+    with start() as server:
+        answer = server.post("/v1/completions", {"prompt": [7] * 2040, "max_tokens": 3000, "ignore_eos": True}).json()
+        assert answer["usage"]["completion_tokens"] == 8 and answer["choices"][0]["finish_reason"] == "length", answer
+
+
+@test
 def a_request_is_cancelled_by_its_id():
     with start("--batch-tokens", "4") as server:
         connection = server.connect()
