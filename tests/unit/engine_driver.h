@@ -4,6 +4,7 @@
 
 #include "unit.h"
 
+#include <dirent.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -182,6 +183,35 @@ static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t
 {
     for (size_t i = 0; i < count; i++)
         tokens[i] = draw_below(d, vocab);
+}
+
+/* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts. */
+static inline bool fixture_chosen(const char *name)
+{
+    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit"};
+    for (size_t i = 0; unit_quick() && i < MT_COUNT(few); i++)
+        if (strcmp(name, few[i]) == 0)
+            return true;
+    return !unit_quick() && name[0] != '.';
+}
+
+/* Calls check with the folder of every checkpoint that has recorded answers. */
+static inline void for_each_fixture(void (*check)(const char *dir))
+{
+    struct dirent *entry;
+    size_t seen = 0;
+    DIR *top = opendir(FIXTURES);
+    assert_non_null(top);
+    while ((entry = readdir(top))) {
+        char dir[512];
+        if (!fixture_chosen(entry->d_name))
+            continue;
+        snprintf(dir, sizeof dir, FIXTURES "/%s", entry->d_name);
+        check(dir);
+        seen++;
+    }
+    closedir(top);
+    assert_true(seen > 0);
 }
 
 #endif

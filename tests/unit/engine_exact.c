@@ -1,8 +1,6 @@
 /* Same answer, always: tokens and logprobs to the last bit, whatever the threads, the chunks and the company. */
 #include "engine_driver.h"
 
-#include <dirent.h>
-
 #define SEQUENCES 16
 #define NEW_TOKENS 6
 
@@ -90,51 +88,34 @@ static uint32_t vocab_of(const char *dir)
     return spec.vocab;
 }
 
-/* Where time is short a few must do: both kinds of layout, a window, experts. */
-static bool chosen(const char *name)
+static const size_t lengths[SEQUENCES] = {290, 1, 2, 3, 7, 8, 9, 31, 32, 33, 64, 65, 100, 128, 200, 257};
+
+static void check_fast(const char *dir)
 {
-    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit"};
-    for (size_t i = 0; unit_quick() && i < MT_COUNT(few); i++)
-        if (strcmp(name, few[i]) == 0)
-            return true;
-    return !unit_quick() && name[0] != '.';
+    check_folder(dir, MT_PRECISION_FAST, lengths, SEQUENCES, vocab_of(dir), 512);
 }
 
-static void check_fixtures(mt_precision precision)
+static void check_reference(const char *dir)
 {
-    static const size_t lengths[SEQUENCES] = {290, 1, 2, 3, 7, 8, 9, 31, 32, 33, 64, 65, 100, 128, 200, 257};
-    struct dirent *entry;
-    size_t seen = 0;
-    DIR *top = opendir(FIXTURES);
-    assert_non_null(top);
-    while ((entry = readdir(top))) {
-        char dir[512];
-        if (!chosen(entry->d_name))
-            continue;
-        snprintf(dir, sizeof dir, FIXTURES "/%s", entry->d_name);
-        check_folder(dir, precision, lengths, SEQUENCES, vocab_of(dir), 512);
-        seen++;
-    }
-    closedir(top);
-    assert_true(seen > 0);
+    check_folder(dir, MT_PRECISION_REFERENCE, lengths, SEQUENCES, vocab_of(dir), 512);
 }
 
 static void every_fixture_in_fast_precision(void **state)
 {
     (void)state;
-    check_fixtures(MT_PRECISION_FAST);
+    for_each_fixture(check_fast);
 }
 
 static void every_fixture_in_reference_precision(void **state)
 {
     (void)state;
-    check_fixtures(MT_PRECISION_REFERENCE);
+    for_each_fixture(check_reference);
 }
 
 /* Wide enough to reach every tile edge, long enough for many attention segments. */
 static void check_wide(const char *model, const char *layout)
 {
-    static const size_t lengths[] = {3000, 1, 517, 1023};
+    static const size_t wide[] = {3000, 1, 517, 1023};
     char dir[] = "/tmp/motet-wide-XXXXXX", command[512];
     const char *synth = getenv("MOTET_SYNTH");
     if (unit_quick() || !synth)
@@ -142,7 +123,7 @@ static void check_wide(const char *model, const char *layout)
     assert_non_null(mkdtemp(dir));
     snprintf(command, sizeof command, "%s %s %s --layout %s 2>/dev/null", synth, model, dir, layout);
     assert_int_equal(system(command), 0);
-    check_folder(dir, MT_PRECISION_FAST, lengths, MT_COUNT(lengths), vocab_of(dir), 3008);
+    check_folder(dir, MT_PRECISION_FAST, wide, MT_COUNT(wide), vocab_of(dir), 3008);
     snprintf(command, sizeof command, "rm -rf %s", dir);
     assert_int_equal(system(command), 0);
 }

@@ -1,37 +1,9 @@
 /* What was computed once is not computed again, and gives the same bits; what is broken stays with its request. */
 #include "engine_driver.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #define TOKENS 4
-
-static bool is_folder(const char *name)
-{
-    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32"};
-    for (size_t i = 0; unit_quick() && i < MT_COUNT(few); i++)
-        if (strcmp(name, few[i]) == 0)
-            return true;
-    return !unit_quick() && name[0] != '.';
-}
-
-static void for_each_fixture(void (*check)(const char *dir))
-{
-    struct dirent *entry;
-    size_t seen = 0;
-    DIR *top = opendir(FIXTURES);
-    assert_non_null(top);
-    while ((entry = readdir(top))) {
-        char dir[512];
-        if (!is_folder(entry->d_name))
-            continue;
-        snprintf(dir, sizeof dir, FIXTURES "/%s", entry->d_name);
-        check(dir);
-        seen++;
-    }
-    closedir(top);
-    assert_true(seen > 0);
-}
 
 /* Warm with the first `cut` tokens, then ask for all: at every cut the answer is the cold one's. */
 static void check_every_cut(const char *dir)
