@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "motet: %s\n", err.text);
         return EXIT_USAGE;
     }
-    mt_log_setup(opt.log_level, opt.log_format);
+    mt_log_setup(opt.trace ? MT_LOG_DEBUG : opt.log_level, opt.log_format);
     status = dispatch(&opt);
     if (fflush(stdout) || ferror(stdout)) {
         perror("motet: cannot write the output");
