@@ -27,6 +27,11 @@
 #define MT_LIMIT_CUT_PROBES 16     /* renders that look for the starts of turns, where loops do not tell them */
 #define MT_LIMIT_TURN_STARTS 16    /* different tokens that turns begin with */
 
+/* what models write */
+#define MT_LIMIT_PARSE_HELD (1u << 20) /* bytes held back until it is known what they are */
+#define MT_LIMIT_PARSE_CALLS 128       /* tool calls of an answer; more are dropped */
+#define MT_LIMIT_PARSE_NAME 256        /* bytes of the name of a tool, of an argument, of an id */
+
 /* checkpoints */
 #define MT_LIMIT_HEADER_BYTES (256u << 20) /* a safetensors header */
 #define MT_LIMIT_TENSORS 1000000           /* tensors of a checkpoint */

@@ -1,0 +1,120 @@
+/* A parser is two machines in a row and what they share. It allocates for what it holds back and for nothing else. */
+#include "chat/parse.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/nearest.h"
+#include "chat/parse_core.h"
+
+static bool unknown(const char *what, const char *name, const char *(*at)(size_t i), mt_error *err)
+{
+    mt_nearest nearest;
+
+    mt_nearest_init(&nearest, name);
+    for (size_t i = 0; at(i); i++)
+        mt_nearest_offer(&nearest, at(i));
+    if (nearest.best)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is no format of %s; did you mean \"%s\"?", name, what, nearest.best);
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is no format of %s; the help lists those that are", name, what);
+}
+
+/* Which tables run: that of the calls only with tools, unless the text has headers. */
+static bool choose(mt_parser *p, const mt_parse_formats *formats, mt_error *err)
+{
+    const mt_parse_table *reasoning, *tools;
+
+    if (!mt_parse_find_tools(formats->tools, &tools))
+        return unknown("tool calls", formats->tools, mt_parse_tool_name, err);
+    if (!mt_parse_find_reasoning(formats->reasoning, &reasoning))
+        return unknown("reasoning", formats->reasoning, mt_parse_reasoning_name, err);
+    p->reasons = reasoning != NULL;
+    if (reasoning && reasoning->framed) { /* one table for both */
+        tools = reasoning;
+        reasoning = NULL;
+    } else if (tools && !tools->framed && !p->tools) {
+        tools = NULL;
+    }
+    p->machines[0].table = reasoning;
+    p->machines[1].table = tools;
+    return true;
+}
+
+static void start(mt_parser *p, mt_parse_machine *m, mt_chat_opened_state opened)
+{
+    const mt_parse_table *table = m->table;
+
+    if (!table)
+        return;
+    if (p->reasons && opened == MT_CHAT_OPENED_REASONING && table->opened)
+        mt_parse_go(p, m, table->opened);
+    else if (p->reasons && opened == MT_CHAT_OPENED_ANSWER && table->answer)
+        mt_parse_go(p, m, table->answer);
+    else
+        mt_parse_go(p, m, table->start);
+}
+
+mt_parser *mt_parser_new(const mt_parse_settings *settings, mt_error *err)
+{
+    mt_parser *p = mt_alloc(sizeof(*p));
+
+    p->text_kind = p->out_kind = MT_PARSE_CONTENT;
+    p->tools = json_array_size(settings->tools) > 0 ? settings->tools : NULL;
+    mt_buf_init(&p->held, MT_LIMIT_PARSE_HELD);
+    mt_buf_init(&p->raw, MT_LIMIT_PARSE_HELD);
+    if (!choose(p, &settings->formats, err)) {
+        mt_parser_free(p);
+        return NULL;
+    }
+    start(p, &p->machines[0], settings->opened);
+    start(p, &p->machines[1], settings->opened);
+    return p;
+}
+
+static void copy_buf(mt_buf *to, const mt_buf *from)
+{
+    mt_buf_init(to, from->limit);
+    mt_buf_add(to, from->data, from->len);
+    to->full = from->full;
+}
+
+mt_parser *mt_parser_copy(const mt_parser *parser)
+{
+    mt_parser *p = mt_alloc(sizeof(*p));
+
+    *p = *parser;
+    copy_buf(&p->held, &parser->held);
+    copy_buf(&p->raw, &parser->raw);
+    return p;
+}
+
+void mt_parser_free(mt_parser *parser)
+{
+    if (!parser)
+        return;
+    mt_buf_free(&parser->held);
+    mt_buf_free(&parser->raw);
+    mt_free(parser);
+}
+
+void mt_parser_feed(mt_parser *parser, const char *text, size_t len, mt_parse_fn *fn, void *ctx)
+{
+    mt_parse_machine *first = &parser->machines[parser->machines[0].table ? 0 : 1];
+
+    parser->fn = fn;
+    parser->ctx = ctx;
+    if (!first->table)
+        mt_parse_text(parser, MT_PARSE_CONTENT, text, len);
+    for (size_t i = 0; first->table && i < len; i++)
+        mt_parse_byte(parser, first, text[i]);
+    mt_parse_flush(parser, false);
+}
+
+void mt_parser_finish(mt_parser *parser, mt_parse_fn *fn, void *ctx)
+{
+    parser->fn = fn;
+    parser->ctx = ctx;
+    mt_parse_end(parser, &parser->machines[0]);
+    mt_parse_end(parser, &parser->machines[1]);
+    mt_parse_text_end(parser);
+}

@@ -1,0 +1,349 @@
+/* The machine that runs the tables. Invariants:
+   1. A machine looks at one byte at a time and at nothing ahead, so cutting the text changes nothing.
+   2. Between bytes, `pending` is the beginning of a marker of the state at hand; all before it was handled.
+   3. A state that hands a byte on to another one without consuming it never gets it back: tables have no such circles,
+      and the loop asserts it. */
+#include <assert.h>
+#include <string.h>
+
+#include "chat/parse_core.h"
+
+#define HOPS 16 /* states one byte may pass */
+
+typedef enum match { MATCH_NONE, MATCH_PART, MATCH_WHOLE } match;
+
+const mt_parse_state *mt_parse_state_of(const mt_parse_machine *m)
+{
+    return &m->table->states[m->state];
+}
+
+void mt_parse_again(mt_parse_machine *m, char b)
+{
+    memmove(m->pending + 1, m->pending, m->len++);
+    m->pending[0] = b;
+}
+
+static match compare(const mt_parse_machine *m, const char *marker)
+{
+    size_t size;
+
+    if (m->pending[0] != marker[0])
+        return MATCH_NONE;
+    size = strlen(marker);
+    if (memcmp(m->pending, marker, m->len < size ? m->len : size) != 0)
+        return MATCH_NONE;
+    return m->len >= size ? MATCH_WHOLE : MATCH_PART;
+}
+
+/* The marker of calls that ends reasoning, where the tables at hand have one. */
+static const char *breaks(const mt_parser *p, const mt_parse_machine *m)
+{
+    const mt_parse_table *tools = p->machines[1].table;
+
+    return m == &p->machines[0] && tools && mt_parse_state_of(m)->does == MT_DOES_REASONING ? tools->breaks : NULL;
+}
+
+static match scan(const mt_parser *p, const mt_parse_machine *m, mt_parse_rule *hit)
+{
+    const mt_parse_rule *rules = mt_parse_state_of(m)->rules;
+    const char *ends = breaks(p, m);
+    match best = MATCH_NONE;
+
+    for (size_t i = 0; i < MT_PARSE_RULES && rules[i].marker; i++) {
+        match found = compare(m, rules[i].marker);
+
+        if (found == MATCH_WHOLE)
+            *hit = rules[i];
+        best = found > best ? found : best;
+    }
+    if (ends && compare(m, ends) > best) {
+        best = compare(m, ends);
+        *hit = (mt_parse_rule){.marker = ends, .next = m->table->answer, .flags = MT_PARSE_KEEP};
+    }
+    return best;
+}
+
+/* Whether markers mean nothing here. */
+static bool within_string(const mt_parser *p, mt_parse_does does)
+{
+    if (does == MT_DOES_CALLS || does == MT_DOES_ARGUMENTS)
+        return p->json.string;
+    return does == MT_DOES_PYTHON && p->py.quote;
+}
+
+static void content(mt_parser *p, mt_parse_machine *m, const char *text, size_t len)
+{
+    mt_parse_machine *next = &p->machines[1];
+
+    if (m == next || !next->table) {
+        mt_parse_text(p, MT_PARSE_CONTENT, text, len);
+        return;
+    }
+    for (size_t i = 0; i < len; i++)
+        mt_parse_byte(p, next, text[i]);
+}
+
+static void collect_from_here(mt_parser *p)
+{
+    p->collecting = true;
+    p->raw.len = 0;
+    p->raw.full = false;
+}
+
+bool mt_parse_collect(mt_parser *p, mt_parse_machine *m, char b)
+{
+    if (!p->collecting || mt_buf_add(&p->raw, &b, 1))
+        return true;
+    mt_parse_reject(p, m);
+    mt_parse_again(m, b);
+    return false;
+}
+
+void mt_parse_reject(mt_parser *p, mt_parse_machine *m)
+{
+    p->collecting = false;
+    content(p, m, p->raw.data, p->raw.len);
+    p->raw.len = 0;
+    mt_parse_go(p, m, mt_parse_state_of(m)->other);
+}
+
+static void enter(mt_parser *p, const mt_parse_state *state)
+{
+    switch (state->does) {
+    case MT_DOES_NAME:
+        mt_parse_word_clear(&p->name);
+        mt_parse_word_clear(&p->id);
+        break;
+    case MT_DOES_ID: mt_parse_word_clear(&p->id); break;
+    case MT_DOES_KEY: mt_parse_word_clear(&p->key); break;
+    case MT_DOES_VALUE:
+    case MT_DOES_STRING: mt_parse_value_begin(p, state->does == MT_DOES_STRING); break;
+    case MT_DOES_HEADER:
+    case MT_DOES_CALLS:
+    case MT_DOES_PYTHON:
+    case MT_DOES_ARGUMENTS:
+        p->json = (mt_parse_json){0};
+        p->py = (mt_parse_python){0};
+        p->held.len = 0;
+        if (!p->collecting && state->does != MT_DOES_ARGUMENTS)
+            collect_from_here(p);
+        break;
+    case MT_DOES_QUOTED: mt_parse_quoted(p, true); break;
+    default: break;
+    }
+}
+
+void mt_parse_go(mt_parser *p, mt_parse_machine *m, uint8_t state)
+{
+    m->state = state;
+    enter(p, mt_parse_state_of(m));
+}
+
+/* Where a header leads. */
+static uint8_t route(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state, const char *marker)
+{
+    mt_parse_route to = m->table->route(p, p->held.len ? p->held.data : "", state);
+
+    if (to == MT_ROUTE_REJECT) {
+        mt_buf_puts(&p->raw, marker);
+        content(p, m, p->raw.data, p->raw.len);
+    }
+    p->collecting = false;
+    if (to == MT_ROUTE_CALL)
+        mt_parse_call_begin(p);
+    return m->table->routes[to];
+}
+
+/* What has to be done with the state a marker ends; the state that follows. */
+static uint8_t leave(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
+{
+    const mt_parse_state *state = mt_parse_state_of(m);
+
+    switch (state->does) {
+    case MT_DOES_CLOSED: mt_parse_value_end(p, state->flags & MT_PARSE_LINES); break;
+    case MT_DOES_ARGUMENTS: mt_parse_arguments_leave(p); break;
+    case MT_DOES_QUOTED: mt_parse_quoted(p, false); break;
+    case MT_DOES_HEADER:
+        if (rule->flags & MT_PARSE_ROUTE)
+            return route(p, m, state, rule->marker);
+        if (state->flags & MT_PARSE_WORD)
+            content(p, m, p->raw.data, p->raw.len);
+        p->collecting = false;
+        break;
+    case MT_DOES_CALLS:
+    case MT_DOES_PYTHON:
+        if (p->collecting)
+            content(p, m, p->raw.data, p->raw.len);
+        p->collecting = false;
+        if (p->open)
+            mt_parse_call_end(p, true);
+        break;
+    default: break;
+    }
+    return rule->next;
+}
+
+static void note_gap(mt_parser *p, const char *text, size_t len)
+{
+    memcpy(p->gap + p->gap_len, text, len);
+    p->gap_len += len;
+}
+
+/* The beginning of a marker that never came is text, where text goes. */
+static void release(mt_parser *p, mt_parse_machine *m)
+{
+    mt_parse_does does = mt_parse_state_of(m)->does;
+    size_t len = m->len;
+    char pending[MT_PARSE_MARKER];
+
+    if (does != MT_DOES_REASONING && does != MT_DOES_CONTENT && does != MT_DOES_LEAD)
+        return;
+    memcpy(pending, m->pending, len);
+    m->len = 0;
+    if (does == MT_DOES_REASONING)
+        mt_parse_text(p, MT_PARSE_REASONING, pending, len);
+    else
+        content(p, m, pending, len);
+}
+
+static void fire(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
+{
+    const uint8_t next = leave(p, m, rule);
+    const mt_parse_state *to = &m->table->states[next];
+    const size_t size = strlen(rule->marker);
+
+    if (rule->flags & MT_PARSE_HOLD) {
+        collect_from_here(p);
+        mt_buf_add(&p->raw, rule->marker, size);
+    }
+    if (to->does == MT_DOES_CLOSED)
+        note_gap(p, rule->marker, size);
+    if (!(rule->flags & MT_PARSE_KEEP)) {
+        m->len -= size;
+        memmove(m->pending, m->pending + size, m->len);
+    }
+    if (rule->flags & MT_PARSE_BEGIN)
+        mt_parse_call_begin(p);
+    if (rule->flags & MT_PARSE_END)
+        mt_parse_call_end(p, true);
+    if (to->does == MT_DOES_REASONING && m == &p->machines[0] && p->machines[1].table)
+        release(p, &p->machines[1]);
+    mt_parse_go(p, m, next);
+}
+
+/* A value goes on: what looked like its end was a part of it. */
+static void reopen(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state)
+{
+    const mt_parse_state *value = &m->table->states[state->other];
+    size_t len = p->gap_len;
+
+    p->gap_len = 0;
+    for (size_t i = 0; i < len; i++)
+        mt_parse_value_byte(p, p->gap[i], value->flags & MT_PARSE_LINES);
+    m->state = state->other;
+}
+
+static void header_byte(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state, char b)
+{
+    if (!mt_parse_collect(p, m, b))
+        return;
+    mt_buf_add(&p->held, &b, 1);
+    if (p->held.len > MT_LIMIT_PARSE_NAME || ((state->flags & MT_PARSE_WORD) && !mt_parse_name_byte(b)))
+        mt_parse_reject(p, m);
+}
+
+static void name_byte(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state, char b)
+{
+    if (mt_parse_word_add(&p->name, b))
+        return;
+    content(p, m, p->name.text, p->name.len); /* no name is that long */
+    mt_parse_go(p, m, state->other);
+    mt_parse_again(m, b);
+}
+
+static void text_byte(mt_parser *p, mt_parse_machine *m, const mt_parse_state *state, char b)
+{
+    bool space = mt_parse_space(b);
+
+    if (state->does == MT_DOES_REASONING) {
+        mt_parse_text(p, MT_PARSE_REASONING, &b, 1);
+    } else if (state->does == MT_DOES_CONTENT || (state->does == MT_DOES_LEAD && space)) {
+        content(p, m, &b, 1);
+    } else if (state->does == MT_DOES_CLOSED && space && p->gap_len < sizeof(p->gap)) {
+        note_gap(p, &b, 1);
+    } else if (!space || state->does == MT_DOES_CLOSED) {
+        if (state->does == MT_DOES_CLOSED)
+            reopen(p, m, state);
+        else
+            mt_parse_go(p, m, state->other);
+        mt_parse_again(m, b);
+    }
+}
+
+static void handle(mt_parser *p, mt_parse_machine *m, char b)
+{
+    const mt_parse_state *state = mt_parse_state_of(m);
+
+    switch (state->does) {
+    case MT_DOES_DROP: return;
+    case MT_DOES_NAME: name_byte(p, m, state, b); return;
+    case MT_DOES_ID: mt_parse_word_add(&p->id, b); return;
+    case MT_DOES_KEY: mt_parse_word_add(&p->key, b); return;
+    case MT_DOES_VALUE:
+    case MT_DOES_STRING:
+    case MT_DOES_QUOTED: mt_parse_value_byte(p, b, state->flags & MT_PARSE_LINES); return;
+    case MT_DOES_HEADER: header_byte(p, m, state, b); return;
+    case MT_DOES_CALLS: mt_parse_calls_byte(p, m, b); return;
+    case MT_DOES_ARGUMENTS: mt_parse_arguments_byte(p, m, b); return;
+    case MT_DOES_PYTHON: mt_parse_python_byte(p, m, b); return;
+    case MT_DOES_OBJECT: mt_parse_object_byte(p, m, b); return;
+    default: text_byte(p, m, state, b);
+    }
+}
+
+void mt_parse_byte(mt_parser *p, mt_parse_machine *m, char b)
+{
+    mt_parse_rule hit = {0};
+    size_t hops = 0;
+
+    m->pending[m->len++] = b;
+    while (m->len > 0) {
+        size_t before = m->len;
+        match found = within_string(p, mt_parse_state_of(m)->does) ? MATCH_NONE : scan(p, m, &hit);
+
+        if (found == MATCH_PART)
+            return;
+        if (found == MATCH_WHOLE) {
+            fire(p, m, &hit);
+        } else {
+            char first = m->pending[0];
+
+            memmove(m->pending, m->pending + 1, --m->len);
+            handle(p, m, first);
+        }
+        hops = m->len < before ? 0 : hops + 1;
+        assert(hops < HOPS);
+    }
+}
+
+void mt_parse_end(mt_parser *p, mt_parse_machine *m)
+{
+    const mt_parse_state *state;
+
+    if (!m->table)
+        return;
+    release(p, m);
+    state = mt_parse_state_of(m);
+    if (m == &p->machines[0])
+        return;
+    if (p->collecting && (state->flags & (MT_PARSE_DECLARED | MT_PARSE_WORD))) {
+        content(p, m, p->raw.data, p->raw.len);
+        content(p, m, m->pending, m->len);
+    }
+    p->collecting = false;
+    if (state->does == MT_DOES_CLOSED)
+        mt_parse_value_end(p, state->flags & MT_PARSE_LINES);
+    else if (state->does == MT_DOES_ARGUMENTS)
+        mt_parse_arguments_leave(p);
+    mt_parse_call_end(p, false);
+}

@@ -1,0 +1,103 @@
+/* Gemma's notation of arguments: {key:<|"|>text<|"|>,n:42,list:[1,2],more:{a:true}}. The quotes are markers, so the
+   strings are a state of their own. What is told is JSON as good as the notation was. */
+#include <string.h>
+
+#include "chat/parse_core.h"
+
+static void tell(mt_parser *p, const char *text)
+{
+    mt_parse_call_arguments(p, text, strlen(text));
+}
+
+static bool in_object(const mt_parse_object *o)
+{
+    return o->depth > 0 && (o->objects >> (o->depth - 1) & 1);
+}
+
+/* The comma before an item, once there is one. */
+static void separate(mt_parser *p)
+{
+    if (p->object.comma)
+        tell(p, ", ");
+    p->object.comma = false;
+}
+
+/* A word that stood without quotes: a key, a number, true; anything else is a string. */
+static void word_ends(mt_parser *p, bool key)
+{
+    mt_buf out;
+    size_t len = p->held.len;
+
+    while (len > 0 && mt_parse_space(p->held.data[len - 1]))
+        len--;
+    p->held.len = 0;
+    if (len == 0)
+        return;
+    separate(p);
+    mt_buf_init(&out, 8 * (size_t)MT_LIMIT_PARSE_HELD);
+    if (key || !mt_parse_literal(&out, p->held.data, len)) {
+        out.len = 0;
+        mt_buf_json_string(&out, p->held.data, len);
+    }
+    mt_parse_call_arguments(p, out.data, out.len);
+    mt_buf_free(&out);
+}
+
+static void push(mt_parser *p, bool object)
+{
+    mt_parse_object *o = &p->object;
+
+    separate(p);
+    tell(p, object ? "{" : "[");
+    o->objects = (o->objects & ~(UINT64_C(1) << o->depth)) | (uint64_t)object << o->depth;
+    o->depth++;
+    o->key = object;
+}
+
+static void pop(mt_parser *p, mt_parse_machine *m)
+{
+    mt_parse_object *o = &p->object;
+
+    o->comma = false;
+    tell(p, in_object(o) ? "}" : "]");
+    o->depth--;
+    o->key = false;
+    if (o->depth > 0)
+        return;
+    mt_parse_call_end(p, true);
+    mt_parse_go(p, m, mt_parse_state_of(m)->done);
+}
+
+void mt_parse_quoted(mt_parser *p, bool begins)
+{
+    if (begins)
+        separate(p);
+    tell(p, "\"");
+    p->streaming = p->started = begins;
+    p->line = false;
+    p->held.len = 0;
+}
+
+void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b)
+{
+    mt_parse_object *o = &p->object;
+
+    if (o->depth == 0)
+        p->held.len = 0;
+    if (b == ':' && o->key) {
+        word_ends(p, true);
+        tell(p, ": ");
+        o->key = false;
+    } else if (b == ',' && o->depth > 0) {
+        word_ends(p, false);
+        o->comma = true;
+        o->key = in_object(o);
+    } else if ((b == '{' || b == '[') && !o->key && o->depth < MT_LIMIT_JSON_DEPTH) {
+        push(p, b == '{');
+    } else if ((b == '}' || b == ']') && o->depth > 0) {
+        word_ends(p, false);
+        pop(p, m);
+    } else if (p->held.len > 0 || !mt_parse_space(b)) {
+        mt_buf_add(&p->held, &b, 1);
+    }
+}

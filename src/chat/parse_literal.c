@@ -1,0 +1,195 @@
+/* Python literals as JSON: strings, numbers, True, False, None, lists, tuples, dicts. */
+#include <string.h>
+
+#include "base/utf8.h"
+#include "chat/parse_core.h"
+
+typedef struct reader {
+    const char *at, *end;
+    mt_buf *out;
+    size_t depth;
+} reader;
+
+static bool value(reader *r);
+
+static void skip_space(reader *r)
+{
+    while (r->at < r->end && mt_parse_space(*r->at))
+        r->at++;
+}
+
+static bool next_is(reader *r, char b)
+{
+    skip_space(r);
+    return r->at < r->end && *r->at == b;
+}
+
+static bool take(reader *r, char b)
+{
+    bool there = next_is(r, b);
+
+    r->at += there;
+    return there;
+}
+
+static bool code_point(reader *r, size_t digits, uint32_t *code)
+{
+    *code = 0;
+    if ((size_t)(r->end - r->at) < digits)
+        return false;
+    for (size_t i = 0; i < digits; i++) {
+        char b = *r->at++;
+        int digit = b >= '0' && b <= '9' ? b - '0' : (b | 32) >= 'a' && (b | 32) <= 'f' ? (b | 32) - 'a' + 10 : -1;
+
+        if (digit < 0)
+            return false;
+        *code = *code * 16 + (uint32_t)digit;
+    }
+    return true;
+}
+
+/* What a backslash and the byte after it stand for. */
+static bool escape(reader *r, mt_buf *text)
+{
+    static const char plain[] = "n\nt\tr\rb\bf\fv\va\a0\0\\\\''\"\"\n";
+    char b = *r->at++, utf8[MT_UTF8_MAX];
+    uint32_t code;
+
+    for (size_t i = 0; i + 1 < sizeof(plain) - 1; i += 2)
+        if (plain[i] == b)
+            return mt_buf_add(text, plain + i + 1, 1);
+    if (b == '\n')
+        return true;
+    if (b != 'x' && b != 'u' && b != 'U')
+        return mt_buf_add(text, "\\", 1) && mt_buf_add(text, &b, 1);
+    if (!code_point(r, b == 'x' ? 2 : b == 'u' ? 4 : 8, &code) || code > 0x10ffff)
+        return false;
+    if (code >= 0xd800 && code < 0xe000)
+        code = 0xfffd;
+    return mt_buf_add(text, utf8, mt_utf8_encode(code, utf8));
+}
+
+static bool string_text(reader *r, mt_buf *text, bool raw)
+{
+    char quote = *r->at;
+    size_t size = r->end - r->at >= 3 && r->at[1] == quote && r->at[2] == quote ? 3 : 1;
+
+    r->at += size;
+    while (r->at < r->end) {
+        size_t run = 0;
+
+        while (run < size && r->at + run < r->end && r->at[run] == quote)
+            run++;
+        if (run == size) {
+            r->at += size;
+            return true;
+        }
+        if (*r->at == '\\' && !raw && r->end - r->at >= 2) {
+            r->at++;
+            if (!escape(r, text))
+                return false;
+        } else {
+            mt_buf_add(text, r->at++, 1);
+        }
+    }
+    return false;
+}
+
+static bool string(reader *r)
+{
+    bool raw = *r->at == 'r', ok;
+    mt_buf text;
+
+    mt_buf_init(&text, MT_LIMIT_PARSE_HELD);
+    r->at += *r->at != '"' && *r->at != '\'';
+    ok = string_text(r, &text, raw);
+    if (ok)
+        mt_buf_json_string(r->out, text.data ? text.data : "", text.len);
+    mt_buf_free(&text);
+    return ok;
+}
+
+static bool items(reader *r, char close, bool pairs)
+{
+    bool first = true;
+
+    while (!take(r, close)) {
+        if (!first)
+            mt_buf_puts(r->out, ", ");
+        first = false;
+        skip_space(r);
+        if (pairs && !next_is(r, '"') && !next_is(r, '\''))
+            return false;
+        if (!value(r))
+            return false;
+        if (pairs && !take(r, ':'))
+            return false;
+        if (pairs && (mt_buf_puts(r->out, ": "), !value(r)))
+            return false;
+        if (!take(r, ',') && !next_is(r, close))
+            return false;
+    }
+    return true;
+}
+
+static bool container(reader *r)
+{
+    char open = *r->at++;
+    bool object = open == '{', ok;
+
+    if (++r->depth > MT_LIMIT_JSON_DEPTH)
+        return false;
+    mt_buf_puts(r->out, object ? "{" : "[");
+    ok = items(r, object ? '}' : open == '[' ? ']' : ')', object);
+    mt_buf_puts(r->out, object ? "}" : "]");
+    r->depth--;
+    return ok;
+}
+
+/* A number stays as it is written, which must be as JSON writes it. */
+static bool word(reader *r)
+{
+    static const char *const names[] = {"True", "true", "False", "false", "None", "null",
+                                        "true", "true", "false", "false", "null", "null"};
+    const char *begin = r->at;
+    size_t len;
+    json_t *number;
+
+    while (r->at < r->end && (mt_parse_name_byte(*r->at) || *r->at == '+'))
+        r->at++;
+    len = (size_t)(r->at - begin);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i += 2)
+        if (strlen(names[i]) == len && memcmp(names[i], begin, len) == 0)
+            return mt_buf_puts(r->out, names[i + 1]);
+    number = json_loadb(begin, len, JSON_DECODE_ANY, NULL);
+    if (json_is_number(number))
+        mt_buf_add(r->out, begin, len);
+    else
+        len = 0;
+    json_decref(number);
+    return len > 0;
+}
+
+static bool value(reader *r)
+{
+    skip_space(r);
+    if (r->at == r->end)
+        return false;
+    if (*r->at == '"' || *r->at == '\'')
+        return string(r);
+    if (r->end - r->at >= 2 && strchr("rbfu", *r->at) && (r->at[1] == '"' || r->at[1] == '\''))
+        return string(r);
+    if (*r->at == '[' || *r->at == '(' || *r->at == '{')
+        return container(r);
+    return word(r);
+}
+
+bool mt_parse_literal(mt_buf *out, const char *text, size_t len)
+{
+    reader r = {.at = text, .end = text + len, .out = out};
+
+    if (!value(&r))
+        return false;
+    skip_space(&r);
+    return r.at == r.end && !out->full;
+}

@@ -1,0 +1,256 @@
+/* Arguments that a format lists one by one: names, and values typed by the tool's schema. */
+#include <string.h>
+
+#include "base/json_escape.h"
+#include "chat/parse_core.h"
+
+/* Types a schema allows; of a value, the one that it has. */
+enum { T_STRING = 1, T_NUMBER = 2, T_BOOLEAN = 4, T_NULL = 8, T_OBJECT = 16, T_ARRAY = 32, T_ANY = 63 };
+
+void mt_parse_word_clear(mt_parse_word *word)
+{
+    word->len = 0;
+    word->text[0] = '\0';
+}
+
+bool mt_parse_word_add(mt_parse_word *word, char b)
+{
+    if (word->len == MT_LIMIT_PARSE_NAME || b == '\0')
+        return false;
+    word->text[word->len++] = b;
+    word->text[word->len] = '\0';
+    return true;
+}
+
+void mt_parse_word_set(mt_parse_word *word, const char *text, size_t len)
+{
+    mt_parse_word_clear(word);
+    for (size_t i = 0; i < len; i++)
+        mt_parse_word_add(word, text[i]);
+}
+
+const json_t *mt_parse_tool(const mt_parser *p, const char *name)
+{
+    size_t i;
+    json_t *tool;
+
+    json_array_foreach(p->tools, i, tool)
+    {
+        const json_t *function = json_object_get(tool, "function");
+        const char *own = json_string_value(json_object_get(function ? function : tool, "name"));
+
+        if (own && strcmp(own, name) == 0)
+            return function ? function : tool;
+    }
+    return NULL;
+}
+
+static unsigned type_named(const char *name)
+{
+    static const struct {
+        const char *name;
+        unsigned type;
+    } types[] = {{"string", T_STRING}, {"number", T_NUMBER}, {"integer", T_NUMBER}, {"boolean", T_BOOLEAN},
+                 {"null", T_NULL},     {"object", T_OBJECT}, {"array", T_ARRAY}};
+
+    for (size_t i = 0; name && i < sizeof(types) / sizeof(types[0]); i++)
+        if (strcmp(types[i].name, name) == 0)
+            return types[i].type;
+    return T_ANY;
+}
+
+static unsigned type_of(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_STRING: return T_STRING;
+    case JSON_INTEGER:
+    case JSON_REAL: return T_NUMBER;
+    case JSON_TRUE:
+    case JSON_FALSE: return T_BOOLEAN;
+    case JSON_NULL: return T_NULL;
+    case JSON_OBJECT: return T_OBJECT;
+    default: return T_ARRAY;
+    }
+}
+
+/* The union over a list: of names, of schemas, or of values. */
+static unsigned types_in(const json_t *list, unsigned (*of)(const json_t *item))
+{
+    unsigned types = 0;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(list, i, item) types |= of(item);
+    return types ? types : T_ANY;
+}
+
+static unsigned types_named(const json_t *name)
+{
+    return type_named(json_string_value(name));
+}
+
+static unsigned types_plain(const json_t *schema)
+{
+    const json_t *type = json_object_get(schema, "type");
+
+    if (json_is_array(type))
+        return types_in(type, types_named);
+    if (json_is_string(type))
+        return types_named(type);
+    if (json_is_array(json_object_get(schema, "enum")))
+        return types_in(json_object_get(schema, "enum"), type_of);
+    return T_ANY;
+}
+
+static unsigned types_of(const json_t *schema)
+{
+    const json_t *any = json_object_get(schema, "anyOf");
+
+    any = any ? any : json_object_get(schema, "oneOf");
+    return json_is_array(any) ? types_in(any, types_plain) : types_plain(schema);
+}
+
+static unsigned types_of_key(const mt_parser *p)
+{
+    return types_of(json_object_get(json_object_get(p->schema, "properties"), p->key.text));
+}
+
+void mt_parse_key(mt_parser *p)
+{
+    mt_buf text;
+
+    mt_buf_init(&text, MT_LIMIT_PARSE_HELD);
+    mt_buf_puts(&text, p->listed ? ", " : "{");
+    mt_buf_json_string(&text, p->key.text, p->key.len);
+    mt_buf_puts(&text, ": ");
+    mt_parse_call_arguments(p, text.data, text.len);
+    mt_buf_free(&text);
+    p->listed = true;
+}
+
+static void stream_begin(mt_parser *p)
+{
+    mt_parse_key(p);
+    mt_parse_call_arguments(p, "\"", 1);
+    p->streaming = true;
+}
+
+static void stream_byte(mt_parser *p, char b)
+{
+    char escaped[MT_JSON_ESCAPE_MAX];
+    size_t taken;
+
+    if ((unsigned char)b >= 0x80)
+        mt_parse_call_arguments(p, &b, 1);
+    else
+        mt_parse_call_arguments(p, escaped, mt_json_escape(&b, 1, escaped, &taken));
+}
+
+/* A string is told as it comes; what may be something else, when it is whole. */
+void mt_parse_value_begin(mt_parser *p, bool string)
+{
+    p->held.len = 0;
+    p->held.full = false;
+    p->gap_len = 0;
+    p->streaming = p->started = p->line = false;
+    if (string || types_of_key(p) == T_STRING)
+        stream_begin(p);
+}
+
+static void take(mt_parser *p, char b)
+{
+    if (!p->streaming && !mt_buf_add(&p->held, &b, 1)) {
+        stream_begin(p); /* too long for anything but a string */
+        for (size_t i = 0; i < p->held.len; i++)
+            stream_byte(p, p->held.data[i]);
+    }
+    if (p->streaming)
+        stream_byte(p, b);
+}
+
+void mt_parse_value_byte(mt_parser *p, char b, bool lines)
+{
+    bool first = !p->started;
+
+    p->started = true;
+    if (lines && first && b == '\n')
+        return;
+    if (p->line)
+        take(p, '\n');
+    p->line = lines && b == '\n';
+    if (!p->line)
+        take(p, b);
+}
+
+/* The text as it stands where it is JSON of a type that is allowed: 3.0 stays 3.0. */
+static bool put_json(mt_buf *out, const char *text, size_t len, unsigned types)
+{
+    json_t *value = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    bool fits = value && (type_of(value) & types);
+
+    if (fits)
+        mt_buf_add(out, text, len);
+    json_decref(value);
+    return fits;
+}
+
+static bool put_python(mt_buf *out, const char *text, size_t len, unsigned types)
+{
+    mt_buf json;
+    bool fits;
+
+    mt_buf_init(&json, MT_LIMIT_PARSE_HELD);
+    fits = mt_parse_literal(&json, text, len) && put_json(out, json.data, json.len, types);
+    mt_buf_free(&json);
+    return fits;
+}
+
+static void put_value(mt_buf *out, const char *text, size_t len, unsigned types)
+{
+    size_t begin = 0, end = len;
+
+    while (begin < end && mt_parse_space(text[begin]))
+        begin++;
+    while (end > begin && mt_parse_space(text[end - 1]))
+        end--;
+    if (put_json(out, text + begin, end - begin, types & ~(unsigned)T_STRING) ||
+        (types != T_ANY && put_python(out, text + begin, end - begin, types & ~(unsigned)T_STRING)) ||
+        (!(types & T_STRING) && put_json(out, text + begin, end - begin, T_ANY)))
+        return;
+    mt_buf_json_string(out, text, len);
+}
+
+/* Some models quote every value: a string where the schema wants none is read for what it says. */
+void mt_parse_retype(mt_parser *p, mt_buf *json)
+{
+    const unsigned types = types_of_key(p);
+    json_t *value = NULL;
+
+    if (!(types & T_STRING) && json->len > 0 && json->data[0] == '"')
+        value = json_loadb(json->data, json->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (value) {
+        json->len = 0;
+        put_value(json, json_string_value(value), json_string_length(value), types);
+    }
+    json_decref(value);
+}
+
+void mt_parse_value_end(mt_parser *p, bool lines)
+{
+    mt_buf out;
+
+    p->gap_len = 0;
+    if (p->line && !lines)
+        take(p, '\n');
+    p->line = false;
+    if (p->streaming) {
+        mt_parse_call_arguments(p, "\"", 1);
+        p->streaming = false;
+        return;
+    }
+    mt_buf_init(&out, 8 * (size_t)MT_LIMIT_PARSE_HELD);
+    put_value(&out, p->held.len ? p->held.data : "", p->held.len, types_of_key(p));
+    mt_parse_key(p);
+    mt_parse_call_arguments(p, out.data, out.len);
+    mt_buf_free(&out);
+}
