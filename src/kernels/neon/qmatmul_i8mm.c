@@ -449,7 +449,10 @@ void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n
                             .x = (const int8_t *)rows->data,
                             .xs = (const float *)(const void *)(rows->data + p.l.xs),
                             .sx = (const float *)(const void *)(rows->data + p.l.sx)};
-        mt_q_small_i8mm(&s);
+        if (mt_q_few_handles_i8mm(w, rows->m))
+            mt_q_few_i8mm(&s, p.s.wb);
+        else
+            mt_q_small_i8mm(&s);
         n0 += 4 * step;
     }
     for (size_t j = n0; j < n1; j += COLUMNS)

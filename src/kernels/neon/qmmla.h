@@ -247,4 +247,8 @@ typedef struct mt_small {
 bool mt_q_small_handles_i8mm(const mt_mat *w, size_t m);
 void mt_q_small_i8mm(const mt_small *p);
 
+/* The same for qfew_i8mm.c, whose columns are n0 .. n0 + 4 step; scratch [groups][12] */
+bool mt_q_few_handles_i8mm(const mt_mat *w, size_t m);
+void mt_q_few_i8mm(const mt_small *p, float *scratch);
+
 #endif
