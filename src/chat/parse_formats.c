@@ -62,7 +62,7 @@ static const mt_parse_state phi_states[] = {
 static const mt_parse_table phi = {.states = phi_states, .start = TEXT};
 
 static const mt_parse_state mistral_states[] = {
-    [TEXT] = CONTENT({"[TOOL_CALLS]", OPEN, 0}),
+    [TEXT] = CONTENT({"[TOOL_CALLS]", OPEN, 0}, STRAY("[CALL_ID]"), STRAY("[ARGS]")),
     [OPEN] = SKIP(NAME, {"[", CALL, KEEP}, {"{", CALL, KEEP}),
     [CALL] = CALLS(AFTER, 0, {"[TOOL_CALLS]", OPEN, 0}),
     [NAME] = NAMED(TEXT, {"[CALL_ID]", ID, 0}, {"[ARGS]", ARGS, BEGIN}, {"{", ARGS, BEGIN | KEEP}),
@@ -83,7 +83,8 @@ static const mt_parse_table mistral = {.states = mistral_states, .start = TEXT};
         "<｜tool▁calls▁end｜>", TEXT, how \
     }
 static const mt_parse_state deepseek_states[] = {
-    [TEXT] = CONTENT({"<｜tool▁calls▁begin｜>", OPEN, 0}, DEEPSEEK_CALL, {"<｜tool▁calls▁end｜>", TEXT, 0}),
+    [TEXT] = CONTENT({"<｜tool▁calls▁begin｜>", OPEN, 0}, DEEPSEEK_CALL, STRAY("<｜tool▁calls▁end｜>"),
+                     STRAY("<｜tool▁call▁end｜>"), STRAY("<｜tool▁sep｜>")),
     [OPEN] = SKIP(TEXT, DEEPSEEK_CALL, {"<｜tool▁calls▁end｜>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {"<｜tool▁sep｜>", CALL, 0}, DEEPSEEK_ENDS(BEGIN | END)),
     [CALL] = SKIP(MORE, {"{", ARGS, BEGIN | KEEP}, DEEPSEEK_ENDS(BEGIN | END)),

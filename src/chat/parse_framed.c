@@ -42,7 +42,8 @@ static const mt_parse_state harmony[] = {
              {"<|message|>", IN_CONTENT, 0}, {"<|call|>", START, 0}, {"<|end|>", START, 0}, {"<|return|>", START, 0}),
     [IN_HEADER] = HEADER(IN_CONTENT, 0, {"<|message|>", START, ROUTE}, {"<|start|>", IN_HEADER, 0}),
     [IN_REASONING] = REASONING(HARMONY_ENDS(0), {"<|channel|>", IN_HEADER, KEEP}),
-    [IN_CONTENT] = CONTENT(HARMONY_ENDS(0), {"<|channel|>", IN_HEADER, KEEP}, {"<|message|>", IN_CONTENT, 0}),
+    [IN_CONTENT] = CONTENT(HARMONY_ENDS(0), {"<|channel|>", IN_HEADER, KEEP}, {"<|message|>", IN_CONTENT, 0},
+                           {"<|constrain|>", IN_CONTENT, 0}),
     [ARGS] = ARGUMENTS(AFTER, HARMONY_ENDS(END)),
     [AFTER] = DROP(HARMONY_ENDS(0)),
 };
@@ -118,8 +119,9 @@ static void kimi_named(mt_parser *p)
         "<|tool_calls_section_end|>", TEXT, how \
     }
 static const mt_parse_state kimi[] = {
-    [TEXT] = CONTENT({"<|tool_calls_section_begin|>", OPEN, 0}, {"<|tool_call_begin|>", NAME, 0},
-                     {"<|tool_calls_section_end|>", TEXT, 0}),
+    [TEXT] =
+        CONTENT({"<|tool_calls_section_begin|>", OPEN, 0}, {"<|tool_call_begin|>", NAME, 0},
+                STRAY("<|tool_calls_section_end|>"), STRAY("<|tool_call_end|>"), STRAY("<|tool_call_argument_begin|>")),
     [OPEN] = SKIP(TEXT, {"<|tool_call_begin|>", NAME, 0}, {"<|tool_calls_section_end|>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {"<|tool_call_argument_begin|>", ARGS, BEGIN}, KIMI_ENDS(BEGIN | END)),
     [ARGS] = ARGUMENTS(AFTER, KIMI_ENDS(END)),

@@ -10,6 +10,11 @@
 #define END MT_PARSE_END
 #define ROUTE MT_PARSE_ROUTE
 
+#define STRAY(marker)   \
+    {                   \
+        marker, TEXT, 0 \
+    } /* stands in the text alone, and is dropped */
+
 #define CONTENT(...)                                      \
     {                                                     \
         .does = MT_DOES_CONTENT, .rules = { __VA_ARGS__ } \

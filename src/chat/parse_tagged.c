@@ -15,7 +15,8 @@
 /* Qwen3-Coder, Qwen3.5 and later, Nemotron 3, Step 3.5; JSON between the same tags: Hermes, Qwen2.5, Qwen3. Models
    trained on one of them write the other now and then, so they are one. */
 static const mt_parse_state xml[] = {
-    [TEXT] = CONTENT({"<tool_call>", OPEN, 0}, {"</tool_call>", TEXT, 0}, {"<function=", NAME, 0}),
+    [TEXT] = CONTENT({"<tool_call>", OPEN, 0}, {"<function=", NAME, 0}, STRAY("</tool_call>"), STRAY("</function>"),
+                     STRAY("<parameter="), STRAY("</parameter>")),
     [OPEN] = SKIP(TEXT, {"{", CALL, KEEP}, {"[", CALL, KEEP}, {"<function=", NAME, 0}, {"</tool_call>", TEXT, 0}),
     [CALL] = CALLS(AFTER, 0, {"</tool_call>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {">", BETWEEN, BEGIN}),
@@ -31,7 +32,8 @@ static const mt_parse_state xml[] = {
 const mt_parse_table mt_parse_xml = {.states = xml, .start = TEXT};
 
 static const mt_parse_state seed[] = {
-    [TEXT] = CONTENT({"<seed:tool_call>", OPEN, 0}, {"</seed:tool_call>", TEXT, 0}),
+    [TEXT] = CONTENT({"<seed:tool_call>", OPEN, 0}, {"<function=", NAME, 0}, STRAY("</seed:tool_call>"),
+                     STRAY("</function>"), STRAY("<parameter="), STRAY("</parameter>")),
     [OPEN] = SKIP(TEXT, {"<function=", NAME, 0}, {"</seed:tool_call>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {">", BETWEEN, BEGIN}),
     [BETWEEN] = DROP({"<parameter=", KEY, 0}, {"</function>", OPEN, END}, {"</seed:tool_call>", TEXT, END}),
@@ -42,7 +44,8 @@ static const mt_parse_state seed[] = {
 const mt_parse_table mt_parse_seed = {.states = seed, .start = TEXT};
 
 static const mt_parse_state glm[] = {
-    [TEXT] = CONTENT({"<tool_call>", OPEN, 0}, {"</tool_call>", TEXT, 0}),
+    [TEXT] = CONTENT({"<tool_call>", OPEN, 0}, STRAY("</tool_call>"), STRAY("<arg_key>"), STRAY("</arg_key>"),
+                     STRAY("<arg_value>"), STRAY("</arg_value>")),
     [OPEN] = SKIP(NAME, {"{", CALL, KEEP}, {"</tool_call>", TEXT, 0}),
     [CALL] = CALLS(AFTER, 0, {"</tool_call>", TEXT, 0}),
     [NAME] =
@@ -55,7 +58,8 @@ static const mt_parse_state glm[] = {
 const mt_parse_table mt_parse_glm = {.states = glm, .start = TEXT};
 
 static const mt_parse_state minimax[] = {
-    [TEXT] = CONTENT({"<minimax:tool_call>", OPEN, 0}, {"</minimax:tool_call>", TEXT, 0}),
+    [TEXT] = CONTENT({"<minimax:tool_call>", OPEN, 0}, {"<invoke name=\"", NAME, 0}, STRAY("</minimax:tool_call>"),
+                     STRAY("</invoke>"), STRAY("<parameter name=\""), STRAY("</parameter>")),
     [OPEN] = SKIP(TEXT, {"<invoke name=\"", NAME, 0}, {"</minimax:tool_call>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {"\">", BETWEEN, BEGIN}),
     [BETWEEN] = DROP({"<parameter name=\"", KEY, 0}, {"</invoke>", OPEN, END}, {"</minimax:tool_call>", TEXT, END}),
@@ -75,9 +79,12 @@ const mt_parse_table mt_parse_minimax = {.states = minimax, .start = TEXT};
     {                                        \
         "<｜DSML｜parameter name=\"", KEY, 0 \
     }
+#define DSML_STRAY                                                                                  \
+    STRAY("</｜DSML｜function_calls>"), STRAY("</｜DSML｜tool_calls>"), STRAY("</｜DSML｜invoke>"), \
+        STRAY("<｜DSML｜parameter name=\""), STRAY("</｜DSML｜parameter>")
 static const mt_parse_state dsml[] = {
     [TEXT] = CONTENT({"<｜DSML｜function_calls>", OPEN, 0}, {"<｜DSML｜tool_calls>", OPEN, 0},
-                     {"</｜DSML｜function_calls>", TEXT, 0}, {"</｜DSML｜tool_calls>", TEXT, 0}),
+                     {"<｜DSML｜invoke name=\"", NAME, 0}, DSML_STRAY),
     [OPEN] = SKIP(TEXT, {"<｜DSML｜invoke name=\"", NAME, 0}, {"</｜DSML｜function_calls>", TEXT, 0},
                   {"</｜DSML｜tool_calls>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {"\">", BETWEEN, BEGIN}),
@@ -91,7 +98,7 @@ const mt_parse_table mt_parse_dsml = {.states = dsml, .start = TEXT, .breaks = "
 
 /* MiniCPM 5. */
 static const mt_parse_state params[] = {
-    [TEXT] = CONTENT({"<function name=\"", NAME, 0}, {"</function>", TEXT, 0}),
+    [TEXT] = CONTENT({"<function name=\"", NAME, 0}, STRAY("</function>"), STRAY("<param name=\""), STRAY("</param>")),
     [NAME] = NAMED(TEXT, {"\">", BETWEEN, BEGIN}),
     [BETWEEN] = DROP({"<param name=\"", KEY, 0}, {"</function>", TEXT, END}),
     [KEY] = KEYED({"\">", VALUE, 0}),
@@ -100,7 +107,7 @@ static const mt_parse_state params[] = {
 const mt_parse_table mt_parse_params = {.states = params, .start = TEXT};
 
 static const mt_parse_state gemma[] = {
-    [TEXT] = CONTENT({"<|tool_call>", OPEN, 0}, {"<tool_call|>", TEXT, 0}),
+    [TEXT] = CONTENT({"<|tool_call>", OPEN, 0}, STRAY("<tool_call|>"), STRAY("<|\"|>")),
     [OPEN] = SKIP(NAME, {"call:", NAME, 0}, {"<tool_call|>", TEXT, 0}),
     [NAME] = NAMED(TEXT, {"{", ARGS, BEGIN | KEEP}, {"<tool_call|>", TEXT, BEGIN | END}),
     [ARGS] = {.does = MT_DOES_OBJECT, .done = AFTER, .rules = {{"<|\"|>", STRING, 0}, {"<tool_call|>", TEXT, END}}},

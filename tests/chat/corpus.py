@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Renders tool calls with recorded templates and parses them back: the calls must come out as they went in.
+"""Renders tool calls with recorded templates and parses them back: calls, reasoning and content must come out as they went in.
 
 usage: tests/chat/corpus.py RENDER_LINES PARSE_LINES FOLDER [--verbose]
 
@@ -18,12 +18,14 @@ SHOWN = 12  # mismatches printed in full
 SCENARIOS = ("tool_call_result", "tool_call_null_content", "tool_call_string_args", "tool_call_with_content",
              "parallel_tool_calls", "nested_json_args", "no_arg_call", "reasoning_tool_call")
 
-# What a template writes wrongly, so that nobody could read it.
+# What a template does not write as its model would, so that it cannot be read back.
 DEFECTS = {
     ("hfjs__NousResearch_Hermes-2-Pro-Llama-3-8B_JSON_Schema_.jinja", "parallel_tool_calls"),  # one tag for two calls
     ("sglang__tool_chat_template_llama4_pythonic.jinja", "nested_json_args"),  # quotes within quotes
     ("vllm__tool_chat_template_llama4_pythonic.jinja", "nested_json_args"),  # the same
     ("vllm__tool_chat_template_gemma3_pythonic.jinja", "nested_json_args"),  # nothing between arguments
+    ("llamacpp__Apriel-1.6-15b-Thinker-fixed.jinja", "reasoning_tool_call"),  # reasoning that nothing opens
+    ("llamacpp__NVIDIA-Nemotron-Nano-v2.jinja", "tool_call_with_content"),  # a last message as two turns
 }
 
 
@@ -60,7 +62,7 @@ def written(render, source, context):
     header = os.path.commonprefix([prompt[len(before):], text])
     if header != prompt[len(before):]:
         header = header[:max(header.rfind(c) for c in ">\n]:") + 1]  # a marker that both begin with is no header
-    return text[len(header):], messages[at]
+    return text[len(header):], messages[at], header
 
 
 def is_written(text, message):
@@ -88,6 +90,15 @@ def found(answer):
     return calls
 
 
+def said(text, message, answer):
+    """Whether reasoning and content came out, where the template has written them."""
+    reasoning, content = message.get("reasoning_content"), message.get("content")
+    if reasoning and reasoning in text and answer["reasoning"].strip() != reasoning.strip():
+        return False
+    # gpt-oss's template writes the content of a message with calls as analysis.
+    return not content or content not in text or content.strip() in answer["content"] + answer["reasoning"]
+
+
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
@@ -101,23 +112,25 @@ def main():
             with open(os.path.join(folder, "templates", record["template"]), encoding="utf-8", newline="") as text:
                 source = text.read()
             pair = written(render, source, record["context"])
-            if not pair or not is_written(*pair) or (record["template"], record["scenario"]) in DEFECTS:
+            if not pair or not is_written(*pair[:2]) or (record["template"], record["scenario"]) in DEFECTS:
                 unwritten += 1
                 continue
             if record["scenario"] == "tool_call_string_args" and record["template"] in objects:
                 continue  # arguments are never given as text to a template that takes objects
-            answer = parse.ask({"template": source, "text": pair[0], "tools": record["context"].get("tools")})
+            answer = parse.ask({"template": source, "prompt": pair[2], "text": pair[0],
+                                "tools": record["context"].get("tools")})
             if answer["tool_format"] == "none":
                 unknown[record["template"]] = unknown.get(record["template"], 0) + 1
-            elif found(answer) == wanted(pair[1]):
+            elif found(answer) == wanted(pair[1]) and said(pair[0], pair[1], answer):
                 passed += 1
                 objects.add(record["template"])
             else:
                 failed += 1
                 if failed <= SHOWN or "--verbose" in sys.argv:
-                    print("{} / {}, as {}\n  text:   {!r}\n  wanted: {}\n  found:  {}\n  content: {!r}".format(
+                    print("{} / {}, as {}\n  text:   {!r}\n  wanted: {}\n  found:  {}\n  content: {!r}\n  reasoning: {!r}".format(
                         record["template"], record["scenario"], answer["tool_format"], pair[0][:400],
-                        wanted(pair[1]), found(answer), answer["content"][:200]))
+                        wanted(pair[1]), found(answer), answer["content"][:200],
+                        answer["reasoning"][:200]))
     for name, count in sorted(unknown.items()):
         print("{}: {} in no format that is known".format(name, count))
     print("parse corpus: {} passed, {} failed, {} not written by their templates".format(passed, failed, unwritten))

@@ -1,6 +1,6 @@
-/* Parses one line at a time, for corpus.py. A line of standard input is an object: "template" tells the formats, "text"
-   is what the model wrote, "tools" are the declared ones. The answer, a line on standard output, has the formats, the
-   content, the reasoning and the calls. */
+/* Parses one line at a time, for corpus.py. A line of standard input is an object: "template" tells the formats,
+   "prompt" is the end of the prompt, "text" what the model wrote, "tools" are the declared ones. The answer, a line on
+   standard output, has the formats, the content, the reasoning and the calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,10 +79,11 @@ int main(void)
 
     while ((len = getline(&text, &cap, stdin)) > 0) {
         json_t *line = json_loadb(text, (size_t)len, 0, NULL);
-        const json_t *source = json_object_get(line, "template");
+        const json_t *source = json_object_get(line, "template"), *prompt = json_object_get(line, "prompt");
         const mt_parse_settings settings = {
             .formats = mt_parse_detect(json_string_value(source), json_string_length(source)),
             .tools = json_object_get(line, "tools"),
+            .opened = mt_chat_opened_find(json_string_value(prompt), json_string_length(prompt), 0, NULL, 0).state,
         };
 
         parse(&settings, json_object_get(line, "text"));
