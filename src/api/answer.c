@@ -48,6 +48,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
     for (size_t i = 0; i < a->choice_count; i++) {
         a->choices[i] = (mt_choice){.index = i, .prompt = i / n, .stop_token = MT_TOKEN_NONE};
         mt_buf_init(&a->choices[i].text, MT_LIMIT_ANSWER_BYTES);
+        mt_buf_init(&a->choices[i].reasoning, MT_LIMIT_ANSWER_BYTES);
     }
     return a;
 }
@@ -58,15 +59,28 @@ static void free_said(mt_said_list *list)
     mt_free(list->top);
 }
 
+static void free_choice(mt_choice *c)
+{
+    for (size_t i = 0; i < c->call_count; i++) {
+        mt_free(c->calls[i].id);
+        mt_free(c->calls[i].name);
+        mt_buf_free(&c->calls[i].arguments);
+    }
+    mt_free(c->calls);
+    mt_parser_free(c->parser);
+    mt_buf_free(&c->text);
+    mt_buf_free(&c->reasoning);
+    free_said(&c->said);
+    mt_free(c->stop);
+}
+
 void mt_answer_free(mt_answer *answer)
 {
     if (!answer)
         return;
-    for (size_t i = 0; i < answer->choice_count; i++) {
-        mt_buf_free(&answer->choices[i].text);
-        free_said(&answer->choices[i].said);
-        mt_free(answer->choices[i].stop);
-    }
+    for (size_t i = 0; i < answer->choice_count; i++)
+        free_choice(&answer->choices[i]);
+    json_decref(answer->tools);
     for (size_t i = 0; i < answer->prompt_count; i++)
         free_said(&answer->prompts[i].said);
     mt_arena_free(answer->arena);
@@ -131,13 +145,85 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
 /* What was written is forgotten; what a choice says next goes on from there. */
 static void forget(mt_choice *c)
 {
-    c->text.len = 0;
+    c->text.len = c->reasoning.len = 0;
+    for (size_t i = 0; i < c->call_count; i++) {
+        c->calls[i].arguments.len = 0;
+        c->calls[i].fresh = false;
+    }
     c->said.count = c->said.top_count = 0;
+}
+
+bool mt_choice_calls(const mt_choice *c)
+{
+    for (size_t i = 0; i < c->call_count; i++)
+        if (c->calls[i].fresh || c->calls[i].arguments.len)
+            return true;
+    return false;
+}
+
+static void begin_call(mt_choice *c, const mt_parse_event *event)
+{
+    char id[MT_ANSWER_ID];
+    mt_said_call *call;
+
+    c->calls = grow(c->calls, &c->call_cap, c->call_count + 1, sizeof(*c->calls));
+    call = &c->calls[c->call_count++];
+    mt_answer_name(id, "call_");
+    *call = (mt_said_call){.id = mt_strdup(event->id ? event->id : id), .name = mt_strdup(event->name), .fresh = true};
+    mt_buf_init(&call->arguments, MT_LIMIT_ANSWER_BYTES);
+}
+
+/* Buffers that are full stay so, and are looked at once all is heard. */
+static void hear(void *ctx, const mt_parse_event *event)
+{
+    mt_choice *c = ctx;
+
+    switch (event->kind) {
+    case MT_PARSE_REASONING: mt_buf_add(&c->reasoning, event->text, event->len); break;
+    case MT_PARSE_CONTENT: mt_buf_add(&c->text, event->text, event->len); break;
+    case MT_PARSE_CALL_BEGIN: begin_call(c, event); break;
+    case MT_PARSE_CALL_ARGUMENTS: mt_buf_add(&c->calls[event->index].arguments, event->text, event->len); break;
+    case MT_PARSE_CALL_END: break;
+    }
+}
+
+static bool is_full(const mt_choice *c)
+{
+    bool full = c->text.full || c->reasoning.full;
+
+    for (size_t i = 0; i < c->call_count; i++)
+        full |= c->calls[i].arguments.full;
+    return full;
+}
+
+/* False when it is more than may be kept. */
+static bool add_text(mt_choice *c, const mt_event *event)
+{
+    if (!c->parser)
+        return mt_buf_add(&c->text, event->text, event->text_len);
+    if (event->text_len)
+        mt_parser_feed(c->parser, event->text, event->text_len, hear, c);
+    if (event->kind == MT_EVENT_DONE)
+        mt_parser_finish(c->parser, hear, c);
+    return !is_full(c);
+}
+
+bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *err)
+{
+    a->tools = json_incref((json_t *)(uintptr_t)settings->tools);
+    for (size_t i = 0; i < a->choice_count; i++) {
+        a->choices[i].parser = mt_parser_new(settings, err);
+        if (!a->choices[i].parser)
+            return false;
+    }
+    return true;
 }
 
 static void say(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    if (!a->stream || (c->text.len == 0 && c->said.count == 0 && !c->done))
+    const bool news = c->text.len || c->reasoning.len || c->said.count || mt_choice_calls(c) || c->done;
+
+    if (!a->stream || !news)
         return;
     a->dialect->chunk(a, c, out);
     forget(c);
@@ -163,7 +249,7 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         return;
     if (event->kind == MT_EVENT_TOKEN && (a->logprobs >= 0 || a->return_token_ids))
         add_said(&c->said, event);
-    if (!mt_buf_add(&c->text, event->text, event->text_len)) {
+    if (!add_text(c, event)) {
         fail(a, &(mt_error){.code = MT_E_TOO_LARGE, .text = "the answer is longer than one may be: stream it"});
         return;
     }

@@ -5,6 +5,7 @@
 #define MT_API_ANSWER_H
 
 #include "api/dialect.h"
+#include "chat/parse.h"
 #include "engine/request.h"
 #include "text/tokenizer.h"
 
@@ -25,11 +26,22 @@ typedef struct mt_said_list {
     size_t top_count, top_cap;
 } mt_said_list;
 
+/* A call of a tool. */
+typedef struct mt_said_call {
+    char *id, *name;
+    mt_buf arguments; /* JSON; not written yet */
+    bool fresh;       /* nor are id and name */
+} mt_said_call;
+
 struct mt_choice {
     size_t index, prompt;
     bool begun, done;
     bool echoed;       /* the prompt was written before it */
+    mt_parser *parser; /* NULL: all it says is text */
     mt_buf text;       /* not written yet */
+    mt_buf reasoning;  /* likewise */
+    mt_said_call *calls;
+    size_t call_count, call_cap;
     mt_said_list said; /* likewise; kept where token ids or logprobs are wanted */
     size_t offset;     /* characters of the text that `said` begins at */
     size_t tokens, cached;
@@ -57,6 +69,7 @@ struct mt_answer {
     bool stream, include_usage, return_token_ids, tokens_as_ids, echo;
     int64_t logprobs, prompt_logprobs; /* -1: none */
     size_t n;                          /* choices a prompt */
+    json_t *tools;                     /* the parsers'; a reference of its own, or NULL */
     mt_answer_prompt *prompts;
     size_t prompt_count;
     mt_choice *choices; /* n a prompt */
@@ -71,6 +84,12 @@ struct mt_answer {
 mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask,
                          size_t prompt_count) MT_NODISCARD;
 void mt_answer_free(mt_answer *answer); /* NULL is fine */
+
+/* From here on all that is said is parsed. tools may be NULL. On the preparation thread, before the first event. */
+bool mt_answer_parse(mt_answer *answer, const mt_parse_settings *settings, mt_error *err) MT_NODISCARD;
+
+/* Whether there is something of its calls that has not been written. */
+bool mt_choice_calls(const mt_choice *choice);
 
 /* A new id with the dialect's prefix: random, so that nobody can guess another's. */
 void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix);

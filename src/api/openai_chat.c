@@ -1,4 +1,6 @@
 /* POST /v1/chat/completions, as OpenAI defines it and vLLM extends it. */
+#include <string.h>
+
 #include "api/dialect.h"
 #include "api/fields.h"
 #include "api/openai.h"
@@ -36,11 +38,24 @@ static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value
     return true;
 }
 
+/* Nothing here makes a model call a tool: that needs a grammar. */
+static bool read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const char *choice = json_is_string(value) ? json_string_value(value) : "a named tool";
+
+    ask->no_calls = strcmp(choice, "none") == 0;
+    if (ask->no_calls || strcmp(choice, "auto") == 0)
+        return true;
+    return mt_failure_set(why, 400, "unsupported_value", name,
+                          "\"%s\" is %.40s, which is not supported: send auto or none", name, choice);
+}
+
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("max_completion_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
     MT_FIELD_BOOL_ROW("add_generation_prompt", add_generation_prompt),
+    MT_FIELD_OTHER_ROW("tool_choice", read_tool_choice),
 };
 
 /* The messages themselves are chat_read's. */
@@ -131,13 +146,64 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_openai_close(out);
 }
 
+/* [{"index":0,...}]: what is new of each call; whole: all of it, without its number. */
+static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
+{
+    bool first = true;
+
+    mt_buf_puts(out, "\"tool_calls\":[");
+    for (size_t i = 0; i < c->call_count; i++) {
+        const mt_said_call *call = &c->calls[i];
+        const bool named = whole || call->fresh;
+
+        if (!named && call->arguments.len == 0)
+            continue;
+        mt_buf_puts(out, first ? "{" : ",{");
+        if (!whole)
+            mt_buf_printf(out, "\"index\":%zu,", i);
+        if (named) {
+            mt_buf_puts(out, "\"id\":");
+            mt_buf_json_string(out, call->id, strlen(call->id));
+            mt_buf_puts(out, ",\"type\":\"function\",");
+        }
+        mt_buf_puts(out, "\"function\":{");
+        if (named) {
+            mt_buf_puts(out, "\"name\":");
+            mt_buf_json_string(out, call->name, strlen(call->name));
+            mt_buf_puts(out, ",");
+        }
+        mt_buf_puts(out, "\"arguments\":");
+        mt_buf_json_string(out, call->arguments.len ? call->arguments.data : "", call->arguments.len);
+        mt_buf_puts(out, "}}");
+        first = false;
+    }
+    mt_buf_puts(out, "]");
+}
+
+static void add_reasoning(mt_buf *out, const mt_choice *c)
+{
+    mt_buf_puts(out, "\"reasoning_content\":");
+    mt_buf_json_string(out, c->reasoning.data, c->reasoning.len);
+}
+
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
+    const char *comma = "";
+
     mt_openai_open(out, a, chunk_object);
     mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{", c->index);
-    if (c->text.len || !c->done) {
-        mt_buf_puts(out, "\"content\":");
+    if (c->reasoning.len) {
+        add_reasoning(out, c);
+        comma = ",";
+    }
+    if (c->text.len || (!c->done && !c->parser)) {
+        mt_buf_printf(out, "%s\"content\":", comma);
         add_text(out, c);
+        comma = ",";
+    }
+    if (mt_choice_calls(c)) {
+        mt_buf_puts(out, comma);
+        add_calls(out, c, false);
     }
     mt_buf_puts(out, "}");
     close_choice(out, a, c);
@@ -157,8 +223,20 @@ static void whole(mt_answer *a, mt_buf *out)
         const mt_choice *c = &a->choices[i];
 
         mt_buf_printf(out, "%s{\"index\":%zu,\"message\":{\"role\":\"assistant\",\"content\":", i ? "," : "", c->index);
-        add_text(out, c);
-        mt_buf_puts(out, ",\"refusal\":null}");
+        if (c->call_count && c->text.len == 0)
+            mt_buf_puts(out, "null");
+        else
+            add_text(out, c);
+        mt_buf_puts(out, ",\"refusal\":null");
+        if (c->reasoning.len) {
+            mt_buf_puts(out, ",");
+            add_reasoning(out, c);
+        }
+        if (c->call_count) {
+            mt_buf_puts(out, ",");
+            add_calls(out, c, true);
+        }
+        mt_buf_puts(out, "}");
         close_choice(out, a, c);
     }
     mt_buf_puts(out, "],\"usage\":");

@@ -20,7 +20,7 @@ void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *b
 /* {"prompt_tokens":...}: OpenAI's usage. */
 void mt_write_usage(mt_buf *out, const mt_answer *answer);
 
-/* "stop", "length" or "abort", with quotes; null while it is not done. */
+/* "stop", "tool_calls", "length" or "abort", with quotes; null while it is not done. */
 void mt_write_finish(mt_buf *out, const mt_choice *choice);
 
 /* What of the request ended it: the stop string, the stop token's id; or null, as for the model's own ends. */

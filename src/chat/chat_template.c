@@ -36,6 +36,7 @@ static bool compile(mt_chat_template *out, const char *text, size_t len, const c
 {
     mt_template_free(out->tpl);
     out->tpl = mt_template_compile(text, len, err);
+    out->formats = mt_parse_detect(text, len);
     return out->tpl || mt_fail_within(err, "the chat template in \"%s\"", source);
 }
 

@@ -2,6 +2,7 @@
 #ifndef MT_CHAT_CHAT_TEMPLATE_H
 #define MT_CHAT_CHAT_TEMPLATE_H
 
+#include "chat/parse.h"
 #include "chat/profile.h"
 
 /* One template, compiled and probed. */
@@ -9,6 +10,7 @@ typedef struct mt_chat_template {
     mt_template *tpl;
     const json_t *tokens; /* bos_token and the like; of the set it belongs to */
     mt_chat_profile profile;
+    mt_parse_formats formats; /* what its model writes */
 } mt_chat_template;
 
 /* Immutable once made, and shared between threads. */

@@ -16,7 +16,7 @@ static bool unknown(const char *what, const char *name, const char *(*at)(size_t
         mt_nearest_offer(&nearest, at(i));
     if (nearest.best)
         return mt_fail(err, MT_E_INVALID, "\"%s\" is no format of %s; did you mean \"%s\"?", name, what, nearest.best);
-    return mt_fail(err, MT_E_INVALID, "\"%s\" is no format of %s; the help lists those that are", name, what);
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is no format of %s; docs/parsers.md lists those that are", name, what);
 }
 
 /* Which tables run: that of the calls only with tools, unless the text has headers. */

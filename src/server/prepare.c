@@ -148,6 +148,28 @@ static bool set_stop(mt_request *r, const mt_ask *ask, mt_failure *why)
     return copy_stops(r, ask, why);
 }
 
+/* How the model writes what is not plain text: as the operator says, else as its chat template does. */
+static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask)
+{
+    const size_t tools = json_array_size(json_object_get(ask->body, "tools"));
+    mt_parse_formats f = mt_chat_templates_pick(served->templates, tools > 0)->formats;
+
+    if (served->formats.tools)
+        f.tools = served->formats.tools;
+    if (served->formats.reasoning)
+        f.reasoning = served->formats.reasoning;
+    if (ask->no_calls || tools == 0)
+        f.tools = "none";
+    return f;
+}
+
+static bool parses(const mt_served *served, const mt_ask *ask)
+{
+    const mt_parse_formats f = formats_of(served, ask);
+
+    return strcmp(f.tools, "none") != 0 || strcmp(f.reasoning, "none") != 0;
+}
+
 static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
 {
     const mt_served *served = &call->server->served;
@@ -163,7 +185,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     if (ask->cache_salt)
         SHA256((const unsigned char *)ask->cache_salt, strlen(ask->cache_salt), r->salt);
     r->choices = (uint32_t)ask->n;
-    r->skip_special = ask->skip_special_tokens;
+    r->skip_special = ask->skip_special_tokens && !(ask->is_chat && parses(served, ask)); /* markers may be special */
     r->include_stop = ask->include_stop;
     r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
     r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
@@ -192,6 +214,16 @@ static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_promp
     return copy || out_of_memory(why);
 }
 
+static bool set_parser(mt_answer *a, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
+                       mt_failure *why)
+{
+    const mt_parse_settings settings = {
+        .formats = formats_of(served, ask), .tools = json_object_get(ask->body, "tools"), .opened = prompt->opened};
+    mt_error err = {0};
+
+    return !parses(served, ask) || mt_answer_parse(a, &settings, &err) || mt_failure_from(why, &err, NULL);
+}
+
 static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const mt_token_prompt *prompts, size_t count,
                         mt_failure *why)
 {
@@ -212,7 +244,7 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
             return false;
     }
     call->answer = a;
-    return true;
+    return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);
 }
 
 /* What is kept until the end of an answer that is not streamed. */

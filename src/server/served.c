@@ -72,6 +72,17 @@ static bool open_text(mt_served *s, const mt_options *opt, mt_error *err)
     return true;
 }
 
+/* Names that do not exist are found before anybody is served. */
+static bool set_formats(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    mt_parser *parser;
+
+    s->formats = (mt_parse_formats){.tools = opt->tool_format, .reasoning = opt->reasoning_format};
+    parser = mt_parser_new(&(mt_parse_settings){.formats = s->formats}, err);
+    mt_parser_free(parser);
+    return parser != NULL;
+}
+
 static void override(float *value, double given)
 {
     if (!isnan(given))
@@ -111,7 +122,7 @@ bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
     const mt_device_params device = {
         .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
 
-    if (!mt_opened_open(&s->opened, opt->dir, &device, err) || !open_text(s, opt, err) ||
+    if (!set_formats(s, opt, err) || !mt_opened_open(&s->opened, opt->dir, &device, err) || !open_text(s, opt, err) ||
         !mt_generation_read(&s->generation, opt->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
         return false;
     override_defaults(&s->generation.defaults, opt);

@@ -87,7 +87,11 @@ static bool copy_prompt(const mt_ask *ask, const mt_prompt *prompt, mt_token_pro
         memcpy(ids, prompt->ids.data, prompt->ids.count * sizeof(*ids));
     for (size_t i = 0; i < prompt->cut_count; i++)
         cuts[i] = (uint32_t)prompt->cuts[i];
-    *out = (mt_token_prompt){.ids = ids, .count = prompt->ids.count, .cuts = cuts, .cut_count = prompt->cut_count};
+    *out = (mt_token_prompt){.ids = ids,
+                             .count = prompt->ids.count,
+                             .cuts = cuts,
+                             .cut_count = prompt->cut_count,
+                             .opened = prompt->opened.state};
     return true;
 }
 

@@ -13,7 +13,8 @@ typedef struct mt_token_prompt {
     size_t count;
     const uint32_t *cuts; /* positions where turns begin */
     size_t cut_count;
-    mt_chat_text text; /* what it was made from; data is NULL for ids */
+    mt_chat_text text;           /* what it was made from; data is NULL for ids */
+    mt_chat_opened_state opened; /* what its end has begun */
 } mt_token_prompt;
 
 /* *out has *count prompts: one of a chat, else as many as the ask has. */

@@ -126,6 +126,79 @@ static void an_error_ends_the_whole_and_nothing_follows(void **state)
     tear_down(&f);
 }
 
+/* What a model that thinks and calls a tool writes, in pieces that cut its markers. */
+static void feed_call(fixture *f)
+{
+    static const char *const pieces[] = {"<thi",
+                                         "nk>why",
+                                         "</think>Sure.<tool",
+                                         "_call>\n{\"name\": \"f\", \"argu",
+                                         "ments\": {\"x\"",
+                                         ": 1}}\n</tool_call>"};
+    json_t *tools = json_loads("[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]", 0, NULL);
+    const mt_parse_settings settings = {.formats = {.tools = "hermes", .reasoning = "think"}, .tools = tools};
+    mt_error err = {0};
+
+    assert_true(mt_answer_parse(f->answer, &settings, &err));
+    json_decref(tools);
+    for (size_t i = 0; i < MT_COUNT(pieces); i++)
+        feed_token(f, 0, 0, pieces[i]);
+    feed_done(f, 0, 0, 0);
+}
+
+static void reasoning_and_calls_stand_beside_the_content(void **state)
+{
+    fixture f;
+
+    (void)state;
+    set_up(&f, &mt_openai_chat, false, 1, 1);
+    feed_call(&f);
+    assert_non_null(strstr(f.out.data, "\"content\":\"Sure.\",\"refusal\":null,\"reasoning_content\":\"why\","
+                                       "\"tool_calls\":[{\"id\":\"call_"));
+    assert_non_null(strstr(f.out.data, "\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+                                       "\"{\\\"x\\\": 1}\"}}]}"));
+    assert_non_null(strstr(f.out.data, "\"finish_reason\":\"tool_calls\""));
+    tear_down(&f);
+}
+
+/* Appends what a key of every chunk's delta says to `joined`. */
+static void join(const char *stream, const char *key, char *joined)
+{
+    char start[64];
+
+    snprintf(start, sizeof(start), "\"%s\":\"", key);
+    for (const char *at = strstr(stream, "\"delta\":"); at; at = strstr(at + 1, "\"delta\":")) {
+        const char *end = strstr(at, "\"finish_reason\""), *found = strstr(at, start);
+
+        if (!found || found > end)
+            continue;
+        for (found += strlen(start); *found != '"' || found[-1] == '\\'; found++)
+            strncat(joined, found, 1);
+    }
+}
+
+static void a_stream_of_calls_leaks_no_markup(void **state)
+{
+    char content[100] = "", reasoning[100] = "", name[100] = "", arguments[100] = "";
+    fixture f;
+
+    (void)state;
+    set_up(&f, &mt_openai_chat, true, 1, 1);
+    feed_call(&f);
+    join(f.out.data, "content", content);
+    join(f.out.data, "reasoning_content", reasoning);
+    join(f.out.data, "name", name);
+    join(f.out.data, "arguments", arguments);
+    assert_string_equal(content, "Sure.");
+    assert_string_equal(reasoning, "why");
+    assert_string_equal(name, "f");
+    assert_string_equal(arguments, "{\\\"x\\\": 1}");
+    assert_null(strstr(f.out.data, "tool_call>"));
+    assert_null(strstr(f.out.data, "think>"));
+    assert_non_null(strstr(f.out.data, "\"finish_reason\":\"tool_calls\""));
+    tear_down(&f);
+}
+
 static void ids_are_never_the_same(void **state)
 {
     char a[MT_ANSWER_ID], b[MT_ANSWER_ID];
@@ -142,6 +215,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_empty_token_says_nothing_in_a_stream),
     cmocka_unit_test(choices_of_several_prompts_are_numbered_through),
     cmocka_unit_test(an_error_ends_the_whole_and_nothing_follows),
+    cmocka_unit_test(reasoning_and_calls_stand_beside_the_content),
+    cmocka_unit_test(a_stream_of_calls_leaks_no_markup),
     cmocka_unit_test(ids_are_never_the_same),
 };
 UNIT_MAIN(tests)

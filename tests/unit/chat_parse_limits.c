@@ -134,7 +134,7 @@ static void a_name_that_is_no_format_is_refused(void **state)
     assert_null(mt_parser_new(&(mt_parse_settings){.formats.tools = "hermess"}, &err));
     assert_string_equal(err.text, "\"hermess\" is no format of tool calls; did you mean \"hermes\"?");
     assert_null(mt_parser_new(&(mt_parse_settings){.formats.reasoning = "xyzzy"}, &err));
-    assert_string_equal(err.text, "\"xyzzy\" is no format of reasoning; the help lists those that are");
+    assert_string_equal(err.text, "\"xyzzy\" is no format of reasoning; docs/parsers.md lists those that are");
 }
 
 static void every_name_in_the_lists_is_a_format(void **state)
