@@ -77,6 +77,7 @@ static bool set_formats(mt_served *s, const mt_options *opt, mt_error *err)
 {
     mt_parser *parser;
 
+    s->allow_special = opt->allow_special;
     s->formats = (mt_parse_formats){.tools = opt->tool_format, .reasoning = opt->reasoning_format};
     parser = mt_parser_new(&(mt_parse_settings){.formats = s->formats}, err);
     mt_parser_free(parser);

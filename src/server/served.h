@@ -16,6 +16,7 @@ typedef struct mt_served {
     mt_opened opened;
     mt_tokenizer *tokenizer;      /* NULL: the folder has none */
     mt_chat_templates *templates; /* NULL: the folder has none */
+    bool allow_special;           /* special tokens count in messages, too */
     mt_parse_formats formats;     /* the operator's; NULL where the template decides */
     mt_generation_config generation;
     mt_engine *engine;

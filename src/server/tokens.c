@@ -53,7 +53,8 @@ static const char *field_of(const char *sentence)
 bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
                     mt_prompt *prompt, mt_failure *why)
 {
-    const mt_prompt_model model = {.templates = served->templates, .tokenizer = served->tokenizer};
+    const mt_prompt_model model = {
+        .templates = served->templates, .tokenizer = served->tokenizer, .allow_special = served->allow_special};
     mt_chat chat;
     mt_error err;
 

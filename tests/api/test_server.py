@@ -211,6 +211,16 @@ def a_client_that_leaves_cancels_in_preparation_in_prefill_and_in_decoding():
 
 
 @test
+def messages_write_control_tokens_only_where_that_is_allowed():
+    body = {"messages": [{"role": "user", "content": "<|done|>"}]}
+    with start() as server:
+        plain = server.post("/tokenize", body).json()["tokens"]
+    with start("--allow-special-in-content") as server:
+        special = server.post("/tokenize", body).json()["tokens"]
+    assert plain.count(3) == 1 and special.count(3) == 2, (plain, special)
+
+
+@test
 def an_answer_ends_where_the_context_does():
     with start() as server:
         answer = server.post("/v1/completions", {"prompt": [7] * 2040, "max_tokens": 3000, "ignore_eos": True}).json()

@@ -7,13 +7,7 @@
 #define NEIGHBOURS 64
 #define TOKENS 40
 
-static const char *const fixtures[] = {FIXTURES "/qwen3-mlx-4bit-g32", FIXTURES "/qwen2-window-bf16",
-                                       FIXTURES "/gemma3-mlx-4bit", FIXTURES "/qwen3moe-mlx-6bit"};
-
-static size_t fixture_count(void)
-{
-    return unit_quick() ? 2 : MT_COUNT(fixtures);
-}
+#define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
 
 /* Different for each: greedy, or sampled in its own way. */
 static void vary(mt_request *r, size_t i)
@@ -114,22 +108,25 @@ static void run_crowd(const char *dir, size_t threads, size_t sequences, size_t 
     driver_close(&d);
 }
 
+static void check_company(const char *dir)
+{
+    driver d;
+    driver_open(&d, dir, MT_PRECISION_FAST, 1);
+    draw_crowd(d.o.spec.vocab, strlen(dir));
+    mt_opened_close(&d.o);
+    ask_alone(dir);
+    run_crowd(dir, 2, 64, 0, 5);
+    expect_crowd(dir);
+    run_crowd(dir, 7, 9, 0, 6);
+    expect_crowd(dir);
+    run_crowd(dir, 2, 16, 1500, 7); /* a pool that is always dry: they are preempted again and again */
+    expect_crowd(dir);
+}
+
 static void an_answer_does_not_depend_on_company(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < fixture_count(); f++) {
-        driver d;
-        driver_open(&d, fixtures[f], MT_PRECISION_FAST, 1);
-        draw_crowd(d.o.spec.vocab, f + 1);
-        mt_opened_close(&d.o);
-        ask_alone(fixtures[f]);
-        run_crowd(fixtures[f], 2, 64, 0, 5);
-        expect_crowd(fixtures[f]);
-        run_crowd(fixtures[f], 7, 9, 0, 6);
-        expect_crowd(fixtures[f]);
-        run_crowd(fixtures[f], 2, 16, 1500, 7); /* a pool that is always dry: they are preempted again and again */
-        expect_crowd(fixtures[f]);
-    }
+    for_each_fixture(check_company);
 }
 
 /* Choices of one request differ among themselves, are the same every time, and compute their prompt once. */
@@ -142,7 +139,7 @@ static void choices_share_their_prompt(void **state)
     draw random = {3};
     mt_stats stats;
     (void)state;
-    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
     driver_start(&d);
     draw_tokens(&random, prompt, 100, d.o.spec.vocab);
     for (int round = 0; round < 2; round++) {
@@ -177,7 +174,7 @@ static void a_common_beginning_is_computed_once(void **state)
     draw random = {4};
     mt_stats stats;
     (void)state;
-    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
     d.params.context = 2048;
     driver_start(&d);
     draw_tokens(&random, prompt[0], LEN, d.o.spec.vocab);
@@ -217,7 +214,7 @@ static void small_requests_do_not_keep_a_large_one_out(void **state)
     driver d;
     bool done = false;
     (void)state;
-    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
     d.params.sequences = 8;
     d.params.cache = 400;
     driver_start(&d);
@@ -245,7 +242,7 @@ static void cancelled_requests_end_and_leave_nothing(void **state)
     draw random = {9};
     mt_stats stats;
     (void)state;
-    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
     draw_crowd(d.o.spec.vocab, 11);
     d.params.sequences = 8;
     driver_start(&d);
@@ -281,7 +278,7 @@ static void what_cannot_fit_is_refused_at_once(void **state)
     mt_error err = {0};
     driver d;
     (void)state;
-    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 1);
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 1);
     d.params.context = 128;
     d.params.sequences = 2;
     d.params.queue = 2;
@@ -330,7 +327,7 @@ static void a_paused_request_waits_alone(void **state)
     uint32_t prompt[40] = {1, 2, 3};
     driver d;
     (void)state;
-    driver_open(&d, fixtures[0], MT_PRECISION_FAST, 2);
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
     driver_start(&d);
     mt_request *r = driver_request(&d, prompt, 40, TOKENS, &slow);
     atomic_store(&r->paused, true);
