@@ -263,11 +263,22 @@ static uint64_t machine_memory(void)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Memory of the process that is its own: tokenizer, templates, working memory. 0 where the system does not tell. */
+static uint64_t own_memory(void)
+{
+    unsigned long size = 0, resident = 0, shared = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    const int read = f ? fscanf(f, "%lu %lu %lu", &size, &resident, &shared) : 0;
+    if (f)
+        fclose(f);
+    return read == 3 && resident > shared ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
 static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
 {
-    const uint64_t working = mt_device_bytes(e->dev),
-                   memory = e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(), working = own > device ? own : device;
+    const uint64_t memory = e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
@@ -293,7 +304,7 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
     e->context = context < fits ? context : fits;
     e->stats.bytes_weights = weights;
     e->stats.bytes_working = working;
-    e->stats.bytes_cache = mt_device_bytes(e->dev) - working;
+    e->stats.bytes_cache = mt_device_bytes(e->dev) - device;
     return true;
 }
 

@@ -211,6 +211,21 @@ def a_client_that_leaves_cancels_in_preparation_in_prefill_and_in_decoding():
 
 
 @test
+def memory_stays_within_its_budget():
+    if os.environ.get("MOTET_TEST_QUICK"):
+        return  # a sanitizer takes memory of its own
+    budget = 48 << 20
+    with start("--memory", str(budget), "--max-sequences", "16", "--batch-tokens", "256") as server:
+        answers = 0
+        while server.metrics()["motet_cache_evictions_total"] == 0:
+            reply = server.post("/v1/completions", {"prompt": [5 + answers] + [7] * 2000, "max_tokens": 2})
+            assert reply.status == 200, reply.text
+            answers += 1
+            assert answers < 300
+        assert server.memory() <= 1.05 * budget, (server.memory(), budget)
+
+
+@test
 def messages_write_control_tokens_only_where_that_is_allowed():
     body = {"messages": [{"role": "user", "content": "<|done|>"}]}
     with start() as server:
