@@ -13,8 +13,8 @@
 #define PATIENCE_NS 2000000000u /* after this time a request comes before smaller ones that would fit */
 #define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
 /* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
-   comes meanwhile waits for its end, and short chunks cost little (a fifth of the speed at three times). */
-#define TOGETHER 3
+   comes meanwhile waits for its end, and short chunks cost little (a tenth of the speed at five times). */
+#define TOGETHER 5
 #define ALONE 6
 #define ALONE_SECONDS 0.12
 
@@ -45,7 +45,8 @@ static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                                   .running = running,
                                   .priority = r->priority,
                                   .debt = mt_clients_debt(&e->clients, r->client, now),
-                                  .order = r->order * MT_LIMIT_SEQUENCES + s->choice};
+                                  .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
+                                  .owed = s->candidate.owed};
     if (s->candidate.most == 0)
         s->candidate.most = 1;
 }

@@ -89,6 +89,15 @@ static void give(mt_candidate *c, rest *r, double seconds, size_t at_least)
     r->seconds -= cost_of(r->cost, next.depth, now);
 }
 
+/* What it does not use now it may use later. */
+static void give_share(mt_candidate *c, rest *r)
+{
+    const double before = r->seconds;
+    c->owed += OLDEST_SHARE * larger(r->seconds, 0);
+    give(c, r, c->owed, 0);
+    c->owed = larger(c->owed - (before - r->seconds), 0);
+}
+
 /* The one of the highest priority that came first and can go on. */
 static mt_candidate *oldest(mt_candidate *const *order, size_t begin, size_t count, size_t places)
 {
@@ -122,9 +131,13 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     r.seconds = limit - taken;
     mt_candidate *first = oldest(order, answers, count, r.places);
     if (first)
-        give(first, &r, OLDEST_SHARE * r.seconds, 1);
-    for (size_t i = answers; i < count; i++)
-        if (!order[i]->answering)
-            give(order[i], &r, r.seconds, 0);
+        give_share(first, &r);
+    bool any = first && first->rows > 0;
+    for (size_t i = answers; i < count; i++) {
+        if (order[i]->answering)
+            continue;
+        give(order[i], &r, r.seconds, !any);
+        any |= order[i]->rows > 0;
+    }
     return limit - r.seconds;
 }
