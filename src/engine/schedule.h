@@ -34,8 +34,8 @@ typedef struct mt_budget {
 
 /* Sets rows of every candidate and puts them into the order in which they were considered. Returns the step's predicted
    seconds. Every answer gets its row; prompts get what is left, by priority and then by how soon they will be done. A
-   quarter of it belongs to the oldest of the highest priority, which saves it up until it pays for a row, so that nobody
-   waits for ever. Somebody's prompt gets a row in any case. */
+   quarter of it belongs to the oldest of the highest priority, which saves it up until it pays for a row, so that
+   nobody waits for ever. Somebody's prompt gets a row in any case. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 
