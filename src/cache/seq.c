@@ -51,12 +51,6 @@ void mt_seq_add(mt_seq *seq, mt_key key)
     }
 }
 
-void mt_seq_cut(mt_seq *seq, size_t known)
-{
-    assert(known >= seq->done && known <= seq->known);
-    seq->known = known;
-}
-
 static size_t reusable(const mt_seq *seq)
 {
     return seq->known ? seq->known - 1 : 0;

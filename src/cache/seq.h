@@ -44,9 +44,6 @@ void mt_seq_free(mt_seq *seq);
 /* One more token at the end. */
 void mt_seq_add(mt_seq *seq, mt_key key);
 
-/* Forgets known positions from `known` on that are not done. */
-void mt_seq_cut(mt_seq *seq, size_t known);
-
 /* What the tree has of it, at most all but the last known position. Takes nothing. */
 mt_hit mt_seq_look(mt_seq *seq);
 

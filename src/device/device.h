@@ -56,7 +56,6 @@ const struct mt_kernels *mt_device_kernels(const mt_device *dev);
 /* ---- objects; each lives until the device is closed ---- */
 
 mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols);
-size_t mt_tensor_cols(const mt_tensor *t);
 
 /* Copies `cols` floats into a row. */
 void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data);
@@ -165,8 +164,5 @@ void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap);
 
 /* ok[i]: whether every number of row i is finite. */
 void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok);
-
-/* Log-sum-exp of a row (R9); not finite when anything in the row is NaN or +inf. */
-float mt_op_log_sum_exp(mt_device *dev, const mt_tensor *x, size_t row);
 
 #endif

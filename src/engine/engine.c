@@ -25,27 +25,6 @@ void mt_engine_params_init(mt_engine_params *params)
 
 /* ---- requests ---- */
 
-static void link_request(mt_engine *e, mt_request *r)
-{
-    pthread_mutex_lock(&e->lock);
-    r->order = e->order_next++;
-    r->before = NULL;
-    r->after = e->requests;
-    if (r->after)
-        r->after->before = r;
-    e->requests = r;
-    pthread_mutex_unlock(&e->lock);
-}
-
-static void unlink_request(mt_engine *e, mt_request *r)
-{
-    pthread_mutex_lock(&e->lock);
-    *(r->before ? &r->before->after : &e->requests) = r->after;
-    if (r->after)
-        r->after->before = r->before;
-    pthread_mutex_unlock(&e->lock);
-}
-
 static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
 {
     const size_t vocab = e->spec->vocab;
@@ -80,10 +59,9 @@ bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
     if (r->received == 0)
         r->received = mt_clock_ns();
     mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
-    link_request(e, r);
+    r->order = atomic_fetch_add(&e->order_next, 1);
     if (mt_queue_push(e->inbox, r))
         return true;
-    unlink_request(e, r);
     atomic_fetch_sub(&e->load, r->choices);
     for (uint32_t c = 0; c < r->choices; c++)
         mt_sequence_close(&r->sequences[c]);
@@ -94,26 +72,6 @@ void mt_engine_poke(mt_engine *e)
 {
     const bool pushed = mt_queue_push(e->inbox, &poke);
     (void)pushed; /* a full inbox wakes it as well */
-}
-
-bool mt_engine_cancel(mt_engine *e, const char *name)
-{
-    bool found = false;
-    pthread_mutex_lock(&e->lock);
-    for (mt_request *r = e->requests; r; r = r->after)
-        if (strcmp(r->name, name) == 0) {
-            atomic_store(&r->cancelled, true);
-            found = true;
-        }
-    pthread_mutex_unlock(&e->lock);
-    if (found)
-        mt_engine_poke(e);
-    return found;
-}
-
-size_t mt_engine_load(mt_engine *e)
-{
-    return atomic_load(&e->load);
 }
 
 size_t mt_engine_context(const mt_engine *e)
@@ -152,8 +110,6 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     mt_engine_leave(list, count, s);
     e->stats.finished[finish]++;
     mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
-    if (r->live == 1)
-        unlink_request(e, r);
     mt_sequence_finish(s, finish, err);
     atomic_fetch_sub(&e->load, 1);
 }

@@ -40,12 +40,6 @@ bool mt_engine_submit(mt_engine *engine, mt_request *request, mt_error *err) MT_
 /* Wakes the engine after a change of cancelled or paused. */
 void mt_engine_poke(mt_engine *engine);
 
-/* Cancels by name; false when no such request is waiting or running. */
-bool mt_engine_cancel(mt_engine *engine, const char *name);
-
-/* How many requests are there, waiting or running. */
-size_t mt_engine_load(mt_engine *engine);
-
 size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequence */
 
 /* What has happened so far, and what is. */

@@ -44,9 +44,8 @@ struct mt_engine {
     mt_queue *inbox;
     atomic_size_t load; /* choices that wait or run */
     atomic_bool stopping;
+    atomic_uint_fast64_t order_next;
     pthread_mutex_t lock; /* over what follows */
-    mt_request *requests;
-    uint64_t order_next;
     mt_stats shown;
     mt_engine_row *rows;
     size_t row_count;

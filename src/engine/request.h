@@ -86,7 +86,6 @@ struct mt_request {
     /* the engine's own */
     struct mt_sequence *sequences; /* [choices] */
     uint32_t live;                 /* of them that have not ended */
-    mt_request *before, *after;    /* of all that are there */
     uint64_t order;                /* of arrival */
 };
 

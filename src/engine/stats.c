@@ -20,15 +20,3 @@ void mt_histogram_add(mt_histogram *h, double seconds)
     h->count++;
     h->sum += seconds;
 }
-
-double mt_histogram_quantile(const mt_histogram *h, double q)
-{
-    const double wanted = q * (double)h->count;
-    double below = 0;
-    for (size_t i = 0; i < MT_HISTOGRAM_BUCKETS; i++) {
-        below += (double)h->bucket[i];
-        if (below >= wanted && below > 0)
-            return mt_histogram_bound(i);
-    }
-    return mt_histogram_bound(MT_HISTOGRAM_BUCKETS - 1);
-}

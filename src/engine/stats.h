@@ -19,9 +19,6 @@ typedef struct mt_histogram {
 void mt_histogram_add(mt_histogram *h, double seconds);
 double mt_histogram_bound(size_t bucket); /* seconds */
 
-/* The value below which the share `q` of all lies, by its bucket's bound. */
-double mt_histogram_quantile(const mt_histogram *h, double q);
-
 typedef struct mt_stats {
     /* now */
     size_t running, waiting;

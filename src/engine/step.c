@@ -76,6 +76,7 @@ static void sample_item(void *ctx, size_t item, size_t worker)
 /* Logprobs of the prompt positions that this step's rows predict, each once. */
 static void tell_prompt(mt_engine *e, mt_sequence *s)
 {
+    const mt_kernels *k = mt_device_kernels(e->dev);
     const mt_request *r = s->request;
     if (s->wanted_count == 0 || !r->prompt_logprobs || s->generated > 0)
         return;
@@ -89,7 +90,7 @@ static void tell_prompt(mt_engine *e, mt_sequence *s)
             continue;
         mt_logprob top[MT_LIMIT_TOP_LOGPROBS];
         const float *logits = mt_tensor_read(e->dev, e->logits, s->wanted + i);
-        const float sum = mt_op_log_sum_exp(e->dev, e->logits, s->wanted + i);
+        const float sum = mt_logprobs_sum(k, logits, e->spec->vocab, k->max(logits, e->spec->vocab));
         const size_t count =
             r->prompt_top > 0 ? mt_logprobs_top(logits, e->spec->vocab, sum, (size_t)r->prompt_top, top) : 0;
         const mt_logprob chosen = {.id = r->prompt[position], .logprob = logits[r->prompt[position]] - sum};

@@ -96,11 +96,6 @@ mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols)
     return t;
 }
 
-size_t mt_tensor_cols(const mt_tensor *t)
-{
-    return t->cols;
-}
-
 void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data)
 {
     (void)dev;

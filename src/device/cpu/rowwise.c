@@ -190,18 +190,3 @@ void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok)
     finite_rows op = {.x = x, .ok = ok};
     mt_cpu_run(dev, finite_row, &op, m, m * x->cols);
 }
-
-/* R9: blocks of fixed size, ascending, so that the result depends on the row alone. */
-float mt_op_log_sum_exp(mt_device *dev, const mt_tensor *x, size_t row)
-{
-    const mt_kernels *k = &dev->k;
-    const float *p = row_of(x, row);
-    const float m = k->max(p, x->cols);
-    float sum = 0, log_sum;
-    for (size_t i = 0; i < x->cols; i += MT_LSE_BLOCK) {
-        const size_t left = x->cols - i;
-        sum += k->sum_exp(p + i, m, left < MT_LSE_BLOCK ? left : MT_LSE_BLOCK);
-    }
-    k->log(&log_sum, &sum, 1);
-    return m + log_sum;
-}
