@@ -38,7 +38,7 @@ uint32_t mt_tok_vocab_id(const mt_tok_vocab *vocab, const char *s, size_t len); 
 static inline const char *mt_tok_vocab_text(const mt_tok_vocab *vocab, size_t index, size_t *len)
 {
     *len = vocab->begins[index + 1] - vocab->begins[index];
-    return vocab->bytes + vocab->begins[index];
+    return *len ? vocab->bytes + vocab->begins[index] : ""; /* there may be no bytes at all */
 }
 
 #endif
