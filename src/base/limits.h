@@ -77,8 +77,6 @@
 #define MT_LIMIT_HTTP_BODY_MS 300000              /* to send a body */
 #define MT_LIMIT_HTTP_SEND_MS 60000               /* without taking a byte of the answer */
 #define MT_LIMIT_HTTP_LINGER_MS 2000              /* to close after us */
-#define MT_LIMIT_HTTP_MAILBOX 8192                /* letters from other threads */
-#define MT_LIMIT_HTTP_MAILBOX_BYTES (64u << 20)   /* in them */
 
 /* http: always */
 #define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024 /* bytes of all extensions of a body's chunks */

@@ -2,9 +2,9 @@
    refuses and why.
 
    The thread that calls mt_http_server_run is the io thread. Handlers, hooks and followers run on it and return at
-   once. A handler is given a whole request, owns it, and answers through the request's handle: in the handler or later,
-   on the io thread (mt_http_answer, mt_http_begin, ...) or from any other (mt_http_post_...). A handle names one
-   exchange of one connection; what is sent to a client that has gone is dropped. */
+   once. A handler is given a whole request, owns it, and answers through the request's handle: in the handler or later
+   (mt_http_answer, mt_http_begin, ...). A handle names one exchange of one connection; what is sent to a client that has
+   gone is dropped. */
 #ifndef MT_HTTP_HTTP_H
 #define MT_HTTP_HTTP_H
 
@@ -98,8 +98,6 @@ typedef struct mt_http_limits {
     int body_ms;           /* from there to the end of its body */
     int send_ms;           /* without the client taking a byte of what waits for it */
     int linger_ms;         /* for the client to close after us */
-    size_t mailbox;        /* letters between threads and the loop */
-    size_t mailbox_bytes;  /* in them */
 } mt_http_limits;
 
 mt_http_limits mt_http_limits_default(void);
@@ -198,22 +196,5 @@ bool mt_http_abort(mt_http_server *server, mt_http_handle handle);
 /* A server-sent event; name may be NULL. Each line of data becomes a data line. */
 bool mt_http_sse(mt_http_server *server, mt_http_handle handle, const char *name, const char *data, size_t len);
 bool mt_http_sse_format(mt_buf *out, const char *name, const char *data, size_t len);
-
-/* Any thread answers with these: they copy what they are given and the loop sends it. */
-typedef enum mt_http_posted {
-    MT_HTTP_POSTED,
-    MT_HTTP_FULL,  /* the mailbox is: wait a little and post again */
-    MT_HTTP_CLOSED /* the server has ended */
-} mt_http_posted;
-
-mt_http_posted mt_http_post_answer(mt_http_server *server, mt_http_handle handle, const mt_http_response *response,
-                                   const void *body, size_t len) MT_NODISCARD;
-mt_http_posted mt_http_post_begin(mt_http_server *server, mt_http_handle handle,
-                                  const mt_http_response *response) MT_NODISCARD;
-/* last: this ends the answer. */
-mt_http_posted mt_http_post_write(mt_http_server *server, mt_http_handle handle, const void *data, size_t len,
-                                  bool last) MT_NODISCARD;
-/* Calls call(user) on the io thread, after what was posted before. Not called when the server ends first. */
-mt_http_posted mt_http_post_call(mt_http_server *server, void (*call)(void *user), void *user) MT_NODISCARD;
 
 #endif

@@ -1,5 +1,5 @@
-/* The server owns the loop, the listening sockets, a slot per connection and the mailbox. The thread in
-   mt_http_server_run owns all of it; other threads may touch mt_http_server_drain, the mailbox and the counters.
+/* The server owns the loop, the listening sockets, and a slot per connection. The thread in
+   mt_http_server_run owns all of it; other threads may touch mt_http_server_drain and the counters.
 
    A handle is a count of exchanges and a slot. The count makes it unique for the life of the server, so a late answer
    finds either its own exchange or none; no list of handles is kept. */
@@ -42,8 +42,6 @@ mt_http_limits mt_http_limits_default(void)
         .body_ms = MT_LIMIT_HTTP_BODY_MS,
         .send_ms = MT_LIMIT_HTTP_SEND_MS,
         .linger_ms = MT_LIMIT_HTTP_LINGER_MS,
-        .mailbox = MT_LIMIT_HTTP_MAILBOX,
-        .mailbox_bytes = MT_LIMIT_HTTP_MAILBOX_BYTES,
     };
 }
 
@@ -216,9 +214,6 @@ static bool open_loop(mt_http_server *server, mt_error *err)
     server->drain_wish = mt_queue_new(1);
     if (!server->loop || !server->drain_wish)
         return mt_fail(err, MT_E_IO, "the system gives no event loop: raise the limit of open files");
-    server->mailbox = mt_http_mailbox_new(server);
-    if (!server->mailbox)
-        return mt_fail(err, MT_E_IO, "the system gives no event descriptor: raise the limit of open files");
     server->drain_event = event_new(server->loop, mt_queue_fd(server->drain_wish), EV_READ, on_drain, server);
     server->deadline_event = evtimer_new(server->loop, on_deadline, server);
     server->listen_again = evtimer_new(server->loop, on_listen_again, server);
@@ -278,13 +273,10 @@ void mt_http_server_free(mt_http_server *server)
     for (size_t i = 0; i < server->limits.connections; i++)
         if (server->slots[i])
             mt_http_connection_free(server->slots[i]);
-    if (server->mailbox)
-        mt_http_mailbox_close(server->mailbox);
     stop_listening(server);
     free_event(server->drain_event);
     free_event(server->deadline_event);
     free_event(server->listen_again);
-    mt_http_mailbox_free(server->mailbox);
     mt_queue_free(server->drain_wish);
     if (server->loop) {
         event_base_loop(server->loop, EVLOOP_NONBLOCK); /* bufferevents are freed by the loop */
@@ -312,7 +304,6 @@ void mt_http_server_run(mt_http_server *server)
     server->running = true;
     event_base_dispatch(server->loop);
     server->running = false;
-    mt_http_mailbox_close(server->mailbox); /* nobody would open what is posted now */
 }
 
 void mt_http_server_stats(const mt_http_server *server, mt_http_stats *stats)

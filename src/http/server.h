@@ -9,7 +9,6 @@
 #include "base/queue.h"
 #include "http/http.h"
 #include "http/listen.h"
-#include "http/mailbox.h"
 #include "http/tls.h"
 
 enum { MT_HTTP_SLOT_BITS = 20 }; /* of a handle; the others count exchanges */
@@ -38,7 +37,6 @@ struct mt_http_server {
     size_t free_count;
     uint64_t exchange_count; /* ever begun: makes handles unique */
 
-    mt_http_mailbox *mailbox;
     mt_queue *drain_wish; /* closed: somebody called mt_http_server_drain */
     struct event *drain_event, *deadline_event;
     atomic_int drain_ms;

@@ -1,5 +1,4 @@
 /* A server for tests/http/test_http.py. Settings are NAME=VALUE arguments; "port N" is printed when it listens. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +131,7 @@ const mt_http_route echo_routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/flood", .handler = echo_flood},
     {.method = MT_HTTP_GET, .pattern = "/wait", .handler = echo_wait},
     {.method = MT_HTTP_POST, .pattern = "/wait", .handler = echo_wait},
-    {.method = MT_HTTP_GET, .pattern = "/threaded", .handler = echo_threaded},
+    {.method = MT_HTTP_GET, .pattern = "/late", .handler = echo_late},
     {.method = MT_HTTP_POST, .pattern = "/drain", .handler = echo_drain},
     {.method = MT_HTTP_GET, .pattern = "/stats", .handler = echo_stats, .flags = MT_HTTP_PUBLIC},
 };
@@ -171,7 +170,6 @@ static bool set_number(mt_http_limits *limits, const char *name, long value)
         {"headers", &limits->headers, NULL},           {"body_bytes", &limits->body_bytes, NULL},
         {"bodies_bytes", &limits->bodies_bytes, NULL}, {"pipeline_bytes", &limits->pipeline_bytes, NULL},
         {"output_pause", &limits->output_pause, NULL}, {"output_drop", &limits->output_drop, NULL},
-        {"mailbox", &limits->mailbox, NULL},           {"mailbox_bytes", &limits->mailbox_bytes, NULL},
         {"idle_ms", NULL, &limits->idle_ms},           {"head_ms", NULL, &limits->head_ms},
         {"body_ms", NULL, &limits->body_ms},           {"send_ms", NULL, &limits->send_ms},
         {"linger_ms", NULL, &limits->linger_ms},
@@ -217,26 +215,17 @@ static bool set(mt_http_config *config, char *argument)
 static int serve(const mt_http_config *config)
 {
     mt_http_server *server;
-    pthread_t worker;
     mt_error err;
-    void *job;
 
     server = mt_http_server_new(config, &err);
     if (!server) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
-    echo.jobs = mt_queue_new(1000);
-    pthread_create(&worker, NULL, echo_worker, &echo);
     printf("port %d\n", mt_http_server_port(server));
     fflush(stdout);
     mt_http_server_run(server);
-    mt_queue_close(echo.jobs);
-    pthread_join(worker, NULL);
     mt_http_server_free(server);
-    while ((job = mt_queue_pop(echo.jobs)))
-        free(job);
-    mt_queue_free(echo.jobs);
     printf("live %d\n", atomic_load(&echo.live));
     return 0;
 }

@@ -4,11 +4,9 @@
 
 #include <stdatomic.h>
 
-#include "base/queue.h"
 #include "http/http.h"
 
 typedef struct echo_app {
-    mt_queue *jobs;    /* for the worker thread */
     const char *key;   /* that clients must show; NULL: none */
     atomic_int live;   /* answers under way */
     atomic_int gone;   /* clients that left before theirs was complete */
@@ -24,19 +22,10 @@ extern echo_app echo;
 /* A number of the query string, or otherwise. */
 long echo_query(const mt_http_request *request, const char *name, long otherwise);
 
-/* A job of the worker: an answer in pieces, posted from its thread. */
-typedef struct echo_job {
-    mt_http_server *server;
-    mt_http_handle handle;
-    long pieces, size, delay_ms;
-} echo_job;
-
-void *echo_worker(void *app); /* the worker thread's body */
-void echo_threaded(void *user, mt_http_server *server, mt_http_request *request);
-
 /* Handlers of streams.c. */
 void echo_stream(void *user, mt_http_server *server, mt_http_request *request);
 void echo_flood(void *user, mt_http_server *server, mt_http_request *request);
+void echo_late(void *user, mt_http_server *server, mt_http_request *request);
 void echo_wait(void *user, mt_http_server *server, mt_http_request *request);
 
 #endif

@@ -1,4 +1,5 @@
-/* Answers in pieces: on a timer (/stream), as fast as the client reads (/flood), never (/wait). */
+/* Answers in pieces: on a timer (/stream), as fast as the client reads (/flood), never (/wait); and whole
+   ones after a while, whoever is there by then (/late). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,34 @@ void echo_flood(void *user, mt_http_server *server, mt_http_request *request)
     (void)user;
     s->rude = echo_query(request, "rude", 0) != 0;
     begin(s, request);
+}
+
+typedef struct late {
+    mt_http_server *server;
+    mt_http_handle handle;
+} late;
+
+static void on_late(evutil_socket_t fd, short what, void *arg)
+{
+    late *l = arg;
+    mt_http_response response = {.status = 200, .type = "text/plain"};
+
+    (void)fd, (void)what;
+    mt_http_answer(l->server, l->handle, &response, "late", 4);
+    free(l);
+}
+
+/* Does not follow its client: it answers through its handle in any case. */
+void echo_late(void *user, mt_http_server *server, mt_http_request *request)
+{
+    late *l = calloc(1, sizeof(*l));
+    const long ms = echo_query(request, "ms", 0);
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+
+    (void)user;
+    *l = (late){.server = server, .handle = request->handle};
+    event_base_once(mt_http_server_loop(server), -1, EV_TIMEOUT, on_late, l, &tv);
+    mt_http_request_free(request);
 }
 
 void echo_wait(void *user, mt_http_server *server, mt_http_request *request)

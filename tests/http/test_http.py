@@ -216,7 +216,7 @@ class Vanishing(Shared):
     def test_a_late_answer_does_not_reach_another_client(self):
         for _ in range(20):
             with self.server.connect() as client:
-                client.send(GET.format("/threaded?ms=20"))
+                client.send(GET.format("/late?ms=20"))
         for _ in range(20):
             self.assertEqual(self.client.ask(GET.format("/large?bytes=3")).text(), "zzz")
             with self.server.connect() as client:
@@ -226,12 +226,6 @@ class Vanishing(Shared):
 
 
 class Crowds(Shared):
-    def test_answers_from_another_thread(self):
-        answer = self.client.ask(GET.format("/threaded"))
-        self.assertEqual((answer.text(), answer.headers["x-made-by"]), ("whole", "worker"))
-        self.assertEqual(self.client.ask(GET.format("/threaded?n=3000&size=5000")).body, b"y" * 15000000)
-        self.assertEqual(self.client.ask(GET.format("/threaded?n=1&size=0")).body, b"")
-
     def test_two_hundred_streams_of_which_a_third_vanishes(self):
         wrong, choice = [], random.Random(1)
         vanish_at = [choice.randrange(30) if choice.random() < 1 / 3 else None for _ in range(200)]
@@ -479,7 +473,7 @@ class Draining(unittest.TestCase):
             busy.send(GET.format(f"/stream?n=10&ms={20 * SLOW}"))
             busy.head()
             begun.send("GET /show HTTP/1.1\r\n")
-            late.send(GET.format("/threaded?ms=200"))
+            late.send(GET.format("/late?ms=200"))
             server.wait_for(exchanges=3)
             server.ask(post("/drain?ms=30000", ""))
             self.assertTrue(idle.ended())
