@@ -47,8 +47,6 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
         return NULL;
     for (size_t i = 0; i < a->choice_count; i++) {
         a->choices[i] = (mt_choice){.index = i, .prompt = i / n, .stop_token = MT_TOKEN_NONE};
-        mt_buf_init(&a->choices[i].text, MT_LIMIT_ANSWER_BYTES);
-        mt_buf_init(&a->choices[i].reasoning, MT_LIMIT_ANSWER_BYTES);
     }
     return a;
 }
@@ -61,15 +59,8 @@ static void free_said(mt_said_list *list)
 
 static void free_choice(mt_choice *c)
 {
-    for (size_t i = 0; i < c->call_count; i++) {
-        mt_free(c->calls[i].id);
-        mt_free(c->calls[i].name);
-        mt_buf_free(&c->calls[i].arguments);
-    }
-    mt_free(c->calls);
     mt_parser_free(c->parser);
-    mt_buf_free(&c->text);
-    mt_buf_free(&c->reasoning);
+    mt_speech_free(&c->speech);
     free_said(&c->said);
     mt_free(c->stop);
 }
@@ -134,6 +125,7 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
 {
     c->done = true;
+    mt_speech_end(&c->speech);
     c->finish = event->finish;
     c->tokens = event->tokens;
     c->cached = event->cached;
@@ -142,70 +134,25 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     a->open--;
 }
 
-/* What was written is forgotten; what a choice says next goes on from there. */
+/* Tokens that were written are forgotten; what a choice says next goes on from there. */
 static void forget(mt_choice *c)
 {
-    c->text.len = c->reasoning.len = 0;
-    for (size_t i = 0; i < c->call_count; i++) {
-        c->calls[i].arguments.len = 0;
-        c->calls[i].fresh = false;
-    }
+    mt_speech_written(&c->speech);
     c->said.count = c->said.top_count = 0;
-}
-
-bool mt_choice_calls(const mt_choice *c)
-{
-    for (size_t i = 0; i < c->call_count; i++)
-        if (c->calls[i].fresh || c->calls[i].arguments.len)
-            return true;
-    return false;
-}
-
-static void begin_call(mt_choice *c, const mt_parse_event *event)
-{
-    char id[MT_ANSWER_ID];
-    mt_said_call *call;
-
-    c->calls = grow(c->calls, &c->call_cap, c->call_count + 1, sizeof(*c->calls));
-    call = &c->calls[c->call_count++];
-    mt_answer_name(id, "call_");
-    *call = (mt_said_call){.id = mt_strdup(event->id ? event->id : id), .name = mt_strdup(event->name), .fresh = true};
-    mt_buf_init(&call->arguments, MT_LIMIT_ANSWER_BYTES);
-}
-
-/* Buffers that are full stay so, and are looked at once all is heard. */
-static void hear(void *ctx, const mt_parse_event *event)
-{
-    mt_choice *c = ctx;
-
-    switch (event->kind) {
-    case MT_PARSE_REASONING: mt_buf_add(&c->reasoning, event->text, event->len); break;
-    case MT_PARSE_CONTENT: mt_buf_add(&c->text, event->text, event->len); break;
-    case MT_PARSE_CALL_BEGIN: begin_call(c, event); break;
-    case MT_PARSE_CALL_ARGUMENTS: mt_buf_add(&c->calls[event->index].arguments, event->text, event->len); break;
-    case MT_PARSE_CALL_END: break;
-    }
-}
-
-static bool is_full(const mt_choice *c)
-{
-    bool full = c->text.full || c->reasoning.full;
-
-    for (size_t i = 0; i < c->call_count; i++)
-        full |= c->calls[i].arguments.full;
-    return full;
 }
 
 /* False when it is more than may be kept. */
 static bool add_text(mt_choice *c, const mt_event *event)
 {
     if (!c->parser)
-        return mt_buf_add(&c->text, event->text, event->text_len);
-    if (event->text_len)
-        mt_parser_feed(c->parser, event->text, event->text_len, hear, c);
-    if (event->kind == MT_EVENT_DONE)
-        mt_parser_finish(c->parser, hear, c);
-    return !is_full(c);
+        mt_speech_add(&c->speech, MT_SPEECH_TEXT, event->text, event->text_len);
+    else if (event->text_len)
+        mt_parser_feed(c->parser, event->text, event->text_len, mt_speech_hear, &c->speech);
+    if (c->parser && event->kind == MT_EVENT_DONE)
+        mt_parser_finish(c->parser, mt_speech_hear, &c->speech);
+    c->reasoning_tokens += event->kind == MT_EVENT_TOKEN && c->speech.count &&
+                           c->speech.at[c->speech.count - 1].kind == MT_SPEECH_REASONING;
+    return !c->speech.full;
 }
 
 bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *err)
@@ -221,7 +168,7 @@ bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *
 
 static void say(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    const bool news = c->text.len || c->reasoning.len || c->said.count || mt_choice_calls(c) || c->done;
+    const bool news = c->said.count || c->done || mt_speech_news(&c->speech);
 
     if (!a->stream || !news)
         return;
@@ -244,6 +191,8 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
             add_said(&a->prompts[prompt].said, event);
         return;
     }
+    if (event->kind == MT_EVENT_BEGUN)
+        c->cached = event->cached;
     begin(a, c, out);
     if (event->kind == MT_EVENT_BEGUN)
         return;

@@ -1,10 +1,11 @@
 /* The answer to one call while it is being given: what the engine's events mean for each choice, kept until it is
-   written. Streamed answers are written event by event and keep nothing; others keep all until the end.
+   written. Streamed answers are written event by event and keep what was said, without tokens; others keep all.
    Made on a preparation thread, then the io thread's. */
 #ifndef MT_API_ANSWER_H
 #define MT_API_ANSWER_H
 
 #include "api/dialect.h"
+#include "api/speech.h"
 #include "chat/parse.h"
 #include "engine/request.h"
 #include "text/tokenizer.h"
@@ -26,25 +27,16 @@ typedef struct mt_said_list {
     size_t top_count, top_cap;
 } mt_said_list;
 
-/* A call of a tool. */
-typedef struct mt_said_call {
-    char *id, *name;
-    mt_buf arguments; /* JSON; not written yet */
-    bool fresh;       /* nor are id and name */
-} mt_said_call;
-
 struct mt_choice {
     size_t index, prompt;
     bool begun, done;
     bool echoed;       /* the prompt was written before it */
     mt_parser *parser; /* NULL: all it says is text */
-    mt_buf text;       /* not written yet */
-    mt_buf reasoning;  /* likewise */
-    mt_said_call *calls;
-    size_t call_count, call_cap;
-    mt_said_list said; /* likewise; kept where token ids or logprobs are wanted */
+    mt_speech speech;  /* all of it */
+    mt_said_list said; /* its tokens that are not written yet, where ids or logprobs are wanted */
     size_t offset;     /* characters of the text that `said` begins at */
     size_t tokens, cached;
+    size_t reasoning_tokens; /* of them */
     mt_finish finish;
     char *stop;          /* the stop string that was met, or NULL; free with mt_free */
     uint32_t stop_token; /* or MT_TOKEN_NONE */
@@ -87,9 +79,6 @@ void mt_answer_free(mt_answer *answer); /* NULL is fine */
 
 /* From here on all that is said is parsed. tools may be NULL. On the preparation thread, before the first event. */
 bool mt_answer_parse(mt_answer *answer, const mt_parse_settings *settings, mt_error *err) MT_NODISCARD;
-
-/* Whether there is something of its calls that has not been written. */
-bool mt_choice_calls(const mt_choice *choice);
 
 /* A new id with the dialect's prefix: random, so that nobody can guess another's. */
 void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix);

@@ -128,11 +128,6 @@ static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_buf_puts(out, "}");
 }
 
-static void add_text(mt_buf *out, const mt_choice *c)
-{
-    mt_buf_json_string(out, c->text.len ? c->text.data : "", c->text.len);
-}
-
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     mt_openai_open(out, a, chunk_object);
@@ -146,44 +141,50 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_openai_close(out);
 }
 
-/* [{"index":0,...}]: what is new of each call; whole: all of it, without its number. */
-static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
+/* {"index":0,"id":...}: what is new of a call; whole: all of it, without its number. */
+static void add_call(mt_buf *out, const mt_speech_part *call, size_t index, bool whole)
 {
-    bool first = true;
+    const size_t from = whole ? 0 : call->written;
+    const bool named = whole || !call->told;
 
-    mt_buf_puts(out, "\"tool_calls\":[");
-    for (size_t i = 0; i < c->call_count; i++) {
-        const mt_said_call *call = &c->calls[i];
-        const bool named = whole || call->fresh;
-
-        if (!named && call->arguments.len == 0)
-            continue;
-        mt_buf_puts(out, first ? "{" : ",{");
-        if (!whole)
-            mt_buf_printf(out, "\"index\":%zu,", i);
-        if (named) {
-            mt_buf_puts(out, "\"id\":");
-            mt_buf_json_string(out, call->id, strlen(call->id));
-            mt_buf_puts(out, ",\"type\":\"function\",");
-        }
-        mt_buf_puts(out, "\"function\":{");
-        if (named) {
-            mt_buf_puts(out, "\"name\":");
-            mt_buf_json_string(out, call->name, strlen(call->name));
-            mt_buf_puts(out, ",");
-        }
-        mt_buf_puts(out, "\"arguments\":");
-        mt_buf_json_string(out, call->arguments.len ? call->arguments.data : "", call->arguments.len);
-        mt_buf_puts(out, "}}");
-        first = false;
+    mt_buf_puts(out, "{");
+    if (!whole)
+        mt_buf_printf(out, "\"index\":%zu,", index);
+    if (named) {
+        mt_buf_puts(out, "\"id\":");
+        mt_buf_json_string(out, call->id, strlen(call->id));
+        mt_buf_puts(out, ",\"type\":\"function\",");
     }
-    mt_buf_puts(out, "]");
+    mt_buf_puts(out, "\"function\":{");
+    if (named) {
+        mt_buf_puts(out, "\"name\":");
+        mt_buf_json_string(out, call->name, strlen(call->name));
+        mt_buf_puts(out, ",");
+    }
+    mt_buf_puts(out, "\"arguments\":");
+    mt_buf_json_string(out, call->text.len ? call->text.data + from : "", call->text.len - from);
+    mt_buf_puts(out, "}}");
 }
 
-static void add_reasoning(mt_buf *out, const mt_choice *c)
+static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
 {
-    mt_buf_puts(out, "\"reasoning_content\":");
-    mt_buf_json_string(out, c->reasoning.data, c->reasoning.len);
+    const char *comma = "";
+    size_t index = 0;
+
+    mt_buf_puts(out, "\"tool_calls\":[");
+    for (size_t i = 0; i < c->speech.count; i++) {
+        const mt_speech_part *part = &c->speech.at[i];
+
+        if (part->kind != MT_SPEECH_CALL)
+            continue;
+        if (whole || !part->told || part->written < part->text.len) {
+            mt_buf_puts(out, comma);
+            add_call(out, part, index, whole);
+            comma = ",";
+        }
+        index++;
+    }
+    mt_buf_puts(out, "]");
 }
 
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
@@ -192,16 +193,17 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 
     mt_openai_open(out, a, chunk_object);
     mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{", c->index);
-    if (c->reasoning.len) {
-        add_reasoning(out, c);
+    if (mt_speech_news_of(&c->speech, MT_SPEECH_REASONING)) {
+        mt_buf_puts(out, "\"reasoning_content\":");
+        mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, true);
         comma = ",";
     }
-    if (c->text.len || (!c->done && !c->parser)) {
+    if (mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) || (!c->done && !c->parser)) {
         mt_buf_printf(out, "%s\"content\":", comma);
-        add_text(out, c);
+        mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, true);
         comma = ",";
     }
-    if (mt_choice_calls(c)) {
+    if (mt_speech_news_of(&c->speech, MT_SPEECH_CALL)) {
         mt_buf_puts(out, comma);
         add_calls(out, c, false);
     }
@@ -223,16 +225,16 @@ static void whole(mt_answer *a, mt_buf *out)
         const mt_choice *c = &a->choices[i];
 
         mt_buf_printf(out, "%s{\"index\":%zu,\"message\":{\"role\":\"assistant\",\"content\":", i ? "," : "", c->index);
-        if (c->call_count && c->text.len == 0)
+        if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT))
             mt_buf_puts(out, "null");
         else
-            add_text(out, c);
+            mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, false);
         mt_buf_puts(out, ",\"refusal\":null");
-        if (c->reasoning.len) {
-            mt_buf_puts(out, ",");
-            add_reasoning(out, c);
+        if (mt_speech_has(&c->speech, MT_SPEECH_REASONING)) {
+            mt_buf_puts(out, ",\"reasoning_content\":");
+            mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, false);
         }
-        if (c->call_count) {
+        if (c->speech.calls) {
             mt_buf_puts(out, ",");
             add_calls(out, c, true);
         }

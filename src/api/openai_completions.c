@@ -163,17 +163,17 @@ static void add_logprobs(mt_buf *out, const mt_answer *a, mt_choice *c, const mt
 static void add_text(mt_buf *out, const mt_answer *a, const mt_choice *c, bool echo)
 {
     const mt_chat_text *prompt = &a->prompts[c->prompt].echo;
-    mt_buf both;
+    mt_speech both = {0};
 
     if (!echo) {
-        mt_buf_json_string(out, c->text.len ? c->text.data : "", c->text.len);
+        mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, a->stream);
         return;
     }
-    mt_buf_init(&both, prompt->len + c->text.len);
-    mt_buf_add(&both, prompt->data, prompt->len);
-    mt_buf_add(&both, c->text.data, c->text.len);
-    mt_buf_json_string(out, both.len ? both.data : "", both.len);
-    mt_buf_free(&both);
+    mt_speech_add(&both, MT_SPEECH_TEXT, prompt->data, prompt->len);
+    for (size_t i = 0; i < c->speech.count; i++)
+        mt_speech_add(&both, MT_SPEECH_TEXT, c->speech.at[i].text.data, c->speech.at[i].text.len);
+    mt_speech_write(out, &both, MT_SPEECH_TEXT, false);
+    mt_speech_free(&both);
 }
 
 static void add_choice(mt_buf *out, const mt_answer *a, mt_choice *c)
