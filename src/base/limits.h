@@ -86,6 +86,18 @@
 #define MT_LIMIT_HTTP_ERROR_BYTES 65536     /* body of an error */
 #define MT_LIMIT_HTTP_SOCKETS 8             /* addresses of a host that are listened at */
 
+/* media: where the server is not told otherwise */
+#define MT_LIMIT_MEDIA_BYTES (64u << 20)  /* of a picture or a video as it came */
+#define MT_LIMIT_MEDIA_PIXELS (64u << 20) /* of a picture or a frame */
+#define MT_LIMIT_MEDIA_FRAMES 36000       /* of a video: 20 minutes at 30 a second */
+#define MT_LIMIT_MEDIA_SECONDS 3600       /* of a video */
+#define MT_LIMIT_MEDIA_FETCH_MS 20000     /* for a URL, its redirects included */
+
+/* media: always */
+#define MT_LIMIT_MEDIA_SIDE 65535  /* pixels of a side */
+#define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */
+#define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
+
 /* compute */
 #define MT_LIMIT_THREADS 256
 #define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */

@@ -1,0 +1,42 @@
+/* Pictures: what Pillow's Image.open(...), ImageOps.exif_transpose and convert("RGB") give, from bytes. */
+#ifndef MT_MEDIA_IMAGE_H
+#define MT_MEDIA_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "media/limits.h"
+
+typedef struct mt_image {
+    uint8_t *pixels; /* red, green, blue; rows from the top, without gaps. Owned; free with mt_image_free */
+    uint32_t width, height;
+} mt_image;
+
+typedef enum mt_image_format { MT_IMAGE_JPEG, MT_IMAGE_PNG, MT_IMAGE_WEBP, MT_IMAGE_GIF, MT_IMAGE_BMP } mt_image_format;
+
+/* What a header says. */
+typedef struct mt_image_info {
+    mt_image_format format;
+    uint32_t width, height; /* before the picture is turned as its EXIF data wishes */
+    size_t memory;          /* that mt_image_decode takes at most, the picture included */
+} mt_image_info;
+
+/* Decides by the bytes what they are and reads the header; allocates nothing that grows with the picture. Fails as
+   mt_image_decode does for what is no picture, has no pixels or more than allowed. */
+bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
+                    mt_error *err) MT_NODISCARD;
+
+/* Decodes a picture, the first one of an animation. Alpha is dropped, as convert("RGB") does. A file that ends early
+   or contradicts itself fails. Every failure is MT_E_INVALID with a sentence for the client. Free with mt_image_free. */
+bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
+                     mt_error *err) MT_NODISCARD;
+
+/* An empty (black) picture of a size that is known to be within limits. */
+void mt_image_new(mt_image *image, uint32_t width, uint32_t height);
+void mt_image_free(mt_image *image); /* leaves it empty; a zeroed one is fine */
+
+/* The part of in that begins at (left, top); it must lie inside. Free out with mt_image_free. */
+void mt_image_crop(mt_image *out, const mt_image *in, uint32_t left, uint32_t top, uint32_t width, uint32_t height);
+
+#endif

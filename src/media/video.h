@@ -1,0 +1,34 @@
+/* Videos: MP4 and WebM (Matroska) with H.264, HEVC, VP8, VP9 or AV1, read from memory and nowhere else. A processor
+   learns what there is, chooses frames by index and takes them one by one, so that one frame at a time is in memory. */
+#ifndef MT_MEDIA_VIDEO_H
+#define MT_MEDIA_VIDEO_H
+
+#include <stdatomic.h>
+
+#include "media/image.h"
+
+typedef struct mt_video mt_video;
+
+typedef struct mt_video_info {
+    uint32_t width, height;
+    int64_t frames;  /* that are shown, counted, not believed; at least 1 */
+    double fps;      /* the average rate; more than 0 */
+    double duration; /* seconds: frames / fps */
+} mt_video_info;
+
+/* Borrows data until mt_video_close. cancel may be NULL; once it is true, this and mt_video_frame fail soon. Failures
+   are MT_E_INVALID with a sentence for the client. */
+mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const atomic_bool *cancel,
+                        mt_error *err) MT_NODISCARD;
+void mt_video_close(mt_video *video); /* NULL is fine */
+
+mt_video_info mt_video_about(const mt_video *video);
+
+/* When a frame is shown, in seconds from the first: what timestamps are made of. index < frames. */
+double mt_video_time(const mt_video *video, int64_t index);
+
+/* Decodes frame index, counted from 0 in the order they are shown. Indices of one video never fall from call to call;
+   the same one may be asked for again. Free image with mt_image_free. */
+bool mt_video_frame(mt_video *video, int64_t index, mt_image *image, mt_error *err) MT_NODISCARD;
+
+#endif
