@@ -118,6 +118,10 @@
 #define MT_LIMIT_API_KEYS 1024               /* that are accepted */
 #define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
 #define MT_LIMIT_OUTBOX 256                  /* events that may wait for the io thread before a call is paused */
+#define MT_LIMIT_MEDIA_PARTS 256             /* pictures and videos of a request */
+#define MT_LIMIT_MEDIA_LIST 768              /* frames of a video that is sent as a list of pictures */
+#define MT_LIMIT_MEDIA_FPS 240               /* frames a second that may be asked for */
+#define MT_LIMIT_MEDIA_REMEMBERED 65536      /* media that are known by number though nobody uses them */
 #define MT_LIMIT_OPTION_LIST 16              /* times an option may be given that may be given often */
 
 #endif

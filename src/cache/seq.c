@@ -40,15 +40,30 @@ void mt_seq_free(mt_seq *seq)
     memset(seq, 0, sizeof *seq);
 }
 
+static void hash_page(mt_seq *seq, size_t page)
+{
+    seq->hash[page] = mt_tree_hash(page ? seq->hash[page - 1] : 0, seq->key + page * MT_PAGE_TOKENS, MT_PAGE_TOKENS);
+}
+
 void mt_seq_add(mt_seq *seq, mt_key key)
 {
     assert(seq->known < seq->limit);
     seq->key[seq->known++] = key;
-    if (seq->known % MT_PAGE_TOKENS == 0) {
-        const size_t page = seq->known / MT_PAGE_TOKENS - 1;
-        seq->hash[page] =
-            mt_tree_hash(page ? seq->hash[page - 1] : 0, seq->key + page * MT_PAGE_TOKENS, MT_PAGE_TOKENS);
-    }
+    if (seq->known % MT_PAGE_TOKENS == 0)
+        hash_page(seq, seq->known / MT_PAGE_TOKENS - 1);
+}
+
+void mt_seq_mark(mt_seq *seq, size_t first, size_t count, uint64_t medium)
+{
+    assert(seq->pages == 0 && first + count <= seq->known);
+    for (size_t i = first; i < first + count; i++)
+        seq->key[i] = mt_key_of(mt_key_token(seq->key[i]), medium);
+}
+
+void mt_seq_marked(mt_seq *seq, size_t first)
+{
+    for (size_t page = first / MT_PAGE_TOKENS; page < seq->known / MT_PAGE_TOKENS; page++)
+        hash_page(seq, page);
 }
 
 static size_t reusable(const mt_seq *seq)

@@ -44,6 +44,11 @@ void mt_seq_free(mt_seq *seq);
 /* One more token at the end. */
 void mt_seq_add(mt_seq *seq, mt_key key);
 
+/* Known positions [first, first + count) are placeholders of a medium. Before anything is taken from the tree; after
+   the last of them, mt_seq_marked from the first of them on. */
+void mt_seq_mark(mt_seq *seq, size_t first, size_t count, uint64_t medium);
+void mt_seq_marked(mt_seq *seq, size_t first);
+
 /* What the tree has of it, at most all but the last known position. Takes nothing. */
 mt_hit mt_seq_look(mt_seq *seq);
 

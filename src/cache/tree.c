@@ -357,7 +357,7 @@ static mt_node *find_longest(const mt_node *parent, const mt_key *keys, size_t c
             best = n;
             *longest = same;
         }
-        *media |= same < most && (uint32_t)n->key[same] == (uint32_t)keys[same];
+        *media |= same < most && mt_key_token(n->key[same]) == mt_key_token(keys[same]);
     }
     return best;
 }

@@ -2,17 +2,32 @@
 #ifndef MT_CACHE_TREE_H
 #define MT_CACHE_TREE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/limits.h"
 #include "cache/group.h"
 #include "cache/pages.h"
 
-/* What stands at a position: a token, and in the upper half the number of the medium that it is a placeholder of,
-   one number a digest; 0 for text. Two positions with equal keys and equal positions before them hold equal numbers. */
+/* What stands at a position: a token, and above it the number of the medium that it is a placeholder of (gallery.h), one
+   number a digest; 0 for text. Two positions with equal keys and equal positions before them hold equal numbers. */
 typedef uint64_t mt_key;
+
+#define MT_KEY_TOKEN_BITS 22
+static_assert(MT_LIMIT_VOCAB <= 1u << MT_KEY_TOKEN_BITS, "every token fits a key");
+
+static inline mt_key mt_key_of(uint32_t token, uint64_t medium)
+{
+    return medium << MT_KEY_TOKEN_BITS | token;
+}
+
+static inline uint32_t mt_key_token(mt_key key)
+{
+    return (uint32_t)key & ((1u << MT_KEY_TOKEN_BITS) - 1);
+}
 
 /* Why a lookup did not find everything. */
 typedef enum mt_miss {

@@ -8,6 +8,7 @@
 #define KEEP 0.98
 #define GUESS_BANDWIDTH 20e9 /* bytes a second */
 #define GUESS_RATE 200e9     /* products a second */
+#define GUESS_ENCODE 20e-12  /* seconds of a product: rather too long than too short, for whoever is answering */
 #define GUESS_WEIGHT 0.05
 #define STAY_WEIGHT 1e-4
 #define DEPTH_UNIT 1024.0
@@ -70,6 +71,7 @@ void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
     c->term[1] = 1e-6 + row_products / GUESS_RATE;
     c->term[2] = 0.2 * c->term[1];
     memcpy(c->guess, c->term, sizeof c->guess);
+    c->encode = GUESS_ENCODE;
     stay(c, GUESS_WEIGHT);
 }
 
@@ -96,4 +98,13 @@ void mt_cost_learn(mt_cost *c, size_t rows, double positions, double seconds)
     take(c, x, seconds, 1 / (seconds * seconds));
     stay(c, STAY_WEIGHT);
     solve(c);
+}
+
+void mt_cost_learn_encode(mt_cost *c, double work, double seconds)
+{
+    if (!(seconds > 0) || !(work > 0))
+        return;
+    c->encode_xx = c->encode_xx * KEEP + work / seconds * work / seconds;
+    c->encode_xy = c->encode_xy * KEEP + work / seconds;
+    c->encode = c->encode_xy / c->encode_xx;
 }

@@ -1,6 +1,7 @@
 #include "engine/schedule.h"
 
 #define OLDEST_SHARE 0.25
+#define LEAST_WORK 1e-6 /* of a candidate's work, where something has to be given */
 
 /* The sum over `rows` rows from `depth` on of the positions before each. */
 static double positions_before(size_t depth, size_t rows)
@@ -30,7 +31,7 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
 {
     for (size_t i = 0; i < count; i++) {
         mt_candidate *c = candidates[i];
-        c->score = cost_of(cost, c->depth, c->left) + c->debt;
+        c->score = cost_of(cost, c->depth, c->left) + c->work * cost->encode + c->debt;
         size_t at = i;
         for (; at > 0 && compare(c, order[at - 1]) < 0; at--)
             order[at] = order[at - 1];
@@ -69,18 +70,40 @@ typedef struct rest {
     double seconds;
 } rest;
 
-/* Gives c as many rows more as `seconds` of the rest allow, `at_least` in any case. */
-static void give(mt_candidate *c, rest *r, double seconds, size_t at_least)
+/* The encoder's work comes before rows. It needs no place; what is given of it, be it ever so little, is a slice. */
+static void give_work(mt_candidate *c, rest *r, double seconds, bool any)
+{
+    const double left = c->work - c->encode, fits = larger(seconds, 0) / r->cost->encode;
+    double now = fits < left ? fits : left;
+    if (now <= 0 && any && c->encode <= 0)
+        now = c->work * LEAST_WORK;
+    c->encode += now;
+    r->seconds -= now * r->cost->encode;
+}
+
+/* How many of the next `rows` rows may be computed: what is solid is not cut. */
+static size_t uncut(const mt_candidate *c, size_t rows)
+{
+    const size_t end = c->rows + rows;
+    return end > c->solid && end < c->solid_end ? c->solid - c->rows : rows;
+}
+
+/* Gives c as much more as `seconds` of the rest allow, some rows in any case where `any` says so. */
+static void give(mt_candidate *c, rest *r, double seconds, bool any)
 {
     mt_candidate next = *c;
     const bool begins = !c->running && c->rows == 0;
-    const size_t most = least(least(c->left, c->most) - c->rows, r->rows);
+    const size_t most = uncut(c, least(least(c->left, c->most) - c->rows, r->rows));
+    if (c->work > 0) {
+        give_work(c, r, seconds, any);
+        return;
+    }
     if (begins && r->places == 0)
         return;
     next.depth += c->rows;
-    size_t now = rows_within(&next, r->cost, seconds, most);
-    if (now < at_least)
-        now = least(at_least, most);
+    size_t now = uncut(c, rows_within(&next, r->cost, seconds, most));
+    if (now == 0 && any && most > 0)
+        now = c->rows == c->solid && c->solid < c->solid_end ? c->solid_end - c->solid : 1;
     if (now == 0)
         return;
     c->rows += now;
@@ -94,7 +117,7 @@ static void give_share(mt_candidate *c, rest *r)
 {
     const double before = r->seconds;
     c->owed += OLDEST_SHARE * larger(r->seconds, 0);
-    give(c, r, c->owed, 0);
+    give(c, r, c->owed, false);
     c->owed = larger(c->owed - (before - r->seconds), 0);
 }
 
@@ -112,6 +135,11 @@ static mt_candidate *oldest(mt_candidate *const *order, size_t begin, size_t cou
     return first;
 }
 
+static bool gained(const mt_candidate *c)
+{
+    return c->rows > 0 || c->encode > 0;
+}
+
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order)
 {
@@ -119,8 +147,10 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     double taken = mt_cost_predict(cost, 0, 0);
     size_t answers = 0;
     sort(candidates, count, cost, order);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         order[i]->rows = 0;
+        order[i]->encode = 0;
+    }
     for (; answers < count && order[answers]->answering && r.rows > 0; answers++, r.rows--) {
         order[answers]->rows = 1;
         taken += cost_of(cost, order[answers]->depth, 1);
@@ -132,12 +162,12 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     mt_candidate *first = oldest(order, answers, count, r.places);
     if (first)
         give_share(first, &r);
-    bool any = first && first->rows > 0;
+    bool any = first && gained(first);
     for (size_t i = answers; i < count; i++) {
         if (order[i]->answering)
             continue;
         give(order[i], &r, r.seconds, !any);
-        any |= order[i]->rows > 0;
+        any |= gained(order[i]);
     }
     return limit - r.seconds;
 }

@@ -10,17 +10,20 @@
 
 /* A sequence that could have rows in the next step. */
 typedef struct mt_candidate {
-    size_t left;      /* positions that can be computed now, at least 1 */
-    size_t depth;     /* positions before them */
-    size_t most;      /* of them that may be computed in one step */
-    bool answering;   /* its next row gives a generated token, not the first */
-    bool running;     /* it has its place already */
-    int32_t priority; /* lower comes first */
-    double debt;      /* seconds of the machine that its client has had lately */
-    uint64_t order;   /* of arrival */
-    size_t rows;      /* result */
-    double owed;      /* seconds of its share that it has not had; kept from step to step */
-    double score;     /* private */
+    size_t left;             /* positions that can be computed now, at least 1 */
+    size_t depth;            /* positions before them */
+    size_t most;             /* of them that may be computed in one step */
+    size_t solid, solid_end; /* of them, [solid, solid_end) are computed in one step or not at all; equal: none are */
+    double work;             /* of the encoder, that stands before the first of them; 0: none */
+    bool answering;          /* its next row gives a generated token, not the first */
+    bool running;            /* it has its place already */
+    int32_t priority;        /* lower comes first */
+    double debt;             /* seconds of the machine that its client has had lately */
+    uint64_t order;          /* of arrival */
+    size_t rows;             /* result */
+    double encode;           /* result: the part of work */
+    double owed;             /* seconds of its share that it has not had; kept from step to step */
+    double score;            /* private */
 } mt_candidate;
 
 typedef struct mt_budget {
@@ -35,7 +38,7 @@ typedef struct mt_budget {
 /* Sets rows of every candidate and puts them into the order in which they were considered. Returns the step's predicted
    seconds. Every answer gets its row; prompts get what is left, by priority and then by how soon they will be done. A
    quarter of it belongs to the oldest of the highest priority, which saves it up until it pays for a row, so that
-   nobody waits for ever. Somebody's prompt gets a row in any case. */
+   nobody waits for ever. Somebody's prompt gets a row, or some work of the encoder, in any case. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 

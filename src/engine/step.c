@@ -25,7 +25,7 @@ static void add_rows(mt_engine *e, mt_sequence *s)
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
     for (size_t i = 0; i < s->rows; i++) {
-        e->tokens[b->rows + i] = (uint32_t)s->seq.key[s->seq.done + i];
+        e->tokens[b->rows + i] = mt_key_token(s->seq.key[s->seq.done + i]);
         e->positions[b->rows + i] = (uint32_t)(s->seq.done + i);
     }
     b->rows += s->rows;

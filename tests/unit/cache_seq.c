@@ -133,7 +133,7 @@ static void misses_have_their_reasons(void **state)
     assert_int_equal(miss, MT_MISS_SALT);
     mt_seq_free(&s);
 
-    other[40] |= (mt_key)9 << 32; /* the same token, of another picture */
+    other[40] = mt_key_of(mt_key_token(other[40]), 3); /* the same token, of another picture */
     begin(&s, t, no_salt, other, 100);
     assert_int_equal(resume(&s, &m, &miss), 40);
     assert_int_equal(miss, MT_MISS_MEDIA);
@@ -158,6 +158,31 @@ static void misses_have_their_reasons(void **state)
     assert_int_equal(resume(&s, &m, &miss), 0);
     assert_int_equal(miss, MT_MISS_EVICTED);
     mt_seq_free(&s);
+    mt_tree_free(t);
+}
+
+/* As after a request came with the picture: found up to the picture only, and all of it by the same picture. */
+static void marked_positions_are_those_of_their_medium(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree(1, 12);
+    mt_key keys[100];
+    mt_seq s;
+    mt_miss miss;
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        keys[i] = i;
+    for (uint64_t medium = 1; medium <= 2; medium++)
+        for (size_t again = 0; again < 2; again++) {
+            begin(&s, t, no_salt, keys, 100);
+            mt_seq_mark(&s, 70, 20, medium + 1);
+            mt_seq_mark(&s, 37, 9, medium);
+            mt_seq_marked(&s, 37);
+            assert_int_equal(resume(&s, &m, &miss), again ? 99 : medium == 1 ? 0 : 37);
+            assert_int_equal(miss, again ? MT_MISS_NONE : medium == 1 ? MT_MISS_FIRST_SIGHT : MT_MISS_MEDIA);
+            finish_prompt(&s, &m);
+            mt_seq_free(&s);
+        }
     mt_tree_free(t);
 }
 
@@ -309,6 +334,7 @@ static void random_lives_with_windows_are_sound(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(second_sight_has_all_but_the_last),
     cmocka_unit_test(misses_have_their_reasons),
+    cmocka_unit_test(marked_positions_are_those_of_their_medium),
     cmocka_unit_test(salts_never_share),
     cmocka_unit_test(the_same_page_is_kept_once),
     cmocka_unit_test(one_that_is_behind_takes_what_another_has_computed),

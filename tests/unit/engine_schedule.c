@@ -197,6 +197,76 @@ static void places_and_rows_are_kept(void **state)
     assert_int_equal(rows, 60);
 }
 
+/* The encoder's work shares the step with answers as rows of prompts do, and goes on until it is done. */
+static void answers_keep_their_pace_beside_the_encoder(void **state)
+{
+    mt_candidate answer = {.left = 1, .most = 1, .answering = true, .running = true};
+    mt_candidate picture = {.left = 500, .most = 256, .work = 1000, .order = 1}, *list[] = {&answer, &picture},
+                 *order[2];
+    mt_cost cost = costs();
+    size_t steps = 0;
+    (void)state;
+    cost.encode = 0.002;
+    for (; picture.work > 0; steps++) {
+        const double taken = mt_schedule(list, 2, &cost, &usual, order);
+        assert_int_equal(answer.rows, 1);
+        assert_int_equal(picture.rows, 0);
+        assert_true(picture.encode > 0 && picture.encode <= picture.work);
+        assert_true(taken <= 0.011 * (1 + usual.share) + 1e-9);
+        picture.work -= picture.encode;
+        if (picture.work < 1e-9)
+            picture.work = 0;
+    }
+    assert_true(steps < 1000 * 0.002 / (0.011 * usual.share) + 2);
+}
+
+static void a_short_prompt_overtakes_a_picture(void **state)
+{
+    mt_candidate picture = {.left = 500, .most = 256, .work = 1000, .order = 0};
+    mt_candidate brief = {.left = 20, .most = 20, .order = 1}, *list[] = {&picture, &brief}, *order[2];
+    mt_cost cost = costs();
+    (void)state;
+    cost.encode = 0.002;
+    mt_schedule(list, 2, &cost, &usual, order);
+    assert_int_equal(brief.rows, 20);
+    assert_true(picture.encode > 0); /* as the oldest it has its share */
+}
+
+/* Whatever the budget, rows that belong together come together or not at all. */
+static void what_is_solid_is_not_cut(void **state)
+{
+    mt_candidate answer = {.left = 1, .most = 1, .answering = true, .running = true};
+    mt_candidate block = {.left = 300, .most = 256, .solid = 40, .solid_end = 104, .running = true, .order = 1};
+    mt_candidate *list[] = {&answer, &block}, *order[2];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    (void)state;
+    for (size_t ms = 1; ms < 300; ms++) {
+        budget.seconds = 0.001 * (double)ms;
+        block.owed = 0;
+        mt_schedule(list, 2, &cost, &budget, order);
+        assert_true(block.rows > 0 && (block.rows <= 40 || block.rows >= 104));
+    }
+    block.solid = 0;
+    block.solid_end = 64;
+    budget.seconds = 0.001;
+    mt_schedule(list, 2, &cost, &budget, order);
+    assert_int_equal(block.rows, 64);
+    budget.rows = 64; /* one of which is the answer's */
+    mt_schedule(list, 2, &cost, &budget, order);
+    assert_int_equal(block.rows, 0);
+}
+
+static void the_encoders_cost_is_learned(void **state)
+{
+    mt_cost c;
+    (void)state;
+    mt_cost_init(&c, 1e9, 1e9);
+    for (int i = 0; i < 200; i++)
+        mt_cost_learn_encode(&c, 1e9 * (1 + i % 7), (i % 2 ? 0.009 : 0.011) * (1 + i % 7));
+    assert_true(fabs(c.encode - 1e-11) < 0.05e-11);
+}
+
 static void costs_are_learned(void **state)
 {
     mt_cost c;
@@ -219,6 +289,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(priority_comes_first),
     cmocka_unit_test(clients_take_turns),
     cmocka_unit_test(places_and_rows_are_kept),
+    cmocka_unit_test(answers_keep_their_pace_beside_the_encoder),
+    cmocka_unit_test(a_short_prompt_overtakes_a_picture),
+    cmocka_unit_test(what_is_solid_is_not_cut),
+    cmocka_unit_test(the_encoders_cost_is_learned),
     cmocka_unit_test(costs_are_learned),
 };
 

@@ -1,0 +1,236 @@
+/* Which media are known, and what the encoder made of them. Owned by the engine's thread.
+
+   1. A medium is found by its whole digest and salt: the table's bucket only narrows the search.
+   2. A number is given once and never again, so that keys in the prefix tree that outlive their medium match nothing.
+   3. Features that nobody has pinned lie in a list, least lately used first, and go when room is needed. A medium
+      whose features go keeps its number.
+   4. Media that nobody holds lie in another list; only so many are remembered.
+
+   Rejected: keys that hold a part of the digest. They need no table, but two pictures may share one. */
+#include "cache/gallery.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct link {
+    struct mt_medium *before, *after;
+} link;
+
+enum { IDLE, UNPINNED, LISTS }; /* of media that nobody holds; of features that nobody has pinned */
+
+struct mt_medium {
+    uint8_t digest[32], salt[32];
+    uint64_t number;
+    uint32_t held, pinned;
+    float *features;
+    size_t bytes;
+    bool complete;
+    mt_medium *chain;
+    link in[LISTS];
+};
+
+typedef struct list {
+    mt_medium *oldest, *newest;
+    size_t count;
+} list;
+
+struct mt_gallery {
+    size_t total, bytes, remembered;
+    list lists[LISTS];
+    mt_medium **bucket;
+    size_t buckets; /* a power of two */
+    size_t known;
+    uint64_t next, evictions;
+};
+
+mt_gallery *mt_gallery_new(size_t bytes, size_t remembered)
+{
+    mt_gallery *g = mt_alloc(sizeof *g);
+    g->total = bytes;
+    g->remembered = remembered;
+    for (g->buckets = 64; g->buckets < remembered;)
+        g->buckets *= 2;
+    g->bucket = mt_alloc_array(g->buckets, sizeof(mt_medium *));
+    g->next = 1;
+    return g;
+}
+
+static void add(mt_gallery *g, int which, mt_medium *e)
+{
+    list *l = &g->lists[which];
+    e->in[which] = (link){.before = l->newest};
+    *(l->newest ? &l->newest->in[which].after : &l->oldest) = e;
+    l->newest = e;
+    l->count++;
+}
+
+static void take_out(mt_gallery *g, int which, mt_medium *e)
+{
+    list *l = &g->lists[which];
+    const link at = e->in[which];
+    *(at.before ? &at.before->in[which].after : &l->oldest) = at.after;
+    *(at.after ? &at.after->in[which].before : &l->newest) = at.before;
+    l->count--;
+}
+
+/* A digest is as random as a hash can be; a salt is one, or zeros. */
+static mt_medium **bucket_of(const mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
+{
+    uint64_t a, b;
+    memcpy(&a, digest, sizeof a);
+    memcpy(&b, salt, sizeof b);
+    return &g->bucket[(a ^ b) & (g->buckets - 1)];
+}
+
+static void drop_features(mt_gallery *g, mt_medium *e)
+{
+    mt_free(e->features);
+    e->features = NULL;
+    e->complete = false;
+    g->bytes -= e->bytes;
+    e->bytes = 0;
+}
+
+static void evict(mt_gallery *g)
+{
+    mt_medium *e = g->lists[UNPINNED].oldest;
+    take_out(g, UNPINNED, e);
+    drop_features(g, e);
+    g->evictions++;
+}
+
+static void forget(mt_gallery *g, mt_medium *e)
+{
+    mt_medium **at = bucket_of(g, e->digest, e->salt);
+    while (*at != e)
+        at = &(*at)->chain;
+    *at = e->chain;
+    take_out(g, IDLE, e);
+    if (e->features) {
+        take_out(g, UNPINNED, e);
+        drop_features(g, e);
+    }
+    g->known--;
+    mt_free(e);
+}
+
+void mt_gallery_clear(mt_gallery *g)
+{
+    while (g->lists[UNPINNED].count > 0)
+        evict(g);
+    while (g->lists[IDLE].count > 0)
+        forget(g, g->lists[IDLE].oldest);
+}
+
+void mt_gallery_free(mt_gallery *g)
+{
+    if (!g)
+        return;
+    mt_gallery_clear(g);
+    assert(g->known == 0);
+    mt_free(g->bucket);
+    mt_free(g);
+}
+
+static mt_medium *new_medium(mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
+{
+    mt_medium *e = mt_alloc(sizeof *e), **at = bucket_of(g, digest, salt);
+    memcpy(e->digest, digest, sizeof e->digest);
+    memcpy(e->salt, salt, sizeof e->salt);
+    e->number = g->next++;
+    e->chain = *at;
+    *at = e;
+    g->known++;
+    return e;
+}
+
+mt_medium *mt_gallery_hold(mt_gallery *g, const uint8_t digest[32], const uint8_t salt[32])
+{
+    mt_medium *e = *bucket_of(g, digest, salt);
+    while (e && (memcmp(e->digest, digest, sizeof e->digest) != 0 || memcmp(e->salt, salt, sizeof e->salt) != 0))
+        e = e->chain;
+    if (!e)
+        e = new_medium(g, digest, salt);
+    else if (e->held == 0)
+        take_out(g, IDLE, e);
+    e->held++;
+    return e;
+}
+
+void mt_gallery_release(mt_gallery *g, mt_medium *e)
+{
+    assert(e->held > 0);
+    if (--e->held > 0)
+        return;
+    assert(e->pinned == 0);
+    add(g, IDLE, e);
+    while (g->lists[IDLE].count > g->remembered)
+        forget(g, g->lists[IDLE].oldest);
+}
+
+uint64_t mt_medium_number(const mt_medium *e)
+{
+    return e->number;
+}
+
+const float *mt_gallery_features(mt_gallery *g, mt_medium *e)
+{
+    if (!e->complete)
+        return NULL;
+    if (e->pinned == 0) {
+        take_out(g, UNPINNED, e);
+        add(g, UNPINNED, e);
+    }
+    return e->features;
+}
+
+float *mt_gallery_fill(mt_gallery *g, mt_medium *e, size_t bytes)
+{
+    assert(e->held > 0 && !e->features && bytes > 0);
+    while (g->total - g->bytes < bytes && g->lists[UNPINNED].count > 0)
+        evict(g);
+    if (bytes > g->total || g->total - g->bytes < bytes)
+        return NULL;
+    e->features = mt_alloc_aligned(64, bytes);
+    e->bytes = bytes;
+    e->pinned = 1;
+    g->bytes += bytes;
+    return e->features;
+}
+
+bool mt_medium_filling(const mt_medium *e)
+{
+    return e->features && !e->complete;
+}
+
+void mt_gallery_filled(mt_gallery *g, mt_medium *e, bool sound)
+{
+    assert(mt_medium_filling(e) && e->pinned == 1);
+    e->complete = true;
+    mt_gallery_unpin(g, e);
+    if (sound)
+        return;
+    take_out(g, UNPINNED, e);
+    drop_features(g, e);
+}
+
+void mt_gallery_pin(mt_gallery *g, mt_medium *e)
+{
+    assert(e->held > 0 && e->complete);
+    if (e->pinned++ == 0)
+        take_out(g, UNPINNED, e);
+}
+
+void mt_gallery_unpin(mt_gallery *g, mt_medium *e)
+{
+    assert(e->pinned > 0);
+    if (--e->pinned == 0)
+        add(g, UNPINNED, e);
+}
+
+mt_gallery_stats mt_gallery_look(const mt_gallery *g)
+{
+    return (mt_gallery_stats){.known = g->known, .bytes = g->bytes, .total = g->total, .evictions = g->evictions};
+}

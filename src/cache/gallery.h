@@ -1,0 +1,56 @@
+/* Media by their content: the number that stands for each in the keys of the prefix tree, and what the encoder made of
+   it, as long as there is room. See gallery.c. */
+#ifndef MT_CACHE_GALLERY_H
+#define MT_CACHE_GALLERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+typedef struct mt_gallery mt_gallery;
+typedef struct mt_medium mt_medium;
+
+/* bytes: of features. remembered: media that nobody holds and that keep their numbers. Free with mt_gallery_free, after
+   everything that was held has been released. */
+mt_gallery *mt_gallery_new(size_t bytes, size_t remembered);
+void mt_gallery_free(mt_gallery *gallery);
+
+/* The medium of this content for requests of this salt. It stays what it is until it is released as often as it was
+   held, and then as long as it is remembered. */
+mt_medium *mt_gallery_hold(mt_gallery *gallery, const uint8_t digest[32], const uint8_t salt[32]);
+void mt_gallery_release(mt_gallery *gallery, mt_medium *medium);
+
+/* At least 1; no other medium has it, or ever will. */
+uint64_t mt_medium_number(const mt_medium *medium);
+
+/* ---- features: rows of floats, of a medium that is held ---- */
+
+/* What the encoder made of it, complete; NULL when that is not there. Counts as a use. */
+const float *mt_gallery_features(mt_gallery *gallery, mt_medium *medium);
+
+/* Room for its features, which it had none of, at the cost of those that were used least lately. NULL when what is
+   pinned leaves too little. Pinned once, for whoever fills it: then mt_gallery_filled says how that went. */
+float *mt_gallery_fill(mt_gallery *gallery, mt_medium *medium, size_t bytes) MT_NODISCARD;
+bool mt_medium_filling(const mt_medium *medium);
+
+/* The features are complete, or forgotten when they are not sound. Unpins them once. */
+void mt_gallery_filled(mt_gallery *gallery, mt_medium *medium, bool sound);
+
+/* Complete features that are pinned stay; unpin them as often as they were pinned. */
+void mt_gallery_pin(mt_gallery *gallery, mt_medium *medium);
+void mt_gallery_unpin(mt_gallery *gallery, mt_medium *medium);
+
+/* Forgets all that nobody holds, and features that nobody has pinned. */
+void mt_gallery_clear(mt_gallery *gallery);
+
+typedef struct mt_gallery_stats {
+    size_t known;        /* media with a number */
+    size_t bytes, total; /* of features; total: what there may be */
+    uint64_t evictions;  /* of features */
+} mt_gallery_stats;
+
+mt_gallery_stats mt_gallery_look(const mt_gallery *gallery);
+
+#endif
