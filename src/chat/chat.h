@@ -28,6 +28,7 @@ typedef struct mt_chat_part {
     mt_chat_text text;    /* of TEXT */
     const json_t *source; /* of the others: the part as it was sent */
     size_t message;       /* its index in the request */
+    size_t index;         /* its own in the message's content */
 } mt_chat_part;
 
 typedef struct mt_chat_call {

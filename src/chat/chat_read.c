@@ -124,7 +124,8 @@ static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error
         m->parts[m->part_count++] =
             (mt_chat_part){.type = part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO,
                            .source = part,
-                           .message = m->index};
+                           .message = m->index,
+                           .index = i};
         return true;
     }
     text = json_object_get(part, part_types[t].field);

@@ -51,7 +51,7 @@ const char *mt_chat_media_name(mt_chat_part_type type)
 static void add_media(maker *m, const mt_chat_part *part)
 {
     m->out->media[m->out->media_count++] =
-        (mt_chat_media){.type = part->type, .source = part->source, .message = part->message};
+        (mt_chat_media){.type = part->type, .source = part->source, .message = part->message, .part = part->index};
 }
 
 static bool has_reasoning_part(const maker *m, const mt_chat_message *message)

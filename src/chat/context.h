@@ -7,7 +7,7 @@
 typedef struct mt_chat_media {
     mt_chat_part_type type;
     const json_t *source; /* the part as it was sent */
-    size_t message;       /* its index in the request */
+    size_t message, part; /* its indices in the request */
     size_t token;         /* which token of the prompt stands for it */
 } mt_chat_media;
 

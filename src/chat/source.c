@@ -1,0 +1,166 @@
+#include "chat/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+/* A part that is being read. name: as sentences call it, "messages[0].content[1]". */
+typedef struct reader {
+    mt_arena *arena;
+    const mt_chat_media *media;
+    mt_chat_source *out;
+    mt_error *err;
+    char name[80];
+} reader;
+
+static bool fail_memory(const reader *r)
+{
+    return mt_fail(r->err, MT_E_TOO_LARGE, "%s needs more memory than a request may have; send less", r->name);
+}
+
+static bool read_count(int64_t *out, const json_t *object, const char *key, const char *what, mt_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (!value || json_is_null(value))
+        return true;
+    if (!json_is_integer(value) || json_integer_value(value) < 1)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" of %s is no positive integer; send one, or leave it out", key, what);
+    *out = json_integer_value(value);
+    return true;
+}
+
+static bool read_fps(double *out, const json_t *object, const char *what, mt_error *err)
+{
+    const json_t *value = json_object_get(object, "fps");
+
+    if (!value || json_is_null(value))
+        return true;
+    if (!json_is_number(value) || !(json_number_value(value) > 0 && json_number_value(value) <= MT_LIMIT_MEDIA_FPS))
+        return mt_fail(err, MT_E_INVALID, "\"fps\" of %s is no number above 0 and up to %d; send one, or leave it out",
+                       what, MT_LIMIT_MEDIA_FPS);
+    *out = json_number_value(value);
+    return true;
+}
+
+static bool read_detail(mt_chat_detail *out, const json_t *object, const char *what, mt_error *err)
+{
+    static const char *const names[] = {"auto", "low", "high"};
+    const json_t *value = json_object_get(object, "detail");
+
+    if (!value || json_is_null(value))
+        return true;
+    for (size_t i = 0; json_is_string(value) && i < MT_COUNT(names); i++)
+        if (strcmp(json_string_value(value), names[i]) == 0) {
+            *out = (mt_chat_detail)i;
+            return true;
+        }
+    return mt_fail(err, MT_E_INVALID, "\"detail\" of %s is not known; send auto, low or high", what);
+}
+
+bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err)
+{
+    return read_detail(&look->detail, object, what, err) &&
+           read_count(&look->min_pixels, object, "min_pixels", what, err) &&
+           read_count(&look->max_pixels, object, "max_pixels", what, err) &&
+           read_count(&look->num_frames, object, "num_frames", what, err) && read_fps(&look->fps, object, what, err);
+}
+
+static bool add_url(reader *r, const json_t *url)
+{
+    if (!json_is_string(url) || json_string_length(url) == 0)
+        return mt_fail(r->err, MT_E_INVALID,
+                       "%s has no URL; send a string that begins with data:, http: or https: as its \"url\"", r->name);
+    r->out->urls[r->out->count++] = (mt_chat_text){.data = json_string_value(url), .len = json_string_length(url)};
+    return true;
+}
+
+/* Base64 without the words before it, as Anthropic's clients send it. */
+static bool add_base64(reader *r, const json_t *source)
+{
+    const json_t *type = json_object_get(source, "media_type"), *data = json_object_get(source, "data");
+    const size_t len = json_string_length(data) + json_string_length(type) + sizeof("data:;base64,");
+    char *url;
+
+    if (!json_is_string(type) || !json_is_string(data))
+        return mt_fail(r->err, MT_E_INVALID,
+                       "the source of %s has no \"media_type\" or no \"data\"; send both as strings", r->name);
+    url = mt_arena_alloc(r->arena, len);
+    if (!url)
+        return fail_memory(r);
+    r->out->urls[r->out->count++] = (mt_chat_text){
+        .data = url,
+        .len = (size_t)snprintf(url, len, "data:%s;base64,%s", json_string_value(type), json_string_value(data))};
+    return true;
+}
+
+static bool add_source(reader *r, const json_t *source)
+{
+    const json_t *type = json_object_get(source, "type");
+
+    if (json_is_string(type) && strcmp(json_string_value(type), "base64") == 0)
+        return add_base64(r, source);
+    return add_url(r, json_object_get(source, "url"));
+}
+
+static bool allot(reader *r, size_t count)
+{
+    r->out->urls = mt_arena_alloc(r->arena, count * sizeof(*r->out->urls));
+    return r->out->urls || fail_memory(r);
+}
+
+/* A frame is a URL, or a part as a picture is. */
+static bool add_frames(reader *r, const json_t *list)
+{
+    const size_t count = json_array_size(list);
+
+    if (count == 0 || count > MT_LIMIT_MEDIA_LIST)
+        return mt_fail(r->err, MT_E_INVALID, "%s is a list of %zu frames; send between 1 and %d", r->name, count,
+                       MT_LIMIT_MEDIA_LIST);
+    r->out->frames = true;
+    if (!allot(r, count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *frame = json_array_get(list, i), *inner = json_object_get(frame, "image_url");
+
+        frame = inner ? inner : frame;
+        if (!add_url(r, json_is_object(frame) ? json_object_get(frame, "url") : frame))
+            return false;
+    }
+    return true;
+}
+
+/* What the part says, under any of the names it may have. */
+static const json_t *find_value(const reader *r)
+{
+    static const char *const image[] = {"image_url", "image", "url", "source"};
+    static const char *const video[] = {"video_url", "video", "url", "source"};
+    const char *const *names = r->media->type == MT_CHAT_IMAGE ? image : video;
+
+    for (size_t i = 0; i < MT_COUNT(image); i++) {
+        const json_t *value = json_object_get(r->media->source, names[i]);
+
+        if (value && !json_is_null(value))
+            return value;
+    }
+    return NULL;
+}
+
+bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media, const mt_chat_look *all,
+                         mt_error *err)
+{
+    reader r = {.arena = arena, .media = media, .out = out, .err = err};
+    const json_t *value = find_value(&r);
+
+    snprintf(r.name, sizeof(r.name), "messages[%zu].content[%zu]", media->message, media->part);
+    *out = (mt_chat_source){.look = *all};
+    if (!mt_chat_look_read(&out->look, media->source, r.name, err) ||
+        (json_is_object(value) && !mt_chat_look_read(&out->look, value, r.name, err)))
+        return false;
+    if (json_is_array(value) && media->type == MT_CHAT_VIDEO)
+        return add_frames(&r, value);
+    if (!allot(&r, 1))
+        return false;
+    return json_is_object(value) ? add_source(&r, value) : add_url(&r, value);
+}

@@ -1,0 +1,44 @@
+/* Where the pictures of a message come from, in all the shapes in which clients send them:
+
+       {"type": "image_url", "image_url": {"url": "...", "detail": "low"}}     or "image_url": "..."
+       {"type": "input_image", "image_url": "...", "detail": "low"}
+       {"type": "image", "image": "..."}                                       or "url": "..."
+       {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "..."}}
+       {"type": "video_url", "video_url": {"url": "..."}}                      or "video_url": "..."
+       {"type": "video", "video": ["frame", "frame", ...], "fps": 2}           or "video": "..."
+
+   min_pixels, max_pixels, detail, fps and num_frames may stand in the part or in the object with the URL. */
+#ifndef MT_CHAT_SOURCE_H
+#define MT_CHAT_SOURCE_H
+
+#include <stdint.h>
+
+#include "chat/context.h"
+
+typedef enum mt_chat_detail { MT_CHAT_DETAIL_AUTO, MT_CHAT_DETAIL_LOW, MT_CHAT_DETAIL_HIGH } mt_chat_detail;
+
+/* How a picture or a video is to be looked at. What is 0 was not said. */
+typedef struct mt_chat_look {
+    mt_chat_detail detail;
+    int64_t min_pixels, max_pixels;
+    double fps;         /* frames of a video taken in a second of it; of a list of frames, what it was taken with */
+    int64_t num_frames; /* frames taken of a video */
+} mt_chat_look;
+
+typedef struct mt_chat_source {
+    mt_chat_text *urls; /* one, or the frames of a video */
+    size_t count;
+    bool frames; /* a list of pictures that make a video */
+    mt_chat_look look;
+} mt_chat_source;
+
+/* all: what the request says for all of its media. An error is a sentence for a 400 that names message and part. Lives
+   in the arena or is borrowed from the part. */
+bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media, const mt_chat_look *all,
+                         mt_error *err) MT_NODISCARD;
+
+/* Reads min_pixels, max_pixels, fps and num_frames of an object, where they are there. what: names the object in
+   sentences. */
+bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err) MT_NODISCARD;
+
+#endif
