@@ -44,6 +44,8 @@ typedef struct mt_ask {
     bool skip_special_tokens, include_stop;
     int64_t n, priority;
 
+    mt_chat_text prediction; /* what the answer may well be; data is NULL where nothing is expected */
+
     bool no_calls; /* tool_choice is "none" */
     bool is_chat;  /* messages stand in the body; else prompts has what to complete */
     mt_ask_prompt *prompts;

@@ -50,12 +50,30 @@ static bool read_tool_choice(mt_ask *ask, const char *name, const json_t *value,
                           "\"%s\" is %.40s, which is not supported: send auto or none", name, choice);
 }
 
+/* {"type": "content", "content": text or text parts}: the answer as the client expects it. Of parts the first counts,
+   as clients send one. */
+static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const json_t *content = json_object_get(value, "content");
+
+    if (json_is_array(content))
+        content = json_object_get(json_array_get(content, 0), "text");
+    if (!json_is_string(content))
+        return mt_failure_set(why, 400, "invalid_type", name,
+                              "\"%s\" is not an object with text in \"content\": send "
+                              "{\"type\": \"content\", \"content\": \"...\"}",
+                              name);
+    ask->prediction = (mt_chat_text){.data = json_string_value(content), .len = json_string_length(content)};
+    return true;
+}
+
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("max_completion_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
     MT_FIELD_BOOL_ROW("add_generation_prompt", add_generation_prompt),
     MT_FIELD_OTHER_ROW("tool_choice", read_tool_choice),
+    MT_FIELD_OTHER_ROW("prediction", read_prediction),
 };
 
 /* The messages themselves are chat_read's. */

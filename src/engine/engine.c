@@ -20,7 +20,8 @@ static char poke; /* its address in the inbox wakes the engine and means nothing
 
 void mt_engine_params_init(mt_engine_params *params)
 {
-    *params = (mt_engine_params){.sequences = 64, .queue = 256, .rows = 512};
+    *params = (mt_engine_params){
+        .sequences = 64, .queue = 256, .rows = 512, .speculate = MT_SPECULATE_NGRAM, .draft = MT_LIMIT_DRAFT};
 }
 
 /* ---- requests ---- */

@@ -3,6 +3,7 @@
 #ifndef MT_ENGINE_ENGINE_H
 #define MT_ENGINE_ENGINE_H
 
+#include "engine/draft.h"
 #include "engine/opened.h"
 #include "engine/request.h"
 #include "engine/stats.h"
@@ -19,6 +20,9 @@ typedef struct mt_engine_params {
     size_t cache;    /* positions of the cache; 0: what memory leaves */
     double step_ms;  /* what a step with running answers may take; 0: somewhat more than they need alone */
     size_t chunk;    /* most prompt positions of a sequence in a step, for tests; 0: what fits */
+    mt_speculation speculate;
+    size_t draft;   /* most tokens guessed ahead, at most MT_LIMIT_DRAFT */
+    bool draft_all; /* all guesses are tried, whatever they cost, for tests */
 } mt_engine_params;
 
 void mt_engine_params_init(mt_engine_params *params);

@@ -34,6 +34,16 @@ static bool needs_all(const mt_sequence *s)
     return s->request->prompt_logprobs && s->generated == 0;
 }
 
+/* Guesses that could go with the next row of s. The last token of an answer needs none after it. */
+static size_t drafts_of(mt_engine *e, mt_sequence *s)
+{
+    const size_t left = mt_sequence_left(s), most = e->params.draft < left ? e->params.draft : left - 1;
+    if (left == 0 || e->params.speculate == MT_SPECULATE_OFF)
+        return 0;
+    mt_draft_look_up(&s->draft, s->seq.key, s->seq.known, most);
+    return s->draft.count;
+}
+
 static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, uint64_t now)
 {
     const mt_request *r = s->request;
@@ -47,6 +57,10 @@ static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                                   .debt = mt_clients_debt(&e->clients, r->client, now),
                                   .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
                                   .owed = s->candidate.owed};
+    if (s->candidate.answering) {
+        s->candidate.drafts = drafts_of(e, s);
+        s->candidate.chance = s->draft.chance;
+    }
     if (s->candidate.most == 0)
         s->candidate.most = 1;
 }
@@ -212,9 +226,12 @@ static void preempt(mt_engine *e, mt_sequence *s)
     mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
 }
 
-/* Room for the rows of s, at the cost of others or of itself. */
+/* Room for the rows of s, at the cost of its guesses, of others or of itself. */
 static void make_room(mt_engine *e, mt_sequence *s)
 {
+    const size_t sure = s->seq.known - s->seq.done;
+    if (s->rows > sure && !mt_seq_grow(&s->seq, s->seq.done + s->rows))
+        s->rows = sure;
     while (!mt_seq_grow(&s->seq, s->seq.done + s->rows)) {
         mt_sequence *v = victim(e);
         if (v == s && e->running_count == 1) {
@@ -242,6 +259,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
                    .places = e->params.sequences - e->running_count,
                    .seconds = given,
                    .share = SHARE,
+                   .draft_all = e->params.draft_all,
                    .least = UNNOTICED,
                    .alone = company ? TOGETHER * larger(least, UNNOTICED) : larger(ALONE * least, ALONE_SECONDS)};
     if (given > 0 && b.alone > given)

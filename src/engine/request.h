@@ -61,6 +61,8 @@ struct mt_request {
     size_t prompt_len;
     const uint32_t *cuts; /* ascending positions where turns begin; later requests may continue there */
     size_t cut_count;
+    const uint32_t *expected; /* what the answer may well be: the better it is, the sooner the answer is there */
+    size_t expected_count;
     uint8_t salt[32]; /* requests share what is cached only with those of the same; zeros: none */
 
     mt_sample_settings sampling;

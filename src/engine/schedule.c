@@ -140,6 +140,35 @@ static bool gained(const mt_candidate *c)
     return c->rows > 0 || c->encode > 0;
 }
 
+/* Whether the k-th guess of an answer is worth a row: it saves one of `answers` its part of a step of `seconds`, when it
+   and all before it are right. */
+static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t answers)
+{
+    double chance = 1;
+    for (size_t i = 0; i < c->rows; i++)
+        chance *= c->chance;
+    return chance * seconds / (double)answers > cost_of(r->cost, c->depth + c->rows, 1);
+}
+
+/* First the first guess of everybody, then the second. Returns the seconds they take. */
+static double give_drafts(mt_candidate **order, size_t answers, rest *r, double seconds, bool all)
+{
+    double taken = 0;
+    for (bool more = true; more && r->rows > 0;) {
+        more = false;
+        for (size_t i = 0; i < answers && r->rows > 0; i++) {
+            mt_candidate *c = order[i];
+            if (c->rows > c->drafts || !(all || worth(c, r, seconds, answers)))
+                continue;
+            taken += cost_of(r->cost, c->depth + c->rows, 1);
+            c->rows++;
+            r->rows--;
+            more = true;
+        }
+    }
+    return taken;
+}
+
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order)
 {
@@ -155,6 +184,7 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
         order[answers]->rows = 1;
         taken += cost_of(cost, order[answers]->depth, 1);
     }
+    taken += give_drafts(order, answers, &r, taken, budget->draft_all);
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
         limit = larger(taken * (1 + budget->share), budget->least);

@@ -18,6 +18,8 @@ typedef struct mt_candidate {
     bool answering;          /* its next row gives a generated token, not the first */
     bool running;            /* it has its place already */
     int32_t priority;        /* lower comes first */
+    size_t drafts;           /* guesses that could go with the row of an answer */
+    double chance;           /* that one is right */
     double debt;             /* seconds of the machine that its client has had lately */
     uint64_t order;          /* of arrival */
     size_t rows;             /* result */
@@ -33,12 +35,14 @@ typedef struct mt_budget {
     double share;   /* prompts may take this much of what the answers alone take */
     double least;   /* a step that short is never too long */
     double alone;   /* seconds the step may take when nobody is answering */
+    bool draft_all; /* every guess gets its row, for tests */
 } mt_budget;
 
 /* Sets rows of every candidate and puts them into the order in which they were considered. Returns the step's predicted
-   seconds. Every answer gets its row; prompts get what is left, by priority and then by how soon they will be done. A
-   quarter of it belongs to the oldest of the highest priority, which saves it up until it pays for a row, so that
-   nobody waits for ever. Somebody's prompt gets a row, or some work of the encoder, in any case. */
+   seconds. Every answer gets its row, and rows for its guesses where they are expected to save more time than they
+   take; prompts get what is left, by priority and then by how soon they will be done. A quarter of it belongs to the
+   oldest of the highest priority, which saves it up until it pays for a row, so that nobody waits for ever. Somebody's
+   prompt gets a row, or some work of the encoder, in any case. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 

@@ -22,6 +22,7 @@ mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size
         s->request = r;
         s->choice = c;
         s->stop_met = -1;
+        mt_draft_init(&s->draft, r->expected, r->expected_count);
         s->stop_token = MT_TOKEN_NONE;
         mt_seq_init(&s->seq, groups, r->prompt_len + max_tokens);
         for (size_t i = 0; i < r->prompt_len; i++)

@@ -3,6 +3,7 @@
 #define MT_ENGINE_SEQUENCE_H
 
 #include "cache/seq.h"
+#include "engine/draft.h"
 #include "engine/request.h"
 #include "engine/schedule.h"
 #include "sample/sampler.h"
@@ -23,9 +24,11 @@ typedef struct mt_sequence {
     size_t rows;                   /* of the batch */
     uint32_t row;                  /* the first of them */
     uint32_t wanted, wanted_count; /* which rows of the logits */
-    bool samples;                  /* the last of them gives a token */
-    mt_sample_status status;
-    mt_sampled sampled;
+    bool samples;                  /* the last of them gives a token, and those of right guesses before it */
+    mt_sample_status status;       /* of the first token */
+    mt_sampled sampled[1 + MT_LIMIT_DRAFT];
+    size_t sampled_count;
+    mt_draft draft; /* what may follow what is known */
 
     /* output */
     mt_detokenizer detokenizer;

@@ -32,7 +32,8 @@ typedef struct mt_stats {
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     uint64_t lookups, misses[MT_MISS_COUNT]; /* by reason; those of MT_MISS_NONE found all they could */
     uint64_t evictions, preemptions;
-    uint64_t finished[4]; /* by mt_finish */
+    uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
+    uint64_t finished[4];                          /* by mt_finish */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step;
 } mt_stats;
 

@@ -7,10 +7,20 @@
 #include "engine/inside.h"
 #include "kernels/kernels.h"
 
-/* Positions of s whose logits are wanted: for the next token, and for the prompt's logprobs. */
+/* Rows of s in this step that are guesses. */
+static size_t guesses(const mt_sequence *s)
+{
+    const size_t end = s->seq.done + s->rows;
+    return end > s->seq.known ? end - s->seq.known : 0;
+}
+
+/* Positions of s whose logits are wanted: for the next token, for those after right guesses, and for the prompt's
+   logprobs. */
 static size_t wants(const mt_sequence *s, size_t rows)
 {
-    const bool samples = s->seq.done + rows == s->seq.known;
+    const bool samples = s->seq.done + rows >= s->seq.known;
+    if (s->seq.done + rows > s->seq.known)
+        return rows;
     if (!s->request->prompt_logprobs || s->generated > 0)
         return samples;
     return rows;
@@ -25,11 +35,12 @@ static void add_rows(mt_engine *e, mt_sequence *s)
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
     for (size_t i = 0; i < s->rows; i++) {
-        e->tokens[b->rows + i] = mt_key_token(s->seq.key[s->seq.done + i]);
-        e->positions[b->rows + i] = (uint32_t)(s->seq.done + i);
+        const size_t at = s->seq.done + i;
+        e->tokens[b->rows + i] = at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
+        e->positions[b->rows + i] = (uint32_t)at;
     }
     b->rows += s->rows;
-    s->samples = s->seq.done + s->rows == s->seq.known;
+    s->samples = s->seq.done + s->rows >= s->seq.known;
     s->wanted = (uint32_t)e->wanted_count;
     s->wanted_count = (uint32_t)wants(s, s->rows);
     for (size_t i = s->rows - s->wanted_count; i < s->rows; i++)
@@ -58,19 +69,44 @@ static double build(mt_engine *e)
     return positions;
 }
 
+/* The token after row `row` of s, `ahead` of which have been chosen in this step already. */
+static mt_sample_status sample(mt_engine *e, mt_sequence *s, size_t row, size_t ahead, size_t worker)
+{
+    const mt_sample_row r = {.logits = mt_tensor_read(e->dev, e->logits, s->wanted + row),
+                             .vocab = e->spec->vocab,
+                             .settings = &s->request->sampling,
+                             .counts = s->counts,
+                             .choice = s->choice,
+                             .index = (uint32_t)(s->generated + ahead)};
+    return mt_sample(mt_device_kernels(e->dev), &r, e->scratch + worker * e->scratch_bytes, &s->sampled[ahead]);
+}
+
+/* Whether the guess that follows the token chosen last was this token, so that the row after it counts too. */
+static bool goes_on(const mt_engine *e, const mt_sequence *s, size_t ahead)
+{
+    const uint32_t token = s->sampled[ahead].chosen.id;
+    return guesses(s) > ahead && s->draft.token[ahead] == token &&
+           !mt_sample_settings_ends(&s->request->sampling, token) && mt_model_sound(e->model, s->row + ahead + 1);
+}
+
+/* Chooses as many tokens as the guesses allow. A row after a guess that cannot be sampled is left to the next step. */
 static void sample_item(void *ctx, size_t item, size_t worker)
 {
     mt_engine *e = ctx;
     mt_sequence *s = e->chosen[item];
     if (!s->samples)
         return;
-    const mt_sample_row row = {.logits = mt_tensor_read(e->dev, e->logits, s->wanted + s->wanted_count - 1),
-                               .vocab = e->spec->vocab,
-                               .settings = &s->request->sampling,
-                               .counts = s->counts,
-                               .choice = s->choice,
-                               .index = (uint32_t)s->generated};
-    s->status = mt_sample(mt_device_kernels(e->dev), &row, e->scratch + worker * e->scratch_bytes, &s->sampled);
+    const size_t first = s->wanted_count - 1 - guesses(s);
+    s->status = sample(e, s, first, 0, worker);
+    s->sampled_count = s->status == MT_SAMPLE_OK;
+    for (bool ok = s->sampled_count; ok && goes_on(e, s, s->sampled_count - 1);) {
+        if (s->counts)
+            mt_counts_push(s->counts, s->sampled[s->sampled_count - 1].chosen.id);
+        ok = sample(e, s, first + s->sampled_count, s->sampled_count, worker) == MT_SAMPLE_OK;
+        s->sampled_count += ok;
+    }
+    if (s->counts)
+        mt_counts_roll_back(s->counts, mt_counts_generated(s->counts) - s->generated);
 }
 
 /* Logprobs of the prompt positions that this step's rows predict, each once. */
@@ -101,7 +137,7 @@ static void tell_prompt(mt_engine *e, mt_sequence *s)
 
 static bool sound(const mt_engine *e, const mt_sequence *s)
 {
-    for (size_t i = 0; i < s->rows; i++)
+    for (size_t i = 0; i < s->rows - guesses(s); i++)
         if (!mt_model_sound(e->model, s->row + i))
             return false;
     return !s->samples || s->status != MT_SAMPLE_NOT_FINITE;
@@ -121,19 +157,48 @@ static void note_token(mt_engine *e, mt_sequence *s)
     s->last = now;
 }
 
+static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried)
+{
+    if (s->draft.count == 0)
+        return;
+    mt_draft_learn(&s->draft, tried, s->sampled_count - 1);
+    e->stats.drafts += tried > 0;
+    e->stats.draft_tokens += tried;
+    e->stats.draft_accepted += s->sampled_count - 1;
+    s->draft.count = 0;
+}
+
+/* Hands out the tokens that were chosen. The row of a guess that was right is the token's own. */
+static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
+{
+    mt_finish finish;
+    note_drafts(e, s, tried);
+    for (size_t i = 0; i < s->sampled_count; i++) {
+        if (i > 0)
+            mt_seq_commit(&s->seq, 1);
+        mt_seq_add(&s->seq, s->sampled[i].chosen.id);
+        const bool ends = mt_sequence_token(s, &s->sampled[i], &finish);
+        note_token(e, s);
+        if (ends) {
+            mt_engine_end(e, s, finish, NULL);
+            return;
+        }
+    }
+}
+
 /* What the step means for one sequence. It may be gone afterwards. */
 static void settle(mt_engine *e, mt_sequence *s)
 {
     mt_error err = {0};
-    mt_finish finish;
     if (!sound(e, s)) {
         mt_fail(&err, MT_E_INTERNAL,
                 "the model's numbers are not finite after %zu tokens; the checkpoint may be damaged", s->seq.done);
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
         return;
     }
+    const size_t tried = guesses(s);
     tell_prompt(e, s);
-    mt_seq_commit(&s->seq, s->rows);
+    mt_seq_commit(&s->seq, s->rows - tried);
     if (!s->samples)
         return;
     if (s->status != MT_SAMPLE_OK) {
@@ -146,11 +211,7 @@ static void settle(mt_engine *e, mt_sequence *s)
         mt_engine_end(e, s, MT_FINISH_LENGTH, NULL);
         return;
     }
-    mt_seq_add(&s->seq, s->sampled.chosen.id);
-    const bool ends = mt_sequence_token(s, &s->sampled, &finish);
-    note_token(e, s);
-    if (ends)
-        mt_engine_end(e, s, finish, NULL);
+    take_tokens(e, s, tried);
 }
 
 static void charge(mt_engine *e, double seconds)

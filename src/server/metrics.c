@@ -76,6 +76,9 @@ static void tokens(const writer *w, const mt_stats *s)
 {
     counter(w, "vllm:prompt_tokens_total", s->prompt_tokens, "Prompt tokens, cached ones included.");
     counter(w, "vllm:generation_tokens_total", s->generated_tokens, "Tokens generated.");
+    counter(w, "vllm:spec_decode_num_drafts_total", s->drafts, "Rows of answers that had guesses with them.");
+    counter(w, "vllm:spec_decode_num_draft_tokens_total", s->draft_tokens, "Tokens guessed ahead.");
+    counter(w, "vllm:spec_decode_num_accepted_tokens_total", s->draft_accepted, "Guesses that were right.");
     counter(w, "vllm:prefix_cache_queries_total", s->prompt_tokens, "Prompt tokens looked up in the prefix cache.");
     counter(w, "vllm:prefix_cache_hits_total", s->cached_tokens, "Prompt tokens found there.");
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "device/device.h"
+#include "engine/draft.h"
 
 typedef enum mt_command {
     MT_COMMAND_NONE,

@@ -113,6 +113,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.memory = (uint64_t)opt->memory;
     params.step_ms = (double)opt->step_ms;
     params.chunk = (size_t)opt->chunk;
+    params.speculate = opt->speculate;
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
     return s->engine != NULL;
 }

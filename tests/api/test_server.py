@@ -400,6 +400,26 @@ def metrics_add_up():
 
 
 @test
+def guesses_and_predictions_change_no_answer():
+    def ask(server, **more):
+        got = server.post("/v1/chat/completions", dict({"messages": [{"role": "user", "content": "go on " * 20}],
+                                                        "max_tokens": 64, "seed": 3, "temperature": 0.4}, **more))
+        assert got.status == 200, got.body
+        return got.json()["choices"][0]["message"]
+    with start("--speculate", "off") as server:
+        plain = ask(server)
+        assert ask(server, prediction={"type": "content", "content": plain["content"]}) == plain
+        assert server.metrics()["vllm:spec_decode_num_draft_tokens_total"] == 0
+    with start() as server:
+        assert ask(server) == plain
+        assert ask(server, prediction={"type": "content", "content": [{"type": "text", "text": "no"}]}) == plain
+        for content in plain["content"], plain["content"][len(plain["content"]) // 2:]:
+            assert ask(server, prediction={"type": "content", "content": content}) == plain
+        bad = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "prediction": "x"})
+        assert bad.status == 400 and bad.json()["error"]["param"] == "prediction", bad.body
+
+
+@test
 def a_finished_request_is_one_line_in_the_log():
     with start() as server:
         name = server.chat(max_tokens=3, ignore_eos=True).json()["id"]

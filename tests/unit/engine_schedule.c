@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/compiler.h"
 #include "engine/schedule.h"
 
 #define MOST 128
@@ -282,6 +283,41 @@ static void costs_are_learned(void **state)
     assert_true(fabs(mt_cost_predict(&c, 1, 0) - 0.0035) < 0.1 * 0.0035);
 }
 
+/* A step of one row takes 11 ms here, a row more 1. */
+static void guesses_get_rows_where_they_save_time(void **state)
+{
+    const mt_cost cost = costs();
+    mt_candidate all[12] = {0}, *list[12], *order[12];
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(all); i++) {
+        all[i] = (mt_candidate){
+            .left = 1, .most = 256, .answering = true, .running = true, .order = i, .drafts = 8, .chance = 0.5};
+        list[i] = &all[i];
+    }
+    mt_schedule(list, 1, &cost, &usual, order);
+    assert_int_equal(all[0].rows, 1 + 3); /* an eighth of 11 ms is still more than 1 */
+    all[0].chance = 0.05;
+    mt_schedule(list, 1, &cost, &usual, order);
+    assert_int_equal(all[0].rows, 1);
+    all[0].chance = 1;
+    mt_schedule(list, 1, &cost, &usual, order);
+    assert_int_equal(all[0].rows, 1 + 8);
+    all[0].chance = 0.5;
+    mt_schedule(list, MT_COUNT(all), &cost, &usual, order); /* twelve share a step of 22 ms */
+    for (size_t i = 0; i < MT_COUNT(all); i++)
+        assert_int_equal(all[i].rows, 1);
+    mt_budget tight = usual;
+    tight.draft_all = true;
+    tight.rows = 20;
+    mt_schedule(list, MT_COUNT(all), &cost, &tight, order);
+    size_t rows = 0;
+    for (size_t i = 0; i < MT_COUNT(all); i++) {
+        rows += all[i].rows;
+        assert_true(all[i].rows >= 1 && all[i].rows <= 2); /* everybody's first before anybody's second */
+    }
+    assert_int_equal(rows, 20);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(answers_keep_their_pace_beside_a_long_prompt),
     cmocka_unit_test(a_short_prompt_overtakes_a_long_one),
@@ -294,6 +330,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_solid_is_not_cut),
     cmocka_unit_test(the_encoders_cost_is_learned),
     cmocka_unit_test(costs_are_learned),
+    cmocka_unit_test(guesses_get_rows_where_they_save_time),
 };
 
 UNIT_MAIN(tests)
