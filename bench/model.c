@@ -19,7 +19,8 @@ typedef struct bench {
     mt_opened o;
     mt_model *model;
     size_t rows;
-    uint32_t *tokens, *positions, *pages, *wanted;
+    uint32_t *tokens, *pages, *wanted;
+    mt_position *positions;
     mt_span *spans;
     uint64_t hash; /* of every logit seen, so that a faster but different result shows */
 } bench;
@@ -75,7 +76,8 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
         b->wanted[s] = (uint32_t)(s * rows + rows - 1);
         for (size_t i = 0; i < rows; i++) {
             b->tokens[s * rows + i] = (uint32_t)((position + i) * 2654435761u + s * 40503u) % b->o.spec.vocab;
-            b->positions[s * rows + i] = (uint32_t)(position + i);
+            const uint32_t at = (uint32_t)(position + i);
+            b->positions[s * rows + i] = (mt_position){{at, at, at}};
         }
     }
     const uint64_t begin = mt_clock_ns();

@@ -106,12 +106,22 @@ typedef struct mt_span {
     const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, up to its last row */
 } mt_span;
 
+/* Where a row stands for rotary angles: in time, from the top, from the left. All the same for text. */
+typedef struct mt_position {
+    uint32_t axis[3];
+} mt_position;
+
 typedef struct mt_batch {
     size_t rows;
-    const uint32_t *tokens;    /* [rows] */
-    const uint32_t *positions; /* [rows], for rotary angles */
+    const uint32_t *tokens;       /* [rows] */
+    const mt_position *positions; /* [rows] */
     size_t spans;
     const mt_span *span; /* [spans], rows ascending and without gaps */
+
+    /* What only some batches have; NULL elsewhere. */
+    const float *const *features;     /* [rows]: what stands for the embedding of a row's token; NULL for its own */
+    const uint32_t *seen_from, *seen; /* [rows]: the positions of its sequence that a row sees, [seen_from, seen); where
+                                         NULL, from the first, and up to the row's own */
 } mt_batch;
 
 /* ---- operations; m counts rows ---- */
@@ -130,9 +140,13 @@ void mt_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m);
 void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
                   size_t m);
 
-/* table[i] = cos and sin of positions[i] * inv_freq, times scale; table has 2 * half columns */
-void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq,
-                      size_t half, float scale);
+/* table[i] = cos and sin of positions[i] * inv_freq, times scale; table has 2 * half columns. axis[f] says which of a
+   position's axes frequency f belongs to; NULL: all to the first. */
+void mt_op_rope_table(mt_device *dev, mt_tensor *table, const mt_position *positions, size_t m, const float *inv_freq,
+                      const uint8_t *axis, size_t half, float scale);
+
+/* x[i] = features[i][offset ..], or x[i] += it, where features[i] is not NULL */
+void mt_op_features(mt_device *dev, mt_tensor *x, const float *const *features, size_t m, size_t offset, bool add);
 
 /* Each head of each row: norm (w may be NULL), then rotation by the table (NULL: none). In place. */
 void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,
@@ -142,8 +156,8 @@ void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t he
 void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v,
                     const mt_batch *batch);
 
-/* Causal attention of every row over its sequence's pages; window 0 is all, else the last `window` keys. y has
-   heads * head_dim columns. */
+/* Attention of every row over what it sees of its sequence's pages; window 0 is all of it, else what is not further
+   back than the last `window` keys up to the row's own. y has heads * head_dim columns. */
 void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch,
                      uint32_t window, float scale, float softcap);
 

@@ -31,7 +31,8 @@ struct mt_engine {
     mt_candidate **candidates, **order;
     mt_sequence **chosen; /* in the batch */
     size_t chosen_count;
-    uint32_t *tokens, *positions, *wanted;
+    uint32_t *tokens, *wanted;
+    mt_position *positions;
     mt_span *spans;
     size_t wanted_count, max_logits;
     mt_batch batch;

@@ -37,7 +37,7 @@ static void add_rows(mt_engine *e, mt_sequence *s)
     for (size_t i = 0; i < s->rows; i++) {
         const size_t at = s->seq.done + i;
         e->tokens[b->rows + i] = at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
-        e->positions[b->rows + i] = (uint32_t)at;
+        e->positions[b->rows + i] = (mt_position){{(uint32_t)at, (uint32_t)at, (uint32_t)at}};
     }
     b->rows += s->rows;
     s->samples = s->seq.done + s->rows >= s->seq.known;

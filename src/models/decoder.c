@@ -236,11 +236,16 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     assert(batch->rows <= m->max_rows && count <= m->max_logits);
     mt_alloc_forbid();
     mt_op_embed(m->dev, m->x, m->embed, batch->tokens, batch->rows, m->embed_scale);
+    if (batch->features)
+        mt_op_features(m->dev, m->x, batch->features, batch->rows, 0, false);
     for (size_t i = 0; i < s->rope_count; i++)
-        mt_op_rope_table(m->dev, m->rope[i], batch->positions, batch->rows, s->ropes[i].inv_freq, s->ropes[i].half,
-                         s->ropes[i].scale);
-    for (size_t i = 0; i < s->layers; i++)
+        mt_op_rope_table(m->dev, m->rope[i], batch->positions, batch->rows, s->ropes[i].inv_freq, s->ropes[i].axis,
+                         s->ropes[i].half, s->ropes[i].scale);
+    for (size_t i = 0; i < s->layers; i++) {
         run_layer(m, i, batch);
+        if (batch->features && i < s->deepstack)
+            mt_op_features(m->dev, m->x, batch->features, batch->rows, (i + 1) * s->hidden, true);
+    }
     mt_op_finite(m->dev, m->x, batch->rows, m->sound);
     if (count) {
         mt_op_gather(m->dev, m->last, m->x, rows, count);

@@ -18,10 +18,14 @@ typedef struct mt_family {
     mt_family_defaults defaults;
     /* Fills what is the family's own, after the common keys. layer is spec->layer, writable. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
+    /* Reads the tower's part of config.json into *vision; NULL where the family has no eyes. */
+    bool (*read_vision)(struct mt_vision_spec *vision, const mt_model_spec *spec, const mt_config *c, mt_arena *arena,
+                        mt_error *err);
 } mt_family;
 
 extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_family_qwen3_moe, mt_family_gemma2,
-    mt_family_gemma3_text, mt_family_gemma3;
+    mt_family_gemma3_text, mt_family_gemma3, mt_family_qwen2_vl, mt_family_qwen2_5_vl, mt_family_qwen3_vl,
+    mt_family_qwen3_vl_moe;
 
 /* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL:
    none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */
@@ -31,6 +35,11 @@ bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint
 /* The usual case: one rotary embedding for all layers, from rope_parameters, or rope_scaling and rope_theta. */
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena,
                       mt_error *err) MT_NODISCARD;
+
+/* Shares the frequencies of spec's only rotary embedding among the axes of a position, by "mrope_section" or the
+   fallback: in sections one after the other, or taking turns where interleaved (M-RoPE). */
+bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t fallback[3], bool interleaved,
+                       mt_arena *arena, mt_error *err) MT_NODISCARD;
 
 /* Windows of layers whose entry in layer_types is "sliding_attention"; false when the config has no such list. */
 bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window);

@@ -7,4 +7,7 @@
 /* sliding_window counts only when use_sliding_window is set, and from layer max_window_layers on. */
 bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
 
+/* Which layers have experts, how many of them and of what size. */
+bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
+
 #endif

@@ -17,7 +17,7 @@ static bool dense_by_list(const mt_config *c, size_t layer)
     return false;
 }
 
-static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     int64_t experts, top_k, inner, step;
     const char *key =
@@ -53,7 +53,7 @@ static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_conf
         return false;
     for (size_t i = 0; i < s->layers; i++)
         layer[i].window = (uint32_t)window;
-    return read_experts(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+    return mt_qwen_experts_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 
 const mt_family mt_family_qwen3 = {

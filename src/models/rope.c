@@ -149,3 +149,47 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
     spec->rope_count = 1;
     return mt_rope_read(rope, parameters, theta, spec->head_dim, spec->context, arena, err);
 }
+
+/* Every third frequency is the height's, every third the width's, as far as their sections reach; the rest is time's. */
+static void take_turns(uint8_t *axis, size_t half, const int64_t section[3])
+{
+    for (size_t i = 0; i < half; i++)
+        axis[i] = i % 3 > 0 && (int64_t)i < 3 * section[i % 3] ? (uint8_t)(i % 3) : 0;
+}
+
+static bool in_sections(uint8_t *axis, size_t half, const int64_t section[3], mt_error *err)
+{
+    if (section[0] + section[1] + section[2] != (int64_t)half)
+        return mt_fail(err, MT_E_INVALID, "\"mrope_section\" is %d, %d, %d, which is not %zu together", (int)section[0],
+                       (int)section[1], (int)section[2], half);
+    for (size_t i = 0; i < half; i++)
+        axis[i] = (int64_t)i < section[0] ? 0 : (int64_t)i < section[0] + section[1] ? 1 : 2;
+    return true;
+}
+
+bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t fallback[3], bool interleaved,
+                       mt_arena *arena, mt_error *err)
+{
+    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    uint8_t *axis = mt_arena_alloc(arena, spec->ropes[0].half);
+    int64_t section[3];
+    if (!rope || !axis)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
+    const mt_config *parameters = mt_config_object(c, "rope_parameters");
+    if (!parameters)
+        parameters = mt_config_object(c, "rope_scaling");
+    const bool given = parameters && mt_config_array(parameters, "mrope_section") == 3;
+    for (size_t i = 0; i < 3; i++) {
+        section[i] = given ? mt_config_array_int(parameters, "mrope_section", i, -1) : fallback[i];
+        if (section[i] < 0 || section[i] > MT_LIMIT_HEAD_DIM)
+            return mt_fail(err, MT_E_INVALID, "\"mrope_section\" is not three numbers between 0 and %d",
+                           MT_LIMIT_HEAD_DIM);
+    }
+    *rope = spec->ropes[0];
+    rope->axis = axis;
+    spec->ropes = rope;
+    if (!interleaved)
+        return in_sections(axis, rope->half, section, err);
+    take_turns(axis, rope->half, section);
+    return true;
+}

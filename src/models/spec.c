@@ -5,10 +5,12 @@
 
 #include "base/buf.h"
 #include "models/family.h"
+#include "models/vision.h"
 
 static const mt_family *const families[] = {
-    &mt_family_llama,  &mt_family_qwen2,       &mt_family_qwen3,  &mt_family_qwen3_moe,
-    &mt_family_gemma2, &mt_family_gemma3_text, &mt_family_gemma3,
+    &mt_family_llama,      &mt_family_qwen2,       &mt_family_qwen3,        &mt_family_qwen3_moe,
+    &mt_family_gemma2,     &mt_family_gemma3_text, &mt_family_gemma3,       &mt_family_qwen2_vl,
+    &mt_family_qwen2_5_vl, &mt_family_qwen3_vl,    &mt_family_qwen3_vl_moe,
 };
 
 static const mt_family *find_family(const char *name)
@@ -129,6 +131,22 @@ static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *
     return true;
 }
 
+static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config *config, mt_arena *arena,
+                        mt_error *err)
+{
+    const mt_config *c = mt_config_object(config, "vision_config");
+    if (!f->read_vision || !c)
+        return true;
+    mt_vision_spec *vision = mt_arena_alloc(arena, sizeof *vision);
+    if (!vision)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
+    if (!f->read_vision(vision, spec, c, arena, err))
+        return false;
+    spec->vision = vision;
+    spec->deepstack = vision->tap_count < spec->layers ? vision->tap_count : spec->layers;
+    return true;
+}
+
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
                         mt_error *err)
 {
@@ -152,5 +170,6 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     if (!layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the model");
     spec->layer = layer;
-    return f->read(spec, layer, text, arena, err) && declare_groups(spec, layer, err);
+    return f->read(spec, layer, text, arena, err) && declare_groups(spec, layer, err) &&
+           read_vision(spec, f, config, arena, err);
 }

@@ -25,6 +25,7 @@ typedef struct mt_rope {
     double theta;
     uint32_t half; /* rotated pairs (i, i + half) */
     const float *inv_freq;
+    const uint8_t *axis; /* [half]: which axis of a position a frequency turns with (M-RoPE); NULL: the first */
     float scale;
 } mt_rope;
 
@@ -52,6 +53,9 @@ typedef struct mt_model_spec {
     bool tied;       /* the head is the embedding */
     uint32_t experts, experts_per_token, expert_ffn; /* 0 where no layer is sparse */
     bool renormalise;                                /* the chosen experts' probabilities are divided by their sum */
+    const struct mt_vision_spec *vision;             /* the tower of a model that sees; NULL: none, or none wanted */
+    uint32_t deepstack; /* of the first layers, each adds a part of an image's features to its output */
+    bool image_blocks;  /* the positions of an image see all of it (Gemma) */
     uint32_t rope_count;
     const mt_rope *ropes;
     const mt_layer_spec *layer; /* [layers] */

@@ -126,14 +126,17 @@ static void gemma_reads_its_text_config(void **state)
     assert_int_equal(s.head_dim, 256);
 }
 
+#define FAMILIES                                                                                    \
+    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, " \
+    "qwen3_vl_moe"
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
         const char *config, *sentence;
     } cases[] = {
-        {"{}", "model type \"\" is not known; known are llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3"},
-        {"{\"model_type\":\"bert\"}",
-         "model type \"bert\" is not known; known are llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3"},
+        {"{}", "model type \"\" is not known; known are " FAMILIES},
+        {"{\"model_type\":\"bert\"}", "model type \"bert\" is not known; known are " FAMILIES},
         {"{\"model_type\":\"llama\",\"num_key_value_heads\":3," SHAPE "}",
          "\"num_attention_heads\" is 4, which is no multiple of \"num_key_value_heads\" 3"},
         {"{\"model_type\":\"llama\",\"head_dim\":15," SHAPE "}",

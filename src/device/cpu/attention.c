@@ -38,7 +38,10 @@ static size_t most_segments(const mt_batch *batch)
     size_t most = 1;
     for (size_t i = 0; i < batch->spans; i++) {
         const mt_span *s = &batch->span[i];
-        const size_t segments = (s->position + s->rows + MT_SEGMENT - 1) / MT_SEGMENT;
+        size_t seen = s->position + s->rows;
+        for (size_t r = s->row; batch->seen && r < s->row + s->rows; r++)
+            seen = batch->seen[r] > seen ? batch->seen[r] : seen;
+        const size_t segments = (seen + MT_SEGMENT - 1) / MT_SEGMENT;
         most = segments > most ? segments : most;
     }
     return most;
@@ -93,13 +96,19 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
                           (kv_head * op->batch->rows + t->row) * op->group * kv->head_stride * kv->element,
                      .lo = t->lo,
                      .hi = t->hi};
+    uint32_t seen_from = UINT32_MAX, seen = 0;
     for (size_t i = 0; i < t->a.rows; i++) {
-        const uint32_t end = span->position + (uint32_t)(first + i / op->group) + 1;
-        t->hi[i] = end;
-        t->lo[i] = op->window && end > op->window ? end - op->window : 0;
+        const size_t token = first + i / op->group, row = span->row + token;
+        const uint32_t end = span->position + (uint32_t)token + 1;
+        const uint32_t lo = op->window && end > op->window ? end - op->window : 0;
+        const uint32_t from = op->batch->seen_from ? op->batch->seen_from[row] : 0;
+        t->hi[i] = op->batch->seen ? op->batch->seen[row] : end;
+        t->lo[i] = lo > from ? lo : from;
+        seen_from = t->lo[i] < seen_from ? t->lo[i] : seen_from;
+        seen = t->hi[i] > seen ? t->hi[i] : seen;
     }
-    t->seg0 = t->lo[0] / MT_SEGMENT;
-    t->seg1 = (t->hi[t->a.rows - 1] + MT_SEGMENT - 1) / MT_SEGMENT;
+    t->seg0 = seen_from / MT_SEGMENT;
+    t->seg1 = (seen + MT_SEGMENT - 1) / MT_SEGMENT;
 }
 
 /* item -> span, tile and kv head. Heads are innermost so that neighbours in time share page tables. */

@@ -12,8 +12,11 @@ typedef struct rowwise {
     const mt_weight *weight;
     const uint32_t *index;
     float eps, offset, scale;
-    size_t heads, head_dim;
+    size_t heads, head_dim, first;
     const float *inv_freq;
+    const mt_position *positions;
+    const uint8_t *axis;
+    const float *const *features;
     void (*glu)(float *, const float *, const float *, size_t);
 } rowwise;
 
@@ -74,18 +77,45 @@ static void table_row(void *ctx, size_t i, size_t worker)
     const mt_kernels *k = &op->dev->k;
     const size_t half = op->y->cols / 2;
     float *c = row_of(op->y, i), *s = c + half;
-    k->scale(c, (float)op->index[i], op->inv_freq, half);
+    if (op->axis)
+        for (size_t f = 0; f < half; f++)
+            c[f] = (float)op->positions[i].axis[op->axis[f]] * op->inv_freq[f];
+    else
+        k->scale(c, (float)op->positions[i].axis[0], op->inv_freq, half);
     k->sincos(s, c, c, half);
     if (op->scale != 1.0f)
         k->scale(c, op->scale, c, 2 * half);
 }
 
-void mt_op_rope_table(mt_device *dev, mt_tensor *table, const uint32_t *positions, size_t m, const float *inv_freq,
-                      size_t half, float scale)
+void mt_op_rope_table(mt_device *dev, mt_tensor *table, const mt_position *positions, size_t m, const float *inv_freq,
+                      const uint8_t *axis, size_t half, float scale)
 {
     assert(m <= table->rows && table->cols == 2 * half);
-    rowwise op = {.dev = dev, .y = table, .index = positions, .inv_freq = inv_freq, .scale = scale};
+    rowwise op = {.dev = dev, .y = table, .positions = positions, .inv_freq = inv_freq, .axis = axis, .scale = scale};
     mt_cpu_run(dev, table_row, &op, m, 16 * m * half);
+}
+
+static void set_feature(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    if (op->features[i])
+        memcpy(row_of(op->y, i), op->features[i] + op->first, op->y->cols * sizeof(float));
+}
+
+static void add_feature(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    if (op->features[i])
+        op->dev->k.add(row_of(op->y, i), op->features[i] + op->first, op->y->cols);
+}
+
+void mt_op_features(mt_device *dev, mt_tensor *x, const float *const *features, size_t m, size_t offset, bool add)
+{
+    assert(m <= x->rows);
+    rowwise op = {.dev = dev, .y = x, .features = features, .first = offset};
+    mt_cpu_run(dev, add ? add_feature : set_feature, &op, m, m * x->cols);
 }
 
 static void heads_row(void *ctx, size_t i, size_t worker)

@@ -1,0 +1,69 @@
+/* What a checkpoint's processor does: from decoded pixels to patches, and from a placeholder in the prompt to the
+   tokens that stand there. Read once from the checkpoint's folder; constant afterwards, so that any number of threads
+   may use it.
+
+   A prompt with pictures is made in two steps, which together give the tokens that transformers gives:
+     1. in the rendered text, each place of a picture (its marker) becomes what mt_processor_text writes, which has
+        one pad token for each run of tokens; then the text is tokenised as ever;
+     2. mt_processor_expand replaces each pad token by as many as the picture has. */
+#ifndef MT_MODELS_PROCESSOR_H
+#define MT_MODELS_PROCESSOR_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "media/image.h"
+#include "media/video.h"
+#include "models/picture.h"
+#include "models/spec.h"
+
+typedef struct mt_processor mt_processor;
+
+/* The spec must have a tower, and config be its config.json. NULL when there is no memory or a file contradicts
+   itself. The processor lives in the arena. */
+mt_processor *mt_processor_read(const char *dir, const mt_config *config, const mt_model_spec *spec, mt_arena *arena,
+                                mt_error *err) MT_NODISCARD;
+
+/* What a request may wish for; 0 is what the checkpoint says. */
+typedef struct mt_picture_wish {
+    uint64_t min_pixels, max_pixels; /* after resizing; of all frames together for videos, where the family says so */
+    double fps;                      /* frames looked at in a second of video */
+    uint32_t frames;                 /* frames looked at, instead of fps */
+    bool low;                        /* detail "low": as few tokens as the checkpoint allows within reason */
+    bool crops;                      /* Gemma: pan and scan */
+} mt_picture_wish;
+
+/* Most patches of any picture or video, which the tower must have room for. */
+size_t mt_processor_patches(const mt_processor *p);
+
+/* False where the family takes no videos. */
+bool mt_processor_takes_video(const mt_processor *p);
+
+/* Patches lie in the arena; everything else that is needed on the way is freed. Failures are the client's. */
+bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_wish *wish, mt_arena *arena,
+                        mt_picture *out, mt_error *err) MT_NODISCARD;
+bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_wish *wish, mt_arena *arena,
+                        mt_picture *out, mt_error *err) MT_NODISCARD;
+
+/* The token that a chat template writes where an image or a video stands: "<|image_pad|>", "<start_of_image>". NULL:
+   the family takes none. */
+const char *mt_processor_marker(const mt_processor *p, bool video);
+
+/* Appends the text that a picture's marker becomes. It is as trusted as the template's own. */
+bool mt_processor_text(const mt_processor *p, const mt_picture *picture, mt_buf *out) MT_NODISCARD;
+
+/* A prompt as the engine takes it. */
+typedef struct mt_expanded {
+    uint32_t *ids;
+    size_t count;
+    uint32_t *origin; /* [count]: which of the given ids each comes from */
+    mt_media_span *spans;
+    size_t span_count;
+} mt_expanded;
+
+/* pictures in the order in which they stand in the prompt. Fails when the prompt has more or fewer pad tokens than
+   they call for. What out points to lies in the arena. */
+bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t count, const mt_picture *const *pictures,
+                         size_t picture_count, mt_arena *arena, mt_expanded *out, mt_error *err) MT_NODISCARD;
+
+#endif

@@ -1,0 +1,98 @@
+/* A vision tower: its shape as data, its weights, and the cursor that runs it slice by slice on a device. */
+#ifndef MT_MODELS_VISION_H
+#define MT_MODELS_VISION_H
+
+#include "device/device.h"
+#include "models/picture.h"
+#include "models/spec.h"
+#include "weights/bind.h"
+#include "weights/checkpoint.h"
+
+#define MT_VISION_TAPS 8 /* layers whose output goes to the text model besides the last one's */
+
+typedef enum mt_vision_act { MT_VISION_SILU, MT_VISION_GELU_TANH, MT_VISION_QUICK_GELU, MT_VISION_GELU } mt_vision_act;
+
+/* The names tensors have. */
+typedef enum mt_vision_names { MT_VISION_QWEN2, MT_VISION_QWEN2_5, MT_VISION_QWEN3, MT_VISION_SIGLIP } mt_vision_names;
+
+typedef struct mt_vision_spec {
+    mt_vision_names names;
+    uint32_t patch, frames; /* pixels of a patch's side; frames of a patch */
+    uint32_t merge;         /* side of the square of patches that one token is made of */
+    uint32_t hidden, layers, heads, head_dim, ffn;
+    uint32_t out; /* width of the text model */
+    float eps;
+    mt_vision_act activation;
+    bool rms;        /* RMS norms, else layer norms with bias */
+    bool gated;      /* the MLP has a gate */
+    bool patch_bias; /* of the patch embedding */
+    bool rotary;
+    bool pool;        /* tokens are means of patches and one projection (Gemma), else patches side by side and an MLP */
+    uint32_t table;   /* side of the square of learned positions; 0: none */
+    uint32_t window;  /* patches of a window's side; 0: a view sees all of itself */
+    const bool *full; /* [layers] where there are windows: this layer has none */
+    uint32_t tap_count;            /* DeepStack */
+    uint32_t taps[MT_VISION_TAPS]; /* layers, ascending */
+    uint32_t tokens_per_second;    /* rotary positions of a second of video (Qwen2.5-VL) */
+} mt_vision_spec;
+
+/* What makes tokens of patches. Where the norm is the patch's, it comes before they are put side by side. */
+typedef struct mt_merger_weights {
+    const float *norm, *norm_bias;
+    mt_mat up, down;
+    const float *up_bias, *down_bias;
+} mt_merger_weights;
+
+typedef struct mt_vision_layer_weights {
+    const float *norm1, *norm1_bias, *norm2, *norm2_bias;
+    mt_mat q, k, v, o;
+    const float *q_bias, *k_bias, *v_bias, *o_bias;
+    mt_mat gate, up, down; /* gate has n == 0 where there is none */
+    const float *gate_bias, *up_bias, *down_bias;
+} mt_vision_layer_weights;
+
+typedef struct mt_vision_weights {
+    mt_mat patch; /* [hidden, 3 * frames * patch * patch] */
+    const float *patch_bias;
+    mt_mat table;                  /* [table * table, hidden] */
+    const float *norm, *norm_bias; /* of the last layer's output (SigLIP) */
+    mt_vision_layer_weights *layer;
+    mt_merger_weights merger, tap[MT_VISION_TAPS];
+} mt_vision_weights;
+
+/* Finds the tower's tensors; problems go to the binder's report. False without memory. */
+bool mt_vision_bind(mt_vision_weights *weights, const mt_vision_spec *spec, mt_binder *binder, mt_arena *arena,
+                    mt_error *err) MT_NODISCARD;
+
+typedef struct mt_vision_params {
+    size_t patches; /* most patches of a job */
+    size_t rows;    /* most patches of a slice; a multiple of merge * merge */
+} mt_vision_params;
+
+typedef struct mt_vision mt_vision;
+
+/* Makes the tower's objects: before mt_model_new, which plans the device, and with no more rows than its. Borrows all
+   that it is given; free with mt_vision_free before closing the device. */
+mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vision_weights *weights,
+                         const mt_vision_params *params, mt_error *err) MT_NODISCARD;
+void mt_vision_free(mt_vision *vision);
+
+/* Floats of one row of features: the token's, then those of each tap, spec->out each. */
+size_t mt_vision_width(const mt_vision_spec *spec);
+
+/* Whether these pictures, one after the other, fit into a job. */
+bool mt_vision_fits(const mt_vision *vision, const mt_picture *const *pictures, size_t count);
+
+/* Starts a job. features[i] is where the features of pictures[i] go: [tokens][mt_vision_width] floats. Pictures and
+   features are borrowed until the job is done or dropped. What else runs in the job changes no bit of them. */
+void mt_vision_begin(mt_vision *vision, const mt_picture *const *pictures, float *const *features, size_t count);
+void mt_vision_drop(mt_vision *vision);
+
+/* What is left of the job, in multiplications; 0: there is none, or it is done. */
+double mt_vision_left(const mt_vision *vision);
+
+/* Runs slices of together at most `budget` multiplications, at least one of at least a few rows. Returns how many
+   that were. Allocates nothing. */
+double mt_vision_run(mt_vision *vision, double budget);
+
+#endif
