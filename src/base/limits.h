@@ -103,7 +103,7 @@
 #define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */
 #define MT_LIMIT_SEQUENCES 1024  /* sequences of one step */
 #define MT_LIMIT_TOP_LOGPROBS 20
-#define MT_LIMIT_DRAFT 8 /* tokens guessed ahead in a step */
+#define MT_LIMIT_DRAFT 8         /* tokens guessed ahead in a step */
 #define MT_LIMIT_LOGIT_BIAS 1024 /* entries of a request's logit_bias */
 #define MT_LIMIT_STOP_IDS 256    /* stop token ids of a request */
 

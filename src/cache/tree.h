@@ -12,8 +12,8 @@
 #include "cache/group.h"
 #include "cache/pages.h"
 
-/* What stands at a position: a token, and above it the number of the medium that it is a placeholder of (gallery.h), one
-   number a digest; 0 for text. Two positions with equal keys and equal positions before them hold equal numbers. */
+/* What stands at a position: a token, and above it the number of the medium that it is a placeholder of (gallery.h),
+   one number a digest; 0 for text. Two positions with equal keys and equal positions before them hold equal numbers. */
 typedef uint64_t mt_key;
 
 #define MT_KEY_TOKEN_BITS 22

@@ -140,8 +140,8 @@ static bool gained(const mt_candidate *c)
     return c->rows > 0 || c->encode > 0;
 }
 
-/* Whether the k-th guess of an answer is worth a row: it saves one of `answers` its part of a step of `seconds`, when it
-   and all before it are right. */
+/* Whether the next guess of an answer is worth a row: it saves one of `answers` its part of a step of `seconds`, when
+   it and all before it are right. */
 static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t answers)
 {
     double chance = 1;

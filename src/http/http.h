@@ -3,8 +3,8 @@
 
    The thread that calls mt_http_server_run is the io thread. Handlers, hooks and followers run on it and return at
    once. A handler is given a whole request, owns it, and answers through the request's handle: in the handler or later
-   (mt_http_answer, mt_http_begin, ...). A handle names one exchange of one connection; what is sent to a client that has
-   gone is dropped. */
+   (mt_http_answer, mt_http_begin, ...). A handle names one exchange of one connection; what is sent to a client that
+   has gone is dropped. */
 #ifndef MT_HTTP_HTTP_H
 #define MT_HTTP_HTTP_H
 

@@ -218,7 +218,7 @@ static void answers_keep_their_pace_beside_the_encoder(void **state)
         if (picture.work < 1e-9)
             picture.work = 0;
     }
-    assert_true(steps < 1000 * 0.002 / (0.011 * usual.share) + 2);
+    assert_true((double)steps < 1000 * 0.002 / (0.011 * usual.share) + 2);
 }
 
 static void a_short_prompt_overtakes_a_picture(void **state)
