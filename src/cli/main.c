@@ -1,8 +1,11 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "weights/hub.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -23,9 +26,24 @@ static int dispatch(const mt_options *opt)
     return EXIT_FAILURE;
 }
 
+/* A model may be given by its name; then that is what clients call it, too. */
+static bool find_model(mt_options *opt, char **folder, mt_error *err)
+{
+    if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER)
+        return true;
+    *folder = mt_hub_find(opt->dir, opt->models_dir, getenv, err);
+    if (!*folder)
+        return false;
+    if (!opt->served_name && strcmp(*folder, opt->dir) != 0)
+        opt->served_name = opt->dir;
+    opt->dir = *folder;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     mt_options opt;
+    char *folder = NULL;
     mt_error err;
     int status;
 
@@ -34,7 +52,12 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     mt_log_setup(opt.trace ? MT_LOG_DEBUG : opt.log_level, opt.log_format);
+    if (!find_model(&opt, &folder, &err)) {
+        fprintf(stderr, "motet: %s\n", err.text);
+        return EXIT_FAILURE;
+    }
     status = dispatch(&opt);
+    mt_free(folder);
     if (fflush(stdout) || ferror(stdout)) {
         perror("motet: cannot write the output");
         return EXIT_FAILURE;

@@ -1,40 +1,7 @@
 /* Which file of a folder the chat template comes from. */
-#include "unit.h"
-
-#include <stdlib.h>
-#include <sys/stat.h>
+#include "folder.h"
 
 #include "chat/chat_template.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/motet-chat-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -r '%s'", folder);
-    return system(command);
-}
-
-static void put(const char *name, const char *text)
-{
-    char path[256];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
 
 /* What the template picked writes for an empty context but for the tokens; or the error. */
 static const char *text_of(const char *file, bool tools)
@@ -76,8 +43,6 @@ static void the_first_of_the_files_is_taken(void **state)
     put("chat_template.jinja", "jinja {{ bos_token }}\n");
     assert_string_equal(text_of(NULL, false), "jinja <s>");
     assert_string_equal(text_of(NULL, true), "jinja <s>");
-    snprintf(path, sizeof(path), "%s/additional_chat_templates", folder);
-    assert_int_equal(mkdir(path, 0700), 0);
     put("additional_chat_templates/tool_use.jinja", "tools {{ bos_token }}");
     assert_string_equal(text_of(NULL, true), "tools <s>");
     assert_string_equal(text_of(NULL, false), "jinja <s>");

@@ -1,35 +1,5 @@
 /* motet render: what it prints, and its exit codes. */
-#include "unit.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/motet-render-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -r '%s'", folder);
-    return system(command);
-}
-
-static void put(const char *name, const char *text)
-{
-    char path[256];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
+#include "folder.h"
 
 /* The exit code; what was printed, on either stream, goes to text. */
 static int render(const char *template, const char *context, const char *options, char *text, size_t size)

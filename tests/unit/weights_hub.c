@@ -1,0 +1,99 @@
+/* Where a model's name leads. */
+#include "folder.h"
+
+#include "base/alloc.h"
+#include "weights/hub.h"
+
+static const char *variable; /* the only one that is set, to the folder */
+
+static char *env(const char *name)
+{
+    return variable && strcmp(name, variable) == 0 ? folder : NULL;
+}
+
+/* The result below the test's folder, or the error's sentence. */
+static const char *find(const char *model, const char *models_dir)
+{
+    static char result[MT_LIMIT_ERROR_TEXT];
+    mt_error err = {0};
+    char *found = mt_hub_find(model, models_dir, env, &err);
+    const size_t len = strlen(folder);
+
+    if (!found)
+        snprintf(result, sizeof(result), "%s", err.text);
+    else
+        snprintf(result, sizeof(result), "%s", strncmp(found, folder, len) == 0 ? found + len : found);
+    mt_free(found);
+    return result;
+}
+
+static void folders_and_what_is_no_name_stay_as_they_are(void **state)
+{
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    put("a/b/config.json", "{}");
+    assert_string_equal(find(folder, NULL), "");
+    assert_string_equal(find("tests/oracle", NULL), "tests/oracle");
+    assert_string_equal(find("/nowhere/model", NULL), "/nowhere/model");
+    assert_string_equal(find("./owner/model", NULL), "./owner/model");
+    assert_string_equal(find("../model", NULL), "../model");
+    assert_string_equal(find("owner/..", NULL), "owner/..");
+    assert_string_equal(find("model", NULL), "model");
+    assert_string_equal(find("a/b/c", NULL), "a/b/c");
+    assert_string_equal(find("", NULL), "");
+}
+
+static void a_name_is_found_in_the_cache(void **state)
+{
+    (void)state;
+    put("models--Owner--Model-1.5_x/refs/main", "abc123\n");
+    put("models--Owner--Model-1.5_x/snapshots/abc123/config.json", "{}");
+    put("models--Owner--Model-1.5_x/snapshots/fff/config.json", "{}");
+    variable = "HF_HUB_CACHE";
+    assert_string_equal(find("Owner/Model-1.5_x", NULL), "/models--Owner--Model-1.5_x/snapshots/abc123");
+    put("hub/models--o--m/snapshots/1/tokenizer.json", "{}"); /* downloaded by commit */
+    variable = "HF_HOME";
+    assert_string_equal(find("o/m", NULL), "/hub/models--o--m/snapshots/1");
+    put(".cache/huggingface/hub/models--o--m/refs/main", "gone");
+    put(".cache/huggingface/hub/models--o--m/snapshots/2/config.json", "{}");
+    variable = "HOME";
+    assert_string_equal(find("o/m", NULL), "/.cache/huggingface/hub/models--o--m/snapshots/2");
+    put(".cache/huggingface/hub/models--o--m/refs/main", "../../evil"); /* never leaves the folder */
+    assert_string_equal(find("o/m", NULL), "/.cache/huggingface/hub/models--o--m/snapshots/2");
+}
+
+static void a_folder_of_models_comes_before_the_cache(void **state)
+{
+    char models[128];
+
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    snprintf(models, sizeof(models), "%s/models", folder);
+    put("models--o--m/snapshots/1/config.json", "{}");
+    assert_string_equal(find("o/m", models), "/models--o--m/snapshots/1");
+    put("models/m/config.json", "{}");
+    assert_string_equal(find("o/m", models), "/models/m");
+    put("models/o/m/config.json", "{}");
+    assert_string_equal(find("o/m", models), "/models/o/m");
+}
+
+static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
+{
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    put("models--o--half/snapshots/1/README.md", "");
+    assert_non_null(strstr(find("o/half", NULL), "hf download o/half"));
+    assert_non_null(strstr(find("o/m", NULL), folder));
+    assert_non_null(strstr(find("o/m", "/models"), "in \"/models\" or \"/tmp/motet-test-"));
+    variable = NULL;
+    assert_non_null(strstr(find("o/m", NULL), "hf download o/m"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(folders_and_what_is_no_name_stay_as_they_are, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_name_is_found_in_the_cache, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_folder_of_models_comes_before_the_cache, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(what_is_absent_comes_with_the_command_that_gets_it, make_folder, remove_folder),
+};
+
+UNIT_MAIN(tests)
