@@ -95,6 +95,7 @@
 
 /* media: always */
 #define MT_LIMIT_MEDIA_SIDE 65535  /* pixels of a side */
+#define MT_LIMIT_MEDIA_SCANS 100   /* of a progressive JPEG; encoders write about ten */
 #define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */
 #define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
 

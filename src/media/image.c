@@ -1,0 +1,130 @@
+#include "media/image.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "media/codec.h"
+
+static const mt_codec *const codecs[] = {&mt_codec_jpeg, &mt_codec_png, &mt_codec_webp, &mt_codec_gif, &mt_codec_bmp};
+
+bool mt_codec_ends_early(mt_error *err, const char *name)
+{
+    return mt_fail(err, MT_E_INVALID, "the \"%s\" picture ends early: send the whole file", name);
+}
+
+bool mt_codec_damaged(mt_error *err, const char *name, const char *why)
+{
+    return mt_fail(err, MT_E_INVALID, "the \"%s\" picture is damaged (%s): send an intact file", name, why);
+}
+
+void mt_codec_colours_rest(uint8_t colours[256][3], size_t count)
+{
+    bool greys = true;
+
+    for (size_t i = 0; i < count; i++)
+        greys = greys && colours[i][0] == i && colours[i][1] == i && colours[i][2] == i;
+    for (size_t i = count; i < 256; i++)
+        memset(colours[i], greys ? (int)i : 0, 3);
+}
+
+static bool check_size(const mt_codec_head *head, const char *name, const mt_media_limits *limits, mt_error *err)
+{
+    uint64_t pixels = (uint64_t)head->width * head->height;
+
+    if (pixels == 0)
+        return mt_fail(err, MT_E_INVALID,
+                       "the \"%s\" picture is %" PRIu32 "x%" PRIu32 " pixels: send one that has some", name,
+                       head->width, head->height);
+    if (head->width > MT_LIMIT_MEDIA_SIDE || head->height > MT_LIMIT_MEDIA_SIDE)
+        return mt_fail(err, MT_E_INVALID,
+                       "the \"%s\" picture is %" PRIu32 "x%" PRIu32
+                       " pixels, and a side may have %d: send a smaller one",
+                       name, head->width, head->height, MT_LIMIT_MEDIA_SIDE);
+    if (pixels > limits->pixels)
+        return mt_fail(err, MT_E_INVALID,
+                       "the \"%s\" picture is %" PRIu32 "x%" PRIu32 " pixels, %" PRIu64 " in all, and %" PRIu64
+                       " are allowed: send a smaller one",
+                       name, head->width, head->height, pixels, limits->pixels);
+    return true;
+}
+
+/* Finds out what the bytes are and reads their header. Returns NULL when it fails. */
+static const mt_codec *recognise(mt_codec_head *head, const uint8_t *data, size_t size, const mt_media_limits *limits,
+                                 mt_error *err)
+{
+    if (size > limits->bytes) {
+        mt_fail(err, MT_E_INVALID, "the picture has %zu bytes, and %zu are allowed: send a smaller one", size,
+                limits->bytes);
+        return NULL;
+    }
+    for (size_t i = 0; i < MT_COUNT(codecs); i++) {
+        if (!codecs[i]->is(data, size))
+            continue;
+        *head = (mt_codec_head){.orientation = 1};
+        if (codecs[i]->head(head, data, size, err) && check_size(head, codecs[i]->name, limits, err))
+            return codecs[i];
+        return NULL;
+    }
+    mt_fail(err, MT_E_INVALID,
+            "the %zu bytes are no picture that is known here: send \"JPEG\", \"PNG\", \"WebP\", \"GIF\" or \"BMP\"",
+            size);
+    return NULL;
+}
+
+bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits, mt_error *err)
+{
+    mt_codec_head head;
+    const mt_codec *codec = recognise(&head, data, size, limits, err);
+    size_t picture;
+
+    if (!codec)
+        return false;
+    picture = (size_t)head.width * head.height * 3;
+    *info = (mt_image_info){.format = codec->format, .width = head.width, .height = head.height};
+    info->memory = picture + (head.orientation == 1 || head.memory > picture ? head.memory : picture);
+    return true;
+}
+
+bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits, mt_error *err)
+{
+    mt_codec_head head;
+    const mt_codec *codec = recognise(&head, data, size, limits, err);
+
+    *image = (mt_image){0};
+    if (!codec)
+        return false;
+    mt_image_new(image, head.width, head.height);
+    if (!codec->decode(image, data, size, err)) {
+        mt_image_free(image);
+        return false;
+    }
+    mt_image_orient(image, head.orientation);
+    return true;
+}
+
+void mt_image_new(mt_image *image, uint32_t width, uint32_t height)
+{
+    size_t size;
+
+    assert(width > 0 && height > 0);
+    if (MT_MUL_OVERFLOWS((size_t)width * 3, (size_t)height, &size))
+        size = SIZE_MAX; /* which mt_alloc refuses */
+    *image = (mt_image){.pixels = mt_alloc(size), .width = width, .height = height};
+}
+
+void mt_image_free(mt_image *image)
+{
+    mt_free(image->pixels);
+    *image = (mt_image){0};
+}
+
+void mt_image_crop(mt_image *out, const mt_image *in, uint32_t left, uint32_t top, uint32_t width, uint32_t height)
+{
+    assert(width <= in->width && left <= in->width - width && height <= in->height && top <= in->height - height);
+    mt_image_new(out, width, height);
+    for (uint32_t y = 0; y < height; y++)
+        memcpy(out->pixels + (size_t)y * width * 3, in->pixels + ((size_t)(top + y) * in->width + left) * 3,
+               (size_t)width * 3);
+}

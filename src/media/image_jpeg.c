@@ -1,0 +1,232 @@
+/* JPEG through libjpeg-turbo with its defaults, which are Pillow's. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+#include "base/alloc.h"
+#include "media/bytes.h"
+#include "media/codec.h"
+
+static const char NAME[] = "JPEG";
+
+enum { SOI = 0xD8, SOS = 0xDA, APP1 = 0xE1, TEM = 0x01, RST0 = 0xD0, EOI = 0xD9 };
+
+static bool is_jpeg(const uint8_t *data, size_t size)
+{
+    return size >= 3 && data[0] == 0xFF && data[1] == SOI && data[2] == 0xFF;
+}
+
+/* SOF0 to SOF15 without DHT, JPG and DAC, which lie among them. */
+static bool is_frame(unsigned marker)
+{
+    return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+/* Finds the next marker with a segment from *at. Puts *at behind the segment and returns the marker; 0 when the file
+   ends before. */
+static unsigned next_segment(const uint8_t *data, size_t size, size_t *at, const uint8_t **segment, size_t *len)
+{
+    while (size - *at >= 4) {
+        unsigned marker = data[*at + 1];
+
+        if (data[*at] != 0xFF || marker == 0xFF || marker == 0) { /* bytes between segments do not count */
+            (*at)++;
+            continue;
+        }
+        *at += 2;
+        if (marker == TEM || (marker >= RST0 && marker <= EOI))
+            continue;
+        *len = mt_be16(data + *at);
+        if (*len < 2 || *len > size - *at)
+            return 0;
+        *segment = data + *at + 2;
+        *at += *len;
+        *len -= 2;
+        return marker;
+    }
+    return 0;
+}
+
+/* What libjpeg keeps of a picture whose components come in several scans: 16 bits for each coefficient. */
+static size_t coefficients(const mt_codec_head *head, unsigned components)
+{
+    return (((size_t)head->width + 31) & ~(size_t)31) * (((size_t)head->height + 31) & ~(size_t)31) * 2 * components;
+}
+
+static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
+{
+    const uint8_t *segment = NULL;
+    size_t at = 2, len = 0;
+    unsigned marker, components = 0, progressive = 0;
+
+    while ((marker = next_segment(data, size, &at, &segment, &len)) != 0) {
+        if (is_frame(marker)) {
+            if (len < 6)
+                return mt_codec_damaged(err, NAME, "its frame header is too short");
+            head->height = mt_be16(segment + 1);
+            head->width = mt_be16(segment + 3);
+            components = segment[5];
+            progressive = marker != 0xC0 && marker != 0xC1;
+        } else if (marker == APP1 && len > 6 && memcmp(segment, "Exif\0\0", 6) == 0 && head->orientation == 1) {
+            head->orientation = mt_exif_orientation(segment + 6, len - 6);
+        } else if (marker == SOS) {
+            if (!components)
+                return mt_codec_damaged(err, NAME, "its pixels come before their size");
+            head->memory = progressive || len < 1 || segment[0] < components ? coefficients(head, components) : 0;
+            return true;
+        }
+    }
+    return mt_codec_ends_early(err, NAME);
+}
+
+/* libjpeg reports errors through longjmp; whatever lives across one is in here. */
+typedef struct decoder {
+    struct jpeg_decompress_struct jpeg; /* first: callbacks get a pointer to it */
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failed;
+    char why[JMSG_LENGTH_MAX];
+    uint8_t *inks;
+} decoder;
+
+static void on_error(j_common_ptr jpeg)
+{
+    decoder *d = (decoder *)jpeg;
+
+    jpeg->err->format_message(jpeg, d->why);
+    longjmp(d->failed, 1);
+}
+
+static void on_message(j_common_ptr jpeg, int level)
+{
+    (void)jpeg, (void)level; /* warnings are for those who look at the picture */
+}
+
+/* A progressive picture may have any number of scans, and each costs as much as the whole picture. */
+static void on_progress(j_common_ptr jpeg)
+{
+    decoder *d = (decoder *)jpeg;
+
+    if (d->jpeg.input_scan_number <= MT_LIMIT_MEDIA_SCANS)
+        return;
+    snprintf(d->why, sizeof(d->why), "it has more than %d scans", MT_LIMIT_MEDIA_SCANS);
+    longjmp(d->failed, 1);
+}
+
+static void source_nothing(j_decompress_ptr jpeg)
+{
+    (void)jpeg;
+}
+
+static boolean source_ended(j_decompress_ptr jpeg)
+{
+    (void)jpeg;
+    return FALSE; /* libjpeg stops where it is */
+}
+
+static void source_skip(j_decompress_ptr jpeg, long count)
+{
+    struct jpeg_source_mgr *source = jpeg->src;
+    size_t step;
+
+    if (count <= 0)
+        return;
+    step = (size_t)count < source->bytes_in_buffer ? (size_t)count : source->bytes_in_buffer;
+    source->next_input_byte += step;
+    source->bytes_in_buffer -= step;
+}
+
+static void setup(decoder *d, const uint8_t *data, size_t size)
+{
+    d->jpeg.err = jpeg_std_error(&d->errors);
+    d->errors.error_exit = on_error;
+    d->errors.emit_message = on_message;
+    d->source = (struct jpeg_source_mgr){
+        .next_input_byte = data,
+        .bytes_in_buffer = size,
+        .init_source = source_nothing,
+        .fill_input_buffer = source_ended,
+        .skip_input_data = source_skip,
+        .resync_to_restart = jpeg_resync_to_restart,
+        .term_source = source_nothing,
+    };
+    d->progress.progress_monitor = on_progress;
+}
+
+/* Pillow takes every JPEG of four inks for inverted, as Adobe writes them, and so 255 is no ink. */
+static void inks_to_rgb(uint8_t *out, const uint8_t *inks, size_t width)
+{
+    for (size_t x = 0; x < width; x++) {
+        unsigned white = inks[4 * x + 3];
+
+        for (int c = 0; c < 3; c++) {
+            unsigned product = (255u - inks[4 * x + (size_t)c]) * white + 128;
+
+            out[3 * x + (size_t)c] = (uint8_t)(white - ((product + (product >> 8)) >> 8));
+        }
+    }
+}
+
+static bool start(decoder *d, const mt_image *image)
+{
+    struct jpeg_decompress_struct *jpeg = &d->jpeg;
+
+    if (jpeg_read_header(jpeg, TRUE) != JPEG_HEADER_OK)
+        return false;
+    if (jpeg->image_width != image->width || jpeg->image_height != image->height ||
+        (jpeg->num_components != 1 && jpeg->num_components != 3 && jpeg->num_components != 4)) {
+        snprintf(d->why, sizeof(d->why), "it has two sizes or %d components", jpeg->num_components);
+        longjmp(d->failed, 1);
+    }
+    jpeg->out_color_space = jpeg->num_components == 4 ? JCS_CMYK : JCS_RGB;
+    return jpeg_start_decompress(jpeg);
+}
+
+static bool read_rows(decoder *d, mt_image *image)
+{
+    if (d->jpeg.num_components == 4)
+        d->inks = mt_alloc((size_t)image->width * 4);
+    while (d->jpeg.output_scanline < image->height) {
+        uint8_t *out = image->pixels + (size_t)d->jpeg.output_scanline * image->width * 3;
+        JSAMPROW row = d->inks ? d->inks : out;
+
+        if (jpeg_read_scanlines(&d->jpeg, &row, 1) != 1)
+            return false;
+        if (d->inks)
+            inks_to_rgb(out, d->inks, image->width);
+    }
+    return true;
+}
+
+static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+{
+    decoder *d = mt_alloc(sizeof(*d));
+    volatile bool ok = false;
+
+    setup(d, data, size);
+    if (setjmp(d->failed) == 0) {
+        jpeg_create_decompress(&d->jpeg);
+        d->jpeg.src = &d->source;
+        d->jpeg.progress = &d->progress;
+        ok = start(d, image) && read_rows(d, image);
+        if (!ok)
+            mt_codec_ends_early(err, NAME);
+    } else {
+        mt_codec_damaged(err, NAME, d->why);
+    }
+    jpeg_destroy_decompress(&d->jpeg);
+    mt_free(d->inks);
+    mt_free(d);
+    return ok;
+}
+
+const mt_codec mt_codec_jpeg = {
+    .name = NAME,
+    .format = MT_IMAGE_JPEG,
+    .is = is_jpeg,
+    .head = read_head,
+    .decode = decode,
+};

@@ -1,0 +1,204 @@
+/* PNG through libpng. Rows are decoded into the end of the picture's own rows, as numbers of colours or as grey, and
+   spread out from there; so an interlaced picture needs no memory besides its own. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <png.h>
+
+#include "media/bytes.h"
+#include "media/codec.h"
+
+static const char NAME[] = "PNG";
+static const uint8_t SIGNATURE[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+
+enum { HEAD = 33, CHUNK = 12 }; /* bytes up to the end of IHDR; around the data of a chunk */
+
+static bool is_png(const uint8_t *data, size_t size)
+{
+    return size >= sizeof(SIGNATURE) && memcmp(data, SIGNATURE, sizeof(SIGNATURE)) == 0;
+}
+
+/* EXIF data may stand before or behind the pixels. */
+static unsigned orientation_of(const uint8_t *data, size_t size)
+{
+    size_t at = sizeof(SIGNATURE);
+
+    while (size - at >= CHUNK) {
+        size_t len = mt_be32(data + at);
+
+        if (len > size - at - CHUNK)
+            return 1;
+        if (memcmp(data + at + 4, "eXIf", 4) == 0)
+            return mt_exif_orientation(data + at + 8, len);
+        at += len + CHUNK;
+    }
+    return 1;
+}
+
+static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
+{
+    if (size < HEAD)
+        return mt_codec_ends_early(err, NAME);
+    if (memcmp(data + 12, "IHDR", 4) != 0)
+        return mt_codec_damaged(err, NAME, "it does not begin with its size");
+    head->width = mt_be32(data + 16);
+    head->height = mt_be32(data + 20);
+    head->orientation = orientation_of(data, size);
+    head->memory = (size_t)head->width * 8 * 4 + 65536; /* rows of at most 8 bytes a pixel, and zlib */
+    return true;
+}
+
+typedef struct decoder {
+    const uint8_t *data;
+    size_t size, at;
+    png_structp png;
+    png_infop info;
+    bool ended; /* it asked for bytes behind the last */
+    char why[128];
+    uint8_t colours[256][3]; /* of a picture with one number for a pixel */
+    bool wide;               /* grey of 16 bits */
+} decoder;
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    decoder *d = png_get_error_ptr(png);
+
+    snprintf(d->why, sizeof(d->why), "%s", message);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png, (void)message;
+}
+
+static void on_read(png_structp png, png_bytep out, size_t count)
+{
+    decoder *d = png_get_io_ptr(png);
+
+    if (count > d->size - d->at) {
+        d->ended = true;
+        png_error(png, "it ends early");
+    }
+    memcpy(out, d->data + d->at, count);
+    d->at += count;
+}
+
+/* Numbers without a colour stay black, as in Pillow. */
+static void fill_colours(decoder *d)
+{
+    png_colorp palette = NULL;
+    int count = 0;
+
+    if (!png_get_PLTE(d->png, d->info, &palette, &count))
+        return;
+    for (int i = 0; i < count && i < 256; i++) {
+        d->colours[i][0] = palette[i].red;
+        d->colours[i][1] = palette[i].green;
+        d->colours[i][2] = palette[i].blue;
+    }
+}
+
+static bool has_numbers(const decoder *d)
+{
+    int type = png_get_color_type(d->png, d->info);
+
+    return type == PNG_COLOR_TYPE_PALETTE || type == PNG_COLOR_TYPE_GRAY;
+}
+
+/* What Pillow's convert("RGB") makes of each kind: alpha is dropped, the low half of 16 bits too, but grey of 16 bits
+   ends at 255. */
+static void ask_for_rgb(decoder *d)
+{
+    int type = png_get_color_type(d->png, d->info), depth = png_get_bit_depth(d->png, d->info);
+
+    d->wide = type == PNG_COLOR_TYPE_GRAY && depth == 16;
+    if (type == PNG_COLOR_TYPE_PALETTE)
+        fill_colours(d);
+    if (type == PNG_COLOR_TYPE_GRAY)
+        mt_codec_colours_rest(d->colours, 0);
+    if (depth < 8 && type == PNG_COLOR_TYPE_GRAY)
+        png_set_expand_gray_1_2_4_to_8(d->png);
+    if (depth < 8 && type == PNG_COLOR_TYPE_PALETTE)
+        png_set_packing(d->png);
+    if (depth == 16 && !d->wide)
+        png_set_strip_16(d->png);
+    if (type & PNG_COLOR_MASK_ALPHA)
+        png_set_strip_alpha(d->png);
+    if (type == PNG_COLOR_TYPE_GRAY_ALPHA)
+        png_set_gray_to_rgb(d->png);
+}
+
+static size_t bytes_per_pixel(const decoder *d)
+{
+    return !has_numbers(d) ? 3 : d->wide ? 2 : 1;
+}
+
+static void spread_row(const decoder *d, uint8_t *row, size_t width)
+{
+    size_t step = bytes_per_pixel(d);
+    const uint8_t *from = row + width * (3 - step);
+
+    for (size_t x = 0; step < 3 && x < width; x++) {
+        unsigned number = !d->wide ? from[x] : from[2 * x] ? 255 : from[2 * x + 1];
+
+        memcpy(row + 3 * x, d->colours[number], 3); /* never reaches a number that is still to be read */
+    }
+}
+
+static void read_pixels(decoder *d, mt_image *image)
+{
+    size_t line = (size_t)image->width * 3, before;
+    int passes;
+
+    png_read_info(d->png, d->info);
+    if (png_get_image_width(d->png, d->info) != image->width || png_get_image_height(d->png, d->info) != image->height)
+        png_error(d->png, "it has two sizes");
+    ask_for_rgb(d);
+    passes = png_set_interlace_handling(d->png);
+    png_read_update_info(d->png, d->info);
+    before = line - (size_t)image->width * bytes_per_pixel(d);
+    if (png_get_rowbytes(d->png, d->info) != line - before)
+        png_error(d->png, "its rows have another length");
+    for (int pass = 0; pass < passes; pass++)
+        for (uint32_t y = 0; y < image->height; y++)
+            png_read_row(d->png, image->pixels + y * line + before, NULL);
+    for (uint32_t y = 0; y < image->height; y++)
+        spread_row(d, image->pixels + y * line, image->width);
+}
+
+/* Only what pixels need is looked at: texts and profiles may be compressed and large. */
+static void setup(decoder *d)
+{
+    png_set_read_fn(d->png, d, on_read);
+    png_set_user_limits(d->png, MT_LIMIT_MEDIA_SIDE, MT_LIMIT_MEDIA_SIDE);
+    png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_set_option(d->png, PNG_IGNORE_ADLER32, PNG_OPTION_OFF);
+}
+
+static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+{
+    decoder d = {.data = data, .size = size, .why = "no memory"};
+    volatile bool ok = false;
+
+    d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, on_error, on_warning);
+    d.info = d.png ? png_create_info_struct(d.png) : NULL;
+    if (d.info && setjmp(png_jmpbuf(d.png)) == 0) {
+        setup(&d);
+        read_pixels(&d, image);
+        ok = true;
+    }
+    png_destroy_read_struct(&d.png, &d.info, NULL);
+    if (ok)
+        return true;
+    return d.ended ? mt_codec_ends_early(err, NAME) : mt_codec_damaged(err, NAME, d.why);
+}
+
+const mt_codec mt_codec_png = {
+    .name = NAME,
+    .format = MT_IMAGE_PNG,
+    .is = is_png,
+    .head = read_head,
+    .decode = decode,
+};

@@ -1,0 +1,102 @@
+/* WebP through libwebp: a still picture, or the first frame of an animation on its black canvas. */
+#include <webp/decode.h>
+#include <webp/demux.h>
+
+#include <string.h>
+
+#include "media/bytes.h"
+#include "media/codec.h"
+
+static const char NAME[] = "WebP";
+
+static bool is_webp(const uint8_t *data, size_t size)
+{
+    return size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0;
+}
+
+static unsigned orientation_of(const WebPDemuxer *demuxer)
+{
+    WebPChunkIterator chunk;
+    unsigned orientation = 1;
+
+    if (WebPDemuxGetChunk(demuxer, "EXIF", 1, &chunk)) {
+        const uint8_t *data = chunk.chunk.bytes;
+        size_t size = chunk.chunk.size;
+        size_t skip = size > 6 && memcmp(data, "Exif\0\0", 6) == 0 ? 6 : 0; /* some writers copy JPEG's */
+
+        orientation = mt_exif_orientation(data + skip, size - skip);
+        WebPDemuxReleaseChunkIterator(&chunk);
+    }
+    return orientation;
+}
+
+/* NULL when the file is cut off or damaged, with the sentence in *err. */
+static WebPDemuxer *open_file(const uint8_t *data, size_t size, mt_error *err)
+{
+    WebPDemuxState state;
+    WebPData bytes = {.bytes = data, .size = size};
+    WebPDemuxer *demuxer = WebPDemuxPartial(&bytes, &state);
+
+    if (demuxer && state == WEBP_DEMUX_DONE)
+        return demuxer;
+    WebPDemuxDelete(demuxer);
+    if (state == WEBP_DEMUX_PARSE_ERROR)
+        mt_codec_damaged(err, NAME, "its chunks make no sense");
+    else
+        mt_codec_ends_early(err, NAME);
+    return NULL;
+}
+
+static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
+{
+    WebPDemuxer *demuxer = open_file(data, size, err);
+
+    if (!demuxer)
+        return false;
+    head->width = WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_WIDTH);
+    head->height = WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_HEIGHT);
+    head->orientation = orientation_of(demuxer);
+    head->memory = (size_t)head->width * head->height * 5 + 1048576; /* lossless: 4 bytes a pixel; lossy: alpha */
+    WebPDemuxDelete(demuxer);
+    return true;
+}
+
+static bool decode_frame(mt_image *image, const WebPIterator *frame)
+{
+    size_t line = (size_t)image->width * 3, at;
+    int width, height;
+
+    if (frame->x_offset < 0 || frame->y_offset < 0 || frame->width <= 0 || frame->height <= 0 ||
+        (uint32_t)frame->x_offset + (uint32_t)frame->width > image->width ||
+        (uint32_t)frame->y_offset + (uint32_t)frame->height > image->height ||
+        !WebPGetInfo(frame->fragment.bytes, frame->fragment.size, &width, &height) || width != frame->width ||
+        height != frame->height)
+        return false;
+    at = (size_t)frame->y_offset * line + (size_t)frame->x_offset * 3;
+    return WebPDecodeRGBInto(frame->fragment.bytes, frame->fragment.size, image->pixels + at, line * image->height - at,
+                             (int)line) != NULL;
+}
+
+static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+{
+    WebPDemuxer *demuxer = open_file(data, size, err);
+    WebPIterator frame;
+    bool ok = false;
+
+    if (!demuxer)
+        return false;
+    if (WebPDemuxGetFrame(demuxer, 1, &frame)) {
+        ok = decode_frame(image, &frame);
+        WebPDemuxReleaseIterator(&frame);
+    }
+    WebPDemuxDelete(demuxer);
+    return ok || mt_codec_damaged(err, NAME, "its pixels cannot be decoded");
+}
+
+const mt_codec mt_codec_webp = {
+    .name = NAME,
+    .format = MT_IMAGE_WEBP,
+    .is = is_webp,
+    .head = read_head,
+    .decode = decode,
+};

@@ -1,0 +1,279 @@
+#include "media_common.h"
+
+/* Calls one for every line of images.txt. */
+static int each_image(void (*one)(const char *name, unsigned width, unsigned height, int tolerance, const char *hex))
+{
+    FILE *list = fopen(media_path("", "images.txt", ""), "r");
+    char name[128], hex[80];
+    unsigned width, height;
+    int tolerance, count = 0;
+
+    assert_non_null(list);
+    while (fscanf(list, "%127s %u %u %d %79s", name, &width, &height, &tolerance, hex) == 5) {
+        one(name, width, height, tolerance, hex);
+        count++;
+    }
+    fclose(list);
+    return count;
+}
+
+static void expect_pixels(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
+{
+    mt_image image;
+    int off;
+
+    media_load(&image, "images", name);
+    if (image.width != width || image.height != height)
+        fail_msg("%s: is %ux%u, not %ux%u", name, image.width, image.height, width, height);
+    if (tolerance) {
+        off = media_off(&image, name);
+        if (off > tolerance)
+            fail_msg("%s: is %d levels off", name, off);
+    } else if (strcmp(media_hex(&image), hex) != 0) {
+        fail_msg("%s: the pixels differ", name);
+    }
+    mt_image_free(&image);
+}
+
+static void pixels_are_those_of_pillow(void **state)
+{
+    (void)state;
+    assert_true(each_image(expect_pixels) > 90);
+}
+
+static void expect_probe(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    mt_image_info info;
+    mt_error err;
+    mt_buf buf;
+
+    (void)tolerance, (void)hex;
+    media_read(&buf, "images", name);
+    assert_true(mt_image_probe(&info, buf.data, buf.len, &limits, &err));
+    if ((info.width != width || info.height != height) && (info.width != height || info.height != width))
+        fail_msg("%s: is said to be %ux%u", name, info.width, info.height);
+    assert_true(info.memory >= (size_t)width * height * 3);
+    mt_buf_free(&buf);
+}
+
+static void headers_tell_sizes(void **state)
+{
+    (void)state;
+    each_image(expect_probe);
+}
+
+/* A file cut off anywhere is refused with a sentence, unless all pixels were there already. */
+static void expect_cuts_refused(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
+{
+    mt_image image, whole;
+    mt_error err;
+    mt_buf buf;
+    size_t step, full;
+
+    (void)width, (void)height, (void)tolerance, (void)hex;
+    media_read(&buf, "images", name);
+    full = buf.len;
+    assert_true(media_decode(&whole, &buf, &err));
+    step = full / 60 + 1;
+    for (size_t len = 0; len < full; len += len < 80 ? 1 : step) {
+        char *exact = malloc(len + 1); /* so that the address sanitizer sees a byte too many */
+        mt_media_limits limits = mt_media_limits_default();
+
+        memcpy(exact, buf.data, len);
+        if (mt_image_decode(&image, exact, len, &limits, &err)) {
+            bool turned = image.width != whole.width; /* what says so may stand behind the pixels */
+
+            if (!turned && media_distance(&image, &whole) > 0)
+                fail_msg("%s: %zu of %zu bytes are taken for a picture", name, len, full);
+            mt_image_free(&image);
+        } else {
+            assert_int_equal(err.code, MT_E_INVALID);
+            if (len > 2 && !strstr(err.text, "ends early") && !strstr(err.text, "is damaged") &&
+                !strstr(err.text, "no picture"))
+                fail_msg("%s at %zu: \"%s\"", name, len, err.text);
+        }
+        free(exact);
+    }
+    mt_image_free(&whole);
+    mt_buf_free(&buf);
+}
+
+static void a_file_that_ends_early_is_refused(void **state)
+{
+    (void)state;
+    each_image(expect_cuts_refused);
+}
+
+/* Bytes changed at random: anything may come out but a crash, and a failure has its sentence. */
+static void expect_no_crash(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
+{
+    uint32_t random = 12345;
+    mt_image image;
+    mt_error err;
+    mt_buf buf;
+
+    (void)width, (void)height, (void)tolerance, (void)hex;
+    media_read(&buf, "images", name);
+    for (int round = 0; round < 40; round++) {
+        char saved[3];
+        size_t at[3];
+
+        for (int i = 0; i < 3; i++) {
+            random = random * 1664525 + 1013904223;
+            at[i] = random % (round < 20 && buf.len > 64 ? 64 : buf.len);
+            saved[i] = buf.data[at[i]];
+            buf.data[at[i]] = (char)(random >> 24);
+        }
+        if (media_decode(&image, &buf, &err))
+            mt_image_free(&image);
+        else
+            assert_int_equal(err.code, MT_E_INVALID);
+        for (int i = 2; i >= 0; i--)
+            buf.data[at[i]] = saved[i];
+    }
+    mt_buf_free(&buf);
+}
+
+static void a_damaged_file_does_no_harm(void **state)
+{
+    (void)state;
+    each_image(expect_no_crash);
+}
+
+static void expect_refusal(const void *data, size_t size, const char *sentence)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    mt_image_info info;
+    mt_image image;
+    mt_error err;
+
+    assert_false(mt_image_probe(&info, data, size, &limits, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_string_equal(err.text, sentence);
+    assert_false(mt_image_decode(&image, data, size, &limits, &err));
+    assert_string_equal(err.text, sentence);
+    assert_null(image.pixels);
+}
+
+static void what_is_no_picture_is_refused(void **state)
+{
+    (void)state;
+    expect_refusal(
+        "", 0, "the 0 bytes are no picture that is known here: send \"JPEG\", \"PNG\", \"WebP\", \"GIF\" or \"BMP\"");
+    expect_refusal(
+        "<html>", 6,
+        "the 6 bytes are no picture that is known here: send \"JPEG\", \"PNG\", \"WebP\", \"GIF\" or \"BMP\"");
+}
+
+#define PNG_HEAD "\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+
+static void bombs_are_refused_by_their_header(void **state)
+{
+    static const char png[] = PNG_HEAD "\0\0\x27\x10\0\0\x27\x10\x08\x02\0\0\0\0\0\0\0\0\0\0";
+    static const char wide[] = PNG_HEAD "\0\x01\x86\xa0\0\0\0\x01\x08\x02\0\0\0\0\0\0\0\0\0\0";
+    static const char jpeg[] = "\xff\xd8\xff\xc2\0\x11\x08\xff\xff\xff\xff\x03\1\x22\0\2\x11\1\3\x11\1"
+                               "\xff\xda\0\x0c\x03\1\0\2\x11\3\x11\0\x3f\0";
+    static const char gif[] = "GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\1\0\1\0\0\2";
+    static const char bmp[] = "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\x20\x4e\0\0\x20\x4e\0\0\1\0\x18\0\0\0\0\0"
+                              "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    static const char webp[] =
+        "RIFF\x26\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\x3f\0\xff\x3f\0VP8L\x08\0\0\0\x2f\xff\xff\xff\x0f\0\0\0";
+
+    (void)state;
+    expect_refusal(
+        png, sizeof(png) - 1,
+        "the \"PNG\" picture is 10000x10000 pixels, 100000000 in all, and 67108864 are allowed: send a smaller one");
+    expect_refusal(wide, sizeof(wide) - 1,
+                   "the \"PNG\" picture is 100000x1 pixels, and a side may have 65535: send a smaller one");
+    expect_refusal(
+        jpeg, sizeof(jpeg) - 1,
+        "the \"JPEG\" picture is 65535x65535 pixels, 4294836225 in all, and 67108864 are allowed: send a smaller one");
+    expect_refusal(
+        gif, sizeof(gif) - 1,
+        "the \"GIF\" picture is 65535x65535 pixels, 4294836225 in all, and 67108864 are allowed: send a smaller one");
+    expect_refusal(
+        bmp, sizeof(bmp) - 1,
+        "the \"BMP\" picture is 20000x20000 pixels, 400000000 in all, and 67108864 are allowed: send a smaller one");
+    expect_refusal(
+        webp, sizeof(webp) - 1,
+        "the \"WebP\" picture is 16384x16384 pixels, 268435456 in all, and 67108864 are allowed: send a smaller one");
+}
+
+static void a_picture_without_pixels_is_refused(void **state)
+{
+    static const char png[] = PNG_HEAD "\0\0\0\0\0\0\0\x05\x08\x02\0\0\0\0\0\0\0\0\0\0";
+
+    (void)state;
+    expect_refusal(png, sizeof(png) - 1, "the \"PNG\" picture is 0x5 pixels: send one that has some");
+}
+
+static void too_many_bytes_are_refused(void **state)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    mt_image image;
+    mt_error err;
+    mt_buf buf;
+
+    (void)state;
+    limits.bytes = 100;
+    media_read(&buf, "images", "rgb-24.bmp");
+    assert_false(mt_image_decode(&image, buf.data, buf.len, &limits, &err));
+    assert_string_equal(err.text, "the picture has 886 bytes, and 100 are allowed: send a smaller one");
+    mt_buf_free(&buf);
+}
+
+/* Two progressive scans of a large picture that are repeated cost seconds each and few bytes. */
+static void a_picture_of_too_many_scans_is_refused(void **state)
+{
+    mt_error err;
+    mt_image image;
+    mt_buf buf, many;
+    size_t scan = 0;
+
+    (void)state;
+    media_read(&buf, "images", "grey-progressive.jpg");
+    for (size_t i = 0; i + 1 < buf.len; i++) /* the last scan: it refines, and may come again */
+        if ((uint8_t)buf.data[i] == 0xFF && (uint8_t)buf.data[i + 1] == 0xDA)
+            scan = i;
+    mt_buf_init(&many, 1 << 20);
+    mt_buf_add(&many, buf.data, scan);
+    for (int i = 0; i < MT_LIMIT_MEDIA_SCANS + 2; i++)
+        mt_buf_add(&many, buf.data + scan, buf.len - 2 - scan);
+    mt_buf_add(&many, "\xff\xd9", 2);
+    assert_false(media_decode(&image, &many, &err));
+    assert_string_equal(err.text, "the \"JPEG\" picture is damaged (it has more than 100 scans): send an intact file");
+    mt_buf_free(&many);
+    mt_buf_free(&buf);
+}
+
+static void a_part_is_cut_out(void **state)
+{
+    mt_image image, part;
+
+    (void)state;
+    mt_image_new(&image, 5, 4);
+    for (int i = 0; i < 60; i++)
+        image.pixels[i] = (uint8_t)i;
+    mt_image_crop(&part, &image, 3, 1, 2, 3);
+    assert_int_equal(part.width, 2);
+    assert_int_equal(part.height, 3);
+    for (int y = 0; y < 3; y++)
+        assert_memory_equal(part.pixels + y * 6, image.pixels + (y + 1) * 15 + 9, 6);
+    mt_image_free(&part);
+    mt_image_free(&image);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(pixels_are_those_of_pillow),
+    cmocka_unit_test(headers_tell_sizes),
+    cmocka_unit_test(a_file_that_ends_early_is_refused),
+    cmocka_unit_test(a_damaged_file_does_no_harm),
+    cmocka_unit_test(what_is_no_picture_is_refused),
+    cmocka_unit_test(bombs_are_refused_by_their_header),
+    cmocka_unit_test(a_picture_without_pixels_is_refused),
+    cmocka_unit_test(too_many_bytes_are_refused),
+    cmocka_unit_test(a_picture_of_too_many_scans_is_refused),
+    cmocka_unit_test(a_part_is_cut_out),
+};
+UNIT_MAIN(tests)
