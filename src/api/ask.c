@@ -26,3 +26,9 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .logprobs = -1,
                     .prompt_logprobs = -1};
 }
+
+void mt_ask_free(mt_ask *ask)
+{
+    json_decref(ask->owned);
+    ask->owned = NULL;
+}

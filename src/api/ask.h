@@ -32,7 +32,8 @@ typedef struct mt_ask_prompt {
 /* Lives in the arena, and borrows from the body. */
 typedef struct mt_ask {
     mt_arena *arena;    /* borrowed */
-    const json_t *body; /* borrowed until the ask is done with */
+    const json_t *body; /* borrowed until the ask is done with; of a chat: in the shape of OpenAI's */
+    json_t *owned;      /* that body, where it was made of another; NULL otherwise */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;
@@ -68,5 +69,6 @@ typedef struct mt_ask {
 } mt_ask;
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);
+void mt_ask_free(mt_ask *ask); /* what does not lie in the arena */
 
 #endif

@@ -24,8 +24,11 @@ typedef struct mt_dialect {
     void (*end)(mt_answer *answer, mt_buf *out);
     void (*whole)(mt_answer *answer, mt_buf *out);
     void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* in the middle of a stream */
+
+    void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
+    const char *idle; /* bytes that say nothing, for a stream that has long been silent */
 } mt_dialect;
 
-extern const mt_dialect mt_openai_chat, mt_openai_completions;
+extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_anthropic_messages;
 
 #endif

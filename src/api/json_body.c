@@ -12,14 +12,28 @@
 
 /* What the thread may still allocate for the body it is parsing. Nothing is given back: bodies only grow. */
 static MT_THREAD_LOCAL size_t budget = SIZE_MAX;
+static MT_THREAD_LOCAL bool denied; /* something was more than that */
 
 static void *take(size_t size)
 {
+    denied = denied || size > budget;
     if (size > budget)
         return NULL;
     if (budget != SIZE_MAX)
         budget -= size;
     return mt_alloc(size);
+}
+
+void mt_json_guard_begin(void)
+{
+    budget = MT_LIMIT_JSON_MEMORY;
+    denied = false;
+}
+
+bool mt_json_guard_end(void)
+{
+    budget = SIZE_MAX;
+    return !denied;
 }
 
 void mt_json_body_setup(void)
@@ -60,15 +74,14 @@ json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why)
                        MT_LIMIT_JSON_DEPTH);
         return NULL;
     }
-    budget = MT_LIMIT_JSON_MEMORY;
+    mt_json_guard_begin();
     json = json_loadb(body, len, JSON_ALLOW_NUL, &error);
-    const bool spent = budget < sizeof(json_t) * 8;
-    budget = SIZE_MAX;
+    const bool fits = mt_json_guard_end();
     if (json_is_object(json))
         return json;
     if (json)
         mt_failure_set(why, 400, "invalid_json", NULL, "the body is %s: send a JSON object", mt_json_kind(json));
-    else if (spent || json_error_code(&error) == json_error_out_of_memory)
+    else if (!fits)
         mt_failure_set(why, 413, "request_too_large", NULL, "the body holds too many values: send less in one request");
     else
         mt_failure_set(why, 400, "invalid_json", NULL, "the body is not JSON: line %d, column %d: %s", error.line,

@@ -20,4 +20,7 @@ void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object);
 /* An error in the middle of a stream, and [DONE]. */
 void mt_openai_fail(mt_answer *answer, const mt_failure *why, mt_buf *out);
 
+/* A comment, which readers of server-sent events skip. */
+#define MT_OPENAI_IDLE ": still at work\n\n"
+
 #endif

@@ -279,4 +279,6 @@ const mt_dialect mt_openai_chat = {.name = "chat",
                                    .chunk = chunk,
                                    .end = end,
                                    .whole = whole,
-                                   .fail = mt_openai_fail};
+                                   .fail = mt_openai_fail,
+                                   .error = mt_failure_write,
+                                   .idle = MT_OPENAI_IDLE};

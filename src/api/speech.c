@@ -109,6 +109,7 @@ void mt_speech_written(mt_speech *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         s->at[i].told = true;
+        s->at[i].closed = s->at[i].ended;
         s->at[i].written = s->at[i].text.len;
     }
 }

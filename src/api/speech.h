@@ -18,6 +18,7 @@ typedef struct mt_speech_part {
     size_t written;  /* bytes of it that were written for the client */
     bool told;       /* the client knows that it began */
     bool ended;      /* nothing will be added */
+    bool closed;     /* the client knows that, too */
 } mt_speech_part;
 
 typedef struct mt_speech {

@@ -134,7 +134,7 @@ static void fail_call(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
     if (!call->begun)
-        complete(call, mt_server_fail(call->server, call->handle, why));
+        complete(call, mt_server_fail(call->server, call->handle, call->dialect, why));
     else {
         call->out.len = 0;
         call->answer->dialect->fail(call->answer, why, &call->out);
@@ -161,6 +161,7 @@ static void send_stream(mt_call *call)
 
     if (ok && call->out.len > 0)
         ok = mt_http_write(call->server->http, call->handle, call->out.data, call->out.len);
+    call->spoke = call->spoke || call->out.len > 0;
     call->out.len = 0;
     if (call->over) /* the client left while it was written to */
         return;
@@ -168,6 +169,22 @@ static void send_stream(mt_call *call)
         give_up(call);
     else if (call->answer->open == 0)
         complete(call, mt_http_end(call->server->http, call->handle));
+}
+
+/* Calls may go while they are written to, and with them their place in the list. */
+void mt_server_keep_alive(mt_server *server)
+{
+    for (mt_call *call = server->calls, *next; call; call = next) {
+        next = call->next;
+        if (call->begun && !call->over && !call->spoke) {
+            call->held = true;
+            if (!mt_http_write(server->http, call->handle, call->dialect->idle, strlen(call->dialect->idle)))
+                give_up(call);
+            call->held = false;
+            release(call);
+        } else
+            call->spoke = false;
+    }
 }
 
 static void send_whole(mt_call *call)
@@ -275,7 +292,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     return call;
 }
 
-static void refuse(mt_server *server, mt_http_request *request)
+static void refuse(mt_server *server, mt_http_request *request, const mt_dialect *dialect)
 {
     mt_failure why;
 
@@ -284,7 +301,7 @@ static void refuse(mt_server *server, mt_http_request *request)
         mt_failure_set(&why, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
     else
         mt_failure_set(&why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
-    mt_server_fail(server, request->handle, &why);
+    mt_server_fail(server, request->handle, dialect, &why);
 }
 
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
@@ -293,7 +310,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
 
     /* Only this thread puts calls in, so there is still room afterwards. */
     if (!server->ready || mt_workers_waiting(server->workers) >= MT_LIMIT_PREPARING) {
-        refuse(server, request);
+        refuse(server, request, dialect);
         mt_http_request_free(request);
         return;
     }

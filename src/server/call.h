@@ -25,8 +25,8 @@ typedef struct mt_call_source {
 struct mt_call {
     mt_letter prepared_letter; /* posted when preparation is over */
     mt_server *server;
-    const mt_dialect *dialect; /* NULL where task answers */
-    mt_task *task;
+    const mt_dialect *dialect; /* NULL: none, and OpenAI's for what is wrong */
+    mt_task *task;             /* answers instead of the engine, where it is not NULL */
     char id[MT_ANSWER_ID];
     char *body; /* the preparation's, which frees it */
     size_t body_len;
@@ -52,6 +52,7 @@ struct mt_call {
     mt_call *next, *prev;
     bool prepared; /* its letter has come */
     bool begun;    /* the status line has been sent */
+    bool spoke;    /* something was written since the last mt_server_keep_alive */
     bool over;     /* nothing more is said to the client */
     bool held;     /* a function up the stack still needs it */
     bool followed; /* http will say that the client has gone */

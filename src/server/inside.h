@@ -29,7 +29,7 @@ struct mt_server {
     mt_call *calls; /* the newest first */
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total;
-    struct event *wake, *terminated, *interrupted;
+    struct event *wake, *terminated, *interrupted, *tick;
 
     /* the loader's, read after its thread was joined */
     pthread_t loader;
@@ -39,8 +39,9 @@ struct mt_server {
     mt_error load_error;
 };
 
-/* Answer with {"error":...}, a 429 or 503 with a retry-after; or with JSON. False when the client has left. */
-bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_failure *why);
+/* Answer with what is wrong, in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after; or with JSON.
+   False when the client has left. */
+bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why);
 bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body);
 
 /* The table of routes, whose user is the server. Free with mt_free. */
@@ -52,6 +53,9 @@ void mt_metrics_write(mt_server *server, mt_buf *out);
 /* The running and waiting requests as JSON. */
 void mt_status_write(mt_server *server, mt_buf *out);
 
-extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template;
+/* Streams that had nothing to say since the last time are told so. */
+void mt_server_keep_alive(mt_server *server);
+
+extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_count_tokens;
 
 #endif

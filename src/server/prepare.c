@@ -303,30 +303,32 @@ static bool submit(mt_call *call, const mt_ask *ask, const mt_token_prompt *prom
 }
 
 /* The arena is the answer's once that is made. */
-static bool prepare(mt_call *call, mt_arena *arena, const json_t *body, mt_failure *why)
+static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
     const mt_served *served = &call->server->served;
-    mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
     mt_token_prompt *prompts;
     size_t count;
 
-    if (!ask)
-        return out_of_memory(why);
-    mt_ask_init(ask, arena, body, &served->generation.defaults);
     if (!call->dialect->read(ask, why) || !check_model(served, ask, why))
         return false;
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
-    return mt_tokens_make(served, ask, &prompts, &count, why) && make_answer(call, arena, ask, prompts, count, why) &&
-           submit(call, ask, prompts, count, why);
+    return mt_tokens_make(served, ask, &prompts, &count, why) &&
+           make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
 }
 
 static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    const bool ok = prepare(call, arena, body, why);
+    mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
+    bool ok = ask || out_of_memory(why);
 
+    if (ok) {
+        mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);
+        ok = prepare(call, ask, why);
+        mt_ask_free(ask);
+    }
     if (!call->answer)
         mt_arena_free(arena);
     return ok;

@@ -18,7 +18,7 @@ bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body
     return answer(server, handle, 200, "application/json", body);
 }
 
-bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_failure *why)
+bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why)
 {
     const mt_http_header retry = {"retry-after", "1"};
     const mt_http_response response = {.status = why->status,
@@ -29,7 +29,7 @@ bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_failure *
     bool ok;
 
     mt_buf_init(&body, 8 * (size_t)MT_LIMIT_ERROR_TEXT);
-    mt_failure_write(&body, why);
+    (dialect ? dialect->error : mt_failure_write)(&body, why);
     ok = mt_http_answer(server->http, handle, &response, body.data, body.len);
     mt_buf_free(&body);
     return ok;
@@ -45,6 +45,18 @@ static void post_completions(void *user, mt_http_server *http, mt_http_request *
 {
     (void)http;
     mt_call_start(user, request, &mt_openai_completions, NULL);
+}
+
+static void post_messages(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_anthropic_messages, NULL);
+}
+
+static void post_count_tokens(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_anthropic_messages, mt_task_count_tokens);
 }
 
 static void post_tokenize(void *user, mt_http_server *http, mt_http_request *request)
@@ -114,7 +126,7 @@ static void get_model(void *user, mt_http_server *http, mt_http_request *request
     } else {
         mt_failure_set(&why, 404, "model_not_found", "model",
                        "the model \"%.100s\" does not exist here: see /v1/models", name);
-        mt_server_fail(server, request->handle, &why);
+        mt_server_fail(server, request->handle, NULL, &why);
     }
     mt_buf_free(&body);
     mt_http_request_free(request);
@@ -145,7 +157,7 @@ static void get_ready(void *user, mt_http_server *http, mt_http_request *request
     mt_failure_set(&why, 503, server->signals ? "draining" : "loading", NULL, "%s",
                    server->signals ? "the server is shutting down: ask another"
                                    : "the model is being loaded: try again in a moment");
-    mt_server_fail(server, request->handle, &why);
+    mt_server_fail(server, request->handle, NULL, &why);
     mt_http_request_free(request);
 }
 
@@ -195,7 +207,7 @@ static void delete_request(void *user, mt_http_server *http, mt_http_request *re
     } else {
         mt_failure_set(&why, 404, "request_not_found", NULL,
                        "no request \"%.60s\" is waiting or running: see /v1/status", id);
-        mt_server_fail(server, request->handle, &why);
+        mt_server_fail(server, request->handle, NULL, &why);
     }
     mt_http_request_free(request);
 }
@@ -205,6 +217,8 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     static const mt_http_route routes[] = {
         {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", .handler = post_chat},
         {.method = MT_HTTP_POST, .pattern = "/v1/completions", .handler = post_completions},
+        {.method = MT_HTTP_POST, .pattern = "/v1/messages", .handler = post_messages},
+        {.method = MT_HTTP_POST, .pattern = "/v1/messages/count_tokens", .handler = post_count_tokens},
         {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models},
         {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model},
         {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status},
@@ -213,6 +227,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
         {.method = MT_HTTP_POST, .pattern = "/detokenize", .handler = post_detokenize},
         {.method = MT_HTTP_POST, .pattern = "/apply-template", .handler = post_apply_template},
         {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics},
+        {.method = MT_HTTP_GET, .pattern = "/", .handler = get_health, .flags = MT_HTTP_PUBLIC},
         {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC},
         {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_ready, .flags = MT_HTTP_PUBLIC},
     };

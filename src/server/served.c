@@ -31,12 +31,13 @@ void mt_served_name(mt_served *s, const mt_options *opt)
 {
     s->name = opt->served_name ? mt_strdup(opt->served_name) : folder_name(opt->dir);
     s->aliases = &opt->aliases;
+    s->any_model = opt->any_model;
     s->created = (int64_t)time(NULL);
 }
 
 bool mt_served_answers(const mt_served *s, const char *model)
 {
-    if (!model || strcmp(model, s->name) == 0 || strcmp(model, "default") == 0)
+    if (!model || s->any_model || strcmp(model, s->name) == 0 || strcmp(model, "default") == 0)
         return true;
     for (size_t i = 0; i < s->aliases->count; i++)
         if (strcmp(model, s->aliases->at[i]) == 0)

@@ -11,6 +11,7 @@
 typedef struct mt_served {
     char *name; /* as clients are told */
     const mt_option_list *aliases;
+    bool any_model;  /* whatever they call it */
     int64_t created; /* seconds since 1970 */
 
     mt_opened opened;

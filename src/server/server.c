@@ -31,7 +31,7 @@ static bool admit(void *user, const mt_http_request *request, mt_http_refusal *r
     return false;
 }
 
-/* The codes OpenAI's clients know for what http refuses by itself. */
+/* What http refuses by itself, with the codes OpenAI's clients know, or as Anthropic's expect it. */
 static void error_body(void *user, const char *path, int status, const char *sentence, mt_buf *body)
 {
     static const struct {
@@ -40,16 +40,17 @@ static void error_body(void *user, const char *path, int status, const char *sen
     } codes[] = {{401, "invalid_api_key"},   {404, "not_found"},         {405, "method_not_allowed"},
                  {408, "request_timeout"},   {413, "request_too_large"}, {414, "request_too_large"},
                  {431, "request_too_large"}, {503, "overloaded"}};
+    static const char messages[] = "/v1/messages";
     const char *code = NULL;
     mt_failure why;
 
     (void)user;
-    (void)path;
     for (size_t i = 0; i < MT_COUNT(codes); i++)
         if (codes[i].status == status)
             code = codes[i].code;
     mt_failure_set(&why, status, code, NULL, "%s", sentence);
-    mt_failure_write(body, &why);
+    (path && strncmp(path, messages, sizeof(messages) - 1) == 0 ? mt_anthropic_messages.error : mt_failure_write)(body,
+                                                                                                                  &why);
 }
 
 static void wake(evutil_socket_t fd, short what, void *user)
@@ -59,6 +60,13 @@ static void wake(evutil_socket_t fd, short what, void *user)
     (void)fd;
     (void)what;
     mt_mailbox_open(server->mailbox);
+}
+
+static void tick(evutil_socket_t fd, short what, void *user)
+{
+    (void)fd;
+    (void)what;
+    mt_server_keep_alive(user);
 }
 
 static void signalled(evutil_socket_t number, short what, void *user)
@@ -123,12 +131,15 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
 static bool add_events(mt_server *server)
 {
     struct event_base *loop = mt_http_server_loop(server->http);
+    const struct timeval often = {.tv_sec = server->opt->keep_alive_seconds};
 
     server->wake = event_new(loop, mt_mailbox_fd(server->mailbox), EV_READ | EV_PERSIST, wake, server);
     server->terminated = evsignal_new(loop, SIGTERM, signalled, server);
     server->interrupted = evsignal_new(loop, SIGINT, signalled, server);
-    return server->wake && server->terminated && server->interrupted && !event_add(server->wake, NULL) &&
-           !event_add(server->terminated, NULL) && !event_add(server->interrupted, NULL);
+    server->tick = event_new(loop, -1, EV_PERSIST, tick, server);
+    return server->wake && server->terminated && server->interrupted && server->tick &&
+           !event_add(server->wake, NULL) && !event_add(server->terminated, NULL) &&
+           !event_add(server->interrupted, NULL) && !event_add(server->tick, &often);
 }
 
 static void free_event(struct event *event)
@@ -176,6 +187,7 @@ static void end(mt_server *server)
     free_event(server->wake);
     free_event(server->terminated);
     free_event(server->interrupted);
+    free_event(server->tick);
     mt_mailbox_free(server->mailbox);
     mt_http_server_free(server->http);
     mt_served_close(&server->served);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The cases in tests/api/cases/*.json: a request in, the exact answer or stream of events out.
+"""The cases in tests/api/cases/*.json: a request in, the exact answer or stream of events out. Those in cases/replay are
+asked of a model that says what tests/api/scripts.json has for it, the others of one with random weights.
 
 usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
 A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", and "answer" or "events"}.
-Ids, times and the model's name are masked, and numbers of logprobs are compared to three decimals. --record writes what
-the server answers into the files: read the difference before you keep it."""
+Ids, times and the model's name are masked, and numbers of logprobs are compared to three decimals. Every
+request that is answered is also sent with the other value of "stream": the events must come to the same answer.
+--record writes what the server answers into the files: read the difference before you keep it."""
 
 import argparse
 import glob
@@ -17,18 +19,25 @@ import tempfile
 
 import fixture
 import served
+import streams
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ID = re.compile(r"\b(chatcmpl|cmpl)-[0-9a-v]{24}\b")
+sys.path.insert(0, os.path.join(HERE, "..", "clients"))
+import replay  # pylint: disable=wrong-import-position
+
+ID = re.compile(r"\b(chatcmpl-|cmpl-|msg_|call_)[0-9a-v]{24}\b")
 
 
 def mask(value, key=None):
     if isinstance(value, dict):
+        if "cache_read_input_tokens" in value:
+            value = dict(value, input_tokens=value["input_tokens"] + value["cache_read_input_tokens"],
+                         cache_read_input_tokens=0)
         return {k: mask(v, k) for k, v in value.items()}
     if isinstance(value, list):
         return [mask(v, key) for v in value]
     if isinstance(value, str):
-        return ID.sub(r"\1-ID", value)
+        return ID.sub(r"\1ID", value)
     if key in ("created", "cached_tokens"):  # the latter depends on what was asked before; test_server.py looks at it
         return 0
     return round(value, 3) + 0.0 if isinstance(value, float) else value
@@ -45,16 +54,44 @@ def place(event):
     return event["choices"][0]["index"] if isinstance(event, dict) and event.get("choices") else sys.maxsize
 
 
+def is_stream(answer):
+    return answer.headers.get("content-type", "").startswith("text/event-stream")
+
+
+def check_names(answer):
+    """Events with names say the same in their data."""
+    for block in answer.body.decode().split("\n\n"):
+        if block.startswith("event:"):
+            name, data = block.split("\n", 1)
+            assert json.loads(data[5:])["type"] == name[6:].strip(), "an event's name is its type"
+
+
 def outcome(answer):
     """What a case records of an answer."""
     found = {"status": answer.status}
-    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+    if is_stream(answer):
+        check_names(answer)
         found["events"] = sorted(mask(answer.events()), key=place)
         ids = {e["id"] for e in answer.events() if isinstance(e, dict) and "id" in e}
         assert len(ids) <= 1, "a stream with several ids"
+    elif not answer.body:
+        found["answer"] = None
     else:
         found["answer"] = mask(answer.json())
     return found
+
+
+def differences(server, case, answer):
+    """What is not the same when the request is streamed, or is not; None where nothing differs."""
+    body = case.get("body")
+    if "post" not in case or not isinstance(body, dict) or answer.status != 200:
+        return None
+    other = server.post(case["post"], dict(body, stream=not is_stream(answer)), case.get("headers"))
+    if other.status != 200 or is_stream(other) == is_stream(answer):
+        return None
+    stream, whole = (answer, other) if is_stream(answer) else (other, answer)
+    found = streams.compare(case["post"], mask(stream.events()), mask(whole.json()))
+    return found if found and found[0] != found[1] else None
 
 
 def run(server, path, record, names):
@@ -64,7 +101,12 @@ def run(server, path, record, names):
     for case in cases:
         if names and case["name"] not in names:
             continue
-        found = outcome(ask(server, case))
+        answer = ask(server, case)
+        found, differ = outcome(answer), differences(server, case, answer)
+        if differ:
+            failed += 1
+            print("{}: \"{}\" streams\n  {}\nbut is otherwise\n  {}".format(os.path.basename(path), case["name"],
+                                                                          *map(json.dumps, differ)))
         if record:
             for key in ("status", "answer", "events"):
                 case.pop(key, None)
@@ -72,7 +114,7 @@ def run(server, path, record, names):
             continue
         expected = {k: case[k] for k in ("status", "answer", "events") if k in case}
         if found == json.loads(json.dumps(expected)):
-            passed += 1
+            passed += not differ
         else:
             failed += 1
             print("{}: \"{}\" is\n  {}\nbut should be\n  {}".format(os.path.basename(path), case["name"],
@@ -95,20 +137,32 @@ def dump(case):
     return "  {" + ",\n   ".join(lines) + "}"
 
 
+def run_all(server, folder, arguments):
+    passed = failed = 0
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        p, f = run(server, path, arguments.record, arguments.names)
+        passed, failed = passed + p, failed + f
+    return passed, failed
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    passed = failed = 0
+    cases = os.path.join(HERE, "cases")
+    with open(os.path.join(HERE, "scripts.json"), encoding="utf-8") as f:
+        scripts = json.load(f)
     with tempfile.TemporaryDirectory() as folder:
-        fixture.write(os.path.join(folder, "tiny"))
-        with served.Server(arguments.motet, os.path.join(folder, "tiny"), "--alias", "other",
-                           "--max-body", "64K") as server:
-            for path in sorted(glob.glob(os.path.join(HERE, "cases", "*.json"))):
-                p, f = run(server, path, arguments.record, arguments.names)
-                passed, failed = passed + p, failed + f
+        models = ((fixture.write(os.path.join(folder, "tiny")), cases, ("--alias", "other")),
+                  (replay.write(os.path.join(folder, "replay"), scripts), os.path.join(cases, "replay"),
+                   ("--any-model",)))
+        results = []
+        for model, where, options in models:
+            with served.Server(arguments.motet, model, "--max-body", "64K", *options) as server:
+                results.append(run_all(server, where, arguments))
+    passed, failed = map(sum, zip(*results))
     print("api_cases: {} passed, {} failed".format(passed, failed))
     sys.exit(1 if failed else 0)
 

@@ -370,6 +370,42 @@ def keys_are_needed_where_they_are_set():
 
 
 @test
+def anthropics_clients_are_told_in_their_own_shape():
+    body = {"model": "tiny", "max_tokens": 1, "messages": [{"role": "user", "content": "hello"}]}
+    with start("--api-key", "secret") as server:
+        for key, status, kind in (("secret", 200, None), ("wrong", 401, "authentication_error")):
+            answer = server.post("/v1/messages", body, {"x-api-key": key})
+            assert answer.status == status, answer.body
+            assert kind is None or (answer.json()["type"], answer.json()["error"]["type"]) == ("error", kind), answer.body
+        answer = server.post("/v1/messages", dict(body, model="claude-x"), {"x-api-key": "secret"})
+        assert (answer.status, answer.json()["error"]["type"]) == (404, "not_found_error"), answer.body
+        assert server.request("HEAD", "/").status == 200  # asked before anybody has a key
+    with start("--any-model") as server:
+        assert server.post("/v1/messages", dict(body, model="claude-x")).status == 200
+        assert server.request("GET", "/v1/models/claude-x").status == 200
+
+
+@test
+def a_stream_that_waits_is_told_that_it_does():
+    """The first request takes all places and does not read its answer, so the second has to wait."""
+    first = {"prompt": [0, 9], "max_tokens": 1000, "ignore_eos": True, "stream": True, "logprobs": 20, "n": 12}
+    second = {"stream": True, "max_tokens": 1, "messages": [{"role": "user", "content": "hello"}]}
+    signs = {"/v1/chat/completions": b": still at work\n\n", "/v1/messages": b"event: ping\n"}
+    with start("--keep-alive-seconds", "1", "--max-sequences", "12") as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(raw_request(first))
+        assert eventually(lambda: server.status()["running"] == 12)
+        for path, sign in signs.items():
+            with server.socket() as waiting:
+                waiting.sendall(raw_request(second, path))
+                seen = b""
+                while sign not in seen:
+                    seen += waiting.recv(65536)
+                assert b"message_start" not in seen and b"choices" not in seen, seen
+
+
+@test
 def pages_of_named_origins_may_call():
     with start("--cors", "https://app.example") as server:
         got = server.request("OPTIONS", "/v1/chat/completions", headers={

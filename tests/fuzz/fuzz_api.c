@@ -50,6 +50,7 @@ static void try_dialect(const mt_dialect *dialect, const json_t *body)
         check_ask(&ask);
     else
         check_failure(&why);
+    mt_ask_free(&ask);
     mt_arena_free(arena);
 }
 

@@ -1,0 +1,226 @@
+/* POST /v1/messages, as Anthropic defines it: an answer is a list of blocks, and so is its stream. */
+#include <string.h>
+
+#include "api/answer.h"
+#include "api/anthropic.h"
+#include "api/dialect.h"
+#include "api/write.h"
+
+static void open_event(mt_buf *out, const char *type)
+{
+    mt_buf_printf(out, "event: %s\ndata: {\"type\":\"%s\"", type, type);
+}
+
+static void close_event(mt_buf *out)
+{
+    mt_buf_puts(out, "}\n\n");
+}
+
+/* What was taken from the cache does not count as input. */
+static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
+{
+    const size_t cached = mt_answer_cached(a);
+
+    mt_buf_printf(out,
+                  "\"usage\":{\"input_tokens\":%zu,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%zu,"
+                  "\"output_tokens\":%zu}",
+                  mt_answer_prompt_tokens(a) - cached, cached, tokens);
+}
+
+/* {"id":... up to where the content begins, without the closing brace. */
+static void add_head(mt_buf *out, const mt_answer *a)
+{
+    mt_buf_printf(out, "{\"id\":\"%s\",\"type\":\"message\",\"role\":\"assistant\"", a->id);
+    mt_write_string(out, "model", a->model);
+}
+
+static void add_stop(mt_buf *out, const mt_choice *c)
+{
+    const char *reason = c->finish == MT_FINISH_LENGTH      ? "max_tokens"
+                         : c->finish == MT_FINISH_CANCELLED ? "abort"
+                         : c->stop                          ? "stop_sequence"
+                         : c->speech.calls                  ? "tool_use"
+                                                            : "end_turn";
+
+    mt_buf_printf(out, "\"stop_reason\":\"%s\"", reason);
+    mt_write_string(out, "stop_sequence", c->stop);
+}
+
+static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    (void)c;
+    open_event(out, "message_start");
+    mt_buf_puts(out, ",\"message\":");
+    add_head(out, a);
+    mt_buf_puts(out, ",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,");
+    add_usage(out, a, 0);
+    mt_buf_puts(out, "}");
+    close_event(out);
+    mt_buf_puts(out, mt_anthropic_messages.idle);
+}
+
+static void add_call_head(mt_buf *out, const mt_speech_part *call)
+{
+    mt_buf_puts(out, "{\"type\":\"tool_use\"");
+    mt_write_string(out, "id", call->id);
+    mt_write_string(out, "name", call->name);
+    mt_buf_puts(out, ",\"input\":");
+}
+
+static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
+{
+    open_event(out, "content_block_start");
+    mt_buf_printf(out, ",\"index\":%zu,\"content_block\":", index);
+    switch (part->kind) {
+    case MT_SPEECH_REASONING: mt_buf_puts(out, "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"); break;
+    case MT_SPEECH_TEXT: mt_buf_puts(out, "{\"type\":\"text\",\"text\":\"\"}"); break;
+    case MT_SPEECH_CALL:
+        add_call_head(out, part);
+        mt_buf_puts(out, "{}}");
+        break;
+    }
+    close_event(out);
+}
+
+static void add_delta(mt_buf *out, size_t index, const char *type, const char *key, const char *text, size_t len)
+{
+    open_event(out, "content_block_delta");
+    mt_buf_printf(out, ",\"index\":%zu,\"delta\":{\"type\":\"%s\",\"%s\":", index, type, key);
+    mt_buf_json_string(out, text, len);
+    mt_buf_puts(out, "}");
+    close_event(out);
+}
+
+static void say_block(mt_buf *out, const mt_speech_part *part, size_t index)
+{
+    static const char *const deltas[][2] = {[MT_SPEECH_REASONING] = {"thinking_delta", "thinking"},
+                                            [MT_SPEECH_TEXT] = {"text_delta", "text"},
+                                            [MT_SPEECH_CALL] = {"input_json_delta", "partial_json"}};
+
+    if (part->written < part->text.len)
+        add_delta(out, index, deltas[part->kind][0], deltas[part->kind][1], part->text.data + part->written,
+                  part->text.len - part->written);
+}
+
+/* Clients keep blocks of thinking only with a signature. Ours proves nothing: whatever comes back is read. */
+static void stop_block(mt_buf *out, const mt_answer *a, const mt_speech_part *part, size_t index)
+{
+    if (part->kind == MT_SPEECH_REASONING)
+        add_delta(out, index, "signature_delta", "signature", a->id, strlen(a->id));
+    open_event(out, "content_block_stop");
+    mt_buf_printf(out, ",\"index\":%zu", index);
+    close_event(out);
+}
+
+static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    for (size_t i = 0; i < c->speech.count; i++) {
+        const mt_speech_part *part = &c->speech.at[i];
+
+        if (!part->told)
+            start_block(out, part, i);
+        say_block(out, part, i);
+        if (part->ended && !part->closed)
+            stop_block(out, a, part, i);
+    }
+}
+
+static void end(mt_answer *a, mt_buf *out)
+{
+    open_event(out, "message_delta");
+    mt_buf_puts(out, ",\"delta\":{");
+    add_stop(out, &a->choices[0]);
+    mt_buf_puts(out, "},");
+    add_usage(out, a, mt_answer_tokens(a));
+    close_event(out);
+    open_event(out, "message_stop");
+    close_event(out);
+}
+
+/* An object. Arguments that are none come as they are, in one of our own. */
+static void add_input(mt_buf *out, const mt_speech_part *call)
+{
+    json_t *json = json_loadb(call->text.len ? call->text.data : "", call->text.len, JSON_ALLOW_NUL, NULL);
+
+    if (json_is_object(json))
+        mt_buf_add(out, call->text.data, call->text.len);
+    else {
+        mt_buf_puts(out, "{\"raw_arguments\":");
+        mt_buf_json_string(out, call->text.len ? call->text.data : "", call->text.len);
+        mt_buf_puts(out, "}");
+    }
+    json_decref(json);
+}
+
+static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *part)
+{
+    switch (part->kind) {
+    case MT_SPEECH_REASONING:
+        mt_buf_puts(out, "{\"type\":\"thinking\",\"thinking\":");
+        mt_buf_json_string(out, part->text.data, part->text.len);
+        mt_write_string(out, "signature", a->id);
+        break;
+    case MT_SPEECH_TEXT:
+        mt_buf_puts(out, "{\"type\":\"text\",\"text\":");
+        mt_buf_json_string(out, part->text.data, part->text.len);
+        break;
+    case MT_SPEECH_CALL:
+        add_call_head(out, part);
+        add_input(out, part);
+        break;
+    }
+    mt_buf_puts(out, "}");
+}
+
+static void whole(mt_answer *a, mt_buf *out)
+{
+    const mt_choice *c = &a->choices[0];
+
+    add_head(out, a);
+    mt_buf_puts(out, ",\"content\":[");
+    for (size_t i = 0; i < c->speech.count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        add_block(out, a, &c->speech.at[i]);
+    }
+    mt_buf_puts(out, "],");
+    add_stop(out, c);
+    mt_buf_puts(out, ",");
+    add_usage(out, a, c->tokens);
+    mt_buf_puts(out, "}");
+}
+
+void mt_anthropic_error(mt_buf *out, const mt_failure *why)
+{
+    static const struct {
+        int status;
+        const char *type;
+    } types[] = {{401, "authentication_error"}, {403, "permission_error"}, {404, "not_found_error"},
+                 {413, "request_too_large"},    {429, "rate_limit_error"}, {503, "overloaded_error"}};
+    const char *type = why->status >= 500 ? "api_error" : "invalid_request_error";
+
+    for (size_t i = 0; i < MT_COUNT(types); i++)
+        if (types[i].status == why->status)
+            type = types[i].type;
+    mt_buf_printf(out, "{\"type\":\"error\",\"error\":{\"type\":\"%s\"", type);
+    mt_write_string(out, "message", why->text);
+    mt_buf_puts(out, "}}");
+}
+
+static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
+{
+    (void)a;
+    mt_buf_puts(out, "event: error\ndata: ");
+    mt_anthropic_error(out, why);
+    mt_buf_puts(out, "\n\n");
+}
+
+const mt_dialect mt_anthropic_messages = {.name = "messages",
+                                          .prefix = "msg_",
+                                          .read = mt_anthropic_read,
+                                          .begin = begin,
+                                          .chunk = chunk,
+                                          .end = end,
+                                          .whole = whole,
+                                          .fail = fail,
+                                          .error = mt_anthropic_error,
+                                          .idle = "event: ping\ndata: {\"type\":\"ping\"}\n\n"};

@@ -1,0 +1,127 @@
+"""What a stream of events comes to, in each dialect: the answer that the same request gets when it is not streamed."""
+
+import json
+
+
+def join(into, piece, keys):
+    for key in keys:
+        if piece.get(key) is not None:
+            into[key] = (into.get(key) or "") + piece[key]
+
+
+def chat_choice(choices, delta_choice):
+    c = choices.setdefault(delta_choice["index"], {"index": delta_choice["index"], "message": {}, "logprobs": None})
+    delta, message = delta_choice["delta"], c["message"]
+    join(message, delta, ("content", "reasoning_content"))
+    for call in delta.get("tool_calls", []):
+        calls = message.setdefault("tool_calls", [])
+        if call["index"] == len(calls):
+            calls.append({"id": call["id"], "type": call["type"],
+                          "function": {"name": call["function"]["name"], "arguments": ""}})
+        calls[call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+    merge_choice(c, delta_choice)
+
+
+def merge_choice(c, piece):
+    """What chat and completions have in common."""
+    if piece.get("logprobs"):
+        c["logprobs"] = c["logprobs"] or {}
+        for key, value in piece["logprobs"].items():
+            c["logprobs"][key] = (c["logprobs"].get(key) or []) + value if isinstance(value, list) else value
+    if piece.get("token_ids") is not None:
+        c["token_ids"] = c.get("token_ids", []) + piece["token_ids"]
+    for key in ("finish_reason", "stop_reason", "prompt_token_ids"):
+        if key in piece:
+            c[key] = piece[key]
+
+
+def choices_of(events, add):
+    choices = {}
+    for event in events:
+        for choice in event["choices"]:
+            add(choices, choice)
+    return [choices[i] for i in sorted(choices)]
+
+
+def chat(events):
+    assert events[-1] == "[DONE]", "a stream ends with [DONE]"
+    return {"choices": choices_of(events[:-1], chat_choice)}
+
+
+def chat_whole(answer):
+    choices = json.loads(json.dumps(answer["choices"]))
+    for c in choices:
+        del c["message"]["role"], c["message"]["refusal"]
+        if c["message"]["content"] is None:
+            c["message"]["content"] = ""
+    return {"choices": choices}
+
+
+def completion_choice(choices, piece):
+    c = choices.setdefault(piece["index"], {"index": piece["index"], "logprobs": None})
+    join(c, piece, ("text",))
+    merge_choice(c, piece)
+
+
+def completions(events):
+    assert events[-1] == "[DONE]", "a stream ends with [DONE]"
+    return {"choices": choices_of(events[:-1], completion_choice)}
+
+
+def completions_whole(answer):
+    return {"choices": answer["choices"]}
+
+
+def messages(events):
+    """Checks the order of events on the way."""
+    assert [e["type"] for e in events[-2:]] == ["message_delta", "message_stop"], "the end of a stream"
+    assert events[0]["type"] == "message_start", "the beginning of a stream"
+    message = dict(events[0]["message"], content=[])
+    blocks, opened = message["content"], False
+    for e in events[1:-2]:
+        if e["type"] == "ping":
+            continue
+        if e["type"] == "content_block_start":
+            assert not opened and e["index"] == len(blocks), "blocks come one after the other"
+            blocks.append(dict(e["content_block"]))
+            opened = True
+        elif e["type"] == "content_block_stop":
+            assert opened and e["index"] == len(blocks) - 1, "the open block ends"
+            opened = False
+            if "partial" in blocks[-1]:
+                blocks[-1]["input"] = arguments(blocks[-1].pop("partial"))
+        else:
+            assert opened and e["type"] == "content_block_delta" and e["index"] == len(blocks) - 1, "an open block grows"
+            kind, block = e["delta"]["type"], blocks[-1]
+            if kind == "input_json_delta":
+                block["partial"] = block.get("partial", "") + e["delta"]["partial_json"]
+            else:
+                join(block, e["delta"], ("text", "thinking", "signature"))
+    assert not opened, "every block ends"
+    message.update(events[-2]["delta"])
+    message["usage"] = events[-2]["usage"]
+    return message
+
+
+def arguments(text):
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"raw_arguments": text}
+
+
+def same(answer):
+    return answer
+
+
+DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (completions, completions_whole),
+            "/v1/messages": (messages, same)}
+
+
+def compare(path, events, answer):
+    """Two things that should be equal; None where the path has no streams."""
+    if path.split("?")[0] not in DIALECTS:
+        return None
+    assemble, reduce = DIALECTS[path.split("?")[0]]
+    return assemble(events), reduce(answer)
