@@ -10,12 +10,12 @@
 #include "media/image.h"
 
 /* MOTET_MEDIA names another folder that tests/media/make.py wrote. */
-static inline const char *media_path(const char *folder, const char *name, const char *tail)
+static inline const char *media_path(const char *folder, const char *name)
 {
-    static char path[512];
+    static char path[4096];
     const char *root = getenv("MOTET_MEDIA");
 
-    snprintf(path, sizeof(path), "%s/%s%s%s%s", root ? root : "tests/media", folder, *folder ? "/" : "", name, tail);
+    snprintf(path, sizeof(path), "%s/%s%s%s", root ? root : "tests/media", folder, *folder ? "/" : "", name);
     return path;
 }
 
@@ -24,7 +24,7 @@ static inline void media_read(mt_buf *buf, const char *folder, const char *name)
     mt_error err;
 
     mt_buf_init(buf, 1 << 24);
-    if (!mt_file_read(buf, media_path(folder, name, ""), &err))
+    if (!mt_file_read(buf, media_path(folder, name), &err))
         fail_msg("%s", err.text);
 }
 
@@ -76,7 +76,7 @@ static inline int media_distance(const mt_image *a, const mt_image *b)
 /* How far the picture is from expected/NAME.png. */
 static inline int media_off(const mt_image *image, const char *name)
 {
-    char file[256];
+    char file[512];
     mt_image wanted;
     int off;
 

@@ -3,7 +3,7 @@
 /* Calls one for every line of images.txt. */
 static int each_image(void (*one)(const char *name, unsigned width, unsigned height, int tolerance, const char *hex))
 {
-    FILE *list = fopen(media_path("", "images.txt", ""), "r");
+    FILE *list = fopen(media_path("", "images.txt"), "r");
     char name[128], hex[80];
     unsigned width, height;
     int tolerance, count = 0;
