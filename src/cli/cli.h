@@ -4,6 +4,7 @@
 
 #include "server/options.h"
 
+int mt_cmd_chat(const mt_options *opt);
 int mt_cmd_info(const mt_options *opt);
 int mt_cmd_serve(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);

@@ -14,6 +14,7 @@ static int dispatch(const mt_options *opt)
     if (opt->help)
         return mt_cmd_help(opt);
     switch (opt->command) {
+    case MT_COMMAND_CHAT: return mt_cmd_chat(opt);
     case MT_COMMAND_INFO: return mt_cmd_info(opt);
     case MT_COMMAND_SERVE: return mt_cmd_serve(opt);
     case MT_COMMAND_RUN: return mt_cmd_run(opt);

@@ -199,7 +199,7 @@ static bool set_from_environment(mt_options *opt, char *(*env)(const char *name)
 }
 
 /* Takes the option at argv[*at] and, where it stands apart, its value; *at moves to the last word taken. */
-static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, uint64_t *given, mt_error *err)
+static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, bool *given, mt_error *err)
 {
     const char *word = argv[*at], *name = word + 2, *text = NULL;
     size_t len = strcspn(name, "=");
@@ -220,9 +220,9 @@ static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, u
             return mt_fail(err, MT_E_INVALID, "\"%s\" needs a value: %s %s", label, label, row->values);
         text = argv[++*at];
     }
-    if (row->type == MT_OPTION_LIST && !(*given >> (row - mt_option_rows) & 1))
+    if (row->type == MT_OPTION_LIST && !given[row - mt_option_rows])
         clear_list(opt, (size_t)(row - mt_option_rows)); /* the environment's counts less */
-    *given |= (uint64_t)1 << (row - mt_option_rows);
+    given[row - mt_option_rows] = true;
     return set_option(opt, row, label, text, err);
 }
 
@@ -257,10 +257,9 @@ static bool check_complete(const mt_options *opt, mt_error *err)
 bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name), mt_error *err)
 {
     bool only_operands = false;
-    uint64_t given = 0;
+    bool given[MT_COUNT(mt_option_rows)] = {0};
     int at = 1;
 
-    static_assert(MT_COUNT(mt_option_rows) <= 64, "given has a bit per option");
     set_defaults(opt);
     if (argc > 1 && argv[1][0] != '-') {
         opt->command = find_command(argv[1]);
@@ -276,7 +275,7 @@ bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)
         if (!only_operands && strcmp(word, "--") == 0)
             only_operands = true;
         else if (!only_operands && word[0] == '-' && word[1] == '-') {
-            if (!take_option(opt, argc, argv, &at, &given, err))
+            if (!take_option(opt, argc, argv, &at, given, err))
                 return false;
         } else if (!only_operands && word[0] == '-' && word[1])
             return fail_option(opt->command, word, err);

@@ -1,0 +1,61 @@
+/* The parts of motet chat: a line of input, a server to talk to, and the talk itself. */
+#ifndef MT_CLI_CHAT_H
+#define MT_CLI_CHAT_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "server/options.h"
+
+/* ---- input ---- */
+
+typedef struct mt_chat_line mt_chat_line;
+
+/* With editing and history where standard input is a terminal, as plain lines otherwise. Free with mt_chat_line_close,
+   which leaves the terminal as it was and keeps the history for the next time. */
+mt_chat_line *mt_chat_line_open(void);
+void mt_chat_line_close(mt_chat_line *line); /* NULL is fine */
+
+/* The next line without its end, valid until the next call; NULL at the end of the input. A line that Ctrl-C has ended
+   is empty. */
+const char *mt_chat_line_read(mt_chat_line *line);
+
+/* ---- the server ---- */
+
+typedef struct mt_chat_server {
+    char url[512];    /* without a slash at the end */
+    char socket[128]; /* a path; empty where the url says it all */
+    char model[256];  /* what the server calls it */
+    const char *key;  /* NULL: none */
+    int pid;          /* of a server of our own; 0: it is another's */
+} mt_chat_server;
+
+/* Reaches the server at a URL, or starts one for a folder and waits until it is ready, saying so on standard error. NULL
+   as model: the server on this machine, or the model in the box. False with a sentence. */
+bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error *err) MT_NODISCARD;
+void mt_chat_server_close(mt_chat_server *server); /* ends one of our own */
+
+/* ---- asking ---- */
+
+/* What was answered so far, and what to do with each piece. */
+typedef struct mt_chat_answer {
+    void (*piece)(struct mt_chat_answer *answer, bool reasoning, const char *text);
+    mt_buf text;          /* of the answer, without its reasoning */
+    char finish[32];      /* why it ended */
+    bool interrupted;     /* by Ctrl-C */
+    long prompt, tokens;  /* as the server counts them; -1: it does not say */
+    bool shows_reasoning; /* of what was printed last */
+} mt_chat_answer;
+
+/* Sends the messages and calls piece with what comes. False with a sentence; an interrupted answer is none. */
+bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
+                 mt_error *err) MT_NODISCARD;
+
+/* GET url/path. The status, 0 where nobody answers. */
+long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body);
+
+/* Ctrl-C ends what runs from here to there, instead of the program. */
+void mt_chat_interruptible(bool on);
+bool mt_chat_interrupted(void);
+
+#endif

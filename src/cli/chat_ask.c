@@ -1,0 +1,227 @@
+/* Talks to an OpenAI-compatible server: one request, its answer as it is written. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "base/alloc.h"
+#include "cli/chat.h"
+
+#define ANSWER_BYTES (64u << 20)
+#define LINE_BYTES (16u << 20) /* of one event */
+#define CONNECT_SECONDS 10L
+
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupts = 1;
+}
+
+void mt_chat_interruptible(bool on)
+{
+    struct sigaction action = {.sa_handler = on ? on_interrupt : SIG_DFL};
+
+    interrupts = 0;
+    sigaction(SIGINT, &action, NULL);
+}
+
+bool mt_chat_interrupted(void)
+{
+    return interrupts != 0;
+}
+
+/* What comes in: events of a stream, or an error's body. */
+typedef struct reader {
+    mt_chat_answer *answer; /* NULL: everything is the body */
+    mt_buf line, body;
+    long status;
+    CURL *curl;
+} reader;
+
+static const char *text_of(const json_t *delta, const char *key)
+{
+    const char *text = json_string_value(json_object_get(delta, key));
+
+    return text && *text ? text : NULL;
+}
+
+static void take_usage(mt_chat_answer *a, const json_t *usage)
+{
+    if (!json_is_object(usage))
+        return;
+    a->prompt = (long)json_integer_value(json_object_get(usage, "prompt_tokens"));
+    a->tokens = (long)json_integer_value(json_object_get(usage, "completion_tokens"));
+}
+
+/* One event's JSON. Returns false when it is an error: then that is the body. */
+static bool take_event(mt_chat_answer *a, const json_t *event)
+{
+    const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
+    const json_t *delta = json_object_get(choice, "delta");
+    const char *thought = text_of(delta, "reasoning_content"), *said = text_of(delta, "content");
+    const char *finish = text_of(choice, "finish_reason");
+
+    if (json_object_get(event, "error"))
+        return false;
+    if (!thought)
+        thought = text_of(delta, "reasoning");
+    if (thought)
+        a->piece(a, true, thought);
+    if (said) {
+        a->piece(a, false, said);
+        mt_buf_puts(&a->text, said);
+    }
+    if (finish)
+        snprintf(a->finish, sizeof(a->finish), "%s", finish);
+    take_usage(a, json_object_get(event, "usage"));
+    return true;
+}
+
+static void take_line(reader *r)
+{
+    static const char data[] = "data:";
+    const char *text = r->line.data;
+    json_t *event;
+
+    if (r->line.len == 0 || strncmp(text, data, strlen(data)) != 0)
+        return;
+    text += strlen(data);
+    event = json_loads(text + strspn(text, " "), 0, NULL);
+    if (event && !take_event(r->answer, event))
+        mt_buf_puts(&r->body, text);
+    json_decref(event);
+}
+
+static size_t receive(char *data, size_t size, size_t count, void *user)
+{
+    reader *r = user;
+    const size_t len = size * count;
+
+    curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &r->status);
+    if (!r->answer || r->status != 200)
+        return mt_buf_add(&r->body, data, len) ? len : 0;
+    for (size_t i = 0; i < len; i++) {
+        if (data[i] != '\n') {
+            if (data[i] != '\r' && !mt_buf_add(&r->line, &data[i], 1))
+                return 0;
+            continue;
+        }
+        take_line(r);
+        r->line.len = 0;
+    }
+    return len;
+}
+
+static int look_up(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    (void)user, (void)a, (void)b, (void)c, (void)d;
+    return mt_chat_interrupted();
+}
+
+/* A handle for url/path, with what every request needs. */
+static CURL *prepare(const mt_chat_server *server, const char *path, reader *r, struct curl_slist **headers)
+{
+    char url[1024], key[1024];
+    CURL *curl = curl_easy_init();
+
+    snprintf(url, sizeof(url), "%s%s", server->url, path);
+    *headers = curl_slist_append(NULL, "content-type: application/json");
+    *headers = curl_slist_append(*headers, "expect:"); /* large pictures are sent at once */
+    if (server->key && snprintf(key, sizeof(key), "authorization: Bearer %s", server->key) < (int)sizeof(key))
+        *headers = curl_slist_append(*headers, key);
+    r->curl = curl;
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, *headers);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, r);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (server->socket[0])
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, server->socket);
+    return curl;
+}
+
+static void reader_free(reader *r, struct curl_slist *headers)
+{
+    curl_easy_cleanup(r->curl);
+    curl_slist_free_all(headers);
+    mt_buf_free(&r->line);
+    mt_buf_free(&r->body);
+}
+
+long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
+{
+    reader r = {0};
+    struct curl_slist *headers;
+    CURL *curl = prepare(server, path, &r, &headers);
+
+    mt_buf_init(&r.body, ANSWER_BYTES);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, CONNECT_SECONDS);
+    if (curl_easy_perform(curl) != CURLE_OK)
+        r.status = 0;
+    else
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &r.status);
+    if (r.body.len)
+        mt_buf_add(body, r.body.data, r.body.len);
+    reader_free(&r, headers);
+    return r.status;
+}
+
+/* The sentence of an error's body, in OpenAI's shape or in none. */
+static bool refused(const reader *r, mt_error *err)
+{
+    json_t *body = r->body.len ? json_loads(r->body.data, 0, NULL) : NULL;
+    const char *sentence = json_string_value(json_object_get(json_object_get(body, "error"), "message"));
+
+    if (sentence)
+        mt_fail(err, MT_E_INVALID, "the server says: %s", sentence);
+    else
+        mt_fail(err, MT_E_INVALID, "the server answers %ld: %.200s", r->status, r->body.len ? r->body.data : "");
+    json_decref(body);
+    return false;
+}
+
+static char *request_of(const mt_chat_server *server, const json_t *messages)
+{
+    json_t *request = json_pack("{s:s, s:O, s:b, s:{s:b}}", "model", server->model, "messages", messages, "stream", 1,
+                                "stream_options", "include_usage", 1);
+    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+
+    json_decref(request);
+    return text;
+}
+
+bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer, mt_error *err)
+{
+    reader r = {.answer = answer};
+    struct curl_slist *headers;
+    char why[CURL_ERROR_SIZE] = "", *request = request_of(server, messages);
+    CURL *curl;
+
+    if (!request)
+        return mt_fail(err, MT_E_INVALID, "the message is not text in UTF-8; say it in another way");
+    curl = prepare(server, "/v1/chat/completions", &r, &headers);
+    mt_buf_init(&r.line, LINE_BYTES);
+    mt_buf_init(&r.body, LINE_BYTES);
+    mt_buf_init(&answer->text, ANSWER_BYTES);
+    answer->prompt = answer->tokens = -1;
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request);
+    const CURLcode code = curl_easy_perform(curl);
+    answer->interrupted = code == CURLE_ABORTED_BY_CALLBACK;
+    bool ok =
+        answer->interrupted || code == CURLE_OK ||
+        mt_fail(err, MT_E_IO, "the server at %s broke off: %s", server->url, why[0] ? why : curl_easy_strerror(code));
+    if (ok && !answer->interrupted && (r.status != 200 || r.body.len))
+        ok = refused(&r, err);
+    reader_free(&r, headers);
+    free(request);
+    return ok;
+}

@@ -1,0 +1,165 @@
+/* The server that motet chat talks to: somebody's, or one of its own in a child process behind a socket file. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/chat.h"
+#include "server/server.h"
+#include "weights/hub.h"
+
+#define USUAL_URL "http://127.0.0.1:8000"
+#define BOX "models/box"
+#define PATIENCE_MS 100
+
+static bool is_url(const char *text)
+{
+    return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+}
+
+/* The first model that the server names. */
+static bool ask_model(mt_chat_server *server, mt_error *err)
+{
+    mt_buf body;
+    json_t *list = NULL;
+    const char *id;
+    long status;
+
+    mt_buf_init(&body, 1 << 20);
+    status = mt_chat_get(server, "/v1/models", &body);
+    if (status == 200)
+        list = json_loads(body.data ? body.data : "", 0, NULL);
+    id = json_string_value(json_object_get(json_array_get(json_object_get(list, "data"), 0), "id"));
+    snprintf(server->model, sizeof(server->model), "%s", id ? id : "default");
+    json_decref(list);
+    mt_buf_free(&body);
+    if (status == 401)
+        return mt_fail(err, MT_E_INVALID, "the server at %s wants a key; give it with --api-key", server->url);
+    return status != 0 || mt_fail(err, MT_E_IO, "no server answers at %s; is it running?", server->url);
+}
+
+static void take_url(mt_chat_server *server, const char *url)
+{
+    size_t len = strlen(url);
+
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    if (len > 3 && strncmp(url + len - 3, "/v1", 3) == 0) /* people paste what their clients are given */
+        len -= 3;
+    snprintf(server->url, sizeof(server->url), "%.*s", (int)len, url);
+}
+
+/* The child: serves until it is told to end, or until we are gone. Ctrl-C is ours. */
+static void serve(const mt_options *opt, const char *folder, const char *socket)
+{
+    mt_options own = *opt;
+    mt_error err = {0};
+    char host[160];
+
+    setpgid(0, 0);
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    snprintf(host, sizeof(host), "unix:%s", socket);
+    own.dir = folder;
+    own.host = host;
+    own.drain_seconds = 0;
+    own.api_keys.count = 0;
+    mt_log_setup(opt->log_level == MT_LOG_INFO ? MT_LOG_WARN : opt->log_level, opt->log_format);
+    if (mt_serve(&own, &err))
+        _exit(0);
+    fprintf(stderr, "motet: %s\n", err.text);
+    _exit(1);
+}
+
+/* Counts the seconds on a terminal, so that nobody wonders. */
+static void show_wait(const char *name, time_t since, bool end)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (end)
+        fprintf(stderr, "\r\033[K");
+    else
+        fprintf(stderr, "\r\033[Kloading %s, %ld s", name, (long)(time(NULL) - since));
+    fflush(stderr);
+}
+
+/* Until it is ready. It has said why itself where it ends before. */
+static bool wait_for(mt_chat_server *server, const char *name, mt_error *err)
+{
+    const time_t since = time(NULL);
+    const struct timespec pause = {.tv_nsec = PATIENCE_MS * 1000000L};
+    mt_buf body;
+    long status = 0;
+
+    while (status != 200) {
+        int how;
+
+        if (waitpid(server->pid, &how, WNOHANG) == server->pid) {
+            server->pid = 0;
+            show_wait(name, since, true);
+            return mt_fail(err, MT_E_INVALID, "the model could not be loaded; see above");
+        }
+        show_wait(name, since, false);
+        nanosleep(&pause, NULL);
+        mt_buf_init(&body, 1 << 16);
+        status = mt_chat_get(server, "/ready", &body);
+        mt_buf_free(&body);
+    }
+    show_wait(name, since, true);
+    return true;
+}
+
+static bool start(mt_chat_server *server, const mt_options *opt, const char *folder, mt_error *err)
+{
+    snprintf(server->socket, sizeof(server->socket), "/tmp/motet-chat-%ld.sock", (long)getpid());
+    snprintf(server->url, sizeof(server->url), "http://motet");
+    server->key = NULL;
+    fflush(NULL);
+    server->pid = fork();
+    if (server->pid < 0) {
+        server->pid = 0;
+        return mt_fail(err, MT_E_IO, "a process for the model cannot be started: %s", strerror(errno));
+    }
+    if (server->pid == 0)
+        serve(opt, folder, server->socket);
+    return wait_for(server, opt->served_name ? opt->served_name : folder, err) && ask_model(server, err);
+}
+
+bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error *err)
+{
+    struct stat st;
+
+    *server = (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL};
+    if (opt->dir && !is_url(opt->dir))
+        return start(server, opt, opt->dir, err);
+    take_url(server, opt->dir ? opt->dir : USUAL_URL);
+    if (ask_model(server, err))
+        return true;
+    if (opt->dir)
+        return false;
+    if (stat(BOX "/config.json", &st) == 0)
+        return start(server, opt, BOX, err);
+    return mt_fail(err, MT_E_NOT_FOUND,
+                   "no server answers at " USUAL_URL " and there is no \"" BOX
+                   "\" here; give a folder, a model's name or a "
+                   "URL");
+}
+
+void mt_chat_server_close(mt_chat_server *server)
+{
+    if (!server->pid)
+        return;
+    kill(server->pid, SIGTERM);
+    waitpid(server->pid, NULL, 0);
+    unlink(server->socket);
+    server->pid = 0;
+}
