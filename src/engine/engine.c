@@ -16,6 +16,8 @@
 #include "base/log.h"
 #include "engine/inside.h"
 
+#define MEDIA_CACHE (1u << 30) /* bytes of features, where nobody says how many */
+
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
 
 void mt_engine_params_init(mt_engine_params *params)
@@ -25,6 +27,39 @@ void mt_engine_params_init(mt_engine_params *params)
 }
 
 /* ---- requests ---- */
+
+/* What no job could take must not wait for one. */
+static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
+{
+    if (!e->encoder)
+        return true;
+    if (!mt_sights_make(r, e->encoder->width, e->media_cache, err))
+        return false;
+    for (size_t i = 0; i < r->sight_count; i++)
+        if (!e->encoder->fits(e->encoder->ctx, (const mt_picture *[]){&r->sights[i].picture}, 1))
+            return mt_fail(err, MT_E_TOO_LARGE,
+                           "a picture has %zu patches, more than the encoder takes; send a smaller one",
+                           mt_picture_patches(&r->sights[i].picture));
+    return true;
+}
+
+static bool check_pictures(const mt_engine *e, const mt_request *r, mt_error *err)
+{
+    if (r->picture_count > 0 && !e->encoder)
+        return mt_fail(err, MT_E_INVALID, "this model takes no pictures; send text");
+    for (size_t i = 0; i < r->span_count; i++) {
+        if (!r->spans[i].block)
+            continue;
+        if (r->spans[i].count > e->params.rows - e->params.sequences)
+            return mt_fail(err, MT_E_TOO_LARGE,
+                           "a picture of %u tokens goes into one step, which has room for %zu; raise --batch-tokens",
+                           r->spans[i].count, e->params.rows - e->params.sequences);
+        if (r->prompt_logprobs)
+            return mt_fail(err, MT_E_INVALID,
+                           "\"prompt_logprobs\" are not given for prompts with pictures by this model");
+    }
+    return true;
+}
 
 static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
 {
@@ -40,7 +75,7 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= vocab)
             return mt_fail(err, MT_E_INVALID, "token %u is outside the vocabulary of %zu", r->prompt[i], vocab);
-    return mt_sample_settings_check(&r->sampling, vocab, err);
+    return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);
 }
 
 static bool reserve(mt_engine *e, const mt_request *r, mt_error *err)
@@ -55,7 +90,7 @@ static bool reserve(mt_engine *e, const mt_request *r, mt_error *err)
 
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
-    if (!check(e, r, err) || !reserve(e, r, err))
+    if (!check(e, r, err) || !cut_pictures(e, r, err) || !reserve(e, r, err))
         return false;
     if (r->received == 0)
         r->received = mt_clock_ns();
@@ -109,6 +144,11 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
             count = &e->running_count;
         }
     mt_engine_leave(list, count, s);
+    mt_engine_unsee(e, s);
+    if (e->viewer == s)
+        e->viewer = NULL;
+    if (r->live == 1)
+        mt_engine_forget(e, r);
     e->stats.finished[finish]++;
     mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
     mt_sequence_finish(s, finish, err);
@@ -117,6 +157,8 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
 
 static void take(mt_engine *e, mt_request *r)
 {
+    if (e->gallery)
+        mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
         mt_engine_queue(e, &r->sequences[c]);
@@ -154,6 +196,22 @@ static mt_engine_row describe(const mt_sequence *s, mt_phase phase, uint64_t now
     return row;
 }
 
+static mt_phase phase_of(const mt_sequence *s, bool running)
+{
+    if (s->blind)
+        return MT_PHASE_ENCODE;
+    return !running ? MT_PHASE_WAITING : s->generated ? MT_PHASE_DECODE : MT_PHASE_PREFILL;
+}
+
+static void show_media(mt_engine *e)
+{
+    const mt_gallery_stats media = e->gallery ? mt_gallery_look(e->gallery) : (mt_gallery_stats){0};
+    e->stats.media_known = media.known;
+    e->stats.media_bytes = media.bytes;
+    e->stats.media_total = media.total;
+    e->stats.media_evictions = media.evictions;
+}
+
 /* Copies what others may see. */
 static void show(mt_engine *e)
 {
@@ -167,14 +225,14 @@ static void show(mt_engine *e)
     }
     st->pages_known = mt_tree_nodes(e->tree);
     st->evictions = mt_tree_evictions(e->tree);
+    show_media(e);
     pthread_mutex_lock(&e->lock);
     e->shown = *st;
     e->row_count = 0;
     for (size_t i = 0; i < e->running_count; i++)
-        e->rows[e->row_count++] =
-            describe(e->running[i], e->running[i]->generated ? MT_PHASE_DECODE : MT_PHASE_PREFILL, now);
+        e->rows[e->row_count++] = describe(e->running[i], phase_of(e->running[i], true), now);
     for (size_t i = 0; i < e->waiting_count; i++)
-        e->rows[e->row_count++] = describe(e->waiting[i], MT_PHASE_WAITING, now);
+        e->rows[e->row_count++] = describe(e->waiting[i], phase_of(e->waiting[i], false), now);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -231,6 +289,19 @@ static uint64_t own_memory(void)
     return read == 3 && resident > shared ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+/* What of the bytes is for features of pictures. */
+static uint64_t reserve_media(mt_engine *e, uint64_t bytes)
+{
+    uint64_t media = e->params.media_cache;
+    if (!e->encoder)
+        return 0;
+    if (media == 0)
+        media = bytes / 8 < MEDIA_CACHE ? bytes / 8 : MEDIA_CACHE;
+    e->media_cache = media < bytes ? media : bytes;
+    e->gallery = mt_gallery_new(e->media_cache, MT_LIMIT_MEDIA_REMEMBERED);
+    return e->media_cache;
+}
+
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
 static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
 {
@@ -239,7 +310,7 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
-    share_pages(e, bytes, pages);
+    share_pages(e, bytes - reserve_media(e, bytes), pages);
     if (!wanted)
         wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
     for (size_t g = 0; g < e->spec->group_count; g++)
@@ -275,6 +346,8 @@ static void allot(mt_engine *e)
     e->chosen = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->tokens = mt_alloc_array(e->params.rows, sizeof *e->tokens);
     e->positions = mt_alloc_array(e->params.rows, sizeof *e->positions);
+    e->features = mt_alloc_array(e->params.rows, sizeof(const float *));
+    e->seen = mt_alloc_array(e->params.rows, sizeof *e->seen);
     e->wanted = mt_alloc_array(e->max_logits, sizeof *e->wanted);
     e->spans = mt_alloc_array(sequences, sizeof *e->spans);
     e->rows = mt_alloc_array(all, sizeof *e->rows);
@@ -284,10 +357,11 @@ static void allot(mt_engine *e)
 
 static void free_engine(mt_engine *e)
 {
-    void *const arrays[] = {e->running,   e->waiting, e->candidates, e->order, e->chosen, e->tokens,
-                            e->positions, e->wanted,  e->spans,      e->rows,  e->scratch};
+    void *const arrays[] = {e->running, e->waiting, e->candidates, e->order,   e->chosen,   e->tokens, e->positions,
+                            e->wanted,  e->spans,   e->rows,       e->scratch, e->features, e->seen};
     mt_model_free(e->model);
     mt_tree_free(e->tree);
+    mt_gallery_free(e->gallery);
     mt_queue_free(e->inbox);
     for (size_t i = 0; i < MT_COUNT(arrays); i++)
         mt_free(arrays[i]);
@@ -302,6 +376,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     e->spec = &o->spec;
     e->tokenizer = tokenizer;
     e->params = *params;
+    e->encoder = params->encoder;
     if (e->params.rows < e->params.sequences) /* every answer has its row */
         e->params.rows = e->params.sequences;
     e->max_logits = e->params.sequences + 32;

@@ -4,6 +4,7 @@
 #define MT_ENGINE_ENGINE_H
 
 #include "engine/draft.h"
+#include "engine/encoder.h"
 #include "engine/opened.h"
 #include "engine/request.h"
 #include "engine/stats.h"
@@ -19,7 +20,9 @@ typedef struct mt_engine_params {
     uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
     size_t cache;    /* positions of the cache; 0: what memory leaves */
     double step_ms;  /* what a step with running answers may take; 0: somewhat more than they need alone */
-    size_t chunk;    /* most prompt positions of a sequence in a step, for tests; 0: what fits */
+    uint64_t media_cache;      /* bytes of it for features of pictures; 0: an eighth of what weights leave */
+    const mt_encoder *encoder; /* instead of the model's tower, for tests; borrowed */
+    size_t chunk;              /* most prompt positions of a sequence in a step, for tests; 0: what fits */
     mt_speculation speculate;
     size_t draft;   /* most tokens guessed ahead, at most MT_LIMIT_DRAFT */
     bool draft_all; /* all guesses are tried, whatever they cost, for tests */
@@ -49,7 +52,7 @@ size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequen
 /* What has happened so far, and what is. */
 void mt_engine_stats(mt_engine *engine, mt_stats *out);
 
-typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_PREFILL, MT_PHASE_DECODE } mt_phase;
+typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_ENCODE, MT_PHASE_PREFILL, MT_PHASE_DECODE } mt_phase;
 
 typedef struct mt_engine_row {
     char name[64];

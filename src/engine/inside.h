@@ -7,9 +7,23 @@
 #include <stdatomic.h>
 
 #include "base/queue.h"
+#include "cache/gallery.h"
 #include "engine/clients.h"
+#include "engine/encoder.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
+
+#define MT_JOB_PARTS 64 /* parts of pictures that are encoded together */
+
+/* What the encoder is at. */
+typedef struct mt_job {
+    mt_sight *sight[MT_JOB_PARTS];
+    const mt_picture *picture[MT_JOB_PARTS];
+    float *features[MT_JOB_PARTS];
+    mt_request *request[MT_JOB_PARTS]; /* who brought it */
+    size_t count, patches;
+    uint64_t began;
+} mt_job;
 
 struct mt_engine {
     mt_device *dev;
@@ -19,6 +33,10 @@ struct mt_engine {
     size_t context; /* most positions of a sequence */
     mt_model *model;
     mt_tree *tree;
+    const mt_encoder *encoder; /* NULL: the model takes no pictures */
+    mt_gallery *gallery;       /* likewise */
+    uint64_t media_cache;      /* its bytes */
+    mt_job job;
     mt_cost cost;
     mt_clients clients;
 
@@ -35,7 +53,11 @@ struct mt_engine {
     mt_position *positions;
     mt_span *spans;
     size_t wanted_count, max_logits;
+    const float **features; /* of rows; all NULL outside of a step */
+    uint32_t *seen;
     mt_batch batch;
+    mt_sequence *viewer; /* the first of those that wait for the job's pictures, or for a job */
+    double encode;       /* work of the encoder in this step */
     const mt_tensor *logits;
     uint8_t *scratch; /* of the sampler, one a thread */
     size_t scratch_bytes;
@@ -61,6 +83,27 @@ void mt_engine_step(mt_engine *e);
 /* Puts a sequence into the queue, by priority and arrival. */
 void mt_engine_queue(mt_engine *e, mt_sequence *s);
 void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s); /* takes it out of a list it is in */
+
+/* ---- pictures: encode.c ---- */
+
+/* Positions of s from `done` on that can be computed with the pictures there are; 0: it is blind. */
+size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running);
+
+/* Whether the job encodes what s is blind for. */
+bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
+
+/* Starts a job for the viewer and others, where there is room for it; features that nobody has pinned may go. */
+void mt_engine_encode_begin(mt_engine *e);
+double mt_engine_encode_left(const mt_engine *e); /* 0: no job is under way */
+
+/* Runs a slice of the job. */
+void mt_engine_encode(mt_engine *e);
+
+/* s needs no features any more, or not now. */
+void mt_engine_unsee(mt_engine *e, mt_sequence *s);
+
+/* A request goes. */
+void mt_engine_forget(mt_engine *e, mt_request *r);
 
 /* Ends a sequence that waits or runs. */
 void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err);

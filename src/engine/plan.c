@@ -44,10 +44,40 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
     return s->draft.count;
 }
 
-static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, uint64_t now)
+static bool comes_before(const mt_sequence *a, const mt_sequence *b)
+{
+    const mt_request *x = a->request, *y = b->request;
+    if (x->priority != y->priority)
+        return x->priority < y->priority;
+    return x->order != y->order ? x->order < y->order : a->choice < b->choice;
+}
+
+/* The next rows that belong together, and no chunk that ends inside of rows that do. */
+static void keep_solid(mt_candidate *c, const mt_request *r)
+{
+    for (size_t i = 0; i < r->span_count; i++) {
+        const size_t first = r->spans[i].first, end = first + r->spans[i].count;
+        if (!r->spans[i].block || end <= c->depth)
+            continue;
+        if (c->solid_end > 0) { /* the second */
+            c->most = first - c->depth < c->most ? first - c->depth : c->most;
+            return;
+        }
+        c->solid = first > c->depth ? first - c->depth : 0;
+        c->solid_end = end - c->depth;
+        if (c->most > c->solid && c->most < c->solid_end)
+            c->most = c->solid > 0 ? c->solid : c->solid_end;
+        if (c->most < c->solid_end)
+            return;
+    }
+}
+
+/* Whether it can do something by itself. One that is blind cannot; it may become the viewer. */
+static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, uint64_t now)
 {
     const mt_request *r = s->request;
     const size_t chunk = e->params.chunk ? e->params.chunk : e->params.rows;
+    const size_t sees = mt_engine_sees(e, s, done, running);
     s->candidate = (mt_candidate){.left = s->seq.known - done,
                                   .depth = done,
                                   .most = r->prompt_logprobs && chunk > e->max_logits / 2 ? e->max_logits / 2 : chunk,
@@ -63,6 +93,12 @@ static void describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     }
     if (s->candidate.most == 0)
         s->candidate.most = 1;
+    keep_solid(&s->candidate, r);
+    if (s->blind && (e->job.count == 0 || mt_engine_awaits(e, s)) && (!e->viewer || comes_before(s, e->viewer)))
+        e->viewer = s;
+    if (sees > 0 && s->candidate.left > sees)
+        s->candidate.left = sees;
+    return !s->blind;
 }
 
 static bool paused(const mt_sequence *s)
@@ -107,11 +143,13 @@ static size_t list_running(mt_engine *e, uint64_t now)
     for (size_t i = 0; i < e->running_count; i++) {
         mt_sequence *s = e->running[i];
         s->rows = 0;
-        if (paused(s))
+        if (paused(s)) {
+            mt_engine_unsee(e, s);
             continue;
+        }
         advance(e, s);
-        describe(e, s, true, s->seq.done, now);
-        e->candidates[count++] = &s->candidate;
+        if (describe(e, s, true, s->seq.done, now))
+            e->candidates[count++] = &s->candidate;
     }
     return count;
 }
@@ -128,8 +166,8 @@ static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
         const mt_hit hit = needs_all(s) ? (mt_hit){0} : mt_seq_look(&s->seq);
         if (!needs_all(s) && follows(e, count, s, hit.pages))
             continue;
-        describe(e, s, false, hit.positions, now);
-        e->candidates[count++] = &s->candidate;
+        if (describe(e, s, false, hit.positions, now))
+            e->candidates[count++] = &s->candidate;
     }
     return count;
 }
@@ -189,14 +227,6 @@ static bool admit(mt_engine *e, mt_sequence *s)
     return true;
 }
 
-static bool comes_before(const mt_sequence *a, const mt_sequence *b)
-{
-    const mt_request *x = a->request, *y = b->request;
-    if (x->priority != y->priority)
-        return x->priority < y->priority;
-    return x->order != y->order ? x->order < y->order : a->choice < b->choice;
-}
-
 /* The youngest of the lowest priority. */
 static mt_sequence *victim(const mt_engine *e)
 {
@@ -219,6 +249,7 @@ void mt_engine_queue(mt_engine *e, mt_sequence *s)
 static void preempt(mt_engine *e, mt_sequence *s)
 {
     mt_seq_suspend(&s->seq);
+    mt_engine_unsee(e, s);
     mt_engine_leave(e->running, &e->running_count, s);
     mt_engine_queue(e, s);
     s->rows = 0;
@@ -298,19 +329,47 @@ static void admit_all(mt_engine *e, size_t count, uint64_t now)
     }
 }
 
+/* All that can do something. */
+static size_t list(mt_engine *e, uint64_t now)
+{
+    e->viewer = NULL;
+    size_t count = list_waiting(e, list_running(e, now), now);
+    if (e->viewer && e->job.count > 0) {
+        e->viewer->candidate.work = mt_engine_encode_left(e);
+        e->candidates[count++] = &e->viewer->candidate;
+    }
+    return count;
+}
+
+/* Who takes part in the step keeps the features it needs when a job makes room for others. */
+static void begin_job(mt_engine *e)
+{
+    if (!e->viewer || e->job.count > 0)
+        return;
+    for (size_t i = 0; i < e->chosen_count; i++)
+        mt_engine_sees(e, e->chosen[i], e->chosen[i]->seq.done, true);
+    mt_engine_encode_begin(e);
+}
+
 bool mt_engine_plan(mt_engine *e)
 {
     const uint64_t now = mt_clock_ns();
-    size_t count = list_waiting(e, list_running(e, now), now);
+    size_t count = list(e, now);
     if (e->running_count + e->waiting_count > 1)
         e->company = now;
     e->chosen_count = 0;
+    e->encode = 0;
+    if (count == 0) { /* all are blind, or there is nobody */
+        begin_job(e);
+        count = list(e, now);
+    }
     if (count == 0)
         return false;
     const mt_budget budget = budget_of(e, now);
     mt_schedule(e->candidates, count, &e->cost, &budget, e->order);
     for (size_t i = 0; i < count; i++)
         owner(e->order[i])->rows = e->order[i]->rows;
+    e->encode = e->viewer && e->job.count > 0 ? e->viewer->candidate.encode : 0;
     admit_all(e, count, now);
     for (size_t i = 0; i < count; i++)
         if (owner(e->order[i])->rows > 0)
@@ -318,5 +377,6 @@ bool mt_engine_plan(mt_engine *e)
     for (size_t i = 0; i < e->running_count; i++)
         if (e->running[i]->rows > 0)
             e->chosen[e->chosen_count++] = e->running[i];
-    return e->chosen_count > 0;
+    begin_job(e);
+    return e->chosen_count > 0 || e->encode > 0;
 }

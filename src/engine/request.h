@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "cache/tree.h"
+#include "engine/sight.h"
 #include "sample/logprobs.h"
 #include "sample/settings.h"
 #include "text/stop.h"
@@ -49,8 +50,6 @@ typedef struct mt_event {
     bool last;                    /* of DONE: no event of any choice will follow, and the request is about to go */
 } mt_event;
 
-typedef struct mt_request mt_request;
-
 struct mt_request {
     /* Everything below lives in it. The engine frees it after the last event. */
     mt_arena *arena;
@@ -63,6 +62,10 @@ struct mt_request {
     size_t cut_count;
     const uint32_t *expected; /* what the answer may well be: the better it is, the sooner the answer is there */
     size_t expected_count;
+    const mt_picture *pictures; /* in the order of the prompt; they and their patches live as long as the arena */
+    size_t picture_count;
+    const mt_media_span *spans; /* where their features stand in the prompt: ascending, all rows of each in order */
+    size_t span_count;
     uint8_t salt[32]; /* requests share what is cached only with those of the same; zeros: none */
 
     mt_sample_settings sampling;
@@ -87,8 +90,10 @@ struct mt_request {
 
     /* the engine's own */
     struct mt_sequence *sequences; /* [choices] */
-    uint32_t live;                 /* of them that have not ended */
-    uint64_t order;                /* of arrival */
+    mt_sight *sights;              /* the pictures in parts */
+    size_t sight_count;
+    uint32_t live;  /* of them that have not ended */
+    uint64_t order; /* of arrival */
 };
 
 /* A zeroed request in an arena of its own, with default settings and one choice. */

@@ -20,6 +20,12 @@ typedef struct mt_sequence {
     bool begun;  /* BEGUN was sent */
     size_t told; /* prompt positions whose logprobs were sent */
 
+    /* what it sees: parts of its request's pictures */
+    bool blind;                /* its next position is one of a part without features */
+    size_t missing;            /* the first part ahead without them */
+    size_t pinned, pinned_end; /* parts whose features are pinned for it */
+    size_t waited_for;         /* parts before this one were encoded for it, and are no hits */
+
     /* its part of the step that runs */
     size_t rows;                   /* of the batch */
     uint32_t row;                  /* the first of them */

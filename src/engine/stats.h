@@ -24,6 +24,7 @@ typedef struct mt_stats {
     size_t running, waiting;
     size_t pages_total[MT_KV_GROUPS], pages_held[MT_KV_GROUPS]; /* held by sequences */
     size_t pages_known;                                         /* nodes of the prefix tree */
+    size_t media_known, media_bytes, media_total; /* pictures with a number; bytes of features, and what they may be */
     uint64_t bytes_weights, bytes_cache, bytes_working;
 
     /* so far */
@@ -31,10 +32,13 @@ typedef struct mt_stats {
     double step_seconds;
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     uint64_t lookups, misses[MT_MISS_COUNT]; /* by reason; those of MT_MISS_NONE found all they could */
+    uint64_t media_hits, media_misses;       /* parts of pictures whose features were there, or were encoded */
+    uint64_t media_evictions;
+    double encode_seconds, encode_work; /* of the encoder, in seconds and in products */
     uint64_t evictions, preemptions;
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
     uint64_t finished[4];                          /* by mt_finish */
-    mt_histogram queue, prefill, first_token, inter_token, end_to_end, step;
+    mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
 } mt_stats;
 
 #endif

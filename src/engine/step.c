@@ -26,6 +26,28 @@ static size_t wants(const mt_sequence *s, size_t rows)
     return rows;
 }
 
+/* What row `row` of the batch has in place of its token's embedding, and how far it sees: position `at` of s. */
+static void show_row(mt_engine *e, const mt_sequence *s, size_t row, size_t at)
+{
+    const mt_request *r = s->request;
+    const mt_media_span *span = r->span_count ? mt_media_span_at(r->spans, r->span_count, at) : NULL;
+    e->features[row] = NULL;
+    e->seen[row] = (uint32_t)at + 1;
+    if (!span)
+        return;
+    const size_t which = mt_sights_after(r, at);
+    const mt_sight *sight = &r->sights[which];
+    const float *features = mt_gallery_features(e->gallery, sight->medium);
+    assert(features);
+    e->stats.media_hits += at == sight->first && which >= s->waited_for;
+    e->features[row] = features + (span->row + (at - span->first) - sight->row) * e->encoder->width;
+    e->batch.features = e->features;
+    if (!span->block)
+        return;
+    e->seen[row] = span->first + span->count;
+    e->batch.seen = e->seen;
+}
+
 static void add_rows(mt_engine *e, mt_sequence *s)
 {
     mt_batch *b = &e->batch;
@@ -37,7 +59,8 @@ static void add_rows(mt_engine *e, mt_sequence *s)
     for (size_t i = 0; i < s->rows; i++) {
         const size_t at = s->seq.done + i;
         e->tokens[b->rows + i] = at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
-        e->positions[b->rows + i] = (mt_position){{(uint32_t)at, (uint32_t)at, (uint32_t)at}};
+        e->positions[b->rows + i] = mt_media_position(s->request->spans, s->request->span_count, at);
+        show_row(e, s, b->rows + i, at);
     }
     b->rows += s->rows;
     s->samples = s->seq.done + s->rows >= s->seq.known;
@@ -222,7 +245,7 @@ static void charge(mt_engine *e, double seconds)
                           seconds * (double)e->chosen[i]->rows / (double)e->batch.rows, now);
 }
 
-void mt_engine_step(mt_engine *e)
+static void step_rows(mt_engine *e)
 {
     const double positions = build(e);
     if (e->batch.rows == 0)
@@ -241,4 +264,13 @@ void mt_engine_step(mt_engine *e)
     mt_histogram_add(&e->stats.step, seconds);
     for (size_t i = 0; i < e->chosen_count; i++)
         settle(e, e->chosen[i]);
+}
+
+/* Tokens go out before the encoder has its slice. */
+void mt_engine_step(mt_engine *e)
+{
+    if (e->chosen_count > 0)
+        step_rows(e);
+    if (e->encode > 0 && e->job.count > 0)
+        mt_engine_encode(e);
 }

@@ -10,8 +10,10 @@ enum { ROWS = 1024 }; /* that are listed at most; all are counted */
 
 static void add_row(mt_buf *out, const mt_engine_row *row, bool first)
 {
-    static const char *const phases[] = {
-        [MT_PHASE_WAITING] = "waiting", [MT_PHASE_PREFILL] = "prefill", [MT_PHASE_DECODE] = "decode"};
+    static const char *const phases[] = {[MT_PHASE_WAITING] = "waiting",
+                                         [MT_PHASE_ENCODE] = "encode",
+                                         [MT_PHASE_PREFILL] = "prefill",
+                                         [MT_PHASE_DECODE] = "decode"};
 
     mt_buf_printf(out,
                   "%s{\"id\":\"%s\",\"choice\":%u,\"phase\":\"%s\",\"prompt_tokens\":%zu,\"cached_tokens\":%zu,"

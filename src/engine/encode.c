@@ -1,0 +1,214 @@
+/* Pictures on their way to features. One job is under way at a time: some parts of pictures, each with room in the
+   gallery, which the encoder works at in slices between the rows of steps.
+
+   1. A sequence whose next position stands in a part without features is blind: it has no rows, and waits for a job.
+   2. The job's parts are filling in the gallery, pinned by the job. They borrow pictures of their requests, so a
+      request that goes takes the job with it.
+   3. Only sequences that run pin what is complete, from the position they have reached on. They can always go on, and
+      let go of it when they have passed it; so room is never waited for in a circle. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/inside.h"
+
+#define TOGETHER 1024 /* patches of a job of several pictures: more would only make the first of them wait */
+
+static bool in_job(const mt_engine *e, const mt_medium *medium)
+{
+    for (size_t i = 0; i < e->job.count; i++)
+        if (e->job.sight[i]->medium == medium)
+            return true;
+    return false;
+}
+
+void mt_engine_unsee(mt_engine *e, mt_sequence *s)
+{
+    for (; s->pinned < s->pinned_end; s->pinned++)
+        mt_gallery_unpin(e->gallery, s->request->sights[s->pinned].medium);
+}
+
+/* Pins what is complete from part `from` on, and nothing else. Returns the first part that is not. */
+static size_t pin(mt_engine *e, mt_sequence *s, size_t from)
+{
+    const mt_request *r = s->request;
+    for (; s->pinned < s->pinned_end && s->pinned < from; s->pinned++)
+        mt_gallery_unpin(e->gallery, r->sights[s->pinned].medium);
+    if (s->pinned == s->pinned_end)
+        s->pinned = s->pinned_end = from;
+    for (; s->pinned_end < r->sight_count; s->pinned_end++) {
+        mt_medium *medium = r->sights[s->pinned_end].medium;
+        if (!mt_gallery_features(e->gallery, medium))
+            break;
+        mt_gallery_pin(e->gallery, medium);
+    }
+    return s->pinned_end;
+}
+
+size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running)
+{
+    const mt_request *r = s->request;
+    s->blind = false;
+    if (r->sight_count == 0)
+        return SIZE_MAX;
+    size_t at = mt_sights_after(r, done);
+    if (running)
+        at = pin(e, s, at);
+    else
+        while (at < r->sight_count && mt_gallery_features(e->gallery, r->sights[at].medium))
+            at++;
+    s->missing = at;
+    if (at == r->sight_count)
+        return SIZE_MAX;
+    s->blind = r->sights[at].first <= done;
+    return s->blind ? 0 : r->sights[at].first - done;
+}
+
+bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s)
+{
+    return s->blind && in_job(e, s->request->sights[s->missing].medium);
+}
+
+/* One more part of a request for the job. False when it does not fit in. */
+static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
+{
+    mt_job *j = &e->job;
+    if (mt_gallery_features(e->gallery, sight->medium) || mt_medium_filling(sight->medium))
+        return true;
+    if (j->count == MT_JOB_PARTS)
+        return false;
+    j->picture[j->count] = &sight->picture;
+    if (!e->encoder->fits(e->encoder->ctx, j->picture, j->count + 1))
+        return false;
+    float *features =
+        mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens * e->encoder->width * sizeof(float));
+    if (!features)
+        return false;
+    j->features[j->count] = features;
+    j->sight[j->count] = sight;
+    j->request[j->count++] = r;
+    j->patches += mt_picture_patches(&sight->picture);
+    e->stats.media_misses++;
+    return true;
+}
+
+/* What a blind sequence misses from the position it has reached on, as far as that is encoded together. */
+static void add_all(mt_engine *e, mt_sequence *s)
+{
+    mt_request *r = s->request;
+    for (size_t i = s->missing; i < r->sight_count; i++) {
+        if (e->job.count > 0 && e->job.patches + mt_picture_patches(&r->sights[i].picture) > TOGETHER)
+            return;
+        if (!add(e, r, &r->sights[i]))
+            return;
+        s->waited_for = i + 1;
+    }
+}
+
+void mt_engine_encode_begin(mt_engine *e)
+{
+    assert(e->job.count == 0 && e->viewer);
+    e->job = (mt_job){.began = mt_clock_ns()};
+    add_all(e, e->viewer);
+    if (e->job.count == 0)
+        return;
+    for (size_t i = 0; i < e->running_count; i++)
+        if (e->running[i]->blind)
+            add_all(e, e->running[i]);
+    for (size_t i = 0; i < e->waiting_count && i < MT_JOB_PARTS; i++)
+        if (e->waiting[i]->blind)
+            add_all(e, e->waiting[i]);
+    e->encoder->begin(e->encoder->ctx, e->job.picture, e->job.features, e->job.count);
+}
+
+double mt_engine_encode_left(const mt_engine *e)
+{
+    return e->job.count ? e->encoder->left(e->encoder->ctx) : 0;
+}
+
+void mt_engine_forget(mt_engine *e, mt_request *r)
+{
+    bool mine = false;
+    for (size_t i = 0; i < e->job.count; i++)
+        mine |= e->job.request[i] == r;
+    if (mine) {
+        e->encoder->drop(e->encoder->ctx);
+        for (size_t i = 0; i < e->job.count; i++)
+            mt_gallery_filled(e->gallery, e->job.sight[i]->medium, false);
+        e->job.count = 0;
+    }
+    if (e->gallery)
+        mt_sights_release(r, e->gallery);
+}
+
+typedef struct inspection {
+    const float *rows;
+    size_t width;
+    atomic_bool bad;
+} inspection;
+
+static void inspect(void *ctx, size_t row, size_t worker)
+{
+    inspection *in = ctx;
+    const float *x = in->rows + row * in->width;
+    uint32_t bad = 0;
+    (void)worker;
+    for (size_t i = 0; i < in->width; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bad |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    if (bad)
+        atomic_store_explicit(&in->bad, true, memory_order_relaxed); /* read after all have ended */
+}
+
+static bool sound(mt_engine *e, const mt_sight *sight, const float *features)
+{
+    inspection in = {.rows = features, .width = e->encoder->width};
+    mt_device_run(e->dev, inspect, &in, sight->picture.tokens);
+    return !atomic_load_explicit(&in.bad, memory_order_relaxed);
+}
+
+static void end_request(mt_engine *e, const mt_request *r, mt_sequence **list, const size_t *count)
+{
+    mt_error err = {0};
+    mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers for a picture are not finite; the checkpoint may be damaged");
+    for (size_t i = *count; i-- > 0;)
+        if (i < *count && list[i]->request == r)
+            mt_engine_end(e, list[i], MT_FINISH_ERROR, &err);
+}
+
+/* The job is done: its features serve everybody, except those that are not sound, which end who brought them. */
+static void finish(mt_engine *e)
+{
+    const mt_job j = e->job;
+    bool ok[MT_JOB_PARTS];
+    mt_histogram_add(&e->stats.encode, (double)(mt_clock_ns() - j.began) * 1e-9);
+    e->job.count = 0;
+    for (size_t i = 0; i < j.count; i++) {
+        ok[i] = sound(e, j.sight[i], j.features[i]);
+        mt_gallery_filled(e->gallery, j.sight[i]->medium, ok[i]);
+    }
+    for (size_t i = 0; i < j.count; i++)
+        if (!ok[i]) {
+            end_request(e, j.request[i], e->running, &e->running_count);
+            end_request(e, j.request[i], e->waiting, &e->waiting_count);
+        }
+}
+
+void mt_engine_encode(mt_engine *e)
+{
+    const uint64_t begin = mt_clock_ns();
+    const double expected = e->encode * e->cost.encode, work = e->encoder->run(e->encoder->ctx, e->encode);
+    const uint64_t end = mt_clock_ns();
+    const double seconds = (double)(end - begin) * 1e-9;
+    mt_log_debug("engine.encode", "%.3g products for %zu pictures, %.2f ms, %.2f expected", work, e->job.count,
+                 1e3 * seconds, 1e3 * expected);
+    mt_cost_learn_encode(&e->cost, work, seconds);
+    mt_clients_charge(&e->clients, e->job.request[0]->client, seconds, end);
+    e->stats.encode_seconds += seconds;
+    e->stats.encode_work += work;
+    if (mt_engine_encode_left(e) <= 0)
+        finish(e);
+}

@@ -1,0 +1,18 @@
+/* What makes features of pictures, slice by slice: the model's tower, or a stand-in of a test. The engine's thread
+   drives it. See models/vision.h for what each function means. */
+#ifndef MT_ENGINE_ENCODER_H
+#define MT_ENGINE_ENCODER_H
+
+#include "models/picture.h"
+
+typedef struct mt_encoder {
+    void *ctx;
+    size_t width; /* floats of a row of features */
+    bool (*fits)(void *ctx, const mt_picture *const *pictures, size_t count);
+    void (*begin)(void *ctx, const mt_picture *const *pictures, float *const *features, size_t count);
+    void (*drop)(void *ctx);
+    double (*left)(void *ctx);
+    double (*run)(void *ctx, double budget);
+} mt_encoder;
+
+#endif

@@ -1,0 +1,143 @@
+#include "engine/sight.h"
+
+#include "engine/sequence.h"
+
+#define PART_TOKENS 4096 /* of a part of several views; one view is a part, however large */
+
+static uint32_t views_of_part(const mt_picture *p)
+{
+    const uint32_t each = p->tokens / p->views, views = PART_TOKENS / each;
+    return views == 0 ? 1 : views < p->views ? views : p->views;
+}
+
+/* Views [begin, begin + views) of p. What is a part of a picture has a digest of its own. */
+static mt_picture cut(const mt_picture *p, uint32_t begin, uint32_t views)
+{
+    mt_picture part = *p;
+    part.views = views;
+    part.tokens = p->tokens / p->views * views;
+    part.patches = p->patches + (size_t)begin * p->height * p->width * p->patch_bytes;
+    part.times = p->times ? p->times + begin : NULL;
+    if (views < p->views)
+        mt_digest(
+            part.digest,
+            (const mt_digest_part[]){{p->digest, sizeof p->digest}, {&begin, sizeof begin}, {&views, sizeof views}}, 3);
+    return part;
+}
+
+/* Which positions hold rows of the part. */
+static void place(mt_sight *s, const mt_request *r, size_t picture)
+{
+    for (size_t i = 0; i < r->span_count; i++) {
+        const mt_media_span *span = &r->spans[i];
+        const uint32_t begin = span->row > s->row ? span->row : s->row;
+        const uint32_t last = span->row + span->count, end = s->row + s->picture.tokens;
+        if (span->picture != picture || begin >= (last < end ? last : end))
+            continue;
+        const uint32_t first = span->first + (begin - span->row);
+        if (s->end == 0)
+            s->first = first;
+        s->end = span->first + ((last < end ? last : end) - span->row);
+    }
+}
+
+/* Spans ascend, lie in the prompt, and show the rows of the pictures one after the other. */
+static bool spans_fit(const mt_request *r)
+{
+    uint32_t picture = 0, row = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < r->span_count; i++) {
+        const mt_media_span *s = &r->spans[i];
+        if (s->first < at || s->count == 0 || s->first + (size_t)s->count >= r->prompt_len)
+            return false;
+        if (picture < r->picture_count && row == r->pictures[picture].tokens) {
+            picture++;
+            row = 0;
+        }
+        if (picture >= r->picture_count || s->picture != picture || s->row != row ||
+            s->count > r->pictures[picture].tokens - row)
+            return false;
+        row += s->count;
+        at = s->first + (size_t)s->count;
+    }
+    return r->picture_count == 0 || (picture == r->picture_count - 1 && row == r->pictures[picture].tokens);
+}
+
+static size_t count_parts(const mt_request *r)
+{
+    size_t parts = 0;
+    for (size_t i = 0; i < r->picture_count; i++) {
+        const uint32_t each = views_of_part(&r->pictures[i]);
+        parts += (r->pictures[i].views + each - 1) / each;
+    }
+    return parts;
+}
+
+bool mt_sights_make(mt_request *r, size_t width, size_t bytes, mt_error *err)
+{
+    if (r->picture_count == 0)
+        return true;
+    if (!spans_fit(r))
+        return mt_fail(err, MT_E_INTERNAL, "the places of the pictures do not fit the prompt");
+    r->sights = mt_arena_alloc(r->arena, count_parts(r) * sizeof *r->sights);
+    if (!r->sights)
+        return mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
+    for (size_t i = 0; i < r->picture_count; i++) {
+        const mt_picture *p = &r->pictures[i];
+        const uint32_t each = views_of_part(p);
+        for (uint32_t begin = 0; begin < p->views; begin += each) {
+            mt_sight *s = &r->sights[r->sight_count++];
+            s->picture = cut(p, begin, p->views - begin < each ? p->views - begin : each);
+            s->row = p->tokens / p->views * begin;
+            place(s, r, i);
+            if (s->picture.tokens * width * sizeof(float) > bytes)
+                return mt_fail(
+                    err, MT_E_TOO_LARGE,
+                    "a picture of %u tokens needs more than the %.0f MiB of --media-cache; send a smaller one",
+                    s->picture.tokens, (double)bytes / (1 << 20));
+        }
+    }
+    return true;
+}
+
+/* The positions of spans that hold the part's rows get its number. */
+static void mark(const mt_request *r, const mt_sight *s)
+{
+    const uint64_t number = mt_medium_number(s->medium);
+    for (size_t i = 0; i < r->span_count; i++) {
+        const size_t begin = r->spans[i].first, end = begin + r->spans[i].count;
+        const size_t from = begin > s->first ? begin : s->first, to = end < s->end ? end : s->end;
+        for (uint32_t c = 0; from < to && c < r->choices; c++)
+            mt_seq_mark(&r->sequences[c].seq, from, to - from, number);
+    }
+}
+
+void mt_sights_take(mt_request *r, mt_gallery *gallery)
+{
+    for (size_t i = 0; i < r->sight_count; i++) {
+        r->sights[i].medium = mt_gallery_hold(gallery, r->sights[i].picture.digest, r->salt);
+        mark(r, &r->sights[i]);
+    }
+    for (uint32_t c = 0; r->sight_count > 0 && c < r->choices; c++)
+        mt_seq_marked(&r->sequences[c].seq, r->sights[0].first);
+}
+
+void mt_sights_release(mt_request *r, mt_gallery *gallery)
+{
+    for (size_t i = 0; i < r->sight_count; i++)
+        mt_gallery_release(gallery, r->sights[i].medium);
+    r->sight_count = 0;
+}
+
+size_t mt_sights_after(const mt_request *r, size_t at)
+{
+    size_t low = 0, high = r->sight_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (r->sights[middle].end > at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
