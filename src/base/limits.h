@@ -100,6 +100,7 @@
 #define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
 
 /* compute */
+#define MT_LIMIT_PATCHES 65536 /* of a picture or a video: 16 million pixels, 14 or 16 to a side */
 #define MT_LIMIT_THREADS 256
 #define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */
 #define MT_LIMIT_SEQUENCES 1024  /* sequences of one step */

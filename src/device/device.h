@@ -26,6 +26,13 @@ typedef enum mt_precision {
     MT_PRECISION_REFERENCE /* fp32 against exactly dequantised weights */
 } mt_precision;
 
+typedef enum mt_activation {
+    MT_ACT_SILU,
+    MT_ACT_GELU_TANH,
+    MT_ACT_QUICK_GELU, /* x sigmoid(1.702 x) */
+    MT_ACT_GELU
+} mt_activation;
+
 typedef struct mt_device_params {
     size_t threads;    /* 0: the machine's performance cores */
     unsigned cpu_mask; /* features that may be used; ~0u for all */
@@ -62,6 +69,10 @@ void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data
 
 /* Waits; the row stays valid until the next operation that writes the tensor. */
 const float *mt_tensor_read(mt_device *dev, const mt_tensor *t, size_t row);
+
+/* A tensor that is some rows of another: those it was last told to look at. */
+mt_tensor *mt_tensor_view(mt_device *dev);
+void mt_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows);
 
 /* Borrows the matrix's memory and bias (n floats or NULL) for the life of the device. exact: fp32 arithmetic in
    every precision (routers). */
@@ -175,6 +186,36 @@ void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32
 
 /* x = cap * tanh(x / cap) */
 void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap);
+
+/* ---- operations of towers ---- */
+
+/* A patch of a picture: 3 channels of some frames of some pixels, each a byte that its channel's levels give a value.
+   A still one holds one frame, which stands for all. */
+typedef struct mt_pixels {
+    const uint8_t *bytes;
+    const float (*levels)[256];
+    bool still;
+} mt_pixels;
+
+/* x[i] = the values of patch i, of `frames` frames of `area` pixels */
+void mt_op_pixels(mt_device *dev, mt_tensor *x, const mt_pixels *pixels, size_t m, size_t frames, size_t area);
+
+/* y = (x - mean) / sqrt(variance + eps) * w + bias */
+void mt_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
+                      const mt_tensor *bias, float eps);
+
+/* x = act(x) */
+void mt_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act);
+
+/* x[i] += the sum over j < count of factor[i][j] * row index[i][j] of w */
+void mt_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *index, const float *factor,
+                    size_t count, size_t m);
+
+/* y[i] = rows count * i .. of x, `count` of them: side by side; their mean */
+void mt_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m);
+void mt_op_mean(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m);
+
+/* ---- faults ---- */
 
 /* ok[i]: whether every number of row i is finite. */
 void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok);

@@ -22,12 +22,13 @@ typedef struct mt_model_weights {
     mt_mat embed, head; /* head equals embed where they are tied */
     const float *norm;
     mt_layer_weights *layer;
+    struct mt_vision_weights *vision; /* NULL where the spec has no tower */
     mt_bind_cost cost;
 } mt_model_weights;
 
 /* Finds every tensor of the spec in the checkpoint, without reading them. What is converted lives in the arena.
    False with one sentence that names all that is missing. A spec that is not tied becomes so when the checkpoint
-   has no head. */
+   has no head, and one with a tower loses it when the checkpoint has none. */
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err) MT_NODISCARD;
 

@@ -45,11 +45,11 @@ static bool read_activation(mt_vision_spec *v, const mt_config *c, const char *f
 {
     static const struct {
         const char *name;
-        mt_vision_act act;
-    } known[] = {{"silu", MT_VISION_SILU},
-                 {"gelu_pytorch_tanh", MT_VISION_GELU_TANH},
-                 {"quick_gelu", MT_VISION_QUICK_GELU},
-                 {"gelu", MT_VISION_GELU}};
+        mt_activation act;
+    } known[] = {{"silu", MT_ACT_SILU},
+                 {"gelu_pytorch_tanh", MT_ACT_GELU_TANH},
+                 {"quick_gelu", MT_ACT_QUICK_GELU},
+                 {"gelu", MT_ACT_GELU}};
     const char *name = mt_config_string(c, "hidden_act", fallback);
     for (size_t i = 0; i < MT_COUNT(known); i++) {
         if (strcmp(known[i].name, name) == 0) {

@@ -11,8 +11,6 @@
 #include "device/device.h"
 #include "weights/config.h"
 
-typedef enum mt_activation { MT_ACT_SILU, MT_ACT_GELU_TANH } mt_activation;
-
 /* Layers whose keys and values are kept alike. */
 typedef struct mt_layer_group {
     uint32_t window; /* 0: all keys are kept */

@@ -10,8 +10,6 @@
 
 #define MT_VISION_TAPS 8 /* layers whose output goes to the text model besides the last one's */
 
-typedef enum mt_vision_act { MT_VISION_SILU, MT_VISION_GELU_TANH, MT_VISION_QUICK_GELU, MT_VISION_GELU } mt_vision_act;
-
 /* The names tensors have. */
 typedef enum mt_vision_names { MT_VISION_QWEN2, MT_VISION_QWEN2_5, MT_VISION_QWEN3, MT_VISION_SIGLIP } mt_vision_names;
 
@@ -22,7 +20,7 @@ typedef struct mt_vision_spec {
     uint32_t hidden, layers, heads, head_dim, ffn;
     uint32_t out; /* width of the text model */
     float eps;
-    mt_vision_act activation;
+    mt_activation activation;
     bool rms;        /* RMS norms, else layer norms with bias */
     bool gated;      /* the MLP has a gate */
     bool patch_bias; /* of the patch embedding */

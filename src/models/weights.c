@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "models/model.h"
+#include "models/vision.h"
 
 typedef struct layer_binder {
     mt_binder *b;
@@ -129,6 +130,18 @@ static bool check_experts(const mt_model_spec *spec, const mt_model_weights *w, 
     return true;
 }
 
+static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
+{
+    if (spec->vision && !mt_bind_has_vision(b))
+        spec->vision = NULL;
+    if (!spec->vision)
+        return true;
+    w->vision = mt_arena_alloc(arena, sizeof *w->vision);
+    if (!w->vision)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
+    return mt_vision_bind(w->vision, spec->vision, b, arena, err);
+}
+
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err)
 {
@@ -141,6 +154,7 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     bind_ends(lb.b, spec, weights);
     for (lb.layer = 0; ok && lb.layer < spec->layers; lb.layer++)
         ok = bind_layer(&lb, &weights->layer[lb.layer], arena, err);
+    ok = ok && bind_vision(lb.b, spec, weights, arena, err);
     mt_error missing = {0};
     const bool complete = mt_binder_finish(lb.b, &weights->cost, &missing);
     if (!ok)

@@ -24,6 +24,12 @@ static const char *const prefixes[] = {"model.language_model.", "language_model.
 static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head",
                                     "model.language_model.lm_head"};
 
+/* Where a tower's tensors are, and those of what joins it to the text model. */
+static const char *const towers[] = {
+    "model.visual.",      "visual.", "vision_tower.vision_model.", "model.vision_tower.vision_model.", "vision_tower.",
+    "model.vision_tower."};
+static const char *const projectors[] = {"multi_modal_projector.", "model.multi_modal_projector."};
+
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix)
 {
     char full[MT_BIND_NAME + 32];
@@ -69,6 +75,20 @@ static const char *find_prefix(const mt_binder *b)
     return "model.";
 }
 
+/* The first of them that any tensor has, or the first. */
+static const char *find_any(const mt_binder *b, const char *const *known, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (mt_binder_any(b, known[i], ""))
+            return known[i];
+    return known[0];
+}
+
+bool mt_bind_has_vision(const mt_binder *b)
+{
+    return mt_binder_any(b, b->vision, "");
+}
+
 mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena)
 {
     mt_binder *b = mt_alloc(sizeof(*b));
@@ -77,6 +97,8 @@ mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena)
     b->headers_only = mt_checkpoint_inspecting(c);
     b->state = mt_alloc(mt_checkpoint_count(c) * sizeof(*b->state));
     b->prefix = find_prefix(b);
+    b->vision = find_any(b, towers, MT_COUNT(towers));
+    b->projector = find_any(b, projectors, MT_COUNT(projectors));
     mt_buf_init(&b->report, MT_LIMIT_ERROR_TEXT * 5 / 8); /* the rest is for the sentence around it */
     (void)!mt_quant_read(&b->quant, mt_checkpoint_config(c), &b->failed);
     return b;
@@ -93,9 +115,13 @@ static const char *head_name(const mt_binder *b)
 
 void mt_binder_name(const mt_binder *b, const char *path, char *out)
 {
-    static const char head[] = "lm_head";
+    static const char head[] = "lm_head", vision[] = "vision.", projector[] = "projector.";
     if (strncmp(path, head, sizeof head - 1) == 0)
         snprintf(out, MT_BIND_NAME, "%s%s", head_name(b), path + sizeof head - 1);
+    else if (strncmp(path, vision, sizeof vision - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", b->vision, path + sizeof vision - 1);
+    else if (strncmp(path, projector, sizeof projector - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", b->projector, path + sizeof projector - 1);
     else
         snprintf(out, MT_BIND_NAME, "%s%s", b->prefix, path);
 }

@@ -17,7 +17,8 @@ typedef struct mt_binder mt_binder;
 /* Borrows the checkpoint and the arena until mt_binder_finish; what it converts or repacks lives in the arena.
    Names given below are canonical text-model names without the leading prefix: "layers.3.self_attn.q_proj",
    "embed_tokens", "norm", "lm_head"; the binder finds the prefix the file uses ("model.", "model.language_model.",
-   "language_model.model.", ...; lm_head lives beside it). */
+   "language_model.model.", ...; lm_head lives beside it). Names of a tower begin with "vision." and those of what joins
+   it to the text model with "projector.", which stand for "model.visual.", "vision_tower.vision_model.", ... */
 mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena);
 
 /* True when the checkpoint has the module or tensor `path` ("path", "path.weight" or "path.scales"). */
@@ -30,6 +31,20 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
 /* The matrix [n, k] at path: plain, block FP8, or MLX-quantised, decided by what is there. The mapped rows are used in
    place. *out is zeroed when it fails. */
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
+
+/* Whether the checkpoint has any tensor of a tower. */
+bool mt_bind_has_vision(const mt_binder *b);
+
+/* The convolution of a tower over patches of `side` x `side` pixels of `frames` frames, as a matrix
+   [n, 3 * frames * side * side] whose columns go by channel, frame, row, column. Repacked where the file has channels
+   last. */
+bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t frames, size_t side, mt_mat *out);
+
+/* The matrix [n, k] that is stored as [k, n]; repacked. */
+bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
+
+/* Rows [first, first + count) of m. FP8 blocks must not be cut. */
+mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count);
 
 /* The experts of a sparse layer at path ("layers.3.mlp"): gate, up [inner, hidden] and down [hidden, inner] of each
    of `experts`, from any layout: experts.E.gate_proj, switch_mlp.gate_proj (stacked), experts.gate_up_proj fused,

@@ -18,9 +18,10 @@ struct mt_binder {
     bool headers_only;      /* nothing may be read from the tensors */
     mt_error failed;        /* what makes the checkpoint unusable as a whole; comes before the report */
     mt_quant quant;
-    const char *prefix; /* of text tensors; static */
-    uint8_t *state;     /* mt_bind_state per tensor of the checkpoint */
-    mt_buf report;      /* the first problems */
+    const char *prefix;             /* of text tensors; static */
+    const char *vision, *projector; /* of a tower's, and of what joins it to the text model; static */
+    uint8_t *state;                 /* mt_bind_state per tensor of the checkpoint */
+    mt_buf report;                  /* the first problems */
     size_t problems, shown;
     mt_bind_cost cost;
 };
@@ -52,9 +53,8 @@ bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size
 mt_mat mt_mat_plain(mt_dtype dtype, const uint8_t *data, size_t n, size_t k);
 size_t mt_dtype_size(mt_dtype dtype); /* 0 for what mt_mat_plain does not take */
 
-/* Item i of a stack whose first is m; rows [first, first + count) of m. */
+/* Item i of a stack whose first is m. */
 mt_mat mt_mat_item(const mt_mat *m, size_t i);
-mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count);
 
 /* Arena memory for a copy, counted; NULL when the arena's limit is reached, which is then the binder's failure. */
 void *mt_binder_copy(mt_binder *b, size_t bytes);

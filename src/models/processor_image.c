@@ -1,0 +1,180 @@
+/* Sizes, pixels and patches of pictures. */
+#include <math.h>
+#include <string.h>
+
+#include "models/processor_inside.h"
+
+#define MAX_RATIO 200          /* of a picture's sides */
+#define LOW_PIXELS (512 * 512) /* what detail "low" means */
+
+static uint64_t limit_pixels(const mt_processor *p, uint64_t pixels)
+{
+    const uint64_t most = (uint64_t)MT_LIMIT_PATCHES * p->patch * p->patch;
+    return pixels < most ? pixels : most;
+}
+
+/* What the checkpoint says, what the request wishes, and what there is room for. */
+static void pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, bool together,
+                         double *least, double *most)
+{
+    uint64_t max = wish->max_pixels ? wish->max_pixels : rules->max_pixels;
+    uint64_t min = wish->min_pixels ? wish->min_pixels : rules->min_pixels;
+    if (wish->low && !wish->max_pixels && max > LOW_PIXELS && !together)
+        max = LOW_PIXELS;
+    max = limit_pixels(p, max) * (together ? p->frames : 1);
+    *most = (double)max;
+    *least = (double)(min < max ? min : max);
+}
+
+static double up_to(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Rounding is to even where a side lies halfway between two multiples. */
+bool mt_pixel_size_fit(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, uint32_t height,
+                       uint32_t width, uint32_t frames, mt_pixel_size *out, mt_error *err)
+{
+    const double side = (double)p->patch * p->merge, count = frames ? up_to(frames, p->frames) : 1;
+    double h = height, w = width, least, most;
+    pixel_limits(p, rules, wish, frames > 0, &least, &most);
+    if (frames && (h < side || w < side)) {
+        const double scale = up_to(side / h, side / w);
+        h = floor(h * scale);
+        w = floor(w * scale);
+    }
+    if (up_to(h, w) / (h < w ? h : w) > MAX_RATIO)
+        return mt_fail(err, MT_E_INVALID, "a picture of %u x %u pixels is too long; its sides may differ %d times",
+                       width, height, MAX_RATIO);
+    double fit_h = rint(h / side) * side, fit_w = rint(w / side) * side;
+    const double shown = frames ? rint(count / p->frames) * p->frames : 1;
+    if (shown * fit_h * fit_w > most) {
+        const double shrink = sqrt(count * h * w / most);
+        fit_h = up_to(side, floor(h / shrink / side) * side);
+        fit_w = up_to(side, floor(w / shrink / side) * side);
+    } else if (shown * fit_h * fit_w < least) {
+        const double grow = sqrt(least / (count * h * w));
+        fit_h = ceil(h * grow / side) * side;
+        fit_w = ceil(w * grow / side) * side;
+    }
+    *out = (mt_pixel_size){.height = (uint32_t)up_to(fit_h, side), .width = (uint32_t)up_to(fit_w, side)};
+    return true;
+}
+
+bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t views, mt_pixel_size size,
+                    uint32_t frames, mt_arena *arena, mt_picture *out, mt_error *err)
+{
+    *out = (mt_picture){.views = views,
+                        .height = size.height / p->patch,
+                        .width = size.width / p->patch,
+                        .frames = frames,
+                        .patch_bytes = (size_t)3 * frames * p->patch * p->patch,
+                        .levels = rules->levels};
+    const size_t patches = mt_picture_patches(out);
+    if (patches > MT_LIMIT_PATCHES)
+        return mt_fail(err, MT_E_INVALID,
+                       "%u x %u pixels, %u times, are %zu patches; at most %d fit: lower \"max_pixels\" or \"fps\"",
+                       size.width, size.height, views, patches, MT_LIMIT_PATCHES);
+    out->tokens = (uint32_t)(patches / (p->merge * p->merge));
+    out->patches = mt_arena_alloc(arena, patches * out->patch_bytes);
+    if (!out->patches)
+        return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
+    return true;
+}
+
+/* One frame of one patch: [channel][frame][y][x] of pixels that lie [y][x][channel]. */
+static void fill_patch(uint8_t *to, size_t frame_apart, const uint8_t *from, size_t row_bytes, size_t side)
+{
+    for (size_t y = 0; y < side; y++, from += row_bytes)
+        for (size_t x = 0; x < side; x++)
+            for (size_t c = 0; c < 3; c++)
+                to[c * frame_apart + y * side + x] = from[3 * x + c];
+}
+
+void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, uint32_t view,
+                     uint32_t frame, mt_picture *out)
+{
+    const size_t side = p->patch, merge = p->merge, area = side * side;
+    mt_image resized;
+    mt_image_resize(&resized, image, out->width * p->patch, out->height * p->patch, rules->resample, MT_RESIZE_TORCH);
+    const size_t row_bytes = (size_t)3 * resized.width;
+    uint8_t *to = (uint8_t *)out->patches + (size_t)view * out->height * out->width * out->patch_bytes + frame * area;
+    for (size_t top = 0; top < out->height; top += merge)
+        for (size_t left = 0; left < out->width; left += merge)
+            for (size_t i = 0; i < merge * merge; i++, to += out->patch_bytes) {
+                const size_t y = (top + i / merge) * side, x = (left + i % merge) * side;
+                fill_patch(to, out->frames * area, resized.pixels + y * row_bytes + 3 * x, row_bytes, side);
+            }
+    mt_image_free(&resized);
+}
+
+void mt_picture_sign(const mt_processor *p, mt_picture *out)
+{
+    const uint32_t numbers[] = {out->video, out->views, out->height, out->width, out->frames,
+                                out->step,  p->names,   p->patch,    p->merge,   p->frames};
+    const mt_digest_part parts[] = {{numbers, sizeof numbers},
+                                    {out->levels, sizeof p->image.levels},
+                                    {out->patches, mt_picture_patches(out) * out->patch_bytes}};
+    mt_digest(out->digest, parts, MT_COUNT(parts));
+}
+
+/* ---- pan and scan: an image that is long in one direction is also shown in pieces ---- */
+
+/* Pieces along the longer side; 0: none. */
+static uint32_t crop_count(const mt_processor *p, uint32_t lengthwise, uint32_t across)
+{
+    if ((double)lengthwise / across < p->crop_ratio)
+        return 0;
+    uint32_t count = (uint32_t)floor((double)lengthwise / across + 0.5);
+    count = lengthwise / p->min_crop < count ? lengthwise / p->min_crop : count;
+    count = count < 2 ? 2 : count;
+    count = count > p->max_crops ? p->max_crops : count;
+    const uint32_t piece = (lengthwise + count - 1) / count;
+    return (piece < across ? piece : across) < p->min_crop ? 0 : count;
+}
+
+static void fill_crops(const mt_processor *p, const mt_image *image, uint32_t crops, mt_picture *out)
+{
+    const bool wide = image->width >= image->height;
+    const uint32_t whole = wide ? image->width : image->height, piece = crops ? (whole + crops - 1) / crops : whole;
+    for (uint32_t i = 0; i < crops; i++) {
+        const uint32_t begin = i * piece, length = begin + piece > whole ? whole - begin : piece;
+        mt_image crop;
+        mt_image_crop(&crop, image, wide ? begin : 0, wide ? 0 : begin, wide ? length : image->width,
+                      wide ? image->height : length);
+        mt_picture_fill(p, &p->image, &crop, 1 + i, 0, out);
+        mt_image_free(&crop);
+    }
+}
+
+static bool gemma_image(const mt_processor *p, const mt_image *image, const mt_picture_wish *wish, mt_arena *arena,
+                        mt_picture *out, mt_error *err)
+{
+    const bool wide = image->width >= image->height;
+    const uint32_t lengthwise = wide ? image->width : image->height, across = wide ? image->height : image->width;
+    const uint32_t crops = p->crops || wish->crops ? crop_count(p, lengthwise, across) : 0;
+    const mt_pixel_size size = {.height = p->image.height, .width = p->image.width};
+    if (!mt_picture_new(p, &p->image, 1 + crops, size, 1, arena, out, err))
+        return false;
+    mt_picture_fill(p, &p->image, image, 0, 0, out);
+    fill_crops(p, image, crops, out);
+    mt_picture_sign(p, out);
+    return true;
+}
+
+bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_wish *wish, mt_arena *arena,
+                        mt_picture *out, mt_error *err)
+{
+    mt_pixel_size size;
+    if (image->width == 0 || image->height == 0)
+        return mt_fail(err, MT_E_INVALID, "a picture has no pixels");
+    if (p->names == MT_VISION_SIGLIP)
+        return gemma_image(p, image, wish, arena, out, err);
+    if (!mt_pixel_size_fit(p, &p->image, wish, image->height, image->width, 0, &size, err) ||
+        !mt_picture_new(p, &p->image, 1, size, 1, arena, out, err))
+        return false;
+    out->step = 1;
+    mt_picture_fill(p, &p->image, image, 0, 0, out);
+    mt_picture_sign(p, out);
+    return true;
+}

@@ -1,0 +1,218 @@
+#include "models/vision_layout.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+
+void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size_t rows, size_t pages,
+                           size_t slice_rows)
+{
+    l->spec = spec;
+    l->cell = (size_t)spec->merge * spec->merge;
+    l->max_rows = rows;
+    l->max_pages = pages;
+    l->token = mt_alloc_array(rows / l->cell, sizeof *l->token);
+    if (spec->window) {
+        l->window_from = mt_alloc_array(rows / l->cell, sizeof *l->window_from);
+        l->window_to = mt_alloc_array(rows / l->cell, sizeof *l->window_to);
+    }
+    l->pages = mt_alloc_array(pages, sizeof *l->pages);
+    for (size_t i = 0; i < pages; i++)
+        l->pages[i] = (uint32_t)i;
+    l->pixels = mt_alloc_array(slice_rows, sizeof *l->pixels);
+    l->positions = mt_alloc_array(slice_rows, sizeof *l->positions);
+    l->spans = mt_alloc_array(slice_rows, sizeof *l->spans);
+    l->seen_from = mt_alloc_array(slice_rows, sizeof *l->seen_from);
+    l->seen = mt_alloc_array(slice_rows, sizeof *l->seen);
+    l->table_index = mt_alloc_array(4 * slice_rows, sizeof *l->table_index);
+    l->table_factor = mt_alloc_array(4 * slice_rows, sizeof *l->table_factor);
+}
+
+void mt_vision_layout_free(mt_vision_layout *l)
+{
+    mt_free(l->token);
+    mt_free(l->window_from);
+    mt_free(l->window_to);
+    mt_free(l->pages);
+    mt_free(l->pixels);
+    mt_free(l->positions);
+    mt_free(l->spans);
+    mt_free(l->seen_from);
+    mt_free(l->seen);
+    mt_free(l->table_index);
+    mt_free(l->table_factor);
+}
+
+static mt_vision_item make_item(const mt_picture *p)
+{
+    const size_t rows = (size_t)p->height * p->width;
+    return (mt_vision_item){
+        .picture = p, .view_rows = rows, .view_pages = (rows + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS};
+}
+
+bool mt_vision_layout_fits(const mt_vision_layout *l, const mt_picture *const *pictures, size_t count)
+{
+    size_t rows = 0, pages = 0;
+    for (size_t i = 0; i < count; i++) {
+        const mt_vision_item item = make_item(pictures[i]);
+        rows += pictures[i]->views * item.view_rows;
+        pages += pictures[i]->views * item.view_pages;
+    }
+    return count <= MT_VISION_PICTURES && rows <= l->max_rows && pages <= l->max_pages;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Squares of a view in the order of its windows, which go from left to right and from the top down, and so do the
+   squares in a window. Those at the border are smaller. */
+static void order_by_window(mt_vision_layout *l, const mt_picture *p, size_t square, uint32_t token)
+{
+    const size_t height = p->height / l->spec->merge, width = p->width / l->spec->merge;
+    const size_t side = l->spec->window / l->spec->merge, begin = square;
+    for (size_t top = 0; top < height; top += side) {
+        for (size_t left = 0; left < width; left += side) {
+            const size_t bottom = least(top + side, height), right = least(left + side, width), first = square;
+            for (size_t y = top; y < bottom; y++)
+                for (size_t x = left; x < right; x++)
+                    l->token[square++] = token + (uint32_t)(y * width + x);
+            for (size_t i = first; i < square; i++) {
+                l->window_from[i] = (uint32_t)((first - begin) * l->cell);
+                l->window_to[i] = (uint32_t)((square - begin) * l->cell);
+            }
+        }
+    }
+}
+
+void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictures, float *const *features,
+                            size_t count)
+{
+    size_t page = 0;
+    l->rows = 0;
+    l->items = count;
+    for (size_t i = 0; i < count; i++) {
+        mt_vision_item *item = &l->item[i];
+        *item = make_item(pictures[i]);
+        item->features = features[i];
+        item->row = l->rows;
+        item->page = page;
+        const size_t squares = item->view_rows / l->cell;
+        for (size_t view = 0; view < pictures[i]->views; view++) {
+            const size_t square = (l->rows + view * item->view_rows) / l->cell;
+            if (l->spec->window)
+                order_by_window(l, pictures[i], square, (uint32_t)(view * squares));
+            for (size_t s = 0; !l->spec->window && s < squares; s++)
+                l->token[square + s] = (uint32_t)(view * squares + s);
+        }
+        l->rows += pictures[i]->views * item->view_rows;
+        page += pictures[i]->views * item->view_pages;
+    }
+}
+
+static const mt_vision_item *item_of(const mt_vision_layout *l, size_t row)
+{
+    size_t i = 0;
+    while (i + 1 < l->items && l->item[i + 1].row <= row)
+        i++;
+    return &l->item[i];
+}
+
+/* Where a patch stands in its view. */
+static void place(const mt_vision_layout *l, const mt_vision_item *item, size_t row, uint32_t *y, uint32_t *x)
+{
+    const uint32_t merge = l->spec->merge, width = item->picture->width / merge;
+    const uint32_t token = l->token[row / l->cell] % (uint32_t)(item->view_rows / l->cell);
+    const uint32_t inner = (uint32_t)(row % l->cell);
+    *y = token / width * merge + inner / merge;
+    *x = token % width * merge + inner % merge;
+}
+
+static bool windowed(const mt_vision_layout *l, size_t layer)
+{
+    return l->spec->window && !l->spec->full[layer];
+}
+
+double mt_vision_layout_keys(const mt_vision_layout *l, size_t first, size_t rows, size_t layer)
+{
+    double keys = 0;
+    for (size_t square = first / l->cell; square * l->cell < first + rows; square++)
+        keys += (double)(windowed(l, layer) ? l->window_to[square] - l->window_from[square]
+                                            : item_of(l, square * l->cell)->view_rows);
+    return keys * (double)l->cell;
+}
+
+void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const size_t row = first + i;
+        const mt_picture *p = item_of(l, row)->picture;
+        const size_t patch = l->token[row / l->cell] * l->cell + row % l->cell;
+        l->pixels[i] = (mt_pixels){
+            .bytes = p->patches + patch * p->patch_bytes, .levels = p->levels, .still = p->frames < l->spec->frames};
+    }
+}
+
+/* Two neighbours in a table of `side` entries and the share of the second, when `size` places are spread over it from
+   end to end. */
+static void between(uint32_t at, uint32_t size, uint32_t side, uint32_t tap[2], float share[2])
+{
+    const float source = (float)at * (float)(side - 1) / (float)(size > 1 ? size - 1 : 1), whole = floorf(source);
+    tap[0] = (uint32_t)whole < side ? (uint32_t)whole : side - 1;
+    tap[1] = tap[0] + 1 < side ? tap[0] + 1 : side - 1;
+    share[1] = source - whole;
+    share[0] = 1 - share[1];
+}
+
+void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
+{
+    const uint32_t side = l->spec->table;
+    for (size_t i = 0; i < rows; i++) {
+        const mt_vision_item *item = item_of(l, first + i);
+        uint32_t y, x, tap_y[2], tap_x[2];
+        float share_y[2], share_x[2];
+        place(l, item, first + i, &y, &x);
+        between(y, item->picture->height, side, tap_y, share_y);
+        between(x, item->picture->width, side, tap_x, share_x);
+        for (size_t j = 0; j < 4; j++) {
+            l->table_index[4 * i + j] = tap_y[j / 2] * side + tap_x[j % 2];
+            l->table_factor[4 * i + j] = share_y[j / 2] * share_x[j % 2];
+        }
+    }
+}
+
+static void add_span(mt_vision_layout *l, const mt_vision_item *item, size_t first, size_t row, size_t rows,
+                     mt_batch *batch)
+{
+    const size_t view = (row - item->row) / item->view_rows;
+    l->spans[batch->spans++] = (mt_span){.row = (uint32_t)(row - first),
+                                         .rows = (uint32_t)rows,
+                                         .position = (uint32_t)((row - item->row) % item->view_rows),
+                                         .pages = {l->pages + item->page + view * item->view_pages}};
+}
+
+void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size_t layer, mt_batch *batch)
+{
+    *batch = (mt_batch){
+        .rows = rows, .positions = l->positions, .span = l->spans, .seen_from = l->seen_from, .seen = l->seen};
+    for (size_t row = first; row < first + rows;) {
+        const mt_vision_item *item = item_of(l, row);
+        const size_t left = item->view_rows - (row - item->row) % item->view_rows;
+        const size_t count = least(left, first + rows - row);
+        add_span(l, item, first, row, count, batch);
+        for (size_t end = row + count; row < end; row++) {
+            const size_t i = row - first, square = row / l->cell;
+            uint32_t y, x;
+            place(l, item, row, &y, &x);
+            l->positions[i] = (mt_position){{0, y, x}};
+            l->seen_from[i] = windowed(l, layer) ? l->window_from[square] : 0;
+            l->seen[i] = windowed(l, layer) ? l->window_to[square] : (uint32_t)item->view_rows;
+        }
+    }
+}
+
+float *mt_vision_layout_token(const mt_vision_layout *l, size_t square, size_t width)
+{
+    return item_of(l, square * l->cell)->features + l->token[square] * width;
+}

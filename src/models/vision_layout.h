@@ -1,0 +1,58 @@
+/* Where the patches of a job are: which picture, view, token, page and window each row of the tower belongs to. */
+#ifndef MT_MODELS_VISION_LAYOUT_H
+#define MT_MODELS_VISION_LAYOUT_H
+
+#include "models/vision.h"
+
+#define MT_VISION_PICTURES 64 /* of a job */
+
+/* A picture of the job. */
+typedef struct mt_vision_item {
+    const mt_picture *picture;
+    float *features;
+    size_t row, page; /* its first */
+    size_t view_rows, view_pages;
+} mt_vision_item;
+
+typedef struct mt_vision_layout {
+    const mt_vision_spec *spec;
+    size_t cell; /* patches of a token */
+    size_t max_rows, max_pages;
+
+    /* the job */
+    mt_vision_item item[MT_VISION_PICTURES];
+    size_t items, rows;
+    uint32_t *token;                   /* [rows / cell]: of its picture, which this square of patches becomes */
+    uint32_t *window_from, *window_to; /* [rows / cell]: rows of the view that its window holds; NULL without windows */
+    uint32_t *pages;                   /* [max_pages]: 0, 1, 2, ... */
+
+    /* a slice, [rows] */
+    mt_pixels *pixels;
+    mt_position *positions;
+    mt_span *spans;
+    uint32_t *seen_from, *seen;
+    uint32_t *table_index; /* [rows][4] */
+    float *table_factor;
+} mt_vision_layout;
+
+void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size_t rows, size_t pages,
+                           size_t slice_rows);
+void mt_vision_layout_free(mt_vision_layout *l);
+
+bool mt_vision_layout_fits(const mt_vision_layout *l, const mt_picture *const *pictures, size_t count);
+void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictures, float *const *features,
+                            size_t count);
+
+/* Keys that rows [first, first + rows) see in a layer, together. */
+double mt_vision_layout_keys(const mt_vision_layout *l, size_t first, size_t rows, size_t layer);
+
+/* Fill what describes a slice: the bytes of its patches; where they stand in the table of learned positions; its spans
+   with their rotary positions and what they see. */
+void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows);
+void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows);
+void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size_t layer, mt_batch *batch);
+
+/* The features of the token that square number `square` becomes. */
+float *mt_vision_layout_token(const mt_vision_layout *l, size_t square, size_t width);
+
+#endif

@@ -1,0 +1,89 @@
+/* What towers have and text models have not: a convolution over patches, and a projection that is stored lying down.
+   Both are copied, row by row of what kernels read. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "weights/bind_internal.h"
+
+/* Element (row, i) of the copy is element from(row, i) of the tensor. */
+typedef struct reorder {
+    size_t n, k;
+    size_t channels, inner; /* of a convolution with channels last: k = channels * inner */
+    bool transposed;
+} reorder;
+
+static size_t source(const reorder *r, size_t row, size_t i)
+{
+    return r->transposed ? i * r->n + row : row * r->k + i % r->inner * r->channels + i / r->inner;
+}
+
+static bool copy(mt_binder *b, const mt_tensor_info *t, const reorder *r, mt_mat *out)
+{
+    const size_t size = mt_dtype_size(t->dtype);
+    mt_binder_copied(b, t);
+    if (b->headers_only) {
+        b->cost.copied_bytes += r->n * r->k * size;
+        *out = mt_mat_plain(t->dtype, t->data, r->n, r->k);
+        return true;
+    }
+    const uint64_t start = mt_clock_ns();
+    uint8_t *to = mt_binder_copy(b, r->n * r->k * size);
+    for (size_t row = 0; to && row < r->n; row++)
+        for (size_t i = 0; i < r->k; i++)
+            memcpy(to + (row * r->k + i) * size, t->data + source(r, row, i) * size, size);
+    *out = mt_mat_plain(t->dtype, to, r->n, r->k);
+    b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
+    return to != NULL;
+}
+
+static bool has_shape(const mt_tensor_info *t, const uint64_t *shape, unsigned dims)
+{
+    return t->dims == dims && memcmp(t->shape, shape, dims * sizeof *shape) == 0;
+}
+
+static bool miss(mt_binder *b, const char *name, const uint64_t *shape, unsigned dims, const mt_tensor_info *t)
+{
+    char wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
+    mt_shape_text(wanted, shape, dims);
+    if (!t)
+        return mt_binder_miss(b, name, wanted, "absent");
+    mt_shape_text(found, t->shape, t->dims);
+    return mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
+}
+
+static const mt_tensor_info *find(mt_binder *b, const char *path, char *name)
+{
+    mt_binder_name(b, path, name);
+    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    return t ? t : mt_binder_take(b, name, "");
+}
+
+bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t frames, size_t side, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    const uint64_t first[] = {n, 3, frames, side, side}, last[] = {n, frames, side, side, 3};
+    const uint64_t still_first[] = {n, 3, side, side}, still_last[] = {n, side, side, 3};
+    const mt_tensor_info *t = find(b, path, name);
+    const size_t k = 3 * frames * side * side;
+    memset(out, 0, sizeof *out);
+    if (!t || mt_dtype_size(t->dtype) == 0)
+        return miss(b, name, first, 5, t);
+    if (has_shape(t, first, 5) || (frames == 1 && has_shape(t, still_first, 4))) {
+        *out = mt_mat_plain(t->dtype, t->data, n, k);
+        return true;
+    }
+    if (has_shape(t, last, 5) || (frames == 1 && has_shape(t, still_last, 4)))
+        return copy(b, t, &(reorder){.n = n, .k = k, .channels = 3, .inner = k / 3}, out);
+    return miss(b, name, first, 5, t);
+}
+
+bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    const uint64_t shape[] = {k, n};
+    const mt_tensor_info *t = find(b, path, name);
+    memset(out, 0, sizeof *out);
+    if (!t || mt_dtype_size(t->dtype) == 0 || !has_shape(t, shape, 2))
+        return miss(b, name, shape, 2, t);
+    return copy(b, t, &(reorder){.n = n, .k = k, .transposed = true}, out);
+}
