@@ -22,9 +22,12 @@ void mt_kernels_init_arm(mt_kernels *k)
     k->sigmoid = mt_sigmoid_neon;
     k->tanh = mt_tanh_neon;
     k->silu_mul = mt_silu_mul_neon;
+    k->sigmoid_mul = mt_sigmoid_mul_neon;
     k->gelu_mul = mt_gelu_mul_neon;
     k->softcap = mt_softcap_neon;
     k->softmax = mt_softmax_neon;
+    k->conv_silu = mt_conv_silu_neon;
+    k->delta = mt_delta_neon;
     k->q_rows_bytes = mt_q_rows_bytes_neon;
     k->q_pack = mt_q_pack_neon;
     k->q_scratch_bytes = mt_q_scratch_bytes_neon;

@@ -61,6 +61,23 @@ typedef struct mt_attn_part {
     float m, l; /* m = -inf and l = 0 where the row sees nothing of the segment */
 } mt_attn_part;
 
+#define MT_DELTA_COLUMNS 32 /* columns of a recurrent state that are kept together */
+
+/* The gated delta rule (R9) for some columns of one head's state and some tokens, in order. The state is
+   [dk][MT_DELTA_COLUMNS]; columns n and beyond are zeros and stay so. Token t has q, k, v, decay and beta at
+   t * stride (of decay and beta: t * gate_stride) and gives n elements at o + t * o_stride. For each column:
+       d = beta * fma(-decay, m, v), m = the sum over i, ascending, of fma(S[i], k[i], m) from zero
+       S[i] = fma(k[i], d, decay * S[i]);  o = the sum over i, ascending, of fma(S[i], q[i], o) from zero */
+typedef struct mt_delta {
+    size_t tokens, dk, n;
+    const float *q, *k, *v;
+    size_t stride;
+    const float *decay, *beta;
+    size_t gate_stride;
+    float *o;
+    size_t o_stride;
+} mt_delta;
+
 /* X(result, name, arguments) */
 /* clang-format off */
 #define MT_KERNELS(X)                                                                                                  \
@@ -92,12 +109,19 @@ typedef struct mt_attn_part {
     X(void, sincos, (float *s, float *c, const float *x, size_t n))                                                    \
     /* y = silu(g) * u = (g * sigmoid(g)) * u; in place with g allowed */                                              \
     X(void, silu_mul, (float *y, const float *g, const float *u, size_t n))                                            \
+    /* y = sigmoid(g) * u; in place with g or u allowed */                                                             \
+    X(void, sigmoid_mul, (float *y, const float *g, const float *u, size_t n))                                         \
     /* y = gelu_tanh(g) * u; in place with g allowed */                                                                \
     X(void, gelu_mul, (float *y, const float *g, const float *u, size_t n))                                            \
     /* x = cap * tanh(x / cap), in place */                                                                            \
     X(void, softcap, (float *x, float cap, size_t n))                                                                  \
     /* x = softmax(x), in place: m = max, e = exp(x - m), e / (R6 sum of e) */                                         \
     X(void, softmax, (float *x, size_t n))                                                                             \
+    /* y[c] = silu(a), a = w[0][c] * x[0][c], then ascending j: a = fma(w[j][c], x[j][c], a); w is [taps][ldw] */      \
+    X(void, conv_silu,                                                                                                 \
+      (float *y, const float *const *x, const float *w, size_t ldw, size_t taps, size_t n))                            \
+    /* d->tokens steps from state `from` (NULL: zeros) to state `to`, which may be the same */                         \
+    X(void, delta, (float *to, const float *from, const mt_delta *d))                                                  \
                                                                                                                        \
     /* R3 + R4: integer products against AFFINE, MXFP4 and NVFP4 weights. */                                           \
     X(size_t, q_rows_bytes, (size_t m, size_t k, size_t group))                                                        \

@@ -16,13 +16,15 @@
     X(elementwise)      \
     X(qmatmul)          \
     X(bmatmul)          \
-    X(attn)
+    X(attn)             \
+    X(delta)
 
 /* X(group): void bench_<group>(bench *b), called once, with the best level. */
 #define CHECK_BENCHES(X) \
     X(qmatmul)           \
     X(bmatmul)           \
-    X(attn)
+    X(attn)              \
+    X(delta)
 
 typedef struct check {
     const mt_kernels *ref;   /* portable: the definition */

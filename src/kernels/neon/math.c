@@ -45,6 +45,7 @@ MAP(tanh, tanh16)
     }
 
 MAP_MUL(silu_mul, mt_silu16)
+MAP_MUL(sigmoid_mul, mt_sigmoid16)
 MAP_MUL(gelu_mul, mt_gelu16)
 
 void mt_softcap_neon(float *x, float cap, size_t n)

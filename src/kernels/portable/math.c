@@ -72,6 +72,12 @@ void mt_silu_mul_portable(float *y, const float *g, const float *u, size_t n)
         y[i] = mt_silu1(g[i]) * u[i];
 }
 
+void mt_sigmoid_mul_portable(float *y, const float *g, const float *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = mt_sigmoid1(g[i]) * u[i];
+}
+
 void mt_gelu_mul_portable(float *y, const float *g, const float *u, size_t n)
 {
     for (size_t i = 0; i < n; i++)

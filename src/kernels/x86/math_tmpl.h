@@ -22,6 +22,7 @@ MAP(tanh, vf_tanh)
     }
 
 MAP_MUL(silu_mul, vf_silu)
+MAP_MUL(sigmoid_mul, vf_sigmoid)
 MAP_MUL(gelu_mul, vf_gelu)
 
 void MT_LEVEL(softcap)(float *x, float cap, size_t n)

@@ -1,0 +1,2 @@
+/* GatedDeltaNet on AVX2. */
+#include "kernels/x86/delta_tmpl.h"
