@@ -109,6 +109,29 @@
 #define MT_LIMIT_LOGIT_BIAS 1024 /* entries of a request's logit_bias */
 #define MT_LIMIT_STOP_IDS 256    /* stop token ids of a request */
 
+/* constraints */
+#define MT_LIMIT_GRAMMAR_NODES (1u << 18)     /* expressions of a grammar, and instructions it is compiled to */
+#define MT_LIMIT_GRAMMAR_TEXT (256u << 10)    /* bytes of a grammar in GBNF */
+#define MT_LIMIT_GRAMMAR_NESTING 100          /* brackets in a regular expression or in GBNF */
+#define MT_LIMIT_GRAMMAR_MARKER 64            /* bytes of a marker that is looked for */
+#define MT_LIMIT_GRAMMAR_FRAMES 256           /* rules within one another; JSON takes three or four for each level */
+#define MT_LIMIT_GRAMMAR_EMPTY_REPEAT 32      /* rounds of a repetition of what may be empty */
+#define MT_LIMIT_AUTOMATON_STATES 4096        /* of a constraint that are known at once */
+#define MT_LIMIT_AUTOMATON_ITEMS (1u << 16)   /* places of all of them */
+#define MT_LIMIT_AUTOMATON_STACKS (1u << 14)  /* frames of all of them */
+#define MT_LIMIT_AUTOMATON_PLACES 2048        /* of one state */
+#define MT_LIMIT_CONSTRAINT_RUNS 1024         /* answers that follow one constraint */
+#define MT_LIMIT_CONSTRAINTS 64               /* that are kept after their last request */
+#define MT_LIMIT_CONSTRAINT_MASKS (32u << 20) /* bytes of the masks that are kept */
+#define MT_LIMIT_CHOICE_LIST 4096             /* texts that an answer is to be one of */
+#define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */
+#define MT_LIMIT_REGEX_STATES 8192            /* of the automaton that they make */
+#define MT_LIMIT_SCHEMA_RULES 4096            /* different places of a schema */
+#define MT_LIMIT_SCHEMA_PARTS 32              /* schemas that apply to one place together */
+#define MT_LIMIT_SCHEMA_PATH 512              /* bytes of a place's name in a sentence */
+#define MT_LIMIT_SCHEMA_PROPERTIES 2048       /* of an object */
+#define MT_LIMIT_SCHEMA_COUNTED 20000         /* of them, times what minProperties and maxProperties count to */
+
 /* requests */
 #define MT_LIMIT_CHOICES 128                 /* answers of one call: prompts times n */
 #define MT_LIMIT_BODY_BYTES (64u << 20)      /* of a request */

@@ -1,0 +1,191 @@
+/* What masks cost: schemas are followed at random, as a model would that finds all tokens alike, with the masks kept
+   that the engine keeps.
+
+   usage: bench_constraint TOKENIZER [SCHEMA.json ...] without schemas, some of the kinds that clients send */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/limits.h"
+#include "sample/constraint/masks.h"
+#include "sample/constraint/source.h"
+
+enum { ANSWERS = 40, TOKENS = 400, SAMPLES = 1 << 20 };
+
+/* With ' for ". */
+static const char *const schemas[] = {
+    "{'type':'object','properties':{'name':{'type':'string'},'age':{'type':'integer','minimum':0},"
+    "'email':{'type':'string','format':'email'},'tags':{'type':'array','items':{'type':'string'},"
+    "'maxItems':8}},'required':['name','age']}",
+    "{'type':'object','properties':{'title':{'type':'string','maxLength':80},'body':{'type':'string',"
+    "'minLength':20,'maxLength':2000},'level':{'enum':['low','middle','high']}},'required':['title',"
+    "'body','level']}",
+    "{'$ref':'#/$defs/node','$defs':{'node':{'type':'object','properties':{'value':{'type':'number'},"
+    "'children':{'type':'array','items':{'$ref':'#/$defs/node'},'maxItems':3}},'required':['value',"
+    "'children']}}}",
+    "{'type':'object','additionalProperties':{'anyOf':[{'type':'string'},{'type':'number'},"
+    "{'type':'array','items':{'type':'string'}}]}}",
+    "{'type':'object','properties':{'code':{'type':'string','pattern':'^[A-Z]{3}-[0-9]{4}$'},'when':{"
+    "'type':'string','format':'date-time'},'id':{'type':'string','format':'uuid'}},'required':["
+    "'code','when','id']}",
+    "{'type':'object'}",
+};
+
+typedef struct measured {
+    double *us;
+    size_t count;
+} measured;
+
+static int by_size(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+static void report(const char *name, measured *m)
+{
+    double sum = 0;
+
+    qsort(m->us, m->count, sizeof(*m->us), by_size);
+    for (size_t i = 0; i < m->count; i++)
+        sum += m->us[i];
+    printf("%-28s %8zu times: median %8.2f us, mean %8.2f, 99%% %8.2f, worst %8.2f\n", name, m->count,
+           m->us[m->count / 2], sum / (double)m->count, m->us[m->count * 99 / 100], m->us[m->count - 1]);
+}
+
+static void add(measured *m, uint64_t begin)
+{
+    if (m->count < SAMPLES)
+        m->us[m->count++] = (double)(mt_clock_ns() - begin) / 1e3;
+}
+
+static uint32_t pick(const mt_vocabulary *v, const uint32_t *mask, uint64_t *seed)
+{
+    for (;;) {
+        uint32_t id;
+
+        *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        id = (uint32_t)((*seed >> 33) % v->size);
+        for (uint32_t i = 0; i < v->size; i++, id = (id + 1) % (uint32_t)v->size)
+            if (mask[id / 32] >> id % 32 & 1)
+                return id;
+    }
+}
+
+static json_t *builtin(const char *text)
+{
+    char *json = mt_strdup(text);
+    json_t *schema;
+
+    for (char *at = json; (at = strchr(at, '\'')); at++)
+        *at = '"';
+    schema = json_loads(json, 0, NULL);
+    mt_free(json);
+    return schema;
+}
+
+static mt_constraint *compile(const json_t *schema, const mt_vocabulary *v)
+{
+    mt_grammar *g = mt_grammar_new();
+    mt_json j = {.g = g};
+    const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema};
+    mt_error err = {0};
+    mt_constraint *c = NULL;
+    mt_expr e;
+
+    if (mt_source_expr(&source, &j, &e, &err)) {
+        mt_grammar_define(g, MT_GRAMMAR_START, e);
+        c = mt_constraint_new(g, v, &err);
+    }
+    mt_grammar_free(g);
+    if (!c) {
+        fprintf(stderr, "%s\n", err.text);
+        exit(1);
+    }
+    return c;
+}
+
+static void follow(const json_t *schema, const mt_vocabulary *v, mt_masks *masks, measured *first, measured *mask,
+                   measured *token)
+{
+    uint64_t begin = mt_clock_ns(), seed = 1;
+    mt_constraint *c = compile(schema, v);
+
+    add(first, begin);
+    for (size_t i = 0; i < ANSWERS; i++) {
+        mt_run run;
+
+        mt_run_begin(&run, c);
+        for (size_t t = 0; t < TOKENS && !run.over; t++) {
+            const uint32_t *bits;
+            uint32_t id;
+
+            mt_masks_round(masks);
+            begin = mt_clock_ns();
+            bits = mt_masks_get(masks, &run);
+            add(mask, begin);
+            id = pick(v, bits, &seed);
+            begin = mt_clock_ns();
+            if (!mt_run_token(&run, id))
+                exit(1);
+            add(token, begin);
+        }
+        mt_run_end(&run);
+    }
+    mt_constraint_release(c);
+}
+
+int main(int argc, char **argv)
+{
+    measured first = {.us = mt_alloc_array(SAMPLES, sizeof(double))},
+             mask = {.us = mt_alloc_array(SAMPLES, sizeof(double))},
+             token = {.us = mt_alloc_array(SAMPLES, sizeof(double))};
+    mt_error err = {0};
+    mt_tokenizer *tokenizer = argc > 1 ? mt_tokenizer_load(argv[1], &err) : NULL;
+    const size_t given = argc > 2 ? (size_t)argc - 2 : MT_COUNT(schemas);
+    uint64_t begin;
+    mt_vocabulary *v;
+    mt_masks *masks;
+    uint32_t end;
+
+    if (!tokenizer) {
+        fprintf(stderr, "%s\n", argc > 1 ? err.text : "usage: bench_constraint TOKENIZER [SCHEMA.json ...]");
+        return 1;
+    }
+    end = (uint32_t)mt_tokenizer_size(tokenizer);
+    begin = mt_clock_ns();
+    v = mt_vocabulary_new(tokenizer, end + 1, &end, 1);
+    printf("vocabulary of %zu tokens: %zu plain nodes, %zu others, %.1f ms\n", v->tokens, v->plain.count, v->rest.count,
+           (double)(mt_clock_ns() - begin) / 1e6);
+    masks = mt_masks_new(v->words, 1, MT_LIMIT_CONSTRAINT_MASKS);
+    for (size_t i = 0; i < given; i++) {
+        json_t *schema = argc > 2 ? json_load_file(argv[2 + i], 0, NULL) : builtin(schemas[i]);
+        const size_t before = mask.count;
+        double worst = 0;
+
+        if (!schema)
+            return 1;
+        follow(schema, v, masks, &first, &mask, &token);
+        for (size_t k = before; k < mask.count; k++)
+            worst = mask.us[k] > worst ? mask.us[k] : worst;
+        printf("schema %zu: ready after %.2f ms, %zu tokens, worst mask %.0f us\n", i, first.us[first.count - 1] / 1e3,
+               mask.count - before, worst);
+        json_decref(schema);
+    }
+    report("schema to first mask", &first);
+    report("mask", &mask);
+    report("token", &token);
+    printf("%llu of %llu masks were computed\n", (unsigned long long)mt_masks_stats_of(masks)->computed,
+           (unsigned long long)mt_masks_stats_of(masks)->asked);
+    mt_masks_free(masks);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+    mt_free(first.us);
+    mt_free(mask.us);
+    mt_free(token.us);
+    return 0;
+}

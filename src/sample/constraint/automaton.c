@@ -1,0 +1,526 @@
+/* A state is a set of places in the program, each with a stack of frames to return to: all ways to have read what
+   was read. Only places that read (or the end of all) are kept; calls, forks and returns are followed at once.
+   Stacks are lists that share their tails, and equal ones are one; states that have the same places are one. So a
+   state is a number, and the table of successors is filled as bytes come.
+
+   1. All memory is reserved at the beginning. When a part is full the caller collects: the states it still holds are
+      carried into the other of two halves, the rest is computed again when it is needed.
+   2. A frame counts the rounds of its repetition. Beyond the least, an unlimited one does not count.
+   3. Where a place needs more frames than are left to finish its rule, it is no place: see program.c.
+
+   One thread at a time: the one that compiled it, then the engine's. Rejected: an Earley parser, which keeps the
+   whole history; and states in full before the first byte, whose number bounds on lengths and deep grammars make
+   enormous. */
+#include "sample/constraint/automaton.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+enum {
+    STATES = MT_LIMIT_AUTOMATON_STATES,
+    STATE_SLOTS = 2 * STATES,
+    ITEMS = MT_LIMIT_AUTOMATON_ITEMS,
+    STACKS = MT_LIMIT_AUTOMATON_STACKS,
+    STACK_SLOTS = 2 * STACKS,
+    CLOSURE = MT_LIMIT_AUTOMATON_PLACES,
+    CLOSURE_SLOTS = 4 * CLOSURE
+};
+
+#define NOT_YET UINT32_MAX /* a successor that was not computed */
+#define CALLED UINT32_MAX  /* instead of a count: the frame of a call */
+
+typedef struct place {
+    uint32_t at, stack;
+} place;
+
+typedef struct frame {
+    uint32_t at;    /* a REPEAT, or where a call returns to */
+    uint32_t count; /* rounds that are complete */
+    uint32_t below; /* 0: the bottom */
+    uint32_t depth; /* of the whole stack; the bottom has 0 */
+    uint32_t same;  /* the next of the same hash, plus 1; while collecting: where it went */
+} frame;
+
+typedef struct state {
+    uint32_t begin, count; /* its places */
+    uint32_t plain;
+    uint32_t same; /* the next of the same hash, plus 1 */
+    mt_state alike;
+    bool accepts;
+} state;
+
+typedef struct half {
+    frame *stacks;
+    uint32_t stack_count;
+    uint32_t *stack_slots;
+    place *items;
+    uint32_t item_count;
+    state *states;
+    uint32_t state_count;
+    uint32_t *state_slots;
+    uint32_t *rows; /* [states][classes] */
+} half;
+
+struct mt_automaton {
+    const mt_program *p;
+    half halves[2], *h;
+    mt_state start;
+    uint64_t epoch;
+    bool full;
+
+    /* the state being made */
+    place found[2 * CLOSURE];
+    uint32_t found_count;
+    place todo[CLOSURE];
+    uint32_t todo_count;
+    place seen[CLOSURE_SLOTS];
+    uint32_t seen_round[CLOSURE_SLOTS], round;
+    uint32_t seen_count;
+    uint32_t plain;
+    bool accepts;
+};
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static void half_init(half *h, size_t classes)
+{
+    h->stacks = mt_alloc_array(STACKS, sizeof(*h->stacks));
+    h->stack_slots = mt_alloc_array(STACK_SLOTS, sizeof(*h->stack_slots));
+    h->items = mt_alloc_array(ITEMS, sizeof(*h->items));
+    h->states = mt_alloc_array(STATES, sizeof(*h->states));
+    h->state_slots = mt_alloc_array(STATE_SLOTS, sizeof(*h->state_slots));
+    h->rows = mt_alloc_array(STATES * classes, sizeof(*h->rows));
+}
+
+static void half_free(half *h)
+{
+    mt_free(h->stacks);
+    mt_free(h->stack_slots);
+    mt_free(h->items);
+    mt_free(h->states);
+    mt_free(h->state_slots);
+    mt_free(h->rows);
+}
+
+/* Number 0 of stacks is the bottom, of states the dead one. */
+static void half_clear(half *h)
+{
+    memset(h->stack_slots, 0, STACK_SLOTS * sizeof(*h->stack_slots));
+    memset(h->state_slots, 0, STATE_SLOTS * sizeof(*h->state_slots));
+    h->stacks[0] = (frame){0};
+    h->stack_count = 1;
+    h->item_count = 0;
+    h->states[0] = (state){0};
+    h->state_count = 1;
+}
+
+/* The stack with one more frame; *full when there is no room. */
+static uint32_t push_frame(mt_automaton *a, uint32_t at, uint32_t count, uint32_t below)
+{
+    half *h = a->h;
+    const uint64_t hash = mix(mix(mix(1, at), count), below);
+    uint32_t *slot = &h->stack_slots[hash % STACK_SLOTS];
+
+    for (uint32_t i = *slot; i; i = h->stacks[i - 1].same)
+        if (h->stacks[i - 1].at == at && h->stacks[i - 1].count == count && h->stacks[i - 1].below == below)
+            return i - 1;
+    if (h->stack_count == STACKS) {
+        a->full = true;
+        return 0;
+    }
+    h->stacks[h->stack_count] =
+        (frame){.at = at, .count = count, .below = below, .depth = h->stacks[below].depth + 1, .same = *slot};
+    *slot = h->stack_count + 1;
+    return h->stack_count++;
+}
+
+static void visit(mt_automaton *a, uint32_t at, uint32_t stack)
+{
+    const place wanted = {at, stack};
+    uint64_t slot = mix(mix(2, at), stack) % CLOSURE_SLOTS;
+
+    if ((uint64_t)a->h->stacks[stack].depth + a->p->code[at].height > MT_LIMIT_GRAMMAR_FRAMES)
+        return;
+    for (; a->seen_round[slot] == a->round; slot = (slot + 1) % CLOSURE_SLOTS)
+        if (a->seen[slot].at == at && a->seen[slot].stack == stack)
+            return;
+    if (a->seen_count >= CLOSURE_SLOTS / 2 || a->todo_count == CLOSURE) {
+        a->full = true;
+        return;
+    }
+    a->seen[slot] = wanted;
+    a->seen_round[slot] = a->round;
+    a->seen_count++;
+    a->todo[a->todo_count++] = wanted;
+}
+
+static void note_plain(mt_automaton *a, uint32_t characters)
+{
+    if (characters > a->plain)
+        a->plain = characters;
+}
+
+/* A repetition that has had `count` rounds: another one, or on. */
+static void enter_repeat(mt_automaton *a, uint32_t at, uint32_t count, uint32_t below)
+{
+    const mt_instruction *in = &a->p->code[at];
+
+    if (count < in->c) {
+        const uint32_t stack = push_frame(a, at, count, below);
+
+        if (a->full)
+            return;
+        visit(a, in->a, stack);
+        if (in->plain)
+            note_plain(a, in->c == MT_GRAMMAR_UNLIMITED ? MT_STATE_BOUNDLESS : in->c - count);
+    }
+    if (count >= in->b)
+        visit(a, in->next, below);
+}
+
+/* Whether a frame is that of a repetition; else it is that of a call. */
+static bool repeats(const mt_automaton *a, const frame *f)
+{
+    return f->at != 0 && f->count != CALLED && a->p->code[f->at].op == MT_OP_REPEAT;
+}
+
+static void leave(mt_automaton *a, uint32_t stack)
+{
+    const frame f = a->h->stacks[stack];
+    const mt_instruction *in = &a->p->code[f.at];
+    uint32_t count = f.count + 1;
+
+    if (stack == 0) {
+        a->accepts = true;
+        return;
+    }
+    if (!repeats(a, &f)) {
+        visit(a, f.at, f.below);
+        return;
+    }
+    if (in->c == MT_GRAMMAR_UNLIMITED && count > in->b)
+        count = in->b;
+    enter_repeat(a, f.at, count, f.below);
+}
+
+static void follow(mt_automaton *a, place from)
+{
+    const mt_instruction *in = &a->p->code[from.at];
+
+    switch ((mt_op)in->op) {
+    case MT_OP_RETURN: leave(a, from.stack); break;
+    case MT_OP_BYTE:
+    case MT_OP_TOKEN: a->found[a->found_count++] = from; break;
+    case MT_OP_CALL: {
+        /* a call at the end of a rule needs no frame: what is right-recursive does not grow */
+        const uint32_t stack = in->next == 0 ? from.stack : push_frame(a, in->next, CALLED, from.stack);
+
+        if (!a->full)
+            visit(a, in->a, stack);
+        break;
+    }
+    case MT_OP_REPEAT: enter_repeat(a, from.at, 0, from.stack); break;
+    case MT_OP_FORK:
+        if (in->plain)
+            note_plain(a, MT_STATE_BOUNDLESS);
+        for (uint32_t i = 0; i < in->b; i++)
+            visit(a, a->p->targets[in->a + i], from.stack);
+        break;
+    case MT_OP_FREE:
+        note_plain(a, MT_STATE_BOUNDLESS);
+        visit(a, in->next, from.stack);
+        break;
+    }
+}
+
+static void begin_state(mt_automaton *a)
+{
+    a->round++;
+    if (a->round == 0) {
+        memset(a->seen_round, 0, sizeof(a->seen_round));
+        a->round = 1;
+    }
+    a->found_count = a->todo_count = a->seen_count = a->plain = 0;
+    a->accepts = a->full = false;
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const place *a = x, *b = y;
+
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+static bool same_state(const mt_automaton *a, const state *s)
+{
+    return s->count == a->found_count && s->accepts == a->accepts && s->plain == a->plain &&
+           memcmp(a->h->items + s->begin, a->found, a->found_count * sizeof(*a->found)) == 0;
+}
+
+/* The number of the state whose places were found. */
+static mt_state intern(mt_automaton *a)
+{
+    half *h = a->h;
+    uint64_t hash = mix(mix(3, a->accepts), a->plain);
+    uint32_t *slot;
+
+    if (a->found_count == 0 && !a->accepts)
+        return MT_STATE_DEAD;
+    qsort(a->found, a->found_count, sizeof(*a->found), by_place);
+    for (uint32_t i = 0; i < a->found_count; i++)
+        hash = mix(mix(hash, a->found[i].at), a->found[i].stack);
+    slot = &h->state_slots[hash % STATE_SLOTS];
+    for (uint32_t i = *slot; i; i = h->states[i - 1].same)
+        if (same_state(a, &h->states[i - 1]))
+            return i - 1;
+    if (h->state_count == STATES || h->item_count + a->found_count > ITEMS)
+        return MT_STATE_UNKNOWN;
+    memcpy(h->items + h->item_count, a->found, a->found_count * sizeof(*a->found));
+    h->states[h->state_count] = (state){.begin = h->item_count,
+                                        .count = a->found_count,
+                                        .plain = a->plain,
+                                        .accepts = a->accepts,
+                                        .alike = NOT_YET,
+                                        .same = *slot};
+    memset(h->rows + (size_t)h->state_count * a->p->class_count, 0xff, a->p->class_count * sizeof(*h->rows));
+    h->item_count += a->found_count;
+    *slot = h->state_count + 1;
+    return h->state_count++;
+}
+
+static mt_state finish_state(mt_automaton *a)
+{
+    while (a->todo_count > 0 && !a->full)
+        follow(a, a->todo[--a->todo_count]);
+    return a->full ? MT_STATE_UNKNOWN : intern(a);
+}
+
+mt_automaton *mt_automaton_new(const mt_program *program)
+{
+    mt_automaton *a = mt_alloc(sizeof(*a));
+
+    a->p = program;
+    half_init(&a->halves[0], program->class_count);
+    half_init(&a->halves[1], program->class_count);
+    a->h = &a->halves[0];
+    half_clear(a->h);
+    begin_state(a);
+    visit(a, program->start, 0);
+    a->start = finish_state(a);
+    return a;
+}
+
+void mt_automaton_free(mt_automaton *a)
+{
+    if (!a)
+        return;
+    half_free(&a->halves[0]);
+    half_free(&a->halves[1]);
+    mt_free(a);
+}
+
+mt_state mt_automaton_start(const mt_automaton *a)
+{
+    return a->start;
+}
+
+static mt_state step(mt_automaton *a, mt_state from, unsigned class)
+{
+    const state *s = &a->h->states[from];
+    const uint8_t byte = a->p->class_byte[class];
+
+    begin_state(a);
+    for (uint32_t i = 0; i < s->count && !a->full; i++) {
+        const place at = a->h->items[s->begin + i];
+        const mt_instruction *in = &a->p->code[at.at];
+
+        if (in->op == MT_OP_BYTE && mt_byteset_has(&a->p->sets[in->a], byte))
+            visit(a, in->next, at.stack);
+    }
+    return finish_state(a);
+}
+
+mt_state mt_automaton_byte(mt_automaton *a, mt_state from, unsigned char byte)
+{
+    const unsigned class = a->p->class_of[byte];
+    uint32_t *cell = &a->h->rows[(size_t)from * a->p->class_count + class];
+
+    if (from == MT_STATE_DEAD)
+        return MT_STATE_DEAD;
+    if (*cell == NOT_YET)
+        *cell = step(a, from, class); /* UNKNOWN is NOT_YET, and tried again */
+    return *cell;
+}
+
+mt_state mt_automaton_token(mt_automaton *a, mt_state from, uint32_t id)
+{
+    const state *s = &a->h->states[from];
+
+    begin_state(a);
+    for (uint32_t i = 0; i < s->count && !a->full; i++) {
+        const place at = a->h->items[s->begin + i];
+        const mt_instruction *in = &a->p->code[at.at];
+
+        if (in->op == MT_OP_TOKEN && in->a == id)
+            visit(a, in->next, at.stack);
+    }
+    return finish_state(a);
+}
+
+bool mt_automaton_accepts(const mt_automaton *a, mt_state at)
+{
+    return a->h->states[at].accepts;
+}
+
+bool mt_automaton_open(const mt_automaton *a, mt_state at)
+{
+    return a->h->states[at].count > 0;
+}
+
+uint32_t mt_automaton_plain(const mt_automaton *a, mt_state at)
+{
+    return a->h->states[at].plain;
+}
+
+bool mt_automaton_others(const mt_automaton *a, mt_state at, const mt_byteset *set)
+{
+    const state *s = &a->h->states[at];
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        const place from = a->h->items[s->begin + i];
+        const frame *top = &a->h->stacks[from.stack];
+        const mt_instruction *in = &a->p->code[from.at];
+        const mt_byteset *own = &a->p->sets[in->a];
+
+        if (in->op != MT_OP_BYTE || (repeats(a, top) && a->p->code[top->at].plain))
+            continue;
+        for (size_t k = 0; k < 4; k++)
+            if (own->bits[k] & set->bits[k])
+                return true;
+    }
+    return false;
+}
+
+bool mt_automaton_tokens(const mt_automaton *a, mt_state at, size_t index, uint32_t *id)
+{
+    const state *s = &a->h->states[at];
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        const mt_instruction *in = &a->p->code[a->h->items[s->begin + i].at];
+
+        if (in->op != MT_OP_TOKEN || index-- > 0)
+            continue;
+        *id = in->a;
+        return true;
+    }
+    return false;
+}
+
+/* A count that lets the same numbers of rounds up to `bytes` follow. */
+static uint32_t alike_count(const mt_instruction *in, uint32_t count, uint32_t bytes)
+{
+    if (in->op != MT_OP_REPEAT || count == CALLED)
+        return count;
+    if (count < in->b)
+        return in->b - count > bytes ? 0 : count;
+    if (in->c == MT_GRAMMAR_UNLIMITED || in->c - count <= bytes)
+        return count;
+    return in->b;
+}
+
+static uint32_t alike_stack(mt_automaton *a, uint32_t stack, uint32_t bytes)
+{
+    const frame f = a->h->stacks[stack];
+    uint32_t below, count;
+
+    if (stack == 0)
+        return 0;
+    below = alike_stack(a, f.below, bytes);
+    count = alike_count(&a->p->code[f.at], f.count, bytes);
+    return below == f.below && count == f.count ? stack : push_frame(a, f.at, count, below);
+}
+
+mt_state mt_automaton_alike(mt_automaton *a, mt_state from, uint32_t bytes)
+{
+    state *s = &a->h->states[from];
+    mt_state made;
+
+    if (s->alike != NOT_YET)
+        return s->alike;
+    begin_state(a);
+    a->accepts = s->accepts;
+    a->plain = s->plain > bytes ? MT_STATE_BOUNDLESS : s->plain;
+    for (uint32_t i = 0; i < s->count && !a->full; i++) {
+        const place at = a->h->items[s->begin + i];
+
+        a->found[a->found_count++] = (place){at.at, alike_stack(a, at.stack, bytes)};
+    }
+    made = a->full ? MT_STATE_UNKNOWN : intern(a);
+    s->alike = made == MT_STATE_UNKNOWN ? from : made;
+    return s->alike;
+}
+
+/* Brings a stack of the other half into this one. */
+static uint32_t carry_stack(mt_automaton *a, const half *old, uint32_t stack)
+{
+    const frame f = old->stacks[stack];
+
+    if (stack == 0 || a->full)
+        return 0;
+    return push_frame(a, f.at, f.count, carry_stack(a, old, f.below));
+}
+
+static mt_state carry(mt_automaton *a, const half *old, mt_state from)
+{
+    const state *s = &old->states[from];
+    mt_state made;
+
+    begin_state(a);
+    a->accepts = s->accepts;
+    a->plain = s->plain;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const place at = old->items[s->begin + i];
+
+        a->found[a->found_count++] = (place){at.at, carry_stack(a, old, at.stack)};
+    }
+    made = a->full ? MT_STATE_UNKNOWN : intern(a);
+    return made == MT_STATE_UNKNOWN ? MT_STATE_DEAD : made;
+}
+
+void mt_automaton_collect(mt_automaton *a, mt_state *const *kept, size_t count)
+{
+    const half *old = a->h;
+
+    a->h = &a->halves[a->h == &a->halves[0]];
+    half_clear(a->h);
+    a->epoch++;
+    a->start = carry(a, old, a->start);
+    for (size_t i = 0; i < count; i++)
+        *kept[i] = carry(a, old, *kept[i]);
+}
+
+uint64_t mt_automaton_epoch(const mt_automaton *a)
+{
+    return a->epoch;
+}
+
+size_t mt_automaton_states(const mt_automaton *a)
+{
+    return a->h->state_count;
+}
+
+size_t mt_automaton_bytes(const mt_automaton *a)
+{
+    return sizeof(*a) + 2 * (STACKS * sizeof(frame) + ITEMS * sizeof(place) + STATES * sizeof(state) +
+                             (STACK_SLOTS + STATE_SLOTS + STATES * (size_t)a->p->class_count) * sizeof(uint32_t));
+}

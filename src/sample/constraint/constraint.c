@@ -1,0 +1,243 @@
+#include "sample/constraint/constraint.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+struct mt_constraint {
+    atomic_size_t references;
+    uint64_t number; /* no two of a process have the same */
+    const mt_vocabulary *v;
+    mt_program *program;
+    mt_automaton *automaton;
+    mt_run *runs;      /* the engine's thread */
+    mt_state **states; /* of the runs, while collecting */
+    mt_state *path;    /* [longest token + 1] */
+};
+
+static bool compute(mt_constraint *c, mt_state state, uint32_t *mask);
+
+/* The states after the first token are found here, so that the engine need not. */
+static bool warm(mt_constraint *c, mt_error *err)
+{
+    uint32_t *mask = mt_alloc_array(c->v->words, sizeof(*mask));
+    const bool ok = compute(c, mt_automaton_start(c->automaton), mask);
+    bool any = false;
+
+    for (size_t i = 0; ok && i < c->v->words; i++)
+        any |= mask[i] != 0;
+    mt_free(mask);
+    if (!ok)
+        return mt_fail(err, MT_E_INVALID, "the constraint can be in too many states at once; make it simpler");
+    return any || mt_fail(err, MT_E_INVALID, "the model has no token to begin such an answer with");
+}
+
+mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary *vocabulary, mt_error *err)
+{
+    static atomic_uint_fast64_t numbers;
+    mt_constraint *c = mt_alloc(sizeof(*c));
+
+    atomic_init(&c->references, 1);
+    c->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1; /* only has to differ */
+    c->v = vocabulary;
+    c->path = mt_alloc_array(vocabulary->longest + 2, sizeof(*c->path));
+    c->states = mt_alloc_array(MT_LIMIT_CONSTRAINT_RUNS, sizeof(*c->states));
+    c->program = mt_program_new(grammar, &vocabulary->covered, err);
+    if (c->program)
+        c->automaton = mt_automaton_new(c->program);
+    if (c->automaton && warm(c, err))
+        return c;
+    mt_constraint_release(c);
+    return NULL;
+}
+
+mt_constraint *mt_constraint_hold(mt_constraint *c)
+{
+    atomic_fetch_add_explicit(&c->references, 1, memory_order_relaxed); /* the holder's own keeps it alive */
+    return c;
+}
+
+void mt_constraint_release(mt_constraint *c)
+{
+    /* release: what was done with it comes before its end; acquire: the end comes after what others did */
+    if (!c || atomic_fetch_sub_explicit(&c->references, 1, memory_order_acq_rel) > 1)
+        return;
+    assert(!c->runs);
+    mt_automaton_free(c->automaton);
+    mt_program_free(c->program);
+    mt_free(c->states);
+    mt_free(c->path);
+    mt_free(c);
+}
+
+static void link_run(mt_run *run, mt_constraint *c)
+{
+    run->prev = NULL;
+    run->next = c->runs;
+    if (c->runs)
+        c->runs->prev = run;
+    c->runs = run;
+}
+
+void mt_run_begin(mt_run *run, mt_constraint *c)
+{
+    *run = (mt_run){.constraint = mt_constraint_hold(c), .state = mt_automaton_start(c->automaton)};
+    link_run(run, c);
+}
+
+void mt_run_copy(mt_run *run, const mt_run *from)
+{
+    *run = *from;
+    if (run->constraint)
+        link_run(run, mt_constraint_hold(run->constraint));
+}
+
+void mt_run_end(mt_run *run)
+{
+    mt_constraint *c = run->constraint;
+
+    if (!c)
+        return;
+    if (run->prev)
+        run->prev->next = run->next;
+    else
+        c->runs = run->next;
+    if (run->next)
+        run->next->prev = run->prev;
+    *run = (mt_run){.constraint = NULL};
+    mt_constraint_release(c);
+}
+
+/* Makes room. Runs beyond the limit lose their place, and end with an error. */
+static void collect(mt_constraint *c)
+{
+    size_t count = 0;
+
+    for (mt_run *r = c->runs; r; r = r->next) {
+        if (count < MT_LIMIT_CONSTRAINT_RUNS)
+            c->states[count++] = &r->state;
+        else
+            r->failed = true;
+    }
+    mt_automaton_collect(c->automaton, c->states, count);
+    for (mt_run *r = c->runs; r; r = r->next)
+        r->failed |= r->state == MT_STATE_DEAD;
+}
+
+static mt_state read_token(const mt_constraint *c, mt_state state, uint32_t token)
+{
+    size_t len;
+    const char *bytes = mt_vocabulary_bytes(c->v, token, &len);
+
+    if (len == 0)
+        return mt_automaton_token(c->automaton, state, token);
+    for (size_t i = 0; i < len && state != MT_STATE_DEAD && state != MT_STATE_UNKNOWN; i++)
+        state = mt_automaton_byte(c->automaton, state, (unsigned char)bytes[i]);
+    return state;
+}
+
+bool mt_run_token(mt_run *run, uint32_t token)
+{
+    mt_constraint *c = run->constraint;
+    mt_state next;
+
+    if (run->over || run->failed)
+        return false;
+    if (mt_vocabulary_ends(c->v, token) && mt_automaton_accepts(c->automaton, run->state)) {
+        run->over = true;
+        return true;
+    }
+    next = read_token(c, run->state, token);
+    if (next == MT_STATE_UNKNOWN) {
+        collect(c);
+        next = run->failed ? MT_STATE_UNKNOWN : read_token(c, run->state, token);
+    }
+    run->failed |= next == MT_STATE_UNKNOWN;
+    if (run->failed || next == MT_STATE_DEAD)
+        return false;
+    run->state = next;
+    run->over = !mt_automaton_open(c->automaton, next);
+    return true;
+}
+
+/* Sets the bits of the tokens of a trie that may follow. False when there is no room for the states. */
+static bool walk(mt_constraint *c, const mt_token_trie *t, mt_state from, uint32_t *mask)
+{
+    mt_state *path = c->path;
+
+    path[0] = from;
+    for (size_t i = 0; i < t->count;) {
+        const unsigned depth = t->depth[i];
+        const mt_state next = mt_automaton_byte(c->automaton, path[depth], t->byte[i]);
+
+        if (next == MT_STATE_UNKNOWN)
+            return false;
+        if (next == MT_STATE_DEAD) {
+            i = t->skip[i];
+            continue;
+        }
+        path[depth + 1] = next;
+        for (uint32_t k = t->token[i]; k < t->token[i + 1]; k++)
+            mask[t->ids[k] / 32] |= UINT32_C(1) << t->ids[k] % 32;
+        i++;
+    }
+    return true;
+}
+
+static void set_bit(const mt_vocabulary *v, uint32_t *mask, uint32_t id)
+{
+    if (id < v->size)
+        mask[id / 32] |= UINT32_C(1) << id % 32;
+}
+
+static bool compute(mt_constraint *c, mt_state state, uint32_t *mask)
+{
+    const mt_vocabulary *v = c->v;
+    const uint32_t plain = mt_automaton_plain(c->automaton, state);
+    uint32_t id;
+
+    memset(mask, 0, v->words * sizeof(*mask));
+    if (plain > 0 && v->upto_count > 0) {
+        const size_t upto = plain < v->upto_count ? plain : v->upto_count;
+
+        memcpy(mask, v->upto + (upto - 1) * v->words, v->words * sizeof(*mask));
+    }
+    if (plain < v->upto_count && mt_automaton_others(c->automaton, state, &v->plain_first) &&
+        !walk(c, &v->plain, state, mask))
+        return false;
+    if (!walk(c, &v->rest, state, mask))
+        return false;
+    for (size_t i = 0; mt_automaton_tokens(c->automaton, state, i, &id); i++)
+        set_bit(v, mask, id);
+    for (size_t i = 0; mt_automaton_accepts(c->automaton, state) && i < v->end_count; i++)
+        set_bit(v, mask, v->ends[i]);
+    return true;
+}
+
+mt_mask_key mt_run_mask_key(mt_run *run)
+{
+    mt_constraint *c = run->constraint;
+
+    return (mt_mask_key){.constraint = c->number,
+                         .epoch = mt_automaton_epoch(c->automaton),
+                         .state = mt_automaton_alike(c->automaton, run->state, c->v->longest)};
+}
+
+bool mt_run_mask(mt_run *run, uint32_t *mask)
+{
+    mt_constraint *c = run->constraint;
+    bool ok;
+
+    if (run->failed)
+        return false;
+    ok = compute(c, mt_run_mask_key(run).state, mask);
+    if (!ok) {
+        collect(c);
+        ok = !run->failed && compute(c, mt_run_mask_key(run).state, mask);
+    }
+    run->failed |= !ok;
+    return ok;
+}

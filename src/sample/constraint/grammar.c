@@ -1,0 +1,247 @@
+#include "sample/constraint/grammar.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+enum { NEVER = 0, EMPTY = 1 }; /* the first two nodes of every grammar */
+
+/* Room for `more` entries, or a full grammar. */
+static bool reserve(mt_grammar *g, void *list, size_t count, size_t *cap, size_t more, size_t size)
+{
+    void **at = list;
+    size_t wanted = *cap ? *cap : 64;
+
+    if (g->full || count + more > MT_LIMIT_GRAMMAR_NODES) {
+        g->full = true;
+        return false;
+    }
+    if (count + more <= *cap)
+        return true;
+    while (wanted < count + more)
+        wanted *= 2;
+    *at = mt_realloc(*at, *cap * size, wanted * size);
+    *cap = wanted;
+    return true;
+}
+
+static mt_expr add(mt_grammar *g, mt_expr_kind kind, uint32_t a, uint32_t b, uint32_t c)
+{
+    if (!reserve(g, &g->nodes, g->node_count, &g->node_cap, 1, sizeof(*g->nodes)))
+        return NEVER;
+    g->nodes[g->node_count] = (mt_expr_node){.kind = (uint8_t)kind, .a = a, .b = b, .c = c};
+    return (mt_expr)g->node_count++;
+}
+
+mt_grammar *mt_grammar_new(void)
+{
+    mt_grammar *g = mt_alloc(sizeof(*g));
+
+    add(g, MT_EXPR_NEVER, 0, 0, 0);
+    add(g, MT_EXPR_EMPTY, 0, 0, 0);
+    mt_grammar_rule(g);
+    return g;
+}
+
+void mt_grammar_free(mt_grammar *g)
+{
+    if (!g)
+        return;
+    mt_free(g->nodes);
+    mt_free(g->sets);
+    mt_free(g->parts);
+    mt_free(g->text);
+    mt_free(g->rules);
+    mt_free(g);
+}
+
+bool mt_grammar_full(const mt_grammar *g)
+{
+    return g->full;
+}
+
+mt_rule mt_grammar_rule(mt_grammar *g)
+{
+    if (!reserve(g, &g->rules, g->rule_count, &g->rule_cap, 1, sizeof(*g->rules)))
+        return MT_GRAMMAR_START;
+    g->rules[g->rule_count] = NEVER;
+    return (mt_rule)g->rule_count++;
+}
+
+void mt_grammar_define(mt_grammar *g, mt_rule rule, mt_expr value)
+{
+    assert(g->full || (rule < g->rule_count && g->rules[rule] == NEVER));
+    g->rules[rule] = value;
+}
+
+mt_expr mt_grammar_empty(mt_grammar *g)
+{
+    (void)g;
+    return EMPTY;
+}
+
+mt_expr mt_grammar_never(mt_grammar *g)
+{
+    (void)g;
+    return NEVER;
+}
+
+mt_expr mt_grammar_call(mt_grammar *g, mt_rule rule)
+{
+    return add(g, MT_EXPR_CALL, rule, 0, 0);
+}
+
+mt_expr mt_grammar_bytes(mt_grammar *g, const mt_byteset *set)
+{
+    size_t i = 0;
+
+    for (; i < g->set_count; i++)
+        if (memcmp(&g->sets[i], set, sizeof(*set)) == 0)
+            return add(g, MT_EXPR_BYTES, (uint32_t)i, 0, 0);
+    if (!reserve(g, &g->sets, g->set_count, &g->set_cap, 1, sizeof(*g->sets)))
+        return NEVER;
+    g->sets[g->set_count] = *set;
+    return add(g, MT_EXPR_BYTES, (uint32_t)g->set_count++, 0, 0);
+}
+
+mt_expr mt_grammar_literal(mt_grammar *g, const char *text, size_t len)
+{
+    if (len == 0)
+        return EMPTY;
+    if (!reserve(g, &g->text, g->text_len, &g->text_cap, len, 1))
+        return NEVER;
+    memcpy(g->text + g->text_len, text, len);
+    g->text_len += len;
+    return add(g, MT_EXPR_LITERAL, (uint32_t)(g->text_len - len), (uint32_t)len, 0);
+}
+
+mt_expr mt_grammar_text(mt_grammar *g, const char *text)
+{
+    return mt_grammar_literal(g, text, strlen(text));
+}
+
+mt_expr mt_grammar_token(mt_grammar *g, uint32_t id)
+{
+    return add(g, MT_EXPR_TOKEN, id, 0, 0);
+}
+
+static mt_expr group(mt_grammar *g, mt_expr_kind kind, const mt_expr *parts, size_t count)
+{
+    if (count == 1)
+        return parts[0];
+    if (!reserve(g, &g->parts, g->part_count, &g->part_cap, count, sizeof(*g->parts)))
+        return NEVER;
+    memcpy(g->parts + g->part_count, parts, count * sizeof(*parts));
+    g->part_count += count;
+    return add(g, kind, (uint32_t)(g->part_count - count), (uint32_t)count, 0);
+}
+
+mt_expr mt_grammar_list(mt_grammar *g, const mt_expr *parts, size_t count)
+{
+    return count ? group(g, MT_EXPR_LIST, parts, count) : EMPTY;
+}
+
+mt_expr mt_grammar_any(mt_grammar *g, const mt_expr *parts, size_t count)
+{
+    return count ? group(g, MT_EXPR_ANY, parts, count) : NEVER;
+}
+
+mt_expr mt_grammar_seq(mt_grammar *g, mt_expr a, mt_expr b)
+{
+    return mt_grammar_list(g, (mt_expr[]){a, b}, 2);
+}
+
+mt_expr mt_grammar_or(mt_grammar *g, mt_expr a, mt_expr b)
+{
+    return mt_grammar_any(g, (mt_expr[]){a, b}, 2);
+}
+
+mt_expr mt_grammar_maybe(mt_grammar *g, mt_expr a)
+{
+    return mt_grammar_or(g, a, EMPTY);
+}
+
+mt_expr mt_grammar_repeat(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most)
+{
+    if (least > most)
+        return NEVER;
+    if (most == 0)
+        return EMPTY;
+    return least == 1 && most == 1 ? a : add(g, MT_EXPR_REPEAT, a, least, most);
+}
+
+mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most)
+{
+    mt_expr repeat;
+
+    if (least > most)
+        return NEVER;
+    if (most == 0)
+        return EMPTY;
+    repeat = add(g, MT_EXPR_REPEAT, a, least, most);
+    if (!g->full)
+        g->nodes[repeat].plain = true;
+    return repeat;
+}
+
+/* How many bytes of the marker are matched when b follows the first k of it. */
+static size_t follow(const char *marker, size_t k, char b)
+{
+    size_t len = k + 1;
+
+    while (len > 0 && (marker[len - 1] != b || memcmp(marker, marker + k - (len - 1), len - 1) != 0))
+        len--;
+    return len;
+}
+
+/* Right-linear rules, one for each number of matched bytes. ends: where the marker may be missing. */
+static mt_expr search(mt_grammar *g, const char *marker, size_t len, bool ends)
+{
+    mt_rule first = (mt_rule)g->rule_count;
+
+    for (size_t k = 0; k < len; k++)
+        mt_grammar_rule(g);
+    for (size_t k = 0; k < len && !g->full; k++) {
+        mt_byteset to[MT_LIMIT_GRAMMAR_MARKER + 1] = {0};
+        mt_expr parts[MT_LIMIT_GRAMMAR_MARKER + 2], any;
+        size_t count = 0;
+
+        for (unsigned b = 0; b < 256; b++)
+            mt_byteset_add(&to[follow(marker, k, (char)b)], b, b);
+        for (size_t next = 0; next <= k + 1; next++) {
+            if (next == len && ends)
+                continue;
+            if (to[next].bits[0] | to[next].bits[1] | to[next].bits[2] | to[next].bits[3])
+                parts[count++] = mt_grammar_seq(g, mt_grammar_bytes(g, &to[next]),
+                                                next == len ? EMPTY : mt_grammar_call(g, first + (mt_rule)next));
+        }
+        if (ends)
+            parts[count++] = EMPTY;
+        any = mt_grammar_any(g, parts, count);
+        mt_grammar_define(g, first + (mt_rule)k,
+                          mt_plain_byte((unsigned char)marker[0]) ? any : add(g, MT_EXPR_FREE, any, 0, 0));
+    }
+    return mt_grammar_call(g, first);
+}
+
+mt_expr mt_grammar_until(mt_grammar *g, const char *marker, size_t len)
+{
+    assert(len > 0 && len <= MT_LIMIT_GRAMMAR_MARKER);
+    return search(g, marker, len, false);
+}
+
+mt_expr mt_grammar_without(mt_grammar *g, const char *marker, size_t len)
+{
+    assert(len > 0 && len <= MT_LIMIT_GRAMMAR_MARKER);
+    return search(g, marker, len, true);
+}
+
+mt_expr mt_grammar_anything(mt_grammar *g)
+{
+    mt_byteset all = {0};
+
+    mt_byteset_add(&all, 0, 255);
+    return mt_grammar_repeat_plain(g, mt_grammar_bytes(g, &all), 0, MT_GRAMMAR_UNLIMITED);
+}

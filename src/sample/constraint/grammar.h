@@ -1,0 +1,115 @@
+/* What an answer may look like, before anybody matches it: rules made of byte sets, tokens, sequences, alternatives and
+   repetitions. Schemas, regular expressions, lists of choices and GBNF all become this one form; program.h compiles it.
+
+   Expressions are numbers that belong to their grammar. A grammar that grows beyond MT_LIMIT_GRAMMAR_NODES is full:
+   whoever built it goes on without looking, and compiling says so. */
+#ifndef MT_SAMPLE_CONSTRAINT_GRAMMAR_H
+#define MT_SAMPLE_CONSTRAINT_GRAMMAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MT_GRAMMAR_UNLIMITED UINT32_MAX /* the most of a repetition */
+
+typedef struct mt_grammar mt_grammar;
+typedef uint32_t mt_expr;
+typedef uint32_t mt_rule;
+
+typedef struct mt_byteset {
+    uint64_t bits[4];
+} mt_byteset;
+
+static inline void mt_byteset_add(mt_byteset *set, unsigned low, unsigned high)
+{
+    for (unsigned b = low; b <= high; b++)
+        set->bits[b / 64] |= UINT64_C(1) << b % 64;
+}
+
+static inline bool mt_byteset_has(const mt_byteset *set, unsigned byte)
+{
+    return set->bits[byte / 64] >> byte % 64 & 1;
+}
+
+/* Plain characters are those that neither JSON strings nor markers of any format treat in a special way: masks are
+   computed for all tokens made of them at once. U+2028 and U+2029 are none either: dots do not match them. */
+static inline bool mt_plain_byte(unsigned char byte)
+{
+    return byte >= 0x20 && byte != '"' && byte != '\\' && byte != '<' && byte != '[';
+}
+
+/* Inclusive ranges of code points, ascending and apart. */
+typedef struct mt_char_range {
+    uint32_t low, high;
+} mt_char_range;
+
+/* With one rule, the start, that is not defined yet. Free with mt_grammar_free. */
+mt_grammar *mt_grammar_new(void);
+void mt_grammar_free(mt_grammar *g); /* NULL is fine */
+bool mt_grammar_full(const mt_grammar *g);
+
+#define MT_GRAMMAR_START 0u
+
+mt_rule mt_grammar_rule(mt_grammar *g);                             /* a new one */
+void mt_grammar_define(mt_grammar *g, mt_rule rule, mt_expr value); /* once; a rule never defined matches nothing */
+
+mt_expr mt_grammar_empty(mt_grammar *g); /* the empty text */
+mt_expr mt_grammar_never(mt_grammar *g); /* no text at all */
+mt_expr mt_grammar_call(mt_grammar *g, mt_rule rule);
+mt_expr mt_grammar_bytes(mt_grammar *g, const mt_byteset *set);
+mt_expr mt_grammar_literal(mt_grammar *g, const char *text, size_t len);
+mt_expr mt_grammar_text(mt_grammar *g, const char *text);                           /* NUL-terminated */
+mt_expr mt_grammar_token(mt_grammar *g, uint32_t id);                               /* a special token */
+mt_expr mt_grammar_chars(mt_grammar *g, const mt_char_range *ranges, size_t count); /* one character, as UTF-8 */
+
+mt_expr mt_grammar_list(mt_grammar *g, const mt_expr *parts, size_t count); /* one after the other */
+mt_expr mt_grammar_any(mt_grammar *g, const mt_expr *parts, size_t count);  /* one of them */
+mt_expr mt_grammar_seq(mt_grammar *g, mt_expr a, mt_expr b);
+mt_expr mt_grammar_or(mt_grammar *g, mt_expr a, mt_expr b);
+mt_expr mt_grammar_maybe(mt_grammar *g, mt_expr a);
+mt_expr mt_grammar_repeat(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most);
+
+/* A repetition of something that each plain character is once: what makes masks of strings cheap. */
+mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most);
+
+/* Any text up to and with the first occurrence of a marker; without it: any text that does not have one of these. */
+mt_expr mt_grammar_until(mt_grammar *g, const char *marker, size_t len);
+mt_expr mt_grammar_without(mt_grammar *g, const char *marker, size_t len);
+mt_expr mt_grammar_anything(mt_grammar *g);
+
+/* ---- for the compiler ---- */
+
+typedef enum mt_expr_kind {
+    MT_EXPR_EMPTY,
+    MT_EXPR_NEVER,
+    MT_EXPR_BYTES,   /* a: the set */
+    MT_EXPR_LITERAL, /* a: where in the text, b: how long */
+    MT_EXPR_TOKEN,   /* a: the id */
+    MT_EXPR_CALL,    /* a: the rule */
+    MT_EXPR_LIST,    /* a: where in the parts, b: how many */
+    MT_EXPR_ANY,     /* likewise */
+    MT_EXPR_REPEAT,  /* a: what, b: least, c: most */
+    MT_EXPR_FREE     /* a: what; any number of plain characters may come first without changing what may follow */
+} mt_expr_kind;
+
+typedef struct mt_expr_node {
+    uint8_t kind;
+    bool plain; /* of REPEAT */
+    uint32_t a, b, c;
+} mt_expr_node;
+
+struct mt_grammar {
+    mt_expr_node *nodes;
+    size_t node_count, node_cap;
+    mt_byteset *sets;
+    size_t set_count, set_cap;
+    mt_expr *parts;
+    size_t part_count, part_cap;
+    char *text;
+    size_t text_len, text_cap;
+    mt_expr *rules; /* what each is; MT_EXPR_NEVER's number 0 until it is defined */
+    size_t rule_count, rule_cap;
+    bool full;
+};
+
+#endif

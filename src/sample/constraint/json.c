@@ -1,0 +1,294 @@
+#include "sample/constraint/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "sample/constraint/charset.h"
+
+enum { INDENT = 24, DIGITS = 18 };
+
+static mt_expr text(mt_json *j, const char *s)
+{
+    return mt_grammar_text(j->g, s);
+}
+
+static mt_expr list(mt_json *j, const mt_expr *parts, size_t count)
+{
+    return mt_grammar_list(j->g, parts, count);
+}
+
+#define LIST(j, ...) list(j, (const mt_expr[]){__VA_ARGS__}, sizeof((const mt_expr[]){__VA_ARGS__}) / sizeof(mt_expr))
+#define ANY(j, ...) \
+    mt_grammar_any((j)->g, (const mt_expr[]){__VA_ARGS__}, sizeof((const mt_expr[]){__VA_ARGS__}) / sizeof(mt_expr))
+
+static mt_expr one_of(mt_json *j, const char *bytes)
+{
+    mt_byteset set = {0};
+
+    for (; *bytes; bytes++)
+        mt_byteset_add(&set, (unsigned char)*bytes, (unsigned char)*bytes);
+    return mt_grammar_bytes(j->g, &set);
+}
+
+static mt_expr digits(mt_json *j, uint32_t least, uint32_t most)
+{
+    return mt_grammar_repeat(j->g, one_of(j, "0123456789"), least, most);
+}
+
+mt_expr mt_json_space(mt_json *j)
+{
+    const mt_expr line = LIST(j, text(j, "\n"), mt_grammar_repeat(j->g, one_of(j, " \t"), 0, INDENT));
+
+    return ANY(j, text(j, " "), line, mt_grammar_empty(j->g));
+}
+
+mt_expr mt_json_comma(mt_json *j)
+{
+    return mt_grammar_seq(j->g, text(j, ","), mt_json_space(j));
+}
+
+mt_expr mt_json_colon(mt_json *j)
+{
+    return mt_grammar_seq(j->g, text(j, ":"), mt_grammar_maybe(j->g, text(j, " ")));
+}
+
+static mt_expr hex(mt_json *j, const char *first)
+{
+    return LIST(j, one_of(j, first), mt_grammar_repeat(j->g, one_of(j, "0123456789abcdefABCDEF"), 3, 3));
+}
+
+/* \uXXXX that is a character by itself, or two that are one; not NUL, which few readers take. */
+static mt_expr unicode_escape(mt_json *j)
+{
+    const mt_expr any = one_of(j, "0123456789abcdefABCDEF"), some = one_of(j, "123456789abcdefABCDEF");
+    const mt_expr zeros =
+        LIST(j, text(j, "0"),
+             ANY(j, LIST(j, some, any, any), LIST(j, text(j, "0"), some, any), LIST(j, text(j, "00"), some)));
+    const mt_expr d = one_of(j, "dD");
+    const mt_expr low = LIST(j, d, one_of(j, "01234567"), any, any);
+    const mt_expr pair = LIST(j, d, one_of(j, "89abAB"), any, any, text(j, "\\u"), d, one_of(j, "cdefCDEF"), any, any);
+
+    return LIST(j, text(j, "u"), ANY(j, zeros, hex(j, "123456789abcABCefEF"), low, pair));
+}
+
+static mt_expr free_char(mt_json *j)
+{
+    static const mt_char_range raw[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, MT_CHAR_MAX}};
+    const mt_expr escape = LIST(j, text(j, "\\"), ANY(j, one_of(j, "\"\\/bfnrt"), unicode_escape(j)));
+
+    return mt_grammar_or(j->g, mt_grammar_chars(j->g, raw, 3), escape);
+}
+
+mt_expr mt_json_string(mt_json *j, uint32_t least, uint32_t most)
+{
+    const bool shared = least == 0 && most == MT_GRAMMAR_UNLIMITED;
+    mt_expr string;
+
+    if (shared && j->has_string)
+        return mt_grammar_call(j->g, j->string);
+    string = LIST(j, text(j, "\""), mt_grammar_repeat_plain(j->g, free_char(j), least, most), text(j, "\""));
+    if (!shared)
+        return string;
+    j->has_string = true;
+    j->string = mt_grammar_rule(j->g);
+    mt_grammar_define(j->g, j->string, string);
+    return mt_grammar_call(j->g, j->string);
+}
+
+static bool holds(const mt_char_range *ranges, size_t count, uint32_t code)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= ranges[i].low && code <= ranges[i].high)
+            return true;
+    return false;
+}
+
+/* A character that cannot stand for itself. */
+static mt_expr escaped(mt_grammar *g, uint32_t code)
+{
+    static const char codes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    const char *at = code ? strchr(codes, (int)code) : NULL;
+    char spelled[8];
+
+    if (at)
+        snprintf(spelled, sizeof(spelled), "\\%c", names[at - codes]);
+    else
+        snprintf(spelled, sizeof(spelled), "\\u%04x", (unsigned)code);
+    return mt_grammar_text(g, spelled);
+}
+
+mt_expr mt_json_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
+{
+    mt_charset raw = {0};
+    mt_expr parts[36];
+    size_t part_count = 0;
+
+    for (size_t i = 0; i < count; i++) /* cut at what needs an escape */
+        for (uint32_t low = ranges[i].low < 0x20 ? 0x20 : ranges[i].low; low <= ranges[i].high;) {
+            uint32_t high = ranges[i].high;
+
+            if (low <= '"' && high >= '"')
+                high = '"' - 1;
+            else if (low <= '\\' && high >= '\\')
+                high = '\\' - 1;
+            if (high >= low)
+                mt_charset_add(&raw, low, high);
+            low = high == ranges[i].high ? high + 1 : high + 2;
+        }
+    parts[part_count++] = mt_grammar_chars(g, raw.at, raw.count);
+    mt_charset_free(&raw);
+    for (uint32_t code = 1; code < 0x20; code++) /* never NUL */
+        if (holds(ranges, count, code))
+            parts[part_count++] = escaped(g, code);
+    if (holds(ranges, count, '"'))
+        parts[part_count++] = escaped(g, '"');
+    if (holds(ranges, count, '\\'))
+        parts[part_count++] = escaped(g, '\\');
+    return mt_grammar_any(g, parts, part_count);
+}
+
+mt_expr mt_json_integer(mt_json *j)
+{
+    const mt_expr some =
+        LIST(j, mt_grammar_maybe(j->g, text(j, "-")), one_of(j, "123456789"), digits(j, 0, DIGITS - 1));
+
+    return ANY(j, text(j, "0"), some);
+}
+
+static mt_expr fraction(mt_json *j)
+{
+    return LIST(j, text(j, "."), digits(j, 1, DIGITS));
+}
+
+mt_expr mt_json_number(mt_json *j)
+{
+    mt_expr whole, power;
+
+    if (!j->has_number) {
+        whole = ANY(j, text(j, "0"), LIST(j, one_of(j, "123456789"), digits(j, 0, DIGITS - 1)));
+        power = LIST(j, one_of(j, "eE"), mt_grammar_maybe(j->g, one_of(j, "+-")), digits(j, 1, 2));
+        j->has_number = true;
+        j->number = mt_grammar_rule(j->g);
+        mt_grammar_define(j->g, j->number,
+                          LIST(j, mt_grammar_maybe(j->g, text(j, "-")), whole, mt_grammar_maybe(j->g, fraction(j)),
+                               mt_grammar_maybe(j->g, power)));
+    }
+    return mt_grammar_call(j->g, j->number);
+}
+
+/* first (, next)* within brackets, or nothing within them. */
+static mt_expr enclosed(mt_json *j, const char *open, mt_expr item, const char *close)
+{
+    const mt_expr more = mt_grammar_repeat(j->g, mt_grammar_seq(j->g, mt_json_comma(j), item), 0, MT_GRAMMAR_UNLIMITED);
+    const mt_expr some = LIST(j, mt_json_space(j), item, more, mt_json_space(j));
+
+    return LIST(j, text(j, open), mt_grammar_maybe(j->g, some), text(j, close));
+}
+
+mt_expr mt_json_object(mt_json *j)
+{
+    mt_expr member;
+
+    if (!j->has_object) {
+        j->has_object = true;
+        j->object = mt_grammar_rule(j->g);
+        member = LIST(j, mt_json_string(j, 0, MT_GRAMMAR_UNLIMITED), mt_json_colon(j), mt_json_value(j));
+        mt_grammar_define(j->g, j->object, enclosed(j, "{", member, "}"));
+    }
+    return mt_grammar_call(j->g, j->object);
+}
+
+mt_expr mt_json_array(mt_json *j)
+{
+    if (!j->has_array) {
+        j->has_array = true;
+        j->array = mt_grammar_rule(j->g);
+        mt_grammar_define(j->g, j->array, enclosed(j, "[", mt_json_value(j), "]"));
+    }
+    return mt_grammar_call(j->g, j->array);
+}
+
+mt_expr mt_json_value(mt_json *j)
+{
+    if (!j->has_value) {
+        j->has_value = true;
+        j->value = mt_grammar_rule(j->g);
+        mt_grammar_define(j->g, j->value,
+                          ANY(j, mt_json_string(j, 0, MT_GRAMMAR_UNLIMITED), mt_json_number(j), mt_json_object(j),
+                              mt_json_array(j), text(j, "true"), text(j, "false"), text(j, "null")));
+    }
+    return mt_grammar_call(j->g, j->value);
+}
+
+static mt_expr constant_string(mt_json *j, const char *s, size_t len)
+{
+    mt_buf out;
+    mt_expr e;
+
+    mt_buf_init(&out, 8 * len + 16);
+    mt_buf_json_string(&out, s, len);
+    e = mt_grammar_literal(j->g, out.data, out.len);
+    mt_buf_free(&out);
+    return e;
+}
+
+/* The shortest spelling that is read as the same number. */
+static mt_expr constant_real(mt_json *j, double value)
+{
+    char spelled[40];
+
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(spelled, sizeof(spelled), "%.*g", precision, value);
+        if (strtod(spelled, NULL) == value)
+            break;
+    }
+    return text(j, spelled);
+}
+
+/* Members of an object or items of an array, already with their keys. */
+static mt_expr constant_list(mt_json *j, const char *open, const mt_expr *items, size_t count, const char *close)
+{
+    mt_expr all = text(j, open);
+
+    for (size_t i = 0; i < count; i++)
+        all = LIST(j, all, i ? mt_json_comma(j) : mt_json_space(j), items[i]);
+    return count ? LIST(j, all, mt_json_space(j), text(j, close)) : mt_grammar_seq(j->g, all, text(j, close));
+}
+
+mt_expr mt_json_constant(mt_json *j, const json_t *value)
+{
+    const size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
+    mt_expr *items, all;
+    char spelled[24];
+    const char *key;
+    json_t *item;
+    size_t i = 0;
+
+    switch (json_typeof(value)) {
+    case JSON_NULL: return text(j, "null");
+    case JSON_TRUE: return text(j, "true");
+    case JSON_FALSE: return text(j, "false");
+    case JSON_REAL: return constant_real(j, json_real_value(value));
+    case JSON_STRING: return constant_string(j, json_string_value(value), json_string_length(value));
+    case JSON_INTEGER:
+        snprintf(spelled, sizeof(spelled), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return text(j, spelled);
+    default: break;
+    }
+    items = mt_alloc_array(count + 1, sizeof(*items));
+    if (json_is_array(value)) {
+        for (; i < count; i++)
+            items[i] = mt_json_constant(j, json_array_get(value, i));
+        all = constant_list(j, "[", items, count, "]");
+    } else {
+        json_object_foreach((json_t *)value, key, item) items[i++] =
+            LIST(j, constant_string(j, key, strlen(key)), mt_json_colon(j), mt_json_constant(j, item));
+        all = constant_list(j, "{", items, count, "}");
+    }
+    mt_free(items);
+    return all;
+}

@@ -1,0 +1,41 @@
+/* JSON as a grammar: values of any kind, and pieces to write schemas with.
+
+   There is one way to write a string that a pattern or a key is about: characters stand for themselves but for
+   quotes, backslashes and control characters, which have their shortest escape. Free strings may have any escape.
+   White space is bounded: behind a brace, bracket or comma at most a blank, or a line break with up to 24 blanks or
+   tabs; behind a colon at most a blank; nowhere else. */
+#ifndef MT_SAMPLE_CONSTRAINT_JSON_H
+#define MT_SAMPLE_CONSTRAINT_JSON_H
+
+#include <jansson.h>
+
+#include "sample/constraint/grammar.h"
+
+/* A grammar with the rules that all of JSON shares; they are made when they are first needed. */
+typedef struct mt_json {
+    mt_grammar *g;
+    bool has_value, has_object, has_array, has_string, has_number;
+    mt_rule value, object, array, string, number;
+} mt_json;
+
+mt_expr mt_json_value(mt_json *j); /* any */
+mt_expr mt_json_object(mt_json *j);
+mt_expr mt_json_array(mt_json *j);
+mt_expr mt_json_string(mt_json *j, uint32_t least, uint32_t most); /* so many characters */
+mt_expr mt_json_number(mt_json *j);
+mt_expr mt_json_integer(mt_json *j);
+mt_expr mt_json_constant(mt_json *j, const json_t *value);
+
+mt_expr mt_json_space(mt_json *j); /* behind braces, brackets and commas, and before closing ones */
+mt_expr mt_json_comma(mt_json *j); /* with the space behind it */
+mt_expr mt_json_colon(mt_json *j); /* likewise */
+mt_expr mt_json_char(mt_grammar *g, const mt_char_range *ranges, size_t count); /* inside of a string */
+
+/* Whole numbers from low to high; neither beyond 18 digits. */
+#define MT_JSON_INTEGER_MAX INT64_C(999999999999999999)
+mt_expr mt_json_integers(mt_json *j, int64_t low, int64_t high);
+
+/* Numbers between whole ones; without their bounds themselves where so said. -MAX and MAX are no bounds at all. */
+mt_expr mt_json_numbers(mt_json *j, int64_t low, bool above, int64_t high, bool below);
+
+#endif

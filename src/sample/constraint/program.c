@@ -1,0 +1,426 @@
+/* Expressions are compiled from the end, so that each instruction knows its successor when it is made.
+
+   Two properties are computed to their fixed points. Which instructions can reach the end of their rule without
+   reading, and how many frames the shortest way to that end needs: the machine never goes where the frames would not
+   suffice, and so never into a rule that cannot end. */
+#include "sample/constraint/program.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+#define ENDLESS UINT32_MAX /* the height of what never ends */
+
+typedef struct compiler {
+    const mt_grammar *g;
+    mt_program *p;
+    size_t cap, target_cap;
+    uint32_t *entries; /* of the rules */
+    bool *nullable;
+    bool full;
+} compiler;
+
+static uint32_t emit(compiler *c, mt_instruction in)
+{
+    mt_program *p = c->p;
+
+    if (p->count == MT_LIMIT_GRAMMAR_NODES) {
+        c->full = true;
+        return 0;
+    }
+    if (p->count == c->cap) {
+        const size_t cap = c->cap ? 2 * c->cap : 256;
+
+        p->code = mt_realloc(p->code, c->cap * sizeof(*p->code), cap * sizeof(*p->code));
+        c->cap = cap;
+    }
+    p->code[p->count] = in;
+    return (uint32_t)p->count++;
+}
+
+static uint32_t add_targets(compiler *c, size_t count)
+{
+    mt_program *p = c->p;
+    const size_t begin = p->target_count;
+
+    while (p->target_count + count > c->target_cap) {
+        const size_t cap = c->target_cap ? 2 * c->target_cap : 256;
+
+        p->targets = mt_realloc(p->targets, c->target_cap * sizeof(*p->targets), cap * sizeof(*p->targets));
+        c->target_cap = cap;
+    }
+    p->target_count += count;
+    return (uint32_t)begin;
+}
+
+static uint32_t compile(compiler *c, mt_expr e, uint32_t next);
+
+/* A loop without a counter. */
+static uint32_t compile_star(compiler *c, const mt_expr_node *n, uint32_t next)
+{
+    const uint32_t targets = add_targets(c, 2);
+    const uint32_t fork = emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
+
+    c->p->targets[targets + 1] = next;
+    c->p->targets[targets] = compile(c, n->a, fork);
+    return fork;
+}
+
+static uint32_t compile_repeat(compiler *c, const mt_expr_node *n, uint32_t next)
+{
+    uint32_t at;
+
+    if (n->c == MT_GRAMMAR_UNLIMITED && n->b <= 1) {
+        at = compile_star(c, n, next);
+        return n->b ? compile(c, n->a, at) : at;
+    }
+    at = emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
+    c->p->code[at].a = compile(c, n->a, 0);
+    return at;
+}
+
+static uint32_t compile_any(compiler *c, const mt_expr_node *n, uint32_t next)
+{
+    const uint32_t targets = add_targets(c, n->b);
+
+    for (uint32_t i = 0; i < n->b; i++)
+        c->p->targets[targets + i] = compile(c, c->g->parts[n->a + i], next);
+    return emit(c, (mt_instruction){.op = MT_OP_FORK, .a = targets, .b = n->b});
+}
+
+static uint32_t compile(compiler *c, mt_expr e, uint32_t next)
+{
+    const mt_expr_node *n = &c->g->nodes[e];
+
+    switch ((mt_expr_kind)n->kind) {
+    case MT_EXPR_EMPTY: return next;
+    case MT_EXPR_NEVER: return emit(c, (mt_instruction){.op = MT_OP_FORK});
+    case MT_EXPR_BYTES: return emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = 256 + n->a, .next = next});
+    case MT_EXPR_TOKEN: return emit(c, (mt_instruction){.op = MT_OP_TOKEN, .a = n->a, .next = next});
+    case MT_EXPR_CALL: return emit(c, (mt_instruction){.op = MT_OP_CALL, .a = n->a, .next = next});
+    case MT_EXPR_LITERAL:
+        for (uint32_t i = n->b; i-- > 0;)
+            next = emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = (unsigned char)c->g->text[n->a + i], .next = next});
+        return next;
+    case MT_EXPR_LIST:
+        for (uint32_t i = n->b; i-- > 0;)
+            next = compile(c, c->g->parts[n->a + i], next);
+        return next;
+    case MT_EXPR_ANY: return compile_any(c, n, next);
+    case MT_EXPR_REPEAT: return compile_repeat(c, n, next);
+    case MT_EXPR_FREE: return emit(c, (mt_instruction){.op = MT_OP_FREE, .next = compile(c, n->a, next)});
+    }
+    return next;
+}
+
+static void compile_rules(compiler *c)
+{
+    mt_program *p = c->p;
+
+    emit(c, (mt_instruction){.op = MT_OP_RETURN});
+    for (size_t r = 0; r < c->g->rule_count && !c->full; r++)
+        c->entries[r] = compile(c, c->g->rules[r], 0);
+    for (size_t i = 0; i < p->count; i++)
+        if (p->code[i].op == MT_OP_CALL)
+            p->code[i].a = c->entries[p->code[i].a];
+    p->start = c->entries[MT_GRAMMAR_START];
+}
+
+/* Whether the end of the rule can be reached from i without reading, as far as is known. */
+static bool empty_from(const compiler *c, const mt_instruction *in)
+{
+    switch ((mt_op)in->op) {
+    case MT_OP_RETURN: return true;
+    case MT_OP_BYTE:
+    case MT_OP_TOKEN: return false;
+    case MT_OP_CALL: return c->nullable[in->a] && c->nullable[in->next];
+    case MT_OP_REPEAT: return (in->b == 0 || c->nullable[in->a]) && c->nullable[in->next];
+    case MT_OP_FREE: return c->nullable[in->next];
+    case MT_OP_FORK:
+        for (uint32_t i = 0; i < in->b; i++)
+            if (c->nullable[c->p->targets[in->a + i]])
+                return true;
+        return false;
+    }
+    return false;
+}
+
+/* Successors mostly have smaller numbers, so few rounds are needed. */
+static void find_nullable(compiler *c)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < c->p->count; i++)
+            if (!c->nullable[i] && empty_from(c, &c->p->code[i]))
+                changed = c->nullable[i] = true;
+    }
+}
+
+static uint32_t with_frame(uint32_t inside, uint32_t behind)
+{
+    if (inside == ENDLESS || behind == ENDLESS)
+        return ENDLESS;
+    return inside + 1 > behind ? inside + 1 : behind;
+}
+
+static uint32_t height_from(const mt_program *p, const mt_instruction *in)
+{
+    const mt_instruction *code = p->code;
+    const mt_byteset *set;
+    uint32_t best = ENDLESS;
+
+    switch ((mt_op)in->op) {
+    case MT_OP_RETURN: return 0;
+    case MT_OP_BYTE:
+        set = &p->sets[in->a];
+        return set->bits[0] | set->bits[1] | set->bits[2] | set->bits[3] ? code[in->next].height : ENDLESS;
+    case MT_OP_TOKEN:
+    case MT_OP_FREE: return code[in->next].height;
+    case MT_OP_CALL: return in->next == 0 ? code[in->a].height : with_frame(code[in->a].height, code[in->next].height);
+    case MT_OP_REPEAT:
+        return in->b == 0 ? code[in->next].height : with_frame(code[in->a].height, code[in->next].height);
+    case MT_OP_FORK:
+        for (uint32_t i = 0; i < in->b; i++)
+            if (code[p->targets[in->a + i]].height < best)
+                best = code[p->targets[in->a + i]].height;
+        return best;
+    }
+    return best;
+}
+
+static void find_heights(mt_program *p)
+{
+    bool changed = true;
+
+    for (size_t i = 0; i < p->count; i++)
+        p->code[i].height = ENDLESS;
+    while (changed) {
+        changed = false;
+        for (size_t k = 0; k < 2 * p->count; k++) { /* up, then down */
+            const size_t i = k < p->count ? k : 2 * p->count - 1 - k;
+            const uint32_t height = height_from(p, &p->code[i]);
+
+            if (height < p->code[i].height) {
+                p->code[i].height = height;
+                changed = true;
+            }
+        }
+    }
+}
+
+/* Repetitions of what may be empty: that least is 0 is no other language, and the count must not run away. */
+static bool bound_repeats(compiler *c, mt_error *err)
+{
+    for (size_t i = 0; i < c->p->count; i++) {
+        mt_instruction *in = &c->p->code[i];
+
+        if (in->op != MT_OP_REPEAT || !c->nullable[in->a])
+            continue;
+        in->b = 0;
+        if (in->c != MT_GRAMMAR_UNLIMITED && in->c > MT_LIMIT_GRAMMAR_EMPTY_REPEAT)
+            return mt_fail(err, MT_E_INVALID,
+                           "something that may be empty is repeated up to %u times; repeat something that is not empty",
+                           in->c);
+    }
+    return true;
+}
+
+typedef struct walk {
+    uint32_t *stack; /* of instructions to look at */
+    uint32_t *seen;  /* the last rule that met each instruction */
+    uint32_t *rule_at;
+    uint32_t *edges, *edge_end; /* rules that each rule may begin with */
+    size_t edge_count, edge_cap;
+} walk;
+
+static void add_edge(walk *w, uint32_t rule)
+{
+    if (w->edge_count == w->edge_cap) {
+        const size_t cap = w->edge_cap ? 2 * w->edge_cap : 256;
+
+        w->edges = mt_realloc(w->edges, w->edge_cap * sizeof(*w->edges), cap * sizeof(*w->edges));
+        w->edge_cap = cap;
+    }
+    w->edges[w->edge_count++] = rule;
+}
+
+static size_t push(walk *w, size_t depth, uint32_t at, uint32_t rule)
+{
+    if (w->seen[at] == rule + 1)
+        return depth;
+    w->seen[at] = rule + 1;
+    w->stack[depth] = at;
+    return depth + 1;
+}
+
+/* Lists the rules that may be called before this one has read anything. */
+static void list_first(const compiler *c, walk *w, uint32_t rule)
+{
+    size_t depth = push(w, 0, c->entries[rule], rule);
+
+    while (depth > 0) {
+        const mt_instruction *in = &c->p->code[w->stack[--depth]];
+
+        if (in->op == MT_OP_CALL)
+            add_edge(w, w->rule_at[in->a]);
+        if (in->op == MT_OP_REPEAT)
+            depth = push(w, depth, in->a, rule);
+        if (in->op == MT_OP_FREE || (in->op == MT_OP_CALL && c->nullable[in->a]) ||
+            (in->op == MT_OP_REPEAT && (in->b == 0 || c->nullable[in->a])))
+            depth = push(w, depth, in->next, rule);
+        for (uint32_t i = 0; in->op == MT_OP_FORK && i < in->b; i++)
+            depth = push(w, depth, c->p->targets[in->a + i], rule);
+    }
+    w->edge_end[rule] = (uint32_t)w->edge_count;
+}
+
+/* Takes rules away that no other one begins with, until none is left or the rest goes in circles. */
+static bool sorted(walk *w, size_t rules)
+{
+    uint32_t *uses = mt_alloc_array(rules, sizeof(*uses)), *ready = mt_alloc_array(rules, sizeof(*ready));
+    size_t count = 0, taken = 0;
+
+    for (size_t i = 0; i < w->edge_count; i++)
+        uses[w->edges[i]]++;
+    for (size_t r = 0; r < rules; r++)
+        if (uses[r] == 0)
+            ready[count++] = (uint32_t)r;
+    for (; taken < count; taken++) {
+        const uint32_t r = ready[taken];
+
+        for (uint32_t i = r ? w->edge_end[r - 1] : 0; i < w->edge_end[r]; i++)
+            if (--uses[w->edges[i]] == 0)
+                ready[count++] = w->edges[i];
+    }
+    mt_free(uses);
+    mt_free(ready);
+    return taken == rules;
+}
+
+static bool left_recursive(const compiler *c)
+{
+    const size_t rules = c->g->rule_count, count = c->p->count;
+    walk w = {.stack = mt_alloc_array(count, sizeof(*w.stack)),
+              .seen = mt_alloc_array(count, sizeof(*w.seen)),
+              .rule_at = mt_alloc_array(count, sizeof(*w.rule_at)),
+              .edge_end = mt_alloc_array(rules, sizeof(*w.edge_end))};
+    bool ok;
+
+    for (size_t r = 0; r < rules; r++) /* rules that are one another's alias share an entry, and so a fate */
+        w.rule_at[c->entries[r]] = (uint32_t)r;
+    for (size_t r = 0; r < rules; r++)
+        list_first(c, &w, (uint32_t)r);
+    ok = sorted(&w, rules);
+    mt_free(w.stack);
+    mt_free(w.seen);
+    mt_free(w.rule_at);
+    mt_free(w.edges);
+    mt_free(w.edge_end);
+    return !ok;
+}
+
+static void make_sets(compiler *c, const mt_byteset *covered)
+{
+    mt_program *p = c->p;
+
+    p->set_count = 256 + c->g->set_count;
+    p->sets = mt_alloc_array(p->set_count, sizeof(*p->sets));
+    for (unsigned b = 0; b < 256; b++)
+        mt_byteset_add(&p->sets[b], b, b);
+    if (c->g->set_count)
+        memcpy(p->sets + 256, c->g->sets, c->g->set_count * sizeof(*p->sets));
+    for (size_t i = 0; i < p->set_count; i++)
+        for (size_t k = 0; k < 4; k++)
+            p->sets[i].bits[k] &= covered->bits[k];
+}
+
+/* Splits the classes by one set: those of its bytes that others of their class do not have get a class of their own. */
+static void refine(mt_program *p, const mt_byteset *set)
+{
+    int split[256];
+    bool outside[256] = {false};
+
+    memset(split, -1, sizeof(split));
+    for (unsigned b = 0; b < 256; b++)
+        if (!mt_byteset_has(set, b))
+            outside[p->class_of[b]] = true;
+    for (unsigned b = 0; b < 256; b++) {
+        const uint8_t old = p->class_of[b];
+
+        if (!mt_byteset_has(set, b) || !outside[old])
+            continue;
+        if (split[old] < 0)
+            split[old] = (int)p->class_count++;
+        p->class_of[b] = (uint8_t)split[old];
+    }
+}
+
+/* Only sets that are used count: most of those of one byte are not. */
+static void make_classes(mt_program *p)
+{
+    bool *used = mt_alloc_array(p->set_count, sizeof(*used));
+
+    p->class_count = 1;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->code[i].op == MT_OP_BYTE)
+            used[p->code[i].a] = true;
+    for (size_t i = 0; i < p->set_count; i++)
+        if (used[i])
+            refine(p, &p->sets[i]);
+    for (unsigned b = 0; b < 256; b++)
+        p->class_byte[p->class_of[b]] = (uint8_t)b;
+    mt_free(used);
+}
+
+static bool check(compiler *c, mt_error *err)
+{
+    mt_program *p = c->p;
+
+    if (c->full || mt_grammar_full(c->g))
+        return mt_fail(err, MT_E_INVALID, "the constraint has more than %d parts; make it smaller",
+                       MT_LIMIT_GRAMMAR_NODES);
+    c->nullable = mt_alloc_array(p->count, sizeof(*c->nullable));
+    find_nullable(c);
+    if (!bound_repeats(c, err))
+        return false;
+    if (left_recursive(c))
+        return mt_fail(err, MT_E_INVALID, "a rule of the grammar begins with itself; write it the other way round");
+    find_heights(p);
+    if (p->code[p->start].height == ENDLESS)
+        return mt_fail(err, MT_E_INVALID, "the constraint allows no answer at all; loosen it");
+    if (p->code[p->start].height > MT_LIMIT_GRAMMAR_FRAMES)
+        return mt_fail(err, MT_E_INVALID, "the constraint nests more than %d levels deep; make it flatter",
+                       MT_LIMIT_GRAMMAR_FRAMES);
+    make_classes(p);
+    return true;
+}
+
+mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered, mt_error *err)
+{
+    compiler c = {.g = grammar, .p = mt_alloc(sizeof(*c.p))};
+    bool ok;
+
+    c.entries = mt_alloc_array(grammar->rule_count, sizeof(*c.entries));
+    make_sets(&c, covered);
+    compile_rules(&c);
+    ok = check(&c, err);
+    mt_free(c.entries);
+    mt_free(c.nullable);
+    if (ok)
+        return c.p;
+    mt_program_free(c.p);
+    return NULL;
+}
+
+void mt_program_free(mt_program *p)
+{
+    if (!p)
+        return;
+    mt_free(p->code);
+    mt_free(p->targets);
+    mt_free(p->sets);
+    mt_free(p);
+}

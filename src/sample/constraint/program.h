@@ -1,0 +1,47 @@
+/* A grammar compiled for matching: instructions of a machine that reads bytes, forks, and calls. It does not change
+   once it is made, and any thread may read it. */
+#ifndef MT_SAMPLE_CONSTRAINT_PROGRAM_H
+#define MT_SAMPLE_CONSTRAINT_PROGRAM_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "sample/constraint/grammar.h"
+
+typedef enum mt_op {
+    MT_OP_RETURN, /* the only one is instruction 0: the end of a rule or of a repetition's body, or of all */
+    MT_OP_BYTE,   /* a: the set */
+    MT_OP_TOKEN,  /* a: the id */
+    MT_OP_CALL,   /* a: the first instruction of the rule */
+    MT_OP_REPEAT, /* a: the first instruction of the body, b: least, c: most */
+    MT_OP_FORK,   /* a: where in targets, b: how many; next is not used */
+    MT_OP_FREE    /* nothing; see MT_EXPR_FREE */
+} mt_op;
+
+typedef struct mt_instruction {
+    uint8_t op;
+    bool plain; /* of REPEAT, and of the FORK that an unlimited one became */
+    uint32_t a, b, c;
+    uint32_t next;
+    uint32_t height; /* the fewest frames that matching from here to the end of the rule takes at once */
+} mt_instruction;
+
+typedef struct mt_program {
+    mt_instruction *code;
+    size_t count;
+    uint32_t *targets;
+    size_t target_count;
+    uint32_t start;
+    mt_byteset *sets; /* the 256 of one byte first */
+    size_t set_count;
+    uint8_t class_of[256]; /* bytes that no set tells apart are one class */
+    unsigned class_count;
+    uint8_t class_byte[256]; /* one byte of each class */
+} mt_program;
+
+/* covered: bytes that a vocabulary can write one by one. Others are taken out of every set first, so that whatever
+   the program can begin, tokens can finish. NULL, with a sentence, for a grammar that is too large, too deep,
+   left-recursive or that nothing matches. Free with mt_program_free. */
+mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered, mt_error *err) MT_NODISCARD;
+void mt_program_free(mt_program *program); /* NULL is fine */
+
+#endif

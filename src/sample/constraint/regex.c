@@ -1,0 +1,297 @@
+/* A recursive-descent reader, and what becomes of ^ and $: they may stand at the beginning and the end of an
+   alternative, and there they say whether anything may come before and behind it. */
+#include "sample/constraint/regex.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "sample/constraint/regex_class.h"
+
+static mt_regex *make(mt_regex_reader *r, mt_regex_kind kind, size_t parts)
+{
+    mt_regex *node = mt_arena_alloc(r->arena, sizeof(*node));
+
+    *node = (mt_regex){.kind = kind, .count = parts};
+    if (parts)
+        node->parts = mt_arena_alloc(r->arena, parts * sizeof(*node->parts));
+    return node;
+}
+
+static mt_regex *make_set(mt_regex_reader *r, mt_charset *set)
+{
+    mt_regex *node = make(r, MT_REGEX_SET, 0);
+    mt_char_range *ranges = mt_arena_alloc(r->arena, (set->count + 1) * sizeof(*ranges));
+
+    if (set->count)
+        memcpy(ranges, set->at, set->count * sizeof(*ranges));
+    node->ranges = ranges;
+    node->count = set->count;
+    mt_charset_free(set);
+    return node;
+}
+
+static mt_regex *read_any(mt_regex_reader *r);
+
+/* Behind "(". */
+static mt_regex *read_group(mt_regex_reader *r)
+{
+    mt_regex *inside;
+
+    if (mt_regex_take(r, '?')) {
+        if (mt_regex_take(r, 'P') || mt_regex_at(r, '<')) {
+            const bool named = mt_regex_take(r, '<') && !mt_regex_at(r, '=') && !mt_regex_at(r, '!');
+
+            while (named && r->at < r->len && !mt_regex_at(r, '>'))
+                r->at++;
+            if (!named || !mt_regex_take(r, '>'))
+                return mt_regex_fail(r, "looks behind or names a group in an unknown way, which is not supported");
+        } else if (!mt_regex_take(r, ':')) {
+            return mt_regex_fail(r, "looks ahead or sets flags, which is not supported");
+        }
+    }
+    if (++r->depth > MT_LIMIT_GRAMMAR_NESTING)
+        return mt_regex_fail(r, "has too many groups within one another");
+    inside = read_any(r);
+    r->depth--;
+    if (inside && !mt_regex_take(r, ')'))
+        return mt_regex_fail(r, "has a \"(\" without its \")\"");
+    return inside;
+}
+
+static mt_regex *read_atom(mt_regex_reader *r)
+{
+    mt_charset set = {0};
+
+    if (mt_regex_take(r, '('))
+        return read_group(r);
+    if (mt_regex_take(r, '^'))
+        return make(r, MT_REGEX_BEGIN, 0);
+    if (mt_regex_take(r, '$'))
+        return make(r, MT_REGEX_END, 0);
+    if (mt_regex_at(r, '*') || mt_regex_at(r, '+') || mt_regex_at(r, '?'))
+        return mt_regex_fail(r, "repeats nothing");
+    if (!mt_regex_read_class(r, &set)) {
+        mt_charset_free(&set);
+        return NULL;
+    }
+    return make_set(r, &set);
+}
+
+static bool read_count(mt_regex_reader *r, uint32_t *out)
+{
+    const size_t begin = r->at;
+
+    for (*out = 0; r->at < r->len && r->text[r->at] >= '0' && r->text[r->at] <= '9'; r->at++)
+        if (*out < MT_LIMIT_GRAMMAR_NODES)
+            *out = *out * 10 + (uint32_t)(r->text[r->at] - '0');
+    return r->at > begin;
+}
+
+/* {2}, {2,} and {2,5}; anything else is the character itself. */
+static bool read_bounds(mt_regex_reader *r, uint32_t *least, uint32_t *most)
+{
+    const size_t begin = r->at;
+
+    if (!mt_regex_take(r, '{'))
+        return false;
+    if (read_count(r, least)) {
+        *most = *least;
+        if (mt_regex_take(r, ',') && !read_count(r, most))
+            *most = MT_GRAMMAR_UNLIMITED;
+        if (mt_regex_take(r, '}'))
+            return true;
+    }
+    r->at = begin;
+    return false;
+}
+
+static bool read_quantifier(mt_regex_reader *r, uint32_t *least, uint32_t *most)
+{
+    *least = 0;
+    *most = MT_GRAMMAR_UNLIMITED;
+    if (mt_regex_take(r, '*'))
+        return true;
+    if (mt_regex_take(r, '+')) {
+        *least = 1;
+        return true;
+    }
+    if (mt_regex_take(r, '?')) {
+        *most = 1;
+        return true;
+    }
+    return read_bounds(r, least, most);
+}
+
+static mt_regex *read_repeat(mt_regex_reader *r)
+{
+    mt_regex *atom = read_atom(r), *repeat;
+    uint32_t least, most;
+
+    while (atom && read_quantifier(r, &least, &most)) {
+        if (atom->kind == MT_REGEX_BEGIN || atom->kind == MT_REGEX_END)
+            return mt_regex_fail(r, "repeats \"^\" or \"$\"");
+        if (least > most || (most != MT_GRAMMAR_UNLIMITED && most >= MT_LIMIT_GRAMMAR_NODES) ||
+            least >= MT_LIMIT_GRAMMAR_NODES)
+            return mt_regex_fail(r, "has bounds that are too large, or in the wrong order");
+        mt_regex_take(r, '?'); /* lazy: the same texts */
+        if (++r->parts > MT_LIMIT_GRAMMAR_NODES)
+            return mt_regex_fail(r, "is too long");
+        repeat = make(r, MT_REGEX_REPEAT, 1);
+        repeat->parts[0] = atom;
+        repeat->least = least;
+        repeat->most = most;
+        atom = repeat;
+    }
+    return atom;
+}
+
+/* Parts up to `end` or `stop`, as a node of that kind. */
+static mt_regex *read_parts(mt_regex_reader *r, mt_regex_kind kind)
+{
+    mt_regex *list[MT_REGEX_CHUNK], *node, *part;
+    size_t count = 0;
+
+    while (count < MT_REGEX_CHUNK && r->at < r->len && !mt_regex_at(r, '|') && !mt_regex_at(r, ')')) {
+        part = read_repeat(r);
+        if (!part)
+            return NULL;
+        list[count++] = part;
+    }
+    node = make(r, kind, count + 1);
+    memcpy(node->parts, list, count * sizeof(*list));
+    node->count = count;
+    if (count == MT_REGEX_CHUNK) { /* the rest is a list within the list */
+        if (++r->depth > MT_LIMIT_GRAMMAR_NESTING)
+            return mt_regex_fail(r, "is too long");
+        node->parts[node->count] = read_parts(r, kind);
+        r->depth--;
+        if (!node->parts[node->count++])
+            return NULL;
+    }
+    return node;
+}
+
+static mt_regex *read_any(mt_regex_reader *r)
+{
+    mt_regex *first = read_parts(r, MT_REGEX_LIST), *any = first, *more;
+    size_t cap = 1;
+
+    while (any && mt_regex_take(r, '|')) {
+        more = read_parts(r, MT_REGEX_LIST);
+        if (!more)
+            return NULL;
+        if (any == first || any->count == cap) {
+            mt_regex *wider = make(r, MT_REGEX_ANY, 2 * cap + 2);
+
+            wider->count = any == first ? 1 : any->count;
+            memcpy(wider->parts, any == first ? &first : any->parts, wider->count * sizeof(*wider->parts));
+            cap = 2 * cap + 2;
+            any = wider;
+        }
+        any->parts[any->count++] = more;
+    }
+    return any;
+}
+
+/* Any text before or behind. */
+static mt_regex *make_rest(mt_regex_reader *r)
+{
+    mt_charset all = {0};
+    mt_regex *repeat = make(r, MT_REGEX_REPEAT, 1);
+
+    mt_charset_add(&all, 0, MT_CHAR_MAX);
+    repeat->parts[0] = make_set(r, &all);
+    repeat->most = MT_GRAMMAR_UNLIMITED;
+    return repeat;
+}
+
+static bool has_anchor(const mt_regex *node)
+{
+    if (node->kind == MT_REGEX_BEGIN || node->kind == MT_REGEX_END)
+        return true;
+    if (node->kind == MT_REGEX_SET)
+        return false;
+    for (size_t i = 0; i < node->count; i++)
+        if (has_anchor(node->parts[i]))
+            return true;
+    return false;
+}
+
+/* Takes the anchors off an expression that is a whole text. */
+static mt_regex *anchor(mt_regex_reader *r, mt_regex *node, bool search)
+{
+    size_t begin = 0, end = node->count, at = 0;
+    mt_regex *list;
+
+    if (node->kind == MT_REGEX_ANY) {
+        for (size_t i = 0; i < node->count; i++)
+            if (!(node->parts[i] = anchor(r, node->parts[i], search)))
+                return NULL;
+        return node;
+    }
+    if (node->kind == MT_REGEX_LIST && node->count == 1 &&
+        (node->parts[0]->kind == MT_REGEX_LIST || node->parts[0]->kind == MT_REGEX_ANY))
+        return anchor(r, node->parts[0], search);
+    while (node->kind == MT_REGEX_LIST && begin < end && node->parts[begin]->kind == MT_REGEX_BEGIN)
+        begin++;
+    while (node->kind == MT_REGEX_LIST && begin < end && node->parts[end - 1]->kind == MT_REGEX_END)
+        end--;
+    list = make(r, MT_REGEX_LIST, node->count + 2);
+    if (search && begin == 0)
+        list->parts[at++] = make_rest(r);
+    for (size_t i = begin; node->kind == MT_REGEX_LIST && i < end; i++)
+        list->parts[at++] = node->parts[i];
+    if (node->kind != MT_REGEX_LIST)
+        list->parts[at++] = node;
+    if (search && end == node->count)
+        list->parts[at++] = make_rest(r);
+    list->count = at;
+    return has_anchor(list) ? mt_regex_fail(r, "has \"^\" or \"$\" in the middle, which is not supported") : list;
+}
+
+mt_regex *mt_regex_read(mt_arena *arena, const char *text, size_t len, bool search, mt_error *err)
+{
+    mt_regex_reader r = {.arena = arena, .text = text, .len = len, .err = err};
+    mt_regex *node;
+
+    if (len > MT_LIMIT_REGEX)
+        return mt_regex_fail(&r, "is too long");
+    node = read_any(&r);
+    if (node && r.at < r.len)
+        return mt_regex_fail(&r, "has a \")\" without its \"(\"");
+    return node ? anchor(&r, node, search) : NULL;
+}
+
+static mt_expr repeat(const mt_regex *node, mt_grammar *g, mt_char_writer *write)
+{
+    const mt_regex *what = node->parts[0];
+    const mt_expr body = mt_regex_expr(what, g, write);
+
+    if (what->kind == MT_REGEX_SET && mt_char_ranges_plain(what->ranges, what->count))
+        return mt_grammar_repeat_plain(g, body, node->least, node->most);
+    return mt_grammar_repeat(g, body, node->least, node->most);
+}
+
+mt_expr mt_regex_expr(const mt_regex *node, mt_grammar *g, mt_char_writer *write)
+{
+    mt_expr list[MT_REGEX_CHUNK + 2], all = mt_grammar_empty(g);
+    size_t count = 0;
+    bool any = node->kind == MT_REGEX_ANY;
+
+    if (node->kind == MT_REGEX_SET)
+        return write(g, node->ranges, node->count);
+    if (node->kind == MT_REGEX_REPEAT)
+        return repeat(node, g, write);
+    if (any)
+        all = mt_grammar_never(g);
+    for (size_t i = 0; i < node->count; i++) {
+        list[count++] = mt_regex_expr(node->parts[i], g, write);
+        if (count < MT_REGEX_CHUNK && i + 1 < node->count)
+            continue;
+        all = any ? mt_grammar_or(g, all, mt_grammar_any(g, list, count))
+                  : mt_grammar_seq(g, all, mt_grammar_list(g, list, count));
+        count = 0;
+    }
+    return all;
+}

@@ -1,0 +1,36 @@
+/* The lower half of the reader of regular expressions: characters, escapes and classes. For regex.c alone. */
+#ifndef MT_SAMPLE_CONSTRAINT_REGEX_CLASS_H
+#define MT_SAMPLE_CONSTRAINT_REGEX_CLASS_H
+
+#include "sample/constraint/regex.h"
+
+#define MT_REGEX_CHUNK 64 /* parts that are gathered before a node is made of them */
+
+typedef struct mt_regex_reader {
+    mt_arena *arena;
+    const char *text;
+    size_t len, at;
+    size_t depth, parts;
+    mt_error *err;
+} mt_regex_reader;
+
+/* NULL, with a sentence about the expression. */
+void *mt_regex_fail(mt_regex_reader *r, const char *what);
+
+static inline bool mt_regex_at(const mt_regex_reader *r, char c)
+{
+    return r->at < r->len && r->text[r->at] == c;
+}
+
+static inline bool mt_regex_take(mt_regex_reader *r, char c)
+{
+    const bool there = mt_regex_at(r, c);
+
+    r->at += there;
+    return there;
+}
+
+/* The next character, escape or class. */
+bool mt_regex_read_class(mt_regex_reader *r, mt_charset *set) MT_NODISCARD;
+
+#endif

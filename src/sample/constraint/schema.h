@@ -1,0 +1,13 @@
+/* JSON Schema as a grammar: texts that are valid JSON and validate. docs/constraints.md lists the keywords; one that
+   is not supported is a sentence that names it and its place. */
+#ifndef MT_SAMPLE_CONSTRAINT_SCHEMA_H
+#define MT_SAMPLE_CONSTRAINT_SCHEMA_H
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "sample/constraint/json.h"
+
+/* object: nothing but objects, whatever the schema allows besides. Borrows schema for the call. */
+bool mt_schema_expr(mt_json *j, const json_t *schema, bool object, mt_expr *out, mt_error *err) MT_NODISCARD;
+
+#endif

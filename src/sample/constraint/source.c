@@ -1,0 +1,52 @@
+#include "sample/constraint/source.h"
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "sample/constraint/gbnf.h"
+#include "sample/constraint/regex.h"
+#include "sample/constraint/schema.h"
+
+static bool choices(const json_t *list, mt_grammar *g, mt_expr *out, mt_error *err)
+{
+    const size_t count = json_array_size(list);
+    mt_expr *parts;
+
+    if (count == 0 || count > MT_LIMIT_CHOICE_LIST)
+        return mt_fail(err, MT_E_INVALID, "there are %zu choices; give a list of 1 to %d", count, MT_LIMIT_CHOICE_LIST);
+    for (size_t i = 0; i < count; i++)
+        if (!json_is_string(json_array_get(list, i)))
+            return mt_fail(err, MT_E_INVALID, "a choice is no string; give a list of strings");
+    parts = mt_alloc_array(count, sizeof(*parts));
+    for (size_t i = 0; i < count; i++)
+        parts[i] = mt_grammar_literal(g, json_string_value(json_array_get(list, i)),
+                                      json_string_length(json_array_get(list, i)));
+    *out = mt_grammar_any(g, parts, count);
+    mt_free(parts);
+    return true;
+}
+
+static bool regex(const json_t *text, mt_grammar *g, mt_expr *out, mt_error *err)
+{
+    mt_arena *arena = mt_arena_new(0);
+    const mt_regex *read = mt_regex_read(arena, json_string_value(text), json_string_length(text), false, err);
+
+    if (read)
+        *out = mt_regex_expr(read, g, mt_grammar_chars);
+    mt_arena_free(arena);
+    return read != NULL;
+}
+
+bool mt_source_expr(const mt_source *source, mt_json *j, mt_expr *out, mt_error *err)
+{
+    switch (source->kind) {
+    case MT_SOURCE_NONE: break;
+    case MT_SOURCE_JSON: *out = mt_json_object(j); return true;
+    case MT_SOURCE_SCHEMA: return mt_schema_expr(j, source->value, false, out, err);
+    case MT_SOURCE_REGEX: return regex(source->value, j->g, out, err);
+    case MT_SOURCE_CHOICE: return choices(source->value, j->g, out, err);
+    case MT_SOURCE_GBNF:
+        return mt_gbnf_expr(j->g, json_string_value(source->value), json_string_length(source->value), out, err);
+    }
+    *out = mt_grammar_anything(j->g);
+    return true;
+}
