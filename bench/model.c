@@ -22,6 +22,7 @@ typedef struct bench {
     uint32_t *tokens, *pages, *wanted;
     mt_position *positions;
     mt_span *spans;
+    mt_piece *pieces;
     uint64_t hash; /* of every logit seen, so that a faster but different result shows */
 } bench;
 
@@ -69,10 +70,15 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
         .rows = sequences * rows, .tokens = b->tokens, .positions = b->positions, .spans = sequences, .span = b->spans};
     for (size_t s = 0; s < sequences; s++) {
         const uint32_t *table = b->pages + s * pages_each; /* every group has the same */
+        const uint32_t slot = table[0] / (uint32_t)pages_each;
+        b->pieces[s] = (mt_piece){.rows = (uint32_t)rows, .slot = slot};
         b->spans[s] = (mt_span){.row = (uint32_t)(s * rows),
                                 .rows = (uint32_t)rows,
                                 .position = (uint32_t)position,
-                                .pages = {table, table, table, table}};
+                                .pages = {table, table, table, table},
+                                .state = position ? slot : MT_NO_PAGE,
+                                .pieces = 1,
+                                .piece = &b->pieces[s]};
         b->wanted[s] = (uint32_t)(s * rows + rows - 1);
         for (size_t i = 0; i < rows; i++) {
             b->tokens[s * rows + i] = (uint32_t)((position + i) * 2654435761u + s * 40503u) % b->o.spec.vocab;
@@ -96,12 +102,13 @@ static bool start(bench *b, const arguments *a, size_t pages_each, mt_error *err
     if (!mt_opened_open(&b->o, a->dir, &device, err))
         return false;
     b->model = mt_model_new(b->o.dev, &b->o.spec, &b->o.weights, &params, err);
-    if (!b->model || !mt_model_reserve(b->model, all, err))
+    if (!b->model || !mt_model_reserve(b->model, all, a->batch, err))
         return false;
     b->tokens = mt_alloc(rows * sizeof *b->tokens);
     b->positions = mt_alloc(rows * sizeof *b->positions);
     b->wanted = mt_alloc(a->batch * sizeof *b->wanted);
     b->spans = mt_alloc(a->batch * sizeof *b->spans);
+    b->pieces = mt_alloc(a->batch * sizeof *b->pieces);
     b->pages = mt_alloc(pages * sizeof *b->pages);
     for (size_t i = 0; i < pages; i++)
         b->pages[i] = (uint32_t)i;
@@ -153,6 +160,7 @@ int main(int argc, char **argv)
     mt_free(b.positions);
     mt_free(b.wanted);
     mt_free(b.spans);
+    mt_free(b.pieces);
     mt_free(b.pages);
     return ok ? 0 : 1;
 }

@@ -44,6 +44,8 @@
 #define MT_LIMIT_EXPERTS 4096
 #define MT_LIMIT_EXPERTS_PER_TOKEN 64
 #define MT_LIMIT_HEAD_DIM 1024
+#define MT_LIMIT_CONV_TAPS 16     /* of the convolution of a recurrent layer */
+#define MT_LIMIT_STATE_HEADS 1024 /* of a recurrent layer */
 #define MT_LIMIT_WIDTH (1u << 20) /* hidden, intermediate and projection widths */
 #define MT_LIMIT_VOCAB (1u << 22)
 #define MT_LIMIT_CONTEXT (1u << 24)

@@ -11,6 +11,7 @@
 typedef struct mt_cache_groups {
     size_t count;                  /* 1 to MT_KV_GROUPS */
     uint32_t window[MT_KV_GROUPS]; /* keys a query sees, itself included; of group 0 not used */
+    size_t states;                 /* slots for recurrent states; 0: the model has none */
 } mt_cache_groups;
 
 /* The first position whose keys must lie in pages for a query at `position` of a layer with this window. Attention

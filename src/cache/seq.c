@@ -1,11 +1,12 @@
 /* A sequence writes only pages that it took itself and has filled from the front; pages from the tree it only reads.
-   Its node is that of the page which position done - 1 lies in. */
+   Its node is that of the page which position done - 1 lies in. Its recurrent state is seq_state.c's. */
 #include "cache/seq.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cache/seq_state.h"
 
 static size_t pages_for(size_t positions)
 {
@@ -14,17 +15,24 @@ static size_t pages_for(size_t positions)
 
 void mt_seq_init(mt_seq *seq, size_t groups, size_t limit)
 {
-    *seq = (mt_seq){.groups = groups, .limit = limit};
+    *seq = (mt_seq){.groups = groups, .limit = limit, .state = {.slot = MT_NO_PAGE, .next = MT_NO_PAGE}};
     seq->key = mt_alloc_array(limit, sizeof *seq->key);
     seq->hash = mt_alloc_array(pages_for(limit), sizeof *seq->hash);
     for (size_t g = 0; g < groups; g++)
         seq->page[g] = mt_alloc_array(pages_for(limit), sizeof *seq->page[g]);
 }
 
+static bool has_state(const mt_seq *seq)
+{
+    return mt_tree_groups(seq->tree)->states > 0;
+}
+
 void mt_seq_attach(mt_seq *seq, mt_tree *tree, const uint8_t salt[32])
 {
     seq->tree = tree;
     seq->root = seq->node = mt_tree_root(tree, salt);
+    if (has_state(seq))
+        mt_seq_state_plan(seq);
 }
 
 void mt_seq_free(mt_seq *seq)
@@ -111,67 +119,7 @@ static void slide(mt_seq *seq)
     }
 }
 
-/* Takes a page for the tail of `hit` and says what to copy there. Nothing happens when there is none to be had. */
-static void take_tail(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
-{
-    uint32_t from[MT_KV_GROUPS]; /* held while a page is taken, which may evict */
-    mt_tree_ref(seq->tree, hit->partial, from);
-    copy->needed = mt_seq_grow(seq, hit->positions);
-    for (size_t g = 0; copy->needed && g < seq->groups; g++) {
-        copy->from[g] = from[g];
-        copy->to[g] = seq->page[g][hit->pages];
-    }
-    if (copy->needed)
-        mt_seq_commit(seq, hit->tail);
-    else
-        hit->positions -= hit->tail;
-    for (size_t g = 0; g < seq->groups; g++)
-        if (from[g] != MT_NO_PAGE)
-            mt_tree_release(seq->tree, g, from[g], false);
-}
-
-void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
-{
-    assert(seq->pages == 0 && seq->done == 0);
-    *hit = mt_seq_look(seq);
-    *copy = (mt_page_copy){0};
-    mt_node *n = hit->node;
-    for (size_t at = hit->pages; at-- > 0; n = mt_node_parent(n))
-        hold(seq, at, n);
-    seq->node = hit->node;
-    seq->pages = hit->pages;
-    seq->done = hit->pages * MT_PAGE_TOKENS;
-    if (hit->partial)
-        take_tail(seq, copy, hit);
-    slide(seq);
-}
-
-size_t mt_seq_advance(mt_seq *seq)
-{
-    const size_t before = seq->done;
-    while (seq->done % MT_PAGE_TOKENS == 0 && seq->done + MT_PAGE_TOKENS <= reusable(seq)) {
-        const size_t at = seq->done / MT_PAGE_TOKENS;
-        mt_node *n = mt_tree_child(seq->tree, seq->node, seq->key + seq->done, seq->hash[at]);
-        if (!n)
-            break;
-        for (size_t g = 0; at < seq->pages && g < seq->groups; g++)
-            let_go(seq, g, at, false);
-        hold(seq, at, n);
-        seq->pages = at < seq->pages ? seq->pages : at + 1;
-        seq->node = n;
-        seq->done += MT_PAGE_TOKENS;
-        slide(seq);
-    }
-    return seq->done - before;
-}
-
-size_t mt_seq_wants(const mt_seq *seq, size_t positions)
-{
-    const size_t wanted = pages_for(positions);
-    return wanted > seq->pages ? wanted - seq->pages : 0;
-}
-
-bool mt_seq_grow(mt_seq *seq, size_t positions)
+static bool grow_pages(mt_seq *seq, size_t positions)
 {
     assert(positions <= seq->limit);
     for (const size_t wanted = pages_for(positions); seq->pages < wanted; seq->pages++)
@@ -200,19 +148,104 @@ static void fill(mt_seq *seq, size_t count)
     seq->done += count;
 }
 
+static void fill_up_to(mt_seq *seq, size_t end)
+{
+    assert(end >= seq->done && end <= seq->known && end <= seq->pages * MT_PAGE_TOKENS);
+    while (seq->done < end) {
+        const size_t room = MT_PAGE_TOKENS - seq->done % MT_PAGE_TOKENS, left = end - seq->done;
+        fill(seq, left < room ? left : room);
+    }
+}
+
+/* Takes a page for the tail of `hit` and says what to copy there. Nothing happens when there is none to be had. */
+static void take_tail(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
+{
+    uint32_t from[MT_KV_GROUPS]; /* held while a page is taken, which may evict */
+    mt_tree_ref(seq->tree, hit->partial, from);
+    copy->needed = grow_pages(seq, hit->positions);
+    for (size_t g = 0; copy->needed && g < seq->groups; g++) {
+        copy->from[g] = from[g];
+        copy->to[g] = seq->page[g][hit->pages];
+    }
+    if (copy->needed)
+        fill_up_to(seq, hit->positions);
+    else
+        hit->positions -= hit->tail;
+    for (size_t g = 0; g < seq->groups; g++)
+        if (from[g] != MT_NO_PAGE)
+            mt_tree_release(seq->tree, g, from[g], false);
+}
+
+void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
+{
+    assert(seq->pages == 0 && seq->done == 0);
+    *hit = mt_seq_look(seq);
+    *copy = (mt_page_copy){0};
+    mt_node *n = hit->node;
+    for (size_t at = hit->pages; at-- > 0; n = mt_node_parent(n))
+        hold(seq, at, n);
+    seq->node = hit->node;
+    seq->pages = hit->pages;
+    seq->done = hit->pages * MT_PAGE_TOKENS;
+    if (hit->partial)
+        take_tail(seq, copy, hit);
+    slide(seq);
+    if (!has_state(seq))
+        return;
+    if (hit->partial && !copy->needed) { /* a state is of use at its very place only */
+        mt_seq_suspend(seq);
+        *hit = (mt_hit){.node = seq->root, .shared = hit->shared, .state = MT_NO_PAGE, .miss = MT_MISS_STATE};
+    }
+    mt_seq_state_resume(seq, hit);
+}
+
+size_t mt_seq_advance(mt_seq *seq)
+{
+    const size_t before = seq->done;
+    if (has_state(seq))
+        return 0;
+    while (seq->done % MT_PAGE_TOKENS == 0 && seq->done + MT_PAGE_TOKENS <= reusable(seq)) {
+        const size_t at = seq->done / MT_PAGE_TOKENS;
+        mt_node *n = mt_tree_child(seq->tree, seq->node, seq->key + seq->done, seq->hash[at]);
+        if (!n)
+            break;
+        for (size_t g = 0; at < seq->pages && g < seq->groups; g++)
+            let_go(seq, g, at, false);
+        hold(seq, at, n);
+        seq->pages = at < seq->pages ? seq->pages : at + 1;
+        seq->node = n;
+        seq->done += MT_PAGE_TOKENS;
+        slide(seq);
+    }
+    return seq->done - before;
+}
+
+size_t mt_seq_wants(const mt_seq *seq, size_t positions)
+{
+    const size_t wanted = pages_for(positions);
+    return wanted > seq->pages ? wanted - seq->pages : 0;
+}
+
+bool mt_seq_grow(mt_seq *seq, size_t positions)
+{
+    return grow_pages(seq, positions) && (!has_state(seq) || mt_seq_state_grow(seq));
+}
+
 void mt_seq_commit(mt_seq *seq, size_t count)
 {
-    assert(seq->done + count <= seq->known && seq->done + count <= seq->pages * MT_PAGE_TOKENS);
-    while (count > 0) {
-        const size_t room = MT_PAGE_TOKENS - seq->done % MT_PAGE_TOKENS, now = count < room ? count : room;
-        fill(seq, now);
-        count -= now;
+    const size_t end = seq->done + count;
+    for (size_t i = 0, pieces = seq->state.pieces; i < pieces; i++) {
+        fill_up_to(seq, seq->done + seq->state.piece[i].rows);
+        mt_seq_state_commit(seq, i);
     }
+    fill_up_to(seq, end);
     slide(seq);
 }
 
 void mt_seq_suspend(mt_seq *seq)
 {
+    if (has_state(seq))
+        mt_seq_state_suspend(seq);
     /* the deepest first, as the tree's idle lists want it */
     while (seq->pages > 0) {
         seq->pages--;

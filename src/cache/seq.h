@@ -10,6 +10,20 @@
 #include "base/compiler.h"
 #include "cache/tree.h"
 
+#define MT_SEQ_STOPS 16 /* positions of a sequence whose states are kept */
+
+/* The recurrent state of a sequence. A step writes it where it lies or, where others may continue from it, to a slot
+   of its own. */
+typedef struct mt_seq_state {
+    uint32_t slot;               /* of the state after position done - 1; MT_NO_PAGE: it has none yet */
+    uint32_t next;               /* where the next step leaves it; MT_NO_PAGE: not decided */
+    size_t anchored;             /* the last position that is known to be an anchor */
+    uint32_t stop[MT_SEQ_STOPS]; /* ascending positions that are to become anchors */
+    size_t stops;
+    mt_piece piece[MT_SEQ_STOPS + 1]; /* of the step that runs */
+    size_t pieces;
+} mt_seq_state;
+
 typedef struct mt_seq {
     mt_tree *tree; /* NULL until it is attached */
     size_t groups;
@@ -24,6 +38,7 @@ typedef struct mt_seq {
     mt_node *root, *node;         /* node: of the last page that has positions in the tree; or the root */
     const uint32_t *cuts;         /* ascending positions where others may continue; borrowed */
     size_t cut_count;
+    mt_seq_state state; /* of models with recurrent layers */
 } mt_seq;
 
 /* A page to be copied before the next step: its first positions are known. */
@@ -57,20 +72,33 @@ mt_hit mt_seq_look(mt_seq *seq);
 void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit);
 
 /* At the end of a page: takes those that follow and have become known meanwhile, up to all but the last known
-   position. Returns how many positions that gave. */
+   position. Returns how many positions that gave; none where there is a recurrent state, which has not seen them. */
 size_t mt_seq_advance(mt_seq *seq);
 
 /* Pages that mt_seq_grow would take, of every group. */
 size_t mt_seq_wants(const mt_seq *seq, size_t positions);
 
-/* Makes room for positions [0, positions). False when the pool is dry; what it got it keeps. */
+/* Makes room for positions [0, positions), and for the state after them. False when a pool is dry; what it got it
+   keeps. */
 bool mt_seq_grow(mt_seq *seq, size_t positions) MT_NODISCARD;
 
+/* The state after `position` positions shall become an anchor, where it is not computed yet and there is room for it. */
+void mt_seq_stop_at(mt_seq *seq, size_t position);
+
+/* How long a beginning two sequences have in common, as far as both know. */
+size_t mt_seq_common(const mt_seq *a, const mt_seq *b);
+
+/* Says which slots the states of the next `rows` rows go through. After mt_seq_grow for them. */
+void mt_seq_cut(mt_seq *seq, size_t rows, mt_span *span);
+
+/* The step that runs went wrong: its states are worth nothing. */
+void mt_seq_spoil(mt_seq *seq);
+
 /* Positions [done, done + count) have been computed and are sound: others may use them. Lets go of what windows have
-   left behind. */
+   left behind. Of a model with recurrent layers, count is what mt_seq_cut was told. */
 void mt_seq_commit(mt_seq *seq, size_t count);
 
-/* Lets go of all pages; the known positions stay, to be resumed. */
+/* Lets go of all pages, and of the state, which becomes an anchor; the known positions stay, to be resumed. */
 void mt_seq_suspend(mt_seq *seq);
 
 #endif

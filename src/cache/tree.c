@@ -10,6 +10,7 @@
    3. A page of a node that only the tree refers to is in the group's list of idle pages, oldest use first. In that of
       group 0 a node never comes before one of its descendants, so the first is always a leaf.
    4. Evicting a page of group 0 removes the node; of another group, the node stays and has a gap there.
+   5. Where models have recurrent layers, a node has anchors (anchors.c), which go with it. A lookup ends at one.
 
    Rejected: nodes of variable length (radix). They save little here, since pages are small and many, and cost
    splitting nodes under sequences that point at them. */
@@ -34,6 +35,7 @@ struct mt_node {
     uint64_t hash;            /* of a whole page: with all before it */
     uint32_t page[MT_KV_GROUPS];
     link idle[MT_KV_GROUPS];
+    mt_anchor_list anchors;
     uint32_t count; /* keys */
     uint32_t users; /* of a root */
     union {
@@ -50,6 +52,7 @@ typedef struct idle_list {
 struct mt_tree {
     mt_cache_groups groups;
     mt_pages pages[MT_KV_GROUPS];
+    mt_anchors anchors;
     mt_node **owner[MT_KV_GROUPS]; /* of each page; NULL: not in the tree */
     idle_list idle[MT_KV_GROUPS];
     mt_node *nodes, *unused, *roots; /* roots: linked by older/younger */
@@ -63,7 +66,8 @@ struct mt_tree {
 
 const char *mt_miss_name(mt_miss miss)
 {
-    static const char *const names[MT_MISS_COUNT] = {"none", "first_sight", "evicted", "salt", "media", "window"};
+    static const char *const names[MT_MISS_COUNT] = {"none",  "first_sight", "evicted", "salt",
+                                                     "media", "window",      "state"};
     return names[miss];
 }
 
@@ -78,6 +82,7 @@ static size_t power_of_two(size_t least)
 mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t sequences)
 {
     mt_tree *t = mt_alloc(sizeof *t);
+    assert(!groups->states || groups->count == 1); /* no model has windows and recurrent layers */
     /* a root is there for a page below it or for a sequence, besides a node for each page */
     const size_t nodes = 2 * pages[0] + sequences;
     t->groups = *groups;
@@ -85,6 +90,7 @@ mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t
         mt_pages_init(&t->pages[g], pages[g]);
         t->owner[g] = mt_alloc_array(pages[g], sizeof(mt_node *));
     }
+    mt_anchors_init(&t->anchors, groups->states);
     t->nodes = mt_alloc_array(nodes, sizeof *t->nodes);
     for (size_t i = nodes; i-- > 0;) {
         t->nodes[i].chain = t->unused;
@@ -105,6 +111,7 @@ void mt_tree_free(mt_tree *t)
         mt_pages_free(&t->pages[g]);
         mt_free(t->owner[g]);
     }
+    mt_anchors_free(&t->anchors);
     mt_free(t->nodes);
     mt_free(t->bucket);
     mt_free(t->ghost);
@@ -114,6 +121,11 @@ void mt_tree_free(mt_tree *t)
 const mt_cache_groups *mt_tree_groups(const mt_tree *t)
 {
     return &t->groups;
+}
+
+mt_anchors *mt_tree_anchors(mt_tree *t)
+{
+    return &t->anchors;
 }
 
 mt_node *mt_node_parent(const mt_node *n)
@@ -155,6 +167,7 @@ static mt_node *new_node(mt_tree *t, mt_node *parent)
     memset(n, 0, sizeof *n);
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
         n->page[g] = MT_NO_PAGE;
+    n->anchors = MT_NO_PAGE;
     n->parent = parent;
     mt_node **first = parent ? &parent->child : &t->roots;
     n->older = *first;
@@ -238,6 +251,7 @@ static void forget_page(mt_tree *t, size_t g, mt_node *n)
 static void remove_leaf(mt_tree *t, mt_node *n)
 {
     mt_node *parent = n->parent;
+    mt_anchors_drop(&t->anchors, &n->anchors);
     for (size_t g = 0; g < t->groups.count; g++)
         forget_page(t, g, n);
     if (is_whole(n))
@@ -413,9 +427,59 @@ static void retreat(const mt_tree *t, mt_hit *hit)
     hit->positions = hit->pages * MT_PAGE_TOKENS;
 }
 
+/* The deepest anchor of the children of `parent`, whose pages would begin with keys[0..count). */
+static mt_node *find_anchor(const mt_tree *t, const mt_node *parent, const mt_key *keys, size_t count, uint32_t *slot)
+{
+    mt_node *best = NULL;
+    size_t deepest = 0, scanned = 0;
+    for (mt_node *n = parent->child; n && scanned < SCAN; n = n->older, scanned++) {
+        if (n->anchors == MT_NO_PAGE)
+            continue;
+        const uint32_t s =
+            mt_anchors_find(&t->anchors, &n->anchors, common(n->key, keys, count < n->count ? count : n->count));
+        if (s == MT_NO_PAGE || t->anchors.of[s].offset <= deepest)
+            continue;
+        best = n;
+        *slot = s;
+        deepest = t->anchors.of[s].offset;
+    }
+    return best;
+}
+
+/* Goes back to the deepest anchor; to nothing where there is none. */
+static void retreat_to_anchor(const mt_tree *t, mt_hit *hit, const mt_key *keys, size_t count)
+{
+    mt_node *n, *parent = hit->node;
+    uint32_t slot;
+    for (size_t page = hit->pages;; page--, parent = parent->parent) {
+        const size_t at = page * MT_PAGE_TOKENS, left = count - at;
+        n = find_anchor(t, parent, keys + at, left < MT_PAGE_TOKENS ? left : MT_PAGE_TOKENS, &slot);
+        hit->pages = page;
+        if (n || page == 0)
+            break;
+    }
+    hit->node = parent;
+    hit->partial = NULL;
+    hit->tail = 0;
+    if (n) {
+        hit->state = slot;
+        hit->tail = t->anchors.of[slot].offset;
+        hit->partial = n;
+    }
+    if (hit->tail == MT_PAGE_TOKENS) {
+        hit->node = n;
+        hit->partial = NULL;
+        hit->tail = 0;
+        hit->pages++;
+    }
+    hit->positions = hit->pages * MT_PAGE_TOKENS + hit->tail;
+    if (hit->positions + MT_PAGE_TOKENS < hit->shared || (hit->positions < hit->shared && hit->miss == MT_MISS_NONE))
+        hit->miss = MT_MISS_STATE;
+}
+
 mt_hit mt_tree_find(mt_tree *t, mt_node *root, const mt_key *keys, const uint64_t *hash, size_t count)
 {
-    mt_hit hit = {.node = root};
+    mt_hit hit = {.node = root, .state = MT_NO_PAGE};
     bool salt = false, media = false;
     const size_t whole = count / MT_PAGE_TOKENS;
     for (mt_node *n; hit.pages < whole; hit.pages++, hit.node = n) {
@@ -431,6 +495,9 @@ mt_hit mt_tree_find(mt_tree *t, mt_node *root, const mt_key *keys, const uint64_
     if (hit.positions < count)
         hit.miss = why(t, hit.pages < whole ? &hash[hit.pages] : NULL, salt && hit.pages == 0, media);
     retreat(t, &hit);
+    hit.shared = hit.positions;
+    if (t->groups.states)
+        retreat_to_anchor(t, &hit, keys, count);
     touch(t, hit.partial ? hit.partial : hit.node);
     return hit;
 }
@@ -447,6 +514,15 @@ void mt_tree_ref(mt_tree *t, mt_node *n, uint32_t page[MT_KV_GROUPS])
             idle_remove(t, g, n);
         mt_pages_ref(&t->pages[g], page[g]);
     }
+}
+
+void mt_tree_anchor(mt_tree *t, mt_node *n, size_t offset, size_t gain, uint32_t slot)
+{
+    uint32_t known;
+    assert(n->parent && offset > 0 && offset <= n->count);
+    if (find_anchor(t, n->parent, n->key, offset, &known) && t->anchors.of[known].offset == offset)
+        return;
+    mt_anchors_add(&t->anchors, &n->anchors, offset, gain, slot);
 }
 
 static void adopt(mt_tree *t, mt_node *n, size_t g, uint32_t page)
@@ -472,8 +548,10 @@ static void drop_beginnings(mt_tree *t, mt_node *whole)
     size_t scanned = 0;
     for (mt_node *n = whole->parent->child, *older; n && scanned < SCAN; n = older, scanned++) {
         older = n->older;
-        if (!is_whole(n) && is_idle(t, 0, n) && common(n->key, whole->key, n->count) == n->count)
+        if (!is_whole(n) && is_idle(t, 0, n) && common(n->key, whole->key, n->count) == n->count) {
+            mt_anchors_move(&t->anchors, &n->anchors, &whole->anchors);
             remove_leaf(t, n);
+        }
     }
 }
 
@@ -482,6 +560,7 @@ static void merge(mt_tree *t, mt_node *known, mt_node *n, uint32_t page[MT_KV_GR
 {
     uint32_t own[MT_KV_GROUPS];
     memcpy(own, page, sizeof own);
+    mt_anchors_move(&t->anchors, &n->anchors, &known->anchors);
     remove_leaf(t, n);
     for (size_t g = 0; g < t->groups.count; g++)
         if (known->page[g] == MT_NO_PAGE)

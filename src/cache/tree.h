@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/limits.h"
+#include "cache/anchors.h"
 #include "cache/group.h"
 #include "cache/pages.h"
 
@@ -37,6 +38,7 @@ typedef enum mt_miss {
     MT_MISS_SALT,   /* known under another salt only */
     MT_MISS_MEDIA,  /* the same text with another picture */
     MT_MISS_WINDOW, /* known, but the tail of a window is not kept */
+    MT_MISS_STATE,  /* known, but no recurrent state is kept there */
     MT_MISS_COUNT
 } mt_miss;
 
@@ -50,6 +52,7 @@ mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t
 void mt_tree_free(mt_tree *tree);
 
 const mt_cache_groups *mt_tree_groups(const mt_tree *tree);
+mt_anchors *mt_tree_anchors(mt_tree *tree);
 mt_node *mt_node_parent(const mt_node *node); /* NULL for a root */
 
 /* The root of a salt, which is a digest or all zeros; equal digests have equal roots. It stays until it is released
@@ -66,6 +69,8 @@ typedef struct mt_hit {
     size_t pages, tail;
     mt_node *node;    /* of the last whole page, or the root */
     mt_node *partial; /* whose page holds the tail; NULL when there is none */
+    size_t shared;    /* positions whose pages are known; more than `positions` where there is no anchor */
+    uint32_t state;   /* of the anchor at `positions`; MT_NO_PAGE where models have none, or none is there */
     mt_miss miss;     /* why it is not all of `count` */
 } mt_hit;
 
@@ -87,6 +92,10 @@ mt_node *mt_tree_begin(mt_tree *tree, mt_node *parent, const uint32_t page[MT_KV
    is gone. Else the node itself is returned. */
 mt_node *mt_tree_fill(mt_tree *tree, mt_node *node, const mt_key *keys, size_t count, uint64_t hash,
                       uint32_t page[MT_KV_GROUPS]) MT_NODISCARD;
+
+/* The slot's state is that after the node's first `offset` positions, of which there are that many: others may
+   continue there. It saves `gain` positions. */
+void mt_tree_anchor(mt_tree *tree, mt_node *node, size_t offset, size_t gain, uint32_t slot);
 
 /* A page for a sequence to write: a free one, or that of the least recently used leaf. MT_NO_PAGE when all are in
    use. */

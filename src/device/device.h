@@ -1,4 +1,4 @@
-/* What a model computes with: tensors, weights, key/value pages and some twenty operations on them. One thread owns a
+/* What a model computes with: tensors, weights, key/value pages and some thirty operations on them. One thread owns a
    device and everything made from it. Operations enqueue in order; mt_tensor_read waits for what it needs. The CPU
    device runs each operation at once, on its pool; a GPU would put it on a stream.
 
@@ -20,6 +20,7 @@ typedef struct mt_tensor mt_tensor;   /* f32 [rows, cols] */
 typedef struct mt_weight mt_weight;   /* a matrix and perhaps a bias */
 typedef struct mt_experts mt_experts; /* gate, up and down of each expert of a layer */
 typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
+typedef struct mt_state mt_state;     /* a pool of recurrent states */
 
 typedef enum mt_precision {
     MT_PRECISION_FAST,     /* int8 against quantised weights, bf16 against bf16; fp32 elsewhere */
@@ -106,15 +107,35 @@ bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err) MT_NO
 /* Page `to` becomes a copy of page `from`. */
 void mt_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from);
 
+/* The recurrent layers of a model. value_heads / key_heads of them share a key head. */
+typedef struct mt_state_shape {
+    size_t layers; /* 0: the model has none */
+    size_t key_heads, value_heads, key_dim, value_dim;
+    size_t taps; /* of the convolution, whose last taps - 1 inputs are part of the state */
+} mt_state_shape;
+
+/* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. */
+mt_state *mt_state_new(mt_device *dev, const mt_state_shape *shape);
+size_t mt_state_slot_bytes(const mt_state_shape *shape);
+bool mt_state_reserve(mt_device *dev, mt_state *state, size_t slots, mt_error *err) MT_NODISCARD;
+
 /* Reserves working memory for steps of at most `rows` rows. After the last mt_*_new. */
 bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;
 
 /* ---- one step's view of its sequences ---- */
 
+/* Some rows of a span: the recurrent state after them goes to a slot, and the next piece goes on from there. */
+typedef struct mt_piece {
+    uint32_t rows, slot;
+} mt_piece;
+
 typedef struct mt_span {
     uint32_t row, rows;                  /* rows [row, row + rows) of the batch */
     uint32_t position;                   /* of the first of them */
     const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, up to its last row */
+    uint32_t state;                      /* slot of the state before the first row; MT_NO_PAGE: zeros */
+    uint32_t pieces;                     /* of models with recurrent layers: they have all rows of the span */
+    const mt_piece *piece;               /* slots differ, but the last may be `state` */
 } mt_span;
 
 /* Where a row stands for rotary angles: in time, from the top, from the left. All the same for text. */
@@ -180,6 +201,40 @@ void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const m
    probabilities by their sum. `gelu` picks the experts' activation. */
 void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
                const mt_experts *experts, bool renormalise, bool gelu);
+
+/* Columns of a matmul's result by key head: those of head g begin at base + g * step. */
+typedef struct mt_columns {
+    const mt_tensor *x;
+    size_t base, step;
+} mt_columns;
+
+/* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by sqrt(key_dim):
+   y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for the row itself. What came
+   before a span is in its state, and moves on there. */
+void mt_op_conv(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_columns in[3], const mt_tensor *w,
+                const mt_batch *batch);
+
+/* gates[i] = [exp(-rate * softplus(a + bias)) | sigmoid(b) | room] of each value head; three times as many columns */
+void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,
+                 const mt_tensor *bias, size_t m);
+
+/* The gated delta rule (R9), token by token, from each span's state through its pieces. x and gates as above; y has
+   value_heads * value_dim columns. */
+void mt_op_delta(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_tensor *x,
+                 const mt_tensor *gates, const mt_batch *batch);
+
+/* Each head of x, in place: x / rms(x) * w, then times silu(z). */
+void mt_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,
+                      size_t m);
+
+/* x holds a head of q and its gate by turns */
+void mt_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m);
+
+/* y = sigmoid(gate) * y */
+void mt_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m);
+
+/* y += sigmoid(gate) * x, gate of one column */
+void mt_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m);
 
 /* y[i] = x[index[i]] */
 void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32_t *index, size_t m);

@@ -17,6 +17,9 @@
 #include "engine/inside.h"
 
 #define MEDIA_CACHE (1u << 30) /* bytes of features, where nobody says how many */
+#define STATE_SHARE 8          /* states to continue from take one part of so many of what memory leaves */
+#define STATES_EACH 4          /* but no more of them for each sequence */
+#define STATES_LEAST 2         /* nor fewer than these: a step may read one and write another */
 
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
 
@@ -226,6 +229,11 @@ static void show(mt_engine *e)
     st->pages_known = mt_tree_nodes(e->tree);
     st->evictions = mt_tree_evictions(e->tree);
     show_media(e);
+    const mt_anchors *anchors = mt_tree_anchors(e->tree);
+    st->states_total = anchors->slots.total;
+    st->states_held = st->states_total - mt_anchors_available(anchors);
+    st->states_known = anchors->count;
+    st->state_evictions = anchors->evictions;
     pthread_mutex_lock(&e->lock);
     e->shown = *st;
     e->row_count = 0;
@@ -273,6 +281,29 @@ static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_G
     }
 }
 
+/* Slots for recurrent states: one for each sequence that runs, and some to continue from. Takes their bytes from what
+   there is, at most half of it; where that does not do, fewer sequences run. 0 where the model needs none. */
+static size_t share_states(mt_engine *e, uint64_t *bytes)
+{
+    if (e->spec->state.layers == 0)
+        return 0;
+    const uint64_t slot = mt_state_slot_bytes(&e->spec->state), most = *bytes / 2 / slot;
+    uint64_t kept = e->params.state_cache ? e->params.state_cache / slot : *bytes / STATE_SHARE / slot;
+    if (!e->params.state_cache && kept > STATES_EACH * e->params.sequences)
+        kept = STATES_EACH * e->params.sequences;
+    kept = kept > most / 2 ? most / 2 : kept;
+    kept = kept < STATES_LEAST ? STATES_LEAST : kept;
+    if (most <= kept)
+        *bytes = 0;
+    else if (e->params.sequences > most - kept) {
+        e->params.sequences = (size_t)(most - kept);
+        mt_log_info("engine.states", "room for the recurrent states of %zu sequences", e->params.sequences);
+    }
+    const uint64_t states = e->params.sequences + kept;
+    *bytes -= states * slot < *bytes ? states * slot : *bytes;
+    return (size_t)states;
+}
+
 static uint64_t machine_memory(void)
 {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -310,6 +341,7 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
+    const size_t states = share_states(e, &bytes);
     share_pages(e, bytes - reserve_media(e, bytes), pages);
     if (!wanted)
         wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
@@ -321,9 +353,9 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
             "\"--memory\" is %.0f MiB; weights take %.0f and working memory %.0f, which leaves no cache: raise it, "
             "or lower --batch-tokens or --max-sequences",
             (double)memory / (1 << 20), (double)weights / (1 << 20), (double)working / (1 << 20));
-    if (!mt_model_reserve(e->model, pages, err))
+    if (!mt_model_reserve(e->model, pages, states, err))
         return false;
-    mt_cache_groups groups = {.count = e->spec->group_count};
+    mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
     for (size_t g = 0; g < groups.count; g++)
         groups.window[g] = e->spec->groups[g].window;
     e->tree = mt_tree_new(&groups, pages, e->params.sequences + e->params.queue + 1);

@@ -19,7 +19,8 @@ typedef struct mt_engine_params {
     size_t context;   /* most positions of a sequence; 0: what the model allows */
     uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
     size_t cache;    /* positions of the cache; 0: what memory leaves */
-    double step_ms;  /* what a step with running answers may take; 0: somewhat more than they need alone */
+    uint64_t state_cache;      /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
+    double step_ms;            /* what a step with running answers may take; 0: somewhat more than they need alone */
     uint64_t media_cache;      /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     const mt_encoder *encoder; /* instead of the model's tower, for tests; borrowed */
     size_t chunk;              /* most prompt positions of a sequence in a step, for tests; 0: what fits */

@@ -38,7 +38,7 @@ static bool needs_all(const mt_sequence *s)
 static size_t drafts_of(mt_engine *e, mt_sequence *s)
 {
     const size_t left = mt_sequence_left(s), most = e->params.draft < left ? e->params.draft : left - 1;
-    if (left == 0 || e->params.speculate == MT_SPECULATE_OFF)
+    if (left == 0 || e->params.speculate == MT_SPECULATE_OFF || e->spec->state.layers) /* a state goes one way */
         return 0;
     mt_draft_look_up(&s->draft, s->seq.key, s->seq.known, most);
     return s->draft.count;
@@ -126,14 +126,32 @@ static bool leads(const mt_sequence *leader, size_t done, const mt_sequence *s, 
            leader->seq.known >= end && leader->seq.hash[page] == s->seq.hash[page];
 }
 
-/* Whether another, running or listed before, is about to compute the page that s needs next. */
-static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, size_t page)
+/* The same where a recurrent state is needed too: it has to be kept at some place of what both have in common, and
+   well beyond what is there already. */
+static bool leads_to_state(mt_sequence *leader, size_t done, const mt_sequence *s, size_t positions)
 {
-    if ((page + 1) * MT_PAGE_TOKENS > s->seq.known - 1)
+    if (leader->seq.root != s->seq.root || leader->candidate.priority > s->request->priority)
         return false;
-    for (size_t i = 0; i < listed; i++)
-        if (leads(owner(e->candidates[i]), e->candidates[i]->depth, s, page))
+    const size_t common = mt_seq_common(&leader->seq, &s->seq), most = s->seq.known - 1;
+    const size_t place = common < most ? common : most;
+    if (place <= positions + MT_PAGE_TOKENS || done >= place)
+        return false;
+    mt_seq_stop_at(&leader->seq, place);
+    return true;
+}
+
+/* Whether another, running or listed before, is about to compute what s needs next. */
+static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, const mt_hit *hit)
+{
+    const bool state = e->spec->state.layers > 0;
+    if (!state && (hit->pages + 1) * MT_PAGE_TOKENS > s->seq.known - 1)
+        return false;
+    for (size_t i = 0; i < listed; i++) {
+        mt_sequence *leader = owner(e->candidates[i]);
+        const size_t done = e->candidates[i]->depth;
+        if (state ? leads_to_state(leader, done, s, hit->positions) : leads(leader, done, s, hit->pages))
             return true;
+    }
     return false;
 }
 
@@ -164,7 +182,7 @@ static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
             continue;
         looked++;
         const mt_hit hit = needs_all(s) ? (mt_hit){0} : mt_seq_look(&s->seq);
-        if (!needs_all(s) && follows(e, count, s, hit.pages))
+        if (!needs_all(s) && follows(e, count, s, &hit))
             continue;
         if (describe(e, s, false, hit.positions, now))
             e->candidates[count++] = &s->candidate;

@@ -25,6 +25,7 @@ typedef struct mt_stats {
     size_t pages_total[MT_KV_GROUPS], pages_held[MT_KV_GROUPS]; /* held by sequences */
     size_t pages_known;                                         /* nodes of the prefix tree */
     size_t media_known, media_bytes, media_total; /* pictures with a number; bytes of features, and what they may be */
+    size_t states_total, states_held, states_known; /* held by sequences; anchors of the tree */
     uint64_t bytes_weights, bytes_cache, bytes_working;
 
     /* so far */
@@ -35,7 +36,7 @@ typedef struct mt_stats {
     uint64_t media_hits, media_misses;       /* parts of pictures whose features were there, or were encoded */
     uint64_t media_evictions;
     double encode_seconds, encode_work; /* of the encoder, in seconds and in products */
-    uint64_t evictions, preemptions;
+    uint64_t evictions, state_evictions, preemptions;
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
     uint64_t finished[4];                          /* by mt_finish */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;

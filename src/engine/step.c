@@ -56,6 +56,8 @@ static void add_rows(mt_engine *e, mt_sequence *s)
     *span = (mt_span){.row = s->row, .rows = (uint32_t)s->rows, .position = (uint32_t)s->seq.done};
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
+    if (e->spec->state.layers)
+        mt_seq_cut(&s->seq, s->rows, span);
     for (size_t i = 0; i < s->rows; i++) {
         const size_t at = s->seq.done + i;
         e->tokens[b->rows + i] = at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
@@ -214,6 +216,7 @@ static void settle(mt_engine *e, mt_sequence *s)
 {
     mt_error err = {0};
     if (!sound(e, s)) {
+        mt_seq_spoil(&s->seq);
         mt_fail(&err, MT_E_INTERNAL,
                 "the model's numbers are not finite after %zu tokens; the checkpoint may be damaged", s->seq.done);
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);

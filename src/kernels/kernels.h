@@ -107,7 +107,7 @@ typedef struct mt_delta {
     X(void, sigmoid, (float *y, const float *x, size_t n))                                                             \
     X(void, tanh, (float *y, const float *x, size_t n))                                                                \
     X(void, sincos, (float *s, float *c, const float *x, size_t n))                                                    \
-    /* y = silu(g) * u = (g * sigmoid(g)) * u; in place with g allowed */                                              \
+    /* y = silu(g) * u = (g * sigmoid(g)) * u; in place with g or u allowed */                                         \
     X(void, silu_mul, (float *y, const float *g, const float *u, size_t n))                                            \
     /* y = sigmoid(g) * u; in place with g or u allowed */                                                             \
     X(void, sigmoid_mul, (float *y, const float *g, const float *u, size_t n))                                         \

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "models/mixer.h"
 #include "models/model.h"
 
 typedef struct layer {
     mt_tensor *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm;
     mt_weight *q, *k, *v, *o;
     mt_weight *gate, *up, *down, *router;
+    mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
     mt_experts *experts;
 } layer;
 
@@ -26,8 +28,11 @@ struct mt_model {
     mt_tensor *x, *h, *y; /* residual stream, normed input, what a block adds */
     mt_tensor *q, *k, *v, *attn;
     mt_tensor *gate, *up;
+    mt_tensor *gated_q, *attn_gate; /* where attention is gated */
     mt_tensor *router;
-    mt_tensor **rope; /* one table a rotary embedding */
+    mt_tensor *shared, *shared_gate, *shared_up, *shared_router; /* of the expert that every row gets */
+    mt_mixer *mixer;                                             /* the recurrent layers; NULL where there are none */
+    mt_tensor **rope;                                            /* one table a rotary embedding */
     mt_tensor *last, *logits;
     size_t max_rows, max_logits;
     bool *sound; /* [rows] */
@@ -52,7 +57,26 @@ static mt_tensor *vector(mt_device *dev, const float *data, size_t n)
     return t;
 }
 
-static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, bool sparse)
+static void load_shared(mt_device *dev, layer *l, const mt_layer_weights *w)
+{
+    l->shared_router = mt_weight_new(dev, &w->shared_router, NULL, true);
+    l->shared_gate = mt_weight_new(dev, &w->shared_gate, NULL, false);
+    l->shared_up = mt_weight_new(dev, &w->shared_up, NULL, false);
+    l->shared_down = mt_weight_new(dev, &w->shared_down, NULL, false);
+}
+
+static void load_attention(mt_model *m, layer *l, const mt_layer_weights *w)
+{
+    mt_device *dev = m->dev;
+    l->q_norm = vector(dev, w->q_norm, m->spec->head_dim);
+    l->k_norm = vector(dev, w->k_norm, m->spec->head_dim);
+    l->q = mt_weight_new(dev, &w->q, w->q_bias, false);
+    l->k = mt_weight_new(dev, &w->k, w->k_bias, false);
+    l->v = mt_weight_new(dev, &w->v, w->v_bias, false);
+    l->o = mt_weight_new(dev, &w->o, w->o_bias, false);
+}
+
+static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, const mt_layer_spec *ls)
 {
     const mt_model_spec *s = m->spec;
     mt_device *dev = m->dev;
@@ -60,13 +84,13 @@ static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, bool sp
     l->attn_post_norm = vector(dev, w->attn_post_norm, s->hidden);
     l->mlp_norm = vector(dev, w->mlp_norm, s->hidden);
     l->mlp_post_norm = vector(dev, w->mlp_post_norm, s->hidden);
-    l->q_norm = vector(dev, w->q_norm, s->head_dim);
-    l->k_norm = vector(dev, w->k_norm, s->head_dim);
-    l->q = mt_weight_new(dev, &w->q, w->q_bias, false);
-    l->k = mt_weight_new(dev, &w->k, w->k_bias, false);
-    l->v = mt_weight_new(dev, &w->v, w->v_bias, false);
-    l->o = mt_weight_new(dev, &w->o, w->o_bias, false);
-    if (sparse) {
+    if (ls->recurrent)
+        mt_mixer_load(m->mixer, ls->slot, w);
+    else
+        load_attention(m, l, w);
+    if (ls->sparse) {
+        if (s->shared_ffn)
+            load_shared(dev, l, w);
         l->router = mt_weight_new(dev, &w->router, NULL, true); /* R9: routers are exact */
         l->experts =
             mt_experts_new(dev, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
@@ -106,8 +130,18 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
     m->v = mt_tensor_new(dev, rows, key);
     m->gate = mt_tensor_new(dev, rows, s->ffn);
     m->up = mt_tensor_new(dev, rows, s->ffn);
+    if (s->attn_gate) {
+        m->gated_q = mt_tensor_new(dev, rows, 2 * query);
+        m->attn_gate = mt_tensor_new(dev, rows, query);
+    }
     if (s->experts)
         m->router = mt_tensor_new(dev, rows, s->experts);
+    if (s->shared_ffn) {
+        m->shared = mt_tensor_new(dev, rows, s->hidden);
+        m->shared_gate = mt_tensor_new(dev, rows, s->shared_ffn);
+        m->shared_up = mt_tensor_new(dev, rows, s->shared_ffn);
+        m->shared_router = mt_tensor_new(dev, rows, 1);
+    }
     for (size_t i = 0; i < s->rope_count; i++)
         m->rope[i] = mt_tensor_new(dev, rows, 2 * (size_t)s->ropes[i].half);
     m->last = mt_tensor_new(dev, logits, s->hidden);
@@ -131,12 +165,14 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
         if (!m->kv[g])
             goto fail;
     }
+    if (spec->state.layers)
+        m->mixer = mt_mixer_new(dev, spec, weights->layer, params->rows);
     m->embed_scale = embed_scale(dev, spec, &weights->embed);
     m->embed = mt_weight_new(dev, &weights->embed, NULL, false);
     m->head = mt_weight_new(dev, &weights->head, NULL, false);
     m->norm = vector(dev, weights->norm, spec->hidden);
     for (size_t i = 0; i < spec->layers; i++)
-        load_layer(m, &m->layers[i], &weights->layer[i], spec->layer[i].sparse);
+        load_layer(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
     new_tensors(m, params->rows, params->logits);
     if (mt_device_plan(dev, params->rows, err))
         return m;
@@ -149,14 +185,17 @@ void mt_model_free(mt_model *m)
 {
     if (!m)
         return;
+    mt_mixer_free(m->mixer);
     mt_free(m->layers);
     mt_free(m->rope);
     mt_free(m->sound);
     mt_free(m);
 }
 
-bool mt_model_reserve(mt_model *m, const size_t pages[MT_KV_GROUPS], mt_error *err)
+bool mt_model_reserve(mt_model *m, const size_t pages[MT_KV_GROUPS], size_t states, mt_error *err)
 {
+    if (m->mixer && !mt_mixer_reserve(m->mixer, states, err))
+        return false;
     for (size_t g = 0; g < m->spec->group_count; g++)
         if (!mt_kv_reserve(m->dev, m->kv[g], pages[g], err))
             return false;
@@ -185,23 +224,44 @@ static void attention(mt_model *m, const layer *l, size_t index, const mt_batch 
     const mt_model_spec *s = m->spec;
     const mt_layer_spec *ls = &s->layer[index];
     const size_t n = batch->rows;
-    mt_op_matmul(m->dev, (mt_tensor *[]){m->q, m->k, m->v}, (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
+    mt_op_matmul(m->dev, (mt_tensor *[]){s->attn_gate ? m->gated_q : m->q, m->k, m->v},
+                 (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
+    if (s->attn_gate)
+        mt_op_split_heads(m->dev, m->q, m->attn_gate, m->gated_q, s->head_dim, n);
     mt_op_heads(m->dev, m->q, n, s->heads, s->head_dim, l->q_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
     mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
     mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, m->k, m->v, batch);
     mt_op_attention(m->dev, m->attn, m->q, m->kv[ls->group], ls->slot, batch, ls->window, s->attn_scale,
                     s->attn_softcap);
+    if (s->attn_gate)
+        mt_op_gate(m->dev, m->attn, m->attn_gate, n);
     mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, m->attn, n);
+}
+
+/* y = down(act(gate(h)) * up(h)) */
+static void glu(mt_model *m, const mt_weight *const in[2], const mt_weight *down, mt_tensor *const inner[2],
+                mt_tensor *y, size_t rows)
+{
+    mt_op_matmul(m->dev, inner, in, 2, m->h, rows);
+    if (m->spec->activation == MT_ACT_SILU)
+        mt_op_silu_mul(m->dev, inner[0], inner[0], inner[1], rows);
+    else
+        mt_op_gelu_mul(m->dev, inner[0], inner[0], inner[1], rows);
+    mt_op_matmul(m->dev, &y, &down, 1, inner[0], rows);
 }
 
 static void dense(mt_model *m, const layer *l, size_t rows)
 {
-    mt_op_matmul(m->dev, (mt_tensor *[]){m->gate, m->up}, (const mt_weight *[]){l->gate, l->up}, 2, m->h, rows);
-    if (m->spec->activation == MT_ACT_SILU)
-        mt_op_silu_mul(m->dev, m->gate, m->gate, m->up, rows);
-    else
-        mt_op_gelu_mul(m->dev, m->gate, m->gate, m->up, rows);
-    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->down}, 1, m->gate, rows);
+    glu(m, (const mt_weight *[]){l->gate, l->up}, l->down, (mt_tensor *[]){m->gate, m->up}, m->y, rows);
+}
+
+/* The expert that every row gets, weighed by a gate of its own, comes last (R9). */
+static void add_shared(mt_model *m, const layer *l, size_t rows)
+{
+    mt_op_matmul(m->dev, &m->shared_router, (const mt_weight *[]){l->shared_router}, 1, m->h, rows);
+    glu(m, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down,
+        (mt_tensor *[]){m->shared_gate, m->shared_up}, m->shared, rows);
+    mt_op_add_gated(m->dev, m->y, m->shared, m->shared_router, rows);
 }
 
 static void sparse(mt_model *m, const layer *l, size_t rows)
@@ -209,6 +269,8 @@ static void sparse(mt_model *m, const layer *l, size_t rows)
     mt_op_matmul(m->dev, &m->router, (const mt_weight *[]){l->router}, 1, m->h, rows);
     mt_op_moe(m->dev, m->y, m->h, m->router, rows, l->experts, m->spec->renormalise,
               m->spec->activation == MT_ACT_GELU_TANH);
+    if (l->shared_router)
+        add_shared(m, l, rows);
 }
 
 static void run_layer(mt_model *m, size_t index, const mt_batch *batch)
@@ -216,7 +278,10 @@ static void run_layer(mt_model *m, size_t index, const mt_batch *batch)
     const layer *l = &m->layers[index];
     const size_t n = batch->rows;
     norm(m, m->h, m->x, n, l->attn_norm);
-    attention(m, l, index, batch);
+    if (m->spec->layer[index].recurrent)
+        mt_mixer_run(m->mixer, m->spec->layer[index].slot, m->y, m->h, batch);
+    else
+        attention(m, l, index, batch);
     if (l->attn_post_norm)
         norm(m, m->y, m->y, n, l->attn_post_norm);
     mt_op_add(m->dev, m->x, m->y, n);

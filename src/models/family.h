@@ -25,7 +25,8 @@ typedef struct mt_family {
 
 extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_family_qwen3_moe, mt_family_gemma2,
     mt_family_gemma3_text, mt_family_gemma3, mt_family_qwen2_vl, mt_family_qwen2_5_vl, mt_family_qwen3_vl,
-    mt_family_qwen3_vl_moe;
+    mt_family_qwen3_vl_moe, mt_family_qwen3_next, mt_family_qwen3_5, mt_family_qwen3_5_text, mt_family_qwen3_5_moe,
+    mt_family_qwen3_5_moe_text;
 
 /* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL:
    none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */

@@ -16,6 +16,11 @@ typedef struct mt_layer_weights {
     const float *gate_bias, *up_bias, *down_bias;
     mt_mat router;
     mt_mat *expert_gate, *expert_up, *expert_down; /* [experts] */
+    mt_mat shared_router, shared_gate, shared_up, shared_down;
+    /* of a recurrent layer. Where z and a have no rows, theirs lie in qkv and b, by key head: [q k v z] and [b a]. */
+    mt_mat mix_qkv, mix_z, mix_b, mix_a, mix_out;
+    const float *mix_conv; /* [taps][columns] */
+    const float *mix_rate, *mix_bias, *mix_norm;
 } mt_layer_weights;
 
 typedef struct mt_model_weights {
@@ -28,7 +33,8 @@ typedef struct mt_model_weights {
 
 /* Finds every tensor of the spec in the checkpoint, without reading them. What is converted lives in the arena.
    False with one sentence that names all that is missing. A spec that is not tied becomes so when the checkpoint
-   has no head, and one with a tower loses it when the checkpoint has none. */
+   has no head, and one with a tower loses it when the checkpoint has none; one with recurrent layers loses its
+   norm_offset where a converter has added it to the weights. */
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err) MT_NODISCARD;
 
@@ -47,8 +53,8 @@ void mt_model_free(mt_model *model);
 /* The shape of the cache pages of a layer group. */
 mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group);
 
-/* Gives each layer group its cache pages, once, before the first step. */
-bool mt_model_reserve(mt_model *model, const size_t pages[MT_KV_GROUPS], mt_error *err) MT_NODISCARD;
+/* Gives each layer group its cache pages, and the recurrent layers slots for states, once, before the first step. */
+bool mt_model_reserve(mt_model *model, const size_t pages[MT_KV_GROUPS], size_t states, mt_error *err) MT_NODISCARD;
 
 /* Pages to[g] become copies of pages from[g], for each group where to[g] is a page. */
 void mt_model_copy_pages(mt_model *model, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS]);

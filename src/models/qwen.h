@@ -7,7 +7,14 @@
 /* sliding_window counts only when use_sliding_window is set, and from layer max_window_layers on. */
 bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
 
-/* Which layers have experts, how many of them and of what size. */
-bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
+/* What a config of experts may leave out; renormalise is norm_topk_prob. */
+typedef struct mt_qwen_experts {
+    int64_t experts, top_k, inner;
+    bool renormalise;
+} mt_qwen_experts;
+
+/* Which layers have experts, how many of them and of what size. defaults: NULL for Qwen3's. */
+bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, const mt_qwen_experts *defaults,
+                          mt_error *err) MT_NODISCARD;
 
 #endif

@@ -17,20 +17,24 @@ static bool dense_by_list(const mt_config *c, size_t layer)
     return false;
 }
 
-bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, const mt_qwen_experts *defaults,
+                          mt_error *err)
 {
+    static const mt_qwen_experts qwen3 = {.experts = 128, .top_k = 8, .inner = 768};
     int64_t experts, top_k, inner, step;
+    if (!defaults)
+        defaults = &qwen3;
     const char *key =
         mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts"; /* re-saves rename it */
-    if (!mt_config_int(c, key, 128, 0, MT_LIMIT_EXPERTS, &experts, err) ||
-        !mt_config_int(c, "num_experts_per_tok", 8, 1, MT_LIMIT_EXPERTS_PER_TOKEN, &top_k, err) ||
-        !mt_config_int(c, "moe_intermediate_size", 768, 1, MT_LIMIT_WIDTH, &inner, err) ||
+    if (!mt_config_int(c, key, defaults->experts, 0, MT_LIMIT_EXPERTS, &experts, err) ||
+        !mt_config_int(c, "num_experts_per_tok", defaults->top_k, 1, MT_LIMIT_EXPERTS_PER_TOKEN, &top_k, err) ||
+        !mt_config_int(c, "moe_intermediate_size", defaults->inner, 1, MT_LIMIT_WIDTH, &inner, err) ||
         !mt_config_int(c, "decoder_sparse_step", 1, 1, INT64_MAX, &step, err))
         return false;
     if (experts && top_k > experts)
         return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %d but there are only %d experts", (int)top_k,
                        (int)experts);
-    s->renormalise = mt_config_bool(c, "norm_topk_prob", false);
+    s->renormalise = mt_config_bool(c, "norm_topk_prob", defaults->renormalise);
     for (size_t i = 0; experts && i < s->layers; i++) {
         layer[i].sparse = ((int64_t)i + 1) % step == 0 && !dense_by_list(c, i);
         if (layer[i].sparse) {
@@ -53,7 +57,7 @@ static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_conf
         return false;
     for (size_t i = 0; i < s->layers; i++)
         layer[i].window = (uint32_t)window;
-    return mt_qwen_experts_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
+    return mt_qwen_experts_read(s, layer, c, NULL, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 
 const mt_family mt_family_qwen3 = {

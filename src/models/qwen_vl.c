@@ -25,7 +25,7 @@ static bool read_qwen3_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 static bool read_qwen3_vl_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena,
                               mt_error *err)
 {
-    if (!read_qwen3_vl(s, layer, c, arena, err) || !mt_qwen_experts_read(s, layer, c, err))
+    if (!read_qwen3_vl(s, layer, c, arena, err) || !mt_qwen_experts_read(s, layer, c, NULL, err))
         return false;
     s->renormalise = true; /* whatever norm_topk_prob says */
     return true;

@@ -8,9 +8,10 @@
 #include "models/vision.h"
 
 static const mt_family *const families[] = {
-    &mt_family_llama,      &mt_family_qwen2,       &mt_family_qwen3,        &mt_family_qwen3_moe,
-    &mt_family_gemma2,     &mt_family_gemma3_text, &mt_family_gemma3,       &mt_family_qwen2_vl,
-    &mt_family_qwen2_5_vl, &mt_family_qwen3_vl,    &mt_family_qwen3_vl_moe,
+    &mt_family_llama,      &mt_family_qwen2,        &mt_family_qwen3,        &mt_family_qwen3_moe,
+    &mt_family_gemma2,     &mt_family_gemma3_text,  &mt_family_gemma3,       &mt_family_qwen2_vl,
+    &mt_family_qwen2_5_vl, &mt_family_qwen3_vl,     &mt_family_qwen3_vl_moe, &mt_family_qwen3_next,
+    &mt_family_qwen3_5,    &mt_family_qwen3_5_text, &mt_family_qwen3_5_moe,  &mt_family_qwen3_5_moe_text,
 };
 
 static const mt_family *find_family(const char *name)
@@ -108,16 +109,33 @@ static size_t find_group(mt_model_spec *spec, uint32_t window)
     return spec->group_count;
 }
 
+/* The window of the first attention layer, or 0 where one sees everything; false where there is no such layer. */
+static bool kept_window(const mt_model_spec *spec, const mt_layer_spec *layer, uint32_t *kept)
+{
+    bool found = false;
+    for (size_t i = 0; i < spec->layers; i++) {
+        if (layer[i].recurrent)
+            continue;
+        if (!found || layer[i].window == 0)
+            *kept = layer[i].window;
+        found = true;
+    }
+    return found;
+}
+
 /* The group that keeps everything comes first; where no layer sees everything, the first layer's window does. */
 static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
 {
-    uint32_t kept = layer[0].window;
-    for (size_t i = 0; i < spec->layers; i++)
-        if (layer[i].window == 0)
-            kept = 0;
+    uint32_t kept = 0;
+    if (!kept_window(spec, layer, &kept))
+        return mt_fail(err, MT_E_UNSUPPORTED, "all layers are recurrent; at least one must have attention");
     spec->group_count = 1;
     spec->groups[0] = (mt_layer_group){.window = kept};
     for (size_t i = 0; i < spec->layers; i++) {
+        if (layer[i].recurrent) {
+            layer[i].slot = (uint16_t)spec->state.layers++;
+            continue;
+        }
         const size_t g = find_group(spec, layer[i].window);
         if (g == MT_KV_GROUPS)
             return mt_fail(err, MT_E_UNSUPPORTED, "layers with more than %d different windows are not supported",

@@ -31,8 +31,9 @@ typedef struct mt_layer_spec {
     uint32_t window; /* keys a query sees, itself included; 0 is all */
     uint8_t rope;    /* index into mt_model_spec.ropes */
     bool sparse;     /* experts instead of a dense MLP */
-    uint8_t group;   /* index into mt_model_spec.groups */
-    uint16_t slot;   /* which of the group's layers it is */
+    bool recurrent;  /* keeps a state instead of keys and values */
+    uint8_t group;   /* index into mt_model_spec.groups; of a recurrent layer not used */
+    uint16_t slot;   /* which of the group's layers it is, or of the recurrent ones */
 } mt_layer_spec;
 
 typedef struct mt_model_spec {
@@ -47,16 +48,19 @@ typedef struct mt_model_spec {
     mt_activation activation;
     bool qkv_bias, o_bias, mlp_bias;
     bool qk_norm;
+    bool attn_gate;  /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
     bool post_norms; /* norms after attention and after the MLP, before the residual is added */
     bool tied;       /* the head is the embedding */
     uint32_t experts, experts_per_token, expert_ffn; /* 0 where no layer is sparse */
     bool renormalise;                                /* the chosen experts' probabilities are divided by their sum */
+    uint32_t shared_ffn;                             /* of an expert that every row gets besides; 0: none */
     const struct mt_vision_spec *vision;             /* the tower of a model that sees; NULL: none, or none wanted */
     uint32_t deepstack; /* of the first layers, each adds a part of an image's features to its output */
     bool image_blocks;  /* the positions of an image see all of it (Gemma) */
     uint32_t rope_count;
     const mt_rope *ropes;
     const mt_layer_spec *layer; /* [layers] */
+    mt_state_shape state;       /* of the recurrent layers; has no layers where there are none */
     uint32_t group_count;
     mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;

@@ -9,6 +9,7 @@ typedef struct layer_binder {
     mt_binder *b;
     const mt_model_spec *spec;
     size_t layer;
+    bool channels_last; /* convolutions lie as MLX has them */
     char path[MT_LIMIT_TENSOR_NAME];
 } layer_binder;
 
@@ -45,7 +46,7 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
     } else {
         w->mlp_norm = vector(lb, "post_attention_layernorm", s->hidden);
     }
-    if (s->qk_norm) {
+    if (s->qk_norm && !s->layer[lb->layer].recurrent) {
         w->q_norm = vector(lb, "self_attn.q_norm", s->head_dim);
         w->k_norm = vector(lb, "self_attn.k_norm", s->head_dim);
     }
@@ -55,10 +56,54 @@ static void bind_attention(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_model_spec *s = lb->spec;
     const size_t query = (size_t)s->heads * s->head_dim, key = (size_t)s->kv_heads * s->head_dim;
-    matrix(lb, "self_attn.q_proj", query, s->hidden, &w->q, s->qkv_bias, &w->q_bias);
+    matrix(lb, "self_attn.q_proj", s->attn_gate ? 2 * query : query, s->hidden, &w->q, s->qkv_bias, &w->q_bias);
     matrix(lb, "self_attn.k_proj", key, s->hidden, &w->k, s->qkv_bias, &w->k_bias);
     matrix(lb, "self_attn.v_proj", key, s->hidden, &w->v, s->qkv_bias, &w->v_bias);
     matrix(lb, "self_attn.o_proj", s->hidden, query, &w->o, s->o_bias, &w->o_bias);
+}
+
+static void plain(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat *out)
+{
+    mt_bind_matrix(lb->b, layer_path(lb, name), n, k, out);
+}
+
+/* Qwen3-Next stores its projections together, Qwen3.5 one by one. */
+static void bind_projections(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_state_shape *st = &lb->spec->state;
+    const size_t keys = 2 * st->key_heads * st->key_dim, values = st->value_heads * st->value_dim;
+    const size_t hidden = lb->spec->hidden;
+    if (mt_bind_has(lb->b, layer_path(lb, "linear_attn.in_proj_qkvz"))) {
+        plain(lb, "linear_attn.in_proj_qkvz", keys + 2 * values, hidden, &w->mix_qkv);
+        plain(lb, "linear_attn.in_proj_ba", 2 * st->value_heads, hidden, &w->mix_b);
+        return;
+    }
+    plain(lb, "linear_attn.in_proj_qkv", keys + values, hidden, &w->mix_qkv);
+    plain(lb, "linear_attn.in_proj_z", values, hidden, &w->mix_z);
+    plain(lb, "linear_attn.in_proj_b", st->value_heads, hidden, &w->mix_b);
+    plain(lb, "linear_attn.in_proj_a", st->value_heads, hidden, &w->mix_a);
+}
+
+static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_state_shape *st = &lb->spec->state;
+    const size_t keys = 2 * st->key_heads * st->key_dim, values = st->value_heads * st->value_dim;
+    bind_projections(lb, w);
+    plain(lb, "linear_attn.out_proj", lb->spec->hidden, values, &w->mix_out);
+    w->mix_conv =
+        mt_bind_conv(lb->b, layer_path(lb, "linear_attn.conv1d"), keys + values, st->taps, &lb->channels_last);
+    w->mix_rate = vector(lb, "linear_attn.A_log", st->value_heads);
+    w->mix_bias = vector(lb, "linear_attn.dt_bias", st->value_heads);
+    w->mix_norm = vector(lb, "linear_attn.norm", st->value_dim);
+}
+
+static void bind_shared(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_model_spec *s = lb->spec;
+    plain(lb, "mlp.shared_expert_gate", 1, s->hidden, &w->shared_router);
+    plain(lb, "mlp.shared_expert.gate_proj", s->shared_ffn, s->hidden, &w->shared_gate);
+    plain(lb, "mlp.shared_expert.up_proj", s->shared_ffn, s->hidden, &w->shared_up);
+    plain(lb, "mlp.shared_expert.down_proj", s->hidden, s->shared_ffn, &w->shared_down);
 }
 
 static void bind_dense(layer_binder *lb, mt_layer_weights *w)
@@ -89,9 +134,15 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
 static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     bind_norms(lb, w);
-    bind_attention(lb, w);
-    if (lb->spec->layer[lb->layer].sparse)
+    if (lb->spec->layer[lb->layer].recurrent)
+        bind_recurrent(lb, w);
+    else
+        bind_attention(lb, w);
+    if (lb->spec->layer[lb->layer].sparse) {
+        if (lb->spec->shared_ffn)
+            bind_shared(lb, w);
         return bind_sparse(lb, w, arena, err);
+    }
     bind_dense(lb, w);
     return true;
 }
@@ -155,6 +206,9 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     for (lb.layer = 0; ok && lb.layer < spec->layers; lb.layer++)
         ok = bind_layer(&lb, &weights->layer[lb.layer], arena, err);
     ok = ok && bind_vision(lb.b, spec, weights, arena, err);
+    /* Converters to MLX turn the convolution and add the 1 to the norms, both or neither. */
+    if (lb.channels_last)
+        spec->norm_offset = 0;
     mt_error missing = {0};
     const bool complete = mt_binder_finish(lb.b, &weights->cost, &missing);
     if (!ok)

@@ -96,6 +96,10 @@ static void cache(const writer *w, const mt_stats *s)
           "Share of the cache that running answers hold; 1 is all of it.");
     gauge(w, "motet_cache_pages_known", (double)s->pages_known, "Pages whose content can be reused.");
     counter(w, "motet_cache_evictions_total", s->evictions, "Pages forgotten to make room.");
+    gauge(w, "motet_states", (double)s->states_total, "Slots for recurrent states.");
+    gauge(w, "motet_states_held", (double)s->states_held, "Slots that sequences hold.");
+    gauge(w, "motet_states_known", (double)s->states_known, "Recurrent states that requests can continue from.");
+    counter(w, "motet_state_evictions_total", s->state_evictions, "Recurrent states forgotten to make room.");
     head(w, name, "counter", "Lookups of prompts, by why they did not find all; none found all they could.");
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
         labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);

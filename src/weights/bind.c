@@ -210,6 +210,39 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n)
     return convert(b, t, n);
 }
 
+static const float *convert_conv(mt_binder *b, const mt_tensor_info *t, size_t channels, size_t taps)
+{
+    const uint64_t start = mt_clock_ns();
+    float *out = mt_binder_copy(b, channels * taps * sizeof *out);
+    for (size_t i = 0; i < channels * taps && out && !b->headers_only; i++)
+        out[i % taps * channels + i / taps] = element(t, i);
+    mt_binder_copied(b, t);
+    b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
+    return out;
+}
+
+const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_t taps, bool *channels_last)
+{
+    char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
+    mt_binder_name(b, path, name);
+    mt_shape_text(wanted, (const uint64_t[]){channels, 1, taps}, 3);
+    const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
+    if (!t) {
+        mt_binder_miss(b, name, wanted, "absent");
+        return NULL;
+    }
+    const bool sized = t->dims == 3 && t->shape[0] == channels && mt_dtype_size(t->dtype) > 0;
+    const bool ours = sized && t->shape[1] == 1 && t->shape[2] == taps;
+    if (!ours && !(sized && t->shape[1] == taps && t->shape[2] == 1)) {
+        mt_shape_text(found, t->shape, t->dims);
+        mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
+        return NULL;
+    }
+    if (!ours)
+        *channels_last = true;
+    return convert_conv(b, t, channels, taps);
+}
+
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
 {
     char name[MT_BIND_NAME];

@@ -46,6 +46,10 @@ bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_m
 /* Rows [first, first + count) of m. FP8 blocks must not be cut. */
 mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count);
 
+/* The weights of a convolution over time, one channel by itself: [channels, 1, taps], or [channels, taps, 1] as MLX has
+   it, which sets *channels_last. Converted to [taps][channels]; NULL when missing or misshapen. */
+const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_t taps, bool *channels_last);
+
 /* The experts of a sparse layer at path ("layers.3.mlp"): gate, up [inner, hidden] and down [hidden, inner] of each
    of `experts`, from any layout: experts.E.gate_proj, switch_mlp.gate_proj (stacked), experts.gate_up_proj fused,
    transposed or not by shape (a transposed one is repacked, and its cost reported). Arrays of `experts`. */

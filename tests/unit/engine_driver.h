@@ -185,10 +185,15 @@ static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t
         tokens[i] = draw_below(d, vocab);
 }
 
-/* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts. */
+/* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts, recurrent layers.
+   MOTET_FIXTURES: only those whose names have this in them. */
 static inline bool fixture_chosen(const char *name)
 {
-    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit"};
+    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit",
+                                      "qwen35-mlx-4bit"};
+    const char *wanted = getenv("MOTET_FIXTURES");
+    if (wanted && !strstr(name, wanted))
+        return false;
     for (size_t i = 0; unit_quick() && i < MT_COUNT(few); i++)
         if (strcmp(name, few[i]) == 0)
             return true;

@@ -128,7 +128,33 @@ static void gemma_reads_its_text_config(void **state)
 
 #define FAMILIES                                                                                    \
     "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, " \
-    "qwen3_vl_moe"
+    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text"
+
+static void hybrids_have_three_recurrent_layers_to_one(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(read_spec("{\"model_type\":\"qwen3_5\",\"text_config\":{\"num_hidden_layers\":8,"
+                                  "\"rope_parameters\":{\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}}}",
+                                  &s),
+                        "");
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(s.layer[i].recurrent, i % 4 != 3);
+    assert_int_equal(s.state.layers, 6);
+    assert_int_equal(s.layer[4].slot, 3);
+    assert_int_equal(s.layer[7].slot, 1);
+    assert_int_equal(s.groups[0].layers, 2);
+    assert_int_equal(s.ropes[0].half, 32);
+    assert_true(s.attn_gate && s.qk_norm && s.norm_offset == 1);
+    assert_string_equal(read_spec("{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":2,\"layer_types\":"
+                                  "[\"full_attention\",\"linear_attention\"],\"linear_num_value_heads\":48}",
+                                  &s),
+                        "");
+    assert_true(!s.layer[0].recurrent && s.layer[1].recurrent);
+    assert_int_equal(s.state.value_heads / s.state.key_heads, 3);
+    assert_int_equal(s.shared_ffn, 512);
+    assert_true(s.renormalise);
+}
 
 static void wrong_configs_say_what_is_wrong(void **state)
 {
@@ -147,6 +173,14 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "rope type \"dynamic\" is not known; known are default, linear, llama3, yarn and mrope"},
         {"{\"model_type\":\"qwen3_moe\",\"num_experts\":2,\"num_experts_per_tok\":4," SHAPE "}",
          "\"num_experts_per_tok\" is 4 but there are only 2 experts"},
+        {"{\"model_type\":\"qwen3_next\",\"linear_num_value_heads\":24}",
+         "\"linear_num_value_heads\" is 24, which is no multiple of \"linear_num_key_heads\" 16"},
+        {"{\"model_type\":\"qwen3_next\",\"partial_rotary_factor\":0.001}",
+         "\"partial_rotary_factor\" is 0.001, which makes 0 of 256 dimensions"},
+        {"{\"model_type\":\"qwen3_next\",\"layer_types\":[\"linear_attention\"]}",
+         "\"layer_types\" has 1 entries for 48 layers"},
+        {"{\"model_type\":\"qwen3_5_text\",\"num_hidden_layers\":3}",
+         "all layers are recurrent; at least one must have attention"},
     };
     mt_model_spec s;
     (void)state;

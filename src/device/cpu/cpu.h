@@ -39,6 +39,15 @@ struct mt_kv {
     uint8_t *data;
 };
 
+struct mt_state {
+    mt_state_shape shape;
+    size_t columns;     /* of the convolution: q, k and v of all heads */
+    size_t blocks;      /* of MT_DELTA_COLUMNS columns of a head's matrix */
+    size_t conv, layer; /* floats: of the convolution's inputs, padded; of a layer */
+    size_t slots;
+    float *data, *zeros; /* zeros: [columns] */
+};
+
 /* Working memory of mt_op_moe. A slot is one (row, expert) pair; slots are ordered by expert. */
 typedef struct mt_moe_plan {
     uint32_t *expert; /* [rows][top_k], by rank */
@@ -80,6 +89,9 @@ struct mt_device {
 
 /* Zeroed, 64-byte aligned, counted in dev->bytes, alive until the device is closed. */
 void *mt_cpu_alloc(mt_device *dev, size_t bytes);
+
+/* Memory for pages or states: zeros, on large pages where there are some. NULL when there is none. */
+void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each);
 
 /* Rounds up to a multiple of a power of two. */
 static inline size_t mt_cpu_up(size_t n, size_t multiple)

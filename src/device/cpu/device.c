@@ -200,32 +200,45 @@ mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, mt_error *err)
     return kv;
 }
 
-static void unmap_pages(void *object)
+typedef struct mapping {
+    void *data;
+    size_t bytes;
+} mapping;
+
+static void unmap(void *object)
 {
-    mt_kv *kv = object;
-    munmap(kv->data, kv->pages * kv->page_bytes);
+    const mapping *m = object;
+    munmap(m->data, m->bytes);
+}
+
+void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each)
+{
+    if (count >= MT_NO_PAGE || count > (SIZE_MAX >> 16) / bytes_each)
+        return NULL;
+    const size_t bytes = count * bytes_each;
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return NULL;
+#if defined(MADV_HUGEPAGE)
+    (void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+#endif
+    mapping *m = mt_cpu_alloc(dev, sizeof *m);
+    *m = (mapping){.data = data, .bytes = bytes};
+    dev->bytes += bytes;
+    const int kept = mt_arena_defer(dev->arena, unmap, m);
+    assert(kept); /* the arena has no limit */
+    (void)kept;
+    return data;
 }
 
 bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err)
 {
     assert(!kv->data && pages > 0);
-    const bool fits = pages < MT_NO_PAGE && pages <= (SIZE_MAX >> 16) / kv->page_bytes;
-    void *data = fits ? mmap(NULL, pages * kv->page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                      : MAP_FAILED;
-    if (data == MAP_FAILED)
-        return mt_fail(err, MT_E_MEMORY,
-                       "%zu cache pages of %zu bytes do not fit in memory; lower --memory or --context", pages,
-                       kv->page_bytes);
-#if defined(MADV_HUGEPAGE)
-    (void)madvise(data, pages * kv->page_bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
-#endif
-    kv->data = data;
+    kv->data = mt_cpu_map(dev, pages, kv->page_bytes);
     kv->pages = pages;
-    dev->bytes += pages * kv->page_bytes;
-    const int kept = mt_arena_defer(dev->arena, unmap_pages, kv);
-    assert(kept); /* the arena has no limit */
-    (void)kept;
-    return true;
+    return kv->data ||
+           mt_fail(err, MT_E_MEMORY, "%zu cache pages of %zu bytes do not fit in memory; lower --memory or --context",
+                   pages, kv->page_bytes);
 }
 
 void mt_device_run(mt_device *dev, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items)

@@ -7,7 +7,7 @@
 
 typedef struct rowwise {
     mt_device *dev;
-    mt_tensor *y;
+    mt_tensor *y, *y2;
     const mt_tensor *x, *x2, *w;
     const mt_weight *weight;
     const uint32_t *index;
@@ -166,6 +166,55 @@ void mt_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const m
 void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
 {
     run_glu(dev, y, gate, up, m, dev->k.gelu_mul);
+}
+
+static void split_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    const size_t size = op->head_dim * sizeof(float);
+    const float *x = row_of(op->x, i);
+    for (size_t h = 0; h < op->heads; h++, x += 2 * op->head_dim) {
+        memcpy(row_of(op->y, i) + h * op->head_dim, x, size);
+        memcpy(row_of(op->y2, i) + h * op->head_dim, x + op->head_dim, size);
+    }
+}
+
+void mt_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m)
+{
+    assert(m <= q->rows && q->cols == gate->cols && x->cols == 2 * q->cols && q->cols % head_dim == 0);
+    rowwise op = {.dev = dev, .y = q, .y2 = gate, .x = x, .heads = q->cols / head_dim, .head_dim = head_dim};
+    mt_cpu_run(dev, split_row, &op, m, m * x->cols);
+}
+
+static void gate_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    op->dev->k.sigmoid_mul(row_of(op->y, i), row_of(op->x, i), row_of(op->y, i), op->y->cols);
+}
+
+void mt_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m)
+{
+    assert(m <= y->rows && y->cols == gate->cols);
+    rowwise op = {.dev = dev, .y = y, .x = gate};
+    mt_cpu_run(dev, gate_row, &op, m, 4 * m * y->cols);
+}
+
+static void add_gated_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    float share;
+    op->dev->k.sigmoid(&share, row_of(op->x2, i), 1);
+    op->dev->k.axpy(row_of(op->y, i), share, row_of(op->x, i), op->y->cols);
+}
+
+void mt_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m)
+{
+    assert(m <= y->rows && y->cols == x->cols && gate->cols == 1);
+    rowwise op = {.dev = dev, .y = y, .x = x, .x2 = gate};
+    mt_cpu_run(dev, add_gated_row, &op, m, m * y->cols);
 }
 
 static void gather_row(void *ctx, size_t i, size_t worker)

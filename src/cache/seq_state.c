@@ -1,0 +1,187 @@
+/* The recurrent state of a sequence, and where it is left for others.
+
+   A step reads one slot and writes one for each piece of its rows. A slot that became an anchor is only read from then
+   on; the next piece goes on in another. So states are never copied: not when they are kept, nor when somebody
+   continues from one, nor when a sequence stops running. */
+#include "cache/seq_state.h"
+
+#include <assert.h>
+
+#define PLANNED 12  /* stops of a prompt; the rest are for what is learned later */
+#define SPACING 512 /* positions between stops that nothing but the length of a prompt asks for, at least */
+#define SPREAD 6    /* and at most so many of them */
+
+static mt_anchors *anchors(const mt_seq *seq)
+{
+    return mt_tree_anchors(seq->tree);
+}
+
+void mt_seq_stop_at(mt_seq *seq, size_t position)
+{
+    mt_seq_state *st = &seq->state;
+    size_t at = st->stops;
+    if (position == 0 || position >= seq->limit || st->stops == MT_SEQ_STOPS)
+        return;
+    for (size_t i = 0; i < st->stops; i++)
+        if (st->stop[i] == position)
+            return;
+    for (; at > 0 && st->stop[at - 1] > position; at--)
+        st->stop[at] = st->stop[at - 1];
+    st->stop[at] = (uint32_t)position;
+    st->stops++;
+}
+
+/* Between `last` and a place of its own, as far as they are apart. Returns the new last. */
+static size_t plan_up_to(mt_seq *seq, size_t last, size_t place, size_t spacing)
+{
+    for (; place - last >= 2 * spacing && seq->state.stops < PLANNED; last += spacing)
+        mt_seq_stop_at(seq, (last + spacing) / MT_PAGE_TOKENS * MT_PAGE_TOKENS);
+    if (place - last < spacing || seq->state.stops >= PLANNED)
+        return last;
+    mt_seq_stop_at(seq, place);
+    return place;
+}
+
+/* The ends that are likely to be asked for again: of the prompt but for its last position, of the last two turns, of
+   the first one (which instructions stand in). Then what lies far from all others. */
+void mt_seq_state_plan(mt_seq *seq)
+{
+    if (seq->known < 2)
+        return;
+    const size_t end = seq->known - 1, even = seq->known / SPREAD, spacing = even > SPACING ? even : SPACING;
+    size_t count = seq->cut_count, last = 0;
+    while (count > 0 && seq->cuts[count - 1] > end)
+        count--;
+    mt_seq_stop_at(seq, end);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || i + 2 >= count)
+            mt_seq_stop_at(seq, seq->cuts[i]);
+    for (size_t i = 0; i < count; i++)
+        last = plan_up_to(seq, last, seq->cuts[i], spacing);
+    plan_up_to(seq, last, end, spacing);
+}
+
+size_t mt_seq_common(const mt_seq *a, const mt_seq *b)
+{
+    const size_t most = a->known < b->known ? a->known : b->known;
+    size_t low = 0, high = most / MT_PAGE_TOKENS + 1; /* the first `low` pages are equal, the first `high` are not */
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        *(a->hash[middle - 1] == b->hash[middle - 1] ? &low : &high) = middle;
+    }
+    size_t n = low * MT_PAGE_TOKENS;
+    while (n < most && a->key[n] == b->key[n])
+        n++;
+    return n;
+}
+
+void mt_seq_state_resume(mt_seq *seq, const mt_hit *hit)
+{
+    mt_seq_state *st = &seq->state;
+    if (hit->state != MT_NO_PAGE) {
+        mt_anchors_ref(anchors(seq), hit->state);
+        mt_anchors_use(anchors(seq), hit->state);
+        st->slot = hit->state;
+    }
+    st->anchored = hit->positions;
+    /* Two prompts part there. A third one will, perhaps. */
+    if (hit->shared > hit->positions + MT_PAGE_TOKENS)
+        mt_seq_stop_at(seq, hit->shared);
+}
+
+bool mt_seq_state_grow(mt_seq *seq)
+{
+    mt_seq_state *st = &seq->state;
+    if (st->next != MT_NO_PAGE)
+        return true;
+    st->next =
+        st->slot != MT_NO_PAGE && mt_anchors_own(anchors(seq), st->slot) ? st->slot : mt_anchors_take(anchors(seq));
+    return st->next != MT_NO_PAGE;
+}
+
+void mt_seq_cut(mt_seq *seq, size_t rows, mt_span *span)
+{
+    mt_seq_state *st = &seq->state;
+    size_t at = seq->done, gain_from = st->anchored;
+    st->pieces = 0;
+    for (size_t i = 0; i < st->stops && st->stop[i] < seq->done + rows; i++) {
+        if (st->stop[i] <= at)
+            continue;
+        const uint32_t slot = mt_anchors_take_for(anchors(seq), st->stop[i] - gain_from);
+        if (slot == MT_NO_PAGE)
+            continue;
+        st->piece[st->pieces++] = (mt_piece){.rows = (uint32_t)(st->stop[i] - at), .slot = slot};
+        at = gain_from = st->stop[i];
+    }
+    st->piece[st->pieces++] = (mt_piece){.rows = (uint32_t)(seq->done + rows - at), .slot = st->next};
+    span->state = st->slot;
+    span->piece = st->piece;
+    span->pieces = (uint32_t)st->pieces;
+}
+
+static void publish(mt_seq *seq, uint32_t slot)
+{
+    const size_t offset = (seq->done - 1) % MT_PAGE_TOKENS + 1;
+    mt_tree_anchor(seq->tree, seq->node, offset, seq->done - seq->state.anchored, slot);
+    seq->state.anchored = seq->done;
+}
+
+static bool is_stop(const mt_seq *seq, size_t position)
+{
+    for (size_t i = 0; i < seq->state.stops; i++)
+        if (seq->state.stop[i] == position)
+            return true;
+    return false;
+}
+
+static void release(mt_seq *seq, uint32_t *slot)
+{
+    if (*slot != MT_NO_PAGE)
+        mt_anchors_release(anchors(seq), *slot);
+    *slot = MT_NO_PAGE;
+}
+
+void mt_seq_state_commit(mt_seq *seq, size_t i)
+{
+    mt_seq_state *st = &seq->state;
+    if (i + 1 < st->pieces) {
+        publish(seq, st->piece[i].slot);
+        release(seq, &st->piece[i].slot);
+        return;
+    }
+    if (st->slot != st->next)
+        release(seq, &st->slot);
+    st->slot = st->next;
+    st->next = MT_NO_PAGE;
+    st->pieces = 0;
+    if (is_stop(seq, seq->done))
+        publish(seq, st->slot);
+}
+
+static void let_go(mt_seq *seq)
+{
+    mt_seq_state *st = &seq->state;
+    if (st->next == st->slot)
+        st->next = MT_NO_PAGE;
+    release(seq, &st->slot);
+    release(seq, &st->next);
+    st->anchored = 0;
+}
+
+void mt_seq_spoil(mt_seq *seq)
+{
+    mt_seq_state *st = &seq->state;
+    for (size_t i = 0; i + 1 < st->pieces; i++)
+        release(seq, &st->piece[i].slot);
+    st->pieces = 0;
+    let_go(seq);
+}
+
+void mt_seq_state_suspend(mt_seq *seq)
+{
+    const mt_seq_state *st = &seq->state;
+    assert(st->pieces == 0);
+    if (st->slot != MT_NO_PAGE && seq->done > st->anchored && mt_anchors_own(anchors(seq), st->slot))
+        publish(seq, st->slot);
+    let_go(seq);
+}

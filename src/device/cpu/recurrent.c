@@ -1,0 +1,310 @@
+/* GatedDeltaNet: the convolution before it, the recurrence, the norm behind it, and the states they go through.
+
+   A row of the convolution needs the taps - 1 rows before it, from the batch or from the span's state; so rows are cut
+   freely. The recurrence takes a span's tokens in order; heads and blocks of their columns are independent. A piece of
+   a span reads the slot that the piece before it wrote, so that a state is never copied. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "device/cpu/cpu.h"
+
+#define LENGTH_EPS 1e-6f /* below a head's length; transformers has no setting for it */
+#define ITEMS 4          /* work items a thread should find, before heads are cut into columns */
+
+typedef struct recurrent {
+    mt_device *dev;
+    mt_state *st;
+    size_t layer;
+    mt_tensor *y;
+    const mt_tensor *x, *w, *gates, *rate;
+    const mt_columns *in;
+    const mt_batch *batch;
+    size_t key_heads;
+    size_t blocks; /* of columns, in one item */
+    float eps;
+} recurrent;
+
+static float *row_of(const mt_tensor *t, size_t i)
+{
+    return t->data + i * t->stride;
+}
+
+static const float *columns_of(const mt_columns *c, size_t row, size_t head)
+{
+    return row_of(c->x, row) + c->base + head * c->step;
+}
+
+/* ---- states ---- */
+
+static void measure(mt_state *st, const mt_state_shape *s)
+{
+    st->shape = *s;
+    st->columns = 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim;
+    st->blocks = (s->value_dim + MT_DELTA_COLUMNS - 1) / MT_DELTA_COLUMNS;
+    st->conv = mt_cpu_up((s->taps - 1) * st->columns, MT_LANES);
+    st->layer = st->conv + s->value_heads * st->blocks * s->key_dim * MT_DELTA_COLUMNS;
+}
+
+size_t mt_state_slot_bytes(const mt_state_shape *shape)
+{
+    mt_state st;
+    measure(&st, shape);
+    return shape->layers * st.layer * sizeof(float);
+}
+
+mt_state *mt_state_new(mt_device *dev, const mt_state_shape *shape)
+{
+    mt_state *st = mt_cpu_alloc(dev, sizeof *st);
+    assert(shape->value_heads % shape->key_heads == 0 && shape->taps >= 2 && shape->taps <= MT_LIMIT_CONV_TAPS);
+    measure(st, shape);
+    st->zeros = mt_cpu_alloc(dev, st->columns * sizeof *st->zeros);
+    return st;
+}
+
+bool mt_state_reserve(mt_device *dev, mt_state *st, size_t slots, mt_error *err)
+{
+    const size_t bytes = mt_state_slot_bytes(&st->shape);
+    assert(!st->data && slots > 0);
+    st->data = mt_cpu_map(dev, slots, bytes);
+    st->slots = slots;
+    return st->data || mt_fail(err, MT_E_MEMORY,
+                               "%zu recurrent states of %zu bytes do not fit in memory; lower --max-sequences or "
+                               "--state-cache",
+                               slots, bytes);
+}
+
+static float *slot_of(const recurrent *op, uint32_t slot)
+{
+    assert(slot < op->st->slots);
+    return op->st->data + (slot * op->st->shape.layers + op->layer) * op->st->layer;
+}
+
+/* ---- the convolution ---- */
+
+static const mt_span *span_of(const mt_batch *batch, size_t row)
+{
+    size_t low = 0, high = batch->spans;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        *(batch->span[middle].row <= row ? &low : &high) = middle;
+    }
+    return &batch->span[low];
+}
+
+typedef struct section {
+    size_t first, width; /* columns of all heads together begin at; columns of a key head */
+} section;
+
+static section section_of(const mt_state *st, size_t i)
+{
+    const mt_state_shape *s = &st->shape;
+    const size_t keys = s->key_heads * s->key_dim;
+    return i < 2 ? (section){i * keys, s->key_dim} : (section){2 * keys, s->value_heads / s->key_heads * s->value_dim};
+}
+
+/* Input row `local` of a span, which is negative for those before it: in the state, as [taps - 1][columns]. */
+static const float *input(const recurrent *op, const mt_span *span, ptrdiff_t local, size_t i, size_t head)
+{
+    const section s = section_of(op->st, i);
+    if (local >= 0)
+        return columns_of(&op->in[i], span->row + (size_t)local, head);
+    if (span->state == MT_NO_PAGE)
+        return op->st->zeros;
+    const size_t kept = (size_t)((ptrdiff_t)op->st->shape.taps - 1 + local);
+    return slot_of(op, span->state) + kept * op->st->columns + s.first + head * s.width;
+}
+
+static void convolve(const recurrent *op, const mt_span *span, size_t row, size_t i, size_t head, size_t width)
+{
+    const section s = section_of(op->st, i);
+    const size_t taps = op->st->shape.taps, at = s.first + head * s.width;
+    const float *x[MT_LIMIT_CONV_TAPS];
+    for (size_t j = 0; j < taps; j++)
+        x[j] = input(op, span, (ptrdiff_t)(row - span->row + j) - (ptrdiff_t)(taps - 1), i, head);
+    op->dev->k.conv_silu(row_of(op->y, row) + at, x, op->w->data + at, op->w->stride, taps, width);
+}
+
+static void normalise(const recurrent *op, float *x, float scale)
+{
+    const mt_kernels *k = &op->dev->k;
+    const size_t n = op->st->shape.key_dim;
+    k->scale(x, scale / sqrtf(k->dot(x, x, n) + LENGTH_EPS), x, n);
+}
+
+static void conv_row(void *ctx, size_t row, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const mt_state_shape *s = &op->st->shape;
+    const mt_span *span = span_of(op->batch, row);
+    for (size_t i = 0; i < 3; i++) {
+        const size_t width = section_of(op->st, i).width;
+        if (op->in[i].step == width) /* the heads lie one after the other */
+            convolve(op, span, row, i, 0, s->key_heads * width);
+        else
+            for (size_t g = 0; g < s->key_heads; g++)
+                convolve(op, span, row, i, g, width);
+    }
+    float *q = row_of(op->y, row), *k = q + s->key_heads * s->key_dim;
+    for (size_t g = 0; g < s->key_heads; g++) {
+        normalise(op, q + g * s->key_dim, 1 / sqrtf((float)s->key_dim));
+        normalise(op, k + g * s->key_dim, 1);
+    }
+}
+
+/* The last inputs before row `end` of the span, into a slot, oldest first: in place they only move forward. */
+static void keep_inputs(const recurrent *op, const mt_span *span, size_t end, uint32_t slot)
+{
+    const size_t kept = op->st->shape.taps - 1;
+    float *to = slot_of(op, slot);
+    for (size_t j = 0; j < kept; j++)
+        for (size_t i = 0; i < 3; i++) {
+            const section s = section_of(op->st, i);
+            for (size_t g = 0; g < op->st->shape.key_heads; g++)
+                memmove(to + j * op->st->columns + s.first + g * s.width,
+                        input(op, span, (ptrdiff_t)(end + j) - (ptrdiff_t)kept, i, g), s.width * sizeof *to);
+        }
+}
+
+static void keep_span(void *ctx, size_t item, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const mt_span *span = &op->batch->span[item];
+    size_t end = 0;
+    for (size_t p = 0; p < span->pieces; p++) {
+        end += span->piece[p].rows;
+        keep_inputs(op, span, end, span->piece[p].slot);
+    }
+    assert(end == span->rows);
+}
+
+void mt_op_conv(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_columns in[3], const mt_tensor *w,
+                const mt_batch *batch)
+{
+    assert(batch->rows <= y->rows && y->cols == state->columns && w->cols == y->cols && w->rows == state->shape.taps);
+    recurrent op = {.dev = dev, .st = state, .layer = layer, .y = y, .w = w, .in = in, .batch = batch};
+    mt_cpu_run(dev, conv_row, &op, batch->rows, 8 * batch->rows * y->cols);
+    mt_cpu_run(dev, keep_span, &op, batch->spans, batch->spans * y->cols);
+}
+
+/* ---- gates ---- */
+
+/* y = log(1 + exp(t)); room and e are as long */
+static void softplus(const mt_kernels *k, float *y, const float *t, float *e, float *room, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        e[i] = -fabsf(t[i]);
+    k->exp(e, e, n);
+    for (size_t i = 0; i < n; i++)
+        room[i] = 1.0f + e[i];
+    k->log(room, room, n);
+    for (size_t i = 0; i < n; i++) {
+        const float u = 1.0f + e[i], small = u - 1.0f; /* log(u) / (u - 1) undoes the rounding of u */
+        y[i] = (t[i] > 0 ? t[i] : 0.0f) + (small == 0 ? e[i] : room[i] * (e[i] / small));
+    }
+}
+
+static void gates_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    const size_t n = op->rate->cols, share = n / op->key_heads;
+    float *decay = row_of(op->y, i), *beta = decay + n, *room = beta + n;
+    for (size_t h = 0; h < n; h++)
+        decay[h] = columns_of(&op->in[0], i, h / share)[h % share] + op->w->data[h];
+    softplus(k, decay, decay, beta, room, n);
+    for (size_t h = 0; h < n; h++)
+        decay[h] *= -op->rate->data[h];
+    k->exp(decay, decay, n);
+    for (size_t h = 0; h < n; h++)
+        beta[h] = columns_of(&op->in[1], i, h / share)[h % share];
+    k->sigmoid(beta, beta, n);
+}
+
+void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,
+                 const mt_tensor *bias, size_t m)
+{
+    const mt_columns in[2] = {a, b};
+    assert(m <= gates->rows && gates->cols == 3 * rate->cols && bias->cols == rate->cols);
+    recurrent op = {.dev = dev, .y = gates, .in = in, .rate = rate, .w = bias, .key_heads = key_heads};
+    mt_cpu_run(dev, gates_row, &op, m, 16 * m * gates->cols);
+}
+
+/* ---- the recurrence ---- */
+
+/* Columns [32 * block, ...) of a head, through all pieces of a span. */
+static void run_block(const recurrent *op, const mt_span *span, size_t head, size_t block)
+{
+    const mt_state_shape *s = &op->st->shape;
+    const size_t keys = s->key_heads * s->key_dim, key = head / (s->value_heads / s->key_heads) * s->key_dim;
+    const size_t column = block * MT_DELTA_COLUMNS, left = s->value_dim - column;
+    const size_t offset = op->st->conv + (head * op->st->blocks + block) * s->key_dim * MT_DELTA_COLUMNS;
+    const float *from = span->state == MT_NO_PAGE ? NULL : slot_of(op, span->state) + offset;
+    size_t row = span->row;
+    for (size_t p = 0; p < span->pieces; p++) {
+        const float *x = row_of(op->x, row), *gates = row_of(op->gates, row);
+        float *to = slot_of(op, span->piece[p].slot) + offset;
+        const mt_delta d = {.tokens = span->piece[p].rows,
+                            .dk = s->key_dim,
+                            .n = left < MT_DELTA_COLUMNS ? left : MT_DELTA_COLUMNS,
+                            .q = x + key,
+                            .k = x + keys + key,
+                            .v = x + 2 * keys + head * s->value_dim + column,
+                            .stride = op->x->stride,
+                            .decay = gates + head,
+                            .beta = gates + s->value_heads + head,
+                            .gate_stride = op->gates->stride,
+                            .o = row_of(op->y, row) + head * s->value_dim + column,
+                            .o_stride = op->y->stride};
+        op->dev->k.delta(to, from, &d);
+        from = to;
+        row += d.tokens;
+    }
+}
+
+static void delta_item(void *ctx, size_t item, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const size_t parts = op->st->blocks / op->blocks, first = item % parts * op->blocks;
+    const size_t head = item / parts % op->st->shape.value_heads, span = item / parts / op->st->shape.value_heads;
+    for (size_t b = first; b < first + op->blocks; b++)
+        run_block(op, &op->batch->span[span], head, b);
+}
+
+void mt_op_delta(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_tensor *x,
+                 const mt_tensor *gates, const mt_batch *batch)
+{
+    const mt_state_shape *s = &state->shape;
+    const size_t heads = batch->spans * s->value_heads;
+    assert(x->cols == state->columns && y->cols == s->value_heads * s->value_dim);
+    recurrent op = {.dev = dev, .st = state, .layer = layer, .y = y, .x = x, .gates = gates, .batch = batch};
+    op.blocks = heads >= ITEMS * mt_pool_threads(dev->pool) ? state->blocks : 1;
+    mt_cpu_run(dev, delta_item, &op, heads * (state->blocks / op.blocks),
+               batch->rows * s->value_heads * s->key_dim * s->value_dim);
+}
+
+static void gated_norm_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    const size_t n = op->w->cols, width = op->y->cols / op->key_heads;
+    float *y = row_of(op->y, i);
+    for (size_t c = 0; c < op->y->cols; c += n)
+        k->rmsnorm(y + c, y + c, op->w->data, n, op->eps, 0);
+    for (size_t g = 0; g < op->key_heads; g++)
+        k->silu_mul(y + g * width, columns_of(&op->in[0], i, g), y + g * width, width);
+}
+
+void mt_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,
+                      size_t m)
+{
+    assert(m <= x->rows && x->cols % w->cols == 0 && x->cols % key_heads == 0);
+    recurrent op = {.dev = dev, .y = x, .in = &z, .w = w, .eps = eps, .key_heads = key_heads};
+    mt_cpu_run(dev, gated_norm_row, &op, m, 4 * m * x->cols);
+}

@@ -1,0 +1,135 @@
+/* Device objects of the recurrent layers. The projections come together (Qwen3-Next, by key head) or one by one
+   (Qwen3.5); only where the columns of their results lie differs. */
+#include "models/mixer.h"
+
+#include "base/alloc.h"
+#include "kernels/kernels.h"
+
+typedef struct layer {
+    mt_weight *qkv, *z, *b, *a, *out; /* z and a are NULL where they lie in qkv and b */
+    mt_tensor *conv, *rate, *bias, *norm;
+} layer;
+
+struct mt_mixer {
+    mt_device *dev;
+    mt_state_shape shape;
+    float eps;
+    layer *layers;
+    mt_state *state;
+    /* one step's values, [rows, ...] */
+    mt_tensor *qkv, *z, *b, *a;
+    mt_tensor *mixed, *gates, *y;
+    mt_columns in_qkv[3], in_z, in_b, in_a;
+};
+
+/* Of each key head: q, k, and what its value heads have. */
+static void place_columns(mt_mixer *m, bool together)
+{
+    const mt_state_shape *s = &m->shape;
+    const size_t keys = s->key_heads * s->key_dim, share = s->value_heads / s->key_heads, values = share * s->value_dim;
+    if (together) {
+        const size_t step = 2 * s->key_dim + 2 * values;
+        m->in_qkv[0] = (mt_columns){m->qkv, 0, step};
+        m->in_qkv[1] = (mt_columns){m->qkv, s->key_dim, step};
+        m->in_qkv[2] = (mt_columns){m->qkv, 2 * s->key_dim, step};
+        m->in_z = (mt_columns){m->qkv, 2 * s->key_dim + values, step};
+        m->in_b = (mt_columns){m->b, 0, 2 * share};
+        m->in_a = (mt_columns){m->b, share, 2 * share};
+        return;
+    }
+    m->in_qkv[0] = (mt_columns){m->qkv, 0, s->key_dim};
+    m->in_qkv[1] = (mt_columns){m->qkv, keys, s->key_dim};
+    m->in_qkv[2] = (mt_columns){m->qkv, 2 * keys, values};
+    m->in_z = (mt_columns){m->z, 0, values};
+    m->in_b = (mt_columns){m->b, 0, share};
+    m->in_a = (mt_columns){m->a, 0, share};
+}
+
+mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers, size_t rows)
+{
+    mt_mixer *m = mt_alloc(sizeof *m);
+    const mt_state_shape *s = &spec->state;
+    const mt_layer_weights *w = layers;
+    const size_t keys = 2 * s->key_heads * s->key_dim, values = s->value_heads * s->value_dim;
+    for (size_t i = 0; !spec->layer[i].recurrent; i++)
+        w = &layers[i + 1];
+    const bool together = w->mix_z.n == 0;
+    m->dev = dev;
+    m->shape = *s;
+    m->eps = spec->eps;
+    m->layers = mt_alloc_array(s->layers, sizeof *m->layers);
+    m->state = mt_state_new(dev, s);
+    m->qkv = mt_tensor_new(dev, rows, keys + values + (together ? values : 0));
+    m->b = mt_tensor_new(dev, rows, (together ? 2 : 1) * s->value_heads);
+    if (!together) {
+        m->z = mt_tensor_new(dev, rows, values);
+        m->a = mt_tensor_new(dev, rows, s->value_heads);
+    }
+    m->mixed = mt_tensor_new(dev, rows, keys + values);
+    m->gates = mt_tensor_new(dev, rows, 3 * s->value_heads);
+    m->y = mt_tensor_new(dev, rows, values);
+    place_columns(m, together);
+    return m;
+}
+
+void mt_mixer_free(mt_mixer *m)
+{
+    if (!m)
+        return;
+    mt_free(m->layers);
+    mt_free(m);
+}
+
+static mt_tensor *table(mt_device *dev, const float *data, size_t rows, size_t cols)
+{
+    mt_tensor *t = mt_tensor_new(dev, rows, cols);
+    for (size_t i = 0; i < rows; i++)
+        mt_tensor_write(dev, t, i, data + i * cols);
+    return t;
+}
+
+/* The config's A_log, as the rate it stands for. */
+static mt_tensor *rate(mt_device *dev, const float *log_rate, size_t n)
+{
+    float *rates = mt_alloc_array(n, sizeof *rates);
+    mt_device_kernels(dev)->exp(rates, log_rate, n);
+    mt_tensor *t = table(dev, rates, 1, n);
+    mt_free(rates);
+    return t;
+}
+
+void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
+{
+    const mt_state_shape *s = &m->shape;
+    mt_device *dev = m->dev;
+    layer *l = &m->layers[index];
+    l->qkv = mt_weight_new(dev, &w->mix_qkv, NULL, false);
+    l->out = mt_weight_new(dev, &w->mix_out, NULL, false);
+    l->b = mt_weight_new(dev, &w->mix_b, NULL, true); /* small, and what they gate is kept for long: exact */
+    if (m->z) {
+        l->z = mt_weight_new(dev, &w->mix_z, NULL, false);
+        l->a = mt_weight_new(dev, &w->mix_a, NULL, true);
+    }
+    l->conv = table(dev, w->mix_conv, s->taps, 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim);
+    l->rate = rate(dev, w->mix_rate, s->value_heads);
+    l->bias = table(dev, w->mix_bias, 1, s->value_heads);
+    l->norm = table(dev, w->mix_norm, 1, s->value_dim);
+}
+
+bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)
+{
+    return mt_state_reserve(m->dev, m->state, slots, err);
+}
+
+void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, const mt_batch *batch)
+{
+    const layer *l = &m->layers[index];
+    const size_t n = batch->rows, heads = m->shape.key_heads;
+    mt_op_matmul(m->dev, (mt_tensor *[]){m->qkv, m->z}, (const mt_weight *[]){l->qkv, l->z}, m->z ? 2 : 1, h, n);
+    mt_op_matmul(m->dev, (mt_tensor *[]){m->b, m->a}, (const mt_weight *[]){l->b, l->a}, m->a ? 2 : 1, h, n);
+    mt_op_conv(m->dev, m->mixed, m->state, index, m->in_qkv, l->conv, batch);
+    mt_op_gates(m->dev, m->gates, m->in_a, m->in_b, heads, l->rate, l->bias, n);
+    mt_op_delta(m->dev, m->y, m->state, index, m->mixed, m->gates, batch);
+    mt_op_gated_norm(m->dev, m->y, m->in_z, heads, l->norm, m->eps, n);
+    mt_op_matmul(m->dev, &y, (const mt_weight *[]){l->out}, 1, m->y, n);
+}

@@ -1,0 +1,22 @@
+/* The recurrent layers of a decoder: GatedDeltaNet, which mixes a token with those before it through a state. */
+#ifndef MT_MODELS_MIXER_H
+#define MT_MODELS_MIXER_H
+
+#include "models/model.h"
+
+typedef struct mt_mixer mt_mixer;
+
+/* For steps of at most `rows` rows. layers: of the model; the recurrent ones have one form. Free with mt_mixer_free. */
+mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers, size_t rows);
+void mt_mixer_free(mt_mixer *mixer); /* NULL is fine */
+
+/* Gives recurrent layer `index` its weights. */
+void mt_mixer_load(mt_mixer *mixer, size_t index, const mt_layer_weights *weights);
+
+/* Slots for states, once. */
+bool mt_mixer_reserve(mt_mixer *mixer, size_t slots, mt_error *err) MT_NODISCARD;
+
+/* y = what the layer makes of h; the spans' states move on. */
+void mt_mixer_run(mt_mixer *mixer, size_t index, mt_tensor *y, const mt_tensor *h, const mt_batch *batch);
+
+#endif
