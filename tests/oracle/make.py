@@ -24,6 +24,7 @@ from making import families, fixtures, layouts, other
 
 HERE = Path(__file__).resolve().parent
 LENGTHS = (1, 5, 37, 250, 300)  # 250: generation crosses position 256; 300: the prompt does
+LONG = 2000  # of recurrent models too, whose errors could add up
 STEPS = 12
 CLEAR = 0.3  # a margin that decides the greedy token in fast precision
 ROUGH_LIMIT = 0.09  # largest error of the rough model; fast precision is held to 0.15
@@ -36,10 +37,13 @@ def make_candidate(spec, config, seed, folder):
     (folder / "config.json").write_text(json.dumps(config))
     model = record.build(folder)
     shapes = record.shapes(model)
-    layouts.store(folder, config, families.draw(config, shapes, seed), spec.layout)
+    tensors = families.draw(config.get("text_config", config), shapes, seed)
+    layouts.store(folder, config, tensors, spec.layout)
     record.load(model, layouts.restore(folder, shapes))
     rng = np.random.Generator(np.random.Philox(seed + 1000))
-    prompts = [rng.integers(0, config["vocab_size"], n).tolist() for n in LENGTHS]
+    vocab = config.get("text_config", config)["vocab_size"]
+    lengths = (*LENGTHS, LONG) if spec.family in families.HYBRIDS else LENGTHS
+    prompts = [rng.integers(0, vocab, n).tolist() for n in lengths]
     records = [record.continuation(model, prompt, STEPS) for prompt in prompts]
     group = max(spec.layout.mlx.group, 32) if spec.layout.mlx else 0
     errors = record.rough_errors(model, records, group)
@@ -65,6 +69,7 @@ def make(job):
     torch.set_num_threads(1)
     original = families.config_dict(spec.family, spec.settings)
     config = families.published(original) if spec.published else original
+    config = families.nested(config) if spec.layout.nested else config
     best = None
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first_seed, first_seed + tries):
@@ -82,7 +87,7 @@ def make(job):
             "torch": torch.__version__,
             "seed": seed,
             "family": spec.family,
-            "moe": spec.family == "qwen3_moe",
+            "moe": spec.family in families.MIXTURES,
             "layout": spec.layout.describe(),
             "prompts": records,
         }

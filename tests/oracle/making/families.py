@@ -15,8 +15,15 @@ CLASSES = {
     "qwen3_moe": "Qwen3MoeConfig",
     "gemma2": "Gemma2Config",
     "gemma3_text": "Gemma3TextConfig",
+    "qwen3_next": "Qwen3NextConfig",
+    "qwen3_5_text": "Qwen3_5TextConfig",
+    "qwen3_5_moe_text": "Qwen3_5MoeTextConfig",
 }
-GEMMAS = ("gemma2", "gemma3_text")  # norms multiply by 1 + w, and follow sublayers too
+GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
+
+HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
+MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text")
+OFFSET = (*GEMMAS, *HYBRIDS)  # norms multiply by 1 + w
 
 LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
 EMBEDDING = 0.5  # of an embedding's elements where the head is another matrix
@@ -48,9 +55,29 @@ def _published_rope(rope):
     return {"rope_theta": rope["rope_theta"], "rope_scaling": scaling}
 
 
+def nested(config):
+    """The config of a text model as part of the multimodal one that it is published in."""
+    kind = config["model_type"].removesuffix("_text")
+    outer = {"architectures": [config["architectures"][0].replace("CausalLM", "ConditionalGeneration")]}
+    inner = {key: value for key, value in config.items() if key not in ("architectures", "transformers_version")}
+    return {**outer, "model_type": kind, "text_config": inner, "tie_word_embeddings": config["tie_word_embeddings"]}
+
+
+def _published_hybrid(config):
+    """Every n-th layer has attention; Qwen3-Next keeps what belongs to the rotary embedding at the top."""
+    layer_types = config.pop("layer_types")
+    config["full_attention_interval"] = layer_types.index("full_attention") + 1
+    if config["model_type"] == "qwen3_next":
+        rope = config.pop("rope_parameters")
+        config.update({key: rope[key] for key in ("rope_theta", "partial_rotary_factor")}, rope_scaling=None)
+    return dict(sorted(config.items()))
+
+
 def published(config):
     """The same config in the dialect of published checkpoints: rope_theta and rope_scaling, no layer_types, ..."""
     config = dict(config)
+    if config["model_type"] in HYBRIDS:
+        return _published_hybrid(config)
     config.pop("transformers_version", None)
     config["torch_dtype"] = config.pop("dtype")
     rope = config.pop("rope_parameters")
@@ -75,11 +102,13 @@ def check_same(config, folder):
 
     def essence(config):
         dropped = ("transformers_version", "torch_dtype", "dtype", "quantization", "quantization_config")
+        dropped += ("architectures", "full_attention_interval", "partial_rotary_factor")
         config = {k: v for k, v in config.items() if k not in dropped and "sliding_window_pattern" not in k}
         config["rope_parameters"] = {k: v for k, v in config["rope_parameters"].items() if k != "type"}
         return config
 
     read = json.loads(transformers.AutoConfig.from_pretrained(folder).to_json_string())
+    read = read.get("text_config", read)
     assert essence(read) == essence(config), (essence(read), essence(config))
 
 
@@ -93,6 +122,13 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "gate_proj": 1.3,
     "up_proj": 1.3,
     "gate_up_proj": 1.3,
+    "in_proj_qkv": 1.3,
+    "in_proj_qkvz": 1.3,
+    "in_proj_z": 1.3,
+    "in_proj_b": 1.0,
+    "in_proj_a": 1.0,
+    "in_proj_ba": 1.0,
+    "shared_expert_gate": 1.5,
     "gate": 4.5,  # the router: the last expert chosen weighs little, so a near tie does little harm
 }
 
@@ -103,11 +139,11 @@ def _embedding_spread(config):
 
 def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
-    if part not in ("o_proj", "down_proj"):
+    if part not in ("o_proj", "out_proj", "down_proj"):
         return GAIN[part]
     if config["model_type"] in GEMMAS:
         return 1.0
-    return _embedding_spread(config) * (ATTENTION if part == "o_proj" else MLP)
+    return _embedding_spread(config) * (MLP if part == "down_proj" else ATTENTION)
 
 
 def _norm_centre(name, config):
@@ -126,12 +162,21 @@ def _draw_norm(name, shape, config, rng):
     weight = _norm_centre(name, config) * (1 + 0.2 * rng.standard_normal(shape))
     if name == "model.norm.weight" and config["tie_word_embeddings"]:
         weight *= rng.choice([-1, 1], shape)  # else a tied head mostly repeats the token it just read
-    return weight - 1 if config["model_type"] in GEMMAS else weight
+    return weight - 1 if config["model_type"] in OFFSET and "linear_attn" not in name else weight
+
+
+def _draw_recurrent(part, shape, rng):
+    """What has no counterpart elsewhere. Decays from a few tokens to hundreds, none of them alike."""
+    if part == "conv1d":
+        return rng.standard_normal(shape) * 0.6
+    return rng.uniform(-3.5, 0.5, shape) if part == "A_log" else rng.uniform(-2.5, 1.0, shape)
 
 
 def _draw(name, shape, config, rng):
     if name.endswith("norm.weight"):
         return _draw_norm(name, shape, config, rng)
+    if name.endswith(("conv1d.weight", "A_log", "dt_bias")):
+        return _draw_recurrent(name.removesuffix(".weight").rsplit(".", 1)[-1], shape, rng)
     part = name.removesuffix(".weight").rsplit(".", 1)[-1]
     if name.endswith(".bias"):
         return rng.standard_normal(shape) * (0.1 if "o_proj" in name or "down_proj" in name else 0.3)

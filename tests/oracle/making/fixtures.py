@@ -1,7 +1,8 @@
 """The committed checkpoints: every family, every layout, and between them every detail that is easily got wrong."""
 
 from .layouts import Layout, Quantisation
-from .specs import ROUTER, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+from .specs import qwen3_5, qwen3_5_moe, qwen3_next
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
@@ -115,4 +116,29 @@ MLX_FORMATS = [
     Spec("qwen3moe-mlx-mxfp4", "qwen3_moe", qwen3_moe(), mlx(4, 32, "mxfp4", overrides={ROUTER: Quantisation(8)})),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS
+GATES = {ROUTER: Quantisation(8), SHARED: Quantisation(8)}
+
+# sizes of heads that are no multiple of a register; one, two and three value heads to a key head
+HYBRIDS = [
+    Spec("qwen3next-bf16", "qwen3_next", qwen3_next(linear=(2, 4, 24, 40), moe_intermediate_size=24, **EPS)),
+    Spec("qwen3next-mlx-4bit", "qwen3_next", qwen3_next(hidden=128), mlx(4, overrides=GATES), published=False),
+    Spec("qwen35-bf16", "qwen3_5_text", qwen3_5(linear=(2, 6, 16, 32)), Layout(nested=True)),
+    Spec(
+        "qwen35-text-bf16",
+        "qwen3_5_text",
+        qwen3_5(layers=3, every=2, linear=(3, 3, 20, 12), part=0.5, rms_norm_eps=1e-3, **UNTIED),
+        published=False,
+    ),
+    Spec("qwen35-mlx-4bit", "qwen3_5_text", qwen3_5(hidden=128, linear=(2, 4, 32, 32)), mlx(4, nested=True)),
+    Spec(
+        "qwen35moe-bf16", "qwen3_5_moe_text", qwen3_5_moe(linear=(2, 2, 16, 64)), Layout(experts="fused", nested=True)
+    ),
+    Spec(
+        "qwen35moe-mlx-4bit",
+        "qwen3_5_moe_text",
+        qwen3_5_moe(hidden=128, layers=3, every=3, linear=(1, 2, 64, 64)),
+        mlx(4, overrides=GATES, nested=True),
+    ),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS

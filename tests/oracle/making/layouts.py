@@ -39,6 +39,7 @@ class Layout:
     fp8_scale: str = "BF16"
     mlx: Quantisation | None = None
     overrides: dict = field(default_factory=dict)  # module name pattern -> Quantisation or False
+    nested: bool = False  # as the text model of a multimodal one
     name_mode: bool = True  # write "mode" into the quantization entry; older conversions have none
 
     def for_transformers(self):
@@ -78,10 +79,56 @@ def _is_experts(name):
     return ".mlp.experts." in name
 
 
+def _has_one(name):
+    """Norms that a conversion to MLX adds the 1 to, where it has turned convolutions too."""
+    return name.endswith("norm.weight") and "linear_attn" not in name
+
+
+def _is_recurrent(names):
+    return any(name.endswith("conv1d.weight") for name in names)
+
+
+def _to_mlx(tensors):
+    """Recurrent models as MLX stores them."""
+    out = {}
+    for name, tensor in tensors.items():
+        if name.endswith("conv1d.weight"):
+            tensor = tensor.swapaxes(1, 2)
+        out[name] = tensor + 1 if _has_one(name) else tensor
+    return out
+
+
+def _from_mlx(tensors):
+    turned = {name: tensor for name, tensor in tensors.items() if name.endswith("conv1d.weight")}
+    if not any(tensor.shape[2] == 1 for tensor in turned.values()):
+        return tensors
+    out = {name: tensor - 1 if _has_one(name) else tensor for name, tensor in tensors.items()}
+    return {**out, **{name: tensor.swapaxes(1, 2) for name, tensor in turned.items()}}
+
+
+def _nest(name, layout):
+    """model.layers... within a multimodal model."""
+    if not layout.nested:
+        return name
+    if layout.mlx:
+        return "language_model." + name
+    return name.replace("model.", "model.language_model.", 1) if name.startswith("model.") else name
+
+
+def _unnest(name):
+    for prefix, plain in (("model.language_model.", "model."), ("language_model.", "")):
+        if name.startswith(prefix):
+            return plain + name.removeprefix(prefix)
+    return name
+
+
 def _rename(tensors, layout):
     """Names and shapes as the layout writes them, still float32."""
     out = {}
+    if layout.mlx and _is_recurrent(tensors):
+        tensors = _to_mlx(tensors)
     for name, tensor in tensors.items():
+        name = _nest(name, layout)
         if not _is_experts(name):
             out[name] = tensor
         elif layout.mlx:
@@ -100,6 +147,7 @@ def _rename(tensors, layout):
 def _rename_back(tensors, shapes):
     """The inverse of _rename, whatever the layout was: decided by the names and shapes found."""
     out = {}
+    tensors = _from_mlx({_unnest(name): tensor for name, tensor in tensors.items()})
     for name, shape in shapes.items():
         if name in tensors:
             tensor = tensors[name]
@@ -142,7 +190,7 @@ def _mlx_choice(module, width, layout):
 
 
 def _is_linear(name, tensor):
-    return name.endswith(".weight") and tensor.ndim >= 2
+    return name.endswith(".weight") and tensor.ndim >= 2 and not name.endswith("conv1d.weight")
 
 
 def _encode_mlx(name, tensor, layout):
@@ -172,6 +220,8 @@ def _encode_fp8(name, tensor, layout):
 
 
 def _encode(name, tensor, layout):
+    if name.endswith("A_log"):
+        return {name: floats(tensor, "F32")}
     if layout.mlx:
         return _encode_mlx(name, tensor, layout)
     if layout.fp8:
@@ -225,7 +275,7 @@ def store(folder, config, tensors, layout):
     """tensors: float32 by transformers' names; config: config.json without quantisation."""
     renamed = _rename(tensors, layout)
     if layout.store_tied and config["tie_word_embeddings"]:
-        renamed["lm_head.weight"] = renamed["model.embed_tokens.weight"]
+        renamed[_nest("lm_head.weight", layout)] = renamed[_nest("model.embed_tokens.weight", layout)]
     stored = {}
     for name, tensor in renamed.items():
         stored.update(_encode(name, tensor, layout))

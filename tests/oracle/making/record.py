@@ -11,7 +11,7 @@ TOP = 20
 
 def build(folder):
     """The model config.json describes, without weights yet."""
-    config = transformers.AutoConfig.from_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(folder).get_text_config()
     for key in ("quantization", "quantization_config"):
         if hasattr(config, key):
             delattr(config, key)
@@ -96,7 +96,8 @@ def rough(model, group):
 
     handles = []
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear) or name.endswith("mlp.experts"):
+        exact = name.endswith(("in_proj_a", "in_proj_b", "in_proj_ba", "shared_expert_gate"))
+        if isinstance(module, torch.nn.Linear) and not exact or name.endswith("mlp.experts"):
             handles.append(module.register_forward_pre_hook(on_input))
         if name.endswith(("k_proj", "v_proj", "k_norm")):
             handles.append(module.register_forward_hook(lambda _module, _args, out: _bf16(out)))

@@ -94,8 +94,49 @@ def gemma3(
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
-def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True):
-    return Layout(dtype=dtype, mlx=Quantisation(bits, group, mode), overrides=overrides or {}, name_mode=name_mode)
+def _hybrid(hidden, inter, layers, heads, kv, vocab, linear, every, part, theta, more):
+    """linear: key heads, value heads, their sizes. every: which layers have attention."""
+    key_heads, value_heads, key_dim, value_dim = linear
+    types = ["linear_attention" if (i + 1) % every else "full_attention" for i in range(layers)]
+    defaults = {
+        "head_dim": 32,
+        "layer_types": types,
+        "linear_num_key_heads": key_heads,
+        "linear_num_value_heads": value_heads,
+        "linear_key_head_dim": key_dim,
+        "linear_value_head_dim": value_dim,
+        **rope(theta, partial_rotary_factor=part),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def qwen3_next(
+    hidden=64, inter=96, layers=4, heads=4, kv=2, vocab=256, linear=(2, 4, 32, 32), every=4, part=0.25, theta=1e7, **more
+):
+    experts = {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 64, "norm_topk_prob": True}
+    defaults = {"tie_word_embeddings": False, "shared_expert_intermediate_size": 64, **experts}
+    return _hybrid(hidden, inter, layers, heads, kv, vocab, linear, every, part, theta, {**defaults, **more})
+
+
+def qwen3_5(
+    hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=256, linear=(2, 2, 32, 32), every=4, part=0.25, theta=1e7, **more
+):
+    return _hybrid(
+        hidden, inter, layers, heads, kv, vocab, linear, every, part, theta, {"tie_word_embeddings": True, **more}
+    )
+
+
+def qwen3_5_moe(**more):
+    settings = qwen3_next(**more)
+    for key in ("norm_topk_prob", "intermediate_size"):
+        settings.pop(key)
+    return settings
+
+
+def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True, nested=False):
+    quantisation = Quantisation(bits, group, mode)
+    return Layout(dtype=dtype, mlx=quantisation, overrides=overrides or {}, name_mode=name_mode, nested=nested)
 
 
 ROUTER = r".*\.mlp\.gate"
+SHARED = r".*\.mlp\.shared_expert_gate"
