@@ -82,7 +82,7 @@ size_t mt_seq_wants(const mt_seq *seq, size_t positions);
    keeps. */
 bool mt_seq_grow(mt_seq *seq, size_t positions) MT_NODISCARD;
 
-/* The state after `position` positions shall become an anchor, where it is not computed yet and there is room for it. */
+/* The state after `position` positions shall become an anchor, where it is not computed yet and there is room. */
 void mt_seq_stop_at(mt_seq *seq, size_t position);
 
 /* How long a beginning two sequences have in common, as far as both know. */

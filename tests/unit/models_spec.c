@@ -222,6 +222,7 @@ static const struct CMUnitTest tests[] = {
     TEST(qwen3_moe_mixes_dense_and_sparse_layers),
     TEST(gemma_alternates_windows_and_ropes),
     TEST(gemma_reads_its_text_config),
+    TEST(hybrids_have_three_recurrent_layers_to_one),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

@@ -94,7 +94,7 @@ def gemma3(
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
-def _hybrid(hidden, inter, layers, heads, kv, vocab, linear, every, part, theta, more):
+def _hybrid(hidden, inter, layers, linear, every, part, theta, more):
     """linear: key heads, value heads, their sizes. every: which layers have attention."""
     key_heads, value_heads, key_dim, value_dim = linear
     types = ["linear_attention" if (i + 1) % every else "full_attention" for i in range(layers)]
@@ -107,23 +107,17 @@ def _hybrid(hidden, inter, layers, heads, kv, vocab, linear, every, part, theta,
         "linear_value_head_dim": value_dim,
         **rope(theta, partial_rotary_factor=part),
     }
-    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+    return _shape(hidden, inter, layers, 4, 2, 256, **{**defaults, **more})
 
 
-def qwen3_next(
-    hidden=64, inter=96, layers=4, heads=4, kv=2, vocab=256, linear=(2, 4, 32, 32), every=4, part=0.25, theta=1e7, **more
-):
+def qwen3_next(hidden=64, inter=96, layers=4, linear=(2, 4, 32, 32), every=4, part=0.25, theta=1e7, **more):
     experts = {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 64, "norm_topk_prob": True}
     defaults = {"tie_word_embeddings": False, "shared_expert_intermediate_size": 64, **experts}
-    return _hybrid(hidden, inter, layers, heads, kv, vocab, linear, every, part, theta, {**defaults, **more})
+    return _hybrid(hidden, inter, layers, linear, every, part, theta, {**defaults, **more})
 
 
-def qwen3_5(
-    hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=256, linear=(2, 2, 32, 32), every=4, part=0.25, theta=1e7, **more
-):
-    return _hybrid(
-        hidden, inter, layers, heads, kv, vocab, linear, every, part, theta, {"tie_word_embeddings": True, **more}
-    )
+def qwen3_5(hidden=64, inter=128, layers=4, linear=(2, 2, 32, 32), every=4, part=0.25, theta=1e7, **more):
+    return _hybrid(hidden, inter, layers, linear, every, part, theta, {"tie_word_embeddings": True, **more})
 
 
 def qwen3_5_moe(**more):
