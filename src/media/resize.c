@@ -12,11 +12,12 @@ enum { LANES = 16 }; /* what a pass computes side by side: rows in the first, by
 
 /* Where each pixel of a row or column takes its colour from. */
 typedef struct taps {
+    uint32_t in, out;        /* pixels of the row or column before and behind */
     uint32_t *first, *count; /* neighbours of pixel i: first[i] to first[i] + count[i] */
     uint32_t most;           /* of count */
-    double *exact;           /* weights of pixel i from i * most */
-    float *floats;           /* the same as torch has them, */
-    int32_t *fixed;          /* or as integers, */
+    double *exact;           /* weights of pixel i from i * most: as Pillow computes them, */
+    float *floats;           /* as torch does in float, */
+    int32_t *fixed;          /* or those exact ones as integers, */
     unsigned precision;      /* times 1 << precision */
 } taps;
 
@@ -44,24 +45,6 @@ static const struct {
     [MT_RESAMPLE_BICUBIC] = {bicubic, 2},
 };
 
-static void weigh(taps *t, uint32_t i, uint32_t in, double scale, mt_resample resample)
-{
-    double widened = scale < 1 ? 1 : scale, reach = filters[resample].support * widened;
-    double center = (i + 0.5) * scale, sum = 0, *w = t->exact + (size_t)i * t->most;
-    int64_t first = (int64_t)(center - reach + 0.5), last = (int64_t)(center + reach + 0.5);
-
-    if (first < 0)
-        first = 0;
-    if (last > in)
-        last = in;
-    t->first[i] = (uint32_t)first;
-    t->count[i] = (uint32_t)(last - first);
-    for (uint32_t k = 0; k < t->count[i]; k++)
-        sum += w[k] = filters[resample].weight(((double)(k + first) - center + 0.5) * (1 / widened));
-    for (uint32_t k = 0; k < t->count[i] && sum != 0; k++)
-        w[k] /= sum;
-}
-
 /* Torch lets the largest weight just fit 16 bits; Pillow lets sums just fit 32. */
 static unsigned precision_of(const double *weights, size_t count, mt_resize_like like)
 {
@@ -77,27 +60,16 @@ static unsigned precision_of(const double *weights, size_t count, mt_resize_like
     return precision;
 }
 
-static void taps_init(taps *t, uint32_t in, uint32_t out, mt_resample resample, mt_resize_like like)
+static void taps_init(taps *t, uint32_t in, uint32_t out, mt_resample resample)
 {
-    double scale = (double)in / out;
-    size_t count;
+    double scale = fmax((double)in / out, 1);
 
-    *t = (taps){.most = (uint32_t)ceil(filters[resample].support * fmax(scale, 1)) * 2 + 1};
-    count = (size_t)out * t->most;
+    *t = (taps){.in = in, .out = out, .most = (uint32_t)ceil(filters[resample].support * scale) * 2 + 1};
     t->first = mt_alloc_array(out, sizeof(*t->first));
     t->count = mt_alloc_array(out, sizeof(*t->count));
-    t->exact = mt_alloc_array(count, sizeof(*t->exact));
-    t->floats = mt_alloc_array(count, sizeof(*t->floats));
-    t->fixed = mt_alloc_array(count, sizeof(*t->fixed));
-    for (uint32_t i = 0; i < out; i++)
-        weigh(t, i, in, scale, resample);
-    t->precision = precision_of(t->exact, count, like);
-    for (size_t i = 0; i < count; i++) {
-        double scaled = t->exact[i] * (double)(1 << t->precision);
-
-        t->floats[i] = (float)t->exact[i];
-        t->fixed[i] = (int32_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
-    }
+    t->exact = mt_alloc_array((size_t)out * t->most, sizeof(*t->exact));
+    t->floats = mt_alloc_array((size_t)out * t->most, sizeof(*t->floats));
+    t->fixed = mt_alloc_array((size_t)out * t->most, sizeof(*t->fixed));
 }
 
 static void taps_free(taps *t)
@@ -121,23 +93,48 @@ static uint8_t nearest_level(float sum)
     return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : lrintf(sum));
 }
 
+/* Torch's compilers fuse where the processor can; elsewhere a call for each product would cost too much. */
+#if defined(FP_FAST_FMAF)
+#define ADD_PRODUCT(sum, a, b) fmaf(a, b, sum)
+#else
+#define ADD_PRODUCT(sum, a, b) ((sum) + (a) * (b))
+#endif
+
 #define PASS(name) fixed_##name
+#define REAL double
+#define REALS exact
 #define SAMPLE uint8_t
 #define SUM int32_t
 #define WEIGHTS fixed
 #define START(t) (1 << (t)->precision >> 1)
+#define PLUS(sum, weight, sample) ((sum) + (weight) * (sample))
 #define TO_SAMPLE(sum, t) level(sum, (t)->precision)
 #define TO_LEVEL(sum, t) level(sum, (t)->precision)
 #include "media/resize_tmpl.h"
 
 #define PASS(name) float_##name
+#define REAL float
+#define REALS floats
 #define SAMPLE float
 #define SUM float
 #define WEIGHTS floats
 #define START(t) 0
+#define PLUS(sum, weight, sample) ADD_PRODUCT(sum, weight, sample)
 #define TO_SAMPLE(sum, t) (sum)
 #define TO_LEVEL(sum, t) nearest_level(sum)
 #include "media/resize_tmpl.h"
+
+static void make_integers(taps *t, mt_resize_like like)
+{
+    size_t count = (size_t)t->out * t->most;
+
+    t->precision = precision_of(t->exact, count, like);
+    for (size_t i = 0; i < count; i++) {
+        double scaled = t->exact[i] * (double)(1 << t->precision);
+
+        t->fixed[i] = (int32_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+    }
+}
 
 /* The pixel that each of out takes: Pillow walks in steps and torch multiplies in float, which tells at the borders. */
 static uint32_t *nearest_of(uint32_t in, uint32_t out, mt_resize_like like)
@@ -179,12 +176,19 @@ void mt_image_resize(mt_image *out, const mt_image *in, uint32_t width, uint32_t
         resize_nearest(out, in, like);
         return;
     }
-    taps_init(&across, in->width, width, resample, like);
-    taps_init(&down, in->height, height, resample, like);
-    if (resample == MT_RESAMPLE_BILINEAR && like == MT_RESIZE_TORCH)
+    taps_init(&across, in->width, width, resample);
+    taps_init(&down, in->height, height, resample);
+    if (resample == MT_RESAMPLE_BILINEAR && like == MT_RESIZE_TORCH) {
+        float_weigh(&across, resample);
+        float_weigh(&down, resample);
         float_resize(out, in, &across, &down);
-    else
+    } else {
+        fixed_weigh(&across, resample);
+        fixed_weigh(&down, resample);
+        make_integers(&across, like);
+        make_integers(&down, like);
         fixed_resize(out, in, &across, &down);
+    }
     taps_free(&across);
     taps_free(&down);
 }

@@ -1,6 +1,27 @@
 /* The two passes, for whole numbers and for float: resize.c says what the macros are. Inner loops run over LANES
    numbers that lie side by side, so that compilers make vectors of them. */
 
+/* Every step in REAL, as the library takes it that is to be equalled. */
+static void PASS(weigh)(taps *t, mt_resample resample)
+{
+    REAL scale = (REAL)t->in / (REAL)t->out, widened = scale < 1 ? 1 : scale, shrink = 1 / widened;
+    REAL half = (REAL)0.5, reach = (REAL)filters[resample].support * widened;
+
+    for (uint32_t i = 0; i < t->out; i++) {
+        REAL center = ((REAL)i + half) * scale, sum = 0, *w = t->REALS + (size_t)i * t->most;
+        int64_t first = (int64_t)(center - reach + half), last = (int64_t)(center + reach + half);
+
+        first = first < 0 ? 0 : first;
+        last = last > t->in ? t->in : last;
+        t->first[i] = (uint32_t)first;
+        t->count[i] = (uint32_t)(last - first);
+        for (uint32_t k = 0; k < t->count[i]; k++)
+            sum += w[k] = (REAL)filters[resample].weight((double)(((REAL)(k + first) - center + half) * shrink));
+        for (uint32_t k = 0; k < t->count[i] && sum != 0; k++)
+            w[k] /= sum;
+    }
+}
+
 static void PASS(sum)(SUM sums[LANES], const SAMPLE *in, size_t step, const SUM *weights, uint32_t count, SUM start)
 {
     SUM kept[LANES];
@@ -9,7 +30,7 @@ static void PASS(sum)(SUM sums[LANES], const SAMPLE *in, size_t step, const SUM 
         kept[lane] = start;
     for (uint32_t k = 0; k < count; k++, in += step)
         for (int lane = 0; lane < LANES; lane++)
-            kept[lane] += weights[k] * (SUM)in[lane];
+            kept[lane] = PLUS(kept[lane], weights[k], (SUM)in[lane]);
     memcpy(sums, kept, sizeof(kept));
 }
 
@@ -82,9 +103,12 @@ static void PASS(resize)(mt_image *out, const mt_image *in, const taps *across, 
 }
 
 #undef PASS
+#undef REAL
+#undef REALS
 #undef SAMPLE
 #undef SUM
 #undef WEIGHTS
 #undef START
+#undef PLUS
 #undef TO_SAMPLE
 #undef TO_LEVEL

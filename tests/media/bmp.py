@@ -80,10 +80,11 @@ def files(pixels):
     numbers, colours = numbered(4)
     body = b"".join(pad(pack(line, 4)) for line in numbers[::-1])
     yield "palette-4-os2.bmp", wrap(width, height, 4, body, b"".join(bytes(c[::-1]) for c in colours), head=12), None
-    yield "rle4.bmp", wrap(width, height, 4, b"".join(run4(line) for line in numbers[::-1]) + b"\0\1", quads(colours), 2), None
+    runs = b"".join(run4(line) for line in numbers[::-1]) + b"\0\1"
+    yield "rle4.bmp", wrap(width, height, 4, runs, quads(colours), 2), None
     numbers, colours = numbered(8)
-    few = numbers // 100
-    yield "rle8.bmp", wrap(width, height, 8, b"".join(run8(line) for line in few[::-1]) + b"\0\1", quads(colours), 1), None
+    runs = b"".join(run8(line) for line in numbers[::-1] // 100) + b"\0\1"
+    yield "rle8.bmp", wrap(width, height, 8, runs, quads(colours), 1), None
     # Pillow takes two bytes too many for a step, and refuses a picture that ends where its writer says so.
     steps = b"\x03\x05\0\2\4\2\2\7\0\1"
     wanted = np.zeros((13, 21), dtype=np.int64)
@@ -94,7 +95,8 @@ def files(pixels):
     words = random.integers(0, 1 << 16, (13, 21)).astype("<u2")
     body = b"".join(pad(line.tobytes()) for line in words[::-1])
     yield "fields-555.bmp", wrap(width, height, 16, body), None
-    yield "fields-565.bmp", wrap(width, height, 16, body, compression=3, masks=struct.pack("<III", 0xF800, 0x7E0, 0x1F)), None
+    masks = struct.pack("<III", 0xF800, 0x7E0, 0x1F)
+    yield "fields-565.bmp", wrap(width, height, 16, body, compression=3, masks=masks), None
     quad = random.integers(0, 1 << 32, (13, 21)).astype("<u4")
     body = quad[::-1].tobytes()
     yield "rgb-32.bmp", wrap(width, height, 32, body), None

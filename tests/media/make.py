@@ -113,18 +113,22 @@ def pngs(w):
             count = (1 << depth) - (1 if depth > 1 else 0)
             colours = random.integers(0, 256, (count, 3))
             numbers = random.integers(0, 1 << depth, (23, 29, 1))
-            chunks = [(b"PLTE", colours.astype(np.uint8).tobytes()), (b"tRNS", bytes(i * 10 & 255 for i in range(count)))]
-            w.add(f"palette-{depth}{tail}.png", png.write(numbers, 3, depth, interlaced, chunks[: 2 if depth > 2 else 1]))
+            chunks = [(b"PLTE", colours.astype(np.uint8).tobytes())]
+            if depth > 2:
+                chunks.append((b"tRNS", bytes(i * 10 & 255 for i in range(count))))
+            w.add(f"palette-{depth}{tail}.png", png.write(numbers, 3, depth, interlaced, chunks))
         for depth in (8, 16):
             wide = pixels.astype(np.int64) * (257 if depth == 16 else 1)
             alpha = random.integers(0, 1 << depth, (23, 29, 1))
             w.add(f"rgb-{depth}{tail}.png", png.write(wide, 2, depth, interlaced))
-            w.add(f"rgba-{depth}{tail}.png", png.write(np.concatenate([wide, alpha], 2), 6, depth, interlaced))
-            w.add(f"grey-alpha-{depth}{tail}.png", png.write(np.concatenate([wide[..., :1], alpha], 2), 4, depth, interlaced))
+            with_alpha = np.concatenate([wide, alpha], 2)
+            w.add(f"rgba-{depth}{tail}.png", png.write(with_alpha, 6, depth, interlaced))
+            w.add(f"grey-alpha-{depth}{tail}.png", png.write(with_alpha[..., 2:], 4, depth, interlaced))
     key = struct.pack(">HHH", *(int(v) for v in pixels[0, 0]))
     w.add("rgb-key.png", png.write(pixels, 2, 8, False, [(b"tRNS", key)]))
     for depth in (1, 8):
-        w.add(f"grey-key-{depth}.png", png.write(pixels[..., :1] & ((1 << depth) - 1), 0, depth, False, [(b"tRNS", b"\0\1")]))
+        grey = pixels[..., :1] & ((1 << depth) - 1)
+        w.add(f"grey-key-{depth}.png", png.write(grey, 0, depth, False, [(b"tRNS", b"\0\1")]))
     tiff = exif(6)[6:]
     w.add("exif-before.png", png.write(pixels, 2, 8, False, [(b"eXIf", tiff)]))
     w.add("exif-behind.png", png.write(pixels, 2, 8, False, behind=[(b"eXIf", tiff)]))
@@ -157,7 +161,8 @@ def gifs(w):
     few = image.quantize(20)
     plain = w.save("plain.gif", few, interlace=0)
     w.save("interlaced.gif", few, interlace=1)
-    w.save("many.gif", Image.fromarray(np.random.default_rng(2).integers(0, 256, (120, 90), dtype=np.uint8)).convert("P"))
+    noise = np.random.default_rng(2).integers(0, 256, (120, 90), dtype=np.uint8)  # fills the table of codes
+    w.save("many.gif", Image.fromarray(noise).convert("P"))
     w.save("grey.gif", image.convert("L"))
     w.save("two.gif", image.convert("1"))
     w.save("transparent.gif", few, transparency=3)
@@ -223,7 +228,8 @@ def resizes(w, folder):
             tensor = torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
             made = F.resize(tensor, [new[1], new[0]], mode, antialias=True).permute(1, 2, 0).contiguous().numpy()
             if filter == "nearest":
-                rows.append(f"resize-{number}.png torch {filter} {new[0]} {new[1]} 0 {hashlib.sha256(made).hexdigest()}")
+                digest = hashlib.sha256(made).hexdigest()
+                rows.append(f"resize-{number}.png torch {filter} {new[0]} {new[1]} 0 {digest}")
                 continue
             w.expect(f"resize-{number}-{filter}-torch", Image.fromarray(made))
             rows.append(f"resize-{number}.png torch {filter} {new[0]} {new[1]} 1 -")
