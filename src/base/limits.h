@@ -89,17 +89,21 @@
 #define MT_LIMIT_HTTP_SOCKETS 8             /* addresses of a host that are listened at */
 
 /* media: where the server is not told otherwise */
-#define MT_LIMIT_MEDIA_BYTES (64u << 20)  /* of a picture or a video as it came */
-#define MT_LIMIT_MEDIA_PIXELS (64u << 20) /* of a picture or a frame */
-#define MT_LIMIT_MEDIA_FRAMES 36000       /* of a video: 20 minutes at 30 a second */
-#define MT_LIMIT_MEDIA_SECONDS 3600       /* of a video */
-#define MT_LIMIT_MEDIA_FETCH_MS 20000     /* for a URL, its redirects included */
+#define MT_LIMIT_MEDIA_BYTES (64u << 20)        /* of a picture or a video as it came */
+#define MT_LIMIT_MEDIA_PIXELS (64u << 20)       /* of a picture */
+#define MT_LIMIT_MEDIA_VIDEO_PIXELS (16u << 20) /* of a frame of a video; 4K has half of it */
+#define MT_LIMIT_MEDIA_FRAMES 36000             /* of a video: 20 minutes at 30 a second */
+#define MT_LIMIT_MEDIA_SECONDS 3600             /* of a video */
+#define MT_LIMIT_MEDIA_FETCH_MS 20000           /* for a URL, its redirects included */
 
 /* media: always */
-#define MT_LIMIT_MEDIA_SIDE 65535  /* pixels of a side */
-#define MT_LIMIT_MEDIA_SCANS 100   /* of a progressive JPEG; encoders write about ten */
-#define MT_LIMIT_MEDIA_URL 4096    /* bytes of a URL that is fetched */
-#define MT_LIMIT_MEDIA_REDIRECTS 5 /* followed */
+#define MT_LIMIT_MEDIA_SIDE 65535              /* pixels of a side */
+#define MT_LIMIT_MEDIA_SCANS 100               /* of a progressive JPEG; encoders write about ten */
+#define MT_LIMIT_MEDIA_STREAMS 64              /* of a video's file */
+#define MT_LIMIT_MEDIA_SAMPLES (4 << 20)       /* that an MP4 lists, sound included */
+#define MT_LIMIT_MEDIA_VIDEO_WORK (1ull << 37) /* pixels of all frames: an hour of 720p, ten minutes of 4K */
+#define MT_LIMIT_MEDIA_URL 4096                /* bytes of a URL that is fetched */
+#define MT_LIMIT_MEDIA_REDIRECTS 5             /* followed */
 
 /* compute */
 #define MT_LIMIT_PATCHES 65536 /* of a picture or a video: 16 million pixels, 14 or 16 to a side */

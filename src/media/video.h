@@ -14,6 +14,7 @@ typedef struct mt_video_info {
     int64_t frames;  /* that are shown, counted, not believed; at least 1 */
     double fps;      /* the average rate; more than 0 */
     double duration; /* seconds: frames / fps */
+    size_t memory;   /* that decoding takes at most, the bytes included */
 } mt_video_info;
 
 /* Borrows data until mt_video_close. cancel may be NULL; once it is true, this and mt_video_frame fail soon. Failures

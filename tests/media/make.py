@@ -6,7 +6,7 @@ usage: make.py FOLDER
 FOLDER/images     what is decoded; images.txt: file, width, height, tolerance, SHA-256 of the pixels as RGB
 FOLDER/expected   pixels where a tolerance makes a digest useless, as PNG
 FOLDER/resize.txt file, like, filter, width, height, tolerance, digest
-FOLDER/videos     videos.txt: file, width, height, frames, fps; and for some frames: index, time
+FOLDER/videos     videos.txt: file, width, height, frames, fps, and of one of its frames: index, time
 Needs Pillow, numpy, torch, torchvision, PyAV with libx264 and libvpx. Random numbers have seeds: the pictures are the
 same each time; compressed bytes may differ between versions of the encoders.
 """
@@ -249,7 +249,7 @@ def main():
     with open(os.path.join(folder, "images.txt"), "w") as file:
         file.write("\n".join(w.rows) + "\n")
     resizes(w, folder)
-    clips.write(w, folder, picture)
+    clips.write(folder)
 
 
 if __name__ == "__main__":

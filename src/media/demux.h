@@ -1,0 +1,31 @@
+/* The packets of a video, from memory: FFmpeg sees nothing but the bytes. No protocol, no other file, no demuxer and no
+   decoder that is not named here. */
+#ifndef MT_MEDIA_DEMUX_H
+#define MT_MEDIA_DEMUX_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libavformat/avformat.h>
+
+#include "base/error.h"
+
+typedef struct mt_demux {
+    const uint8_t *data; /* borrowed */
+    size_t size, at;
+    const atomic_bool *cancel; /* may be NULL; borrowed */
+    AVFormatContext *file;
+    AVStream *stream; /* of moving pictures; its packets are the only ones read */
+} mt_demux;
+
+/* Opens the bytes from their beginning; what was open before is closed. Undo with mt_demux_close. */
+bool mt_demux_open(mt_demux *d, mt_error *err) MT_NODISCARD;
+void mt_demux_close(mt_demux *d); /* a zeroed one is fine */
+
+bool mt_demux_cancelled(const mt_demux *d);
+
+/* Says what failed, or that it was cancelled; code is FFmpeg's, or 0 when there was no memory. Returns false. */
+bool mt_demux_fail(const mt_demux *d, mt_error *err, const char *what, int code);
+
+#endif

@@ -1,0 +1,286 @@
+/* Videos through FFmpeg's libraries.
+
+   A file is read twice. The first reading counts the frames, since headers lie, and keeps when each is shown; the
+   second decodes, from the first frame on, so that a frame has the same number here as for who decodes them all.
+   Seeking was rejected: where it lands depends on the file. One thread; owned by whoever opened it. */
+#include "media/video.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libavcodec/avcodec.h>
+#include <libavutil/imgutils.h>
+#include <libswscale/swscale.h>
+
+#include "base/alloc.h"
+#include "media/container.h"
+#include "media/demux.h"
+
+struct mt_video {
+    const mt_media_limits *limits; /* while it is being opened */
+    mt_video_info info;
+    mt_demux demux;
+    AVCodecContext *codec;
+    struct SwsContext *scaler;
+    AVPacket *packet;
+    AVFrame *frame;  /* the last one decoded, */
+    AVFrame *rgb;    /* and where it becomes RGB, with the space behind rows that swscale wants */
+    int64_t decoded; /* frames so far */
+    bool flushing;   /* the decoder knows that no packet follows */
+    double *times;   /* of frames, rising */
+};
+
+static bool check_size(int width, int height, const mt_media_limits *limits, mt_error *err)
+{
+    uint64_t pixels = width > 0 && height > 0 ? (uint64_t)width * (uint64_t)height : 0;
+
+    if (pixels == 0)
+        return mt_fail(err, MT_E_INVALID, "the video is %dx%d pixels: send one that has some", width, height);
+    if (width > MT_LIMIT_MEDIA_SIDE || height > MT_LIMIT_MEDIA_SIDE || pixels > limits->video_pixels)
+        return mt_fail(err, MT_E_INVALID,
+                       "the video is %dx%d pixels, and %" PRIu64 " in all are allowed: send a smaller one", width,
+                       height, limits->video_pixels);
+    return true;
+}
+
+static bool read_head(mt_video *v, mt_error *err)
+{
+    AVCodecParameters *p;
+    int code;
+
+    if (!mt_demux_open(&v->demux, err))
+        return false;
+    code = avformat_find_stream_info(v->demux.file, NULL);
+    if (code < 0 || mt_demux_cancelled(&v->demux))
+        return mt_demux_fail(&v->demux, err, "looking into it", code);
+    p = v->demux.stream->codecpar;
+    if (p->codec_id != AV_CODEC_ID_H264 && p->codec_id != AV_CODEC_ID_HEVC && p->codec_id != AV_CODEC_ID_VP8 &&
+        p->codec_id != AV_CODEC_ID_VP9 && p->codec_id != AV_CODEC_ID_AV1)
+        return mt_fail(err, MT_E_INVALID, "the video is compressed as \"%s\": send H.264, HEVC, VP8, VP9 or AV1",
+                       avcodec_get_name(p->codec_id));
+    if (!check_size(p->width, p->height, v->limits, err))
+        return false;
+    v->info.width = (uint32_t)p->width;
+    v->info.height = (uint32_t)p->height;
+    /* H.264 keeps up to 16 frames, of at most 4 bytes a pixel with 10 bits; the last is there as RGB twice. */
+    v->info.memory = (size_t)p->width * (size_t)p->height * (20 * 4 + 6) + v->demux.size;
+    return true;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void keep_time(mt_video *v, const AVPacket *packet, int64_t capacity)
+{
+    int64_t stamp = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
+    double time = stamp != AV_NOPTS_VALUE ? (double)stamp * av_q2d(v->demux.stream->time_base) : 0;
+
+    if (v->info.frames < capacity)
+        v->times[v->info.frames] = time;
+    v->info.frames++;
+}
+
+/* Reads every packet and decodes none. */
+static bool count_frames(mt_video *v, mt_error *err)
+{
+    int64_t most = v->limits->video_frames;
+    int code;
+
+    v->times = mt_alloc_array((size_t)most, sizeof(*v->times));
+    while ((code = av_read_frame(v->demux.file, v->packet)) >= 0 && v->info.frames <= most) {
+        if (v->packet->stream_index == v->demux.stream->index && !(v->packet->flags & AV_PKT_FLAG_DISCARD))
+            keep_time(v, v->packet, most);
+        av_packet_unref(v->packet);
+    }
+    av_packet_unref(v->packet);
+    if (v->info.frames > most)
+        return mt_fail(err, MT_E_INVALID, "the video has more than the %" PRId64 " frames allowed: send a shorter one",
+                       most);
+    if (code != AVERROR_EOF || mt_demux_cancelled(&v->demux))
+        return mt_demux_fail(&v->demux, err, "reading", code);
+    if (v->info.frames == 0)
+        return mt_fail(err, MT_E_INVALID, "the video has no frame: send one that has some");
+    qsort(v->times, (size_t)v->info.frames, sizeof(*v->times), compare_times);
+    return true;
+}
+
+static bool find_rate(mt_video *v, mt_error *err)
+{
+    AVStream *stream = v->demux.stream;
+    double span = v->times[v->info.frames - 1] - v->times[0];
+    uint64_t pixels = (uint64_t)v->info.width * v->info.height;
+
+    v->info.fps = av_q2d(stream->avg_frame_rate.den ? stream->avg_frame_rate : stream->r_frame_rate);
+    if (!(v->info.fps > 0 && v->info.fps < 1e5)) /* NaN too: a file without rates */
+        v->info.fps = v->info.frames > 1 && span > 0 ? (double)(v->info.frames - 1) / span : 1;
+    v->info.duration = (double)v->info.frames / v->info.fps;
+    if (v->info.duration > v->limits->video_seconds)
+        return mt_fail(err, MT_E_INVALID, "the video lasts %.1f seconds, and %.1f are allowed: send a shorter one",
+                       v->info.duration, v->limits->video_seconds);
+    if (pixels * (uint64_t)v->info.frames > MT_LIMIT_MEDIA_VIDEO_WORK)
+        return mt_fail(err, MT_E_INVALID,
+                       "the video has %" PRId64 " frames of %" PRIu32 "x%" PRIu32
+                       " pixels, which takes too long to look through: send a shorter or smaller one",
+                       v->info.frames, v->info.width, v->info.height);
+    return true;
+}
+
+static bool open_codec(mt_video *v, mt_error *err)
+{
+    const AVCodec *decoder = avcodec_find_decoder(v->demux.stream->codecpar->codec_id);
+    int code;
+
+    if (!decoder)
+        return mt_fail(err, MT_E_INVALID,
+                       "the video is compressed as \"%s\", which FFmpeg cannot decode here: send H.264",
+                       avcodec_get_name(v->demux.stream->codecpar->codec_id));
+    v->codec = avcodec_alloc_context3(decoder);
+    if (!v->codec)
+        return mt_demux_fail(&v->demux, err, "decoding", 0);
+    code = avcodec_parameters_to_context(v->codec, v->demux.stream->codecpar);
+    v->codec->thread_count = 1; /* requests run side by side already */
+    v->codec->max_pixels = (int64_t)v->limits->video_pixels;
+    v->codec->pkt_timebase = v->demux.stream->time_base;
+    if (code >= 0)
+        code = avcodec_open2(v->codec, decoder, NULL);
+    return code >= 0 || mt_demux_fail(&v->demux, err, "decoding", code);
+}
+
+static bool open_video(mt_video *v, mt_error *err)
+{
+    if (v->demux.size > v->limits->bytes)
+        return mt_fail(err, MT_E_INVALID, "the video has %zu bytes, and %zu are allowed: send a smaller one",
+                       v->demux.size, v->limits->bytes);
+    if (!mt_container_name(v->demux.data, v->demux.size))
+        return mt_fail(err, MT_E_INVALID, "the %zu bytes are no video that is known here: send MP4 or WebM",
+                       v->demux.size);
+    if (!mt_container_claims(v->demux.data, v->demux.size, err))
+        return false;
+    v->packet = av_packet_alloc();
+    v->frame = av_frame_alloc();
+    v->rgb = av_frame_alloc();
+    if (!v->packet || !v->frame || !v->rgb)
+        return mt_demux_fail(&v->demux, err, "opening", 0);
+    return read_head(v, err) && count_frames(v, err) && find_rate(v, err) && open_codec(v, err) &&
+           mt_demux_open(&v->demux, err);
+}
+
+mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const atomic_bool *cancel,
+                        mt_error *err)
+{
+    mt_video *v = mt_alloc(sizeof(*v));
+
+    av_log_set_level(AV_LOG_QUIET); /* what is wrong with a client's file is told to the client */
+    *v = (mt_video){.limits = limits, .demux = {.data = data, .size = size, .cancel = cancel}};
+    if (open_video(v, err)) {
+        v->limits = NULL;
+        return v;
+    }
+    mt_video_close(v);
+    return NULL;
+}
+
+void mt_video_close(mt_video *v)
+{
+    if (!v)
+        return;
+    sws_freeContext(v->scaler);
+    avcodec_free_context(&v->codec);
+    mt_demux_close(&v->demux);
+    av_packet_free(&v->packet);
+    av_frame_free(&v->frame);
+    av_frame_free(&v->rgb);
+    mt_free(v->times);
+    mt_free(v);
+}
+
+mt_video_info mt_video_about(const mt_video *v)
+{
+    return v->info;
+}
+
+double mt_video_time(const mt_video *v, int64_t index)
+{
+    return v->times[index] - v->times[0];
+}
+
+/* One more packet into the decoder, or the news that there are none. */
+static bool feed(mt_video *v, mt_error *err)
+{
+    int code = av_read_frame(v->demux.file, v->packet);
+
+    if (mt_demux_cancelled(&v->demux) || (code < 0 && code != AVERROR_EOF)) {
+        av_packet_unref(v->packet);
+        return mt_demux_fail(&v->demux, err, "reading", code);
+    }
+    if (code == AVERROR_EOF) {
+        v->flushing = true;
+        code = avcodec_send_packet(v->codec, NULL);
+    } else if (v->packet->stream_index == v->demux.stream->index) {
+        code = avcodec_send_packet(v->codec, v->packet);
+    }
+    av_packet_unref(v->packet);
+    return code >= 0 || code == AVERROR_EOF || mt_demux_fail(&v->demux, err, "decoding", code);
+}
+
+/* Puts the next frame into v->frame. Where a file has fewer than packets, the last one stays. */
+static bool decode_next(mt_video *v, mt_error *err)
+{
+    AVFrame *next = av_frame_alloc();
+    int code = AVERROR(ENOMEM);
+    bool ok = next != NULL;
+
+    while (ok && (code = avcodec_receive_frame(v->codec, next)) == AVERROR(EAGAIN) && !v->flushing)
+        ok = feed(v, err);
+    if (ok && code >= 0) {
+        av_frame_unref(v->frame);
+        av_frame_move_ref(v->frame, next);
+    } else if (ok && (code != AVERROR_EOF || v->decoded == 0)) {
+        ok = mt_demux_fail(&v->demux, err, "decoding", code);
+    }
+    v->decoded++;
+    av_frame_free(&next);
+    return ok;
+}
+
+/* swscale's defaults as PyAV leaves them, so BT.601 whatever the file says. */
+static bool convert(mt_video *v, mt_image *image, mt_error *err)
+{
+    const AVFrame *frame = v->frame;
+
+    if (frame->width != (int)v->info.width || frame->height != (int)v->info.height)
+        return mt_fail(err, MT_E_INVALID, "the video changes its size from %" PRIu32 "x%" PRIu32 " to %dx%d: %s",
+                       v->info.width, v->info.height, frame->width, frame->height, "send one that keeps it");
+    v->scaler = sws_getCachedContext(v->scaler, frame->width, frame->height, frame->format, frame->width, frame->height,
+                                     AV_PIX_FMT_RGB24, SWS_BILINEAR, NULL, NULL, NULL);
+    if (!v->rgb->data[0]) {
+        v->rgb->format = AV_PIX_FMT_RGB24;
+        v->rgb->width = frame->width;
+        v->rgb->height = frame->height;
+        if (av_frame_get_buffer(v->rgb, 0) < 0)
+            return mt_demux_fail(&v->demux, err, "converting", 0);
+    }
+    if (!v->scaler || sws_scale(v->scaler, (const uint8_t *const *)frame->data, frame->linesize, 0, frame->height,
+                                v->rgb->data, v->rgb->linesize) != frame->height)
+        return mt_demux_fail(&v->demux, err, "converting", AVERROR_INVALIDDATA);
+    mt_image_new(image, v->info.width, v->info.height);
+    av_image_copy_plane(image->pixels, frame->width * 3, v->rgb->data[0], v->rgb->linesize[0], frame->width * 3,
+                        frame->height);
+    return true;
+}
+
+bool mt_video_frame(mt_video *v, int64_t index, mt_image *image, mt_error *err)
+{
+    assert(index >= 0 && index < v->info.frames && index >= v->decoded - 1);
+    *image = (mt_image){0};
+    while (v->decoded <= index)
+        if (!decode_next(v, err))
+            return false;
+    return convert(v, image, err);
+}
