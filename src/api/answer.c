@@ -37,6 +37,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .echo = ask->echo,
                      .logprobs = ask->logprobs,
                      .prompt_logprobs = ask->prompt_logprobs,
+                     .store = ask->store,
                      .n = n,
                      .prompt_count = prompt_count,
                      .choice_count = n * prompt_count,
@@ -45,6 +46,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
     a->choices = mt_arena_alloc(arena, a->choice_count * sizeof(*a->choices));
     if (!a->prompts || !a->choices)
         return NULL;
+    a->extra = json_incref(ask->extra);
     for (size_t i = 0; i < a->choice_count; i++) {
         a->choices[i] = (mt_choice){.index = i, .prompt = i / n, .stop_token = MT_TOKEN_NONE};
     }
@@ -72,6 +74,7 @@ void mt_answer_free(mt_answer *answer)
     for (size_t i = 0; i < answer->choice_count; i++)
         free_choice(&answer->choices[i]);
     json_decref(answer->tools);
+    json_decref(answer->extra);
     for (size_t i = 0; i < answer->prompt_count; i++)
         free_said(&answer->prompts[i].said);
     mt_arena_free(answer->arena);
@@ -224,6 +227,15 @@ size_t mt_answer_tokens(const mt_answer *a)
 
     for (size_t i = 0; i < a->choice_count; i++)
         sum += a->choices[i].tokens;
+    return sum;
+}
+
+size_t mt_answer_reasoning_tokens(const mt_answer *a)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < a->choice_count; i++)
+        sum += a->choices[i].reasoning_tokens;
     return sum;
 }
 

@@ -62,6 +62,9 @@ struct mt_answer {
     int64_t logprobs, prompt_logprobs; /* -1: none */
     size_t n;                          /* choices a prompt */
     json_t *tools;                     /* the parsers'; a reference of its own, or NULL */
+    json_t *extra;                     /* the ask's; a reference of its own, or NULL */
+    struct mt_store *store;            /* where the answer is kept; borrowed; NULL: nowhere */
+    size_t sequence;                   /* events that were written, where the dialect numbers them */
     mt_answer_prompt *prompts;
     size_t prompt_count;
     mt_choice *choices; /* n a prompt */
@@ -89,6 +92,7 @@ void mt_answer_feed(mt_answer *answer, size_t prompt, const mt_event *event, mt_
 
 size_t mt_answer_prompt_tokens(const mt_answer *answer); /* of all prompts */
 size_t mt_answer_tokens(const mt_answer *answer);        /* of all choices */
-size_t mt_answer_cached(const mt_answer *answer);        /* prompt tokens that were not computed */
+size_t mt_answer_reasoning_tokens(const mt_answer *answer);
+size_t mt_answer_cached(const mt_answer *answer); /* prompt tokens that were not computed */
 
 #endif

@@ -57,11 +57,9 @@ static bool add_image(reader *r, turn *t, const json_t *block)
     const json_t *source = json_object_get(block, "source");
     const char *type = mt_body_text(source, "type");
 
-    if (strcmp(type, "url") == 0 && json_is_string(json_object_get(source, "url")))
-        return add_part(t, mt_body_image_part(mt_body_share(json_object_get(source, "url"))));
-    if (strcmp(type, "base64") == 0 && json_is_string(json_object_get(source, "data")))
-        return add_part(t, mt_body_image_part(
-                               mt_body_data_url(mt_body_text(source, "media_type"), json_object_get(source, "data"))));
+    if ((strcmp(type, "url") == 0 && json_is_string(json_object_get(source, "url"))) ||
+        (strcmp(type, "base64") == 0 && json_is_string(json_object_get(source, "data"))))
+        return add_part(t, mt_body_share(block));
     return bad(r, "the source of an image is neither base64 nor a url: send one of these", "");
 }
 
@@ -394,7 +392,7 @@ bool mt_anthropic_read(mt_ask *ask, mt_failure *why)
     ok = translate(ask->body, chat, why);
     fits = mt_json_guard_end();
     if (ok && fits)
-        return mt_body_read(ask, chat, why);
+        return mt_body_read(ask, chat, why) || mt_failure_rename(why, "stop", "stop_sequences");
     json_decref(chat);
     return fits ? ok
                 : mt_failure_set(why, 413, "request_too_large", NULL,

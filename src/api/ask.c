@@ -30,5 +30,6 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
 void mt_ask_free(mt_ask *ask)
 {
     json_decref(ask->owned);
-    ask->owned = NULL;
+    json_decref(ask->extra);
+    ask->owned = ask->extra = NULL;
 }

@@ -31,9 +31,11 @@ typedef struct mt_ask_prompt {
 
 /* Lives in the arena, and borrows from the body. */
 typedef struct mt_ask {
-    mt_arena *arena;    /* borrowed */
-    const json_t *body; /* borrowed until the ask is done with; of a chat: in the shape of OpenAI's */
-    json_t *owned;      /* that body, where it was made of another; NULL otherwise */
+    mt_arena *arena;        /* borrowed */
+    const json_t *body;     /* borrowed until the ask is done with; of a chat: in the shape of OpenAI's */
+    json_t *owned;          /* that body, where it was made of another; NULL otherwise */
+    json_t *extra;          /* what the dialect wants to know again when it answers; the ask's reference, or NULL */
+    struct mt_store *store; /* of answers that may be referred to; borrowed; NULL: none */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "api/dialect.h"
-#include "base/buf.h"
-#include "base/limits.h"
 
 json_t *mt_body_share(const json_t *value)
 {
@@ -38,22 +36,9 @@ json_t *mt_body_text_part(const char *text, size_t len)
     return json_pack("{s:s, s:o}", "type", "text", "text", json_stringn(text, len));
 }
 
-json_t *mt_body_image_part(json_t *url)
+json_t *mt_body_image_part(const json_t *url)
 {
-    return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", url);
-}
-
-json_t *mt_body_data_url(const char *type, const json_t *base64)
-{
-    mt_buf url;
-    json_t *string;
-
-    mt_buf_init(&url, MT_LIMIT_BODY_BYTES);
-    mt_buf_printf(&url, "data:%s;base64,", type);
-    mt_buf_add(&url, json_string_value(base64), json_string_length(base64));
-    string = url.full ? NULL : json_stringn(url.data, url.len);
-    mt_buf_free(&url);
-    return string;
+    return json_pack("{s:s, s:{s:O}}", "type", "image_url", "image_url", "url", url);
 }
 
 json_t *mt_body_call(const json_t *id, const json_t *name, json_t *arguments)

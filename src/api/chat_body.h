@@ -23,8 +23,7 @@ const char *mt_body_text(const json_t *object, const char *key);
 void mt_body_copy(json_t *to, const json_t *from, const char *const *names, size_t count);
 
 json_t *mt_body_text_part(const char *text, size_t len);
-json_t *mt_body_image_part(json_t *url); /* takes url */
-json_t *mt_body_data_url(const char *type, const json_t *base64);
+json_t *mt_body_image_part(const json_t *url);
 
 /* {"id":..,"type":"function","function":{..}}; takes arguments */
 json_t *mt_body_call(const json_t *id, const json_t *name, json_t *arguments);

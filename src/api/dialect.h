@@ -29,6 +29,6 @@ typedef struct mt_dialect {
     const char *idle; /* bytes that say nothing, for a stream that has long been silent */
 } mt_dialect;
 
-extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_anthropic_messages;
+extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages;
 
 #endif

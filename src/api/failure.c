@@ -45,6 +45,19 @@ bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
     return mt_failure_set(why, status, code, param, "%s", err->text);
 }
 
+bool mt_failure_rename(mt_failure *why, const char *from, const char *to)
+{
+    const size_t len = strlen(from);
+    char text[MT_LIMIT_ERROR_TEXT];
+
+    if (strcmp(why->param, from) != 0)
+        return false;
+    memcpy(text, why->text, sizeof(text));
+    if (text[0] == '"' && strncmp(text + 1, from, len) == 0)
+        return mt_failure_set(why, why->status, why->code, to, "\"%s%s", to, text + 1 + len);
+    return mt_failure_set(why, why->status, why->code, to, "%s", text);
+}
+
 static void add_string(mt_buf *out, const char *s)
 {
     if (s && *s)

@@ -21,6 +21,9 @@ bool mt_failure_set(mt_failure *why, int status, const char *code, const char *p
     MT_PRINTF(5, 6);
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
 
+/* Speaks of a field by the name the client knows it by, where it is the one that is wrong. */
+bool mt_failure_rename(mt_failure *why, const char *from, const char *to);
+
 /* Appends {"error":{...}} in OpenAI's shape. */
 void mt_failure_write(mt_buf *out, const mt_failure *why);
 

@@ -67,12 +67,34 @@ static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, 
     return true;
 }
 
+/* Nothing here speaks. */
+static bool refuse_audio(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    (void)ask;
+    (void)value;
+    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is given, but answers are text: leave it out",
+                          name);
+}
+
+static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *modality = json_string_value(json_array_get(value, i));
+
+        if (!modality || strcmp(modality, "text") != 0)
+            return refuse_audio(ask, name, value, why);
+    }
+    return true;
+}
+
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("max_completion_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
     MT_FIELD_BOOL_ROW("add_generation_prompt", add_generation_prompt),
     MT_FIELD_OTHER_ROW("tool_choice", read_tool_choice),
+    MT_FIELD_OTHER_ROW("audio", refuse_audio),
+    MT_FIELD_OTHER_ROW("modalities", read_modalities),
     MT_FIELD_OTHER_ROW("prediction", read_prediction),
 };
 

@@ -53,8 +53,12 @@ void mt_write_usage(mt_buf *out, const mt_answer *answer)
 
     mt_buf_printf(out,
                   "{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu,"
-                  "\"prompt_tokens_details\":{\"cached_tokens\":%zu}}",
+                  "\"prompt_tokens_details\":{\"cached_tokens\":%zu}",
                   prompt, prompt + tokens, tokens, mt_answer_cached(answer));
+    if (answer->choices[0].parser)
+        mt_buf_printf(out, ",\"completion_tokens_details\":{\"reasoning_tokens\":%zu}",
+                      mt_answer_reasoning_tokens(answer));
+    mt_buf_puts(out, "}");
 }
 
 void mt_write_finish(mt_buf *out, const mt_choice *choice)

@@ -154,6 +154,7 @@
 #define MT_LIMIT_MEDIA_LIST 768              /* frames of a video that is sent as a list of pictures */
 #define MT_LIMIT_MEDIA_FPS 240               /* frames a second that may be asked for */
 #define MT_LIMIT_MEDIA_REMEMBERED 65536      /* media that are known by number though nobody uses them */
+#define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */
 #define MT_LIMIT_OPTION_LIST 16              /* times an option may be given that may be given often */
 
 #endif

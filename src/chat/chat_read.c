@@ -102,6 +102,9 @@ static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt
         return mt_fail(err, MT_E_INVALID,
                        "the type of messages[%zu].content[%zu] is %s; send text, image_url or video_url", m->index, i,
                        kind_of(type));
+    if (strstr(json_string_value(type), "audio"))
+        return mt_fail(err, MT_E_INVALID, "messages[%zu].content[%zu] is audio, which no model here hears; send text",
+                       m->index, i);
     return mt_fail(err, MT_E_INVALID,
                    "the type \"%.60s\" of messages[%zu].content[%zu] is not known; send text, image_url or video_url",
                    json_string_value(type), m->index, i);

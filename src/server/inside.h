@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "api/store.h"
 #include "http/http.h"
 #include "server/call.h"
 #include "server/keys.h"
@@ -21,6 +22,7 @@ struct mt_server {
     mt_workers *workers; /* NULL until the model is open */
     mt_keys keys;
     mt_served served;
+    mt_store *store;
 
     /* the io thread's */
     bool ready;   /* served is complete */
@@ -56,6 +58,7 @@ void mt_status_write(mt_server *server, mt_buf *out);
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);
 
-extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_count_tokens;
+extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_count_tokens,
+    mt_task_get_response, mt_task_delete_response;
 
 #endif

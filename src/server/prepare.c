@@ -326,6 +326,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 
     if (ok) {
         mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);
+        ask->store = call->server->store;
         ok = prepare(call, ask, why);
         mt_ask_free(ask);
     }

@@ -160,7 +160,12 @@ static void report(const mt_server *server)
 
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
+    const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
+
     if (!mt_keys_read(&server->keys, &server->opt->api_keys, err))
+        return false;
+    server->store = mt_store_open(server->opt->store, limits, err);
+    if (!server->store)
         return false;
     server->http = listen_on(server, routes, count, err);
     if (!server->http)
@@ -191,6 +196,7 @@ static void end(mt_server *server)
     mt_mailbox_free(server->mailbox);
     mt_http_server_free(server->http);
     mt_served_close(&server->served);
+    mt_store_close(server->store);
     mt_keys_free(&server->keys);
 }
 

@@ -5,6 +5,8 @@ asked of a model that says what tests/api/scripts.json has for it, the others of
 usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
 A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", and "answer" or "events"}.
+"before" is a
+list of such requests that are sent first; $id, $item0, ... and $call stand for what the last of them was answered with.
 Ids, times and the model's name are masked, and numbers of logprobs are compared to three decimals. Every
 request that is answered is also sent with the other value of "stream": the events must come to the same answer.
 --record writes what the server answers into the files: read the difference before you keep it."""
@@ -25,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
-ID = re.compile(r"\b(chatcmpl-|cmpl-|msg_|call_)[0-9a-v]{24}\b")
+ID = re.compile(r"\b(chatcmpl-|cmpl-|msg_|call_|resp_|rs_|fc_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 
 
 def mask(value, key=None):
@@ -38,9 +40,27 @@ def mask(value, key=None):
         return [mask(v, key) for v in value]
     if isinstance(value, str):
         return ID.sub(r"\1ID", value)
-    if key in ("created", "cached_tokens"):  # the latter depends on what was asked before; test_server.py looks at it
+    if key in ("created", "created_at", "cached_tokens"):  # the latter depends on what was asked before; test_server.py looks at it
         return 0
     return round(value, 3) + 0.0 if isinstance(value, float) else value
+
+
+def fill(case, answer):
+    """The case with what an answer says for the words that stand for it."""
+    known = {"$id": answer["id"], "$call": next((i["call_id"] for i in answer["output"][::-1] if "call_id" in i), "")}
+    known.update({"$item{}".format(i): item["id"] for i, item in enumerate(answer["output"])})
+    text = json.dumps(case)
+    for word, value in known.items():
+        text = text.replace(word, value)
+    return json.loads(text)
+
+
+def ask_before(server, case):
+    """The case as it is to be asked."""
+    filled = case
+    for i in range(len(case.get("before", []))):
+        filled = fill(filled, ask(server, filled["before"][i]).json())
+    return filled
 
 
 def ask(server, case):
@@ -101,8 +121,9 @@ def run(server, path, record, names):
     for case in cases:
         if names and case["name"] not in names:
             continue
-        answer = ask(server, case)
-        found, differ = outcome(answer), differences(server, case, answer)
+        filled = ask_before(server, case)
+        answer = ask(server, filled)
+        found, differ = outcome(answer), differences(server, filled, answer)
         if differ:
             failed += 1
             print("{}: \"{}\" streams\n  {}\nbut is otherwise\n  {}".format(os.path.basename(path), case["name"],

@@ -103,6 +103,43 @@ def messages(events):
     return message
 
 
+def item_of(item, events):
+    """What the events about an item come to; the item itself is as it began."""
+    made, text = json.loads(json.dumps(item)), ""
+    for e in events:
+        kind = e["type"].split(".")[-1]
+        if kind == "delta":
+            text += e["delta"]
+        elif kind == "done" and "part" not in e:
+            assert e.get("text", e.get("arguments", e.get("input"))) == text, "what is done is what was told"
+        elif kind == "done":
+            assert e["part"]["text"] == text, "a part is what was told"
+            made["summary" if "summary" in e["type"] else "content"].append(e["part"])
+    for key in ("arguments", "input"):
+        if key in made:
+            made[key] = text
+    return made
+
+
+def responses(events):
+    assert [e["sequence_number"] for e in events] == list(range(len(events))), "events are numbered"
+    assert [e["type"] for e in events[:2]] == ["response.created", "response.in_progress"], "the beginning"
+    final, at = events[-1]["response"], 2
+    assert events[-1]["type"] == ("response.completed" if final["status"] == "completed" else "response.incomplete")
+    for index, item in enumerate(final["output"]):
+        added = events[at]
+        about = [e for e in events[at + 1:-1] if e.get("output_index") == index]
+        done = about.pop()
+        assert added["type"] == "response.output_item.added" and added["output_index"] == index, "items in their order"
+        assert all(e["item_id"] == item["id"] for e in about), "events of one item"
+        assert done["type"] == "response.output_item.done" and done["item"] == item, "the item as in the response"
+        made = item_of(added["item"], about)
+        assert dict(made, status=None) == dict(item, status=None), "the item as it was told"
+        at += len(about) + 2
+    assert at == len(events) - 1, "nothing else is told"
+    return final
+
+
 def arguments(text):
     try:
         found = json.loads(text)
@@ -116,7 +153,7 @@ def same(answer):
 
 
 DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (completions, completions_whole),
-            "/v1/messages": (messages, same)}
+            "/v1/messages": (messages, same), "/v1/responses": (responses, same)}
 
 
 def compare(path, events, answer):

@@ -1,0 +1,228 @@
+/* POST /v1/responses, as OpenAI defines it: an answer is a list of items, and a stream tells of every item and of every
+   part of one that it begins, grows and ends, in numbered events. */
+#include <string.h>
+
+#include "api/dialect.h"
+#include "api/openai.h"
+#include "api/responses.h"
+#include "api/store.h"
+#include "api/write.h"
+#include "base/limits.h"
+
+static void open_event(mt_buf *out, mt_answer *a, const char *type)
+{
+    mt_buf_printf(out, "event: %s\ndata: {\"type\":\"%s\",\"sequence_number\":%zu", type, type, a->sequence++);
+}
+
+static void close_event(mt_buf *out)
+{
+    mt_buf_puts(out, "}\n\n");
+}
+
+static void tell_response(mt_buf *out, mt_answer *a, const char *type, const mt_failure *why)
+{
+    open_event(out, a, type);
+    mt_buf_puts(out, ",\"response\":");
+    mt_responses_object(out, a, why);
+    close_event(out);
+}
+
+static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    (void)c;
+    tell_response(out, a, "response.created", NULL);
+    tell_response(out, a, "response.in_progress", NULL);
+}
+
+static void tell_item(mt_buf *out, mt_answer *a, size_t index, bool filled)
+{
+    open_event(out, a, filled ? "response.output_item.done" : "response.output_item.added");
+    mt_buf_printf(out, ",\"output_index\":%zu,\"item\":", index);
+    mt_responses_item(out, a, index, filled);
+    close_event(out);
+}
+
+/* How the events about the one part of an item are called. part: NULL where the item has none. */
+typedef struct words {
+    const char *added, *delta, *done, *ended, *number, *part, *text;
+} words;
+
+static const words *words_of(const mt_answer *a, const mt_speech_part *part)
+{
+    static const words message = {"response.content_part.added",
+                                  "response.output_text.delta",
+                                  "response.output_text.done",
+                                  "response.content_part.done",
+                                  "content_index",
+                                  "output_text",
+                                  "text"};
+    static const words reasoning = {"response.content_part.added",
+                                    "response.reasoning_text.delta",
+                                    "response.reasoning_text.done",
+                                    "response.content_part.done",
+                                    "content_index",
+                                    "reasoning_text",
+                                    "text"};
+    static const words summary = {"response.reasoning_summary_part.added",
+                                  "response.reasoning_summary_text.delta",
+                                  "response.reasoning_summary_text.done",
+                                  "response.reasoning_summary_part.done",
+                                  "summary_index",
+                                  "summary_text",
+                                  "text"};
+    static const words call = {.delta = "response.function_call_arguments.delta",
+                               .done = "response.function_call_arguments.done",
+                               .text = "arguments"};
+
+    switch (part->kind) {
+    case MT_SPEECH_REASONING: return json_is_true(json_object_get(a->extra, "summary")) ? &summary : &reasoning;
+    case MT_SPEECH_TEXT: return &message;
+    case MT_SPEECH_CALL: return &call;
+    }
+    return NULL;
+}
+
+/* The beginning of an event about a part of an item. */
+static void open_part(mt_buf *out, mt_answer *a, size_t index, const words *w, const char *type)
+{
+    open_event(out, a, type);
+    mt_buf_puts(out, ",\"item_id\":");
+    mt_responses_item_id(out, a, index);
+    mt_buf_printf(out, ",\"output_index\":%zu", index);
+    if (w->number)
+        mt_buf_printf(out, ",\"%s\":0", w->number);
+}
+
+static void tell_part(mt_buf *out, mt_answer *a, size_t index, const words *w, bool ended)
+{
+    const mt_speech_part *part = &a->choices[0].speech.at[index];
+
+    open_part(out, a, index, w, ended ? w->ended : w->added);
+    mt_buf_printf(out, ",\"part\":{\"type\":\"%s\",", w->part);
+    if (part->kind == MT_SPEECH_TEXT)
+        mt_buf_puts(out, "\"annotations\":[],\"logprobs\":[],");
+    mt_buf_puts(out, "\"text\":");
+    mt_buf_json_string(out, part->text.len ? part->text.data : "", ended ? part->text.len : 0);
+    mt_buf_puts(out, "}");
+    close_event(out);
+}
+
+static void tell_delta(mt_buf *out, mt_answer *a, size_t index, const words *w)
+{
+    const mt_speech_part *part = &a->choices[0].speech.at[index];
+
+    if (part->written == part->text.len)
+        return;
+    open_part(out, a, index, w, w->delta);
+    mt_buf_puts(out, ",\"delta\":");
+    mt_buf_json_string(out, part->text.data + part->written, part->text.len - part->written);
+    mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? ",\"logprobs\":[]" : "");
+    close_event(out);
+}
+
+static void tell_done(mt_buf *out, mt_answer *a, size_t index, const words *w)
+{
+    const mt_speech_part *part = &a->choices[0].speech.at[index];
+
+    open_part(out, a, index, w, w->done);
+    if (part->kind == MT_SPEECH_CALL)
+        mt_write_string(out, "name", mt_responses_tool(a, part));
+    mt_buf_printf(out, ",\"%s\":", w->text);
+    mt_buf_json_string(out, part->text.len ? part->text.data : "", part->text.len);
+    mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? ",\"logprobs\":[]" : "");
+    close_event(out);
+    if (w->part)
+        tell_part(out, a, index, w, true);
+    tell_item(out, a, index, true);
+}
+
+/* Its input stands in a string within the arguments: it is told once these are complete. */
+static void tell_custom(mt_buf *out, mt_answer *a, size_t index, const json_t *input)
+{
+    static const words none = {0};
+
+    open_part(out, a, index, &none, "response.custom_tool_call_input.delta");
+    mt_buf_puts(out, ",\"delta\":");
+    mt_buf_json_string(out, json_string_value(input), json_string_length(input));
+    close_event(out);
+    open_part(out, a, index, &none, "response.custom_tool_call_input.done");
+    mt_buf_puts(out, ",\"input\":");
+    mt_buf_json_string(out, json_string_value(input), json_string_length(input));
+    close_event(out);
+    tell_item(out, a, index, true);
+}
+
+static void tell(mt_buf *out, mt_answer *a, size_t index)
+{
+    const mt_speech_part *part = &a->choices[0].speech.at[index];
+    const words *w = words_of(a, part);
+    json_t *input = mt_responses_custom(a, part);
+    const bool ends = part->ended && !part->closed;
+
+    if (!part->told)
+        tell_item(out, a, index, false);
+    if (!part->told && w->part)
+        tell_part(out, a, index, w, false);
+    if (!input)
+        tell_delta(out, a, index, w);
+    if (ends && input)
+        tell_custom(out, a, index, input);
+    else if (ends)
+        tell_done(out, a, index, w);
+    json_decref(input);
+}
+
+static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    for (size_t i = 0; i < c->speech.count; i++)
+        if (!c->speech.at[i].closed)
+            tell(out, a, i);
+}
+
+/* {"input","previous","response"}: what a later request needs to go on from here. */
+static void keep(const mt_answer *a)
+{
+    const json_t *input = json_object_get(a->extra, "input");
+    mt_buf all;
+
+    if (!input || !a->store)
+        return;
+    mt_buf_init(&all, MT_LIMIT_RESPONSE_BYTES);
+    mt_buf_puts(&all, "{\"response\":");
+    mt_responses_object(&all, a, NULL);
+    mt_buf_puts(&all, ",\"input\":");
+    mt_buf_add(&all, json_string_value(input), json_string_length(input));
+    mt_write_string(&all, "previous", json_string_value(json_object_get(a->extra, "previous")));
+    mt_buf_puts(&all, "}");
+    if (!all.full)
+        mt_store_put(a->store, a->id, all.data, all.len);
+    mt_buf_free(&all);
+}
+
+static void end(mt_answer *a, mt_buf *out)
+{
+    tell_response(out, a, a->choices[0].finish == MT_FINISH_STOP ? "response.completed" : "response.incomplete", NULL);
+    keep(a);
+}
+
+static void whole(mt_answer *a, mt_buf *out)
+{
+    mt_responses_object(out, a, NULL);
+    keep(a);
+}
+
+static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
+{
+    tell_response(out, a, "response.failed", why);
+}
+
+const mt_dialect mt_openai_responses = {.name = "responses",
+                                        .prefix = "resp_",
+                                        .read = mt_responses_read,
+                                        .begin = begin,
+                                        .chunk = chunk,
+                                        .end = end,
+                                        .whole = whole,
+                                        .fail = fail,
+                                        .error = mt_failure_write,
+                                        .idle = MT_OPENAI_IDLE};

@@ -1,0 +1,35 @@
+/* What the files of the dialect of /v1/responses share. */
+#ifndef MT_API_RESPONSES_H
+#define MT_API_RESPONSES_H
+
+#include "api/answer.h"
+#include "api/ask.h"
+#include "api/failure.h"
+
+/* Makes a chat of the body, and reads that. ask->extra becomes
+   {"echo": {what the answer repeats of the request},
+    "tools": {a tool's name as the model knows it: {"name", "namespace"} or {"custom": true}},
+    "summary": whether reasoning is told as a summary,
+    "input": the JSON of the input, where the answer is to be kept, "previous": id}. */
+bool mt_responses_read(mt_ask *ask, mt_failure *why);
+
+/* The items of the input, and those of the responses before it, as messages of a chat. */
+bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why) MT_NODISCARD;
+
+/* The name a model knows a tool of a namespace by; a new reference. */
+json_t *mt_responses_name(const json_t *space, const json_t *name);
+
+/* Appends an item of the output: the part of the speech at an index. filled: with what it says, else as it began. */
+void mt_responses_item(mt_buf *out, const mt_answer *answer, size_t index, bool filled);
+void mt_responses_item_id(mt_buf *out, const mt_answer *answer, size_t index); /* with quotes */
+
+/* The name by which the client knows the tool of a call. */
+const char *mt_responses_tool(const mt_answer *answer, const mt_speech_part *part);
+
+/* Of a call of a custom tool: NULL where the part is none, else the input, a new reference. */
+json_t *mt_responses_custom(const mt_answer *answer, const mt_speech_part *part);
+
+/* Appends the whole response, finished or not, or failed (why). */
+void mt_responses_object(mt_buf *out, const mt_answer *answer, const mt_failure *why);
+
+#endif

@@ -1,0 +1,329 @@
+/* Items of /v1/responses as messages of a chat. What the assistant did in one turn is several items here and one message
+   there: reasoning waits for what follows it, and calls join the assistant's message before them. */
+#include "api/responses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/chat_body.h"
+#include "api/fields.h"
+#include "api/store.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+typedef struct reader {
+    mt_ask *ask;
+    json_t *messages;
+    json_t *reasoning; /* parts that wait for a message of the assistant's; owned, or NULL */
+    json_t *last;      /* the last message, where it is the assistant's; borrowed, or NULL */
+    size_t at;         /* the item */
+    mt_failure *why;
+} reader;
+
+static bool bad(reader *r, const char *sentence, const char *what)
+{
+    return mt_failure_set(r->why, 400, "invalid_value", "input", "input[%zu]: %s%s", r->at, sentence, what);
+}
+
+/* Pictures may come as files. */
+static bool add_file(reader *r, json_t *parts, const json_t *part)
+{
+    static const char image[] = "data:image/";
+    const json_t *data = json_object_get(part, "file_data"), *url = json_object_get(part, "file_url");
+
+    if (json_is_string(data) && strncmp(json_string_value(data), image, sizeof(image) - 1) == 0)
+        json_array_append_new(parts, mt_body_image_part(data));
+    else if (json_is_string(url))
+        json_array_append_new(parts, mt_body_image_part(url));
+    else
+        return bad(r, "files are taken as images only: send file_data that begins with data:image/, or a file_url", "");
+    return true;
+}
+
+static bool add_part(reader *r, json_t *parts, const json_t *part)
+{
+    static const char *const texts[] = {"input_text", "output_text", "text", "summary_text", "reasoning_text"};
+    const char *type = mt_body_text(part, "type");
+    const json_t *text = json_object_get(part, strcmp(type, "refusal") == 0 ? "refusal" : "text");
+
+    if (strcmp(type, "input_image") == 0) {
+        if (!json_is_string(json_object_get(part, "image_url")))
+            return bad(r, "an input_image has no string as its image_url", "");
+        return json_array_append_new(parts, mt_body_share(part)) == 0 || true;
+    }
+    if (strcmp(type, "input_file") == 0)
+        return add_file(r, parts, part);
+    for (size_t i = 0; i < MT_COUNT(texts) || strcmp(type, "refusal") == 0; i++)
+        if (i >= MT_COUNT(texts) || strcmp(type, texts[i]) == 0) {
+            if (!json_is_string(text))
+                return bad(r, "a part has no string as its text", "");
+            json_array_append_new(parts, json_pack("{s:s, s:O}", "type", "text", "text", text));
+            return true;
+        }
+    return strstr(type, "audio") ? bad(r, "audio is not supported: send text", "")
+                                 : bad(r, "parts of this type are not known: ", *type ? type : "(none)");
+}
+
+/* A string as it is, a list as parts; a new reference, or NULL with a sentence. */
+static json_t *content_of(reader *r, const json_t *content)
+{
+    json_t *parts;
+
+    if (json_is_string(content))
+        return mt_body_share(content);
+    if (!json_is_array(content)) {
+        bad(r, "content is neither a string nor a list of parts but ", mt_json_kind(content));
+        return NULL;
+    }
+    parts = json_array();
+    for (size_t i = 0; i < json_array_size(content); i++)
+        if (!add_part(r, parts, json_array_get(content, i))) {
+            json_decref(parts);
+            return NULL;
+        }
+    return parts;
+}
+
+/* A new message of the assistant's, with the reasoning that waited for it. Takes content. */
+static json_t *speak(reader *r, json_t *content)
+{
+    r->last = mt_body_message(r->messages, "assistant", content);
+    if (r->reasoning && r->last) {
+        json_t *all = json_array();
+
+        json_array_extend(all, r->reasoning);
+        if (json_is_string(content))
+            json_array_append_new(all, json_pack("{s:s, s:O}", "type", "text", "text", content));
+        else
+            json_array_extend(all, content);
+        json_object_set_new(r->last, "content", all);
+    }
+    json_decref(r->reasoning);
+    r->reasoning = NULL;
+    return r->last;
+}
+
+static bool add_message(reader *r, const json_t *item)
+{
+    static const char *const roles[] = {"user", "system", "developer"};
+    const char *role = mt_body_text(item, "role");
+    json_t *content;
+    size_t i = 0;
+
+    while (i < MT_COUNT(roles) && strcmp(role, roles[i]) != 0)
+        i++;
+    if (i == MT_COUNT(roles) && strcmp(role, "assistant") != 0)
+        return bad(r, "the role is none of user, assistant, system and developer", "");
+    content = content_of(r, json_object_get(item, "content"));
+    if (!content)
+        return false;
+    if (i == MT_COUNT(roles))
+        speak(r, content);
+    else {
+        r->last = NULL;
+        mt_body_message(r->messages, role, content);
+    }
+    return true;
+}
+
+/* Takes arguments. */
+static bool add_call_of(reader *r, const json_t *item, json_t *arguments)
+{
+    const json_t *name = json_object_get(item, "name"), *id = json_object_get(item, "call_id");
+    json_t *calls, *known;
+
+    if (!json_is_string(name) || !json_is_string(id) || !arguments) {
+        json_decref(arguments);
+        return bad(r, "a call needs strings as its name, its call_id and its arguments or input", "");
+    }
+    if (!r->last || r->reasoning)
+        speak(r, json_string(""));
+    calls = json_object_get(r->last, "tool_calls");
+    if (!calls) {
+        calls = json_array();
+        json_object_set_new(r->last, "tool_calls", calls);
+    }
+    known = mt_responses_name(json_object_get(item, "namespace"), name);
+    json_array_append_new(calls, mt_body_call(id, known, arguments));
+    json_decref(known);
+    return true;
+}
+
+static bool add_call(reader *r, const json_t *item)
+{
+    const json_t *arguments = json_object_get(item, "arguments");
+
+    return add_call_of(r, item, json_is_string(arguments) ? mt_body_share(arguments) : NULL);
+}
+
+static bool add_custom_call(reader *r, const json_t *item)
+{
+    const json_t *input = json_object_get(item, "input");
+
+    return add_call_of(r, item, json_is_string(input) ? json_pack("{s:O}", "input", input) : NULL);
+}
+
+static bool add_output(reader *r, const json_t *item)
+{
+    const json_t *id = json_object_get(item, "call_id");
+    json_t *content, *message;
+
+    if (!json_is_string(id))
+        return bad(r, "the output of a call has no string as its call_id", "");
+    content = content_of(r, json_object_get(item, "output"));
+    if (!content)
+        return false;
+    r->last = NULL;
+    message = mt_body_message(r->messages, "tool", content);
+    json_object_set_new(message, "tool_call_id", mt_body_share(id));
+    return true;
+}
+
+/* What it says itself, or else its summary. */
+static bool add_reasoning(reader *r, const json_t *item)
+{
+    const json_t *content = mt_body_get(item, "content");
+    const json_t *texts = json_array_size(content) ? content : json_object_get(item, "summary");
+
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        const json_t *text = json_object_get(json_array_get(texts, i), "text");
+
+        if (!json_is_string(text))
+            return bad(r, "reasoning has a part without text", "");
+        if (!r->reasoning)
+            r->reasoning = json_array();
+        json_array_append_new(r->reasoning, json_pack("{s:s, s:O}", "type", "reasoning", "text", text));
+    }
+    return true;
+}
+
+static bool add_item(reader *r, const json_t *item);
+
+/* Ids of items are made of those of their responses: msg_XYZ_1 stands in resp_XYZ. */
+static const json_t *find_item(struct mt_store *store, const char *id, json_t **kept)
+{
+    const char *random = strchr(id, '_'), *end = strrchr(id, '_');
+    char response[MT_ANSWER_ID];
+    const json_t *items;
+
+    if (!random || end == random || end - random >= (ptrdiff_t)sizeof(response) - 8)
+        return NULL;
+    snprintf(response, sizeof(response), "resp%.*s", (int)(end - random), random);
+    *kept = mt_store_get(store, response);
+    items = json_object_get(json_object_get(*kept, "response"), "output");
+    for (size_t i = 0; i < json_array_size(items); i++)
+        if (strcmp(mt_body_text(json_array_get(items, i), "id"), id) == 0)
+            return json_array_get(items, i);
+    return NULL;
+}
+
+static bool add_reference(reader *r, const json_t *item)
+{
+    const char *id = mt_body_text(item, "id");
+    json_t *kept = NULL;
+    const json_t *found = find_item(r->ask->store, id, &kept);
+    const bool ok = found
+                        ? add_item(r, found)
+                        : mt_failure_set(r->why, 404, "item_not_found", "input",
+                                         "input[%zu]: no item \"%.60s\" is kept here: send the item itself", r->at, id);
+
+    json_decref(kept);
+    return ok;
+}
+
+static const struct {
+    const char *type;
+    bool (*add)(reader *r, const json_t *item);
+} item_types[] = {
+    {"message", add_message},
+    {"function_call", add_call},
+    {"function_call_output", add_output},
+    {"custom_tool_call", add_custom_call},
+    {"custom_tool_call_output", add_output},
+    {"reasoning", add_reasoning},
+    {"item_reference", add_reference},
+};
+
+/* Those of tools that OpenAI's servers run are what has happened elsewhere. */
+static bool is_hosted(const char *type)
+{
+    static const char *const types[] = {
+        "web_search_call",       "file_search_call", "computer_call",  "computer_call_output", "code_interpreter_call",
+        "image_generation_call", "mcp_call",         "mcp_list_tools", "tool_search_call",     "tool_search_output"};
+
+    for (size_t i = 0; i < MT_COUNT(types); i++)
+        if (strcmp(type, types[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool add_item(reader *r, const json_t *item)
+{
+    const char *type = json_object_get(item, "type") ? mt_body_text(item, "type") : "message";
+
+    if (!json_is_object(item))
+        return bad(r, "an item is an object, not ", mt_json_kind(item));
+    for (size_t i = 0; i < MT_COUNT(item_types); i++)
+        if (strcmp(type, item_types[i].type) == 0)
+            return item_types[i].add(r, item);
+    if (!is_hosted(type))
+        return bad(r, "items of this type are not known: ", type);
+    mt_log_info("api.item_ignored", "responses: an item of type \"%s\"", type);
+    return true;
+}
+
+static bool add_items(reader *r, const json_t *items)
+{
+    for (r->at = 0; r->at < json_array_size(items); r->at++)
+        if (!add_item(r, json_array_get(items, r->at)))
+            return false;
+    return true;
+}
+
+/* The newest first, so that they are turned round. Each is {"input", "previous", "response"}. */
+static bool load_chain(mt_ask *ask, const char *id, json_t *chain, mt_failure *why)
+{
+    while (*id) {
+        json_t *kept = json_array_size(chain) < MT_LIMIT_STORE_CHAIN ? mt_store_get(ask->store, id) : NULL;
+
+        if (!kept)
+            return mt_failure_set(why, 404, "previous_response_not_found", "previous_response_id",
+                                  "the response \"%.60s\" is not kept here: send all items of the conversation", id);
+        json_array_insert_new(chain, 0, kept);
+        id = mt_body_text(kept, "previous");
+    }
+    return true;
+}
+
+static bool read_input(reader *r, const json_t *input)
+{
+    if (json_is_string(input)) {
+        mt_body_message(r->messages, "user", mt_body_share(input));
+        return true;
+    }
+    if (!json_is_array(input))
+        return mt_failure_set(r->why, 400, "invalid_type", "input", "\"input\" is %s: send a string or a list of items",
+                              mt_json_kind(input));
+    return add_items(r, input);
+}
+
+/* References stay within the chain, whose strings are shared. */
+bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why)
+{
+    reader r = {.ask = ask, .messages = messages, .why = why};
+    json_t *chain = json_array();
+    bool ok = load_chain(ask, mt_body_text(ask->body, "previous_response_id"), chain, why);
+
+    for (size_t i = 0; ok && i < json_array_size(chain); i++) {
+        const json_t *kept = json_array_get(chain, i);
+
+        ok = read_input(&r, json_object_get(kept, "input")) &&
+             add_items(&r, json_object_get(json_object_get(kept, "response"), "output"));
+    }
+    ok = ok && read_input(&r, json_object_get(ask->body, "input"));
+    if (ok && r.reasoning)
+        speak(&r, json_string(""));
+    json_decref(r.reasoning);
+    json_decref(chain);
+    return ok;
+}

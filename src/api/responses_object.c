@@ -1,0 +1,196 @@
+/* A response as it stands: the object that whole answers are, and that streams begin and end with. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/responses.h"
+#include "api/write.h"
+
+static int append(const char *text, size_t len, void *out)
+{
+    mt_buf_add(out, text, len);
+    return 0;
+}
+
+static void add_json(mt_buf *out, const json_t *value)
+{
+    json_dump_callback(value, append, out, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+/* Ids of items tell whose they are and where they stand, so that a reference finds them. */
+void mt_responses_item_id(mt_buf *out, const mt_answer *a, size_t index)
+{
+    static const char *const prefixes[] = {
+        [MT_SPEECH_REASONING] = "rs_", [MT_SPEECH_TEXT] = "msg_", [MT_SPEECH_CALL] = "fc_"};
+    const char *random = strchr(a->id, '_');
+
+    mt_buf_printf(out, "\"%s%s_%zu\"", prefixes[a->choices[0].speech.at[index].kind], random ? random + 1 : a->id,
+                  index);
+}
+
+static const json_t *tool_of(const mt_answer *a, const mt_speech_part *part)
+{
+    return part->kind == MT_SPEECH_CALL ? json_object_get(json_object_get(a->extra, "tools"), part->name) : NULL;
+}
+
+const char *mt_responses_tool(const mt_answer *a, const mt_speech_part *part)
+{
+    const char *name = json_string_value(json_object_get(tool_of(a, part), "name"));
+
+    return name ? name : part->name;
+}
+
+json_t *mt_responses_custom(const mt_answer *a, const mt_speech_part *part)
+{
+    json_t *arguments, *input;
+
+    if (!json_object_get(tool_of(a, part), "custom"))
+        return NULL;
+    arguments = json_loadb(part->text.len ? part->text.data : "", part->text.len, JSON_ALLOW_NUL, NULL);
+    input = json_incref(json_object_get(arguments, "input"));
+    json_decref(arguments);
+    if (json_is_string(input))
+        return input;
+    json_decref(input);
+    return json_stringn_nocheck(part->text.len ? part->text.data : "", part->text.len);
+}
+
+static void add_call(mt_buf *out, const mt_answer *a, const mt_speech_part *part, bool filled)
+{
+    const json_t *tool = tool_of(a, part);
+    json_t *input = mt_responses_custom(a, part);
+
+    mt_buf_printf(out, "\"type\":\"%s\"", input ? "custom_tool_call" : "function_call");
+    mt_write_string(out, "call_id", part->id);
+    mt_write_string(out, "name", mt_responses_tool(a, part));
+    if (json_object_get(tool, "namespace"))
+        mt_write_string(out, "namespace", json_string_value(json_object_get(tool, "namespace")));
+    if (input) {
+        mt_buf_puts(out, ",\"input\":");
+        mt_buf_json_string(out, json_string_value(input), filled ? json_string_length(input) : 0);
+    } else {
+        mt_buf_puts(out, ",\"arguments\":");
+        mt_buf_json_string(out, part->text.len ? part->text.data : "", filled ? part->text.len : 0);
+    }
+    json_decref(input);
+}
+
+static void add_text(mt_buf *out, const mt_speech_part *part)
+{
+    mt_buf_json_string(out, part->text.len ? part->text.data : "", part->text.len);
+}
+
+static void add_reasoning(mt_buf *out, const mt_answer *a, const mt_speech_part *part, bool filled)
+{
+    const bool summary = json_is_true(json_object_get(a->extra, "summary"));
+
+    mt_buf_puts(out, summary ? "\"type\":\"reasoning\",\"summary\":["
+                             : "\"type\":\"reasoning\",\"summary\":[],\"content\":[");
+    if (filled) {
+        mt_buf_printf(out, "{\"type\":\"%s\",\"text\":", summary ? "summary_text" : "reasoning_text");
+        add_text(out, part);
+        mt_buf_puts(out, "}");
+    }
+    mt_buf_puts(out, "]");
+}
+
+static void add_message(mt_buf *out, const mt_speech_part *part, bool filled)
+{
+    mt_buf_puts(out, "\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
+    if (filled) {
+        mt_buf_puts(out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":");
+        add_text(out, part);
+        mt_buf_puts(out, "}");
+    }
+    mt_buf_puts(out, "]");
+}
+
+/* The last item of an answer that was cut is not complete. */
+static const char *item_status(const mt_answer *a, size_t index, bool filled)
+{
+    const mt_choice *c = &a->choices[0];
+
+    if (!filled)
+        return "in_progress";
+    return c->done && c->finish != MT_FINISH_STOP && index + 1 == c->speech.count ? "incomplete" : "completed";
+}
+
+void mt_responses_item(mt_buf *out, const mt_answer *a, size_t index, bool filled)
+{
+    const mt_speech_part *part = &a->choices[0].speech.at[index];
+
+    mt_buf_puts(out, "{\"id\":");
+    mt_responses_item_id(out, a, index);
+    mt_buf_puts(out, ",");
+    switch (part->kind) {
+    case MT_SPEECH_REASONING: add_reasoning(out, a, part, filled); break;
+    case MT_SPEECH_TEXT: add_message(out, part, filled); break;
+    case MT_SPEECH_CALL: add_call(out, a, part, filled); break;
+    }
+    mt_buf_printf(out, ",\"status\":\"%s\"}", item_status(a, index, filled));
+}
+
+static void add_usage(mt_buf *out, const mt_answer *a)
+{
+    const mt_choice *c = &a->choices[0];
+    const size_t prompt = mt_answer_prompt_tokens(a);
+
+    mt_buf_printf(out,
+                  "{\"input_tokens\":%zu,\"input_tokens_details\":{\"cached_tokens\":%zu},\"output_tokens\":%zu,"
+                  "\"output_tokens_details\":{\"reasoning_tokens\":%zu},\"total_tokens\":%zu}",
+                  prompt, mt_answer_cached(a), c->tokens, c->reasoning_tokens, prompt + c->tokens);
+}
+
+static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
+{
+    const mt_choice *c = &a->choices[0];
+    const char *status = why                                ? "failed"
+                         : !c->done                         ? "in_progress"
+                         : c->finish == MT_FINISH_STOP      ? "completed"
+                         : c->finish == MT_FINISH_CANCELLED ? "cancelled"
+                                                            : "incomplete";
+
+    mt_buf_printf(out, ",\"status\":\"%s\",\"error\":", status);
+    if (why) {
+        mt_buf_printf(out, "{\"code\":\"%s\"", why->code ? why->code : "server_error");
+        mt_write_string(out, "message", why->text);
+        mt_buf_puts(out, "}");
+    } else
+        mt_buf_puts(out, "null");
+    mt_buf_puts(out, ",\"incomplete_details\":");
+    mt_buf_puts(out, c->done && c->finish == MT_FINISH_LENGTH ? "{\"reason\":\"max_output_tokens\"}" : "null");
+}
+
+static void add_echo(mt_buf *out, const mt_answer *a)
+{
+    json_t *echo = json_object_get(a->extra, "echo"), *value;
+    const char *key;
+
+    json_object_foreach(echo, key, value)
+    {
+        mt_buf_printf(out, ",\"%s\":", key);
+        add_json(out, value);
+    }
+}
+
+void mt_responses_object(mt_buf *out, const mt_answer *a, const mt_failure *why)
+{
+    const mt_choice *c = &a->choices[0];
+    const bool some = c->done || why;
+
+    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%" PRId64, a->id, a->created);
+    mt_write_string(out, "model", a->model);
+    add_end(out, a, why);
+    mt_buf_puts(out, ",\"output\":[");
+    for (size_t i = 0; some && i < c->speech.count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_responses_item(out, a, i, true);
+    }
+    mt_buf_puts(out, "]");
+    add_echo(out, a);
+    mt_buf_puts(out, ",\"usage\":");
+    if (c->done)
+        add_usage(out, a);
+    else
+        mt_buf_puts(out, "null");
+    mt_buf_puts(out, "}");
+}

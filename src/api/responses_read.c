@@ -1,0 +1,318 @@
+/* A request of /v1/responses as a chat: what its fields mean there. The items are responses_items.c's. */
+#include <string.h>
+
+#include "api/chat_body.h"
+#include "api/fields.h"
+#include "api/json_body.h"
+#include "api/responses.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+typedef struct reader {
+    const json_t *body;
+    json_t *chat, *extra;
+    mt_failure *why;
+} reader;
+
+json_t *mt_responses_name(const json_t *space, const json_t *name)
+{
+    const char *s = json_string_value(space);
+    mt_buf joined;
+    json_t *known;
+
+    if (!s || !*s)
+        return mt_body_share(name);
+    mt_buf_init(&joined, MT_LIMIT_BODY_BYTES);
+    mt_buf_printf(&joined, "%s%s%s", s, s[strlen(s) - 1] == '_' ? "" : "__", json_string_value(name));
+    known = joined.full ? NULL : json_string(joined.data);
+    mt_buf_free(&joined);
+    return known;
+}
+
+static bool bad_tool(reader *r, const char *sentence)
+{
+    return mt_failure_set(r->why, 400, "invalid_value", "tools", "%s", sentence);
+}
+
+static void remember(reader *r, const json_t *known, json_t *how)
+{
+    json_object_set_new(json_object_get(r->extra, "tools"), json_string_value(known), how);
+}
+
+static bool add_function(reader *r, json_t *list, const json_t *tool, const json_t *space)
+{
+    const json_t *name = json_object_get(tool, "name"), *schema = mt_body_get(tool, "parameters");
+    json_t *known, *made;
+
+    if (!json_is_string(name))
+        return bad_tool(r, "a function has no string as its name");
+    if (schema && !json_is_object(schema))
+        return bad_tool(r, "the parameters of a function are not an object");
+    known = mt_responses_name(space, name);
+    made = mt_body_tool(tool, schema);
+    if (space) {
+        json_object_set(json_object_get(made, "function"), "name", known);
+        remember(r, known, json_pack("{s:O, s:O}", "name", name, "namespace", space));
+    }
+    json_array_append_new(list, made);
+    json_decref(known);
+    return true;
+}
+
+/* Its input is text. Models are used to objects, so it is the only member of one. */
+static bool add_custom(reader *r, json_t *list, const json_t *tool)
+{
+    const json_t *name = json_object_get(tool, "name");
+    json_t *schema;
+
+    if (!json_is_string(name))
+        return bad_tool(r, "a custom tool has no string as its name");
+    schema = json_pack("{s:s, s:{s:{s:s}}, s:[s]}", "type", "object", "properties", "input", "type", "string",
+                       "required", "input");
+    json_array_append_new(list, mt_body_tool(tool, schema));
+    json_decref(schema);
+    remember(r, name, json_pack("{s:b}", "custom", 1));
+    return true;
+}
+
+static bool add_tool(reader *r, json_t *list, const json_t *tool, const json_t *space)
+{
+    const char *type = mt_body_text(tool, "type");
+    const json_t *inner = json_object_get(tool, "tools");
+
+    if (strcmp(type, "function") == 0)
+        return add_function(r, list, tool, space);
+    if (strcmp(type, "custom") == 0)
+        return add_custom(r, list, tool);
+    if (strcmp(type, "namespace") == 0 && !space && json_is_string(json_object_get(tool, "name"))) {
+        for (size_t i = 0; i < json_array_size(inner); i++)
+            if (!add_tool(r, list, json_array_get(inner, i), json_object_get(tool, "name")))
+                return false;
+        return true;
+    }
+    if (!*type)
+        return bad_tool(r, "a tool has no type: send function or custom");
+    mt_log_info("api.tool_ignored", "responses: the tool type \"%.60s\" is not supported", type);
+    return true;
+}
+
+static bool read_tools(reader *r)
+{
+    const json_t *tools = mt_body_get(r->body, "tools");
+    json_t *list = json_array();
+
+    json_object_set_new(r->chat, "tools", list);
+    if (tools && !json_is_array(tools))
+        return bad_tool(r, "\"tools\" is not a list");
+    for (size_t i = 0; i < json_array_size(tools); i++)
+        if (!add_tool(r, list, json_array_get(tools, i), NULL))
+            return false;
+    return true;
+}
+
+/* A name, an object with one, or a mode for some of the tools, which is then for all. */
+static bool read_tool_choice(reader *r)
+{
+    const json_t *choice = mt_body_get(r->body, "tool_choice");
+    const char *type = mt_body_text(choice, "type");
+
+    if (!choice)
+        return true;
+    if (strcmp(type, "allowed_tools") == 0)
+        choice = json_object_get(choice, "mode");
+    else if (json_is_object(choice) && json_is_string(json_object_get(choice, "name"))) {
+        json_object_set_new(r->chat, "tool_choice", mt_body_named(json_object_get(choice, "name")));
+        return true;
+    } else if (json_is_object(choice) && *type)
+        return true; /* a hosted tool, which is not there */
+    if (!json_is_string(choice))
+        return mt_failure_set(r->why, 400, "invalid_value", "tool_choice",
+                              "\"tool_choice\" is neither a word nor an object with a type and a name");
+    json_object_set_new(r->chat, "tool_choice", mt_body_share(choice));
+    return true;
+}
+
+/* {"type","name","schema"} has one level less than a chat's response_format. */
+static bool read_format(reader *r)
+{
+    const json_t *text = mt_body_get(r->body, "text"), *format = mt_body_get(text, "format");
+    static const char *const inner[] = {"name", "description", "schema", "strict"};
+    json_t *made, *schema;
+
+    if (text && !json_is_object(text))
+        return mt_failure_set(r->why, 400, "invalid_type", "text", "\"text\" is %s: send an object",
+                              mt_json_kind(text));
+    if (!format)
+        return true;
+    if (!json_is_string(json_object_get(format, "type")))
+        return mt_failure_set(r->why, 400, "invalid_value", "text.format", "\"text.format\" has no type: send one");
+    made = json_pack("{s:O}", "type", json_object_get(format, "type"));
+    if (json_object_get(format, "schema")) {
+        schema = json_object();
+        mt_body_copy(schema, format, inner, MT_COUNT(inner));
+        json_object_set_new(made, "json_schema", schema);
+    }
+    json_object_set_new(r->chat, "response_format", made);
+    return true;
+}
+
+static bool read_reasoning(reader *r)
+{
+    const json_t *reasoning = mt_body_get(r->body, "reasoning"), *effort = mt_body_get(reasoning, "effort");
+
+    if (reasoning && !json_is_object(reasoning))
+        return mt_failure_set(r->why, 400, "invalid_type", "reasoning", "\"reasoning\" is %s: send an object",
+                              mt_json_kind(reasoning));
+    if (effort)
+        json_object_set_new(r->chat, "reasoning_effort", mt_body_share(effort));
+    if (strcmp(mt_body_text(reasoning, "effort"), "none") == 0)
+        json_object_set_new(r->chat, "enable_thinking", json_false());
+    json_object_set_new(r->extra, "summary",
+                        json_boolean(mt_body_get(reasoning, "summary") || mt_body_get(reasoning, "generate_summary")));
+    return true;
+}
+
+/* What would have to be done otherwise than it is. */
+static bool refuse_others(reader *r)
+{
+    static const char *const names[] = {"conversation", "prompt"};
+
+    if (json_is_true(json_object_get(r->body, "background")))
+        return mt_failure_set(r->why, 400, "unsupported_value", "background",
+                              "\"background\" is not supported: send false, and stream the answer");
+    for (size_t i = 0; i < MT_COUNT(names); i++)
+        if (mt_body_get(r->body, names[i]))
+            return mt_failure_set(r->why, 400, "unsupported_value", names[i],
+                                  "\"%s\" is not supported: send \"input\", and \"previous_response_id\" to go on",
+                                  names[i]);
+    return true;
+}
+
+/* What the answer repeats: as it was sent, or what it is when it was not. */
+static void echo(reader *r)
+{
+    static const char *const fields[][2] = {{"background", "false"},
+                                            {"instructions", "null"},
+                                            {"max_output_tokens", "null"},
+                                            {"metadata", "{}"},
+                                            {"parallel_tool_calls", "true"},
+                                            {"previous_response_id", "null"},
+                                            {"prompt_cache_key", "null"},
+                                            {"reasoning", "{}"},
+                                            {"safety_identifier", "null"},
+                                            {"service_tier", "null"},
+                                            {"store", "true"},
+                                            {"temperature", "null"},
+                                            {"text", "{}"},
+                                            {"tool_choice", "\"auto\""},
+                                            {"tools", "[]"},
+                                            {"top_p", "null"},
+                                            {"truncation", "\"disabled\""},
+                                            {"user", "null"}};
+    json_t *all = json_object();
+
+    for (size_t i = 0; i < MT_COUNT(fields); i++) {
+        const json_t *value = mt_body_get(r->body, fields[i][0]);
+
+        json_object_set_new(all, fields[i][0],
+                            value ? mt_body_share(value) : json_loads(fields[i][1], JSON_DECODE_ANY, NULL));
+    }
+    if (!json_object_get(json_object_get(all, "text"), "format"))
+        json_object_set_new(all, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
+    json_object_set_new(r->extra, "echo", all);
+}
+
+static int append(const char *text, size_t len, void *out)
+{
+    return mt_buf_add(out, text, len) ? 0 : -1;
+}
+
+/* JSON as a string of its own, so that the body can go. */
+static json_t *dump(const json_t *value)
+{
+    mt_buf text;
+    json_t *string = NULL;
+
+    mt_buf_init(&text, MT_LIMIT_BODY_BYTES * 2ul);
+    if (value && json_dump_callback(value, append, &text, JSON_COMPACT | JSON_ENCODE_ANY) == 0)
+        string = json_stringn_nocheck(text.data, text.len);
+    mt_buf_free(&text);
+    return string;
+}
+
+/* Only what is to be kept. */
+static bool read_store(reader *r)
+{
+    const json_t *store = mt_body_get(r->body, "store"), *previous = mt_body_get(r->body, "previous_response_id");
+
+    if (store && !json_is_boolean(store))
+        return mt_failure_set(r->why, 400, "invalid_type", "store", "\"store\" is %s: send true or false",
+                              mt_json_kind(store));
+    if (previous && !json_is_string(previous))
+        return mt_failure_set(r->why, 400, "invalid_type", "previous_response_id",
+                              "\"previous_response_id\" is %s: send a string", mt_json_kind(previous));
+    if (json_is_false(store))
+        return true;
+    json_object_set_new(r->extra, "input", dump(mt_body_get(r->body, "input")));
+    if (previous)
+        json_object_set_new(r->extra, "previous", mt_body_share(previous));
+    return true;
+}
+
+static bool read_messages(reader *r, mt_ask *ask)
+{
+    const json_t *instructions = mt_body_get(r->body, "instructions");
+    json_t *messages = json_array();
+
+    json_object_set_new(r->chat, "messages", messages);
+    if (instructions && !json_is_string(instructions))
+        return mt_failure_set(r->why, 400, "invalid_type", "instructions", "\"instructions\" is %s: send a string",
+                              mt_json_kind(instructions));
+    if (instructions)
+        mt_body_message(messages, "system", mt_body_share(instructions));
+    return mt_responses_items(ask, messages, r->why);
+}
+
+static bool translate(reader *r, mt_ask *ask)
+{
+    static const char *const same[] = {"model",
+                                       "temperature",
+                                       "top_p",
+                                       "stream",
+                                       "user",
+                                       "parallel_tool_calls",
+                                       "seed",
+                                       "top_k",
+                                       "min_p",
+                                       "cache_salt",
+                                       "priority",
+                                       "chat_template_kwargs",
+                                       "repetition_penalty"};
+
+    json_object_set_new(r->extra, "tools", json_object());
+    mt_body_copy(r->chat, r->body, same, MT_COUNT(same));
+    if (mt_body_get(r->body, "max_output_tokens"))
+        json_object_set_new(r->chat, "max_tokens", mt_body_share(mt_body_get(r->body, "max_output_tokens")));
+    echo(r);
+    return refuse_others(r) && read_store(r) && read_reasoning(r) && read_format(r) && read_tools(r) &&
+           read_tool_choice(r) && read_messages(r, ask);
+}
+
+bool mt_responses_read(mt_ask *ask, mt_failure *why)
+{
+    reader r = {.body = ask->body, .why = why};
+    bool ok, fits;
+
+    mt_json_guard_begin();
+    r.chat = json_object();
+    ask->extra = r.extra = json_object();
+    ok = translate(&r, ask);
+    fits = mt_json_guard_end();
+    if (ok && fits)
+        return mt_body_read(ask, r.chat, why) || mt_failure_rename(why, "max_tokens", "max_output_tokens");
+    json_decref(r.chat);
+    return fits ? ok
+                : mt_failure_set(why, 413, "request_too_large", NULL,
+                                 "the items need more memory than a request may have: send fewer");
+}
