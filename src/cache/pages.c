@@ -29,6 +29,8 @@ uint32_t mt_pages_take(mt_pages *pages)
     const uint32_t page = pages->stack[--pages->free];
     assert(pages->refs[page] == 0);
     pages->refs[page] = 1;
+    if (pages->watch)
+        pages->watch(pages->watcher, pages->pool, page, false);
     return page;
 }
 
@@ -42,7 +44,10 @@ uint32_t mt_pages_unref(mt_pages *pages, uint32_t page)
 {
     assert(page < pages->total && pages->refs[page] > 0);
     const uint32_t left = --pages->refs[page];
-    if (left == 0)
-        pages->stack[pages->free++] = page;
+    if (left > 0)
+        return left;
+    pages->stack[pages->free++] = page;
+    if (pages->watch)
+        pages->watch(pages->watcher, pages->pool, page, true);
     return left;
 }

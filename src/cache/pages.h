@@ -9,10 +9,16 @@
 
 #include "device/device.h"
 
+/* Told of every page that is taken or becomes free; for debugging. */
+typedef void mt_pages_watch(void *ctx, size_t pool, uint32_t page, bool freed);
+
 typedef struct mt_pages {
     size_t total, free;
-    uint32_t *stack; /* [total]: the free ones lie in [0, free) */
-    uint32_t *refs;  /* [total] */
+    uint32_t *stack;       /* [total]: the free ones lie in [0, free) */
+    uint32_t *refs;        /* [total] */
+    mt_pages_watch *watch; /* NULL: nobody */
+    void *watcher;
+    size_t pool; /* what the watcher calls it */
 } mt_pages;
 
 void mt_pages_init(mt_pages *pages, size_t total); /* free with mt_pages_free */

@@ -128,6 +128,20 @@ mt_anchors *mt_tree_anchors(mt_tree *t)
     return &t->anchors;
 }
 
+static void watch_pool(mt_pages *pages, mt_pages_watch *watch, void *watcher, size_t pool)
+{
+    pages->watch = watch;
+    pages->watcher = watcher;
+    pages->pool = pool;
+}
+
+void mt_tree_watch(mt_tree *t, mt_pages_watch *watch, void *watcher)
+{
+    for (size_t g = 0; g < t->groups.count; g++)
+        watch_pool(&t->pages[g], watch, watcher, g);
+    watch_pool(&t->anchors.slots, watch, watcher, MT_KV_GROUPS);
+}
+
 mt_node *mt_node_parent(const mt_node *n)
 {
     return n->parent;

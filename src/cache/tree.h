@@ -53,6 +53,9 @@ void mt_tree_free(mt_tree *tree);
 
 const mt_cache_groups *mt_tree_groups(const mt_tree *tree);
 mt_anchors *mt_tree_anchors(mt_tree *tree);
+
+/* From now on, watch is told of pages (pool: their group) and of slots for states (pool: MT_KV_GROUPS). */
+void mt_tree_watch(mt_tree *tree, mt_pages_watch *watch, void *watcher);
 mt_node *mt_node_parent(const mt_node *node); /* NULL for a root */
 
 /* The root of a salt, which is a digest or all zeros; equal digests have equal roots. It stays until it is released

@@ -170,6 +170,7 @@ static bool generate(mt_opened *o, const mt_options *opt, const asked *a, mt_err
     params.cache = wanted + 2 * MT_PAGE_TOKENS;
     params.chunk = (size_t)opt->chunk;
     params.speculate = opt->speculate;
+    params.canary = opt->debug_canary;
     mt_engine *engine = mt_engine_start(o, a->tokenizer, &params, err);
     if (!engine)
         return false;

@@ -107,6 +107,10 @@ bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err) MT_NO
 /* Page `to` becomes a copy of page `from`. */
 void mt_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from);
 
+/* For debugging: makes a page NaN all over, and says whether it still is. */
+void mt_kv_poison(mt_device *dev, mt_kv *kv, uint32_t page);
+bool mt_kv_poisoned(mt_device *dev, const mt_kv *kv, uint32_t page);
+
 /* The recurrent layers of a model. value_heads / key_heads of them share a key head. */
 typedef struct mt_state_shape {
     size_t layers; /* 0: the model has none */
@@ -118,6 +122,8 @@ typedef struct mt_state_shape {
 mt_state *mt_state_new(mt_device *dev, const mt_state_shape *shape);
 size_t mt_state_slot_bytes(const mt_state_shape *shape);
 bool mt_state_reserve(mt_device *dev, mt_state *state, size_t slots, mt_error *err) MT_NODISCARD;
+void mt_state_poison(mt_device *dev, mt_state *state, uint32_t slot);
+bool mt_state_poisoned(mt_device *dev, const mt_state *state, uint32_t slot);
 
 /* Reserves working memory for steps of at most `rows` rows. After the last mt_*_new. */
 bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;

@@ -424,6 +424,8 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
         return NULL;
     }
     allot(e);
+    if (e->params.canary)
+        mt_engine_canary(e);
     mt_cost_init(&e->cost, (double)weights, (double)weights);
     show(e);
     if (pthread_create(&e->thread, NULL, run, e) != 0) {

@@ -24,6 +24,7 @@ typedef struct mt_engine_params {
     uint64_t media_cache;      /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     const mt_encoder *encoder; /* instead of the model's tower, for tests; borrowed */
     size_t chunk;              /* most prompt positions of a sequence in a step, for tests; 0: what fits */
+    bool canary;               /* for debugging: what is free is NaN, and it is checked that nobody has written there */
     mt_speculation speculate;
     size_t draft;   /* most tokens guessed ahead, at most MT_LIMIT_DRAFT */
     bool draft_all; /* all guesses are tried, whatever they cost, for tests */

@@ -74,6 +74,9 @@ struct mt_engine {
     size_t row_count;
 };
 
+/* Poisons all that is free, and from now on what becomes free. */
+void mt_engine_canary(mt_engine *e);
+
 /* Chooses what the next step does and gives it pages: fills chosen. False when there is nothing to do. */
 bool mt_engine_plan(mt_engine *e);
 

@@ -38,6 +38,7 @@ typedef struct mt_stats {
     double encode_seconds, encode_work; /* of the encoder, in seconds and in products */
     uint64_t evictions, state_evictions, preemptions;
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
+    uint64_t canary_faults;                        /* pages and states that were written while they were free */
     uint64_t finished[4];                          /* by mt_finish */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
 } mt_stats;

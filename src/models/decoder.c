@@ -202,6 +202,20 @@ bool mt_model_reserve(mt_model *m, const size_t pages[MT_KV_GROUPS], size_t stat
     return true;
 }
 
+void mt_model_poison(mt_model *m, size_t group, uint32_t page)
+{
+    if (group == MT_KV_GROUPS)
+        mt_state_poison(m->dev, mt_mixer_state(m->mixer), page);
+    else
+        mt_kv_poison(m->dev, m->kv[group], page);
+}
+
+bool mt_model_poisoned(mt_model *m, size_t group, uint32_t page)
+{
+    return group == MT_KV_GROUPS ? mt_state_poisoned(m->dev, mt_mixer_state(m->mixer), page)
+                                 : mt_kv_poisoned(m->dev, m->kv[group], page);
+}
+
 bool mt_model_sound(const mt_model *m, size_t row)
 {
     return m->sound[row];

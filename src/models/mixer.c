@@ -121,6 +121,11 @@ bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)
     return mt_state_reserve(m->dev, m->state, slots, err);
 }
 
+mt_state *mt_mixer_state(mt_mixer *m)
+{
+    return m->state;
+}
+
 void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, const mt_batch *batch)
 {
     const layer *l = &m->layers[index];

@@ -59,6 +59,11 @@ bool mt_model_reserve(mt_model *model, const size_t pages[MT_KV_GROUPS], size_t 
 /* Pages to[g] become copies of pages from[g], for each group where to[g] is a page. */
 void mt_model_copy_pages(mt_model *model, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS]);
 
+/* For debugging: makes a page of a group, or a slot of a state (group MT_KV_GROUPS), NaN all over, and says whether it
+   still is. */
+void mt_model_poison(mt_model *model, size_t group, uint32_t page);
+bool mt_model_poisoned(mt_model *model, size_t group, uint32_t page);
+
 /* Whether the final hidden state of a row of the last step is finite (R10). */
 bool mt_model_sound(const mt_model *model, size_t row);
 

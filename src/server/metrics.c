@@ -96,6 +96,7 @@ static void cache(const writer *w, const mt_stats *s)
           "Share of the cache that running answers hold; 1 is all of it.");
     gauge(w, "motet_cache_pages_known", (double)s->pages_known, "Pages whose content can be reused.");
     counter(w, "motet_cache_evictions_total", s->evictions, "Pages forgotten to make room.");
+    counter(w, "motet_canary_faults_total", s->canary_faults, "Free cache memory that was written (--debug-canary).");
     gauge(w, "motet_states", (double)s->states_total, "Slots for recurrent states.");
     gauge(w, "motet_states_held", (double)s->states_held, "Slots that sequences hold.");
     gauge(w, "motet_states_known", (double)s->states_known, "Recurrent states that requests can continue from.");

@@ -113,6 +113,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.context = (size_t)opt->context;
     params.memory = (uint64_t)opt->memory;
     params.state_cache = (uint64_t)opt->state_cache;
+    params.canary = opt->debug_canary;
     params.step_ms = (double)opt->step_ms;
     params.chunk = (size_t)opt->chunk;
     params.speculate = opt->speculate;

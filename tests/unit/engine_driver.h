@@ -82,6 +82,7 @@ static inline void driver_open(driver *d, const char *dir, mt_precision precisio
     mt_error err = {0};
     memset(d, 0, sizeof *d);
     mt_engine_params_init(&d->params);
+    d->params.canary = true;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->ended, NULL);
     if (!mt_opened_open(&d->o, dir, &device, &err))
@@ -99,6 +100,9 @@ static inline void driver_start(driver *d)
 
 static inline void driver_close(driver *d)
 {
+    mt_stats stats;
+    mt_engine_stats(d->engine, &stats);
+    assert_int_equal(stats.canary_faults, 0);
     mt_engine_stop(d->engine);
     mt_opened_close(&d->o);
     pthread_cond_destroy(&d->ended);

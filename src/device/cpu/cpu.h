@@ -93,6 +93,10 @@ void *mt_cpu_alloc(mt_device *dev, size_t bytes);
 /* Memory for pages or states: zeros, on large pages where there are some. NULL when there is none. */
 void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each);
 
+/* Every byte 0xff, which is NaN in each type of pages and states; and whether every byte is. */
+void mt_cpu_poison(void *data, size_t bytes);
+bool mt_cpu_poisoned(const void *data, size_t bytes);
+
 /* Rounds up to a multiple of a power of two. */
 static inline size_t mt_cpu_up(size_t n, size_t multiple)
 {

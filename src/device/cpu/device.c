@@ -231,6 +231,29 @@ void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each)
     return data;
 }
 
+void mt_cpu_poison(void *data, size_t bytes)
+{
+    memset(data, 0xff, bytes);
+}
+
+bool mt_cpu_poisoned(const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    return bytes == 0 || (p[0] == 0xff && memcmp(p, p + 1, bytes - 1) == 0);
+}
+
+void mt_kv_poison(mt_device *dev, mt_kv *kv, uint32_t page)
+{
+    (void)dev;
+    mt_cpu_poison(kv->data + page * kv->page_bytes, kv->page_bytes);
+}
+
+bool mt_kv_poisoned(mt_device *dev, const mt_kv *kv, uint32_t page)
+{
+    (void)dev;
+    return mt_cpu_poisoned(kv->data + page * kv->page_bytes, kv->page_bytes);
+}
+
 bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err)
 {
     assert(!kv->data && pages > 0);

@@ -75,6 +75,20 @@ bool mt_state_reserve(mt_device *dev, mt_state *st, size_t slots, mt_error *err)
                                slots, bytes);
 }
 
+void mt_state_poison(mt_device *dev, mt_state *st, uint32_t slot)
+{
+    (void)dev;
+    const size_t bytes = mt_state_slot_bytes(&st->shape);
+    mt_cpu_poison((uint8_t *)st->data + slot * bytes, bytes);
+}
+
+bool mt_state_poisoned(mt_device *dev, const mt_state *st, uint32_t slot)
+{
+    (void)dev;
+    const size_t bytes = mt_state_slot_bytes(&st->shape);
+    return mt_cpu_poisoned((const uint8_t *)st->data + slot * bytes, bytes);
+}
+
 static float *slot_of(const recurrent *op, uint32_t slot)
 {
     assert(slot < op->st->slots);
