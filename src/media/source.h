@@ -8,12 +8,15 @@
 #include "base/error.h"
 #include "media/limits.h"
 
-typedef enum mt_media_kind { MT_MEDIA_IMAGE, MT_MEDIA_VIDEO } mt_media_kind;
+/* Sets bytes up and fills it with what url names, at most limits->bytes; free with mt_buf_free, empty after a failure.
+   Blocks for up to limits->fetch_ms when it has to ask the network, so it is for threads that may wait. cancel may be
+   NULL; once it is true, a fetch ends within about a second. Failures are MT_E_INVALID with a sentence for the
+   client. */
+bool mt_media_load(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits, const atomic_bool *cancel,
+                   mt_error *err) MT_NODISCARD;
 
-/* Appends to bytes what url names; at most limits->bytes. Blocks for as long as limits->fetch_ms when it has to ask the
-   network, so it is for threads that may wait. cancel may be NULL; once it is true, a fetch ends within a second.
-   Failures are MT_E_INVALID with a sentence for the client. */
-bool mt_media_load(mt_buf *bytes, const char *url, size_t len, mt_media_kind kind, const mt_media_limits *limits,
-                   const atomic_bool *cancel, mt_error *err) MT_NODISCARD;
+/* Appends what base64 text stands for. Blanks and line ends between the letters do not count; padding may be left out.
+   Anything else fails, and so does what buf's limit does not allow. */
+bool mt_base64_decode(mt_buf *out, const char *text, size_t len, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -170,7 +170,8 @@ static void limits_are_kept(void **state)
     expect_refusal(bytes.data, bytes.len, &less, "the video has more than the 29 frames allowed: send a shorter one");
     less = limits;
     less.video_seconds = 2;
-    expect_refusal(bytes.data, bytes.len, &less, "the video lasts 2.5 seconds, and 2.0 are allowed: send a shorter one");
+    expect_refusal(bytes.data, bytes.len, &less,
+                   "the video lasts 2.5 seconds, and 2.0 are allowed: send a shorter one");
     mt_buf_free(&bytes);
 }
 

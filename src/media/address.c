@@ -1,0 +1,69 @@
+#include "media/address.h"
+
+#include <string.h>
+
+#include <netinet/in.h>
+
+#include "base/compiler.h"
+#include "media/bytes.h"
+
+typedef struct block {
+    uint8_t bytes[4]; /* the address begins with the first bits of these */
+    unsigned bits;
+} block;
+
+static const block v4_closed[] = {
+    {{0, 0, 0, 0}, 8},       /* this network */
+    {{10, 0, 0, 0}, 8},      /* private */
+    {{100, 64, 0, 0}, 10},   /* a provider's translation (CGNAT), and metadata of some clouds */
+    {{127, 0, 0, 0}, 8},     /* loopback */
+    {{169, 254, 0, 0}, 16},  /* link-local, and metadata of most clouds */
+    {{172, 16, 0, 0}, 12},   /* private */
+    {{192, 0, 0, 0}, 24},    /* assigned to protocols, and metadata of some clouds */
+    {{192, 0, 2, 0}, 24},    /* documentation */
+    {{192, 88, 99, 0}, 24},  /* 6to4 relays */
+    {{192, 168, 0, 0}, 16},  /* private */
+    {{198, 18, 0, 0}, 15},   /* measurements */
+    {{198, 51, 100, 0}, 24}, /* documentation */
+    {{203, 0, 113, 0}, 24},  /* documentation */
+    {{224, 0, 0, 0}, 4},     /* multicast */
+    {{240, 0, 0, 0}, 4},     /* reserved, broadcast */
+};
+
+/* Of 2000::/3, the only part of IPv6 that is assigned for everyone; loopback, link-local, unique local, multicast,
+   IPv4-mapped and NAT64 addresses all lie outside. */
+static const block v6_closed[] = {
+    {{0x20, 0x01, 0x00, 0x00}, 23}, /* assigned to protocols: Teredo, ORCHID */
+    {{0x20, 0x01, 0x0d, 0xb8}, 32}, /* documentation */
+    {{0x20, 0x02, 0x00, 0x00}, 16}, /* 6to4: an IPv4 address is inside */
+    {{0x3f, 0xff, 0x00, 0x00}, 20}, /* documentation */
+};
+
+static bool is_in(const uint8_t *address, const block *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((mt_be32(address) ^ mt_be32(blocks[i].bytes)) >> (32 - blocks[i].bits) == 0)
+            return true;
+    return false;
+}
+
+bool mt_address_is_public(const struct sockaddr *address)
+{
+    uint8_t bytes[16];
+
+    if (address->sa_family == AF_INET) {
+        struct sockaddr_in v4;
+
+        memcpy(&v4, address, sizeof(v4)); /* what it points at need not be aligned */
+        memcpy(bytes, &v4.sin_addr, 4);
+        return !is_in(bytes, v4_closed, MT_COUNT(v4_closed));
+    }
+    if (address->sa_family == AF_INET6) {
+        struct sockaddr_in6 v6;
+
+        memcpy(&v6, address, sizeof(v6));
+        memcpy(bytes, &v6.sin6_addr, 16);
+        return bytes[0] >> 5 == 1 && !is_in(bytes, v6_closed, MT_COUNT(v6_closed));
+    }
+    return false;
+}

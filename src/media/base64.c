@@ -1,0 +1,83 @@
+#include <string.h>
+
+#include "media/source.h"
+
+enum { BLANK = 64, PAD = 65, WRONG = 66 };
+
+/* What a character stands for: 6 bits, or one of the above. */
+static unsigned value_of(unsigned char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26u;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52u;
+    switch (c) {
+    case '+': return 62;
+    case '/': return 63;
+    case '=': return PAD;
+    case ' ':
+    case '\t':
+    case '\r':
+    case '\n': return BLANK;
+    default: return WRONG;
+    }
+}
+
+typedef struct state {
+    uint8_t part[3072]; /* decoded, not yet appended */
+    size_t len;
+    uint32_t bits;             /* of the last letters, */
+    unsigned letters, padding; /* how many of four */
+} state;
+
+static bool flush(mt_buf *out, state *s, mt_error *err)
+{
+    if (!mt_buf_add(out, s->part, s->len))
+        return mt_fail(err, MT_E_INVALID, "the base64 text stands for more than the %zu bytes allowed: send less",
+                       out->limit);
+    s->len = 0;
+    return true;
+}
+
+/* What is left of a group of four: two letters are a byte, three are two. */
+static bool finish(mt_buf *out, state *s, mt_error *err)
+{
+    if (s->letters == 1 || (s->padding && s->letters + s->padding != 4))
+        return mt_fail(err, MT_E_INVALID, "the base64 text ends within a group of four: send the whole of it");
+    if (s->letters >= 2)
+        s->part[s->len++] = (uint8_t)(s->bits >> (s->letters * 6 - 8));
+    if (s->letters == 3)
+        s->part[s->len++] = (uint8_t)(s->bits >> 2);
+    return flush(out, s, err);
+}
+
+bool mt_base64_decode(mt_buf *out, const char *text, size_t len, mt_error *err)
+{
+    state s = {0};
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned value = value_of((unsigned char)text[i]);
+
+        if (value == BLANK)
+            continue;
+        if (value == PAD && s.letters + s.padding < 4 && s.letters > 0) {
+            s.padding++;
+            continue;
+        }
+        if (value >= BLANK || s.padding)
+            return mt_fail(err, MT_E_INVALID, "the base64 text has a byte of value %u at %zu, where none may be: %s",
+                           (unsigned)(unsigned char)text[i], i, "send the letters A-Z, a-z, 0-9, + and /");
+        s.bits = s.bits << 6 | value;
+        if (++s.letters < 4)
+            continue;
+        s.part[s.len++] = (uint8_t)(s.bits >> 16);
+        s.part[s.len++] = (uint8_t)(s.bits >> 8);
+        s.part[s.len++] = (uint8_t)s.bits;
+        s.letters = 0;
+        if (s.len == sizeof(s.part) && !flush(out, &s, err))
+            return false;
+    }
+    return finish(out, &s, err);
+}

@@ -1,0 +1,132 @@
+#include "media/source.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "media/address.h"
+#include "media/fetch.h"
+
+enum { SHOWN = 200 }; /* bytes of a URL in a sentence */
+
+static bool begins(const char *url, size_t len, const char *scheme)
+{
+    return len >= strlen(scheme) && strncasecmp(url, scheme, strlen(scheme)) == 0;
+}
+
+/* data:image/png;base64,iVBORw0... What the type says does not count: the bytes tell. */
+static bool load_data(mt_buf *bytes, const char *url, size_t len, mt_error *err)
+{
+    static const char mark[] = ";base64";
+    const char *comma = memchr(url, ',', len);
+    size_t head = comma ? (size_t)(comma - url) : 0;
+
+    if (!comma)
+        return mt_fail(err, MT_E_INVALID, "the data URL has no comma: write data:image/png;base64, and then the data");
+    if (head < strlen(mark) || strncasecmp(comma - strlen(mark), mark, strlen(mark)) != 0)
+        return mt_fail(err, MT_E_INVALID, "the data URL is not base64: write data:image/png;base64, and then the data");
+    return mt_base64_decode(bytes, comma + 1, len - head - 1, err) || mt_fail_within(err, "data URL");
+}
+
+static int hex_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The path of file:///path or file://localhost/path, with %20 and its kin decoded. False when it has none. */
+static bool path_of(char path[MT_LIMIT_PATH], const char *url, size_t len)
+{
+    static const char local[] = "localhost";
+    size_t at = strlen("file://"), out = 0;
+
+    if (len - at > strlen(local) && strncasecmp(url + at, local, strlen(local)) == 0)
+        at += strlen(local);
+    if (at >= len || url[at] != '/')
+        return false;
+    for (; at < len && out + 1 < MT_LIMIT_PATH; at++) {
+        int high = len - at > 2 ? hex_of(url[at + 1]) : -1, low = len - at > 2 ? hex_of(url[at + 2]) : -1;
+
+        path[out] = url[at];
+        if (url[at] == '%' && high >= 0 && low >= 0) {
+            path[out] = (char)(high * 16 + low);
+            at += 2;
+        }
+        if (path[out++] == '\0')
+            return false;
+    }
+    path[out] = '\0';
+    return at >= len;
+}
+
+/* Whether the file lies in the folder once every link is followed. Leaves its true path in found. */
+static bool is_below(char found[PATH_MAX], const char *path, const char *root)
+{
+    char folder[PATH_MAX];
+    size_t len;
+
+    if (!realpath(root, folder) || !realpath(path, found))
+        return false;
+    len = strlen(folder);
+    return strncmp(found, folder, len) == 0 && (found[len] == '/' || folder[len - 1] == '/');
+}
+
+/* A file elsewhere and one that is not there get the same sentence: which of the two is no client's business. */
+static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *root, mt_error *err)
+{
+    char path[MT_LIMIT_PATH], found[PATH_MAX];
+    int shown = len < SHOWN ? (int)len : SHOWN;
+
+    if (!root)
+        return mt_fail(err, MT_E_INVALID, "\"%.*s\" may not be read: start with --media-root to allow a folder", shown,
+                       url);
+    if (!begins(url, len, "file://") || !path_of(path, url, len) || !is_below(found, path, root))
+        return mt_fail(err, MT_E_INVALID, "\"%.*s\" is no file in the folder of --media-root: check the path", shown,
+                       url);
+    if (mt_file_read(bytes, found, err))
+        return true;
+    if (err->code == MT_E_TOO_LARGE)
+        return mt_fail(err, MT_E_INVALID, "\"%.*s\" has more than the %zu bytes allowed: name a smaller file", shown,
+                       url, bytes->limit);
+    return mt_fail(err, MT_E_INVALID, "\"%.*s\" cannot be read: check that it is a file and readable", shown, url);
+}
+
+static bool load_url(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits,
+                     const atomic_bool *cancel, mt_error *err)
+{
+    mt_fetch_rules rules = {.ms = limits->fetch_ms, .cancel = cancel};
+    char text[MT_LIMIT_MEDIA_URL + 2];
+
+    rules.allowed = limits->allow_private ? NULL : mt_address_is_public;
+    if (memchr(url, '\0', len))
+        return mt_fail(err, MT_E_INVALID, "the URL has a zero byte in it: leave it out");
+    if (len > MT_LIMIT_MEDIA_URL) /* one byte more is enough to be told that it is too long */
+        len = MT_LIMIT_MEDIA_URL + 1;
+    memcpy(text, url, len);
+    text[len] = '\0';
+    return mt_fetch(bytes, text, &rules, err);
+}
+
+bool mt_media_load(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits, const atomic_bool *cancel,
+                   mt_error *err)
+{
+    bool ok;
+
+    mt_buf_init(bytes, limits->bytes);
+    if (begins(url, len, "data:"))
+        ok = load_data(bytes, url, len, err);
+    else if (begins(url, len, "http://") || begins(url, len, "https://"))
+        ok = load_url(bytes, url, len, limits, cancel, err);
+    else if (begins(url, len, "file:"))
+        ok = load_file(bytes, url, len, limits->root, err);
+    else
+        ok = mt_fail(err, MT_E_INVALID, "\"%.*s\" is no URL that can be read: begin with data:, https:, http: or file:",
+                     (int)(len < SHOWN ? len : SHOWN), url);
+    if (!ok)
+        mt_buf_free(bytes);
+    return ok;
+}
