@@ -13,6 +13,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .add_special_tokens = true,
                     .skip_special_tokens = true,
                     .n = 1,
+                    .parallel_calls = true,
                     .temperature = defaults->temperature,
                     .top_p = defaults->top_p,
                     .min_p = defaults->min_p,
@@ -31,5 +32,6 @@ void mt_ask_free(mt_ask *ask)
 {
     json_decref(ask->owned);
     json_decref(ask->extra);
-    ask->owned = ask->extra = NULL;
+    json_decref(ask->schema);
+    ask->owned = ask->extra = ask->schema = NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "chat/chat.h"
+#include "chat/shape.h"
 #include "sample/settings.h"
 #include "text/stop.h"
 
@@ -36,6 +37,7 @@ typedef struct mt_ask {
     json_t *owned;          /* that body, where it was made of another; NULL otherwise */
     json_t *extra;          /* what the dialect wants to know again when it answers; the ask's reference, or NULL */
     struct mt_store *store; /* of answers that may be referred to; borrowed; NULL: none */
+    json_t *schema;         /* that was sent as text; a reference of its own, or NULL */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;
@@ -49,8 +51,12 @@ typedef struct mt_ask {
 
     mt_chat_text prediction; /* what the answer may well be; data is NULL where nothing is expected */
 
-    bool no_calls; /* tool_choice is "none" */
-    bool is_chat;  /* messages stand in the body; else prompts has what to complete */
+    mt_source source;         /* what the content has to look like */
+    const char *source_field; /* where it says so */
+    mt_shape_calls calls;     /* whether tools are called */
+    const char *call_name;    /* the only one that may be; NULL: each */
+    bool parallel_calls;
+    bool is_chat; /* messages stand in the body; else prompts has what to complete */
     mt_ask_prompt *prompts;
     size_t prompt_count;
 

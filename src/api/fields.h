@@ -58,4 +58,7 @@ const char *mt_json_kind(const json_t *value);
 extern const mt_field mt_fields_common[];
 extern const size_t mt_fields_common_count;
 
+/* What the content has to look like: OpenAI's response_format, and vLLM's fields for the same. In fields_format.c. */
+mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured;
+
 #endif

@@ -136,27 +136,18 @@ static bool read_stream_options(mt_ask *ask, const char *name, const json_t *val
     return true;
 }
 
-/* Nothing here makes a model's answer follow a grammar. Saying so is better than an answer that does not. */
-static bool read_response_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    const json_t *type = json_object_get(value, "type");
-
-    (void)ask;
-    if (!json_is_object(value) || !json_is_string(type))
-        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is not an object with a type: send one", name);
-    if (strcmp(json_string_value(type), "text") == 0)
-        return true;
-    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" of type \"%.40s\" is not supported: send text",
-                          name, json_string_value(type));
-}
-
 const mt_field mt_fields_common[] = {
     MT_FIELD_STRING_ROW("model", model),
     MT_FIELD_STRING_ROW("user", user),
     MT_FIELD_STRING_ROW("cache_salt", cache_salt),
     MT_FIELD_BOOL_ROW("stream", stream),
     MT_FIELD_OTHER_ROW("stream_options", read_stream_options),
-    MT_FIELD_OTHER_ROW("response_format", read_response_format),
+    MT_FIELD_OTHER_ROW("response_format", mt_read_response_format),
+    MT_FIELD_OTHER_ROW("guided_json", mt_read_guided),
+    MT_FIELD_OTHER_ROW("guided_regex", mt_read_guided),
+    MT_FIELD_OTHER_ROW("guided_choice", mt_read_guided),
+    MT_FIELD_OTHER_ROW("guided_grammar", mt_read_guided),
+    MT_FIELD_OTHER_ROW("structured_outputs", mt_read_structured),
     MT_FIELD_INT_ROW("n", n, 1, MT_LIMIT_CHOICES),
     MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
     MT_FIELD_INT_ROW("max_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),

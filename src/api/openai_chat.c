@@ -38,16 +38,25 @@ static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value
     return true;
 }
 
-/* Nothing here makes a model call a tool: that needs a grammar. */
+/* "auto", "none", "required", or {"type":"function","function":{"name":...}}, which is sent flat as well. */
 static bool read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const char *choice = json_is_string(value) ? json_string_value(value) : "a named tool";
+    static const char *const choices[] = {
+        [MT_SHAPE_CALLS_AUTO] = "auto", [MT_SHAPE_CALLS_NONE] = "none", [MT_SHAPE_CALLS_REQUIRED] = "required"};
+    const json_t *function = json_object_get(value, "function");
+    const char *choice = json_string_value(value);
 
-    ask->no_calls = strcmp(choice, "none") == 0;
-    if (ask->no_calls || strcmp(choice, "auto") == 0)
+    for (size_t i = 0; choice && i < MT_COUNT(choices); i++)
+        if (strcmp(choice, choices[i]) == 0) {
+            ask->calls = (mt_shape_calls)i;
+            return true;
+        }
+    ask->call_name = json_string_value(json_object_get(function ? function : value, "name"));
+    ask->calls = MT_SHAPE_CALLS_REQUIRED;
+    if (ask->call_name)
         return true;
-    return mt_failure_set(why, 400, "unsupported_value", name,
-                          "\"%s\" is %.40s, which is not supported: send auto or none", name, choice);
+    return mt_failure_set(why, 400, "invalid_value", name,
+                          "\"%s\" is none of auto, none, required and an object that names a function: send one", name);
 }
 
 /* {"type": "content", "content": text or text parts}: the answer as the client expects it. Of parts the first counts,
@@ -95,6 +104,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("tool_choice", read_tool_choice),
     MT_FIELD_OTHER_ROW("audio", refuse_audio),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),
+    MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),
     MT_FIELD_OTHER_ROW("prediction", read_prediction),
 };
 

@@ -126,9 +126,10 @@
 #define MT_LIMIT_AUTOMATON_ITEMS (1u << 16)   /* places of all of them */
 #define MT_LIMIT_AUTOMATON_STACKS (1u << 14)  /* frames of all of them */
 #define MT_LIMIT_AUTOMATON_PLACES 2048        /* of one state */
-#define MT_LIMIT_CONSTRAINT_RUNS 1024         /* answers that follow one constraint */
+#define MT_LIMIT_CONSTRAINT_RUNS 8192         /* answers that follow one constraint */
 #define MT_LIMIT_CONSTRAINTS 64               /* that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_MASKS (32u << 20) /* bytes of the masks that are kept */
+#define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that has to call */
 #define MT_LIMIT_CHOICE_LIST 4096             /* texts that an answer is to be one of */
 #define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */
 #define MT_LIMIT_REGEX_STATES 8192            /* of the automaton that they make */

@@ -78,6 +78,7 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= vocab)
             return mt_fail(err, MT_E_INVALID, "token %u is outside the vocabulary of %zu", r->prompt[i], vocab);
+    assert(!r->constraint || mt_constraint_vocabulary(r->constraint)->size == vocab);
     return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);
 }
 
@@ -160,10 +161,14 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
 
 static void take(mt_engine *e, mt_request *r)
 {
+    if (r->constraint && !e->masks)
+        e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, MT_LIMIT_CONSTRAINT_MASKS);
     if (e->gallery)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
+        if (r->constraint)
+            mt_run_begin(&r->sequences[c].run, r->constraint);
         mt_engine_queue(e, &r->sequences[c]);
     }
     e->stats.prompt_tokens += r->prompt_len * r->choices;
@@ -394,6 +399,7 @@ static void free_engine(mt_engine *e)
     mt_model_free(e->model);
     mt_tree_free(e->tree);
     mt_gallery_free(e->gallery);
+    mt_masks_free(e->masks);
     mt_queue_free(e->inbox);
     for (size_t i = 0; i < MT_COUNT(arrays); i++)
         mt_free(arrays[i]);

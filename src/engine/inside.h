@@ -59,6 +59,7 @@ struct mt_engine {
     mt_sequence *viewer; /* the first of those that wait for the job's pictures, or for a job */
     double encode;       /* work of the encoder in this step */
     const mt_tensor *logits;
+    mt_masks *masks;  /* NULL until an answer is constrained */
     uint8_t *scratch; /* of the sampler, one a thread */
     size_t scratch_bytes;
 

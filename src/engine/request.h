@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cache/tree.h"
 #include "engine/sight.h"
+#include "sample/constraint/constraint.h"
 #include "sample/logprobs.h"
 #include "sample/settings.h"
 #include "text/stop.h"
@@ -69,6 +70,7 @@ struct mt_request {
     uint8_t salt[32]; /* requests share what is cached only with those of the same; zeros: none */
 
     mt_sample_settings sampling;
+    mt_constraint *constraint;          /* that every answer follows; the arena holds a reference; NULL: none */
     uint32_t choices;                   /* at least 1: answers to the one prompt, numbered from 0 */
     size_t max_tokens;                  /* of each; clamped to what the context leaves */
     const mt_stop *stop;                /* NULL: no stop strings */

@@ -42,6 +42,7 @@ mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size
 
 void mt_sequence_close(mt_sequence *s)
 {
+    mt_run_end(&s->run);
     mt_seq_free(&s->seq);
     mt_free(s->counts);
     mt_buf_free(&s->piece);
@@ -91,6 +92,7 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
     mt_request *r = s->request;
     const uint32_t token = sampled->chosen.id;
     const bool ends = mt_sample_settings_ends(&r->sampling, token);
+    const bool complete = s->run.constraint && mt_run_token(&s->run, token) && s->run.over;
     s->generated++;
     if (s->counts)
         mt_counts_push(s->counts, token);
@@ -108,8 +110,8 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
                         .top_count = sampled->top_count,
                         .text = s->text.data,
                         .text_len = s->text.len});
-    *finish = ends || s->stop_met >= 0 ? MT_FINISH_STOP : MT_FINISH_LENGTH;
-    return ends || s->stop_met >= 0 || mt_sequence_left(s) == 0;
+    *finish = ends || complete || s->stop_met >= 0 ? MT_FINISH_STOP : MT_FINISH_LENGTH;
+    return ends || complete || s->stop_met >= 0 || mt_sequence_left(s) == 0;
 }
 
 /* What was held back until the end. */

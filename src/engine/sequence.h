@@ -16,6 +16,7 @@ typedef struct mt_sequence {
     size_t generated;
     size_t cached;     /* prompt positions that came from the tree */
     mt_counts *counts; /* NULL where no penalty needs them */
+    mt_run run;        /* of the constraint, where there is one */
     mt_candidate candidate;
     bool begun;  /* BEGUN was sent */
     size_t told; /* prompt positions whose logprobs were sent */
@@ -32,6 +33,8 @@ typedef struct mt_sequence {
     uint32_t wanted, wanted_count; /* which rows of the logits */
     bool samples;                  /* the last of them gives a token, and those of right guesses before it */
     mt_sample_status status;       /* of the first token */
+    const uint32_t *allowed[1 + MT_LIMIT_DRAFT]; /* of a constrained one: masks for the first token and the guesses */
+    size_t allowed_count;
     mt_sampled sampled[1 + MT_LIMIT_DRAFT];
     size_t sampled_count;
     mt_draft draft; /* what may follow what is known */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cache/tree.h"
+#include "sample/constraint/masks.h"
 
 #define MT_HISTOGRAM_BUCKETS 24
 
@@ -39,6 +40,7 @@ typedef struct mt_stats {
     uint64_t evictions, state_evictions, preemptions;
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
     uint64_t canary_faults;                        /* pages and states that were written while they were free */
+    mt_masks_stats masks;                          /* of constraints */
     uint64_t finished[4];                          /* by mt_finish */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
 } mt_stats;

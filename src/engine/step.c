@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
@@ -101,6 +102,7 @@ static mt_sample_status sample(mt_engine *e, mt_sequence *s, size_t row, size_t 
                              .vocab = e->spec->vocab,
                              .settings = &s->request->sampling,
                              .counts = s->counts,
+                             .allowed = s->run.constraint ? s->allowed[ahead] : NULL,
                              .choice = s->choice,
                              .index = (uint32_t)(s->generated + ahead)};
     return mt_sample(mt_device_kernels(e->dev), &r, e->scratch + worker * e->scratch_bytes, &s->sampled[ahead]);
@@ -111,6 +113,7 @@ static bool goes_on(const mt_engine *e, const mt_sequence *s, size_t ahead)
 {
     const uint32_t token = s->sampled[ahead].chosen.id;
     return guesses(s) > ahead && s->draft.token[ahead] == token &&
+           (!s->run.constraint || s->allowed_count > ahead + 1) &&
            !mt_sample_settings_ends(&s->request->sampling, token) && mt_model_sound(e->model, s->row + ahead + 1);
 }
 
@@ -122,7 +125,7 @@ static void sample_item(void *ctx, size_t item, size_t worker)
     if (!s->samples)
         return;
     const size_t first = s->wanted_count - 1 - guesses(s);
-    s->status = sample(e, s, first, 0, worker);
+    s->status = s->run.constraint && s->allowed_count == 0 ? MT_SAMPLE_NOTHING : sample(e, s, first, 0, worker);
     s->sampled_count = s->status == MT_SAMPLE_OK;
     for (bool ok = s->sampled_count; ok && goes_on(e, s, s->sampled_count - 1);) {
         if (s->counts)
@@ -132,6 +135,42 @@ static void sample_item(void *ctx, size_t item, size_t worker)
     }
     if (s->counts)
         mt_counts_roll_back(s->counts, mt_counts_generated(s->counts) - s->generated);
+}
+
+/* The mask for the first token of s, or those after its guesses as far as they may follow and there is room. */
+static void allow(mt_engine *e, mt_sequence *s, bool after_guesses)
+{
+    if (!s->samples || !s->run.constraint)
+        return;
+    if (!after_guesses) {
+        s->allowed[0] = mt_masks_get(e->masks, &s->run);
+        s->allowed_count = s->allowed[0] != NULL;
+        return;
+    }
+    mt_run ahead;
+    mt_run_copy(&ahead, &s->run);
+    for (size_t i = 0; i < guesses(s) && s->allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
+        if (!mt_run_token(&ahead, s->draft.token[i]) || ahead.over)
+            break;
+        s->allowed[i + 1] = mt_masks_get(e->masks, &ahead);
+        s->allowed_count += s->allowed[i + 1] != NULL;
+    }
+    mt_run_end(&ahead);
+}
+
+/* Masks are this thread's: sampling only reads them. */
+static void allow_all(mt_engine *e)
+{
+    if (!e->masks)
+        return;
+    mt_alloc_forbid();
+    mt_masks_round(e->masks);
+    for (size_t i = 0; i < e->chosen_count; i++)
+        allow(e, e->chosen[i], false);
+    for (size_t i = 0; i < e->chosen_count; i++)
+        allow(e, e->chosen[i], true);
+    mt_alloc_permit();
+    e->stats.masks = *mt_masks_stats_of(e->masks);
 }
 
 /* Logprobs of the prompt positions that this step's rows predict, each once. */
@@ -196,6 +235,7 @@ static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried)
 /* Hands out the tokens that were chosen. The row of a guess that was right is the token's own. */
 static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
 {
+    mt_error err = {0};
     mt_finish finish;
     note_drafts(e, s, tried);
     for (size_t i = 0; i < s->sampled_count; i++) {
@@ -204,8 +244,9 @@ static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
         mt_seq_add(&s->seq, s->sampled[i].chosen.id);
         const bool ends = mt_sequence_token(s, &s->sampled[i], &finish);
         note_token(e, s);
-        if (ends) {
-            mt_engine_end(e, s, finish, NULL);
+        if (ends || s->run.failed) {
+            mt_fail(&err, MT_E_INTERNAL, "the constraint takes more memory than it may have; make it simpler");
+            mt_engine_end(e, s, s->run.failed ? MT_FINISH_ERROR : finish, s->run.failed ? &err : NULL);
             return;
         }
     }
@@ -255,6 +296,7 @@ static void step_rows(mt_engine *e)
         return;
     const uint64_t begin = mt_clock_ns();
     e->logits = mt_model_step(e->model, &e->batch, e->wanted, e->wanted_count);
+    allow_all(e);
     mt_device_run(e->dev, sample_item, e, e->chosen_count);
     const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
     mt_log_debug("engine.step", "%zu rows of %zu sequences, %.2f ms, %.2f expected", e->batch.rows, e->chosen_count,

@@ -106,6 +106,26 @@ static void cache(const writer *w, const mt_stats *s)
         labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);
 }
 
+static void constraints(const writer *w, mt_server *server, const mt_stats *s)
+{
+    mt_constraints_stats c = {0};
+
+    if (server->served.constraints)
+        mt_constraints_stats_read(server->served.constraints, &c);
+    counter(w, "motet_constraints_total", c.asked, "Requests whose answer has to follow a constraint.");
+    counter(w, "motet_constraints_compiled_total", c.compiled,
+            "Constraints that were not known and had to be compiled.");
+    counter(w, "motet_constraints_refused_total", c.refused, "Constraints that could not be compiled.");
+    gauge(w, "motet_constraints_kept", (double)c.kept, "Constraints that are kept compiled.");
+    counter(w, "motet_constraint_masks_total", s->masks.asked, "Tokens of constrained answers.");
+    counter(w, "motet_constraint_masks_computed_total", s->masks.computed, "Of them, those whose mask was not known.");
+    head(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
+    mt_buf_printf(w->out, "motet_constraint_seconds_total{%s,kind=\"compile\"} %.9g\n", w->model,
+                  (double)c.compiling_ns * 1e-9);
+    mt_buf_printf(w->out, "motet_constraint_seconds_total{%s,kind=\"mask\"} %.9g\n", w->model,
+                  (double)s->masks.computing_ns * 1e-9);
+}
+
 static void times(const writer *w, const mt_stats *s)
 {
     histogram(w, "vllm:time_to_first_token_seconds", &s->first_token, "From arrival to the first token.");
@@ -170,6 +190,7 @@ void mt_metrics_write(mt_server *server, mt_buf *out)
         requests(&w, &stats);
         tokens(&w, &stats);
         cache(&w, &stats);
+        constraints(&w, server, &stats);
         times(&w, &stats);
         memory(&w, &stats);
     }

@@ -171,7 +171,7 @@ static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask)
         f.tools = served->formats.tools;
     if (served->formats.reasoning)
         f.reasoning = served->formats.reasoning;
-    if (ask->no_calls || tools == 0)
+    if (ask->calls == MT_SHAPE_CALLS_NONE || tools == 0)
         f.tools = "none";
     return f;
 }
@@ -181,6 +181,44 @@ static bool parses(const mt_served *served, const mt_ask *ask)
     const mt_parse_formats f = formats_of(served, ask);
 
     return strcmp(f.tools, "none") != 0 || strcmp(f.reasoning, "none") != 0;
+}
+
+static void release_constraint(void *constraint)
+{
+    mt_constraint_release(constraint);
+}
+
+static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
+                           mt_failure *why)
+{
+    const json_t *tools = ask->is_chat ? json_object_get(ask->body, "tools") : NULL;
+    mt_shape shape = {.source = ask->source,
+                      .calls = ask->calls,
+                      .name = ask->call_name,
+                      .one = !ask->parallel_calls || ask->call_name,
+                      .tools = tools,
+                      .formats = {.tools = "none", .reasoning = "none"},
+                      .opened = prompt->opened};
+    mt_error err = {0};
+
+    if (ask->is_chat)
+        shape.formats = formats_of(served, ask);
+    if (!mt_shape_needed(&shape))
+        return true;
+    if (ask->calls == MT_SHAPE_CALLS_REQUIRED && json_array_size(tools) == 0)
+        return mt_failure_set(why, 400, "invalid_value", "tool_choice",
+                              "\"tool_choice\" is given without \"tools\": send some, or leave it out");
+    if (!served->constraints)
+        return mt_failure_set(why, 400, "no_tokenizer", ask->source_field,
+                              "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
+    r->constraint = mt_constraints_get(served->constraints, &shape, &err);
+    if (!r->constraint)
+        return mt_failure_set(why, 400, "invalid_value", strstr(err.text, "tool") ? "tools" : ask->source_field, "%s",
+                              err.text);
+    if (mt_arena_defer(r->arena, release_constraint, r->constraint))
+        return true;
+    mt_constraint_release(r->constraint);
+    return out_of_memory(why);
 }
 
 static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
@@ -207,7 +245,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->client = call->client;
     r->received = call->received;
     return set_room(r, served, ask, why) && set_sampling(r, served, ask, why) && set_stop(r, ask, why) &&
-           set_expected(r, served, ask, why);
+           set_constraint(r, served, ask, prompt, why) && set_expected(r, served, ask, why);
 }
 
 /* The text that stands before the answer where the prompt is echoed. */

@@ -135,6 +135,8 @@ bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
         return false;
     s->context = mt_engine_context(s->engine);
     s->vocab = s->opened.spec.vocab;
+    if (s->tokenizer)
+        s->constraints = mt_constraints_new(s->tokenizer, s->vocab, s->generation.eos, s->generation.eos_count);
     mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
                 (double)(mt_clock_ns() - start) / 1e9);
     return true;
@@ -149,6 +151,7 @@ void mt_served_stop(mt_served *s)
 void mt_served_close(mt_served *s)
 {
     mt_served_stop(s);
+    mt_constraints_free(s->constraints);
     mt_chat_templates_free(s->templates);
     mt_tokenizer_free(s->tokenizer);
     if (s->opened.arena)

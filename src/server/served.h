@@ -5,6 +5,7 @@
 
 #include "chat/chat_template.h"
 #include "engine/engine.h"
+#include "server/constraints.h"
 #include "server/generation.h"
 #include "server/options.h"
 
@@ -21,6 +22,7 @@ typedef struct mt_served {
     mt_parse_formats formats;     /* the operator's; NULL where the template decides */
     mt_generation_config generation;
     mt_engine *engine;
+    mt_constraints *constraints; /* NULL without a tokenizer */
     size_t context, vocab;
 } mt_served;
 

@@ -73,6 +73,11 @@ void mt_constraint_release(mt_constraint *c)
     mt_free(c);
 }
 
+const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c)
+{
+    return c->v;
+}
+
 static void link_run(mt_run *run, mt_constraint *c)
 {
     run->prev = NULL;

@@ -19,6 +19,8 @@ mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary 
 mt_constraint *mt_constraint_hold(mt_constraint *c); /* one more reference; returns it */
 void mt_constraint_release(mt_constraint *c);        /* NULL is fine */
 
+const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c);
+
 /* ---- the engine's thread, and nothing is allocated ---- */
 
 struct mt_run {

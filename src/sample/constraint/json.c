@@ -249,14 +249,12 @@ static mt_expr constant_real(mt_json *j, double value)
     return text(j, spelled);
 }
 
-/* Members of an object or items of an array, already with their keys. */
+/* Members of an object or items of an array, already with their keys and with what stands before each. */
 static mt_expr constant_list(mt_json *j, const char *open, const mt_expr *items, size_t count, const char *close)
 {
-    mt_expr all = text(j, open);
+    const mt_expr space = count ? mt_json_space(j) : mt_grammar_empty(j->g);
 
-    for (size_t i = 0; i < count; i++)
-        all = LIST(j, all, i ? mt_json_comma(j) : mt_json_space(j), items[i]);
-    return count ? LIST(j, all, mt_json_space(j), text(j, close)) : mt_grammar_seq(j->g, all, text(j, close));
+    return LIST(j, text(j, open), list(j, items, count), space, text(j, close));
 }
 
 mt_expr mt_json_constant(mt_json *j, const json_t *value)
@@ -282,11 +280,16 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
     items = mt_alloc_array(count + 1, sizeof(*items));
     if (json_is_array(value)) {
         for (; i < count; i++)
-            items[i] = mt_json_constant(j, json_array_get(value, i));
+            items[i] = mt_grammar_seq(j->g, i ? mt_json_comma(j) : mt_json_space(j),
+                                      mt_json_constant(j, json_array_get(value, i)));
         all = constant_list(j, "[", items, count, "]");
     } else {
-        json_object_foreach((json_t *)value, key, item) items[i++] =
-            LIST(j, constant_string(j, key, strlen(key)), mt_json_colon(j), mt_json_constant(j, item));
+        json_object_foreach((json_t *)value, key, item)
+        {
+            items[i] = LIST(j, i ? mt_json_comma(j) : mt_json_space(j), constant_string(j, key, strlen(key)),
+                            mt_json_colon(j), mt_json_constant(j, item));
+            i++;
+        }
         all = constant_list(j, "{", items, count, "}");
     }
     mt_free(items);

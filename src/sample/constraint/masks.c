@@ -138,6 +138,11 @@ void mt_masks_round(mt_masks *m)
     m->round++;
 }
 
+bool mt_masks_room(const mt_masks *m)
+{
+    return m->slots[m->slots[0].newer].round != m->round;
+}
+
 const mt_masks_stats *mt_masks_stats_of(const mt_masks *m)
 {
     return &m->stats;

@@ -269,9 +269,9 @@ static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_
     return ok;
 }
 
-bool mt_schema_expr(mt_json *j, const json_t *schema, bool object, mt_expr *out, mt_error *err)
+bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, mt_expr *out, mt_error *err)
 {
-    mt_schema_reader r = {.j = j, .arena = mt_arena_new(0), .root = schema, .err = err};
+    mt_schema_reader r = {.j = j, .arena = mt_arena_new(0), .root = root, .err = err};
     const bool ok = read_all(&r, schema, object, out);
 
     mt_free(r.todo);

@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "sample/constraint/json.h"
 
-/* object: nothing but objects, whatever the schema allows besides. Borrows schema for the call. */
-bool mt_schema_expr(mt_json *j, const json_t *schema, bool object, mt_expr *out, mt_error *err) MT_NODISCARD;
+/* root: what references refer to; schema may be a part of it. object: nothing but objects, whatever the schema allows
+   besides. Borrows both for the call. */
+bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, mt_expr *out,
+                    mt_error *err) MT_NODISCARD;
 
 #endif

@@ -41,7 +41,7 @@ bool mt_source_expr(const mt_source *source, mt_json *j, mt_expr *out, mt_error 
     switch (source->kind) {
     case MT_SOURCE_NONE: break;
     case MT_SOURCE_JSON: *out = mt_json_object(j); return true;
-    case MT_SOURCE_SCHEMA: return mt_schema_expr(j, source->value, false, out, err);
+    case MT_SOURCE_SCHEMA: return mt_schema_expr(j, source->value, source->value, false, out, err);
     case MT_SOURCE_REGEX: return regex(source->value, j->g, out, err);
     case MT_SOURCE_CHOICE: return choices(source->value, j->g, out, err);
     case MT_SOURCE_GBNF:

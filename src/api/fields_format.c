@@ -1,0 +1,98 @@
+/* The fields that say what an answer has to look like. Only one of them may. */
+#include <string.h>
+
+#include "api/fields.h"
+
+static bool set(mt_ask *ask, const char *name, mt_source_kind kind, const json_t *value, mt_failure *why)
+{
+    const bool text = kind == MT_SOURCE_REGEX || kind == MT_SOURCE_GBNF;
+
+    if (ask->source.kind != MT_SOURCE_NONE)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" and \"%s\" are both given: send one of them",
+                              name, ask->source_field);
+    if (text && !json_is_string(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a string", name, mt_json_kind(value));
+    if (kind == MT_SOURCE_CHOICE && !json_is_array(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of strings", name,
+                              mt_json_kind(value));
+    if (kind == MT_SOURCE_SCHEMA && !json_is_object(value) && !json_is_boolean(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a JSON schema", name,
+                              mt_json_kind(value));
+    ask->source = (mt_source){.kind = kind, .value = value};
+    ask->source_field = name;
+    return true;
+}
+
+/* A schema may come as the text of one. It is parsed into the ask's body, where it lives as long as that. */
+static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    json_t *parsed;
+
+    if (!json_is_string(value))
+        return set(ask, name, MT_SOURCE_SCHEMA, value, why);
+    parsed = json_loadb(json_string_value(value), json_string_length(value), JSON_DECODE_ANY, NULL);
+    if (!parsed)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is a string that is no JSON: send a JSON schema",
+                              name);
+    json_decref(ask->schema);
+    ask->schema = parsed;
+    return set(ask, name, MT_SOURCE_SCHEMA, parsed, why);
+}
+
+bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const char *type = json_string_value(json_object_get(value, "type"));
+    const json_t *schema = json_object_get(value, "json_schema");
+
+    if (!type)
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is not an object with a type: send one", name);
+    if (strcmp(type, "text") == 0)
+        return true;
+    if (strcmp(type, "json_object") == 0)
+        return json_object_get(value, "schema") ? set_schema(ask, name, json_object_get(value, "schema"), why)
+                                                : set(ask, name, MT_SOURCE_JSON, NULL, why);
+    if (strcmp(type, "json_schema") != 0)
+        return mt_failure_set(why, 400, "unsupported_value", name,
+                              "\"%s\" of type \"%.40s\" is not supported: send text, json_object or json_schema", name,
+                              type);
+    schema = schema ? json_object_get(schema, "schema") : json_object_get(value, "schema");
+    if (!schema)
+        return mt_failure_set(why, 400, "invalid_value", "response_format.json_schema",
+                              "\"%s\" of type json_schema has no schema: send one as \"json_schema.schema\"", name);
+    return set_schema(ask, name, schema, why);
+}
+
+static bool read_kind(mt_ask *ask, const char *name, const char *kind, const json_t *value, mt_failure *why)
+{
+    if (strcmp(kind, "json") == 0)
+        return set_schema(ask, name, value, why);
+    if (strcmp(kind, "regex") == 0)
+        return set(ask, name, MT_SOURCE_REGEX, value, why);
+    if (strcmp(kind, "choice") == 0)
+        return set(ask, name, MT_SOURCE_CHOICE, value, why);
+    if (strcmp(kind, "grammar") == 0)
+        return set(ask, name, MT_SOURCE_GBNF, value, why);
+    if (strcmp(kind, "json_object") == 0)
+        return json_is_true(value) ? set(ask, name, MT_SOURCE_JSON, NULL, why) : true;
+    return mt_failure_set(
+        why, 400, "unsupported_value", name,
+        "\"%s\" has \"%.40s\", which is not supported: send json, regex, choice, grammar or json_object", name, kind);
+}
+
+bool mt_read_guided(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    return read_kind(ask, name, name + strlen("guided_"), value, why);
+}
+
+bool mt_read_structured(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const char *kind;
+    json_t *own;
+
+    if (!json_is_object(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object", name,
+                              mt_json_kind(value));
+    json_object_foreach((json_t *)value, kind,
+                        own) if (!json_is_null(own) && !read_kind(ask, name, kind, own, why)) return false;
+    return true;
+}

@@ -1,0 +1,299 @@
+/* How each format writes calls, for writing them: one way of those that its parser reads. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "chat/shape_inside.h"
+
+typedef struct layout {
+    const char *format;
+    const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
+    const char *trigger; /* begins the first call, or each one */
+    bool each;
+    const char *open;            /* behind a trigger that is not each call's */
+    const char *before, *behind; /* around the name */
+    bool numbered;               /* a number stands behind the name, and then `numbered_end` */
+    const char *numbered_end;
+    const char *after, *between, *close; /* behind a call, between two, behind the last */
+    const mt_shape_tags *tags;           /* NULL: the arguments are JSON */
+} layout;
+
+static const mt_shape_tags qwen_tags = {"<parameter=", ">\n", "", "", "\n</parameter>\n"};
+static const mt_shape_tags seed_tags = {"<parameter=", ">", "", "", "</parameter>\n"};
+static const mt_shape_tags glm4_tags = {"<arg_key>", "</arg_key>\n<arg_value>", "", "", "</arg_value>\n"};
+static const mt_shape_tags glm47_tags = {"<arg_key>", "</arg_key><arg_value>", "", "", "</arg_value>"};
+static const mt_shape_tags minimax_tags = {"<parameter name=\"", "\">", "", "", "</parameter>\n"};
+static const mt_shape_tags minicpm_tags = {"<param name=\"", "\">", "", "", "</param>"};
+static const mt_shape_tags dsml_tags = {"<｜DSML｜parameter name=\"", "\" string=\"", "true\">", "false\">",
+                                        "</｜DSML｜parameter>\n"};
+
+#define JSON_CALL .before = "{\"name\": \"", .behind = "\", \"arguments\": ", .after = "}"
+#define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL
+
+static const layout layouts[] = {
+    {.format = "hermes",
+     .trigger = "<tool_call>",
+     .each = true,
+     .before = "\n{\"name\": \"",
+     .behind = "\", \"arguments\": ",
+     .after = "}\n</tool_call>",
+     .between = "\n"},
+    {.format = "qwen3_xml",
+     .trigger = "<tool_call>",
+     .each = true,
+     .before = "\n<function=",
+     .behind = ">\n",
+     .after = "</function>\n</tool_call>",
+     .between = "\n",
+     .tags = &qwen_tags},
+    {.format = "seed_oss",
+     .trigger = "<seed:tool_call>",
+     .each = true,
+     .before = "\n<function=",
+     .behind = ">\n",
+     .after = "</function>\n</seed:tool_call>",
+     .between = "\n",
+     .tags = &seed_tags},
+    {.format = "glm4",
+     .trigger = "<tool_call>",
+     .each = true,
+     .before = "",
+     .behind = "\n",
+     .after = "</tool_call>",
+     .between = "\n",
+     .tags = &glm4_tags},
+    {.format = "glm47",
+     .trigger = "<tool_call>",
+     .each = true,
+     .before = "",
+     .behind = "",
+     .after = "</tool_call>",
+     .between = "",
+     .tags = &glm47_tags},
+    {.format = "minimax_m2",
+     .trigger = "<minimax:tool_call>",
+     .open = "\n",
+     .before = "<invoke name=\"",
+     .behind = "\">\n",
+     .after = "</invoke>\n",
+     .between = "",
+     .close = "</minimax:tool_call>",
+     .tags = &minimax_tags},
+    {.format = "minicpm5",
+     .trigger = "<function name=\"",
+     .each = true,
+     .before = "",
+     .behind = "\">",
+     .after = "</function>",
+     .between = "\n",
+     .tags = &minicpm_tags},
+    {.format = "deepseek_v32",
+     .trigger = "<｜DSML｜function_calls>",
+     .open = "\n",
+     .before = "<｜DSML｜invoke name=\"",
+     .behind = "\">\n",
+     .after = "</｜DSML｜invoke>\n",
+     .between = "",
+     .close = "</｜DSML｜function_calls>",
+     .tags = &dsml_tags},
+    {.format = "deepseek_v3",
+     .trigger = "<｜tool▁calls▁begin｜>",
+     .open = "",
+     .before = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+     .behind = "\n```json\n",
+     .after = "\n```<｜tool▁call▁end｜>",
+     .between = "\n",
+     .close = "<｜tool▁calls▁end｜>"},
+    {.format = "deepseek_v31",
+     .trigger = "<｜tool▁calls▁begin｜>",
+     .open = "",
+     .before = "<｜tool▁call▁begin｜>",
+     .behind = "<｜tool▁sep｜>",
+     .after = "<｜tool▁call▁end｜>",
+     .between = "",
+     .close = "<｜tool▁calls▁end｜>"},
+    {.format = "kimi_k2",
+     .trigger = "<|tool_calls_section_begin|>",
+     .open = "",
+     .before = "<|tool_call_begin|>functions.",
+     .behind = ":",
+     .numbered = true,
+     .numbered_end = "<|tool_call_argument_begin|>",
+     .after = "<|tool_call_end|>",
+     .between = "",
+     .close = "<|tool_calls_section_end|>"},
+    {.format = "llama3",
+     .trigger = "",
+     .open = "",
+     .before = "{\"name\": \"",
+     .behind = "\", \"parameters\": ",
+     .after = "}",
+     .between = "; ",
+     .close = ""},
+    {.format = "mistral",
+     .needs = "[ARGS]",
+     .trigger = "[TOOL_CALLS]",
+     .each = true,
+     .before = "",
+     .behind = "[ARGS]",
+     .after = "",
+     .between = ""},
+    {.format = "mistral",
+     .trigger = "[TOOL_CALLS]",
+     .open = " [",
+     .before = "{\"name\": \"",
+     .behind = "\", \"arguments\": ",
+     .after = "}",
+     .between = ", ",
+     .close = "]"},
+    {.format = "harmony",
+     .trigger = "<|channel|>",
+     .open = "",
+     .before = "commentary to=functions.",
+     .behind = " <|constrain|>json<|message|>",
+     .after = "",
+     .between = NULL,
+     .close = ""},
+    {.format = "granite", .needs = "<|tool_call|>", .trigger = "<|tool_call|>", JSON_LIST},
+    {.format = "granite", .trigger = "<tool_call>", JSON_LIST},
+    {.format = "granite_20b", .trigger = "<function_call>", .each = true, .between = "\n", JSON_CALL},
+    {.format = "nemotron",
+     .trigger = "<TOOLCALL>",
+     .open = "[",
+     .before = "{\"name\": \"",
+     .behind = "\", \"arguments\": ",
+     .after = "}",
+     .between = ", ",
+     .close = "]</TOOLCALL>"},
+    {.format = "tool_calls",
+     .trigger = "<tool_calls>",
+     .open = "[",
+     .before = "{\"name\": \"",
+     .behind = "\", \"arguments\": ",
+     .after = "}",
+     .between = ", ",
+     .close = "]</tool_calls>"},
+    {.format = "internlm2",
+     .trigger = "<|action_start|>",
+     .open = "<|plugin|>",
+     .before = "{\"name\": \"",
+     .behind = "\", \"parameters\": ",
+     .after = "}",
+     .between = NULL,
+     .close = "<|action_end|>"},
+    {.format = "xlam", .trigger = "", JSON_LIST},
+    {.format = "phi4_mini", .trigger = "functools", JSON_LIST},
+};
+
+static const char *const same_as[][2] = {{"qwen3", "hermes"}, {"step3p5", "qwen3_xml"}};
+
+/* The layout of a format; NULL where there is none. w may be NULL: any will do. */
+static const layout *find(const mt_shape_writer *w, const char *format)
+{
+    uint32_t id;
+
+    for (size_t i = 0; i < MT_COUNT(same_as); i++)
+        if (strcmp(same_as[i][0], format) == 0)
+            format = same_as[i][1];
+    for (size_t i = 0; i < MT_COUNT(layouts); i++)
+        if (strcmp(layouts[i].format, format) == 0 &&
+            (!w || !layouts[i].needs || mt_shape_special(w, layouts[i].needs, strlen(layouts[i].needs), &id)))
+            return &layouts[i];
+    return NULL;
+}
+
+bool mt_shape_has_calls(const char *format)
+{
+    return find(NULL, format) != NULL;
+}
+
+/* A tool's declaration, in either of the shapes in which it is sent. */
+static const json_t *function_of(const json_t *tool)
+{
+    const json_t *function = json_object_get(tool, "function");
+
+    return function ? function : tool;
+}
+
+static mt_expr number(mt_shape_writer *w)
+{
+    mt_byteset digits = {0};
+
+    mt_byteset_add(&digits, '0', '9');
+    return mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &digits), 1, 2);
+}
+
+static bool write_call(mt_shape_writer *w, const layout *l, const json_t *function, mt_expr *out)
+{
+    const char *name = json_string_value(json_object_get(function, "name"));
+    const json_t *schema = json_object_get(function, "parameters");
+    const bool strict = json_is_true(json_object_get(function, "strict"));
+    mt_expr arguments, parts[6];
+    size_t count = 0;
+
+    if (json_is_null(schema))
+        schema = NULL;
+    if (!(l->tags ? mt_shape_tagged(w, schema, strict, l->tags, &arguments)
+                  : mt_shape_arguments(w, schema, strict, &arguments)))
+        return mt_fail_within(w->err, "tool \"%.100s\"", name);
+    parts[count++] = mt_shape_markup(w, l->before);
+    parts[count++] = mt_grammar_text(w->g, name);
+    parts[count++] = mt_shape_markup(w, l->behind);
+    if (l->numbered)
+        parts[count++] = mt_grammar_seq(w->g, number(w), mt_shape_markup(w, l->numbered_end));
+    parts[count++] = arguments;
+    parts[count++] = mt_shape_markup(w, l->after);
+    *out = mt_grammar_list(w->g, parts, count);
+    return true;
+}
+
+/* Any of the tools that may be called. */
+static bool write_any(mt_shape_writer *w, const layout *l, mt_expr *out)
+{
+    const mt_shape *s = w->shape;
+    mt_expr *parts = mt_alloc_array(json_array_size(s->tools) + 1, sizeof(*parts));
+    size_t count = 0;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < json_array_size(s->tools); i++) {
+        const json_t *function = function_of(json_array_get(s->tools, i));
+        const char *name = json_string_value(json_object_get(function, "name"));
+
+        if (name && (!s->name || strcmp(s->name, name) == 0))
+            ok = write_call(w, l, function, &parts[count++]);
+    }
+    if (ok && count == 0)
+        ok = mt_fail(w->err, MT_E_INVALID, "\"tool_choice\" names the tool \"%.100s\", which \"tools\" does not have",
+                     s->name ? s->name : "");
+    *out = mt_grammar_any(w->g, parts, count);
+    mt_free(parts);
+    return ok;
+}
+
+bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
+{
+    const layout *l = find(w, w->shape->formats.tools);
+    mt_rule rule;
+    mt_expr any, more;
+
+    if (!l)
+        return mt_fail(
+            w->err, MT_E_INVALID,
+            "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"%s\": send auto or none",
+            w->shape->formats.tools);
+    rule = mt_grammar_rule(w->g); /* tools are written once, however many calls there are */
+    if (!write_any(w, l, &any))
+        return false;
+    mt_grammar_define(w->g, rule, any);
+    any = mt_grammar_call(w->g, rule);
+    *out = (mt_shape_call_exprs){.trigger = l->trigger, .after = any, .each = l->each, .between = l->between};
+    if (l->each)
+        return true;
+    more = w->shape->one || !l->between
+               ? mt_grammar_empty(w->g)
+               : mt_grammar_repeat(w->g, mt_grammar_seq(w->g, mt_shape_markup(w, l->between), any), 0,
+                                   MT_LIMIT_SHAPE_CALLS - 1);
+    out->after =
+        mt_grammar_list(w->g, (mt_expr[]){mt_shape_markup(w, l->open), any, more, mt_shape_markup(w, l->close)}, 4);
+    return true;
+}

@@ -1,0 +1,26 @@
+/* Compiled constraints by what they were compiled from, so that clients that always send the same schema wait for it
+   once. Any thread; what it hands out is the engine's to use. */
+#ifndef MT_SERVER_CONSTRAINTS_H
+#define MT_SERVER_CONSTRAINTS_H
+
+#include "chat/shape.h"
+#include "sample/constraint/constraint.h"
+
+typedef struct mt_constraints mt_constraints;
+
+/* Borrows tokenizer and ends. vocab: of the model. Free with mt_constraints_free, after the engine has ended. */
+mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, const uint32_t *ends, size_t end_count);
+void mt_constraints_free(mt_constraints *c); /* NULL is fine */
+
+/* The constraint of a shape, with a reference for the caller. NULL with a sentence. */
+mt_constraint *mt_constraints_get(mt_constraints *c, const mt_shape *shape, mt_error *err) MT_NODISCARD;
+
+typedef struct mt_constraints_stats {
+    uint64_t asked, compiled, refused;
+    uint64_t compiling_ns;
+    size_t kept;
+} mt_constraints_stats;
+
+void mt_constraints_stats_read(mt_constraints *c, mt_constraints_stats *out);
+
+#endif
