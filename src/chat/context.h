@@ -2,13 +2,14 @@
 #ifndef MT_CHAT_CONTEXT_H
 #define MT_CHAT_CONTEXT_H
 
+#include "base/range.h"
 #include "chat/profile.h"
 
 typedef struct mt_chat_media {
     mt_chat_part_type type;
     const json_t *source; /* the part as it was sent */
     size_t message, part; /* its indices in the request */
-    size_t token;         /* which token of the prompt stands for it */
+    mt_range place;       /* of its marker in the rendered text */
 } mt_chat_media;
 
 const char *mt_chat_media_name(mt_chat_part_type type); /* "images" or "videos" */
@@ -24,7 +25,7 @@ typedef struct mt_chat_context {
 /* What stands for an image or a video, by type; of the model. */
 typedef struct mt_chat_marks {
     struct {
-        const char *token;  /* the token in the prompt that is its place; NULL: the model takes none */
+        const char *token;  /* what a template writes in its place; NULL: the model takes none */
         const char *marker; /* put into the text of a message where the template takes no parts; NULL: nothing */
     } of[MT_CHAT_PART_TYPES];
 } mt_chat_marks;

@@ -16,7 +16,12 @@
 typedef struct mt_prompt_model {
     const mt_chat_templates *templates;
     const mt_tokenizer *tokenizer;
-    mt_chat_marks marks;  /* what stands for images and videos */
+    mt_chat_marks marks; /* what stands for images and videos */
+
+    /* Says what replaces the marker of each of the media in the prompt: texts as trusted as the template, in the chat's
+       arena or outliving the prompt. An error is the client's. NULL: markers stay. */
+    bool (*show)(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
+    void *show_ctx;
     bool allow_special;   /* special tokens are taken for what they are even where a client wrote them */
     const struct tm *now; /* what strftime_now tells; NULL: the local time */
 } mt_prompt_model;
@@ -39,6 +44,9 @@ typedef struct mt_prompt {
 
 /* chat is changed. out needs no initialisation; free it with mt_prompt_free in any case. */
 bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
+
+/* Finds the places of the media in a rendered text, and replaces their markers. Part of mt_prompt_make. */
+bool mt_prompt_show(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;
 
 /* The same without tokens: ids and cuts stay empty, and model needs no tokenizer. */
 bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err) MT_NODISCARD;

@@ -77,43 +77,9 @@ static bool encode(mt_prompt *out, const mt_prompt_model *model, mt_error *err)
     return mt_tokenizer_encode(model->tokenizer, out->text.data, out->text.len, &options, &out->ids, err);
 }
 
-static bool fail_media(const mt_chat_media *media, const char *why, mt_error *err)
-{
-    return mt_fail(err, MT_E_INVALID, "messages[%zu] has %s, but %s; send text only", media->message,
-                   mt_chat_media_name(media->type), why);
-}
-
-/* The tokens that stand for images belong to the images in their order, and so with videos. A token more or less means
-   that the template did not show one, or that a client wrote such a token and that is allowed. */
-static bool place_media(mt_prompt *out, mt_chat_part_type type, const mt_prompt_model *model, mt_error *err)
-{
-    const char *token = model->marks.of[type].token;
-    const uint32_t id = token ? mt_tokenizer_find(model->tokenizer, token, strlen(token)) : MT_TOKEN_NONE;
-    size_t at = 0;
-
-    for (size_t i = 0; i < out->media_count; i++) {
-        mt_chat_media *media = &out->media[i];
-
-        if (media->type != type)
-            continue;
-        if (id == MT_TOKEN_NONE)
-            return fail_media(media, "this model takes none", err);
-        while (at < out->ids.count && out->ids.data[at] != id)
-            at++;
-        if (at == out->ids.count)
-            return fail_media(media, "the chat template of this model does not show them there", err);
-        media->token = at++;
-    }
-    while (id != MT_TOKEN_NONE && at < out->ids.count)
-        if (out->ids.data[at++] == id)
-            return mt_fail(err, MT_E_INVALID, "the prompt has more places for %s than %s; leave \"%s\" out of the text",
-                           mt_chat_media_name(type), mt_chat_media_name(type), token);
-    return true;
-}
-
 bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err)
 {
-    if (!mt_prompt_render(out, chat, model, err))
+    if (!mt_prompt_render(out, chat, model, err) || !mt_prompt_show(out, chat, model, err))
         return false;
     out->cuts = mt_alloc_array(out->text_cut_count + 1, sizeof(*out->cuts));
     out->cut_count = out->text_cut_count;
@@ -123,5 +89,5 @@ bool mt_prompt_make(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model,
         return false;
     keep_cuts(out);
     add_cuts_at_starts(out, model->tokenizer);
-    return place_media(out, MT_CHAT_IMAGE, model, err) && place_media(out, MT_CHAT_VIDEO, model, err);
+    return true;
 }

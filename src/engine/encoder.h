@@ -3,7 +3,7 @@
 #ifndef MT_ENGINE_ENCODER_H
 #define MT_ENGINE_ENCODER_H
 
-#include "models/picture.h"
+#include "models/vision.h"
 
 typedef struct mt_encoder {
     void *ctx;
@@ -14,5 +14,8 @@ typedef struct mt_encoder {
     double (*left)(void *ctx);
     double (*run)(void *ctx, double budget);
 } mt_encoder;
+
+/* A model's tower as an encoder. Borrows it. */
+mt_encoder mt_encoder_of(mt_vision *vision, const mt_vision_spec *spec);
 
 #endif

@@ -20,6 +20,7 @@
 #define STATE_SHARE 8          /* states to continue from take one part of so many of what memory leaves */
 #define STATES_EACH 4          /* but no more of them for each sequence */
 #define STATES_LEAST 2         /* nor fewer than these: a step may read one and write another */
+#define TOWER_SHARE 16         /* the tower's working memory is at most this part of all */
 
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
 
@@ -314,6 +315,11 @@ static uint64_t machine_memory(void)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static uint64_t budget(const mt_engine *e)
+{
+    return e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+}
+
 /* Memory of the process that is its own: tokenizer, templates, working memory. 0 where the system does not tell. */
 static uint64_t own_memory(void)
 {
@@ -342,7 +348,7 @@ static uint64_t reserve_media(mt_engine *e, uint64_t bytes)
 static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
 {
     const uint64_t device = mt_device_bytes(e->dev), own = own_memory(), working = own > device ? own : device;
-    const uint64_t memory = e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+    const uint64_t memory = budget(e);
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
@@ -397,6 +403,7 @@ static void free_engine(mt_engine *e)
     void *const arrays[] = {e->running, e->waiting, e->candidates, e->order,   e->chosen,   e->tokens, e->positions,
                             e->wanted,  e->spans,   e->rows,       e->scratch, e->features, e->seen};
     mt_model_free(e->model);
+    mt_vision_free(e->vision);
     mt_tree_free(e->tree);
     mt_gallery_free(e->gallery);
     mt_masks_free(e->masks);
@@ -407,6 +414,33 @@ static void free_engine(mt_engine *e)
     mt_free(e);
 }
 
+/* The tower, with room for the largest picture that takes no more than a share of the memory. */
+static bool make_encoder(mt_engine *e, const mt_opened *o, mt_error *err)
+{
+    const mt_vision_spec *spec = o->spec.vision;
+    e->encoder = e->params.encoder;
+    if (e->encoder || !spec || !o->processor)
+        return true;
+    const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
+    const uint64_t most = budget(e) / TOWER_SHARE / each;
+    const size_t patches = mt_processor_patches(o->processor);
+    const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
+    e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
+    if (!e->vision)
+        return false;
+    e->tower = mt_encoder_of(e->vision, spec);
+    e->encoder = &e->tower;
+    return true;
+}
+
+/* Every answer has its row, and a block of an image fits beside all of them. */
+static size_t least_rows(const mt_engine *e)
+{
+    const mt_vision_spec *v = e->spec->vision;
+    const size_t block = v && e->spec->image_blocks ? (size_t)(v->table / v->merge) * (v->table / v->merge) : 0;
+    return e->params.sequences + block;
+}
+
 mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt_engine_params *params, mt_error *err)
 {
     mt_engine *e = mt_alloc(sizeof *e);
@@ -414,15 +448,15 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     e->spec = &o->spec;
     e->tokenizer = tokenizer;
     e->params = *params;
-    e->encoder = params->encoder;
-    if (e->params.rows < e->params.sequences) /* every answer has its row */
-        e->params.rows = e->params.sequences;
+    if (e->params.rows < least_rows(e))
+        e->params.rows = least_rows(e);
     e->max_logits = e->params.sequences + 32;
     pthread_mutex_init(&e->lock, NULL);
     const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
     const mt_model_params model = {.rows = e->params.rows, .logits = e->max_logits};
     e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 16);
-    e->model = e->inbox ? mt_model_new(e->dev, e->spec, &o->weights, &model, err) : NULL;
+    if (e->inbox && make_encoder(e, o, err))
+        e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
     if (!e->inbox)
         mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     if (!e->model || !reserve_cache(e, weights, err)) {

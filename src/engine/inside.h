@@ -33,7 +33,9 @@ struct mt_engine {
     size_t context; /* most positions of a sequence */
     mt_model *model;
     mt_tree *tree;
-    const mt_encoder *encoder; /* NULL: the model takes no pictures */
+    mt_vision *vision;         /* the model's tower */
+    mt_encoder tower;          /* as an encoder */
+    const mt_encoder *encoder; /* the tower, or a test's; NULL: the model takes no pictures */
     mt_gallery *gallery;       /* likewise */
     uint64_t media_cache;      /* its bytes */
     mt_job job;

@@ -13,13 +13,28 @@ static void report(const mt_opened *o)
         mt_log_info("weights.repacked", "%.1f MiB in %.2f s", (double)cost->copied_bytes / (1 << 20), cost->seconds);
 }
 
-bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, mt_error *err)
+static bool open_model(mt_opened *o, const mt_open_wish *wish, mt_error *err)
+{
+    const mt_config *config = mt_checkpoint_config(o->checkpoint);
+    if (!mt_model_spec_read(&o->spec, config, wish->family, o->arena, err))
+        return false;
+    if (wish->text_only)
+        o->spec.vision = NULL;
+    if (!mt_model_bind(&o->weights, &o->spec, o->checkpoint, o->arena, err))
+        return false;
+    if (!o->spec.vision)
+        return true;
+    o->processor = mt_processor_read(mt_checkpoint_dir(o->checkpoint), config, &o->spec, o->arena, err);
+    return o->processor != NULL;
+}
+
+bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
+                       mt_error *err)
 {
     memset(o, 0, sizeof *o);
     o->arena = mt_arena_new(0);
     o->checkpoint = mt_checkpoint_open(dir, err);
-    if (o->checkpoint && mt_model_spec_read(&o->spec, mt_checkpoint_config(o->checkpoint), NULL, o->arena, err) &&
-        mt_model_bind(&o->weights, &o->spec, o->checkpoint, o->arena, err))
+    if (o->checkpoint && open_model(o, wish, err))
         o->dev = mt_device_open(params, err);
     if (o->dev) {
         report(o);
@@ -27,6 +42,11 @@ bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *param
     }
     mt_opened_close(o);
     return false;
+}
+
+bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, mt_error *err)
+{
+    return mt_opened_open_as(o, dir, params, &(mt_open_wish){0}, err);
 }
 
 void mt_opened_close(mt_opened *o)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "device/device.h"
 #include "models/model.h"
+#include "models/processor.h"
 #include "weights/checkpoint.h"
 
 typedef struct mt_opened {
@@ -12,11 +13,20 @@ typedef struct mt_opened {
     mt_checkpoint *checkpoint;
     mt_model_spec spec;
     mt_model_weights weights;
+    const mt_processor *processor; /* NULL: the model takes no pictures, or none are wanted */
     mt_device *dev;
 } mt_opened;
 
+/* What of a checkpoint is opened. */
+typedef struct mt_open_wish {
+    const char *family; /* to read it as; NULL: what its config says */
+    bool text_only;     /* leave the tower of a model that sees out */
+} mt_open_wish;
+
 /* False with a sentence; then nothing is left open. Close with mt_opened_close, after every model made from it. */
 bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *params, mt_error *err) MT_NODISCARD;
+bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
+                       mt_error *err) MT_NODISCARD;
 void mt_opened_close(mt_opened *o);
 
 #endif

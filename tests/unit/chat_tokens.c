@@ -127,7 +127,30 @@ static void cuts_are_tokens(void **state)
                         "user: a\n^assistant: b\n^assistant:");
 }
 
-static void media_have_their_tokens(void **state)
+/* One text is shorter than its marker and one is longer. */
+static bool show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
+{
+    (void)ctx, (void)err;
+    for (size_t i = 0; i < count; i++)
+        texts[i] = media[i].type == MT_CHAT_IMAGE ? (mt_chat_text){"<image>ten long", 15} : (mt_chat_text){"v", 1};
+    return true;
+}
+
+static void texts_replace_markers(void **state)
+{
+    mt_prompt_model model = WITH_MEDIA;
+    (void)state;
+    model.show = show;
+    assert_string_equal(
+        tokens_with(TURNS,
+                    MESSAGES("{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"<image>\"},"
+                             " {\"type\": \"video\"}, {\"type\": \"image\"}, {\"type\": \"text\", \"text\":"
+                             " \"<video>\"}]}," SAYS("assistant", "<|end|>")),
+                    &model),
+        "{<|user|>}<image>v{<image>}ten long<video>{<|end|>}^{<|assistant|>}<|end|>{<|end|>}^{<|assistant|>}");
+}
+
+static void media_have_their_places(void **state)
 {
     const mt_prompt_model model = WITH_MEDIA, blind = {.tokenizer = tokenizer},
                           allowing = {.tokenizer = tokenizer,
@@ -142,9 +165,9 @@ static void media_have_their_tokens(void **state)
     ask(&a, TURNS, request, &model);
     assert_true(a.ok);
     assert_int_equal(a.prompt.media_count, 3);
-    assert_int_equal(a.prompt.media[0].token, 8); /* <|user|>, seven bytes of text */
-    assert_int_equal(a.prompt.media[1].token, 9);
-    assert_int_equal(a.prompt.media[2].token, 11);
+    assert_int_equal(a.prompt.media[0].place.begin, 15); /* <|user|>, seven bytes of text */
+    assert_int_equal(a.prompt.media[1].place.begin, 22);
+    assert_int_equal(a.prompt.media[2].place.begin, 30);
     forget(&a);
     assert_string_equal(tokens_with(TURNS, request, &blind),
                         "400: messages[0] has images, but this model takes none; send text only");
@@ -271,7 +294,8 @@ static void threads_share_a_model(void **state)
 static const struct CMUnitTest tests[] = {
     WITH_TOKENIZER(only_the_template_writes_control_tokens),
     WITH_TOKENIZER(cuts_are_tokens),
-    WITH_TOKENIZER(media_have_their_tokens),
+    WITH_TOKENIZER(media_have_their_places),
+    WITH_TOKENIZER(texts_replace_markers),
     WITH_TOKENIZER(the_end_of_the_prompt_tells_what_it_opened),
     WITH_TOKENIZER(threads_share_a_model),
 };

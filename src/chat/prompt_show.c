@@ -1,0 +1,155 @@
+/* Where pictures stand in a rendered prompt, and the text that stands for them. A template writes a marker for each; the
+   markers of a type belong to the media of that type in their order. Only what the template wrote is a marker: a client
+   that writes one writes text. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "chat/prompt.h"
+
+typedef struct shower {
+    mt_prompt *out;
+    const mt_prompt_model *model;
+    mt_chat_text *texts; /* that replace the markers */
+    mt_error *err;
+} shower;
+
+static bool fail_media(const shower *s, const mt_chat_media *media, const char *why)
+{
+    return mt_fail(s->err, MT_E_INVALID, "messages[%zu] has %s, but %s; send text only", media->message,
+                   mt_chat_media_name(media->type), why);
+}
+
+/* Whether all bytes of a range are the template's own. *range moves on: ranges are asked for in ascending order. */
+static bool trusted(const shower *s, size_t begin, size_t end, size_t *range)
+{
+    const mt_prompt *p = s->out;
+
+    if (s->model->allow_special)
+        return true;
+    while (*range < p->untrusted_count && p->untrusted[*range].end <= begin)
+        ++*range;
+    return *range == p->untrusted_count || p->untrusted[*range].begin >= end;
+}
+
+/* The next marker from *at on, which moves behind it; false when there is none. */
+static bool find_marker(const shower *s, const char *marker, size_t *at, size_t *range)
+{
+    const mt_buf *text = &s->out->text;
+    const size_t len = strlen(marker);
+    const char *found;
+
+    while (*at < text->len && (found = memmem(text->data + *at, text->len - *at, marker, len))) {
+        const size_t begin = (size_t)(found - text->data);
+
+        *at = begin + len;
+        if (trusted(s, begin, begin + len, range))
+            return true;
+        *at = begin + 1;
+    }
+    return false;
+}
+
+/* A marker more or less means that the template did not show a medium, or that a client wrote one and that is
+   allowed. */
+static bool find_places(const shower *s, mt_chat_part_type type)
+{
+    const char *marker = s->model->marks.of[type].token, *name = mt_chat_media_name(type);
+    size_t at = 0, range = 0;
+
+    for (size_t i = 0; i < s->out->media_count; i++) {
+        mt_chat_media *media = &s->out->media[i];
+
+        if (media->type != type)
+            continue;
+        if (!marker)
+            return fail_media(s, media, "this model takes none");
+        if (!find_marker(s, marker, &at, &range))
+            return fail_media(s, media, "the chat template of this model does not show them there");
+        media->place = (mt_range){.begin = at - strlen(marker), .end = at};
+    }
+    if (marker && find_marker(s, marker, &at, &range))
+        return mt_fail(s->err, MT_E_INVALID, "the prompt has more places for %s than %s; leave \"%s\" out of the text",
+                       name, name, marker);
+    return true;
+}
+
+/* Media stand in the prompt in the order of the messages, whatever their types. */
+static bool check_order(const shower *s)
+{
+    for (size_t i = 1; i < s->out->media_count; i++)
+        if (s->out->media[i].place.begin < s->out->media[i - 1].place.end)
+            return fail_media(s, &s->out->media[i], "the chat template of this model shows them in another order");
+    return true;
+}
+
+/* Where a byte of the old text is in the new one. Ascending offsets, one walk for each list of them. */
+typedef struct mapper {
+    const shower *s;
+    size_t next; /* medium whose place lies behind */
+    size_t grown, shrunk;
+} mapper;
+
+static size_t map(mapper *m, size_t offset)
+{
+    const mt_prompt *p = m->s->out;
+
+    for (; m->next < p->media_count && p->media[m->next].place.end <= offset; m->next++) {
+        m->grown += m->s->texts[m->next].len;
+        m->shrunk += p->media[m->next].place.end - p->media[m->next].place.begin;
+    }
+    return offset + m->grown - m->shrunk;
+}
+
+static void map_offsets(const shower *s)
+{
+    mt_prompt *p = s->out;
+    mapper cuts = {.s = s}, ranges = {.s = s}, generation = {.s = s};
+
+    for (size_t i = 0; i < p->text_cut_count; i++)
+        p->text_cuts[i] = map(&cuts, p->text_cuts[i]);
+    for (size_t i = 0; i < p->untrusted_count; i++) {
+        p->untrusted[i].begin = map(&ranges, p->untrusted[i].begin);
+        p->untrusted[i].end = map(&ranges, p->untrusted[i].end);
+    }
+    p->generation = map(&generation, p->generation);
+}
+
+static bool replace(const shower *s)
+{
+    mt_prompt *p = s->out;
+    size_t at = 0;
+    mt_buf text;
+
+    mt_buf_init(&text, MT_LIMIT_TEMPLATE_OUTPUT);
+    for (size_t i = 0; i < p->media_count; i++) {
+        mt_range *place = &p->media[i].place;
+
+        mt_buf_add(&text, p->text.data + at, place->begin - at);
+        mt_buf_add(&text, s->texts[i].data, s->texts[i].len);
+        at = place->end;
+    }
+    mt_buf_add(&text, p->text.data + at, p->text.len - at);
+    if (text.full) {
+        mt_buf_free(&text);
+        return mt_fail(s->err, MT_E_TOO_LARGE, "the prompt is longer than %u bytes; send fewer pictures",
+                       MT_LIMIT_TEMPLATE_OUTPUT);
+    }
+    map_offsets(s);
+    mt_buf_free(&p->text);
+    p->text = text;
+    return true;
+}
+
+bool mt_prompt_show(mt_prompt *out, const mt_chat *chat, const mt_prompt_model *model, mt_error *err)
+{
+    shower s = {.out = out, .model = model, .err = err};
+
+    if (!find_places(&s, MT_CHAT_IMAGE) || !find_places(&s, MT_CHAT_VIDEO) || !check_order(&s))
+        return false;
+    if (out->media_count == 0 || !model->show)
+        return true;
+    s.texts = mt_arena_alloc(chat->arena, out->media_count * sizeof(*s.texts));
+    if (!s.texts)
+        return mt_fail(err, MT_E_TOO_LARGE, "the messages need more memory than a request may have; send fewer images");
+    return model->show(model->show_ctx, out->media, out->media_count, s.texts, err) && replace(&s);
+}
