@@ -85,7 +85,8 @@ def fake():
 
 
 def pipe(arguments, text):
-    done = subprocess.run([PROGRAM, "chat", *arguments], input=text.encode(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run([PROGRAM, "chat", *arguments], input=text.encode(), capture_output=True, timeout=60,
+                          check=False)
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode()
 
 
