@@ -9,6 +9,7 @@
 #include <curl/curl.h>
 #include <openssl/evp.h>
 
+#include "api/json_body.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/cli.h"
@@ -205,11 +206,14 @@ static bool converse(talk *t, mt_chat_line *input)
 
 int mt_cmd_chat(const mt_options *opt)
 {
-    talk t = {.messages = json_array(), .pictures = json_array(), .colours = isatty(STDOUT_FILENO)};
+    talk t = {.colours = isatty(STDOUT_FILENO)};
     mt_error err = {0};
     mt_chat_line *input;
     bool ok;
 
+    mt_json_body_setup();
+    t.messages = json_array();
+    t.pictures = json_array();
     current = &t;
     ok = mt_chat_server_open(&t.server, opt, &err);
     if (ok) {

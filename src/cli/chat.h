@@ -30,8 +30,8 @@ typedef struct mt_chat_server {
     int pid;          /* of a server of our own; 0: it is another's */
 } mt_chat_server;
 
-/* Reaches the server at a URL, or starts one for a folder and waits until it is ready, saying so on standard error. NULL
-   as model: the server on this machine, or the model in the box. False with a sentence. */
+/* Reaches the server at a URL, or starts one for a folder and waits until it is ready, saying so on standard error.
+   Without either: the server on this machine, or the model in the box. False with a sentence. */
 bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error *err) MT_NODISCARD;
 void mt_chat_server_close(mt_chat_server *server); /* ends one of our own */
 

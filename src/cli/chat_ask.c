@@ -1,7 +1,6 @@
 /* Talks to an OpenAI-compatible server: one request, its answer as it is written. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <curl/curl.h>
@@ -222,6 +221,6 @@ bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_a
     if (ok && !answer->interrupted && (r.status != 200 || r.body.len))
         ok = refused(&r, err);
     reader_free(&r, headers);
-    free(request);
+    mt_free(request);
     return ok;
 }

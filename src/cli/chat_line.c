@@ -15,8 +15,6 @@ struct mt_chat_line {
     EditLine *edit; /* NULL: plain lines */
     History *history;
     char file[4096]; /* of the history; empty: it is not kept */
-    char *plain;     /* of getline */
-    size_t plain_size;
     mt_buf line;
     bool cancelled;
 };
@@ -90,19 +88,24 @@ void mt_chat_line_close(mt_chat_line *line)
         history_end(line->history);
         el_end(line->edit);
     }
-    free(line->plain);
     mt_buf_free(&line->line);
     mt_free(line);
 }
 
 static const char *read_plain(mt_chat_line *line)
 {
-    const ssize_t len = getline(&line->plain, &line->plain_size, stdin);
+    int c;
 
-    if (len < 0)
+    line->line.len = 0;
+    while ((c = getchar()) != EOF && c != '\n') {
+        const char byte = (char)c;
+
+        if (byte != '\r')
+            mt_buf_add(&line->line, &byte, 1);
+    }
+    if (c == EOF && line->line.len == 0)
         return NULL;
-    line->plain[strcspn(line->plain, "\r\n")] = '\0';
-    return line->plain;
+    return line->line.len ? line->line.data : "";
 }
 
 const char *mt_chat_line_read(mt_chat_line *line)
