@@ -40,6 +40,15 @@ static void print_model(const mt_model_spec *s)
         printf("%-14s%u wide%s\n", "mlp", s->ffn, s->mlp_bias ? ", biases" : "");
 }
 
+static void print_recurrent(const mt_info *info)
+{
+    const mt_state_shape *st = &info->spec.state;
+    if (st->layers > 0)
+        printf("%-14s%zu of %u layers: %zu key head%s of %zu, %zu value head%s of %zu, convolution over %zu\n",
+               "recurrent", st->layers, info->spec.layers, st->key_heads, plural(st->key_heads), st->key_dim,
+               st->value_heads, plural(st->value_heads), st->value_dim, st->taps);
+}
+
 static void print_ropes(const mt_model_spec *s)
 {
     for (size_t r = 0; r < s->rope_count; r++) {
@@ -60,7 +69,7 @@ static void print_window(const mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
     if (info->windowed_layers == 0) {
-        printf("%-14severy layer sees all tokens\n", "window");
+        printf("%-14severy layer %ssees all tokens\n", "window", s->state.layers ? "with attention " : "");
         return;
     }
     const unsigned shown = s->layers < 48 ? s->layers : 48;
@@ -85,11 +94,15 @@ static void print_memory(const mt_info *info)
                mt_info_bytes(info->cache_full_bytes, b), info->windowed_layers,
                mt_info_bytes(info->cache_window_bytes, c));
     printf("\n");
+    if (info->state_bytes > 0)
+        printf("%-14s%s per sequence, and per checkpoint that others continue from\n", "state",
+               mt_info_bytes(info->state_bytes, a));
 }
 
 void mt_info_print(const mt_info *info)
 {
     print_model(&info->spec);
+    print_recurrent(info);
     print_ropes(&info->spec);
     print_window(info);
     printf("%-14s%u tokens\n", "context", info->spec.context);

@@ -22,6 +22,7 @@ typedef struct mt_info {
     uint64_t cache_window_bytes; /* the most that layers with a window ever keep */
     uint32_t window;             /* the largest; 0 when no layer has one */
     size_t windowed_layers;
+    uint64_t state_bytes; /* of the recurrent layers, per sequence */
 
     const char *remark[MT_INFO_REMARKS]; /* what is unusual */
     size_t remarks;

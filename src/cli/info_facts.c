@@ -33,8 +33,12 @@ static void count_cache(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
     const uint64_t token = (uint64_t)s->kv_heads * s->head_dim * 2 * sizeof(mt_bf16);
+    if (s->state.layers)
+        info->state_bytes = mt_state_slot_bytes(&s->state);
     for (size_t i = 0; i < s->layers; i++) {
         const uint32_t window = s->layer[i].window;
+        if (s->layer[i].recurrent)
+            continue;
         info->cache_bytes += token * THOUSAND;
         if (window == 0) {
             info->cache_full_bytes += token * THOUSAND;

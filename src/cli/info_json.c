@@ -88,6 +88,7 @@ static void set_memory(json_t *root, const mt_info *info)
     set(cache, "bytes_per_1k_tokens", number(info->cache_bytes));
     set(cache, "bytes_per_1k_tokens_past_window", number(info->cache_full_bytes));
     set(cache, "window_bytes", number(info->cache_window_bytes));
+    set(cache, "state_bytes", number(info->state_bytes));
     set(root, "cache", cache);
 }
 
