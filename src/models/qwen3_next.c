@@ -120,11 +120,17 @@ static bool read_5_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
 
 const mt_family mt_family_qwen3_next = {
     .name = "qwen3_next", .model_type = "qwen3_next", .defaults = NEXT_DEFAULTS, .read = read_next};
-const mt_family mt_family_qwen3_5 = {
-    .name = "qwen3_5", .model_type = "qwen3_5", .defaults = DENSE_DEFAULTS, .read = read_dense};
+const mt_family mt_family_qwen3_5 = {.name = "qwen3_5",
+                                     .model_type = "qwen3_5",
+                                     .defaults = DENSE_DEFAULTS,
+                                     .read = read_dense,
+                                     .read_vision = mt_qwen_tower_read};
 const mt_family mt_family_qwen3_5_text = {
     .name = "qwen3_5_text", .model_type = "qwen3_5_text", .defaults = DENSE_DEFAULTS, .read = read_dense};
-const mt_family mt_family_qwen3_5_moe = {
-    .name = "qwen3_5_moe", .model_type = "qwen3_5_moe", .defaults = MOE_DEFAULTS, .read = read_5_moe};
+const mt_family mt_family_qwen3_5_moe = {.name = "qwen3_5_moe",
+                                         .model_type = "qwen3_5_moe",
+                                         .defaults = MOE_DEFAULTS,
+                                         .read = read_5_moe,
+                                         .read_vision = mt_qwen_tower_read};
 const mt_family mt_family_qwen3_5_moe_text = {
     .name = "qwen3_5_moe_text", .model_type = "qwen3_5_moe_text", .defaults = MOE_DEFAULTS, .read = read_5_moe};

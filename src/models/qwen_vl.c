@@ -163,7 +163,7 @@ static bool read_table(mt_vision_spec *v, const mt_config *c, mt_error *err)
     return true;
 }
 
-static bool read_vision3(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+bool mt_qwen_tower_read(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     (void)arena;
     v->names = MT_VISION_QWEN3;
@@ -172,7 +172,12 @@ static bool read_vision3(mt_vision_spec *v, const mt_model_spec *s, const mt_con
            read_number(c, "depth", 27, MT_LIMIT_LAYERS, &v->layers, err) &&
            read_number(c, "intermediate_size", 4304, MT_LIMIT_WIDTH, &v->ffn, err) &&
            read_number(c, "patch_size", 16, 256, &v->patch, err) && read_activation(v, c, "gelu_pytorch_tanh", err) &&
-           read_table(v, c, err) && read_taps(v, c, err);
+           read_table(v, c, err);
+}
+
+static bool read_vision3(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return mt_qwen_tower_read(v, s, c, arena, err) && read_taps(v, c, err);
 }
 
 #define QWEN2_VL_DEFAULTS                                                                   \

@@ -7,11 +7,13 @@
 
 #define PAGES 80
 #define LIMIT 1000
+#define SLOTS 12
 static const uint8_t no_salt[32];
 
 /* What a page's positions were computed for: the hash of all keys up to there. */
 typedef struct memory {
     uint64_t written[2][PAGES][MT_PAGE_TOKENS];
+    uint64_t state[SLOTS]; /* the story of the last position behind it */
 } memory;
 
 /* story[p]: of the keys of positions 0 to p. */
@@ -23,10 +25,32 @@ static const uint64_t *stories(const mt_seq *s)
     return story;
 }
 
+static bool has_states(const mt_seq *s)
+{
+    return mt_tree_groups(s->tree)->states > 0;
+}
+
+/* Takes the state through the pieces of the next rows, as a step would. */
+static void run_state(mt_seq *s, memory *m, size_t rows, const uint64_t *story)
+{
+    mt_span span;
+    size_t end = s->done;
+    mt_seq_cut(s, rows, &span);
+    assert_true(span.state == MT_NO_PAGE ? s->done == 0 : m->state[span.state] == story[s->done - 1]);
+    for (size_t i = 0; i < span.pieces; i++) {
+        end += span.piece[i].rows;
+        assert_true(span.piece[i].rows > 0 && span.piece[i].slot < SLOTS);
+        m->state[span.piece[i].slot] = story[end - 1];
+    }
+    assert_int_equal(end, s->done + rows);
+}
+
 /* Writes positions [done, done + rows) as a step would, then commits them. */
 static void compute(mt_seq *s, memory *m, size_t rows)
 {
     const uint64_t *story = stories(s);
+    if (has_states(s))
+        run_state(s, m, rows, story);
     for (size_t p = s->done; p < s->done + rows; p++)
         for (size_t g = 0; g < s->groups; g++)
             m->written[g][s->page[g][p / MT_PAGE_TOKENS]][p % MT_PAGE_TOKENS] = story[p];
@@ -44,6 +68,8 @@ static void copy_page(memory *m, const mt_page_copy *copy, size_t groups)
 static void expect_sound(const mt_seq *s, const memory *m)
 {
     const uint64_t *story = stories(s);
+    if (has_states(s) && s->done > 0)
+        assert_true(s->state.slot != MT_NO_PAGE && m->state[s->state.slot] == story[s->done - 1]);
     for (size_t g = 0; g < s->groups; g++) {
         const uint32_t window = mt_tree_groups(s->tree)->window[g];
         for (size_t p = g == 0 ? 0 : mt_window_begin(s->done, window); p < s->done; p++) {
@@ -54,18 +80,26 @@ static void expect_sound(const mt_seq *s, const memory *m)
     }
 }
 
-static mt_tree *new_tree(size_t groups, size_t pages)
+static mt_tree *new_tree_of(size_t groups, size_t pages, size_t states)
 {
-    const mt_cache_groups g = {.count = groups, .window = {0, 40}};
+    const mt_cache_groups g = {.count = groups, .window = {0, 40}, .states = states};
     const size_t all[MT_KV_GROUPS] = {pages, pages};
     return mt_tree_new(&g, all, 16);
 }
 
-static void begin(mt_seq *s, mt_tree *t, const uint8_t *salt, const mt_key *keys, size_t count)
+static mt_tree *new_tree(size_t groups, size_t pages)
+{
+    return new_tree_of(groups, pages, 0);
+}
+
+static void begin(mt_seq *s, mt_tree *t, const uint8_t *salt, const mt_key *keys, size_t count, const uint32_t *cuts,
+                  size_t cut_count)
 {
     mt_seq_init(s, mt_tree_groups(t)->count, LIMIT);
     for (size_t i = 0; i < count; i++)
         mt_seq_add(s, keys[i]);
+    s->cuts = cuts;
+    s->cut_count = cut_count;
     mt_seq_attach(s, t, salt);
 }
 
@@ -99,11 +133,11 @@ static void second_sight_has_all_but_the_last(void **state)
         keys[i] = i * 7 + 1;
     for (size_t n = 1; n <= 200; n += 13) {
         mt_seq s;
-        begin(&s, t, no_salt, keys, n);
+        begin(&s, t, no_salt, keys, n, NULL, 0);
         resume(&s, &m, NULL);
         finish_prompt(&s, &m);
         mt_seq_free(&s);
-        begin(&s, t, no_salt, keys, n);
+        begin(&s, t, no_salt, keys, n, NULL, 0);
         assert_int_equal(resume(&s, &m, NULL), n - 1);
         mt_seq_free(&s);
         assert_int_equal(mt_tree_available(t, 0), PAGES);
@@ -122,39 +156,39 @@ static void misses_have_their_reasons(void **state)
     (void)state;
     for (size_t i = 0; i < 100; i++)
         keys[i] = other[i] = i;
-    begin(&s, t, no_salt, keys, 100);
+    begin(&s, t, no_salt, keys, 100, NULL, 0);
     assert_int_equal(resume(&s, &m, &miss), 0);
     assert_int_equal(miss, MT_MISS_FIRST_SIGHT);
     finish_prompt(&s, &m);
     mt_seq_free(&s);
 
-    begin(&s, t, salt, keys, 100);
+    begin(&s, t, salt, keys, 100, NULL, 0);
     assert_int_equal(resume(&s, &m, &miss), 0);
     assert_int_equal(miss, MT_MISS_SALT);
     mt_seq_free(&s);
 
     other[40] = mt_key_of(mt_key_token(other[40]), 3); /* the same token, of another picture */
-    begin(&s, t, no_salt, other, 100);
+    begin(&s, t, no_salt, other, 100, NULL, 0);
     assert_int_equal(resume(&s, &m, &miss), 40);
     assert_int_equal(miss, MT_MISS_MEDIA);
     mt_seq_free(&s);
 
-    begin(&s, t, no_salt, keys, 99);
+    begin(&s, t, no_salt, keys, 99, NULL, 0);
     assert_int_equal(resume(&s, &m, &miss), 98);
     assert_int_equal(miss, MT_MISS_NONE);
     mt_seq_free(&s);
 
     other[0] = 77; /* fills the pool, so that the first goes */
-    begin(&s, t, no_salt, other, 100);
+    begin(&s, t, no_salt, other, 100, NULL, 0);
     resume(&s, &m, NULL);
     finish_prompt(&s, &m);
     mt_seq_free(&s);
     other[0] = 78;
-    begin(&s, t, no_salt, other, 100);
+    begin(&s, t, no_salt, other, 100, NULL, 0);
     resume(&s, &m, NULL);
     finish_prompt(&s, &m);
     mt_seq_free(&s);
-    begin(&s, t, no_salt, keys, 100);
+    begin(&s, t, no_salt, keys, 100, NULL, 0);
     assert_int_equal(resume(&s, &m, &miss), 0);
     assert_int_equal(miss, MT_MISS_EVICTED);
     mt_seq_free(&s);
@@ -174,7 +208,7 @@ static void marked_positions_are_those_of_their_medium(void **state)
         keys[i] = i;
     for (uint64_t medium = 1; medium <= 2; medium++)
         for (size_t again = 0; again < 2; again++) {
-            begin(&s, t, no_salt, keys, 100);
+            begin(&s, t, no_salt, keys, 100, NULL, 0);
             mt_seq_mark(&s, 70, 20, medium + 1);
             mt_seq_mark(&s, 37, 9, medium);
             mt_seq_marked(&s, 37);
@@ -197,7 +231,7 @@ static void salts_never_share(void **state)
     for (uint8_t tenant = 1; tenant < 8; tenant++) {
         const uint8_t salt[32] = {tenant};
         mt_seq s;
-        begin(&s, t, salt, keys, 64);
+        begin(&s, t, salt, keys, 64, NULL, 0);
         assert_int_equal(resume(&s, &m, NULL), 0);
         finish_prompt(&s, &m);
         mt_seq_free(&s);
@@ -215,8 +249,8 @@ static void the_same_page_is_kept_once(void **state)
     (void)state;
     for (size_t i = 0; i < 96; i++)
         keys[i] = i;
-    begin(&a, t, no_salt, keys, 96);
-    begin(&b, t, no_salt, keys, 96);
+    begin(&a, t, no_salt, keys, 96, NULL, 0);
+    begin(&b, t, no_salt, keys, 96, NULL, 0);
     resume(&a, &m, NULL);
     resume(&b, &m, NULL);
     finish_prompt(&a, &m);
@@ -239,8 +273,8 @@ static void one_that_is_behind_takes_what_another_has_computed(void **state)
     (void)state;
     for (size_t i = 0; i < 160; i++)
         keys[i] = i;
-    begin(&a, t, no_salt, keys, 160);
-    begin(&b, t, no_salt, keys, 150);
+    begin(&a, t, no_salt, keys, 160, NULL, 0);
+    begin(&b, t, no_salt, keys, 150, NULL, 0);
     resume(&a, &m, NULL);
     resume(&b, &m, NULL);
     assert_true(mt_seq_grow(&b, 64));
@@ -255,6 +289,105 @@ static void one_that_is_behind_takes_what_another_has_computed(void **state)
     mt_tree_free(t);
 }
 
+static void prompt_of(mt_seq *s, mt_tree *t, size_t n, size_t apart, const uint32_t *cuts, size_t cut_count)
+{
+    mt_key keys[LIMIT];
+    for (size_t i = 0; i < n; i++)
+        keys[i] = i < apart ? i : i + 10000 * apart;
+    begin(s, t, no_salt, keys, n, cuts, cut_count);
+}
+
+/* A sequence computes a prompt that is another's up to `apart`; returns what it found of it. */
+static size_t ask(mt_tree *t, memory *m, size_t n, size_t apart, const uint32_t *cuts, size_t cut_count, mt_miss *miss)
+{
+    mt_seq s;
+    prompt_of(&s, t, n, apart, cuts, cut_count);
+    const size_t found = resume(&s, m, miss);
+    finish_prompt(&s, m);
+    mt_seq_free(&s);
+    return found;
+}
+
+static void a_lookup_ends_where_a_state_is_kept(void **state)
+{
+    static memory m;
+    static const uint32_t cuts[] = {40, 70};
+    mt_tree *t = new_tree_of(1, PAGES, SLOTS);
+    mt_miss miss;
+    (void)state;
+    assert_int_equal(ask(t, &m, 100, 100, cuts, 2, NULL), 0);
+    assert_int_equal(ask(t, &m, 100, 100, cuts, 2, &miss), 99);
+    assert_int_equal(miss, MT_MISS_NONE);
+    assert_int_equal(ask(t, &m, 140, 100, cuts, 2, NULL), 100); /* where the first one ended */
+    assert_int_equal(ask(t, &m, 100, 75, cuts, 2, NULL), 70);
+    assert_int_equal(ask(t, &m, 100, 45, cuts, 2, NULL), 40);
+    assert_int_equal(ask(t, &m, 100, 39, cuts, 2, &miss), 0);
+    assert_int_equal(miss, MT_MISS_STATE);
+    assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), SLOTS);
+    mt_tree_clear(t);
+    assert_int_equal(mt_tree_anchors(t)->count, 0);
+    mt_tree_free(t);
+}
+
+/* Where two prompts were seen to part, a third one finds a state. */
+static void where_prompts_part_is_learned(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree_of(1, PAGES, SLOTS);
+    (void)state;
+    assert_int_equal(ask(t, &m, 400, 400, NULL, 0, NULL), 0);
+    assert_int_equal(ask(t, &m, 400, 301, NULL, 0, NULL), 0);
+    mt_seq s;
+    prompt_of(&s, t, 400, 301, NULL, 0);
+    s.key[301] = 5;
+    assert_int_equal(resume(&s, &m, NULL), 301);
+    mt_seq_free(&s);
+    mt_tree_free(t);
+}
+
+/* A long prompt without turns has a few places in it to continue from; many turns have no more than a few. */
+static void stops_are_few(void **state)
+{
+    mt_tree *t = new_tree_of(1, PAGES, SLOTS);
+    uint32_t cuts[200];
+    mt_seq s;
+    (void)state;
+    for (size_t i = 0; i < 200; i++)
+        cuts[i] = (uint32_t)(4 * i + 4);
+    prompt_of(&s, t, 999, 999, NULL, 0);
+    assert_int_equal(s.state.stops, 1); /* the end: nothing is far enough from it */
+    mt_seq_free(&s);
+    prompt_of(&s, t, 999, 999, cuts, 200);
+    assert_int_equal(s.state.stops, 5); /* the first turn's end, one in the middle, two last ones, the end */
+    mt_seq_free(&s);
+    mt_tree_free(t);
+}
+
+/* With as few slots as a step needs, nothing is kept, and nothing is wrong. */
+static void two_slots_are_enough_to_go_on(void **state)
+{
+    static memory m;
+    static const uint32_t cuts[] = {40, 70};
+    mt_tree *t = new_tree_of(1, PAGES, 2);
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        ask(t, &m, 100, 60 + i, cuts, 2, NULL);
+    mt_seq a, b;
+    prompt_of(&a, t, 100, 100, cuts, 2);
+    prompt_of(&b, t, 100, 50, cuts, 2);
+    resume(&a, &m, NULL);
+    finish_prompt(&a, &m);
+    resume(&b, &m, NULL);
+    assert_false(mt_seq_grow(&b, 100)); /* one slot is a's, the other what b continues from */
+    mt_seq_suspend(&a);
+    assert_true(mt_seq_grow(&b, 100));
+    finish_prompt(&b, &m);
+    mt_seq_free(&a);
+    mt_seq_free(&b);
+    assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), 2);
+    mt_tree_free(t);
+}
+
 typedef struct random {
     uint64_t state;
 } random_t;
@@ -266,12 +399,12 @@ static size_t below(random_t *r, size_t n)
 }
 
 /* Random lives of a few sequences over a small alphabet, so that they meet often, in a pool that is often dry. */
-static void live(size_t groups, uint64_t seed)
+static size_t live(size_t groups, size_t states, uint64_t seed)
 {
     enum { SEQUENCES = 5 };
     static memory m;
     random_t r = {seed};
-    mt_tree *t = new_tree(groups, PAGES);
+    mt_tree *t = new_tree_of(groups, PAGES, states);
     mt_seq s[SEQUENCES] = {0};
     uint32_t cuts[SEQUENCES][2];
     size_t hits = 0;
@@ -284,11 +417,9 @@ static void live(size_t groups, uint64_t seed)
             const mt_key base = below(&r, 2);
             for (size_t k = 0; k < n; k++)
                 keys[k] = k < 300 ? base : k % 150 == 0 ? below(&r, 2) : 5;
-            begin(&s[i], t, salt, keys, n);
             cuts[i][0] = (uint32_t)below(&r, 500);
             cuts[i][1] = cuts[i][0] + 1 + (uint32_t)below(&r, 300);
-            s[i].cuts = cuts[i];
-            s[i].cut_count = 2;
+            begin(&s[i], t, salt, keys, n, cuts[i], 2);
             hits += resume(&s[i], &m, NULL) > 300;
         } else if (s[i].done < s[i].known) {
             if (s[i].pages == 0)
@@ -296,6 +427,14 @@ static void live(size_t groups, uint64_t seed)
             mt_seq_advance(&s[i]);
             expect_sound(&s[i], &m);
             const size_t left = s[i].known - s[i].done, rows = 1 + below(&r, left);
+            if (states && below(&r, 10) == 0) /* another finds out what they have in common */
+                mt_seq_stop_at(&s[i], below(&r, 800));
+            if (mt_seq_grow(&s[i], s[i].done + rows) && states && below(&r, 30) == 0) {
+                run_state(&s[i], &m, rows, stories(&s[i]));
+                mt_seq_spoil(&s[i]);
+                mt_seq_free(&s[i]);
+                continue;
+            }
             if (mt_seq_grow(&s[i], s[i].done + rows))
                 compute(&s[i], &m, rows);
             else
@@ -309,26 +448,37 @@ static void live(size_t groups, uint64_t seed)
     }
     for (size_t i = 0; i < SEQUENCES; i++)
         mt_seq_free(&s[i]);
-    assert_true(hits > 5);
     for (size_t g = 0; g < groups; g++)
         assert_int_equal(mt_tree_available(t, g), PAGES);
+    assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), states);
     mt_tree_clear(t);
+    assert_int_equal(mt_tree_anchors(t)->slots.free, states);
     assert_int_equal(mt_tree_nodes(t), 0);
     mt_tree_free(t);
+    return hits;
 }
 
 static void random_lives_are_sound(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++)
-        live(1, seed);
+        assert_true(live(1, 0, seed) > 5);
 }
 
 static void random_lives_with_windows_are_sound(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++)
-        live(2, seed);
+        assert_true(live(2, 0, seed) > 5);
+}
+
+static void random_lives_with_states_are_sound(void **state)
+{
+    size_t hits = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        hits += live(1, seed % 2 ? SLOTS : 6, seed);
+    assert_true(hits > 20);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -340,6 +490,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_that_is_behind_takes_what_another_has_computed),
     cmocka_unit_test(random_lives_are_sound),
     cmocka_unit_test(random_lives_with_windows_are_sound),
+    cmocka_unit_test(a_lookup_ends_where_a_state_is_kept),
+    cmocka_unit_test(where_prompts_part_is_learned),
+    cmocka_unit_test(stops_are_few),
+    cmocka_unit_test(two_slots_are_enough_to_go_on),
+    cmocka_unit_test(random_lives_with_states_are_sound),
 };
 
 UNIT_MAIN(tests)

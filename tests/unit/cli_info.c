@@ -188,11 +188,22 @@ static void a_model_that_cannot_run_is_described_and_refused(void **state)
     assert_non_null(strstr(out, "\"problem\": \"the weights are quantised by"));
 }
 
+static void recurrent_layers_have_a_state_instead_of_a_cache(void **state)
+{
+    (void)state;
+    assert_int_equal(run("tests/oracle/checkpoints/qwen35-mlx-4bit", false), 0);
+    assert_non_null(
+        strstr(out, "recurrent     3 of 4 layers: 2 key heads of 32, 4 value heads of 32, convolution over 4"));
+    assert_non_null(strstr(out, "cache         256 KiB per 1k tokens in bf16\n"));
+    assert_non_null(strstr(out, "state         57.0 KiB per sequence"));
+}
+
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_checkpoint_is_described),
     IN_FOLDER(what_is_unusual_is_told),
     IN_FOLDER(json_says_the_same),
     IN_FOLDER(what_cannot_be_described_is_refused),
     IN_FOLDER(a_model_that_cannot_run_is_described_and_refused),
+    cmocka_unit_test(recurrent_layers_have_a_state_instead_of_a_cache),
 };
 UNIT_MAIN(tests)

@@ -8,6 +8,7 @@
 #define TOKENS 40
 
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
+#define HYBRID FIXTURES "/qwen35-mlx-4bit" /* with recurrent layers, whose states are shared in another way */
 
 /* Different for each: greedy, or sampled in its own way. */
 static void vary(mt_request *r, size_t i)
@@ -103,6 +104,7 @@ static void run_crowd(const char *dir, size_t threads, size_t sequences, size_t 
     mt_engine_stats(d.engine, &stats);
     assert_int_equal(stats.running + stats.waiting, 0);
     assert_int_equal(stats.pages_held[0], 0);
+    assert_int_equal(stats.states_held, 0);
     if (cache > 0)
         assert_true(stats.preemptions > 0);
     driver_close(&d);
@@ -130,7 +132,7 @@ static void an_answer_does_not_depend_on_company(void **state)
 }
 
 /* Choices of one request differ among themselves, are the same every time, and compute their prompt once. */
-static void choices_share_their_prompt(void **state)
+static void check_choices(const char *dir)
 {
     enum { CHOICES = 5 };
     static answer first[CHOICES], second[CHOICES];
@@ -138,8 +140,7 @@ static void choices_share_their_prompt(void **state)
     driver d;
     draw random = {3};
     mt_stats stats;
-    (void)state;
-    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
     driver_start(&d);
     draw_tokens(&random, prompt, 100, d.o.spec.vocab);
     for (int round = 0; round < 2; round++) {
@@ -164,8 +165,15 @@ static void choices_share_their_prompt(void **state)
     driver_close(&d);
 }
 
+static void choices_share_their_prompt(void **state)
+{
+    (void)state;
+    check_choices(FIXTURE);
+    check_choices(HYBRID);
+}
+
 /* Sent at once, eight requests with one long beginning compute it once. */
-static void a_common_beginning_is_computed_once(void **state)
+static void check_common_beginning(const char *dir)
 {
     enum { CLIENTS = 8, COMMON = 1024, LEN = COMMON + 8 };
     static uint32_t prompt[CLIENTS][LEN];
@@ -173,8 +181,7 @@ static void a_common_beginning_is_computed_once(void **state)
     driver d;
     draw random = {4};
     mt_stats stats;
-    (void)state;
-    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
     d.params.context = 2048;
     driver_start(&d);
     draw_tokens(&random, prompt[0], LEN, d.o.spec.vocab);
@@ -190,6 +197,13 @@ static void a_common_beginning_is_computed_once(void **state)
     assert_int_equal(stats.prompt_tokens, CLIENTS * LEN);
     assert_true(stats.prompt_tokens - stats.cached_tokens <= LEN + (CLIENTS - 1) * 2 * MT_PAGE_TOKENS);
     driver_close(&d);
+}
+
+static void a_common_beginning_is_computed_once(void **state)
+{
+    (void)state;
+    check_common_beginning(FIXTURE);
+    check_common_beginning(HYBRID);
 }
 
 /* For answers that nobody looks at. */
@@ -250,14 +264,13 @@ static void fickle_event(void *ctx, const mt_event *ev)
     driver_event(&f->inner, ev);
 }
 
-static void cancelled_requests_end_and_leave_nothing(void **state)
+static void check_cancelled(const char *dir)
 {
     static answer answers[NEIGHBOURS];
     static fickle fickles[NEIGHBOURS];
     driver d;
     mt_stats stats;
-    (void)state;
-    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
     draw_crowd(d.o.spec.vocab, 11);
     d.params.sequences = 8;
     driver_start(&d);
@@ -277,7 +290,15 @@ static void cancelled_requests_end_and_leave_nothing(void **state)
     usleep(20000);
     mt_engine_stats(d.engine, &stats);
     assert_int_equal(stats.pages_held[0], 0);
+    assert_int_equal(stats.states_held, 0);
     driver_close(&d);
+}
+
+static void cancelled_requests_end_and_leave_nothing(void **state)
+{
+    (void)state;
+    check_cancelled(FIXTURE);
+    check_cancelled(HYBRID);
 }
 
 static void what_cannot_fit_is_refused_at_once(void **state)
