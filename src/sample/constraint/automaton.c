@@ -49,7 +49,7 @@ typedef struct state {
     uint32_t begin, count; /* its places */
     uint32_t plain;
     uint32_t same; /* the next of the same hash, plus 1 */
-    mt_state alike;
+    mt_automaton_state alike;
     bool accepts;
 } state;
 
@@ -68,7 +68,7 @@ typedef struct half {
 struct mt_automaton {
     const mt_program *p;
     half halves[2], *h;
-    mt_state start;
+    mt_automaton_state start;
     uint64_t epoch;
     bool full;
 
@@ -268,7 +268,7 @@ static bool same_state(const mt_automaton *a, const state *s)
 }
 
 /* The number of the state whose places were found. */
-static mt_state intern(mt_automaton *a)
+static mt_automaton_state intern(mt_automaton *a)
 {
     half *h = a->h;
     uint64_t hash = mix(mix(3, a->accepts), a->plain);
@@ -298,7 +298,7 @@ static mt_state intern(mt_automaton *a)
     return h->state_count++;
 }
 
-static mt_state finish_state(mt_automaton *a)
+static mt_automaton_state finish_state(mt_automaton *a)
 {
     while (a->todo_count > 0 && !a->full)
         follow(a, a->todo[--a->todo_count]);
@@ -329,12 +329,12 @@ void mt_automaton_free(mt_automaton *a)
     mt_free(a);
 }
 
-mt_state mt_automaton_start(const mt_automaton *a)
+mt_automaton_state mt_automaton_start(const mt_automaton *a)
 {
     return a->start;
 }
 
-static mt_state step(mt_automaton *a, mt_state from, unsigned class)
+static mt_automaton_state step(mt_automaton *a, mt_automaton_state from, unsigned class)
 {
     const state *s = &a->h->states[from];
     const uint8_t byte = a->p->class_byte[class];
@@ -350,7 +350,7 @@ static mt_state step(mt_automaton *a, mt_state from, unsigned class)
     return finish_state(a);
 }
 
-mt_state mt_automaton_byte(mt_automaton *a, mt_state from, unsigned char byte)
+mt_automaton_state mt_automaton_byte(mt_automaton *a, mt_automaton_state from, unsigned char byte)
 {
     const unsigned class = a->p->class_of[byte];
     uint32_t *cell = &a->h->rows[(size_t)from * a->p->class_count + class];
@@ -362,7 +362,7 @@ mt_state mt_automaton_byte(mt_automaton *a, mt_state from, unsigned char byte)
     return *cell;
 }
 
-mt_state mt_automaton_token(mt_automaton *a, mt_state from, uint32_t id)
+mt_automaton_state mt_automaton_token(mt_automaton *a, mt_automaton_state from, uint32_t id)
 {
     const state *s = &a->h->states[from];
 
@@ -377,22 +377,22 @@ mt_state mt_automaton_token(mt_automaton *a, mt_state from, uint32_t id)
     return finish_state(a);
 }
 
-bool mt_automaton_accepts(const mt_automaton *a, mt_state at)
+bool mt_automaton_accepts(const mt_automaton *a, mt_automaton_state at)
 {
     return a->h->states[at].accepts;
 }
 
-bool mt_automaton_open(const mt_automaton *a, mt_state at)
+bool mt_automaton_open(const mt_automaton *a, mt_automaton_state at)
 {
     return a->h->states[at].count > 0;
 }
 
-uint32_t mt_automaton_plain(const mt_automaton *a, mt_state at)
+uint32_t mt_automaton_plain(const mt_automaton *a, mt_automaton_state at)
 {
     return a->h->states[at].plain;
 }
 
-bool mt_automaton_others(const mt_automaton *a, mt_state at, const mt_byteset *set)
+bool mt_automaton_others(const mt_automaton *a, mt_automaton_state at, const mt_byteset *set)
 {
     const state *s = &a->h->states[at];
 
@@ -411,7 +411,7 @@ bool mt_automaton_others(const mt_automaton *a, mt_state at, const mt_byteset *s
     return false;
 }
 
-bool mt_automaton_tokens(const mt_automaton *a, mt_state at, size_t index, uint32_t *id)
+bool mt_automaton_tokens(const mt_automaton *a, mt_automaton_state at, size_t index, uint32_t *id)
 {
     const state *s = &a->h->states[at];
 
@@ -450,10 +450,10 @@ static uint32_t alike_stack(mt_automaton *a, uint32_t stack, uint32_t bytes)
     return below == f.below && count == f.count ? stack : push_frame(a, f.at, count, below);
 }
 
-mt_state mt_automaton_alike(mt_automaton *a, mt_state from, uint32_t bytes)
+mt_automaton_state mt_automaton_alike(mt_automaton *a, mt_automaton_state from, uint32_t bytes)
 {
     state *s = &a->h->states[from];
-    mt_state made;
+    mt_automaton_state made;
 
     if (s->alike != NOT_YET)
         return s->alike;
@@ -480,10 +480,10 @@ static uint32_t carry_stack(mt_automaton *a, const half *old, uint32_t stack)
     return push_frame(a, f.at, f.count, carry_stack(a, old, f.below));
 }
 
-static mt_state carry(mt_automaton *a, const half *old, mt_state from)
+static mt_automaton_state carry(mt_automaton *a, const half *old, mt_automaton_state from)
 {
     const state *s = &old->states[from];
-    mt_state made;
+    mt_automaton_state made;
 
     begin_state(a);
     a->accepts = s->accepts;
@@ -497,7 +497,7 @@ static mt_state carry(mt_automaton *a, const half *old, mt_state from)
     return made == MT_STATE_UNKNOWN ? MT_STATE_DEAD : made;
 }
 
-void mt_automaton_collect(mt_automaton *a, mt_state *const *kept, size_t count)
+void mt_automaton_collect(mt_automaton *a, mt_automaton_state *const *kept, size_t count)
 {
     const half *old = a->h;
 

@@ -13,12 +13,12 @@ struct mt_constraint {
     const mt_vocabulary *v;
     mt_program *program;
     mt_automaton *automaton;
-    mt_run *runs;      /* the engine's thread */
-    mt_state **states; /* of the runs, while collecting */
-    mt_state *path;    /* [longest token + 1] */
+    mt_run *runs;                /* the engine's thread */
+    mt_automaton_state **states; /* of the runs, while collecting */
+    mt_automaton_state *path;    /* [longest token + 1] */
 };
 
-static bool compute(mt_constraint *c, mt_state state, uint32_t *mask);
+static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
 
 /* The states after the first token are found here, so that the engine need not. */
 static bool warm(mt_constraint *c, mt_error *err)
@@ -132,7 +132,7 @@ static void collect(mt_constraint *c)
         r->failed |= r->state == MT_STATE_DEAD;
 }
 
-static mt_state read_token(const mt_constraint *c, mt_state state, uint32_t token)
+static mt_automaton_state read_token(const mt_constraint *c, mt_automaton_state state, uint32_t token)
 {
     size_t len;
     const char *bytes = mt_vocabulary_bytes(c->v, token, &len);
@@ -147,7 +147,7 @@ static mt_state read_token(const mt_constraint *c, mt_state state, uint32_t toke
 bool mt_run_token(mt_run *run, uint32_t token)
 {
     mt_constraint *c = run->constraint;
-    mt_state next;
+    mt_automaton_state next;
 
     if (run->over || run->failed)
         return false;
@@ -169,14 +169,14 @@ bool mt_run_token(mt_run *run, uint32_t token)
 }
 
 /* Sets the bits of the tokens of a trie that may follow. False when there is no room for the states. */
-static bool walk(mt_constraint *c, const mt_token_trie *t, mt_state from, uint32_t *mask)
+static bool walk(mt_constraint *c, const mt_token_trie *t, mt_automaton_state from, uint32_t *mask)
 {
-    mt_state *path = c->path;
+    mt_automaton_state *path = c->path;
 
     path[0] = from;
     for (size_t i = 0; i < t->count;) {
         const unsigned depth = t->depth[i];
-        const mt_state next = mt_automaton_byte(c->automaton, path[depth], t->byte[i]);
+        const mt_automaton_state next = mt_automaton_byte(c->automaton, path[depth], t->byte[i]);
 
         if (next == MT_STATE_UNKNOWN)
             return false;
@@ -198,7 +198,7 @@ static void set_bit(const mt_vocabulary *v, uint32_t *mask, uint32_t id)
         mask[id / 32] |= UINT32_C(1) << id % 32;
 }
 
-static bool compute(mt_constraint *c, mt_state state, uint32_t *mask)
+static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask)
 {
     const mt_vocabulary *v = c->v;
     const uint32_t plain = mt_automaton_plain(c->automaton, state);

@@ -25,7 +25,7 @@ const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c);
 
 struct mt_run {
     mt_constraint *constraint; /* holds a reference; NULL: nothing constrains the answer */
-    mt_state state;
+    mt_automaton_state state;
     bool over;   /* the answer is complete: nothing may follow */
     bool failed; /* the constraint needs more memory than it has */
     mt_run *next, *prev;
@@ -44,7 +44,7 @@ bool mt_run_mask(mt_run *run, uint32_t *mask);
 /* A number for all that the mask depends on: equal ones of one constraint have equal masks. */
 typedef struct mt_mask_key {
     uint64_t constraint, epoch;
-    mt_state state;
+    mt_automaton_state state;
 } mt_mask_key;
 
 mt_mask_key mt_run_mask_key(mt_run *run);
