@@ -12,7 +12,7 @@ CORPUS ?= ../shared/corpus
 MODEL ?= $(BUILD)/tiny
 SERVE ?=
 
-.PHONY: all serve test test-sdk test-corpus checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
+.PHONY: all serve test test-sdk test-clients test-corpus checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -23,6 +23,9 @@ serve: all ## serve MODEL on port 8000; without one, a tiny model with random we
 
 test-sdk: all ## test the server with OpenAI's SDK for Node, which npm fetches into ~/.cache
 	@tests/api/sdk.py --motet $(BUILD)/motet --install
+
+test-clients: all ## test the server with real clients and agents, which npm fetches into ~/.cache
+	@tests/clients/run.py --motet $(BUILD)/motet --install
 
 test: all ## build, run every test, say how many passed
 	@tests/run.py $(BUILD) $(TESTS)

@@ -203,6 +203,8 @@ void mt_anthropic_error(mt_buf *out, const mt_failure *why)
             type = types[i].type;
     mt_buf_printf(out, "{\"type\":\"error\",\"error\":{\"type\":\"%s\"", type);
     mt_write_string(out, "message", why->text);
+    if (why->code)
+        mt_buf_printf(out, ",\"details\":{\"error_code\":\"%s\"}", why->code);
     mt_buf_puts(out, "}}");
 }
 

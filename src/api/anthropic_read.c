@@ -339,6 +339,14 @@ static bool read_thinking(const json_t *body, json_t *chat, mt_failure *why)
     return true;
 }
 
+/* Clients that would have the server hold the conversation send all of it when they hear this code. */
+static bool refuse_thread(const json_t *body, mt_failure *why)
+{
+    return !mt_body_get(body, "thread") ||
+           mt_failure_set(why, 400, "thread_unsupported_request", "thread",
+                          "thread: conversations are not held here: leave it out, and send all messages");
+}
+
 static bool read_stops(const json_t *body, json_t *chat, mt_failure *why)
 {
     const json_t *stops = mt_body_get(body, "stop_sequences");
@@ -378,8 +386,8 @@ static bool translate(const json_t *body, json_t *chat, mt_failure *why)
 
     mt_body_copy(chat, body, same, MT_COUNT(same));
     read_output(body, chat);
-    return read_messages(body, chat, why) && read_tools(body, chat, why) && read_tool_choice(body, chat, why) &&
-           read_thinking(body, chat, why) && read_stops(body, chat, why);
+    return refuse_thread(body, why) && read_messages(body, chat, why) && read_tools(body, chat, why) &&
+           read_tool_choice(body, chat, why) && read_thinking(body, chat, why) && read_stops(body, chat, why);
 }
 
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why)

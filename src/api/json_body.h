@@ -15,8 +15,8 @@ json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why) MT_NOD
 
 void mt_json_body_free(json_t *json, size_t len); /* NULL is fine; len: of the body it was made from */
 
-/* Between these the thread's JSON may take as much memory as a body: where it does not fit, jansson's functions fail, and
-   the end says false. */
+/* Between these the thread's JSON may take as much memory as a body: where it does not fit, jansson's functions fail,
+   and the end says false. */
 void mt_json_guard_begin(void);
 bool mt_json_guard_end(void) MT_NODISCARD;
 

@@ -1,5 +1,5 @@
-/* Items of /v1/responses as messages of a chat. What the assistant did in one turn is several items here and one message
-   there: reasoning waits for what follows it, and calls join the assistant's message before them. */
+/* Items of /v1/responses as messages of a chat. What the assistant did in one turn is several items here and one
+   message there: reasoning waits for what follows it, and calls join the assistant's message before them. */
 #include "api/responses.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The cases in tests/api/cases/*.json: a request in, the exact answer or stream of events out. Those in cases/replay are
-asked of a model that says what tests/api/scripts.json has for it, the others of one with random weights.
+"""The cases in tests/api/cases/*.json: a request in, the exact answer or stream of events out. Those in cases/replay
+are asked of a model that says what tests/api/scripts.json has for it, the others of one with random weights.
 
 usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
@@ -40,7 +40,8 @@ def mask(value, key=None):
         return [mask(v, key) for v in value]
     if isinstance(value, str):
         return ID.sub(r"\1ID", value)
-    if key in ("created", "created_at", "cached_tokens"):  # the latter depends on what was asked before; test_server.py looks at it
+    # what is cached depends on what was asked before; test_server.py looks at it
+    if key in ("created", "created_at", "cached_tokens"):
         return 0
     return round(value, 3) + 0.0 if isinstance(value, float) else value
 

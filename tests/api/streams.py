@@ -91,7 +91,7 @@ def messages(events):
             if "partial" in blocks[-1]:
                 blocks[-1]["input"] = arguments(blocks[-1].pop("partial"))
         else:
-            assert opened and e["type"] == "content_block_delta" and e["index"] == len(blocks) - 1, "an open block grows"
+            assert opened and e["type"] == "content_block_delta" and e["index"] == len(blocks) - 1, "open blocks grow"
             kind, block = e["delta"]["type"], blocks[-1]
             if kind == "input_json_delta":
                 block["partial"] = block.get("partial", "") + e["delta"]["partial_json"]

@@ -376,7 +376,8 @@ def anthropics_clients_are_told_in_their_own_shape():
         for key, status, kind in (("secret", 200, None), ("wrong", 401, "authentication_error")):
             answer = server.post("/v1/messages", body, {"x-api-key": key})
             assert answer.status == status, answer.body
-            assert kind is None or (answer.json()["type"], answer.json()["error"]["type"]) == ("error", kind), answer.body
+            said = answer.json()
+            assert kind is None or (said["type"], said["error"]["type"]) == ("error", kind), said
         answer = server.post("/v1/messages", dict(body, model="claude-x"), {"x-api-key": "secret"})
         assert (answer.status, answer.json()["error"]["type"]) == (404, "not_found_error"), answer.body
         assert server.request("HEAD", "/").status == 200  # asked before anybody has a key

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes a replay checkpoint: a real model folder whose weights make the ordinary engine continue any prompt with a written
-script. So agents with their long prompts get exact tool calls, and the server knows nothing of it.
+"""Writes a replay checkpoint: a real model folder whose weights make the ordinary engine continue any prompt with a
+written script. So agents with their long prompts get exact tool calls, and the server knows nothing of it.
 
 How: each token's embedding is a row of random signs, attention and MLP add nothing, and the row of the head for a token
 is the embedding of the token before it in its script. Every piece of a script is a token of its own that occurs nowhere
 else, so that "the token before" is one. The chat template ends the prompt with a token that a script begins behind:
-"replay:NAME" in what the user says chooses the script, and the number of the assistant's turns since then its step.
+"replay:NAME" in what the user or a tool says chooses the script, and the number of the assistant's turns since then its
+step.
 Steps that call tools are taken only where the request has tools; without a name it is "plain".
 
 usage: tests/clients/replay.py FOLDER [SCRIPTS.json]
@@ -25,33 +26,38 @@ PIECE = 4  # characters of a token of a script, or as many more as make it the o
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 # What agents write much of: English, JSON, schemas, code. It shortens prompts by half.
-WORDS = """the of and to in is you that it he was for on are as with his they at be this have from or one had by word but
-not what all were we when your can said there use an each which she do how their if will up other about out many then
-them these so some her would make like him into time has look two more write go see number no way could people my than
-first water been call who oil its now find long down day did get come made may part over new sound take only little work
-know place year live me back give most very after thing our just name good sentence man think say great where help
-through much before line right too mean old any same tell boy follow came want show also around form three small set put
-end does another well large must big even such because turn here why ask went men read need land different home us move
-try kind hand picture again change off play spell air away animal house point page letter mother answer found study still
-learn should file files tool tools path command output input string object array number integer boolean properties
-required description type parameters additionalProperties default enum items format function return returns value values
-name names text content message messages user assistant system code error errors test tests run running directory edit
-search pattern content result results request response using used user's when whether example examples current working
-following instructions never always important note please ensure check create update delete add remove list multiple
-single available information specific provide provided complete task tasks agent agents model before after without
-between shell bash git commit branch change changes line lines limit optional absolute relative true false null None
-"type": "string", "description": "object" "properties": "required": "name": "parameters": "additionalProperties": {" }, ],
-"array" "items": "enum": "number" "integer" "boolean" "default": "$schema": "http://json-schema.org/draft-07/schema#" ```
-- ** -- // */ /* () {} [] == != => -> :: ... --- === ## ### #### <example> </example> <system-reminder> IMPORTANT: NEVER"""
+WORDS = """the of and to in is you that it he was for on are as with his they at be this have from or one had by
+word but not what all were we when your can said there use an each which she do how their if will up
+other about out many then them these so some her would make like him into time has look two more write go
+see number no way could people my than first water been call who oil its now find long down day did get
+come made may part over new sound take only little work know place year live me back give most very after
+thing our just name good sentence man think say great where help through much before line right too mean
+old any same tell boy follow came want show also around form three small set put end does another well
+large must big even such because turn here why ask went men read need land different home us move try
+kind hand picture again change off play spell air away animal house point page letter mother answer found
+study still learn should file files tool tools path command output input string object array number
+integer boolean properties required description type parameters additionalProperties default enum items
+format function return returns value values name names text content message messages user assistant
+system code error errors test tests run running directory edit search pattern content result results
+request response using used user's when whether example examples current working following instructions
+never always important note please ensure check create update delete add remove list multiple single
+available information specific provide provided complete task tasks agent agents model before after
+without between shell bash git commit branch change changes line lines limit optional absolute relative
+true false null None "type": "string", "description": "object" "properties": "required": "name":
+"parameters": "additionalProperties": {" }, ], "array" "items": "enum": "number" "integer" "boolean"
+"default": "$schema": "http://json-schema.org/draft-07/schema#" ``` - ** -- // */ /* () {} [] == != => ->
+:: ... --- === ## ### #### <example> </example> <system-reminder> IMPORTANT: NEVER"""
 
 
 def mentions(scripts):
     """Which step of which script a prompt ends with, as the template finds it."""
-    lines = ["{%- set ns = namespace(name='plain', step=0) -%}", "{%- for m in messages -%}", "{%- if m.role == 'user' -%}"]
+    lines = ["{%- set ns = namespace(name='plain', step=0) -%}", "{%- for m in messages -%}",
+             "{%- if m.role in ['user', 'tool'] -%}"]
     for name in sorted(scripts, key=len):
         lines.append("{%- if 'replay:" + name + "' in m.content -%}{%- set ns.name = '" + name + "' -%}"
                      "{%- set ns.step = 0 -%}{%- endif -%}")
-    lines += ["{%- elif m.role == 'assistant' -%}", "{%- set ns.step = ns.step + 1 -%}", "{%- endif -%}", "{%- endfor -%}"]
+    lines += ["{%- elif m.role == 'assistant' -%}", "{%- set ns.step = ns.step + 1 -%}", "{%- endif -%}",
+              "{%- endfor -%}"]
     return "\n".join(lines) + "\n"
 
 
@@ -79,7 +85,7 @@ def template(scripts):
 
 {% endif %}# Tools
 
-Call tools with <tool_call></tool_call> around {"name": <function-name>, "arguments": <args-json-object>}. The tools are:
+Call tools with <tool_call></tool_call> around {"name": <function-name>, "arguments": <args-json-object>}. They are:
 <tools>
 {% for tool in tools %}{{ tool | tojson }}
 {% endfor %}</tools><|im_end|>

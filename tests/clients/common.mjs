@@ -1,0 +1,32 @@
+// What the clients' scripts share. Each is run as: node NAME.mjs PACKAGES URL
+// PACKAGES is the folder whose node_modules holds the clients; URL is a motet server with a replay checkpoint.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+export const [packages, url] = process.argv.slice(2);
+const require = createRequire(pathToFileURL(packages + "/"));
+
+export const load = async (name) => import(pathToFileURL(require.resolve(name)));
+
+// Long enough that what is shared is most of the prompt.
+export const system = "You are a helpful assistant. " +
+  Array.from({ length: 200 }, (_, i) => `Rule ${i} is that an answer should be short and right.`).join(" ");
+export const task = "replay:weather What will the weather be in Paris?";
+export const answer = "It will be sunny in Paris.";
+export const schema = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer" } },
+  required: ["city", "days"],
+  additionalProperties: false,
+};
+export const call = { city: "Paris", days: 3 };
+export const result = "sunny, 21 degrees";
+
+// The second turn begins with all of the first one's prompt but its last few tokens.
+export const cached = (first, second, fromCache) => {
+  assert.ok(second > first, `the second prompt has ${second} tokens, the first ${first}`);
+  assert.ok(fromCache >= 0.95 * first, `${fromCache} of ${first} shared tokens came from the cache`);
+};
+export { assert };

@@ -1,0 +1,45 @@
+// OpenAI's own SDK: chat completions and responses, whole and streamed, each with a call of a tool.
+
+import { assert, answer, cached, call, load, result, schema, system, task, url } from "./common.mjs";
+
+const { default: OpenAI } = await load("openai");
+const client = new OpenAI({ apiKey: "none", baseURL: url + "/v1", maxRetries: 0 });
+const model = "gpt-any";
+
+{
+  const tools = [{ type: "function", function: { name: "get_weather", parameters: schema } }];
+  const messages = [{ role: "system", content: system }, { role: "user", content: task }];
+  const first = await client.chat.completions.create({ model, messages, tools });
+  const message = first.choices[0].message;
+  assert.equal(first.choices[0].finish_reason, "tool_calls");
+  assert.deepEqual(JSON.parse(message.tool_calls[0].function.arguments), call);
+  messages.push(message, { role: "tool", tool_call_id: message.tool_calls[0].id, content: result });
+  const second = client.chat.completions.stream({ model, messages, tools, stream_options: { include_usage: true } });
+  const final = await second.finalChatCompletion();
+  assert.equal(final.choices[0].message.content, answer);
+  const usage = final.usage ?? (await second.totalUsage());
+  cached(first.usage.prompt_tokens, usage.prompt_tokens, usage.prompt_tokens_details.cached_tokens);
+}
+
+{
+  const tools = [{ type: "function", name: "get_weather", parameters: schema, strict: false }];
+  const stream = client.responses.stream({ model, instructions: system, input: task, tools });
+  let text = "", spelled = "";
+  stream.on("response.output_text.delta", (e) => (text += e.delta));
+  stream.on("response.function_call_arguments.delta", (e) => (spelled += e.delta));
+  const first = await stream.finalResponse();
+  const called = first.output.find((item) => item.type === "function_call");
+  assert.equal(first.output_text, text);
+  assert.equal(called.arguments, spelled);
+  assert.deepEqual(JSON.parse(spelled), call);
+  assert.equal(first.output[0].type, "reasoning");
+  const second = await client.responses.create({
+    model, tools, instructions: system, previous_response_id: first.id,
+    input: [{ type: "function_call_output", call_id: called.call_id, output: result }],
+  });
+  assert.equal(second.output_text, answer);
+  cached(first.usage.input_tokens, second.usage.input_tokens, second.usage.input_tokens_details.cached_tokens);
+  assert.equal((await client.responses.retrieve(second.id)).output_text, answer);
+  await client.responses.delete(second.id);
+  await assert.rejects(client.responses.retrieve(second.id), OpenAI.NotFoundError);
+}

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Runs real clients from npm against a server with a replay checkpoint: each completes a task with a call of a tool,
+and what its second turn shares with its first must come from the cache.
+
+usage: tests/clients/run.py --motet PROGRAM [--install] [NAME ...]
+
+The packages are looked for in $MOTET_CLIENTS, else in ~/.cache/motet/clients; --install puts them there. Without node
+or the packages the test is skipped with a sentence. Clients get an empty home, a proxy that is not there for everything
+but this machine, and every switch that stops them from calling home."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import replay
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+import served  # pylint: disable=wrong-import-position
+
+SKIP = 77
+MACHINE = "linux-arm64" if os.uname().machine in ("aarch64", "arm64") else "linux-x64"
+PACKAGES = {"openai": "6.49.0", "@anthropic-ai/sdk": "1.8.0", "ai": "6.0.326", "@ai-sdk/openai-compatible": "2.0.87",
+            "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@openai/agents": "0.20.0", "zod": "4.6.7",
+            "opencode-ai": "1.18.18", "opencode-" + MACHINE: "1.18.18", "@openai/codex": "0.166.0",
+            "@anthropic-ai/claude-code": "2.1.197"}
+NOTES = "replay:found The secret colour is blue."
+ANSWER = "The notes say that the colour is blue."
+DONE = re.compile(r"request\.done (\S+) (\S+) prompt (\d+) cached (\d+)")
+
+
+def scripts(work):
+    """What the model says: to the libraries, and to each agent with the name of its tool. When it sees the notes, it
+    says what stands in them."""
+    path = os.path.join(work, "notes.txt")
+
+    def task(tool, **arguments):
+        call = json.dumps({"name": tool, "arguments": arguments})
+        return ["<think>\nI need to look ({}).\n</think>\n\nLet me look with {}.\n<tool_call>\n{}\n</tool_call>".format(
+            tool, tool, call), "{} found nothing.".format(tool)]
+
+    with open(os.path.join(HERE, "..", "api", "scripts.json"), encoding="utf-8") as f:
+        common = json.load(f)
+    return {"plain": common["plain"], "weather": common["weather"], "claude": task("Read", file_path=path),
+            "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
+            "found": [ANSWER]}
+
+
+def environment(home, **more):
+    nowhere = "http://127.0.0.1:9"
+    return {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", "TERM": "dumb",
+            "HTTP_PROXY": nowhere, "HTTPS_PROXY": nowhere, "ALL_PROXY": nowhere, "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost", "DO_NOT_TRACK": "1", **more}
+
+
+class Clients:
+    def __init__(self, packages, server, work):
+        self.packages, self.server, self.work = packages, server, work
+        self.url = "http://127.0.0.1:{}".format(server.port)
+
+    def run(self, command, home, **more):
+        done = subprocess.run(command, cwd=self.work, env=environment(home, **more), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=300, check=False)
+        assert done.returncode == 0, "ended with {}:\n{}".format(done.returncode, done.stdout[-3000:])
+        return done.stdout
+
+    def bin(self, name):
+        return os.path.join(self.packages, "node_modules", ".bin", name)
+
+    def library(self, name, home):
+        self.run(["node", os.path.join(HERE, name + ".mjs"), self.packages, self.url], home)
+
+    def check_cache(self, before, dialect):
+        """Of an agent's requests the two with the longest prompts are the turns of its task."""
+        lines = [DONE.search(line) for line in self.server.log[before:]]
+        turns = [(int(m.group(3)), int(m.group(4))) for m in lines if m and m.group(2) == dialect]
+        assert len(turns) >= 2, "only {} requests".format(len(turns))
+        (first, _), (second, cached) = sorted(turns)[-2:]
+        assert cached >= 0.95 * first, "{} of {} shared tokens came from the cache: {}".format(cached, first, turns)
+        return "{} tokens, then {} of them cached and {} new".format(first, cached, second - cached)
+
+    def claude(self, home):
+        text = self.run([self.bin("claude"), "-p", "replay:claude What do my notes say?", "--model", "claude-any",
+                         "--output-format", "json", "--allowedTools", "Read"], home, ANTHROPIC_BASE_URL=self.url,
+                        ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_TELEMETRY="1",
+                        DISABLE_AUTOUPDATER="1", DISABLE_ERROR_REPORTING="1")
+        assert ANSWER in text, text[-3000:]
+        return "messages"
+
+    def codex(self, home):
+        folder = os.path.join(home, ".codex")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "config.toml"), "w", encoding="utf-8") as f:
+            f.write('model = "gpt-any"\nmodel_provider = "motet"\ncheck_for_update_on_startup = false\n'
+                    '[analytics]\nenabled = false\n[otel]\nexporter = "none"\n'
+                    '[model_providers.motet]\nname = "motet"\nbase_url = "{}/v1"\n'
+                    'wire_api = "responses"\n'.format(self.url))
+        text = self.run([self.bin("codex"), "exec", "--skip-git-repo-check",
+                         "--dangerously-bypass-approvals-and-sandbox", "replay:codex What do my notes say?"], home)
+        assert ANSWER in text, text[-3000:]
+        return "responses"
+
+    def opencode(self, home):
+        config = {"$schema": "https://opencode.ai/config.json", "autoupdate": False, "share": "disabled",
+                  "model": "motet/any", "small_model": "motet/any",
+                  "provider": {"motet": {"npm": "@ai-sdk/openai-compatible", "name": "motet",
+                                         "options": {"baseURL": self.url + "/v1"},
+                                         "models": {"any": {"name": "any", "tool_call": True,
+                                                            "limit": {"context": 131072, "output": 8192}}}}}}
+        folder = os.path.join(home, ".config", "opencode")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "opencode.json"), "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        program = os.path.join(self.packages, "node_modules", "opencode-" + MACHINE, "bin", "opencode")
+        text = self.run([program, "run", "replay:opencode What do my notes say?"], home,
+                        OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1",
+                        OPENCODE_DISABLE_LSP_DOWNLOAD="1", OPENCODE_DISABLE_DEFAULT_PLUGINS="1")
+        assert ANSWER in text, text[-3000:]
+        return "chat"
+
+
+LIBRARIES = ("openai", "anthropic", "ai", "langchain", "agents")
+AGENTS = ("claude", "codex", "opencode")
+
+
+def skip(sentence):
+    print("clients skipped: " + sentence)
+    sys.exit(SKIP)
+
+
+def installed(folder):
+    for name, version in PACKAGES.items():
+        try:
+            with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as f:
+                if json.load(f)["version"] != version:
+                    return False
+        except OSError:
+            return False
+    return True
+
+
+def install(folder):
+    """Scripts of packages are not run, but for the one that puts Claude Code's program in its place."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
+        json.dump({"private": True, "dependencies": PACKAGES}, f)
+    done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder],
+                          stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        skip("npm cannot fetch the packages")
+    subprocess.run(["node", "install.cjs"], cwd=os.path.join(folder, "node_modules", "@anthropic-ai", "claude-code"),
+                   stdout=subprocess.DEVNULL, check=True)
+
+
+def run_one(clients, name, home):
+    before = len(clients.server.log)
+    if name in LIBRARIES:
+        clients.library(name, home)
+        return ""
+    dialect = getattr(clients, name)(home)
+    clients.server.wait_idle()
+    return ": " + clients.check_cache(before, dialect)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("--install", action="store_true")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    folder = os.environ.get("MOTET_CLIENTS") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "motet", "clients")
+    if not shutil.which("node"):
+        skip("there is no node; install it to test with real clients")
+    if arguments.install and not installed(folder):
+        install(folder)
+    if not installed(folder):
+        skip("the packages are not in {}; run make test-clients".format(folder))
+    failed = passed = 0
+    with tempfile.TemporaryDirectory() as made:
+        work = os.path.join(made, "work")
+        os.makedirs(work)
+        with open(os.path.join(work, "notes.txt"), "w", encoding="utf-8") as f:
+            f.write(NOTES + "\n")
+        model = replay.write(os.path.join(made, "replay"), scripts(work))
+        with served.Server(arguments.motet, model, "--any-model") as server:
+            clients = Clients(folder, server, work)
+            for name in arguments.names or LIBRARIES + AGENTS:
+                home = os.path.join(made, "home-" + name)
+                os.makedirs(home)
+                try:
+                    print("ok {}{}".format(name, run_one(clients, name, home)), flush=True)
+                    passed += 1
+                except (AssertionError, subprocess.TimeoutExpired) as error:
+                    print("FAILED {}: {}".format(name, error), flush=True)
+                    failed += 1
+    print("clients: {} passed, {} failed".format(passed, failed))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
