@@ -61,6 +61,9 @@ typedef struct mt_chat {
 
 const char *mt_chat_role_name(mt_chat_role role);
 
+/* Whether some message of a request, which need not be right otherwise, has images or videos. */
+bool mt_chat_shows(const json_t *request);
+
 /* Reads a request in the shape of OpenAI's chat completions: messages, tools, chat_template_kwargs, enable_thinking,
    reasoning_effort, documents. Other fields are not looked at. An error is a sentence for a 400: it says which message
    is wrong, and why. chat borrows arena and request. */

@@ -110,17 +110,42 @@ static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt
                    json_string_value(type), m->index, i);
 }
 
+/* The row of a part's type; MT_COUNT(part_types) when there is none. */
+static size_t find_type(const json_t *type)
+{
+    size_t t = 0;
+
+    while (t < MT_COUNT(part_types) &&
+           !(json_is_string(type) && strcmp(json_string_value(type), part_types[t].type) == 0))
+        t++;
+    return t;
+}
+
+bool mt_chat_shows(const json_t *request)
+{
+    const json_t *messages = json_object_get(request, "messages");
+
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *content = json_object_get(json_array_get(messages, i), "content");
+
+        for (size_t k = 0; k < json_array_size(content); k++) {
+            const size_t t = find_type(json_object_get(json_array_get(content, k), "type"));
+
+            if (t < MT_COUNT(part_types) && (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO))
+                return true;
+        }
+    }
+    return false;
+}
+
 static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error *err)
 {
     const json_t *type = json_object_get(part, "type"), *text;
-    size_t t = 0;
+    const size_t t = find_type(type);
 
     if (!json_is_object(part))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].content[%zu] is %s; send an object with a type", m->index, i,
                        kind_of(part));
-    while (t < MT_COUNT(part_types) &&
-           !(json_is_string(type) && strcmp(json_string_value(type), part_types[t].type) == 0))
-        t++;
     if (t == MT_COUNT(part_types))
         return fail_part(m, i, type, err);
     if (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO) {

@@ -45,6 +45,10 @@ bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_p
 bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_wish *wish, mt_arena *arena,
                         mt_picture *out, mt_error *err) MT_NODISCARD;
 
+/* A video that comes as a list of pictures, all of which are looked at: wish->fps says at what pace they were taken. */
+bool mt_processor_frames(const mt_processor *p, const mt_image *frames, size_t count, const mt_picture_wish *wish,
+                         mt_arena *arena, mt_picture *out, mt_error *err) MT_NODISCARD;
+
 /* The token that a chat template writes where an image or a video stands: "<|image_pad|>", "<start_of_image>". NULL:
    the family takes none. */
 const char *mt_processor_marker(const mt_processor *p, bool video);

@@ -88,17 +88,48 @@ static uint32_t time_step(const choice *c)
     return c->p->names == MT_VISION_QWEN2_5 ? c->p->tokens_per_second * (uint32_t)within(seconds, 0, 1e6) : 1;
 }
 
-static bool fill(const choice *c, mt_video *video, mt_picture *out, mt_error *err)
+/* Where frames come from: a video, or pictures. */
+typedef struct frames {
+    mt_video *video;
+    const mt_image *images;
+} frames;
+
+static bool fill(const choice *c, const frames *from, mt_picture *out, mt_error *err)
 {
     for (uint32_t i = 0; i < out->views * out->frames; i++) {
-        mt_image image;
+        mt_image image = {0};
         const uint32_t at = i < c->count ? i : c->count - 1; /* the last one fills what is left of its view */
-        if (!mt_video_frame(video, c->index[at], &image, err))
+        if (from->video && !mt_video_frame(from->video, c->index[at], &image, err))
             return false;
-        mt_picture_fill(c->p, &c->p->video, &image, i / out->frames, i % out->frames, out);
+        mt_picture_fill(c->p, &c->p->video, from->video ? &image : &from->images[c->index[at]], i / out->frames,
+                        i % out->frames, out);
         mt_image_free(&image);
     }
     return true;
+}
+
+static bool make(const choice *c, const frames *from, uint32_t height, uint32_t width, const mt_picture_wish *wish,
+                 mt_arena *arena, mt_picture *out, mt_error *err)
+{
+    const mt_processor *p = c->p;
+    mt_pixel_size size;
+    if (!mt_pixel_size_fit(p, &p->video, wish, height, width, p->names == MT_VISION_QWEN3 ? c->count : 0, &size, err))
+        return false;
+    const uint32_t views = (c->count + p->frames - 1) / p->frames;
+    if (!mt_picture_new(p, &p->video, views, size, p->frames, arena, out, err))
+        return false;
+    out->video = true;
+    out->step = time_step(c);
+    if (!tell_times(c, arena, out, err) || !fill(c, from, out, err))
+        return false;
+    mt_picture_sign(p, out);
+    return true;
+}
+
+static bool takes_video(const mt_processor *p, mt_error *err)
+{
+    return mt_processor_takes_video(p) ||
+           mt_fail(err, MT_E_INVALID, "this model takes no videos; send single frames as images");
 }
 
 bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_wish *wish, mt_arena *arena,
@@ -106,19 +137,21 @@ bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture
 {
     const mt_video_info about = mt_video_about(video);
     choice c = {.p = p, .total = about.frames, .fps = about.fps};
-    mt_pixel_size size;
-    if (!mt_processor_takes_video(p))
-        return mt_fail(err, MT_E_INVALID, "this model takes no videos; send single frames as images");
-    if (!choose(&c, wish, arena, err) || !mt_pixel_size_fit(p, &p->video, wish, about.height, about.width,
-                                                            p->names == MT_VISION_QWEN3 ? c.count : 0, &size, err))
+    return takes_video(p, err) && choose(&c, wish, arena, err) &&
+           make(&c, &(frames){.video = video}, about.height, about.width, wish, arena, out, err);
+}
+
+bool mt_processor_frames(const mt_processor *p, const mt_image *images, size_t count, const mt_picture_wish *wish,
+                         mt_arena *arena, mt_picture *out, mt_error *err)
+{
+    choice c = {.p = p, .total = (int64_t)count, .fps = wish->fps > 0 ? wish->fps : p->fps > 0 ? p->fps : 1};
+    if (!takes_video(p, err))
         return false;
-    const uint32_t views = (c.count + p->frames - 1) / p->frames;
-    if (!mt_picture_new(p, &p->video, views, size, p->frames, arena, out, err))
-        return false;
-    out->video = true;
-    out->step = time_step(&c);
-    if (!tell_times(&c, arena, out, err) || !fill(&c, video, out, err))
-        return false;
-    mt_picture_sign(p, out);
-    return true;
+    if (count == 0 || count > p->max_frames)
+        return mt_fail(err, MT_E_INVALID, "a list of %zu frames; send between 1 and %u", count, p->max_frames);
+    c.index = mt_arena_alloc(arena, count * sizeof *c.index);
+    if (!c.index)
+        return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
+    choose_all(&c);
+    return make(&c, &(frames){.images = images}, images[0].height, images[0].width, wish, arena, out, err);
 }

@@ -30,6 +30,8 @@ struct mt_call {
     char id[MT_ANSWER_ID];
     char *body; /* the preparation's, which frees it */
     size_t body_len;
+    json_t *json;      /* what it says, on the way from one lane of preparation to the other */
+    bool sees;         /* it brings pictures, and is prepared in their lane */
     uint64_t received; /* mt_clock_ns */
     uint64_t client;
 
@@ -38,6 +40,8 @@ struct mt_call {
     mt_buf text;        /* of a task */
     mt_failure failure; /* status 0: none */
     size_t submitted;   /* requests that the engine took */
+
+    atomic_bool stop; /* as cancelled; for those who wait for its pictures */
 
     pthread_mutex_t lock; /* of the next five */
     bool cancelled;

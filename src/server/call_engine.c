@@ -84,6 +84,7 @@ void mt_call_cancel(mt_call *call)
 {
     bool any = false;
 
+    atomic_store_explicit(&call->stop, true, memory_order_relaxed); /* it is looked at again and again */
     pthread_mutex_lock(&call->lock);
     call->cancelled = true;
     for (size_t i = 0; i < call->source_count; i++)

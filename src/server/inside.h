@@ -20,6 +20,7 @@ struct mt_server {
     mt_http_server *http;
     mt_mailbox *mailbox;
     mt_workers *workers; /* NULL until the model is open */
+    mt_workers *viewers; /* prepare calls with pictures, so that others never wait for these */
     mt_keys keys;
     mt_served served;
     mt_store *store;

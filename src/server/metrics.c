@@ -137,6 +137,29 @@ static void times(const writer *w, const mt_stats *s)
     counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
 }
 
+static void media(const writer *w, const mt_stats *s, mt_picture_room *room)
+{
+    mt_histogram seconds;
+    uint64_t pictures;
+    size_t used;
+
+    pthread_mutex_lock(&room->lock);
+    seconds = room->seconds;
+    pictures = room->pictures;
+    used = room->used;
+    pthread_mutex_unlock(&room->lock);
+    counter(w, "motet_media_total", pictures, "Pictures and videos fetched and decoded.");
+    histogram(w, "motet_media_prepare_seconds", &seconds, "Fetching and decoding the pictures of a request.");
+    gauge(w, "motet_media_waiting_bytes", (double)used, "Decoded pictures of requests that wait or run.");
+    counter(w, "motet_media_cache_hits_total", s->media_hits, "Pictures whose features were known.");
+    counter(w, "motet_media_cache_misses_total", s->media_misses, "Pictures that were encoded.");
+    counter(w, "motet_media_cache_evictions_total", s->media_evictions, "Features forgotten to make room.");
+    gauge(w, "motet_media_cache_bytes", (double)s->media_bytes, "Features that are kept.");
+    gauge(w, "motet_media_cache_total_bytes", (double)s->media_total, "Features that may be kept.");
+    histogram(w, "motet_media_encode_seconds", &s->encode, "From the start of encoding pictures to their features.");
+    gauge(w, "motet_media_encoder_seconds", s->encode_seconds, "Seconds the encoder has worked.");
+}
+
 static void memory(const writer *w, const mt_stats *s)
 {
     static const char name[] = "motet_memory_bytes";
@@ -193,6 +216,8 @@ void mt_metrics_write(mt_server *server, mt_buf *out)
         constraints(&w, server, &stats);
         times(&w, &stats);
         memory(&w, &stats);
+        if (server->served.opened.processor)
+            media(&w, &stats, &server->served.room);
     }
     http(&w, server);
     mt_buf_free(&label);

@@ -321,7 +321,14 @@ static bool refused(const mt_error *err, const mt_ask *ask, mt_failure *why)
     return mt_failure_from(why, err, NULL);
 }
 
-static bool submit(mt_call *call, const mt_ask *ask, const mt_token_prompt *prompts, size_t count, mt_failure *why)
+static bool give_pictures(mt_token_prompt *prompt, mt_request *r, mt_failure *why)
+{
+    mt_error err;
+
+    return mt_pictures_give(&prompt->pictures, r, &err) || mt_failure_from(why, &err, "messages");
+}
+
+static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, size_t count, mt_failure *why)
 {
     mt_request *requests[MT_LIMIT_CHOICES];
     mt_error err;
@@ -331,7 +338,8 @@ static bool submit(mt_call *call, const mt_ask *ask, const mt_token_prompt *prom
     for (; ok && made < count; made++) {
         requests[made] = mt_request_new();
         ok = check_prompt(&call->server->served, ask, &prompts[made], why) &&
-             fill(requests[made], call, ask, &prompts[made], why) && check_kept(ask, requests[made], count, why);
+             fill(requests[made], call, ask, &prompts[made], why) && check_kept(ask, requests[made], count, why) &&
+             give_pictures(&prompts[made], requests[made], why);
     }
     if (ok)
         return mt_call_submit(call, requests, count, &err) || refused(&err, ask, why);
@@ -340,20 +348,29 @@ static bool submit(mt_call *call, const mt_ask *ask, const mt_token_prompt *prom
     return false;
 }
 
-/* The arena is the answer's once that is made. */
+/* The arena is the answer's once that is made. One that turns out to bring pictures is not: it begins again in their
+   lane. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
-    mt_token_prompt *prompts;
+    mt_served *served = &call->server->served;
+    mt_token_prompt *prompts = NULL;
     size_t count;
+    bool ok;
 
     if (!call->dialect->read(ask, why) || !check_model(served, ask, why))
         return false;
+    if (!call->sees && ask->is_chat && mt_chat_shows(ask->body)) {
+        call->sees = true;
+        return true;
+    }
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
-    return mt_tokens_make(served, ask, &prompts, &count, why) &&
-           make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
+    ok = mt_tokens_make(served, ask, &call->stop, &prompts, &count, why) &&
+         make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
+    for (size_t i = 0; prompts && i < count; i++)
+        mt_pictures_free(&prompts[i].pictures);
+    return ok;
 }
 
 static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
@@ -373,19 +390,46 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
     return ok;
 }
 
-void mt_call_prepare(mt_call *call)
+/* A call with pictures goes on in their lane. False when as many wait there as may. */
+static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 {
-    mt_failure why = {.status = 0};
-    json_t *body = NULL;
-    bool ok;
+    call->json = body;
+    if (mt_workers_take(call->server->viewers, call))
+        return true;
+    call->json = NULL;
+    return mt_failure_set(why, 429, "queue_full", NULL,
+                          "too many requests with pictures are waiting: try again in a moment");
+}
 
-    if (mt_call_cancelled(call))
-        mt_failure_set(&why, 409, "cancelled", NULL, "the request was cancelled before it began");
-    else
-        body = mt_json_body_parse(call->body, call->body_len, &why);
+static json_t *take_body(mt_call *call, mt_failure *why)
+{
+    json_t *body = call->json;
+
+    call->json = NULL;
+    if (mt_call_cancelled(call)) {
+        mt_json_body_free(body, call->body_len);
+        mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled before it began");
+        body = NULL;
+    } else if (!body)
+        body = mt_json_body_parse(call->body, call->body_len, why);
     mt_free(call->body);
     call->body = NULL;
-    ok = body && (call->task ? call->task(call->server, body, &call->text, &why) : prepare_answer(call, body, &why));
+    return body;
+}
+
+void mt_call_prepare(mt_call *call)
+{
+    const bool seeing = call->sees;
+    mt_failure why = {.status = 0};
+    json_t *body = take_body(call, &why);
+    bool ok =
+        body && (call->task ? call->task(call->server, body, &call->text, &why) : prepare_answer(call, body, &why));
+
+    if (ok && call->sees && !seeing) {
+        ok = change_lane(call, body, &why);
+        if (ok)
+            return; /* it may be gone */
+    }
     if (!ok)
         call->failure = why;
     mt_json_body_free(body, call->body_len);

@@ -121,13 +121,26 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     return s->engine != NULL;
 }
 
+static void set_media(mt_served *s, const mt_options *opt)
+{
+    s->media = mt_media_limits_default();
+    s->media.bytes = (size_t)opt->media_max_bytes;
+    s->media.fetch_ms = opt->media_seconds * 1000;
+    s->media.allow_private = opt->media_allow_private;
+    s->media.root = opt->media_root;
+    mt_picture_room_init(&s->room, (size_t)opt->media_memory);
+}
+
 bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();
     const mt_device_params device = {
         .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
+    const mt_open_wish wish = {.text_only = opt->text_only};
 
-    if (!set_formats(s, opt, err) || !mt_opened_open(&s->opened, opt->dir, &device, err) || !open_text(s, opt, err) ||
+    set_media(s, opt);
+    if (!set_formats(s, opt, err) || !mt_opened_open_as(&s->opened, opt->dir, &device, &wish, err) ||
+        !open_text(s, opt, err) ||
         !mt_generation_read(&s->generation, opt->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
         return false;
     override_defaults(&s->generation.defaults, opt);
@@ -156,6 +169,8 @@ void mt_served_close(mt_served *s)
     mt_tokenizer_free(s->tokenizer);
     if (s->opened.arena)
         mt_opened_close(&s->opened);
+    if (s->room.limit)
+        mt_picture_room_free(&s->room);
     mt_free(s->name);
     *s = (mt_served){0};
 }

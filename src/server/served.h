@@ -8,6 +8,7 @@
 #include "server/constraints.h"
 #include "server/generation.h"
 #include "server/options.h"
+#include "server/pictures.h"
 
 typedef struct mt_served {
     char *name; /* as clients are told */
@@ -21,6 +22,8 @@ typedef struct mt_served {
     bool allow_special;           /* special tokens count in messages, too */
     mt_parse_formats formats;     /* the operator's; NULL where the template decides */
     mt_generation_config generation;
+    mt_media_limits media;
+    mt_picture_room room; /* the one thing that changes */
     mt_engine *engine;
     mt_constraints *constraints; /* NULL without a tokenizer */
     size_t context, vocab;

@@ -92,6 +92,9 @@ static void open_loaded(mt_letter *letter)
     pthread_join(server->loader, NULL);
     server->loading = false;
     if (server->load_ok)
+        server->viewers =
+            mt_workers_start((size_t)server->opt->media_threads, MT_LIMIT_PREPARING_MEDIA, &server->load_error);
+    if (server->viewers)
         server->workers = mt_workers_start((size_t)server->opt->prep_threads, MT_LIMIT_PREPARING, &server->load_error);
     server->ready = server->workers != NULL;
     if (!server->ready)
@@ -187,7 +190,8 @@ static void end(mt_server *server)
     server->closing = true;
     if (server->loading)
         pthread_join(server->loader, NULL);
-    mt_workers_stop(server->workers);
+    mt_workers_stop(server->workers); /* first: it hands calls over to the other */
+    mt_workers_stop(server->viewers);
     mt_served_stop(&server->served);
     free_event(server->wake);
     free_event(server->terminated);

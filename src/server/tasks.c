@@ -34,7 +34,7 @@ static bool read_chat(const mt_served *served, mt_arena *arena, const json_t *bo
 
     *prompt = (mt_prompt){.cut_count = 0};
     return read_flag(body, "add_generation_prompt", &generation_prompt, why) &&
-           mt_tokens_chat(served, arena, body, generation_prompt, prompt, why);
+           mt_tokens_chat(served, arena, body, generation_prompt, NULL, prompt, why);
 }
 
 static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
@@ -176,7 +176,7 @@ bool mt_task_count_tokens(mt_server *server, const json_t *body, mt_buf *out, mt
     mt_ask_defaults_init(&defaults);
     mt_ask_init(&ask, arena, body, &defaults);
     ok = mt_anthropic_messages.read(&ask, why) && check_model(&server->served, body, why) &&
-         mt_tokens_chat(&server->served, arena, ask.body, true, &prompt, why);
+         mt_tokens_chat(&server->served, arena, ask.body, true, NULL, &prompt, why);
     if (ok)
         mt_buf_printf(out, "{\"input_tokens\":%zu}", prompt.ids.count);
     mt_prompt_free(&prompt);

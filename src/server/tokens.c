@@ -50,11 +50,33 @@ static const char *field_of(const char *sentence)
     return "messages";
 }
 
-bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
-                    mt_prompt *prompt, mt_failure *why)
+/* Templates that take no parts get the marker in the text. */
+static mt_chat_marks marks_of(const mt_processor *processor)
 {
-    const mt_prompt_model model = {
-        .templates = served->templates, .tokenizer = served->tokenizer, .allow_special = served->allow_special};
+    const char *image = mt_processor_marker(processor, false), *video = mt_processor_marker(processor, true);
+
+    return (mt_chat_marks){
+        .of = {
+            [MT_CHAT_IMAGE] = {.token = image, .marker = image}, [MT_CHAT_VIDEO] = {.token = video, .marker = video}}};
+}
+
+static bool check_shown(const mt_served *served, const json_t *body, const mt_pictures *pictures, mt_failure *why)
+{
+    if ((pictures && served->opened.processor) || !mt_chat_shows(body))
+        return true;
+    if (!served->opened.processor)
+        return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
+    return mt_failure_set(why, 400, "unsupported_value", "messages", "pictures are not looked at here: send text");
+}
+
+bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
+                    mt_pictures *pictures, mt_prompt *prompt, mt_failure *why)
+{
+    mt_prompt_model model = {.templates = served->templates,
+                             .tokenizer = served->tokenizer,
+                             .allow_special = served->allow_special,
+                             .show = mt_pictures_show,
+                             .show_ctx = pictures};
     mt_chat chat;
     mt_error err;
 
@@ -68,13 +90,12 @@ bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body
                               served->name);
     if (!mt_chat_read(&chat, arena, body, &err))
         return mt_failure_from(why, &err, field_of(err.text));
+    if (!check_shown(served, body, pictures, why))
+        return false;
+    if (served->opened.processor)
+        model.marks = marks_of(served->opened.processor);
     chat.no_generation_prompt = !generation_prompt;
-    if (!mt_prompt_make(prompt, &chat, &model, &err))
-        return mt_failure_from(why, &err, "messages");
-    if (prompt->media_count)
-        return mt_failure_set(why, 400, "unsupported_value", "messages",
-                              "images and videos are not supported by this model: send text");
-    return true;
+    return mt_prompt_make(prompt, &chat, &model, &err) || mt_failure_from(why, &err, "messages");
 }
 
 static bool copy_prompt(const mt_ask *ask, const mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
@@ -96,14 +117,43 @@ static bool copy_prompt(const mt_ask *ask, const mt_prompt *prompt, mt_token_pro
     return true;
 }
 
-static bool make_chat(const mt_served *served, const mt_ask *ask, mt_token_prompt *out, mt_failure *why)
+/* Every pad token becomes as many as its picture has; cuts move along. */
+static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
 {
-    mt_prompt prompt;
-    const bool ok = mt_tokens_chat(served, ask->arena, ask->body, ask->add_generation_prompt, &prompt, why) &&
-                    copy_prompt(ask, &prompt, out, why);
+    const mt_expanded *to = &p->pictures.prompt;
+    uint32_t *cuts = (uint32_t *)(uintptr_t)p->cuts, *ids; /* cuts: our own */
+    mt_error err;
 
+    if (!mt_pictures_expand(&p->pictures, p->ids, p->count, &err))
+        return mt_failure_from(why, &err, "messages");
+    for (size_t i = 0, at = 0; i < p->cut_count; i++) {
+        while (at < to->count && to->origin[at] < cuts[i])
+            at++;
+        cuts[i] = (uint32_t)at;
+    }
+    ids = mt_arena_alloc(arena, to->count * sizeof(*ids)); /* the answer may be there longer than the pictures */
+    if (!ids)
+        return out_of_memory(why);
+    memcpy(ids, to->ids, to->count * sizeof(*ids));
+    p->ids = ids;
+    p->count = to->count;
+    return true;
+}
+
+static bool make_chat(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt *out,
+                      mt_failure *why)
+{
+    mt_pictures pictures = {
+        .processor = served->opened.processor, .limits = &served->media, .room = &served->room, .stop = stop};
+    mt_prompt prompt = {.cut_count = 0};
+    mt_error err;
+    bool ok = mt_pictures_init(&pictures, ask->body, &err) || mt_failure_from(why, &err, NULL);
+
+    ok = ok && mt_tokens_chat(served, ask->arena, ask->body, ask->add_generation_prompt, &pictures, &prompt, why) &&
+         copy_prompt(ask, &prompt, out, why);
+    out->pictures = pictures;
     mt_prompt_free(&prompt);
-    return ok;
+    return ok && (pictures.count == 0 || expand(ask->arena, out, why));
 }
 
 static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, mt_token_prompt *out,
@@ -115,14 +165,15 @@ static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_pr
     return true;
 }
 
-bool mt_tokens_make(const mt_served *served, const mt_ask *ask, mt_token_prompt **out, size_t *count, mt_failure *why)
+bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt **out, size_t *count,
+                    mt_failure *why)
 {
     *count = ask->is_chat ? 1 : ask->prompt_count;
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
     if (!*out)
         return out_of_memory(why);
     if (ask->is_chat)
-        return make_chat(served, ask, *out, why);
+        return make_chat(served, ask, stop, *out, why);
     for (size_t i = 0; i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], *out + i, why))
             return false;

@@ -5,6 +5,7 @@
 #include "api/ask.h"
 #include "api/failure.h"
 #include "chat/prompt.h"
+#include "server/pictures.h"
 #include "server/served.h"
 
 /* In the ask's arena. */
@@ -15,15 +16,17 @@ typedef struct mt_token_prompt {
     size_t cut_count;
     mt_chat_text text;           /* what it was made from; data is NULL for ids */
     mt_chat_opened_state opened; /* what its end has begun */
+    mt_pictures pictures;        /* of a chat; free with mt_pictures_free */
 } mt_token_prompt;
 
-/* *out has *count prompts: one of a chat, else as many as the ask has. */
-bool mt_tokens_make(const mt_served *served, const mt_ask *ask, mt_token_prompt **out, size_t *count,
+/* *out has *count prompts: one of a chat, else as many as the ask has. stop: true once nobody waits for it any more. */
+bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt **out, size_t *count,
                     mt_failure *why) MT_NODISCARD;
 
-/* The messages of a body as a prompt. It needs no initialisation; free it with mt_prompt_free in any case. */
+/* The messages of a body as a prompt. It needs no initialisation; free it with mt_prompt_free in any case. pictures:
+   where those go that the messages bring; NULL: they may bring none. */
 bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
-                    mt_prompt *prompt, mt_failure *why) MT_NODISCARD;
+                    mt_pictures *pictures, mt_prompt *prompt, mt_failure *why) MT_NODISCARD;
 
 /* A text to ids in the arena. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,

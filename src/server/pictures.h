@@ -1,0 +1,55 @@
+/* The pictures of a chat, from what messages say to what the engine takes. In their own lane of preparation, where
+   threads may wait for the network and for room. */
+#ifndef MT_SERVER_PICTURES_H
+#define MT_SERVER_PICTURES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "chat/source.h"
+#include "engine/request.h"
+#include "engine/stats.h"
+#include "media/limits.h"
+#include "models/processor.h"
+
+/* Decoded pictures that wait for the model, or are being answered: so many bytes and no more. Shared by all threads. */
+typedef struct mt_picture_room {
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    size_t used, limit;
+    uint64_t pictures;    /* prepared so far */
+    mt_histogram seconds; /* that the pictures of a request took, from the first byte to the last patch */
+} mt_picture_room;
+
+void mt_picture_room_init(mt_picture_room *room, size_t limit);
+void mt_picture_room_free(mt_picture_room *room);
+
+/* The pictures of one request while it is prepared. */
+typedef struct mt_pictures {
+    const mt_processor *processor;
+    const mt_media_limits *limits;
+    mt_picture_room *room;
+    const atomic_bool *stop; /* may be NULL: nobody waits any more */
+    mt_chat_look look;       /* what the request says for all */
+    mt_arena *arena;         /* what follows lives in it */
+    mt_picture *at;
+    size_t count;
+    mt_expanded prompt; /* once it was expanded */
+} mt_pictures;
+
+/* Reads what the request says for all its pictures: min_pixels, max_pixels, fps, num_frames, in the body itself or in
+   mm_processor_kwargs. Free with mt_pictures_free in any case. */
+bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err) MT_NODISCARD;
+void mt_pictures_free(mt_pictures *p);
+
+/* For mt_prompt_model.show, whose ctx is the pictures: fetches and decodes all, and says what stands for each. */
+bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
+
+/* The prompt with as many tokens for each picture as it has; into p->prompt. */
+bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err) MT_NODISCARD;
+
+/* Moves them to a request, which frees them with itself. Waits until there is room for them beside those of others;
+   false when that never comes. p is empty afterwards. */
+bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err) MT_NODISCARD;
+
+#endif
