@@ -18,7 +18,7 @@ typedef struct mt_family {
     mt_family_defaults defaults;
     /* Fills what is the family's own, after the common keys. layer is spec->layer, writable. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
-    /* Reads the tower's part of config.json into *vision; NULL where the family has no eyes. */
+    /* Fills *vision from config.json, which has a "vision_config"; NULL where the family has no eyes. */
     bool (*read_vision)(struct mt_vision_spec *vision, const mt_model_spec *spec, const mt_config *c, mt_arena *arena,
                         mt_error *err);
 } mt_family;
@@ -27,6 +27,10 @@ extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_fam
     mt_family_gemma3_text, mt_family_gemma3, mt_family_qwen2_vl, mt_family_qwen2_5_vl, mt_family_qwen3_vl,
     mt_family_qwen3_vl_moe, mt_family_qwen3_next, mt_family_qwen3_5, mt_family_qwen3_5_text, mt_family_qwen3_5_moe,
     mt_family_qwen3_5_moe_text;
+
+/* A count of at least one; missing and without a default (0) is an error. */
+bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,
+                  mt_error *err) MT_NODISCARD;
 
 /* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL:
    none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */

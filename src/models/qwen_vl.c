@@ -31,16 +31,6 @@ static bool read_qwen3_vl_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_c
     return true;
 }
 
-static bool read_number(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,
-                        mt_error *err)
-{
-    int64_t value;
-    if (!mt_config_int(c, key, fallback, 1, max, &value, err))
-        return false;
-    *out = (uint32_t)value;
-    return true;
-}
-
 static bool read_activation(mt_vision_spec *v, const mt_config *c, const char *fallback, mt_error *err)
 {
     static const struct {
@@ -69,9 +59,9 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
     v->out = s->hidden;
     v->rotary = true;
     v->tokens_per_second = 1;
-    if (!read_number(c, "spatial_merge_size", 2, 8, &v->merge, err) ||
-        !read_number(c, "temporal_patch_size", 2, 8, &v->frames, err) ||
-        !read_number(c, "num_heads", 16, MT_LIMIT_WIDTH, &v->heads, err))
+    if (!mt_size_read(c, "spatial_merge_size", 2, 8, &v->merge, err) ||
+        !mt_size_read(c, "temporal_patch_size", 2, 8, &v->frames, err) ||
+        !mt_size_read(c, "num_heads", 16, MT_LIMIT_WIDTH, &v->heads, err))
         return false;
     if (v->hidden % v->heads || v->hidden / v->heads % 4)
         return mt_fail(err, MT_E_INVALID,
@@ -81,15 +71,17 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
     return true;
 }
 
-static bool read_vision2(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+static bool read_vision2(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+                         mt_error *err)
 {
+    const mt_config *c = mt_config_object(config, "vision_config");
     double ratio;
     (void)arena;
     v->names = MT_VISION_QWEN2;
-    if (!read_number(c, "embed_dim", 1280, MT_LIMIT_WIDTH, &v->hidden, err) || !read_tower(v, s, c, err) ||
-        !read_number(c, "depth", 32, MT_LIMIT_LAYERS, &v->layers, err) ||
+    if (!mt_size_read(c, "embed_dim", 1280, MT_LIMIT_WIDTH, &v->hidden, err) || !read_tower(v, s, c, err) ||
+        !mt_size_read(c, "depth", 32, MT_LIMIT_LAYERS, &v->layers, err) ||
         !mt_config_float(c, "mlp_ratio", 4, 0.1, 64, &ratio, err) ||
-        !read_number(c, "patch_size", 14, 256, &v->patch, err))
+        !mt_size_read(c, "patch_size", 14, 256, &v->patch, err))
         return false;
     v->ffn = (uint32_t)((double)v->hidden * ratio);
     return read_activation(v, c, "quick_gelu", err);
@@ -102,7 +94,7 @@ static bool read_windows(mt_vision_spec *v, const mt_config *c, mt_arena *arena,
     bool *full = mt_arena_alloc(arena, v->layers * sizeof *full);
     if (!full)
         return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the tower");
-    if (!read_number(c, "window_size", 112, 1 << 20, &pixels, err))
+    if (!mt_size_read(c, "window_size", 112, 1 << 20, &pixels, err))
         return false;
     v->window = pixels / v->patch / v->merge * v->merge;
     if (v->window == 0)
@@ -119,16 +111,17 @@ static bool read_windows(mt_vision_spec *v, const mt_config *c, mt_arena *arena,
     return true;
 }
 
-static bool read_vision2_5(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena,
+static bool read_vision2_5(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                            mt_error *err)
 {
+    const mt_config *c = mt_config_object(config, "vision_config");
     v->names = MT_VISION_QWEN2_5;
     v->rms = v->gated = true;
-    return read_number(c, "hidden_size", 1280, MT_LIMIT_WIDTH, &v->hidden, err) && read_tower(v, s, c, err) &&
-           read_number(c, "depth", 32, MT_LIMIT_LAYERS, &v->layers, err) &&
-           read_number(c, "intermediate_size", 3420, MT_LIMIT_WIDTH, &v->ffn, err) &&
-           read_number(c, "patch_size", 14, 256, &v->patch, err) &&
-           read_number(c, "tokens_per_second", 4, 1 << 16, &v->tokens_per_second, err) &&
+    return mt_size_read(c, "hidden_size", 1280, MT_LIMIT_WIDTH, &v->hidden, err) && read_tower(v, s, c, err) &&
+           mt_size_read(c, "depth", 32, MT_LIMIT_LAYERS, &v->layers, err) &&
+           mt_size_read(c, "intermediate_size", 3420, MT_LIMIT_WIDTH, &v->ffn, err) &&
+           mt_size_read(c, "patch_size", 14, 256, &v->patch, err) &&
+           mt_size_read(c, "tokens_per_second", 4, 1 << 16, &v->tokens_per_second, err) &&
            read_activation(v, c, "silu", err) && read_windows(v, c, arena, err);
 }
 
@@ -154,7 +147,7 @@ static bool read_taps(mt_vision_spec *v, const mt_config *c, mt_error *err)
 static bool read_table(mt_vision_spec *v, const mt_config *c, mt_error *err)
 {
     uint32_t positions;
-    if (!read_number(c, "num_position_embeddings", 2304, MT_LIMIT_WIDTH, &positions, err))
+    if (!mt_size_read(c, "num_position_embeddings", 2304, MT_LIMIT_WIDTH, &positions, err))
         return false;
     while ((v->table + 1) * (v->table + 1) <= positions)
         v->table++;
@@ -163,21 +156,24 @@ static bool read_table(mt_vision_spec *v, const mt_config *c, mt_error *err)
     return true;
 }
 
-bool mt_qwen_tower_read(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+bool mt_qwen_tower_read(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+                        mt_error *err)
 {
+    const mt_config *c = mt_config_object(config, "vision_config");
     (void)arena;
     v->names = MT_VISION_QWEN3;
     v->patch_bias = true;
-    return read_number(c, "hidden_size", 1152, MT_LIMIT_WIDTH, &v->hidden, err) && read_tower(v, s, c, err) &&
-           read_number(c, "depth", 27, MT_LIMIT_LAYERS, &v->layers, err) &&
-           read_number(c, "intermediate_size", 4304, MT_LIMIT_WIDTH, &v->ffn, err) &&
-           read_number(c, "patch_size", 16, 256, &v->patch, err) && read_activation(v, c, "gelu_pytorch_tanh", err) &&
+    return mt_size_read(c, "hidden_size", 1152, MT_LIMIT_WIDTH, &v->hidden, err) && read_tower(v, s, c, err) &&
+           mt_size_read(c, "depth", 27, MT_LIMIT_LAYERS, &v->layers, err) &&
+           mt_size_read(c, "intermediate_size", 4304, MT_LIMIT_WIDTH, &v->ffn, err) &&
+           mt_size_read(c, "patch_size", 16, 256, &v->patch, err) && read_activation(v, c, "gelu_pytorch_tanh", err) &&
            read_table(v, c, err);
 }
 
-static bool read_vision3(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+static bool read_vision3(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+                         mt_error *err)
 {
-    return mt_qwen_tower_read(v, s, c, arena, err) && read_taps(v, c, err);
+    return mt_qwen_tower_read(v, s, config, arena, err) && read_taps(v, mt_config_object(config, "vision_config"), err);
 }
 
 #define QWEN2_VL_DEFAULTS                                                                   \

@@ -33,8 +33,7 @@ static bool fail_unknown(const char *name, mt_error *err)
     return false;
 }
 
-/* A count of at least one; missing and without a default is an error. */
-static bool read_size(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
+bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
 {
     int64_t value;
     if (!mt_config_int(c, key, fallback, 1, max, &value, err))
@@ -45,15 +44,15 @@ static bool read_size(const mt_config *c, const char *key, int64_t fallback, int
 
 static bool read_shape(mt_model_spec *s, const mt_config *c, const mt_family_defaults *d, mt_error *err)
 {
-    if (!read_size(c, "vocab_size", d->vocab, MT_LIMIT_VOCAB, &s->vocab, err) ||
-        !read_size(c, "hidden_size", d->hidden, MT_LIMIT_WIDTH, &s->hidden, err) ||
-        !read_size(c, "num_hidden_layers", d->layers, MT_LIMIT_LAYERS, &s->layers, err) ||
-        !read_size(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &s->heads, err) ||
-        !read_size(c, "num_key_value_heads", d->kv_heads ? d->kv_heads : s->heads, s->heads, &s->kv_heads, err) ||
-        !read_size(c, "head_dim", d->head_dim ? d->head_dim : s->hidden / s->heads, MT_LIMIT_HEAD_DIM, &s->head_dim,
-                   err) ||
-        !read_size(c, "intermediate_size", d->ffn, MT_LIMIT_WIDTH, &s->ffn, err) ||
-        !read_size(c, "max_position_embeddings", d->context, MT_LIMIT_CONTEXT, &s->context, err))
+    if (!mt_size_read(c, "vocab_size", d->vocab, MT_LIMIT_VOCAB, &s->vocab, err) ||
+        !mt_size_read(c, "hidden_size", d->hidden, MT_LIMIT_WIDTH, &s->hidden, err) ||
+        !mt_size_read(c, "num_hidden_layers", d->layers, MT_LIMIT_LAYERS, &s->layers, err) ||
+        !mt_size_read(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &s->heads, err) ||
+        !mt_size_read(c, "num_key_value_heads", d->kv_heads ? d->kv_heads : s->heads, s->heads, &s->kv_heads, err) ||
+        !mt_size_read(c, "head_dim", d->head_dim ? d->head_dim : s->hidden / s->heads, MT_LIMIT_HEAD_DIM, &s->head_dim,
+                      err) ||
+        !mt_size_read(c, "intermediate_size", d->ffn, MT_LIMIT_WIDTH, &s->ffn, err) ||
+        !mt_size_read(c, "max_position_embeddings", d->context, MT_LIMIT_CONTEXT, &s->context, err))
         return false;
     if (s->heads % s->kv_heads)
         return mt_fail(err, MT_E_INVALID,
@@ -152,15 +151,15 @@ static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *
 static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config *config, mt_arena *arena,
                         mt_error *err)
 {
-    const mt_config *c = mt_config_object(config, "vision_config");
-    if (!f->read_vision || !c)
+    if (!f->read_vision || !mt_config_object(config, "vision_config"))
         return true;
     mt_vision_spec *vision = mt_arena_alloc(arena, sizeof *vision);
     if (!vision)
         return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
-    if (!f->read_vision(vision, spec, c, arena, err))
+    if (!f->read_vision(vision, spec, config, arena, err))
         return false;
     spec->vision = vision;
+    spec->image_blocks = vision->pool;
     spec->deepstack = vision->tap_count < spec->layers ? vision->tap_count : spec->layers;
     return true;
 }
