@@ -76,13 +76,14 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void keep_time(mt_video *v, const AVPacket *packet, int64_t capacity)
+static void keep_time(mt_video *v, const AVPacket *packet)
 {
     int64_t stamp = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
-    double time = stamp != AV_NOPTS_VALUE ? (double)stamp * av_q2d(v->demux.stream->time_base) : 0;
+    size_t old = (size_t)v->info.frames;
 
-    if (v->info.frames < capacity)
-        v->times[v->info.frames] = time;
+    if ((old & (old - 1)) == 0) /* a power of two, or none: as many as there is room for */
+        v->times = mt_realloc(v->times, old * sizeof(double), (old ? 2 * old : 1) * sizeof(double));
+    v->times[old] = stamp != AV_NOPTS_VALUE ? (double)stamp * av_q2d(v->demux.stream->time_base) : 0;
     v->info.frames++;
 }
 
@@ -92,10 +93,9 @@ static bool count_frames(mt_video *v, mt_error *err)
     int64_t most = v->limits->video_frames;
     int code;
 
-    v->times = mt_alloc_array((size_t)most, sizeof(*v->times));
     while ((code = av_read_frame(v->demux.file, v->packet)) >= 0 && v->info.frames <= most) {
         if (v->packet->stream_index == v->demux.stream->index && !(v->packet->flags & AV_PKT_FLAG_DISCARD))
-            keep_time(v, v->packet, most);
+            keep_time(v, v->packet);
         av_packet_unref(v->packet);
     }
     av_packet_unref(v->packet);

@@ -284,3 +284,17 @@ bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)
     }
     return opt->help || check_complete(opt, err);
 }
+
+mt_media_limits mt_options_media(const mt_options *opt)
+{
+    return (mt_media_limits){
+        .bytes = (size_t)opt->media_max_bytes,
+        .pixels = (uint64_t)opt->media_max_pixels,
+        .video_pixels = (uint64_t)opt->video_max_pixels,
+        .video_frames = opt->video_max_frames,
+        .video_seconds = (double)opt->video_max_seconds,
+        .fetch_ms = opt->media_fetch_seconds * 1000,
+        .allow_private = opt->media_allow_private,
+        .root = opt->media_root,
+    };
+}

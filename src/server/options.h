@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "device/device.h"
 #include "engine/draft.h"
+#include "media/limits.h"
 
 typedef enum mt_command {
     MT_COMMAND_NONE,
@@ -43,6 +44,9 @@ typedef struct mt_options {
 /* env looks a variable up as getenv does. Every value in *opt is within its range when this succeeds. */
 bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name),
                       mt_error *err) MT_NODISCARD;
+
+/* What the options say of pictures and videos; borrows the folder's name. */
+mt_media_limits mt_options_media(const mt_options *opt);
 
 /* Appends what --help prints for a command (MT_COMMAND_NONE: for motet), or docs/options.md. */
 void mt_options_help(mt_buf *out, mt_command command);

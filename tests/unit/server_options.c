@@ -192,6 +192,30 @@ static void sizes_numbers_and_lists(void **state)
     expect_error("motet serve d --default-top-p nan", "--default-top-p \"nan\" is not a number: use 0 to 1");
 }
 
+static void what_media_may_cost(void **state)
+{
+    mt_media_limits standard = mt_media_limits_default(), got;
+    mt_options opt;
+    mt_error err;
+
+    (void)state;
+    assert_true(parse(&opt, "motet serve d", &err));
+    got = mt_options_media(&opt);
+    assert_int_equal(got.bytes, standard.bytes);
+    assert_int_equal(got.pixels, standard.pixels);
+    assert_int_equal(got.video_pixels, standard.video_pixels);
+    assert_int_equal(got.video_frames, standard.video_frames);
+    assert_true(got.video_seconds == standard.video_seconds);
+    assert_int_equal(got.fetch_ms, standard.fetch_ms);
+    assert_false(got.allow_private);
+    assert_null(got.root);
+    assert_true(parse(&opt, "motet serve d --media-root /m --media-allow-private --media-max-pixels 9", &err));
+    got = mt_options_media(&opt);
+    assert_true(got.allow_private);
+    assert_int_equal(got.pixels, 9);
+    assert_string_equal(got.root, "/m");
+}
+
 static void help_names_what_there_is(void **state)
 {
     mt_buf out;
@@ -233,6 +257,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_environment_counts_less_than_the_line),
     cmocka_unit_test(sentences),
     cmocka_unit_test(sizes_numbers_and_lists),
+    cmocka_unit_test(what_media_may_cost),
     cmocka_unit_test(help_names_what_there_is),
     cmocka_unit_test(the_document_is_current),
 };
