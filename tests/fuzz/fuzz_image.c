@@ -1,0 +1,40 @@
+/* Arbitrary bytes as a picture: what is decoded is within limits, probing and decoding agree, and every pixel is there
+   to be resized. */
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "media/resize.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void resize(const mt_image *image, mt_resize_like like)
+{
+    mt_image made;
+
+    mt_image_resize(&made, image, 5, 7, MT_RESAMPLE_BICUBIC, like);
+    mt_image_free(&made);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    mt_image_info info;
+    mt_image image;
+    mt_error err = {0};
+    bool known;
+
+    limits.pixels = 1 << 18;
+    known = mt_image_probe(&info, data, size, &limits, &err);
+    assert(known || (err.code == MT_E_INVALID && strlen(err.text) > 20));
+    if (!mt_image_decode(&image, data, size, &limits, &err)) {
+        assert(err.code == MT_E_INVALID && strlen(err.text) > 20);
+        return 0;
+    }
+    assert(known && (uint64_t)image.width * image.height == (uint64_t)info.width * info.height);
+    assert((uint64_t)image.width * image.height <= limits.pixels);
+    resize(&image, MT_RESIZE_PIL);
+    resize(&image, MT_RESIZE_TORCH);
+    mt_image_free(&image);
+    return 0;
+}
