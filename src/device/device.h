@@ -20,7 +20,7 @@ typedef struct mt_tensor mt_tensor;   /* f32 [rows, cols] */
 typedef struct mt_weight mt_weight;   /* a matrix and perhaps a bias */
 typedef struct mt_experts mt_experts; /* gate, up and down of each expert of a layer */
 typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
-typedef struct mt_state mt_state;     /* a pool of recurrent states */
+typedef struct mt_states mt_states;   /* a pool of recurrent states */
 
 typedef enum mt_precision {
     MT_PRECISION_FAST,     /* int8 against quantised weights, bf16 against bf16; fp32 elsewhere */
@@ -119,11 +119,11 @@ typedef struct mt_state_shape {
 } mt_state_shape;
 
 /* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. */
-mt_state *mt_state_new(mt_device *dev, const mt_state_shape *shape);
+mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape);
 size_t mt_state_slot_bytes(const mt_state_shape *shape);
-bool mt_state_reserve(mt_device *dev, mt_state *state, size_t slots, mt_error *err) MT_NODISCARD;
-void mt_state_poison(mt_device *dev, mt_state *state, uint32_t slot);
-bool mt_state_poisoned(mt_device *dev, const mt_state *state, uint32_t slot);
+bool mt_state_reserve(mt_device *dev, mt_states *state, size_t slots, mt_error *err) MT_NODISCARD;
+void mt_state_poison(mt_device *dev, mt_states *state, uint32_t slot);
+bool mt_state_poisoned(mt_device *dev, const mt_states *state, uint32_t slot);
 
 /* Reserves working memory for steps of at most `rows` rows. After the last mt_*_new. */
 bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;
@@ -217,8 +217,8 @@ typedef struct mt_columns {
 /* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by sqrt(key_dim):
    y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for the row itself. What came
    before a span is in its state, and moves on there. */
-void mt_op_conv(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_columns in[3], const mt_tensor *w,
-                const mt_batch *batch);
+void mt_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_columns in[3],
+                const mt_tensor *w, const mt_batch *batch);
 
 /* gates[i] = [exp(-rate * softplus(a + bias)) | sigmoid(b) | room] of each value head; three times as many columns */
 void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,
@@ -226,7 +226,7 @@ void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, s
 
 /* The gated delta rule (R9), token by token, from each span's state through its pieces. x and gates as above; y has
    value_heads * value_dim columns. */
-void mt_op_delta(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_tensor *x,
+void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
                  const mt_tensor *gates, const mt_batch *batch);
 
 /* Each head of x, in place: x / rms(x) * w, then times silu(z). */

@@ -15,7 +15,7 @@ struct mt_mixer {
     mt_state_shape shape;
     float eps;
     layer *layers;
-    mt_state *state;
+    mt_states *state;
     /* one step's values, [rows, ...] */
     mt_tensor *qkv, *z, *b, *a;
     mt_tensor *mixed, *gates, *y;
@@ -121,7 +121,7 @@ bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)
     return mt_state_reserve(m->dev, m->state, slots, err);
 }
 
-mt_state *mt_mixer_state(mt_mixer *m)
+mt_states *mt_mixer_state(mt_mixer *m)
 {
     return m->state;
 }

@@ -16,7 +16,7 @@ void mt_mixer_load(mt_mixer *mixer, size_t index, const mt_layer_weights *weight
 /* Slots for states, once. */
 bool mt_mixer_reserve(mt_mixer *mixer, size_t slots, mt_error *err) MT_NODISCARD;
 
-mt_state *mt_mixer_state(mt_mixer *mixer);
+mt_states *mt_mixer_state(mt_mixer *mixer);
 
 /* y = what the layer makes of h; the spans' states move on. */
 void mt_mixer_run(mt_mixer *mixer, size_t index, mt_tensor *y, const mt_tensor *h, const mt_batch *batch);

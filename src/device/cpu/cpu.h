@@ -39,7 +39,7 @@ struct mt_kv {
     uint8_t *data;
 };
 
-struct mt_state {
+struct mt_states {
     mt_state_shape shape;
     size_t columns;     /* of the convolution: q, k and v of all heads */
     size_t blocks;      /* of MT_DELTA_COLUMNS columns of a head's matrix */

@@ -15,7 +15,7 @@
 
 typedef struct recurrent {
     mt_device *dev;
-    mt_state *st;
+    mt_states *st;
     size_t layer;
     mt_tensor *y;
     const mt_tensor *x, *w, *gates, *rate;
@@ -38,7 +38,7 @@ static const float *columns_of(const mt_columns *c, size_t row, size_t head)
 
 /* ---- states ---- */
 
-static void measure(mt_state *st, const mt_state_shape *s)
+static void measure(mt_states *st, const mt_state_shape *s)
 {
     st->shape = *s;
     st->columns = 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim;
@@ -49,21 +49,21 @@ static void measure(mt_state *st, const mt_state_shape *s)
 
 size_t mt_state_slot_bytes(const mt_state_shape *shape)
 {
-    mt_state st;
+    mt_states st;
     measure(&st, shape);
     return shape->layers * st.layer * sizeof(float);
 }
 
-mt_state *mt_state_new(mt_device *dev, const mt_state_shape *shape)
+mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape)
 {
-    mt_state *st = mt_cpu_alloc(dev, sizeof *st);
+    mt_states *st = mt_cpu_alloc(dev, sizeof *st);
     assert(shape->value_heads % shape->key_heads == 0 && shape->taps >= 2 && shape->taps <= MT_LIMIT_CONV_TAPS);
     measure(st, shape);
     st->zeros = mt_cpu_alloc(dev, st->columns * sizeof *st->zeros);
     return st;
 }
 
-bool mt_state_reserve(mt_device *dev, mt_state *st, size_t slots, mt_error *err)
+bool mt_state_reserve(mt_device *dev, mt_states *st, size_t slots, mt_error *err)
 {
     const size_t bytes = mt_state_slot_bytes(&st->shape);
     assert(!st->data && slots > 0);
@@ -75,14 +75,14 @@ bool mt_state_reserve(mt_device *dev, mt_state *st, size_t slots, mt_error *err)
                                slots, bytes);
 }
 
-void mt_state_poison(mt_device *dev, mt_state *st, uint32_t slot)
+void mt_state_poison(mt_device *dev, mt_states *st, uint32_t slot)
 {
     (void)dev;
     const size_t bytes = mt_state_slot_bytes(&st->shape);
     mt_cpu_poison((uint8_t *)st->data + slot * bytes, bytes);
 }
 
-bool mt_state_poisoned(mt_device *dev, const mt_state *st, uint32_t slot)
+bool mt_state_poisoned(mt_device *dev, const mt_states *st, uint32_t slot)
 {
     (void)dev;
     const size_t bytes = mt_state_slot_bytes(&st->shape);
@@ -111,7 +111,7 @@ typedef struct section {
     size_t first, width; /* columns of all heads together begin at; columns of a key head */
 } section;
 
-static section section_of(const mt_state *st, size_t i)
+static section section_of(const mt_states *st, size_t i)
 {
     const mt_state_shape *s = &st->shape;
     const size_t keys = s->key_heads * s->key_dim;
@@ -195,8 +195,8 @@ static void keep_span(void *ctx, size_t item, size_t worker)
     assert(end == span->rows);
 }
 
-void mt_op_conv(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_columns in[3], const mt_tensor *w,
-                const mt_batch *batch)
+void mt_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_columns in[3],
+                const mt_tensor *w, const mt_batch *batch)
 {
     assert(batch->rows <= y->rows && y->cols == state->columns && w->cols == y->cols && w->rows == state->shape.taps);
     recurrent op = {.dev = dev, .st = state, .layer = layer, .y = y, .w = w, .in = in, .batch = batch};
@@ -290,7 +290,7 @@ static void delta_item(void *ctx, size_t item, size_t worker)
         run_block(op, &op->batch->span[span], head, b);
 }
 
-void mt_op_delta(mt_device *dev, mt_tensor *y, mt_state *state, size_t layer, const mt_tensor *x,
+void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
                  const mt_tensor *gates, const mt_batch *batch)
 {
     const mt_state_shape *s = &state->shape;
