@@ -150,7 +150,12 @@ void *bench_alloc_large(size_t bytes)
 
 bool bench_wants(const bench *b, const char *kernel)
 {
-    return !b->filter || strstr(kernel, b->filter) != NULL;
+    return !b->filter || strstr(kernel, b->filter) != NULL || strstr(b->filter, kernel) != NULL;
+}
+
+bool bench_picks(const bench *b, const char *what)
+{
+    return !b->filter || strstr(what, b->filter) != NULL;
 }
 
 void bench_report(const bench *b, const char *what, double seconds, double bytes, double ops, double ops_peak)

@@ -37,6 +37,9 @@ static void attend(void *arg, size_t thread, size_t threads)
 static void one(const bench *b, job *j, size_t stride, size_t rows, size_t heads, const char *what)
 {
     char name[64];
+    snprintf(name, sizeof name, "attn_bf16 %s head=%zu rows=%zu", what, stride, rows);
+    if (!bench_picks(b, name))
+        return;
     size_t pages = heads * (POSITIONS / PAGE), page_bytes = 2 * PAGE * stride * sizeof(mt_bf16);
     mt_bf16 *memory = bench_alloc_large(pages * page_bytes), *q = bench_alloc(rows * stride * sizeof(mt_bf16));
     uint32_t lo[MAX_ROWS] = {0}, hi[MAX_ROWS];
@@ -62,7 +65,6 @@ static void one(const bench *b, job *j, size_t stride, size_t rows, size_t heads
                      .hi = hi};
     double seconds = bench_time(b, attend, j), positions = (double)(heads / j->slices * POSITIONS),
            width = (double)stride;
-    snprintf(name, sizeof name, "attn_bf16 %s head=%zu rows=%zu", what, stride, rows);
     bench_report(b, name, seconds, rows <= 16 ? positions * width * 4 : 0, 4 * (double)rows * positions * width,
                  b->bf16);
     free(memory);

@@ -44,12 +44,14 @@ static void pack(void *arg, size_t thread, size_t threads)
 static void one_size(const bench *b, job *j, const char *format, size_t m)
 {
     char what[64];
+    snprintf(what, sizeof what, "%c_matmul %s m=%zu", j->fp32 ? 'f' : 'b', format, m);
+    if (!bench_picks(b, what))
+        return;
     j->rows = (mt_rows){.m = m, .k = K};
     j->rows.data = bench_alloc(j->k->b_rows_bytes(m, K));
     double packing = bench_time(b, pack, j);
     j->slices = m < 16 ? 1 : SLICES;
     double part = (double)N / (double)j->slices, bytes = part * (double)j->w.stride;
-    snprintf(what, sizeof what, "%c_matmul %s m=%zu", j->fp32 ? 'f' : 'b', format, m);
     bench_report(b, what, bench_time(b, multiply, j), m < 16 ? bytes : 0, 2.0 * part * K * (double)m,
                  j->fp32 ? b->fp32 : b->bf16);
     if (m == MAX_M && !j->fp32) {

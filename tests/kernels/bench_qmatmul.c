@@ -40,12 +40,14 @@ static void pack(void *arg, size_t thread, size_t threads)
 static void one_size(const bench *b, job *j, const char *format, size_t m)
 {
     char what[64];
+    snprintf(what, sizeof what, "q_matmul %s m=%zu", format, m);
+    if (!bench_picks(b, what))
+        return;
     j->rows = (mt_rows){.m = m, .k = K, .group = j->w.group};
     j->rows.data = bench_alloc(j->k->q_rows_bytes(m, K, j->w.group));
     double packing = bench_time(b, pack, j);
     j->slices = m == 1 ? 2 : m < 16 ? 8 : 48;
     double part = (double)N / (double)j->slices, bytes = part * (double)(j->w.stride + 2 * j->w.scale_stride);
-    snprintf(what, sizeof what, "q_matmul %s m=%zu", format, m);
     bench_report(b, what, bench_time(b, multiply, j), m < 16 ? bytes : 0, 2.0 * part * K * (double)m, b->int8);
     if (m == MAX_M) {
         snprintf(what, sizeof what, "q_pack %s m=%zu", format, m);

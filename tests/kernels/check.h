@@ -118,7 +118,10 @@ void bench_share(size_t n, size_t step, size_t thread, size_t threads, size_t *b
 void *bench_alloc(size_t bytes);
 void *bench_alloc_large(size_t bytes); /* on large pages, as the cache of keys and values */
 
+/* Whether the filter, which begins with a kernel's name ("q_matmul 4-bit g64 m=64"), asks for a kernel at all, and for
+   one measurement. */
 bool bench_wants(const bench *b, const char *kernel);
+bool bench_picks(const bench *b, const char *what);
 
 /* One line: time, GB/s with its fraction of bandwidth, GOP/s with its fraction of ops_peak (0: not shown). */
 void bench_report(const bench *b, const char *what, double seconds, double bytes, double ops, double ops_peak);

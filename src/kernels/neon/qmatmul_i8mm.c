@@ -17,6 +17,7 @@ enum {
     CHUNK = 1024,
     PANELS = 8,
     TILES = 48,
+    NEAR = 8, /* lines a tile may fetch into the first-level cache; more would be in its way */
     COLUMNS = 2 * PANEL * PANELS,
     RESULT = SINGLE * PANEL * 4 /* floats of a tile against a panel */
 };
@@ -195,10 +196,13 @@ typedef struct ahead {
     size_t rows;              /* left */
 } ahead;
 
-MT_INLINE void fetch(ahead *a, size_t lines)
+MT_INLINE void fetch(ahead *a, size_t lines, bool near)
 {
     for (; lines > 0 && a->rows > 0; lines--) {
-        __builtin_prefetch(a->p + a->at, 0, 2);
+        if (near)
+            __builtin_prefetch(a->p + a->at, 0, 3);
+        else
+            __builtin_prefetch(a->p + a->at, 0, 2);
         a->at += 64;
         if (a->at >= a->bytes) {
             a->at = 0;
@@ -212,7 +216,10 @@ MT_INLINE void fetch(ahead *a, size_t lines)
 MT_INLINE void run_tiles(float *aside, operands o, size_t tiles, ahead next, size_t lines, bool eight)
 {
     for (; tiles > 0; tiles--, aside += PANELS * RESULT) {
-        fetch(&next, lines);
+        if (lines <= NEAR)
+            fetch(&next, lines, true);
+        else
+            fetch(&next, lines, false);
         multiply_full(aside, &o, eight);
     }
 }

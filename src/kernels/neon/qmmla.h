@@ -114,7 +114,12 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
 
 /* The full tile, TILE pairs of rows against PANEL pairs of columns, written out: it needs all 32 registers, and
    compilers spill, copy zeros and reorder where nothing is to spare. v0-11 dot products, v12-23 results, v24-26 x,
-   v27-30 w. */
+   v27-30 w, v31 MT_DOT_START.
+
+   A dot product starts from the bits of MT_DOT_START, whose unit in the last place is one: the sum, taken as a float
+   and less MT_DOT_START, is the dot product as a float, exactly, since |dot| <= 255 * 127 * 128 < 2^22. One subtraction
+   on any of four pipes takes the place of a conversion that keeps two of them busy, and a load that of setting zero. */
+#define MT_DOT_START 0x1.8p23f
 #define STEP(mul, x, w)                                                                            \
     "ldp q24, q25, [%[x], #" #x "]\n"                                                              \
     "ldr q26, [%[x], #" #x " + 32]\n"                                                              \
@@ -124,53 +129,66 @@ MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows,
 #define STEP_PAIR(mul, a, b, c, w)                                                                              \
     mul " v" #a ".4s, v" #w ".16b, v24.16b\n" mul " v" #b ".4s, v" #w ".16b, v25.16b\n" mul " v" #c ".4s, v" #w \
         ".16b, v26.16b\n"
-#define ZERO(a, b, c) "movi v" #a ".4s, #0\n movi v" #b ".4s, #0\n movi v" #c ".4s, #0\n"
-#define FLOAT(a, b, c) "scvtf v" #a ".4s, v" #a ".4s\n scvtf v" #b ".4s, v" #b ".4s\n scvtf v" #c ".4s, v" #c ".4s\n"
+#define START(a, b, c) "ldr q" #a ", [%[start]]\n ldr q" #b ", [%[start]]\n ldr q" #c ", [%[start]]\n"
+#define FLOAT(a, b, c) \
+    "fsub v" #a ".4s, v" #a ".4s, v31.4s\n fsub v" #b ".4s, v" #b ".4s, v31.4s\n fsub v" #c ".4s, v" #c ".4s, v31.4s\n"
 #define SCALE(w)                                                                              \
     "ldr q27, [%[ws], #" #w "]\n fmul v28.4s, v27.4s, v24.4s\n fmul v29.4s, v27.4s, v25.4s\n" \
     "fmul v30.4s, v27.4s, v26.4s\n"
 #define ADD(ra, a, rb, b, rc, c)                                                                                   \
     "fmla v" #ra ".4s, v28.4s, v" #a ".4s\n fmla v" #rb ".4s, v29.4s, v" #b ".4s\n fmla v" #rc ".4s, v30.4s, v" #c \
     ".4s\n"
+#define GROUP_END(w, a, b, c, ra, rb, rc) FLOAT(a, b, c) SCALE(w) ADD(ra, a, rb, b, rc, c) START(a, b, c)
 #define RESULTS(op)                                                                         \
     op " q12, q13, [%[a]]\n" op " q14, q15, [%[a], #32]\n" op " q16, q17, [%[a], #64]\n" op \
        " q18, q19, [%[a], #96]\n" op " q20, q21, [%[a], #128]\n" op " q22, q23, [%[a], #160]\n"
 
 /* clang-format off */
-#define FULL_TILE(mul)                                                                                                 \
+/* `unit` elements of k */
+#define STEPS_16(mul) STEP(mul, 0, 0) STEP(mul, 48, 64)
+#define STEPS_64(mul)                                                            \
+    STEPS_16(mul) STEP(mul, 96, 128) STEP(mul, 144, 192) STEP(mul, 192, 256)     \
+    STEP(mul, 240, 320) STEP(mul, 288, 384) STEP(mul, 336, 448)
+#define FULL_TILE(mul, unit)                                                                                           \
     __asm__ volatile(                                                                                                  \
         RESULTS("ldp")                                                                                                 \
+        "ldr q31, [%[start]]\n"                                                                                        \
+        START(0, 4, 8) START(1, 5, 9) START(2, 6, 10) START(3, 7, 11)                                                  \
         "1:\n"                                                                                                         \
-        ZERO(0, 1, 2) ZERO(3, 4, 5) ZERO(6, 7, 8) ZERO(9, 10, 11)                                                      \
         "mov %[k], %[group]\n"                                                                                         \
         "2:\n"                                                                                                         \
-        STEP(mul, 0, 0) STEP(mul, 48, 64)                                                                              \
-        "add %[x], %[x], #96\n add %[w], %[w], #128\n subs %[k], %[k], #16\n b.ne 2b\n"                                \
+        STEPS_##unit(mul)                                                                                              \
+        "add %[x], %[x], #6 * " #unit "\n add %[w], %[w], #8 * " #unit "\n subs %[k], %[k], #" #unit "\n b.ne 2b\n"    \
         "ldp q24, q25, [%[xs]]\n ldr q26, [%[xs], #32]\n"                                                              \
-        FLOAT(0, 4, 8) SCALE(0)                                                                                        \
-        FLOAT(1, 5, 9) ADD(12, 0, 16, 4, 20, 8) SCALE(16)                                                              \
-        FLOAT(2, 6, 10) ADD(13, 1, 17, 5, 21, 9) SCALE(32)                                                             \
-        FLOAT(3, 7, 11) ADD(14, 2, 18, 6, 22, 10) SCALE(48)                                                            \
-        ADD(15, 3, 19, 7, 23, 11)                                                                                      \
+        GROUP_END(0, 0, 4, 8, 12, 16, 20) GROUP_END(16, 1, 5, 9, 13, 17, 21)                                           \
+        GROUP_END(32, 2, 6, 10, 14, 18, 22) GROUP_END(48, 3, 7, 11, 15, 19, 23)                                        \
         "add %[xs], %[xs], #48\n add %[ws], %[ws], #64\n subs %[groups], %[groups], #1\n b.ne 1b\n"                    \
         RESULTS("stp")                                                                                                 \
         : [x] "+r"(x), [w] "+r"(w), [xs] "+r"(xs), [ws] "+r"(ws), [groups] "+r"(groups), [k] "=&r"(k)                  \
-        : [a] "r"(aside), [group] "r"(o->group)                                                                        \
+        : [a] "r"(aside), [group] "r"(o->group), [start] "r"(start)                                                    \
         : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",      \
           "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28",     \
-          "v29", "v30")
+          "v29", "v30", "v31")
 /* clang-format on */
 
 /* aside[TILE][PANEL][4] += W . x over o->groups > 0; x and xs move on to what follows the tile */
 MT_INLINE void multiply_full(float *aside, operands *o, bool eight)
 {
+    static const float start[4] = {MT_DOT_START, MT_DOT_START, MT_DOT_START, MT_DOT_START};
     const int8_t *x = o->x, *w = o->w;
     const float *xs = o->xs, *ws = o->ws;
     size_t groups = o->groups, k;
-    if (eight)
-        FULL_TILE("usmmla");
-    else
-        FULL_TILE("smmla");
+    if (o->group % 64 == 0) {
+        if (eight)
+            FULL_TILE("usmmla", 64);
+        else
+            FULL_TILE("smmla", 64);
+    } else {
+        if (eight)
+            FULL_TILE("usmmla", 16);
+        else
+            FULL_TILE("smmla", 16);
+    }
     o->x = x;
     o->xs = xs;
 }
