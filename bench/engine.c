@@ -1,6 +1,7 @@
-/* How the engine treats requests that meet: what a cached prompt saves, and what short requests feel beside a long one.
+/* How the engine treats requests that meet: what a cached prompt saves, and what short requests feel beside a long one;
+   with --image, what a picture costs that was seen before, and what streams feel while one is encoded.
 
-       bench_engine DIR [--threads N] [--prompt N] [--samples N] */
+       bench_engine DIR [--threads N] [--prompt N] [--samples N] [--image SIDE] */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 typedef struct arguments {
     const char *dir;
-    size_t threads, prompt, samples;
+    size_t threads, prompt, samples, image;
 } arguments;
 
 typedef struct series {
@@ -53,6 +54,8 @@ static bool parse(arguments *a, int argc, char **argv)
             a->prompt = strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(argv[i], "--samples") == 0)
             a->samples = strtoul(argv[++i], NULL, 10);
+        else if (value && strcmp(argv[i], "--image") == 0)
+            a->image = strtoul(argv[++i], NULL, 10);
         else if (argv[i][0] != '-' && !a->dir)
             a->dir = argv[i];
         else
@@ -112,9 +115,14 @@ static uint32_t draw(bench *b)
     return (uint32_t)(b->random >> 33) % b->o.spec.vocab;
 }
 
-static void send(bench *b, asked *a, const uint32_t *prompt, size_t len, size_t tokens)
+static void fail(const mt_error *err)
 {
-    mt_request *r = mt_request_new();
+    fprintf(stderr, "bench_engine: %s\n", err->text);
+    exit(1);
+}
+
+static void submit(bench *b, asked *a, mt_request *r, const uint32_t *prompt, size_t len, size_t tokens)
+{
     mt_error err = {0};
     r->prompt = prompt;
     r->prompt_len = len;
@@ -125,10 +133,13 @@ static void send(bench *b, asked *a, const uint32_t *prompt, size_t len, size_t 
     r->ctx = a;
     a->b = b;
     a->sent = mt_clock_ns();
-    if (!mt_engine_submit(b->engine, r, &err)) {
-        fprintf(stderr, "bench_engine: %s\n", err.text);
-        exit(1);
-    }
+    if (!mt_engine_submit(b->engine, r, &err))
+        fail(&err);
+}
+
+static void send(bench *b, asked *a, const uint32_t *prompt, size_t len, size_t tokens)
+{
+    submit(b, a, mt_request_new(), prompt, len, tokens);
 }
 
 static void wait_for(bench *b, const asked *a)
@@ -210,6 +221,109 @@ static void measure_company(bench *b, const arguments *args)
     mt_free(prompt);
 }
 
+/* ---- pictures ---- */
+
+/* A request with a picture of noise between some words. Returns the seconds its preparation took. */
+static double show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t words, size_t tokens)
+{
+    mt_request *r = mt_request_new();
+    mt_picture *p = mt_arena_alloc(r->arena, sizeof *p);
+    mt_expanded to;
+    mt_image image;
+    mt_error err = {0};
+    int64_t pad = 0;
+    uint32_t ids[2 * SHORT_PROMPT + 1];
+    if (!mt_config_int(mt_checkpoint_config(b->o.checkpoint), "image_token_id", 0, 0, b->o.spec.vocab - 1, &pad, &err))
+        fail(&err);
+    mt_image_new(&image, (uint32_t)side, (uint32_t)side);
+    b->random = picture;
+    for (size_t i = 0; i < 3 * side * side; i++)
+        image.pixels[i] = (uint8_t)draw(b);
+    const uint64_t drawn = mt_clock_ns();
+    if (!mt_processor_image(b->o.processor, &image, &(mt_picture_wish){0}, r->arena, p, &err))
+        fail(&err);
+    b->random = words;
+    for (size_t i = 0; i < MT_COUNT(ids); i++)
+        ids[i] = i == SHORT_PROMPT ? (uint32_t)pad : draw(b) % 1000;
+    if (!mt_processor_expand(b->o.processor, ids, MT_COUNT(ids), (const mt_picture *[]){p}, 1, r->arena, &to, &err))
+        fail(&err);
+    const double seconds = (double)(mt_clock_ns() - drawn) * 1e-9;
+    mt_image_free(&image);
+    r->pictures = p;
+    r->picture_count = 1;
+    r->spans = to.spans;
+    r->span_count = to.span_count;
+    submit(b, a, r, to.ids, to.count, tokens);
+    return seconds;
+}
+
+/* A picture for the first time, again, and among other words. */
+static void measure_sight(bench *b, size_t side)
+{
+    asked cold = {0}, warm = {.measured = true}, moved = {0};
+    b->between.count = 0;
+    show(b, &cold, side, 1, 1, 8);
+    wait_for(b, &cold);
+    const double prepared = show(b, &warm, side, 1, 1, 32);
+    wait_for(b, &warm);
+    const double step = quantile(&b->between, 0.5);
+    show(b, &moved, side, 1, 2, 8);
+    wait_for(b, &moved);
+    printf(
+        "picture %zux%zu  first token cold %.1f ms, again %.1f ms (%zu tokens cached): %.2f decode steps after %.1f ms of "
+        "preparation; among other words %.1f ms\n",
+        side, side, 1e3 * cold.first, 1e3 * warm.first, warm.cached, warm.first / step, 1e3 * prepared,
+        1e3 * moved.first);
+    b->first.count = b->between.count = 0;
+}
+
+#define STREAMS 4
+
+/* Streams of text, beside pictures that come one after the other where `side` is not 0. Returns the p99 between tokens
+   while one is there. */
+static double measure_streams(bench *b, size_t samples, size_t side)
+{
+    asked stream[STREAMS] = {0}, picture = {.done = true};
+    uint32_t prompt[STREAMS][SHORT_PROMPT];
+    const uint64_t begin = mt_clock_ns();
+    size_t pictures = 0;
+    b->between.count = 0;
+    for (size_t i = 0; i < STREAMS; i++) {
+        stream[i].measured = true;
+        for (size_t k = 0; k < SHORT_PROMPT; k++)
+            prompt[i][k] = draw(b);
+        send(b, &stream[i], prompt[i], SHORT_PROMPT, samples / STREAMS + SHORT_TOKENS);
+    }
+    for (bool over = false; !over;) {
+        if (side && picture.done) {
+            picture = (asked){0};
+            show(b, &picture, side, 100 + pictures++, 3, 1);
+        }
+        pthread_mutex_lock(&b->lock);
+        while (!stream[0].done && !(side && picture.done))
+            pthread_cond_wait(&b->changed, &b->lock);
+        over = stream[0].done;
+        pthread_mutex_unlock(&b->lock);
+    }
+    for (size_t i = 0; i < STREAMS; i++)
+        wait_for(b, &stream[i]);
+    const double p99 = quantile(&b->between, 0.99);
+    printf("%d streams%-22s between tokens p50 %6.1f p99 %6.1f max %6.1f ms (%zu tokens, %.1f s)\n", STREAMS,
+           side ? " beside pictures" : " alone", 1e3 * quantile(&b->between, 0.5), 1e3 * p99,
+           1e3 * quantile(&b->between, 1), b->between.count, (double)(mt_clock_ns() - begin) * 1e-9);
+    if (side && !picture.done)
+        wait_for(b, &picture);
+    return p99;
+}
+
+static void measure_pictures(bench *b, const arguments *args)
+{
+    measure_sight(b, args->image);
+    const double alone = measure_streams(b, args->samples, 0);
+    printf("beside pictures of %zux%zu the p99 is %.2f times that alone\n", args->image, args->image,
+           measure_streams(b, args->samples, args->image) / alone);
+}
+
 int main(int argc, char **argv)
 {
     arguments a;
@@ -217,7 +331,7 @@ int main(int argc, char **argv)
     mt_error err = {0};
     mt_engine_params params;
     if (!parse(&a, argc, argv)) {
-        fprintf(stderr, "usage: bench_engine DIR [--threads N] [--prompt N] [--samples N]\n");
+        fprintf(stderr, "usage: bench_engine DIR [--threads N] [--prompt N] [--samples N] [--image SIDE]\n");
         return 2;
     }
     const mt_device_params device = {.threads = a.threads, .cpu_mask = ~0u};
@@ -231,11 +345,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_engine: %s\n", err.text);
         return 1;
     }
-    measure_reuse(&b, 1024);
-    measure_reuse(&b, 4096);
-    if (a.prompt > 8192)
-        measure_reuse(&b, 16384);
-    measure_company(&b, &a);
+    if (a.image && b.o.processor)
+        measure_pictures(&b, &a);
+    else {
+        measure_reuse(&b, 1024);
+        measure_reuse(&b, 4096);
+        if (a.prompt > 8192)
+            measure_reuse(&b, 16384);
+        measure_company(&b, &a);
+    }
     mt_engine_stop(b.engine);
     mt_opened_close(&b.o);
     mt_free(b.first.value);
