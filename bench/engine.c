@@ -240,7 +240,7 @@ static double show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t w
     for (size_t i = 0; i < 3 * side * side; i++)
         image.pixels[i] = (uint8_t)draw(b);
     const uint64_t drawn = mt_clock_ns();
-    if (!mt_processor_image(b->o.processor, &image, &(mt_picture_wish){0}, r->arena, p, &err))
+    if (!mt_processor_image(b->o.processor, &image, &(mt_picture_wish){.max_pixels = side * side}, r->arena, p, &err))
         fail(&err);
     b->random = words;
     for (size_t i = 0; i < MT_COUNT(ids); i++)
@@ -338,6 +338,8 @@ int main(int argc, char **argv)
     mt_engine_params_init(&params);
     params.context = 20000;
     params.cache = 60000;
+    if (a.image) /* answers of random weights repeat themselves, and guessing them would be measured */
+        params.speculate = MT_SPECULATE_OFF;
     mt_log_setup(MT_LOG_WARN, MT_LOG_TEXT);
     if (mt_opened_open(&b.o, a.dir, &device, &err))
         b.engine = mt_engine_start(&b.o, NULL, &params, &err);

@@ -20,6 +20,7 @@
 #define STATE_SHARE 8          /* states to continue from take one part of so many of what memory leaves */
 #define STATES_EACH 4          /* but no more of them for each sequence */
 #define STATES_LEAST 2         /* nor fewer than these: a step may read one and write another */
+#define TOWER_PATCHES 16384    /* of a picture that a request may ask for, beyond what the checkpoint has */
 #define TOWER_SHARE 16         /* the tower's working memory is at most this part of all */
 
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
@@ -423,7 +424,7 @@ static bool make_encoder(mt_engine *e, const mt_opened *o, mt_error *err)
         return true;
     const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
     const uint64_t most = budget(e) / TOWER_SHARE / each;
-    const size_t patches = mt_processor_patches(o->processor);
+    const size_t given = mt_processor_patches(o->processor), patches = given > TOWER_PATCHES ? given : TOWER_PATCHES;
     const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
     e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
     if (!e->vision)
