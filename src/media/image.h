@@ -28,7 +28,8 @@ bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt
                     mt_error *err) MT_NODISCARD;
 
 /* Decodes a picture, the first one of an animation. Alpha is dropped, as convert("RGB") does. A file that ends early
-   or contradicts itself fails. Every failure is MT_E_INVALID with a sentence for the client. Free with mt_image_free. */
+   or contradicts itself fails. Every failure is MT_E_INVALID with a sentence for the client. Free with
+   mt_image_free. */
 bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
                      mt_error *err) MT_NODISCARD;
 

@@ -293,7 +293,7 @@ mt_media_limits mt_options_media(const mt_options *opt)
         .video_pixels = (uint64_t)opt->video_max_pixels,
         .video_frames = opt->video_max_frames,
         .video_seconds = (double)opt->video_max_seconds,
-        .fetch_ms = opt->media_fetch_seconds * 1000,
+        .fetch_ms = opt->media_seconds * 1000,
         .allow_private = opt->media_allow_private,
         .root = opt->media_root,
     };

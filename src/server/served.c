@@ -123,11 +123,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
 
 static void set_media(mt_served *s, const mt_options *opt)
 {
-    s->media = mt_media_limits_default();
-    s->media.bytes = (size_t)opt->media_max_bytes;
-    s->media.fetch_ms = opt->media_seconds * 1000;
-    s->media.allow_private = opt->media_allow_private;
-    s->media.root = opt->media_root;
+    s->media = mt_options_media(opt);
     mt_picture_room_init(&s->room, (size_t)opt->media_memory);
 }
 
