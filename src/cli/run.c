@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/shown.h"
 #include "engine/engine.h"
 #include "engine/opened.h"
 #include "server/generation.h"
@@ -34,17 +35,33 @@ typedef struct asked {
     mt_ids prompt;
     mt_tokenizer *tokenizer; /* NULL: tokens in, tokens out */
     mt_generation_config generation;
+    mt_shown shown; /* where there are pictures */
 } asked;
 
-static bool read_prompt(asked *a, const mt_options *opt, const mt_config *config, mt_error *err)
+static bool shows(const mt_options *opt)
 {
+    return opt->images.count + opt->videos.count > 0;
+}
+
+static bool read_prompt(asked *a, const mt_options *opt, const mt_opened *o, mt_error *err)
+{
+    const mt_config *config = mt_checkpoint_config(o->checkpoint);
     if (!opt->prompt == !opt->token_ids)
         return mt_fail(err, MT_E_INVALID, "give the prompt with either \"--prompt\" or \"--token-ids\"");
+    if (opt->token_ids && shows(opt))
+        return mt_fail(err, MT_E_INVALID, "\"--image\" and \"--video\" go with \"--prompt\"");
     if (opt->token_ids)
         return parse_tokens(opt->token_ids, &a->prompt, err);
     a->tokenizer = mt_tokenizer_load(opt->dir, err);
     if (!a->tokenizer || !mt_generation_read(&a->generation, opt->dir, config, a->tokenizer, err))
         return false;
+    if (shows(opt)) {
+        if (!mt_shown_make(&a->shown, opt, o, a->tokenizer, err))
+            return false;
+        for (size_t i = 0; i < a->shown.prompt->count; i++)
+            mt_ids_add(&a->prompt, a->shown.prompt->ids[i]);
+        return true;
+    }
     return mt_tokenizer_encode(a->tokenizer, opt->prompt, strlen(opt->prompt),
                                &(mt_encode_options){.add_special = true}, &a->prompt, err);
 }
@@ -139,9 +156,10 @@ static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
 }
 
 /* Submits the request and waits for its end. */
-static bool answer(mt_engine *engine, mt_request *r, printer *p, mt_error *err)
+static bool answer(mt_engine *engine, mt_request *r, asked *a, printer *p, mt_error *err)
 {
-    if (!mt_engine_submit(engine, r, err)) {
+    if ((a->shown.prompt && !mt_pictures_give(&a->shown.prompt->pictures, r, err)) ||
+        !mt_engine_submit(engine, r, err)) {
         mt_request_free(r);
         return false;
     }
@@ -153,7 +171,7 @@ static bool answer(mt_engine *engine, mt_request *r, printer *p, mt_error *err)
     return p->finish != MT_FINISH_ERROR;
 }
 
-static bool generate(mt_opened *o, const mt_options *opt, const asked *a, mt_error *err)
+static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *err)
 {
     const mt_ids *prompt = &a->prompt;
     const size_t max_tokens = (size_t)opt->max_tokens, wanted = prompt->count + max_tokens;
@@ -169,6 +187,7 @@ static bool generate(mt_opened *o, const mt_options *opt, const asked *a, mt_err
     params.context = wanted;
     params.cache = wanted + 2 * MT_PAGE_TOKENS;
     params.chunk = (size_t)opt->chunk;
+    params.media_cache = (uint64_t)opt->media_cache;
     params.speculate = opt->speculate;
     params.canary = opt->debug_canary;
     mt_engine *engine = mt_engine_start(o, a->tokenizer, &params, err);
@@ -184,7 +203,7 @@ static bool generate(mt_opened *o, const mt_options *opt, const asked *a, mt_err
         print_ids("prompt_token_ids", prompt->data, prompt->count);
         printf(",\"steps\":[");
     }
-    const bool ok = answer(engine, request_of(opt, a, &p), &p, err);
+    const bool ok = answer(engine, request_of(opt, a, &p), a, &p, err);
     mt_engine_stop(engine);
     if (p.json) {
         printf("],");
@@ -204,9 +223,10 @@ int mt_cmd_run(const mt_options *opt)
     mt_error err = {0};
     mt_opened o;
     asked a = {0};
-    bool ok = mt_opened_open(&o, opt->dir, &params, &err);
+    bool ok = mt_opened_open_as(&o, opt->dir, &params, &(mt_open_wish){.text_only = opt->text_only}, &err);
     if (ok) {
-        ok = read_prompt(&a, opt, mt_checkpoint_config(o.checkpoint), &err) && generate(&o, opt, &a, &err);
+        ok = read_prompt(&a, opt, &o, &err) && generate(&o, opt, &a, &err);
+        mt_shown_free(&a.shown);
         mt_opened_close(&o);
     }
     mt_ids_free(&a.prompt);
