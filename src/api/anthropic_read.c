@@ -400,7 +400,8 @@ bool mt_anthropic_read(mt_ask *ask, mt_failure *why)
     ok = translate(ask->body, chat, why);
     fits = mt_json_guard_end();
     if (ok && fits)
-        return mt_body_read(ask, chat, why) || mt_failure_rename(why, "stop", "stop_sequences");
+        return mt_body_read(ask, chat, why) || mt_failure_rename(why, "stop", "stop_sequences") ||
+               mt_failure_rename(why, "response_format", "output_config.format");
     json_decref(chat);
     return fits ? ok
                 : mt_failure_set(why, 413, "request_too_large", NULL,

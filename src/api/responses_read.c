@@ -310,7 +310,8 @@ bool mt_responses_read(mt_ask *ask, mt_failure *why)
     ok = translate(&r, ask);
     fits = mt_json_guard_end();
     if (ok && fits)
-        return mt_body_read(ask, r.chat, why) || mt_failure_rename(why, "max_tokens", "max_output_tokens");
+        return mt_body_read(ask, r.chat, why) || mt_failure_rename(why, "max_tokens", "max_output_tokens") ||
+               mt_failure_rename(why, "response_format", "text.format");
     json_decref(r.chat);
     return fits ? ok
                 : mt_failure_set(why, 413, "request_too_large", NULL,

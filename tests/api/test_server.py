@@ -407,6 +407,43 @@ def a_stream_that_waits_is_told_that_it_does():
 
 
 @test
+def responses_in_a_file_outlive_the_server():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "answers.db")
+        with start("--store", path, "--store-entries", "2") as server:
+            body = {"input": "hello", "max_output_tokens": 3}
+            ids = [server.post("/v1/responses", body).json()["id"] for _ in range(3)]
+            assert server.metrics()["motet_store_entries"] == 2
+        with start("--store", path) as server:
+            status = [server.request("GET", "/v1/responses/" + i).status for i in ids]
+            assert status == [404, 200, 200], status
+            answer = server.post("/v1/responses", dict(body, previous_response_id=ids[2]))
+            assert answer.status == 200 and answer.json()["previous_response_id"] == ids[2], answer.body
+    status, sentence = fails("--store", "/nowhere/at/all.db")
+    assert status == 1 and '"/nowhere/at/all.db" cannot be used' in sentence, (status, sentence)
+
+
+@test
+def a_response_is_cancelled_by_its_id():
+    """It has to wait, since another request takes all places and does not read its answer."""
+    hog = {"prompt": [0, 9], "max_tokens": 1000, "ignore_eos": True, "stream": True, "logprobs": 20, "n": 12}
+    with start("--max-sequences", "12") as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(raw_request(hog))
+        assert eventually(lambda: server.status()["running"] == 12)
+        connection = server.connect()
+        connection.request("POST", "/v1/responses", json.dumps({"input": "hello", "stream": True}))
+        response = connection.getresponse()
+        name = response.getheader("x-request-id")
+        answer = server.post("/v1/responses/{}/cancel".format(name), {})
+        assert answer.status == 200 and answer.json()["status"] == "cancelled", answer.body
+        final = list(served.events_of(response.read().decode()))[-1]["response"]
+        assert (final["id"], final["status"], final["output"]) == (name, "cancelled", []), final
+        connection.close()
+
+
+@test
 def pages_of_named_origins_may_call():
     with start("--cors", "https://app.example") as server:
         got = server.request("OPTIONS", "/v1/chat/completions", headers={
