@@ -238,6 +238,8 @@ void mt_seq_commit(mt_seq *seq, size_t count)
         fill_up_to(seq, seq->done + seq->state.piece[i].rows);
         mt_seq_state_commit(seq, i);
     }
+    if (has_state(seq))
+        seq->state.behind += end - seq->done;
     fill_up_to(seq, end);
     slide(seq);
 }

@@ -15,7 +15,8 @@
 /* The recurrent state of a sequence. A step writes it where it lies or, where others may continue from it, to a slot
    of its own. */
 typedef struct mt_seq_state {
-    uint32_t slot;               /* of the state after position done - 1; MT_NO_PAGE: it has none yet */
+    uint32_t slot;               /* of the state after position done - behind - 1; MT_NO_PAGE: it has none yet */
+    size_t behind;               /* right guesses of the last step, which it has not seen */
     uint32_t next;               /* where the next step leaves it; MT_NO_PAGE: not decided */
     size_t anchored;             /* the last position that is known to be an anchor */
     uint32_t stop[MT_SEQ_STOPS]; /* ascending positions that are to become anchors */
@@ -88,14 +89,16 @@ void mt_seq_stop_at(mt_seq *seq, size_t position);
 /* How long a beginning two sequences have in common, as far as both know. */
 size_t mt_seq_common(const mt_seq *a, const mt_seq *b);
 
-/* Says which slots the states of the next `rows` rows go through. After mt_seq_grow for them. */
-void mt_seq_cut(mt_seq *seq, size_t rows, mt_span *span);
+/* Says which slots the states of the next `rows` rows go through, the last `guesses` of which may be wrong. After
+   mt_seq_grow for them. */
+void mt_seq_cut(mt_seq *seq, size_t rows, size_t guesses, mt_span *span);
 
 /* The step that runs went wrong: its states are worth nothing. */
 void mt_seq_spoil(mt_seq *seq);
 
 /* Positions [done, done + count) have been computed and are sound: others may use them. Lets go of what windows have
-   left behind. Of a model with recurrent layers, count is what mt_seq_cut was told. */
+   left behind. Of a model with recurrent layers, count is what mt_seq_cut was told without the guesses; each guess that
+   was right follows by itself. */
 void mt_seq_commit(mt_seq *seq, size_t count);
 
 /* Lets go of all pages, and of the state, which becomes an anchor; the known positions stay, to be resumed. */

@@ -99,8 +99,9 @@ bool mt_seq_state_grow(mt_seq *seq)
     return st->next != MT_NO_PAGE;
 }
 
-void mt_seq_cut(mt_seq *seq, size_t rows, mt_span *span)
+void mt_seq_cut(mt_seq *seq, size_t all, size_t guesses, mt_span *span)
 {
+    const size_t rows = all - guesses;
     mt_seq_state *st = &seq->state;
     size_t at = seq->done, gain_from = st->anchored;
     st->pieces = 0;
@@ -117,13 +118,17 @@ void mt_seq_cut(mt_seq *seq, size_t rows, mt_span *span)
     span->state = st->slot;
     span->piece = st->piece;
     span->pieces = (uint32_t)st->pieces;
+    span->guesses = (uint32_t)guesses;
+    span->replay = (uint32_t)st->behind;
 }
 
-static void publish(mt_seq *seq, uint32_t slot)
+/* The state after position `at` - 1, which lies in the page of position done - 1 or in the one before. */
+static void publish(mt_seq *seq, size_t at, uint32_t slot)
 {
-    const size_t offset = (seq->done - 1) % MT_PAGE_TOKENS + 1;
-    mt_tree_anchor(seq->tree, seq->node, offset, seq->done - seq->state.anchored, slot);
-    seq->state.anchored = seq->done;
+    const bool before = (at - 1) / MT_PAGE_TOKENS != (seq->done - 1) / MT_PAGE_TOKENS;
+    mt_tree_anchor(seq->tree, before ? mt_node_parent(seq->node) : seq->node, (at - 1) % MT_PAGE_TOKENS + 1,
+                   at - seq->state.anchored, slot);
+    seq->state.anchored = at;
 }
 
 static bool is_stop(const mt_seq *seq, size_t position)
@@ -145,7 +150,7 @@ void mt_seq_state_commit(mt_seq *seq, size_t i)
 {
     mt_seq_state *st = &seq->state;
     if (i + 1 < st->pieces) {
-        publish(seq, st->piece[i].slot);
+        publish(seq, seq->done, st->piece[i].slot);
         release(seq, &st->piece[i].slot);
         return;
     }
@@ -154,8 +159,9 @@ void mt_seq_state_commit(mt_seq *seq, size_t i)
     st->slot = st->next;
     st->next = MT_NO_PAGE;
     st->pieces = 0;
+    st->behind = 0;
     if (is_stop(seq, seq->done))
-        publish(seq, st->slot);
+        publish(seq, seq->done, st->slot);
 }
 
 static void let_go(mt_seq *seq)
@@ -166,6 +172,7 @@ static void let_go(mt_seq *seq)
     release(seq, &st->slot);
     release(seq, &st->next);
     st->anchored = 0;
+    st->behind = 0;
 }
 
 void mt_seq_spoil(mt_seq *seq)
@@ -181,7 +188,7 @@ void mt_seq_state_suspend(mt_seq *seq)
 {
     const mt_seq_state *st = &seq->state;
     assert(st->pieces == 0);
-    if (st->slot != MT_NO_PAGE && seq->done > st->anchored && mt_anchors_own(anchors(seq), st->slot))
-        publish(seq, st->slot);
+    if (st->slot != MT_NO_PAGE && seq->done > st->anchored + st->behind && mt_anchors_own(anchors(seq), st->slot))
+        publish(seq, seq->done - st->behind, st->slot);
     let_go(seq);
 }

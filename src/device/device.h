@@ -118,8 +118,9 @@ typedef struct mt_state_shape {
     size_t taps; /* of the convolution, whose last taps - 1 inputs are part of the state */
 } mt_state_shape;
 
-/* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. */
-mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape);
+/* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. memos: spans of a step that may
+   end with guesses. */
+mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape, size_t memos);
 size_t mt_state_slot_bytes(const mt_state_shape *shape);
 bool mt_state_reserve(mt_device *dev, mt_states *state, size_t slots, mt_error *err) MT_NODISCARD;
 void mt_state_poison(mt_device *dev, mt_states *state, uint32_t slot);
@@ -140,8 +141,12 @@ typedef struct mt_span {
     uint32_t position;                   /* of the first of them */
     const uint32_t *pages[MT_KV_GROUPS]; /* page tables of the sequence, up to its last row */
     uint32_t state;                      /* slot of the state before the first row; MT_NO_PAGE: zeros */
-    uint32_t pieces;                     /* of models with recurrent layers: they have all rows of the span */
+    uint32_t pieces;                     /* of models with recurrent layers: they have all rows but the guesses */
     const mt_piece *piece;               /* slots differ, but the last may be `state` */
+    /* The last rows may be guesses. No state is kept of them, but what it needs to move on: in a memo, from where the
+       next step of the sequence takes as many as turned out right. */
+    uint32_t guesses, memo; /* at most MT_LIMIT_MEMO_ROWS */
+    uint32_t replay;        /* of the memo's rows, that stand between `state` and the first row */
 } mt_span;
 
 /* Where a row stands for rotary angles: in time, from the top, from the left. All the same for text. */
@@ -228,6 +233,10 @@ void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, s
    value_heads * value_dim columns. */
 void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
                  const mt_tensor *gates, const mt_batch *batch);
+
+/* Puts what the guesses of all spans did to the layer into their memos. in: as mt_op_conv had it. After both. */
+void mt_op_remember(mt_device *dev, mt_states *state, size_t layer, const mt_columns in[3], const mt_tensor *x,
+                    const mt_tensor *gates, const mt_batch *batch);
 
 /* Each head of x, in place: x / rms(x) * w, then times silu(z). */
 void mt_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,

@@ -454,7 +454,10 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     e->max_logits = e->params.sequences + 32;
     pthread_mutex_init(&e->lock, NULL);
     const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
-    const mt_model_params model = {.rows = e->params.rows, .logits = e->max_logits};
+    e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
+    if (e->params.speculate == MT_SPECULATE_OFF)
+        e->memos = 0;
+    const mt_model_params model = {.rows = e->params.rows, .logits = e->max_logits, .memos = e->memos};
     e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 16);
     if (e->inbox && make_encoder(e, o, err))
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);

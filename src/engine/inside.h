@@ -32,6 +32,7 @@ struct mt_engine {
     mt_engine_params params;
     size_t context; /* most positions of a sequence */
     mt_model *model;
+    size_t memos; /* sequences with a recurrent state that may guess */
     mt_tree *tree;
     mt_vision *vision;         /* the model's tower */
     mt_encoder tower;          /* as an encoder */

@@ -37,9 +37,12 @@ static bool needs_all(const mt_sequence *s)
 /* Guesses that could go with the next row of s. The last token of an answer needs none after it. */
 static size_t drafts_of(mt_engine *e, mt_sequence *s)
 {
-    const size_t left = mt_sequence_left(s), most = e->params.draft < left ? e->params.draft : left - 1;
-    if (left == 0 || e->params.speculate == MT_SPECULATE_OFF || e->spec->state.layers) /* a state goes one way */
+    const size_t left = mt_sequence_left(s);
+    size_t most = e->params.draft < left ? e->params.draft : left - 1;
+    if (left == 0 || e->params.speculate == MT_SPECULATE_OFF || (e->spec->state.layers && s->place >= e->memos))
         return 0;
+    if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
+        most = MT_LIMIT_MEMO_ROWS;
     mt_draft_look_up(&s->draft, s->seq.key, s->seq.known, most);
     return s->draft.count;
 }
@@ -221,6 +224,18 @@ static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit)
                  mt_miss_name(hit->miss));
 }
 
+/* The lowest number that nobody who runs has. */
+static uint32_t free_place(const mt_engine *e)
+{
+    bool taken[MT_LIMIT_SEQUENCES] = {0};
+    uint32_t place = 0;
+    for (size_t i = 0; i < e->running_count; i++)
+        taken[e->running[i]->place] = true;
+    while (taken[place])
+        place++;
+    return place;
+}
+
 /* A waiting sequence gets its place. False when its prompt does not fit beside the others. */
 static bool admit(mt_engine *e, mt_sequence *s)
 {
@@ -237,6 +252,7 @@ static bool admit(mt_engine *e, mt_sequence *s)
     }
     note_lookup(e, s, &hit);
     mt_engine_leave(e->waiting, &e->waiting_count, s);
+    s->place = free_place(e);
     e->running[e->running_count++] = s;
     if (!s->begun) {
         mt_sequence_begin(s);

@@ -18,8 +18,9 @@ typedef struct mt_sequence {
     mt_counts *counts; /* NULL where no penalty needs them */
     mt_run run;        /* of the constraint, where there is one */
     mt_candidate candidate;
-    bool begun;  /* BEGUN was sent */
-    size_t told; /* prompt positions whose logprobs were sent */
+    uint32_t place; /* among those that run: a number that no other has */
+    bool begun;     /* BEGUN was sent */
+    size_t told;    /* prompt positions whose logprobs were sent */
 
     /* what it sees: parts of its request's pictures */
     bool blind;                /* its next position is one of a part without features */

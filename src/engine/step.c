@@ -58,7 +58,8 @@ static void add_rows(mt_engine *e, mt_sequence *s)
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
     if (e->spec->state.layers)
-        mt_seq_cut(&s->seq, s->rows, span);
+        mt_seq_cut(&s->seq, s->rows, guesses(s), span);
+    span->memo = s->place;
     for (size_t i = 0; i < s->rows; i++) {
         const size_t at = s->seq.done + i;
         e->tokens[b->rows + i] = at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];

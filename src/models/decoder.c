@@ -166,7 +166,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
             goto fail;
     }
     if (spec->state.layers)
-        m->mixer = mt_mixer_new(dev, spec, weights->layer, params->rows);
+        m->mixer = mt_mixer_new(dev, spec, weights->layer, params);
     m->embed_scale = embed_scale(dev, spec, &weights->embed);
     m->embed = mt_weight_new(dev, &weights->embed, NULL, false);
     m->head = mt_weight_new(dev, &weights->head, NULL, false);

@@ -45,8 +45,10 @@ static void place_columns(mt_mixer *m, bool together)
     m->in_a = (mt_columns){m->a, 0, share};
 }
 
-mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers, size_t rows)
+mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
+                       const mt_model_params *params)
 {
+    const size_t rows = params->rows;
     mt_mixer *m = mt_alloc(sizeof *m);
     const mt_state_shape *s = &spec->state;
     const mt_layer_weights *w = layers;
@@ -58,7 +60,7 @@ mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer
     m->shape = *s;
     m->eps = spec->eps;
     m->layers = mt_alloc_array(s->layers, sizeof *m->layers);
-    m->state = mt_state_new(dev, s);
+    m->state = mt_state_new(dev, s, params->memos);
     m->qkv = mt_tensor_new(dev, rows, keys + values + (together ? values : 0));
     m->b = mt_tensor_new(dev, rows, (together ? 2 : 1) * s->value_heads);
     if (!together) {
@@ -135,6 +137,7 @@ void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, c
     mt_op_conv(m->dev, m->mixed, m->state, index, m->in_qkv, l->conv, batch);
     mt_op_gates(m->dev, m->gates, m->in_a, m->in_b, heads, l->rate, l->bias, n);
     mt_op_delta(m->dev, m->y, m->state, index, m->mixed, m->gates, batch);
+    mt_op_remember(m->dev, m->state, index, m->in_qkv, m->mixed, m->gates, batch);
     mt_op_gated_norm(m->dev, m->y, m->in_z, heads, l->norm, m->eps, n);
     mt_op_matmul(m->dev, &y, (const mt_weight *[]){l->out}, 1, m->y, n);
 }

@@ -6,8 +6,9 @@
 
 typedef struct mt_mixer mt_mixer;
 
-/* For steps of at most `rows` rows. layers: of the model; the recurrent ones have one form. Free with mt_mixer_free. */
-mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers, size_t rows);
+/* layers: of the model; the recurrent ones have one form. Free with mt_mixer_free. */
+mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
+                       const mt_model_params *params);
 void mt_mixer_free(mt_mixer *mixer); /* NULL is fine */
 
 /* Gives recurrent layer `index` its weights. */

@@ -41,6 +41,7 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
 typedef struct mt_model_params {
     size_t rows;   /* most rows of a step */
     size_t logits; /* most rows of a step whose logits are wanted */
+    size_t memos;  /* most spans of a step that end with guesses, where layers are recurrent */
 } mt_model_params;
 
 typedef struct mt_model mt_model;

@@ -35,7 +35,7 @@ static void run_state(mt_seq *s, memory *m, size_t rows, const uint64_t *story)
 {
     mt_span span;
     size_t end = s->done;
-    mt_seq_cut(s, rows, &span);
+    mt_seq_cut(s, rows, 0, &span);
     assert_true(span.state == MT_NO_PAGE ? s->done == 0 : m->state[span.state] == story[s->done - 1]);
     for (size_t i = 0; i < span.pieces; i++) {
         end += span.piece[i].rows;

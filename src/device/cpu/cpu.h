@@ -46,6 +46,10 @@ struct mt_states {
     size_t conv, layer; /* floats: of the convolution's inputs, padded; of a layer */
     size_t slots;
     float *data, *zeros; /* zeros: [columns] */
+    size_t memo_row;     /* floats: [inputs of the convolution | its results | decay and beta of each value head] */
+    float *memo;         /* [memo][layer][row] */
+    float *room;         /* [thread]: a block of a state and its output, that nobody needs */
+    size_t room_each;
 };
 
 /* Working memory of mt_op_moe. A slot is one (row, expert) pair; slots are ordered by expert. */

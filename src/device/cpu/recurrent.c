@@ -2,7 +2,10 @@
 
    A row of the convolution needs the taps - 1 rows before it, from the batch or from the span's state; so rows are cut
    freely. The recurrence takes a span's tokens in order; heads and blocks of their columns are independent. A piece of
-   a span reads the slot that the piece before it wrote, so that a state is never copied. */
+   a span reads the slot that the piece before it wrote, so that a state is never copied.
+
+   Guesses at the end of a span go through a state that is thrown away. What they would do to it is a small part of its
+   size and is remembered; the sequence's next step begins by doing it for those that were right. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -54,12 +57,16 @@ size_t mt_state_slot_bytes(const mt_state_shape *shape)
     return shape->layers * st.layer * sizeof(float);
 }
 
-mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape)
+mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape, size_t memos)
 {
     mt_states *st = mt_cpu_alloc(dev, sizeof *st);
     assert(shape->value_heads % shape->key_heads == 0 && shape->taps >= 2 && shape->taps <= MT_LIMIT_CONV_TAPS);
     measure(st, shape);
     st->zeros = mt_cpu_alloc(dev, st->columns * sizeof *st->zeros);
+    st->memo_row = mt_cpu_up(2 * st->columns + 2 * shape->value_heads, MT_LANES);
+    st->memo = mt_cpu_alloc(dev, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->memo_row * sizeof *st->memo);
+    st->room_each = (shape->key_dim + 1) * MT_DELTA_COLUMNS;
+    st->room = mt_cpu_alloc(dev, mt_pool_threads(dev->pool) * st->room_each * sizeof *st->room);
     return st;
 }
 
@@ -95,6 +102,13 @@ static float *slot_of(const recurrent *op, uint32_t slot)
     return op->st->data + (slot * op->st->shape.layers + op->layer) * op->st->layer;
 }
 
+static float *memo_of(const recurrent *op, const mt_span *span, size_t row)
+{
+    assert(row < MT_LIMIT_MEMO_ROWS);
+    return op->st->memo +
+           ((span->memo * op->st->shape.layers + op->layer) * MT_LIMIT_MEMO_ROWS + row) * op->st->memo_row;
+}
+
 /* ---- the convolution ---- */
 
 static const mt_span *span_of(const mt_batch *batch, size_t row)
@@ -118,12 +132,16 @@ static section section_of(const mt_states *st, size_t i)
     return i < 2 ? (section){i * keys, s->key_dim} : (section){2 * keys, s->value_heads / s->key_heads * s->value_dim};
 }
 
-/* Input row `local` of a span, which is negative for those before it: in the state, as [taps - 1][columns]. */
+/* Input row `local` of a span, which is negative for those before it: in the memo, and before that in the state, as
+   [taps - 1][columns]. */
 static const float *input(const recurrent *op, const mt_span *span, ptrdiff_t local, size_t i, size_t head)
 {
     const section s = section_of(op->st, i);
     if (local >= 0)
         return columns_of(&op->in[i], span->row + (size_t)local, head);
+    local += (ptrdiff_t)span->replay;
+    if (local >= 0)
+        return memo_of(op, span, (size_t)local) + s.first + head * s.width;
     if (span->state == MT_NO_PAGE)
         return op->st->zeros;
     const size_t kept = (size_t)((ptrdiff_t)op->st->shape.taps - 1 + local);
@@ -192,7 +210,7 @@ static void keep_span(void *ctx, size_t item, size_t worker)
         end += span->piece[p].rows;
         keep_inputs(op, span, end, span->piece[p].slot);
     }
-    assert(end == span->rows);
+    assert(end + span->guesses == span->rows);
 }
 
 void mt_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_columns in[3],
@@ -250,30 +268,53 @@ void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, s
 
 /* ---- the recurrence ---- */
 
+/* What guesses of the step before have done, as far as they were right. */
+static mt_delta replayed(const recurrent *op, const mt_span *span, size_t head, mt_delta d, size_t key, size_t value)
+{
+    const float *memo = memo_of(op, span, 0), *x = memo + op->st->columns, *gates = x + op->st->columns;
+    d.tokens = span->replay;
+    d.q = x + key;
+    d.k = x + op->st->shape.key_heads * op->st->shape.key_dim + key;
+    d.v = x + value;
+    d.stride = op->st->memo_row;
+    d.decay = gates + head;
+    d.beta = gates + op->st->shape.value_heads + head;
+    d.gate_stride = op->st->memo_row;
+    return d;
+}
+
 /* Columns [32 * block, ...) of a head, through all pieces of a span. */
-static void run_block(const recurrent *op, const mt_span *span, size_t head, size_t block)
+static void run_block(const recurrent *op, const mt_span *span, size_t head, size_t block, float *room)
 {
     const mt_state_shape *s = &op->st->shape;
     const size_t keys = s->key_heads * s->key_dim, key = head / (s->value_heads / s->key_heads) * s->key_dim;
     const size_t column = block * MT_DELTA_COLUMNS, left = s->value_dim - column;
     const size_t offset = op->st->conv + (head * op->st->blocks + block) * s->key_dim * MT_DELTA_COLUMNS;
     const float *from = span->state == MT_NO_PAGE ? NULL : slot_of(op, span->state) + offset;
+    const mt_delta nowhere = {.dk = s->key_dim,
+                              .n = left < MT_DELTA_COLUMNS ? left : MT_DELTA_COLUMNS,
+                              .o = room + s->key_dim * MT_DELTA_COLUMNS};
     size_t row = span->row;
-    for (size_t p = 0; p < span->pieces; p++) {
+    for (size_t p = 0; p < span->pieces + (span->guesses > 0); p++) {
+        const bool guessed = p == span->pieces;
         const float *x = row_of(op->x, row), *gates = row_of(op->gates, row);
-        float *to = slot_of(op, span->piece[p].slot) + offset;
-        const mt_delta d = {.tokens = span->piece[p].rows,
-                            .dk = s->key_dim,
-                            .n = left < MT_DELTA_COLUMNS ? left : MT_DELTA_COLUMNS,
-                            .q = x + key,
-                            .k = x + keys + key,
-                            .v = x + 2 * keys + head * s->value_dim + column,
-                            .stride = op->x->stride,
-                            .decay = gates + head,
-                            .beta = gates + s->value_heads + head,
-                            .gate_stride = op->gates->stride,
-                            .o = row_of(op->y, row) + head * s->value_dim + column,
-                            .o_stride = op->y->stride};
+        float *to = guessed ? room : slot_of(op, span->piece[p].slot) + offset;
+        mt_delta d = nowhere;
+        if (p == 0 && span->replay) {
+            const mt_delta before = replayed(op, span, head, nowhere, key, 2 * keys + head * s->value_dim + column);
+            op->dev->k.delta(to, from, &before);
+            from = to;
+        }
+        d.tokens = guessed ? span->guesses : span->piece[p].rows;
+        d.q = x + key;
+        d.k = x + keys + key;
+        d.v = x + 2 * keys + head * s->value_dim + column;
+        d.stride = op->x->stride;
+        d.decay = gates + head;
+        d.beta = gates + s->value_heads + head;
+        d.gate_stride = op->gates->stride;
+        d.o = row_of(op->y, row) + head * s->value_dim + column;
+        d.o_stride = op->y->stride;
         op->dev->k.delta(to, from, &d);
         from = to;
         row += d.tokens;
@@ -282,12 +323,11 @@ static void run_block(const recurrent *op, const mt_span *span, size_t head, siz
 
 static void delta_item(void *ctx, size_t item, size_t worker)
 {
-    (void)worker;
     const recurrent *op = ctx;
     const size_t parts = op->st->blocks / op->blocks, first = item % parts * op->blocks;
     const size_t head = item / parts % op->st->shape.value_heads, span = item / parts / op->st->shape.value_heads;
     for (size_t b = first; b < first + op->blocks; b++)
-        run_block(op, &op->batch->span[span], head, b);
+        run_block(op, &op->batch->span[span], head, b, op->st->room + worker * op->st->room_each);
 }
 
 void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
@@ -300,6 +340,32 @@ void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, c
     op.blocks = heads >= ITEMS * mt_pool_threads(dev->pool) ? state->blocks : 1;
     mt_cpu_run(dev, delta_item, &op, heads * (state->blocks / op.blocks),
                batch->rows * s->value_heads * s->key_dim * s->value_dim);
+}
+
+static void remember_span(void *ctx, size_t item, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const mt_span *span = &op->batch->span[item];
+    const size_t first = span->rows - span->guesses;
+    for (size_t r = 0; r < span->guesses; r++) {
+        float *to = memo_of(op, span, r);
+        const size_t row = span->row + first + r;
+        for (size_t i = 0; i < 3; i++) {
+            const section s = section_of(op->st, i);
+            for (size_t g = 0; g < op->st->shape.key_heads; g++)
+                memcpy(to + s.first + g * s.width, columns_of(&op->in[i], row, g), s.width * sizeof *to);
+        }
+        memcpy(to + op->st->columns, row_of(op->x, row), op->st->columns * sizeof *to);
+        memcpy(to + 2 * op->st->columns, row_of(op->gates, row), 2 * op->st->shape.value_heads * sizeof *to);
+    }
+}
+
+void mt_op_remember(mt_device *dev, mt_states *state, size_t layer, const mt_columns in[3], const mt_tensor *x,
+                    const mt_tensor *gates, const mt_batch *batch)
+{
+    recurrent op = {.dev = dev, .st = state, .layer = layer, .in = in, .x = x, .gates = gates, .batch = batch};
+    mt_cpu_run(dev, remember_span, &op, batch->spans, batch->spans * state->columns);
 }
 
 static void gated_norm_row(void *ctx, size_t i, size_t worker)
