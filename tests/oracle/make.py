@@ -3,11 +3,12 @@
 
     make.py                       the committed ones, into checkpoints/ beside this file
     make.py --only moe            those whose name contains "moe"
+    make.py --sight               those of models that see, into sighted/, and what they look at into pictures/
     make.py --other 20 --out DIR  twenty with random families, layouts, shapes and weights, to run motet against
                                   models it was not written with; --seed S for another twenty
 
-Needs torch, transformers 5 and numpy. Each folder gets config.json, model*.safetensors and oracle.json; compare.py runs
-motet over them and needs none of these packages.
+Needs torch, transformers 5 and numpy; --sight also torchvision, Pillow and PyAV. Each folder gets config.json,
+model*.safetensors and oracle.json; compare.py and compare_sight.py run motet over them and need none of these packages.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from making import families, fixtures, layouts, other
+from making import families, fixtures, layouts, other, pictures, seen
 
 HERE = Path(__file__).resolve().parent
 LENGTHS = (1, 5, 37, 250, 300)  # 250: generation crosses position 256; 300: the prompt does
@@ -108,6 +109,7 @@ def options(arguments):
     parser.add_argument(
         "--other", type=int, default=0, metavar="N", help="make N random ones instead of the committed ones"
     )
+    parser.add_argument("--sight", action="store_true", help="make those that see instead")
     parser.add_argument("--seed", type=int, default=1, help="of the random ones' shapes; of all weights")
     parser.add_argument("--tries", type=int, default=12, help="weights drawn per checkpoint; the clearest is kept")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
@@ -120,11 +122,15 @@ def options(arguments):
 def main():
     chosen = options(sys.argv[1:])
     specs = other.specs(chosen.other, chosen.seed) if chosen.other else fixtures.ALL
+    if chosen.sight:
+        specs = seen.ALL
+        chosen.out = HERE / "sighted" if chosen.out == HERE / "checkpoints" else chosen.out
+        pictures.write(chosen.out.parent / "pictures")
     specs = [spec for spec in specs if chosen.only in spec.name]
     chosen.out.mkdir(parents=True, exist_ok=True)
     jobs = [(spec, chosen.out, chosen.seed, chosen.tries) for spec in specs]
     with multiprocessing.get_context("spawn").Pool(chosen.jobs) as pool:
-        for line in pool.imap(make, jobs):
+        for line in pool.imap(seen.make if chosen.sight else make, jobs):
             print(line, flush=True)
 
 

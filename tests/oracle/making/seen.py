@@ -1,0 +1,492 @@
+"""What transformers answers about pictures: prompt tokens, greedy continuations, leading logprobs."""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from . import pictures, sight
+from .layouts import Layout, Quantisation
+from .sight import Sighted
+
+STEPS = 6
+CLEAR = 0.4  # a margin that decides the greedy token in fast precision
+
+
+def _image(name):
+    return {"type": "image", "file": name}
+
+
+def _text(text):
+    return {"type": "text", "text": text}
+
+
+def _user(*parts):
+    return {"role": "user", "content": list(parts)}
+
+
+def _model(text):
+    return {"role": "assistant", "content": [_text(text)]}
+
+
+VIDEO = {"type": "video"}
+CASES = {
+    "text": [_user(_text("Say something.\n\nAnything."))],
+    "one": [_user(_image("plain"), _text("What is this?"))],
+    "after": [_user(_text("Look at this:\n"), _image("other"))],
+    "two": [_user(_text("Compare "), _image("plain"), _text(" with "), _image("other"), _text(", please."))],
+    "turns": [
+        _user(_image("wide"), _text("Describe it.")),
+        _model("A wall."),
+        _user(_text("And this one?"), _image("plain")),
+    ],
+    "follow": [_user(_image("tall"), _text("What?")), _model("A tower."), _user(_text("How tall is it?"))],
+    "wide": [_user(_image("wide"))],
+    "tall": [_user(_image("tall"))],
+    "tiny": [_user(_image("tiny"), _text("What colour?"))],
+    "large": [_user(_text("Once more: "), _image("large"), _image("tiny"))],
+    "video": [_user(VIDEO, _text("What happens?"))],
+    "both": [
+        _user(_image("other"), VIDEO, _text("Is it there?")),
+        _model("Yes."),
+        _user(_image("plain"), _text("Here?")),
+    ],
+}
+
+
+def _rope(theta, section, interleaved):
+    parameters = {"rope_type": "default", "rope_theta": theta, "mrope_section": section}
+    return {"rope_parameters": {**parameters, "mrope_interleaved": True} if interleaved else parameters}
+
+
+def _qwen_text(**more):
+    return {
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": sight.VOCAB,
+        "max_position_embeddings": 4096,
+        **more,
+    }
+
+
+def _qwen3_text(**more):
+    return _qwen_text(**{"head_dim": 24, "rms_norm_eps": 1e-5, **_rope(1e6, [6, 3, 3], True), **more})
+
+
+def _qwen3_vision(**more):
+    return {
+        "depth": 4,
+        "hidden_size": 40,
+        "intermediate_size": 56,
+        "num_heads": 2,
+        "patch_size": 8,
+        "temporal_patch_size": 2,
+        "spatial_merge_size": 2,
+        "out_hidden_size": 64,
+        "num_position_embeddings": 25,
+        "deepstack_visual_indexes": [0, 2],
+        **more,
+    }
+
+
+def _qwen25_vision(**more):
+    return {
+        "depth": 4,
+        "hidden_size": 40,
+        "intermediate_size": 56,
+        "num_heads": 2,
+        "patch_size": 8,
+        "temporal_patch_size": 2,
+        "spatial_merge_size": 2,
+        "out_hidden_size": 64,
+        "window_size": 32,
+        "fullatt_block_indexes": [1, 3],
+        "tokens_per_second": 2,
+        **more,
+    }
+
+
+PATCHES = {"patch_size": 8, "temporal_patch_size": 2, "merge_size": 2}
+HALF = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+CLIP = {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+
+def _areas(least, most):
+    return {"size": {"shortest_edge": least, "longest_edge": most}}
+
+
+QWEN3_IMAGE = {**PATCHES, **HALF, **_areas(1024, 12288)}
+QWEN3_VIDEO = {**PATCHES, **HALF, **_areas(2048, 16384), "fps": 2}
+QWEN25_IMAGE = {**PATCHES, **CLIP, "min_pixels": 1024, "max_pixels": 12288}
+QWEN25_VIDEO = {**PATCHES, **CLIP, "min_pixels": 1024, "max_pixels": 4096}
+
+GEMMA_TEXT = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "query_pre_attn_scalar": 24,
+    "vocab_size": sight.VOCAB,
+    "sliding_window": 7,  # less than an image has tokens
+    "max_position_embeddings": 4096,
+    "layer_types": ["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+    "rope_parameters": {
+        "full_attention": {"rope_theta": 1e6, "rope_type": "linear", "factor": 8.0},
+        "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"},
+    },
+    "tie_word_embeddings": True,
+}
+GEMMA_VISION = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "image_size": 96,
+    "patch_size": 8,
+    "vision_use_head": False,
+    "tokens": 9,
+}
+GEMMA_IMAGE = {**HALF, "size": {"height": 96, "width": 96}, "resample": 2}
+WIDE_VISION = {"hidden_size": 32, "intermediate_size": 64}
+MOE = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+ODD_MOE = {**MOE, "moe_intermediate_size": 24}  # where transposed experts are known by their shape
+MLX4 = Layout(mlx=Quantisation(4, 32))
+MLX8 = Layout(mlx=Quantisation(8, 32))
+
+ALL = [
+    Sighted(
+        "qwen3vl-bf16", "qwen3_vl", _qwen3_text(tie_word_embeddings=True), _qwen3_vision(), QWEN3_IMAGE, QWEN3_VIDEO
+    ),
+    Sighted(
+        "qwen3vl-resaved-bf16",
+        "qwen3_vl",
+        _qwen3_text(attention_bias=True),
+        _qwen3_vision(hidden_size=48, num_heads=4, deepstack_visual_indexes=[1]),
+        QWEN3_IMAGE,
+        QWEN3_VIDEO,
+        published=False,
+    ),
+    Sighted(
+        "qwen3vl-mlx-4bit", "qwen3_vl", _qwen3_text(), _qwen3_vision(**WIDE_VISION), QWEN3_IMAGE, QWEN3_VIDEO, MLX4
+    ),
+    Sighted(
+        "qwen3vl-mlx-8bit-tower",
+        "qwen3_vl",
+        _qwen3_text(),
+        _qwen3_vision(**WIDE_VISION),
+        QWEN3_IMAGE,
+        QWEN3_VIDEO,
+        MLX8,
+        vision_quantised=True,
+    ),
+    Sighted(
+        "qwen3vlmoe-bf16",
+        "qwen3_vl_moe",
+        _qwen3_text(head_dim=16, **_rope(1e6, [4, 2, 2], True), **ODD_MOE),
+        _qwen3_vision(),
+        QWEN3_IMAGE,
+        QWEN3_VIDEO,
+    ),
+    Sighted(
+        "qwen3vlmoe-mlx-4bit",
+        "qwen3_vl_moe",
+        _qwen3_text(head_dim=16, **_rope(1e6, [4, 2, 2], True), **MOE),
+        _qwen3_vision(**WIDE_VISION),
+        QWEN3_IMAGE,
+        QWEN3_VIDEO,
+        MLX4,
+    ),
+    Sighted(
+        "qwen25vl-bf16",
+        "qwen2_5_vl",
+        _qwen_text(tie_word_embeddings=True, **_rope(1e6, [2, 3, 3], False)),
+        _qwen25_vision(),
+        QWEN25_IMAGE,
+        QWEN25_VIDEO,
+    ),
+    Sighted(
+        "qwen25vl-mlx-4bit",
+        "qwen2_5_vl",
+        _qwen_text(**_rope(1e6, [2, 3, 3], False)),
+        _qwen25_vision(hidden_size=32, intermediate_size=64),
+        QWEN25_IMAGE,
+        {**QWEN25_VIDEO, "do_sample_frames": True, "fps": 1},
+        MLX4,
+        vision_quantised=True,
+    ),
+    Sighted(
+        "qwen2vl-bf16",
+        "qwen2_vl",
+        _qwen_text(**_rope(1e6, [2, 3, 3], False)),
+        {
+            "depth": 3,
+            "embed_dim": 48,
+            "hidden_size": 64,
+            "num_heads": 2,
+            "mlp_ratio": 2,
+            "patch_size": 8,
+            "temporal_patch_size": 2,
+            "spatial_merge_size": 2,
+        },
+        QWEN25_IMAGE,
+        QWEN25_VIDEO,
+    ),
+    Sighted("gemma3vl-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE),
+    Sighted("gemma3vl-resaved-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE, published=False),
+    Sighted("gemma3vl-mlx-4bit", "gemma3", GEMMA_TEXT, {**GEMMA_VISION, **WIDE_VISION}, GEMMA_IMAGE, None, MLX4),
+    Sighted(
+        "gemma3vl-mlx-8bit-tower",
+        "gemma3",
+        GEMMA_TEXT,
+        {**GEMMA_VISION, **WIDE_VISION},
+        GEMMA_IMAGE,
+        None,
+        MLX8,
+        vision_quantised=True,
+    ),
+]
+
+
+# --- running transformers -------------------------------------------------------------------------------------------
+
+
+def _build(config):
+    import torch
+    import transformers
+
+    model_class = getattr(transformers, config.architectures[0])
+    model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
+    if hasattr(model, "set_experts_implementation") and hasattr(config.text_config, "num_experts"):
+        model.set_experts_implementation("eager")
+    return model.eval()
+
+
+def _shapes(model):
+    names = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if model.config.tie_word_embeddings:
+        names.pop("lm_head.weight", None)
+    return names
+
+
+def _load(model, tensors):
+    import torch
+
+    state = {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
+    model.tie_weights()
+
+
+def _tokenizer(folder, spec):
+    """The folder's tokenizer, which has no merges, in Python: added tokens are cut out, the rest goes letter by letter.
+    So the oracle needs no library of tokenizers, and none can share a mistake with motet."""
+    import transformers
+
+    stored = json.loads((folder / "tokenizer.json").read_text())
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    vocab = stored["model"]["vocab"]
+    added = {entry["id"]: entry for entry in stored["added_tokens"]}
+    words = {**{i: word for word, i in vocab.items()}, **{i: entry["content"] for i, entry in added.items()}}
+    letters = sight.byte_letters()
+
+    class Letters(transformers.PreTrainedTokenizer):
+        model_input_names = ["input_ids", "attention_mask"]
+
+        @property
+        def vocab_size(self):
+            return len(words)
+
+        def get_vocab(self):
+            return {word: i for i, word in words.items()}
+
+        def _tokenize(self, text, **_):
+            if spec.family != "gemma3":
+                return [letters[byte] for byte in text.encode()]
+            out = []
+            for letter in text.replace(" ", "\u2581"):
+                out += [letter] if letter in vocab else [f"<0x{byte:02X}>" for byte in letter.encode()]
+            return out
+
+        def _convert_token_to_id(self, token):
+            return vocab[token]
+
+        def _convert_id_to_token(self, index):
+            return words[index]
+
+    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    decoder = {
+        i: transformers.AddedToken(entry["content"], **{flag: entry[flag] for flag in flags})
+        for i, entry in added.items()
+    }
+    named = {key: value for key, value in settings.items() if key.endswith("_token") and isinstance(value, str)}
+    tokenizer = Letters(added_tokens_decoder=decoder, **named)
+    tokenizer.init_kwargs["add_bos_token"] = False
+    for key, value in settings.get("extra_special_tokens", {}).items():
+        setattr(tokenizer, key, value)
+        setattr(tokenizer, f"{key}_id", tokenizer.convert_tokens_to_ids(value))
+    return tokenizer
+
+
+def _processor(folder, spec):
+    import transformers
+
+    name, _, video = sight.PROCESSORS[spec.family]
+    parts = {"image_processor": transformers.AutoImageProcessor.from_pretrained(folder)}
+    if video:
+        parts["video_processor"] = transformers.AutoVideoProcessor.from_pretrained(folder)
+    if spec.family == "gemma3":
+        parts["image_seq_length"] = spec.vision["tokens"]
+    template = (folder / "chat_template.jinja").read_text()
+    return getattr(transformers, name)(tokenizer=_tokenizer(folder, spec), chat_template=template, **parts)
+
+
+def _parts(messages, kind):
+    return [part for message in messages for part in message["content"] if part["type"] == kind]
+
+
+def inputs(processor, messages):
+    """The rendered text and what the processor makes of it and of the pictures."""
+    from PIL import Image
+    from transformers.video_utils import VideoMetadata
+
+    shown = [
+        {**message, "content": [{k: v for k, v in part.items() if k != "file"} for part in message["content"]]}
+        for message in messages
+    ]
+    text = processor.apply_chat_template(shown, tokenize=False, add_generation_prompt=True)
+    more = {}
+    images = [Image.fromarray(pictures.image(part["file"])) for part in _parts(messages, "image")]
+    videos = _parts(messages, "video")
+    if images:
+        more["images"] = [images] if "Gemma" in type(processor).__name__ else images
+    if videos:
+        frames = np.stack([pictures.frame(i) for i in range(pictures.FRAMES)])
+        height, width = frames.shape[1:3]
+        about = {"total_num_frames": pictures.FRAMES, "fps": pictures.FPS, "height": height, "width": width}
+        about["duration"] = pictures.FRAMES / pictures.FPS
+        about["frames_indices"] = list(range(pictures.FRAMES))
+        more["videos"] = [frames] * len(videos)
+        more["video_metadata"] = [VideoMetadata(**about) for _ in videos]
+    return text, processor(text=[text], return_tensors="pt", add_special_tokens=False, **more)
+
+
+def _logprobs(model, given, ids, last):
+    """Log-probabilities of what follows each of the last positions when ids follow the prompt."""
+    import torch
+
+    given = dict(given)
+    prompt = given.pop("input_ids")
+    more = torch.tensor([ids], dtype=prompt.dtype)
+    given.pop("attention_mask", None)
+    for key in ("mm_token_type_ids", "token_type_ids"):
+        if key in given:
+            given[key] = torch.cat([given[key], torch.zeros_like(more)], 1)
+    every = torch.cat([prompt, more], 1)
+    with torch.no_grad():
+        logits = model(input_ids=every, attention_mask=torch.ones_like(every), use_cache=False, **given).logits
+    return torch.log_softmax(logits[0, -last:].double(), -1).numpy()
+
+
+def _leading(row):
+    order = np.lexsort((np.arange(len(row)), -row))[:20]
+    return [[int(i), round(float(row[i]), 6)] for i in order]
+
+
+def case(model, processor, name, messages):
+    text, given = inputs(processor, messages)
+    ids, steps = [], []
+    pads = {i for key, i in sight.token_ids(model.config.model_type).items() if key.startswith(("image", "video"))}
+    for _ in range(STEPS):
+        steps.append(_leading(_logprobs(model, given, ids, 1)[0]))
+        ids.append(steps[-1][0][0])
+        if ids[-1] in pads:
+            return None  # transformers would look for its picture
+    return {
+        "name": name,
+        "messages": messages,
+        "text": text,
+        "prompt_token_ids": given["input_ids"][0].tolist(),
+        "token_ids": ids,
+        "steps": steps,
+    }
+
+
+def _confirm(folder, model, processor, record):
+    """transformers, reading the folder by itself, must agree with what was recorded."""
+    import torch
+    import transformers
+
+    read = transformers.AutoModelForImageTextToText.from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32
+    ).eval()
+    _, given = inputs(processor, record["messages"])
+    ours = _logprobs(model, given, record["token_ids"], 1)
+    error = np.abs(_logprobs(read, given, record["token_ids"], 1) - ours).max()
+    assert error < 1e-4, f"{folder.name}: transformers reads it differently: {error}"
+
+
+def _candidate(spec, seed, folder):
+    import transformers
+
+    config = sight.config_dict(spec)
+    (folder / "config.json").write_text(json.dumps(config))
+    model = _build(transformers.AutoConfig.from_pretrained(folder))
+    drawn = sight.draw(config, _shapes(model), seed)
+    shown = sight.published_config(config, spec.family) if spec.published else config
+    _load(model, sight.store(folder, shown, drawn, spec))
+    sight.write_processor(folder, spec)
+    processor = _processor(folder, spec)
+    cases = {name: messages for name, messages in CASES.items() if spec.video or not _parts(messages, "video")}
+    records = [case(model, processor, name, messages) for name, messages in cases.items()]
+    if None in records:
+        return None
+    if not spec.layout.mlx:
+        _confirm(folder, model, processor, records[1])
+    margins = np.array([step[0][1] - step[1][1] for record in records for step in record["steps"]])
+    variety = np.mean([len(set(record["token_ids"])) / STEPS for record in records])
+    return records, float((margins > CLEAR).mean()), float(variety)
+
+
+def make(job):
+    """The best of several seeds, into out/name."""
+    spec, out, first_seed, tries = job
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    best = None
+    with tempfile.TemporaryDirectory() as scratch:
+        for seed in range(first_seed, first_seed + tries):
+            folder = Path(scratch) / f"{spec.name}-{seed}"
+            folder.mkdir()
+            made = _candidate(spec, seed, folder)
+            if made is None:
+                continue
+            records, clear, variety = made
+            if best is None or clear + variety > best[0]:
+                best = (clear + variety, seed, records, folder, clear, variety)
+        _, seed, records, folder, clear, variety = best
+        oracle = {
+            "transformers": transformers.__version__,
+            "torch": torch.__version__,
+            "seed": seed,
+            "family": spec.family,
+            "moe": "moe" in spec.family,
+            "layout": spec.layout.describe(),
+            "video": {"frames": pictures.FRAMES, "fps": pictures.FPS},
+            "cases": records,
+        }
+        (folder / "oracle.json").write_text(json.dumps(oracle, separators=(",", ":")) + "\n")
+        shutil.rmtree(out / spec.name, ignore_errors=True)
+        shutil.copytree(folder, out / spec.name)
+    size = sum(file.stat().st_size for file in (out / spec.name).iterdir())
+    return f"{spec.name:28} {size / 1024:6.0f} KB  seed {seed}  clear {clear:.2f}  variety {variety:.2f}"

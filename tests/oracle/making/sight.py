@@ -1,0 +1,422 @@
+"""Checkpoints of models that see: configs, weights, tokenizers, templates, processors, and names in files."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import families, numbers, safetensors
+from .layouts import Layout
+
+FACTORY = {
+    "qwen2_vl": ("Qwen2VLConfig", "Qwen2VLForConditionalGeneration"),
+    "qwen2_5_vl": ("Qwen2_5_VLConfig", "Qwen2_5_VLForConditionalGeneration"),
+    "qwen3_vl": ("Qwen3VLConfig", "Qwen3VLForConditionalGeneration"),
+    "qwen3_vl_moe": ("Qwen3VLMoeConfig", "Qwen3VLMoeForConditionalGeneration"),
+    "gemma3": ("Gemma3Config", "Gemma3ForConditionalGeneration"),
+}
+
+
+@dataclass(frozen=True)
+class Sighted:
+    name: str
+    family: str
+    text: dict
+    vision: dict
+    image: dict  # settings of the image processor
+    video: dict | None = None
+    layout: Layout = field(default_factory=Layout)
+    published: bool = True  # files and names as published checkpoints have them, else as transformers saves today
+    vision_quantised: bool = False
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+QWEN_ADDED = [
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+]
+GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
+GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
+GEMMA_LAST = "<image_soft_token>"
+VOCAB = 320
+
+QWEN_TEMPLATE = """{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' or 'image' in part or 'image_url' in part %}
+                {{- '<|vision_start|><|image_pad|><|vision_end|>' }}
+            {%- elif part.type == 'video' or 'video' in part %}
+                {{- '<|vision_start|><|video_pad|><|vision_end|>' }}
+            {%- elif 'text' in part %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+
+GEMMA_TEMPLATE = """{{- bos_token }}
+{%- for message in messages %}
+    {{- '<start_of_turn>' + ('model' if message.role == 'assistant' else message.role) + '\\n' }}
+    {%- if message.content is string %}
+        {{- message.content | trim }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<start_of_image>' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text | trim }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<end_of_turn>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<start_of_turn>model\\n' }}
+{%- endif %}
+"""
+
+
+def byte_letters():
+    """GPT-2's letter for each byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in plain]
+    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
+
+
+def _added(start, texts, special=True):
+    keys = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": special}
+    return [{"id": start + i, "content": text, **keys} for i, text in enumerate(texts)]
+
+
+def _tokenizer(vocab, merges, added, normalizer, pre_tokenizer, decoder, **model):
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": None,
+        "decoder": decoder,
+        "model": {"type": "BPE", "dropout": None, "vocab": vocab, "merges": merges, **model},
+    }
+
+
+def qwen_tokenizer():
+    letters = byte_letters()
+    vocab = {letters[b]: i for i, b in enumerate(sorted(letters, key=lambda b: ord(letters[b])))}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    return _tokenizer(
+        vocab,
+        [],
+        _added(len(vocab), QWEN_ADDED),
+        {"type": "NFC"},
+        {**byte_level, "use_regex": True},
+        byte_level,
+        unk_token=None,
+        continuing_subword_prefix="",
+        end_of_word_suffix="",
+        fuse_unk=False,
+        byte_fallback=False,
+    )
+
+
+def gemma_tokenizer():
+    """Bytes as fallback, few letters, and runs of newlines that are tokens of their own."""
+    words = [*GEMMA_FIRST, *(f"<0x{b:02X}>" for b in range(256)), "\u2581", *"aeinorst", "\n"]
+    words += GEMMA_ADDED[4:]
+    vocab = {word: i for i, word in enumerate(words)}
+    for word in [*GEMMA_ADDED[:4], GEMMA_LAST]:
+        vocab[word] = len(vocab)
+    runs = [{**_added(vocab[text], [text], special=False)[0]} for text in GEMMA_ADDED[4:]]
+    special = [_added(vocab[text], [text])[0] for text in [*GEMMA_FIRST, *GEMMA_ADDED[:4], GEMMA_LAST]]
+    return _tokenizer(
+        vocab,
+        [],
+        sorted(runs + special, key=lambda entry: entry["id"]),
+        {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+        {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+        {
+            "type": "Sequence",
+            "decoders": [
+                {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+                {"type": "ByteFallback"},
+                {"type": "Fuse"},
+            ],
+        },
+        unk_token="<unk>",
+        continuing_subword_prefix=None,
+        end_of_word_suffix=None,
+        fuse_unk=True,
+        byte_fallback=True,
+    )
+
+
+def token_ids(family):
+    tokenizer = gemma_tokenizer() if family == "gemma3" else qwen_tokenizer()
+    ids = {entry["content"]: entry["id"] for entry in tokenizer["added_tokens"]}
+    if family == "gemma3":
+        return {
+            "image_token_index": ids[GEMMA_LAST],
+            "boi_token_index": ids["<start_of_image>"],
+            "eoi_token_index": ids["<end_of_image>"],
+        }
+    return {
+        "image_token_id": ids["<|image_pad|>"],
+        "video_token_id": ids["<|video_pad|>"],
+        "vision_start_token_id": ids["<|vision_start|>"],
+        "vision_end_token_id": ids["<|vision_end|>"],
+    }
+
+
+def _tokenizer_config(family):
+    if family == "gemma3":
+        return {
+            "tokenizer_class": "GemmaTokenizer",
+            "bos_token": "<bos>",
+            "eos_token": "<eos>",
+            "unk_token": "<unk>",
+            "pad_token": "<pad>",
+            "add_bos_token": False,
+            "boi_token": "<start_of_image>",
+            "eoi_token": "<end_of_image>",
+            "image_token": GEMMA_LAST,
+            "extra_special_tokens": {
+                "image_token": GEMMA_LAST,
+                "boi_token": "<start_of_image>",
+                "eoi_token": "<end_of_image>",
+            },
+            "clean_up_tokenization_spaces": False,
+        }
+    return {
+        "tokenizer_class": "Qwen2Tokenizer",
+        "add_bos_token": False,
+        "bos_token": None,
+        "eos_token": "<|im_end|>",
+        "pad_token": "<|endoftext|>",
+        "unk_token": None,
+        "clean_up_tokenization_spaces": False,
+    }
+
+
+PROCESSORS = {
+    "qwen2_vl": ("Qwen2VLProcessor", "Qwen2VLImageProcessor", "Qwen2VLVideoProcessor"),
+    "qwen2_5_vl": ("Qwen2_5_VLProcessor", "Qwen2VLImageProcessor", "Qwen2VLVideoProcessor"),
+    "qwen3_vl": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
+    "qwen3_vl_moe": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
+    "gemma3": ("Gemma3Processor", "Gemma3ImageProcessor", None),
+}
+
+
+def _write(folder, name, value):
+    (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_processor(folder, spec):
+    """Everything that turns messages and pictures into what the model is given."""
+    processor, image_type, video_type = PROCESSORS[spec.family]
+    gemma = spec.family == "gemma3"
+    image = {"image_processor_type": image_type, **spec.image}
+    video = {"video_processor_type": video_type, **spec.video} if video_type else None
+    _write(folder, "tokenizer.json", gemma_tokenizer() if gemma else qwen_tokenizer())
+    _write(folder, "tokenizer_config.json", _tokenizer_config(spec.family))
+    (folder / "chat_template.jinja").write_text(GEMMA_TEMPLATE if gemma else QWEN_TEMPLATE)
+    whole = {"processor_class": processor}
+    if gemma:
+        whole["image_seq_length"] = spec.vision["tokens"]
+    if spec.published:
+        _write(folder, "preprocessor_config.json", {**image, "processor_class": processor})
+        if video:
+            _write(folder, "video_preprocessor_config.json", {**video, "processor_class": processor})
+    else:
+        whole["image_processor"] = image
+        if video:
+            whole["video_processor"] = video
+    if gemma or not spec.published:
+        _write(folder, "processor_config.json", whole)
+
+
+# --- config ---------------------------------------------------------------------------------------------------------
+
+
+def config_dict(spec):
+    import transformers
+
+    vision = {key: value for key, value in spec.vision.items() if key != "tokens"}
+    more = {"mm_tokens_per_image": spec.vision["tokens"]} if "tokens" in spec.vision else {}
+    config = getattr(transformers, FACTORY[spec.family][0])(
+        text_config={**spec.text, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None},
+        vision_config=vision,
+        tie_word_embeddings=spec.text.get("tie_word_embeddings", False),
+        **token_ids(spec.family),
+        **more,
+    )
+    config.architectures = [FACTORY[spec.family][1]]
+    return json.loads(config.to_json_string())
+
+
+def published_config(config, family):
+    """Qwen2.5-VL and older have the text model's settings at the top; rope settings have their old names."""
+    config = json.loads(json.dumps(config))
+    config.pop("transformers_version", None)
+    config["torch_dtype"] = config.pop("dtype", None) or "bfloat16"
+    text = config["text_config"]
+    rope = text.pop("rope_parameters", None)
+    layers = text.pop("layer_types", None)
+    if family == "gemma3":
+        text["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        full = rope["full_attention"]
+        text["rope_theta"] = full["rope_theta"]
+        text["rope_scaling"] = {"rope_type": "linear", "factor": full["factor"]} if "factor" in full else None
+        text.pop("_sliding_window_pattern", None)
+        text["sliding_window_pattern"] = layers.index("full_attention") + 1
+        return config
+    text["rope_theta"] = rope.pop("rope_theta")
+    if family in ("qwen2_vl", "qwen2_5_vl"):
+        text["rope_scaling"] = {"type": "mrope", "mrope_section": rope["mrope_section"]}
+        config.pop("text_config")
+        kept = {key: text[key] for key in text if key not in ("model_type", "dtype", "torch_dtype", "architectures")}
+        return {**kept, **config}
+    text["rope_scaling"] = {**rope, "mrope_interleaved": True}
+    return config
+
+
+# --- weights --------------------------------------------------------------------------------------------------------
+
+
+def _draw_vision(name, shape, config, rng):
+    text = config["text_config"]
+    leaf = name.removesuffix(".weight").removesuffix(".bias")
+    part = leaf.rsplit(".", 1)[-1]
+    noise = rng.standard_normal(shape)
+    if name.endswith("mm_soft_emb_norm.weight"):
+        return 0.2 * noise
+    if name.endswith(".bias"):
+        return 0.2 * noise
+    if len(shape) == 1:
+        return 1 + 0.2 * noise
+    if part in ("pos_embed", "position_embedding"):
+        return 0.6 * noise
+    width = int(np.prod(shape[1:]))
+    if part == "mm_input_projection_weight":
+        return noise * families.LOGIT_SPREAD * shape[0] ** -0.5
+    if len(shape) >= 4:
+        return noise * 1.5 * width**-0.5
+    if "merger" in name and part in ("linear_fc2", "2"):
+        spread = families._embedding_spread(text)
+        return noise * 1.6 * spread * width**-0.5 * (0.4 if "deepstack" in name else 1)
+    if part in ("proj", "out_proj", "linear_fc2", "fc2", "down_proj"):
+        return noise * 0.7 * width**-0.5
+    return noise * 1.3 * width**-0.5
+
+
+def draw(config, shapes, seed):
+    rng = np.random.Generator(np.random.Philox(seed))
+    text = {**config["text_config"], "tie_word_embeddings": config["tie_word_embeddings"]}
+    text["model_type"] = "gemma3_text" if config["model_type"] == "gemma3" else "qwen3"
+    text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
+    config = {**config, "text_config": text}
+    out = {}
+    for name, shape in shapes.items():
+        if "language_model" in name or name.startswith("lm_head"):
+            plain = name.replace("model.language_model.", "model.")
+            out[name] = families._draw(plain, shape, text, rng)
+        else:
+            out[name] = _draw_vision(name, shape, config, rng)
+    return {name: value.astype(np.float32) for name, value in out.items()}
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def _published_name(name, family):
+    if family in ("qwen2_vl", "qwen2_5_vl"):
+        return name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
+    if family == "gemma3":
+        name = name.replace("model.language_model.", "language_model.model.")
+        name = name.replace("model.multi_modal_projector.", "multi_modal_projector.")
+        tail = name.split("model.vision_tower.")[-1].removeprefix("vision_model.")
+        return f"vision_tower.vision_model.{tail}" if "model.vision_tower." in name else name
+    return name
+
+
+def _mlx_name(name, family):
+    name = name.replace("model.language_model.", "language_model.model.")
+    if name.startswith("lm_head"):
+        return "language_model." + name
+    if family == "gemma3":
+        return _published_name(name, family)
+    return name.replace("model.visual.", "vision_tower.")
+
+
+def _stored(name, tensor, spec):
+    """{file name: tensor} for one tensor in memory."""
+    family, layout = spec.family, spec.layout
+    if layout.mlx:
+        new = _mlx_name(name, family)
+        if tensor.ndim >= 4:
+            return {new: np.moveaxis(tensor, 1, -1)}
+        if name.endswith("experts.gate_up_proj"):
+            half = tensor.shape[1] // 2
+            prefix = new.replace("mlp.experts.gate_up_proj", "mlp.switch_mlp.")
+            return {prefix + "gate_proj.weight": tensor[:, :half], prefix + "up_proj.weight": tensor[:, half:]}
+        if name.endswith("experts.down_proj"):
+            return {new.replace("mlp.experts.down_proj", "mlp.switch_mlp.down_proj.weight"): tensor}
+        return {new: tensor}
+    if ".mlp.experts." in name and spec.published:
+        return {name: tensor.swapaxes(1, 2)}
+    return {_published_name(name, family) if spec.published else name: tensor}
+
+
+def _choice(name, tensor, spec):
+    mlx = spec.layout.mlx
+    seen = name.startswith(("vision_tower", "multi_modal_projector"))
+    if not mlx or tensor.ndim not in (2, 3) or not name.endswith(".weight") or tensor.shape[-1] % mlx.group:
+        return None
+    return None if seen and not spec.vision_quantised else mlx
+
+
+def store(folder, config, tensors, spec):
+    """Writes config.json and model.safetensors. Returns the tensors as they will be read, by their names in memory."""
+    files, kept = {}, {}
+    round_trip = safetensors.rounder(spec.layout.dtype)
+    for name, tensor in tensors.items():
+        parts = []
+        for new, value in _stored(name, tensor, spec).items():
+            choice = _choice(new, value, spec)
+            if choice is None:
+                files[new] = safetensors.floats(value, spec.layout.dtype)
+                parts.append(round_trip(value))
+                continue
+            module = new.removesuffix(".weight")
+            packed = numbers.affine_quantise(value, choice.bits, choice.group, round_trip)
+            files[new] = safetensors.Stored("U32", packed["weight"])
+            files[f"{module}.scales"] = safetensors.floats(packed["scales"], spec.layout.dtype)
+            files[f"{module}.biases"] = safetensors.floats(packed["biases"], spec.layout.dtype)
+            scales, biases = round_trip(packed["scales"]), round_trip(packed["biases"])
+            parts.append(numbers.affine_dequantise(packed["weight"], scales, biases, choice.bits, choice.group))
+        value = parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
+        if value.ndim >= 4 and spec.layout.mlx:
+            value = np.moveaxis(value, -1, 1)
+        if value.shape != tensor.shape:
+            value = value.swapaxes(1, 2)
+        kept[name] = np.ascontiguousarray(value)
+    safetensors.write(folder / "model.safetensors", files, {"format": "mlx" if spec.layout.mlx else "pt"})
+    if spec.layout.mlx:
+        config = {**config, "quantization": spec.layout.mlx.entry(True)}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    return kept
