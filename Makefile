@@ -12,7 +12,8 @@ CORPUS ?= ../shared/corpus
 MODEL ?= $(BUILD)/tiny
 SERVE ?=
 
-.PHONY: all serve test test-sdk test-clients test-corpus checkkernels bench docs format lint asan ubsan tsan fuzz clean help setup develop
+.PHONY: all serve test test-sdk test-clients test-corpus checkkernels bench docs format lint asan ubsan tsan \
+        fuzz clean help setup develop test-schema
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -26,6 +27,8 @@ test-sdk: all ## test the server with OpenAI's SDK for Node, which npm fetches i
 
 test-clients: all ## test the server with real clients and agents, which npm fetches into ~/.cache
 	@tests/clients/run.py --motet $(BUILD)/motet --install
+test-schema: all ## follow schemas at random and let ajv judge, which npm fetches: SUITE=folder of JSON-Schema-Test-Suite
+	@tests/constraint/schema.py --walk $(BUILD)/tests/constraint/constraint_walk --install $(if $(SUITE),--suite $(SUITE))
 
 test: all ## build, run every test, say how many passed
 	@tests/run.py $(BUILD) $(TESTS)

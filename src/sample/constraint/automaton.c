@@ -402,7 +402,7 @@ bool mt_automaton_others(const mt_automaton *a, mt_automaton_state at, const mt_
         const mt_instruction *in = &a->p->code[from.at];
         const mt_byteset *own = &a->p->sets[in->a];
 
-        if (in->op != MT_OP_BYTE || (repeats(a, top) && a->p->code[top->at].plain))
+        if (in->op != MT_OP_BYTE || (in->plain && repeats(a, top) && a->p->code[top->at].plain))
             continue;
         for (size_t k = 0; k < 4; k++)
             if (own->bits[k] & set->bits[k])

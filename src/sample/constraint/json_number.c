@@ -61,13 +61,14 @@ static mt_expr naturals(mt_json *j, int64_t low, int64_t high)
 {
     mt_expr parts[DIGITS + 1];
     size_t count = 0;
-    int64_t power = 10;
+    int64_t power = 1;
 
-    for (size_t length = 1; length <= DIGITS; length++, power *= 10) {
-        const int64_t least = length == 1 ? 0 : power / 10, most = power - 1;
+    for (size_t length = 1; length <= DIGITS; length++) {
+        const int64_t least = length == 1 ? 0 : power, most = 10 * power - 1;
         const int64_t from = low > least ? low : least, to = high < most ? high : most;
         char a[24], b[24];
 
+        power *= 10;
         if (from > to)
             continue;
         snprintf(a, sizeof(a), "%lld", (long long)from);

@@ -61,22 +61,36 @@ static uint32_t compile_star(compiler *c, const mt_expr_node *n, uint32_t next)
 {
     const uint32_t targets = add_targets(c, 2);
     const uint32_t fork = emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
+    const uint32_t body = compile(c, n->a, fork); /* which may move the targets */
 
+    c->p->targets[targets] = body;
     c->p->targets[targets + 1] = next;
-    c->p->targets[targets] = compile(c, n->a, fork);
     return fork;
+}
+
+/* Marks what the body of a plain repetition begins with. */
+static void mark_first(mt_program *p, uint32_t at)
+{
+    mt_instruction *in = &p->code[at];
+
+    in->plain |= in->op == MT_OP_BYTE;
+    for (uint32_t i = 0; in->op == MT_OP_FORK && i < in->b; i++)
+        mark_first(p, p->targets[in->a + i]);
 }
 
 static uint32_t compile_repeat(compiler *c, const mt_expr_node *n, uint32_t next)
 {
-    uint32_t at;
+    uint32_t at, body;
 
     if (n->c == MT_GRAMMAR_UNLIMITED && n->b <= 1) {
         at = compile_star(c, n, next);
         return n->b ? compile(c, n->a, at) : at;
     }
     at = emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
-    c->p->code[at].a = compile(c, n->a, 0);
+    body = compile(c, n->a, 0);
+    c->p->code[at].a = body;
+    if (n->plain)
+        mark_first(c->p, body);
     return at;
 }
 
@@ -84,8 +98,11 @@ static uint32_t compile_any(compiler *c, const mt_expr_node *n, uint32_t next)
 {
     const uint32_t targets = add_targets(c, n->b);
 
-    for (uint32_t i = 0; i < n->b; i++)
-        c->p->targets[targets + i] = compile(c, c->g->parts[n->a + i], next);
+    for (uint32_t i = 0; i < n->b; i++) {
+        const uint32_t at = compile(c, c->g->parts[n->a + i], next);
+
+        c->p->targets[targets + i] = at;
+    }
     return emit(c, (mt_instruction){.op = MT_OP_FORK, .a = targets, .b = n->b});
 }
 

@@ -19,7 +19,7 @@ typedef enum mt_op {
 
 typedef struct mt_instruction {
     uint8_t op;
-    bool plain; /* of REPEAT, and of the FORK that an unlimited one became */
+    bool plain; /* of REPEAT, of the FORK that an unlimited one became, of the BYTEs its body begins with */
     uint32_t a, b, c;
     uint32_t next;
     uint32_t height; /* the fewest frames that matching from here to the end of the rule takes at once */

