@@ -13,6 +13,7 @@
 typedef struct mt_codec_head {
     uint32_t width, height;
     size_t memory;        /* that decoding takes besides the picture */
+    uint64_t least;       /* bytes that such a file has: a small one that claims more lies */
     unsigned orientation; /* as EXIF numbers them: 1 to 8 */
 } mt_codec_head;
 

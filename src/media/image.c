@@ -63,8 +63,11 @@ static const mt_codec *recognise(mt_codec_head *head, const uint8_t *data, size_
         if (!codecs[i]->is(data, size))
             continue;
         *head = (mt_codec_head){.orientation = 1};
-        if (codecs[i]->head(head, data, size, err) && check_size(head, codecs[i]->name, limits, err))
+        if (!codecs[i]->head(head, data, size, err) || !check_size(head, codecs[i]->name, limits, err))
+            return NULL;
+        if (head->least <= size)
             return codecs[i];
+        mt_codec_ends_early(err, codecs[i]->name);
         return NULL;
     }
     mt_fail(err, MT_E_INVALID,

@@ -121,6 +121,12 @@ static bool open_file(bmp *b, const uint8_t *data, size_t size, mt_error *err)
     return read_tables(b, head, count, err);
 }
 
+/* Bytes of a row that is not compressed. */
+static size_t line_of(const bmp *b)
+{
+    return ((size_t)b->width * b->bits + 31) / 32 * 4;
+}
+
 static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
 {
     bmp b;
@@ -129,6 +135,8 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
         return false;
     head->width = b.width;
     head->height = b.height;
+    if (b.compression != RLE8 && b.compression != RLE4)
+        head->least = b.pixels + (uint64_t)line_of(&b) * b.height;
     return true;
 }
 
@@ -174,14 +182,12 @@ static void bgr_row(const bmp *b, uint8_t *out, const uint8_t *in)
             out[3 * x + c] = in[3 * x + 2 - c];
 }
 
-static bool decode_raw(const bmp *b, mt_image *image, mt_error *err)
+/* All rows are there: read_head saw to it. */
+static void decode_raw(const bmp *b, mt_image *image)
 {
-    size_t line = ((size_t)b->width * b->bits + 31) / 32 * 4;
     const uint8_t *in = b->data + b->pixels;
 
-    if ((size_t)(b->end - in) / line < b->height)
-        return mt_codec_ends_early(err, NAME);
-    for (uint32_t y = 0; y < b->height; y++, in += line) {
+    for (uint32_t y = 0; y < b->height; y++, in += line_of(b)) {
         uint8_t *out = row_of(b, image, y);
 
         if (b->bits <= 8)
@@ -191,7 +197,6 @@ static bool decode_raw(const bmp *b, mt_image *image, mt_error *err)
         else
             fields_row(b, out, in);
     }
-    return true;
 }
 
 /* Where runs are written. What goes beyond a row is dropped. */
@@ -265,8 +270,10 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *
 
     if (!open_file(&b, data, size, err))
         return false;
-    if (b.compression != RLE8 && b.compression != RLE4)
-        return decode_raw(&b, image, err);
+    if (b.compression != RLE8 && b.compression != RLE4) {
+        decode_raw(&b, image);
+        return true;
+    }
     for (size_t i = 0; i < (size_t)b.width * b.height; i++)
         memcpy(image->pixels + 3 * i, b.colours[0], 3);
     return decode_runs(&b, image, err);

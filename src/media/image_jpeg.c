@@ -59,7 +59,7 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
 {
     const uint8_t *segment = NULL;
     size_t at = 2, len = 0;
-    unsigned marker, components = 0, progressive = 0;
+    unsigned marker, components = 0, progressive = 0, arithmetic = 0;
 
     while ((marker = next_segment(data, size, &at, &segment, &len)) != 0) {
         if (is_frame(marker)) {
@@ -69,12 +69,15 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
             head->width = mt_be16(segment + 3);
             components = segment[5];
             progressive = marker != 0xC0 && marker != 0xC1;
+            arithmetic = marker > 0xC8;
         } else if (marker == APP1 && len > 6 && memcmp(segment, "Exif\0\0", 6) == 0 && head->orientation == 1) {
             head->orientation = mt_exif_orientation(segment + 6, len - 6);
         } else if (marker == SOS) {
             if (!components)
                 return mt_codec_damaged(err, NAME, "its pixels come before their size");
             head->memory = progressive || len < 1 || segment[0] < components ? coefficients(head, components) : 0;
+            /* A bit for each 8x8 block at least, and blocks for a fourth of the pixels at least. */
+            head->least = arithmetic ? 0 : (uint64_t)head->width * head->height / (64 * 4 * 8);
             return true;
         }
     }

@@ -36,6 +36,16 @@ static unsigned orientation_of(const uint8_t *data, size_t size)
     return 1;
 }
 
+/* zlib makes at most 1032 bytes of one. */
+static uint64_t least_of(const uint8_t *data)
+{
+    static const uint8_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
+    uint64_t width = mt_be32(data + 16), height = mt_be32(data + 20);
+    unsigned bits = data[25] < MT_COUNT(channels) ? (unsigned)data[24] * channels[data[25]] : 0;
+
+    return width * bits / 8 / 1032 * height;
+}
+
 static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
 {
     if (size < HEAD)
@@ -44,6 +54,7 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
         return mt_codec_damaged(err, NAME, "it does not begin with its size");
     head->width = mt_be32(data + 16);
     head->height = mt_be32(data + 20);
+    head->least = least_of(data);
     head->orientation = orientation_of(data, size);
     head->memory = (size_t)head->width * 8 * 4 + 65536; /* rows of at most 8 bytes a pixel, and zlib */
     return true;

@@ -200,6 +200,21 @@ static void bombs_are_refused_by_their_header(void **state)
         "the \"WebP\" picture is 16384x16384 pixels, 268435456 in all, and 67108864 are allowed: send a smaller one");
 }
 
+/* 8000x8000 pixels are allowed, but not in so few bytes: known before memory is set aside. */
+static void small_files_that_claim_large_pictures_are_refused(void **state)
+{
+    static const char png[] = PNG_HEAD "\0\0\x1f\x40\0\0\x1f\x40\x08\x02\0\0\0\0\0\0\0\0\0\0";
+    static const char jpeg[] = "\xff\xd8\xff\xc2\0\x11\x08\x1f\x40\x1f\x40\x03\1\x22\0\2\x11\1\3\x11\1"
+                               "\xff\xda\0\x0c\x03\1\0\2\x11\3\x11\0\x3f\0";
+    static const char bmp[] = "BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x18\0\0\0\0\0"
+                              "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+    (void)state;
+    expect_refusal(png, sizeof(png) - 1, "the \"PNG\" picture ends early: send the whole file");
+    expect_refusal(jpeg, sizeof(jpeg) - 1, "the \"JPEG\" picture ends early: send the whole file");
+    expect_refusal(bmp, sizeof(bmp) - 1, "the \"BMP\" picture ends early: send the whole file");
+}
+
 static void a_picture_without_pixels_is_refused(void **state)
 {
     static const char png[] = PNG_HEAD "\0\0\0\0\0\0\0\x05\x08\x02\0\0\0\0\0\0\0\0\0\0";
@@ -271,6 +286,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_damaged_file_does_no_harm),
     cmocka_unit_test(what_is_no_picture_is_refused),
     cmocka_unit_test(bombs_are_refused_by_their_header),
+    cmocka_unit_test(small_files_that_claim_large_pictures_are_refused),
     cmocka_unit_test(a_picture_without_pixels_is_refused),
     cmocka_unit_test(too_many_bytes_are_refused),
     cmocka_unit_test(a_picture_of_too_many_scans_is_refused),

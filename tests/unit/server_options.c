@@ -130,7 +130,7 @@ static void sentences(void **state)
         {"motet rum d", "\"rum\" is not a command: did you mean \"run\"?"},
         {"motet dance", "\"dance\" is not a command: see motet help"},
         {"motet help dance", "\"dance\" is not a command: see motet help"},
-        {"motet --threads 2", "\"--threads\" stands before a command: write motet run --threads"},
+        {"motet --threads 2", "\"--threads\" stands before a command: write motet chat --threads"},
         {"motet --nonsense", "\"--nonsense\" is not an option: see motet --help"},
         {"motet --versoin", "\"--versoin\" is not an option: did you mean \"--version\"?"},
         {"motet run d --thread 2", "\"--thread\" is not an option: did you mean \"--threads\"?"},
