@@ -10,6 +10,7 @@
 #define PLANNED 12  /* stops of a prompt; the rest are for what is learned later */
 #define SPACING 512 /* positions between stops that nothing but the length of a prompt asks for, at least */
 #define SPREAD 6    /* and at most so many of them */
+#define LEARNED 8   /* positions that a state where prompts part has to save */
 
 static mt_anchors *anchors(const mt_seq *seq)
 {
@@ -85,7 +86,7 @@ void mt_seq_state_resume(mt_seq *seq, const mt_hit *hit)
     }
     st->anchored = hit->positions;
     /* Two prompts part there. A third one will, perhaps. */
-    if (hit->shared > hit->positions + MT_PAGE_TOKENS)
+    if (hit->shared >= hit->positions + LEARNED)
         mt_seq_stop_at(seq, hit->shared);
 }
 

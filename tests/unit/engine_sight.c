@@ -4,7 +4,7 @@
 #include "engine_driver.h"
 
 #define FIXTURE FIXTURES "/qwen35-mlx-4bit"
-#define MOST 12000 /* tokens of a conversation */
+#define MOST 16000 /* tokens of a conversation */
 #define EARLIER 32 /* requests of a case */
 #define ANSWER 16  /* tokens of an answer */
 #define SHARE 0.95
