@@ -251,6 +251,10 @@ static bool admit(mt_engine *e, mt_sequence *s)
         return false;
     }
     note_lookup(e, s, &hit);
+    /* pages that were there may have gone for others who were let in: then its rows are planned anew, for it may need
+       pictures that it did not */
+    if (s->request->sight_count > 0 && s->seq.done != s->candidate.depth)
+        s->rows = 0;
     mt_engine_leave(e->waiting, &e->waiting_count, s);
     s->place = free_place(e);
     e->running[e->running_count++] = s;
@@ -399,6 +403,7 @@ bool mt_engine_plan(mt_engine *e)
     }
     if (count == 0)
         return false;
+    const size_t before = e->running_count;
     const mt_budget budget = budget_of(e, now);
     mt_schedule(e->candidates, count, &e->cost, &budget, e->order);
     for (size_t i = 0; i < count; i++)
@@ -412,5 +417,5 @@ bool mt_engine_plan(mt_engine *e)
         if (e->running[i]->rows > 0)
             e->chosen[e->chosen_count++] = e->running[i];
     begin_job(e);
-    return e->chosen_count > 0 || e->encode > 0;
+    return e->chosen_count > 0 || e->encode > 0 || e->running_count > before;
 }

@@ -1,0 +1,220 @@
+/* Every fixture that sees: answers to pictures are the same to the last bit alone and in any company, whole and in
+   chunks, cold and cached, encoded alone and beside others, and never those of another picture. */
+#include "engine_driver.h"
+
+#define NEW_TOKENS 5
+#define PICTURES 20
+#define WORDS 30 /* before the picture, and behind it */
+
+/* A fixture while it is looked at. */
+typedef struct sighted {
+    driver d;
+    uint32_t pad; /* the token that stands for a picture */
+} sighted;
+
+typedef struct size {
+    uint32_t width, height;
+} size;
+
+static const size one_size = {100, 72};
+
+static void open_sighted(sighted *w, const char *dir, mt_precision precision, size_t threads)
+{
+    mt_error err = {0};
+    int64_t pad, index;
+    driver_open(&w->d, dir, precision, threads);
+    const mt_config *config = mt_checkpoint_config(w->d.o.checkpoint);
+    assert_true(mt_config_int(config, "image_token_index", 0, 0, INT32_MAX, &index, &err));
+    assert_true(mt_config_int(config, "image_token_id", index, 0, INT32_MAX, &pad, &err));
+    w->pad = (uint32_t)pad;
+    w->d.params.sequences = 16;
+    w->d.params.queue = 1000;
+    w->d.params.rows = 512;
+    w->d.params.cache = 16384;
+    w->d.params.media_cache = 64 << 20;
+}
+
+static bool sees(const char *dir)
+{
+    driver d;
+    driver_open(&d, dir, MT_PRECISION_FAST, 1);
+    const bool can = d.o.processor != NULL;
+    mt_opened_close(&d.o);
+    return can;
+}
+
+/* Noise, each picture its own. */
+static void draw_image(mt_image *image, unsigned which, size s)
+{
+    draw random = {which + 77};
+    mt_image_new(image, s.width, s.height);
+    for (size_t i = 0; i < (size_t)3 * s.width * s.height; i++)
+        image->pixels[i] = (uint8_t)draw_below(&random, 256);
+}
+
+/* Words, the pictures `which` and those after it, words. */
+static mt_request *show(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, answer *a)
+{
+    uint32_t ids[2 * WORDS + 8];
+    const size_t count = 2 * WORDS + pictures;
+    const mt_picture *list[8];
+    draw random = {words};
+    mt_expanded to;
+    mt_error err = {0};
+    mt_arena *arena = mt_arena_new(0);
+    mt_picture *p = mt_arena_alloc(arena, pictures * sizeof *p);
+    draw_tokens(&random, ids, count, 200);
+    for (size_t i = 0; i < pictures; i++) {
+        mt_image image;
+        draw_image(&image, which + (unsigned)i, s);
+        if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_wish){0}, arena, &p[i], &err))
+            fail_msg("%s", err.text);
+        mt_image_free(&image);
+        list[i] = &p[i];
+        ids[WORDS + i] = w->pad;
+    }
+    if (!mt_processor_expand(w->d.o.processor, ids, count, list, pictures, arena, &to, &err))
+        fail_msg("%s", err.text);
+    mt_request *r = driver_request(&w->d, to.ids, to.count, NEW_TOKENS, a);
+    assert_true(mt_arena_defer(r->arena, (void (*)(void *))mt_arena_free, arena));
+    r->pictures = p;
+    r->picture_count = pictures;
+    r->spans = to.spans;
+    r->span_count = to.span_count;
+    return r;
+}
+
+static void ask(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, answer *a)
+{
+    driver_send(&w->d, show(w, which, pictures, s, words, a));
+    driver_wait(&w->d, 0);
+    if (a->finish == MT_FINISH_ERROR)
+        fail_msg("%s", a->error.text);
+}
+
+/* In an engine that has seen nothing, on one thread. */
+static void ask_alone(const char *dir, mt_precision precision, unsigned which, size_t pictures, size s, answer *a)
+{
+    sighted w;
+    open_sighted(&w, dir, precision, 1);
+    driver_start(&w.d);
+    ask(&w, which, pictures, s, 1, a);
+    driver_close(&w.d);
+}
+
+static const size sizes[] = {{100, 72}, {150, 50}, {50, 150}, {5, 9}};
+
+static void check_ways(const char *dir, mt_precision precision)
+{
+    static const size_t chunks[] = {0, 1, 7, 33};
+    static answer alone[MT_COUNT(sizes)], other[MT_COUNT(sizes)], again[MT_COUNT(sizes)], text;
+    const uint32_t words[40] = {1, 2, 3};
+    char what[640];
+    for (size_t i = 0; i < MT_COUNT(sizes); i++)
+        ask_alone(dir, precision, (unsigned)i, 1 + i % 2, sizes[i], &alone[i]);
+    for (size_t c = 0; c < MT_COUNT(chunks); c++) {
+        sighted w;
+        open_sighted(&w, dir, precision, 2);
+        w.d.params.chunk = chunks[c];
+        driver_start(&w.d);
+        for (size_t i = 0; i < MT_COUNT(sizes); i++) {
+            driver_send(&w.d, show(&w, (unsigned)i, 1 + i % 2, sizes[i], 1, &other[i]));
+            driver_send(&w.d, driver_request(&w.d, words, 40, NEW_TOKENS, &text));
+            driver_wait(&w.d, i % 2 ? 0 : 2);
+        }
+        for (size_t i = 0; i < MT_COUNT(sizes); i++) {
+            ask(&w, (unsigned)i, 1 + i % 2, sizes[i], 1, &again[i]);
+            snprintf(what, sizeof what, "%s, size %zu in chunks of %zu", dir, i, chunks[c]);
+            expect_same(what, &alone[i], &other[i]);
+            expect_same(what, &alone[i], &again[i]);
+            assert_true(again[i].cached > WORDS);
+        }
+        driver_close(&w.d);
+    }
+}
+
+static void check_exact(const char *dir)
+{
+    if (!sees(dir))
+        return;
+    check_ways(dir, MT_PRECISION_FAST);
+    check_ways(dir, MT_PRECISION_REFERENCE);
+}
+
+/* 200 requests in random order, all with the same words, for 20 pictures of one size. */
+static void crowd(const char *dir, const answer *alone, size_t positions, size_t features)
+{
+    enum { REQUESTS = 200 };
+    static answer answers[REQUESTS];
+    unsigned which[REQUESTS];
+    draw random = {positions + features};
+    mt_stats stats;
+    sighted w;
+    char what[640];
+    open_sighted(&w, dir, MT_PRECISION_FAST, 2);
+    w.d.params.cache = positions;
+    w.d.params.media_cache = features;
+    driver_start(&w.d);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        which[i] = draw_below(&random, PICTURES);
+        driver_send(&w.d, show(&w, which[i], 1, one_size, 1, &answers[i]));
+        if (i % 40 == 39)
+            driver_wait(&w.d, 10);
+    }
+    driver_wait(&w.d, 0);
+    mt_engine_stats(w.d.engine, &stats);
+    if (features < 64 << 20)
+        assert_true(stats.media_evictions > 0 && stats.evictions > 0);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        snprintf(what, sizeof what, "%s, request %zu of picture %u in a crowd", dir, i, which[i]);
+        expect_same(what, &alone[which[i]], &answers[i]);
+    }
+    driver_close(&w.d);
+}
+
+/* Bytes of features of one picture. */
+static size_t bytes_of_one(const char *dir, size_t *positions)
+{
+    sighted w;
+    answer a;
+    open_sighted(&w, dir, MT_PRECISION_FAST, 1);
+    mt_request *r = show(&w, 0, 1, one_size, 1, &a);
+    const size_t bytes = r->pictures[0].tokens * mt_vision_width(w.d.o.spec.vision) * sizeof(float);
+    *positions = r->prompt_len + NEW_TOKENS;
+    mt_request_free(r);
+    mt_opened_close(&w.d.o);
+    return bytes;
+}
+
+static void check_isolation(const char *dir)
+{
+    static answer alone[PICTURES];
+    size_t positions;
+    if (!sees(dir))
+        return;
+    const size_t bytes = bytes_of_one(dir, &positions);
+    for (unsigned i = 0; i < PICTURES; i++)
+        ask_alone(dir, MT_PRECISION_FAST, i, 1, one_size, &alone[i]);
+    assert_memory_not_equal(&alone[0].top, &alone[1].top, sizeof alone[0].top);
+    crowd(dir, alone, 16384, 64 << 20);
+    crowd(dir, alone, 5 * (positions + MT_PAGE_TOKENS), 2 * bytes);
+}
+
+static void every_fixture_that_sees_is_exact(void **state)
+{
+    (void)state;
+    for_each_fixture(check_exact);
+}
+
+static void every_fixture_that_sees_keeps_pictures_apart(void **state)
+{
+    (void)state;
+    for_each_fixture(check_isolation);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_fixture_that_sees_is_exact),
+    cmocka_unit_test(every_fixture_that_sees_keeps_pictures_apart),
+};
+
+UNIT_MAIN(tests)
