@@ -193,8 +193,8 @@ static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t
    MOTET_FIXTURES: only those whose names have this in them. */
 static inline bool fixture_chosen(const char *name)
 {
-    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit",
-                                      "qwen35-mlx-4bit"};
+    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit", "qwen35-mlx-4bit",
+                                      "qwen25vl-bf16",     "qwen3vl-mlx-4bit",   "gemma3vl-bf16"};
     const char *wanted = getenv("MOTET_FIXTURES");
     if (wanted && !strstr(name, wanted))
         return false;
@@ -204,23 +204,28 @@ static inline bool fixture_chosen(const char *name)
     return !unit_quick() && name[0] != '.';
 }
 
-/* Calls check with the folder of every checkpoint that has recorded answers. */
-static inline void for_each_fixture(void (*check)(const char *dir))
+/* Calls check with every folder of `where`, all of which are checkpoints that have recorded answers. */
+static inline void for_each_folder(const char *where, void (*check)(const char *dir))
 {
     struct dirent *entry;
     size_t seen = 0;
-    DIR *top = opendir(FIXTURES);
+    DIR *top = opendir(where);
     assert_non_null(top);
     while ((entry = readdir(top))) {
         char dir[512];
         if (!fixture_chosen(entry->d_name))
             continue;
-        snprintf(dir, sizeof dir, FIXTURES "/%s", entry->d_name);
+        snprintf(dir, sizeof dir, "%s/%s", where, entry->d_name);
         check(dir);
         seen++;
     }
     closedir(top);
     assert_true(seen > 0);
+}
+
+static inline void for_each_fixture(void (*check)(const char *dir))
+{
+    for_each_folder(FIXTURES, check);
 }
 
 #endif

@@ -2,6 +2,7 @@
    chunks, cold and cached, encoded alone and beside others, and never those of another picture. */
 #include "engine_driver.h"
 
+#define SIGHTED "tests/oracle/sighted"
 #define NEW_TOKENS 5
 #define PICTURES 20
 #define WORDS 30 /* before the picture, and behind it */
@@ -32,15 +33,6 @@ static void open_sighted(sighted *w, const char *dir, mt_precision precision, si
     w->d.params.rows = 512;
     w->d.params.cache = 16384;
     w->d.params.media_cache = 64 << 20;
-}
-
-static bool sees(const char *dir)
-{
-    driver d;
-    driver_open(&d, dir, MT_PRECISION_FAST, 1);
-    const bool can = d.o.processor != NULL;
-    mt_opened_close(&d.o);
-    return can;
 }
 
 /* Noise, each picture its own. */
@@ -135,8 +127,6 @@ static void check_ways(const char *dir, mt_precision precision)
 
 static void check_exact(const char *dir)
 {
-    if (!sees(dir))
-        return;
     check_ways(dir, MT_PRECISION_FAST);
     check_ways(dir, MT_PRECISION_REFERENCE);
 }
@@ -190,8 +180,6 @@ static void check_isolation(const char *dir)
 {
     static answer alone[PICTURES];
     size_t positions;
-    if (!sees(dir))
-        return;
     const size_t bytes = bytes_of_one(dir, &positions);
     for (unsigned i = 0; i < PICTURES; i++)
         ask_alone(dir, MT_PRECISION_FAST, i, 1, one_size, &alone[i]);
@@ -203,13 +191,13 @@ static void check_isolation(const char *dir)
 static void every_fixture_that_sees_is_exact(void **state)
 {
     (void)state;
-    for_each_fixture(check_exact);
+    for_each_folder(SIGHTED, check_exact);
 }
 
 static void every_fixture_that_sees_keeps_pictures_apart(void **state)
 {
     (void)state;
-    for_each_fixture(check_isolation);
+    for_each_folder(SIGHTED, check_isolation);
 }
 
 static const struct CMUnitTest tests[] = {
