@@ -1,0 +1,223 @@
+/* Models with recurrent layers: a state that was cut, kept, continued from, taken away or left behind gives the same
+   bits, and every slot is accounted for. */
+#include "engine_driver.h"
+
+#include <unistd.h>
+
+#define LEN 150
+#define TOKENS 5
+
+static void check_chunks(const char *dir)
+{
+    static answer whole, cut;
+    uint32_t prompt[LEN];
+    draw random = {31};
+    char what[600];
+    for (size_t chunk = 0; chunk <= 40; chunk++) {
+        driver d;
+        driver_open(&d, dir, MT_PRECISION_FAST, chunk % 3 == 0 ? 1 : chunk % 3 == 1 ? 2 : 7);
+        if (d.o.spec.state.layers == 0) {
+            mt_opened_close(&d.o);
+            return;
+        }
+        d.params.chunk = chunk;
+        d.params.sequences = 2;
+        driver_start(&d);
+        if (chunk == 0)
+            draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+        driver_ask(&d, prompt, LEN, TOKENS, chunk ? &cut : &whole);
+        snprintf(what, sizeof what, "%s in chunks of %zu", dir, chunk);
+        if (chunk > 0)
+            expect_same(what, &whole, &cut);
+        driver_close(&d);
+    }
+}
+
+static void every_size_of_chunk_gives_the_same_bits(void **state)
+{
+    (void)state;
+    for_each_fixture(check_chunks);
+}
+
+static void ask_with_cuts(driver *d, const uint32_t *prompt, const uint32_t *cuts, size_t count, answer *a)
+{
+    mt_request *r = driver_request(d, prompt, LEN, TOKENS, a);
+    r->cuts = cuts;
+    r->cut_count = count;
+    driver_send(d, r);
+    driver_wait(d, 0);
+}
+
+/* One prompt leaves states at its cuts. Others that part from it behind each cut continue there. */
+static void check_checkpoints(const char *dir)
+{
+    static const uint32_t cuts[] = {17, 64, 110}; /* within a page, at the end of one */
+    static answer cold[3], warm;
+    uint32_t prompt[LEN], other[3][LEN];
+    char what[600];
+    driver d;
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
+    if (d.o.spec.state.layers == 0) {
+        mt_opened_close(&d.o);
+        return;
+    }
+    draw random = {32};
+    draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+    for (size_t i = 0; i < 3; i++) {
+        memcpy(other[i], prompt, sizeof prompt);
+        draw_tokens(&random, other[i] + cuts[i], LEN - cuts[i], d.o.spec.vocab);
+        other[i][cuts[i]] = (prompt[cuts[i]] + 1) % d.o.spec.vocab;
+    }
+    mt_opened_close(&d.o);
+    for (size_t i = 0; i <= 3; i++) { /* each cold in an engine of its own; then all after the one with cuts */
+        driver_open(&d, dir, MT_PRECISION_FAST, 2);
+        d.params.sequences = 2;
+        driver_start(&d);
+        if (i == 3)
+            ask_with_cuts(&d, prompt, cuts, 3, &warm);
+        for (size_t k = i < 3 ? i : 0; k < (i < 3 ? i + 1 : 3); k++) {
+            ask_with_cuts(&d, other[k], cuts, 3, i < 3 ? &cold[k] : &warm);
+            if (i < 3)
+                continue;
+            snprintf(what, sizeof what, "%s from %u", dir, cuts[k]);
+            expect_same(what, &cold[k], &warm);
+            assert_int_equal(warm.cached, cuts[k]);
+        }
+        driver_close(&d);
+    }
+}
+
+static void every_checkpoint_gives_the_same_bits(void **state)
+{
+    (void)state;
+    for_each_fixture(check_checkpoints);
+}
+
+#define FIXTURE FIXTURES "/qwen3next-mlx-4bit"
+
+/* Hardly more slots than sequences: they take states from each other, and from what is kept. */
+static void scarce_slots_change_nothing(void **state)
+{
+    enum { CROWD = 24 };
+    static answer alone[CROWD], together[CROWD];
+    static uint32_t prompt[CROWD][LEN];
+    static const uint32_t cuts[] = {20, 50, 90, 120};
+    char what[64];
+    draw random = {33};
+    driver d;
+    mt_stats stats;
+    (void)state;
+    for (int company = 0; company < 2; company++) {
+        driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+        d.params.sequences = company ? 6 : 1;
+        d.params.state_cache = 1;
+        driver_start(&d);
+        for (size_t i = 0; i < CROWD; i++) {
+            if (!company) {
+                draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
+                memcpy(prompt[i], prompt[0], cuts[i % 4] * sizeof(uint32_t));
+            }
+            mt_request *r = driver_request(&d, prompt[i], LEN, TOKENS + i, company ? &together[i] : &alone[i]);
+            r->cuts = cuts;
+            r->cut_count = MT_COUNT(cuts);
+            driver_send(&d, r);
+            if (!company)
+                driver_wait(&d, 0);
+        }
+        driver_wait(&d, 0);
+        usleep(20000);
+        mt_engine_stats(d.engine, &stats);
+        assert_int_equal(stats.states_held, 0);
+        assert_int_equal(stats.states_total, company ? 8 : 3);
+        driver_close(&d);
+    }
+    for (size_t i = 0; i < CROWD; i++) {
+        snprintf(what, sizeof what, "request %zu", i);
+        expect_same(what, &alone[i], &together[i]);
+    }
+}
+
+static size_t resident(void)
+{
+    unsigned long size = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    const int read = f ? fscanf(f, "%lu %lu", &size, &pages) : 0;
+    if (f)
+        fclose(f);
+    return read == 2 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+typedef struct fickle {
+    driver *d;
+    mt_request *request;
+    uint32_t left; /* events until it is cancelled */
+} fickle;
+
+static void fickle_event(void *ctx, const mt_event *ev)
+{
+    fickle *f = ctx;
+    if (f->left-- == 0)
+        atomic_store(&f->request->cancelled, true);
+    if (ev->kind != MT_EVENT_DONE)
+        return;
+    pthread_mutex_lock(&f->d->lock);
+    f->d->open--;
+    pthread_cond_broadcast(&f->d->ended);
+    pthread_mutex_unlock(&f->d->lock);
+}
+
+static void send_fickle(driver *d, draw *random, const uint32_t *words)
+{
+    static answer ignored;
+    uint32_t prompt[LEN];
+    const size_t shared = draw_below(random, LEN), len = shared + 1 + draw_below(random, (uint32_t)(LEN - shared));
+    memcpy(prompt, words, shared * sizeof *prompt);
+    draw_tokens(random, prompt + shared, len - shared, d->o.spec.vocab);
+    mt_request *r = driver_request(d, prompt, len, 1 + draw_below(random, 12), &ignored);
+    fickle *f = mt_arena_alloc(r->arena, sizeof *f);
+    *f = (fickle){.d = d, .request = r, .left = draw_below(random, 10)};
+    r->choices = 1 + (draw_below(random, 8) == 0);
+    r->event = fickle_event;
+    r->ctx = f;
+    driver_send(d, r);
+}
+
+/* Requests that come and go as they like leave nothing behind, and memory does not grow. */
+static void every_slot_and_page_is_accounted_for(void **state)
+{
+    const size_t requests = unit_quick() ? 200 : 2000;
+    uint32_t words[LEN];
+    draw random = {34};
+    size_t before = 0;
+    driver d;
+    mt_stats stats;
+    (void)state;
+    driver_open(&d, FIXTURES "/qwen35-mlx-4bit", MT_PRECISION_FAST, 2);
+    draw_tokens(&random, words, LEN, d.o.spec.vocab);
+    d.params.sequences = 8;
+    d.params.cache = 2000;
+    driver_start(&d);
+    for (size_t i = 0; i < requests; i++) {
+        driver_wait(&d, 30);
+        send_fickle(&d, &random, words);
+        if (i == requests / 2)
+            before = resident();
+    }
+    driver_wait(&d, 0);
+    usleep(20000);
+    mt_engine_stats(d.engine, &stats);
+    assert_int_equal(stats.pages_held[0] + stats.states_held + stats.running + stats.waiting, 0);
+    assert_true(stats.finished[MT_FINISH_CANCELLED] > requests / 10);
+    if (!unit_quick())
+        assert_true(resident() < before + (8u << 20));
+    driver_close(&d);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_size_of_chunk_gives_the_same_bits),
+    cmocka_unit_test(every_checkpoint_gives_the_same_bits),
+    cmocka_unit_test(scarce_slots_change_nothing),
+    cmocka_unit_test(every_slot_and_page_is_accounted_for),
+};
+
+UNIT_MAIN(tests)
