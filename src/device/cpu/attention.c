@@ -215,7 +215,7 @@ static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
     op.kv_heads = kv->shape.heads;
     op.head_dim = kv->shape.head_dim;
     op.group = op.heads / op.kv_heads;
-    op.tile = MT_CPU_ATTN_ROWS / op.group;
+    op.tile = (op.group < 8 ? MT_CPU_ATTN_FULL : MT_CPU_ATTN_ROWS) / op.group;
     if (op.tile > batch->rows)
         op.tile = batch->rows;
     op.most = most_segments(batch);
