@@ -65,6 +65,9 @@ const struct mt_kernels *mt_device_kernels(const mt_device *dev);
 
 mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols);
 
+/* Rows [row, row + rows) and columns [col, col + cols) of another: what is written to one is in both. */
+mt_tensor *mt_tensor_part(mt_device *dev, mt_tensor *t, size_t row, size_t rows, size_t col, size_t cols);
+
 /* Copies `cols` floats into a row. */
 void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data);
 

@@ -1,7 +1,5 @@
 #include "engine/draft.h"
 
-#include <stdbool.h>
-
 #define FIRST_CHANCE 0.5
 #define LEARNED 0.125 /* of what a guess shows */
 #define FORGOTTEN 0.01
@@ -65,18 +63,22 @@ static size_t find(const mt_key *key, size_t known)
     return best;
 }
 
-void mt_draft_look_up(mt_draft *d, const mt_key *key, size_t known, size_t most)
+bool mt_draft_follow(mt_draft *d, const mt_key *key, size_t known, size_t most)
 {
     d->count = 0;
-    if (most == 0 || known < SHORTEST + 1)
-        return;
-    if (follow(d, key, known)) {
-        while (d->count < most && d->count < MT_LIMIT_DRAFT && d->at + d->count < d->expected_count) {
-            d->token[d->count] = d->expected[d->at + d->count];
-            d->count++;
-        }
-        return;
+    if (most == 0 || known < SHORTEST + 1 || !follow(d, key, known))
+        return false;
+    while (d->count < most && d->count < MT_LIMIT_DRAFT && d->at + d->count < d->expected_count) {
+        d->token[d->count] = d->expected[d->at + d->count];
+        d->count++;
     }
+    return true;
+}
+
+void mt_draft_look_up(mt_draft *d, const mt_key *key, size_t known, size_t most)
+{
+    if (mt_draft_follow(d, key, known, most) || most == 0 || known < SHORTEST + 1)
+        return;
     const size_t from = find(key, known);
     if (from == known)
         return;

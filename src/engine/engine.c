@@ -28,7 +28,7 @@ static char poke; /* its address in the inbox wakes the engine and means nothing
 void mt_engine_params_init(mt_engine_params *params)
 {
     *params = (mt_engine_params){
-        .sequences = 64, .queue = 256, .rows = 512, .speculate = MT_SPECULATE_NGRAM, .draft = MT_LIMIT_DRAFT};
+        .sequences = 64, .queue = 256, .rows = 512, .speculate = MT_SPECULATE_MTP, .draft = MT_LIMIT_DRAFT};
 }
 
 /* ---- requests ---- */
@@ -393,6 +393,8 @@ static void allot(mt_engine *e)
     e->features = mt_alloc_array(e->params.rows, sizeof(const float *));
     e->seen = mt_alloc_array(e->params.rows, sizeof *e->seen);
     e->wanted = mt_alloc_array(e->max_logits, sizeof *e->wanted);
+    e->guessers = mt_alloc_array(e->max_logits, sizeof(mt_sequence *));
+    e->guessed = mt_alloc_array(e->max_logits, sizeof *e->guessed);
     e->spans = mt_alloc_array(sequences, sizeof *e->spans);
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     e->scratch_bytes = (mt_sample_scratch_bytes(e->spec->vocab) + 63) / 64 * 64;
@@ -401,8 +403,9 @@ static void allot(mt_engine *e)
 
 static void free_engine(mt_engine *e)
 {
-    void *const arrays[] = {e->running, e->waiting, e->candidates, e->order,   e->chosen,   e->tokens, e->positions,
-                            e->wanted,  e->spans,   e->rows,       e->scratch, e->features, e->seen};
+    void *const arrays[] = {e->running, e->waiting,   e->candidates, e->order,    e->chosen,
+                            e->tokens,  e->positions, e->wanted,     e->spans,    e->rows,
+                            e->scratch, e->features,  e->seen,       e->guessers, e->guessed};
     mt_model_free(e->model);
     mt_vision_free(e->vision);
     mt_tree_free(e->tree);
@@ -457,7 +460,9 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
     if (e->params.speculate == MT_SPECULATE_OFF)
         e->memos = 0;
-    const mt_model_params model = {.rows = e->params.rows, .logits = e->max_logits, .memos = e->memos};
+    o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
+    const mt_model_params model = {
+        .rows = e->params.rows, .logits = e->max_logits, .places = e->params.sequences, .memos = e->memos};
     e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 16);
     if (e->inbox && make_encoder(e, o, err))
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);

@@ -32,7 +32,10 @@ struct mt_engine {
     mt_engine_params params;
     size_t context; /* most positions of a sequence */
     mt_model *model;
-    size_t memos; /* sequences with a recurrent state that may guess */
+    mt_sequence **guessers; /* that the model's head guesses for */
+    uint32_t *guessed;
+    double guess_seconds; /* of the head, for one guess */
+    size_t memos;         /* sequences with a recurrent state that may guess */
     mt_tree *tree;
     mt_vision *vision;         /* the model's tower */
     mt_encoder tower;          /* as an encoder */
@@ -83,6 +86,9 @@ void mt_engine_canary(mt_engine *e);
 
 /* Chooses what the next step does and gives it pages: fills chosen. False when there is nothing to do. */
 bool mt_engine_plan(mt_engine *e);
+
+/* Has the model's head guess what follows, for the next step. */
+void mt_engine_guess(mt_engine *e);
 
 /* Runs it, learns what it took and hands out the tokens. */
 void mt_engine_step(mt_engine *e);

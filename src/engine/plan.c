@@ -43,8 +43,9 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
         return 0;
     if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
         most = MT_LIMIT_MEMO_ROWS;
-    mt_draft_look_up(&s->draft, s->seq.key, s->seq.known, most);
-    return s->draft.count;
+    if (!e->spec->mtp) /* whose head has guessed already */
+        mt_draft_look_up(&s->draft, s->seq.key, s->seq.known, most);
+    return s->draft.count < most ? s->draft.count : most;
 }
 
 static bool comes_before(const mt_sequence *a, const mt_sequence *b)
@@ -257,6 +258,8 @@ static bool admit(mt_engine *e, mt_sequence *s)
         s->rows = 0;
     mt_engine_leave(e->waiting, &e->waiting_count, s);
     s->place = free_place(e);
+    if (e->spec->mtp)
+        mt_model_carry(e->model, s->place, MT_NO_PAGE);
     e->running[e->running_count++] = s;
     if (!s->begun) {
         mt_sequence_begin(s);

@@ -253,6 +253,12 @@ static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
     }
 }
 
+/* Guesses that were right. */
+static size_t taken(const mt_sequence *s)
+{
+    return s->samples && s->sampled_count > 0 ? s->sampled_count - 1 : 0;
+}
+
 /* What the step means for one sequence. It may be gone afterwards. */
 static void settle(mt_engine *e, mt_sequence *s)
 {
@@ -267,6 +273,8 @@ static void settle(mt_engine *e, mt_sequence *s)
     const size_t tried = guesses(s);
     tell_prompt(e, s);
     mt_seq_commit(&s->seq, s->rows - tried);
+    if (e->spec->mtp)
+        mt_model_carry(e->model, s->place, s->row + (uint32_t)(s->rows - tried + taken(s) - 1));
     if (!s->samples)
         return;
     if (s->status != MT_SAMPLE_OK) {
@@ -310,6 +318,7 @@ static void step_rows(mt_engine *e)
     mt_histogram_add(&e->stats.step, seconds);
     for (size_t i = 0; i < e->chosen_count; i++)
         settle(e, e->chosen[i]);
+    mt_engine_guess(e);
 }
 
 /* Tokens go out before the encoder has its slice. */

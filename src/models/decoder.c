@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/kernels.h"
 #include "models/mixer.h"
 #include "models/model.h"
 
@@ -15,6 +16,21 @@ typedef struct layer {
     mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
     mt_experts *experts;
 } layer;
+
+/* A head that guesses ahead. Its keys and values lie in the pages with those of the layers; the entry of a position
+   comes from its token and the hidden state before, so that like theirs it depends on what leads up to it alone. */
+typedef struct guess {
+    mt_weight *fc;
+    mt_tensor *embed_norm, *hidden_norm, *norm;
+    layer layer;
+    mt_layer_spec spec;
+    /* Final hidden states: [0] zeros, [1 + place] carried from the step before, then those of the rows. */
+    mt_tensor *hidden, *rows;       /* rows: the last part of it */
+    mt_tensor *out;                 /* of the last guesses */
+    mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
+    uint32_t *before;               /* [rows]: of hidden, or of out */
+    size_t places;
+} guess;
 
 struct mt_model {
     mt_device *dev;
@@ -35,13 +51,14 @@ struct mt_model {
     mt_tensor **rope;                                            /* one table a rotary embedding */
     mt_tensor *last, *logits;
     size_t max_rows, max_logits;
-    bool *sound; /* [rows] */
+    bool *sound;  /* [rows] */
+    guess *guess; /* NULL: the model has none */
 };
 
 mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group)
 {
     return (mt_kv_shape){.group = group,
-                         .layers = spec->groups[group].layers,
+                         .layers = spec->groups[group].layers + (group == 0 && spec->mtp),
                          .heads = spec->kv_heads,
                          .query_heads = spec->heads,
                          .head_dim = spec->head_dim,
@@ -116,6 +133,27 @@ static float embed_scale(const mt_device *dev, const mt_model_spec *spec, const 
     return rounded;
 }
 
+static void load_guess(mt_model *m, const mt_guess_weights *w, const mt_model_params *params)
+{
+    const size_t hidden = m->spec->hidden;
+    mt_device *dev = m->dev;
+    guess *g = m->guess = mt_alloc(sizeof *g);
+    g->fc = mt_weight_new(dev, &w->fc, NULL, false);
+    g->embed_norm = vector(dev, w->embed_norm, hidden);
+    g->hidden_norm = vector(dev, w->hidden_norm, hidden);
+    g->norm = vector(dev, w->norm, hidden);
+    g->spec = mt_model_guess_layer(m->spec);
+    load_layer(m, &g->layer, &w->layer, &g->spec);
+    g->places = params->places;
+    g->hidden = mt_tensor_new(dev, 1 + params->places + params->rows, hidden);
+    g->rows = mt_tensor_part(dev, g->hidden, 1 + params->places, params->rows, 0, hidden);
+    g->out = mt_tensor_new(dev, params->logits, hidden);
+    g->both = mt_tensor_new(dev, params->rows, 2 * hidden);
+    g->left = mt_tensor_part(dev, g->both, 0, params->rows, 0, hidden);
+    g->right = mt_tensor_part(dev, g->both, 0, params->rows, hidden, hidden);
+    g->before = mt_alloc_array(params->rows, sizeof *g->before);
+}
+
 static void new_tensors(mt_model *m, size_t rows, size_t logits)
 {
     const mt_model_spec *s = m->spec;
@@ -173,6 +211,8 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->norm = vector(dev, weights->norm, spec->hidden);
     for (size_t i = 0; i < spec->layers; i++)
         load_layer(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
+    if (spec->mtp)
+        load_guess(m, &weights->guess, params);
     new_tensors(m, params->rows, params->logits);
     if (mt_device_plan(dev, params->rows, err))
         return m;
@@ -186,6 +226,9 @@ void mt_model_free(mt_model *m)
     if (!m)
         return;
     mt_mixer_free(m->mixer);
+    if (m->guess)
+        mt_free(m->guess->before);
+    mt_free(m->guess);
     mt_free(m->layers);
     mt_free(m->rope);
     mt_free(m->sound);
@@ -233,10 +276,9 @@ static void norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, con
     mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
 }
 
-static void attention(mt_model *m, const layer *l, size_t index, const mt_batch *batch)
+static void attention(mt_model *m, const layer *l, const mt_layer_spec *ls, const mt_batch *batch)
 {
     const mt_model_spec *s = m->spec;
-    const mt_layer_spec *ls = &s->layer[index];
     const size_t n = batch->rows;
     mt_op_matmul(m->dev, (mt_tensor *[]){s->attn_gate ? m->gated_q : m->q, m->k, m->v},
                  (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
@@ -287,15 +329,14 @@ static void sparse(mt_model *m, const layer *l, size_t rows)
         add_shared(m, l, rows);
 }
 
-static void run_layer(mt_model *m, size_t index, const mt_batch *batch)
+static void run_layer(mt_model *m, const layer *l, const mt_layer_spec *ls, const mt_batch *batch)
 {
-    const layer *l = &m->layers[index];
     const size_t n = batch->rows;
     norm(m, m->h, m->x, n, l->attn_norm);
-    if (m->spec->layer[index].recurrent)
-        mt_mixer_run(m->mixer, m->spec->layer[index].slot, m->y, m->h, batch);
+    if (ls->recurrent)
+        mt_mixer_run(m->mixer, ls->slot, m->y, m->h, batch);
     else
-        attention(m, l, index, batch);
+        attention(m, l, ls, batch);
     if (l->attn_post_norm)
         norm(m, m->y, m->y, n, l->attn_post_norm);
     mt_op_add(m->dev, m->x, m->y, n);
@@ -309,6 +350,97 @@ static void run_layer(mt_model *m, size_t index, const mt_batch *batch)
     mt_op_add(m->dev, m->x, m->y, n);
 }
 
+static void make_ropes(mt_model *m, const mt_batch *batch)
+{
+    const mt_model_spec *s = m->spec;
+    for (size_t i = 0; i < s->rope_count; i++)
+        mt_op_rope_table(m->dev, m->rope[i], batch->positions, batch->rows, s->ropes[i].inv_freq, s->ropes[i].axis,
+                         s->ropes[i].half, s->ropes[i].scale);
+}
+
+/* ---- guessing ahead ---- */
+
+/* x = fc of each row's embedding and the hidden state before it, which is before[row] of `hidden`. */
+static void join(mt_model *m, const mt_batch *batch, const mt_tensor *hidden)
+{
+    const guess *g = m->guess;
+    const size_t n = batch->rows;
+    mt_op_embed(m->dev, m->x, m->embed, batch->tokens, n, m->embed_scale);
+    if (batch->features)
+        mt_op_features(m->dev, m->x, batch->features, n, 0, false);
+    norm(m, g->left, m->x, n, g->embed_norm);
+    mt_op_gather(m->dev, m->y, hidden, g->before, n);
+    norm(m, g->right, m->y, n, g->hidden_norm);
+    mt_op_matmul(m->dev, &m->x, (const mt_weight *[]){g->fc}, 1, g->both, n);
+}
+
+/* The head's keys and values of all rows; whether any of them is a guess itself is decided later. */
+static void enter(mt_model *m, const mt_batch *batch)
+{
+    guess *g = m->guess;
+    const layer *l = &g->layer;
+    const mt_model_spec *s = m->spec;
+    const size_t n = batch->rows;
+    norm(m, g->rows, m->x, n, m->norm);
+    for (size_t i = 0; i < batch->spans; i++) {
+        const mt_span *span = &batch->span[i];
+        assert(span->memo < g->places);
+        g->before[span->row] = 1 + span->memo;
+        for (uint32_t r = 1; r < span->rows; r++)
+            g->before[span->row + r] = (uint32_t)(1 + g->places) + span->row + r - 1;
+    }
+    join(m, batch, g->hidden);
+    norm(m, m->h, m->x, n, l->attn_norm);
+    mt_op_matmul(m->dev, (mt_tensor *[]){m->k, m->v}, (const mt_weight *[]){l->k, l->v}, 2, m->h, n);
+    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->rope[g->spec.rope]);
+    mt_op_kv_write(m->dev, m->kv[0], g->spec.slot, m->k, m->v, batch);
+}
+
+void mt_model_carry(mt_model *m, size_t place, uint32_t row)
+{
+    guess *g = m->guess;
+    assert(place < g->places);
+    mt_tensor_write(m->dev, g->hidden, 1 + place,
+                    mt_tensor_read(m->dev, g->hidden, row == MT_NO_PAGE ? 0 : 1 + g->places + row));
+}
+
+typedef struct choosing {
+    mt_model *m;
+    uint32_t *tokens;
+} choosing;
+
+/* The likeliest token, the first of equal ones. */
+static void choose(void *ctx, size_t row, size_t worker)
+{
+    (void)worker;
+    const choosing *c = ctx;
+    const float *logits = mt_tensor_read(c->m->dev, c->m->logits, row);
+    const float most = mt_device_kernels(c->m->dev)->max(logits, c->m->spec->vocab);
+    uint32_t at = 0;
+    while (at + 1 < c->m->spec->vocab && !(logits[at] >= most))
+        at++;
+    c->tokens[row] = at;
+}
+
+void mt_model_guess(mt_model *m, const mt_batch *batch, bool chained, uint32_t *tokens)
+{
+    guess *g = m->guess;
+    const size_t n = batch->rows;
+    assert(n == batch->spans && n <= m->max_logits);
+    mt_alloc_forbid();
+    make_ropes(m, batch);
+    for (size_t i = 0; i < n; i++)
+        g->before[i] = chained ? (uint32_t)i : 1 + batch->span[i].memo;
+    join(m, batch, chained ? g->out : g->hidden);
+    run_layer(m, &g->layer, &g->spec, batch);
+    norm(m, g->out, m->x, n, g->norm);
+    mt_op_matmul(m->dev, &m->logits, (const mt_weight *[]){m->head}, 1, g->out, n);
+    mt_device_run(m->dev, choose, &(choosing){m, tokens}, n);
+    mt_alloc_permit();
+}
+
+/* ---- the step ---- */
+
 const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_t *rows, size_t count)
 {
     const mt_model_spec *s = m->spec;
@@ -317,11 +449,9 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     mt_op_embed(m->dev, m->x, m->embed, batch->tokens, batch->rows, m->embed_scale);
     if (batch->features)
         mt_op_features(m->dev, m->x, batch->features, batch->rows, 0, false);
-    for (size_t i = 0; i < s->rope_count; i++)
-        mt_op_rope_table(m->dev, m->rope[i], batch->positions, batch->rows, s->ropes[i].inv_freq, s->ropes[i].axis,
-                         s->ropes[i].half, s->ropes[i].scale);
+    make_ropes(m, batch);
     for (size_t i = 0; i < s->layers; i++) {
-        run_layer(m, i, batch);
+        run_layer(m, &m->layers[i], &s->layer[i], batch);
         if (batch->features && i < s->deepstack)
             mt_op_features(m->dev, m->x, batch->features, batch->rows, (i + 1) * s->hidden, true);
     }
@@ -333,6 +463,8 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
         if (s->final_softcap > 0)
             mt_op_softcap(m->dev, m->logits, count, s->final_softcap);
     }
+    if (m->guess)
+        enter(m, batch);
     mt_alloc_permit();
     return m->logits;
 }

@@ -23,10 +23,18 @@ typedef struct mt_layer_weights {
     const float *mix_rate, *mix_bias, *mix_norm;
 } mt_layer_weights;
 
+/* A head that guesses ahead: fc joins a token's embedding and the hidden state before it, for a layer of attention. */
+typedef struct mt_guess_weights {
+    mt_mat fc;
+    const float *embed_norm, *hidden_norm, *norm;
+    mt_layer_weights layer;
+} mt_guess_weights;
+
 typedef struct mt_model_weights {
     mt_mat embed, head; /* head equals embed where they are tied */
     const float *norm;
     mt_layer_weights *layer;
+    mt_guess_weights guess;           /* where the spec has mtp */
     struct mt_vision_weights *vision; /* NULL where the spec has no tower */
     mt_bind_cost cost;
 } mt_model_weights;
@@ -41,6 +49,7 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
 typedef struct mt_model_params {
     size_t rows;   /* most rows of a step */
     size_t logits; /* most rows of a step whose logits are wanted */
+    size_t places; /* spans are told apart by numbers below this one */
     size_t memos;  /* most spans of a step that end with guesses, where layers are recurrent */
 } mt_model_params;
 
@@ -50,6 +59,9 @@ typedef struct mt_model mt_model;
 mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
                        const mt_model_params *params, mt_error *err) MT_NODISCARD;
 void mt_model_free(mt_model *model);
+
+/* The layer of a head that guesses ahead, after the last one of the first group. */
+mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec);
 
 /* The shape of the cache pages of a layer group. */
 mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group);
@@ -71,5 +83,15 @@ bool mt_model_sound(const mt_model *model, size_t row);
 /* One step: writes keys and values of every row to its pages, and the logits of rows[0..count) to the result, row i
    for rows[i]. The result is valid until the next step. Allocates nothing. */
 const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uint32_t *rows, size_t count);
+
+/* ---- a head that guesses ahead; where the spec has mtp ---- */
+
+/* Row `row` of the last step, or what MT_NO_PAGE stands for, nothing, is what comes before the next row of the span with
+   this place. */
+void mt_model_carry(mt_model *model, size_t place, uint32_t row);
+
+/* What follows the token of each row, one row a span, as the head has it. First what is carried stands before them; where
+   `chained`, the result of the call before, whose first rows are these. */
+void mt_model_guess(mt_model *model, const mt_batch *batch, bool chained, uint32_t *tokens);
 
 #endif

@@ -8,14 +8,15 @@
 typedef struct layer_binder {
     mt_binder *b;
     const mt_model_spec *spec;
-    size_t layer;
+    const mt_layer_spec *layer;
+    char prefix[32];    /* "layers.3." */
     bool channels_last; /* convolutions lie as MLX has them */
     char path[MT_LIMIT_TENSOR_NAME];
 } layer_binder;
 
 static const char *layer_path(layer_binder *lb, const char *name)
 {
-    snprintf(lb->path, sizeof lb->path, "layers.%zu.%s", lb->layer, name);
+    snprintf(lb->path, sizeof lb->path, "%s%s", lb->prefix, name);
     return lb->path;
 }
 
@@ -31,7 +32,7 @@ static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_ma
     if (!has_bias)
         return;
     char path[MT_LIMIT_TENSOR_NAME];
-    snprintf(path, sizeof path, "layers.%zu.%s.bias", lb->layer, name);
+    snprintf(path, sizeof path, "%s%s.bias", lb->prefix, name);
     *bias = mt_bind_vector(lb->b, path, n);
 }
 
@@ -46,7 +47,7 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
     } else {
         w->mlp_norm = vector(lb, "post_attention_layernorm", s->hidden);
     }
-    if (s->qk_norm && !s->layer[lb->layer].recurrent) {
+    if (s->qk_norm && !lb->layer->recurrent) {
         w->q_norm = vector(lb, "self_attn.q_norm", s->head_dim);
         w->k_norm = vector(lb, "self_attn.k_norm", s->head_dim);
     }
@@ -134,11 +135,11 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
 static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     bind_norms(lb, w);
-    if (lb->spec->layer[lb->layer].recurrent)
+    if (lb->layer->recurrent)
         bind_recurrent(lb, w);
     else
         bind_attention(lb, w);
-    if (lb->spec->layer[lb->layer].sparse) {
+    if (lb->layer->sparse) {
         if (lb->spec->shared_ffn)
             bind_shared(lb, w);
         return bind_sparse(lb, w, arena, err);
@@ -193,6 +194,32 @@ static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, 
     return mt_vision_bind(w->vision, spec->vision, b, arena, err);
 }
 
+mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec)
+{
+    mt_layer_spec layer = {.sparse = spec->layer[spec->layers - 1].sparse, .slot = (uint16_t)spec->groups[0].layers};
+    for (size_t i = 0; i < spec->layers; i++)
+        if (!spec->layer[i].recurrent)
+            layer.rope = spec->layer[i].rope;
+    return layer;
+}
+
+/* Nothing in a config tells reliably whether there is one: the tensors do. */
+static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
+{
+    mt_guess_weights *g = &w->guess;
+    const mt_layer_spec layer = mt_model_guess_layer(spec);
+    spec->mtp = spec->state.layers && mt_bind_has(lb->b, "mtp.fc");
+    if (!spec->mtp)
+        return true;
+    mt_bind_matrix(lb->b, "mtp.fc", spec->hidden, 2 * (size_t)spec->hidden, &g->fc);
+    g->embed_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_embedding", spec->hidden);
+    g->hidden_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_hidden", spec->hidden);
+    g->norm = mt_bind_vector(lb->b, "mtp.norm", spec->hidden);
+    lb->layer = &layer;
+    snprintf(lb->prefix, sizeof lb->prefix, "mtp.layers.0.");
+    return bind_layer(lb, &g->layer, arena, err);
+}
+
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err)
 {
@@ -203,8 +230,12 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     layer_binder lb = {.b = mt_binder_new(checkpoint, arena), .spec = spec};
     bool ok = true;
     bind_ends(lb.b, spec, weights);
-    for (lb.layer = 0; ok && lb.layer < spec->layers; lb.layer++)
-        ok = bind_layer(&lb, &weights->layer[lb.layer], arena, err);
+    for (size_t i = 0; ok && i < spec->layers; i++) {
+        lb.layer = &spec->layer[i];
+        snprintf(lb.prefix, sizeof lb.prefix, "layers.%zu.", i);
+        ok = bind_layer(&lb, &weights->layer[i], arena, err);
+    }
+    ok = ok && bind_guess(&lb, spec, weights, arena, err);
     ok = ok && bind_vision(lb.b, spec, weights, arena, err);
     /* Converters to MLX turn the convolution and add the 1 to the norms, both or neither. */
     if (lb.channels_last)

@@ -29,6 +29,7 @@ static const char *const towers[] = {
     "model.visual.",      "visual.", "vision_tower.vision_model.", "model.vision_tower.vision_model.", "vision_tower.",
     "model.vision_tower."};
 static const char *const projectors[] = {"multi_modal_projector.", "model.multi_modal_projector."};
+static const char *const guesses[] = {"mtp.", "language_model.mtp.", "model.mtp."};
 
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix)
 {
@@ -99,6 +100,7 @@ mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena)
     b->prefix = find_prefix(b);
     b->vision = find_any(b, towers, MT_COUNT(towers));
     b->projector = find_any(b, projectors, MT_COUNT(projectors));
+    b->guess = find_any(b, guesses, MT_COUNT(guesses));
     mt_buf_init(&b->report, MT_LIMIT_ERROR_TEXT * 5 / 8); /* the rest is for the sentence around it */
     (void)!mt_quant_read(&b->quant, mt_checkpoint_config(c), &b->failed);
     return b;
@@ -115,11 +117,13 @@ static const char *head_name(const mt_binder *b)
 
 void mt_binder_name(const mt_binder *b, const char *path, char *out)
 {
-    static const char head[] = "lm_head", vision[] = "vision.", projector[] = "projector.";
+    static const char head[] = "lm_head", vision[] = "vision.", projector[] = "projector.", guess[] = "mtp.";
     if (strncmp(path, head, sizeof head - 1) == 0)
         snprintf(out, MT_BIND_NAME, "%s%s", head_name(b), path + sizeof head - 1);
     else if (strncmp(path, vision, sizeof vision - 1) == 0)
         snprintf(out, MT_BIND_NAME, "%s%s", b->vision, path + sizeof vision - 1);
+    else if (strncmp(path, guess, sizeof guess - 1) == 0)
+        snprintf(out, MT_BIND_NAME, "%s%s", b->guess, path + sizeof guess - 1);
     else if (strncmp(path, projector, sizeof projector - 1) == 0)
         snprintf(out, MT_BIND_NAME, "%s%s", b->projector, path + sizeof projector - 1);
     else

@@ -19,6 +19,7 @@ struct mt_binder {
     mt_error failed;        /* what makes the checkpoint unusable as a whole; comes before the report */
     mt_quant quant;
     const char *prefix;             /* of text tensors; static */
+    const char *guess;              /* of the head that guesses ahead */
     const char *vision, *projector; /* of a tower's, and of what joins it to the text model; static */
     uint8_t *state;                 /* mt_bind_state per tensor of the checkpoint */
     mt_buf report;                  /* the first problems */

@@ -163,7 +163,25 @@ static bool names_single(const mt_shards *s)
     return false;
 }
 
-bool mt_shards_find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err)
+/* Heads that guess ahead are published apart from the weights, too. */
+static void add_side_file(mt_shards *s, const char *dir, mt_arena *arena)
+{
+    static const char *const sides[] = {"model-mtp" SUFFIX, "mtp" SUFFIX, "mtp/weights" SUFFIX};
+    for (size_t k = 0; k < MT_COUNT(sides) && s->count < MT_LIMIT_SHARDS; k++) {
+        bool listed = false;
+        for (size_t i = 0; i < s->count; i++)
+            listed |= strcmp(s->names[i], sides[k]) == 0;
+        if (listed || !exists(dir, sides[k]))
+            continue;
+        const char **names = mt_arena_alloc(arena, (s->count + 1) * sizeof *names);
+        memcpy(names, s->names, s->count * sizeof *names);
+        names[s->count++] = sides[k];
+        s->names = names;
+        return;
+    }
+}
+
+static bool find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err)
 {
     *out = (mt_shards){0};
     bool single = exists(dir, SINGLE);
@@ -185,4 +203,12 @@ bool mt_shards_find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *
     if (out->count == 0)
         return fail_empty(dir, err);
     return expect_siblings(out, arena, err) && check_present(out, dir, err);
+}
+
+bool mt_shards_find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err)
+{
+    if (!find(out, dir, arena, err))
+        return false;
+    add_side_file(out, dir, arena);
+    return true;
 }

@@ -23,7 +23,8 @@ typedef struct mt_shards {
 } mt_shards;
 
 /* model.safetensors when it is there and no index names other files beside it; else what
-   model.safetensors.index.json names; else every *.safetensors of the folder. Missing files are one error that names
+   model.safetensors.index.json names; else every *.safetensors of the folder. And the file of a head that guesses
+   ahead, where it lies apart. Missing files are one error that names
    them. What *out points to lives in the arena. */
 bool mt_shards_find(mt_shards *out, const char *dir, mt_arena *arena, mt_error *err) MT_NODISCARD;
 

@@ -96,6 +96,15 @@ mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols)
     return t;
 }
 
+mt_tensor *mt_tensor_part(mt_device *dev, mt_tensor *whole, size_t row, size_t rows, size_t col, size_t cols)
+{
+    mt_tensor *t = mt_cpu_alloc(dev, sizeof *t);
+    assert(row + rows <= whole->rows && col + cols <= whole->cols);
+    *t = (mt_tensor){
+        .rows = rows, .cols = cols, .stride = whole->stride, .data = whole->data + row * whole->stride + col};
+    return t;
+}
+
 void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data)
 {
     (void)dev;
