@@ -8,9 +8,8 @@ static media_server server, other;
 static int start(void **state)
 {
     (void)state;
-    server_start(&server, "127.0.0.1");
-    server_start(&other, "127.0.0.2");
-    server.other = other.port;
+    server_start(&other, "127.0.0.2", 0);
+    server_start(&server, "127.0.0.1", other.port);
     return 0;
 }
 

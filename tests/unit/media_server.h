@@ -116,12 +116,12 @@ static inline void *server_run(void *arg)
     return NULL;
 }
 
-static inline void server_start(media_server *s, const char *address)
+static inline void server_start(media_server *s, const char *address, int other)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t len = sizeof(at);
 
-    *s = (media_server){.fd = socket(AF_INET, SOCK_STREAM, 0)};
+    *s = (media_server){.fd = socket(AF_INET, SOCK_STREAM, 0), .other = other};
     inet_pton(AF_INET, address, &at.sin_addr);
     assert_int_equal(bind(s->fd, (struct sockaddr *)&at, sizeof(at)), 0);
     assert_int_equal(listen(s->fd, 16), 0);
