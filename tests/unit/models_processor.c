@@ -1,0 +1,224 @@
+/* Processors: sizes, patches, frames, placeholders and rotary positions. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "models/processor_inside.h"
+
+static mt_arena *arena;
+static const mt_picture_wish none;
+
+static mt_processor *qwen3(void)
+{
+    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    *p = (mt_processor){.names = MT_VISION_QWEN3,
+                        .patch = 16,
+                        .frames = 2,
+                        .merge = 2,
+                        .image_id = 7,
+                        .video_id = 8,
+                        .image_marker = "<i>",
+                        .video_marker = "<v>",
+                        .image_pad = "<i>",
+                        .video_pad = "<v>",
+                        .opening = "[",
+                        .closing = "]"};
+    p->image = (mt_pixel_rules){.min_pixels = 65536, .max_pixels = 16777216, .resample = MT_RESAMPLE_BICUBIC};
+    p->video = (mt_pixel_rules){.min_pixels = 4096, .max_pixels = 25165824, .resample = MT_RESAMPLE_BICUBIC};
+    return p;
+}
+
+static mt_pixel_size fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width)
+{
+    mt_pixel_size size;
+    mt_error err = {0};
+    assert_true(mt_pixel_size_fit(p, &p->image, wish, height, width, 0, &size, &err));
+    return size;
+}
+
+#define ASSERT_SIZE(size, h, w)             \
+    do {                                    \
+        assert_int_equal((size).height, h); \
+        assert_int_equal((size).width, w);  \
+    } while (0)
+
+static void sizes_are_those_of_transformers(void **state)
+{
+    (void)state;
+    mt_processor *p = qwen3();
+    ASSERT_SIZE(fit(p, &none, 1365, 2048), 1376, 2048);
+    ASSERT_SIZE(fit(p, &none, 1080, 1920), 1088, 1920);
+    ASSERT_SIZE(fit(p, &none, 100, 100), 256, 256);
+    ASSERT_SIZE(fit(p, &none, 272, 304), 256, 320); /* halfway: to even multiples */
+    ASSERT_SIZE(fit(p, &none, 1, 1), 256, 256);
+    p->patch = 14;
+    p->image.min_pixels = 3136;
+    p->image.max_pixels = 12845056;
+    ASSERT_SIZE(fit(p, &none, 1080, 1920), 1092, 1932);
+}
+
+static void requests_may_wish_for_other_sizes(void **state)
+{
+    (void)state;
+    const mt_processor *p = qwen3();
+    const mt_picture_wish small = {.max_pixels = 65536}, low = {.low = true}, huge = {.min_pixels = UINT64_MAX};
+    ASSERT_SIZE(fit(p, &small, 1024, 1024), 256, 256);
+    ASSERT_SIZE(fit(p, &low, 1024, 1024), 512, 512);
+    ASSERT_SIZE(fit(p, &huge, 64, 64), 4096, 4096); /* never more than there is room for */
+}
+
+static void long_pictures_are_refused(void **state)
+{
+    (void)state;
+    const mt_processor *p = qwen3();
+    mt_pixel_size size;
+    mt_error err = {0};
+    assert_false(mt_pixel_size_fit(p, &p->image, &none, 1, 5000, 0, &size, &err));
+    assert_string_equal(err.text, "a picture of 5000 x 1 pixels is too long; its sides may differ 200 times");
+}
+
+/* Red tells the column, green the row. */
+static void patches_of_a_token_lie_together(void **state)
+{
+    (void)state;
+    mt_processor *p = qwen3();
+    p->patch = 2;
+    p->image.min_pixels = 1;
+    mt_image image;
+    mt_image_new(&image, 8, 4);
+    for (size_t i = 0; i < 32; i++) {
+        image.pixels[3 * i] = (uint8_t)(i % 8);
+        image.pixels[3 * i + 1] = (uint8_t)(i / 8);
+    }
+    mt_picture out;
+    mt_error err = {0};
+    assert_true(mt_processor_image(p, &image, &none, arena, &out, &err));
+    assert_int_equal(out.height, 2);
+    assert_int_equal(out.width, 4);
+    assert_int_equal(out.tokens, 2);
+    static const uint8_t columns[8] = {0, 2, 0, 2, 4, 6, 4, 6}, rows[8] = {0, 0, 2, 2, 0, 0, 2, 2};
+    for (size_t i = 0; i < 8; i++) {
+        const uint8_t *patch = out.patches + i * out.patch_bytes;
+        assert_int_equal(patch[0], columns[i]);
+        assert_int_equal(patch[3], columns[i] + 1);
+        assert_int_equal(patch[4], rows[i]);
+        assert_int_equal(patch[7], rows[i] + 1);
+    }
+    mt_picture other;
+    image.pixels[0] ^= 1;
+    assert_true(mt_processor_image(p, &image, &none, arena, &other, &err));
+    assert_memory_not_equal(out.digest, other.digest, sizeof out.digest);
+    mt_image_free(&image);
+}
+
+static void placeholders_become_runs_with_positions(void **state)
+{
+    (void)state;
+    const mt_processor *p = qwen3();
+    const mt_picture image = {.views = 1, .height = 4, .width = 6, .tokens = 6, .step = 1};
+    const double times[] = {0.25, 1.75};
+    const mt_picture video = {
+        .video = true, .views = 2, .height = 2, .width = 2, .tokens = 2, .step = 1, .times = times};
+    const uint32_t ids[] = {1, 7, 2, 3, 8, 4, 8, 5};
+    const mt_picture *pictures[] = {&image, &video};
+    mt_expanded out;
+    mt_error err = {0};
+    assert_true(mt_processor_expand(p, ids, 8, pictures, 2, arena, &out, &err));
+    static const uint32_t wanted[] = {1, 7, 7, 7, 7, 7, 7, 2, 3, 8, 4, 8, 5};
+    assert_int_equal(out.count, 13);
+    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_int_equal(out.span_count, 3);
+    assert_int_equal(out.spans[2].picture, 1);
+    assert_int_equal(out.spans[2].row, 1);
+    static const uint32_t axes[][3] = {{0, 0, 0}, {1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {1, 2, 1}, {1, 2, 2}, {1, 2, 3},
+                                       {4, 4, 4}, {5, 5, 5}, {6, 6, 6}, {7, 7, 7}, {8, 8, 8}, {9, 9, 9}, {10, 10, 10}};
+    for (size_t i = 0; i < MT_COUNT(axes); i++) {
+        const mt_position at = mt_media_position(out.spans, out.span_count, i);
+        assert_memory_equal(at.axis, axes[i], sizeof at.axis);
+    }
+    mt_buf text;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(p, &video, &text));
+    assert_string_equal(text.data, "<0.2 seconds>[<v>]<1.8 seconds>[<v>]");
+    mt_buf_free(&text);
+}
+
+static void places_and_pictures_must_be_as_many(void **state)
+{
+    (void)state;
+    const mt_processor *p = qwen3();
+    const mt_picture image = {.views = 1, .height = 2, .width = 2, .tokens = 1};
+    const mt_picture *pictures[] = {&image, &image};
+    const uint32_t ids[] = {7, 1, 8};
+    mt_expanded out;
+    mt_error err = {0};
+    assert_false(mt_processor_expand(p, ids, 2, pictures, 2, arena, &out, &err));
+    assert_string_equal(err.text, "the prompt has no place for 1 of its pictures");
+    assert_false(mt_processor_expand(p, ids, 2, pictures, 0, arena, &out, &err));
+    assert_string_equal(err.text, "the prompt has more places for pictures than there are pictures");
+    assert_false(mt_processor_expand(p, ids, 3, pictures, 2, arena, &out, &err)); /* a video's place, an image */
+}
+
+/* Gemma, with pan and scan. */
+static void long_images_are_shown_in_pieces(void **state)
+{
+    (void)state;
+    mt_processor *p = qwen3();
+    *p = (mt_processor){.names = MT_VISION_SIGLIP,
+                        .patch = 4,
+                        .frames = 1,
+                        .merge = 2,
+                        .image_id = 7,
+                        .image_marker = "[",
+                        .image_pad = "i",
+                        .opening = "[",
+                        .closing = "]",
+                        .min_crop = 8,
+                        .max_crops = 4,
+                        .crop_ratio = 1.2};
+    p->image = (mt_pixel_rules){.height = 16, .width = 16, .resample = MT_RESAMPLE_BILINEAR};
+    const mt_picture_wish crops = {.crops = true};
+    mt_image image;
+    mt_picture whole, pieces;
+    mt_error err = {0};
+    mt_image_new(&image, 34, 12);
+    assert_true(mt_processor_image(p, &image, &none, arena, &whole, &err));
+    assert_true(mt_processor_image(p, &image, &crops, arena, &pieces, &err));
+    assert_int_equal(whole.views, 1);
+    assert_int_equal(whole.tokens, 4);
+    assert_int_equal(pieces.views, 4); /* 34 / 12 is nearly 3 */
+    mt_buf text;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(p, &pieces, &text));
+    assert_string_equal(text.data,
+                        "Here is the original image \n\n[i]\n\n and here are some crops to help you see better "
+                        "\n\n[i]\n\n \n\n[i]\n\n \n\n[i]\n\n");
+    mt_buf_free(&text);
+    mt_image_free(&image);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena = mt_arena_new(0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mt_arena_free(arena);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+    TEST(sizes_are_those_of_transformers),
+    TEST(requests_may_wish_for_other_sizes),
+    TEST(long_pictures_are_refused),
+    TEST(patches_of_a_token_lie_together),
+    TEST(placeholders_become_runs_with_positions),
+    TEST(places_and_pictures_must_be_as_many),
+    TEST(long_images_are_shown_in_pieces),
+};
+UNIT_MAIN(tests)

@@ -1,0 +1,178 @@
+/* Towers: what a picture's features are depends on the picture alone. Every family, both precisions. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "engine/opened.h"
+#include "models/vision.h"
+
+#define FIXTURES "tests/oracle/sighted/"
+
+static const char *const folders[] = {FIXTURES "qwen3vl-bf16", FIXTURES "qwen25vl-mlx-4bit", FIXTURES "qwen2vl-bf16",
+                                      FIXTURES "gemma3vl-mlx-8bit-tower"};
+
+typedef struct tower {
+    mt_opened o;
+    mt_vision *vision;
+    float levels[3][256];
+} tower;
+
+static void open_tower(tower *t, const char *folder, size_t threads, mt_precision precision, size_t rows)
+{
+    const mt_device_params device = {.threads = threads, .cpu_mask = ~0u, .precision = precision};
+    const mt_vision_params params = {.patches = 2048, .rows = rows};
+    mt_error err = {0};
+    assert_true(mt_opened_open(&t->o, folder, &device, &err));
+    t->vision = mt_vision_new(t->o.dev, t->o.spec.vision, t->o.weights.vision, &params, &err);
+    assert_non_null(t->vision);
+    assert_true(mt_device_plan(t->o.dev, rows, &err));
+    for (size_t i = 0; i < 3 * 256; i++)
+        t->levels[i / 256][i % 256] = ((float)(i % 256) - 127.5f) / 64;
+}
+
+static void close_tower(tower *t)
+{
+    mt_vision_free(t->vision);
+    mt_opened_close(&t->o);
+}
+
+/* Gemma takes one size only. */
+static mt_picture make_picture(tower *t, uint32_t height, uint32_t width, uint32_t views, uint32_t seed)
+{
+    const mt_vision_spec *s = t->o.spec.vision;
+    mt_picture p = {.views = views, .frames = views > 1 ? s->frames : 1, .levels = (const float(*)[256])t->levels};
+    p.height = s->pool ? s->table : height * s->merge;
+    p.width = s->pool ? s->table : width * s->merge;
+    p.tokens = views * (p.height / s->merge) * (p.width / s->merge);
+    p.patch_bytes = (size_t)3 * p.frames * s->patch * s->patch;
+    uint8_t *bytes = mt_alloc(mt_picture_patches(&p) * p.patch_bytes);
+    for (size_t i = 0; i < mt_picture_patches(&p) * p.patch_bytes; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(seed >> 24);
+    }
+    p.patches = bytes;
+    return p;
+}
+
+static float *new_features(const tower *t, const mt_picture *p)
+{
+    return mt_alloc_array(p->tokens * mt_vision_width(t->o.spec.vision), sizeof(float));
+}
+
+static void encode(tower *t, const mt_picture *const *pictures, float *const *features, size_t count, double budget)
+{
+    assert_true(mt_vision_fits(t->vision, pictures, count));
+    mt_vision_begin(t->vision, pictures, features, count);
+    double promised = mt_vision_left(t->vision), spent = 0;
+    while (mt_vision_left(t->vision) > 0)
+        spent += mt_vision_run(t->vision, budget);
+    assert_true(fabs(spent - promised) <= 1e-9 * promised);
+}
+
+static void assert_same(const tower *t, const mt_picture *p, const float *a, const float *b)
+{
+    assert_memory_equal(a, b, p->tokens * mt_vision_width(t->o.spec.vision) * sizeof *a);
+}
+
+/* The features of one picture, alone and at once on one thread; the caller's to free. */
+static float *alone(const char *folder, mt_precision precision, uint32_t seed)
+{
+    tower t;
+    open_tower(&t, folder, 1, precision, 512);
+    mt_picture p = make_picture(&t, 5, 7, 1, seed);
+    float *features = new_features(&t, &p);
+    encode(&t, (const mt_picture *[]){&p}, &features, 1, INFINITY);
+    mt_free((void *)p.patches);
+    close_tower(&t);
+    return features;
+}
+
+static void check_slices(const char *folder, mt_precision precision, size_t threads, size_t rows, double budget)
+{
+    tower t;
+    float *wanted = alone(folder, precision, 1);
+    open_tower(&t, folder, threads, precision, rows);
+    mt_picture p = make_picture(&t, 5, 7, 1, 1);
+    float *features = new_features(&t, &p);
+    encode(&t, (const mt_picture *[]){&p}, &features, 1, budget);
+    assert_same(&t, &p, features, wanted);
+    mt_free((void *)p.patches);
+    mt_free(features);
+    mt_free(wanted);
+    close_tower(&t);
+}
+
+static void slices_and_threads_change_no_bit(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < MT_COUNT(folders); f++) {
+        check_slices(folders[f], MT_PRECISION_FAST, 2, 512, 1);
+        check_slices(folders[f], MT_PRECISION_FAST, 7, 48, 3e5);
+        check_slices(folders[f], MT_PRECISION_REFERENCE, 2, 64, 1e5);
+    }
+}
+
+/* Between two others: one of another size, and one of several views. */
+static void company_changes_no_bit(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < MT_COUNT(folders); f++) {
+        tower t;
+        float *wanted = alone(folders[f], MT_PRECISION_FAST, 1);
+        open_tower(&t, folders[f], 2, MT_PRECISION_FAST, 96);
+        mt_picture first = make_picture(&t, 3, 9, 1, 2), p = make_picture(&t, 5, 7, 1, 1),
+                   last = make_picture(&t, 2, 3, 3, 3);
+        float *features[] = {new_features(&t, &first), new_features(&t, &p), new_features(&t, &last)};
+        encode(&t, (const mt_picture *[]){&first, &p, &last}, features, 3, 7e5);
+        assert_same(&t, &p, features[1], wanted);
+        for (size_t i = 0; i < 3; i++)
+            mt_free(features[i]);
+        mt_free((void *)first.patches);
+        mt_free((void *)p.patches);
+        mt_free((void *)last.patches);
+        mt_free(wanted);
+        close_tower(&t);
+    }
+}
+
+static void a_dropped_job_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    tower t;
+    float *wanted = alone(folders[0], MT_PRECISION_FAST, 1);
+    open_tower(&t, folders[0], 2, MT_PRECISION_FAST, 96);
+    mt_picture other = make_picture(&t, 9, 4, 1, 5), p = make_picture(&t, 5, 7, 1, 1);
+    float *features = new_features(&t, &p), *dropped = new_features(&t, &other);
+    mt_vision_begin(t.vision, (const mt_picture *[]){&other}, &dropped, 1);
+    mt_vision_run(t.vision, mt_vision_left(t.vision) / 2);
+    mt_vision_drop(t.vision);
+    assert_true(mt_vision_left(t.vision) == 0);
+    encode(&t, (const mt_picture *[]){&p}, &features, 1, 5e5);
+    assert_same(&t, &p, features, wanted);
+    mt_free(features);
+    mt_free(dropped);
+    mt_free((void *)other.patches);
+    mt_free((void *)p.patches);
+    mt_free(wanted);
+    close_tower(&t);
+}
+
+static void too_much_does_not_fit(void **state)
+{
+    (void)state;
+    tower t;
+    open_tower(&t, folders[0], 1, MT_PRECISION_FAST, 64);
+    const mt_picture large = {.views = 1, .height = 64, .width = 34}, many = {.views = 1025, .height = 2, .width = 2};
+    assert_false(mt_vision_fits(t.vision, (const mt_picture *[]){&large}, 1));
+    assert_false(mt_vision_fits(t.vision, (const mt_picture *[]){&many}, 1));
+    close_tower(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(slices_and_threads_change_no_bit),
+    cmocka_unit_test(company_changes_no_bit),
+    cmocka_unit_test(a_dropped_job_leaves_nothing_behind),
+    cmocka_unit_test(too_much_does_not_fit),
+};
+UNIT_MAIN(tests)
