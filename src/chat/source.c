@@ -59,12 +59,24 @@ static bool read_detail(mt_chat_detail *out, const json_t *object, const char *w
     return mt_fail(err, MT_E_INVALID, "\"detail\" of %s is not known; send auto, low or high", what);
 }
 
+static bool read_crops(bool *out, const json_t *object, const char *what, mt_error *err)
+{
+    const json_t *value = json_object_get(object, "do_pan_and_scan");
+
+    if (!value || json_is_null(value))
+        return true;
+    *out = json_is_true(value);
+    return json_is_boolean(value) ||
+           mt_fail(err, MT_E_INVALID, "\"do_pan_and_scan\" of %s is neither true nor false; send one of them", what);
+}
+
 bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err)
 {
     return read_detail(&look->detail, object, what, err) &&
            read_count(&look->min_pixels, object, "min_pixels", what, err) &&
            read_count(&look->max_pixels, object, "max_pixels", what, err) &&
-           read_count(&look->num_frames, object, "num_frames", what, err) && read_fps(&look->fps, object, what, err);
+           read_count(&look->num_frames, object, "num_frames", what, err) && read_fps(&look->fps, object, what, err) &&
+           read_crops(&look->crops, object, what, err);
 }
 
 static bool add_url(reader *r, const json_t *url)

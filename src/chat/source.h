@@ -23,6 +23,7 @@ typedef struct mt_chat_look {
     int64_t min_pixels, max_pixels;
     double fps;         /* frames of a video taken in a second of it; of a list of frames, what it was taken with */
     int64_t num_frames; /* frames taken of a video */
+    bool crops;         /* long pictures are shown in pieces, too ("do_pan_and_scan"), where the model can */
 } mt_chat_look;
 
 typedef struct mt_chat_source {
@@ -37,7 +38,7 @@ typedef struct mt_chat_source {
 bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media, const mt_chat_look *all,
                          mt_error *err) MT_NODISCARD;
 
-/* Reads min_pixels, max_pixels, fps and num_frames of an object, where they are there. what: names the object in
+/* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, where they are there. what: names the object in
    sentences. */
 bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err) MT_NODISCARD;
 

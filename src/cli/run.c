@@ -223,7 +223,8 @@ int mt_cmd_run(const mt_options *opt)
     mt_error err = {0};
     mt_opened o;
     asked a = {0};
-    bool ok = mt_opened_open_as(&o, opt->dir, &params, &(mt_open_wish){.text_only = opt->text_only}, &err);
+    bool ok = mt_opened_open_as(&o, opt->dir, &params,
+                                &(mt_open_wish){.family = opt->family, .text_only = opt->text_only}, &err);
     if (ok) {
         ok = read_prompt(&a, opt, &o, &err) && generate(&o, opt, &a, &err);
         mt_shown_free(&a.shown);

@@ -130,7 +130,8 @@ static mt_picture_wish wish_of(const mt_chat_look *look)
                              .max_pixels = (uint64_t)look->max_pixels,
                              .fps = look->fps,
                              .frames = (uint32_t)look->num_frames,
-                             .low = look->detail == MT_CHAT_DETAIL_LOW};
+                             .low = look->detail == MT_CHAT_DETAIL_LOW,
+                             .crops = look->crops};
 }
 
 static bool decode(const mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *err)

@@ -116,6 +116,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.canary = opt->debug_canary;
     params.step_ms = (double)opt->step_ms;
     params.chunk = (size_t)opt->chunk;
+    params.media_cache = (uint64_t)opt->media_cache;
     params.speculate = opt->speculate;
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
     return s->engine != NULL;
@@ -132,7 +133,7 @@ bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
     const uint64_t start = mt_clock_ns();
     const mt_device_params device = {
         .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
-    const mt_open_wish wish = {.text_only = opt->text_only};
+    const mt_open_wish wish = {.family = opt->family, .text_only = opt->text_only};
 
     set_media(s, opt);
     if (!set_formats(s, opt, err) || !mt_opened_open_as(&s->opened, opt->dir, &device, &wish, err) ||

@@ -30,6 +30,7 @@ static const row rows[] = {
     {MT_CHAT_IMAGE, "{'type':'image','image':'data:z','max_pixels':0}", NULL,
      "\"max_pixels\" of messages[3].content[1]"},
     {MT_CHAT_IMAGE, "{'type':'image','image':'data:z','min_pixels':1.5}", NULL, "\"min_pixels\""},
+    {MT_CHAT_IMAGE, "{'type':'image','image':'data:z','do_pan_and_scan':1}", NULL, "neither true nor false"},
     {MT_CHAT_VIDEO, "{'type':'video','video':[]}", NULL, "list of 0 frames"},
     {MT_CHAT_VIDEO, "{'type':'video','video':['data:a',5]}", NULL, "has no URL"},
     {MT_CHAT_VIDEO, "{'type':'video','video':'data:w','fps':0}", NULL, "\"fps\""},

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Pictures as clients send them: in every shape and dialect, known again, never confused, never in the way of text.
+
+usage: tests/api/test_pictures.py --motet PROGRAM [NAME ...]"""
+
+import argparse
+import base64
+import concurrent.futures
+import os
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+import traceback
+import zlib
+
+import served
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(HERE, "..", "oracle", "sighted", "qwen3vl-bf16")
+VIDEO = os.path.join(HERE, "..", "oracle", "pictures", "video.mp4")
+PROGRAM = None
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def start(*options):
+    return served.Server(PROGRAM, FOLDER, *options)
+
+
+def png(seed, width=64, height=48):
+    noise = random.Random(seed)
+    rows = b"".join(b"\0" + noise.randbytes(3 * width) for _ in range(height))
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def url(seed, **size):
+    return "data:image/png;base64," + base64.b64encode(png(seed, **size)).decode()
+
+
+def image(seed, **more):
+    return {"type": "image_url", "image_url": {"url": url(seed), **more}}
+
+
+def ask(server, *parts, **more):
+    content = [*parts, {"type": "text", "text": "What is it?"}]
+    return server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": content}], "max_tokens": 4,
+                                                "temperature": 0, "ignore_eos": True, "logprobs": True, **more})
+
+
+def said(answer):
+    assert answer.status == 200, answer.body
+    return answer.json()["choices"][0]["logprobs"]["content"]
+
+
+def usage(answer):
+    assert answer.status == 200, answer.body
+    numbers = answer.json()["usage"]
+    return numbers["prompt_tokens"], numbers["prompt_tokens_details"]["cached_tokens"]
+
+
+def eventually(check, seconds=20):
+    end = time.time() + seconds
+    while not check() and time.time() < end:
+        time.sleep(0.02)
+    return check()
+
+
+class Silent:
+    """A web server that takes connections and never says a word."""
+
+    def __init__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.taken = []
+        threading.Thread(target=self.take, daemon=True).start()
+
+    def take(self):
+        try:
+            while True:
+                self.taken.append(self.socket.accept())
+        except OSError:
+            pass
+
+    def part(self):
+        return {"type": "image_url", "image_url": "http://127.0.0.1:{}/a.png".format(self.socket.getsockname()[1])}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+        for connection, _ in self.taken:
+            connection.close()
+
+
+@test
+def the_same_picture_is_known_again_and_another_is_missed_at_the_picture():
+    with start() as server:
+        first, again, other = (ask(server, image(seed)) for seed in (1, 1, 2))
+        tokens, cached = usage(first)
+        assert cached == 0 and tokens > 12
+        assert usage(again) == (tokens, tokens - 1)
+        assert said(first) == said(again) != said(other)
+        assert 0 < usage(other)[1] < 10  # <|im_start|>user\n<|vision_start|>
+        moved = ask(server, {"type": "text", "text": "Words before it."}, image(1))
+        assert moved.status == 200
+        numbers = server.metrics()
+        assert numbers["motet_media_total"] == 4
+        assert numbers["motet_media_cache_misses_total"] == 2
+        assert numbers["motet_media_cache_hits_total"] == 1
+        assert numbers['motet_prefix_lookups_total{miss="media"}'] >= 1
+        assert 0 < numbers["motet_media_cache_bytes"] <= numbers["motet_media_cache_total_bytes"]
+        assert numbers["motet_media_prepare_seconds_count"] == 4
+        assert eventually(lambda: server.metrics()["motet_media_waiting_bytes"] == 0)
+
+
+@test
+def every_client_gets_the_answer_to_its_own_picture():
+    with start() as server:
+        alone = [said(ask(server, image(seed))) for seed in range(8)]
+    with start("--media-cache", "20K", "--max-sequences", "4") as server:
+        order = [seed for seed in range(8) for _ in range(6)]
+        random.Random(5).shuffle(order)
+        with concurrent.futures.ThreadPoolExecutor(12) as clients:
+            answers = list(clients.map(lambda seed: said(ask(server, image(seed))), order))
+        assert all(answer == alone[seed] for seed, answer in zip(order, answers))
+        assert server.metrics()["motet_media_cache_evictions_total"] > 0
+
+
+@test
+def all_shapes_and_dialects_show_the_same_picture():
+    data = base64.b64encode(png(3)).decode()
+    with start() as server:
+        want = ask(server, image(3))
+        for part in ({"type": "image_url", "image_url": url(3)},
+                     {"type": "input_image", "image_url": url(3), "detail": "auto"},
+                     {"type": "image", "image": url(3)},
+                     {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}):
+            assert usage(ask(server, part))[1] == usage(want)[0] - 1, part
+        source = {"type": "base64", "media_type": "image/png", "data": data}
+        content = [{"type": "image", "source": source}, {"type": "text", "text": "What is it?"}]
+        reply = server.post("/v1/messages", {"messages": [{"role": "user", "content": content}], "max_tokens": 2})
+        assert reply.status == 200, reply.body
+        content = [{"type": "input_image", "image_url": url(3)}, {"type": "input_text", "text": "What is it?"}]
+        reply = server.post("/v1/responses", {"input": [{"role": "user", "content": content}], "max_output_tokens": 2})
+        assert reply.status == 200, reply.body
+        assert server.metrics()["motet_media_cache_misses_total"] == 1
+
+
+@test
+def videos_come_as_files_or_as_frames():
+    with open(VIDEO, "rb") as f:
+        data = "data:video/mp4;base64," + base64.b64encode(f.read()).decode()
+    with start() as server:
+        assert usage(ask(server, {"type": "video_url", "video_url": {"url": data}}))[0] > 30
+        frames = [url(seed) for seed in range(6)]
+        assert usage(ask(server, {"type": "video", "video": frames, "fps": 2}))[0] > 30
+
+
+@test
+def fewer_pixels_are_fewer_tokens():
+    with start() as server:
+        plain = usage(ask(server, image(1)))[0]
+        assert usage(ask(server, {**image(1), "max_pixels": 1024}))[0] < plain
+        assert usage(ask(server, image(1), max_pixels=1024))[0] < plain
+        assert usage(ask(server, image(1), mm_processor_kwargs={"max_pixels": 1024}))[0] < plain
+
+
+@test
+def what_is_wrong_is_named_by_message_and_part():
+    with start() as server:
+        for part, sentence in ((image(1) | {"image_url": {}}, "messages[0].content[1] has no URL"),
+                               (image(1, detail="soft"), "\"detail\" of messages[0].content[1]"),
+                               (image(1, url="data:image/png;base64,QUJD"), "messages[0].content[1]: the 3 bytes are no"),
+                               (image(1, url="ftp://x/y.png"), "messages[0].content[1]: "),
+                               (image(1, url="http://127.0.0.1:8000/y.png"), "messages[0].content[1]: "),
+                               (image(1, url="file:///etc/passwd"), "messages[0].content[1]: "),
+                               ({"type": "video", "video": []}, "messages[0].content[1] is a list of 0 frames"),
+                               ({"type": "video", "video": [url(1), "data:,x"]}, "messages[0].content[1]: frame 1: ")):
+            reply = ask(server, {"type": "text", "text": "Look:"}, part)
+            assert reply.status == 400, (part, reply.body)
+            error = reply.json()["error"]
+            assert error["message"].startswith(sentence), (sentence, error["message"])
+            assert error["param"] == "messages"
+        whole = png(1)
+        for broken in (whole[:-40], whole[:20], whole[:16] + struct.pack(">II", 60000, 60000) + whole[24:]):
+            data = "data:image/png;base64," + base64.b64encode(broken).decode()
+            reply = ask(server, image(1, url=data))
+            assert reply.status == 400, reply.body
+        assert ask(server, image(1)).status == 200
+
+
+@test
+def files_are_read_below_the_root_alone():
+    root = os.path.realpath(os.path.join(HERE, "..", "oracle", "pictures"))
+    with start("--media-root", root) as server:
+        assert ask(server, image(1, url="file://" + os.path.join(root, "plain.png"))).status == 200
+        assert ask(server, image(1, url="file://" + os.path.join(root, "..", "README.md"))).status == 400
+
+
+@test
+def models_that_see_nothing_say_so():
+    with start("--text-only") as server:
+        reply = ask(server, image(1))
+        assert reply.status == 400 and "this model takes no pictures" in reply.json()["error"]["message"], reply.body
+        assert ask(server).status == 200
+        assert "motet_media_total" not in server.metrics()
+
+
+@test
+def text_never_waits_for_pictures():
+    with Silent() as web, start("--media-threads", "1", "--media-allow-private", "--prep-threads", "1") as server:
+        with concurrent.futures.ThreadPoolExecutor(4) as clients:
+            waiting = [clients.submit(ask, server, web.part()) for _ in range(4)]
+            assert eventually(lambda: web.taken)
+            for _ in range(5):
+                assert ask(server).status == 200
+            assert not any(reply.done() for reply in waiting)
+            web.__exit__()
+            assert all(reply.result().status == 400 for reply in waiting)
+
+
+@test
+def a_client_that_leaves_ends_the_fetch():
+    with Silent() as web, start("--media-threads", "1", "--media-allow-private") as server:
+        for _ in range(3):
+            connection = server.connect()
+            body = served.json.dumps({"messages": [{"role": "user", "content": [web.part()]}]})
+            before = len(web.taken)
+            connection.request("POST", "/v1/chat/completions", body)
+            assert eventually(lambda: len(web.taken) > before)
+            connection.close()
+            assert eventually(lambda: server.metrics()["motet_calls"] == 0)
+        assert ask(server, image(1)).status == 200
+
+
+@test
+def pictures_that_would_take_too_much_memory_wait_or_are_refused():
+    with start("--media-memory", "1M") as server:
+        big = {"type": "image_url", "image_url": {"url": url(1, width=900, height=900)}, "max_pixels": 900 * 900}
+        with concurrent.futures.ThreadPoolExecutor(4) as clients:
+            replies = list(clients.map(lambda seed: ask(server, image(seed)), range(12)))
+        assert all(reply.status == 200 for reply in replies)
+        reply = ask(server, big)
+        assert reply.status in (400, 413) and "--media-" in reply.json()["error"]["message"], reply.body
+
+
+def main():
+    global PROGRAM
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    PROGRAM = arguments.motet
+    passed = failed = 0
+    for function in TESTS:
+        if arguments.names and function.__name__ not in arguments.names:
+            continue
+        try:
+            function()
+            passed += 1
+            print("ok " + function.__name__, flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print("FAILED {}\n{}".format(function.__name__, traceback.format_exc()), flush=True)
+    print("api_pictures: {} passed, {} failed, 0 skipped".format(passed, failed))
+    sys.exit(1 if failed else 0)
+
+
+main()
