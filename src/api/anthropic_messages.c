@@ -226,3 +226,11 @@ const mt_dialect mt_anthropic_messages = {.name = "messages",
                                           .fail = fail,
                                           .error = mt_anthropic_error,
                                           .idle = "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
+
+static void count(mt_buf *out, size_t tokens)
+{
+    mt_buf_printf(out, "{\"input_tokens\":%zu}", tokens);
+}
+
+const mt_dialect mt_anthropic_count_tokens = {
+    .name = "count_tokens", .prefix = "count_", .read = mt_anthropic_read, .error = mt_anthropic_error, .count = count};

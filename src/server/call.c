@@ -226,7 +226,7 @@ static void open_prepared(mt_letter *letter)
         give_up(call);
     if (!call->over && call->failure.status)
         fail_call(call, &call->failure);
-    else if (!call->over && call->task)
+    else if (!call->over && (call->task || call->dialect->count))
         complete(call, mt_server_json(call->server, call->handle, &call->text));
     else
         progress(call);

@@ -37,7 +37,7 @@ struct mt_call {
 
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;
-    mt_buf text;        /* of a task */
+    mt_buf text;        /* of what is answered at once */
     mt_failure failure; /* status 0: none */
     size_t submitted;   /* requests that the engine took */
 

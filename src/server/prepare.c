@@ -366,8 +366,11 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
-    ok = mt_tokens_make(served, ask, &call->stop, &prompts, &count, why) &&
-         make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
+    ok = mt_tokens_make(served, ask, &call->stop, &prompts, &count, why);
+    if (ok && call->dialect->count)
+        call->dialect->count(&call->text, prompts[0].count);
+    else
+        ok = ok && make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
     for (size_t i = 0; prompts && i < count; i++)
         mt_pictures_free(&prompts[i].pictures);
     return ok;

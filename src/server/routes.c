@@ -89,7 +89,7 @@ static void post_messages(void *user, mt_http_server *http, mt_http_request *req
 static void post_count_tokens(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    mt_call_start(user, request, &mt_anthropic_messages, mt_task_count_tokens);
+    mt_call_start(user, request, &mt_anthropic_count_tokens, NULL);
 }
 
 static void post_tokenize(void *user, mt_http_server *http, mt_http_request *request)

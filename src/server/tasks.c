@@ -164,27 +164,6 @@ bool mt_task_delete_response(mt_server *server, const json_t *body, mt_buf *out,
     return true;
 }
 
-/* What a message would cost, with all that its request declares. */
-bool mt_task_count_tokens(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
-{
-    mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    mt_prompt prompt = {.cut_count = 0};
-    mt_ask_defaults defaults;
-    mt_ask ask;
-    bool ok;
-
-    mt_ask_defaults_init(&defaults);
-    mt_ask_init(&ask, arena, body, &defaults);
-    ok = mt_anthropic_messages.read(&ask, why) && check_model(&server->served, body, why) &&
-         mt_tokens_chat(&server->served, arena, ask.body, true, NULL, &prompt, why);
-    if (ok)
-        mt_buf_printf(out, "{\"input_tokens\":%zu}", prompt.ids.count);
-    mt_prompt_free(&prompt);
-    mt_ask_free(&ask);
-    mt_arena_free(arena);
-    return ok;
-}
-
 bool mt_task_apply_template(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The cases in tests/api/cases/*.json: a request in, the exact answer or stream of events out. Those in cases/replay
-are asked of a model that says what tests/api/scripts.json has for it, the others of one with random weights.
+are asked of a model that says what tests/api/scripts.json has for it, those in cases/sight of one that takes pictures,
+too, the others of one with random weights.
 
 usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
 A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", and "answer" or "events"}.
-"before" is a
-list of such requests that are sent first; $id, $item0, ... and $call stand for what the last of them was answered with.
-Ids, times and the model's name are masked, and numbers of logprobs are compared to three decimals. Every
-request that is answered is also sent with the other value of "stream": the events must come to the same answer.
+"before" is a list of such requests that are sent first; $id, $item0, ... and $call stand for what the last of them was
+answered with. Ids and times are masked, and numbers of logprobs are compared to three decimals. Every request that is
+answered is also sent with the other value of "stream": the events must come to the same answer.
 --record writes what the server answers into the files: read the difference before you keep it."""
 
 import argparse
@@ -179,6 +179,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         models = ((fixture.write(os.path.join(folder, "tiny")), cases, ("--alias", "other")),
                   (replay.write(os.path.join(folder, "replay"), scripts), os.path.join(cases, "replay"),
+                   ("--any-model",)),
+                  (replay.write(os.path.join(folder, "sight"), scripts, sees=True), os.path.join(cases, "sight"),
                    ("--any-model",)))
         results = []
         for model, where, options in models:

@@ -1,6 +1,6 @@
 // Vercel's AI SDK with its provider for servers that speak as OpenAI does.
 
-import { assert, answer, cached, call, load, result, schema, system, task, url } from "./common.mjs";
+import { assert, answer, cached, call, dataUrl, load, result, schema, system, task, url } from "./common.mjs";
 
 const { generateText, jsonSchema, stepCountIs, streamText, tool } = await load("ai");
 const { createOpenAICompatible } = await load("@ai-sdk/openai-compatible");
@@ -9,7 +9,7 @@ let calls = 0;
 const options = {
   model: provider("any"),
   system,
-  prompt: task,
+  messages: [{ role: "user", content: [{ type: "text", text: task }, { type: "image", image: dataUrl }] }],
   stopWhen: stepCountIs(3),
   maxRetries: 0,
   tools: {

@@ -1,12 +1,14 @@
 // Anthropic's own SDK: messages, whole and streamed, with thinking, a call of a tool, and counting.
 
-import { assert, answer, cached, call, load, result, schema, system, task, url } from "./common.mjs";
+import { assert, answer, base64, cached, call, load, result, schema, system, task, url } from "./common.mjs";
 
 const { default: Anthropic } = await load("@anthropic-ai/sdk");
 const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
 const tools = [{ name: "get_weather", description: "The weather of a city.", input_schema: schema }];
 const ask = { model: "claude-any", max_tokens: 1000, system, tools };
-const messages = [{ role: "user", content: task }];
+const image = { type: "image", source: { type: "base64", media_type: "image/png", data: base64 } };
+const question = { role: "user", content: [image, { type: "text", text: task }] };
+const messages = [question];
 
 const stream = client.messages.stream({ ...ask, messages, thinking: { type: "enabled", budget_tokens: 1024 } });
 let text = "";
@@ -31,7 +33,7 @@ await assert.rejects(client.messages.create({ ...ask, messages: [] }), Anthropic
 
 const runner = client.beta.messages.toolRunner({
   ...ask,
-  messages: [{ role: "user", content: task }],
+  messages: [question],
   tools: [{ ...tools[0], type: "custom", run: async (input) => (assert.deepEqual(input, call), result) }],
 });
 const final = await runner;

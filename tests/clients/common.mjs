@@ -1,11 +1,14 @@
-// What the clients' scripts share. Each is run as: node NAME.mjs PACKAGES URL
+// What the clients' scripts share. Each is run as: node NAME.mjs PACKAGES URL PICTURE
 // PACKAGES is the folder whose node_modules holds the clients; URL is a motet server with a replay checkpoint.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-export const [packages, url] = process.argv.slice(2);
+export const [packages, url, picture] = process.argv.slice(2);
+export const base64 = readFileSync(picture).toString("base64");
+export const dataUrl = "data:image/png;base64," + base64;
 const require = createRequire(pathToFileURL(packages + "/"));
 
 export const load = async (name) => import(pathToFileURL(require.resolve(name)));
@@ -14,7 +17,7 @@ export const load = async (name) => import(pathToFileURL(require.resolve(name)))
 export const system = "You are a helpful assistant. " +
   Array.from({ length: 200 }, (_, i) => `Rule ${i} is that an answer should be short and right.`).join(" ");
 export const task = "replay:weather What will the weather be in Paris?";
-export const answer = "It will be sunny in Paris.";
+export const answer = "It will be sunny in your picture, too."; // "in Paris" where the picture did not arrive
 export const schema = {
   type: "object",
   properties: { city: { type: "string" }, days: { type: "integer" } },

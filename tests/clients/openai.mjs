@@ -1,6 +1,6 @@
 // OpenAI's own SDK: chat completions and responses, whole and streamed, each with a call of a tool.
 
-import { assert, answer, cached, call, load, result, schema, system, task, url } from "./common.mjs";
+import { assert, answer, cached, call, dataUrl, load, result, schema, system, task, url } from "./common.mjs";
 
 const { default: OpenAI } = await load("openai");
 const client = new OpenAI({ apiKey: "none", baseURL: url + "/v1", maxRetries: 0 });
@@ -8,7 +8,8 @@ const model = "gpt-any";
 
 {
   const tools = [{ type: "function", function: { name: "get_weather", parameters: schema } }];
-  const messages = [{ role: "system", content: system }, { role: "user", content: task }];
+  const content = [{ type: "text", text: task }, { type: "image_url", image_url: { url: dataUrl } }];
+  const messages = [{ role: "system", content: system }, { role: "user", content }];
   const first = await client.chat.completions.create({ model, messages, tools });
   const message = first.choices[0].message;
   assert.equal(first.choices[0].finish_reason, "tool_calls");
@@ -23,7 +24,9 @@ const model = "gpt-any";
 
 {
   const tools = [{ type: "function", name: "get_weather", parameters: schema, strict: false }];
-  const stream = client.responses.stream({ model, instructions: system, input: task, tools });
+  const content = [{ type: "input_text", text: task }, { type: "input_image", image_url: dataUrl, detail: "auto" }];
+  const input = [{ role: "user", content }];
+  const stream = client.responses.stream({ model, instructions: system, input, tools });
   let text = "", spelled = "";
   stream.on("response.output_text.delta", (e) => (text += e.delta));
   stream.on("response.function_call_arguments.delta", (e) => (spelled += e.delta));

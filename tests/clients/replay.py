@@ -7,23 +7,28 @@ is the embedding of the token before it in its script. Every piece of a script i
 else, so that "the token before" is one. The chat template ends the prompt with a token that a script begins behind:
 "replay:NAME" in what the user or a tool says chooses the script, and the number of the assistant's turns since then its
 step.
-Steps that call tools are taken only where the request has tools; without a name it is "plain".
+Steps that call tools are taken only where the request has tools; without a name it is "plain". "NAME@picture" is taken
+instead of "NAME" where a message has a picture.
 
 usage: tests/clients/replay.py FOLDER [SCRIPTS.json]
 
 SCRIPTS.json: {"name": ["what it says first", "and after its first turn", ...], ...}"""
 
 import json
+import math
 import os
 import struct
 import sys
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import fixture  # pylint: disable=wrong-import-position
 
 HIDDEN, HEAD_DIM, FFN, CONTEXT = 1024, 16, 32, 131072
+PATCH, MERGE, EYE = 14, 2, 32  # pixels of a patch, patches merged each way, width of the tower
 PIECE = 4  # characters of a token of a script, or as many more as make it the only one
-SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>",
+           "<|video_pad|>"]
 
 # What agents write much of: English, JSON, schemas, code. It shortens prompts by half.
 WORDS = """the of and to in is you that it he was for on are as with his they at be this have from or one had by
@@ -49,12 +54,27 @@ true false null None "type": "string", "description": "object" "properties": "re
 :: ... --- === ## ### #### <example> </example> <system-reminder> IMPORTANT: NEVER"""
 
 
+# The text of a message, with pictures in their places.
+TEXT = """{%- macro text(content) -%}
+{%- if content is string -%}{{ content }}
+{%- else -%}
+{%- for part in content -%}
+{%- if part.type == 'image' -%}<|vision_start|><|image_pad|><|vision_end|>
+{%- else -%}{{ part.text }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{%- endmacro -%}
+"""
+
+
 def mentions(scripts):
     """Which step of which script a prompt ends with, as the template finds it."""
-    lines = ["{%- set ns = namespace(name='plain', step=0) -%}", "{%- for m in messages -%}",
+    lines = ["{%- set ns = namespace(name='plain', step=0, seen=false) -%}", "{%- for m in messages -%}",
+             "{%- if '<|image_pad|>' in text(m.content) -%}{%- set ns.seen = true -%}{%- endif -%}",
              "{%- if m.role in ['user', 'tool'] -%}"]
-    for name in sorted(scripts, key=len):
-        lines.append("{%- if 'replay:" + name + "' in m.content -%}{%- set ns.name = '" + name + "' -%}"
+    for name in sorted((name for name in scripts if "@" not in name), key=len):
+        lines.append("{%- if 'replay:" + name + "' in text(m.content) -%}{%- set ns.name = '" + name + "' -%}"
                      "{%- set ns.step = 0 -%}{%- endif -%}")
     lines += ["{%- elif m.role == 'assistant' -%}", "{%- set ns.step = ns.step + 1 -%}", "{%- endif -%}",
               "{%- endfor -%}"]
@@ -68,9 +88,9 @@ def mark(name, step):
 def endings(scripts):
     """The mark behind the generation prompt."""
     lines, word = [], "if"
-    for name, steps in sorted(scripts.items()):
+    for name, steps in sorted(scripts.items(), reverse=True):  # what is said about pictures first
         for step, text in enumerate(steps):
-            condition = "ns.name == '{}'".format(name)
+            condition = "ns.name == '{}'".format(name.split("@")[0]) + (" and ns.seen" if "@" in name else "")
             condition += " and ns.step == {}".format(step) if step + 1 < len(steps) else ""
             condition += " and tools" if "<tool_call>" in text else ""
             lines.append("{%- " + word + " " + condition + " -%}" + mark(name, step))
@@ -79,9 +99,9 @@ def endings(scripts):
 
 
 def template(scripts):
-    return mentions(scripts) + """{%- if tools -%}
+    return TEXT + mentions(scripts) + """{%- if tools -%}
 <|im_start|>system
-{% if messages[0].role == 'system' %}{{ messages[0].content }}
+{% if messages[0].role == 'system' %}{{ text(messages[0].content) }}
 
 {% endif %}# Tools
 
@@ -91,7 +111,7 @@ Call tools with <tool_call></tool_call> around {"name": <function-name>, "argume
 {% endfor %}</tools><|im_end|>
 {% elif messages[0].role == 'system' -%}
 <|im_start|>system
-{{ messages[0].content }}<|im_end|>
+{{ text(messages[0].content) }}<|im_end|>
 {% endif -%}
 {%- for m in messages -%}
 {%- if m.role == 'system' and loop.first -%}
@@ -101,7 +121,7 @@ Call tools with <tool_call></tool_call> around {"name": <function-name>, "argume
 {{ m.reasoning_content }}
 </think>
 
-{% endif %}{{ m.content }}
+{% endif %}{{ text(m.content) }}
 {%- for call in m.tool_calls or [] %}
 <tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
@@ -110,11 +130,11 @@ Call tools with <tool_call></tool_call> around {"name": <function-name>, "argume
 {% elif m.role == 'tool' -%}
 <|im_start|>user
 <tool_response>
-{{ m.content }}
+{{ text(m.content) }}
 </tool_response><|im_end|>
 {% else -%}
 <|im_start|>{{ m.role }}
-{{ m.content }}<|im_end|>
+{{ text(m.content) }}<|im_end|>
 {% endif -%}
 {%- endfor -%}
 {%- if add_generation_prompt -%}
@@ -201,7 +221,22 @@ def bf16(value):
     return struct.pack("<f", float(value))[2:]
 
 
-def weights(path, count, after):
+def tower():
+    """Qwen2-VL's, which sees the same in every picture: nothing."""
+    wide, merged = 4 * EYE, MERGE * MERGE * EYE
+    at = "visual.blocks.0."
+    shapes = {"visual.patch_embed.proj.weight": (EYE, 3, 2, PATCH, PATCH), at + "attn.qkv.weight": (3 * EYE, EYE),
+              at + "attn.qkv.bias": (3 * EYE,), at + "attn.proj.weight": (EYE, EYE), at + "attn.proj.bias": (EYE,),
+              at + "mlp.fc1.weight": (wide, EYE), at + "mlp.fc1.bias": (wide,), at + "mlp.fc2.weight": (EYE, wide),
+              at + "mlp.fc2.bias": (EYE,), "visual.merger.mlp.0.weight": (merged, merged),
+              "visual.merger.mlp.0.bias": (merged,), "visual.merger.mlp.2.weight": (HIDDEN, merged),
+              "visual.merger.mlp.2.bias": (HIDDEN,)}
+    for norm in (at + "norm1", at + "norm2", "visual.merger.ln_q"):
+        shapes.update({norm + ".weight": (EYE,), norm + ".bias": (EYE,)})
+    return shapes
+
+
+def weights(path, count, after, sees):
     random = fixture.Random(7)
     codes = [signs(random) for _ in range(count)]
     sums = {}
@@ -221,6 +256,9 @@ def weights(path, count, after):
                         "mlp.gate_proj": (FFN, HIDDEN), "mlp.up_proj": (FFN, HIDDEN),
                         "mlp.down_proj": (HIDDEN, FFN)}.items():
         parts[at + name + ".weight"] = (shape, bytes(2 * shape[0] * shape[1]))
+    if sees:
+        parts.update({at + "self_attn.{}_proj.bias".format(p): ((HEAD_DIM,), bytes(2 * HEAD_DIM)) for p in "qkv"})
+        parts.update({name: (shape, bytes(2 * math.prod(shape))) for name, shape in tower().items()})
     header, data = {}, b""
     for name, (shape, content) in sorted(parts.items()):
         header[name] = {"dtype": "BF16", "shape": list(shape), "data_offsets": [len(data), len(data) + len(content)]}
@@ -231,7 +269,35 @@ def weights(path, count, after):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def write(folder, scripts):
+def eyes(spellings):
+    """What makes a Llama's config one of Qwen2-VL."""
+    return {"architectures": ["Qwen2VLForConditionalGeneration"], "model_type": "qwen2_vl",
+            "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+            "image_token_id": spellings.index("<|image_pad|>"), "video_token_id": spellings.index("<|video_pad|>"),
+            "vision_start_token_id": spellings.index("<|vision_start|>"),
+            "vision_end_token_id": spellings.index("<|vision_end|>"),
+            "vision_config": {"depth": 1, "embed_dim": EYE, "num_heads": 2, "hidden_size": HIDDEN, "mlp_ratio": 4,
+                              "patch_size": PATCH, "spatial_merge_size": MERGE, "temporal_patch_size": 2,
+                              "in_channels": 3}}
+
+
+PREPROCESSOR = {"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 3136, "max_pixels": 200704,
+                "patch_size": PATCH, "temporal_patch_size": 2, "merge_size": MERGE, "do_resize": True,
+                "do_rescale": True, "do_normalize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+
+
+def picture(side=56):
+    """A PNG of one colour."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + b"\x20\x40\xc0" * side) * side
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+
+
+def write(folder, scripts, sees=False):
+    """sees: the model takes pictures, and says the same whatever is in them."""
     os.makedirs(folder, exist_ok=True)
     merges, spellings, after, special = vocabulary(scripts)
     count = len(spellings) + -len(spellings) % 32
@@ -241,13 +307,17 @@ def write(folder, scripts):
               "head_dim": HEAD_DIM, "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-6, "rope_theta": 1e6,
               "tie_word_embeddings": False, "hidden_act": "silu", "attention_bias": False, "mlp_bias": False,
               "torch_dtype": "bfloat16", "eos_token_id": end}
+    if sees:
+        config.update(eyes(spellings))
     files = {"config.json": config, "tokenizer.json": tokenizer(merges, spellings, special),
              "tokenizer_config.json": {"eos_token": SPECIAL[end], "chat_template": template(scripts)},
              "generation_config.json": {"eos_token_id": end}}
+    if sees:
+        files["preprocessor_config.json"] = PREPROCESSOR
     for name, content in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             json.dump(content, f, ensure_ascii=False)
-    weights(os.path.join(folder, "model.safetensors"), count, after)
+    weights(os.path.join(folder, "model.safetensors"), count, after, sees)
     return folder
 
 

@@ -31,6 +31,7 @@ PACKAGES = {"openai": "6.49.0", "@anthropic-ai/sdk": "1.8.0", "ai": "6.0.326", "
             "@anthropic-ai/claude-code": "2.1.197"}
 NOTES = "replay:found The secret colour is blue."
 ANSWER = "The notes say that the colour is blue."
+SEEN = "The notes and the picture say that the colour is blue."
 DONE = re.compile(r"request\.done (\S+) (\S+) prompt (\d+) cached (\d+)")
 
 
@@ -46,9 +47,13 @@ def scripts(work):
 
     with open(os.path.join(HERE, "..", "api", "scripts.json"), encoding="utf-8") as f:
         common = json.load(f)
-    return {"plain": common["plain"], "weather": common["weather"], "claude": task("Read", file_path=path),
+    claude = task("Read", file_path=path)
+    claude[:0] = ["The picture first.\n<tool_call>\n" + json.dumps(
+        {"name": "Read", "arguments": {"file_path": os.path.join(work, "picture.png")}}) + "\n</tool_call>"]
+    return {"plain": common["plain"], "weather": common["weather"], "claude": claude,
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
-            "found": [ANSWER]}
+            "found": [ANSWER], "found@picture": [SEEN], "weather@picture": [common["weather"][0].replace("Let", "Now let"),
+                                                                     "It will be sunny in your picture, too."]}
 
 
 def environment(home, **more):
@@ -62,6 +67,7 @@ class Clients:
     def __init__(self, packages, server, work):
         self.packages, self.server, self.work = packages, server, work
         self.url = "http://127.0.0.1:{}".format(server.port)
+        self.picture = os.path.join(work, "picture.png")
 
     def run(self, command, home, **more):
         done = subprocess.run(command, cwd=self.work, env=environment(home, **more), stdin=subprocess.DEVNULL,
@@ -74,7 +80,7 @@ class Clients:
         return os.path.join(self.packages, "node_modules", ".bin", name)
 
     def library(self, name, home):
-        self.run(["node", os.path.join(HERE, name + ".mjs"), self.packages, self.url], home)
+        self.run(["node", os.path.join(HERE, name + ".mjs"), self.packages, self.url, self.picture], home)
 
     def check_cache(self, before, dialect):
         """Of an agent's requests the two with the longest prompts are the turns of its task."""
@@ -90,7 +96,7 @@ class Clients:
                          "--output-format", "json", "--allowedTools", "Read"], home, ANTHROPIC_BASE_URL=self.url,
                         ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_TELEMETRY="1",
                         DISABLE_AUTOUPDATER="1", DISABLE_ERROR_REPORTING="1")
-        assert ANSWER in text, text[-3000:]
+        assert SEEN in text, text[-3000:]
         return "messages"
 
     def codex(self, home):
@@ -102,8 +108,9 @@ class Clients:
                     '[model_providers.motet]\nname = "motet"\nbase_url = "{}/v1"\n'
                     'wire_api = "responses"\n'.format(self.url))
         text = self.run([self.bin("codex"), "exec", "--skip-git-repo-check",
-                         "--dangerously-bypass-approvals-and-sandbox", "replay:codex What do my notes say?"], home)
-        assert ANSWER in text, text[-3000:]
+                         "--dangerously-bypass-approvals-and-sandbox", "--image", self.picture, "--",
+                         "replay:codex What do my notes say?"], home)
+        assert SEEN in text, text[-3000:]
         return "responses"
 
     def opencode(self, home):
@@ -111,17 +118,19 @@ class Clients:
                   "model": "motet/any", "small_model": "motet/any",
                   "provider": {"motet": {"npm": "@ai-sdk/openai-compatible", "name": "motet",
                                          "options": {"baseURL": self.url + "/v1"},
-                                         "models": {"any": {"name": "any", "tool_call": True,
+                                         "models": {"any": {"name": "any", "tool_call": True, "attachment": True,
+                                                            "modalities": {"input": ["text", "image"],
+                                                                           "output": ["text"]},
                                                             "limit": {"context": 131072, "output": 8192}}}}}}
         folder = os.path.join(home, ".config", "opencode")
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "opencode.json"), "w", encoding="utf-8") as f:
             json.dump(config, f)
         program = os.path.join(self.packages, "node_modules", "opencode-" + MACHINE, "bin", "opencode")
-        text = self.run([program, "run", "replay:opencode What do my notes say?"], home,
+        text = self.run([program, "run", "replay:opencode What do my notes say?", "--file", self.picture], home,
                         OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1",
                         OPENCODE_DISABLE_LSP_DOWNLOAD="1", OPENCODE_DISABLE_DEFAULT_PLUGINS="1")
-        assert ANSWER in text, text[-3000:]
+        assert SEEN in text, text[-3000:]
         return "chat"
 
 
@@ -188,7 +197,9 @@ def main():
         os.makedirs(work)
         with open(os.path.join(work, "notes.txt"), "w", encoding="utf-8") as f:
             f.write(NOTES + "\n")
-        model = replay.write(os.path.join(made, "replay"), scripts(work))
+        with open(os.path.join(work, "picture.png"), "wb") as f:
+            f.write(replay.picture())
+        model = replay.write(os.path.join(made, "replay"), scripts(work), sees=True)
         with served.Server(arguments.motet, model, "--any-model") as server:
             clients = Clients(folder, server, work)
             for name in arguments.names or LIBRARIES + AGENTS:
