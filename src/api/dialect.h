@@ -26,9 +26,8 @@ typedef struct mt_dialect {
     void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* in the middle of a stream */
 
     void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
-    void (*count)(mt_buf *out,
-                  size_t tokens); /* where it is not NULL: all that is wanted is the length of the prompt */
-    const char *idle;             /* bytes that say nothing, for a stream that has long been silent */
+    void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
+    const char *idle; /* bytes that say nothing, for a stream that has long been silent */
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,

@@ -52,8 +52,8 @@ def scripts(work):
         {"name": "Read", "arguments": {"file_path": os.path.join(work, "picture.png")}}) + "\n</tool_call>"]
     return {"plain": common["plain"], "weather": common["weather"], "claude": claude,
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
-            "found": [ANSWER], "found@picture": [SEEN], "weather@picture": [common["weather"][0].replace("Let", "Now let"),
-                                                                     "It will be sunny in your picture, too."]}
+            "found": [ANSWER], "found@picture": [SEEN],
+            "weather@picture": [common["weather"][0].replace("Let", "Now let"), "It will be sunny in your picture, too."]}
 
 
 def environment(home, **more):
