@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -74,7 +73,7 @@ static bool digest_of(const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
         parts[i] = (mt_digest_part){.data = texts[i], .size = strlen(texts[i])};
     mt_digest(out, parts, MT_COUNT(parts));
     for (size_t i = 0; i < MT_COUNT(values); i++)
-        free(dumped[i]);
+        mt_free(dumped[i]);
     return ok;
 }
 

@@ -188,6 +188,14 @@ static void release_constraint(void *constraint)
     mt_constraint_release(constraint);
 }
 
+/* The field that a sentence about a constraint is about. */
+static const char *about(const mt_error *err, const mt_ask *ask)
+{
+    if (strncmp(err->text, "\"tool_choice\"", 13) == 0)
+        return "tool_choice";
+    return strncmp(err->text, "tool ", 5) == 0 ? "tools" : ask->source_field;
+}
+
 static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
                            mt_failure *why)
 {
@@ -213,8 +221,7 @@ static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask 
                               "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
     r->constraint = mt_constraints_get(served->constraints, &shape, &err);
     if (!r->constraint)
-        return mt_failure_set(why, 400, "invalid_value", strstr(err.text, "tool") ? "tools" : ask->source_field, "%s",
-                              err.text);
+        return mt_failure_set(why, 400, "invalid_value", about(&err, ask), "%s", err.text);
     if (mt_arena_defer(r->arena, release_constraint, r->constraint))
         return true;
     mt_constraint_release(r->constraint);
