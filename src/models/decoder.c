@@ -17,19 +17,23 @@ typedef struct layer {
     mt_experts *experts;
 } layer;
 
+/* Tokens that are guessed at all. Vocabularies begin with what is frequent, and a head of a quarter of a million rows
+   takes as long as some layers. */
+#define GUESSED_TOKENS 65536
+
 /* A head that guesses ahead. Its keys and values lie in the pages with those of the layers; the entry of a position
    comes from its token and the hidden state before, so that like theirs it depends on what leads up to it alone. */
 typedef struct guess {
-    mt_weight *fc;
+    mt_weight *fc, *head; /* head: the first rows of the model's */
     mt_tensor *embed_norm, *hidden_norm, *norm;
     layer layer;
     mt_layer_spec spec;
     /* Final hidden states: [0] zeros, [1 + place] carried from the step before, then those of the rows. */
     mt_tensor *hidden, *rows;       /* rows: the last part of it */
-    mt_tensor *out;                 /* of the last guesses */
+    mt_tensor *out, *logits;        /* of the last guesses */
     mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
     uint32_t *before;               /* [rows]: of hidden, or of out */
-    size_t places;
+    size_t places, tokens;
 } guess;
 
 struct mt_model {
@@ -133,12 +137,15 @@ static float embed_scale(const mt_device *dev, const mt_model_spec *spec, const 
     return rounded;
 }
 
-static void load_guess(mt_model *m, const mt_guess_weights *w, const mt_model_params *params)
+static void load_guess(mt_model *m, const mt_model_weights *weights, const mt_model_params *params)
 {
-    const size_t hidden = m->spec->hidden;
+    const mt_guess_weights *w = &weights->guess;
+    const size_t hidden = m->spec->hidden, tokens = m->spec->vocab < GUESSED_TOKENS ? m->spec->vocab : GUESSED_TOKENS;
+    const mt_mat head = mt_mat_rows(&weights->head, 0, tokens);
     mt_device *dev = m->dev;
     guess *g = m->guess = mt_alloc(sizeof *g);
     g->fc = mt_weight_new(dev, &w->fc, NULL, false);
+    g->head = mt_weight_new(dev, &head, NULL, false);
     g->embed_norm = vector(dev, w->embed_norm, hidden);
     g->hidden_norm = vector(dev, w->hidden_norm, hidden);
     g->norm = vector(dev, w->norm, hidden);
@@ -147,7 +154,9 @@ static void load_guess(mt_model *m, const mt_guess_weights *w, const mt_model_pa
     g->places = params->places;
     g->hidden = mt_tensor_new(dev, 1 + params->places + params->rows, hidden);
     g->rows = mt_tensor_part(dev, g->hidden, 1 + params->places, params->rows, 0, hidden);
-    g->out = mt_tensor_new(dev, params->logits, hidden);
+    g->out = mt_tensor_new(dev, params->memos, hidden);
+    g->logits = mt_tensor_new(dev, params->memos, tokens);
+    g->tokens = tokens;
     g->both = mt_tensor_new(dev, params->rows, 2 * hidden);
     g->left = mt_tensor_part(dev, g->both, 0, params->rows, 0, hidden);
     g->right = mt_tensor_part(dev, g->both, 0, params->rows, hidden, hidden);
@@ -212,7 +221,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     for (size_t i = 0; i < spec->layers; i++)
         load_layer(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
     if (spec->mtp)
-        load_guess(m, &weights->guess, params);
+        load_guess(m, weights, params);
     new_tensors(m, params->rows, params->logits);
     if (mt_device_plan(dev, params->rows, err))
         return m;
@@ -414,10 +423,11 @@ static void choose(void *ctx, size_t row, size_t worker)
 {
     (void)worker;
     const choosing *c = ctx;
-    const float *logits = mt_tensor_read(c->m->dev, c->m->logits, row);
-    const float most = mt_device_kernels(c->m->dev)->max(logits, c->m->spec->vocab);
+    const guess *g = c->m->guess;
+    const float *logits = mt_tensor_read(c->m->dev, g->logits, row);
+    const float most = mt_device_kernels(c->m->dev)->max(logits, g->tokens);
     uint32_t at = 0;
-    while (at + 1 < c->m->spec->vocab && !(logits[at] >= most))
+    while (at + 1 < g->tokens && !(logits[at] >= most))
         at++;
     c->tokens[row] = at;
 }
@@ -426,7 +436,7 @@ void mt_model_guess(mt_model *m, const mt_batch *batch, bool chained, uint32_t *
 {
     guess *g = m->guess;
     const size_t n = batch->rows;
-    assert(n == batch->spans && n <= m->max_logits);
+    assert(n == batch->spans);
     mt_alloc_forbid();
     make_ropes(m, batch);
     for (size_t i = 0; i < n; i++)
@@ -434,7 +444,7 @@ void mt_model_guess(mt_model *m, const mt_batch *batch, bool chained, uint32_t *
     join(m, batch, chained ? g->out : g->hidden);
     run_layer(m, &g->layer, &g->spec, batch);
     norm(m, g->out, m->x, n, g->norm);
-    mt_op_matmul(m->dev, &m->logits, (const mt_weight *[]){m->head}, 1, g->out, n);
+    mt_op_matmul(m->dev, &g->logits, (const mt_weight *[]){g->head}, 1, g->out, n);
     mt_device_run(m->dev, choose, &(choosing){m, tokens}, n);
     mt_alloc_permit();
 }

@@ -90,7 +90,7 @@ const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uin
    this place. */
 void mt_model_carry(mt_model *model, size_t place, uint32_t row);
 
-/* What follows the token of each row, one row a span, as the head has it. First what is carried stands before them; where
+/* What follows the token of each row, one row a span, as the head has it; at most `memos` rows. First what is carried stands before them; where
    `chained`, the result of the call before, whose first rows are these. */
 void mt_model_guess(mt_model *model, const mt_batch *batch, bool chained, uint32_t *tokens);
 

@@ -147,12 +147,19 @@ static void fill_steps(const mt_synth_filler *f, const mt_synth_tensor *t, uint6
     }
 }
 
+static void fill_ones(const mt_synth_tensor *t, uint64_t begin, size_t count, uint16_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (begin + i) / t->dims[1] == (begin + i) % t->dims[1] ? to_bf16(1) : 0;
+}
+
 void mt_synth_fill(mt_synth_filler *filler, const mt_synth_tensor *tensor, uint64_t begin, size_t count, void *out)
 {
     switch (tensor->kind) {
     case MT_SYNTH_CODES: fill_codes(filler, tensor, begin, count, out); break;
     case MT_SYNTH_SCALES:
     case MT_SYNTH_BIASES: fill_steps(filler, tensor, begin, count, out); break;
+    case MT_SYNTH_ONES: fill_ones(tensor, begin, count, out); break;
     case MT_SYNTH_NORMAL:
         if (tensor->element_size == 4)
             fill_normal_f32(filler, tensor, begin, count, out);

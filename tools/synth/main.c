@@ -30,6 +30,7 @@ static void print_help(void)
            "  --layout NAME   bf16 (Hugging Face names, the default), mlx-4bit or mlx-8bit\n"
            "  --group N       weights that share a scale in the MLX layouts: 32, 64 (the default) or 128\n"
            "  --seed N        other weights (default 1)\n"
+           "  --echo          every token is followed by itself, also in the opinion of a draft head\n"
            "  --shard-mb N    split files beyond this size (default 5000)\n"
            "  --help          this text\n");
 }
@@ -120,9 +121,13 @@ static bool parse(request *r, int argc, char **argv, mt_error *err)
     if (!parse_model(r, argv[1], err))
         return false;
     r->dir = argv[2];
-    for (int i = 3; i < argc; i += 2)
-        if (!parse_option(r, argv[i], argv[i + 1], err)) /* argv ends with NULL */
+    for (int i = 3; i < argc; i++)
+        if (!strcmp(argv[i], "--echo"))
+            r->model.echo = true;
+        else if (!parse_option(r, argv[i], argv[i + 1], err)) /* argv ends with NULL */
             return false;
+        else
+            i++;
     return true;
 }
 

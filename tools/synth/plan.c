@@ -11,6 +11,7 @@ typedef struct planner {
     mt_synth_plan *plan;
     const mt_synth_model *model;
     const mt_synth_layout *layout;
+    bool plain;  /* matrices are not quantised, whatever the layout */
     char at[96]; /* the module that is being listed: every name below starts with it */
 } planner;
 
@@ -121,7 +122,7 @@ static void quantised(planner *p, const char *name, size_t ndim, const size_t *d
 /* A matrix that MLX conversions quantise where its rows divide into groups. */
 static void matrix(planner *p, const char *name, size_t ndim, const size_t *dims, double spread, unsigned bits)
 {
-    if (bits && dims[ndim - 1] % p->layout->group == 0)
+    if (bits && !p->plain && dims[ndim - 1] % p->layout->group == 0)
         quantised(p, name, ndim, dims, spread, bits);
     else
         dense(p, name, ndim, dims, spread);
@@ -133,7 +134,11 @@ static void linear(planner *p, const char *name, size_t out, size_t in, double g
     matrix(p, name, 2, (size_t[]){out, in}, gain / sqrt((double)in), p->layout->bits);
 }
 
-static const double residual_gain = 0.5; /* of what is added to the residual stream */
+/* Of what is added to the residual stream. */
+static double residual_gain(const planner *p)
+{
+    return p->model->echo ? 0 : 0.5;
+}
 
 static void mlp(planner *p, size_t inter)
 {
@@ -141,7 +146,7 @@ static void mlp(planner *p, size_t inter)
 
     linear(p, "mlp.gate_proj", inter, hidden, 1);
     linear(p, "mlp.up_proj", inter, hidden, 1);
-    linear(p, "mlp.down_proj", hidden, inter, residual_gain);
+    linear(p, "mlp.down_proj", hidden, inter, residual_gain(p));
 }
 
 static void stacked_experts(planner *p)
@@ -152,7 +157,7 @@ static void stacked_experts(planner *p)
 
     matrix(p, "mlp.switch_mlp.gate_proj", 3, up, in, p->layout->bits);
     matrix(p, "mlp.switch_mlp.up_proj", 3, up, in, p->layout->bits);
-    matrix(p, "mlp.switch_mlp.down_proj", 3, down, residual_gain / sqrt((double)m->moe_inter), p->layout->bits);
+    matrix(p, "mlp.switch_mlp.down_proj", 3, down, residual_gain(p) / sqrt((double)m->moe_inter), p->layout->bits);
 }
 
 static void separate_experts(planner *p)
@@ -166,7 +171,7 @@ static void separate_experts(planner *p)
         snprintf(name[2], sizeof name[2], "mlp.experts.%zu.down_proj", i);
         linear(p, name[0], m->moe_inter, m->hidden, 1);
         linear(p, name[1], m->moe_inter, m->hidden, 1);
-        linear(p, name[2], m->hidden, m->moe_inter, residual_gain);
+        linear(p, name[2], m->hidden, m->moe_inter, residual_gain(p));
     }
 }
 
@@ -190,7 +195,7 @@ static void attention(planner *p)
     linear(p, "self_attn.q_proj", m->family == MT_SYNTH_QWEN3_5 ? 2 * q : q, m->hidden, 1); /* twice: q and its gate */
     linear(p, "self_attn.k_proj", kv, m->hidden, 1);
     linear(p, "self_attn.v_proj", kv, m->hidden, 1);
-    linear(p, "self_attn.o_proj", m->hidden, q, residual_gain);
+    linear(p, "self_attn.o_proj", m->hidden, q, residual_gain(p));
     if (m->family != MT_SYNTH_LLAMA) {
         norm(p, "self_attn.q_norm.weight", m->head_dim);
         norm(p, "self_attn.k_norm.weight", m->head_dim);
@@ -208,7 +213,7 @@ static void recurrent(planner *p)
     linear(p, "linear_attn.in_proj_z", inner, hidden, 1);
     linear(p, "linear_attn.in_proj_b", MT_SYNTH_LINEAR_HEADS, hidden, 1);
     linear(p, "linear_attn.in_proj_a", MT_SYNTH_LINEAR_HEADS, hidden, 1);
-    linear(p, "linear_attn.out_proj", hidden, inner, residual_gain);
+    linear(p, "linear_attn.out_proj", hidden, inner, residual_gain(p));
     dense(p, "linear_attn.conv1d", 3, is_mlx(p) ? (size_t[]){3 * inner, taps, 1} : (size_t[]){3 * inner, 1, taps}, 0.5);
     vector(p, "linear_attn.dt_bias", MT_SYNTH_LINEAR_HEADS, -2, 1);
     vector(p, "linear_attn.norm.weight", MT_SYNTH_LINEAR_DIM, 1, 0.1); /* never an offset */
@@ -304,18 +309,22 @@ static void tower(planner *p)
     }
 }
 
-/* The draft head; MLX conversions leave it out. */
+/* The draft head, as published: MLX conversions leave it out. */
 static void draft_head(planner *p)
 {
-    size_t hidden = p->model->hidden;
+    size_t hidden = p->model->hidden, fc = p->plan->count;
 
+    p->plain = true;
     enter(p, "mtp");
     dense(p, "fc", 2, (size_t[]){hidden, 2 * hidden}, 1 / sqrt(2.0 * (double)hidden));
     norm(p, "pre_fc_norm_embedding.weight", hidden);
     norm(p, "pre_fc_norm_hidden.weight", hidden);
     norm(p, "norm.weight", hidden);
+    if (p->model->echo)
+        p->plan->tensors[fc].kind = MT_SYNTH_ONES;
     enter(p, "mtp.layers.0");
     layer(p, false);
+    p->plain = false;
 }
 
 static const char *text_prefix(const planner *p)
@@ -344,7 +353,7 @@ void mt_synth_plan_init(mt_synth_plan *plan, const mt_synth_model *model, const 
         linear(&p, "lm_head", model->vocab, model->hidden, 1.6);
     if (model->vision.depth)
         tower(&p);
-    if (model->family == MT_SYNTH_QWEN3_5 && !is_mlx(&p))
+    if (model->family == MT_SYNTH_QWEN3_5 && (!is_mlx(&p) || model->echo))
         draft_head(&p);
 }
 

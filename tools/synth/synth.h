@@ -33,6 +33,7 @@ typedef struct mt_synth_model {
     double theta;
     size_t experts, experts_per_token, moe_inter; /* qwen3_moe */
     mt_synth_vision vision;                       /* qwen3_vl and qwen3_5; depth 0: none */
+    bool echo; /* blocks add nothing, and every token is followed by itself, also in the opinion of the draft head */
 } mt_synth_model;
 
 /* Qwen3.5's recurrent layers and the towers: the same in every size this program knows. */
@@ -63,6 +64,7 @@ void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_la
 
 typedef enum mt_synth_kind {
     MT_SYNTH_NORMAL, /* mean and spread; bf16 or f32 */
+    MT_SYNTH_ONES,   /* on the diagonal, zeros elsewhere; bf16 */
     MT_SYNTH_CODES,  /* random bits */
     MT_SYNTH_SCALES, /* around spread */
     MT_SYNTH_BIASES  /* minus mean times the scale at the same place, so that codes spread around 0 */
