@@ -111,8 +111,8 @@
 #define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */
 #define MT_LIMIT_SEQUENCES 1024  /* sequences of one step */
 #define MT_LIMIT_TOP_LOGPROBS 20
-#define MT_LIMIT_MEMOS 16      /* sequences with a recurrent state that may guess at a time */
-#define MT_LIMIT_MEMO_ROWS 4   /* and tokens each may guess */
+#define MT_LIMIT_MEMOS 16        /* sequences with a recurrent state that may guess at a time */
+#define MT_LIMIT_MEMO_ROWS 4     /* and tokens each may guess */
 #define MT_LIMIT_DRAFT 8         /* tokens guessed ahead in a step */
 #define MT_LIMIT_LOGIT_BIAS 1024 /* entries of a request's logit_bias */
 #define MT_LIMIT_STOP_IDS 256    /* stop token ids of a request */

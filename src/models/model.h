@@ -86,12 +86,12 @@ const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uin
 
 /* ---- a head that guesses ahead; where the spec has mtp ---- */
 
-/* Row `row` of the last step, or what MT_NO_PAGE stands for, nothing, is what comes before the next row of the span with
-   this place. */
+/* Row `row` of the last step comes before the next row of the span with this place; nothing does where it is
+   MT_NO_PAGE. */
 void mt_model_carry(mt_model *model, size_t place, uint32_t row);
 
-/* What follows the token of each row, one row a span, as the head has it; at most `memos` rows. First what is carried stands before them; where
-   `chained`, the result of the call before, whose first rows are these. */
+/* What follows the token of each row, one row a span, as the head has it; at most `memos` rows. First what is carried
+   stands before them; where `chained`, the result of the call before, whose first rows are these. */
 void mt_model_guess(mt_model *model, const mt_batch *batch, bool chained, uint32_t *tokens);
 
 #endif

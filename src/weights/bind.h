@@ -17,9 +17,9 @@ typedef struct mt_binder mt_binder;
 /* Borrows the checkpoint and the arena until mt_binder_finish; what it converts or repacks lives in the arena.
    Names given below are canonical text-model names without the leading prefix: "layers.3.self_attn.q_proj",
    "embed_tokens", "norm", "lm_head"; the binder finds the prefix the file uses ("model.", "model.language_model.",
-   "language_model.model.", ...; lm_head lives beside it). Names of a tower begin with "vision." and those of what joins
-   it to the text model with "projector.", which stand for "model.visual.", "vision_tower.vision_model.", ...; those of a
-   head that guesses ahead with "mtp.". */
+   "language_model.model.", ...; lm_head lives beside it). Names of a tower begin with "vision.", those of what joins it
+   to the text model with "projector." and those of a head that guesses ahead with "mtp."; they stand for
+   "model.visual.", "vision_tower.vision_model.", ... */
 mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena);
 
 /* True when the checkpoint has the module or tensor `path` ("path", "path.weight" or "path.scales"). */
