@@ -45,7 +45,8 @@ static void draw_image(mt_image *image, unsigned which, size s)
 }
 
 /* Words, the pictures `which` and those after it, words. */
-static mt_request *show(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, answer *a)
+static mt_request *show_for(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, size_t tokens,
+                            answer *a)
 {
     uint32_t ids[2 * WORDS + 8];
     const size_t count = 2 * WORDS + pictures;
@@ -67,13 +68,18 @@ static mt_request *show(sighted *w, unsigned which, size_t pictures, size s, uin
     }
     if (!mt_processor_expand(w->d.o.processor, ids, count, list, pictures, arena, &to, &err))
         fail_msg("%s", err.text);
-    mt_request *r = driver_request(&w->d, to.ids, to.count, NEW_TOKENS, a);
+    mt_request *r = driver_request(&w->d, to.ids, to.count, tokens, a);
     assert_true(mt_arena_defer(r->arena, (void (*)(void *))mt_arena_free, arena));
     r->pictures = p;
     r->picture_count = pictures;
     r->spans = to.spans;
     r->span_count = to.span_count;
     return r;
+}
+
+static mt_request *show(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, answer *a)
+{
+    return show_for(w, which, pictures, s, words, NEW_TOKENS, a);
 }
 
 static void ask(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, answer *a)
@@ -125,10 +131,44 @@ static void check_ways(const char *dir, mt_precision precision)
     }
 }
 
+/* Answers outgrow the cache: some go back to the queue, and need their pictures again, which others have pushed out. */
+static void check_preempted(const char *dir)
+{
+    enum { TOGETHER = 6 };
+    static answer alone[TOGETHER], other[TOGETHER];
+    char what[640];
+    size_t positions = 0;
+    mt_stats stats;
+    sighted w;
+    for (unsigned i = 0; i < TOGETHER; i++) {
+        open_sighted(&w, dir, MT_PRECISION_FAST, 1);
+        driver_start(&w.d);
+        mt_request *r = show_for(&w, i, 1, one_size, i + 1, ANSWER_TOKENS, &alone[i]);
+        positions = r->prompt_len;
+        driver_send(&w.d, r);
+        driver_wait(&w.d, 0);
+        driver_close(&w.d);
+    }
+    open_sighted(&w, dir, MT_PRECISION_FAST, 2);
+    w.d.params.cache = 3 * (positions + 2 * MT_PAGE_TOKENS);
+    w.d.params.media_cache = 1 << 16;
+    driver_start(&w.d);
+    for (unsigned i = 0; i < TOGETHER; i++)
+        driver_send(&w.d, show_for(&w, i, 1, one_size, i + 1, ANSWER_TOKENS, &other[i]));
+    driver_wait(&w.d, 0);
+    mt_engine_stats(w.d.engine, &stats);
+    driver_close(&w.d);
+    snprintf(what, sizeof what, "%s, preempted %d times", dir, (int)stats.preemptions);
+    assert_true(stats.preemptions > 0);
+    for (unsigned i = 0; i < TOGETHER; i++)
+        expect_same(what, &alone[i], &other[i]);
+}
+
 static void check_exact(const char *dir)
 {
     check_ways(dir, MT_PRECISION_FAST);
     check_ways(dir, MT_PRECISION_REFERENCE);
+    check_preempted(dir);
 }
 
 /* 200 requests in random order, all with the same words, for 20 pictures of one size. */
