@@ -270,8 +270,8 @@ static void measure_sight(bench *b, size_t side)
     show(b, &moved, side, 1, 2, 8);
     wait_for(b, &moved);
     printf(
-        "picture %zux%zu  first token cold %.1f ms, again %.1f ms (%zu tokens cached): %.2f decode steps after %.1f ms of "
-        "preparation; among other words %.1f ms\n",
+        "picture %zux%zu  first token cold %.1f ms, again %.1f ms (%zu tokens cached): %.2f decode steps after %.1f ms "
+        "of preparation; among other words %.1f ms\n",
         side, side, 1e3 * cold.first, 1e3 * warm.first, warm.cached, warm.first / step, 1e3 * prepared,
         1e3 * moved.first);
     b->first.count = b->between.count = 0;

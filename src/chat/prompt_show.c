@@ -1,6 +1,6 @@
-/* Where pictures stand in a rendered prompt, and the text that stands for them. A template writes a marker for each; the
-   markers of a type belong to the media of that type in their order. Only what the template wrote is a marker: a client
-   that writes one writes text. */
+/* Where pictures stand in a rendered prompt, and the text that stands for them. A template writes a marker for each;
+   the markers of a type belong to the media of that type in their order. Only what the template wrote is a marker: a
+   client that writes one writes text. */
 #include <string.h>
 
 #include "base/alloc.h"

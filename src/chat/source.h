@@ -38,8 +38,8 @@ typedef struct mt_chat_source {
 bool mt_chat_source_read(mt_chat_source *out, mt_arena *arena, const mt_chat_media *media, const mt_chat_look *all,
                          mt_error *err) MT_NODISCARD;
 
-/* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, where they are there. what: names the object in
-   sentences. */
+/* Reads detail, min_pixels, max_pixels, fps, num_frames and do_pan_and_scan of an object, where they are there. what:
+   names the object in sentences. */
 bool mt_chat_look_read(mt_chat_look *look, const json_t *object, const char *what, mt_error *err) MT_NODISCARD;
 
 #endif

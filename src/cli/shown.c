@@ -1,6 +1,7 @@
 #include "cli/shown.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,11 @@
 /* The file as a URL: what may not stand in one is written in hexadecimal. NULL when there is no such file. */
 static json_t *url_of(const char *path, mt_error *err)
 {
-    char *whole = realpath(path, NULL);
+    char whole[PATH_MAX];
     json_t *url;
     mt_buf text;
 
-    if (!whole) {
+    if (!realpath(path, whole)) {
         mt_fail(err, MT_E_NOT_FOUND, "\"%s\" cannot be read; give the path of a picture", path);
         return NULL;
     }
@@ -27,7 +28,6 @@ static json_t *url_of(const char *path, mt_error *err)
             mt_buf_printf(&text, "%%%02X", (unsigned char)*p);
     url = json_string(text.data);
     mt_buf_free(&text);
-    free(whole);
     return url;
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct mt_request mt_request;
 
-/* Some views of a picture: all of most. The views of a picture do not see each other, so each could be encoded alone. */
+/* Some views of a picture: all of most. Views of a picture do not see each other, so each could be encoded alone. */
 typedef struct mt_sight {
     mt_picture picture;
     uint32_t first, end; /* positions of the prompt, from the first that holds its features to behind the last */
