@@ -6,6 +6,7 @@
 
 #include <png.h>
 
+#include "base/alloc.h"
 #include "media/bytes.h"
 #include "media/codec.h"
 
@@ -185,25 +186,27 @@ static void setup(decoder *d)
     png_set_read_fn(d->png, d, on_read);
     png_set_user_limits(d->png, MT_LIMIT_MEDIA_SIDE, MT_LIMIT_MEDIA_SIDE);
     png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_option(d->png, PNG_IGNORE_ADLER32, PNG_OPTION_OFF);
 }
 
+/* The decoder is not a local variable: those that change before a longjmp have no value after it. */
 static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
 {
-    decoder d = {.data = data, .size = size, .why = "no memory"};
+    decoder *d = mt_alloc(sizeof(*d));
     volatile bool ok = false;
 
-    d.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, on_error, on_warning);
-    d.info = d.png ? png_create_info_struct(d.png) : NULL;
-    if (d.info && setjmp(png_jmpbuf(d.png)) == 0) {
-        setup(&d);
-        read_pixels(&d, image);
+    *d = (decoder){.data = data, .size = size, .why = "no memory"};
+    d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_error, on_warning);
+    d->info = d->png ? png_create_info_struct(d->png) : NULL;
+    if (d->info && setjmp(png_jmpbuf(d->png)) == 0) {
+        setup(d);
+        read_pixels(d, image);
         ok = true;
     }
-    png_destroy_read_struct(&d.png, &d.info, NULL);
-    if (ok)
-        return true;
-    return d.ended ? mt_codec_ends_early(err, NAME) : mt_codec_damaged(err, NAME, d.why);
+    png_destroy_read_struct(&d->png, &d->info, NULL);
+    if (!ok)
+        (void)(d->ended ? mt_codec_ends_early(err, NAME) : mt_codec_damaged(err, NAME, d->why));
+    mt_free(d);
+    return ok;
 }
 
 const mt_codec mt_codec_png = {
