@@ -146,12 +146,19 @@ static void a_wide_model_of_experts(void **state)
     check_wide("wide-moe", "mlx-8bit");
 }
 
+static void a_wide_model_with_recurrent_layers(void **state)
+{
+    (void)state;
+    check_wide("wide-hybrid", "mlx-4bit");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_fixture_in_fast_precision),
     cmocka_unit_test(every_fixture_in_reference_precision),
     cmocka_unit_test(a_wide_model_in_bf16),
     cmocka_unit_test(a_wide_model_in_four_bits),
     cmocka_unit_test(a_wide_model_of_experts),
+    cmocka_unit_test(a_wide_model_with_recurrent_layers),
 };
 
 UNIT_MAIN(tests)

@@ -112,6 +112,18 @@ static const mt_synth_model models[] = {
      .experts = 10,
      .experts_per_token = 3,
      .moe_inter = 192},
+    {.name = "wide-hybrid",
+     .about = "the same with three recurrent layers before one of attention",
+     .family = MT_SYNTH_QWEN3_5,
+     .hidden = 320,
+     .inter = 448,
+     .layers = 4,
+     .heads = 8,
+     .kv_heads = 2,
+     .head_dim = 80,
+     .vocab = 1009,
+     .context = 40960,
+     .theta = 1e7},
 };
 
 const mt_synth_model *mt_synth_model_at(size_t index)

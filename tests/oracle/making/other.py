@@ -3,9 +3,11 @@
 import random
 
 from .layouts import Layout, Quantisation
-from .specs import ROUTER, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+from .families import HYBRIDS, MIXTURES
+from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
+from .specs import qwen3_5, qwen3_5_moe, qwen3_next
 
-FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2"]
+FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS]
 
 
 def _rope(draw):
@@ -35,7 +37,7 @@ def _rope(draw):
     return rope(theta)
 
 
-def _affine(draw, routed):
+def _affine(draw, routed, nested):
     bits, group = draw.choice([2, 3, 4, 4, 4, 5, 6, 8]), draw.choice([32, 64, 64, 128])
     overrides = {}
     if draw.random() < 0.4:
@@ -45,27 +47,32 @@ def _affine(draw, routed):
     if draw.random() < 0.2:
         overrides[r".*\.up_proj"] = False
     if routed and draw.random() < 0.6:
-        overrides[ROUTER] = draw.choice([False, Quantisation(8, 32)])
-    return mlx(
-        bits, group, dtype=draw.choice(["BF16", "BF16", "F16"]), overrides=overrides, name_mode=draw.random() < 0.5
-    )
+        overrides[ROUTER] = overrides[SHARED] = draw.choice([False, Quantisation(8, 32)])
+    dtype = draw.choice(["BF16", "BF16", "F16"])
+    return mlx(bits, group, dtype=dtype, overrides=overrides, name_mode=draw.random() < 0.5, nested=nested)
 
 
 def _layout(draw, family):
     kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro"])
+    mixture = family in MIXTURES
+    nested = family in ("qwen3_5_text", "qwen3_5_moe_text") and draw.random() < 0.7
     if kind == "affine":
-        return _affine(draw, family == "qwen3_moe")
+        return _affine(draw, mixture, nested)
     if kind == "micro":
         mode, bits, group = draw.choice([("mxfp4", 4, 32), ("nvfp4", 4, 16), ("mxfp8", 8, 32)])
-        return mlx(bits, group, mode, overrides={ROUTER: Quantisation(8, 64)} if family == "qwen3_moe" else {})
+        gates = {ROUTER: Quantisation(8, 64), SHARED: Quantisation(8, 64)} if mixture else {}
+        return mlx(bits, group, mode, overrides=gates, nested=nested)
     if kind == "fp8":
-        return Layout(fp8=True, fp8_scale=draw.choice(["BF16", "F32"]))
+        return Layout(fp8=True, fp8_scale=draw.choice(["BF16", "F32"]), nested=nested)
     experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
+    if mixture and family in HYBRIDS:
+        experts = draw.choice(["split", "fused"])
     return Layout(
         dtype=draw.choice(["BF16", "BF16", "F16", "F32"]),
         shards=draw.choice([1, 1, 2, 4]),
         experts=experts,
         store_tied=draw.random() < 0.3,
+        nested=nested,
     )
 
 
@@ -132,6 +139,33 @@ def _gemma2(draw, shape, head_dim):
     )
 
 
+def _hybrid(draw, family, hidden, inter, moe_inter, tied, eps):
+    """Heads of values that a group of the quantisation divides, where there is one."""
+    key_heads, share = draw.randint(1, 3), draw.randint(1, 3)
+    value_dim = draw.choice([64, 128]) if hidden % 64 == 0 else draw.choice([8, 20, 32, 40, 64])
+    layers, every = draw.randint(2, 5), draw.randint(2, 4)
+    shape = {
+        "hidden": hidden,
+        "layers": max(layers, every),
+        "every": every,
+        "linear": (key_heads, key_heads * share, draw.choice([8, 16, 24, 64]), value_dim),
+        "part": draw.choice([0.25, 0.5, 1.0]),
+        "theta": draw.choice([1e4, 1e6, 1e7]),
+        "linear_conv_kernel_dim": draw.choice([4, 4, 2, 3]),
+        **tied,
+        **eps,
+    }
+    if family == "qwen3_5_text":
+        return qwen3_5(inter=inter, **shape)
+    experts = draw.randint(3, 12)
+    shape["num_experts"], shape["num_experts_per_tok"] = experts, draw.randint(2, min(4, experts))
+    shape["moe_intermediate_size"], shape["shared_expert_intermediate_size"] = moe_inter, moe_inter
+    if family == "qwen3_5_moe_text":
+        return qwen3_5_moe(**shape)
+    more = draw.choice([{}, {"mlp_only_layers": [0]}, {"norm_topk_prob": False}])
+    return qwen3_next(inter=inter, **shape, **more)
+
+
 def _settings(draw, family, layout):
     hidden, inter, moe_inter = _widths(draw, layout)
     heads, kv = _heads(draw, hidden)
@@ -147,6 +181,8 @@ def _settings(draw, family, layout):
     head_dim = draw.choice([16, 24, 32, 40, 64, 80])
     eps = {"rms_norm_eps": draw.choice([1e-5, 1e-6])}
     tied = {"tie_word_embeddings": draw.random() < 0.5}
+    if family in HYBRIDS:
+        return _hybrid(draw, family, hidden, inter, moe_inter, tied, eps)
     if family == "gemma3_text":
         return _gemma(draw, {**shape, "layers": layers + 2}, head_dim)
     if family == "gemma2":
