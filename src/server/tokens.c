@@ -117,20 +117,37 @@ static bool copy_prompt(const mt_ask *ask, const mt_prompt *prompt, mt_token_pro
     return true;
 }
 
+/* Where turns begin in the expanded prompt, and where pictures end: others may go on from there. */
+static size_t move_cuts(const mt_token_prompt *p, uint32_t *cuts)
+{
+    const mt_expanded *to = &p->pictures.prompt;
+    size_t count = 0, span = 0, at = 0;
+
+    for (size_t i = 0; i <= p->cut_count; i++) {
+        while (at < to->count && (i == p->cut_count || to->origin[at] < p->cuts[i]))
+            at++;
+        for (; span < to->span_count && to->spans[span].first + to->spans[span].count < at; span++)
+            cuts[count++] = to->spans[span].first + to->spans[span].count;
+        if (i < p->cut_count)
+            cuts[count++] = (uint32_t)at;
+    }
+    return count;
+}
+
 /* Every pad token becomes as many as its picture has; cuts move along. */
 static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
 {
     const mt_expanded *to = &p->pictures.prompt;
-    uint32_t *cuts = (uint32_t *)(uintptr_t)p->cuts, *ids; /* cuts: our own */
+    uint32_t *cuts, *ids;
     mt_error err;
 
     if (!mt_pictures_expand(&p->pictures, p->ids, p->count, &err))
         return mt_failure_from(why, &err, "messages");
-    for (size_t i = 0, at = 0; i < p->cut_count; i++) {
-        while (at < to->count && to->origin[at] < cuts[i])
-            at++;
-        cuts[i] = (uint32_t)at;
-    }
+    cuts = mt_arena_alloc(arena, (p->cut_count + to->span_count + 1) * sizeof(*cuts));
+    if (!cuts)
+        return out_of_memory(why);
+    p->cut_count = move_cuts(p, cuts);
+    p->cuts = cuts;
     ids = mt_arena_alloc(arena, to->count * sizeof(*ids)); /* the answer may be there longer than the pictures */
     if (!ids)
         return out_of_memory(why);

@@ -182,7 +182,7 @@ def what_is_wrong_is_named_by_message_and_part():
     with start() as server:
         for part, sentence in ((image(1) | {"image_url": {}}, "messages[0].content[1] has no URL"),
                                (image(1, detail="soft"), "\"detail\" of messages[0].content[1]"),
-                               (image(1, url="data:image/png;base64,QUJD"), "messages[0].content[1]: the 3 bytes are no"),
+                               (image(1, url="data:image/png;base64,QUJD"), "messages[0].content[1]: the 3 bytes"),
                                (image(1, url="ftp://x/y.png"), "messages[0].content[1]: "),
                                (image(1, url="http://127.0.0.1:8000/y.png"), "messages[0].content[1]: "),
                                (image(1, url="file:///etc/passwd"), "messages[0].content[1]: "),

@@ -410,6 +410,7 @@ static void a_request_may_go_while_its_picture_is_encoded(void **state)
 static void text_goes_on_beside_the_encoder(void **state)
 {
     answer seen, text;
+    mt_engine_row rows[2];
     uint32_t prompt[20] = {1, 2, 3};
     shown w;
     (void)state;
@@ -422,6 +423,8 @@ static void text_goes_on_beside_the_encoder(void **state)
     driver_wait(&w.d, 1);
     assert_int_equal(text.count, NEW_TOKENS);
     assert_int_equal(seen.count, 0);
+    assert_true(mt_engine_list(w.d.engine, rows, 2) >= 1);
+    assert_int_equal(rows[0].phase, MT_PHASE_ENCODE);
     w.encoder.hold = false;
     driver_wait(&w.d, 0);
     assert_int_equal(seen.count, NEW_TOKENS);
