@@ -127,13 +127,19 @@
 #define MT_LIMIT_AUTOMATON_STATES 4096        /* of a constraint that are known at once */
 #define MT_LIMIT_AUTOMATON_ITEMS (1u << 16)   /* places of all of them */
 #define MT_LIMIT_AUTOMATON_STACKS (1u << 14)  /* frames of all of them */
-#define MT_LIMIT_AUTOMATON_PLACES 2048        /* of one state */
+#define MT_LIMIT_AUTOMATON_PLACES 8192        /* of one state */
 #define MT_LIMIT_CONSTRAINT_RUNS 8192         /* answers that follow one constraint */
 #define MT_LIMIT_CONSTRAINTS 64               /* that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_MASKS (32u << 20) /* bytes of the masks that are kept */
 #define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that has to call */
 #define MT_LIMIT_CHOICE_LIST 4096             /* texts that an answer is to be one of */
 #define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */
+#define MT_LIMIT_REGEX_CATEGORIES 8           /* of Unicode, in a regular expression */
+#define MT_LIMIT_REGEX_WORK (64u << 20)       /* nodes looked at to make that automaton */
+#define MT_LIMIT_SCHEMA_PATTERNS 256          /* regular expressions of a schema */
+#define MT_LIMIT_SCHEMA_MEMBERS 20000         /* properties of all places of a schema */
+#define MT_LIMIT_GRAMMAR_ROUNDS 2000          /* to find what can end */
+#define MT_LIMIT_AUTOMATON_WORK (2u << 20)    /* places visited for one mask */
 #define MT_LIMIT_REGEX_STATES 8192            /* of the automaton that they make */
 #define MT_LIMIT_SCHEMA_RULES 4096            /* different places of a schema */
 #define MT_LIMIT_SCHEMA_PARTS 32              /* schemas that apply to one place together */

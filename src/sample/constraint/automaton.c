@@ -70,6 +70,7 @@ struct mt_automaton {
     half halves[2], *h;
     mt_automaton_state start;
     uint64_t epoch;
+    size_t work; /* places visited since mt_automaton_rest */
     bool full;
 
     /* the state being made */
@@ -152,7 +153,7 @@ static void visit(mt_automaton *a, uint32_t at, uint32_t stack)
     for (; a->seen_round[slot] == a->round; slot = (slot + 1) % CLOSURE_SLOTS)
         if (a->seen[slot].at == at && a->seen[slot].stack == stack)
             return;
-    if (a->seen_count >= CLOSURE_SLOTS / 2 || a->todo_count == CLOSURE) {
+    if (a->work++ >= MT_LIMIT_AUTOMATON_WORK || a->seen_count >= CLOSURE_SLOTS / 2 || a->todo_count == CLOSURE) {
         a->full = true;
         return;
     }
@@ -327,6 +328,11 @@ void mt_automaton_free(mt_automaton *a)
     half_free(&a->halves[0]);
     half_free(&a->halves[1]);
     mt_free(a);
+}
+
+void mt_automaton_rest(mt_automaton *a)
+{
+    a->work = 0;
 }
 
 mt_automaton_state mt_automaton_start(const mt_automaton *a)

@@ -41,6 +41,9 @@ mt_automaton_state mt_automaton_alike(mt_automaton *a, mt_automaton_state state,
 
 /* Forgets all states but those listed, which get new numbers; the others' are void. The epoch counts these times. */
 void mt_automaton_collect(mt_automaton *a, mt_automaton_state *const *kept, size_t count);
+
+/* What is done between two rests is bounded: beyond, every state is UNKNOWN. */
+void mt_automaton_rest(mt_automaton *a);
 uint64_t mt_automaton_epoch(const mt_automaton *a);
 
 size_t mt_automaton_states(const mt_automaton *a); /* known at present */

@@ -97,14 +97,17 @@ bool mt_char_ranges_plain(const mt_char_range *ranges, size_t count)
     return true;
 }
 
+/* Beyond stand no characters but tags, variation selectors and private ones: they are in no category here. */
+#define LAST 0x3ffffu
+
 bool mt_charset_add_category(mt_charset *set, const char *name, size_t len)
 {
     bool known = false;
 
     if (len < 1 || len > 2)
         return false;
-    for (uint32_t code = 0, low = 0; code <= MT_CHAR_MAX + 1; code++) {
-        const char *category = code <= MT_CHAR_MAX ? utf8proc_category_string((utf8proc_int32_t)code) : "--";
+    for (uint32_t code = 0, low = 0; code <= LAST + 1; code++) {
+        const char *category = code <= LAST ? utf8proc_category_string((utf8proc_int32_t)code) : "--";
         const bool in = memcmp(category, name, len) == 0;
 
         known |= in;

@@ -155,6 +155,7 @@ bool mt_run_token(mt_run *run, uint32_t token)
         run->over = true;
         return true;
     }
+    mt_automaton_rest(c->automaton);
     next = read_token(c, run->state, token);
     if (next == MT_STATE_UNKNOWN) {
         collect(c);
@@ -204,6 +205,7 @@ static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask)
     const uint32_t plain = mt_automaton_plain(c->automaton, state);
     uint32_t id;
 
+    mt_automaton_rest(c->automaton);
     memset(mask, 0, v->words * sizeof(*mask));
     if (plain > 0 && v->upto_count > 0) {
         const size_t upto = plain < v->upto_count ? plain : v->upto_count;

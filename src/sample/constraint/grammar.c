@@ -93,17 +93,22 @@ mt_expr mt_grammar_call(mt_grammar *g, mt_rule rule)
     return add(g, MT_EXPR_CALL, rule, 0, 0);
 }
 
+/* Sets that come again are one, mostly: a set that lost its slot to another is only stored twice. */
 mt_expr mt_grammar_bytes(mt_grammar *g, const mt_byteset *set)
 {
-    size_t i = 0;
+    uint64_t hash = 0;
+    uint32_t *slot;
 
-    for (; i < g->set_count; i++)
-        if (memcmp(&g->sets[i], set, sizeof(*set)) == 0)
-            return add(g, MT_EXPR_BYTES, (uint32_t)i, 0, 0);
-    if (!reserve(g, &g->sets, g->set_count, &g->set_cap, 1, sizeof(*g->sets)))
-        return NEVER;
-    g->sets[g->set_count] = *set;
-    return add(g, MT_EXPR_BYTES, (uint32_t)g->set_count++, 0, 0);
+    for (size_t i = 0; i < 4; i++)
+        hash = (hash ^ set->bits[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 31;
+    slot = &g->set_slots[(hash >> 32) % MT_GRAMMAR_SET_SLOTS];
+    if (*slot == 0 || memcmp(&g->sets[*slot - 1], set, sizeof(*set)) != 0) {
+        if (!reserve(g, &g->sets, g->set_count, &g->set_cap, 1, sizeof(*g->sets)))
+            return NEVER;
+        g->sets[g->set_count] = *set;
+        *slot = (uint32_t)++g->set_count;
+    }
+    return add(g, MT_EXPR_BYTES, *slot - 1, 0, 0);
 }
 
 mt_expr mt_grammar_literal(mt_grammar *g, const char *text, size_t len)

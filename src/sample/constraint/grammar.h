@@ -98,6 +98,8 @@ typedef struct mt_expr_node {
     uint32_t a, b, c;
 } mt_expr_node;
 
+#define MT_GRAMMAR_SET_SLOTS 1024
+
 struct mt_grammar {
     mt_expr_node *nodes;
     size_t node_count, node_cap;
@@ -109,6 +111,7 @@ struct mt_grammar {
     size_t text_len, text_cap;
     mt_expr *rules; /* what each is; MT_EXPR_NEVER's number 0 until it is defined */
     size_t rule_count, rule_cap;
+    uint32_t set_slots[MT_GRAMMAR_SET_SLOTS]; /* a set of each hash, plus 1 */
     bool full;
 };
 

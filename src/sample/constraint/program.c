@@ -164,16 +164,19 @@ static bool empty_from(const compiler *c, const mt_instruction *in)
 }
 
 /* Successors mostly have smaller numbers, so few rounds are needed. */
-static void find_nullable(compiler *c)
+static bool find_nullable(compiler *c)
 {
     bool changed = true;
 
-    while (changed) {
+    for (size_t round = 0; changed; round++) {
+        if (round == MT_LIMIT_GRAMMAR_ROUNDS)
+            return false;
         changed = false;
         for (size_t i = 0; i < c->p->count; i++)
             if (!c->nullable[i] && empty_from(c, &c->p->code[i]))
                 changed = c->nullable[i] = true;
     }
+    return true;
 }
 
 static uint32_t with_frame(uint32_t inside, uint32_t behind)
@@ -208,13 +211,15 @@ static uint32_t height_from(const mt_program *p, const mt_instruction *in)
     return best;
 }
 
-static void find_heights(mt_program *p)
+static bool find_heights(mt_program *p)
 {
     bool changed = true;
 
     for (size_t i = 0; i < p->count; i++)
         p->code[i].height = ENDLESS;
-    while (changed) {
+    for (size_t round = 0; changed; round++) {
+        if (round == MT_LIMIT_GRAMMAR_ROUNDS)
+            return false;
         changed = false;
         for (size_t k = 0; k < 2 * p->count; k++) { /* up, then down */
             const size_t i = k < p->count ? k : 2 * p->count - 1 - k;
@@ -226,6 +231,7 @@ static void find_heights(mt_program *p)
             }
         }
     }
+    return true;
 }
 
 /* Repetitions of what may be empty: that least is 0 is no other language, and the count must not run away. */
@@ -392,6 +398,12 @@ static void make_classes(mt_program *p)
     mt_free(used);
 }
 
+static bool too_intricate(mt_error *err)
+{
+    return mt_fail(err, MT_E_INVALID,
+                   "the rules of the constraint refer to one another in too long chains; simplify it");
+}
+
 static bool check(compiler *c, mt_error *err)
 {
     mt_program *p = c->p;
@@ -400,12 +412,14 @@ static bool check(compiler *c, mt_error *err)
         return mt_fail(err, MT_E_INVALID, "the constraint has more than %d parts; make it smaller",
                        MT_LIMIT_GRAMMAR_NODES);
     c->nullable = mt_alloc_array(p->count, sizeof(*c->nullable));
-    find_nullable(c);
+    if (!find_nullable(c))
+        return too_intricate(err);
     if (!bound_repeats(c, err))
         return false;
     if (left_recursive(c))
         return mt_fail(err, MT_E_INVALID, "a rule of the grammar begins with itself; write it the other way round");
-    find_heights(p);
+    if (!find_heights(p))
+        return too_intricate(err);
     if (p->code[p->start].height == ENDLESS)
         return mt_fail(err, MT_E_INVALID, "the constraint allows no answer at all; loosen it");
     if (p->code[p->start].height > MT_LIMIT_GRAMMAR_FRAMES)

@@ -32,6 +32,7 @@ typedef struct machine {
     size_t states, state_cap;
     uint32_t *slots; /* hash to state, plus 1 */
     uint32_t least, most;
+    size_t work;            /* nodes looked at */
     const uint32_t *starts; /* of each expression's nodes; [expressions + 1] */
     size_t expressions;
 } machine;
@@ -215,6 +216,9 @@ static bool find_arrows(machine *m, uint32_t from, arrow *arrows, size_t *count,
         size_t k = 0;
         bool accepts;
 
+        m->work += m->count;
+        if (m->work > MT_LIMIT_REGEX_WORK)
+            return false;
         memset(set, 0, m->words * sizeof(*set));
         for (uint32_t i = 0; i < m->count; i++)
             if (m->sets[from * m->words + i / 64] >> i % 64 & 1 && m->nodes[i].kind == READS &&

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 
 void *mt_regex_fail(mt_regex_reader *r, const char *what)
@@ -105,6 +106,8 @@ static bool read_category(mt_regex_reader *r, mt_charset *set)
     if (!end)
         return fail(r, "has \\p without a category in braces");
     r->at += (size_t)(end - begin) + 1;
+    if (++r->categories > MT_LIMIT_REGEX_CATEGORIES)
+        return fail(r, "has too many categories of Unicode");
     equals = memchr(begin, '=', (size_t)(end - begin));
     if (equals)
         begin = equals + 1;

@@ -10,7 +10,7 @@ typedef struct mt_regex_reader {
     mt_arena *arena;
     const char *text;
     size_t len, at;
-    size_t depth, parts;
+    size_t depth, parts, categories;
     mt_error *err;
 } mt_regex_reader;
 

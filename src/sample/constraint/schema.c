@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "sample/constraint/regex.h"
 #include "sample/constraint/schema_inside.h"
 
 bool mt_schema_fail(mt_schema_reader *r, const char *path, const char *keyword, const char *what)
@@ -76,6 +77,22 @@ const json_t *mt_schema_target(mt_schema_reader *r, const json_t *ref, const cha
     if (!target)
         mt_schema_fail(r, path, "$ref", "refers to a place that the schema does not have");
     return target;
+}
+
+const struct mt_regex *mt_schema_regex(mt_schema_reader *r, const char *path, const char *keyword, const char *text,
+                                       size_t len)
+{
+    mt_error err = {0};
+    const mt_regex *regex;
+
+    if (++r->patterns > MT_LIMIT_SCHEMA_PATTERNS) {
+        mt_schema_fail(r, path, keyword, "is one of too many patterns: use fewer");
+        return NULL;
+    }
+    regex = mt_regex_read(r->arena, text, len, true, &err);
+    if (!regex)
+        mt_fail(r->err, MT_E_INVALID, "\"%s\" at \"%.300s\" of the schema: %.500s", keyword, path, err.text);
+    return regex;
 }
 
 static bool known(const mt_schema_place *place, const json_t *schema)

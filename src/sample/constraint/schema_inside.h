@@ -43,6 +43,7 @@ typedef struct mt_schema_reader {
     const json_t *root;
     mt_schema_todo **todo;
     size_t todo_count, todo_cap;
+    size_t patterns, members; /* regular expressions and properties so far */
     mt_error *err;
 } mt_schema_reader;
 
@@ -59,6 +60,10 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
 
 /* What a $ref stands for; NULL with a sentence. */
 const json_t *mt_schema_target(mt_schema_reader *r, const json_t *ref, const char *path);
+
+/* The regular expression of a keyword; NULL with a sentence. */
+const struct mt_regex *mt_schema_regex(mt_schema_reader *r, const char *path, const char *keyword, const char *text,
+                                       size_t len);
 
 /* schema_types.c: types that a place allows; those whose keywords it has, where none is given. */
 bool mt_schema_types(mt_schema_reader *r, const mt_schema_place *place, unsigned *types) MT_NODISCARD;

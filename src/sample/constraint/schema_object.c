@@ -16,6 +16,9 @@ typedef struct object {
     bool *required;
     mt_expr *members; /* "name": value */
     size_t count;
+    const mt_regex *pattern; /* of patternProperties, of which there is one; NULL: none */
+    const char *pattern_path;
+    const json_t *pattern_schema;
     bool open;            /* others may follow */
     mt_expr other;        /* one of them */
     uint32_t least, most; /* properties in all */
@@ -51,7 +54,8 @@ static bool read_names(mt_schema_reader *r, object *o)
             return mt_schema_fail(r, o->place->part[i].path, "required", "is not a list of names: give one");
         most += json_object_size(properties) + json_array_size(list);
     }
-    if (most > MT_LIMIT_SCHEMA_PROPERTIES)
+    r->members += most;
+    if (most > MT_LIMIT_SCHEMA_PROPERTIES || r->members > MT_LIMIT_SCHEMA_MEMBERS)
         return mt_schema_fail(r, o->place->part[0].path, "properties", "are too many: use fewer");
     o->names = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->names));
     o->required = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->required));
@@ -78,32 +82,50 @@ static bool read_names(mt_schema_reader *r, object *o)
     return true;
 }
 
-/* Whether a name matches a pattern, found by matching it. */
-static bool matches(mt_schema_reader *r, const mt_schema_part *part, const char *pattern, const char *name, bool *out);
+/* The pattern of patternProperties, read once. */
+static bool read_pattern(mt_schema_reader *r, object *o)
+{
+    for (size_t i = 0; i < o->place->count; i++) {
+        const mt_schema_part *part = &o->place->part[i];
+        json_t *patterns = json_object_get(part->schema, "patternProperties");
+        const char *pattern = json_object_iter_key(json_object_iter(patterns));
 
-/* What a schema says about a property: by its name, by a pattern, or as one of the others. */
+        if (json_object_size(patterns) == 0)
+            continue;
+        if (json_object_size(patterns) > 1)
+            return mt_schema_fail(r, part->path, "patternProperties", "has several patterns: use one");
+        if (o->place->count > 1)
+            return mt_schema_fail(r, part->path, "patternProperties",
+                                  "stands beside other schemas of the same place, which is not supported");
+        o->pattern = mt_schema_regex(r, part->path, "patternProperties", pattern, strlen(pattern));
+        o->pattern_path = mt_schema_path(r, part->path, "patternProperties", pattern);
+        o->pattern_schema = json_object_get(patterns, pattern);
+        return o->pattern != NULL;
+    }
+    return true;
+}
+
+/* A declared property that the pattern fits as well could come twice. */
+static bool check_apart(mt_schema_reader *r, const object *o)
+{
+    bool fits = false;
+
+    for (size_t i = 0; o->pattern && i < o->count && !fits; i++)
+        if (!mt_regex_matches(o->pattern, o->names[i], strlen(o->names[i]), &fits))
+            return mt_schema_fail(r, o->pattern_path, "patternProperties", "is too large: simplify it");
+    return !fits || mt_schema_fail(r, o->pattern_path, "patternProperties",
+                                   "has a pattern that a declared property fits, too: make it narrower");
+}
+
+/* What a schema says about a property: by its name, or as one of the others. */
 static bool add_rules(mt_schema_reader *r, const mt_schema_part *part, const char *name, mt_schema_place *own)
 {
-    const json_t *properties = json_object_get(part->schema, "properties");
-    const json_t *patterns = json_object_get(part->schema, "patternProperties");
+    const json_t *schema = json_object_get(json_object_get(part->schema, "properties"), name);
     const json_t *others = json_object_get(part->schema, "additionalProperties");
-    const json_t *schema = json_object_get(properties, name);
-    bool named = schema != NULL, fits;
-    const char *pattern;
-    json_t *value;
 
-    if (schema && !mt_schema_add(r, own, schema, mt_schema_path(r, part->path, "properties", name)))
-        return false;
-    json_object_foreach((json_t *)patterns, pattern, value)
-    {
-        if (!matches(r, part, pattern, name, &fits))
-            return false;
-        if (fits && !mt_schema_add(r, own, value, mt_schema_path(r, part->path, "patternProperties", pattern)))
-            return false;
-        named |= fits;
-    }
-    return named || !others ||
-           mt_schema_add(r, own, others, mt_schema_path(r, part->path, "additionalProperties", NULL));
+    if (schema)
+        return mt_schema_add(r, own, schema, mt_schema_path(r, part->path, "properties", name));
+    return !others || mt_schema_add(r, own, others, mt_schema_path(r, part->path, "additionalProperties", NULL));
 }
 
 static bool read_members(mt_schema_reader *r, object *o)
@@ -221,37 +243,18 @@ static bool read_others(mt_schema_reader *r, object *o, const mt_schema_place *v
     return true;
 }
 
-/* Keys by the only pattern there is. */
-static bool read_pattern(mt_schema_reader *r, object *o, const mt_schema_part *part)
+/* Keys that the pattern fits. */
+static bool read_patterned(mt_schema_reader *r, object *o)
 {
-    const json_t *patterns = json_object_get(part->schema, "patternProperties");
-    const char *pattern = json_object_iter_key(json_object_iter((json_t *)patterns));
-    json_t *schema = json_object_get(patterns, pattern);
     mt_schema_place own = {.count = 0};
     mt_grammar *g = r->j->g;
-    mt_error err = {0};
-    mt_regex *regex;
     mt_expr value, key;
-    bool fits;
 
-    if (json_object_size(patterns) > 1)
-        return mt_schema_fail(r, part->path, "patternProperties", "has several patterns: use one");
-    for (size_t i = 0; i < o->count; i++) {
-        if (!matches(r, part, pattern, o->names[i], &fits))
-            return false;
-        if (fits)
-            return mt_schema_fail(r, part->path, "patternProperties",
-                                  "has a pattern that a declared property fits, too: make it narrower");
-    }
-    regex = mt_regex_read(r->arena, pattern, strlen(pattern), true, &err);
-    if (!regex)
-        return mt_fail(r->err, MT_E_INVALID, "\"patternProperties\" at \"%.300s\" of the schema: %.500s", part->path,
-                       err.text);
-    if (!mt_schema_add(r, &own, schema, mt_schema_path(r, part->path, "patternProperties", pattern)) ||
-        !mt_schema_call(r, &own, &value))
+    if (!mt_schema_add(r, &own, o->pattern_schema, o->pattern_path) || !mt_schema_call(r, &own, &value))
         return false;
     key = mt_grammar_list(
-        g, (mt_expr[]){mt_grammar_text(g, "\""), mt_regex_expr(regex, g, mt_json_char), mt_grammar_text(g, "\"")}, 3);
+        g, (mt_expr[]){mt_grammar_text(g, "\""), mt_regex_expr(o->pattern, g, mt_json_char), mt_grammar_text(g, "\"")},
+        3);
     o->other = mt_grammar_list(g, (mt_expr[]){key, mt_json_colon(r->j), value}, 3);
     o->open = true;
     return true;
@@ -259,28 +262,20 @@ static bool read_pattern(mt_schema_reader *r, object *o, const mt_schema_part *p
 
 static bool read_rest(mt_schema_reader *r, object *o)
 {
-    const mt_schema_part *patterned = NULL;
     mt_schema_place values = {.count = 0};
     bool declared = false, said = false;
 
+    if (o->pattern)
+        return read_patterned(r, o);
     for (size_t i = 0; i < o->place->count; i++) {
         const mt_schema_part *part = &o->place->part[i];
         const json_t *others = json_object_get(part->schema, "additionalProperties");
 
         declared |= json_object_get(part->schema, "properties") != NULL;
-        if (json_object_size(json_object_get(part->schema, "patternProperties")) > 0) {
-            if (patterned || o->place->count > 1)
-                return mt_schema_fail(r, part->path, "patternProperties",
-                                      "stands beside other schemas of the same place, which is not supported");
-            patterned = part;
-        }
         said |= others != NULL;
-        if (others && !patterned &&
-            !mt_schema_add(r, &values, others, mt_schema_path(r, part->path, "additionalProperties", NULL)))
+        if (others && !mt_schema_add(r, &values, others, mt_schema_path(r, part->path, "additionalProperties", NULL)))
             return false;
     }
-    if (patterned)
-        return read_pattern(r, o, patterned);
     if (values.never || (declared && !said))
         return true;
     return read_others(r, o, &values);
@@ -358,7 +353,8 @@ bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr
     object o = {.place = place};
     chain c = {.o = &o};
 
-    if (!read_names(r, &o) || !read_members(r, &o) || !read_rest(r, &o) || !read_counts(r, &o))
+    if (!read_names(r, &o) || !read_pattern(r, &o) || !check_apart(r, &o) || !read_members(r, &o) ||
+        !read_rest(r, &o) || !read_counts(r, &o))
         return false;
     c.top = o.most != MT_GRAMMAR_UNLIMITED ? o.most : o.least > 0 ? o.least : 1;
     if (c.top > o.count && !o.open)
@@ -373,16 +369,4 @@ bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr
             define(r, &c, i, had);
     *out = mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, "{"), follow(r, &c, 0, 0), mt_grammar_text(g, "}")}, 3);
     return true;
-}
-
-static bool matches(mt_schema_reader *r, const mt_schema_part *part, const char *pattern, const char *name, bool *out)
-{
-    mt_error err = {0};
-    const mt_regex *regex = mt_regex_read(r->arena, pattern, strlen(pattern), true, &err);
-
-    if (!regex)
-        return mt_fail(r->err, MT_E_INVALID, "\"patternProperties\" at \"%.300s\" of the schema: %.500s", part->path,
-                       err.text);
-    return mt_regex_matches(regex, name, strlen(name), out) ||
-           mt_schema_fail(r, part->path, "patternProperties", "has a pattern that is too large: simplify it");
 }

@@ -101,16 +101,10 @@ typedef struct strings {
 static bool add_regex(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, const char *regex,
                       size_t len, strings *s)
 {
-    mt_error err = {0};
-
     if (s->count == PATTERNS)
         return mt_schema_fail(r, part->path, keyword, "is one of too many patterns for one place");
-    s->regex[s->count] = mt_regex_read(r->arena, regex, len, true, &err);
-    if (!s->regex[s->count])
-        return mt_fail(r->err, MT_E_INVALID, "\"%s\" at \"%.300s\" of the schema: %.500s", keyword, part->path,
-                       err.text);
-    s->count++;
-    return true;
+    s->regex[s->count] = mt_schema_regex(r, part->path, keyword, regex, len);
+    return s->regex[s->count++] != NULL;
 }
 
 static bool add_format(mt_schema_reader *r, const mt_schema_part *part, strings *s)
