@@ -101,7 +101,8 @@ def make_string(rng):
         schema["maxLength"] = schema.get("minLength", 0) + rng.randrange(12)
     if rng.random() < 0.3:
         schema["pattern"] = rng.choice(["^[a-z]+$", "[0-9]{2}", "^(foo|ba[rz])?$", "^\\w+( \\w+)*$", "^.{2,5}$", "x$",
-                                        "^[^a-c\"]*$", "^\\p{Lu}", "^(\\d{3}-)?\\d{4}$", "\\\\", "^[\\u4e00-\\u9fff]{1,4}$"])
+                                        "^[^a-c\"]*$", "^\\p{Lu}", "^(\\d{3}-)?\\d{4}$", "\\\\",
+                                        "^[\\u4e00-\\u9fff]{1,4}$"])
     elif rng.random() < 0.2:
         schema = {"type": "string", "format": rng.choice(["date", "time", "date-time", "uuid", "email", "ipv4", "ipv6",
                                                           "hostname", "duration", "uri"])}

@@ -1,5 +1,5 @@
-// Validates texts for schema.py: a line {"schema": S, "texts": [...]} is answered by {"valid": [...]}, or {"error": ...}
-// where the schema itself is not taken.
+// Validates texts for schema.py: a line {"schema": S, "texts": [...]} is answered by {"valid": [...]}, or by
+// {"error": ...} where the schema itself is not taken.
 import { createInterface } from "node:readline";
 import { createRequire } from "node:module";
 

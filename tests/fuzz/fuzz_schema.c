@@ -1,5 +1,5 @@
-/* A constraint of any kind: the first byte picks it, the rest is its text. What compiles is followed for a while; there must
-   always be a token, and the mask must be what the automaton takes. */
+/* A constraint of any kind: the first byte picks it, the rest is its text. What compiles is followed for a while;
+   there must always be a token, and the mask must be what the automaton takes. */
 #include <assert.h>
 #include <string.h>
 

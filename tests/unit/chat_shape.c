@@ -22,7 +22,8 @@ static const char *const specials[] = {
 static const char tools_json[] =
     "[{'type':'function','function':{'name':'get_weather','parameters':{'type':'object','properties':{"
     "'city':{'type':'string'},'days':{'type':'integer','minimum':1,'maximum':14},'unit':{'enum':['C','F']},"
-    "'place':{'type':'object','properties':{'lat':{'type':'number'}},'required':['lat']}},'required':['city','unit']}}},"
+    "'place':{'type':'object','properties':{'lat':{'type':'number'}},'required':['lat']}},"
+    "'required':['city','unit']}}},"
     "{'type':'function','function':{'name':'get_time','strict':true,'parameters':{'type':'object','properties':{"
     "'utc':{'type':'boolean'}},'required':['utc'],'additionalProperties':false}}},"
     "{'type':'function','function':{'name':'now'}}]";
@@ -207,7 +208,8 @@ static void strict_tools_leave_text_free_but_not_calls(void **state)
     } rows[] = {
         {"", true},
         {"just text", true},
-        {"<think>\nso\n</think>\n\nLet me look.\n<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"utc\": true}}\n"
+        {"<think>\nso\n</think>\n\nLet me look.\n<tool_call>\n"
+         "{\"name\": \"get_time\", \"arguments\": {\"utc\": true}}\n"
          "</tool_call>",
          true},
         {"<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"utc\": 1}}\n</tool_call>", false},
