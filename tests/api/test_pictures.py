@@ -6,10 +6,12 @@ usage: tests/api/test_pictures.py --motet PROGRAM [NAME ...]"""
 import argparse
 import base64
 import concurrent.futures
+import json
 import os
 import random
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -219,6 +221,33 @@ def models_that_see_nothing_say_so():
 
 
 @test
+def several_answers_and_logprobs_of_prompts_with_pictures():
+    with start() as server:
+        want = said(ask(server, image(1)))
+        both = ask(server, image(1), n=2).json()["choices"]
+        assert [choice["logprobs"]["content"] for choice in both] == [want, want]
+        reply = ask(server, image(1), prompt_logprobs=1)
+        assert said(reply) == want
+        assert len(reply.json()["prompt_logprobs"]) == usage(reply)[0]
+        assert usage(reply)[1] == 0
+
+
+@test
+def the_command_line_shows_what_the_server_shows():
+    path = os.path.join(HERE, "..", "oracle", "pictures", "plain.png")
+    with open(path, "rb") as f:
+        data = "data:image/png;base64," + base64.b64encode(f.read()).decode()
+    done = subprocess.run([PROGRAM, "run", FOLDER, "--image", path, "--prompt", "What is it?", "--json", "--precision",
+                           "reference"], capture_output=True, text=True, check=True)
+    with start() as server:
+        reply = ask(server, image(1, url=data), return_token_ids=True)
+        assert reply.json()["prompt_token_ids"] == json.loads(done.stdout)["prompt_token_ids"]
+    done = subprocess.run([PROGRAM, "run", FOLDER, "--image", "nowhere.png", "--prompt", "x"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and '"nowhere.png" cannot be read' in done.stderr
+
+
+@test
 def text_never_waits_for_pictures():
     with Silent() as web, start("--media-threads", "1", "--media-allow-private", "--prep-threads", "1") as server:
         with concurrent.futures.ThreadPoolExecutor(4) as clients:
@@ -236,7 +265,7 @@ def a_client_that_leaves_ends_the_fetch():
     with Silent() as web, start("--media-threads", "1", "--media-allow-private") as server:
         for _ in range(3):
             connection = server.connect()
-            body = served.json.dumps({"messages": [{"role": "user", "content": [web.part()]}]})
+            body = json.dumps({"messages": [{"role": "user", "content": [web.part()]}]})
             before = len(web.taken)
             connection.request("POST", "/v1/chat/completions", body)
             assert eventually(lambda: len(web.taken) > before)
