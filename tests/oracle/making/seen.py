@@ -10,6 +10,7 @@ import numpy as np
 from . import pictures, sight
 from .layouts import Layout, Quantisation
 from .sight import Sighted
+from .specs import qwen3_5
 
 STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
@@ -161,6 +162,25 @@ MLX4 = Layout(mlx=Quantisation(4, 32))
 MLX8 = Layout(mlx=Quantisation(8, 32))
 
 ALL = [
+    Sighted(
+        "qwen35-bf16",
+        "qwen3_5",
+        qwen3_5(
+            vocab_size=sight.VOCAB,
+            max_position_embeddings=4096,
+            rope_parameters={
+                "rope_theta": 1e6,
+                "rope_type": "default",
+                "partial_rotary_factor": 0.5,
+                "mrope_section": [3, 3, 2],
+                "mrope_interleaved": True,
+            },
+        ),
+        {key: value for key, value in _qwen3_vision().items() if "deepstack" not in key},
+        QWEN3_IMAGE,
+        QWEN3_VIDEO,
+        published=False,
+    ),
     Sighted(
         "qwen3vl-bf16", "qwen3_vl", _qwen3_text(tie_word_embeddings=True), _qwen3_vision(), QWEN3_IMAGE, QWEN3_VIDEO
     ),

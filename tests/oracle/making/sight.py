@@ -13,6 +13,7 @@ FACTORY = {
     "qwen2_5_vl": ("Qwen2_5_VLConfig", "Qwen2_5_VLForConditionalGeneration"),
     "qwen3_vl": ("Qwen3VLConfig", "Qwen3VLForConditionalGeneration"),
     "qwen3_vl_moe": ("Qwen3VLMoeConfig", "Qwen3VLMoeForConditionalGeneration"),
+    "qwen3_5": ("Qwen3_5Config", "Qwen3_5ForConditionalGeneration"),
     "gemma3": ("Gemma3Config", "Gemma3ForConditionalGeneration"),
 }
 
@@ -218,6 +219,7 @@ PROCESSORS = {
     "qwen2_5_vl": ("Qwen2_5_VLProcessor", "Qwen2VLImageProcessor", "Qwen2VLVideoProcessor"),
     "qwen3_vl": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "qwen3_vl_moe": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
+    "qwen3_5": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "gemma3": ("Gemma3Processor", "Gemma3ImageProcessor", None),
 }
 
@@ -327,7 +329,7 @@ def _draw_vision(name, shape, config, rng):
 def draw(config, shapes, seed):
     rng = np.random.Generator(np.random.Philox(seed))
     text = {**config["text_config"], "tie_word_embeddings": config["tie_word_embeddings"]}
-    text["model_type"] = "gemma3_text" if config["model_type"] == "gemma3" else "qwen3"
+    text["model_type"] = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text"}.get(config["model_type"], "qwen3")
     text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
     config = {**config, "text_config": text}
     out = {}
