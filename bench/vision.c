@@ -119,8 +119,11 @@ static bool run(mt_opened *o, const arguments *a, mt_error *err)
     mt_vision *v = mt_vision_new(o->dev, s, o->weights.vision, &params, err);
     bool ok = v && mt_device_plan(o->dev, a->rows, err);
     bench b = {.k = mt_device_kernels(o->dev), .threads = mt_device_threads(o->dev)};
-    if (ok)
+    if (ok) {
+        printf("working memory for %zu patches: %.0f MiB\n", params.patches,
+               (double)mt_device_bytes(o->dev) / (1 << 20));
         bench_peaks(&b);
+    }
     for (size_t i = 0; ok && i < a->sides; i++)
         measure(v, s, a, a->side[i], a->precision == MT_PRECISION_FAST ? b.bf16 : b.fp32);
     mt_vision_free(v);

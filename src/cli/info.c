@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/info.h"
+#include "models/vision.h"
 
 static void print_count(const char *label, uint64_t count)
 {
@@ -47,6 +48,17 @@ static void print_recurrent(const mt_info *info)
         printf("%-14s%zu of %u layers: %zu key head%s of %zu, %zu value head%s of %zu, convolution over %zu\n",
                "recurrent", st->layers, info->spec.layers, st->key_heads, plural(st->key_heads), st->key_dim,
                st->value_heads, plural(st->value_heads), st->value_dim, st->taps);
+}
+
+static void print_vision(const mt_vision_spec *v)
+{
+    if (!v)
+        return;
+    printf("%-14s%u layers of width %u, %u heads of %u, patches of %u x %u pixels, %u x %u of them a token", "vision",
+           v->layers, v->hidden, v->heads, v->head_dim, v->patch, v->patch, v->merge, v->merge);
+    if (v->tap_count)
+        printf(", DeepStack of %u", v->tap_count);
+    printf("\n");
 }
 
 static void print_ropes(const mt_model_spec *s)
@@ -103,6 +115,7 @@ void mt_info_print(const mt_info *info)
 {
     print_model(&info->spec);
     print_recurrent(info);
+    print_vision(info->spec.vision);
     print_ropes(&info->spec);
     print_window(info);
     printf("%-14s%u tokens\n", "context", info->spec.context);

@@ -90,7 +90,7 @@ static void remark_unused(mt_info *info)
     static const char *const audio[] = {"audio_tower.", "embed_audio."};
     share see = {0}, hear = {0}, draft = {0}, head = {0};
     size_t explained = 0;
-    for (size_t i = 0; i < MT_COUNT(vision); i++)
+    for (size_t i = 0; i < MT_COUNT(vision) && !info->spec.vision; i++)
         add_share(info, vision[i], &see);
     for (size_t i = 0; i < MT_COUNT(audio); i++)
         add_share(info, audio[i], &hear);

@@ -70,6 +70,7 @@ static void set_model(json_t *root, const mt_model_spec *s)
     set(root, "experts_per_token", number(s->experts_per_token));
     set(root, "expert_ffn", number(s->expert_ffn));
     set(root, "context", number(s->context));
+    set(root, "vision", json_boolean(s->vision != NULL));
     set(root, "rope", ropes(s));
     set(root, "windows", windows(s));
 }

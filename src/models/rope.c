@@ -150,7 +150,7 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
     return mt_rope_read(rope, parameters, theta, spec->head_dim, spec->context, arena, err);
 }
 
-/* Of each three frequencies one is the height's and one the width's, as far as their sections go; the rest is time's. */
+/* Of three frequencies one is the height's and one the width's, as far as their sections go; the rest is time's. */
 static void take_turns(uint8_t *axis, size_t half, const int64_t section[3])
 {
     for (size_t i = 0; i < half; i++)

@@ -17,8 +17,8 @@
 #include "base/alloc.h"
 #include "models/vision_layout.h"
 
-#define FEW_ROWS 16     /* of the smallest slice */
-#define MORE_PAGES 1024 /* than patches fill, for views that leave a page half empty */
+#define FEW_ROWS 16   /* of the smallest slice */
+#define MORE_PAGES 64 /* than patches fill, for views that leave a page half empty */
 
 typedef struct layer {
     mt_tensor *norm1, *norm1_bias, *norm2, *norm2_bias;
