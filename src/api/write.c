@@ -104,7 +104,7 @@ static void add_prompt_logprob(mt_buf *out, const mt_answer *answer, const mt_lo
 static void add_position(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *s,
                          mt_buf *bytes)
 {
-    const mt_logprob *top = said->top + s->top_begin;
+    const mt_logprob *top = s->top_count ? said->top + s->top_begin : NULL;
     size_t rank = 0;
 
     for (size_t i = 0; i < s->top_count; i++)
