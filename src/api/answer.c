@@ -38,6 +38,8 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .logprobs = ask->logprobs,
                      .prompt_logprobs = ask->prompt_logprobs,
                      .store = ask->store,
+                     .vectors = ask->vectors,
+                     .dimensions = (size_t)ask->dimensions,
                      .n = n,
                      .prompt_count = prompt_count,
                      .choice_count = n * prompt_count,
@@ -65,6 +67,7 @@ static void free_choice(mt_choice *c)
     mt_speech_free(&c->speech);
     free_said(&c->said);
     mt_free(c->stop);
+    mt_free(c->vector);
 }
 
 void mt_answer_free(mt_answer *answer)
@@ -134,6 +137,11 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     c->cached = event->cached;
     c->stop = event->stop ? mt_strdup(event->stop) : NULL;
     c->stop_token = event->stop_token;
+    if (event->vector) {
+        c->vector = mt_alloc_array(event->vector_len, sizeof(*c->vector));
+        memcpy(c->vector, event->vector, event->vector_len * sizeof(*c->vector));
+        c->vector_len = event->vector_len;
+    }
     a->open--;
 }
 
@@ -187,6 +195,10 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         return;
     if (event->kind == MT_EVENT_DONE && event->finish == MT_FINISH_ERROR) {
         fail(a, event->error);
+        return;
+    }
+    if (event->kind == MT_EVENT_DONE && a->vectors && !event->vector) {
+        fail(a, &(mt_error){.code = MT_E_BUSY, .text = "the request was cancelled; send it again"});
         return;
     }
     if (event->kind == MT_EVENT_PROMPT) { /* the same for each choice */

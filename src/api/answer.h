@@ -38,6 +38,8 @@ struct mt_choice {
     size_t tokens, cached;
     size_t reasoning_tokens; /* of them */
     mt_finish finish;
+    float *vector; /* of an embedding or a score; free with mt_free */
+    size_t vector_len;
     char *stop;          /* the stop string that was met, or NULL; free with mt_free */
     uint32_t stop_token; /* or MT_TOKEN_NONE */
 };
@@ -60,6 +62,9 @@ struct mt_answer {
     size_t eos_count;
     bool stream, include_usage, return_token_ids, tokens_as_ids, echo;
     int64_t logprobs, prompt_logprobs; /* -1: none */
+    bool vectors;                      /* each choice brings one */
+    bool normalise;                    /* to length 1 */
+    size_t dimensions;                 /* of them that are told; 0: all */
     size_t n;                          /* choices a prompt */
     json_t *tools;                     /* the parsers'; a reference of its own, or NULL */
     json_t *extra;                     /* the ask's; a reference of its own, or NULL */

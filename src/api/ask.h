@@ -60,6 +60,10 @@ typedef struct mt_ask {
     mt_ask_prompt *prompts;
     size_t prompt_count;
 
+    bool vectors;       /* what is asked for are embeddings of the prompts, or scores; such an ask is never streamed */
+    mt_chat_text query; /* that the prompts are scored for; data is NULL where embeddings are wanted */
+    int64_t dimensions; /* of an embedding; 0: all */
+
     float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, min_tokens, max_tokens; /* max_tokens: -1 when not given */
     int64_t logprobs;                      /* -1: none; else how many likeliest with each token */

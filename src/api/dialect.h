@@ -31,6 +31,6 @@ typedef struct mt_dialect {
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
-    mt_anthropic_count_tokens;
+    mt_anthropic_count_tokens, mt_openai_embeddings, mt_rerank;
 
 #endif

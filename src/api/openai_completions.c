@@ -42,7 +42,7 @@ static bool read(mt_ask *ask, mt_failure *why)
         return false;
     if (ask->default_max_tokens == 0)
         ask->default_max_tokens = 16;
-    return mt_openai_prompts_read(ask, json_object_get(ask->body, "prompt"), why);
+    return mt_openai_prompts_read(ask, "prompt", json_object_get(ask->body, "prompt"), why);
 }
 
 /* The four parallel lists of a logprobs object. */

@@ -3,8 +3,6 @@
 #include "api/fields.h"
 #include "base/limits.h"
 
-static const char field[] = "prompt";
-
 static bool too_large(const char *name, mt_failure *why)
 {
     return mt_failure_set(why, 413, "request_too_large", name,
@@ -35,19 +33,19 @@ bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, m
     return true;
 }
 
-static bool read_one(mt_ask *ask, const json_t *value, mt_ask_prompt *out, mt_failure *why)
+static bool read_one(mt_ask *ask, const char *field, const json_t *value, mt_ask_prompt *out, mt_failure *why)
 {
     if (json_is_array(value))
         return mt_openai_ids_read(ask->arena, field, value, out, why);
     if (!json_is_string(value))
         return mt_failure_set(why, 400, "invalid_type", field,
-                              "\"prompt\" has %s in it: send a string, token ids, or a list of either",
+                              "\"%s\" has %s in it: send a string, token ids, or a list of either", field,
                               mt_json_kind(value));
     out->text = (mt_chat_text){.data = json_string_value(value), .len = json_string_length(value)};
     return true;
 }
 
-bool mt_openai_prompts_read(mt_ask *ask, const json_t *prompt, mt_failure *why)
+bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt, mt_failure *why)
 {
     const json_t *first = json_array_get(prompt, 0);
     const bool many = json_is_array(prompt) && (json_is_string(first) || json_is_array(first));
@@ -55,10 +53,16 @@ bool mt_openai_prompts_read(mt_ask *ask, const json_t *prompt, mt_failure *why)
 
     if (!json_is_string(prompt) && !json_is_array(prompt))
         return mt_failure_set(why, 400, "invalid_type", field,
-                              "\"prompt\" is %s: send a string, token ids, or a list of either", mt_json_kind(prompt));
+                              "\"%s\" is %s: send a string, token ids, or a list of either", field,
+                              mt_json_kind(prompt));
     if (json_is_array(prompt) && json_array_size(prompt) == 0)
-        return mt_failure_set(why, 400, "invalid_value", field, "\"prompt\" is an empty list: send a prompt");
-    if (count * (size_t)ask->n > MT_LIMIT_CHOICES)
+        return mt_failure_set(why, 400, "invalid_value", field, "\"%s\" is an empty list: send a %s", field,
+                              ask->vectors ? "text" : "prompt");
+    if (ask->vectors && count > MT_LIMIT_EMBEDDINGS)
+        return mt_failure_set(why, 400, "invalid_value", field,
+                              "\"%s\" has %zu texts, and %d may be sent at once: send them in several requests", field,
+                              count, MT_LIMIT_EMBEDDINGS);
+    if (!ask->vectors && count * (size_t)ask->n > MT_LIMIT_CHOICES)
         return mt_failure_set(why, 400, "invalid_value", field,
                               "%zu prompts with n = %d are more than %d answers: send them in several requests", count,
                               (int)ask->n, MT_LIMIT_CHOICES);
@@ -66,8 +70,8 @@ bool mt_openai_prompts_read(mt_ask *ask, const json_t *prompt, mt_failure *why)
     if (!ask->prompts)
         return too_large(field, why);
     for (; ask->prompt_count < count; ask->prompt_count++)
-        if (!read_one(ask, many ? json_array_get(prompt, ask->prompt_count) : prompt, &ask->prompts[ask->prompt_count],
-                      why))
+        if (!read_one(ask, field, many ? json_array_get(prompt, ask->prompt_count) : prompt,
+                      &ask->prompts[ask->prompt_count], why))
             return false;
     return true;
 }

@@ -1,12 +1,12 @@
-/* The prompt of /v1/completions: a string, a list of strings, a list of token ids, or a list of such lists. */
+/* The prompt of /v1/completions, and what else is a string, a list of strings, a list of token ids, or a list of such lists. */
 #ifndef MT_API_OPENAI_PROMPT_H
 #define MT_API_OPENAI_PROMPT_H
 
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* Sets ask->prompts. Texts are borrowed from the body. */
-bool mt_openai_prompts_read(mt_ask *ask, const json_t *prompt, mt_failure *why) MT_NODISCARD;
+/* Sets ask->prompts. Texts are borrowed from the body; field: how sentences and param call it. */
+bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt, mt_failure *why) MT_NODISCARD;
 
 /* A list of token ids into the ask's arena; name: how sentences and param call it. */
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out,

@@ -49,6 +49,7 @@
 #define MT_LIMIT_WIDTH (1u << 20) /* hidden, intermediate and projection widths */
 #define MT_LIMIT_VOCAB (1u << 22)
 #define MT_LIMIT_CONTEXT (1u << 24)
+#define MT_LIMIT_ENCODER_CONTEXT (1u << 16) /* positions of an encoder, which sees a text all at once */
 
 /* tokenizers */
 #define MT_LIMIT_TOKENIZER_BYTES (256u << 20)   /* a tokenizer.json */
@@ -149,6 +150,8 @@
 
 /* requests */
 #define MT_LIMIT_CHOICES 128                 /* answers of one call: prompts times n */
+#define MT_LIMIT_EMBEDDINGS 2048             /* texts of one call for embeddings or scores, as OpenAI has it */
+#define MT_LIMIT_EMBEDDING_FLIGHT 16         /* of them that the engine has at a time */
 #define MT_LIMIT_BODY_BYTES (64u << 20)      /* of a request */
 #define MT_LIMIT_JSON_MEMORY (256u << 20)    /* of a parsed body */
 #define MT_LIMIT_JSON_TRIM (1u << 20)        /* of a body, after which memory is given back to the system */

@@ -80,6 +80,7 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= vocab)
             return mt_fail(err, MT_E_INVALID, "token %u is outside the vocabulary of %zu", r->prompt[i], vocab);
+    assert(!r->pool || (r->choices == 1 && r->max_tokens == 0 && r->pool != MT_POOL_SCORE));
     assert(!r->constraint || mt_constraint_vocabulary(r->constraint)->size == vocab);
     return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);
 }
@@ -101,6 +102,10 @@ bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
     if (r->received == 0)
         r->received = mt_clock_ns();
     mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
+    if (r->pool) {
+        r->vector_len = e->spec->hidden;
+        r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
+    }
     r->order = atomic_fetch_add(&e->order_next, 1);
     if (mt_queue_push(e->inbox, r))
         return true;
@@ -261,8 +266,11 @@ static void *run(void *ctx)
         sweep(e, e->running, &e->running_count, stopping);
         sweep(e, e->waiting, &e->waiting_count, stopping);
         idle = stopping || !mt_engine_plan(e);
-        if (!idle)
+        if (!idle) {
+            mt_lease_take(e->params.lease);
             mt_engine_step(e);
+            mt_lease_give(e->params.lease);
+        }
         show(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
             return NULL;
@@ -318,7 +326,8 @@ static uint64_t machine_memory(void)
 
 static uint64_t budget(const mt_engine *e)
 {
-    return e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+    const uint64_t all = e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+    return all > e->params.beside ? all - e->params.beside : 0;
 }
 
 /* Memory of the process that is its own: tokenizer, templates, working memory. 0 where the system does not tell. */

@@ -3,6 +3,7 @@
 #ifndef MT_ENGINE_ENGINE_H
 #define MT_ENGINE_ENGINE_H
 
+#include "base/lease.h"
 #include "engine/draft.h"
 #include "engine/encoder.h"
 #include "engine/opened.h"
@@ -18,6 +19,8 @@ typedef struct mt_engine_params {
     size_t rows;      /* most rows of a step */
     size_t context;   /* most positions of a sequence; 0: what the model allows */
     uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
+    uint64_t beside; /* bytes of that which others in the process have */
+    mt_lease *lease; /* each step takes it; borrowed; NULL: nobody else computes */
     size_t cache;    /* positions of the cache; 0: what memory leaves */
     uint64_t state_cache;      /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
     double step_ms;            /* what a step with running answers may take; 0: somewhat more than they need alone */

@@ -31,7 +31,8 @@ static mt_sequence *owner(mt_candidate *c)
 /* Whether every position of the prompt has to be computed, whatever is known. */
 static bool needs_all(const mt_sequence *s)
 {
-    return s->request->prompt_logprobs && s->generated == 0;
+    const mt_pool pool = s->request->pool;
+    return (s->request->prompt_logprobs && s->generated == 0) || pool == MT_POOL_MEAN || pool == MT_POOL_FIRST;
 }
 
 /* Guesses that could go with the next row of s. The last token of an answer needs none after it. */

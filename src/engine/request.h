@@ -24,6 +24,15 @@ typedef enum mt_finish {
     MT_FINISH_ERROR
 } mt_finish;
 
+/* What becomes of the prompt's final hidden states where vectors are wanted instead of tokens. */
+typedef enum mt_pool {
+    MT_POOL_NONE, /* tokens are wanted */
+    MT_POOL_LAST,
+    MT_POOL_FIRST,
+    MT_POOL_MEAN, /* summed in the order of positions, in fp32 */
+    MT_POOL_SCORE /* of a cross-encoder: what its classifier makes of a pair of texts */
+} mt_pool;
+
 typedef enum mt_event_kind {
     MT_EVENT_BEGUN,  /* once a choice: it has its place; cached is known */
     MT_EVENT_PROMPT, /* where prompt_logprobs is set: once a prompt position, in order */
@@ -48,7 +57,9 @@ typedef struct mt_event {
     uint32_t stop_token;          /* of DONE: the id that ended it; MT_TOKEN_NONE for none */
     size_t cached;                /* of BEGUN and DONE: prompt tokens that were not computed */
     size_t prompt_tokens, tokens; /* of DONE */
-    bool last;                    /* of DONE: no event of any choice will follow, and the request is about to go */
+    const float *vector;          /* of DONE, where the request pools and has finished; NULL elsewhere */
+    size_t vector_len;
+    bool last; /* of DONE: no event of any choice will follow, and the request is about to go */
 } mt_event;
 
 struct mt_request {
@@ -68,6 +79,10 @@ struct mt_request {
     const mt_media_span *spans; /* where their features stand in the prompt: ascending, all rows of each in order */
     size_t span_count;
     uint8_t salt[32]; /* requests share what is cached only with those of the same; zeros: none */
+
+    mt_pool
+        pool; /* where it is not MT_POOL_NONE, nothing is generated, there is one choice, and DONE brings a vector */
+    size_t second; /* where the second text of a pair begins, for encoders that tell them apart; 0: there is none */
 
     mt_sample_settings sampling;
     mt_constraint *constraint;          /* that every answer follows; the arena holds a reference; NULL: none */
@@ -94,6 +109,8 @@ struct mt_request {
     struct mt_sequence *sequences; /* [choices] */
     mt_sight *sights;              /* the pictures in parts */
     size_t sight_count;
+    float *vector; /* what it pools */
+    size_t vector_len;
     uint32_t live;  /* of them that have not ended */
     uint64_t order; /* of arrival */
 };

@@ -155,6 +155,8 @@ void mt_sequence_finish(mt_sequence *s, mt_finish finish, const mt_error *err)
                         .cached = s->cached,
                         .prompt_tokens = r->prompt_len,
                         .tokens = s->generated,
+                        .vector = finish == MT_FINISH_STOP ? r->vector : NULL,
+                        .vector_len = finish == MT_FINISH_STOP ? r->vector_len : 0,
                         .last = last});
     mt_sequence_close(s);
     if (last)

@@ -20,6 +20,8 @@ static size_t guesses(const mt_sequence *s)
 static size_t wants(const mt_sequence *s, size_t rows)
 {
     const bool samples = s->seq.done + rows >= s->seq.known;
+    if (s->request->pool)
+        return 0;
     if (s->seq.done + rows > s->seq.known)
         return rows;
     if (!s->request->prompt_logprobs || s->generated > 0)
@@ -67,7 +69,7 @@ static void add_rows(mt_engine *e, mt_sequence *s)
         show_row(e, s, b->rows + i, at);
     }
     b->rows += s->rows;
-    s->samples = s->seq.done + s->rows >= s->seq.known;
+    s->samples = !s->request->pool && s->seq.done + s->rows >= s->seq.known;
     s->wanted = (uint32_t)e->wanted_count;
     s->wanted_count = (uint32_t)wants(s, s->rows);
     for (size_t i = s->rows - s->wanted_count; i < s->rows; i++)
@@ -259,6 +261,24 @@ static size_t taken(const mt_sequence *s)
     return s->samples && s->sampled_count > 0 ? s->sampled_count - 1 : 0;
 }
 
+/* Adds what this step's rows mean for the vector. One that was preempted begins again at its first position. */
+static void pool(mt_engine *e, mt_sequence *s)
+{
+    mt_request *r = s->request;
+    const size_t wanted = r->pool == MT_POOL_FIRST ? 0 : r->prompt_len - 1;
+    if (s->seq.done == 0)
+        memset(r->vector, 0, r->vector_len * sizeof *r->vector);
+    for (size_t i = 0; i < s->rows; i++) {
+        if (r->pool != MT_POOL_MEAN && s->seq.done + i != wanted)
+            continue;
+        const float *hidden = mt_model_hidden(e->model, s->row + i);
+        for (size_t k = 0; k < r->vector_len; k++)
+            r->vector[k] += hidden[k];
+    }
+    for (size_t k = 0; r->pool == MT_POOL_MEAN && s->seq.done + s->rows == r->prompt_len && k < r->vector_len; k++)
+        r->vector[k] /= (float)r->prompt_len;
+}
+
 /* What the step means for one sequence. It may be gone afterwards. */
 static void settle(mt_engine *e, mt_sequence *s)
 {
@@ -272,9 +292,15 @@ static void settle(mt_engine *e, mt_sequence *s)
     }
     const size_t tried = guesses(s);
     tell_prompt(e, s);
+    if (s->request->pool)
+        pool(e, s);
     mt_seq_commit(&s->seq, s->rows - tried);
     if (e->spec->mtp)
         mt_model_carry(e->model, s->place, s->row + (uint32_t)(s->rows - tried + taken(s) - 1));
+    if (s->request->pool && s->seq.done == s->seq.known) {
+        mt_engine_end(e, s, MT_FINISH_STOP, NULL);
+        return;
+    }
     if (!s->samples)
         return;
     if (s->status != MT_SAMPLE_OK) {

@@ -54,6 +54,7 @@ struct mt_model {
     mt_mixer *mixer;                                             /* the recurrent layers; NULL where there are none */
     mt_tensor **rope;                                            /* one table a rotary embedding */
     mt_tensor *last, *logits;
+    mt_tensor *row, *hidden; /* a row of x, and what the last norm makes of it */
     size_t max_rows, max_logits;
     bool *sound;  /* [rows] */
     guess *guess; /* NULL: the model has none */
@@ -193,6 +194,8 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
         m->rope[i] = mt_tensor_new(dev, rows, 2 * (size_t)s->ropes[i].half);
     m->last = mt_tensor_new(dev, logits, s->hidden);
     m->logits = mt_tensor_new(dev, logits, s->vocab);
+    m->row = mt_tensor_view(dev);
+    m->hidden = mt_tensor_new(dev, 1, s->hidden);
 }
 
 mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
@@ -477,4 +480,12 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
         enter(m, batch);
     mt_alloc_permit();
     return m->logits;
+}
+
+const float *mt_model_hidden(mt_model *m, size_t row)
+{
+    assert(row < m->max_rows);
+    mt_tensor_look(m->dev, m->row, m->x, row, 1);
+    norm(m, m->hidden, m->row, 1, m->norm);
+    return mt_tensor_read(m->dev, m->hidden, 0);
 }

@@ -84,6 +84,10 @@ bool mt_model_sound(const mt_model *model, size_t row);
    for rows[i]. The result is valid until the next step. Allocates nothing. */
 const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uint32_t *rows, size_t count);
 
+/* The final hidden state, after the last norm, of a row of the last step: spec->hidden floats, valid until the next
+   call. The logits of that step are still there. */
+const float *mt_model_hidden(mt_model *model, size_t row);
+
 /* ---- a head that guesses ahead; where the spec has mtp ---- */
 
 /* Row `row` of the last step comes before the next row of the span with this place; nothing does where it is

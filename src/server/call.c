@@ -71,6 +71,8 @@ static void release(mt_call *call)
     mt_answer_free(call->answer);
     mt_buf_free(&call->text);
     mt_buf_free(&call->out);
+    for (size_t i = call->submitted; i < call->source_count; i++)
+        mt_request_free(call->sources[i].request);
     mt_free(call->sources);
     pthread_mutex_destroy(&call->lock);
     mt_free(call);
@@ -90,7 +92,7 @@ static void update_pause(mt_call *call)
             changed = true;
     }
     pthread_mutex_unlock(&call->lock);
-    if (changed)
+    if (changed && !call->pooler)
         mt_engine_poke(call->server->served.engine);
 }
 
@@ -197,6 +199,18 @@ static void send_whole(mt_call *call)
     complete(call, mt_http_answer(call->server->http, call->handle, &response, call->out.data, call->out.len));
 }
 
+/* Room has come for more of its requests. */
+static void go_on(mt_call *call)
+{
+    mt_failure why;
+    mt_error err;
+
+    if (call->over || !call->prepared || call->failure.status || mt_call_more(call, &err))
+        return;
+    mt_failure_from(&why, &err, NULL);
+    fail_call(call, &why);
+}
+
 /* Sends what is there, once it may be sent. */
 static void progress(mt_call *call)
 {
@@ -228,8 +242,10 @@ static void open_prepared(mt_letter *letter)
         fail_call(call, &call->failure);
     else if (!call->over && (call->task || call->dialect->count))
         complete(call, mt_server_json(call->server, call->handle, &call->text));
-    else
+    else {
+        go_on(call);
         progress(call);
+    }
     call->held = false;
     release(call);
 }
@@ -244,6 +260,8 @@ void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resu
     if (call->server->closing)
         give_up(call);
     mt_answer_feed(call->answer, prompt, event, &call->out);
+    if (event->last)
+        go_on(call);
     if (call->over)
         call->out.len = 0;
     else

@@ -30,16 +30,17 @@ struct mt_call {
     char id[MT_ANSWER_ID];
     char *body; /* the preparation's, which frees it */
     size_t body_len;
-    json_t *json;      /* what it says, on the way from one lane of preparation to the other */
-    bool sees;         /* it brings pictures, and is prepared in their lane */
-    uint64_t received; /* mt_clock_ns */
+    json_t *json;             /* what it says, on the way from one lane of preparation to the other */
+    struct mt_pooler *pooler; /* computes it instead of the engine, where it is not NULL */
+    bool sees;                /* it brings pictures, and is prepared in their lane */
+    uint64_t received;        /* mt_clock_ns */
     uint64_t client;
 
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;
     mt_buf text;        /* of what is answered at once */
     mt_failure failure; /* status 0: none */
-    size_t submitted;   /* requests that the engine took */
+    size_t submitted;   /* requests that the engine took; the others are the call's still */
 
     atomic_bool stop; /* as cancelled; for those who wait for its pictures */
 
@@ -74,9 +75,12 @@ void mt_call_cancel(mt_call *call);
 /* Preparation thread: makes the call's letter ready and posts it. See prepare.c. */
 void mt_call_prepare(mt_call *call);
 
-/* Preparation thread: hands prepared requests over to the engine, all or none. */
+/* Preparation thread: hands prepared requests over to the engine, all or none; of those for vectors the first. */
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err) MT_NODISCARD;
 bool mt_call_cancelled(mt_call *call);
+
+/* Io thread, after preparation: hands over more of the requests, where there are many. */
+bool mt_call_more(mt_call *call, mt_error *err) MT_NODISCARD;
 
 /* Io thread: an event has arrived. resume: as many waited as may, and now none does. */
 void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume);

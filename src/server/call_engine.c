@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "engine/pooler.h"
 #include "server/call.h"
 #include "server/inside.h"
 
@@ -29,11 +30,13 @@ static char *put(char **at, const void *from, size_t len)
 static event_letter *copy(mt_call_source *source, const mt_event *event)
 {
     const size_t tops = event->top_count * sizeof(*event->top), stop = event->stop ? strlen(event->stop) + 1 : 0;
-    event_letter *e = mt_alloc(sizeof(*e) + tops + event->text_len + stop);
+    const size_t vector = event->vector_len * sizeof(*event->vector);
+    event_letter *e = mt_alloc(sizeof(*e) + vector + tops + event->text_len + stop);
     char *at = e->bytes;
 
     e->source = source;
     e->event = *event;
+    e->event.vector = event->vector ? (const float *)(const void *)put(&at, event->vector, vector) : NULL;
     e->event.top = (const mt_logprob *)(const void *)put(&at, event->top, tops);
     e->event.text = put(&at, event->text, event->text_len);
     e->event.stop = event->stop ? put(&at, event->stop, stop) : NULL;
@@ -93,7 +96,7 @@ void mt_call_cancel(mt_call *call)
             any = true;
         }
     pthread_mutex_unlock(&call->lock);
-    if (any)
+    if (any && !call->pooler)
         mt_engine_poke(call->server->served.engine);
 }
 
@@ -136,14 +139,31 @@ static void withdraw(mt_call *call, mt_request **requests, size_t first, size_t 
         mt_request_free(requests[i]);
 }
 
+static bool submit_one(mt_call *call, mt_request *request, mt_error *err)
+{
+    return call->pooler ? mt_pooler_submit(call->pooler, request, err)
+                        : mt_engine_submit(call->server->served.engine, request, err);
+}
+
+bool mt_call_more(mt_call *call, mt_error *err)
+{
+    for (; call->submitted < call->source_count && call->submitted < call->ended + MT_LIMIT_EMBEDDING_FLIGHT;
+         call->submitted++)
+        if (!submit_one(call, call->sources[call->submitted].request, err)) /* there is room again when one has ended */
+            return err->code == MT_E_BUSY && call->submitted > call->ended;
+    return true;
+}
+
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
     if (!publish(call, requests, count)) {
         withdraw(call, requests, 0, count);
         return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
     }
-    for (; call->submitted < count; call->submitted++)
-        if (!mt_engine_submit(call->server->served.engine, requests[call->submitted], err)) {
+    const bool some = call->answer->vectors && count > MT_LIMIT_EMBEDDING_FLIGHT;
+    const size_t first = some ? MT_LIMIT_EMBEDDING_FLIGHT : count;
+    for (; call->submitted < first; call->submitted++)
+        if (!submit_one(call, requests[call->submitted], err)) {
             withdraw(call, requests, call->submitted, count);
             mt_call_cancel(call);
             return false;

@@ -1,6 +1,7 @@
 /* What has happened, in Prometheus' text format. What vLLM measures too, with the same meaning, has vLLM's name. */
 #include <inttypes.h>
 
+#include "engine/pooler.h"
 #include "server/inside.h"
 
 typedef struct writer {
@@ -199,6 +200,30 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
 }
 
+/* What the encoders did, each under its own name. */
+static void encoders(mt_server *server, mt_buf *out)
+{
+    mt_buf label;
+
+    mt_buf_init(&label, MT_LIMIT_PATH);
+    for (size_t i = 0; i < server->served.target_count; i++) {
+        const mt_target *t = &server->served.targets[i];
+        writer w = {.out = out};
+
+        if (!t->pooler)
+            continue;
+        const mt_pooler_stats stats = mt_pooler_count(t->pooler);
+        label.len = 0;
+        add_label(&label, t->name);
+        w.model = label.data ? label.data : "";
+        counter(&w, "motet_encoder_texts_total", stats.texts, "Texts that an encoder computed.");
+        counter(&w, "motet_encoder_tokens_total", stats.tokens, "Tokens of these.");
+        gauge(&w, "motet_encoder_busy_seconds", stats.seconds, "Time that took.");
+        gauge(&w, "motet_encoder_waiting", (double)stats.waiting, "Texts that wait for the encoder.");
+    }
+    mt_buf_free(&label);
+}
+
 void mt_metrics_write(mt_server *server, mt_buf *out)
 {
     mt_stats stats = {0};
@@ -208,7 +233,9 @@ void mt_metrics_write(mt_server *server, mt_buf *out)
     mt_buf_init(&label, MT_LIMIT_PATH);
     add_label(&label, server->served.name);
     w.model = label.data ? label.data : "";
-    if (server->ready) {
+    if (server->ready)
+        encoders(server, out);
+    if (server->ready && server->served.engine) {
         mt_engine_stats(server->served.engine, &stats);
         requests(&w, &stats);
         tokens(&w, &stats);

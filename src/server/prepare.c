@@ -8,6 +8,7 @@
 #include "api/random.h"
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "server/embed.h"
 #include "server/inside.h"
 #include "server/tokens.h"
 
@@ -22,6 +23,14 @@ static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *
     return mt_served_answers(served, ask->model) ||
            mt_failure_set(why, 404, "model_not_found", "model",
                           "the model \"%.100s\" does not exist here: ask for \"%s\", or see /v1/models", ask->model,
+                          served->name);
+}
+
+static bool check_answers(const mt_served *served, mt_failure *why)
+{
+    return served->engine ||
+           mt_failure_set(why, 400, "unsupported_value", "model",
+                          "the model \"%s\" is an encoder and writes no text: use /v1/embeddings or /v1/rerank",
                           served->name);
 }
 
@@ -364,7 +373,11 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     size_t count;
     bool ok;
 
-    if (!call->dialect->read(ask, why) || !check_model(served, ask, why))
+    if (!call->dialect->read(ask, why))
+        return false;
+    if (ask->vectors)
+        return mt_embed_prepare(call, ask, why);
+    if (!check_model(served, ask, why) || !check_answers(served, why))
         return false;
     if (!call->sees && ask->is_chat && mt_chat_shows(ask->body)) {
         call->sees = true;

@@ -47,6 +47,18 @@ static void post_completions(void *user, mt_http_server *http, mt_http_request *
     mt_call_start(user, request, &mt_openai_completions, NULL);
 }
 
+static void post_embeddings(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_openai_embeddings, NULL);
+}
+
+static void post_rerank(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_rerank, NULL);
+}
+
 static void post_responses(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
@@ -110,7 +122,7 @@ static void post_apply_template(void *user, mt_http_server *http, mt_http_reques
     mt_call_start(user, request, NULL, mt_task_apply_template);
 }
 
-static void add_model(mt_server *server, mt_buf *out, const char *name, const char *root)
+static void add_model(mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
 {
     mt_buf_puts(out, "{\"id\":");
     mt_buf_json_string(out, name, strlen(name));
@@ -119,7 +131,7 @@ static void add_model(mt_server *server, mt_buf *out, const char *name, const ch
     mt_buf_json_string(out, root, strlen(root));
     mt_buf_puts(out, ",\"parent\":null,\"max_model_len\":");
     if (server->ready)
-        mt_buf_printf(out, "%zu}", server->served.context);
+        mt_buf_printf(out, "%zu}", context);
     else
         mt_buf_puts(out, "null}");
 }
@@ -133,10 +145,16 @@ static void get_models(void *user, mt_http_server *http, mt_http_request *reques
     (void)http;
     mt_buf_init(&body, 1u << 20);
     mt_buf_puts(&body, "{\"object\":\"list\",\"data\":[");
-    add_model(server, &body, server->served.name, server->served.name);
+    add_model(server, &body, server->served.name, server->served.name, server->served.context);
     for (size_t i = 0; i < aliases->count; i++) {
         mt_buf_puts(&body, ",");
-        add_model(server, &body, aliases->at[i], server->served.name);
+        add_model(server, &body, aliases->at[i], server->served.name, server->served.context);
+    }
+    for (size_t i = 0; server->ready && i + 1 < server->served.target_count; i++) { /* the last is the model itself */
+        const mt_target *t = &server->served.targets[i];
+
+        mt_buf_puts(&body, ",");
+        add_model(server, &body, t->name, t->name, t->context);
     }
     mt_buf_puts(&body, "]}");
     mt_server_json(server, request->handle, &body);
@@ -148,13 +166,17 @@ static void get_model(void *user, mt_http_server *http, mt_http_request *request
 {
     mt_server *server = user;
     const char *name = request->params[0];
+    const mt_target *encoder = server->ready ? mt_served_encoder(&server->served, name) : NULL;
     mt_failure why;
     mt_buf body;
 
     (void)http;
     mt_buf_init(&body, 1u << 16);
-    if (mt_served_answers(&server->served, name)) {
-        add_model(server, &body, name, server->served.name);
+    if (encoder) {
+        add_model(server, &body, name, name, encoder->context);
+        mt_server_json(server, request->handle, &body);
+    } else if (mt_served_answers(&server->served, name)) {
+        add_model(server, &body, name, server->served.name, server->served.context);
         mt_server_json(server, request->handle, &body);
     } else {
         mt_failure_set(&why, 404, "model_not_found", "model",
@@ -276,6 +298,8 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     static const mt_http_route routes[] = {
         {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", .handler = post_chat},
         {.method = MT_HTTP_POST, .pattern = "/v1/completions", .handler = post_completions},
+        {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", .handler = post_embeddings},
+        {.method = MT_HTTP_POST, .pattern = "/v1/rerank", .handler = post_rerank},
         {.method = MT_HTTP_POST, .pattern = "/v1/responses", .handler = post_responses},
         {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = get_response},
         {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = delete_response},

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/pooler.h"
 
 /* The last part of the folder's path. "." and the like have none that says anything. */
 static char *folder_name(const char *dir)
@@ -43,6 +44,14 @@ bool mt_served_answers(const mt_served *s, const char *model)
         if (strcmp(model, s->aliases->at[i]) == 0)
             return true;
     return false;
+}
+
+const mt_target *mt_served_encoder(const mt_served *s, const char *model)
+{
+    for (size_t i = 0; i + 1 < s->target_count; i++) /* the last is the model */
+        if (strcmp(s->targets[i].name, model) == 0)
+            return &s->targets[i];
+    return NULL;
 }
 
 static bool has_file(const char *dir, const char *name)
@@ -118,6 +127,9 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.chunk = (size_t)opt->chunk;
     params.media_cache = (uint64_t)opt->media_cache;
     params.speculate = opt->speculate;
+    params.lease = s->shared ? &s->lease : NULL;
+    for (size_t i = 0; i < s->target_count; i++)
+        params.beside += mt_pooler_look(s->targets[i].pooler).bytes;
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
     return s->engine != NULL;
 }
@@ -128,16 +140,83 @@ static void set_media(mt_served *s, const mt_options *opt)
     mt_picture_room_init(&s->room, (size_t)opt->media_memory);
 }
 
-bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
+/* The model itself: its last token means the whole text, unless its folder says otherwise. */
+static void add_model(mt_served *s, const mt_options *opt)
 {
-    const uint64_t start = mt_clock_ns();
+    mt_target *t = &s->targets[s->target_count++];
+
+    *t = (mt_target){.name = mt_strdup(s->name),
+                     .tokenizer = s->tokenizer,
+                     .context = s->context - 1,
+                     .vocab = s->vocab,
+                     .width = s->opened.spec.hidden,
+                     .pool = MT_POOL_LAST,
+                     .normalise = true};
+    mt_target_read(t, opt->dir);
+}
+
+/* Encoders take the mean of all tokens where their folders do not say what to do. */
+static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, mt_error *err)
+{
+    const mt_pooler_params params = {
+        .device = {.threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision},
+        .queue = (size_t)opt->max_queue,
+        .lease = s->shared ? &s->lease : NULL};
+    mt_target *t = &s->targets[s->target_count];
+    mt_pooler_facts facts;
+
+    *t = (mt_target){.pooler = mt_pooler_start(dir, &params, err), .pool = MT_POOL_MEAN, .normalise = true};
+    if (!t->pooler)
+        return false;
+    s->target_count++;
+    facts = mt_pooler_look(t->pooler);
+    t->name = dir == opt->dir ? mt_strdup(s->name) : folder_name(dir);
+    t->context = facts.context;
+    t->vocab = facts.vocab;
+    t->width = facts.width;
+    t->twice = facts.twice;
+    mt_target_read(t, dir);
+    if (facts.scores) {
+        t->pool = MT_POOL_SCORE;
+        mt_error_clear(&t->unfit);
+    }
+    if (has_file(dir, "tokenizer.json"))
+        t->tokenizer = mt_tokenizer_load(dir, err);
+    return t->tokenizer || !has_file(dir, "tokenizer.json");
+}
+
+static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    const mt_option_list *dirs = &opt->embedding_models;
+
+    mt_lease_init(&s->lease);
+    s->shared = dirs->count > 0;
+    for (size_t i = 0; i < dirs->count; i++)
+        if (!add_encoder(s, opt, dirs->at[i], err))
+            return false;
+    return true;
+}
+
+/* The model that is served is an encoder itself. */
+static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    const mt_target *t = &s->targets[s->target_count];
+
+    if (!add_encoder(s, opt, opt->dir, err))
+        return false;
+    s->context = t->context;
+    s->vocab = t->vocab;
+    s->tokenizer = t->tokenizer;
+    return true;
+}
+
+static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
+{
     const mt_device_params device = {
         .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
     const mt_open_wish wish = {.family = opt->family, .text_only = opt->text_only};
 
-    set_media(s, opt);
-    if (!set_formats(s, opt, err) || !mt_opened_open_as(&s->opened, opt->dir, &device, &wish, err) ||
-        !open_text(s, opt, err) ||
+    if (!mt_opened_open_as(&s->opened, opt->dir, &device, &wish, err) || !open_text(s, opt, err) ||
         !mt_generation_read(&s->generation, opt->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
         return false;
     override_defaults(&s->generation.defaults, opt);
@@ -147,6 +226,18 @@ bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
     s->vocab = s->opened.spec.vocab;
     if (s->tokenizer)
         s->constraints = mt_constraints_new(s->tokenizer, s->vocab, s->generation.eos, s->generation.eos_count);
+    add_model(s, opt);
+    return true;
+}
+
+bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
+{
+    const uint64_t start = mt_clock_ns();
+
+    set_media(s, opt);
+    if (!set_formats(s, opt, err) || !open_encoders(s, opt, err) ||
+        !(mt_pooler_takes(opt->dir) ? open_alone : open_model)(s, opt, err))
+        return false;
     mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
                 (double)(mt_clock_ns() - start) / 1e9);
     return true;
@@ -156,6 +247,10 @@ void mt_served_stop(mt_served *s)
 {
     mt_engine_stop(s->engine);
     s->engine = NULL;
+    for (size_t i = 0; i < s->target_count; i++) {
+        mt_pooler_stop(s->targets[i].pooler);
+        s->targets[i].pooler = NULL;
+    }
 }
 
 void mt_served_close(mt_served *s)
@@ -163,6 +258,11 @@ void mt_served_close(mt_served *s)
     mt_served_stop(s);
     mt_constraints_free(s->constraints);
     mt_chat_templates_free(s->templates);
+    for (size_t i = 0; i < s->target_count; i++) {
+        if (s->targets[i].tokenizer != s->tokenizer)
+            mt_tokenizer_free(s->targets[i].tokenizer);
+        mt_free(s->targets[i].name);
+    }
     mt_tokenizer_free(s->tokenizer);
     if (s->opened.arena)
         mt_opened_close(&s->opened);

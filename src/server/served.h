@@ -9,6 +9,7 @@
 #include "server/generation.h"
 #include "server/options.h"
 #include "server/pictures.h"
+#include "server/target.h"
 
 typedef struct mt_served {
     char *name; /* as clients are told */
@@ -27,6 +28,10 @@ typedef struct mt_served {
     mt_engine *engine;
     mt_constraints *constraints; /* NULL without a tokenizer */
     size_t context, vocab;
+    mt_target targets[MT_LIMIT_OPTION_LIST + 1]; /* what makes vectors: encoders, and the model itself last */
+    size_t target_count;
+    mt_lease lease; /* of the engine and the encoders */
+    bool shared;    /* there are both */
 } mt_served;
 
 /* The names only, which are known at once. Free with mt_served_close. */
@@ -39,5 +44,8 @@ void mt_served_close(mt_served *served); /* a zeroed one is fine */
 
 /* Whether a call for this model is meant for us: the name, an alias or "default"; NULL is. */
 bool mt_served_answers(const mt_served *served, const char *model);
+
+/* The encoder beside the model that clients call so, or NULL. */
+const mt_target *mt_served_encoder(const mt_served *served, const char *model);
 
 #endif

@@ -42,7 +42,8 @@ static size_t add_preparing(mt_server *server, mt_buf *out, bool first)
 void mt_status_write(mt_server *server, mt_buf *out)
 {
     mt_engine_row *rows = mt_alloc_array(ROWS, sizeof(*rows));
-    size_t count = server->ready ? mt_engine_list(server->served.engine, rows, ROWS) : 0, waiting = 0, preparing;
+    size_t count = server->ready && server->served.engine ? mt_engine_list(server->served.engine, rows, ROWS) : 0,
+           waiting = 0, preparing;
 
     mt_buf_puts(out, "{\"object\":\"status\",\"model\":");
     mt_buf_json_string(out, server->served.name, strlen(server->served.name));

@@ -126,6 +126,8 @@ void mt_binder_name(const mt_binder *b, const char *path, char *out)
         snprintf(out, MT_BIND_NAME, "%s%s", b->guess, path + sizeof guess - 1);
     else if (strncmp(path, projector, sizeof projector - 1) == 0)
         snprintf(out, MT_BIND_NAME, "%s%s", b->projector, path + sizeof projector - 1);
+    else if (path[0] == '/')
+        snprintf(out, MT_BIND_NAME, "%s", path + 1);
     else
         snprintf(out, MT_BIND_NAME, "%s%s", b->prefix, path);
 }

@@ -19,7 +19,8 @@ typedef struct mt_binder mt_binder;
    "embed_tokens", "norm", "lm_head"; the binder finds the prefix the file uses ("model.", "model.language_model.",
    "language_model.model.", ...; lm_head lives beside it). Names of a tower begin with "vision.", those of what joins it
    to the text model with "projector." and those of a head that guesses ahead with "mtp."; they stand for
-   "model.visual.", "vision_tower.vision_model.", ... */
+   "model.visual.", "vision_tower.vision_model.", ...
+   What begins with '/' is the tensor's whole name. */
 mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena);
 
 /* True when the checkpoint has the module or tensor `path` ("path", "path.weight" or "path.scales"). */

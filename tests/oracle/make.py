@@ -4,6 +4,7 @@
     make.py                       the committed ones, into checkpoints/ beside this file
     make.py --only moe            those whose name contains "moe"
     make.py --sight               those of models that see, into sighted/, and what they look at into pictures/
+    make.py --vectors             encoders and what embeddings and scores are made of, into vectors/
     make.py --other 20 --out DIR  twenty with random families, layouts, shapes and weights, to run motet against
                                   models it was not written with; --seed S for another twenty
 
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from making import families, fixtures, layouts, other, pictures, seen
+from making import families, fixtures, layouts, other, pictures, seen, vectors
 
 HERE = Path(__file__).resolve().parent
 LENGTHS = (1, 5, 37, 250, 300)  # 250: generation crosses position 256; 300: the prompt does
@@ -110,6 +111,7 @@ def options(arguments):
         "--other", type=int, default=0, metavar="N", help="make N random ones instead of the committed ones"
     )
     parser.add_argument("--sight", action="store_true", help="make those that see instead")
+    parser.add_argument("--vectors", action="store_true", help="make those of embeddings and scores instead")
     parser.add_argument("--seed", type=int, default=1, help="of the random ones' shapes; of all weights")
     parser.add_argument("--tries", type=int, default=12, help="weights drawn per checkpoint; the clearest is kept")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
@@ -121,6 +123,10 @@ def options(arguments):
 
 def main():
     chosen = options(sys.argv[1:])
+    if chosen.vectors:
+        out = HERE / "vectors" if chosen.out == HERE / "checkpoints" else chosen.out
+        vectors.make(out, HERE / "checkpoints", chosen.only)
+        return
     specs = other.specs(chosen.other, chosen.seed) if chosen.other else fixtures.ALL
     if chosen.sight:
         specs = seen.ALL

@@ -1,0 +1,103 @@
+/* POST /v1/embeddings, as OpenAI defines it. */
+#include <math.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "api/answer.h"
+#include "api/fields.h"
+#include "api/openai_prompt.h"
+#include "api/write.h"
+#include "base/alloc.h"
+#include "base/limits.h"
+
+static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const char *format = json_string_value(value);
+
+    if (!format || (strcmp(format, "float") != 0 && strcmp(format, "base64") != 0))
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is neither \"float\" nor \"base64\": send one",
+                              name);
+    if (strcmp(format, "base64") == 0)
+        json_object_set_new(ask->extra, "base64", json_true());
+    return true;
+}
+
+static const mt_field fields[] = {
+    MT_FIELD_STRING_ROW("model", model),
+    MT_FIELD_STRING_ROW("user", user),
+    MT_FIELD_STRING_ROW("cache_salt", cache_salt),
+    MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
+    MT_FIELD_INT_ROW("dimensions", dimensions, 1, MT_LIMIT_WIDTH),
+    MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
+    MT_FIELD_OTHER_ROW("encoding_format", read_format),
+};
+
+static bool read(mt_ask *ask, mt_failure *why)
+{
+    ask->vectors = true;
+    ask->extra = json_object();
+    return mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why) &&
+           mt_openai_prompts_read(ask, "input", json_object_get(ask->body, "input"), why);
+}
+
+static void scale(float *vector, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += (double)vector[i] * (double)vector[i];
+    for (size_t i = 0; i < count; i++)
+        vector[i] = (float)((double)vector[i] / fmax(sqrt(sum), 1e-12));
+}
+
+static void add_base64(mt_buf *out, const float *vector, size_t count)
+{
+    const size_t bytes = count * sizeof(*vector);
+    unsigned char *text = mt_alloc(bytes / 3 * 4 + 8);
+    const int len = EVP_EncodeBlock(text, (const unsigned char *)vector, (int)bytes);
+
+    mt_buf_puts(out, "\"");
+    mt_buf_add(out, (const char *)text, (size_t)len);
+    mt_buf_puts(out, "\"");
+    mt_free(text);
+}
+
+static void add_floats(mt_buf *out, const float *vector, size_t count)
+{
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_write_number(out, vector[i]);
+    }
+    mt_buf_puts(out, "]");
+}
+
+/* One that is cut is scaled anew, whether or not the whole one would have been. */
+static void add_embedding(const mt_answer *a, mt_choice *c, mt_buf *out)
+{
+    const size_t count = a->dimensions ? a->dimensions : c->vector_len;
+
+    if (a->normalise || count < c->vector_len)
+        scale(c->vector, count);
+    mt_buf_printf(out, "{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", c->index);
+    (json_object_get(a->extra, "base64") ? add_base64 : add_floats)(out, c->vector, count);
+    mt_buf_puts(out, "}");
+}
+
+static void whole(mt_answer *a, mt_buf *out)
+{
+    const size_t tokens = mt_answer_prompt_tokens(a);
+
+    mt_buf_puts(out, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; i < a->choice_count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        add_embedding(a, &a->choices[i], out);
+    }
+    mt_buf_puts(out, "]");
+    mt_write_string(out, "model", a->model);
+    mt_buf_printf(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", tokens, tokens);
+}
+
+const mt_dialect mt_openai_embeddings = {
+    .name = "embeddings", .prefix = "embd-", .read = read, .whole = whole, .error = mt_failure_write};

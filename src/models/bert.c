@@ -1,0 +1,304 @@
+/* A job is some texts one after the other, whose tokens are rows of one tensor. As in a tower (vision.c), a layer has
+   two passes over all rows: keys and values into pages, then everything else, which reads them; each pass goes in
+   slices of rows, and between any two slices others may compute.
+
+   Owned by the device's thread. Invariants:
+   1. rows [0, row) of the current pass are done, and those of all earlier passes;
+   2. no row depends on where slices end or what other texts there are (R1): each text has pages of its own, from
+      position 0 on, and sees nothing else. */
+#include "models/bert.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct norms {
+    mt_tensor *w, *bias;
+} norms;
+
+typedef struct layer {
+    mt_weight *q, *k, *v, *o, *up, *down;
+    norms attn_norm, norm;
+} layer;
+
+typedef enum pass { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_DONE } pass;
+
+struct mt_bert {
+    mt_device *dev;
+    const mt_bert_spec *spec;
+    mt_weight *words, *places, *types, *dense, *out;
+    norms norm;
+    layer *layers;
+    mt_kv *kv;
+    mt_tensor *x, *view;               /* all rows, and those of the slice */
+    mt_tensor *h, *q, *k, *v, *y, *up; /* a slice's values */
+    mt_tensor *middle, *score;         /* of the classifier */
+    size_t max_rows, max_slice, max_pages;
+    /* the job */
+    mt_bert_text text[MT_BERT_TEXTS];
+    size_t first[MT_BERT_TEXTS + 1], page[MT_BERT_TEXTS]; /* rows and pages of each */
+    size_t texts, rows;
+    uint32_t *pages; /* the numbers of all, in order */
+    /* the slice, [rows] */
+    uint32_t *tokens, *place, *type, *seen;
+    float *ones;
+    mt_span spans[MT_BERT_TEXTS];
+    /* the cursor */
+    pass pass;
+    size_t at, row;
+};
+
+static norms load_norm(mt_bert *b, const mt_bert_norm *n)
+{
+    const norms made = {mt_tensor_new(b->dev, 1, b->spec->hidden), mt_tensor_new(b->dev, 1, b->spec->hidden)};
+    mt_tensor_write(b->dev, made.w, 0, n->w);
+    mt_tensor_write(b->dev, made.bias, 0, n->bias);
+    return made;
+}
+
+static mt_weight *load_dense(mt_bert *b, const mt_bert_dense *d)
+{
+    return mt_weight_new(b->dev, &d->w, d->bias, false);
+}
+
+static void load(mt_bert *b, const mt_bert_weights *w)
+{
+    b->words = mt_weight_new(b->dev, &w->words, NULL, false);
+    b->places = mt_weight_new(b->dev, &w->places, NULL, false);
+    b->types = mt_weight_new(b->dev, &w->types, NULL, false);
+    b->norm = load_norm(b, &w->norm);
+    for (size_t i = 0; i < b->spec->layers; i++) {
+        const mt_bert_layer_weights *lw = &w->layer[i];
+        b->layers[i] = (layer){.q = load_dense(b, &lw->q),
+                               .k = load_dense(b, &lw->k),
+                               .v = load_dense(b, &lw->v),
+                               .o = load_dense(b, &lw->o),
+                               .up = load_dense(b, &lw->up),
+                               .down = load_dense(b, &lw->down),
+                               .attn_norm = load_norm(b, &lw->attn_norm),
+                               .norm = load_norm(b, &lw->norm)};
+    }
+    if (b->spec->scores) {
+        b->dense = load_dense(b, &w->dense);
+        b->out = load_dense(b, &w->out);
+    }
+}
+
+static void new_tensors(mt_bert *b)
+{
+    const size_t hidden = b->spec->hidden, rows = b->max_slice;
+    b->x = mt_tensor_new(b->dev, b->max_rows, hidden);
+    b->view = mt_tensor_view(b->dev);
+    b->h = mt_tensor_new(b->dev, rows, hidden);
+    b->q = mt_tensor_new(b->dev, rows, hidden);
+    b->k = mt_tensor_new(b->dev, rows, hidden);
+    b->v = mt_tensor_new(b->dev, rows, hidden);
+    b->y = mt_tensor_new(b->dev, rows, hidden);
+    b->up = mt_tensor_new(b->dev, rows, b->spec->ffn);
+    b->middle = mt_tensor_new(b->dev, 1, hidden);
+    b->score = mt_tensor_new(b->dev, 1, 1);
+}
+
+static void new_arrays(mt_bert *b)
+{
+    b->pages = mt_alloc_array(b->max_pages, sizeof *b->pages);
+    b->tokens = mt_alloc_array(b->max_slice, sizeof *b->tokens);
+    b->place = mt_alloc_array(b->max_slice, sizeof *b->place);
+    b->type = mt_alloc_array(b->max_slice, sizeof *b->type);
+    b->seen = mt_alloc_array(b->max_slice, sizeof *b->seen);
+    b->ones = mt_alloc_array(b->max_slice, sizeof *b->ones);
+    for (size_t i = 0; i < b->max_pages; i++)
+        b->pages[i] = (uint32_t)i;
+    for (size_t i = 0; i < b->max_slice; i++)
+        b->ones[i] = 1;
+}
+
+mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_weights *weights,
+                     const mt_bert_params *params, mt_error *err)
+{
+    mt_bert *b = mt_alloc(sizeof *b);
+    b->dev = dev;
+    b->spec = spec;
+    b->max_rows = params->rows;
+    b->max_slice = params->slice;
+    b->max_pages = params->rows / MT_PAGE_TOKENS + MT_BERT_TEXTS;
+    b->pass = PASS_DONE;
+    b->layers = mt_alloc_array(spec->layers, sizeof *b->layers);
+    assert(params->rows >= spec->context && params->slice > 0);
+    new_arrays(b);
+    const mt_kv_shape shape = {.layers = 1,
+                               .heads = spec->heads,
+                               .query_heads = spec->heads,
+                               .head_dim = spec->head_dim,
+                               .page_tokens = MT_PAGE_TOKENS};
+    b->kv = mt_kv_new(dev, &shape, err);
+    if (!b->kv || !mt_kv_reserve(dev, b->kv, b->max_pages, err)) {
+        mt_bert_free(b);
+        return NULL;
+    }
+    load(b, weights);
+    new_tensors(b);
+    if (mt_device_plan(dev, b->max_slice, err))
+        return b;
+    mt_bert_free(b);
+    return NULL;
+}
+
+void mt_bert_free(mt_bert *b)
+{
+    if (!b)
+        return;
+    void *const arrays[] = {b->pages, b->tokens, b->place, b->type, b->seen, b->ones, b->layers};
+    for (size_t i = 0; i < MT_COUNT(arrays); i++)
+        mt_free(arrays[i]);
+    mt_free(b);
+}
+
+void mt_bert_begin(mt_bert *b, const mt_bert_text *texts, size_t count)
+{
+    size_t page = 0;
+    assert(b->pass == PASS_DONE && count > 0 && count <= MT_BERT_TEXTS);
+    b->rows = 0;
+    b->texts = count;
+    for (size_t i = 0; i < count; i++) {
+        assert(texts[i].count > 0 && texts[i].count <= b->spec->context);
+        b->text[i] = texts[i];
+        b->first[i] = b->rows;
+        b->page[i] = page;
+        b->rows += texts[i].count;
+        page += (texts[i].count + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS;
+    }
+    b->first[count] = b->rows;
+    assert(b->rows <= b->max_rows && page <= b->max_pages);
+    b->pass = PASS_EMBED;
+    b->at = b->row = 0;
+}
+
+void mt_bert_drop(mt_bert *b)
+{
+    b->pass = PASS_DONE;
+}
+
+/* RoBERTa counts positions from behind padding's, and padding tokens stay there: what came before decides. */
+static uint32_t place_of(const mt_bert *b, const mt_bert_text *text, size_t at)
+{
+    uint32_t place = b->spec->pad;
+    if (!b->spec->roberta)
+        return (uint32_t)at;
+    if (text->tokens[at] == b->spec->pad)
+        return place;
+    for (size_t i = 0; i <= at; i++)
+        place += text->tokens[i] != b->spec->pad;
+    return place;
+}
+
+/* Describes rows [row, row + n). */
+static mt_batch describe(mt_bert *b, size_t n)
+{
+    mt_batch batch = {.rows = n, .tokens = b->tokens, .span = b->spans, .seen = b->seen};
+    const size_t end = b->row + n;
+    for (size_t t = 0; t < b->texts; t++) {
+        const size_t from = b->first[t] > b->row ? b->first[t] : b->row;
+        const size_t to = b->first[t + 1] < end ? b->first[t + 1] : end;
+        if (from >= to)
+            continue;
+        b->spans[batch.spans++] = (mt_span){.row = (uint32_t)(from - b->row),
+                                            .rows = (uint32_t)(to - from),
+                                            .position = (uint32_t)(from - b->first[t]),
+                                            .pages = {b->pages + b->page[t]}};
+        for (size_t row = from; row < to; row++) {
+            const size_t i = row - b->row, at = row - b->first[t];
+            b->tokens[i] = b->text[t].tokens[at];
+            b->type[i] = b->text[t].second > 0 && at >= b->text[t].second && b->spec->types > 1;
+            b->seen[i] = (uint32_t)b->text[t].count;
+            if (b->pass == PASS_EMBED)
+                b->place[i] = place_of(b, &b->text[t], at);
+        }
+    }
+    return batch;
+}
+
+static void norm(mt_bert *b, const norms *n, size_t rows)
+{
+    mt_op_layer_norm(b->dev, b->view, b->view, rows, n->w, n->bias, b->spec->eps);
+}
+
+static void multiply(mt_bert *b, mt_tensor *y, const mt_weight *w, const mt_tensor *x, size_t rows)
+{
+    mt_op_matmul(b->dev, &y, &w, 1, x, rows);
+}
+
+static void embed(mt_bert *b, size_t n)
+{
+    mt_op_embed(b->dev, b->view, b->words, b->tokens, n, 1);
+    mt_op_add_rows(b->dev, b->view, b->types, b->type, b->ones, 1, n);
+    mt_op_add_rows(b->dev, b->view, b->places, b->place, b->ones, 1, n);
+    norm(b, &b->norm, n);
+}
+
+static void keys(mt_bert *b, const layer *l, const mt_batch *batch)
+{
+    mt_op_matmul(b->dev, (mt_tensor *[]){b->k, b->v}, (const mt_weight *[]){l->k, l->v}, 2, b->view, batch->rows);
+    mt_op_kv_write(b->dev, b->kv, 0, b->k, b->v, batch);
+}
+
+static void rest(mt_bert *b, const layer *l, const mt_batch *batch)
+{
+    const size_t n = batch->rows;
+    multiply(b, b->q, l->q, b->view, n);
+    mt_op_attention(b->dev, b->h, b->q, b->kv, 0, batch, 0, 1.0f / sqrtf((float)b->spec->head_dim), 0);
+    multiply(b, b->y, l->o, b->h, n);
+    mt_op_add(b->dev, b->view, b->y, n);
+    norm(b, &l->attn_norm, n);
+    multiply(b, b->up, l->up, b->view, n);
+    mt_op_act(b->dev, b->up, n, b->spec->activation);
+    multiply(b, b->y, l->down, b->up, n);
+    mt_op_add(b->dev, b->view, b->y, n);
+    norm(b, &l->norm, n);
+}
+
+static void next_pass(mt_bert *b)
+{
+    b->row = 0;
+    if (b->pass == PASS_REST)
+        b->at++;
+    b->pass = b->at == b->spec->layers ? PASS_DONE : b->pass == PASS_KEYS ? PASS_REST : PASS_KEYS;
+}
+
+bool mt_bert_run(mt_bert *b)
+{
+    const size_t left = b->rows - b->row, n = left < b->max_slice ? left : b->max_slice;
+    if (b->pass == PASS_DONE)
+        return false;
+    mt_alloc_forbid();
+    const mt_batch batch = describe(b, n);
+    mt_tensor_look(b->dev, b->view, b->x, b->row, n);
+    if (b->pass == PASS_EMBED)
+        embed(b, n);
+    else
+        (b->pass == PASS_KEYS ? keys : rest)(b, &b->layers[b->at], &batch);
+    mt_alloc_permit();
+    b->row += n;
+    if (b->row == b->rows)
+        next_pass(b);
+    return true;
+}
+
+const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
+{
+    assert(b->pass == PASS_DONE && text < b->texts && row < b->text[text].count);
+    return mt_tensor_read(b->dev, b->x, b->first[text] + row);
+}
+
+/* tanh is what a cap of 1 does. */
+float mt_bert_score(mt_bert *b, size_t text)
+{
+    assert(b->pass == PASS_DONE && b->spec->scores && text < b->texts);
+    mt_tensor_look(b->dev, b->view, b->x, b->first[text], 1);
+    multiply(b, b->middle, b->dense, b->view, 1);
+    mt_op_softcap(b->dev, b->middle, 1, 1);
+    multiply(b, b->score, b->out, b->middle, 1);
+    return *mt_tensor_read(b->dev, b->score, 0);
+}
