@@ -482,9 +482,12 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     return m->logits;
 }
 
+/* A head that guesses has them already, and has used x for its own ends. */
 const float *mt_model_hidden(mt_model *m, size_t row)
 {
     assert(row < m->max_rows);
+    if (m->guess)
+        return mt_tensor_read(m->dev, m->guess->hidden, 1 + m->guess->places + row);
     mt_tensor_look(m->dev, m->row, m->x, row, 1);
     norm(m, m->hidden, m->row, 1, m->norm);
     return mt_tensor_read(m->dev, m->hidden, 0);
