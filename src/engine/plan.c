@@ -60,6 +60,8 @@ static bool comes_before(const mt_sequence *a, const mt_sequence *b)
 /* The next rows that belong together, and no chunk that ends inside of rows that do. */
 static void keep_solid(mt_candidate *c, const mt_request *r)
 {
+    if (c->answering)
+        return;
     for (size_t i = 0; i < r->span_count; i++) {
         const size_t first = r->spans[i].first, end = first + r->spans[i].count;
         if (!r->spans[i].block || end <= c->depth)

@@ -21,6 +21,7 @@ struct mt_server {
     mt_mailbox *mailbox;
     mt_workers *workers; /* NULL until the model is open */
     mt_workers *viewers; /* prepare calls with pictures, so that others never wait for these */
+    atomic_size_t shown; /* bytes of the bodies they have */
     mt_keys keys;
     mt_served served;
     mt_store *store;

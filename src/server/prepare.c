@@ -413,12 +413,16 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
     return ok;
 }
 
-/* A call with pictures goes on in their lane. False when as many wait there as may. */
+/* A call with pictures goes on in their lane. False when as many wait there as may, or as many bytes. */
 static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 {
+    const size_t before = atomic_fetch_add(&call->server->shown, call->body_len);
+    const bool fits = before == 0 || before + call->body_len <= (size_t)call->server->opt->media_memory;
+
     call->json = body;
-    if (mt_workers_take(call->server->viewers, call))
+    if (fits && mt_workers_take(call->server->viewers, call))
         return true;
+    atomic_fetch_sub(&call->server->shown, call->body_len);
     call->json = NULL;
     return mt_failure_set(why, 429, "queue_full", NULL,
                           "too many requests with pictures are waiting: try again in a moment");
@@ -456,5 +460,7 @@ void mt_call_prepare(mt_call *call)
     if (!ok)
         call->failure = why;
     mt_json_body_free(body, call->body_len);
+    if (seeing)
+        atomic_fetch_sub(&call->server->shown, call->body_len);
     mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
 }

@@ -261,6 +261,20 @@ def text_never_waits_for_pictures():
 
 
 @test
+def bodies_that_wait_for_pictures_are_bounded():
+    with Silent() as web, start("--media-threads", "1", "--media-allow-private", "--media-memory", "1M") as server:
+        words = {"type": "text", "text": "x" * 700000}
+        with concurrent.futures.ThreadPoolExecutor(1) as clients:
+            first = clients.submit(ask, server, web.part(), words)
+            assert eventually(lambda: web.taken)
+            reply = ask(server, image(1), words)
+            assert reply.status == 429 and "retry-after" in reply.headers, reply.body
+            web.__exit__()
+            assert first.result().status == 400
+        assert ask(server, image(1)).status == 200
+
+
+@test
 def a_client_that_leaves_ends_the_fetch():
     with Silent() as web, start("--media-threads", "1", "--media-allow-private") as server:
         for _ in range(3):
