@@ -8,7 +8,7 @@
 void mt_pages_init(mt_pages *pages, size_t total)
 {
     assert(total < MT_NO_PAGE);
-    pages->total = pages->free = total;
+    *pages = (mt_pages){.total = total, .free = total};
     pages->stack = mt_alloc_array(total, sizeof *pages->stack);
     pages->refs = mt_alloc_array(total, sizeof *pages->refs);
     for (size_t i = 0; i < total; i++)
