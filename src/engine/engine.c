@@ -17,6 +17,7 @@
 #include "engine/inside.h"
 
 #define MEDIA_CACHE (1u << 30) /* bytes of features, where nobody says how many */
+#define ASIDE (4u << 20)       /* bytes for requests that are being read and answered */
 #define STATE_SHARE 8          /* states to continue from take one part of so many of what memory leaves */
 #define STATES_EACH 4          /* but no more of them for each sequence */
 #define STATES_LEAST 2         /* nor fewer than these: a step may read one and write another */
@@ -330,15 +331,17 @@ static uint64_t budget(const mt_engine *e)
     return all > e->params.beside ? all - e->params.beside : 0;
 }
 
-/* Memory of the process that is its own: tokenizer, templates, working memory. 0 where the system does not tell. */
-static uint64_t own_memory(void)
+/* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
+   back, as much is taken for weights as could be. 0 where the system does not tell. */
+static uint64_t own_memory(uint64_t weights)
 {
     unsigned long size = 0, resident = 0, shared = 0;
     FILE *f = fopen("/proc/self/statm", "r");
     const int read = f ? fscanf(f, "%lu %lu %lu", &size, &resident, &shared) : 0;
     if (f)
         fclose(f);
-    return read == 3 && resident > shared ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), mapped = shared * page < weights ? shared * page : weights;
+    return read == 3 && resident * page > mapped ? resident * page - mapped : 0;
 }
 
 /* What of the bytes is for features of pictures. */
@@ -357,7 +360,8 @@ static uint64_t reserve_media(mt_engine *e, uint64_t bytes)
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
 static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
 {
-    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(), working = own > device ? own : device;
+    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
+    const uint64_t working = (own > device ? own : device) + ASIDE;
     const uint64_t memory = budget(e);
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
