@@ -1,0 +1,110 @@
+"""What there is to speak of."""
+
+NAMES = """Chris Anna Ben Clara David Emma Felix Greta Henry Ida Jonas Kate Leo Mia Noah Olga Paul Quinn Rosa Sam Tina
+Ulrich Vera Walter Xenia Yara Zoe Alice Bob Carol Dan Eve Frank Grace Hugo Iris Jack Karin Liam Maria Nina Oscar Petra
+Ralf Sara Tom Uma Victor Wendy Yusuf Zara Adam Bella Carlos Dora Elias Fiona George Hanna Ivan Julia Kai Laura Max
+Nora Otto Pia Rita Simon Thea Viktor William Amir Beatrix Cem Daria Enzo Farah Gustav Helen Igor Jana Kofi Lina Mateo
+Nadia Omar Priya Rahul Selma Tariq Ursula Vikram Wanda Yuki Zelda Arthur Bruno Celia Dario Edith Flora Gino Hilda
+Isaac Jules Kira Lars Mona Nils Olivia Pablo Rufus Stella Theo Vito Willa Alma Boris Cora Dirk Ella Fritz Gwen Horst
+Ines Jakob Lea Marco Nele Piet Romy Sven Tilda Urs Valentin Wilma Ying Zeno James Mary John Linda Robert Susan Michael
+Karen Peter Lucy Andrew Emily Daniel Sophie Thomas Jane Mark Ruth Steven Ellen Kevin Amy Brian Diana Edward Martha
+Jason Claire Ryan""".split()
+
+START = """ba be bi bo da de di do fa fe fi ga go ha he ja jo ka ke ki ko la le li lo lu ma me mi mo na ne ni
+no pa pe po ra re ri ro ru sa se si so ta te ti to tu va ve vi wa we ya yo za zo""".split()
+END = "n r s l m k t d x na ra la ro no ko ta mi lia ric ton bert mar den vin sel gor".split()
+
+CITIES = """Paris Berlin Rome Madrid Oslo Vienna Prague Lisbon Athens Dublin London Warsaw Helsinki Bern Tokyo Delhi
+Cairo Lima Quito Boston Chicago Denver Seattle Austin Miami Toronto Sydney Perth Auckland Mumbai Seoul Beijing Nairobi
+Lagos Hamburg Munich Cologne Dresden Leipzig Bremen Zurich Geneva Milan Turin Naples Venice Porto Seville Lyon Nice
+Lille Ghent Utrecht Malmo Bergen Tampere Riga Vilnius Tallinn Krakow Sofia Zagreb Havana Bogota Santiago Dallas
+Portland Phoenix""".split()
+
+ANIMALS = """dog cat horse cow sheep goat pig rabbit mouse fox wolf bear lion tiger panda koala owl eagle duck goose
+swan frog snake turtle whale dolphin shark seal otter beaver badger squirrel hedgehog deer moose camel zebra giraffe
+monkey penguin parrot crow sparrow bee spider snail lizard octopus crab donkey hamster raven stork""".split()
+
+FOODS = """pizza pasta rice bread soup salad cheese chocolate cake pancakes curry sushi tacos apples bananas cherries
+strawberries oranges grapes mangoes carrots potatoes tomatoes beans noodles dumplings cookies waffles honey yogurt
+porridge popcorn pears plums figs olives mushrooms spinach pumpkin lasagna omelette""".split()
+
+JOBS = """teacher doctor nurse baker farmer pilot sailor painter writer singer dancer cook gardener carpenter plumber
+electrician engineer programmer lawyer judge driver dentist librarian photographer mechanic tailor butcher barber
+scientist astronaut firefighter journalist waiter architect chemist shepherd potter clockmaker""".split()
+
+THINGS = """lamp kite boat map key bell drum book clock coin crown cup door feather flute garden hat jar ladder
+lantern letter mirror needle bridge pencil ring rope shell shoe stone sword tower umbrella violin wagon window basket
+blanket bottle box button candle chair compass cloak diamond engine fence globe hammer island jewel kettle leaf
+mountain nest ocean piano quilt river scarf table train valley wheel zipper camera guitar rocket robot bicycle
+telescope""".split()
+
+COLOURS = "red green blue yellow orange purple pink brown black white grey cyan".split()
+
+ADJECTIVES = """small brave old young clever lonely happy sleepy curious gentle quiet tall shy kind proud hungry silly
+tiny golden quick patient honest cheerful clumsy wise""".split()
+
+PLACES = """forest village meadow mountain harbour castle garden desert island valley lake cave river town library
+lighthouse farm beach market mill swamp orchard""".split()
+
+HOBBIES = """chess swimming painting reading cycling running dancing singing fishing hiking cooking climbing skating
+sailing knitting gardening juggling photography tennis football""".split()
+
+VERBS = "walked ran climbed drove sailed travelled wandered hurried crept marched".split()
+
+FILLER = """the of and to in is on with for at by from as it was are this that new each other first last part line
+item report note record table value group order system project section page plan result change rule test data list
+file task server client user team meeting budget version release package module folder number word text field name
+price market window paper water stone light house street garden winter summer morning evening month week year early
+late small large open close begin end move turn keep hold write read send receive check update remove add build run
+start stop wait follow under over between within before after during without against about every some many most few
+both either next same such quite rather often never always usually sometimes perhaps almost nearly exactly simply
+clearly""".split()
+
+
+def invented(dice):
+    """A name that nobody has."""
+    name = "".join(dice.any(START) for _ in range(dice.number(1, 3))) + dice.any(END)
+    return name.capitalize()
+
+
+ALL = THINGS + ANIMALS + FOODS + JOBS + HOBBIES + ADJECTIVES + PLACES + FILLER
+
+
+def _anything(dice):
+    kind = dice.random.random()
+    if kind < 0.4:
+        return dice.any(ALL)
+    if kind < 0.6:
+        return invented(dice).lower()
+    if kind < 0.75:
+        return f"{dice.any(ALL)} {dice.any(ALL)}"
+    if kind < 0.85:
+        return invented(dice)
+    if kind < 0.93:
+        return f"{dice.any(ALL)}{dice.any(['', '-', '_'])}{dice.number(1, 99)}"
+    return f"{dice.any(ADJECTIVES)} {dice.any(ALL)} {dice.any(ALL)}"
+
+
+def anything(dice, salt):
+    """Any word or words: what a value may be that nobody foresaw."""
+    return dice.made(lambda: _anything(dice), salt)
+
+
+def name(dice, salt="name"):
+    return dice.pick(NAMES, salt) if dice.chance(0.5) else dice.made(lambda: invented(dice), salt)
+
+
+def city(dice, salt):
+    return dice.pick(CITIES, salt) if dice.chance(0.6) else dice.made(lambda: invented(dice), salt)
+
+
+def a(noun):
+    return ("an " if noun[0] in "aeiou" else "a ") + noun
+
+
+def sentence(dice, low=5, high=14):
+    """Words without meaning, to be read over."""
+    words = [dice.any(FILLER) for _ in range(dice.number(low, high))]
+    if dice.chance(0.2):
+        words.insert(dice.number(0, len(words)), str(dice.number(1, 2000)))
+    return " ".join(words).capitalize() + "."

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""usage: test_data.py [MOTET]
+
+The data: what is learned is exactly what the template shows, every question's own answer is judged right, and what is
+held out stays out. With MOTET, its tokenizer and its templates give the same."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from data import sight
+from data.ask import judge
+from data.dice import Dice, is_held
+from data.mix import SKILLS, conversation, questions
+from pack import Packer, Reader
+from score import parsed, plain
+from template import TOKENS, render
+
+MOTET = None
+
+
+class Data(unittest.TestCase):
+    def setUp(self):
+        self.reader = Reader()
+
+    def test_what_is_learned_is_each_answer_to_its_end(self):
+        for seed in range(300):
+            made = conversation(Dice(seed))
+            ids, _ = self.reader.read(made, (64, 64))
+            text = self.reader.encoder.decode(ids[self.reader.learned(ids)].tolist())
+            said = [m for m in made["messages"] if m["role"] == "assistant"]
+            self.assertEqual(text.count("<|im_end|>"), len(said))
+            for part, message in zip(text.split("<|im_end|>"), said):
+                self.assertTrue(part.startswith(message.get("reasoning_content") or message["content"]), part)
+                self.assertIn(message["content"], part)
+
+    def test_a_prompt_is_the_beginning_of_the_conversation(self):
+        for skill in SKILLS:
+            for made in questions(skill, 5, 3):
+                whole, _ = self.reader.read(made, (64, 96))
+                prompt, _ = self.reader.read({**made, "messages": made["messages"][:-1]}, (64, 96), True)
+                self.assertEqual(whole[: len(prompt)].tolist(), prompt.tolist())
+                self.assertTrue(self.reader.learned(whole)[len(prompt)])
+                self.assertFalse(self.reader.learned(whole)[len(prompt) - 1])
+
+    def test_every_question_has_a_right_answer(self):
+        for skill in SKILLS:
+            for made in questions(skill, 20, 5):
+                whole, _ = self.reader.read(made, (64, 64))
+                prompt, _ = self.reader.read({**made, "messages": made["messages"][:-1]}, (64, 64), True)
+                content, reasoning, calls = parsed(
+                    self.reader.encoder.decode(whole[len(prompt) :].tolist()), made["thinks"]
+                )
+                check = dict(made["messages"][-1]["check"])
+                if "calls" in check:
+                    check["calls"] = plain(check["calls"])
+                self.assertTrue(judge(check, content, reasoning, calls), (skill, check, content, calls))
+                self.assertFalse(
+                    judge(check, "Something else.", reasoning, []) and (check.get("want") or "calls" in check), check
+                )
+
+    def test_held_out_wordings_are_not_trained_on(self):
+        seen = {Dice(i).pick(sight.READ) for i in range(500)}
+        asked = {Dice(i, True).pick(sight.READ) for i in range(500)}
+        self.assertEqual(seen & asked, set())
+        self.assertTrue(all(is_held(x) for x in asked))
+
+    def test_packed_rows_hold_their_conversations(self):
+        packer = Packer(4, 512, 16, "test")
+        b = packer.batch_of()
+        self.assertGreater((b["document"] >= 0).mean(), 0.7)
+        shown = (b["ids"] == packer.reader.pad).sum()
+        cells = b["side"][0] * b["side"][1] // 1024
+        self.assertEqual((b["slots"] < 2048).sum(), shown)
+        self.assertEqual((b["rows"] != 0).any(1).sum() * cells, shown)
+        flat = b["ids"].ravel()
+        known = b["target"] >= 0
+        self.assertTrue((flat[b["where"][known] + 1] == b["target"][known]).all())
+        both = b["after"] >= 0
+        self.assertTrue((flat[b["where"][both] + 2] == b["after"][both]).all())
+
+    def test_motet_reads_and_writes_the_same(self):
+        if not MOTET:
+            self.skipTest("no motet was named")
+        for seed in range(40):
+            made = conversation(Dice(seed))
+            text = render(self.reader.template, made, True)
+            with tempfile.TemporaryDirectory() as folder:
+                context = Path(folder, "context.json")
+                context.write_text(
+                    json.dumps(
+                        {
+                            "messages": made["messages"],
+                            "tools": made["tools"],
+                            "add_generation_prompt": True,
+                            "enable_thinking": made["thinks"],
+                        }
+                    )
+                )
+                theirs = subprocess.run(
+                    [MOTET, "render", TOKENS / "chat_template.jinja", context], capture_output=True, check=True
+                )
+                self.assertEqual(theirs.stdout.decode().removesuffix("\n"), text.removesuffix("\n"))
+            theirs = subprocess.run([MOTET, "tokenize", TOKENS], input=text.encode(), capture_output=True, check=True)
+            ids = [int(line.split()[0]) for line in theirs.stdout.decode().splitlines()]
+            self.assertEqual(ids, self.reader.encoder.encode(text))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].startswith("-") and Path(sys.argv[1]).exists():
+        MOTET = Path(sys.argv.pop(1)).resolve()
+    unittest.main()
