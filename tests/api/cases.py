@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
-ID = re.compile(r"\b(chatcmpl-|cmpl-|msg_|call_|resp_|rs_|fc_)[0-9a-v]{24}(?=$|[^0-9a-v])")
+ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|msg_|call_|resp_|rs_|fc_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 
 
 def mask(value, key=None):
@@ -182,6 +182,9 @@ def main():
                    ("--any-model",)),
                   (replay.write(os.path.join(folder, "sight"), scripts, sees=True), os.path.join(cases, "sight"),
                    ("--any-model",)))
+        vectors = os.path.join(HERE, "..", "oracle", "vectors")
+        models += ((os.path.join(vectors, "bert-mean-f32"), os.path.join(cases, "encoders"),
+                    ("--served-name", "bert", "--embedding-model", os.path.join(vectors, "xlmr-rerank-bf16"))),)
         results = []
         for model, where, options in models:
             with served.Server(arguments.motet, model, "--max-body", "64K", *options) as server:

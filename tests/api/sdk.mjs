@@ -114,6 +114,26 @@ const tests = {
     }
   },
 
+  async embeddings() {
+    const input = ["hello world", "the quick brown fox"];
+    const packed = await client.embeddings.create({ model, input }); // which asks for base64 by itself
+    const plain = await client.embeddings.create({ model, input, encoding_format: "float" });
+    assert.deepEqual(packed.data.map((d) => d.index), [0, 1]);
+    for (const [i, { embedding }] of packed.data.entries()) {
+      assert.equal(embedding.length, 64);
+      assert.ok(Math.abs(embedding.reduce((sum, x) => sum + x * x, 0) - 1) < 1e-5);
+      embedding.forEach((x, k) => assert.ok(Math.abs(x - plain.data[i].embedding[k]) < 1e-6));
+    }
+    assert.equal(packed.usage.prompt_tokens, packed.usage.total_tokens);
+    const short = await client.embeddings.create({ model, input: input[0], dimensions: 8 });
+    assert.equal(short.data[0].embedding.length, 8);
+    const many = await client.embeddings.create({ model, input: Array.from({ length: 200 }, (_, i) => `text ${i}`) });
+    assert.deepEqual(many.data.map((d) => d.index), [...Array(200).keys()]);
+    await assert.rejects(client.embeddings.create({ model, input: [] }), (e) =>
+      e instanceof OpenAI.BadRequestError && e.param === "input");
+    await assert.rejects(client.embeddings.create({ model: "gpt-17", input }), OpenAI.NotFoundError);
+  },
+
   async "errors are of their classes"() {
     await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
     await assert.rejects(ask({ model: "gpt-17" }), (e) =>
