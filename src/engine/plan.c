@@ -13,8 +13,8 @@
 #define PATIENCE_NS 2000000000u /* after this time a request comes before smaller ones that would fit */
 #define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
 /* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
-   comes meanwhile waits for its end, and short chunks cost little (a tenth of the speed at five times). */
-#define TOGETHER 5
+   comes meanwhile waits for its end, and short chunks cost little (an eighth of the speed at four times). */
+#define TOGETHER 4
 #define ALONE 6
 #define ALONE_SECONDS 0.12
 
