@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from net import Embedding, Linear
+from net import Embedding, Linear, Norm
 from quantise import packed
 from shape import MAX_PIXELS, MIN_PIXELS, config
 
@@ -38,7 +38,7 @@ def mlx(box):
             if bits == 8:
                 other[stem] = {"group_size": 64, "bits": 8}
             continue
-        if name.endswith("norm.weight") and text and not name.endswith("linear_attn.norm.weight"):
+        if isinstance(kinds[module], Norm):
             value = value + 1
         if name.endswith("conv1d.weight"):
             value = value.transpose(1, 2)

@@ -9,8 +9,8 @@ import unittest
 import torch
 
 from delta import delta_rule, delta_rule_stepwise
-from export import checkpoint
-from net import Box, Packing
+from export import checkpoint, mlx
+from net import Box, Norm, Packing
 from quantise import packed, rounded
 from shape import TOY, config
 
@@ -84,6 +84,14 @@ class Net(unittest.TestCase):
                 mm_token_type_ids=(ids == 5).int(),
             ).logits
         self.assertLess((mine - said).abs().max().item(), 2e-4)
+
+    def test_mlx_norms_hold_the_one(self):
+        box = made()
+        tensors, _ = mlx(box)
+        for name, module in box.named_modules():
+            if isinstance(module, Norm):
+                name = name.replace("model.language_model.", "language_model.model.")
+                self.assertTrue(torch.equal(tensors[name + ".weight"], (1 + module.weight).bfloat16()), name)
 
     def test_packed_words_hold_the_rounded_weight(self):
         w = torch.randn(6, 128)
