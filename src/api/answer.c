@@ -198,7 +198,8 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         return;
     }
     if (event->kind == MT_EVENT_DONE && a->vectors && !event->vector) {
-        fail(a, &(mt_error){.code = MT_E_BUSY, .text = "the request was cancelled; send it again"});
+        a->failed = true;
+        mt_failure_set(&a->why, 409, "cancelled", NULL, "the request was cancelled: send it again");
         return;
     }
     if (event->kind == MT_EVENT_PROMPT) { /* the same for each choice */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "models/bert.h"
 #include "models/family.h"
 #include "models/vision.h"
 
@@ -170,6 +171,11 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     memset(spec, 0, sizeof *spec);
     const char *type = mt_config_string(config, "model_type", "");
     const mt_family *f = find_family(family ? family : type);
+    if (!f && mt_bert_known(config))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "model type \"%.64s\" is an encoder and writes no text; serve it, alone or beside a model as "
+                       "--embedding-model",
+                       type);
     if (!f)
         return fail_unknown(family ? family : type, err);
     const mt_config *text = mt_config_object(config, "text_config");

@@ -160,13 +160,16 @@ bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error
         withdraw(call, requests, 0, count);
         return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
     }
-    const bool some = call->answer->vectors && count > MT_LIMIT_EMBEDDING_FLIGHT;
-    const size_t first = some ? MT_LIMIT_EMBEDDING_FLIGHT : count;
-    for (; call->submitted < first; call->submitted++)
-        if (!submit_one(call, requests[call->submitted], err)) {
-            withdraw(call, requests, call->submitted, count);
-            mt_call_cancel(call);
-            return false;
-        }
+    const bool vectors = call->answer->vectors;
+    const size_t first = vectors && count > MT_LIMIT_EMBEDDING_FLIGHT ? MT_LIMIT_EMBEDDING_FLIGHT : count;
+    for (; call->submitted < first; call->submitted++) {
+        if (submit_one(call, requests[call->submitted], err))
+            continue;
+        if (vectors && call->submitted > 0 && err->code == MT_E_BUSY)
+            break;
+        withdraw(call, requests, call->submitted, count);
+        mt_call_cancel(call);
+        return false;
+    }
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/pooler.h"
+#include "weights/hub.h"
 
 /* The last part of the folder's path. "." and the like have none that says anything. */
 static char *folder_name(const char *dir)
@@ -155,8 +157,21 @@ static void add_model(mt_served *s, const mt_options *opt)
     mt_target_read(t, opt->dir);
 }
 
-/* Encoders take the mean of all tokens where their folders do not say what to do. */
-static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, mt_error *err)
+/* Encoders and the cache share the memory that there is. */
+static bool check_memory(const mt_served *s, const mt_options *opt, mt_error *err)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < s->target_count; i++)
+        bytes += mt_pooler_look(s->targets[i].pooler).bytes;
+    if (opt->memory == 0 || bytes <= (uint64_t)opt->memory)
+        return true;
+    return mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB and the encoders take %.0f; raise it",
+                   (double)opt->memory / (1 << 20), (double)bytes / (1 << 20));
+}
+
+/* Encoders take the mean of all tokens where their folders do not say what to do. Takes name. */
+static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, char *name, mt_error *err)
 {
     const mt_pooler_params params = {
         .device = {.threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision},
@@ -165,12 +180,14 @@ static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, mt
     mt_target *t = &s->targets[s->target_count];
     mt_pooler_facts facts;
 
-    *t = (mt_target){.pooler = mt_pooler_start(dir, &params, err), .pool = MT_POOL_MEAN, .normalise = true};
-    if (!t->pooler)
+    *t = (mt_target){
+        .name = name, .pooler = mt_pooler_start(dir, &params, err), .pool = MT_POOL_MEAN, .normalise = true};
+    if (!t->pooler) {
+        mt_free(name);
         return false;
+    }
     s->target_count++;
     facts = mt_pooler_look(t->pooler);
-    t->name = dir == opt->dir ? mt_strdup(s->name) : folder_name(dir);
     t->context = facts.context;
     t->vocab = facts.vocab;
     t->width = facts.width;
@@ -182,7 +199,17 @@ static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, mt
     }
     if (has_file(dir, "tokenizer.json"))
         t->tokenizer = mt_tokenizer_load(dir, err);
-    return t->tokenizer || !has_file(dir, "tokenizer.json");
+    return (t->tokenizer || !has_file(dir, "tokenizer.json")) && check_memory(s, opt, err);
+}
+
+/* By a folder or a name, as the model itself. */
+static bool find_encoder(mt_served *s, const mt_options *opt, const char *given, mt_error *err)
+{
+    char *dir = mt_hub_find(given, opt->models_dir, getenv, err);
+    const bool ok = dir && add_encoder(s, opt, dir, strcmp(dir, given) ? mt_strdup(given) : folder_name(dir), err);
+
+    mt_free(dir);
+    return ok;
 }
 
 static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
@@ -192,7 +219,7 @@ static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
     mt_lease_init(&s->lease);
     s->shared = dirs->count > 0;
     for (size_t i = 0; i < dirs->count; i++)
-        if (!add_encoder(s, opt, dirs->at[i], err))
+        if (!find_encoder(s, opt, dirs->at[i], err))
             return false;
     return true;
 }
@@ -202,7 +229,7 @@ static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
 {
     const mt_target *t = &s->targets[s->target_count];
 
-    if (!add_encoder(s, opt, opt->dir, err))
+    if (!add_encoder(s, opt, opt->dir, mt_strdup(s->name), err))
         return false;
     s->context = t->context;
     s->vocab = t->vocab;

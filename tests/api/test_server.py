@@ -350,6 +350,67 @@ def a_full_queue_is_a_429_with_retry_after():
         assert eventually(lambda: server.metrics()["motet_calls_refused_total"] == len(refused))
 
 
+def vectors(server, texts, **more):
+    answer = server.post("/v1/embeddings", dict(more, input=texts))
+    assert answer.status == 200, answer.text
+    return [entry["embedding"] for entry in answer.json()["data"]]
+
+
+def encoder(name):
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "vectors", name)
+
+
+@test
+def more_texts_than_the_queue_holds_are_embedded_a_few_at_a_time():
+    texts = [prompt(i) for i in range(100)]
+    with start("--max-sequences", "2", "--max-queue", "3") as server:
+        together = vectors(server, texts)
+        assert [vectors(server, [text])[0] for text in texts[:10]] == together[:10]
+    with start("--max-queue", "3", "--embedding-model", encoder("bert-mean-f32")) as server:
+        texts = [[2 + (i + k) % 90 for k in range(1 + i % 200)] for i in range(100)]
+        together = vectors(server, texts, model="bert-mean-f32")
+        assert [vectors(server, [text], model="bert-mean-f32")[0] for text in texts[:10]] == together[:10]
+        metrics = server.metrics()
+        assert metrics["motet_encoder_texts_total"] == 110, metrics
+
+
+@test
+def a_client_that_leaves_takes_its_texts_along():
+    with start("--batch-tokens", "4", "--embedding-model", encoder("bert-mean-f32")) as server:
+        for body in ({"input": [[7] * 1000] * 500}, {"input": [[7] * 300] * 2000, "model": "bert-mean-f32"}):
+            for wait in (0, 0.01, 0.1):
+                s = server.socket()
+                s.sendall(raw_request(body, "/v1/embeddings"))
+                time.sleep(wait)
+                s.close()
+        assert eventually(lambda: server.metrics()["motet_calls"] == 0)
+        assert len(vectors(server, "fox")) == 1
+
+
+@test
+def a_call_for_embeddings_is_cancelled_by_its_id():
+    with start("--batch-tokens", "4") as server:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(server.post, "/v1/embeddings", {"input": [[7] * 2000] * 1000})
+            assert eventually(lambda: any(r["phase"] == "prefill" for r in server.status()["requests"]))
+            name = server.status()["requests"][0]["id"]
+            assert server.request("DELETE", "/v1/requests/" + name).json()["cancelled"] is True
+            assert answer.result().status == 409, answer.result().text
+        server.wait_idle()
+
+
+@test
+def streams_go_on_while_an_encoder_is_busy():
+    """Turns are taken: neither waits for the other's end."""
+    with start("--embedding-model", encoder("bert-mean-f32")) as server:
+        alone = server.complete(prompt=prompt(1), max_tokens=200, ignore_eos=True, seed=1).json()["choices"]
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            busy = pool.submit(vectors, server, [[7] * 300] * 30, model="bert-mean-f32")
+            said = server.complete(prompt=prompt(1), max_tokens=200, ignore_eos=True, seed=1).json()["choices"]
+            assert said == alone
+            assert len(set(map(tuple, busy.result()))) == 1
+
+
 @test
 def keys_are_needed_where_they_are_set():
     with tempfile.NamedTemporaryFile("w") as file:
