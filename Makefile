@@ -9,7 +9,7 @@ BUILD ?= build
 TESTS ?=
 FUZZ_SECONDS ?= 600
 CORPUS ?= ../shared/corpus
-MODEL ?= $(BUILD)/tiny
+MODEL ?= models/box
 SERVE ?=
 
 .PHONY: all serve test test-sdk test-clients test-corpus checkkernels bench docs format lint asan ubsan tsan \
@@ -18,9 +18,8 @@ SERVE ?=
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
 
-serve: all ## serve MODEL on port 8000; without one, a tiny model with random weights
-	@[ "$(MODEL)" != "$(BUILD)/tiny" ] || tests/api/fixture.py $(MODEL)
-	@$(BUILD)/motet serve $(MODEL) $(SERVE)
+serve: all ## serve MODEL on port 8000; without one, the model in the box
+	@tools/serve.sh $(BUILD) $(MODEL) $(SERVE)
 
 test-sdk: all ## test the server with OpenAI's SDK for Node, which npm fetches into ~/.cache
 	@tests/api/sdk.py --motet $(BUILD)/motet --install

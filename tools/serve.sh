@@ -1,0 +1,27 @@
+#!/bin/sh
+# Serves a model; of the model in the box, says what to ask it.
+# usage: tools/serve.sh BUILD MODEL [options of motet serve]
+set -eu
+
+build=${1:?usage: tools/serve.sh BUILD MODEL [options]}
+model=${2:?usage: tools/serve.sh BUILD MODEL [options]}
+shift 2
+
+case "$model $*" in
+"models/box ")
+    cat <<END
+When it listens, ask it from another terminal:
+
+  curl localhost:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Who are you?"}]}'
+
+  curl localhost:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": [
+    {"type": "image_url", "image_url": {"url": "file://$PWD/examples/shapes.png"}},
+    {"type": "text", "text": "What do you see?"}]}]}'
+
+or talk to it: $build/motet chat
+
+END
+    set -- --media-root examples
+    ;;
+esac
+exec "$build/motet" serve "$model" "$@"
