@@ -11,6 +11,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
+import torch
+
+import draw
+import picture
 from data import sight
 from data.ask import judge
 from data.dice import Dice, is_held
@@ -81,6 +86,15 @@ class Data(unittest.TestCase):
         self.assertTrue((flat[b["where"][known] + 1] == b["target"][known]).all())
         both = b["after"] >= 0
         self.assertTrue((flat[b["where"][both] + 2] == b["after"][both]).all())
+
+    def test_both_drawers_draw_the_same(self):
+        dice = Dice("drawers")
+        scenes = [make(dice).pictures[0] for _, make, _ in sight.KINDS]
+        many = draw.drawn(torch.tensor(np.stack([draw.described(s) for s in scenes])), 96, 128)
+        for one, scene in zip(many, scenes):
+            alone = torch.tensor(picture.drawn(scene, 96, 128)).permute(2, 0, 1) / 255
+            self.assertLess((one - alone).abs().max().item(), 0.3)  # a sample at a letter's edge may fall either way
+            self.assertLess((one - alone).abs().mean().item(), 1e-3)
 
     def test_motet_reads_and_writes_the_same(self):
         if not MOTET:
