@@ -1,0 +1,162 @@
+/* Encoders: what of a config is refused and how, and that slices and company change no bit. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "models/bert.h"
+
+#define FOLDER "tests/oracle/vectors/"
+#define GOOD                                                                                 \
+    "\"model_type\":\"bert\",\"vocab_size\":100,\"hidden_size\":32,\"num_hidden_layers\":2," \
+    "\"num_attention_heads\":4,\"intermediate_size\":64"
+
+static bool read_spec(const char *json, mt_bert_spec *spec, mt_error *err)
+{
+    mt_config *config = mt_config_parse(json, strlen(json), err);
+    assert_non_null(config);
+    const bool ok = mt_bert_spec_read(spec, config, err);
+    mt_config_free(config);
+    return ok;
+}
+
+static void configs_become_specs(void **state)
+{
+    mt_bert_spec spec;
+    mt_error err = {0};
+    (void)state;
+    assert_true(read_spec("{" GOOD "}", &spec, &err));
+    assert_true(!spec.roberta && !spec.scores && spec.context == 512 && spec.head_dim == 8);
+    assert_int_equal(spec.activation, MT_ACT_GELU);
+    assert_true(read_spec("{" GOOD ",\"model_type\":\"xlm-roberta\",\"max_position_embeddings\":514}", &spec, &err));
+    assert_true(spec.roberta && spec.pad == 1 && spec.context == 512);
+    assert_true(read_spec("{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"],\"id2label\":{\"0\":\"x\"}}",
+                          &spec, &err));
+    assert_true(spec.scores);
+}
+
+static void what_is_not_known_is_refused_in_a_sentence(void **state)
+{
+    static const struct {
+        const char *json, *words;
+    } cases[] = {
+        {"{\"model_type\":\"bert\"}", "vocab_size"},
+        {"{" GOOD ",\"num_attention_heads\":5}", "which 5 heads cannot share"},
+        {"{" GOOD ",\"hidden_size\":0}", "hidden_size"},
+        {"{" GOOD ",\"hidden_act\":\"relu\"}", "\"hidden_act\" is \"relu\""},
+        {"{" GOOD ",\"position_embedding_type\":\"relative_key\"}", "known is absolute"},
+        {"{" GOOD ",\"is_decoder\":true}", "known are encoders"},
+        {"{" GOOD ",\"max_position_embeddings\":9000000}", "max_position_embeddings"},
+        {"{" GOOD ",\"pad_token_id\":100}", "pad_token_id"},
+        {"{" GOOD ",\"model_type\":\"roberta\",\"max_position_embeddings\":2}", "leaves no position"},
+        {"{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"]}", "has 2 labels"},
+    };
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_bert_spec spec;
+        mt_error err = {0};
+        if (read_spec(cases[i].json, &spec, &err) || !strstr(err.text, cases[i].words))
+            fail_msg("%s: \"%s\"", cases[i].json, err.text);
+    }
+}
+
+typedef struct opened {
+    mt_arena *arena;
+    mt_checkpoint *checkpoint;
+    mt_device *dev;
+    mt_bert_spec spec;
+    mt_bert_weights weights;
+    mt_bert *bert;
+} opened;
+
+static void open_bert(opened *o, const char *dir, size_t slice, size_t threads)
+{
+    const mt_device_params params = {.threads = threads, .cpu_mask = ~0u, .precision = MT_PRECISION_FAST};
+    mt_error err = {0};
+    o->arena = mt_arena_new(0);
+    o->checkpoint = mt_checkpoint_open(dir, &err);
+    assert_non_null(o->checkpoint);
+    o->dev = mt_device_open(&params, &err);
+    assert_non_null(o->dev);
+    if (!mt_bert_spec_read(&o->spec, mt_checkpoint_config(o->checkpoint), &err) ||
+        !mt_bert_bind(&o->weights, &o->spec, o->checkpoint, o->arena, &err))
+        fail_msg("%s", err.text);
+    o->bert = mt_bert_new(o->dev, &o->spec, &o->weights, &(mt_bert_params){.rows = 1024, .slice = slice}, &err);
+    assert_non_null(o->bert);
+}
+
+static void close_bert(opened *o)
+{
+    mt_bert_free(o->bert);
+    mt_device_close(o->dev);
+    mt_checkpoint_close(o->checkpoint);
+    mt_arena_free(o->arena);
+}
+
+/* The hidden states of the last of some texts. */
+static void run(opened *o, const mt_bert_text *texts, size_t count, float *out)
+{
+    const size_t width = o->spec.hidden, last = count - 1;
+    mt_bert_begin(o->bert, texts, count);
+    while (mt_bert_run(o->bert))
+        ;
+    for (size_t i = 0; i < texts[last].count; i++)
+        memcpy(out + i * width, mt_bert_hidden(o->bert, last, i), width * sizeof *out);
+}
+
+static void slices_threads_and_company_change_no_bit(void **state)
+{
+    enum { LONG = 300, SHORT = 37 };
+    static const char *const folders[] = {FOLDER "bert-cls-bf16", FOLDER "xlmr-mean-bf16", FOLDER "bert-mean-f32"};
+    static const size_t slices[] = {128, 1, 7, 300};
+    static float first[LONG * 32], other[LONG * 32];
+    uint32_t tokens[2][LONG];
+    (void)state;
+    for (size_t i = 0; i < 2 * LONG; i++)
+        tokens[i / LONG][i % LONG] = (uint32_t)(i * 7919 % 90);
+    const mt_bert_text text = {.tokens = tokens[0], .count = LONG};
+    const mt_bert_text company[] = {{.tokens = tokens[1], .count = SHORT, .second = 5},
+                                    {.tokens = tokens[1], .count = LONG},
+                                    {.tokens = tokens[1], .count = 1},
+                                    text};
+    for (size_t f = 0; f < MT_COUNT(folders); f++)
+        for (size_t s = 0; s < MT_COUNT(slices); s++) {
+            opened o;
+            open_bert(&o, folders[f], slices[s], 1 + s % 2);
+            run(&o, &text, 1, s == 0 ? first : other);
+            if (s > 0)
+                assert_memory_equal(first, other, sizeof first);
+            run(&o, company, MT_COUNT(company), other);
+            assert_memory_equal(first, other, sizeof first);
+            close_bert(&o);
+        }
+}
+
+/* A job that is dropped in the middle leaves nothing behind. */
+static void a_job_may_be_dropped(void **state)
+{
+    static float first[64 * 32], other[64 * 32];
+    uint32_t tokens[64];
+    opened o;
+    (void)state;
+    open_bert(&o, FOLDER "bert-cls-bf16", 16, 1);
+    for (uint32_t i = 0; i < 64; i++)
+        tokens[i] = i + 5;
+    const mt_bert_text text = {.tokens = tokens, .count = 64}, half = {.tokens = tokens + 32, .count = 32};
+    run(&o, &text, 1, first);
+    mt_bert_begin(o.bert, &half, 1);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(mt_bert_run(o.bert));
+    mt_bert_drop(o.bert);
+    assert_false(mt_bert_run(o.bert));
+    run(&o, &text, 1, other);
+    assert_memory_equal(first, other, sizeof first);
+    close_bert(&o);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(configs_become_specs),
+    cmocka_unit_test(what_is_not_known_is_refused_in_a_sentence),
+    cmocka_unit_test(slices_threads_and_company_change_no_bit),
+    cmocka_unit_test(a_job_may_be_dropped),
+};
+
+UNIT_MAIN(tests)
