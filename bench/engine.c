@@ -336,10 +336,9 @@ int main(int argc, char **argv)
     }
     const mt_device_params device = {.threads = a.threads, .cpu_mask = ~0u};
     mt_engine_params_init(&params);
+    params.speculate = MT_SPECULATE_OFF; /* random weights repeat themselves, which would be guessed */
     params.context = 20000;
     params.cache = 60000;
-    if (a.image) /* answers of random weights repeat themselves, and guessing them would be measured */
-        params.speculate = MT_SPECULATE_OFF;
     mt_log_setup(MT_LOG_WARN, MT_LOG_TEXT);
     if (mt_opened_open(&b.o, a.dir, &device, &err))
         b.engine = mt_engine_start(&b.o, NULL, &params, &err);

@@ -169,6 +169,14 @@ static double give_drafts(mt_candidate **order, size_t answers, rest *r, double 
     return taken;
 }
 
+/* A step of prompts takes longer, up to twice as long, where the one that is soonest done is done with it: else it
+   would wait for a step more, and whoever comes meanwhile waits no longer for two short ones than for this. */
+static double stretched(const mt_candidate *c, const mt_cost *cost, double taken, double limit)
+{
+    const double wanted = taken + cost_of(cost, c->depth, c->left) / (1 - OLDEST_SHARE);
+    return c->left <= c->most && wanted > limit && wanted <= 2 * limit ? wanted : limit;
+}
+
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order)
 {
@@ -188,6 +196,8 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
         limit = larger(taken * (1 + budget->share), budget->least);
+    if (answers == 0 && budget->seconds <= 0 && count > 0)
+        limit = stretched(order[0], cost, taken, limit);
     r.seconds = limit - taken;
     mt_candidate *first = oldest(order, answers, count, r.places);
     if (first)

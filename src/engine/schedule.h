@@ -34,7 +34,7 @@ typedef struct mt_budget {
     double seconds; /* what the step may take when somebody is answering; 0: `share` decides */
     double share;   /* prompts may take this much of what the answers alone take */
     double least;   /* a step that short is never too long */
-    double alone;   /* seconds the step may take when nobody is answering */
+    double alone; /* seconds the step may take when nobody is answering, or twice as many where a prompt is done then */
     bool draft_all; /* every guess gets its row, for tests */
 } mt_budget;
 
