@@ -114,10 +114,12 @@ static void dense(names *n, const char *name, size_t rows, size_t cols, mt_bert_
     out->bias = mt_bind_vector(n->b, path(n, name, ".bias"), rows);
 }
 
+/* The oldest checkpoints say gamma and beta. */
 static void norm(names *n, const char *name, size_t width, mt_bert_norm *out)
 {
-    out->w = mt_bind_vector(n->b, path(n, name, ".weight"), width);
-    out->bias = mt_bind_vector(n->b, path(n, name, ".bias"), width);
+    const bool old = mt_bind_has(n->b, path(n, name, ".gamma"));
+    out->w = mt_bind_vector(n->b, path(n, name, old ? ".gamma" : ".weight"), width);
+    out->bias = mt_bind_vector(n->b, path(n, name, old ? ".beta" : ".bias"), width);
 }
 
 static void bind_layer(names *n, const mt_bert_spec *s, mt_bert_layer_weights *w)

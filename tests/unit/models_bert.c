@@ -1,4 +1,5 @@
 /* Encoders: what of a config is refused and how, and that slices and company change no bit. */
+#include "folder.h"
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -130,6 +131,35 @@ static void slices_threads_and_company_change_no_bit(void **state)
         }
 }
 
+/* Renames the tensors of a copy; what is shorter is filled up, so that the header keeps its length. */
+static void rename_norms(void)
+{
+    char command[512];
+    snprintf(command, sizeof command,
+             "cp " FOLDER "bert-cls-bf16/config.json %s && sed 's/LayerNorm.weight\"/LayerNorm.gamma\" /g; "
+             "s/LayerNorm.bias\"/LayerNorm.beta\"/g' " FOLDER "bert-cls-bf16/model.safetensors > %s/model.safetensors",
+             folder, folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void norms_may_have_their_old_names(void **state)
+{
+    static float first[64 * 32], other[64 * 32];
+    uint32_t tokens[64];
+    (void)state;
+    for (uint32_t i = 0; i < 64; i++)
+        tokens[i] = i + 5;
+    const mt_bert_text text = {.tokens = tokens, .count = 64};
+    rename_norms();
+    for (size_t i = 0; i < 2; i++) {
+        opened o;
+        open_bert(&o, i ? folder : FOLDER "bert-cls-bf16", 16, 1);
+        run(&o, &text, 1, i ? other : first);
+        close_bert(&o);
+    }
+    assert_memory_equal(first, other, sizeof first);
+}
+
 /* A job that is dropped in the middle leaves nothing behind. */
 static void a_job_may_be_dropped(void **state)
 {
@@ -156,6 +186,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(configs_become_specs),
     cmocka_unit_test(what_is_not_known_is_refused_in_a_sentence),
     cmocka_unit_test(slices_threads_and_company_change_no_bit),
+    cmocka_unit_test_setup_teardown(norms_may_have_their_old_names, make_folder, remove_folder),
     cmocka_unit_test(a_job_may_be_dropped),
 };
 
