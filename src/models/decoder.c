@@ -33,6 +33,7 @@ typedef struct guess {
     mt_tensor *out, *logits;        /* of the last guesses */
     mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
     uint32_t *before;               /* [rows]: of hidden, or of out */
+    uint32_t *from;                 /* [memos]: the first position that is looked at */
     size_t places, tokens;
 } guess;
 
@@ -162,6 +163,9 @@ static void load_guess(mt_model *m, const mt_model_weights *weights, const mt_mo
     g->left = mt_tensor_part(dev, g->both, 0, params->rows, 0, hidden);
     g->right = mt_tensor_part(dev, g->both, 0, params->rows, hidden, hidden);
     g->before = mt_alloc_array(params->rows, sizeof *g->before);
+    g->from = mt_alloc_array(params->memos, sizeof *g->from);
+    for (size_t i = 0; i < params->memos; i++)
+        g->from[i] = 1;
 }
 
 static void new_tensors(mt_model *m, size_t rows, size_t logits)
@@ -238,8 +242,10 @@ void mt_model_free(mt_model *m)
     if (!m)
         return;
     mt_mixer_free(m->mixer);
-    if (m->guess)
+    if (m->guess) {
         mt_free(m->guess->before);
+        mt_free(m->guess->from);
+    }
     mt_free(m->guess);
     mt_free(m->layers);
     mt_free(m->rope);
@@ -435,10 +441,14 @@ static void choose(void *ctx, size_t row, size_t worker)
     c->tokens[row] = at;
 }
 
-void mt_model_guess(mt_model *m, const mt_batch *batch, bool chained, uint32_t *tokens)
+/* Nothing stands before the first token of all, and a head was never trained with its entry: it is not looked at. */
+void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *tokens)
 {
     guess *g = m->guess;
-    const size_t n = batch->rows;
+    const size_t n = rows->rows;
+    mt_batch all = *rows;
+    const mt_batch *batch = &all;
+    all.seen_from = g->from;
     assert(n == batch->spans);
     mt_alloc_forbid();
     make_ropes(m, batch);

@@ -166,20 +166,26 @@ static bool same_packing(const mt_mat *a, const mt_mat *b)
     return a->format == b->format && a->group == b->group;
 }
 
-static bool check_experts(const mt_model_spec *spec, const mt_model_weights *w, mt_error *err)
+static bool check_experts(const mt_layer_weights *w, size_t experts, size_t layer, mt_error *err)
 {
-    for (size_t l = 0; l < spec->layers; l++) {
-        const mt_layer_weights *lw = &w->layer[l];
-        for (size_t e = 0; spec->layer[l].sparse && e < spec->experts; e++)
-            if (!same_packing(&lw->expert_gate[e], &lw->expert_gate[0]) ||
-                !same_packing(&lw->expert_up[e], &lw->expert_up[0]) ||
-                !same_packing(&lw->expert_down[e], &lw->expert_down[0]))
-                return mt_fail(
-                    err, MT_E_UNSUPPORTED,
-                    "expert %zu of layer %zu is quantised unlike its neighbours; quantise the experts of a layer alike",
-                    e, l);
-    }
+    for (size_t e = 0; e < experts; e++)
+        if (!same_packing(&w->expert_gate[e], &w->expert_gate[0]) ||
+            !same_packing(&w->expert_up[e], &w->expert_up[0]) || !same_packing(&w->expert_down[e], &w->expert_down[0]))
+            return mt_fail(
+                err, MT_E_UNSUPPORTED,
+                "expert %zu of layer %zu is quantised unlike its neighbours; quantise the experts of a layer alike", e,
+                layer);
     return true;
+}
+
+/* The layer of a head that guesses ahead counts as one more. */
+static bool check_layers(const mt_model_spec *spec, const mt_model_weights *w, mt_error *err)
+{
+    for (size_t l = 0; l < spec->layers; l++)
+        if (spec->layer[l].sparse && !check_experts(&w->layer[l], spec->experts, l, err))
+            return false;
+    return !spec->mtp || !mt_model_guess_layer(spec).sparse ||
+           check_experts(&w->guess.layer, spec->experts, spec->layers, err);
 }
 
 static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
@@ -249,5 +255,5 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
             *err = missing;
         return false;
     }
-    return check_experts(spec, weights, err);
+    return check_layers(spec, weights, err);
 }

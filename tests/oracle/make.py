@@ -5,6 +5,7 @@
     make.py --only moe            those whose name contains "moe"
     make.py --sight               those of models that see, into sighted/, and what they look at into pictures/
     make.py --vectors             encoders and what embeddings and scores are made of, into vectors/
+    make.py --guesses             heads that guess ahead for some of the committed ones, into guesses/
     make.py --other 20 --out DIR  twenty with random families, layouts, shapes and weights, to run motet against
                                   models it was not written with; --seed S for another twenty
 
@@ -112,6 +113,7 @@ def options(arguments):
     )
     parser.add_argument("--sight", action="store_true", help="make those that see instead")
     parser.add_argument("--vectors", action="store_true", help="make those of embeddings and scores instead")
+    parser.add_argument("--guesses", action="store_true", help="make heads that guess ahead instead")
     parser.add_argument("--seed", type=int, default=1, help="of the random ones' shapes; of all weights")
     parser.add_argument("--tries", type=int, default=12, help="weights drawn per checkpoint; the clearest is kept")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
@@ -126,6 +128,12 @@ def main():
     if chosen.vectors:
         out = HERE / "vectors" if chosen.out == HERE / "checkpoints" else chosen.out
         vectors.make(out, HERE / "checkpoints", chosen.only)
+        return
+    if chosen.guesses:
+        from making import guesses
+
+        out = HERE / "guesses" if chosen.out == HERE / "checkpoints" else chosen.out
+        guesses.make(out, HERE / "checkpoints", chosen.only, chosen.seed, chosen.tries)
         return
     specs = other.specs(chosen.other, chosen.seed) if chosen.other else fixtures.ALL
     if chosen.sight:

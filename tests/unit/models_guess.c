@@ -1,0 +1,121 @@
+/* Heads that guess ahead: what they say after each position, alone and chained, is what torch says. */
+#include "folder.h"
+
+#include <dirent.h>
+
+#include "base/alloc.h"
+#include "engine/opened.h"
+
+#define HEADS "tests/oracle/guesses"
+#define CHECKPOINTS "tests/oracle/checkpoints"
+#define TOKENS 40 /* of the text */
+#define DEPTH 3   /* guesses after each of its positions */
+#define PAGES 2
+
+typedef struct recorded {
+    uint32_t token[TOKENS];
+    uint32_t guess[(TOKENS - 1) * DEPTH];
+} recorded;
+
+/* The next `count` numbers behind `key`, however they are nested. */
+static void read_numbers(const char *text, const char *key, uint32_t *to, size_t count)
+{
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    at += strlen(key);
+    for (size_t i = 0; i < count; i++) {
+        at += strcspn(at, "0123456789");
+        char *end;
+        to[i] = (uint32_t)strtoul(at, &end, 10);
+        assert_ptr_not_equal(at, end);
+        at = end;
+    }
+}
+
+static void read_recorded(const char *name, recorded *r)
+{
+    static char text[1 << 14];
+    char path[512];
+    snprintf(path, sizeof path, HEADS "/%s/guesses.json", name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    read_numbers(text, "\"token_ids\":", r->token, TOKENS);
+    read_numbers(text, "\"guesses\":", r->guess, (TOKENS - 1) * DEPTH);
+}
+
+static void run_row(mt_model *m, uint32_t token, uint32_t at, const uint32_t *pages, bool guess, uint32_t *guessed)
+{
+    const mt_piece piece = {.rows = 1, .slot = 0};
+    const mt_position position = {{at, at, at}};
+    const mt_span span = {
+        .rows = 1, .position = at, .pages = {pages}, .state = at ? 0 : MT_NO_PAGE, .pieces = 1, .piece = &piece};
+    const mt_batch batch = {.rows = 1, .tokens = &token, .positions = &position, .spans = 1, .span = &span};
+    if (guessed) {
+        mt_model_guess(m, &batch, guess, guessed);
+        return;
+    }
+    mt_model_step(m, &batch, NULL, 0);
+    mt_model_carry(m, 0, 0);
+}
+
+static void compare(const char *name, mt_model *m, const recorded *r)
+{
+    const uint32_t pages[PAGES] = {1, 0};
+    for (uint32_t i = 0; i + 1 < TOKENS; i++) {
+        uint32_t token = r->token[i + 1];
+        run_row(m, r->token[i], i, pages, false, NULL);
+        for (uint32_t d = 0; d < DEPTH; d++) {
+            run_row(m, token, i + 1 + d, pages, d > 0, &token);
+            if (token != r->guess[i * DEPTH + d])
+                fail_msg("%s: guess %u after position %u is %u, wanted %u", name, d, i, token, r->guess[i * DEPTH + d]);
+        }
+    }
+}
+
+static void check_head(const char *name)
+{
+    const mt_device_params device = {.threads = 2, .cpu_mask = ~0u, .precision = MT_PRECISION_REFERENCE};
+    const mt_model_params params = {.rows = 4, .logits = 1, .places = 1, .memos = 1};
+    const size_t pages[MT_KV_GROUPS] = {PAGES};
+    static recorded r;
+    char command[512];
+    mt_error err = {0};
+    mt_opened o;
+    snprintf(command, sizeof command, "rm -rf '%s'/* && cp " CHECKPOINTS "/%s/* " HEADS "/%s/* '%s'", folder, name,
+             name, folder);
+    assert_int_equal(system(command), 0);
+    if (!mt_opened_open(&o, folder, &device, &err))
+        fail_msg("%s: %s", name, err.text);
+    assert_true(o.spec.mtp);
+    mt_model *m = mt_model_new(o.dev, &o.spec, &o.weights, &params, &err);
+    if (!m || !mt_model_reserve(m, pages, 1, &err))
+        fail_msg("%s: %s", name, err.text);
+    read_recorded(name, &r);
+    compare(name, m, &r);
+    mt_model_free(m);
+    mt_opened_close(&o);
+}
+
+static void heads_guess_as_torch_does(void **state)
+{
+    struct dirent *entry;
+    size_t seen = 0;
+    DIR *top = opendir(HEADS);
+    (void)state;
+    assert_non_null(top);
+    while ((entry = readdir(top)))
+        if (entry->d_name[0] != '.') {
+            check_head(entry->d_name);
+            seen++;
+        }
+    closedir(top);
+    assert_int_equal(seen, 4);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(heads_guess_as_torch_does, make_folder, remove_folder),
+};
+
+UNIT_MAIN(tests)
