@@ -116,6 +116,8 @@ void mt_info_print(const mt_info *info)
     print_model(&info->spec);
     print_recurrent(info);
     print_vision(info->spec.vision);
+    if (info->spec.mtp)
+        printf("%-14sa head that guesses the next tokens (mtp)\n", "drafts");
     print_ropes(&info->spec);
     print_window(info);
     printf("%-14s%u tokens\n", "context", info->spec.context);

@@ -49,6 +49,10 @@ static void count_cache(mt_info *info)
         if (window > info->window)
             info->window = window;
     }
+    if (s->mtp) { /* a layer of its own */
+        info->cache_bytes += token * THOUSAND;
+        info->cache_full_bytes += token * THOUSAND;
+    }
 }
 
 typedef struct share {
@@ -94,7 +98,8 @@ static void remark_unused(mt_info *info)
         add_share(info, vision[i], &see);
     for (size_t i = 0; i < MT_COUNT(audio); i++)
         add_share(info, audio[i], &hear);
-    add_share(info, "mtp.", &draft);
+    if (!info->spec.mtp)
+        add_share(info, "mtp.", &draft);
     if (info->spec.tied)
         add_share(info, "lm_head.", &head);
     remark_share(info, "a vision tower", "the text model does not use", see, &explained);
