@@ -1,4 +1,5 @@
-/* The prompt of /v1/completions, and what else is a string, a list of strings, a list of token ids, or a list of such lists. */
+/* The prompt of /v1/completions, and what else is a string, a list of strings, a list of token ids, or a list of such
+   lists. */
 #ifndef MT_API_OPENAI_PROMPT_H
 #define MT_API_OPENAI_PROMPT_H
 

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Conversations with the model in the box: with their own names, pictures and instructions, all at once. Every answer is
+right, and is to the last bit what it is alone and cold: a wrong picture, a lost instruction or a spoilt state would show.
+
+usage: tests/e2e/test_box.py --motet PROGRAM"""
+
+import argparse
+import base64
+import concurrent.futures
+import json
+import os
+import random
+import struct
+import sys
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+import served  # noqa: E402
+
+BOX = os.path.join(HERE, "..", "..", "models", "box")
+SIDE = 160
+COLOURS = {"red": (214, 40, 40), "green": (40, 160, 60), "blue": (40, 80, 210), "purple": (130, 50, 170)}
+SHAPES = {
+    "circle": lambda x, y: x * x + y * y < 1,
+    "square": lambda x, y: max(abs(x), abs(y)) < 0.9,
+    "triangle": lambda x, y: -0.9 < y < 0.9 and abs(x) < (y + 0.9) / 1.8,
+    "cross": lambda x, y: min(abs(x), abs(y)) < 0.3 and max(abs(x), abs(y)) < 0.95,
+}
+NAMES = ["Chris", "Anna", "Tom", "Maria", "Ben", "Lucy", "Paul", "Emma"]
+
+
+def png(rows):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    head = struct.pack(">IIBBBBB", len(rows[0]) // 3, len(rows), 8, 2, 0, 0, 0)
+    body = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def picture(shape, colour, x, y, radius):
+    """One shape on a light ground, as a part of a message."""
+    rows = []
+    for j in range(SIDE):
+        row = bytearray()
+        for i in range(SIDE):
+            inside = SHAPES[shape]((i - x) / radius, (j - y) / radius)
+            row += bytes(COLOURS[colour] if inside else (244, 244, 240))
+        rows.append(row)
+    url = "data:image/png;base64," + base64.b64encode(png(rows)).decode()
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+class Talk:
+    """What one person says, turn by turn, and what the answers must have in them."""
+
+    def __init__(self, number):
+        dice = random.Random(number)
+        self.number = number
+        self.name = NAMES[number % len(NAMES)]
+        shape, colour = list(SHAPES)[number // 4 % len(SHAPES)], list(COLOURS)[number % len(COLOURS)]
+        a, b = dice.randint(10, 49), dice.randint(10, 49)
+        shown = picture(shape, colour, dice.randint(60, 100), dice.randint(60, 100), dice.randint(34, 46))
+        self.system = "Answer in upper case." if number % 3 == 2 else None
+        self.turns = [
+            ("My name is {}.".format(self.name), [self.name]),
+            ([shown, {"type": "text", "text": "What do you see?"}], [colour, shape]),
+            ("What is {} + {}?".format(a, b), [str(a + b)]),
+            ("What is my name?", [self.name]),
+            ("What colour is the {}?".format(shape), [colour]),
+        ]
+
+    def messages(self, answers):
+        """Up to the turn that follows these answers."""
+        list_ = [{"role": "system", "content": self.system}] if self.system else []
+        for turn, answer in zip(self.turns, answers + [None]):
+            list_.append({"role": "user", "content": turn[0]})
+            if answer is not None:
+                list_.append({"role": "assistant", "content": answer})
+        return list_
+
+    def check(self, turn, text):
+        for word in self.turns[turn][1]:
+            assert (word.upper() if self.system else word) in text, \
+                "conversation {}, turn {}: {!r} has no {!r}".format(self.number, turn, text, word)
+
+
+def body_of(talk, answers, **more):
+    return dict({"messages": talk.messages(answers), "temperature": 0, "max_tokens": 60, "logprobs": True,
+                 "top_logprobs": 3}, **more)
+
+
+def ask(server, body):
+    """(text, logprobs) of a whole or a streamed answer."""
+    got = server.post("/v1/chat/completions", body)
+    assert got.status == 200, got.body
+    if not body.get("stream"):
+        choice = got.json()["choices"][0]
+        return choice["message"]["content"], choice["logprobs"]["content"]
+    text, logprobs = "", []
+    for event in got.events():
+        if event == "[DONE]" or not event["choices"]:
+            continue
+        choice = event["choices"][0]
+        text += choice["delta"].get("content") or ""
+        logprobs += (choice["logprobs"] or {}).get("content") or []
+    return text, logprobs
+
+
+def vanish(server, body):
+    """Asks and leaves after the first bytes of the answer."""
+    data = json.dumps(dict(body, stream=True)).encode()
+    with server.socket() as s:
+        s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: box\r\ncontent-length: %d\r\n\r\n" % len(data) + data)
+        s.recv(200)
+
+
+def alone(server, talk):
+    """Each turn by itself, nothing of it known before."""
+    answers = []
+    for turn in range(len(talk.turns)):
+        salt = "{} {}".format(talk.number, turn)
+        text, logprobs = ask(server, body_of(talk, [a for a, _ in answers], cache_salt=salt))
+        talk.check(turn, text)
+        answers.append((text, logprobs))
+    return answers
+
+
+def together(server, talk, expected):
+    dice = random.Random(1000 + talk.number)
+    said = []
+    for turn, (text, logprobs) in enumerate(expected):
+        if dice.random() < 0.2:
+            vanish(server, body_of(talk, said))
+        got = ask(server, body_of(talk, said, stream=dice.random() < 0.7))
+        assert got == (text, logprobs), \
+            "conversation {}, turn {}: {!r}, alone {!r}".format(talk.number, turn, got[0], text)
+        said.append(text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    arguments = parser.parse_args()
+    talks = [Talk(i) for i in range(8 if "MOTET_TEST_QUICK" in os.environ else 32)]
+    with served.Server(arguments.motet, BOX, "--precision", "fast", "--context", "4096") as server:
+        answers = [alone(server, talk) for talk in talks]
+        with concurrent.futures.ThreadPoolExecutor(len(talks)) as pool:
+            list(pool.map(lambda pair: together(server, *pair), zip(talks, answers)))
+        server.wait_idle()
+        metrics = server.metrics()
+        hits = metrics["vllm:prefix_cache_hits_total"] / metrics["vllm:prefix_cache_queries_total"]
+        guessed, right = (metrics["vllm:spec_decode_num_{}_tokens_total".format(name)] for name in ("draft", "accepted"))
+        print("{} answers; {:.0f} % of all prompt tokens were cached; {:.0f} of {:.0f} guesses were right".format(
+            2 * sum(len(talk.turns) for talk in talks), 100 * hits, right, guessed))
+    print("e2e_box: {} passed, 0 failed, 0 skipped".format(len(talks)))
+
+
+main()
