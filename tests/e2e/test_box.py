@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Conversations with the model in the box: with their own names, pictures and instructions, all at once. Every answer is
-right, and is to the last bit what it is alone and cold: a wrong picture, a lost instruction or a spoilt state would show.
+"""Conversations with the model in the box: with their own names, pictures and instructions, all at once. Every answer
+is right, and is to the last bit what it is alone and cold: a wrong picture, a lost instruction or a spoilt state would
+show.
 
 usage: tests/e2e/test_box.py --motet PROGRAM"""
 
@@ -150,7 +151,7 @@ def main():
         server.wait_idle()
         metrics = server.metrics()
         hits = metrics["vllm:prefix_cache_hits_total"] / metrics["vllm:prefix_cache_queries_total"]
-        guessed, right = (metrics["vllm:spec_decode_num_{}_tokens_total".format(name)] for name in ("draft", "accepted"))
+        guessed, right = (metrics["vllm:spec_decode_num_{}_tokens_total".format(n)] for n in ("draft", "accepted"))
         print("{} answers; {:.0f} % of all prompt tokens were cached; {:.0f} of {:.0f} guesses were right".format(
             2 * sum(len(talk.turns) for talk in talks), 100 * hits, right, guessed))
     print("e2e_box: {} passed, 0 failed, 0 skipped".format(len(talks)))
