@@ -162,7 +162,7 @@ static void wrong_configs_say_what_is_wrong(void **state)
         const char *config, *sentence;
     } cases[] = {
         {"{}", "model type \"\" is not known; known are " FAMILIES},
-        {"{\"model_type\":\"bert\"}", "model type \"bert\" is not known; known are " FAMILIES},
+        {"{\"model_type\":\"t5\"}", "model type \"t5\" is not known; known are " FAMILIES},
         {"{\"model_type\":\"llama\",\"num_key_value_heads\":3," SHAPE "}",
          "\"num_attention_heads\" is 4, which is no multiple of \"num_key_value_heads\" 3"},
         {"{\"model_type\":\"llama\",\"head_dim\":15," SHAPE "}",
