@@ -1,8 +1,5 @@
 /* Guessing ahead: faster or slower, an answer is the same to the last bit. */
 #include "engine_driver.h"
-#include "folder.h"
-
-#include <unistd.h>
 
 #include "engine/draft.h"
 
@@ -79,28 +76,6 @@ static void what_gains_nothing_is_given_up_and_tried_again_later(void **state)
     assert_true(d.chance > 0.98);
 }
 
-/* Settings that a guess could disturb, were it to leave anything behind. */
-static void vary(mt_request *r, size_t kind)
-{
-    static const mt_logit_bias bias[] = {{5, 1.5f}, {9, -3.0f}};
-    if (kind == 0)
-        return;
-    r->sampling.temperature = 0.8f;
-    r->sampling.seed = 77 + kind;
-    if (kind == 2) {
-        r->sampling.repetition_penalty = 1.3f;
-        r->sampling.presence_penalty = 0.4f;
-        r->sampling.frequency_penalty = 0.2f;
-    }
-    if (kind == 3) {
-        r->sampling.bias = bias;
-        r->sampling.bias_count = 2;
-        r->sampling.top_p = 0.9f;
-    }
-}
-
-#define KINDS 4
-
 typedef struct setting {
     size_t depth, wrong; /* every `wrong`-th expected token is another; 0: none */
 } setting;
@@ -112,7 +87,7 @@ static void ask_expecting(driver *d, const uint32_t *prompt, size_t kind, const 
     for (size_t i = 0; i < TOKENS; i++)
         expected[i] = how.wrong && i % how.wrong == how.wrong - 1 ? 3 : known->chosen[i].id;
     mt_request *r = driver_request(d, prompt, LEN, TOKENS, to);
-    vary(r, kind);
+    driver_vary(r, kind);
     uint32_t *copy = mt_arena_alloc(r->arena, sizeof expected);
     memcpy(copy, expected, sizeof expected);
     r->expected = copy;
@@ -134,7 +109,7 @@ static void check_drafts(const char *dir)
     for (size_t k = 0; k < KINDS; k++) {
         draw_tokens(&random, prompt[k], LEN, d.o.spec.vocab);
         mt_request *r = driver_request(&d, prompt[k], LEN, TOKENS, &plain[k]);
-        vary(r, k);
+        driver_vary(r, k);
         driver_send(&d, r);
     }
     driver_wait(&d, 0);
@@ -223,119 +198,6 @@ static void guesses_do_without_pages_that_are_not_there(void **state)
         expect_same("tight", &alone[i], &tight[i]);
 }
 
-/* ---- a head of the model's own ---- */
-
-#define HYBRID FIXTURES "/qwen35-text-bf16"
-
-typedef struct tensor {
-    const char *name;
-    size_t rows, cols; /* cols 0: a vector */
-} tensor;
-
-/* Writes the tensors as bf16, drawn small and around zero. */
-static void put_tensors(const char *path, const tensor *all, size_t count)
-{
-    draw random = {9};
-    size_t offset = 0;
-    mt_buf head;
-    mt_buf_init(&head, 1 << 16);
-    for (size_t i = 0; i < count; i++) {
-        const size_t bytes = 2 * all[i].rows * (all[i].cols ? all[i].cols : 1);
-        char shape[64];
-        snprintf(shape, sizeof shape, all[i].cols ? "%zu,%zu" : "%zu", all[i].rows, all[i].cols);
-        mt_buf_printf(&head, "%s\"mtp.%s.weight\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                      i ? "," : "{", all[i].name, shape, offset, offset + bytes);
-        offset += bytes;
-    }
-    mt_buf_puts(&head, "}");
-    while (head.len % 8)
-        mt_buf_puts(&head, " ");
-    const uint64_t len = head.len;
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fwrite(&len, sizeof len, 1, file);
-    fwrite(head.data, 1, head.len, file);
-    for (size_t i = 0; i < offset / 2; i++) {
-        const uint16_t bits = (uint16_t)(0x3d00 + draw_below(&random, 0x100) + (draw_below(&random, 2) << 15));
-        fwrite(&bits, sizeof bits, 1, file);
-    }
-    assert_int_equal(fclose(file), 0);
-    mt_buf_free(&head);
-}
-
-/* The hybrid fixture with a head beside it, which knows nothing. */
-static void put_head(void)
-{
-    char text[512];
-    driver d;
-    driver_open(&d, HYBRID, MT_PRECISION_FAST, 1);
-    const mt_model_spec s = d.o.spec;
-    const size_t query = (size_t)s.heads * s.head_dim, key = (size_t)s.kv_heads * s.head_dim, h = s.hidden;
-    assert_false(s.mtp);
-    mt_opened_close(&d.o);
-    const tensor all[] = {{"fc", h, 2 * h},
-                          {"norm", h, 0},
-                          {"pre_fc_norm_embedding", h, 0},
-                          {"pre_fc_norm_hidden", h, 0},
-                          {"layers.0.input_layernorm", h, 0},
-                          {"layers.0.post_attention_layernorm", h, 0},
-                          {"layers.0.self_attn.q_norm", s.head_dim, 0},
-                          {"layers.0.self_attn.k_norm", s.head_dim, 0},
-                          {"layers.0.self_attn.q_proj", 2 * query, h},
-                          {"layers.0.self_attn.k_proj", key, h},
-                          {"layers.0.self_attn.v_proj", key, h},
-                          {"layers.0.self_attn.o_proj", h, query},
-                          {"layers.0.mlp.gate_proj", s.ffn, h},
-                          {"layers.0.mlp.up_proj", s.ffn, h},
-                          {"layers.0.mlp.down_proj", h, s.ffn}};
-    snprintf(text, sizeof text, "cp '%s'/* '%s'", HYBRID, folder);
-    assert_int_equal(system(text), 0);
-    snprintf(text, sizeof text, "%s/model-mtp.safetensors", folder);
-    put_tensors(text, all, MT_COUNT(all));
-}
-
-/* Alone and together, whole and in chunks, from the cache: whatever the head says. */
-static void a_head_changes_no_answer(void **state)
-{
-    enum { ASKED = 6 };
-    static answer plain[ASKED], guessed[ASKED];
-    uint32_t prompt[ASKED][LEN];
-    draw random = {12};
-    mt_stats stats;
-    driver d;
-    (void)state;
-    put_head();
-    for (size_t round = 0; round < 4; round++) {
-        char what[64];
-        driver_open(&d, folder, MT_PRECISION_FAST, 2);
-        assert_true(d.o.spec.mtp);
-        d.params.speculate = round ? MT_SPECULATE_MTP : MT_SPECULATE_OFF;
-        d.params.draft_all = true;
-        d.params.draft = round == 1 ? 1 : 4;
-        d.params.chunk = round == 2 ? 7 : 0;
-        driver_start(&d);
-        for (size_t again = 0; again < 2; again++) { /* the second time from the cache */
-            for (size_t i = 0; i < ASKED; i++) {
-                if (round == 0 && again == 0)
-                    draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
-                mt_request *r = driver_request(&d, prompt[i], LEN, TOKENS, round ? &guessed[i] : &plain[i]);
-                vary(r, i % KINDS);
-                driver_send(&d, r);
-            }
-            driver_wait(&d, 0);
-            for (size_t i = 0; round && i < ASKED; i++) {
-                snprintf(what, sizeof what, "round %zu, again %zu, request %zu", round, again, i);
-                expect_same(what, &plain[i], &guessed[i]);
-            }
-        }
-        usleep(20000);
-        mt_engine_stats(d.engine, &stats);
-        assert_int_equal(stats.draft_tokens > 0, round > 0);
-        assert_int_equal(stats.pages_held[0], 0);
-        driver_close(&d);
-    }
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_last_tokens_are_looked_for_in_what_stands_before),
     cmocka_unit_test(media_are_not_guessed),
@@ -344,7 +206,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_answer_does_not_depend_on_guesses),
     cmocka_unit_test(right_guesses_save_steps),
     cmocka_unit_test(guesses_do_without_pages_that_are_not_there),
-    cmocka_unit_test_setup_teardown(a_head_changes_no_answer, make_folder, remove_folder),
 };
 
 UNIT_MAIN(tests)

@@ -130,6 +130,28 @@ static inline mt_request *driver_request(driver *d, const uint32_t *prompt, size
     return r;
 }
 
+#define KINDS 4
+
+/* Settings that a guess could disturb, were it to leave anything behind. */
+static inline void driver_vary(mt_request *r, size_t kind)
+{
+    static const mt_logit_bias bias[] = {{5, 1.5f}, {9, -3.0f}};
+    if (kind == 0)
+        return;
+    r->sampling.temperature = 0.8f;
+    r->sampling.seed = 77 + kind;
+    if (kind == 2) {
+        r->sampling.repetition_penalty = 1.3f;
+        r->sampling.presence_penalty = 0.4f;
+        r->sampling.frequency_penalty = 0.2f;
+    }
+    if (kind == 3) {
+        r->sampling.bias = bias;
+        r->sampling.bias_count = 2;
+        r->sampling.top_p = 0.9f;
+    }
+}
+
 static inline void driver_send(driver *d, mt_request *r)
 {
     mt_error err = {0};

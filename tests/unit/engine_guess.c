@@ -1,0 +1,169 @@
+/* A head of the model's own guesses ahead, and so does what clients expect: no answer depends on either. */
+#include "engine_driver.h"
+#include "folder.h"
+
+#include <jansson.h>
+#include <unistd.h>
+
+#include "../constraint/follow.h"
+
+#define HEADS "tests/oracle/guesses"
+#define LEN 60
+#define TOKENS 48
+#define VOCAB 256 /* of the fixtures, whose tokens are taken for bytes */
+
+enum { ASKED = 8, CHOICES = 2 };
+
+static const char schema[] =
+    "{\"type\":\"object\",\"required\":[\"a\",\"b\"],\"additionalProperties\":false,\"properties\":{"
+    "\"a\":{\"type\":\"string\",\"minLength\":8,\"maxLength\":12},"
+    "\"b\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"minItems\":2,\"maxItems\":6}}}";
+
+typedef struct guessing {
+    size_t depth; /* 0: nothing is guessed */
+    size_t wrong; /* every so-manieth expected token is another; 0: nothing is expected */
+} guessing;
+
+static struct {
+    mt_tokenizer *tokenizer;
+    mt_vocabulary *vocabulary;
+    uint32_t prompt[ASKED][LEN];
+    answer plain[ASKED][CHOICES], guessed[ASKED][CHOICES];
+} now;
+
+static int set_up(void **state)
+{
+    now.tokenizer = constraint_tokenizer(NULL, 0);
+    now.vocabulary = mt_vocabulary_new(now.tokenizer, VOCAB, &(uint32_t){0}, 1);
+    return make_folder(state);
+}
+
+static int tear_down(void **state)
+{
+    mt_vocabulary_free(now.vocabulary);
+    mt_tokenizer_free(now.tokenizer);
+    return remove_folder(state);
+}
+
+static void release(void *constraint)
+{
+    mt_constraint_release(constraint);
+}
+
+static void constrain(mt_request *r)
+{
+    mt_error err = {0};
+    json_t *value = json_loads(schema, 0, NULL);
+    assert_non_null(value);
+    r->constraint = constraint_compile(now.vocabulary, MT_SOURCE_SCHEMA, value, &err);
+    if (!r->constraint)
+        fail_msg("%s", err.text);
+    json_decref(value);
+    assert_true(mt_arena_defer(r->arena, release, r->constraint));
+}
+
+/* Greedy and seeded, with penalties and biases; each third follows a schema, each fourth has two answers. */
+static void ask(driver *d, size_t i, const guessing *how, answer *to)
+{
+    memset(to, 0, CHOICES * sizeof *to);
+    mt_request *r = driver_request(d, now.prompt[i], LEN, TOKENS, to);
+    driver_vary(r, i % KINDS);
+    if (i % 3 == 2)
+        constrain(r);
+    r->choices = i % 4 == 1 ? CHOICES : 1;
+    if (how->wrong) {
+        const answer *known = now.plain[i];
+        uint32_t *expected = mt_arena_alloc(r->arena, (known->count + 1) * sizeof *expected);
+        for (size_t t = 0; t < known->count; t++)
+            expected[t] = t % how->wrong == how->wrong - 1 ? 3 : known->chosen[t].id;
+        r->expected = expected;
+        r->expected_count = known->count;
+    }
+    driver_send(d, r);
+}
+
+static void compare(const char *name, const guessing *how, size_t again)
+{
+    char what[160];
+    for (size_t i = 0; i < ASKED; i++)
+        for (size_t c = 0; c < CHOICES; c++) {
+            snprintf(what, sizeof what, "%s, depth %zu, every %zu wrong, time %zu, request %zu, choice %zu", name,
+                     how->depth, how->wrong, again, i, c);
+            expect_same(what, &now.plain[i][c], &now.guessed[i][c]);
+            assert_int_equal(now.guessed[i][c].finish, now.plain[i][c].finish);
+        }
+}
+
+/* All together, twice: the second time the prompts are known. */
+static void ask_all(const char *name, const guessing *how, mt_stats *stats)
+{
+    driver d;
+    driver_open(&d, folder, MT_PRECISION_FAST, 2);
+    assert_true(d.o.spec.mtp && d.o.spec.vocab == VOCAB);
+    d.params.speculate = how->depth ? MT_SPECULATE_MTP : MT_SPECULATE_OFF;
+    d.params.draft = how->depth;
+    d.params.draft_all = true;
+    d.params.sequences = 6;
+    if (how->depth) { /* short of pages and of states */
+        d.params.cache = 16 * MT_PAGE_TOKENS;
+        d.params.state_cache = how->depth % 2 ? 1 : 0;
+        d.params.chunk = how->depth == 2 ? 7 : 0;
+    }
+    driver_start(&d);
+    for (size_t again = 0; again < 2; again++) {
+        for (size_t i = 0; i < ASKED; i++)
+            ask(&d, i, how, how->depth ? now.guessed[i] : now.plain[i]);
+        driver_wait(&d, 0);
+        if (how->depth)
+            compare(name, how, again);
+    }
+    usleep(20000);
+    mt_engine_stats(d.engine, stats);
+    assert_int_equal(stats->pages_held[0] + stats->states_held, 0);
+    driver_close(&d);
+}
+
+/* The checkpoint with the head that the oracle made for it. */
+static void put_head(const char *name)
+{
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf '%s'/* && cp " FIXTURES "/%s/* " HEADS "/%s/* '%s'", folder, name, name,
+             folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void check_head(const char *dir)
+{
+    const char *name = strrchr(dir, '/') + 1;
+    static const size_t wrongs[] = {0, TOKENS + 1, 3};
+    uint64_t preemptions = 0;
+    mt_stats stats;
+    draw random = {12};
+    put_head(name);
+    for (size_t i = 0; i < ASKED; i++) {
+        draw_tokens(&random, now.prompt[i], LEN, VOCAB);
+        memcpy(now.prompt[i], now.prompt[0], i % 2 * 40 * sizeof(uint32_t));
+    }
+    ask_all(name, &(guessing){0}, &stats);
+    for (size_t depth = 1; depth <= MT_LIMIT_MEMO_ROWS; depth++)
+        for (size_t w = 0; w < MT_COUNT(wrongs); w++) {
+            ask_all(name, &(guessing){depth, wrongs[w]}, &stats);
+            assert_true(stats.draft_tokens > 0);
+            assert_true(stats.draft_accepted > 0 || wrongs[w] == 0);
+            preemptions += stats.preemptions;
+        }
+    assert_true(preemptions > 0);
+}
+
+/* Together and preempted, in chunks, from the cache, with states taken away: whatever the head says. */
+static void a_head_changes_no_answer(void **state)
+{
+    (void)state;
+    for_each_folder(HEADS, check_head);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_head_changes_no_answer, set_up, tear_down),
+};
+
+UNIT_MAIN(tests)
