@@ -1,13 +1,12 @@
 /* A head of the model's own guesses ahead, and so does what clients expect: no answer depends on either. */
 #include "engine_driver.h"
-#include "folder.h"
+#include "head.h"
 
 #include <jansson.h>
 #include <unistd.h>
 
 #include "../constraint/follow.h"
 
-#define HEADS "tests/oracle/guesses"
 #define LEN 60
 #define TOKENS 48
 #define VOCAB 256 /* of the fixtures, whose tokens are taken for bytes */
@@ -121,15 +120,6 @@ static void ask_all(const char *name, const guessing *how, mt_stats *stats)
     mt_engine_stats(d.engine, stats);
     assert_int_equal(stats->pages_held[0] + stats->states_held, 0);
     driver_close(&d);
-}
-
-/* The checkpoint with the head that the oracle made for it. */
-static void put_head(const char *name)
-{
-    char command[512];
-    snprintf(command, sizeof command, "rm -rf '%s'/* && cp " FIXTURES "/%s/* " HEADS "/%s/* '%s'", folder, name, name,
-             folder);
-    assert_int_equal(system(command), 0);
 }
 
 static void check_head(const char *dir)

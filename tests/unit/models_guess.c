@@ -1,13 +1,11 @@
 /* Heads that guess ahead: what they say after each position, alone and chained, is what torch says. */
-#include "folder.h"
+#include "head.h"
 
 #include <dirent.h>
 
 #include "base/alloc.h"
 #include "engine/opened.h"
 
-#define HEADS "tests/oracle/guesses"
-#define CHECKPOINTS "tests/oracle/checkpoints"
 #define TOKENS 40 /* of the text */
 #define DEPTH 3   /* guesses after each of its positions */
 #define PAGES 2
@@ -80,12 +78,9 @@ static void check_head(const char *name)
     const mt_model_params params = {.rows = 4, .logits = 1, .places = 1, .memos = 1};
     const size_t pages[MT_KV_GROUPS] = {PAGES};
     static recorded r;
-    char command[512];
     mt_error err = {0};
     mt_opened o;
-    snprintf(command, sizeof command, "rm -rf '%s'/* && cp " CHECKPOINTS "/%s/* " HEADS "/%s/* '%s'", folder, name,
-             name, folder);
-    assert_int_equal(system(command), 0);
+    put_head(name);
     if (!mt_opened_open(&o, folder, &device, &err))
         fail_msg("%s: %s", name, err.text);
     assert_true(o.spec.mtp);
