@@ -405,7 +405,7 @@ def streams_go_on_while_an_encoder_is_busy():
     with start("--embedding-model", encoder("bert-mean-f32")) as server:
         alone = server.complete(prompt=prompt(1), max_tokens=200, ignore_eos=True, seed=1).json()["choices"]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            busy = pool.submit(vectors, server, [[7] * 300] * 30, model="bert-mean-f32")
+            busy = pool.submit(vectors, server, [[7] * 300] * 8, model="bert-mean-f32")
             said = server.complete(prompt=prompt(1), max_tokens=200, ignore_eos=True, seed=1).json()["choices"]
             assert said == alone
             assert len(set(map(tuple, busy.result()))) == 1
