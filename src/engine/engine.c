@@ -167,6 +167,19 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     atomic_fetch_sub(&e->load, 1);
 }
 
+/* Whoever asks something else about the same picture continues behind it: the last two. */
+static void stop_behind_pictures(mt_sequence *s)
+{
+    const mt_media_span *spans = s->request->spans;
+    const size_t count = s->request->span_count;
+    size_t stops = 0;
+    for (size_t i = count; i-- > 0 && stops < 2;)
+        if (i + 1 == count || spans[i].picture != spans[i + 1].picture) {
+            mt_seq_stop_at(&s->seq, spans[i].first + spans[i].count);
+            stops++;
+        }
+}
+
 static void take(mt_engine *e, mt_request *r)
 {
     if (r->constraint && !e->masks)
@@ -175,6 +188,8 @@ static void take(mt_engine *e, mt_request *r)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
+        if (e->spec->state.layers)
+            stop_behind_pictures(&r->sequences[c]);
         if (r->constraint)
             mt_run_begin(&r->sequences[c].run, r->constraint);
         mt_engine_queue(e, &r->sequences[c]);
