@@ -161,25 +161,24 @@ ODD_MOE = {**MOE, "moe_intermediate_size": 24}  # where transposed experts are k
 MLX4 = Layout(mlx=Quantisation(4, 32))
 MLX8 = Layout(mlx=Quantisation(8, 32))
 
+QWEN35_ROPE = {
+    "rope_theta": 1e6,
+    "rope_type": "default",
+    "partial_rotary_factor": 0.5,
+    "mrope_section": [3, 3, 2],
+    "mrope_interleaved": True,
+}
+QWEN35 = qwen3_5(vocab_size=sight.VOCAB, max_position_embeddings=4096, rope_parameters=QWEN35_ROPE)
+
+
+def _qwen35_vision(**more):
+    return {key: value for key, value in _qwen3_vision(**more).items() if "deepstack" not in key}
+
+
 ALL = [
+    Sighted("qwen35-bf16", "qwen3_5", QWEN35, _qwen35_vision(), QWEN3_IMAGE, QWEN3_VIDEO, published=False),
     Sighted(
-        "qwen35-bf16",
-        "qwen3_5",
-        qwen3_5(
-            vocab_size=sight.VOCAB,
-            max_position_embeddings=4096,
-            rope_parameters={
-                "rope_theta": 1e6,
-                "rope_type": "default",
-                "partial_rotary_factor": 0.5,
-                "mrope_section": [3, 3, 2],
-                "mrope_interleaved": True,
-            },
-        ),
-        {key: value for key, value in _qwen3_vision().items() if "deepstack" not in key},
-        QWEN3_IMAGE,
-        QWEN3_VIDEO,
-        published=False,
+        "qwen35-mlx-4bit", "qwen3_5", QWEN35, _qwen35_vision(**WIDE_VISION), QWEN3_IMAGE, QWEN3_VIDEO, MLX4, published=False
     ),
     Sighted(
         "qwen3vl-bf16", "qwen3_vl", _qwen3_text(tie_word_embeddings=True), _qwen3_vision(), QWEN3_IMAGE, QWEN3_VIDEO
