@@ -39,6 +39,7 @@ typedef struct mt_stats {
     double encode_seconds, encode_work; /* of the encoder, in seconds and in products */
     uint64_t evictions, state_evictions, preemptions;
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
+    uint64_t answer_steps;                         /* of all answers: each gave one token, or several */
     uint64_t canary_faults;                        /* pages and states that were written while they were free */
     mt_masks_stats masks;                          /* of constraints */
     uint64_t finished[4];                          /* by mt_finish */

@@ -241,6 +241,7 @@ static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
     mt_error err = {0};
     mt_finish finish;
     note_drafts(e, s, tried);
+    e->stats.answer_steps++;
     for (size_t i = 0; i < s->sampled_count; i++) {
         if (i > 0)
             mt_seq_commit(&s->seq, 1);

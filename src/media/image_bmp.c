@@ -171,7 +171,7 @@ static void numbers_row(const bmp *b, uint8_t *out, const uint8_t *in)
     for (size_t x = 0; x < b->width; x++) {
         unsigned shift = 8 - b->bits * (unsigned)(x % per_byte + 1);
 
-        memcpy(out + 3 * x, b->colours[in[x / per_byte] >> shift & mask], 3);
+        memcpy(out + 3 * x, b->colours[(unsigned)(in[x / per_byte] >> shift) & mask], 3);
     }
 }
 
@@ -215,7 +215,7 @@ static void put(pen *p, unsigned number)
 /* The i-th of the numbers that stand at in. */
 static unsigned number_at(const bmp *b, const uint8_t *in, unsigned i)
 {
-    return b->compression == RLE8 ? in[i] : in[i / 2] >> (i % 2 ? 0 : 4) & 15u;
+    return b->compression == RLE8 ? in[i] : (unsigned)(in[i / 2] >> (i % 2 ? 0 : 4)) & 15u;
 }
 
 /* Numbers written out, with a byte more where their bytes are odd. Returns where the next code is; NULL: too few. */

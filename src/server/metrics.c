@@ -77,6 +77,8 @@ static void tokens(const writer *w, const mt_stats *s)
 {
     counter(w, "vllm:prompt_tokens_total", s->prompt_tokens, "Prompt tokens, cached ones included.");
     counter(w, "vllm:generation_tokens_total", s->generated_tokens, "Tokens generated.");
+    counter(w, "motet_answer_steps_total", s->answer_steps,
+            "Steps of answers; tokens over these are what guessing gains.");
     counter(w, "vllm:spec_decode_num_drafts_total", s->drafts, "Rows of answers that had guesses with them.");
     counter(w, "vllm:spec_decode_num_draft_tokens_total", s->draft_tokens, "Tokens guessed ahead.");
     counter(w, "vllm:spec_decode_num_accepted_tokens_total", s->draft_accepted, "Guesses that were right.");

@@ -162,6 +162,7 @@ static void right_guesses_save_steps(void **state)
     mt_engine_stats(d.engine, &stats);
     expect_same("guessed", &plain, &guessed);
     assert_true(stats.steps - before <= 2 + TOKENS / 5 + 1);
+    assert_true(stats.answer_steps < stats.generated_tokens);
     driver_close(&d);
 }
 
