@@ -202,6 +202,7 @@ def a_terminal_edits_remembers_and_stays_clean():
         t.wait("> ")
         t.type("lost words\x03")
         t.wait("^C")
+        t.wait("> ")
         t.type("\033[A\r")  # the line before
         t.wait("you said hello")
         t.wait("> ")
