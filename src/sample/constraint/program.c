@@ -56,8 +56,8 @@ static uint32_t add_targets(compiler *c, size_t count)
 
 static uint32_t compile(compiler *c, mt_expr e, uint32_t next);
 
-/* A loop without a counter. */
-static uint32_t compile_star(compiler *c, const mt_expr_node *n, uint32_t next)
+/* A loop without a counter. Where the body comes at least once, it is where the loop is entered. */
+static uint32_t compile_loop(compiler *c, const mt_expr_node *n, uint32_t next)
 {
     const uint32_t targets = add_targets(c, 2);
     const uint32_t fork = emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
@@ -65,7 +65,7 @@ static uint32_t compile_star(compiler *c, const mt_expr_node *n, uint32_t next)
 
     c->p->targets[targets] = body;
     c->p->targets[targets + 1] = next;
-    return fork;
+    return n->b ? body : fork;
 }
 
 /* Marks what the body of a plain repetition begins with. */
@@ -82,10 +82,8 @@ static uint32_t compile_repeat(compiler *c, const mt_expr_node *n, uint32_t next
 {
     uint32_t at, body;
 
-    if (n->c == MT_GRAMMAR_UNLIMITED && n->b <= 1) {
-        at = compile_star(c, n, next);
-        return n->b ? compile(c, n->a, at) : at;
-    }
+    if (n->c == MT_GRAMMAR_UNLIMITED && n->b <= 1)
+        return compile_loop(c, n, next);
     at = emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
     body = compile(c, n->a, 0);
     c->p->code[at].a = body;
@@ -110,6 +108,8 @@ static uint32_t compile(compiler *c, mt_expr e, uint32_t next)
 {
     const mt_expr_node *n = &c->g->nodes[e];
 
+    if (c->full)
+        return next;
     switch ((mt_expr_kind)n->kind) {
     case MT_EXPR_EMPTY: return next;
     case MT_EXPR_NEVER: return emit(c, (mt_instruction){.op = MT_OP_FORK});
