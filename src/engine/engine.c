@@ -118,7 +118,7 @@ bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 
 void mt_engine_poke(mt_engine *e)
 {
-    const bool pushed = mt_queue_push(e->inbox, &poke);
+    const bool pushed = e && mt_queue_push(e->inbox, &poke);
     (void)pushed; /* a full inbox wakes it as well */
 }
 

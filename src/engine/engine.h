@@ -49,7 +49,7 @@ void mt_engine_stop(mt_engine *engine);
    full, MT_E_TOO_LARGE when it can never fit; then it is the caller's still. */
 bool mt_engine_submit(mt_engine *engine, mt_request *request, mt_error *err) MT_NODISCARD;
 
-/* Wakes the engine after a change of cancelled or paused. */
+/* Wakes the engine after a change of cancelled or paused. NULL, an engine that has ended, is fine. */
 void mt_engine_poke(mt_engine *engine);
 
 size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequence */

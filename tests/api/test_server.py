@@ -59,9 +59,9 @@ def read_all(connection):
 def eventually(check, seconds=10):
     """Counters are copied after a step, and sockets close when both sides have: waits until check() holds."""
     end = time.time() + seconds
-    while not check() and time.time() < end:
+    while not (found := check()) and time.time() < end:
         time.sleep(0.02)
-    return check()
+    return found
 
 
 # ---- first of all: never another's text, never a hang, never a crash
@@ -397,10 +397,11 @@ def a_client_that_leaves_takes_its_texts_along():
 @test
 def a_call_for_embeddings_is_cancelled_by_its_id():
     with start("--batch-tokens", "4") as server:
+        texts = [[1 + i % 200] * 1000 + [1 + i // 200] * 1000 for i in range(1000)]  # none is another's prefix
+        names = lambda: [r["id"] for r in server.status()["requests"] if r["phase"] == "prefill"]
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            answer = pool.submit(server.post, "/v1/embeddings", {"input": [[7] * 2000] * 1000})
-            assert eventually(lambda: any(r["phase"] == "prefill" for r in server.status()["requests"]))
-            name = server.status()["requests"][0]["id"]
+            answer = pool.submit(server.post, "/v1/embeddings", {"input": texts})
+            name = eventually(names, 60)[0]
             assert server.request("DELETE", "/v1/requests/" + name).json()["cancelled"] is True
             assert answer.result().status == 409, answer.result().text
         server.wait_idle()
@@ -611,6 +612,16 @@ def answers_that_take_too_long_are_cut_off():
         begin = time.time()
         assert server.stop() == 0
         assert time.time() - begin < (60 if QUICK else 10)
+        s.close()
+
+
+@test
+def texts_that_wait_for_their_turn_end_with_the_server():
+    with start("--batch-tokens", "1", "--drain-seconds", "0", "--threads", "1") as server:
+        s = server.socket()
+        s.sendall(raw_request({"input": [[1 + i] * 2000 for i in range(200)]}, "/v1/embeddings"))
+        assert eventually(lambda: server.status()["running"], 60)
+        assert server.stop() == 0
         s.close()
 
 
