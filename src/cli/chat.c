@@ -2,21 +2,13 @@
 #include "cli/chat.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
-#include <openssl/evp.h>
 
 #include "api/json_body.h"
-#include "base/alloc.h"
-#include "base/file.h"
 #include "cli/cli.h"
-
-#define DIM "\033[2m"
-#define PLAIN "\033[0m"
-#define PICTURE_BYTES (48u << 20)
 
 static const char help[] = "/image PATH    show the model a picture with what you say next\n"
                            "/system TEXT   what the model is told about its task; without TEXT, nothing\n"
@@ -31,54 +23,16 @@ typedef struct talk {
     bool colours;
 } talk;
 
-static talk *current; /* whom pieces are printed for */
-
-static void print_piece(mt_chat_answer *a, bool reasoning, const char *text)
-{
-    if (current->colours && reasoning != a->shows_reasoning)
-        fputs(reasoning ? DIM : PLAIN, stdout);
-    if (!reasoning && a->shows_reasoning)
-        fputs("\n\n", stdout);
-    a->shows_reasoning = reasoning;
-    fputs(text, stdout);
-    fflush(stdout);
-}
-
-/* ---- pictures ---- */
-
-/* "data:;base64,...": the server sees by the bytes what it is. */
-static char *data_url(const mt_buf *bytes)
-{
-    static const char head[] = "data:image/*;base64,";
-    char *url = mt_alloc(sizeof(head) + 4 * (bytes->len / 3 + 1) + 1);
-
-    memcpy(url, head, sizeof(head));
-    EVP_EncodeBlock((unsigned char *)url + sizeof(head) - 1, (const unsigned char *)bytes->data, (int)bytes->len);
-    return url;
-}
-
 static void add_picture(talk *t, const char *path)
 {
     mt_error err = {0};
-    mt_buf bytes;
-    char *url;
 
-    mt_buf_init(&bytes, PICTURE_BYTES);
-    if (!mt_file_read(&bytes, path, &err))
+    if (!mt_chat_add_file(t->pictures, "image", path, &err))
         printf("%s\n", err.text);
-    else if (bytes.len == 0)
-        printf("\"%s\" is empty\n", path);
-    else {
-        url = data_url(&bytes);
-        json_array_append_new(t->pictures, json_pack("{s:s, s:{s:s}}", "type", "image_url", "image_url", "url", url));
+    else
         printf("%zu %s with what you say next\n", json_array_size(t->pictures),
                json_array_size(t->pictures) == 1 ? "picture goes" : "pictures go");
-        mt_free(url);
-    }
-    mt_buf_free(&bytes);
 }
-
-/* ---- the conversation ---- */
 
 static bool has_system(const talk *t)
 {
@@ -106,47 +60,33 @@ static void set_system(talk *t, const char *text)
         json_array_insert_new(t->messages, 0, message);
 }
 
-static json_t *user_message(talk *t, const char *text)
-{
-    json_t *parts;
-
-    if (json_array_size(t->pictures) == 0)
-        return json_pack("{s:s, s:s}", "role", "user", "content", text);
-    parts = json_copy(t->pictures);
-    json_array_append_new(parts, json_pack("{s:s, s:s}", "type", "text", "text", text));
-    json_array_clear(t->pictures);
-    return json_pack("{s:s, s:o}", "role", "user", "content", parts);
-}
-
 /* Says why an answer is not what it would have been. */
-static void close_answer(const talk *t, const mt_chat_answer *a)
+static void close_answer(const mt_chat_answer *a)
 {
-    if (t->colours && a->shows_reasoning)
-        fputs(PLAIN, stdout);
-    fputs("\n", stdout);
+    mt_chat_show_end(a);
     if (a->interrupted)
         printf("(interrupted)\n");
     else if (strcmp(a->finish, "length") == 0)
         printf("(cut off: it has as many tokens as it may)\n");
     fputs("\n", stdout);
-    fflush(stdout);
 }
 
 /* A question that was refused is taken back, so that the next one does not fail for it. */
 static bool say(talk *t, const char *text, mt_error *err)
 {
-    mt_chat_answer answer = {.piece = print_piece};
-    json_t *message = user_message(t, text);
+    mt_chat_answer answer = {.piece = mt_chat_show, .colours = t->colours};
+    json_t *message = mt_chat_message(t->pictures, text, err);
     bool ok;
 
     if (!message)
-        return mt_fail(err, MT_E_INVALID, "that is not UTF-8");
+        return false;
+    json_array_clear(t->pictures);
     json_array_append_new(t->messages, message);
     mt_chat_interruptible(true);
     ok = mt_chat_ask(&t->server, t->messages, &answer, err);
     mt_chat_interruptible(false);
     if (ok)
-        close_answer(t, &answer);
+        close_answer(&answer);
     if (ok && answer.text.len)
         json_array_append_new(t->messages, json_pack("{s:s, s:s}", "role", "assistant", "content", answer.text.data));
     else
@@ -214,8 +154,9 @@ int mt_cmd_chat(const mt_options *opt)
     mt_json_body_setup();
     t.messages = json_array();
     t.pictures = json_array();
-    current = &t;
+    mt_chat_interruptible(true);
     ok = mt_chat_server_open(&t.server, opt, &err);
+    mt_chat_interruptible(false);
     if (ok) {
         if (t.colours)
             printf("%s. /help lists what can be done, Ctrl-D leaves.\n\n", t.server.model);

@@ -1,4 +1,4 @@
-/* The parts of motet chat: a line of input, a server to talk to, and the talk itself. */
+/* The parts of motet chat and of motet run with a message: a line of input, a server to talk to, the talk itself. */
 #ifndef MT_CLI_CHAT_H
 #define MT_CLI_CHAT_H
 
@@ -44,12 +44,23 @@ typedef struct mt_chat_answer {
     char finish[32];      /* why it ended */
     bool interrupted;     /* by Ctrl-C */
     long prompt, tokens;  /* as the server counts them; -1: it does not say */
+    bool colours;         /* are for a terminal */
     bool shows_reasoning; /* of what was printed last */
 } mt_chat_answer;
 
 /* Sends the messages and calls piece with what comes. False with a sentence; an interrupted answer is none. */
 bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
                  mt_error *err) MT_NODISCARD;
+
+/* Adds a file's contents to the parts of a message. kind: "image" or "video". */
+bool mt_chat_add_file(json_t *parts, const char *kind, const char *path, mt_error *err) MT_NODISCARD;
+
+/* A user's: pictures and videos first, then the words. NULL with a sentence when these are not UTF-8. */
+json_t *mt_chat_message(const json_t *media, const char *text, mt_error *err) MT_NODISCARD;
+
+/* Prints a piece on standard output, and what follows the last one; reasoning stands apart. */
+void mt_chat_show(mt_chat_answer *answer, bool reasoning, const char *text);
+void mt_chat_show_end(const mt_chat_answer *answer);
 
 /* GET url/path. The status, 0 where nobody answers. */
 long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body);

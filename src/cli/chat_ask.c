@@ -205,7 +205,7 @@ bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_a
     CURL *curl;
 
     if (!request)
-        return mt_fail(err, MT_E_INVALID, "the message is not text in UTF-8; say it in another way");
+        return mt_fail(err, MT_E_MEMORY, "the messages are more than memory holds");
     curl = prepare(server, "/v1/chat/completions", &r, &headers);
     mt_buf_init(&r.line, LINE_BYTES);
     mt_buf_init(&r.body, LINE_BYTES);

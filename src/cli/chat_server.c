@@ -110,6 +110,10 @@ static bool wait_for(mt_chat_server *server, const char *name, mt_error *err)
         }
         show_wait(name, since, false);
         nanosleep(&pause, NULL);
+        if (mt_chat_interrupted()) {
+            show_wait(name, since, true);
+            return mt_fail(err, MT_E_IO, "interrupted");
+        }
         mt_buf_init(&body, 1 << 16);
         status = mt_chat_get(server, "/ready", &body);
         mt_buf_free(&body);
@@ -154,11 +158,12 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
                    "URL");
 }
 
+/* What it holds is of no use to others, and it may be busy loading. */
 void mt_chat_server_close(mt_chat_server *server)
 {
     if (!server->pid)
         return;
-    kill(server->pid, SIGTERM);
+    kill(server->pid, SIGKILL);
     waitpid(server->pid, NULL, 0);
     unlink(server->socket);
     server->pid = 0;

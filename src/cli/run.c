@@ -1,4 +1,4 @@
-/* motet run: the tokens a model answers with, and their logprobs. */
+/* motet run: what follows a raw prompt, in text or in tokens with their logprobs. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,10 +7,11 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/shown.h"
 #include "engine/engine.h"
 #include "engine/opened.h"
 #include "server/generation.h"
+
+enum { EXIT_USAGE = 2, RAW_TOKENS = 16 }; /* of an answer, where none are asked for */
 
 /* "1,2,3": decimal numbers, commas or spaces between them. */
 static bool parse_tokens(const char *text, mt_ids *list, mt_error *err)
@@ -35,33 +36,16 @@ typedef struct asked {
     mt_ids prompt;
     mt_tokenizer *tokenizer; /* NULL: tokens in, tokens out */
     mt_generation_config generation;
-    mt_shown shown; /* where there are pictures */
 } asked;
-
-static bool shows(const mt_options *opt)
-{
-    return opt->images.count + opt->videos.count > 0;
-}
 
 static bool read_prompt(asked *a, const mt_options *opt, const mt_opened *o, mt_error *err)
 {
     const mt_config *config = mt_checkpoint_config(o->checkpoint);
-    if (!opt->prompt == !opt->token_ids)
-        return mt_fail(err, MT_E_INVALID, "give the prompt with either \"--prompt\" or \"--token-ids\"");
-    if (opt->token_ids && shows(opt))
-        return mt_fail(err, MT_E_INVALID, "\"--image\" and \"--video\" go with \"--prompt\"");
     if (opt->token_ids)
         return parse_tokens(opt->token_ids, &a->prompt, err);
     a->tokenizer = mt_tokenizer_load(opt->dir, err);
     if (!a->tokenizer || !mt_generation_read(&a->generation, opt->dir, config, a->tokenizer, err))
         return false;
-    if (shows(opt)) {
-        if (!mt_shown_make(&a->shown, opt, o, a->tokenizer, err))
-            return false;
-        for (size_t i = 0; i < a->shown.prompt->count; i++)
-            mt_ids_add(&a->prompt, a->shown.prompt->ids[i]);
-        return true;
-    }
     return mt_tokenizer_encode(a->tokenizer, opt->prompt, strlen(opt->prompt),
                                &(mt_encode_options){.add_special = true}, &a->prompt, err);
 }
@@ -139,6 +123,11 @@ static void print_event(void *ctx, const mt_event *ev)
     print_step_json(ev);
 }
 
+static size_t most_tokens(const mt_options *opt)
+{
+    return opt->max_tokens ? (size_t)opt->max_tokens : RAW_TOKENS;
+}
+
 static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
 {
     mt_request *r = mt_request_new();
@@ -147,7 +136,7 @@ static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
     r->skip_special = true;
     r->sampling.eos_ids = a->generation.eos;
     r->sampling.eos_count = a->generation.eos_count;
-    r->max_tokens = (size_t)opt->max_tokens;
+    r->max_tokens = most_tokens(opt);
     r->sampling.temperature = 0;
     r->sampling.logprobs = (int32_t)opt->logprobs;
     r->event = print_event;
@@ -156,10 +145,9 @@ static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
 }
 
 /* Submits the request and waits for its end. */
-static bool answer(mt_engine *engine, mt_request *r, asked *a, printer *p, mt_error *err)
+static bool answer(mt_engine *engine, mt_request *r, printer *p, mt_error *err)
 {
-    if ((a->shown.prompt && !mt_pictures_give(&a->shown.prompt->pictures, r, err)) ||
-        !mt_engine_submit(engine, r, err)) {
+    if (!mt_engine_submit(engine, r, err)) {
         mt_request_free(r);
         return false;
     }
@@ -174,7 +162,7 @@ static bool answer(mt_engine *engine, mt_request *r, asked *a, printer *p, mt_er
 static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *err)
 {
     const mt_ids *prompt = &a->prompt;
-    const size_t max_tokens = (size_t)opt->max_tokens, wanted = prompt->count + max_tokens;
+    const size_t max_tokens = most_tokens(opt), wanted = prompt->count + max_tokens;
     const size_t context = opt->context ? (size_t)opt->context : o->spec.context;
     if (wanted > context)
         return mt_fail(err, MT_E_TOO_LARGE,
@@ -203,7 +191,7 @@ static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *er
         print_ids("prompt_token_ids", prompt->data, prompt->count);
         printf(",\"steps\":[");
     }
-    const bool ok = answer(engine, request_of(opt, a, &p), a, &p, err);
+    const bool ok = answer(engine, request_of(opt, a, &p), &p, err);
     mt_engine_stop(engine);
     if (p.json) {
         printf("],");
@@ -216,6 +204,20 @@ static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *er
     return ok;
 }
 
+/* One of the three ways to ask, and what goes with it. */
+static bool check(const mt_options *opt, mt_error *err)
+{
+    if ((opt->input != NULL) + (opt->prompt != NULL) + (opt->token_ids != NULL) != 1)
+        return mt_fail(err, MT_E_INVALID,
+                       "give one prompt: motet run DIR \"what to say\", or raw with \"--prompt\" or \"--token-ids\"");
+    if (opt->input && (opt->json || opt->logprobs))
+        return mt_fail(err, MT_E_INVALID, "\"--json\" and \"--logprobs\" go with \"--prompt\" or \"--token-ids\"");
+    if (!opt->input && opt->images.count + opt->videos.count > 0)
+        return mt_fail(err, MT_E_INVALID,
+                       "\"--image\" and \"--video\" go with a message: motet run DIR \"what to say\" --image FILE");
+    return true;
+}
+
 int mt_cmd_run(const mt_options *opt)
 {
     const mt_device_params params = {
@@ -223,11 +225,16 @@ int mt_cmd_run(const mt_options *opt)
     mt_error err = {0};
     mt_opened o;
     asked a = {0};
+    if (!check(opt, &err)) {
+        fprintf(stderr, "motet: %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    if (opt->input)
+        return mt_run_message(opt);
     bool ok = mt_opened_open_as(&o, opt->dir, &params,
                                 &(mt_open_wish){.family = opt->family, .text_only = opt->text_only}, &err);
     if (ok) {
         ok = read_prompt(&a, opt, &o, &err) && generate(&o, opt, &a, &err);
-        mt_shown_free(&a.shown);
         mt_opened_close(&o);
     }
     mt_ids_free(&a.prompt);

@@ -246,7 +246,8 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
 static bool check_complete(const mt_options *opt, mt_error *err)
 {
     const mt_command_row *command = &mt_command_rows[opt->command];
-    const bool two = strchr(command->operand, ' ') != NULL;
+    const char *second = strchr(command->operand, ' ');
+    const bool two = second && second[1] != '[';
 
     if (command->operand[0] != '\0' && command->operand[0] != '[' && (!opt->dir || (two && !opt->input)))
         return mt_fail(err, MT_E_INVALID, "\"%s\" needs %s: motet %s %s", command->name,

@@ -51,7 +51,7 @@ static void defaults(void **state)
     assert_int_equal(opt.threads, 0);
     assert_int_equal(opt.precision, MT_PRECISION_FAST);
     assert_int_equal(opt.cpu_mask, ~0u);
-    assert_int_equal(opt.max_tokens, 16);
+    assert_int_equal(opt.max_tokens, 0);
     assert_int_equal(opt.logprobs, 0);
     assert_int_equal(opt.context, 0);
     assert_int_equal(opt.chunk, 0);
@@ -146,7 +146,7 @@ static void sentences(void **state)
         {"motet run d --threads 257", "--threads 257 is out of range: use 0 to 256"},
         {"motet run d --threads -1", "--threads -1 is out of range: use 0 to 256"},
         {"motet run d --threads 99999999999999999999", "--threads 99999999999999999999 is out of range: use 0 to 256"},
-        {"motet run d --max-tokens 0", "--max-tokens 0 is out of range: use 1 to 16777216"},
+        {"motet run d --max-tokens -1", "--max-tokens -1 is out of range: use 0 to 16777216"},
         {"motet run d --logprobs 21", "--logprobs 21 is out of range: use 0 to 20"},
         {"motet run d --precision fats", "--precision \"fats\" is not one of the choices: use fast|reference"},
         {"motet run d --precision fast|", "--precision \"fast|\" is not one of the choices: use fast|reference"},
@@ -228,8 +228,8 @@ static void help_names_what_there_is(void **state)
     assert_null(strstr(out.data, "--threads"));
     mt_buf_free(&out);
     mt_options_help(&out, MT_COMMAND_RUN);
-    assert_non_null(strstr(out.data, "motet run DIR [options]: answer one prompt"));
-    assert_non_null(strstr(out.data, "  --max-tokens N            tokens to generate at most [16]\n"));
+    assert_non_null(strstr(out.data, "motet run DIR [PROMPT] [options]: answer one prompt"));
+    assert_non_null(strstr(out.data, "  --max-tokens N            tokens to generate at most; 0: what the context "));
     assert_non_null(strstr(out.data, "  MOTET_THREADS             --threads\n"));
     mt_buf_free(&out);
 }

@@ -1,0 +1,101 @@
+/* motet run with a message: what a server says to one request, so that the answer is the one that clients get. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "api/json_body.h"
+#include "base/limits.h"
+#include "cli/chat.h"
+#include "cli/cli.h"
+
+enum { EXIT_INTERRUPTED = 130 }; /* as a shell has it */
+
+/* Where nobody looks on, only the answer counts. */
+static void show(mt_chat_answer *a, bool reasoning, const char *text)
+{
+    if (!reasoning || a->colours)
+        mt_chat_show(a, reasoning, text);
+}
+
+/* Standard input without the ends of its last lines. */
+static bool read_input(mt_buf *text, mt_error *err)
+{
+    char chunk[1 << 16];
+    size_t len;
+
+    while ((len = fread(chunk, 1, sizeof(chunk), stdin)) > 0)
+        if (!mt_buf_add(text, chunk, len))
+            return mt_fail(err, MT_E_TOO_LARGE, "standard input has more than %u bytes: ask about less of it",
+                           MT_LIMIT_ENCODE_BYTES);
+    if (ferror(stdin))
+        return mt_fail(err, MT_E_IO, "standard input cannot be read: %s", strerror(errno));
+    while (text->len > 0 && (text->data[text->len - 1] == '\n' || text->data[text->len - 1] == '\r'))
+        text->data[--text->len] = '\0';
+    if (text->len == 0 || strlen(text->data) != text->len)
+        return mt_fail(err, MT_E_INVALID, "standard input is %s; write the prompt to it",
+                       text->len ? "no text" : "empty");
+    return true;
+}
+
+static bool add_files(json_t *parts, const mt_option_list *files, const char *kind, mt_error *err)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (!mt_chat_add_file(parts, kind, files->at[i], err))
+            return false;
+    return true;
+}
+
+/* The one message as a conversation. */
+static json_t *conversation(const mt_options *opt, mt_error *err)
+{
+    json_t *media = json_array(), *message = NULL;
+    mt_buf input;
+
+    mt_buf_init(&input, MT_LIMIT_ENCODE_BYTES);
+    if ((strcmp(opt->input, "-") != 0 || read_input(&input, err)) && add_files(media, &opt->images, "image", err) &&
+        add_files(media, &opt->videos, "video", err))
+        message = mt_chat_message(media, input.len ? input.data : opt->input, err);
+    mt_buf_free(&input);
+    json_decref(media);
+    return message ? json_pack("[o]", message) : NULL;
+}
+
+static bool ask(const mt_options *opt, const json_t *messages, mt_chat_answer *answer, mt_error *err)
+{
+    mt_options own = *opt;
+    mt_chat_server server;
+    bool ok;
+
+    own.default_max_tokens = opt->max_tokens;
+    ok = mt_chat_server_open(&server, &own, err) && mt_chat_ask(&server, messages, answer, err);
+    mt_chat_server_close(&server);
+    return ok;
+}
+
+int mt_run_message(const mt_options *opt)
+{
+    mt_chat_answer answer = {.piece = show, .colours = isatty(STDOUT_FILENO)};
+    mt_error err = {0};
+    json_t *messages;
+    bool ok, interrupted;
+
+    mt_json_body_setup();
+    messages = conversation(opt, &err);
+    mt_chat_interruptible(true);
+    ok = messages && ask(opt, messages, &answer, &err);
+    interrupted = mt_chat_interrupted();
+    mt_chat_interruptible(false);
+    if (ok)
+        mt_chat_show_end(&answer);
+    if (ok && strcmp(answer.finish, "length") == 0)
+        fprintf(stderr, "motet: cut off: the answer has as many tokens as it may\n");
+    if (!ok && !interrupted)
+        fprintf(stderr, "motet: %s\n", err.text);
+    mt_buf_free(&answer.text);
+    json_decref(messages);
+    curl_global_cleanup();
+    return interrupted ? EXIT_INTERRUPTED : ok ? 0 : 1;
+}

@@ -1,0 +1,149 @@
+"""A server that parrots, a terminal with a person at it, and the running of tests, for the tests of commands."""
+import argparse
+import http.server
+import json
+import os
+import pty
+import select
+import signal
+import sys
+import tempfile
+import termios
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+import fixture  # noqa: E402
+
+
+class Fake(http.server.BaseHTTPRequestHandler):
+    """A server that says what it was asked, word by word, and keeps the requests."""
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.reply(200, json.dumps({"data": [{"id": "parrot"}]}))
+
+    def reply(self, status, text):
+        self.send_response(status)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append((body, self.headers.get("authorization")))
+        last = body["messages"][-1]["content"]
+        text = last if isinstance(last, str) else last[-1]["text"]
+        if text == "refuse":
+            return self.reply(400, json.dumps({"error": {"message": "no such thing"}}))
+        self.send_response(200)
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            self.chunk({"reasoning_content": "hm"})
+            for word in ["you", "said", text]:
+                self.chunk({"content": word + " "})
+            for _ in range(1000 if text == "for ever" else 0):
+                self.chunk({"content": "on "})
+                time.sleep(0.01)
+            self.chunk({}, "length" if text == "cut" else "stop")
+            self.wfile.write(b": a comment\n\ndata: [DONE]\n\n")
+        except OSError:
+            self.server.gone += 1
+        return None
+
+    def chunk(self, delta, finish=None):
+        event = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+        self.wfile.write(b"data: " + json.dumps(event).encode() + b"\r\n\r\n")
+        self.wfile.flush()
+
+
+def fake():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Fake)
+    server.daemon_threads = True
+    server.asked, server.gone = [], 0
+    server.url = "http://127.0.0.1:{}/v1".format(server.server_port)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+class Terminal:
+    """A person's: what is typed goes in, what is shown can be waited for."""
+
+    def __init__(self, *command, home=None):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="xterm", HOME=home or tempfile.mkdtemp())
+            os.execv(command[0], command)
+        self.shown = ""
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait(self, text, seconds=20):
+        end = time.time() + seconds
+        while text not in self.shown:
+            ready = select.select([self.fd], [], [], max(0, end - time.time()))[0]
+            try:
+                data = os.read(self.fd, 65536) if ready else b""
+            except OSError:
+                data = b""
+            assert data, "{!r} did not come; shown: {!r}".format(text, self.shown)
+            self.shown += data.decode(errors="replace")
+        at = self.shown.index(text) + len(text)
+        before, self.shown = self.shown[:at], self.shown[at:]
+        return before
+
+    def prompt(self):
+        """Editing begins a moment after the prompt is shown: until then keys are the terminal's own."""
+        self.wait("> ")
+        end = time.time() + 20
+        while self.echoes():
+            assert time.time() < end, "nothing is edited"
+            time.sleep(0.002)
+
+    def echoes(self):
+        flags = termios.tcgetattr(self.fd)[3]
+        return bool(flags & termios.ECHO) and bool(flags & termios.ICANON) and bool(flags & termios.ISIG)
+
+    def end(self):
+        end = time.time() + 20
+        while time.time() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            try:
+                if select.select([self.fd], [], [], 0.05)[0]:
+                    self.shown += os.read(self.fd, 65536).decode(errors="replace")
+            except OSError:
+                pass
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("it does not end")
+
+
+def main(name, tests):
+    """Runs tests(program, folder of a tiny checkpoint), or those named."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tiny = fixture.write(os.path.join(folder, "tiny"))
+        for function in tests:
+            if arguments.names and function.__name__ not in arguments.names:
+                continue
+            try:
+                function(os.path.abspath(arguments.motet), tiny)
+                passed += 1
+                print("ok {}".format(function.__name__), flush=True)
+            except Exception:  # pylint: disable=broad-except
+                failed += 1
+                print("FAILED {}\n{}".format(function.__name__, traceback.format_exc()), flush=True)
+    print("{}: {} passed, {} failed, 0 skipped".format(name, passed, failed))
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""motet run: one question, by a person at a terminal and by a script."""
+import base64
+import os
+import signal
+import subprocess
+import tempfile
+
+import helpers
+from helpers import fake
+
+TESTS = []
+SHAPES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "shapes.png")
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def run(motet, *arguments, text=b""):
+    done = subprocess.run([motet, "run", *arguments], input=text, capture_output=True, timeout=60, check=False)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode()
+
+
+@test
+def a_message_goes_through_the_template_and_is_answered(motet, tiny):
+    code, out, err = run(motet, tiny, "hello", "--max-tokens", "4", "--default-temperature", "0")
+    assert code == 0 and out.endswith("\n") and len(out) > 1, (code, out, err)
+    assert err == "motet: cut off: the answer has as many tokens as it may\n", err
+    assert run(motet, tiny, "-", "--max-tokens", "4", "--default-temperature", "0", text=b"hello\n")[1] == out
+    assert not [name for name in os.listdir("/tmp") if name.startswith("motet-chat-")]
+
+
+@test
+def the_prompt_comes_from_standard_input(motet, _):
+    server = fake()
+    code, out, err = run(motet, server.url, "-", text="two\nlines, ä\r\n\n".encode())
+    assert (code, out, err) == (0, "you said two\nlines, ä \n", ""), (code, out, err)
+    for text, what in ((b"\n", "is empty"), (b"a\0b", "is no text"), (b"\xff", "not text in UTF-8")):
+        code, out, err = run(motet, server.url, "-", text=text)
+        assert (code, out) == (1, "") and what in err, (code, out, err)
+    assert len(server.asked) == 1
+
+
+@test
+def pictures_and_videos_stand_before_the_words(motet, _):
+    server = fake()
+    with tempfile.NamedTemporaryFile(suffix=".mp4") as video:
+        video.write(b"a video")
+        video.flush()
+        assert run(motet, server.url, "--image", SHAPES, "and?", "--image", SHAPES, "--video", video.name)[0] == 0
+    parts = server.asked[0][0]["messages"][0]["content"]
+    assert [p["type"] for p in parts] == ["image_url", "image_url", "video_url", "text"], parts
+    assert base64.b64decode(parts[2]["video_url"]["url"].split(",")[1]) == b"a video"
+    with open(SHAPES, "rb") as f:
+        assert base64.b64decode(parts[0]["image_url"]["url"].split(",")[1]) == f.read()
+    code, out, err = run(motet, server.url, "and?", "--image", "/nowhere.png")
+    assert (code, out) == (1, "") and '"/nowhere.png" does not exist' in err, err
+
+
+@test
+def only_the_answer_goes_into_a_pipe_and_refusals_are_status_1(motet, _):
+    server = fake()
+    assert run(motet, server.url, "hello") == (0, "you said hello \n", "")
+    code, out, err = run(motet, server.url, "refuse")
+    assert (code, out) == (1, "") and "no such thing" in err, err
+    assert run(motet, "/nowhere", "hello")[0] == 1
+
+
+@test
+def wrong_usage_is_status_2(motet, tiny):
+    for arguments, what in (((), "give one prompt"), (("a", "--prompt", "b"), "give one prompt"),
+                            (("a", "b"), "one argument too many"), (("a", "--json"), "go with"),
+                            (("--prompt", "a", "--image", SHAPES), "go with a message")):
+        code, out, err = run(motet, tiny, *arguments)
+        assert (code, out) == (2, "") and what in err, (arguments, code, err)
+
+
+@test
+def a_raw_prompt_sees_no_template(motet, tiny):
+    code, out, _ = run(motet, tiny, "--prompt", "hello", "--json")
+    assert code == 0 and out.startswith('{"prompt_token_ids":['), out
+
+
+@test
+def ctrl_c_ends_it_and_the_terminal_is_clean(motet, _):
+    server = fake()
+    terminal = helpers.Terminal(motet, "run", server.url, "for ever")
+    terminal.wait("hm")
+    before = terminal.wait("on on on")
+    assert "\033[0m" in before, before  # thoughts are dim, and over
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    assert "(" not in terminal.shown and terminal.shown.endswith("\n"), terminal.shown
+
+
+@test
+def ctrl_c_while_the_model_loads_leaves_no_server(motet, tiny):
+    child = subprocess.Popen([motet, "run", tiny, "hello", "--max-tokens", "100000"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
+    child.send_signal(signal.SIGINT)
+    err = child.communicate(timeout=60)[1]
+    assert child.returncode in (130, -signal.SIGINT), (child.returncode, err)
+    assert not os.path.exists("/tmp/motet-chat-{}.sock".format(child.pid))
+
+
+helpers.main("cli_run", TESTS)
