@@ -386,8 +386,9 @@ static bool translate(const json_t *body, json_t *chat, mt_failure *why)
 
     mt_body_copy(chat, body, same, MT_COUNT(same));
     read_output(body, chat);
-    return refuse_thread(body, why) && read_messages(body, chat, why) && read_tools(body, chat, why) &&
-           read_tool_choice(body, chat, why) && read_thinking(body, chat, why) && read_stops(body, chat, why);
+    return refuse_thread(body, why) && read_messages(body, chat, why) && mt_anthropic_prefill(body, chat, why) &&
+           read_tools(body, chat, why) && read_tool_choice(body, chat, why) && read_thinking(body, chat, why) &&
+           read_stops(body, chat, why);
 }
 
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why)

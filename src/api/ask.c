@@ -9,7 +9,6 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
 {
     *ask = (mt_ask){.arena = arena,
                     .body = body,
-                    .add_generation_prompt = true,
                     .add_special_tokens = true,
                     .skip_special_tokens = true,
                     .n = 1,

@@ -43,7 +43,6 @@ typedef struct mt_ask {
     bool stream, include_usage;
     bool return_token_ids;
     bool tokens_as_ids; /* tokens in logprobs are spelled "token_id:7" */
-    bool add_generation_prompt;
     bool add_special_tokens;
     bool echo;
     bool skip_special_tokens, include_stop;

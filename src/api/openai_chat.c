@@ -100,7 +100,6 @@ static const mt_field fields[] = {
     MT_FIELD_INT_ROW("max_completion_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
-    MT_FIELD_BOOL_ROW("add_generation_prompt", add_generation_prompt),
     MT_FIELD_OTHER_ROW("tool_choice", read_tool_choice),
     MT_FIELD_OTHER_ROW("audio", refuse_audio),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),

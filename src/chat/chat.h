@@ -57,6 +57,7 @@ typedef struct mt_chat {
     const json_t *tools;  /* an array that is not empty, or NULL */
     const json_t *kwargs; /* an object: variables for the template */
     bool no_generation_prompt;
+    bool continues; /* the answer goes on with what the last message says */
 } mt_chat;
 
 const char *mt_chat_role_name(mt_chat_role role);
@@ -64,8 +65,9 @@ const char *mt_chat_role_name(mt_chat_role role);
 /* Whether some message of a request, which need not be right otherwise, has images or videos. */
 bool mt_chat_shows(const json_t *request);
 
-/* Reads a request in the shape of OpenAI's chat completions: messages, tools, chat_template_kwargs, enable_thinking,
-   reasoning_effort, documents. Other fields are not looked at. An error is a sentence for a 400: it says which message
+/* Reads a request in the shape of OpenAI's chat completions: messages, tools, add_generation_prompt,
+   continue_final_message, chat_template_kwargs, enable_thinking, reasoning_effort, documents. Other fields are not
+   looked at. An error is a sentence for a 400: it says which message
    is wrong, and why. chat borrows arena and request. */
 bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_error *err) MT_NODISCARD;
 

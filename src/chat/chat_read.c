@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "chat/chat.h"
+#include "chat/ending.h"
 
 const char *mt_chat_role_name(mt_chat_role role)
 {
@@ -388,5 +389,5 @@ bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_erro
     if (!json_is_object(request))
         return mt_fail(err, MT_E_INVALID, "the request is %s; send an object with messages", kind_of(request));
     return read_messages(chat, get(request, "messages"), err) && read_tools(chat, get(request, "tools"), err) &&
-           read_kwargs(chat, request, err);
+           read_kwargs(chat, request, err) && mt_chat_ending_read(chat, request, err);
 }

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "chat/ending.h"
 #include "chat/normalise.h"
 
 typedef struct maker {
@@ -153,7 +154,7 @@ static void find_opened(mt_prompt *out)
 static bool make(maker *m, mt_chat *chat, mt_error *err)
 {
     mt_rendering r;
-    bool ok = render(m, &r, err);
+    bool ok = render(m, &r, err) && (!chat->continues || mt_chat_ending_cut(&r, err));
 
     if (ok) {
         m->out->text = r.text;
@@ -175,7 +176,7 @@ bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *mode
     bool ok;
 
     *out = (mt_prompt){.cut_count = 0};
-    if (!mt_chat_normalise(chat, &tpl->profile, err))
+    if (!mt_chat_normalise(chat, &tpl->profile, err) || (chat->continues && !mt_chat_ending_mark(chat, err)))
         return false;
     ok = mt_chat_context_make(&m.context, chat, &tpl->profile, &model->marks, tpl->tokens, err);
     m.options = (mt_template_options){.now = model->now,

@@ -28,15 +28,6 @@ static bool check_model(const mt_served *served, const json_t *body, mt_failure 
     return mt_failure_set(why, 404, "model_not_found", "model", "the model does not exist here: see /v1/models");
 }
 
-static bool read_chat(const mt_served *served, mt_arena *arena, const json_t *body, mt_prompt *prompt, mt_failure *why)
-{
-    bool generation_prompt = true;
-
-    *prompt = (mt_prompt){.cut_count = 0};
-    return read_flag(body, "add_generation_prompt", &generation_prompt, why) &&
-           mt_tokens_chat(served, arena, body, generation_prompt, NULL, prompt, why);
-}
-
 static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
 {
     const mt_answer plain = {.tokenizer = served->tokenizer};
@@ -68,7 +59,7 @@ static bool write_tokens(mt_server *server, mt_arena *arena, const json_t *body,
     ok = read_flag(body, "add_special_tokens", &add_special, why) &&
          read_flag(body, "return_token_strs", &spelled, why) &&
          (from.data ? mt_tokens_encode(served, arena, from, add_special, &tokens, why)
-                    : read_chat(served, arena, body, &prompt, why));
+                    : mt_tokens_chat(served, arena, body, NULL, &prompt, why));
     if (ok && !from.data)
         tokens = (mt_token_prompt){.ids = prompt.ids.data, .count = prompt.ids.count};
     if (ok) {
@@ -168,7 +159,8 @@ bool mt_task_apply_template(mt_server *server, const json_t *body, mt_buf *out, 
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_prompt prompt = {.cut_count = 0};
-    bool ok = check_model(&server->served, body, why) && read_chat(&server->served, arena, body, &prompt, why);
+    bool ok =
+        check_model(&server->served, body, why) && mt_tokens_chat(&server->served, arena, body, NULL, &prompt, why);
 
     if (ok) {
         mt_buf_puts(out, "{\"prompt\":");

@@ -42,7 +42,8 @@ bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text tex
 /* Which field a sentence of chat/ is about. */
 static const char *field_of(const char *sentence)
 {
-    static const char *const fields[] = {"tools", "chat_template_kwargs"};
+    static const char *const fields[] = {"tools", "chat_template_kwargs", "add_generation_prompt",
+                                         "continue_final_message"};
 
     for (size_t i = 0; i < MT_COUNT(fields); i++)
         if (strncmp(sentence, fields[i], strlen(fields[i])) == 0)
@@ -69,8 +70,8 @@ static bool check_shown(const mt_served *served, const json_t *body, const mt_pi
     return mt_failure_set(why, 400, "unsupported_value", "messages", "pictures are not looked at here: send text");
 }
 
-bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
-                    mt_pictures *pictures, mt_prompt *prompt, mt_failure *why)
+bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
+                    mt_prompt *prompt, mt_failure *why)
 {
     mt_prompt_model model = {.templates = served->templates,
                              .tokenizer = served->tokenizer,
@@ -94,7 +95,6 @@ bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body
         return false;
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);
-    chat.no_generation_prompt = !generation_prompt;
     return mt_prompt_make(prompt, &chat, &model, &err) || mt_failure_from(why, &err, "messages");
 }
 
@@ -166,7 +166,7 @@ static bool make_chat(mt_served *served, const mt_ask *ask, const atomic_bool *s
     mt_error err;
     bool ok = mt_pictures_init(&pictures, ask->body, &err) || mt_failure_from(why, &err, NULL);
 
-    ok = ok && mt_tokens_chat(served, ask->arena, ask->body, ask->add_generation_prompt, &pictures, &prompt, why) &&
+    ok = ok && mt_tokens_chat(served, ask->arena, ask->body, &pictures, &prompt, why) &&
          copy_prompt(ask, &prompt, out, why);
     out->pictures = pictures;
     mt_prompt_free(&prompt);

@@ -25,8 +25,8 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
 
 /* The messages of a body as a prompt. It needs no initialisation; free it with mt_prompt_free in any case. pictures:
    where those go that the messages bring; NULL: they may bring none. */
-bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, bool generation_prompt,
-                    mt_pictures *pictures, mt_prompt *prompt, mt_failure *why) MT_NODISCARD;
+bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
+                    mt_prompt *prompt, mt_failure *why) MT_NODISCARD;
 
 /* A text to ids in the arena. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,

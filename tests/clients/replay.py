@@ -8,7 +8,8 @@ else, so that "the token before" is one. The chat template ends the prompt with 
 "replay:NAME" in what the user or a tool says chooses the script, and the number of the assistant's turns since then its
 step.
 Steps that call tools are taken only where the request has tools; without a name it is "plain". "NAME@picture" is taken
-instead of "NAME" where a message has a picture.
+instead of "NAME" where a message has a picture. "behind C" is what is said where a prompt ends with the character C,
+as one does that ends within a message.
 
 usage: tests/clients/replay.py FOLDER [SCRIPTS.json]
 
@@ -183,7 +184,7 @@ def vocabulary(scripts):
     taken, after, end = set(spellings), {}, SPECIAL.index("<|im_end|>")
     for name in sorted(scripts):
         for step, text in enumerate(scripts[name]):
-            last = spellings.index(mark(name, step))
+            last = spellings.index(name[-1] if name.startswith("behind ") else mark(name, step))
             for piece in cut(text, taken):
                 spellings.append(piece)
                 after[last] = len(spellings) - 1

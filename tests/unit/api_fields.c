@@ -42,7 +42,7 @@ static void what_is_left_out_is_the_default(void **state)
     assert_int_equal(f.ask.default_max_tokens, 99);
     assert_int_equal(f.ask.n, 1);
     assert_int_equal(f.ask.logprobs, -1);
-    assert_true(f.ask.skip_special_tokens && f.ask.add_generation_prompt && !f.ask.stream && !f.ask.seeded);
+    assert_true(f.ask.skip_special_tokens && !f.ask.stream && !f.ask.seeded);
     drop(&f);
 }
 
