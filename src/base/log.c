@@ -1,10 +1,12 @@
-/* The level and the format are the one state, set once at start-up. A line is built on the stack and leaves in one
-   write, so that lines of several threads never mix, no lock is held and nothing is allocated inside a step. */
+/* The level and the format are set once at start-up; whether a passing line is on the screen is the one other state. A
+   line is built on the stack and leaves in one write, so that lines of several threads never mix, no lock is held and
+   nothing is allocated inside a step. */
 #include "base/log.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,11 +14,14 @@
 #include "base/json_escape.h"
 #include "base/limits.h"
 
+#define CLEAR "\r\033[K" /* the line of a terminal */
+
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 /* Relaxed throughout: a reader acts on the value alone, no other memory is published with it. */
 static atomic_int log_level = MT_LOG_INFO;
 static atomic_int log_format = MT_LOG_TEXT;
+static atomic_bool passing; /* whoever writes next takes it away */
 
 typedef struct line {
     char text[MT_LIMIT_LOG_LINE];
@@ -122,21 +127,65 @@ static void write_line(const line *l)
     }
 }
 
-void mt_log(mt_log_level level, const char *event, const char *fmt, ...)
+static void write_event(mt_log_level level, const char *event, const char *fmt, va_list args)
 {
     line l = {.len = 0, .limit = MT_LIMIT_LOG_LINE - 1};
     char message[MT_LIMIT_LOG_LINE];
-    va_list args;
 
     if (!mt_log_enabled(level))
         return;
-    va_start(args, fmt);
     vsnprintf(message, sizeof(message), fmt, args);
-    va_end(args);
+    if (atomic_exchange_explicit(&passing, false, memory_order_relaxed))
+        add_str(&l, CLEAR);
     if (atomic_load_explicit(&log_format, memory_order_relaxed) == MT_LOG_JSON)
         build_json(&l, level, event, message);
     else
         build_text(&l, level, event, message);
     l.text[l.len++] = '\n';
+    write_line(&l);
+}
+
+void mt_log(mt_log_level level, const char *event, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    write_event(level, event, fmt, args);
+    va_end(args);
+}
+
+bool mt_log_on_terminal(void)
+{
+    const char *kind = getenv("TERM");
+
+    return atomic_load_explicit(&log_format, memory_order_relaxed) == MT_LOG_TEXT && isatty(STDERR_FILENO) && kind &&
+           strcmp(kind, "dumb") != 0;
+}
+
+void mt_log_passing(const char *event, const char *fmt, ...)
+{
+    line l = {.len = 0, .limit = MT_LIMIT_LOG_LINE - 1};
+    char message[MT_LIMIT_LOG_LINE];
+    va_list args;
+
+    va_start(args, fmt);
+    if (mt_log_on_terminal()) {
+        vsnprintf(message, sizeof(message), fmt, args);
+        add_str(&l, CLEAR);
+        add_escaped(&l, message, MT_LOG_TEXT);
+        atomic_store_explicit(&passing, true, memory_order_relaxed);
+        write_line(&l);
+    } else
+        write_event(MT_LOG_INFO, event, fmt, args);
+    va_end(args);
+}
+
+void mt_log_passed(void)
+{
+    line l = {.len = 0, .limit = MT_LIMIT_LOG_LINE - 1};
+
+    if (!atomic_exchange_explicit(&passing, false, memory_order_relaxed))
+        return;
+    add_str(&l, CLEAR);
     write_line(&l);
 }

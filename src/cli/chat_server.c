@@ -80,22 +80,9 @@ static void serve(const mt_options *opt, const char *folder, const char *socket)
     _exit(1);
 }
 
-/* Counts the seconds on a terminal, so that nobody wonders. */
-static void show_wait(const char *name, time_t since, bool end)
+/* Until it is ready. It says itself how far it is, and why where it ends before. */
+static bool wait_for(mt_chat_server *server, mt_error *err)
 {
-    if (!isatty(STDERR_FILENO))
-        return;
-    if (end)
-        fprintf(stderr, "\r\033[K");
-    else
-        fprintf(stderr, "\r\033[Kloading %s, %ld s", name, (long)(time(NULL) - since));
-    fflush(stderr);
-}
-
-/* Until it is ready. It has said why itself where it ends before. */
-static bool wait_for(mt_chat_server *server, const char *name, mt_error *err)
-{
-    const time_t since = time(NULL);
     const struct timespec pause = {.tv_nsec = PATIENCE_MS * 1000000L};
     mt_buf body;
     long status = 0;
@@ -105,20 +92,15 @@ static bool wait_for(mt_chat_server *server, const char *name, mt_error *err)
 
         if (waitpid(server->pid, &how, WNOHANG) == server->pid) {
             server->pid = 0;
-            show_wait(name, since, true);
             return mt_fail(err, MT_E_INVALID, "the model could not be loaded; see above");
         }
-        show_wait(name, since, false);
         nanosleep(&pause, NULL);
-        if (mt_chat_interrupted()) {
-            show_wait(name, since, true);
+        if (mt_chat_interrupted())
             return mt_fail(err, MT_E_IO, "interrupted");
-        }
         mt_buf_init(&body, 1 << 16);
         status = mt_chat_get(server, "/ready", &body);
         mt_buf_free(&body);
     }
-    show_wait(name, since, true);
     return true;
 }
 
@@ -135,7 +117,7 @@ static bool start(mt_chat_server *server, const mt_options *opt, const char *fol
     }
     if (server->pid == 0)
         serve(opt, folder, server->socket);
-    return wait_for(server, opt->served_name ? opt->served_name : folder, err) && ask_model(server, err);
+    return wait_for(server, err) && ask_model(server, err);
 }
 
 bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error *err)

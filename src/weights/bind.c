@@ -41,8 +41,10 @@ const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const
 const mt_tensor_info *mt_binder_take(mt_binder *b, const char *name, const char *suffix)
 {
     const mt_tensor_info *t = mt_binder_find(b, name, suffix);
-    if (t)
-        b->state[t - mt_checkpoint_at(b->c, 0)] = MT_BIND_IN_PLACE;
+    if (!t)
+        return NULL;
+    b->state[t - mt_checkpoint_at(b->c, 0)] = MT_BIND_IN_PLACE;
+    mt_progress_add(&b->progress, t->bytes);
     return t;
 }
 
@@ -103,6 +105,7 @@ mt_binder *mt_binder_new(const mt_checkpoint *c, mt_arena *arena)
     b->guess = find_any(b, guesses, MT_COUNT(guesses));
     mt_buf_init(&b->report, MT_LIMIT_ERROR_TEXT * 5 / 8); /* the rest is for the sentence around it */
     (void)!mt_quant_read(&b->quant, mt_checkpoint_config(c), &b->failed);
+    mt_progress_begin(&b->progress, "weights.repacking", "repacking weights", mt_checkpoint_bytes(c));
     return b;
 }
 
@@ -330,7 +333,10 @@ bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err)
     count_bytes(b);
     if (mt_log_enabled(MT_LOG_DEBUG))
         log_unused(b);
+    mt_progress_end();
     bool ok = tell(b, err);
+    if (ok && !b->headers_only)
+        mt_binder_warm(b);
     if (cost)
         *cost = b->cost;
     mt_buf_free(&b->report);

@@ -103,6 +103,7 @@ static bool repack(const layer *l, const char *part, size_t n, size_t k, size_t 
     for (size_t e = 0; e < l->experts && copy; e++) {
         transpose(copy + e * bytes, t->data + (e * k * ld + first) * size, n, k, ld, size);
         out[e] = mt_mat_plain(t->dtype, copy + e * bytes, n, k);
+        mt_progress_add(&l->b->progress, 0);
     }
     l->b->cost.seconds += (double)(mt_clock_ns() - start) * 1e-9;
     return copy != NULL;

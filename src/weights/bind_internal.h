@@ -3,6 +3,7 @@
 #define MT_WEIGHTS_BIND_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/progress.h"
 #include "weights/bind.h"
 #include "weights/quant.h"
 
@@ -24,8 +25,13 @@ struct mt_binder {
     uint8_t *state;                 /* mt_bind_state per tensor of the checkpoint */
     mt_buf report;                  /* the first problems */
     size_t problems, shown;
+    mt_progress progress;
     mt_bind_cost cost;
 };
+
+/* Has the tensors that are used in place read from the disk, those that are not in memory yet, unless all of them are
+   more than the machine's memory. The first steps would, bit by bit and without a word. */
+void mt_binder_warm(const mt_binder *b);
 
 /* The full name of the module or tensor at path, into out[MT_BIND_NAME]. */
 void mt_binder_name(const mt_binder *b, const char *path, char *out);

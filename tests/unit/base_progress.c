@@ -1,0 +1,137 @@
+#include "unit.h"
+
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+
+/* As after a while; the clock is not waited for. */
+static void tell_half(mt_progress *p)
+{
+    p->next = 0;
+    mt_progress_add(p, p->total / 2 - p->done);
+}
+
+static void half_way(void *arg)
+{
+    mt_progress p;
+
+    (void)arg;
+    mt_log_setup(MT_LOG_INFO, MT_LOG_TEXT);
+    mt_progress_begin(&p, "weights.reading", "reading weights", 80);
+    tell_half(&p);
+    mt_progress_add(&p, 30); /* soon after: not worth a line */
+    p.next = 0;
+    mt_progress_add(&p, 1000);
+    mt_progress_end();
+}
+
+static void a_log_has_a_line_now_and_then(void **state)
+{
+    char text[400];
+
+    (void)state;
+    unit_in_child(half_way, NULL, text, sizeof(text));
+    assert_non_null(strstr(text, " info  weights.reading reading weights: 50 %\n"));
+    assert_non_null(strstr(text, " info  weights.reading reading weights: 100 %\n"));
+    assert_null(strstr(text, "87 %"));
+    assert_null(strchr(text, '\033'));
+}
+
+static void at_once(void *arg)
+{
+    mt_progress p;
+
+    (void)arg;
+    mt_log_setup(MT_LOG_DEBUG, MT_LOG_TEXT);
+    mt_progress_begin(&p, "weights.reading", "reading weights", 100);
+    p.next += UINT64_C(1) << 40; /* however slow the machine is */
+    mt_progress_add(&p, 100);
+    mt_progress_end();
+}
+
+static void what_is_quick_is_not_spoken_of(void **state)
+{
+    char text[400];
+
+    (void)state;
+    unit_in_child(at_once, NULL, text, sizeof(text));
+    assert_string_equal(text, "");
+}
+
+/* Runs body with standard error on a terminal and returns what the terminal got. */
+static const char *shown_by(void (*body)(mt_progress *p))
+{
+    static char text[800];
+    const int own = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDERR_FILENO);
+    size_t len = 0;
+    mt_progress p;
+    int terminal;
+
+    assert_true(own >= 0 && grantpt(own) == 0 && unlockpt(own) == 0);
+    terminal = open(ptsname(own), O_RDWR | O_NOCTTY);
+    assert_true(terminal >= 0 && dup2(terminal, STDERR_FILENO) >= 0);
+    setenv("TERM", "xterm", 1);
+    mt_progress_begin(&p, "weights.reading", "reading weights", 80);
+    body(&p);
+    dup2(saved, STDERR_FILENO);
+    assert_int_equal(write(terminal, ".", 1), 1); /* a terminal takes its time */
+    do {
+        const ssize_t got = read(own, text + len, sizeof(text) - 1 - len);
+
+        assert_true(got > 0);
+        len += (size_t)got;
+    } while (text[len - 1] != '.');
+    text[len - 1] = '\0';
+    close(terminal);
+    close(own);
+    close(saved);
+    return text;
+}
+
+static void come_and_go(mt_progress *p)
+{
+    mt_log_setup(MT_LOG_WARN, MT_LOG_TEXT);
+    tell_half(p);
+    mt_progress_end();
+    mt_progress_end();
+}
+
+static void event_between(mt_progress *p)
+{
+    mt_log_setup(MT_LOG_INFO, MT_LOG_TEXT);
+    tell_half(p);
+    mt_log_info("x", "y");
+    mt_progress_end();
+}
+
+static void as_json(mt_progress *p)
+{
+    mt_log_setup(MT_LOG_INFO, MT_LOG_JSON);
+    tell_half(p);
+    mt_progress_end();
+}
+
+static void a_terminal_has_one_line_that_goes_away(void **state)
+{
+    static const char whole[] = "\r\033[Kreading weights: 50 %\r\033[K";
+    const char *text;
+
+    (void)state;
+    assert_string_equal(shown_by(come_and_go), whole);
+    text = shown_by(event_between);
+    assert_memory_equal(text, whole, strlen(whole));
+    assert_non_null(strstr(text, " info  x y\r\n"));
+    assert_null(strchr(text + strlen(whole), '\033'));
+    text = shown_by(as_json);
+    assert_memory_equal(text, "{", 1);
+    assert_null(strchr(text, '\033'));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_log_has_a_line_now_and_then),
+    cmocka_unit_test(what_is_quick_is_not_spoken_of),
+    cmocka_unit_test(a_terminal_has_one_line_that_goes_away),
+};
+
+UNIT_MAIN(tests)
