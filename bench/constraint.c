@@ -1,5 +1,5 @@
-/* What masks cost: schemas are followed at random, as a model would that finds all tokens alike, with the masks kept
-   that the engine keeps.
+/* What masks cost: schemas, and text that must not have the markers of calls, are followed at random, as a model would
+   that finds all tokens alike, with the masks kept that the engine keeps.
 
    usage: bench_constraint TOKENIZER [SCHEMA.json ...] without schemas, some of the kinds that clients send */
 #include <stdio.h>
@@ -88,8 +88,11 @@ static json_t *builtin(const char *text)
     return schema;
 }
 
+/* NULL: text without markers. */
 static mt_constraint *compile(const json_t *schema, const mt_vocabulary *v)
 {
+    static const char *const markers[] = {
+        "<tool_call>", "</tool_call>", "<function=", "</function>", "<parameter=", "</parameter>"};
     mt_grammar *g = mt_grammar_new();
     mt_json j = {.g = g};
     const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema};
@@ -97,7 +100,9 @@ static mt_constraint *compile(const json_t *schema, const mt_vocabulary *v)
     mt_constraint *c = NULL;
     mt_expr e;
 
-    if (mt_source_expr(&source, &j, &e, &err)) {
+    if (!schema)
+        e = mt_grammar_without(g, markers, MT_COUNT(markers));
+    if (!schema || mt_source_expr(&source, &j, &e, &err)) {
         mt_grammar_define(g, MT_GRAMMAR_START, e);
         c = mt_constraint_new(g, v, &err);
     }
@@ -179,6 +184,11 @@ int main(int argc, char **argv)
     report("schema to first mask", &first);
     report("mask", &mask);
     report("token", &token);
+    first.count = mask.count = token.count = 0;
+    follow(NULL, v, masks, &first, &mask, &token);
+    report("text to first mask", &first);
+    report("text: mask", &mask);
+    report("text: token", &token);
     printf("%llu of %llu masks were computed\n", (unsigned long long)mt_masks_stats_of(masks)->computed,
            (unsigned long long)mt_masks_stats_of(masks)->asked);
     mt_masks_free(masks);

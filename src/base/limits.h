@@ -123,6 +123,7 @@
 #define MT_LIMIT_GRAMMAR_TEXT (256u << 10)    /* bytes of a grammar in GBNF */
 #define MT_LIMIT_GRAMMAR_NESTING 100          /* brackets in a regular expression or in GBNF */
 #define MT_LIMIT_GRAMMAR_MARKER 64            /* bytes of a marker that is looked for */
+#define MT_LIMIT_GRAMMAR_SEARCH 8192          /* bytes of all that are looked for at once */
 #define MT_LIMIT_GRAMMAR_FRAMES 256           /* rules within one another; JSON takes three or four for each level */
 #define MT_LIMIT_GRAMMAR_EMPTY_REPEAT 32      /* rounds of a repetition of what may be empty */
 #define MT_LIMIT_AUTOMATON_STATES 4096        /* of a constraint that are known at once */

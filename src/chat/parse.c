@@ -54,6 +54,15 @@ static void start(mt_parser *p, mt_parse_machine *m, mt_chat_opened_state opened
         mt_parse_go(p, m, table->start);
 }
 
+bool mt_parse_needed(const mt_parse_settings *settings)
+{
+    const mt_parse_table *tools = NULL, *reasoning = NULL;
+
+    return !mt_parse_find_tools(settings->formats.tools, &tools) ||
+           !mt_parse_find_reasoning(settings->formats.reasoning, &reasoning) || reasoning ||
+           (tools && (tools->framed || json_array_size(settings->tools) > 0));
+}
+
 mt_parser *mt_parser_new(const mt_parse_settings *settings, mt_error *err)
 {
     mt_parser *p = mt_alloc(sizeof(*p));

@@ -48,6 +48,9 @@ typedef struct mt_parse_settings {
     mt_chat_opened_state opened; /* what the prompt ended with */
 } mt_parse_settings;
 
+/* Whether there is anything to look for. */
+bool mt_parse_needed(const mt_parse_settings *settings);
+
 /* NULL with a sentence when a name is not known. Free with mt_parser_free. */
 mt_parser *mt_parser_new(const mt_parse_settings *settings, mt_error *err) MT_NODISCARD;
 mt_parser *mt_parser_copy(const mt_parser *parser) MT_NODISCARD; /* as it stands; goes its own way */

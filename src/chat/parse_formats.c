@@ -137,6 +137,8 @@ static const mt_parse_named tool_formats[] = {
     {"mistral", &mistral},
     {"harmony", &mt_parse_harmony},
     {"functionary", &mt_parse_functionary},
+    {"functionary_v2", &mt_parse_functionary},
+    {"functionary_v31", &mt_parse_functionary},
     {"granite", &granite},
     {"granite_20b", &granite_20b},
     {"xlam", &xlam},

@@ -156,12 +156,12 @@ static void argument_byte(mt_parser *p, char b)
 
 static void name_ends(mt_parser *p, mt_parse_machine *m)
 {
-    if (strcmp(p->name.text, "print") == 0 && !mt_parse_tool(p, "print")) {
-        p->py.phase = OUTSIDE;
-        return;
-    }
     if (uncertain(p, m) && !mt_parse_tool(p, p->name.text)) {
         mt_parse_reject(p, m);
+        return;
+    }
+    if (strcmp(p->name.text, "print") == 0 && !mt_parse_tool(p, "print")) {
+        p->py.phase = OUTSIDE;
         return;
     }
     p->collecting = false;
@@ -176,8 +176,8 @@ static void name_byte(mt_parser *p, mt_parse_machine *m, char b)
         name_ends(p, m);
     } else if (mt_parse_name_byte(b) && mt_parse_word_add(&p->name, b)) {
         return;
-    } else if (p->collecting && b != '=' && !mt_parse_space(b)) {
-        mt_parse_reject(p, m);
+    } else if (uncertain(p, m) || (p->collecting && b != '=' && !mt_parse_space(b))) {
+        mt_parse_reject(p, m); /* where nothing else marks it, a list of calls is [name( without blanks */
     } else if (b == '=') {
         p->py.phase = OUTSIDE; /* it was a variable's name */
     }
@@ -197,7 +197,7 @@ static void outside_byte(mt_parser *p, mt_parse_machine *m, char b)
     } else if (b == ']' && py->list && !uncertain(p, m)) {
         p->collecting = false;
         mt_parse_go(p, m, mt_parse_state_of(m)->done);
-    } else if (p->collecting && !mt_parse_space(b)) {
+    } else if (uncertain(p, m) || (p->collecting && !mt_parse_space(b))) {
         mt_parse_reject(p, m);
     }
 }

@@ -44,24 +44,6 @@ mt_expr mt_shape_markup(mt_shape_writer *w, const char *text)
     return begin == at ? all : mt_grammar_seq(w->g, all, mt_grammar_literal(w->g, text + begin, at - begin));
 }
 
-mt_expr mt_shape_until(mt_shape_writer *w, const char *marker)
-{
-    uint32_t id;
-
-    if (special_at(w, marker, &id))
-        return mt_grammar_seq(w->g, mt_grammar_anything(w->g), mt_shape_markup(w, marker));
-    return mt_grammar_until(w->g, marker, strlen(marker));
-}
-
-mt_expr mt_shape_without(mt_shape_writer *w, const char *marker)
-{
-    uint32_t id;
-
-    if (*marker == '\0' || special_at(w, marker, &id))
-        return mt_grammar_anything(w->g);
-    return mt_grammar_without(w->g, marker, strlen(marker));
-}
-
 static bool strict(const mt_shape *s)
 {
     for (size_t i = 0; i < json_array_size(s->tools); i++) {
@@ -73,16 +55,27 @@ static bool strict(const mt_shape *s)
     return false;
 }
 
-/* Calls that the model makes of its own accord are only looked after where somebody counts on it. */
+static bool has_tools(const mt_shape *s)
+{
+    return json_array_size(s->tools) > 0 && strcmp(s->formats.tools, "none") != 0;
+}
+
+/* Calls that the model makes of its own accord are only looked after where somebody counts on it, or where they are
+   the other thing that an answer may be. */
 static bool guards_calls(const mt_shape *s)
 {
-    return s->calls == MT_SHAPE_CALLS_AUTO && json_array_size(s->tools) > 0 && mt_shape_has_calls(s->formats.tools) &&
-           (s->one || strict(s));
+    return s->calls == MT_SHAPE_CALLS_AUTO && has_tools(s) && (s->one || strict(s) || s->source.kind != MT_SOURCE_NONE);
+}
+
+bool mt_shape_forbids(const mt_shape *s)
+{
+    return s->calls == MT_SHAPE_CALLS_NONE && has_tools(s);
 }
 
 bool mt_shape_needed(const mt_shape *s)
 {
-    return s->source.kind != MT_SOURCE_NONE || s->calls == MT_SHAPE_CALLS_REQUIRED || guards_calls(s);
+    return s->source.kind != MT_SOURCE_NONE || s->calls == MT_SHAPE_CALLS_REQUIRED || guards_calls(s) ||
+           mt_shape_forbids(s);
 }
 
 /* Nothing but calls. */
@@ -97,34 +90,43 @@ static mt_expr only_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
                                             MT_LIMIT_SHAPE_CALLS - 1));
 }
 
-/* Text, and calls wherever their marker stands. Without a marker the first character tells them apart. */
+/* Content that is text, and calls wherever their marker stands in it. Where nothing marks them they are all of the
+   answer, and text begins otherwise. */
 static mt_expr free_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
 {
-    static const mt_char_range others[] = {{0, '[' - 1}, {'[' + 1, '{' - 1}, {'{' + 1, 0x10ffff}};
-    const mt_expr text = mt_shape_without(w, c->trigger);
+    static const mt_char_range others[] = {{0, 8},        {11, 12},           {14, 31},
+                                           {33, '[' - 1}, {'[' + 1, '{' - 1}, {'{' + 1, 0x10ffff}};
+    const mt_expr text = mt_shape_talk(w), calls = only_calls(w, c);
+    const mt_byteset blank = {{UINT64_C(1) << ' ' | 1 << '\n' | 1 << '\r' | 1 << '\t'}};
     mt_expr call;
 
     if (*c->trigger == '\0')
-        return mt_grammar_or(w->g, only_calls(w, c),
-                             mt_grammar_maybe(w->g, mt_grammar_seq(w->g, mt_grammar_chars(w->g, others, 3), text)));
-    call = mt_grammar_seq(w->g, mt_shape_until(w, c->trigger), c->after);
-    if (!c->each || w->shape->one)
+        return LIST(w, mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &blank), 0, MT_GRAMMAR_UNLIMITED),
+                    mt_grammar_any(w->g,
+                                   (mt_expr[]){calls, mt_grammar_empty(w->g),
+                                               mt_grammar_seq(w->g, mt_grammar_chars(w->g, others, 6), text)},
+                                   3));
+    call = LIST(w, text, mt_shape_markup(w, c->trigger), c->after);
+    if (w->shape->one)
         return mt_grammar_or(w->g, text, call);
     return mt_grammar_seq(w->g, mt_grammar_repeat(w->g, call, 0, MT_GRAMMAR_UNLIMITED), text);
 }
 
-static bool harmony(const mt_shape *s)
-{
-    return strcmp(s->formats.reasoning, "harmony") == 0 || strcmp(s->formats.tools, "harmony") == 0;
-}
-
+/* Content, with what the format puts around it. */
 static bool write_content(mt_shape_writer *w, mt_expr *out)
 {
-    const char *head = harmony(w->shape) ? "<|channel|>final<|message|>" : "";
+    const char *open = "", *close = "";
 
-    if (!mt_source_expr(&w->shape->source, &w->j, out, w->err))
-        return false;
-    *out = mt_grammar_seq(w->g, mt_shape_markup(w, head), *out);
+    if (w->shape->source.kind == MT_SOURCE_NONE) {
+        *out = mt_shape_talk(w);
+    } else {
+        if (!mt_source_expr(&w->shape->source, &w->j, out, w->err))
+            return false;
+        mt_shape_frame(w, &open, &close);
+        *out = LIST(w, mt_grammar_maybe(w->g, mt_shape_markup(w, open)), *out,
+                    mt_grammar_maybe(w->g, mt_shape_markup(w, close)));
+    }
+    *out = mt_grammar_seq(w->g, mt_shape_markup(w, mt_shape_head(w->shape)), *out);
     return true;
 }
 
@@ -143,12 +145,15 @@ static bool write_answer(mt_shape_writer *w, mt_expr *out)
         *out = only_calls(w, &calls);
         return true;
     }
-    if (s->source.kind == MT_SOURCE_NONE && !harmony(s)) {
+    if (s->source.kind == MT_SOURCE_NONE && *mt_shape_head(s) == '\0') {
         *out = free_calls(w, &calls);
         return true;
     }
     if (!write_content(w, &content))
         return false;
+    if (s->source.kind == MT_SOURCE_NONE && calls.between)
+        content = mt_grammar_seq(
+            w->g, content, mt_grammar_maybe(w->g, LIST(w, mt_shape_markup(w, calls.between), only_calls(w, &calls))));
     *out = mt_grammar_or(w->g, content, only_calls(w, &calls));
     return true;
 }
@@ -172,15 +177,15 @@ static mt_expr write_reasoning(mt_shape_writer *w)
     const char *open, *close;
     mt_expr rest;
 
-    if (harmony(s)) {
-        rest = LIST(w, mt_shape_until(w, "<|end|>"), mt_shape_markup(w, "<|start|>assistant"));
+    if (mt_shape_harmony(s)) {
+        rest = LIST(w, mt_shape_thought(w, "<|end|>"), mt_shape_markup(w, "<|start|>assistant"));
         if (s->opened == MT_CHAT_OPENED_REASONING)
             return rest;
         return mt_grammar_maybe(w->g, LIST(w, mt_shape_markup(w, "<|channel|>analysis<|message|>"), rest));
     }
     if (s->opened == MT_CHAT_OPENED_ANSWER || !find_markers(s->formats.reasoning, &open, &close))
         return mt_grammar_empty(w->g);
-    rest = mt_grammar_seq(w->g, mt_shape_until(w, close), lines);
+    rest = mt_grammar_seq(w->g, mt_shape_thought(w, close), lines);
     if (s->opened == MT_CHAT_OPENED_REASONING)
         return rest;
     return mt_grammar_maybe(w->g, mt_grammar_seq(w->g, mt_shape_markup(w, open), rest));

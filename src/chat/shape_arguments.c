@@ -1,11 +1,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
+#include "chat/parse_core.h"
 #include "chat/shape_inside.h"
 #include "sample/constraint/schema.h"
 
 /* Without a schema there are no arguments. */
-bool mt_shape_arguments(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out)
+bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out)
 {
     mt_error ignored = {0};
 
@@ -13,9 +15,9 @@ bool mt_shape_arguments(mt_shape_writer *w, const json_t *schema, bool strict, m
         *out = mt_grammar_text(w->g, "{}");
         return true;
     }
-    if (mt_schema_expr(&w->j, schema, schema, true, out, strict ? w->err : &ignored))
+    if (mt_schema_expr(&w->arguments, schema, schema, true, out, strict ? w->err : &ignored))
         return true;
-    *out = mt_json_object(&w->j); /* what the schema says is then the model's affair */
+    *out = mt_json_object(&w->arguments); /* what the schema says is then the model's affair */
     return !strict;
 }
 
@@ -34,7 +36,7 @@ static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *
     size_t count = 0;
 
     if (!json_is_array(list) && !json_is_string(constant))
-        return mt_grammar_until(w->g, close, strlen(close));
+        return mt_grammar_until(w->g, close);
     parts = mt_alloc_array(json_array_size(list) + 1, sizeof(*parts));
     if (json_is_string(constant))
         parts[count++] = mt_grammar_text(w->g, json_string_value(constant));
@@ -57,21 +59,27 @@ static bool is_json(const json_t *schema)
     return false;
 }
 
-static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, const mt_shape_tags *t,
-                  mt_expr *out)
+static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, mt_expr *out)
 {
     mt_error ignored = {0};
+
+    if (mt_schema_expr(&w->arguments, schema, root, false, out, strict ? w->err : &ignored))
+        return true;
+    *out = mt_json_value(&w->arguments);
+    return !strict;
+}
+
+static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, const mt_shape_tags *t,
+                   mt_expr *out)
+{
     mt_expr json;
 
     if (!is_json(schema)) {
         *out = mt_grammar_seq(w->g, mt_shape_markup(w, t->string), text_value(w, schema, t->close));
         return true;
     }
-    if (!mt_schema_expr(&w->j, schema, root, false, &json, strict ? w->err : &ignored)) {
-        if (strict)
-            return false;
-        json = mt_json_value(&w->j);
-    }
+    if (!value(w, schema, root, strict, &json))
+        return false;
     *out = mt_grammar_list(w->g, (mt_expr[]){mt_shape_markup(w, t->other), json, mt_shape_markup(w, t->close)}, 3);
     return true;
 }
@@ -86,17 +94,32 @@ static bool required(const json_t *schema, const char *key)
     return false;
 }
 
+/* Where arguments are written one by one, what the schema says of all of them together cannot be followed. */
+static bool check_top(mt_shape_writer *w, const json_t *schema, bool strict)
+{
+    static const char *const keywords[] = {"$ref",  "anyOf",         "oneOf",         "allOf",
+                                           "const", "minProperties", "maxProperties", "patternProperties"};
+
+    for (size_t i = 0; strict && i < MT_COUNT(keywords); i++)
+        if (json_object_get(schema, keywords[i]))
+            return mt_fail(w->err, MT_E_INVALID,
+                           "\"%s\" at the top of the schema cannot be enforced in this model's format of calls: leave "
+                           "it out",
+                           keywords[i]);
+    return true;
+}
+
 bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_shape_tags *t, mt_expr *out)
 {
     json_t *properties = json_object_get(schema, "properties"), *own;
     mt_expr *parts = mt_alloc_array(json_object_size(properties) + 1, sizeof(*parts)), one;
     const char *key;
     size_t count = 0;
-    bool ok = true;
+    bool ok = check_top(w, schema, strict);
 
     json_object_foreach(properties, key, own)
     {
-        ok = ok && value(w, own, schema, strict, t, &one);
+        ok = ok && tagged(w, own, schema, strict, t, &one);
         if (!ok)
             break;
         one = mt_grammar_list(
@@ -107,5 +130,69 @@ bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, cons
     }
     *out = mt_grammar_list(w->g, parts, count);
     mt_free(parts);
+    return ok;
+}
+
+/* A name that may stand before = in Python, and that the parser takes for one. */
+static bool is_keyword(const char *name)
+{
+    size_t len = 0;
+
+    if (!mt_parse_letter(name[0]))
+        return false;
+    while (mt_parse_name_byte(name[len]) && name[len] != '.' && name[len] != '-')
+        len++;
+    return name[len] == '\0';
+}
+
+/* [had]: what may follow where no argument was written yet, and where one was. Built from the last to the first. */
+static void prepend(mt_shape_writer *w, mt_expr tail[2], mt_expr one, bool needed)
+{
+    mt_grammar *g = w->g;
+    const mt_rule behind = mt_grammar_rule(g); /* is referred to twice for each argument before */
+    const mt_expr first = mt_grammar_seq(g, one, tail[1]);
+    const mt_expr later = mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, ", "), one, tail[1]}, 3);
+
+    mt_grammar_define(g, behind, needed ? later : mt_grammar_or(g, later, tail[1]));
+    tail[0] = needed ? first : mt_grammar_or(g, first, tail[0]);
+    tail[1] = mt_grammar_call(g, behind);
+}
+
+/* key=value, or nothing where it cannot be said in Python. */
+static bool keyword(mt_shape_writer *w, const char *key, const json_t *schema, const json_t *root, bool strict,
+                    mt_expr tail[2])
+{
+    const bool needed = required(root, key);
+    mt_rule rule;
+    mt_expr one;
+
+    if (!is_keyword(key))
+        return !needed ||
+               mt_fail(w->err, MT_E_INVALID,
+                       "\"%.100s\" is no name that an argument can have in this model's format of calls: use letters",
+                       key);
+    if (!value(w, schema, root, strict, &one))
+        return false;
+    rule = mt_grammar_rule(w->g); /* is written at two places */
+    mt_grammar_define(
+        w->g, rule, mt_grammar_list(w->g, (mt_expr[]){mt_grammar_text(w->g, key), mt_grammar_text(w->g, "="), one}, 3));
+    prepend(w, tail, mt_grammar_call(w->g, rule), needed);
+    return true;
+}
+
+bool mt_shape_keywords(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out)
+{
+    json_t *properties = json_object_get(schema, "properties"), *own;
+    const size_t count = json_object_size(properties);
+    const char **keys = mt_alloc_array(count + 1, sizeof(*keys)), *key;
+    mt_expr tail[2] = {mt_grammar_empty(w->g), mt_grammar_empty(w->g)};
+    bool ok = check_top(w, schema, strict);
+    size_t i = 0;
+
+    json_object_foreach(properties, key, own) keys[i++] = key;
+    for (i = count; ok && i-- > 0;)
+        ok = keyword(w, keys[i], json_object_get(properties, keys[i]), schema, strict, tail);
+    mt_free(keys);
+    *out = tail[0];
     return ok;
 }

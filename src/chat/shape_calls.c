@@ -5,17 +5,23 @@
 #include "base/limits.h"
 #include "chat/shape_inside.h"
 
+typedef enum numbering { UNNUMBERED, NUMBER_FIRST /* before the name */, NUMBER_LAST } numbering;
+typedef enum writing { OBJECT, TAGS, KEYWORDS } writing;
+
 typedef struct layout {
     const char *format;
+    const char *content; /* what content begins with where it is not a call; NULL: nothing */
     const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
     const char *trigger; /* begins the first call, or each one */
     bool each;
     const char *open;            /* behind a trigger that is not each call's */
     const char *before, *behind; /* around the name */
-    bool numbered;               /* a number stands behind the name, and then `numbered_end` */
+    numbering numbered;          /* where a number stands, and then `numbered_end` */
     const char *numbered_end;
     const char *after, *between, *close; /* behind a call, between two, behind the last */
-    const mt_shape_tags *tags;           /* NULL: the arguments are JSON */
+    writing arguments;
+    const mt_shape_tags *tags; /* of TAGS */
+    mt_notation notation;
 } layout;
 
 static const mt_shape_tags qwen_tags = {"<parameter=", ">\n", "", "", "\n</parameter>\n"};
@@ -28,6 +34,9 @@ static const mt_shape_tags dsml_tags = {"<｜DSML｜parameter name=\"", "\" stri
                                         "</｜DSML｜parameter>\n"};
 
 #define JSON_CALL .before = "{\"name\": \"", .behind = "\", \"arguments\": ", .after = "}"
+#define PYTHON_CALLS(separated)                                                                       \
+    .before = "", .behind = "(", .arguments = KEYWORDS, .notation = MT_NOTATION_PYTHON, .after = ")", \
+    .between = separated
 #define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL
 
 static const layout layouts[] = {
@@ -45,6 +54,7 @@ static const layout layouts[] = {
      .behind = ">\n",
      .after = "</function>\n</tool_call>",
      .between = "\n",
+     .arguments = TAGS,
      .tags = &qwen_tags},
     {.format = "seed_oss",
      .trigger = "<seed:tool_call>",
@@ -53,6 +63,7 @@ static const layout layouts[] = {
      .behind = ">\n",
      .after = "</function>\n</seed:tool_call>",
      .between = "\n",
+     .arguments = TAGS,
      .tags = &seed_tags},
     {.format = "glm4",
      .trigger = "<tool_call>",
@@ -61,6 +72,7 @@ static const layout layouts[] = {
      .behind = "\n",
      .after = "</tool_call>",
      .between = "\n",
+     .arguments = TAGS,
      .tags = &glm4_tags},
     {.format = "glm47",
      .trigger = "<tool_call>",
@@ -69,6 +81,7 @@ static const layout layouts[] = {
      .behind = "",
      .after = "</tool_call>",
      .between = "",
+     .arguments = TAGS,
      .tags = &glm47_tags},
     {.format = "minimax_m2",
      .trigger = "<minimax:tool_call>",
@@ -78,6 +91,7 @@ static const layout layouts[] = {
      .after = "</invoke>\n",
      .between = "",
      .close = "</minimax:tool_call>",
+     .arguments = TAGS,
      .tags = &minimax_tags},
     {.format = "minicpm5",
      .trigger = "<function name=\"",
@@ -86,6 +100,7 @@ static const layout layouts[] = {
      .behind = "\">",
      .after = "</function>",
      .between = "\n",
+     .arguments = TAGS,
      .tags = &minicpm_tags},
     {.format = "deepseek_v32",
      .trigger = "<｜DSML｜function_calls>",
@@ -95,6 +110,7 @@ static const layout layouts[] = {
      .after = "</｜DSML｜invoke>\n",
      .between = "",
      .close = "</｜DSML｜function_calls>",
+     .arguments = TAGS,
      .tags = &dsml_tags},
     {.format = "deepseek_v3",
      .trigger = "<｜tool▁calls▁begin｜>",
@@ -117,7 +133,7 @@ static const layout layouts[] = {
      .open = "",
      .before = "<|tool_call_begin|>functions.",
      .behind = ":",
-     .numbered = true,
+     .numbered = NUMBER_LAST,
      .numbered_end = "<|tool_call_argument_begin|>",
      .after = "<|tool_call_end|>",
      .between = "",
@@ -147,6 +163,7 @@ static const layout layouts[] = {
      .between = ", ",
      .close = "]"},
     {.format = "harmony",
+     .content = "<|channel|>final<|message|>",
      .trigger = "<|channel|>",
      .open = "",
      .before = "commentary to=functions.",
@@ -182,7 +199,59 @@ static const layout layouts[] = {
      .between = NULL,
      .close = "<|action_end|>"},
     {.format = "xlam", .trigger = "", JSON_LIST},
-    {.format = "phi4_mini", .trigger = "functools", JSON_LIST},
+    {.format = "phi4_mini", .trigger = "functools[", .open = "", .between = ", ", .close = "]", JSON_CALL},
+    {.format = "cohere",
+     .trigger = "<|START_ACTION|>",
+     .open = "[\n    ",
+     .before = "{\"tool_call_id\": \"",
+     .numbered = NUMBER_FIRST,
+     .numbered_end = "\", \"tool_name\": \"",
+     .behind = "\", \"parameters\": ",
+     .after = "}",
+     .between = ",\n    ",
+     .close = "\n]<|END_ACTION|>"},
+    {.format = "gigachat", .trigger = "<|function_call|>", .open = "", .close = "", JSON_CALL},
+    {.format = "functionary_v2",
+     .content = "all\n<|content|>",
+     .trigger = "",
+     .open = "",
+     .before = "",
+     .behind = "\n<|content|>",
+     .after = "",
+     .between = "\n<|from|>assistant\n<|recipient|>",
+     .close = ""},
+    {.format = "functionary_v31",
+     .trigger = "<function=",
+     .each = true,
+     .before = "",
+     .behind = ">",
+     .after = "</function>",
+     .between = ""},
+    {.format = "functionary",
+     .content = "all\n",
+     .trigger = "",
+     .open = "",
+     .before = "",
+     .behind = "\n",
+     .after = "",
+     .between = ">>>",
+     .close = ""},
+    {.format = "pythonic", .trigger = "[", .open = "", .close = "]", PYTHON_CALLS(", ")},
+    {.format = "llama4", .trigger = "[", .open = "", .close = "]", PYTHON_CALLS(", ")},
+    {.format = "lfm2",
+     .trigger = "<|tool_call_start|>",
+     .open = "[",
+     .close = "]<|tool_call_end|>",
+     PYTHON_CALLS(", ")},
+    {.format = "gemma3", .trigger = "```tool_code", .open = "\n", .close = "\n```", PYTHON_CALLS("\n")},
+    {.format = "gemma4",
+     .trigger = "<|tool_call>",
+     .each = true,
+     .before = "call:",
+     .behind = "",
+     .after = "<tool_call|>",
+     .between = "",
+     .notation = MT_NOTATION_GEMMA},
 };
 
 static const char *const same_as[][2] = {{"qwen3", "hermes"}, {"step3p5", "qwen3_xml"}};
@@ -202,9 +271,23 @@ static const layout *find(const mt_shape_writer *w, const char *format)
     return NULL;
 }
 
-bool mt_shape_has_calls(const char *format)
+bool mt_shape_harmony(const mt_shape *s)
 {
-    return find(NULL, format) != NULL;
+    return strcmp(s->formats.reasoning, "harmony") == 0 || strcmp(s->formats.tools, "harmony") == 0;
+}
+
+const char *mt_shape_head(const mt_shape *s)
+{
+    const layout *l = find(NULL, mt_shape_harmony(s) ? "harmony" : s->formats.tools);
+
+    return l && l->content ? l->content : "";
+}
+
+const char *mt_shape_trigger(mt_shape_writer *w)
+{
+    const layout *l = find(w, w->shape->formats.tools);
+
+    return l ? l->trigger : "";
 }
 
 /* A tool's declaration, in either of the shapes in which it is sent. */
@@ -215,6 +298,11 @@ static const json_t *function_of(const json_t *tool)
     return function ? function : tool;
 }
 
+const char *mt_shape_name(const json_t *tool)
+{
+    return json_string_value(json_object_get(function_of(tool), "name"));
+}
+
 static mt_expr number(mt_shape_writer *w)
 {
     mt_byteset digits = {0};
@@ -223,24 +311,36 @@ static mt_expr number(mt_shape_writer *w)
     return mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &digits), 1, 2);
 }
 
+static bool write_arguments(mt_shape_writer *w, const layout *l, const json_t *schema, bool strict, mt_expr *out)
+{
+    if (json_is_null(schema))
+        schema = NULL;
+    switch (l->arguments) {
+    case OBJECT: break;
+    case TAGS: return mt_shape_tagged(w, schema, strict, l->tags, out);
+    case KEYWORDS: return mt_shape_keywords(w, schema, strict, out);
+    }
+    return mt_shape_object(w, schema, strict, out);
+}
+
 static bool write_call(mt_shape_writer *w, const layout *l, const json_t *function, mt_expr *out)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
-    const json_t *schema = json_object_get(function, "parameters");
     const bool strict = json_is_true(json_object_get(function, "strict"));
-    mt_expr arguments, parts[6];
+    mt_expr arguments, parts[6], numbered = mt_grammar_empty(w->g);
     size_t count = 0;
 
-    if (json_is_null(schema))
-        schema = NULL;
-    if (!(l->tags ? mt_shape_tagged(w, schema, strict, l->tags, &arguments)
-                  : mt_shape_arguments(w, schema, strict, &arguments)))
+    if (!write_arguments(w, l, json_object_get(function, "parameters"), strict, &arguments))
         return mt_fail_within(w->err, "tool \"%.100s\"", name);
+    if (l->numbered != UNNUMBERED)
+        numbered = mt_grammar_seq(w->g, number(w), mt_shape_markup(w, l->numbered_end));
     parts[count++] = mt_shape_markup(w, l->before);
+    if (l->numbered == NUMBER_FIRST)
+        parts[count++] = numbered;
     parts[count++] = mt_grammar_text(w->g, name);
     parts[count++] = mt_shape_markup(w, l->behind);
-    if (l->numbered)
-        parts[count++] = mt_grammar_seq(w->g, number(w), mt_shape_markup(w, l->numbered_end));
+    if (l->numbered == NUMBER_LAST)
+        parts[count++] = numbered;
     parts[count++] = arguments;
     parts[count++] = mt_shape_markup(w, l->after);
     *out = mt_grammar_list(w->g, parts, count);
@@ -281,6 +381,7 @@ bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
             w->err, MT_E_INVALID,
             "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"%s\": send auto or none",
             w->shape->formats.tools);
+    w->arguments = (mt_json){.g = w->g, .notation = l->notation, .quotes = mt_shape_markup(w, "<|\"|>")};
     rule = mt_grammar_rule(w->g); /* tools are written once, however many calls there are */
     if (!write_any(w, l, &any))
         return false;

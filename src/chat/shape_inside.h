@@ -8,28 +8,38 @@ typedef struct mt_shape_writer {
     const mt_shape *shape;
     const mt_tokenizer *tokenizer;
     mt_grammar *g;
-    mt_json j;
+    mt_json j;         /* of the content */
+    mt_json arguments; /* of calls */
     mt_error *err;
 } mt_shape_writer;
 
 /* Text of a format, in which special tokens stand for themselves. */
 mt_expr mt_shape_markup(mt_shape_writer *w, const char *text);
 
-/* Any text up to and with a marker; any text without it. */
-mt_expr mt_shape_until(mt_shape_writer *w, const char *marker);
-mt_expr mt_shape_without(mt_shape_writer *w, const char *marker);
 bool mt_shape_special(const mt_shape_writer *w, const char *text, size_t len, uint32_t *id);
 
-/* shape_calls.c: calls as the format writes them; whether it is one whose calls can be written. *trigger: what the
-   first call begins with, "" where nothing marks it; `after` is the rest of it, with further ones. */
+/* Whether calls must not be written, and their markers neither. */
+bool mt_shape_forbids(const mt_shape *shape);
+
+/* shape_text.c: text without markers of calls; reasoning up to and with the marker that ends it; what may stand around
+   the content, "" where nothing may. */
+mt_expr mt_shape_talk(mt_shape_writer *w);
+mt_expr mt_shape_thought(mt_shape_writer *w, const char *close);
+void mt_shape_frame(const mt_shape_writer *w, const char **open, const char **close);
+
+/* shape_calls.c: calls as the format writes them. *trigger: what the first call begins with, "" where nothing marks it;
+   `after` is the rest of it, with further ones. */
 typedef struct mt_shape_call_exprs {
     const char *trigger;
     mt_expr after;       /* behind the trigger */
     bool each;           /* further calls have the trigger of their own; else all are in `after` */
-    const char *between; /* of such calls */
+    const char *between; /* two calls; NULL: there is only one */
 } mt_shape_call_exprs;
 
-bool mt_shape_has_calls(const char *format);
+bool mt_shape_harmony(const mt_shape *shape);
+const char *mt_shape_head(const mt_shape *shape); /* what content begins with, mostly "" */
+const char *mt_shape_trigger(mt_shape_writer *w); /* "" where nothing marks a call */
+const char *mt_shape_name(const json_t *tool);    /* NULL where it has none */
 bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out) MT_NODISCARD;
 
 /* shape_arguments.c */
@@ -40,9 +50,11 @@ typedef struct mt_shape_tags { /* how an argument is written */
     const char *close;
 } mt_shape_tags;
 
-/* The arguments of a tool as JSON, or in tags. strict: a schema that is not supported is an error. */
-bool mt_shape_arguments(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out) MT_NODISCARD;
+/* The arguments of a tool as an object of the notation of w->arguments, in tags, or as Python's keyword arguments.
+   strict: a schema that is not supported is an error. */
+bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out) MT_NODISCARD;
 bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_shape_tags *tags,
                      mt_expr *out) MT_NODISCARD;
+bool mt_shape_keywords(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out) MT_NODISCARD;
 
 #endif

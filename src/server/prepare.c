@@ -180,16 +180,14 @@ static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask)
         f.tools = served->formats.tools;
     if (served->formats.reasoning)
         f.reasoning = served->formats.reasoning;
-    if (ask->calls == MT_SHAPE_CALLS_NONE || tools == 0)
-        f.tools = "none";
     return f;
 }
 
-static bool parses(const mt_served *served, const mt_ask *ask)
+static mt_parse_settings parsing_of(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt)
 {
-    const mt_parse_formats f = formats_of(served, ask);
-
-    return strcmp(f.tools, "none") != 0 || strcmp(f.reasoning, "none") != 0;
+    return (mt_parse_settings){.formats = formats_of(served, ask),
+                               .tools = ask->calls == MT_SHAPE_CALLS_NONE ? NULL : json_object_get(ask->body, "tools"),
+                               .opened = prompt->opened};
 }
 
 static void release_constraint(void *constraint)
@@ -241,6 +239,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
 {
     const mt_served *served = &call->server->served;
     const bool echoed = ask->echo && ask->logprobs >= 0;
+    const mt_parse_settings parsing = ask->is_chat ? parsing_of(served, ask, prompt) : (mt_parse_settings){0};
 
     r->name = mt_arena_strdup(r->arena, call->id);
     r->prompt = copy_into(r->arena, prompt->ids, prompt->count * sizeof(*prompt->ids));
@@ -252,7 +251,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     if (ask->cache_salt)
         SHA256((const unsigned char *)ask->cache_salt, strlen(ask->cache_salt), r->salt);
     r->choices = (uint32_t)ask->n;
-    r->skip_special = ask->skip_special_tokens && !(ask->is_chat && parses(served, ask)); /* markers may be special */
+    r->skip_special = ask->skip_special_tokens && !mt_parse_needed(&parsing); /* markers may be special */
     r->include_stop = ask->include_stop;
     r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
     r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
@@ -285,11 +284,10 @@ static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_promp
 static bool set_parser(mt_answer *a, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
                        mt_failure *why)
 {
-    const mt_parse_settings settings = {
-        .formats = formats_of(served, ask), .tools = json_object_get(ask->body, "tools"), .opened = prompt->opened};
+    const mt_parse_settings settings = parsing_of(served, ask, prompt);
     mt_error err = {0};
 
-    return !parses(served, ask) || mt_answer_parse(a, &settings, &err) || mt_failure_from(why, &err, NULL);
+    return !mt_parse_needed(&settings) || mt_answer_parse(a, &settings, &err) || mt_failure_from(why, &err, NULL);
 }
 
 static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const mt_token_prompt *prompts, size_t count,

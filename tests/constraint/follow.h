@@ -15,9 +15,9 @@
 #include "sample/constraint/source.h"
 
 static const char *const constraint_words[] = {
-    "ab",   "abc", "{\"",  "\":",   "\",",  "\"}",  "\",\"", " \"",    "true", "null",     "  ",
-    "\n  ", "00",  "\\\"", "\\u00", "</",   "name", "hello", " world", "],",   "é",        "日本",
-    "語\"", "12",  "e+",   "-1",    "a\"b", "[]",   "{}",    "::",     "\t\t", "\xf0\x9f",
+    "ab",   "abc",   "{\"", "\":",  "\",",   "\"}",      "\",\"", " \"", "true", "null", "  ", "\n  ",    "00",
+    "\\\"", "\\u00", "</",  "name", "hello", " world",   "],",    "é",   "日本", "語\"", "12", "e+",      "-1",
+    "a\"b", "[]",    "{}",  "::",   "\t\t",  "\xf0\x9f", "call",  "l>",  ">x",   "=a",   ">>", "_call>y",
 };
 
 #define CONSTRAINT_END ((uint32_t)(256 + MT_COUNT(constraint_words))) /* the id of "<end>" */
@@ -149,46 +149,60 @@ static inline uint32_t constraint_pick(const mt_vocabulary *v, const uint32_t *m
             return id;
 }
 
-/* Follows a constraint at random; each step, what the mask says of every token is held against the automaton. Special
-   tokens are spelled out. False when the text is not over after `most` tokens. */
-static inline bool constraint_walk(mt_constraint *c, const mt_tokenizer *tokenizer, uint64_t *seed, size_t most,
-                                   mt_buf *text)
+/* What the mask says of every token is held against the automaton. */
+static inline void constraint_check(mt_run *run, const uint32_t *mask, const mt_vocabulary *v, const char *behind)
 {
-    const mt_vocabulary *v = mt_constraint_vocabulary(c);
+    for (uint32_t i = 0; i < v->size; i++) {
+        mt_run other;
+
+        mt_run_copy(&other, run);
+        if (mt_run_token(&other, i) != constraint_has(mask, i)) {
+            fprintf(stderr, "after %s the mask is wrong about token %u\n", behind, i);
+            abort();
+        }
+        mt_run_end(&other);
+    }
+}
+
+/* Follows a constraint at random from where the run is, and checks the first masks. Special tokens are spelled out.
+   Ends the run. False when the text is not over after `most` tokens. */
+static inline bool constraint_walk_on(mt_run *run, const mt_tokenizer *tokenizer, uint64_t *seed, size_t most,
+                                      mt_buf *text)
+{
+    const mt_vocabulary *v = mt_constraint_vocabulary(run->constraint);
     uint32_t *mask = mt_alloc_array(v->words, sizeof(*mask));
     bool over;
-    mt_run run;
 
-    mt_run_begin(&run, c);
-    for (size_t t = 0; t < most && !run.over; t++) {
+    for (size_t t = 0; t < most && !run->over; t++) {
         uint32_t id;
         const char *spelled;
         size_t len;
 
-        assert(mt_run_mask(&run, mask));
-        for (uint32_t i = 0; t < 20 && i < v->size; i++) {
-            mt_run other;
-
-            mt_run_copy(&other, &run);
-            if (mt_run_token(&other, i) != constraint_has(mask, i)) {
-                fprintf(stderr, "after %s the mask is wrong about token %u\n", text->data ? text->data : "", i);
-                abort();
-            }
-            mt_run_end(&other);
-        }
+        assert(mt_run_mask(run, mask));
+        if (t < 20)
+            constraint_check(run, mask, v, text->data ? text->data : "");
         id = constraint_pick(v, mask, seed);
         if (constraint_has(mask, CONSTRAINT_END) && constraint_random(seed) % 2)
             id = CONSTRAINT_END;
-        assert(mt_run_token(&run, id));
+        assert(mt_run_token(run, id));
         spelled = mt_vocabulary_bytes(v, id, &len);
         if (len == 0 && id != CONSTRAINT_END)
             spelled = mt_tokenizer_token(tokenizer, id, &len);
         mt_buf_add(text, spelled, len);
     }
-    over = run.over;
-    mt_run_end(&run);
+    over = run->over;
+    mt_run_end(run);
     mt_free(mask);
     return over;
+}
+
+static inline bool constraint_walk(mt_constraint *c, const mt_tokenizer *tokenizer, uint64_t *seed, size_t most,
+                                   mt_buf *text)
+{
+    mt_run run;
+
+    mt_run_begin(&run, c);
+    return constraint_walk_on(&run, tokenizer, seed, most, text);
 }
 
 #endif

@@ -8,15 +8,35 @@
 #include "chat/shape.h"
 
 static const char *const specials[] = {
-    "[TOOL_CALLS]",      "[ARGS]",
-    "[CALL_ID]",         "<|tool_call|>",
-    "<|channel|>",       "<|message|>",
-    "<|constrain|>",     "<|start|>",
-    "<|end|>",           "<|tool_call_begin|>",
-    "<|tool_call_end|>", "<|tool_call_argument_begin|>",
-    "<|action_start|>",  "<|plugin|>",
-    "<|action_end|>",    "<｜tool▁calls▁begin｜>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "[CALL_ID]",
+    "<|tool_call|>",
+    "<|channel|>",
+    "<|message|>",
+    "<|constrain|>",
+    "<|start|>",
+    "<|end|>",
+    "<|tool_call_begin|>",
+    "<|tool_call_end|>",
+    "<|tool_call_argument_begin|>",
+    "<|action_start|>",
+    "<|plugin|>",
+    "<|action_end|>",
+    "<｜tool▁calls▁begin｜>",
     "<｜tool▁sep｜>",
+    "<|python_tag|>",
+    "<|python_start|>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|\"|>",
+    "<|recipient|>",
+    "<|content|>",
+    "<|from|>",
+    "<|START_ACTION|>",
+    "<|END_ACTION|>",
+    "<|function_call|>",
+    "<|tool_call_start|>",
 };
 
 static const char tools_json[] =
@@ -49,9 +69,70 @@ static json_t *load(const char *text)
     return value;
 }
 
+static bool valid(const json_t *schema, const json_t *value);
+
+static bool valid_object(const json_t *schema, const json_t *value)
+{
+    json_t *properties = json_object_get(schema, "properties"), *own;
+    const json_t *required = json_object_get(schema, "required");
+    const char *key;
+
+    json_object_foreach((json_t *)value, key, own)
+    {
+        if (!json_object_get(properties, key) || !valid(json_object_get(properties, key), own))
+            return false;
+    }
+    for (size_t i = 0; i < json_array_size(required); i++)
+        if (!json_object_get(value, json_string_value(json_array_get(required, i))))
+            return false;
+    return json_is_object(value);
+}
+
+static bool valid_array(const json_t *schema, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!valid(json_object_get(schema, "items"), json_array_get(value, i)))
+            return false;
+    return json_is_array(value) && json_array_size(value) <= 3;
+}
+
+static bool valid_string(const json_t *schema, const json_t *value)
+{
+    const json_t *list = json_object_get(schema, "enum"), *most = json_object_get(schema, "maxLength");
+    size_t characters = 0;
+
+    if (!json_is_string(value))
+        return false;
+    for (const char *at = json_string_value(value); *at; at++)
+        characters += (*at & 0xc0) != 0x80;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), (json_t *)value))
+            return true;
+    return !list && (!most || characters <= (size_t)json_integer_value(most));
+}
+
+/* Of the schemas that random_schema makes. */
+static bool valid(const json_t *schema, const json_t *value)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+
+    if (!type)
+        return json_is_null(value) || (json_is_integer(value) && json_integer_value(value) == 7) ||
+               (json_is_string(value) && json_string_length(value) > 0 &&
+                strspn(json_string_value(value), "abc") == json_string_length(value));
+    switch (type[0]) {
+    case 's': return valid_string(schema, value);
+    case 'i': return json_is_integer(value) && json_integer_value(value) >= -3 && json_integer_value(value) <= 12;
+    case 'b': return json_is_boolean(value);
+    case 'a': return valid_array(schema, value);
+    case 'o': return valid_object(schema, value);
+    default: return strcmp(type, "null") == 0 ? json_is_null(value) : json_is_number(value);
+    }
+}
+
 static void check_call(const heard *h)
 {
-    json_t *arguments = json_loadb(h->arguments.data, h->arguments.len, 0, NULL);
+    json_t *arguments = json_loadb(h->arguments.data, h->arguments.len, JSON_ALLOW_NUL, NULL);
 
     if (!json_is_object(arguments))
         fail_msg("no object: %s", h->arguments.data);
@@ -65,6 +146,11 @@ static void check_call(const heard *h)
     } else if (strcmp(h->name, "get_time") == 0) {
         assert_true(json_is_boolean(json_object_get(arguments, "utc")));
         assert_int_equal(json_object_size(arguments), 1);
+    } else if (strcmp(h->name, "random") == 0) {
+        const json_t *function = json_object_get(json_array_get(h->tools, 0), "function");
+
+        if (!valid(json_object_get(function, "parameters"), arguments))
+            fail_msg("not valid: %s", h->arguments.data);
     } else {
         assert_string_equal(h->name, "now");
         assert_int_equal(json_object_size(arguments), 0);
@@ -92,6 +178,15 @@ static void hear(void *ctx, const mt_parse_event *e)
     }
 }
 
+/* Feeds text as a detokenizer gives it: what is no UTF-8 is replaced. */
+static void feed(mt_parser *parser, const char *text, size_t len, heard *h)
+{
+    for (size_t at = 0, size; at < len; at += size ? size : 1) {
+        size = mt_utf8_length(text + at, len - at);
+        mt_parser_feed(parser, size ? text + at : "\xef\xbf\xbd", size ? size : 3, hear, h);
+    }
+}
+
 static void parse(const mt_shape *shape, const char *text, size_t len, heard *h)
 {
     const mt_parse_settings settings = {.formats = shape->formats, .tools = shape->tools, .opened = shape->opened};
@@ -101,7 +196,7 @@ static void parse(const mt_shape *shape, const char *text, size_t len, heard *h)
     assert_non_null(parser);
     *h = (heard){.tools = shape->tools};
     mt_buf_init(&h->arguments, 1 << 20);
-    mt_parser_feed(parser, text, len, hear, h);
+    feed(parser, text, len, h);
     mt_parser_finish(parser, hear, h);
     mt_parser_free(parser);
     mt_buf_free(&h->arguments);
@@ -150,9 +245,11 @@ static size_t follow(const mt_shape *shape, bool with_specials, size_t *calls, b
 }
 
 static const char *const formats[] = {
-    "hermes",     "qwen3",    "qwen3_xml",   "step3p5",      "nemotron",     "seed_oss",  "glm4",       "glm47",
-    "minimax_m2", "minicpm5", "deepseek_v3", "deepseek_v31", "deepseek_v32", "kimi_k2",   "llama3",     "mistral",
-    "harmony",    "granite",  "granite_20b", "xlam",         "phi4_mini",    "internlm2", "tool_calls",
+    "hermes",    "qwen3",      "qwen3_xml", "step3p5",     "nemotron",     "seed_oss",       "glm4",
+    "glm47",     "minimax_m2", "minicpm5",  "deepseek_v3", "deepseek_v31", "deepseek_v32",   "kimi_k2",
+    "llama3",    "mistral",    "harmony",   "granite",     "granite_20b",  "xlam",           "phi4_mini",
+    "internlm2", "tool_calls", "cohere",    "gigachat",    "functionary",  "functionary_v2", "functionary_v31",
+    "pythonic",  "llama4",     "lfm2",      "gemma3",      "gemma4",
 };
 
 static void required_calls_are_read_back_in_every_format(void **state)
@@ -278,7 +375,7 @@ static void what_cannot_be_enforced_is_said(void **state)
     json_t *odd = load("[{'type':'function','function':{'name':'f','strict':true,'parameters':{'type':'object',"
                        "'properties':{'a':{'not':{}}}}}}]");
     const mt_shape rows[] = {
-        {.calls = MT_SHAPE_CALLS_REQUIRED, .tools = tools, .formats = {.tools = "pythonic", .reasoning = "none"}},
+        {.calls = MT_SHAPE_CALLS_REQUIRED, .tools = tools, .formats = {.tools = "none", .reasoning = "none"}},
         {.calls = MT_SHAPE_CALLS_REQUIRED,
          .tools = tools,
          .name = "nobody",
@@ -286,7 +383,7 @@ static void what_cannot_be_enforced_is_said(void **state)
         {.tools = odd, .formats = {.tools = "hermes", .reasoning = "none"}},
     };
     static const char *const sentences[] = {
-        "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"pythonic\": send auto or none",
+        "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"none\": send auto or none",
         "\"tool_choice\" names the tool \"nobody\", which \"tools\" does not have",
         "tool \"f\": \"not\" at \"#/properties/a\" of the schema is not supported: leave it out",
     };
@@ -306,12 +403,313 @@ static void what_cannot_be_enforced_is_said(void **state)
     json_decref(odd);
 }
 
+/* ---- calls that nobody may make ---- */
+
+/* The longest special token that text begins with, else its first byte. */
+static uint32_t next_token(const mt_tokenizer *tokenizer, const char *text, size_t *len)
+{
+    for (*len = strlen(text); *len > 1; --*len) {
+        const uint32_t id = mt_tokenizer_find(tokenizer, text, *len);
+
+        if (id != MT_TOKEN_NONE && mt_tokenizer_special(tokenizer, id))
+            return id;
+    }
+    *len = 1;
+    return (unsigned char)*text;
+}
+
+/* How far a text can be followed, with a mask that says the same everywhere. */
+static bool can_write(mt_constraint *c, const mt_tokenizer *tokenizer, const char *text)
+{
+    const mt_vocabulary *v = mt_constraint_vocabulary(c);
+    uint32_t *mask = mt_alloc_array(v->words, sizeof(*mask));
+    bool ok = true;
+    size_t len;
+    mt_run run;
+
+    mt_run_begin(&run, c);
+    for (const char *at = text; ok && *at; at += len) {
+        assert_true(mt_run_mask(&run, mask));
+        constraint_check(&run, mask, v, text);
+        ok = mt_run_token(&run, next_token(tokenizer, at, &len));
+    }
+    mt_run_end(&run);
+    mt_free(mask);
+    return ok;
+}
+
+typedef struct forbidden {
+    const char *format, *before, *marker;
+} forbidden;
+
+static const forbidden never_written[] = {
+    {"hermes", "a < b", "<tool_call>"},
+    {"hermes", "a <", "<function="},
+    {"qwen3_xml", "", "<tool_call>"},
+    {"glm4", "<tool_<", "<tool_call>"},
+    {"seed_oss", "", "<seed:tool_call>"},
+    {"minimax_m2", "", "<minimax:tool_call>"},
+    {"minicpm5", "", "<function name=\""},
+    {"deepseek_v3", "", "<｜tool▁calls▁begin｜>"},
+    {"deepseek_v31", "", "<｜tool▁call▁begin｜>"},
+    {"deepseek_v32", "", "<｜DSML｜function_calls>"},
+    {"kimi_k2", "", "<|tool_calls_section_begin|>"},
+    {"kimi_k2", "", "<|tool_call_begin|>"},
+    {"llama3", "{", "<|python_tag|>"},
+    {"llama4", "[", "<|python_start|>"},
+    {"lfm2", "[get_time(", "<|tool_call_start|>"},
+    {"gemma3", "```", "```tool_code"},
+    {"gemma4", "", "<|tool_call>"},
+    {"mistral", "[1]", "[TOOL_CALLS]"},
+    {"functionary", "all\n> ", ">>>"},
+    {"functionary_v2", "all\n<|content|>", "<|recipient|>"},
+    {"functionary_v31", "", "<function="},
+    {"granite", "", "<|tool_call|>"},
+    {"granite", "", "<tool_call>"},
+    {"granite_20b", "", "<function_call>"},
+    {"nemotron", "", "<TOOLCALL>"},
+    {"tool_calls", "", "<tool_calls>"},
+    {"phi4_mini", "import functools", "functools["},
+    {"internlm2", "", "<|action_start|>"},
+    {"gigachat", "", "<|function_call|>"},
+    {"cohere", "", "<|START_ACTION|>"},
+    {"harmony", "<|channel|>final<|message|>", "<|start|>"},
+    {"harmony", "<|channel|>final<|message|>", "<|channel|>"},
+};
+
+static void check_forbidden(const forbidden *f, const json_t *tools, bool with_specials)
+{
+    const mt_shape shape = {
+        .calls = MT_SHAPE_CALLS_NONE, .tools = tools, .formats = {.tools = f->format, .reasoning = "none"}};
+    mt_tokenizer *tokenizer = constraint_tokenizer(specials, with_specials ? MT_COUNT(specials) : 0);
+    mt_vocabulary *v = constraint_vocabulary(tokenizer);
+    mt_error err = {0};
+    mt_constraint *c = compile(&shape, tokenizer, v, &err);
+    char text[256];
+    size_t len;
+
+    assert_true(mt_shape_needed(&shape));
+    assert_non_null(c);
+    snprintf(text, sizeof(text), "%s%s", f->before, f->marker);
+    if (can_write(c, tokenizer, text))
+        fail_msg("%s may write %s", f->format, text);
+    next_token(tokenizer, f->marker, &len);
+    snprintf(text, sizeof(text), "%s%.*s and more", f->before, (int)(len > 1 ? 0 : strlen(f->marker) - 1), f->marker);
+    if (!can_write(c, tokenizer, text))
+        fail_msg("%s may not write %s", f->format, text);
+    mt_constraint_release(c);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+}
+
+static void markers_of_forbidden_calls_are_never_written(void **state)
+{
+    json_t *tools = load(tools_json);
+
+    (void)state;
+    for (size_t i = 0; i < 2 * MT_COUNT(never_written); i++)
+        check_forbidden(&never_written[i / 2], tools, i % 2);
+    json_decref(tools);
+}
+
+/* Text, then whether it may be an answer, or the beginning of one. */
+typedef struct row {
+    const char *text;
+    bool fits;
+} row;
+
+static void check_rows(const mt_shape *shape, const row *rows, size_t count)
+{
+    mt_tokenizer *tokenizer = constraint_tokenizer(NULL, 0);
+    mt_vocabulary *v = constraint_vocabulary(tokenizer);
+    mt_error err = {0};
+    mt_constraint *c = compile(shape, tokenizer, v, &err);
+
+    if (!c)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < count; i++)
+        if (constraint_fits(c, rows[i].text, strlen(rows[i].text)) != rows[i].fits)
+            fail_msg("%s: wrong about %s", shape->formats.tools, rows[i].text);
+    mt_constraint_release(c);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+}
+
+static void forbidden_calls_leave_reasoning_and_wanted_content(void **state)
+{
+    static const row free_rows[] = {
+        {"", true},
+        {"text", true},
+        {"<think>so</think>\n\ntext <tool", true},
+        {"<think>a <tool_call></think>b", false},
+        {"<think>so</think><tool_call>", false},
+    };
+    static const row json_rows[] = {
+        {"<think>a < b</think>{\"a\": 1}", true},
+        {"{\"a\": \"<tool\"}", true},
+        {"text", false},
+        {"<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", false},
+    };
+    json_t *tools = load(tools_json);
+    mt_shape shape = {
+        .calls = MT_SHAPE_CALLS_NONE, .tools = tools, .formats = {.tools = "hermes", .reasoning = "think"}};
+
+    (void)state;
+    check_rows(&shape, free_rows, MT_COUNT(free_rows));
+    shape.source.kind = MT_SOURCE_JSON;
+    check_rows(&shape, json_rows, MT_COUNT(json_rows));
+    json_decref(tools);
+    shape = (mt_shape){.calls = MT_SHAPE_CALLS_NONE, .formats = {.tools = "hermes", .reasoning = "think"}};
+    assert_false(mt_shape_needed(&shape)); /* nothing is declared */
+}
+
+static void calls_beside_wanted_content_are_whole_answers(void **state)
+{
+    static const row rows[] = {
+        {"{\"a\": 1}", true},
+        {"text", false},
+        {"<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", true},
+        {"{}<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", false},
+    };
+    json_t *tools = load(tools_json);
+    const mt_shape shape = {
+        .source = {MT_SOURCE_JSON, NULL}, .tools = tools, .formats = {.tools = "hermes", .reasoning = "none"}};
+
+    (void)state;
+    check_rows(&shape, rows, MT_COUNT(rows));
+    json_decref(tools);
+}
+
+static void text_beside_strict_calls_has_no_others(void **state)
+{
+    static const row hermes[] = {{"a <function=", false}, {"a <functio", true}};
+    static const row llama[] = {
+        {"a {\"b\": 1}", true}, {" {", false}, {"a <function=", false}, {"", true}, {" ", true}};
+    static const row python[] = {{"see [1] and [now]", true},
+                                 {"see [now()] and [get_time(utc=True)].", true},
+                                 {"[get_time(utc=1)]", false},
+                                 {"[now(a=1)]", false},
+                                 {"```tool_code", false}};
+    static const row functionary[] = {{"all\nsee >> it", true},
+                                      {"all\nsee>>>now\n{}", true},
+                                      {"all\nsee>>>now\n{}>>>get_time\n{\"utc\": true}", true},
+                                      {"all\nsee>>>nobody\n{}", false},
+                                      {"now\n{}", true}};
+    static const struct {
+        const char *format;
+        const row *rows;
+        size_t count;
+    } all[] = {{"hermes", hermes, MT_COUNT(hermes)},
+               {"llama3", llama, MT_COUNT(llama)},
+               {"pythonic", python, MT_COUNT(python)},
+               {"functionary", functionary, MT_COUNT(functionary)}};
+    json_t *tools = load(tools_json);
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(all); i++)
+        check_rows(&(mt_shape){.tools = tools, .formats = {.tools = all[i].format, .reasoning = "none"}}, all[i].rows,
+                   all[i].count);
+    json_decref(tools);
+}
+
+static void one_call_is_not_followed_by_another(void **state)
+{
+    json_t *tools = load(tools_json);
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(formats); i++) {
+        const char *format = formats[i];
+        const mt_shape shape = {
+            .calls = MT_SHAPE_CALLS_REQUIRED,
+            .one = true,
+            .tools = tools,
+            .formats = {.tools = format, .reasoning = strcmp(format, "harmony") == 0 ? "harmony" : "none"}};
+        size_t calls = 0, most = 0, over;
+        bool content = false;
+
+        over = follow(&shape, true, &calls, &content, &most);
+        if (over == 0 || calls != over || most != 1 || content)
+            fail_msg("%s: %zu answers, %zu calls, content %d", format, over, calls, content);
+    }
+    json_decref(tools);
+}
+
+/* ---- random schemas ---- */
+
+static json_t *random_schema(uint64_t *seed, int depth);
+
+static json_t *random_object(uint64_t *seed, int depth)
+{
+    static const char *const names[] = {"a", "b_2", "Cd", "with blank", "\"quoted\"", "ü"};
+    json_t *schema =
+        json_pack("{s:s, s:{}, s:[], s:b}", "type", "object", "properties", "required", "additionalProperties", 0);
+    const size_t known = depth == 0 ? 3 : MT_COUNT(names); /* of tools: names that all formats can write */
+
+    for (size_t i = 0; i < known; i++) {
+        if (constraint_random(seed) % 3 == 0)
+            continue;
+        json_object_set_new(json_object_get(schema, "properties"), names[i], random_schema(seed, depth + 1));
+        if (constraint_random(seed) % 2)
+            json_array_append_new(json_object_get(schema, "required"), json_string(names[i]));
+    }
+    return schema;
+}
+
+/* Strings of formats with tags are not bounded: those of the first level are free. */
+static json_t *random_schema(uint64_t *seed, int depth)
+{
+    switch (constraint_random(seed) % (depth > 2 ? 6 : 8)) {
+    case 0: return depth > 1 ? json_pack("{s:s, s:i}", "type", "string", "maxLength", 5) : load("{'type':'string'}");
+    case 1: return load("{'type':'integer','minimum':-3,'maximum':12}");
+    case 2: return load("{'type':'number'}");
+    case 3: return load("{'type':'boolean'}");
+    case 4: return load("{'type':'string','enum':['one','two words','<3','x: {y}, [z]']}");
+    case 5:
+        return depth > 1 ? load("{'anyOf':[{'type':'null'},{'const':7},{'type':'string','pattern':'^[a-c]+$'}]}")
+                         : load("{'type':'null'}");
+    case 6:
+        return json_pack("{s:s, s:o, s:i}", "type", "array", "items", random_schema(seed, depth + 1), "maxItems", 3);
+    default: return random_object(seed, depth + 1);
+    }
+}
+
+static void arguments_fit_random_schemas_in_every_format(void **state)
+{
+    uint64_t seed = 11;
+
+    (void)state;
+    for (size_t i = 0; i < (unit_quick() ? 1 : 6) * MT_COUNT(formats); i++) {
+        const char *format = formats[i % MT_COUNT(formats)];
+        json_t *schema = random_object(&seed, 0);
+        json_t *tools = json_pack("[{s:s, s:{s:s, s:b, s:O}}]", "type", "function", "function", "name", "random",
+                                  "strict", 1, "parameters", schema);
+        const mt_shape shape = {
+            .calls = MT_SHAPE_CALLS_REQUIRED,
+            .tools = tools,
+            .formats = {.tools = format, .reasoning = strcmp(format, "harmony") == 0 ? "harmony" : "none"}};
+        size_t calls = 0, most = 0, over;
+        bool content = false;
+
+        over = follow(&shape, i % 2, &calls, &content, &most);
+        if (calls < over || content)
+            fail_msg("%s: %zu answers, %zu calls, content %d", format, over, calls, content);
+        json_decref(schema);
+        json_decref(tools);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(required_calls_are_read_back_in_every_format),
     cmocka_unit_test(a_named_tool_is_called_once),
     cmocka_unit_test(strict_tools_leave_text_free_but_not_calls),
     cmocka_unit_test(content_begins_where_reasoning_ends),
     cmocka_unit_test(what_cannot_be_enforced_is_said),
+    cmocka_unit_test(markers_of_forbidden_calls_are_never_written),
+    cmocka_unit_test(forbidden_calls_leave_reasoning_and_wanted_content),
+    cmocka_unit_test(calls_beside_wanted_content_are_whole_answers),
+    cmocka_unit_test(text_beside_strict_calls_has_no_others),
+    cmocka_unit_test(one_call_is_not_followed_by_another),
+    cmocka_unit_test(arguments_fit_random_schemas_in_every_format),
 };
 
 UNIT_MAIN(tests)

@@ -169,8 +169,16 @@ bool mt_run_token(mt_run *run, uint32_t token)
     return true;
 }
 
-/* Sets the bits of the tokens of a trie that may follow. False when there is no room for the states. */
-static bool walk(mt_constraint *c, const mt_token_trie *t, mt_automaton_state from, uint32_t *mask)
+/* The tokens of a node, or of all nodes from one to another. */
+static void set_tokens(const mt_token_trie *t, size_t from, size_t to, uint32_t *mask)
+{
+    for (uint32_t k = t->token[from]; k < t->token[to]; k++)
+        mask[t->ids[k] / 32] |= UINT32_C(1) << t->ids[k] % 32;
+}
+
+/* Sets the bits of the tokens of a trie that may follow. plain: of one that has nothing but plain characters, so that
+   where those may come without end, all that is below may. False when there is no room for the states. */
+static bool walk(mt_constraint *c, const mt_token_trie *t, bool plain, mt_automaton_state from, uint32_t *mask)
 {
     mt_automaton_state *path = c->path;
 
@@ -178,17 +186,16 @@ static bool walk(mt_constraint *c, const mt_token_trie *t, mt_automaton_state fr
     for (size_t i = 0; i < t->count;) {
         const unsigned depth = t->depth[i];
         const mt_automaton_state next = mt_automaton_byte(c->automaton, path[depth], t->byte[i]);
+        size_t to = i + 1;
 
         if (next == MT_STATE_UNKNOWN)
             return false;
-        if (next == MT_STATE_DEAD) {
-            i = t->skip[i];
-            continue;
-        }
+        if (next == MT_STATE_DEAD || (plain && mt_automaton_plain(c->automaton, next) == MT_STATE_BOUNDLESS))
+            to = t->skip[i];
         path[depth + 1] = next;
-        for (uint32_t k = t->token[i]; k < t->token[i + 1]; k++)
-            mask[t->ids[k] / 32] |= UINT32_C(1) << t->ids[k] % 32;
-        i++;
+        if (next != MT_STATE_DEAD)
+            set_tokens(t, i, to, mask);
+        i = to;
     }
     return true;
 }
@@ -213,9 +220,9 @@ static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask)
         memcpy(mask, v->upto + (upto - 1) * v->words, v->words * sizeof(*mask));
     }
     if (plain < v->upto_count && mt_automaton_others(c->automaton, state, &v->plain_first) &&
-        !walk(c, &v->plain, state, mask))
+        !walk(c, &v->plain, true, state, mask))
         return false;
-    if (!walk(c, &v->rest, state, mask))
+    if (!walk(c, &v->rest, false, state, mask))
         return false;
     for (size_t i = 0; mt_automaton_tokens(c->automaton, state, i, &id); i++)
         set_bit(v, mask, id);

@@ -191,56 +191,9 @@ mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32
     return repeat;
 }
 
-/* How many bytes of the marker are matched when b follows the first k of it. */
-static size_t follow(const char *marker, size_t k, char b)
+mt_expr mt_grammar_loose(mt_grammar *g, mt_expr a)
 {
-    size_t len = k + 1;
-
-    while (len > 0 && (marker[len - 1] != b || memcmp(marker, marker + k - (len - 1), len - 1) != 0))
-        len--;
-    return len;
-}
-
-/* Right-linear rules, one for each number of matched bytes. ends: where the marker may be missing. */
-static mt_expr search(mt_grammar *g, const char *marker, size_t len, bool ends)
-{
-    mt_rule first = (mt_rule)g->rule_count;
-
-    for (size_t k = 0; k < len; k++)
-        mt_grammar_rule(g);
-    for (size_t k = 0; k < len && !g->full; k++) {
-        mt_byteset to[MT_LIMIT_GRAMMAR_MARKER + 1] = {0};
-        mt_expr parts[MT_LIMIT_GRAMMAR_MARKER + 2], any;
-        size_t count = 0;
-
-        for (unsigned b = 0; b < 256; b++)
-            mt_byteset_add(&to[follow(marker, k, (char)b)], b, b);
-        for (size_t next = 0; next <= k + 1; next++) {
-            if (next == len && ends)
-                continue;
-            if (to[next].bits[0] | to[next].bits[1] | to[next].bits[2] | to[next].bits[3])
-                parts[count++] = mt_grammar_seq(g, mt_grammar_bytes(g, &to[next]),
-                                                next == len ? EMPTY : mt_grammar_call(g, first + (mt_rule)next));
-        }
-        if (ends)
-            parts[count++] = EMPTY;
-        any = mt_grammar_any(g, parts, count);
-        mt_grammar_define(g, first + (mt_rule)k,
-                          mt_plain_byte((unsigned char)marker[0]) ? any : add(g, MT_EXPR_FREE, any, 0, 0));
-    }
-    return mt_grammar_call(g, first);
-}
-
-mt_expr mt_grammar_until(mt_grammar *g, const char *marker, size_t len)
-{
-    assert(len > 0 && len <= MT_LIMIT_GRAMMAR_MARKER);
-    return search(g, marker, len, false);
-}
-
-mt_expr mt_grammar_without(mt_grammar *g, const char *marker, size_t len)
-{
-    assert(len > 0 && len <= MT_LIMIT_GRAMMAR_MARKER);
-    return search(g, marker, len, true);
+    return add(g, MT_EXPR_FREE, a, 0, 0);
 }
 
 mt_expr mt_grammar_anything(mt_grammar *g)

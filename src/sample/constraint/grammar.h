@@ -58,9 +58,12 @@ mt_expr mt_grammar_never(mt_grammar *g); /* no text at all */
 mt_expr mt_grammar_call(mt_grammar *g, mt_rule rule);
 mt_expr mt_grammar_bytes(mt_grammar *g, const mt_byteset *set);
 mt_expr mt_grammar_literal(mt_grammar *g, const char *text, size_t len);
-mt_expr mt_grammar_text(mt_grammar *g, const char *text);                           /* NUL-terminated */
-mt_expr mt_grammar_token(mt_grammar *g, uint32_t id);                               /* a special token */
-mt_expr mt_grammar_chars(mt_grammar *g, const mt_char_range *ranges, size_t count); /* one character, as UTF-8 */
+mt_expr mt_grammar_text(mt_grammar *g, const char *text); /* NUL-terminated */
+mt_expr mt_grammar_token(mt_grammar *g, uint32_t id);     /* a special token */
+
+/* How a character of a set is written; here: as UTF-8. */
+typedef mt_expr mt_char_writer(mt_grammar *g, const mt_char_range *ranges, size_t count);
+mt_char_writer mt_grammar_chars;
 
 mt_expr mt_grammar_list(mt_grammar *g, const mt_expr *parts, size_t count); /* one after the other */
 mt_expr mt_grammar_any(mt_grammar *g, const mt_expr *parts, size_t count);  /* one of them */
@@ -72,9 +75,14 @@ mt_expr mt_grammar_repeat(mt_grammar *g, mt_expr a, uint32_t least, uint32_t mos
 /* A repetition of something that each plain character is once: what makes masks of strings cheap. */
 mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32_t most);
 
-/* Any text up to and with the first occurrence of a marker; without it: any text that does not have one of these. */
-mt_expr mt_grammar_until(mt_grammar *g, const char *marker, size_t len);
-mt_expr mt_grammar_without(mt_grammar *g, const char *marker, size_t len);
+/* Any number of plain characters may come first without changing what may follow: says so, for cheaper masks. */
+mt_expr mt_grammar_loose(mt_grammar *g, mt_expr a);
+
+/* grammar_search.c: any text up to and with the first occurrence of a marker; any text that has none of some. Markers
+   have 1 to MT_LIMIT_GRAMMAR_MARKER bytes, and all together at most
+   MT_LIMIT_GRAMMAR_SEARCH; else the grammar is full. */
+mt_expr mt_grammar_until(mt_grammar *g, const char *marker);
+mt_expr mt_grammar_without(mt_grammar *g, const char *const *markers, size_t count);
 mt_expr mt_grammar_anything(mt_grammar *g);
 
 /* ---- for the compiler ---- */

@@ -41,8 +41,11 @@ static mt_expr digits(mt_json *j, uint32_t least, uint32_t most)
 
 mt_expr mt_json_space(mt_json *j)
 {
-    const mt_expr line = LIST(j, text(j, "\n"), mt_grammar_repeat(j->g, one_of(j, " \t"), 0, INDENT));
+    mt_expr line;
 
+    if (j->notation == MT_NOTATION_GEMMA)
+        return mt_grammar_empty(j->g);
+    line = LIST(j, text(j, "\n"), mt_grammar_repeat(j->g, one_of(j, " \t"), 0, INDENT));
     return ANY(j, text(j, " "), line, mt_grammar_empty(j->g));
 }
 
@@ -53,7 +56,29 @@ mt_expr mt_json_comma(mt_json *j)
 
 mt_expr mt_json_colon(mt_json *j)
 {
-    return mt_grammar_seq(j->g, text(j, ":"), mt_grammar_maybe(j->g, text(j, " ")));
+    const mt_expr colon = text(j, ":");
+
+    return j->notation == MT_NOTATION_GEMMA ? colon : mt_grammar_seq(j->g, colon, mt_grammar_maybe(j->g, text(j, " ")));
+}
+
+mt_expr mt_json_quote(mt_json *j)
+{
+    return j->notation == MT_NOTATION_GEMMA ? j->quotes : text(j, "\"");
+}
+
+static mt_expr word(mt_json *j, const char *json, const char *python)
+{
+    return text(j, j->notation == MT_NOTATION_PYTHON ? python : json);
+}
+
+mt_expr mt_json_boolean(mt_json *j)
+{
+    return mt_grammar_or(j->g, word(j, "true", "True"), word(j, "false", "False"));
+}
+
+mt_expr mt_json_null(mt_json *j)
+{
+    return word(j, "null", "None");
 }
 
 static mt_expr hex(mt_json *j, const char *first)
@@ -70,7 +95,9 @@ static mt_expr unicode_escape(mt_json *j)
              ANY(j, LIST(j, some, any, any), LIST(j, text(j, "0"), some, any), LIST(j, text(j, "00"), some)));
     const mt_expr d = one_of(j, "dD");
     const mt_expr low = LIST(j, d, one_of(j, "01234567"), any, any);
-    const mt_expr pair = LIST(j, d, one_of(j, "89abAB"), any, any, text(j, "\\u"), d, one_of(j, "cdefCDEF"), any, any);
+    const mt_expr pair = j->notation == MT_NOTATION_JSON ? LIST(j, d, one_of(j, "89abAB"), any, any, text(j, "\\u"), d,
+                                                                one_of(j, "cdefCDEF"), any, any)
+                                                         : mt_grammar_never(j->g);
 
     return LIST(j, text(j, "u"), ANY(j, zeros, hex(j, "123456789abcABCefEF"), low, pair));
 }
@@ -78,9 +105,42 @@ static mt_expr unicode_escape(mt_json *j)
 static mt_expr free_char(mt_json *j)
 {
     static const mt_char_range raw[] = {{0x20, '"' - 1}, {'"' + 1, '\\' - 1}, {'\\' + 1, MT_CHAR_MAX}};
-    const mt_expr escape = LIST(j, text(j, "\\"), ANY(j, one_of(j, "\"\\/bfnrt"), unicode_escape(j)));
+    const char *names = j->notation == MT_NOTATION_JSON ? "\"\\/bfnrt" : "\"\\bfnrt";
+    const mt_expr escape = LIST(j, text(j, "\\"), ANY(j, one_of(j, names), unicode_escape(j)));
 
     return mt_grammar_or(j->g, mt_grammar_chars(j->g, raw, 3), escape);
+}
+
+/* What ends a string in Gemma's notation is more than a character: where characters are counted or have to fit a
+   pattern, the first one of it is left out. */
+#define GEMMA_QUOTES "<|\"|>"
+
+static mt_expr raw_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
+{
+    mt_charset raw = {0};
+    mt_expr e;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t low = ranges[i].low ? ranges[i].low : 1, high = ranges[i].high;
+        const bool cut = low <= '<' && high >= '<';
+
+        if (cut && low < '<')
+            mt_charset_add(&raw, low, '<' - 1);
+        if (cut ? high > '<' : high >= low)
+            mt_charset_add(&raw, cut ? '<' + 1 : low, high);
+    }
+    e = mt_grammar_chars(g, raw.at, raw.count);
+    mt_charset_free(&raw);
+    return e;
+}
+
+static mt_expr string_inside(mt_json *j, uint32_t least, uint32_t most)
+{
+    if (j->notation != MT_NOTATION_GEMMA)
+        return mt_grammar_repeat_plain(j->g, free_char(j), least, most);
+    if (least == 0 && most == MT_GRAMMAR_UNLIMITED)
+        return mt_grammar_without(j->g, (const char *const[]){GEMMA_QUOTES}, 1);
+    return mt_grammar_repeat_plain(j->g, raw_char(j->g, &(mt_char_range){1, MT_CHAR_MAX}, 1), least, most);
 }
 
 mt_expr mt_json_string(mt_json *j, uint32_t least, uint32_t most)
@@ -90,7 +150,7 @@ mt_expr mt_json_string(mt_json *j, uint32_t least, uint32_t most)
 
     if (shared && j->has_string)
         return mt_grammar_call(j->g, j->string);
-    string = LIST(j, text(j, "\""), mt_grammar_repeat_plain(j->g, free_char(j), least, most), text(j, "\""));
+    string = LIST(j, mt_json_quote(j), string_inside(j, least, most), mt_json_quote(j));
     if (!shared)
         return string;
     j->has_string = true;
@@ -121,7 +181,7 @@ static mt_expr escaped(mt_grammar *g, uint32_t code)
     return mt_grammar_text(g, spelled);
 }
 
-mt_expr mt_json_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
+static mt_expr json_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
 {
     mt_charset raw = {0};
     mt_expr parts[36];
@@ -149,6 +209,11 @@ mt_expr mt_json_char(mt_grammar *g, const mt_char_range *ranges, size_t count)
     if (holds(ranges, count, '\\'))
         parts[part_count++] = escaped(g, '\\');
     return mt_grammar_any(g, parts, part_count);
+}
+
+mt_char_writer *mt_json_chars(const mt_json *j)
+{
+    return j->notation == MT_NOTATION_GEMMA ? raw_char : json_char;
 }
 
 mt_expr mt_json_integer(mt_json *j)
@@ -219,7 +284,7 @@ mt_expr mt_json_value(mt_json *j)
         j->value = mt_grammar_rule(j->g);
         mt_grammar_define(j->g, j->value,
                           ANY(j, mt_json_string(j, 0, MT_GRAMMAR_UNLIMITED), mt_json_number(j), mt_json_object(j),
-                              mt_json_array(j), text(j, "true"), text(j, "false"), text(j, "null")));
+                              mt_json_array(j), mt_json_boolean(j), mt_json_null(j)));
     }
     return mt_grammar_call(j->g, j->value);
 }
@@ -229,11 +294,33 @@ static mt_expr constant_string(mt_json *j, const char *s, size_t len)
     mt_buf out;
     mt_expr e;
 
+    if (j->notation == MT_NOTATION_GEMMA) {
+        e = strstr(s, GEMMA_QUOTES) ? mt_grammar_never(j->g) : mt_grammar_literal(j->g, s, len);
+        return LIST(j, j->quotes, e, j->quotes);
+    }
     mt_buf_init(&out, 8 * len + 16);
     mt_buf_json_string(&out, s, len);
     e = mt_grammar_literal(j->g, out.data, out.len);
     mt_buf_free(&out);
     return e;
+}
+
+/* Whether it may stand without quotes in Gemma's notation. */
+static bool bare(const char *name)
+{
+    size_t len = 0;
+
+    while ((name[len] >= '0' && name[len] <= '9') || (name[len] >= 'a' && name[len] <= 'z') ||
+           (name[len] >= 'A' && name[len] <= 'Z') || name[len] == '_' || name[len] == '-')
+        len++;
+    return len > 0 && name[len] == '\0';
+}
+
+mt_expr mt_json_key(mt_json *j, const char *name)
+{
+    if (j->notation == MT_NOTATION_GEMMA && bare(name))
+        return text(j, name);
+    return constant_string(j, name, strlen(name));
 }
 
 /* The shortest spelling that is read as the same number. */
@@ -267,9 +354,9 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
     size_t i = 0;
 
     switch (json_typeof(value)) {
-    case JSON_NULL: return text(j, "null");
-    case JSON_TRUE: return text(j, "true");
-    case JSON_FALSE: return text(j, "false");
+    case JSON_NULL: return mt_json_null(j);
+    case JSON_TRUE: return word(j, "true", "True");
+    case JSON_FALSE: return word(j, "false", "False");
     case JSON_REAL: return constant_real(j, json_real_value(value));
     case JSON_STRING: return constant_string(j, json_string_value(value), json_string_length(value));
     case JSON_INTEGER:
@@ -286,8 +373,8 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
     } else {
         json_object_foreach((json_t *)value, key, item)
         {
-            items[i] = LIST(j, i ? mt_json_comma(j) : mt_json_space(j), constant_string(j, key, strlen(key)),
-                            mt_json_colon(j), mt_json_constant(j, item));
+            items[i] = LIST(j, i ? mt_json_comma(j) : mt_json_space(j), mt_json_key(j, key), mt_json_colon(j),
+                            mt_json_constant(j, item));
             i++;
         }
         all = constant_list(j, "{", items, count, "}");

@@ -31,9 +31,7 @@ struct mt_regex {
 /* In the arena; NULL with a sentence. What it matches is a whole text; search: a text that has a match anywhere. */
 mt_regex *mt_regex_read(mt_arena *arena, const char *text, size_t len, bool search, mt_error *err) MT_NODISCARD;
 
-/* How a character of a set is written: mt_grammar_chars, or the same inside of JSON strings. */
-typedef mt_expr mt_char_writer(mt_grammar *g, const mt_char_range *ranges, size_t count);
-
+/* write: mt_grammar_chars, or the same inside of JSON strings. */
 mt_expr mt_regex_expr(const mt_regex *regex, mt_grammar *g, mt_char_writer *write);
 
 /* Whether it matches the whole of a text. False when that cannot be said within the limits. */

@@ -244,9 +244,9 @@ static bool kinds(mt_schema_reader *r, const mt_schema_place *place, unsigned ty
         !mt_schema_numbers(r, place, (types & MT_TYPE_NUMBER) != 0, &parts[count++]))
         return false;
     if (types & MT_TYPE_BOOLEAN)
-        parts[count++] = mt_grammar_or(j->g, mt_grammar_text(j->g, "true"), mt_grammar_text(j->g, "false"));
+        parts[count++] = mt_json_boolean(j);
     if (types & MT_TYPE_NULL)
-        parts[count++] = mt_grammar_text(j->g, "null");
+        parts[count++] = mt_json_null(j);
     *out = mt_grammar_any(j->g, parts, count);
     return true;
 }

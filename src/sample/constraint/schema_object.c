@@ -134,7 +134,6 @@ static bool read_members(mt_schema_reader *r, object *o)
 
     for (size_t n = 0; n < o->count; n++) {
         mt_schema_place own = {.count = 0};
-        json_t *name = json_string_nocheck(o->names[n]);
         mt_expr value = 0;
         bool ok = true;
 
@@ -143,8 +142,7 @@ static bool read_members(mt_schema_reader *r, object *o)
         ok = ok && mt_schema_call(r, &own, &value);
         if (ok)
             o->members[n] =
-                mt_grammar_list(g, (mt_expr[]){mt_json_constant(r->j, name), mt_json_colon(r->j), value}, 3);
-        json_decref(name);
+                mt_grammar_list(g, (mt_expr[]){mt_json_key(r->j, o->names[n]), mt_json_colon(r->j), value}, 3);
         if (!ok)
             return false;
     }
@@ -166,15 +164,11 @@ static uint32_t next_char(const char **at)
     return code;
 }
 
-static mt_expr any_char(mt_grammar *g)
-{
-    return mt_json_char(g, &(mt_char_range){0, MT_CHAR_MAX}, 1);
-}
-
 /* Keys that are none of the names: behind names[i] for i in live, which all begin with the same `depth` bytes. */
 static mt_expr other_key(mt_schema_reader *r, const char *const *names, const size_t *offsets, size_t count)
 {
     mt_grammar *g = r->j->g;
+    mt_char_writer *const write = mt_json_chars(r->j);
     mt_charset taken = {0};
     const char **same = mt_alloc_array(count + 1, sizeof(*same));
     size_t *same_offsets = mt_alloc_array(count + 1, sizeof(*same_offsets));
@@ -202,17 +196,18 @@ static mt_expr other_key(mt_schema_reader *r, const char *const *names, const si
             same[alike] = names[k];
             same_offsets[alike++] = (size_t)(other - names[k]);
         }
-        all = mt_grammar_or(g, all,
-                            mt_grammar_seq(g, mt_json_char(g, &(mt_char_range){code, code}, 1),
-                                           other_key(r, same, same_offsets, alike)));
+        all = mt_grammar_or(
+            g, all,
+            mt_grammar_seq(g, write(g, &(mt_char_range){code, code}, 1), other_key(r, same, same_offsets, alike)));
     }
     mt_charset_sort(&taken);
     mt_charset_invert(&taken);
-    free_rest =
-        mt_grammar_seq(g, mt_grammar_repeat_plain(g, any_char(g), 0, MT_GRAMMAR_UNLIMITED), mt_grammar_text(g, "\""));
-    all = mt_grammar_or(g, all, mt_grammar_seq(g, mt_json_char(g, taken.at, taken.count), free_rest));
+    free_rest = mt_grammar_seq(
+        g, mt_grammar_repeat_plain(g, write(g, &(mt_char_range){0, MT_CHAR_MAX}, 1), 0, MT_GRAMMAR_UNLIMITED),
+        mt_json_quote(r->j));
+    all = mt_grammar_or(g, all, mt_grammar_seq(g, write(g, taken.at, taken.count), free_rest));
     if (ends)
-        all = mt_grammar_or(g, all, mt_grammar_text(g, "\""));
+        all = mt_grammar_or(g, all, mt_json_quote(r->j));
     mt_charset_free(&taken);
     mt_free(same);
     mt_free(same_offsets);
@@ -236,7 +231,7 @@ static bool read_others(mt_schema_reader *r, object *o, const mt_schema_place *v
     if (!check_names(r, o) || !mt_schema_call(r, values, &value))
         return false;
     offsets = mt_alloc_array(o->count + 1, sizeof(*offsets));
-    key = mt_grammar_seq(g, mt_grammar_text(g, "\""), other_key(r, (const char *const *)o->names, offsets, o->count));
+    key = mt_grammar_seq(g, mt_json_quote(r->j), other_key(r, (const char *const *)o->names, offsets, o->count));
     mt_free(offsets);
     o->other = mt_grammar_list(g, (mt_expr[]){key, mt_json_colon(r->j), value}, 3);
     o->open = true;
@@ -253,8 +248,7 @@ static bool read_patterned(mt_schema_reader *r, object *o)
     if (!mt_schema_add(r, &own, o->pattern_schema, o->pattern_path) || !mt_schema_call(r, &own, &value))
         return false;
     key = mt_grammar_list(
-        g, (mt_expr[]){mt_grammar_text(g, "\""), mt_regex_expr(o->pattern, g, mt_json_char), mt_grammar_text(g, "\"")},
-        3);
+        g, (mt_expr[]){mt_json_quote(r->j), mt_regex_expr(o->pattern, g, mt_json_chars(r->j)), mt_json_quote(r->j)}, 3);
     o->other = mt_grammar_list(g, (mt_expr[]){key, mt_json_colon(r->j), value}, 3);
     o->open = true;
     return true;

@@ -148,11 +148,11 @@ bool mt_schema_string(mt_schema_reader *r, const mt_schema_place *place, mt_expr
         return true;
     }
     if (s.count == 1 && s.least == 0 && s.most == MT_GRAMMAR_UNLIMITED)
-        inside = mt_regex_expr(s.regex[0], g, mt_json_char);
-    else if (!mt_regex_all(s.regex, s.count, s.least, s.most, g, mt_json_char, &inside))
+        inside = mt_regex_expr(s.regex[0], g, mt_json_chars(r->j));
+    else if (!mt_regex_all(s.regex, s.count, s.least, s.most, g, mt_json_chars(r->j), &inside))
         return mt_schema_fail(r, place->part[0].path, "pattern",
                               "is too large together with the bounds on the length, or with another one: simplify it");
-    *out = mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, "\""), inside, mt_grammar_text(g, "\"")}, 3);
+    *out = mt_grammar_list(g, (mt_expr[]){mt_json_quote(r->j), inside, mt_json_quote(r->j)}, 3);
     return true;
 }
 

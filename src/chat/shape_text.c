@@ -1,0 +1,146 @@
+/* Text in which the parser of the format finds no calls. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "chat/parse_core.h"
+#include "chat/shape_inside.h"
+
+typedef struct markers {
+    const char **list;
+    size_t count;
+    mt_buf names; /* of calls that nothing else marks, each with a NUL */
+} markers;
+
+/* The state in which the parser reads content. */
+static const mt_parse_state *content_of(const mt_parse_table *t)
+{
+    const mt_parse_state *routed = t->route ? &t->states[t->routes[MT_ROUTE_CONTENT]] : t->states;
+
+    return routed->does == MT_DOES_CONTENT ? routed : t->states;
+}
+
+/* Where calls are read, what leads to them; else whatever would be taken for a part of one. Single brackets are
+   neither, and what is only held back until it turns out to be a call matters where calls are read, or where it begins
+   a header. */
+static void add_table(markers *m, const mt_parse_table *t, bool read, const char *trigger)
+{
+    const mt_parse_state *content = content_of(t);
+
+    for (size_t i = 0; i < MT_PARSE_RULES && content->rules[i].marker; i++) {
+        const mt_parse_rule *rule = &content->rules[i];
+        const bool held = rule->flags & MT_PARSE_HOLD, stays = &t->states[rule->next] == content;
+
+        if (strlen(rule->marker) == 1 || (read && stays))
+            continue;
+        if (!held || (read ? strncmp(trigger, rule->marker, strlen(rule->marker)) != 0 : t->framed))
+            m->list[m->count++] = rule->marker;
+    }
+}
+
+/* A list of calls in Python, where a bracket marks it and a declared name. */
+static void add_names(mt_shape_writer *w, markers *m)
+{
+    const json_t *tools = w->shape->tools;
+    size_t at = 0;
+
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const char *name = mt_shape_name(json_array_get(tools, i));
+
+        if (name) {
+            mt_buf_printf(&m->names, "[%s(", name);
+            mt_buf_add(&m->names, "", 1);
+        }
+    }
+    w->g->full |= m->names.full;
+    for (; at < m->names.len; at += strlen(m->names.data + at) + 1)
+        m->list[m->count++] = m->names.data + at;
+}
+
+static void gather(mt_shape_writer *w, markers *m, const char *close)
+{
+    const mt_shape *s = w->shape;
+    const bool read = !mt_shape_forbids(s);
+    const char *format = mt_shape_harmony(s) ? "harmony" : s->formats.tools, *trigger;
+    const mt_parse_table *table;
+
+    m->list = mt_alloc_array(MT_PARSE_RULES + json_array_size(s->tools) + 2, sizeof(*m->list));
+    mt_buf_init(&m->names, MT_LIMIT_GRAMMAR_SEARCH);
+    if (close)
+        m->list[m->count++] = close;
+    if (json_array_size(s->tools) == 0 || !mt_parse_find_tools(format, &table) || !table)
+        return;
+    trigger = mt_shape_trigger(w);
+    add_table(m, table, read, trigger);
+    if (strcmp(trigger, "[") == 0 && read)
+        add_names(w, m);
+    else if (strlen(trigger) > 1)
+        m->list[m->count++] = trigger;
+}
+
+static mt_expr write(mt_shape_writer *w, markers *m)
+{
+    const mt_expr text = m->count ? mt_grammar_without(w->g, m->list, m->count) : mt_grammar_anything(w->g);
+
+    mt_free(m->list);
+    mt_buf_free(&m->names);
+    return text;
+}
+
+void mt_shape_frame(const mt_shape_writer *w, const char **open, const char **close)
+{
+    const mt_parse_table *t;
+    const mt_parse_rule *rules;
+
+    *open = *close = "";
+    if (!mt_parse_find_reasoning(w->shape->formats.reasoning, &t) || !t || t->framed)
+        return;
+    rules = t->states[t->answer].rules;
+    if (!rules[0].marker || !rules[1].marker || rules[0].next != t->answer || rules[1].next != t->answer)
+        return;
+    *open = rules[0].marker;
+    *close = rules[1].marker;
+}
+
+/* Tokens that the parser drops may stand anywhere. */
+mt_expr mt_shape_talk(mt_shape_writer *w)
+{
+    const char *frame[2];
+    mt_expr tokens[2], text;
+    size_t count = 0;
+    markers m = {0};
+    uint32_t id;
+
+    gather(w, &m, NULL);
+    text = write(w, &m);
+    mt_shape_frame(w, &frame[0], &frame[1]);
+    for (size_t i = 0; i < 2; i++)
+        if (mt_shape_special(w, frame[i], strlen(frame[i]), &id))
+            tokens[count++] = mt_grammar_token(w->g, id);
+    if (count == 0)
+        return text;
+    return mt_grammar_seq(w->g, text,
+                          mt_grammar_repeat(w->g, mt_grammar_seq(w->g, mt_grammar_any(w->g, tokens, count), text), 0,
+                                            MT_GRAMMAR_UNLIMITED));
+}
+
+/* Reasoning may speak of calls, except where that would be one. */
+mt_expr mt_shape_thought(mt_shape_writer *w, const char *close)
+{
+    const mt_shape *s = w->shape;
+    const mt_parse_table *table = NULL;
+    markers m = {0};
+    mt_expr text;
+
+    if (mt_shape_forbids(s)) {
+        gather(w, &m, close);
+        text = write(w, &m);
+    } else {
+        const char *list[2] = {close};
+        const bool breaks = s->tools && mt_parse_find_tools(s->formats.tools, &table) && table && table->breaks;
+
+        list[1] = breaks ? table->breaks : NULL;
+        text = mt_grammar_without(w->g, list, breaks ? 2 : 1);
+    }
+    return mt_grammar_seq(w->g, text, mt_shape_markup(w, close));
+}

@@ -1,0 +1,164 @@
+/* Texts with and without markers, as right-linear rules: one for each beginning of a marker that the text may end
+   with. They are found as Aho and Corasick do, so that a text follows all markers at once in one state. */
+#include "sample/constraint/grammar.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+typedef struct search {
+    uint8_t class_of[256]; /* 0: bytes that no marker has */
+    unsigned classes;
+    size_t count;  /* beginnings of markers, the empty one first */
+    uint16_t *go;  /* [count][classes]: the longest beginning that the text ends with after one more byte */
+    uint16_t *own; /* [count]: the longest shorter one that this one ends with */
+    bool *whole;   /* [count]: it ends with a marker */
+} search;
+
+static uint16_t *cell(const search *s, size_t at, unsigned class)
+{
+    return &s->go[at * s->classes + class];
+}
+
+static void add_classes(search *s, const char *marker)
+{
+    for (; *marker; marker++)
+        if (s->class_of[(unsigned char)*marker] == 0)
+            s->class_of[(unsigned char)*marker] = (uint8_t)s->classes++;
+}
+
+static void add_marker(search *s, const char *marker)
+{
+    size_t at = 0;
+
+    for (; *marker; marker++) {
+        uint16_t *next = cell(s, at, s->class_of[(unsigned char)*marker]);
+
+        if (*next == 0)
+            *next = (uint16_t)s->count++;
+        at = *next;
+    }
+    s->whole[at] = true;
+}
+
+/* Breadth first: what a beginning does with a byte that does not continue it, the longest one it ends with knows. */
+static void connect(search *s)
+{
+    uint16_t *queue = mt_alloc_array(s->count, sizeof(*queue));
+    size_t first = 0, last = 1; /* the empty one is there */
+
+    for (; first < last; first++) {
+        const size_t at = queue[first];
+
+        s->whole[at] |= s->whole[s->own[at]];
+        for (unsigned c = 0; c < s->classes; c++) {
+            const uint16_t shorter = at ? *cell(s, s->own[at], c) : 0;
+            uint16_t *next = cell(s, at, c);
+
+            if (*next == 0) {
+                *next = shorter;
+                continue;
+            }
+            s->own[*next] = shorter;
+            queue[last++] = *next;
+        }
+    }
+    mt_free(queue);
+}
+
+static mt_byteset bytes_of(const search *s, size_t from, size_t to)
+{
+    mt_byteset set = {0};
+
+    for (unsigned b = 0; b < 256; b++)
+        if (*cell(s, from, s->class_of[b]) == to)
+            mt_byteset_add(&set, b, b);
+    return set;
+}
+
+/* Whether plain characters, however many, lead where no marker has begun. */
+static bool is_loose(const search *s, size_t at)
+{
+    for (unsigned b = 0; b < 256; b++)
+        if (mt_plain_byte((unsigned char)b) && (*cell(s, at, s->class_of[b]) || *cell(s, 0, s->class_of[b])))
+            return false;
+    return true;
+}
+
+/* ends: the text ends anywhere and never has a marker; else it ends with the first one. */
+static mt_expr write_rule(mt_grammar *g, const search *s, mt_rule first, size_t at, bool ends)
+{
+    mt_expr *parts = mt_alloc_array(s->classes + 1, sizeof(*parts)), any;
+    size_t count = 0;
+
+    for (unsigned c = 0; c < s->classes; c++) {
+        const uint16_t to = *cell(s, at, c);
+        bool seen = false;
+        mt_byteset set;
+
+        for (unsigned d = 0; d < c && !seen; d++)
+            seen = *cell(s, at, d) == to;
+        if (seen || (ends && s->whole[to]))
+            continue;
+        set = bytes_of(s, at, to);
+        parts[count++] = mt_grammar_seq(g, mt_grammar_bytes(g, &set),
+                                        s->whole[to] ? mt_grammar_empty(g) : mt_grammar_call(g, first + to));
+    }
+    if (ends)
+        parts[count++] = mt_grammar_empty(g);
+    any = mt_grammar_any(g, parts, count);
+    mt_free(parts);
+    return is_loose(s, at) ? mt_grammar_loose(g, any) : any;
+}
+
+static mt_expr write_rules(mt_grammar *g, const search *s, bool ends)
+{
+    const mt_rule first = (mt_rule)g->rule_count;
+
+    for (size_t i = 0; i < s->count; i++)
+        mt_grammar_rule(g);
+    for (size_t i = 0; i < s->count && !g->full; i++)
+        if (!s->whole[i])
+            mt_grammar_define(g, first + (mt_rule)i, write_rule(g, s, first, i, ends));
+    return mt_grammar_call(g, first);
+}
+
+static mt_expr write(mt_grammar *g, const char *const *markers, size_t count, bool ends)
+{
+    search s = {.classes = 1, .count = 1};
+    size_t most = 1;
+    mt_expr e;
+
+    for (size_t i = 0; i < count; i++) {
+        assert(markers[i][0]);
+        add_classes(&s, markers[i]);
+        most += strlen(markers[i]);
+    }
+    if (most > MT_LIMIT_GRAMMAR_SEARCH) {
+        g->full = true;
+        return mt_grammar_never(g);
+    }
+    s.go = mt_alloc_array(most * s.classes, sizeof(*s.go));
+    s.own = mt_alloc_array(most, sizeof(*s.own));
+    s.whole = mt_alloc_array(most, sizeof(*s.whole));
+    for (size_t i = 0; i < count; i++)
+        add_marker(&s, markers[i]);
+    connect(&s);
+    e = write_rules(g, &s, ends);
+    mt_free(s.go);
+    mt_free(s.own);
+    mt_free(s.whole);
+    return e;
+}
+
+mt_expr mt_grammar_until(mt_grammar *g, const char *marker)
+{
+    return write(g, &marker, 1, false);
+}
+
+mt_expr mt_grammar_without(mt_grammar *g, const char *const *markers, size_t count)
+{
+    return write(g, markers, count, true);
+}
