@@ -18,23 +18,22 @@ typedef struct reader {
 
 typedef struct defaults {
     int64_t min_pixels, max_pixels, video_min_pixels, video_max_pixels;
-    double mean[3], std[3];
-    bool sample;
+    bool third; /* Qwen3's videos: all levels from -1 to 1, and only some frames */
 } defaults;
+
+static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
+static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
+static const double half[3] = {0.5, 0.5, 0.5};
 
 static const defaults qwen2 = {.min_pixels = 56 * 56,
                                .max_pixels = 28 * 28 * 1280,
                                .video_min_pixels = 128 * 28 * 28,
-                               .video_max_pixels = 28 * 28 * 768,
-                               .mean = {0.48145466, 0.4578275, 0.40821073},
-                               .std = {0.26862954, 0.26130258, 0.27577711}};
+                               .video_max_pixels = 28 * 28 * 768};
 static const defaults qwen3 = {.min_pixels = 56 * 56,
                                .max_pixels = 28 * 28 * 1280,
                                .video_min_pixels = 128 * 32 * 32,
                                .video_max_pixels = 32 * 32 * 768,
-                               .mean = {0.5, 0.5, 0.5},
-                               .std = {0.5, 0.5, 0.5},
-                               .sample = true};
+                               .third = true};
 
 static void free_config(void *config)
 {
@@ -61,16 +60,22 @@ static bool read_file(const reader *r, const char *name, const mt_config **out)
     return true;
 }
 
-/* The settings of the image or the video processor; NULL where the folder has none. */
+/* The settings of the image or the video processor; NULL where the folder has none. Where several files have them,
+   the first of these counts, as in transformers. */
 static bool find_settings(const reader *r, const char *file, const char *member, const mt_config **out)
 {
     const mt_config *whole;
-    if (!read_file(r, file, out) || !read_file(r, "processor_config.json", &whole))
+    if (!read_file(r, "processor_config.json", &whole))
         return false;
-    const mt_config *part = whole ? mt_config_object(whole, member) : NULL;
-    if (part && !*out)
-        *out = part;
-    return true;
+    *out = whole ? mt_config_object(whole, member) : NULL;
+    return *out || read_file(r, file, out);
+}
+
+/* Folders older than video processors have one file for images and videos. */
+static bool find_video_settings(const reader *r, const mt_config **out)
+{
+    return find_settings(r, "video_preprocessor_config.json", "video_processor", out) &&
+           (*out || read_file(r, "preprocessor_config.json", out));
 }
 
 static bool read_pixels(const reader *r, const mt_config *c, const char *key, const char *edge, int64_t fallback,
@@ -147,13 +152,16 @@ static bool check_patch(const reader *r, const mt_config *c, const char *key, ui
 static bool read_qwen_rules(const reader *r, const mt_config *c, const defaults *d, bool video, mt_pixel_rules *rules)
 {
     const mt_processor *p = r->p;
+    /* Qwen3's images go through Qwen2's class, whose levels a file has to name to have others. */
+    const bool even = d->third && (video || !c);
     return check_patch(r, c, "patch_size", p->patch) && check_patch(r, c, "merge_size", p->merge) &&
            check_patch(r, c, "temporal_patch_size", p->frames) &&
            read_pixels(r, c, "min_pixels", "shortest_edge", video ? d->video_min_pixels : d->min_pixels,
                        &rules->min_pixels) &&
            read_pixels(r, c, "max_pixels", "longest_edge", video ? d->video_max_pixels : d->max_pixels,
                        &rules->max_pixels) &&
-           read_levels(r, c, d->mean, d->std, rules) && read_resample(r, c, MT_RESAMPLE_BICUBIC, &rules->resample);
+           read_levels(r, c, even ? half : clip_mean, even ? half : clip_std, rules) &&
+           read_resample(r, c, MT_RESAMPLE_BICUBIC, &rules->resample);
 }
 
 static bool read_sampling(const reader *r, const mt_config *c, bool sample)
@@ -198,13 +206,13 @@ static bool read_qwen(const reader *r, const mt_config *config, const mt_model_s
 {
     mt_processor *p = r->p;
     const defaults *d = p->names == MT_VISION_QWEN3 ? &qwen3 : &qwen2;
+    const int64_t first = spec->state.layers ? 248056 : 151655; /* Qwen3.5 has a vocabulary of its own */
     const mt_config *image, *video, *tokens;
-    if (!find_settings(r, "preprocessor_config.json", "image_processor", &image) ||
-        !find_settings(r, "video_preprocessor_config.json", "video_processor", &video) ||
+    if (!find_settings(r, "preprocessor_config.json", "image_processor", &image) || !find_video_settings(r, &video) ||
         !read_file(r, "tokenizer_config.json", &tokens) || !read_qwen_rules(r, image, d, false, &p->image) ||
-        !read_qwen_rules(r, video, d, true, &p->video) || !read_sampling(r, video, d->sample) ||
-        !read_id(r, config, "image_token_id", NULL, 151655, spec, &p->image_id) ||
-        !read_id(r, config, "video_token_id", NULL, 151656, spec, &p->video_id))
+        !read_qwen_rules(r, video, d, true, &p->video) || !read_sampling(r, video, d->third) ||
+        !read_id(r, config, "image_token_id", NULL, first, spec, &p->image_id) ||
+        !read_id(r, config, "video_token_id", NULL, first + 1, spec, &p->video_id))
         return false;
     p->image_marker = p->image_pad = token_text(r, tokens, "image_token", "<|image_pad|>");
     p->video_marker = p->video_pad = token_text(r, tokens, "video_token", "<|video_pad|>");
@@ -215,12 +223,10 @@ static bool read_qwen(const reader *r, const mt_config *config, const mt_model_s
 
 static bool read_gemma(const reader *r, const mt_config *config, const mt_model_spec *spec)
 {
-    static const double half[3] = {0.5, 0.5, 0.5};
     mt_processor *p = r->p;
     const mt_config *image, *tokens;
     const int64_t side = (int64_t)spec->vision->table * spec->vision->patch;
-    int64_t height = side, width = side, crop = 256, crops = 4;
-    p->crop_ratio = 1.2;
+    int64_t height = side, width = side;
     if (!find_settings(r, "preprocessor_config.json", "image_processor", &image) ||
         !read_file(r, "tokenizer_config.json", &tokens) || !read_levels(r, image, half, half, &p->image) ||
         !read_resample(r, image, MT_RESAMPLE_BILINEAR, &p->image.resample) ||
@@ -235,13 +241,6 @@ static bool read_gemma(const reader *r, const mt_config *config, const mt_model_
                        "the processor makes images of %d x %d pixels, the tower takes %d x %d; they must be of one "
                        "model",
                        (int)width, (int)height, (int)side, (int)side);
-    if (image && (!mt_config_int(image, "pan_and_scan_min_crop_size", 256, 1, 1 << 16, &crop, r->err) ||
-                  !mt_config_int(image, "pan_and_scan_max_num_crops", 4, 1, 64, &crops, r->err) ||
-                  !mt_config_float(image, "pan_and_scan_min_ratio_to_activate", 1.2, 1, 1e6, &p->crop_ratio, r->err)))
-        return false;
-    p->crops = image && mt_config_bool(image, "do_pan_and_scan", false);
-    p->min_crop = (uint32_t)crop;
-    p->max_crops = (uint32_t)crops;
     p->image.height = (uint32_t)height;
     p->image.width = (uint32_t)width;
     p->image_marker = p->opening = token_text(r, tokens, "boi_token", "<start_of_image>");
@@ -282,7 +281,7 @@ size_t mt_processor_patches(const mt_processor *p)
 {
     const uint64_t area = (uint64_t)p->patch * p->patch;
     if (p->names == MT_VISION_SIGLIP)
-        return least(p->image.height * (uint64_t)p->image.width / area * (1 + p->max_crops), MT_LIMIT_PATCHES);
+        return least(p->image.height * (uint64_t)p->image.width / area * (1 + MT_CROPS), MT_LIMIT_PATCHES);
     const uint64_t image = p->image.max_pixels / area, frames = p->max_frames / p->frames + 1;
     const uint64_t video =
         p->names == MT_VISION_QWEN3 ? p->video.max_pixels / area / p->frames : frames * (p->video.max_pixels / area);

@@ -7,9 +7,10 @@
 #define MAX_RATIO 200          /* of a picture's sides */
 #define LOW_PIXELS (512 * 512) /* what detail "low" means */
 
-static uint64_t limit_pixels(const mt_processor *p, uint64_t pixels)
+/* What there is room for: a patch of a video holds several frames. */
+static uint64_t limit_pixels(const mt_processor *p, uint64_t pixels, bool together)
 {
-    const uint64_t most = (uint64_t)MT_LIMIT_PATCHES * p->patch * p->patch;
+    const uint64_t most = (uint64_t)MT_LIMIT_PATCHES * p->patch * p->patch * (together ? p->frames : 1);
     return pixels < most ? pixels : most;
 }
 
@@ -21,7 +22,7 @@ static void pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, con
     uint64_t min = wish->min_pixels ? wish->min_pixels : rules->min_pixels;
     if (wish->low && !wish->max_pixels && max > LOW_PIXELS && !together)
         max = LOW_PIXELS;
-    max = limit_pixels(p, max) * (together ? p->frames : 1);
+    max = limit_pixels(p, max, together);
     *most = (double)max;
     *least = (double)(min < max ? min : max);
 }
@@ -121,16 +122,16 @@ void mt_picture_sign(const mt_processor *p, mt_picture *out)
 /* ---- pan and scan: an image that is long in one direction is also shown in pieces ---- */
 
 /* Pieces along the longer side; 0: none. */
-static uint32_t crop_count(const mt_processor *p, uint32_t lengthwise, uint32_t across)
+static uint32_t crop_count(uint32_t lengthwise, uint32_t across)
 {
-    if ((double)lengthwise / across < p->crop_ratio)
+    if ((double)lengthwise / across < MT_CROP_RATIO)
         return 0;
     uint32_t count = (uint32_t)floor((double)lengthwise / across + 0.5);
-    count = lengthwise / p->min_crop < count ? lengthwise / p->min_crop : count;
+    count = lengthwise / MT_CROP_LEAST < count ? lengthwise / MT_CROP_LEAST : count;
     count = count < 2 ? 2 : count;
-    count = count > p->max_crops ? p->max_crops : count;
+    count = count > MT_CROPS ? MT_CROPS : count;
     const uint32_t piece = (lengthwise + count - 1) / count;
-    return (piece < across ? piece : across) < p->min_crop ? 0 : count;
+    return (piece < across ? piece : across) < MT_CROP_LEAST ? 0 : count;
 }
 
 static void fill_crops(const mt_processor *p, const mt_image *image, uint32_t crops, mt_picture *out)
@@ -152,7 +153,7 @@ static bool gemma_image(const mt_processor *p, const mt_image *image, const mt_p
 {
     const bool wide = image->width >= image->height;
     const uint32_t lengthwise = wide ? image->width : image->height, across = wide ? image->height : image->width;
-    const uint32_t crops = p->crops || wish->crops ? crop_count(p, lengthwise, across) : 0;
+    const uint32_t crops = wish->crops ? crop_count(lengthwise, across) : 0;
     const mt_pixel_size size = {.height = p->image.height, .width = p->image.width};
     if (!mt_picture_new(p, &p->image, 1 + crops, size, 1, arena, out, err))
         return false;

@@ -6,6 +6,12 @@
 #include "models/processor.h"
 #include "models/vision.h"
 
+/* Pan and scan (Gemma): how long a picture must be, and how large its pieces. Checkpoints have files that say it, too,
+   but transformers goes by its own numbers, and so do we. */
+#define MT_CROP_RATIO 1.2
+#define MT_CROP_LEAST 256u
+#define MT_CROPS 4u
+
 /* How images, or the frames of videos, become patches. */
 typedef struct mt_pixel_rules {
     uint64_t min_pixels, max_pixels; /* Qwen */
@@ -23,9 +29,6 @@ struct mt_processor {
     double fps;
     uint32_t video_frames; /* a fixed number of them; 0: fps says */
     uint32_t min_frames, max_frames;
-    uint32_t min_crop, max_crops; /* pan and scan */
-    double crop_ratio;
-    bool crops; /* even where a request does not ask for it */
     uint32_t image_id, video_id;
     const char *image_marker, *video_marker;               /* what the template writes */
     const char *image_pad, *video_pad, *opening, *closing; /* texts of tokens */

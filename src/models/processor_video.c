@@ -17,21 +17,24 @@ static double within(double n, double least, double most)
     return n < most ? n : most;
 }
 
-/* Qwen3: evenly from the first to the last. */
-static void choose_even(choice *c, double wanted)
+/* Qwen3: evenly from the first to the last. A number that is asked for may be smaller than the least that a pace
+   gives, and larger than the video: then frames are seen more than once. */
+static void choose_even(choice *c, double wanted, bool fixed)
 {
-    c->count = (uint32_t)within(within(wanted, c->p->min_frames, c->p->max_frames), 1, (double)c->total);
+    const double least = fixed ? 1 : within(c->p->min_frames, 1, (double)c->total);
+    const double most = fixed ? c->p->max_frames : within(c->p->max_frames, 1, (double)c->total);
+    c->count = (uint32_t)within(wanted, least, most);
     const double step = c->count > 1 ? (double)(c->total - 1) / (c->count - 1) : 0;
     for (uint32_t i = 0; i < c->count; i++)
         c->index[i] = i + 1 == c->count && i > 0 ? c->total - 1 : (int64_t)rint(i * step);
 }
 
 /* Qwen2: the first of each stretch of equal length; as many as fill whole patches. */
-static void choose_first(choice *c, double wanted)
+static void choose_first(choice *c, double wanted, bool fixed)
 {
     const double frames = c->p->frames, total = (double)c->total;
     const double most = floor(within(c->p->max_frames, 0, total) / frames) * frames;
-    double n = floor(within(within(wanted, c->p->min_frames, most), 0, total) / frames) * frames;
+    double n = floor(within(wanted, fixed ? 0 : c->p->min_frames, most) / frames) * frames;
     n = n < 1 ? 1 : n;
     const double step = total / n;
     c->count = (uint32_t)within(ceil(total / step), 1, c->p->max_frames + 1);
@@ -60,9 +63,9 @@ static bool choose(choice *c, const mt_picture_wish *wish, mt_arena *arena, mt_e
     if (all)
         choose_all(c);
     else if (third)
-        choose_even(c, wanted);
+        choose_even(c, wanted, fixed > 0);
     else
-        choose_first(c, fixed ? rint(wanted / p->frames) * p->frames : wanted);
+        choose_first(c, fixed ? rint(wanted / p->frames) * p->frames : wanted, fixed > 0);
     return true;
 }
 

@@ -66,6 +66,18 @@ static void requests_may_wish_for_other_sizes(void **state)
     ASSERT_SIZE(fit(p, &huge, 64, 64), 4096, 4096); /* never more than there is room for */
 }
 
+/* Qwen3's limits are those of all frames together. */
+static void frames_share_the_pixels_of_a_video(void **state)
+{
+    mt_processor *p = qwen3();
+    mt_pixel_size size;
+    mt_error err = {0};
+    (void)state;
+    p->video.max_pixels = 1000000;
+    assert_true(mt_pixel_size_fit(p, &p->video, &none, 480, 640, 8, &size, &err));
+    ASSERT_SIZE(size, 288, 384);
+}
+
 static void long_pictures_are_refused(void **state)
 {
     (void)state;
@@ -171,21 +183,18 @@ static void long_images_are_shown_in_pieces(void **state)
                         .image_marker = "[",
                         .image_pad = "i",
                         .opening = "[",
-                        .closing = "]",
-                        .min_crop = 8,
-                        .max_crops = 4,
-                        .crop_ratio = 1.2};
+                        .closing = "]"};
     p->image = (mt_pixel_rules){.height = 16, .width = 16, .resample = MT_RESAMPLE_BILINEAR};
     const mt_picture_wish crops = {.crops = true};
     mt_image image;
     mt_picture whole, pieces;
     mt_error err = {0};
-    mt_image_new(&image, 34, 12);
+    mt_image_new(&image, 800, 290);
     assert_true(mt_processor_image(p, &image, &none, arena, &whole, &err));
     assert_true(mt_processor_image(p, &image, &crops, arena, &pieces, &err));
     assert_int_equal(whole.views, 1);
     assert_int_equal(whole.tokens, 4);
-    assert_int_equal(pieces.views, 4); /* 34 / 12 is nearly 3 */
+    assert_int_equal(pieces.views, 4); /* 800 / 290 is nearly 3 */
     mt_buf text;
     mt_buf_init(&text, 1024);
     assert_true(mt_processor_text(p, &pieces, &text));
@@ -213,12 +222,9 @@ static int tear_down(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
-    TEST(sizes_are_those_of_transformers),
-    TEST(requests_may_wish_for_other_sizes),
-    TEST(long_pictures_are_refused),
-    TEST(patches_of_a_token_lie_together),
-    TEST(placeholders_become_runs_with_positions),
-    TEST(places_and_pictures_must_be_as_many),
-    TEST(long_images_are_shown_in_pieces),
+    TEST(sizes_are_those_of_transformers),     TEST(requests_may_wish_for_other_sizes),
+    TEST(frames_share_the_pixels_of_a_video),  TEST(long_pictures_are_refused),
+    TEST(patches_of_a_token_lie_together),     TEST(placeholders_become_runs_with_positions),
+    TEST(places_and_pictures_must_be_as_many), TEST(long_images_are_shown_in_pieces),
 };
 UNIT_MAIN(tests)
