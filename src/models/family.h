@@ -32,12 +32,15 @@ extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_fam
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,
                   mt_error *err) MT_NODISCARD;
 
-/* Reads one rotary embedding of dimension dim. parameters is the object that holds rope_type, factor, ... (NULL:
-   none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */
-bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context,
-                  mt_arena *arena, mt_error *err) MT_NODISCARD;
+/* The object in c that holds rope_type, factor, ...; NULL: none. The older name wins where a config has both. */
+const mt_config *mt_rope_parameters(const mt_config *c);
 
-/* The usual case: one rotary embedding for all layers, from rope_parameters, or rope_scaling and rope_theta. */
+/* Reads one rotary embedding of dimension dim of config c. parameters is the object that holds rope_type, factor, ...
+   (NULL: none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */
+bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
+                  uint32_t context, mt_arena *arena, mt_error *err) MT_NODISCARD;
+
+/* The usual case: one rotary embedding for all layers, from mt_rope_parameters and rope_theta. */
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena,
                       mt_error *err) MT_NODISCARD;
 

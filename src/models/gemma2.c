@@ -18,6 +18,11 @@ static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config
 bool mt_gemma_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, int64_t pattern, mt_error *err)
 {
     double scalar;
+    if (mt_config_bool(c, "use_bidirectional_attention", false))
+        return mt_fail(
+            err, MT_E_UNSUPPORTED,
+            "\"use_bidirectional_attention\" is true: such a model sees what comes later and writes no text, "
+            "which is not supported");
     if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err))
         return false;
     s->post_norms = true;
@@ -28,11 +33,17 @@ bool mt_gemma_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, i
     return read_windows(s, layer, c, pattern, err);
 }
 
+/* Null switches a cap off; where the key is missing, there is one. */
+static bool read_cap(const mt_config *c, const char *key, double usual, double *out, mt_error *err)
+{
+    return mt_config_float(c, key, mt_config_names(c, key) ? 0 : usual, 0, 1e9, out, err);
+}
+
 static bool read_gemma2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    double attn_cap, final_cap; /* published configs name both; null switches one off */
-    if (!mt_config_float(c, "attn_logit_softcapping", 0, 0, 1e9, &attn_cap, err) ||
-        !mt_config_float(c, "final_logit_softcapping", 0, 0, 1e9, &final_cap, err))
+    double attn_cap, final_cap;
+    if (!read_cap(c, "attn_logit_softcapping", 50, &attn_cap, err) ||
+        !read_cap(c, "final_logit_softcapping", 30, &final_cap, err))
         return false;
     s->attn_softcap = (float)attn_cap;
     s->final_softcap = (float)final_cap;

@@ -15,26 +15,24 @@ static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt
     if (!mt_config_float(c, "rope_theta", 1e6, 1, 1e12, &theta, err) ||
         !mt_config_float(c, "rope_local_base_freq", 1e4, 1, 1e12, &local_theta, err))
         return false;
-    const mt_config *parameters = mt_config_object(c, "rope_parameters"), *global = NULL, *local = NULL;
-    if (parameters) {
-        global = mt_config_object(parameters, "full_attention");
-        local = mt_config_object(parameters, "sliding_attention");
-        if (!global && !local)
-            global = parameters;
-    } else {
-        global = mt_config_object(c, "rope_scaling");
-    }
+    const mt_config *parameters = mt_config_object(c, "rope_parameters"), *older = mt_config_object(c, "rope_scaling");
+    const mt_config *global = parameters ? mt_config_object(parameters, "full_attention") : NULL;
+    const mt_config *local = parameters ? mt_config_object(parameters, "sliding_attention") : NULL;
+    if (global && !mt_config_float(global, "rope_theta", theta, 1, 1e12, &theta, err))
+        return false;
+    if (older)
+        global = older;
     s->ropes = rope;
     s->rope_count = 2;
-    return mt_rope_read(&rope[ROPE_GLOBAL], global, theta, s->head_dim, s->context, arena, err) &&
-           mt_rope_read(&rope[ROPE_LOCAL], local, local_theta, s->head_dim, s->context, arena, err);
+    return mt_rope_read(&rope[ROPE_GLOBAL], c, global, theta, s->head_dim, s->context, arena, err) &&
+           mt_rope_read(&rope[ROPE_LOCAL], c, local, local_theta, s->head_dim, s->context, arena, err);
 }
 
 static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     int64_t pattern;
-    const char *key = mt_config_has(c, "sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
-    if (!mt_config_int(c, key, 6, 1, INT64_MAX, &pattern, err) || !mt_gemma_read(s, layer, c, pattern, err))
+    if (!mt_config_int(c, "sliding_window_pattern", 6, 1, INT64_MAX, &pattern, err) ||
+        !mt_gemma_read(s, layer, c, pattern, err))
         return false;
     s->qk_norm = true; /* attn_logit_softcapping may be in its config, but transformers never applies it */
     for (size_t i = 0; i < s->layers; i++)

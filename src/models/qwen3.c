@@ -63,13 +63,31 @@ static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_conf
 const mt_family mt_family_qwen3 = {
     .name = "qwen3",
     .model_type = "qwen3",
-    .defaults = {.head_dim = 128, .context = 32768, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu"},
+    .defaults = {.vocab = 151936,
+                 .hidden = 4096,
+                 .layers = 32,
+                 .heads = 32,
+                 .head_dim = 128,
+                 .ffn = 22016,
+                 .context = 32768,
+                 .eps = 1e-6,
+                 .activation_key = "hidden_act",
+                 .activation = "silu"},
     .read = read_qwen3,
 };
 
 const mt_family mt_family_qwen3_moe = {
     .name = "qwen3_moe",
     .model_type = "qwen3_moe",
-    .defaults = {.context = 32768, .ffn = 6144, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu"},
+    .defaults = {.vocab = 151936,
+                 .hidden = 2048,
+                 .layers = 24,
+                 .heads = 32,
+                 .kv_heads = 4,
+                 .ffn = 6144,
+                 .context = 32768,
+                 .eps = 1e-6,
+                 .activation_key = "hidden_act",
+                 .activation = "silu"},
     .read = read_qwen3_moe,
 };

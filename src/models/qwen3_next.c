@@ -47,12 +47,10 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena 
 {
     static const uint32_t sections[3] = {11, 11, 10};
     double theta, part;
-    const mt_config *parameters = mt_config_object(c, "rope_parameters");
+    const mt_config *parameters = mt_rope_parameters(c);
     mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
     if (!rope)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
-    if (!parameters)
-        parameters = mt_config_object(c, "rope_scaling");
     const mt_config *from = parameters && mt_config_has(parameters, "partial_rotary_factor") ? parameters : c;
     if (!mt_config_float(from, "partial_rotary_factor", 0.25, 0, 1, &part, err) ||
         !mt_config_float(c, "rope_theta", 10000, 1, 1e12, &theta, err))
@@ -63,7 +61,7 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena 
                        s->head_dim);
     s->ropes = rope;
     s->rope_count = 1;
-    return mt_rope_read(rope, parameters, theta, dim, s->context, arena, err) &&
+    return mt_rope_read(rope, c, parameters, theta, dim, s->context, arena, err) &&
            (!axes || mt_rope_axes_read(s, c, sections, true, arena, err));
 }
 

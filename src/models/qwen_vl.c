@@ -25,7 +25,8 @@ static bool read_qwen3_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 static bool read_qwen3_vl_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena,
                               mt_error *err)
 {
-    if (!read_qwen3_vl(s, layer, c, arena, err) || !mt_qwen_experts_read(s, layer, c, NULL, err))
+    static const mt_qwen_experts defaults = {.experts = 60, .top_k = 4, .inner = 1408};
+    if (!read_qwen3_vl(s, layer, c, arena, err) || !mt_qwen_experts_read(s, layer, c, &defaults, err))
         return false;
     s->renormalise = true; /* whatever norm_topk_prob says */
     return true;
@@ -101,8 +102,8 @@ static bool read_windows(mt_vision_spec *v, const mt_config *c, mt_arena *arena,
         return mt_fail(err, MT_E_INVALID, "\"vision_config.window_size\" is %u, which is less than %u pixels", pixels,
                        v->patch * v->merge);
     v->full = full;
-    for (size_t l = 0; l < v->layers && mt_config_array(c, key) == 0; l++)
-        full[l] = l % 8 == 7;
+    for (size_t l = 0; l < v->layers && !mt_config_has(c, key); l++)
+        full[l] = l % 8 == 7 && l < 32;
     for (size_t i = 0; i < mt_config_array(c, key); i++) {
         const int64_t layer = mt_config_array_int(c, key, i, -1);
         if (layer >= 0 && layer < (int64_t)v->layers)
@@ -117,7 +118,7 @@ static bool read_vision2_5(mt_vision_spec *v, const mt_model_spec *s, const mt_c
     const mt_config *c = mt_config_object(config, "vision_config");
     v->names = MT_VISION_QWEN2_5;
     v->rms = v->gated = true;
-    return mt_size_read(c, "hidden_size", 1280, MT_LIMIT_WIDTH, &v->hidden, err) && read_tower(v, s, c, err) &&
+    return mt_size_read(c, "hidden_size", 3584, MT_LIMIT_WIDTH, &v->hidden, err) && read_tower(v, s, c, err) &&
            mt_size_read(c, "depth", 32, MT_LIMIT_LAYERS, &v->layers, err) &&
            mt_size_read(c, "intermediate_size", 3420, MT_LIMIT_WIDTH, &v->ffn, err) &&
            mt_size_read(c, "patch_size", 14, 256, &v->patch, err) &&
@@ -176,9 +177,10 @@ static bool read_vision3(mt_vision_spec *v, const mt_model_spec *s, const mt_con
     return mt_qwen_tower_read(v, s, config, arena, err) && read_taps(v, mt_config_object(config, "vision_config"), err);
 }
 
-#define QWEN2_VL_DEFAULTS                                                                   \
-    {                                                                                       \
-        .context = 32768, .eps = 1e-5, .activation_key = "hidden_act", .activation = "silu" \
+#define QWEN2_VL_DEFAULTS                                                                                          \
+    {                                                                                                              \
+        .vocab = 152064, .hidden = 8192, .layers = 80, .heads = 64, .kv_heads = 8, .ffn = 29568, .context = 32768, \
+        .eps = 1e-5, .activation_key = "hidden_act", .activation = "silu"                                          \
     }
 
 const mt_family mt_family_qwen2_vl = {.name = "qwen2_vl",
@@ -193,20 +195,22 @@ const mt_family mt_family_qwen2_5_vl = {.name = "qwen2_5_vl",
                                         .read = read_qwen2_vl,
                                         .read_vision = read_vision2_5};
 
-#define QWEN3_VL_DEFAULTS                                                                              \
-    {                                                                                                  \
-        .head_dim = 128, .context = 128000, .eps = 1e-6, .ffn = 22016, .activation_key = "hidden_act", \
-        .activation = "silu"                                                                           \
+#define QWEN3_VL_DEFAULTS(...)                                                                                 \
+    {                                                                                                          \
+        .vocab = 151936, .context = 128000, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu", \
+        __VA_ARGS__                                                                                            \
     }
 
-const mt_family mt_family_qwen3_vl = {.name = "qwen3_vl",
-                                      .model_type = "qwen3_vl",
-                                      .defaults = QWEN3_VL_DEFAULTS,
-                                      .read = read_qwen3_vl,
-                                      .read_vision = read_vision3};
+const mt_family mt_family_qwen3_vl = {
+    .name = "qwen3_vl",
+    .model_type = "qwen3_vl",
+    .defaults = QWEN3_VL_DEFAULTS(.hidden = 4096, .layers = 32, .heads = 32, .head_dim = 128, .ffn = 22016),
+    .read = read_qwen3_vl,
+    .read_vision = read_vision3};
 
 const mt_family mt_family_qwen3_vl_moe = {.name = "qwen3_vl_moe",
                                           .model_type = "qwen3_vl_moe",
-                                          .defaults = QWEN3_VL_DEFAULTS,
+                                          .defaults =
+                                              QWEN3_VL_DEFAULTS(.hidden = 2048, .layers = 24, .heads = 16, .ffn = 5632),
                                           .read = read_qwen3_vl_moe,
                                           .read_vision = read_vision3};

@@ -59,10 +59,13 @@ static double yarn_magnitude(double factor, double m)
     return factor <= 1 ? 1 : 0.1 * m * log(factor) + 1;
 }
 
-static bool read_scaling(scaling *s, const mt_config *p, uint32_t context, mt_error *err)
+/* The original context may stand beside the parameters; then that one counts. */
+static bool read_scaling(scaling *s, const mt_config *c, const mt_config *p, uint32_t context, mt_error *err)
 {
+    static const char original[] = "original_max_position_embeddings";
     return mt_config_float(p, "factor", 1, 1e-6, 1e6, &s->factor, err) &&
-           mt_config_float(p, "original_max_position_embeddings", context, 1, MT_LIMIT_CONTEXT, &s->original, err) &&
+           mt_config_float(mt_config_has(c, original) ? c : p, original, context, 1, MT_LIMIT_CONTEXT, &s->original,
+                           err) &&
            mt_config_float(p, "low_freq_factor", 1, 1e-6, 1e6, &s->low, err) &&
            mt_config_float(p, "high_freq_factor", 4, 1e-6, 1e6, &s->high, err) &&
            mt_config_float(p, "beta_fast", 32, 1e-6, 1e6, &s->fast, err) &&
@@ -86,12 +89,13 @@ static bool read_yarn_scale(mt_rope *rope, const mt_config *p, double factor, mt
 }
 
 /* Applies what `parameters` asks for to the plain frequencies. */
-static bool apply(mt_rope *rope, double *f, const mt_config *p, double theta, uint32_t context, mt_error *err)
+static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config *p, double theta, uint32_t context,
+                  mt_error *err)
 {
     scaling s;
     if (strcmp(rope->type, "default") == 0 || strcmp(rope->type, "mrope") == 0)
         return true;
-    if (!read_scaling(&s, p, context, err))
+    if (!read_scaling(&s, c, p, context, err))
         return false;
     if (strcmp(rope->type, "linear") == 0) {
         scale_linear(f, rope->half, s.factor);
@@ -108,8 +112,8 @@ static bool apply(mt_rope *rope, double *f, const mt_config *p, double theta, ui
     return true;
 }
 
-bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint32_t dim, uint32_t context,
-                  mt_arena *arena, mt_error *err)
+bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
+                  uint32_t context, mt_arena *arena, mt_error *err)
 {
     double f[MT_LIMIT_HEAD_DIM / 2];
     rope->type = "default";
@@ -123,7 +127,7 @@ bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint
     rope->theta = theta;
     for (size_t i = 0; i < rope->half; i++)
         f[i] = pow(theta, -2.0 * (double)i / (double)dim);
-    if (parameters && !apply(rope, f, parameters, theta, context, err))
+    if (parameters && !apply(rope, f, c, parameters, theta, context, err))
         return false;
     float *inv_freq = mt_arena_alloc(arena, rope->half * sizeof *inv_freq);
     if (!inv_freq)
@@ -134,6 +138,12 @@ bool mt_rope_read(mt_rope *rope, const mt_config *parameters, double theta, uint
     return true;
 }
 
+const mt_config *mt_rope_parameters(const mt_config *c)
+{
+    const mt_config *older = mt_config_object(c, "rope_scaling");
+    return older && !mt_config_empty(older) ? older : mt_config_object(c, "rope_parameters");
+}
+
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena, mt_error *err)
 {
     double theta;
@@ -142,12 +152,9 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
     if (!mt_config_float(c, "rope_theta", default_theta, 1, 1e12, &theta, err))
         return false;
-    const mt_config *parameters = mt_config_object(c, "rope_parameters");
-    if (!parameters)
-        parameters = mt_config_object(c, "rope_scaling");
     spec->ropes = rope;
     spec->rope_count = 1;
-    return mt_rope_read(rope, parameters, theta, spec->head_dim, spec->context, arena, err);
+    return mt_rope_read(rope, c, mt_rope_parameters(c), theta, spec->head_dim, spec->context, arena, err);
 }
 
 /* Of three frequencies one is the height's and one the width's, as far as their sections go; the rest is time's. */
@@ -175,9 +182,7 @@ bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t f
     int64_t section[3];
     if (!rope || !axis)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
-    const mt_config *parameters = mt_config_object(c, "rope_parameters");
-    if (!parameters)
-        parameters = mt_config_object(c, "rope_scaling");
+    const mt_config *parameters = mt_rope_parameters(c);
     const bool given = parameters && mt_config_array(parameters, "mrope_section") == 3;
     for (size_t i = 0; i < 3; i++) {
         section[i] = given ? mt_config_array_int(parameters, "mrope_section", i, -1) : fallback[i];

@@ -167,6 +167,16 @@ bool mt_config_has(const mt_config *c, const char *key)
     return get(c, key) != NULL;
 }
 
+bool mt_config_names(const mt_config *c, const char *key)
+{
+    return json_object_get(c->object, key) != NULL;
+}
+
+bool mt_config_empty(const mt_config *c)
+{
+    return json_object_size(c->object) == 0;
+}
+
 const char *mt_config_string(const mt_config *c, const char *key, const char *fallback)
 {
     const char *s = json_string_value(get(c, key));

@@ -17,7 +17,9 @@ void mt_config_free(mt_config *c);
 
 /* The object under key, or NULL when it is absent or null. A value of another type is treated as absent. */
 const mt_config *mt_config_object(const mt_config *c, const char *key);
-bool mt_config_has(const mt_config *c, const char *key); /* present and not null */
+bool mt_config_has(const mt_config *c, const char *key);   /* present and not null */
+bool mt_config_names(const mt_config *c, const char *key); /* present, be it null */
+bool mt_config_empty(const mt_config *c);                  /* no keys at all */
 
 /* The string under key, or fallback when absent, null or no string. */
 const char *mt_config_string(const mt_config *c, const char *key, const char *fallback);
