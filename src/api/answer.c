@@ -103,7 +103,8 @@ static void add_said(mt_said_list *list, const mt_event *event)
                                         .has_logprob = event->has_logprob,
                                         .logprob = event->logprob,
                                         .top_begin = list->top_count,
-                                        .top_count = event->top_count};
+                                        .top_count = event->top_count,
+                                        .part = SIZE_MAX};
     list->top = grow(list->top, &list->top_cap, list->top_count + event->top_count, sizeof(*list->top));
     if (event->top_count)
         memcpy(list->top + list->top_count, event->top, event->top_count * sizeof(*list->top));
@@ -145,16 +146,34 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     a->open--;
 }
 
-/* Tokens that were written are forgotten; what a choice says next goes on from there. */
-static void forget(mt_choice *c)
+/* Tokens that were written are forgotten, unless they are told again at the end; what a choice says next goes on from
+   there. */
+static void forget(const mt_answer *a, mt_choice *c)
 {
     mt_speech_written(&c->speech);
-    c->said.count = c->said.top_count = 0;
+    c->said.told = c->said.count;
+    if (!a->dialect->repeats)
+        c->said.count = c->said.top_count = c->said.told = c->said.placed = 0;
+}
+
+/* Tokens belong to the part that grew with them, and so do those before them that the parser held back. Where another
+   part begins, those were markers. */
+static void place_said(mt_choice *c, size_t parts, size_t bytes)
+{
+    const bool begins = c->speech.count > parts;
+
+    if (c->speech.bytes == bytes && !begins)
+        return;
+    for (size_t i = begins && c->said.count ? c->said.count - 1 : c->said.placed; i < c->said.count; i++)
+        c->said.at[i].part = c->speech.count - 1;
+    c->said.placed = c->said.count;
 }
 
 /* False when it is more than may be kept. */
 static bool add_text(mt_choice *c, const mt_event *event)
 {
+    const size_t parts = c->speech.count, bytes = c->speech.bytes;
+
     if (!c->parser)
         mt_speech_add(&c->speech, MT_SPEECH_TEXT, event->text, event->text_len);
     else if (event->text_len)
@@ -163,6 +182,7 @@ static bool add_text(mt_choice *c, const mt_event *event)
         mt_parser_finish(c->parser, mt_speech_hear, &c->speech);
     c->reasoning_tokens += event->kind == MT_EVENT_TOKEN && c->speech.count &&
                            c->speech.at[c->speech.count - 1].kind == MT_SPEECH_REASONING;
+    place_said(c, parts, bytes);
     return !c->speech.full;
 }
 
@@ -184,7 +204,7 @@ static void say(mt_answer *a, mt_choice *c, mt_buf *out)
     if (!a->stream || !news)
         return;
     a->dialect->chunk(a, c, out);
-    forget(c);
+    forget(a, c);
 }
 
 void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *out)
@@ -220,6 +240,8 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
     }
     if (event->kind == MT_EVENT_DONE)
         finish(a, c, event);
+    if (a->open == 0)
+        a->ended = (int64_t)time(NULL);
     say(a, c, out);
     if (a->open == 0)
         (a->stream ? a->dialect->end : a->dialect->whole)(a, out);

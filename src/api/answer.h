@@ -18,11 +18,14 @@ typedef struct mt_said {
     bool has_logprob;
     float logprob;
     size_t top_begin, top_count;
+    size_t part; /* of the speech whose text it wrote; SIZE_MAX: none */
 } mt_said;
 
 typedef struct mt_said_list {
     mt_said *at;
     size_t count, cap;
+    size_t told;   /* of them, where the dialect repeats them; otherwise they are forgotten */
+    size_t placed; /* those that it is known of what part they wrote */
     mt_logprob *top;
     size_t top_count, top_cap;
 } mt_said_list;
@@ -55,7 +58,7 @@ struct mt_answer {
     const mt_dialect *dialect;
     mt_arena *arena; /* its own; the answer lies in it */
     char id[MT_ANSWER_ID];
-    int64_t created;               /* seconds since 1970 */
+    int64_t created, ended;        /* seconds since 1970; ended: 0 until it has */
     const char *model;             /* as clients know it; outlives the answer */
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     const uint32_t *eos;           /* the model's ends; borrowed */

@@ -23,8 +23,9 @@ static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
 
     mt_buf_printf(out,
                   "\"usage\":{\"input_tokens\":%zu,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%zu,"
-                  "\"output_tokens\":%zu}",
-                  mt_answer_prompt_tokens(a) - cached, cached, tokens);
+                  "\"output_tokens\":%zu,\"output_tokens_details\":{\"thinking_tokens\":%zu},"
+                  "\"server_tool_use\":null,\"service_tier\":\"standard\"}",
+                  mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
 }
 
 /* {"id":... up to where the content begins, without the closing brace. */

@@ -27,6 +27,7 @@ typedef struct mt_dialect {
 
     void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
     void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
+    bool repeats;                                      /* the end of a stream says again what was streamed */
     const char *idle; /* bytes that say nothing, for a stream that has long been silent */
 } mt_dialect;
 

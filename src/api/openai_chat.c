@@ -115,49 +115,18 @@ static bool read(mt_ask *ask, mt_failure *why)
            mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why);
 }
 
-static void add_bytes(mt_buf *out, const mt_buf *bytes)
-{
-    mt_buf_puts(out, ",\"bytes\":[");
-    for (size_t i = 0; i < bytes->len; i++)
-        mt_buf_printf(out, "%s%u", i ? "," : "", (unsigned)(unsigned char)bytes->data[i]);
-    mt_buf_puts(out, "]");
-}
-
-/* {"token":...,"logprob":...,"bytes":[...] without the closing brace. */
-static void open_logprob(mt_buf *out, const mt_answer *a, uint32_t id, float logprob, mt_buf *bytes)
-{
-    mt_buf_puts(out, "{\"token\":");
-    mt_write_token(out, a, id, bytes);
-    mt_buf_puts(out, ",\"logprob\":");
-    mt_write_number(out, logprob);
-    add_bytes(out, bytes);
-}
-
 static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said)
 {
-    mt_buf bytes;
-
     if (a->logprobs < 0 || (a->stream && said->count == 0)) {
         mt_buf_puts(out, ",\"logprobs\":null");
         return;
     }
-    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
     mt_buf_puts(out, ",\"logprobs\":{\"content\":[");
     for (size_t i = 0; i < said->count; i++) {
-        const mt_said *s = &said->at[i];
-
         mt_buf_puts(out, i ? "," : "");
-        open_logprob(out, a, s->id, s->logprob, &bytes);
-        mt_buf_puts(out, ",\"top_logprobs\":[");
-        for (size_t k = 0; k < s->top_count; k++) {
-            mt_buf_puts(out, k ? "," : "");
-            open_logprob(out, a, said->top[s->top_begin + k].id, said->top[s->top_begin + k].logprob, &bytes);
-            mt_buf_puts(out, "}");
-        }
-        mt_buf_puts(out, "]}");
+        mt_write_logprobs(out, a, said, &said->at[i]);
     }
     mt_buf_puts(out, "],\"refusal\":null}");
-    mt_buf_free(&bytes);
 }
 
 /* All of a choice but what it says: logprobs, how it ended, ids; and the closing brace. */

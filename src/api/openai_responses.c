@@ -99,10 +99,10 @@ static void tell_part(mt_buf *out, mt_answer *a, size_t index, const words *w, b
 
     open_part(out, a, index, w, ended ? w->ended : w->added);
     mt_buf_printf(out, ",\"part\":{\"type\":\"%s\",", w->part);
-    if (part->kind == MT_SPEECH_TEXT)
-        mt_buf_puts(out, "\"annotations\":[],\"logprobs\":[],");
+    mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? "\"annotations\":[]," : "");
     mt_buf_puts(out, "\"text\":");
     mt_buf_json_string(out, part->text.len ? part->text.data : "", ended ? part->text.len : 0);
+    mt_responses_logprobs(out, a, index, ended ? 0 : SIZE_MAX);
     mt_buf_puts(out, "}");
     close_event(out);
 }
@@ -116,7 +116,7 @@ static void tell_delta(mt_buf *out, mt_answer *a, size_t index, const words *w)
     open_part(out, a, index, w, w->delta);
     mt_buf_puts(out, ",\"delta\":");
     mt_buf_json_string(out, part->text.data + part->written, part->text.len - part->written);
-    mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? ",\"logprobs\":[]" : "");
+    mt_responses_logprobs(out, a, index, a->choices[0].said.told);
     close_event(out);
 }
 
@@ -129,7 +129,7 @@ static void tell_done(mt_buf *out, mt_answer *a, size_t index, const words *w)
         mt_write_string(out, "name", mt_responses_tool(a, part));
     mt_buf_printf(out, ",\"%s\":", w->text);
     mt_buf_json_string(out, part->text.len ? part->text.data : "", part->text.len);
-    mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? ",\"logprobs\":[]" : "");
+    mt_responses_logprobs(out, a, index, 0);
     close_event(out);
     if (w->part)
         tell_part(out, a, index, w, true);
@@ -225,4 +225,5 @@ const mt_dialect mt_openai_responses = {.name = "responses",
                                         .whole = whole,
                                         .fail = fail,
                                         .error = mt_failure_write,
+                                        .repeats = true,
                                         .idle = MT_OPENAI_IDLE};

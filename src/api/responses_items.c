@@ -199,35 +199,37 @@ static bool add_reasoning(reader *r, const json_t *item)
 
 static bool add_item(reader *r, const json_t *item);
 
-/* Ids of items are made of those of their responses: msg_XYZ_1 stands in resp_XYZ. */
-static const json_t *find_item(struct mt_store *store, const char *id, json_t **kept)
+/* Ids of items are made of those of their responses: msg_XYZ_1 stands in resp_XYZ. A new reference, or NULL. */
+static json_t *find_item(struct mt_store *store, const char *id)
 {
     const char *random = strchr(id, '_'), *end = strrchr(id, '_');
     char response[MT_ANSWER_ID];
-    const json_t *items;
+    json_t *kept, *items, *found = NULL;
 
     if (!random || end == random || end - random >= (ptrdiff_t)sizeof(response) - 8)
         return NULL;
     snprintf(response, sizeof(response), "resp%.*s", (int)(end - random), random);
-    *kept = mt_store_get(store, response);
-    items = json_object_get(json_object_get(*kept, "response"), "output");
-    for (size_t i = 0; i < json_array_size(items); i++)
+    kept = mt_store_get(store, response);
+    items = mt_responses_inputs(kept);
+    json_array_extend(items, json_object_get(json_object_get(kept, "response"), "output"));
+    for (size_t i = 0; !found && i < json_array_size(items); i++)
         if (strcmp(mt_body_text(json_array_get(items, i), "id"), id) == 0)
-            return json_array_get(items, i);
-    return NULL;
+            found = json_incref(json_array_get(items, i));
+    json_decref(items);
+    json_decref(kept);
+    return found;
 }
 
 static bool add_reference(reader *r, const json_t *item)
 {
     const char *id = mt_body_text(item, "id");
-    json_t *kept = NULL;
-    const json_t *found = find_item(r->ask->store, id, &kept);
+    json_t *found = find_item(r->ask->store, id);
     const bool ok = found
                         ? add_item(r, found)
                         : mt_failure_set(r->why, 404, "item_not_found", "input",
                                          "input[%zu]: no item \"%.60s\" is kept here: send the item itself", r->at, id);
 
-    json_decref(kept);
+    json_decref(found);
     return ok;
 }
 
@@ -280,11 +282,11 @@ static bool add_items(reader *r, const json_t *items)
     return true;
 }
 
-/* The newest first, so that they are turned round. Each is {"input", "previous", "response"}. */
-static bool load_chain(mt_ask *ask, const char *id, json_t *chain, mt_failure *why)
+/* The newest is found first, so that they are turned round. */
+bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, mt_failure *why)
 {
     while (*id) {
-        json_t *kept = json_array_size(chain) < MT_LIMIT_STORE_CHAIN ? mt_store_get(ask->store, id) : NULL;
+        json_t *kept = json_array_size(chain) < MT_LIMIT_STORE_CHAIN ? mt_store_get(store, id) : NULL;
 
         if (!kept)
             return mt_failure_set(why, 404, "previous_response_not_found", "previous_response_id",
@@ -312,7 +314,7 @@ bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why)
 {
     reader r = {.ask = ask, .messages = messages, .why = why};
     json_t *chain = json_array();
-    bool ok = load_chain(ask, mt_body_text(ask->body, "previous_response_id"), chain, why);
+    bool ok = mt_responses_chain(ask->store, mt_body_text(ask->body, "previous_response_id"), chain, why);
 
     for (size_t i = 0; ok && i < json_array_size(chain); i++) {
         const json_t *kept = json_array_get(chain, i);

@@ -93,12 +93,30 @@ static void add_reasoning(mt_buf *out, const mt_answer *a, const mt_speech_part 
     mt_buf_puts(out, "]");
 }
 
-static void add_message(mt_buf *out, const mt_speech_part *part, bool filled)
+void mt_responses_logprobs(mt_buf *out, const mt_answer *a, size_t index, size_t from)
+{
+    const mt_said_list *said = &a->choices[0].said;
+    const char *comma = "";
+
+    if (a->choices[0].speech.at[index].kind != MT_SPEECH_TEXT)
+        return;
+    mt_buf_puts(out, ",\"logprobs\":[");
+    for (size_t i = from; i < said->count; i++)
+        if (said->at[i].part == index) {
+            mt_buf_puts(out, comma);
+            mt_write_logprobs(out, a, said, &said->at[i]);
+            comma = ",";
+        }
+    mt_buf_puts(out, "]");
+}
+
+static void add_message(mt_buf *out, const mt_answer *a, size_t index, bool filled)
 {
     mt_buf_puts(out, "\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
     if (filled) {
-        mt_buf_puts(out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[],\"text\":");
-        add_text(out, part);
+        mt_buf_puts(out, "{\"type\":\"output_text\",\"annotations\":[],\"text\":");
+        add_text(out, &a->choices[0].speech.at[index]);
+        mt_responses_logprobs(out, a, index, 0);
         mt_buf_puts(out, "}");
     }
     mt_buf_puts(out, "]");
@@ -123,7 +141,7 @@ void mt_responses_item(mt_buf *out, const mt_answer *a, size_t index, bool fille
     mt_buf_puts(out, ",");
     switch (part->kind) {
     case MT_SPEECH_REASONING: add_reasoning(out, a, part, filled); break;
-    case MT_SPEECH_TEXT: add_message(out, part, filled); break;
+    case MT_SPEECH_TEXT: add_message(out, a, index, filled); break;
     case MT_SPEECH_CALL: add_call(out, a, part, filled); break;
     }
     mt_buf_printf(out, ",\"status\":\"%s\"}", item_status(a, index, filled));
@@ -134,10 +152,12 @@ static void add_usage(mt_buf *out, const mt_answer *a)
     const mt_choice *c = &a->choices[0];
     const size_t prompt = mt_answer_prompt_tokens(a);
 
-    mt_buf_printf(out,
-                  "{\"input_tokens\":%zu,\"input_tokens_details\":{\"cached_tokens\":%zu},\"output_tokens\":%zu,"
-                  "\"output_tokens_details\":{\"reasoning_tokens\":%zu},\"total_tokens\":%zu}",
-                  prompt, mt_answer_cached(a), c->tokens, c->reasoning_tokens, prompt + c->tokens);
+    mt_buf_printf(
+        out,
+        ",\"usage\":{\"input_tokens\":%zu,\"input_tokens_details\":{\"cached_tokens\":%zu,\"cache_write_tokens\":0},"
+        "\"output_tokens\":%zu,"
+        "\"output_tokens_details\":{\"reasoning_tokens\":%zu},\"total_tokens\":%zu}",
+        prompt, mt_answer_cached(a), c->tokens, c->reasoning_tokens, prompt + c->tokens);
 }
 
 static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
@@ -149,9 +169,13 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
                          : c->finish == MT_FINISH_CANCELLED ? "cancelled"
                                                             : "incomplete";
 
+    if (a->ended)
+        mt_buf_printf(out, ",\"completed_at\":%" PRId64, a->ended);
+    else
+        mt_buf_puts(out, ",\"completed_at\":null");
     mt_buf_printf(out, ",\"status\":\"%s\",\"error\":", status);
-    if (why) {
-        mt_buf_printf(out, "{\"code\":\"%s\"", why->code ? why->code : "server_error");
+    if (why) { /* clients know a few codes only */
+        mt_buf_printf(out, "{\"code\":\"%s\"", why->status == 429 ? "rate_limit_exceeded" : "server_error");
         mt_write_string(out, "message", why->text);
         mt_buf_puts(out, "}");
     } else
@@ -187,10 +211,7 @@ void mt_responses_object(mt_buf *out, const mt_answer *a, const mt_failure *why)
     }
     mt_buf_puts(out, "]");
     add_echo(out, a);
-    mt_buf_puts(out, ",\"usage\":");
     if (c->done)
         add_usage(out, a);
-    else
-        mt_buf_puts(out, "null");
     mt_buf_puts(out, "}");
 }

@@ -173,6 +173,26 @@ static bool read_reasoning(reader *r)
     return true;
 }
 
+/* Logprobs are told where they are to be included. */
+static bool read_logprobs(reader *r)
+{
+    const json_t *include = mt_body_get(r->body, "include"), *top = mt_body_get(r->body, "top_logprobs");
+
+    if (include && !json_is_array(include))
+        return mt_failure_set(r->why, 400, "invalid_type", "include", "\"include\" is %s: send a list",
+                              mt_json_kind(include));
+    for (size_t i = 0; i < json_array_size(include); i++) {
+        const char *what = json_string_value(json_array_get(include, i));
+
+        if (!what || strcmp(what, "message.output_text.logprobs") != 0)
+            continue;
+        json_object_set_new(r->chat, "logprobs", json_true());
+        if (top)
+            json_object_set_new(r->chat, "top_logprobs", mt_body_share(top));
+    }
+    return true;
+}
+
 /* What would have to be done otherwise than it is. */
 static bool refuse_others(reader *r)
 {
@@ -187,40 +207,6 @@ static bool refuse_others(reader *r)
                                   "\"%s\" is not supported: send \"input\", and \"previous_response_id\" to go on",
                                   names[i]);
     return true;
-}
-
-/* What the answer repeats: as it was sent, or what it is when it was not. */
-static void echo(reader *r)
-{
-    static const char *const fields[][2] = {{"background", "false"},
-                                            {"instructions", "null"},
-                                            {"max_output_tokens", "null"},
-                                            {"metadata", "{}"},
-                                            {"parallel_tool_calls", "true"},
-                                            {"previous_response_id", "null"},
-                                            {"prompt_cache_key", "null"},
-                                            {"reasoning", "{}"},
-                                            {"safety_identifier", "null"},
-                                            {"service_tier", "null"},
-                                            {"store", "true"},
-                                            {"temperature", "null"},
-                                            {"text", "{}"},
-                                            {"tool_choice", "\"auto\""},
-                                            {"tools", "[]"},
-                                            {"top_p", "null"},
-                                            {"truncation", "\"disabled\""},
-                                            {"user", "null"}};
-    json_t *all = json_object();
-
-    for (size_t i = 0; i < MT_COUNT(fields); i++) {
-        const json_t *value = mt_body_get(r->body, fields[i][0]);
-
-        json_object_set_new(all, fields[i][0],
-                            value ? mt_body_share(value) : json_loads(fields[i][1], JSON_DECODE_ANY, NULL));
-    }
-    if (!json_object_get(json_object_get(all, "text"), "format"))
-        json_object_set_new(all, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
-    json_object_set_new(r->extra, "echo", all);
 }
 
 static int append(const char *text, size_t len, void *out)
@@ -294,9 +280,8 @@ static bool translate(reader *r, mt_ask *ask)
     mt_body_copy(r->chat, r->body, same, MT_COUNT(same));
     if (mt_body_get(r->body, "max_output_tokens"))
         json_object_set_new(r->chat, "max_tokens", mt_body_share(mt_body_get(r->body, "max_output_tokens")));
-    echo(r);
-    return refuse_others(r) && read_store(r) && read_reasoning(r) && read_format(r) && read_tools(r) &&
-           read_tool_choice(r) && read_messages(r, ask);
+    return refuse_others(r) && mt_responses_echo(r->body, r->extra, r->why) && read_logprobs(r) && read_store(r) &&
+           read_reasoning(r) && read_format(r) && read_tools(r) && read_tool_choice(r) && read_messages(r, ask);
 }
 
 bool mt_responses_read(mt_ask *ask, mt_failure *why)

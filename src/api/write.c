@@ -47,6 +47,37 @@ void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *b
     mt_buf_json_string(out, bytes->len ? bytes->data : "", bytes->len);
 }
 
+/* {"token":...,"logprob":...,"bytes":[...] without the closing brace. */
+static void open_logprob(mt_buf *out, const mt_answer *answer, uint32_t id, float logprob, mt_buf *bytes)
+{
+    mt_buf_puts(out, "{\"token\":");
+    mt_write_token(out, answer, id, bytes);
+    mt_buf_puts(out, ",\"logprob\":");
+    mt_write_number(out, logprob);
+    mt_buf_puts(out, ",\"bytes\":[");
+    for (size_t i = 0; i < bytes->len; i++)
+        mt_buf_printf(out, "%s%u", i ? "," : "", (unsigned)(unsigned char)bytes->data[i]);
+    mt_buf_puts(out, "]");
+}
+
+void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *token)
+{
+    mt_buf bytes;
+
+    mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
+    open_logprob(out, answer, token->id, token->logprob, &bytes);
+    mt_buf_puts(out, ",\"top_logprobs\":[");
+    for (size_t i = 0; i < token->top_count; i++) {
+        const mt_logprob *p = &said->top[token->top_begin + i];
+
+        mt_buf_puts(out, i ? "," : "");
+        open_logprob(out, answer, p->id, p->logprob, &bytes);
+        mt_buf_puts(out, "}");
+    }
+    mt_buf_puts(out, "]}");
+    mt_buf_free(&bytes);
+}
+
 void mt_write_usage(mt_buf *out, const mt_answer *answer)
 {
     const size_t prompt = mt_answer_prompt_tokens(answer), tokens = mt_answer_tokens(answer);

@@ -17,6 +17,9 @@ void mt_write_said_ids(mt_buf *out, const mt_said_list *said);
    which is cleared first. */
 void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *bytes);
 
+/* {"token","logprob","bytes","top_logprobs"} of a token in a list. */
+void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *token);
+
 /* {"prompt_tokens":...}: OpenAI's usage. */
 void mt_write_usage(mt_buf *out, const mt_answer *answer);
 

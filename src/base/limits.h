@@ -169,6 +169,8 @@
 #define MT_LIMIT_MEDIA_FPS 240               /* frames a second that may be asked for */
 #define MT_LIMIT_MEDIA_REMEMBERED 65536      /* media that are known by number though nobody uses them */
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */
+#define MT_LIMIT_ITEMS_PAGE 100              /* items that are listed at once */
+#define MT_LIMIT_ITEMS_PAGE_DEFAULT 20       /* the same, for clients that do not say */
 #define MT_LIMIT_OPTION_LIST 16              /* times an option may be given that may be given often */
 
 #endif

@@ -250,6 +250,15 @@ static void open_prepared(mt_letter *letter)
     release(call);
 }
 
+mt_call *mt_call_find(const mt_server *server, const char *id)
+{
+    mt_call *call = server->calls;
+
+    while (call && (call->over || strcmp(call->id, id) != 0))
+        call = call->next;
+    return call;
+}
+
 void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume)
 {
     call->held = true;

@@ -69,6 +69,9 @@ struct mt_call {
 /* Io thread. Takes request. */
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
+/* Io thread: one that still has something to say; NULL: there is none of that id. */
+mt_call *mt_call_find(const mt_server *server, const char *id);
+
 /* Any thread: no more is computed for it. */
 void mt_call_cancel(mt_call *call);
 

@@ -60,7 +60,9 @@ void mt_status_write(mt_server *server, mt_buf *out);
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);
 
-extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_get_response,
-    mt_task_delete_response;
+extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template;
+
+/* Responses that were given, and those that run: see stored.c. */
+extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;
 
 #endif

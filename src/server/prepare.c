@@ -313,12 +313,12 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
     return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);
 }
 
-/* What is kept until the end of an answer that is not streamed. */
-static bool check_kept(const mt_ask *ask, const mt_request *r, size_t count, mt_failure *why)
+/* What is kept until the end of an answer that is not streamed, or is repeated there. */
+static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_request *r, size_t count, mt_failure *why)
 {
     const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->logprobs + 1);
 
-    if (ask->stream || ask->logprobs < 0 ||
+    if ((ask->stream && !dialect->repeats) || ask->logprobs < 0 ||
         each * (double)r->max_tokens * (double)ask->n * (double)count <= (double)MT_LIMIT_RESPONSE_BYTES)
         return true;
     return mt_failure_set(why, 400, "invalid_value", "logprobs",
@@ -352,7 +352,8 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
     for (; ok && made < count; made++) {
         requests[made] = mt_request_new();
         ok = check_prompt(&call->server->served, ask, &prompts[made], why) &&
-             fill(requests[made], call, ask, &prompts[made], why) && check_kept(ask, requests[made], count, why) &&
+             fill(requests[made], call, ask, &prompts[made], why) &&
+             check_kept(call->dialect, ask, requests[made], count, why) &&
              give_pictures(&prompts[made], requests[made], why);
     }
     if (ok)

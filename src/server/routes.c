@@ -65,33 +65,6 @@ static void post_responses(void *user, mt_http_server *http, mt_http_request *re
     mt_call_start(user, request, &mt_openai_responses, NULL);
 }
 
-/* The store may be a file: who looks into it must be allowed to wait. The id becomes the body of the task. */
-static void start_stored(mt_server *server, mt_http_request *request, mt_task *task)
-{
-    mt_buf body;
-
-    mt_buf_init(&body, 1u << 20);
-    mt_buf_puts(&body, "{\"id\":");
-    mt_buf_json_string(&body, request->params[0], strlen(request->params[0]));
-    mt_buf_puts(&body, "}");
-    mt_free(request->body);
-    request->body = body.data; /* both are the allocator's */
-    request->body_len = body.len;
-    mt_call_start(server, request, NULL, task);
-}
-
-static void get_response(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    start_stored(user, request, mt_task_get_response);
-}
-
-static void delete_response(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    start_stored(user, request, mt_task_delete_response);
-}
-
 static void post_messages(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
@@ -242,20 +215,11 @@ static void get_status(void *user, mt_http_server *http, mt_http_request *reques
     mt_http_request_free(request);
 }
 
-static mt_call *find_call(mt_server *server, const char *id)
-{
-    mt_call *call = server->calls;
-
-    while (call && (call->over || strcmp(call->id, id) != 0))
-        call = call->next;
-    return call;
-}
-
 static void delete_request(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
     const char *id = request->params[0];
-    mt_call *call = find_call(server, id);
+    mt_call *call = mt_call_find(server, id);
     mt_failure why;
     mt_buf body;
 
@@ -274,25 +238,6 @@ static void delete_request(void *user, mt_http_server *http, mt_http_request *re
     mt_http_request_free(request);
 }
 
-/* One that runs ends with what it has said; of one that has ended, that is told. */
-static void cancel_response(void *user, mt_http_server *http, mt_http_request *request)
-{
-    mt_server *server = user;
-    mt_call *call = find_call(server, request->params[0]);
-    mt_buf body;
-
-    if (!call) {
-        get_response(user, http, request);
-        return;
-    }
-    mt_call_cancel(call);
-    mt_buf_init(&body, 1024);
-    mt_buf_printf(&body, "{\"id\":\"%s\",\"object\":\"response\",\"status\":\"cancelled\"}", call->id);
-    mt_server_json(server, request->handle, &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
-}
-
 mt_http_route *mt_server_routes(mt_server *server, size_t *count)
 {
     static const mt_http_route routes[] = {
@@ -301,9 +246,10 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
         {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", .handler = post_embeddings},
         {.method = MT_HTTP_POST, .pattern = "/v1/rerank", .handler = post_rerank},
         {.method = MT_HTTP_POST, .pattern = "/v1/responses", .handler = post_responses},
-        {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = get_response},
-        {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = delete_response},
-        {.method = MT_HTTP_POST, .pattern = "/v1/responses/{id}/cancel", .handler = cancel_response},
+        {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = mt_stored_get},
+        {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = mt_stored_delete},
+        {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}/input_items", .handler = mt_stored_items},
+        {.method = MT_HTTP_POST, .pattern = "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
         {.method = MT_HTTP_POST, .pattern = "/v1/messages", .handler = post_messages},
         {.method = MT_HTTP_POST, .pattern = "/v1/messages/count_tokens", .handler = post_count_tokens},
         {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models},

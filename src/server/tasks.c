@@ -118,43 +118,6 @@ bool mt_task_detokenize(mt_server *server, const json_t *body, mt_buf *out, mt_f
     return ok;
 }
 
-static const char *id_of(const json_t *body)
-{
-    const char *id = json_string_value(json_object_get(body, "id"));
-
-    return id ? id : "";
-}
-
-static bool no_response(const json_t *body, mt_failure *why)
-{
-    return mt_failure_set(why, 404, "response_not_found", NULL, "no response \"%.60s\" is kept here", id_of(body));
-}
-
-static int append(const char *text, size_t len, void *out)
-{
-    mt_buf_add(out, text, len);
-    return 0;
-}
-
-bool mt_task_get_response(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
-{
-    json_t *kept = mt_store_get(server->store, id_of(body));
-
-    if (!kept)
-        return no_response(body, why);
-    json_dump_callback(json_object_get(kept, "response"), append, out, JSON_COMPACT);
-    json_decref(kept);
-    return true;
-}
-
-bool mt_task_delete_response(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
-{
-    if (!mt_store_remove(server->store, id_of(body)))
-        return no_response(body, why);
-    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"deleted\":true}", id_of(body));
-    return true;
-}
-
 bool mt_task_apply_template(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);

@@ -7,9 +7,9 @@ usage: tests/api/cases.py --motet PROGRAM [--record] [NAME ...]
 
 A case is {"name", "post" or "get" or "delete": path, "body" or "raw", "headers", "status", and "answer" or "events"}.
 "without" instead of an answer is a text that the answer does not have, whatever else it says.
-"before" is a list of such requests that are sent first; $id, $item0, ... and $call stand for what the last of them was
-answered with. Ids and times are masked, and numbers of logprobs are compared to three decimals. Every request that is
-answered is also sent with the other value of "stream": the events must come to the same answer.
+"before" is a list of such requests that are sent first; $id, $in0, $item0, ... and $call stand for what the last of
+them was answered with. Ids and times are masked, and numbers of logprobs are compared to three decimals. Every request
+that is answered is also sent with the other value of "stream": the events must come to the same answer.
 --record writes what the server answers into the files: read the difference before you keep it."""
 
 import argparse
@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
-ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|msg_|call_|resp_|rs_|fc_)[0-9a-v]{24}(?=$|[^0-9a-v])")
+ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 
 
 def mask(value, key=None):
@@ -42,14 +42,15 @@ def mask(value, key=None):
     if isinstance(value, str):
         return ID.sub(r"\1ID", value)
     # what is cached depends on what was asked before; test_server.py looks at it
-    if key in ("created", "created_at", "cached_tokens"):
+    if key in ("created", "created_at", "completed_at", "cached_tokens") and value is not None:
         return 0
     return round(value, 3) + 0.0 if isinstance(value, float) else value
 
 
 def fill(case, answer):
     """The case with what an answer says for the words that stand for it."""
-    known = {"$id": answer["id"], "$call": next((i["call_id"] for i in answer["output"][::-1] if "call_id" in i), "")}
+    known = {"$id": answer["id"], "$call": next((i["call_id"] for i in answer["output"][::-1] if "call_id" in i), ""),
+             "$in0": answer["id"].replace("resp_", "msg_") + "_i0"}
     known.update({"$item{}".format(i): item["id"] for i, item in enumerate(answer["output"])})
     text = json.dumps(case)
     for word, value in known.items():
@@ -59,10 +60,10 @@ def fill(case, answer):
 
 def ask_before(server, case):
     """The case as it is to be asked."""
-    filled = case
-    for i in range(len(case.get("before", []))):
-        filled = fill(filled, ask(server, filled["before"][i]).json())
-    return filled
+    answer = None
+    for before in case.get("before", []):
+        answer = ask(server, fill(before, answer) if answer else before).json()
+    return fill(case, answer) if answer else case
 
 
 def ask(server, case):

@@ -1,0 +1,95 @@
+/* What a response repeats of its request: as it was sent, or what it is when it was not. */
+#include <string.h>
+
+#include "api/chat_body.h"
+#include "api/fields.h"
+#include "api/responses.h"
+
+/* What a value must be. Where others read the field, they look. */
+typedef enum wanted { ANY, BOOLEAN, INTEGER, STRING, OBJECT } wanted;
+
+static const struct {
+    const char *name, *absent; /* NULL: it is left out */
+    wanted kind;
+} fields[] = {
+    {"background", "false", BOOLEAN},       {"instructions", "null", ANY},
+    {"max_output_tokens", "null", ANY},     {"metadata", "{}", OBJECT},
+    {"parallel_tool_calls", "true", ANY},   {"previous_response_id", "null", ANY},
+    {"prompt_cache_key", "null", STRING},   {"reasoning", "{}", ANY},
+    {"safety_identifier", "null", STRING},  {"store", "true", ANY},
+    {"temperature", "null", ANY},           {"text", "{}", ANY},
+    {"tool_choice", "\"auto\"", ANY},       {"tools", "[]", ANY},
+    {"top_logprobs", "0", INTEGER},         {"top_p", "null", ANY},
+    {"truncation", "\"disabled\"", STRING}, {"user", NULL, ANY},
+};
+
+static bool fits(const json_t *value, wanted kind)
+{
+    switch (kind) {
+    case ANY: return true;
+    case BOOLEAN: return json_is_boolean(value);
+    case INTEGER: return json_is_integer(value);
+    case STRING: return json_is_string(value);
+    case OBJECT: return json_is_object(value);
+    }
+    return false;
+}
+
+static bool check(const json_t *value, const char *name, wanted kind, mt_failure *why)
+{
+    static const char *const words[] = {
+        [BOOLEAN] = "true or false", [INTEGER] = "an integer", [STRING] = "a string", [OBJECT] = "an object"};
+
+    return fits(value, kind) || mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send %s", name,
+                                               mt_json_kind(value), words[kind]);
+}
+
+/* Clients count on the members of a function that may be left out when one is sent. */
+static json_t *complete_tool(const json_t *tool)
+{
+    static const char *const members[] = {"parameters", "strict"};
+    json_t *made = json_copy((json_t *)(uintptr_t)tool);
+
+    for (size_t i = 0; i < MT_COUNT(members); i++)
+        if (!json_object_get(made, members[i]))
+            json_object_set_new(made, members[i], json_null());
+    return made;
+}
+
+static json_t *complete_tools(const json_t *tools)
+{
+    json_t *made = json_array();
+
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i);
+        const bool function = strcmp(mt_body_text(tool, "type"), "function") == 0;
+
+        json_array_append_new(made, function ? complete_tool(tool) : mt_body_share(tool));
+    }
+    return made;
+}
+
+bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
+{
+    const char *truncation = json_string_value(mt_body_get(body, "truncation"));
+    json_t *all = json_object();
+
+    json_object_set_new(extra, "echo", all);
+    for (size_t i = 0; i < MT_COUNT(fields); i++) {
+        const json_t *value = mt_body_get(body, fields[i].name);
+
+        if (value && !check(value, fields[i].name, fields[i].kind, why))
+            return false;
+        if (value || fields[i].absent)
+            json_object_set_new(all, fields[i].name,
+                                value ? mt_body_share(value) : json_loads(fields[i].absent, JSON_DECODE_ANY, NULL));
+    }
+    if (truncation && strcmp(truncation, "auto") != 0 && strcmp(truncation, "disabled") != 0)
+        return mt_failure_set(why, 400, "invalid_value", "truncation",
+                              "\"truncation\" is neither auto nor disabled: send one of these");
+    json_object_set_new(all, "service_tier", json_string("default")); /* there is one */
+    json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));
+    if (!json_object_get(json_object_get(all, "text"), "format"))
+        json_object_set_new(all, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
+    return true;
+}

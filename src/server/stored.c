@@ -1,0 +1,127 @@
+/* Responses by their ids: those that are kept, which preparation threads look for, since the store may be a file and
+   they may wait; and those that run, which the io thread knows. */
+#include <string.h>
+
+#include "api/chat_body.h"
+#include "api/responses.h"
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "http/router.h"
+#include "server/inside.h"
+
+static const char *id_of(const json_t *body)
+{
+    return mt_body_text(body, "id");
+}
+
+static int append(const char *text, size_t len, void *out)
+{
+    mt_buf_add(out, text, len);
+    return 0;
+}
+
+static bool get(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    json_t *kept = mt_store_get(server->store, id_of(body));
+
+    if (!kept)
+        return mt_responses_missing(id_of(body), why);
+    json_dump_callback(json_object_get(kept, "response"), append, out, JSON_COMPACT);
+    json_decref(kept);
+    return true;
+}
+
+static bool delete (mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    if (!mt_store_remove(server->store, id_of(body)))
+        return mt_responses_missing(id_of(body), why);
+    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"deleted\":true}", id_of(body));
+    return true;
+}
+
+static bool list(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_responses_page page = {.after = json_string_value(json_object_get(body, "after")),
+                                    .limit = json_string_value(json_object_get(body, "limit")),
+                                    .order = json_string_value(json_object_get(body, "order"))};
+
+    return mt_responses_list(server->store, id_of(body), &page, out, why);
+}
+
+/* What a query says about a key: adds ,"key":"value" where it does. */
+static void add_query(mt_buf *out, const char *query, const char *key)
+{
+    const size_t len = strlen(key);
+    size_t size;
+    char *value;
+
+    while (*query && !(strncmp(query, key, len) == 0 && query[len] == '=')) {
+        query += strcspn(query, "&");
+        query += *query == '&';
+    }
+    if (!*query)
+        return;
+    query += len + 1;
+    size = strcspn(query, "&");
+    value = mt_alloc(size + 1);
+    if (mt_http_path_decode(query, size, value)) {
+        mt_buf_printf(out, ",\"%s\":", key);
+        mt_buf_json_string(out, value, strlen(value));
+    }
+    mt_free(value);
+}
+
+/* The id, and what else is asked for, become the body of the task. */
+static void start(mt_server *server, mt_http_request *request, mt_task *task)
+{
+    static const char *const keys[] = {"after", "limit", "order"};
+    mt_buf body;
+
+    mt_buf_init(&body, 1u << 20);
+    mt_buf_puts(&body, "{\"id\":");
+    mt_buf_json_string(&body, request->params[0], strlen(request->params[0]));
+    for (size_t i = 0; i < MT_COUNT(keys); i++)
+        add_query(&body, request->query, keys[i]);
+    mt_buf_puts(&body, "}");
+    mt_free(request->body);
+    request->body = body.data; /* both are the allocator's */
+    request->body_len = body.len;
+    mt_call_start(server, request, NULL, task);
+}
+
+void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    start(user, request, get);
+}
+
+void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    start(user, request, delete);
+}
+
+void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    start(user, request, list);
+}
+
+/* One that runs ends with what it has said; of one that has ended, that is told. */
+void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_call *call = mt_call_find(server, request->params[0]);
+    mt_buf body;
+
+    if (!call) {
+        mt_stored_get(user, http, request);
+        return;
+    }
+    mt_call_cancel(call);
+    mt_buf_init(&body, 1024);
+    mt_buf_printf(&body, "{\"id\":\"%s\",\"object\":\"response\",\"status\":\"cancelled\"}", call->id);
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
