@@ -194,9 +194,10 @@ static void keep(const mt_answer *a)
     mt_buf_add(&all, json_string_value(input), json_string_length(input));
     mt_write_string(&all, "previous", json_string_value(json_object_get(a->extra, "previous")));
     mt_buf_puts(&all, "}");
-    if (!all.full)
-        mt_store_put(a->store, a->id, all.data, all.len);
-    mt_buf_free(&all);
+    if (all.full)
+        mt_buf_free(&all);
+    else
+        mt_store_put(a->store, a->id, all.data, all.len); /* takes what the buffer has */
 }
 
 static void end(mt_answer *a, mt_buf *out)

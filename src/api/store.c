@@ -1,3 +1,8 @@
+/* Two locks: `lock` is held for moments only and is all that the io thread takes; `file` is held while sqlite works.
+   Who needs both takes `file` first.
+
+   An entry stays in the queue until it is written, so that whoever looks for it knows that it has to wait. What waits is
+   bounded; beyond that answers are not kept, rather than that somebody waits for the disk. */
 #include "api/store.h"
 
 #include <pthread.h>
@@ -6,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "base/log.h"
 
 enum { VERSION = 1 }; /* of the table below, in the file's user_version */
@@ -21,11 +27,26 @@ static const char *const sql[STATEMENTS] = {
     [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer ORDER BY used LIMIT 1)",
     [HELD] = "SELECT count(*), ifnull(sum(length(text)), 0) FROM answer"};
 
+typedef struct entry {
+    struct entry *next;
+    char *id, *text;
+    size_t len;
+} entry;
+
 struct mt_store {
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t file; /* of what is sqlite's */
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
-    mt_store_limits limits, held;
+    mt_store_limits limits, held; /* held: under both */
+
+    pthread_mutex_t lock;         /* of all that follows */
+    pthread_cond_t come, written; /* entries */
+    entry *first, **last;
+    size_t waiting, waiting_bytes;
+    uint64_t failed;
+    bool stopping;
+    bool started;
+    pthread_t writer;
 };
 
 static bool refuse(mt_store *s, const char *path, mt_error *err)
@@ -87,37 +108,15 @@ static void bind_id(mt_store *s, int which, const char *id)
 static void count(mt_store *s)
 {
     sqlite3_stmt *held = s->statements[HELD];
+    mt_store_limits now;
 
-    if (sqlite3_step(held) == SQLITE_ROW)
-        s->held = (mt_store_limits){.entries = sqlite3_column_int64(held, 0), .bytes = sqlite3_column_int64(held, 1)};
-    sqlite3_reset(held);
-}
-
-mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
-{
-    mt_store *s = mt_alloc(sizeof(*s));
-    bool ok;
-
-    pthread_mutex_init(&s->lock, NULL);
-    s->limits = limits;
-    ok = sqlite3_open(path ? path : ":memory:", &s->db) == SQLITE_OK ? set_up(s, path, err) : refuse(s, path, err);
-    if (!ok) {
-        mt_store_close(s);
-        return NULL;
+    if (sqlite3_step(held) == SQLITE_ROW) {
+        now = (mt_store_limits){.entries = sqlite3_column_int64(held, 0), .bytes = sqlite3_column_int64(held, 1)};
+        pthread_mutex_lock(&s->lock);
+        s->held = now;
+        pthread_mutex_unlock(&s->lock);
     }
-    count(s);
-    return s;
-}
-
-void mt_store_close(mt_store *s)
-{
-    if (!s)
-        return;
-    for (size_t i = 0; i < STATEMENTS; i++)
-        sqlite3_finalize(s->statements[i]);
-    sqlite3_close(s->db);
-    pthread_mutex_destroy(&s->lock);
-    mt_free(s);
+    sqlite3_reset(held);
 }
 
 /* The oldest go until the rest is within bounds. */
@@ -128,15 +127,147 @@ static void make_room(mt_store *s)
         count(s);
 }
 
-void mt_store_put(mt_store *s, const char *id, const char *text, size_t len)
+static bool write_entry(mt_store *s, const entry *e)
+{
+    bool ok;
+
+    pthread_mutex_lock(&s->file);
+    bind_id(s, PUT, e->id);
+    sqlite3_bind_blob64(s->statements[PUT], 2, e->text, e->len, SQLITE_STATIC);
+    ok = run(s, PUT) >= 0;
+    if (!ok)
+        mt_log_warn("store.failed", "%s was given, but is not kept: %s", e->id, sqlite3_errmsg(s->db));
+    make_room(s);
+    pthread_mutex_unlock(&s->file);
+    return ok;
+}
+
+static void free_entry(entry *e)
+{
+    mt_free(e->id);
+    mt_free(e->text);
+    mt_free(e);
+}
+
+/* Ends when it is told to and nothing is left. */
+static void *work(void *store)
+{
+    mt_store *s = store;
+
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        entry *e = s->first;
+        bool ok;
+
+        if (!e && s->stopping)
+            break;
+        if (!e) {
+            pthread_cond_wait(&s->come, &s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        ok = write_entry(s, e);
+        pthread_mutex_lock(&s->lock);
+        s->failed += !ok;
+        s->first = e->next;
+        if (!s->first)
+            s->last = &s->first;
+        s->waiting--;
+        s->waiting_bytes -= e->len;
+        pthread_cond_broadcast(&s->written);
+        free_entry(e);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
+{
+    mt_store *s = mt_alloc(sizeof(*s));
+    bool ok;
+
+    pthread_mutex_init(&s->file, NULL);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->come, NULL);
+    pthread_cond_init(&s->written, NULL);
+    s->limits = limits;
+    s->last = &s->first;
+    ok = sqlite3_open(path ? path : ":memory:", &s->db) == SQLITE_OK ? set_up(s, path, err) : refuse(s, path, err);
+    if (ok) {
+        count(s);
+        s->started = pthread_create(&s->writer, NULL, work, s) == 0;
+        ok = s->started || mt_fail(err, MT_E_IO, "a thread that writes the store cannot be started");
+    }
+    if (ok)
+        return s;
+    mt_store_close(s);
+    return NULL;
+}
+
+void mt_store_close(mt_store *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stopping = true;
+    pthread_cond_signal(&s->come);
+    pthread_mutex_unlock(&s->lock);
+    if (s->started)
+        pthread_join(s->writer, NULL);
+    for (size_t i = 0; i < STATEMENTS; i++)
+        sqlite3_finalize(s->statements[i]);
+    sqlite3_close(s->db);
+    pthread_cond_destroy(&s->come);
+    pthread_cond_destroy(&s->written);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->file);
+    mt_free(s);
+}
+
+void mt_store_put(mt_store *s, const char *id, char *text, size_t len)
+{
+    entry *e = mt_alloc(sizeof(*e));
+    bool fits;
+
+    *e = (entry){.id = mt_strdup(id), .text = text, .len = len};
+    pthread_mutex_lock(&s->lock);
+    fits = s->waiting < MT_LIMIT_STORE_QUEUE && s->waiting_bytes + len <= MT_LIMIT_STORE_BYTES;
+    if (fits) {
+        *s->last = e;
+        s->last = &e->next;
+        s->waiting++;
+        s->waiting_bytes += len;
+        pthread_cond_signal(&s->come);
+    } else
+        s->failed++;
+    pthread_mutex_unlock(&s->lock);
+    if (fits)
+        return;
+    mt_log_warn("store.behind", "%s was given, but is not kept: the disk is too slow for what is to be written", id);
+    free_entry(e);
+}
+
+/* id NULL: any. */
+static bool is_waiting(const mt_store *s, const char *id)
+{
+    const entry *e = s->first;
+
+    while (e && id && strcmp(e->id, id) != 0)
+        e = e->next;
+    return e != NULL;
+}
+
+static void wait_written(mt_store *s, const char *id)
 {
     pthread_mutex_lock(&s->lock);
-    bind_id(s, PUT, id);
-    sqlite3_bind_blob64(s->statements[PUT], 2, text, len, SQLITE_STATIC);
-    if (run(s, PUT) < 0)
-        mt_log_warn("store.failed", "%s was not kept: %s", id, sqlite3_errmsg(s->db));
-    make_room(s);
+    while (is_waiting(s, id))
+        pthread_cond_wait(&s->written, &s->lock);
     pthread_mutex_unlock(&s->lock);
+}
+
+void mt_store_flush(mt_store *s)
+{
+    wait_written(s, NULL);
 }
 
 json_t *mt_store_get(mt_store *s, const char *id)
@@ -145,7 +276,8 @@ json_t *mt_store_get(mt_store *s, const char *id)
 
     if (!s)
         return NULL;
-    pthread_mutex_lock(&s->lock);
+    wait_written(s, id);
+    pthread_mutex_lock(&s->file);
     bind_id(s, GET, id);
     if (sqlite3_step(s->statements[GET]) == SQLITE_ROW)
         found = json_loadb(sqlite3_column_blob(s->statements[GET], 0),
@@ -155,7 +287,7 @@ json_t *mt_store_get(mt_store *s, const char *id)
         bind_id(s, TOUCH, id);
         run(s, TOUCH);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->file);
     return found;
 }
 
@@ -163,20 +295,21 @@ bool mt_store_remove(mt_store *s, const char *id)
 {
     bool removed;
 
-    pthread_mutex_lock(&s->lock);
+    wait_written(s, id);
+    pthread_mutex_lock(&s->file);
     bind_id(s, REMOVE, id);
     removed = run(s, REMOVE) > 0;
     count(s);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->file);
     return removed;
 }
 
-mt_store_limits mt_store_held(mt_store *s)
+mt_store_stats mt_store_look(mt_store *s)
 {
-    mt_store_limits held;
+    mt_store_stats now;
 
     pthread_mutex_lock(&s->lock);
-    held = s->held;
+    now = (mt_store_stats){.held = s->held, .waiting = s->waiting, .failed = s->failed};
     pthread_mutex_unlock(&s->lock);
-    return held;
+    return now;
 }

@@ -168,6 +168,8 @@
 #define MT_LIMIT_MEDIA_LIST 768              /* frames of a video that is sent as a list of pictures */
 #define MT_LIMIT_MEDIA_FPS 240               /* frames a second that may be asked for */
 #define MT_LIMIT_MEDIA_REMEMBERED 65536      /* media that are known by number though nobody uses them */
+#define MT_LIMIT_STORE_QUEUE 4096            /* answers that wait to be written to the store */
+#define MT_LIMIT_STORE_BYTES (128ul << 20)   /* of these together */
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */
 #define MT_LIMIT_ITEMS_PAGE 100              /* items that are listed at once */
 #define MT_LIMIT_ITEMS_PAGE_DEFAULT 20       /* the same, for clients that do not say */

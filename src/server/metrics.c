@@ -178,7 +178,7 @@ static void http(const writer *w, mt_server *server)
     static const char name[] = "motet_http_responses_total";
     static const char *const classes[] = {"", "1xx", "2xx", "3xx", "4xx", "5xx"};
     mt_http_stats s;
-    const mt_store_limits held = mt_store_held(server->store);
+    const mt_store_stats store = mt_store_look(server->store);
 
     mt_http_server_stats(server->http, &s);
     gauge(w, "motet_http_connections", (double)s.connections_open, "Connections open.");
@@ -193,8 +193,10 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_http_slow_total", s.dropped_slow, "Clients dropped because they did not read.");
     counter(w, "motet_http_timed_out_total", s.dropped_timed_out, "Clients dropped because they did not send.");
     counter(w, "motet_http_gone_total", s.gone, "Clients that left before their answer was complete.");
-    gauge(w, "motet_store_entries", (double)held.entries, "Responses that are kept.");
-    gauge(w, "motet_store_bytes", (double)held.bytes, "Bytes of them, with what was asked.");
+    gauge(w, "motet_store_entries", (double)store.held.entries, "Responses that are kept.");
+    gauge(w, "motet_store_bytes", (double)store.held.bytes, "Bytes of them, with what was asked.");
+    gauge(w, "motet_store_waiting", (double)store.waiting, "Responses that are yet to be written.");
+    counter(w, "motet_store_failed_total", store.failed, "Responses that could not be kept.");
     gauge(w, "motet_calls", (double)server->call_count, "Calls between their arrival and their end.");
     counter(w, "motet_calls_total", server->calls_total, "Calls that were prepared.");
     counter(w, "motet_calls_refused_total", server->refused_total,

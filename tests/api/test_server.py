@@ -6,11 +6,14 @@ usage: tests/api/test_server.py --motet PROGRAM [--long] [NAME ...]"""
 
 import argparse
 import concurrent.futures
+import contextlib
+import http.client
 import json
 import os
 import random
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -482,6 +485,7 @@ def responses_in_a_file_outlive_the_server():
         with start("--store", path, "--store-entries", "2") as server:
             body = {"input": "hello", "max_output_tokens": 3}
             ids = [server.post("/v1/responses", body).json()["id"] for _ in range(3)]
+            assert server.request("GET", "/v1/responses/" + ids[2]).status == 200  # it is written now
             assert server.metrics()["motet_store_entries"] == 2
         with start("--store", path) as server:
             status = [server.request("GET", "/v1/responses/" + i).status for i in ids]
@@ -490,6 +494,62 @@ def responses_in_a_file_outlive_the_server():
             assert answer.status == 200 and answer.json()["previous_response_id"] == ids[2], answer.body
     status, sentence = fails("--store", "/nowhere/at/all.db")
     assert status == 1 and '"/nowhere/at/all.db" cannot be used' in sentence, (status, sentence)
+
+
+def respond(server, size=0, **more):
+    """size: bytes that are kept with the answer"""
+    body = {"input": "hello", "max_output_tokens": 2, "metadata": {"x": "x" * size}, **more}
+    answer = server.post("/v1/responses", body)
+    assert answer.status == 200, answer.body
+    return answer.json()["id"]
+
+
+@test
+def a_server_that_is_killed_leaves_a_whole_store():
+    """What was answered last may be lost, but nothing else, and whatever is there is right."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "answers.db")
+        with start("--store", path) as server:
+            first = [respond(server) for _ in range(5)]  # an orderly end writes them
+        killed, answered = start("--store", path), []
+
+        def ask(_):
+            try:
+                answered.append(respond(killed, 5000))
+            except (OSError, http.client.HTTPException):
+                return
+            if len(answered) == 20:
+                killed.process.kill()
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(60)))
+        killed.process.kill()
+        assert killed.stop() == -signal.SIGKILL
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        with start("--store", path) as server:
+            for i in first + answered:
+                got = server.request("GET", "/v1/responses/" + i)
+                assert got.status == 200 if i in first else got.status in (200, 404), (i, got.body)
+                assert got.status == 404 or got.json()["id"] == i, got.body
+            respond(server, previous_response_id=first[0])
+
+
+@test
+def a_disk_that_is_full_costs_what_would_be_kept_and_nothing_else():
+    with tempfile.TemporaryDirectory() as folder:
+        path, wrapper = os.path.join(folder, "answers.db"), os.path.join(folder, "motet")
+        with open(wrapper, "w", encoding="utf-8") as f:  # no file may have more than 128 KiB
+            f.write("#!/bin/sh\ntrap '' XFSZ\nulimit -f 256\nexec '{}' \"$@\"\n".format(os.path.abspath(PROGRAM)))
+        os.chmod(wrapper, 0o755)
+        with served.Server(wrapper, FOLDER, "--store", path) as server:
+            first = respond(server)
+            ids = [respond(server, 20000) for _ in range(12)]
+            status = [server.request("GET", "/v1/responses/" + i).status for i in [first] + ids]
+            assert status[0] == 200 and status[-1] == 404, status
+            assert server.metrics()["motet_store_failed_total"] == status.count(404)
+            assert any("store.failed " + ids[-1] + " was given, but is not kept: " in line for line in server.log)
+            respond(server, previous_response_id=first)
 
 
 @test

@@ -1,9 +1,12 @@
 /* Answers that are kept, and those that have to go. */
 #include "unit.h"
 
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include "api/store.h"
+#include "base/alloc.h"
+#include "base/limits.h"
 
 static mt_store *open_store(const char *path, int64_t entries, int64_t bytes)
 {
@@ -17,7 +20,13 @@ static mt_store *open_store(const char *path, int64_t entries, int64_t bytes)
 
 static void put(mt_store *store, const char *id, const char *text)
 {
-    mt_store_put(store, id, text, strlen(text));
+    mt_store_put(store, id, mt_strdup(text), strlen(text));
+    mt_store_flush(store);
+}
+
+static mt_store_limits held(mt_store *store)
+{
+    return mt_store_look(store).held;
 }
 
 static bool has(mt_store *store, const char *id)
@@ -40,13 +49,13 @@ static void what_was_put_is_there_until_it_is_removed(void **state)
     assert_int_equal(json_string_length(json_object_get(found, "x")), 3);
     json_decref(found);
     put(store, "a", "{}");
-    assert_int_equal(mt_store_held(store).entries, 1);
-    assert_int_equal(mt_store_held(store).bytes, 2);
+    assert_int_equal(held(store).entries, 1);
+    assert_int_equal(held(store).bytes, 2);
     assert_false(has(store, "b"));
     assert_true(mt_store_remove(store, "a"));
     assert_false(mt_store_remove(store, "a"));
     assert_false(has(store, "a"));
-    assert_int_equal(mt_store_held(store).entries, 0);
+    assert_int_equal(held(store).entries, 0);
     mt_store_close(store);
 }
 
@@ -85,7 +94,7 @@ static void bytes_count_as_well(void **state)
     assert_false(has(store, "b"));
     assert_false(has(store, "a"));
     put(store, "d", "{\"x\":\"12345678901234567890\"}"); /* more than all may be together */
-    assert_int_equal(mt_store_held(store).entries, 0);
+    assert_int_equal(held(store).entries, 0);
     mt_store_close(store);
 }
 
@@ -122,10 +131,10 @@ static void a_file_outlives_the_process(void **state)
     put(store, "b", "{}");
     mt_store_close(store);
     store = open_store(path, 1, 1000);
-    assert_int_equal(mt_store_held(store).entries, 2);
+    assert_int_equal(held(store).entries, 2);
     assert_true(has(store, "a"));
     put(store, "c", "{}");
-    assert_int_equal(mt_store_held(store).entries, 1);
+    assert_int_equal(held(store).entries, 1);
     mt_store_close(store);
     remove_files(path);
 }
@@ -149,12 +158,71 @@ static void a_file_that_is_no_store_is_refused_with_a_sentence(void **state)
     remove_files(path);
 }
 
+static void what_was_put_is_found_at_once_and_in_order(void **state)
+{
+    mt_store *store = open_store(NULL, 1000, 1 << 20);
+    char id[20];
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        snprintf(id, sizeof(id), "id%d", i);
+        mt_store_put(store, id, mt_strdup("{}"), 2);
+        if (i % 7 == 0)
+            assert_true(has(store, id));
+    }
+    assert_true(mt_store_remove(store, id)); /* the last, which may wait still */
+    assert_false(has(store, id));
+    mt_store_flush(store);
+    assert_int_equal(held(store).entries, 299);
+    assert_int_equal(mt_store_look(store).waiting, 0);
+    assert_int_equal(mt_store_look(store).failed, 0);
+    mt_store_close(store);
+}
+
+static void what_waits_is_bounded(void **state)
+{
+    mt_store *store = open_store(NULL, 10, INT64_MAX);
+
+    (void)state;
+    mt_store_put(store, "a", mt_strdup("{}"), MT_LIMIT_STORE_BYTES + 1); /* its text is not looked at */
+    assert_false(has(store, "a"));
+    assert_int_equal(mt_store_look(store).failed, 1);
+    mt_store_close(store);
+}
+
+static void a_file_that_cannot_be_written_costs_answers_only(void **state)
+{
+    sqlite3 *other = NULL;
+    char path[100];
+    mt_store *store;
+
+    (void)state;
+    snprintf(path, sizeof(path), "locked-%ld.db", (long)getpid());
+    store = open_store(path, 10, 1000);
+    put(store, "a", "{}");
+    assert_true(has(store, "a"));
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    put(store, "b", "{}");
+    assert_false(has(store, "b"));
+    assert_true(has(store, "a"));
+    assert_int_equal(mt_store_look(store).failed, 1);
+    sqlite3_close(other);
+    put(store, "c", "{}");
+    assert_true(has(store, "c"));
+    mt_store_close(store);
+    remove_files(path);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_put_is_there_until_it_is_removed),
     cmocka_unit_test(no_store_has_nothing),
     cmocka_unit_test(the_one_not_asked_for_longest_goes_first),
     cmocka_unit_test(bytes_count_as_well),
     cmocka_unit_test(nothing_is_kept_where_nothing_may_be),
+    cmocka_unit_test(what_was_put_is_found_at_once_and_in_order),
+    cmocka_unit_test(what_waits_is_bounded),
+    cmocka_unit_test(a_file_that_cannot_be_written_costs_answers_only),
     cmocka_unit_test(a_file_outlives_the_process),
     cmocka_unit_test(a_file_that_is_no_store_is_refused_with_a_sentence),
 };
