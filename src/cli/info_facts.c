@@ -92,7 +92,7 @@ static void remark_unused(mt_info *info)
     static const char *const vision[] = {"visual.", "vision_tower.", "vision_model.", "multi_modal_projector.",
                                          "embed_vision."};
     static const char *const audio[] = {"audio_tower.", "embed_audio."};
-    share see = {0}, hear = {0}, draft = {0}, head = {0};
+    share see = {0}, hear = {0}, draft = {0};
     size_t explained = 0;
     for (size_t i = 0; i < MT_COUNT(vision) && !info->spec.vision; i++)
         add_share(info, vision[i], &see);
@@ -100,12 +100,9 @@ static void remark_unused(mt_info *info)
         add_share(info, audio[i], &hear);
     if (!info->spec.mtp)
         add_share(info, "mtp.", &draft);
-    if (info->spec.tied)
-        add_share(info, "lm_head.", &head);
     remark_share(info, "a vision tower", "the text model does not use", see, &explained);
     remark_share(info, "an audio tower", "the text model does not use", hear, &explained);
     remark_share(info, "a multi-token prediction head", "the text model does not use", draft, &explained);
-    remark_share(info, "a head of its own", "is not used since the embeddings are tied", head, &explained);
     if (info->cost.unused_tensors > explained && info->problem.code == MT_OK)
         remark(info, "tensors that the model does not use: %zu more (--log-level debug lists them)",
                info->cost.unused_tensors - explained);
@@ -127,6 +124,8 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
         remark(info, "the weights are quantised, but the config does not say so");
     if (info->spec.tied && !tied_by_config)
         remark(info, "no lm_head although the config does not tie it: the embeddings are used");
+    if (!info->spec.tied && tied_by_config)
+        remark(info, "an lm_head although the config ties it: it is used");
     if (info->spec.experts > 0 && info->cost.copied_bytes > info->cost.mapped_bytes / 8)
         remark(info, "experts lie transposed in the files: %s are repacked at every load",
                mt_info_bytes(info->cost.copied_bytes, size));

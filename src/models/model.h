@@ -40,9 +40,9 @@ typedef struct mt_model_weights {
 } mt_model_weights;
 
 /* Finds every tensor of the spec in the checkpoint, without reading them. What is converted lives in the arena.
-   False with one sentence that names all that is missing. A spec that is not tied becomes so when the checkpoint
-   has no head, and one with a tower loses it when the checkpoint has none; one with recurrent layers loses its
-   norm_offset where a converter has added it to the weights. */
+   False with one sentence that names all that is missing. Whether the spec is tied afterwards is whether the
+   checkpoint lacks a head; a spec with a tower loses it when the checkpoint has none, and one with recurrent layers
+   its norm_offset where a converter has added it to the weights. */
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err) MT_NODISCARD;
 

@@ -148,12 +148,13 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
     return true;
 }
 
+/* A head in the files is used, whatever the config says: some savers store a tied one all the same, and one that
+   differs from the embedding is what transformers takes. */
 static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 {
     mt_bind_matrix(b, "embed_tokens", spec->vocab, spec->hidden, &w->embed);
     w->norm = mt_bind_vector(b, "norm", spec->hidden);
-    if (!mt_bind_has(b, "lm_head"))
-        spec->tied = true;
+    spec->tied = !mt_bind_has(b, "lm_head");
     if (spec->tied)
         w->head = w->embed;
     else
