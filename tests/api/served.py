@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 
+PATIENCE = 240  # seconds for what must happen; only a test that fails waits so long
 LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
 
 
@@ -26,7 +27,7 @@ class Server:
                                         errors="replace", env=dict(os.environ, **(env or {})))
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
-        if not self.listening.wait(60) or not self.port:
+        if not self.listening.wait(PATIENCE) or not self.port:
             self.process.kill()
             raise AssertionError("the server did not listen:\n" + "\n".join(self.log[-20:]))
         if ready:
@@ -41,16 +42,12 @@ class Server:
                 self.listening.set()
         self.listening.set()
 
-    def wait_ready(self, seconds=60):
-        end = time.time() + seconds
-        while time.time() < end:
-            if self.request("GET", "/ready").status == 200:
-                return
-            time.sleep(0.02)
-        raise AssertionError("the server was not ready:\n" + "\n".join(self.log[-20:]))
+    def wait_ready(self):
+        if not eventually(lambda: self.request("GET", "/ready").status == 200):
+            raise AssertionError("the server was not ready:\n" + "\n".join(self.log[-20:]))
 
-    def connect(self, timeout=120):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def request(self, method, path, body=None, headers=None):
         """One exchange: an Answer."""
@@ -78,15 +75,12 @@ class Server:
     def status(self):
         return self.request("GET", "/v1/status").json()
 
-    def wait_idle(self, seconds=30):
+    def wait_idle(self):
         """Until nothing is prepared, waits or runs."""
-        end = time.time() + seconds
-        while time.time() < end:
+        def idle():
             status = self.status()
-            if not status["requests"] and not status["running"] and not status["waiting"]:
-                return
-            time.sleep(0.02)
-        raise AssertionError("still busy: {}".format(status))
+            return not status["requests"] and not status["running"] and not status["waiting"]
+        assert eventually(idle), "still busy: {}".format(self.status())
 
     def metrics(self):
         """{name or name{labels without model_name}: value}"""
@@ -104,12 +98,25 @@ class Server:
         with open("/proc/{}/status".format(self.process.pid), encoding="utf-8") as f:
             return 1024 * int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
-    def socket(self, timeout=60):
-        s = socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+    def cpu(self):
+        """Seconds of processor time that the process has had."""
+        with open("/proc/{}/stat".format(self.process.pid), encoding="utf-8") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def socket(self):
+        s = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s
 
-    def stop(self, number=signal.SIGTERM, seconds=60):
+    def listens(self):
+        try:
+            self.socket().close()
+            return True
+        except OSError:
+            return False
+
+    def stop(self, number=signal.SIGTERM, seconds=PATIENCE):
         """The exit status after a signal."""
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -131,6 +138,14 @@ class Server:
             raise AssertionError("the server ended with {}:\n{}".format(status, "\n".join(self.log[-40:])))
         if kind is not None:
             print("\n".join(self.log[-40:]))
+
+
+def eventually(check, seconds=PATIENCE):
+    """What check() says once it says something. Counters are copied after a step, sockets close when both sides have."""
+    end = time.time() + seconds
+    while not (found := check()) and time.time() < end:
+        time.sleep(0.02)
+    return found
 
 
 class Answer:

@@ -14,11 +14,11 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 import traceback
 import zlib
 
 import served
+from served import eventually
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "..", "oracle", "sighted", "qwen3vl-bf16")
@@ -34,6 +34,11 @@ def test(function):
 
 def start(*options):
     return served.Server(PROGRAM, FOLDER, *options)
+
+
+def fetching(*options):
+    """A server that fetches one picture at a time, and waits for it for as long as it takes."""
+    return start("--media-threads", "1", "--media-seconds", "600", "--media-allow-private", *options)
 
 
 def png(seed, width=64, height=48):
@@ -72,13 +77,6 @@ def usage(answer):
     return numbers["prompt_tokens"], numbers["prompt_tokens_details"]["cached_tokens"]
 
 
-def eventually(check, seconds=20):
-    end = time.time() + seconds
-    while not check() and time.time() < end:
-        time.sleep(0.02)
-    return check()
-
-
 class Silent:
     """A web server that takes connections and never says a word."""
 
@@ -101,6 +99,10 @@ class Silent:
         return self
 
     def __exit__(self, *_):
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)  # or the next client would still be taken, and never answered
+        except OSError:
+            pass  # the second time
         self.socket.close()
         for connection, _ in self.taken:
             connection.close()
@@ -247,7 +249,7 @@ def the_command_line_shows_what_the_server_shows():
 
 @test
 def text_never_waits_for_pictures():
-    with Silent() as web, start("--media-threads", "1", "--media-allow-private", "--prep-threads", "1") as server:
+    with Silent() as web, fetching("--prep-threads", "1") as server:
         with concurrent.futures.ThreadPoolExecutor(4) as clients:
             waiting = [clients.submit(ask, server, web.part()) for _ in range(4)]
             assert eventually(lambda: web.taken)
@@ -260,7 +262,7 @@ def text_never_waits_for_pictures():
 
 @test
 def bodies_that_wait_for_pictures_are_bounded():
-    with Silent() as web, start("--media-threads", "1", "--media-allow-private", "--media-memory", "1M") as server:
+    with Silent() as web, fetching("--media-memory", "1M") as server:
         words = {"type": "text", "text": "x" * 700000}
         with concurrent.futures.ThreadPoolExecutor(1) as clients:
             first = clients.submit(ask, server, web.part(), words)
@@ -274,7 +276,7 @@ def bodies_that_wait_for_pictures_are_bounded():
 
 @test
 def a_client_that_leaves_ends_the_fetch():
-    with Silent() as web, start("--media-threads", "1", "--media-allow-private") as server:
+    with Silent() as web, fetching() as server:
         for _ in range(3):
             connection = server.connect()
             body = json.dumps({"messages": [{"role": "user", "content": [web.part()]}]})

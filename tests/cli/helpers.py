@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import termios
@@ -15,6 +16,7 @@ import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import fixture  # noqa: E402
+from served import PATIENCE, eventually  # noqa: E402,F401
 
 
 class Fake(http.server.BaseHTTPRequestHandler):
@@ -85,8 +87,8 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def wait(self, text, seconds=20):
-        end = time.time() + seconds
+    def wait(self, text):
+        end = time.time() + PATIENCE
         while text not in self.shown:
             ready = select.select([self.fd], [], [], max(0, end - time.time()))[0]
             try:
@@ -102,7 +104,7 @@ class Terminal:
     def prompt(self):
         """Editing begins a moment after the prompt is shown: until then keys are the terminal's own."""
         self.wait("> ")
-        end = time.time() + 20
+        end = time.time() + PATIENCE
         while self.echoes():
             assert time.time() < end, "nothing is edited"
             time.sleep(0.002)
@@ -112,7 +114,7 @@ class Terminal:
         return bool(flags & termios.ECHO) and bool(flags & termios.ICANON) and bool(flags & termios.ISIG)
 
     def end(self):
-        end = time.time() + 20
+        end = time.time() + PATIENCE
         while time.time() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -124,6 +126,14 @@ class Terminal:
                 pass
         os.kill(self.pid, signal.SIGKILL)
         raise AssertionError("it does not end")
+
+
+def run(*command, text=b""):
+    """(exit status, standard output, standard error), after a look whether a socket was left behind."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = child.communicate(text, PATIENCE)
+    assert not os.path.exists("/tmp/motet-chat-{}.sock".format(child.pid))
+    return child.returncode, out.decode(errors="replace"), err.decode()
 
 
 def main(name, tests):

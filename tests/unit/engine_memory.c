@@ -49,8 +49,7 @@ static void start(driver *d, size_t positions, size_t sequences)
 /* Nobody holds anything any more, and guesses were made. */
 static void finish(driver *d, mt_stats *stats)
 {
-    usleep(20000);
-    mt_engine_stats(d->engine, stats);
+    driver_stats(d, stats);
     assert_int_equal(stats->pages_held[0] + stats->states_held + stats->running + stats->waiting, 0);
     assert_true(stats->draft_tokens > 0);
     driver_close(d);

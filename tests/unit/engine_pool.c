@@ -133,14 +133,16 @@ static void preemption_changes_no_bit(void **state)
         driver_wait(&d, 0);
     }
     for (size_t round = 0; round < ROUNDS && stats.preemptions == 0; round++) {
+        driver_hold(&d);
         for (size_t i = 0; i < MANY; i++) {
             driver_send(&d, driver_request(&d, prompt[i], LEN, 40, &said[i]));
             send_pooled(&d, MT_POOL_MEAN, prompt[i], &among[i]);
         }
+        driver_let_go(&d);
         driver_wait(&d, 0);
         for (size_t i = 0; i < MANY; i++)
             expect_vector("preemption", &alone[i], &among[i]);
-        mt_engine_stats(d.engine, &stats);
+        driver_stats(&d, &stats);
     }
     assert_true(stats.preemptions > 0);
     driver_close(&d);

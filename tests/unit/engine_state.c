@@ -125,8 +125,7 @@ static void scarce_slots_change_nothing(void **state)
                 driver_wait(&d, 0);
         }
         driver_wait(&d, 0);
-        usleep(20000);
-        mt_engine_stats(d.engine, &stats);
+        driver_stats(&d, &stats);
         assert_int_equal(stats.states_held, 0);
         assert_int_equal(stats.states_total, company ? 8 : 3);
         driver_close(&d);

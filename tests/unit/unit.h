@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "heap.h"
+
 static int unit_skipped;
 
 /* Whether to leave out what takes long: true under the sanitizers, which are ten times slower. */
@@ -65,12 +67,16 @@ static inline int unit_in_child(void (*body)(void *arg), void *arg, char *text, 
 
 static inline int unit_main(const char *file, const struct CMUnitTest *tests, size_t count)
 {
+    static char out[BUFSIZ]; /* not of the heap */
     const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-    int failed = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 
+    setvbuf(stdout, out, _IOLBF, sizeof out);
+    const size_t before = heap_bytes();
+    const int failed = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
     printf("%.*s: %d passed, %d failed, %d skipped\n", (int)strcspn(name, "."), name,
            (int)count - failed - unit_skipped, failed, unit_skipped);
     fflush(stdout); /* the leak sanitizer may end the program without it */
+    heap_end(before);
     return failed ? 1 : 0;
 }
 
