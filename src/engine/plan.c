@@ -7,10 +7,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LOOKED_AT 64            /* waiting sequences considered for a step */
-#define UNNOTICED 0.005         /* seconds that nobody minds waiting */
-#define SHARE 0.5               /* prompts take this much of what the running answers take alone */
-#define PATIENCE_NS 2000000000u /* after this time a request comes before smaller ones that would fit */
+#define LOOKED_AT 64    /* waiting sequences considered for a step */
+#define UNNOTICED 0.005 /* seconds that nobody minds waiting */
+#define SHARE 0.5       /* prompts take this much of what the running answers take alone */
+/* after this time a request comes before smaller ones that would fit, and an answer that is not read makes way */
+#define PATIENCE_NS 2000000000u
 #define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
 /* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
    comes meanwhile waits for its end, and short chunks cost little (an eighth of the speed at four times). */
@@ -301,6 +302,30 @@ static void preempt(mt_engine *e, mt_sequence *s)
     mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
 }
 
+/* Whether the first that waits and could go on has no place, or perhaps no pages. */
+static bool crowded(const mt_engine *e)
+{
+    size_t first = 0;
+    while (first < e->waiting_count && paused(e->waiting[first]))
+        first++;
+    if (first == e->waiting_count)
+        return false;
+    const mt_seq *seq = &e->waiting[first]->seq;
+    return e->running_count == e->params.sequences ||
+           mt_seq_wants(seq, seq->known) + promised(e) + 1 > mt_tree_available(e->tree, 0);
+}
+
+/* Answers that nobody has read for long go back to the queue when others wait: readers that are slow, or stand still,
+   slow down nobody but themselves. */
+static void make_way(mt_engine *e, uint64_t now)
+{
+    if (!crowded(e))
+        return;
+    for (size_t i = e->running_count; i-- > 0;)
+        if (paused(e->running[i]) && now - e->running[i]->last > PATIENCE_NS)
+            preempt(e, e->running[i]);
+}
+
 /* Room for the rows of s, at the cost of its guesses, of others or of itself. */
 static void make_room(mt_engine *e, mt_sequence *s)
 {
@@ -398,6 +423,7 @@ static void begin_job(mt_engine *e)
 bool mt_engine_plan(mt_engine *e)
 {
     const uint64_t now = mt_clock_ns();
+    make_way(e, now);
     size_t count = list(e, now);
     if (e->running_count + e->waiting_count > 1)
         e->company = now;
