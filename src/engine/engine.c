@@ -118,8 +118,9 @@ bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 
 void mt_engine_poke(mt_engine *e)
 {
-    const bool pushed = e && mt_queue_push(e->inbox, &poke);
-    (void)pushed; /* a full inbox wakes it as well */
+    /* one at a time: the inbox has a place for each request that may come, and for this */
+    const bool pushed = e && !atomic_exchange(&e->poked, true) && mt_queue_push(e->inbox, &poke);
+    (void)pushed;
 }
 
 size_t mt_engine_context(const mt_engine *e)
@@ -163,8 +164,8 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
         mt_engine_forget(e, r);
     e->stats.finished[finish]++;
     mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
+    atomic_fetch_sub(&e->load, 1); /* before it is told: who hears of the end finds room */
     mt_sequence_finish(s, finish, err);
-    atomic_fetch_sub(&e->load, 1);
 }
 
 /* Whoever asks something else about the same picture continues behind it: the last two. */
@@ -205,6 +206,8 @@ static void receive(mt_engine *e, bool idle)
     for (; item; item = mt_queue_pop(e->inbox))
         if (item != &poke)
             take(e, item);
+        else
+            (void)atomic_exchange(&e->poked, false); /* flags that were set before it are seen from here on */
 }
 
 static void sweep(mt_engine *e, mt_sequence **list, const size_t *count, bool all)
@@ -491,7 +494,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
     const mt_model_params model = {
         .rows = e->params.rows, .logits = e->max_logits, .places = e->params.sequences, .memos = e->memos};
-    e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 16);
+    e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 1); /* one: see mt_engine_poke */
     if (e->inbox && make_encoder(e, o, err))
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
     if (!e->inbox)

@@ -74,6 +74,7 @@ struct mt_engine {
     mt_queue *inbox;
     atomic_size_t load; /* choices that wait or run */
     atomic_bool stopping;
+    atomic_bool poked; /* a poke is in the inbox */
     atomic_uint_fast64_t order_next;
     pthread_mutex_t lock; /* over what follows */
     mt_stats shown;

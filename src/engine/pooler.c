@@ -273,7 +273,8 @@ mt_pooler_stats mt_pooler_count(mt_pooler *p)
 bool mt_pooler_submit(mt_pooler *p, mt_request *r, mt_error *err)
 {
     r->vector_len = p->spec.scores ? 1 : p->spec.hidden;
-    r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
+    if (!r->vector) /* it may be tried again */
+        r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
     if (mt_queue_push(p->queue, r))
         return true;
     return mt_fail(err, MT_E_BUSY, "too many texts are waiting for the encoder; try again later");
