@@ -289,7 +289,7 @@ def a_request_is_cancelled_by_its_id():
 @test
 def a_slow_reader_pauses_only_itself_and_loses_nothing():
     body = dict(LONG_ANSWER, seed=3)
-    with start() as server:
+    with start("--max-sequences", "12") as server:  # it has all the places, and makes way
         expected = served.stream_text(server.post("/v1/completions", body).events())
         with unread(server, body) as slow:
             def told():
@@ -686,6 +686,18 @@ def a_second_signal_ends_at_once():
         assert eventually(lambda: not server.listens())
         assert server.process.poll() is None, "it did not wait for its answer"
         assert server.stop(signal.SIGINT) == 128 + signal.SIGINT
+
+
+@test
+def a_second_signal_does_not_wait_for_a_long_text_that_is_being_read():
+    server = start("--drain-seconds", "0")
+    s = server.socket()
+    s.sendall(raw_request({"prompt": "the quick brown fox " * 1000000}, "/tokenize"))
+    assert eventually(lambda: server.status()["preparing"], 60)
+    server.process.send_signal(signal.SIGTERM)
+    assert eventually(lambda: "server.draining" in "".join(server.log), 60)
+    assert server.stop() in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    s.close()
 
 
 def fails(*options, folder=None):

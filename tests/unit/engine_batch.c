@@ -380,6 +380,106 @@ static void a_paused_request_waits_alone(void **state)
     driver_close(&d);
 }
 
+/* One that nobody reads keeps neither the only place nor the pages that others wait for, and loses nothing by that. */
+static void check_unread(const char *dir, size_t sequences, size_t cache)
+{
+    enum { PROMPT = 100 };
+    static answer alone, slow, quick;
+    uint32_t prompt[PROMPT], other[PROMPT];
+    draw random = {31};
+    driver d;
+    driver_open(&d, dir, MT_PRECISION_FAST, 2);
+    draw_tokens(&random, prompt, PROMPT, d.o.spec.vocab);
+    draw_tokens(&random, other, PROMPT, d.o.spec.vocab);
+    d.params.sequences = sequences;
+    d.params.cache = cache;
+    driver_start(&d);
+    driver_ask(&d, prompt, PROMPT, TOKENS, &alone);
+    mt_request *r = driver_request(&d, prompt, PROMPT, TOKENS, &slow);
+    atomic_store(&r->paused, true);
+    driver_send(&d, r);
+    driver_send(&d, driver_request(&d, other, PROMPT, TOKENS, &quick));
+    driver_wait(&d, 1);
+    pthread_mutex_lock(&d.lock);
+    assert_int_equal(quick.count, TOKENS);
+    assert_int_equal(slow.count, 1);
+    pthread_mutex_unlock(&d.lock);
+    atomic_store(&r->paused, false);
+    mt_engine_poke(d.engine);
+    driver_wait(&d, 0);
+    expect_same("unread for a while", &alone, &slow);
+    driver_close(&d);
+}
+
+static void a_request_that_is_not_read_makes_way(void **state)
+{
+    (void)state;
+    check_unread(HYBRID, 1, 0);
+    check_unread(FIXTURE, 4, 192);
+}
+
+/* However often the engine is woken in a step, there is a place for each request that may come. */
+static void pokes_keep_nobody_out(void **state)
+{
+    static answer first, second;
+    uint32_t prompt[40] = {1, 2, 3};
+    mt_error err = {0};
+    driver d;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 1);
+    driver_start(&d);
+    driver_send(&d, driver_request(&d, prompt, 40, ANSWER_TOKENS, &first));
+    pthread_mutex_lock(&d.lock); /* its next event waits for this */
+    for (size_t i = 0; i < 100000; i++)
+        mt_engine_poke(d.engine);
+    d.open++;
+    if (!mt_engine_submit(d.engine, driver_request(&d, prompt, 40, TOKENS, &second), &err))
+        fail_msg("%s", err.text);
+    pthread_mutex_unlock(&d.lock);
+    driver_wait(&d, 0);
+    assert_int_equal(second.count, TOKENS);
+    driver_close(&d);
+}
+
+/* Sends another request when it hears of its end. */
+typedef struct follower {
+    asked inner;
+    mt_request *next;
+    bool taken;
+} follower;
+
+static void follower_event(void *ctx, const mt_event *ev)
+{
+    follower *f = ctx;
+    mt_error err = {0};
+    if (ev->last)
+        f->taken = mt_engine_submit(f->inner.d->engine, f->next, &err);
+    driver_event(&f->inner, ev);
+}
+
+static void who_hears_of_an_end_finds_room(void **state)
+{
+    static answer answers[3];
+    uint32_t prompt[40] = {1, 2, 3};
+    driver d;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 1);
+    d.params.sequences = d.params.queue = 1;
+    driver_start(&d);
+    mt_request *r = driver_request(&d, prompt, 40, TOKENS, &answers[0]);
+    follower f = {.inner = {&d, &answers[0]}, .next = driver_request(&d, prompt, 40, TOKENS, &answers[2])};
+    r->event = follower_event;
+    r->ctx = &f;
+    d.open = 1; /* the one that follows */
+    driver_send(&d, r);
+    driver_send(&d, driver_request(&d, prompt, 30, TOKENS, &answers[1]));
+    driver_wait(&d, 2);
+    assert_true(f.taken);
+    driver_wait(&d, 0);
+    assert_int_equal(answers[2].count, TOKENS);
+    driver_close(&d);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_answer_does_not_depend_on_company),
     cmocka_unit_test(choices_share_their_prompt),
@@ -388,6 +488,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_requests_do_not_keep_a_large_one_out),
     cmocka_unit_test(what_cannot_fit_is_refused_at_once),
     cmocka_unit_test(a_paused_request_waits_alone),
+    cmocka_unit_test(a_request_that_is_not_read_makes_way),
+    cmocka_unit_test(pokes_keep_nobody_out),
+    cmocka_unit_test(who_hears_of_an_end_finds_room),
 };
 
 UNIT_MAIN(tests)
