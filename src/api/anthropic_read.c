@@ -7,7 +7,6 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/json_body.h"
-#include "base/log.h"
 
 typedef struct reader {
     json_t *messages;
@@ -283,9 +282,9 @@ static bool read_messages(const json_t *body, json_t *chat, mt_failure *why)
 }
 
 /* Tools with a schema are the client's; the others are run by Anthropic's servers, or described to its models only. */
-static bool read_tools(const json_t *body, json_t *chat, mt_failure *why)
+static bool read_tools(mt_ask *ask, json_t *chat, mt_failure *why)
 {
-    const json_t *tools = mt_body_get(body, "tools");
+    const json_t *tools = mt_body_get(ask->body, "tools");
     json_t *list = json_array();
 
     json_object_set_new(chat, "tools", list);
@@ -298,8 +297,7 @@ static bool read_tools(const json_t *body, json_t *chat, mt_failure *why)
         if (json_is_object(schema) && json_is_string(json_object_get(tool, "name")))
             json_array_append_new(list, mt_body_tool(tool, schema));
         else if (json_is_string(mt_body_get(tool, "type")) && !schema)
-            mt_log_info("api.tool_ignored", "messages: the tool type \"%.60s\" is not supported",
-                        mt_body_text(tool, "type"));
+            mt_ask_ignore(ask, mt_body_text(tool, "type"));
         else
             return mt_failure_set(why, 400, "invalid_value", "tools", "tools.%zu: name and input_schema are needed", i);
     }
@@ -378,16 +376,17 @@ static void read_output(const json_t *body, json_t *chat)
     }
 }
 
-static bool translate(const json_t *body, json_t *chat, mt_failure *why)
+static bool translate(mt_ask *ask, json_t *chat, mt_failure *why)
 {
     static const char *const same[] = {"model",    "max_tokens",           "temperature", "top_p",      "top_k",
                                        "stream",   "chat_template_kwargs", "seed",        "cache_salt", "min_p",
                                        "priority", "repetition_penalty"};
+    const json_t *body = ask->body;
 
     mt_body_copy(chat, body, same, MT_COUNT(same));
     read_output(body, chat);
     return refuse_thread(body, why) && read_messages(body, chat, why) && mt_anthropic_prefill(body, chat, why) &&
-           read_tools(body, chat, why) && read_tool_choice(body, chat, why) && read_thinking(body, chat, why) &&
+           read_tools(ask, chat, why) && read_tool_choice(body, chat, why) && read_thinking(body, chat, why) &&
            read_stops(body, chat, why);
 }
 
@@ -398,7 +397,7 @@ bool mt_anthropic_read(mt_ask *ask, mt_failure *why)
 
     mt_json_guard_begin();
     chat = json_object();
-    ok = translate(ask->body, chat, why);
+    ok = translate(ask, chat, why);
     fits = mt_json_guard_end();
     if (ok && fits)
         return mt_body_read(ask, chat, why) || mt_failure_rename(why, "stop", "stop_sequences") ||

@@ -1,5 +1,8 @@
 #include "api/ask.h"
 
+#include <stdio.h>
+#include <string.h>
+
 void mt_ask_defaults_init(mt_ask_defaults *defaults)
 {
     *defaults = (mt_ask_defaults){.temperature = 1, .top_p = 1, .typical_p = 1, .repetition_penalty = 1};
@@ -33,4 +36,25 @@ void mt_ask_free(mt_ask *ask)
     json_decref(ask->extra);
     json_decref(ask->schema);
     ask->owned = ask->extra = ask->schema = NULL;
+}
+
+static bool is_noted(const mt_ask *ask, const char *type)
+{
+    const size_t len = strlen(type);
+    const char *at = ask->ignored;
+
+    while ((at = strstr(at, type))) {
+        if ((at == ask->ignored || at[-1] == ' ') && (at[len] == ',' || !at[len]))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+void mt_ask_ignore(mt_ask *ask, const char *type)
+{
+    const size_t len = strlen(ask->ignored);
+
+    if (!is_noted(ask, type) && len + strlen(type) + 3 < sizeof(ask->ignored))
+        snprintf(ask->ignored + len, sizeof(ask->ignored) - len, "%s%s", len ? ", " : "", type);
 }

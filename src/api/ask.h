@@ -38,6 +38,7 @@ typedef struct mt_ask {
     json_t *extra;          /* what the dialect wants to know again when it answers; the ask's reference, or NULL */
     struct mt_store *store; /* of answers that may be referred to; borrowed; NULL: none */
     json_t *schema;         /* that was sent as text; a reference of its own, or NULL */
+    char ignored[200];      /* what it brings that is not looked at, for a line in the log; "" where nothing is */
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;
@@ -81,5 +82,8 @@ typedef struct mt_ask {
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);
 void mt_ask_free(mt_ask *ask); /* what does not lie in the arena */
+
+/* Something of that type is not looked at; each is noted once, as far as there is room. */
+void mt_ask_ignore(mt_ask *ask, const char *type);
 
 #endif

@@ -9,7 +9,6 @@
 #include "api/fields.h"
 #include "api/store.h"
 #include "base/limits.h"
-#include "base/log.h"
 
 typedef struct reader {
     mt_ask *ask;
@@ -270,7 +269,7 @@ static bool add_item(reader *r, const json_t *item)
             return item_types[i].add(r, item);
     if (!is_hosted(type))
         return bad(r, "items of this type are not known: ", type);
-    mt_log_info("api.item_ignored", "responses: an item of type \"%s\"", type);
+    mt_ask_ignore(r->ask, type);
     return true;
 }
 

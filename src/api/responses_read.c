@@ -7,9 +7,9 @@
 #include "api/responses.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "base/log.h"
 
 typedef struct reader {
+    mt_ask *ask;
     const json_t *body;
     json_t *chat, *extra;
     mt_failure *why;
@@ -93,7 +93,7 @@ static bool add_tool(reader *r, json_t *list, const json_t *tool, const json_t *
     }
     if (!*type)
         return bad_tool(r, "a tool has no type: send function or custom");
-    mt_log_info("api.tool_ignored", "responses: the tool type \"%.60s\" is not supported", type);
+    mt_ask_ignore(r->ask, type);
     return true;
 }
 
@@ -286,7 +286,7 @@ static bool translate(reader *r, mt_ask *ask)
 
 bool mt_responses_read(mt_ask *ask, mt_failure *why)
 {
-    reader r = {.body = ask->body, .why = why};
+    reader r = {.ask = ask, .body = ask->body, .why = why};
     bool ok, fits;
 
     mt_json_guard_begin();

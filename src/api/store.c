@@ -1,8 +1,8 @@
 /* Two locks: `lock` is held for moments only and is all that the io thread takes; `file` is held while sqlite works.
    Who needs both takes `file` first.
 
-   An entry stays in the queue until it is written, so that whoever looks for it knows that it has to wait. What waits is
-   bounded; beyond that answers are not kept, rather than that somebody waits for the disk. */
+   An entry stays in the queue until it is written, so that whoever looks for it knows that it has to wait. What waits
+   is bounded; beyond that answers are not kept, rather than that somebody waits for the disk. */
 #include "api/store.h"
 
 #include <pthread.h>

@@ -8,6 +8,7 @@
 #include "api/random.h"
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "server/embed.h"
 #include "server/inside.h"
 #include "server/tokens.h"
@@ -382,6 +383,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         call->sees = true;
         return true;
     }
+    if (*ask->ignored)
+        mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");

@@ -27,7 +27,8 @@ static bool admit(void *user, const mt_http_request *request, mt_http_refusal *r
         return true;
     refusal->status = 401;
     snprintf(refusal->text, sizeof(refusal->text),
-             "the API key is missing or wrong: send it as \"authorization: Bearer KEY\"");
+             "the API key is missing or wrong: send it as \"authorization: Bearer KEY\" or "
+             "\"x-api-key: KEY\"");
     return false;
 }
 

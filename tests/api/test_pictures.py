@@ -109,6 +109,20 @@ class Silent:
 
 
 @test
+def what_is_not_looked_at_is_noted_once():
+    """Calls with pictures are read twice, in the lane of text and in their own."""
+    search = {"type": "web_search"}
+    body = {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": url(1)}]}],
+            "max_output_tokens": 1, "tools": [search, {"type": "code_interpreter"}, search]}
+    with start() as server:
+        answer = server.post("/v1/responses", body)
+        assert answer.status == 200, answer.body
+    notes = [line for line in server.log if "request.ignored" in line]
+    told = " brings what is not looked at: web_search, code_interpreter"
+    assert len(notes) == 1 and notes[0].endswith(answer.json()["id"] + told), notes
+
+
+@test
 def the_same_picture_is_known_again_and_another_is_missed_at_the_picture():
     with start() as server:
         first, again, other = (ask(server, image(seed)) for seed in (1, 1, 2))
