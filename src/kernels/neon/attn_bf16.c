@@ -15,8 +15,11 @@ enum {
     TILE_PAIRS = 6,
     TILE = 2 * TILE_PAIRS,
     BLOCKS = MT_SEGMENT / MT_LANES,
-    FEW = 4,  /* pairs of rows up to which memory, not BFMMLA, sets the pace */
-    AHEAD = 2 /* blocks by which K is fetched ahead */
+    FEW = 2,    /* pairs of rows up to which memory, not BFMMLA, sets the pace */
+    SOME = 4,   /* pairs of rows up to which fetching ahead pays, beyond FEW */
+    AHEAD = 2,  /* blocks by which K is fetched ahead */
+    PLACES = 8, /* that are read in turns */
+    TURN = 4    /* lines of a place that are read in its turn */
 };
 
 typedef struct work {
@@ -168,7 +171,7 @@ MT_INLINE void fetch(const uint8_t *at, size_t lines)
         __builtin_prefetch(at + 64 * l, 0, 2);
 }
 
-/* s[2 R][2 C] = q . k over the head, for 2 C positions; meanwhile as much of two other blocks is fetched */
+/* s[2 R][2 C] = q . k over the head, for 2 C positions; meanwhile as much of two other blocks may be fetched */
 MT_INLINE void products(float *s, const uint8_t *q, const uint8_t *k, const uint8_t *ahead, const uint8_t *ahead2,
                         size_t stride, size_t R, size_t C)
 {
@@ -176,7 +179,7 @@ MT_INLINE void products(float *s, const uint8_t *q, const uint8_t *k, const uint
     zero(acc, R, C);
     MT_UNROLL_TWICE
     for (size_t i = 0; i < 16 * stride; i += 64, q += 16 * R) {
-        if (R <= FEW) {
+        if (R <= SOME) {
             fetch(ahead + C / 4 * i, C / 4);
             fetch(ahead2 + C / 4 * i, C / 4);
         }
@@ -185,7 +188,7 @@ MT_INLINE void products(float *s, const uint8_t *q, const uint8_t *k, const uint
     MT_BTILE_STORE(s, (size_t)MT_SEGMENT, acc, R, C)
 }
 
-/* o[2 R][2 C] = p . v over `count` blocks, for the 2 C elements of the head from d; meanwhile a share of w->next is
+/* o[2 R][2 C] = p . v over `count` blocks, for the 2 C elements of the head from d; meanwhile a share of w->next may be
    fetched, and the lines of the next block, which are far from those of this one, come closer */
 MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_t d, size_t stride, size_t R, size_t C)
 {
@@ -200,7 +203,7 @@ MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_
             __builtin_prefetch(then + 64 * l, 0, 3);
         MT_UNROLL
         for (size_t t = 0; t < MT_LANES / 4; t++) {
-            if (R <= FEW)
+            if (R > FEW && R <= SOME)
                 fetch(w->next[line / lines] + (line % lines + t * C / 4) * 64, C / 4);
             step(acc, p + t * 16 * R, at + t * 64, 256, R, C);
         }
@@ -208,9 +211,80 @@ MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_
     MT_BTILE_STORE(w->o + d, stride, acc, R, C)
 }
 
+/* What is read in turns: eight positions of every second block, which is of another page. */
+typedef struct places {
+    const uint8_t *k[PLACES];
+    float *s[PLACES];
+    float32x4_t sums[PLACES][4 * FEW]; /* [pair of rows][pair of positions] */
+    size_t count;
+} places;
+
+static void find_places(places *p, const work *w, size_t stride, mt_attn_range all, size_t first)
+{
+    p->count = 0;
+    for (size_t t = first; t < all.end; t += 2 * MT_LANES) {
+        if (t < all.begin)
+            continue;
+        p->k[p->count] = w->k[t / MT_LANES] + t % MT_LANES * stride * sizeof(mt_bf16);
+        p->s[p->count++] = w->s + t;
+    }
+    memset(p->sums, 0, sizeof p->sums);
+}
+
+/* sums[R][4] += q . k over TURN fours of the head, for the eight positions of a place */
+MT_INLINE void take_turn(float32x4_t *sums, const bfloat16x8_t *q, const uint8_t *k, size_t R)
+{
+    float32x4_t acc[4 * FEW];
+    MT_UNROLL
+    for (size_t i = 0; i < 4 * R; i++)
+        acc[i] = sums[i];
+    MT_UNROLL
+    for (size_t i = 0; i < 4 * TURN; i++) {
+        const bfloat16x8_t b = mt_load_bf16(k + 16 * i);
+        MT_UNROLL
+        for (size_t r = 0; r < R; r++)
+            acc[4 * r + i % 4] = vbfmmlaq_f32(acc[4 * r + i % 4], q[i / 4 * R + r], b);
+    }
+    MT_UNROLL
+    for (size_t i = 0; i < 4 * R; i++)
+        sums[i] = acc[i];
+}
+
+/* Products of a few rows, for which memory sets the pace: it gives a third more when eight pages are read in turns
+   than when one follows the other, and fetching pages ahead does not make up for that. Meanwhile the lines of the next
+   place come closer. */
+MT_INLINE void products_in_turns(const work *w, size_t stride, mt_attn_range all, size_t R)
+{
+    places p;
+    for (size_t t = 0; t < 2 * MT_LANES; t += 8) {
+        find_places(&p, w, stride, all, t);
+        for (size_t i = 0; i < stride / 4; i += TURN) {
+            bfloat16x8_t q[TURN * FEW];
+            MT_UNROLL
+            for (size_t l = 0; l < TURN * R; l++)
+                q[l] = mt_load_bf16(w->q + 16 * (R * i + l));
+            for (size_t n = 0; n < p.count; n++) {
+                const uint8_t *then = n + 1 < p.count ? p.k[n + 1] + 64 * i : p.k[0] + 64 * (i + TURN);
+                MT_UNROLL
+                for (size_t l = 0; l < TURN; l++)
+                    __builtin_prefetch(then + 64 * l, 0, 3);
+                take_turn(p.sums[n], q, p.k[n] + 64 * i, R);
+            }
+        }
+        for (size_t n = 0; n < p.count; n++) {
+            float32x4_t(*acc)[4] = (float32x4_t(*)[4])p.sums[n];
+            MT_BTILE_STORE(p.s[n], (size_t)MT_SEGMENT, acc, R, 4)
+        }
+    }
+}
+
 MT_INLINE void all_products(const work *w, size_t stride, mt_attn_range all, size_t R, size_t C)
 {
     size_t bytes = 2 * C * stride * sizeof(mt_bf16);
+    if (R <= FEW) {
+        products_in_turns(w, stride, all, R);
+        return;
+    }
     for (size_t t = all.begin; t < all.end; t += MT_LANES) {
         const uint8_t *k = w->k[t / MT_LANES], *ahead = w->k[t / MT_LANES + AHEAD], *v = w->v[t / MT_LANES];
         for (size_t i = 0; i < MT_LANES / (2 * C); i++)
@@ -350,8 +424,8 @@ static void attend_tile(const work *w, float *o, mt_attn_part *part, const mt_at
     pack_q(w->q, a, r0, n);
 #define EACH_SIZE(f)                         \
     switch (pairs) {                         \
-    case 1: f(w, stride, all, 1, 8); break;  \
-    case 2: f(w, stride, all, 2, 8); break;  \
+    case 1: f(w, stride, all, 1, 4); break;  \
+    case 2: f(w, stride, all, 2, 4); break;  \
     case 3: f(w, stride, all, 3, 8); break;  \
     case 4: f(w, stride, all, 4, 4); break;  \
     case 5: f(w, stride, all, 5, 4); break;  \
