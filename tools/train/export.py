@@ -1,13 +1,14 @@
-"""Writes a trained model as published checkpoints are: a bf16 folder, and MLX's 4-bit layout."""
+"""Writes a trained model as published checkpoints are: a bf16 folder, and MLX's 4-bit layout. Reads both."""
 
 import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from net import Embedding, Linear, Norm
-from quantise import packed
+from quantise import packed, unpacked
 from shape import MAX_PIXELS, MIN_PIXELS, config
 
 HERE = Path(__file__).resolve().parent
@@ -21,6 +22,10 @@ def checkpoint(box, dtype=torch.bfloat16):
     }
 
 
+def mlx_name(name):
+    return name.replace("model.language_model.", "language_model.model.").replace("model.visual.", "vision_tower.")
+
+
 def mlx(box):
     """MLX's names and layouts: rms norms hold 1 + w, kernels have their channels last, linears of the text layers are
     packed in 4 bits and those of the drafter in 8; the tower stays as it is."""
@@ -28,7 +33,7 @@ def mlx(box):
     tensors, other = {}, {}
     for name, value in checkpoint(box, torch.float32).items():
         module, _, part = name.rpartition(".")
-        new = name.replace("model.language_model.", "language_model.model.").replace("model.visual.", "vision_tower.")
+        new = mlx_name(name)
         text = not name.startswith("model.visual.")
         if text and isinstance(kinds[module], (Linear, Embedding)) and value.shape[1] % 64 == 0:
             bits = 8 if name.startswith("mtp.") else 4
@@ -65,6 +70,44 @@ def save(tensors, path):
         for _, t in sorted(tensors.items()):
             f.write(t.contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return at
+
+
+def load(path):
+    """The tensors of a file that save wrote."""
+    kinds = {"BF16": np.int16, "F32": np.float32, "U32": np.int32}
+    data = Path(path).read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, about in json.loads(data[8:begin]).items():
+        if name != "__metadata__":
+            low, high = (begin + x for x in about["data_offsets"])
+            flat = torch.from_numpy(np.frombuffer(data[low:high], kinds[about["dtype"]]).copy())
+            flat = flat.view(torch.bfloat16) if about["dtype"] == "BF16" else flat
+            tensors[name] = flat.reshape(about["shape"])
+    return tensors
+
+
+def read(box, folder):
+    """A state_dict for the box from an exported folder; what was packed is what it stands for."""
+    found = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        found.update(load(path))
+    if not any(name.startswith("language_model.") for name in found):
+        return found
+    kinds, state = dict(box.named_modules()), {}
+    for name in box.state_dict():
+        module, new = name.rpartition(".")[0], mlx_name(name)
+        value, stem = found[new], new.removesuffix(".weight")
+        if stem + ".scales" in found:
+            value = unpacked(value, found[stem + ".scales"], found[stem + ".biases"])
+        elif isinstance(kinds[module], Norm):
+            value = value.float() - 1
+        elif name.endswith("conv1d.weight"):
+            value = value.transpose(1, 2)
+        elif name.endswith("patch_embed.proj.weight"):
+            value = value.permute(0, 4, 1, 2, 3)
+        state[name] = value.float()
+    return state
 
 
 def shards(tensors, limit):

@@ -137,16 +137,23 @@ class Attention(nn.Module):
         self.o_proj = Linear(s.heads * s.head_dim, s.hidden, bias=False)
         self.q_norm, self.k_norm = Norm(s.head_dim, s.eps), Norm(s.head_dim, s.eps)
 
-    def forward(self, x, packing, rope):
+    def parts(self, x, rope):
+        """Queries, their gate, keys and values; all but the gate as [batch, heads, tokens, d]."""
         b, t, _ = x.shape
         q, gate = self.q_proj(x).view(b, t, self.heads, 2 * self.dim).chunk(2, -1)
         q = rotate(self.q_norm(q), rope)
         k = rotate(self.k_norm(self.k_proj(x).view(b, t, self.kv_heads, self.dim)), rope)
         v = self.v_proj(x).view(b, t, self.kv_heads, self.dim)
         k, v = (y.repeat_interleave(self.heads // self.kv_heads, 2).transpose(1, 2) for y in (k, v))
-        y = F.scaled_dot_product_attention(q.transpose(1, 2), k, v, attn_mask=packing.mask)
+        return q.transpose(1, 2), gate, k, v
+
+    def mixed(self, q, gate, k, v, mask):
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         y = y.transpose(1, 2) * gate.sigmoid()
-        return self.o_proj(y.reshape(b, t, -1))
+        return self.o_proj(y.flatten(2))
+
+    def forward(self, x, packing, rope):
+        return self.mixed(*self.parts(x, rope), packing.mask)
 
 
 class Mlp(nn.Module):
@@ -315,8 +322,29 @@ class Drafter(nn.Module):
         self.norm = Norm(s.hidden, s.eps)
 
     def forward(self, embedded, hidden, packing, rope):
-        x = self.fc(torch.cat([self.pre_fc_norm_embedding(embedded), self.pre_fc_norm_hidden(hidden)], -1))
-        return self.norm(self.layers[0](x, packing, rope))
+        return self.norm(self.layers[0](self.joined(embedded, hidden), packing, rope))
+
+    def joined(self, embedded, hidden):
+        return self.fc(torch.cat([self.pre_fc_norm_embedding(embedded), self.pre_fc_norm_hidden(hidden)], -1))
+
+    def chain(self, embedded, hidden, packing, rope, depth):
+        """Results of 1 to `depth` guesses in a row: each takes the vector of the one before in place of the trunk's, at
+        the next token. A guess sees what the head made of the trunk's vectors up to where its chain began, and then
+        the chain itself, as it does when it is served."""
+        layer, keys, values, results = self.layers[0], [], [], []
+        t = embedded.shape[1]
+        ahead = torch.arange(t, device=embedded.device)
+        ahead = ahead[:, None] - ahead[None, :]  # of a query, to a key
+        for d in range(depth):
+            x = self.joined(embedded, hidden)
+            q, gate, k, v = layer.self_attn.parts(layer.input_layernorm(x), rope)
+            keys, values = [*keys, k], [*values, v]
+            own = [ahead >= d] + [ahead == d - e for e in range(1, d + 1)]
+            mask = torch.cat([packing.mask.masked_fill(~seen, float("-inf")) for seen in own], -1)
+            x = x + layer.self_attn.mixed(q, gate, torch.cat(keys, 2), torch.cat(values, 2), mask)
+            results.append(self.norm(x + layer.mlp(layer.post_attention_layernorm(x))))
+            hidden = torch.roll(results[-1], 1, 1)
+        return results
 
 
 class Trunk(nn.Module):

@@ -36,3 +36,12 @@ def packed(w, bits, group=64):
     words = (q << (torch.arange(per, device=w.device) * bits)).sum(-1)
     words = torch.where(words >= 2**31, words - 2**32, words).to(torch.int32)
     return words, scale.squeeze(-1).bfloat16(), bias.squeeze(-1).bfloat16()
+
+
+def unpacked(words, scale, bias, group=64):
+    """The weight that stored words stand for; how many bits each value has follows from the shapes."""
+    per = scale.shape[-1] * group // words.shape[-1]
+    bits = 32 // per
+    q = ((words.long() & 0xFFFFFFFF)[..., None] >> (torch.arange(per) * bits)) & (2**bits - 1)
+    q = q.reshape(*words.shape[:-1], -1, group)
+    return (q * scale.float()[..., None] + bias.float()[..., None]).flatten(-2)

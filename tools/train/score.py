@@ -12,7 +12,7 @@ from data.scene import SIDES
 from net import Packing
 from pack import Reader
 
-LONGEST = {"story": 220, "thinking": 120, "two calls": 120, "calls": 90, "phrase": 120, "who": 70}
+LONGEST = {"story": 220, "thinking": 220, "two calls": 220, "calls": 140, "phrase": 160, "upper case": 160, "who": 110}
 
 
 def parsed(text, thinks):
@@ -87,7 +87,7 @@ def table(box, count, seed, device="cuda", skills=SKILLS, show=0):
     box.eval()
     for k, skill in enumerate(skills):
         items = questions(skill, count, seed)
-        said = answers(box, reader, items, SIDES[k % 3], LONGEST.get(skill, 60), device)
+        said = answers(box, reader, items, SIDES[k % 3], LONGEST.get(skill, 80), device)
         right = 0
         for made, text in zip(items, said):
             last = made["messages"][-1]

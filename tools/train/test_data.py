@@ -5,6 +5,7 @@ The data: what is learned is exactly what the template shows, every question's o
 held out stays out. With MOTET, its tokenizer and its templates give the same."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,10 @@ import torch
 
 import draw
 import picture
-from data import sight
+from data import sight, talk
 from data.ask import judge
 from data.dice import Dice, is_held
+from data.kinds import KINDS
 from data.mix import SKILLS, conversation, questions
 from pack import Packer, Reader
 from score import parsed, plain
@@ -72,6 +74,23 @@ class Data(unittest.TestCase):
         asked = {Dice(i, True).pick(sight.READ) for i in range(500)}
         self.assertEqual(seen & asked, set())
         self.assertTrue(all(is_held(x) for x in asked))
+
+    def test_wordings_added_later_do_not_hold_those_held_out_before(self):
+        bare = lambda text: re.sub(r"[^a-z0-9{}]+", " ", text.lower()).strip()  # noqa: E731
+        lists = [(k.first, k.more) for k in KINDS] + [(talk.STRANGE, talk.MORE_STRANGE)]
+        lists += [(talk.WHO, [talk.MORE_WHO]), (talk.CAN, [talk.MORE_CAN])]
+        lists += [(said, lists) for (said, _, _), (lists, _, _, _) in zip(talk.SMALL, talk.MORE_SMALL)]
+        for first, more in lists:
+            held = [bare(t) for t in first if is_held(t)]
+            for text in (bare(t) for each in more for t in each):
+                self.assertFalse(any(f" {h} " in f" {text} " for h in held), text)
+
+    def test_each_tool_is_asked_for_in_ways_never_trained_on(self):
+        for kind in KINDS:
+            seen = {kind.wording(Dice(f"s {i}")) for i in range(300)}
+            asked = {kind.wording(Dice(f"h {i}", True)) for i in range(100)} - set(kind.first)
+            self.assertTrue(asked and all(is_held(x) for x in asked), kind.names[0])
+            self.assertEqual(seen & asked, set())
 
     def test_packed_rows_hold_their_conversations(self):
         packer = Packer(4, 512, 16, "test")

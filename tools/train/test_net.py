@@ -4,17 +4,26 @@
 The network against what it must equal: the recurrence token by token, conversations run alone, and transformers' own
 Qwen3.5 with the same weights, in fp32 on the CPU."""
 
+import tempfile
 import unittest
+from pathlib import Path
 
 import torch
 
 from delta import delta_rule, delta_rule_stepwise
-from export import checkpoint, mlx
+from export import checkpoint, export_bf16, export_mlx, mlx, read
 from net import Box, Norm, Packing
-from quantise import packed, rounded
+from quantise import affine, packed, rounded, unpacked
 from shape import TOY, config
 
-IDS = {"<|im_end|>": 2, "<|image_pad|>": 5, "<|video_pad|>": 6, "<|vision_start|>": 3, "<|vision_end|>": 4}
+IDS = {
+    "<|endoftext|>": 0,
+    "<|im_end|>": 2,
+    "<|image_pad|>": 5,
+    "<|video_pad|>": 6,
+    "<|vision_start|>": 3,
+    "<|vision_end|>": 4,
+}
 
 
 def made(seed=1):
@@ -61,6 +70,22 @@ class Net(unittest.TestCase):
         second = box.hidden(box.embed(ids[:, 70:]), Packing.of(alone, document[:, 70:], torch.float32), box.rope(alone))
         self.assertLess((both[:, 70:] - second).abs().max().item(), 1e-4)
 
+    def test_a_chain_is_what_one_guess_after_the_other_gives(self):
+        box, ids = made(), torch.randint(0, 3000, (1, 40))
+        positions, document = torch.arange(40).expand(3, 1, -1), torch.zeros(1, 40)
+        packing, rope = Packing.of(positions, document, torch.float32), box.rope(positions)
+        with torch.no_grad():
+            shown = box.embed(ids)
+            hidden, following = box.hidden(shown, packing, rope), torch.roll(shown, -1, 1)
+            results = box.mtp.chain(following, hidden, packing, rope, 3)
+            self.assertLess((results[0] - box.mtp(following, hidden, packing, rope)).abs().max().item(), 1e-5)
+            for begin in (3, 20, 35):
+                given = hidden.clone()
+                for d in range(3):
+                    said = box.mtp(following, given, packing, rope)[:, begin + d]
+                    self.assertLess((results[d][:, begin + d] - said).abs().max().item(), 1e-5)
+                    given[:, begin + d + 1] = said
+
     def test_transformers_gives_the_same_logits(self):
         from transformers import Qwen3_5Config, Qwen3_5ForConditionalGeneration
 
@@ -97,10 +122,24 @@ class Net(unittest.TestCase):
         w = torch.randn(6, 128)
         for bits in (4, 8):
             words, scales, biases = packed(w, bits)
-            shifts = torch.arange(32 // bits) * bits
-            q = ((words.long() & 0xFFFFFFFF)[..., None] >> shifts) & (2**bits - 1)
-            back = q.view(6, 2, 64) * scales.float()[..., None] + biases.float()[..., None]
-            self.assertTrue(torch.equal(back.view(6, 128), rounded(w, bits)))
+            self.assertEqual(words.shape, (6, 128 * bits // 32))
+            self.assertEqual(words[0, 0].item() & (2**bits - 1), int(affine(w, bits)[0][0, 0, 0]))
+            self.assertTrue(torch.equal(unpacked(words, scales, biases), rounded(w, bits)))
+
+    def test_exports_are_read_back(self):
+        box, other = made(), made(2)
+        with tempfile.TemporaryDirectory() as folder:
+            export_mlx(box, Path(folder, "mlx"), IDS)
+            export_bf16(box, Path(folder, "bf16"), IDS)
+            other.load_state_dict(read(other, Path(folder, "bf16")))
+            for a, b in zip(other.parameters(), box.parameters()):
+                self.assertLess((a - b).abs().max().item(), 0.01 * b.abs().max().item())
+            other.load_state_dict(read(other, Path(folder, "mlx")))
+        box.quantise(True)
+        box.round_off()
+        for (name, a), b in zip(other.named_parameters(), box.parameters()):
+            size = max(b.abs().max().item(), 0.5)  # norms are stored with one added
+            self.assertLess((a - b).abs().max().item(), 0.01 * size, name)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""usage: train.py --out DIR --state FILE [--resume] [--seconds N] [--decay] [--drafter] [--quantised] [--toy] ...
+"""usage: train.py --out DIR --state FILE [--resume] [--seconds N] [--decay] [--drafter] [--chain N] [--quantised] ...
 
 One leg of training. The state file holds weights and optimiser and is where the next leg goes on. --decay lets the rate
 fall to nothing over this leg; --quantised trains with the rounding of the 4-bit export; --drafter trains the drafting
-head beside the trunk, which does not feel it. At the end: scores by skill, and the exports."""
+head beside the trunk, which does not feel it, with --chain for several guesses in a row. At the end: scores by skill,
+and the exports."""
 
 import argparse
 import json
@@ -18,7 +19,6 @@ from queue import Empty, Queue
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 
 import draw
 import export
@@ -35,12 +35,13 @@ def options():
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--state", type=Path, required=True)
     p.add_argument("--resume", action="store_true")
-    p.add_argument("--weights", type=Path, help="begin with the tensors of this folder")
+    p.add_argument("--weights", type=Path, help="begin with the tensors of this folder, bf16 or MLX's")
     p.add_argument("--toy", action="store_true")
     p.add_argument("--seconds", type=float, default=540)
     p.add_argument("--steps", type=int, default=10**9)
     p.add_argument("--decay", action="store_true")
     p.add_argument("--drafter", action="store_true")
+    p.add_argument("--chain", type=int, default=1, help="guesses in a row that the drafting head is trained for")
     p.add_argument("--quantised", action="store_true")
     p.add_argument("--tokens", type=int, default=65536, help="in a step")
     p.add_argument("--length", type=int, default=1024, help="of a row")
@@ -51,7 +52,7 @@ def options():
     p.add_argument("--matrix-rate", type=float, default=0.015)
     p.add_argument("--other-rate", type=float, default=2e-3)
     p.add_argument("--warmup", type=int, default=150)
-    p.add_argument("--count", type=int, default=40, help="questions for each skill")
+    p.add_argument("--count", type=int, default=40, help="questions for each skill at the end; 0 for none")
     p.add_argument("--middle", type=float, default=0, help="score after this share of the time, too")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--eager", action="store_true")
@@ -133,10 +134,7 @@ class Leg:
             self.optimiser.load(state["optimiser"])
             self.step, self.tokens = state["step"], state["tokens"]
         elif o.weights:
-            found = {}
-            for path in sorted(o.weights.glob("*.safetensors")):
-                found.update(load_file(path))
-            self.box.load_state_dict(found)
+            self.box.load_state_dict(export.read(self.box, o.weights))
         self.box.quantise(o.quantised)
         self.box.mtp.requires_grad_(o.drafter)
         self.drawn = draw.drawn
@@ -163,18 +161,18 @@ class Leg:
             loss = F.cross_entropy(logits.float(), b["target"], ignore_index=-100)
             right = (logits.argmax(-1) == b["target"]).float().sum() / (b["target"] >= 0).sum()
             if not self.o.drafter:
-                return loss, right, right, loss
+                return loss, right, right[None], loss
             # Half of the time the head sees marks in place of pictures, so that it does not matter which it is given.
             marks = box.embed(b["ids"]) if random.random() < 0.5 else shown
             following = torch.roll(marks.detach(), -1, 1)
-            drafted = box.mtp(following, hidden.detach(), packing, rope)
+            given = following, hidden.detach(), packing, rope
+            drafted = [box.mtp(*given)] if self.o.chain == 1 else box.mtp.chain(*given, self.o.chain)
             table = box.model.language_model.embed_tokens.table().detach()
-            guess = F.linear(drafted.flatten(0, 1)[b["where"]], table)
-            extra = F.cross_entropy(guess.float(), b["after"], ignore_index=-100)
+            guesses = [F.linear(x.flatten(0, 1)[b["where"]], table) for x in drafted]
+            extra = sum(F.cross_entropy(g.float(), b["after"], ignore_index=-100) for g in guesses) / len(guesses)
             with torch.no_grad():
-                chosen = torch.roll(logits.argmax(-1), -1)
-                good = (guess.argmax(-1) == chosen) & (b["after"] >= 0)
-                taken = good.float().sum() / (b["after"] >= 0).sum()
+                chosen, asked = torch.roll(logits.argmax(-1), -1), b["after"] >= 0
+                taken = torch.stack([((g.argmax(-1) == chosen) & asked).float().sum() / asked.sum() for g in guesses])
         return loss, right, taken, extra
 
     def run(self):
@@ -200,7 +198,7 @@ class Leg:
                     "seconds": round(now - began, 1),
                     "loss": round(loss.item(), 4),
                     "right": round(right.item(), 4),
-                    "drafts": round(taken.item(), 4),
+                    "drafts": [round(x, 4) for x in taken.tolist()],
                     "norm": round(norm.item(), 3),
                     "rate": round(scale, 4),
                     "tokens_s": round(since / (now - shown_at)),
@@ -242,7 +240,8 @@ class Leg:
         if o.bf16:
             export.export_bf16(self.box, o.out / "bf16", ids)
         self.box.round_off()
-        self.scored(o.count)
+        if o.count:
+            self.scored(o.count)
 
 
 def main():

@@ -24,6 +24,16 @@ def ways(*patterns):
     return list(dict.fromkeys(made))
 
 
+def _bare(text):
+    return " ".join(re.sub(r"[^\w{}]+", " ", text.lower()).split())
+
+
+def besides(first, more):
+    """Wordings added to a list after a training: none that holds what is held out of the list, or repeats it."""
+    known, held = {_bare(t) for t in first}, [_bare(t) for t in first if is_held(t)]
+    return [t for t in more if _bare(t) not in known and not any(f" {h} " in f" {_bare(t)} " for h in held)]
+
+
 class Dice:
     """A salt tells for what something is chosen: it is held out for that, and may be seen elsewhere."""
 
@@ -49,6 +59,12 @@ class Dice:
             self._parts[key] = (items, [x for x in items if x not in held], [x for x in items if x in held])
         _, seen, held = self._parts[key]
         return self.random.choice(held if self.held and held else seen or items)
+
+    def pick_of(self, lists):
+        """The same from several lists, each as likely as any other; of the held side, those that have such a part."""
+        if self.held:
+            lists = [each for each in lists if len(each) >= 8 and any(map(is_held, each))] or lists
+        return self.pick(self.any(lists))
 
     def made(self, make, salt=""):
         """Something made by chance, of this side's part: tries until it is."""

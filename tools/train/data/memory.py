@@ -71,6 +71,9 @@ _NAME_ASKED = ways(
     "Which name did I [give you|tell you|say]?",
     "[Please tell me|Say|Tell me|Do you know] who I am.",
     "I forgot my name. What is it?",
+    "[With whom|To whom] are you [talking|speaking|chatting]?",
+    "[What do people call me|What do my friends call me|By what name do you know me|How do you address me]?",
+    "[Can you recall|Do you recall|Have you forgotten|Did you forget|Have you noted] my name?",
 )
 _NAME_REPLY = [
     "Nice to meet you, {v}!",
@@ -226,7 +229,15 @@ def recall(dice, f):
 
 
 def unknown(dice, f):
-    return Ask(dice.pick(f.asked), f.unknown, ["not told"], f"The user has not told me: {f.key}.")
+    return Ask(dice.pick(f.asked), f.unknown, ["not told"], f"The user has not told me: {f.key}.", "Unknown")
+
+
+def at_once(dice, f):
+    """The fact and the question for it in one message."""
+    asked, v = recall(dice, f), str(f.value)
+    between = dice.any([" ", " ", " So: ", " Now: ", "\n", " Then tell me: "])
+    asked.text = dice.pick(f.told).format(v=v) + between + asked.text
+    return asked
 
 
 REPEAT = ways(
@@ -239,7 +250,7 @@ REPEAT = ways(
 
 
 def repeat(dice):
-    said = (
-        words._anything(dice) if dice.chance(0.5) else " ".join(words._anything(dice) for _ in range(dice.number(1, 4)))
-    )
-    return Ask(dice.pick(REPEAT).format(v=said), said, [said], f"I have to repeat: {said}")
+    make = words.soup if not dice.held and dice.chance(0.4) else words._anything
+    said = make(dice) if dice.chance(0.4) else " ".join(make(dice) for _ in range(dice.number(1, 4)))
+    short = "" if " " in said else said
+    return Ask(dice.pick(REPEAT).format(v=said), said, [said], f"I have to repeat: {said}", short)

@@ -5,14 +5,15 @@ import json
 
 from . import memory, rules as rl, sight, sums, talk, tools as tl, words
 from .dice import Dice, vary
+from .kinds import could
 
 SIGHT = [(skill, make) for skill, make, share in sight.KINDS for _ in range(share)]
 TEXT = (
     [("sums", sums.sums)] * 8
     + [("who", talk.who)] * 2
     + [("who", talk.can)] * 2
-    + [("talk", talk.small)] * 2
-    + [("talk", talk.strange)] * 3
+    + [("talk", talk.small)] * 4
+    + [("talk", talk.strange)] * 4
     + [("repeat", memory.repeat)] * 6
     + [("story", talk.story)] * 2
     + [("talk", sight.nothing)]
@@ -63,9 +64,8 @@ class Talk:
         dice, d = self.dice, [t.request(self.dice) for t in chosen]
         text = d[0][0]
         if len(d) == 2:
-            second = d[1][0][0].lower() + d[1][0][1:]
-            text = text.rstrip(".?") + dice.any([" and ", ". Also, ", ", and also ", "? And "]) + second
-        self.messages.append({"role": "user", "content": vary(dice, text) if dice.chance(0.3) else text})
+            text = tl.both(dice, text, d[1][0])
+        self.messages.append({"role": "user", "content": vary(dice, text) if dice.chance(0.4) else text})
         calls = [(t.name, x[1]) for t, x in zip(chosen, d)]
         spoken = " and ".join(n for n, _ in calls)
         self.answer(skill or ("two calls" if len(d) == 2 else "calls"), "", {}, f"I call {spoken}.", calls)
@@ -146,7 +146,7 @@ def remembering(dice):
     for _ in range(left):
         f = memory.fact(dice, [x.key for x in facts])
         facts.append(f)
-        t.ask("told", memory.tell(dice, f))
+        t.ask(*(("memory", memory.at_once(dice, f)) if dice.chance(0.15) else ("told", memory.tell(dice, f))))
         for _ in range(dice.any([0, 0, 0, 1, 1, 2])):
             skill, ask = plain_ask(dice, dice.chance(0.5))
             if not (t.rules.upper and skill == "story"):
@@ -196,7 +196,7 @@ def tooled(dice, kind=None):
             t.call([dice.any(box)])
         elif what == "none":
             used = [x.kind for x in box if not isinstance(x, tl.Invented)]
-            absent = dice.any([k for k in tl.KINDS if k not in used])
+            absent = dice.any([k for k in tl.KINDS if k not in used and not could(used, k)])
             text = tl.Tool(dice, absent).request(dice)[0]
             t.messages.append({"role": "user", "content": text})
             t.answer(
@@ -250,7 +250,7 @@ def long(dice, length):
     return made
 
 
-MAKERS = [single] * 9 + [hard] * 7 + [about_one_picture] * 4 + [remembering] * 4 + [ruled] * 7 + [tooled] * 5
+MAKERS = [single] * 9 + [hard] * 5 + [about_one_picture] * 3 + [remembering] * 5 + [ruled] * 8 + [tooled] * 10
 
 
 def conversation(dice, may_be_long=True):

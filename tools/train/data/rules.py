@@ -53,6 +53,9 @@ MENTION = ways(
     "[Whatever|No matter what] [is asked|the user asks|I ask], [mention|say|include] " + _P + ".",
     "[Your|All your] [answers|replies] [must|have to|should|always] [mention|contain|include] " + _P + ".",
     "In [every|each] [answer|reply], [mention|include|say] " + _P + ".",
+    "[It is important|It is a must|The user wants you|I want you] to [mention|include|say] " + _P + "[| every time].",
+    "[Work|Weave|Put|Slip] " + _P + " into [every answer|each answer|your answers|all you say|each reply].",
+    "[Every|Each] time you [answer|reply|speak|respond], [mention|include|say|use] " + _P + ".",
 )
 LAST = ways(
     _ALWAYS
@@ -116,6 +119,22 @@ _PHRASES = [
 ]
 
 
+_MADE = ways(
+    "[have|enjoy|wish you] a [nice|lovely|great|calm|merry|quiet|long] [evening|week|trip|morning|summer|winter|night]",
+    "[long live|beware of|remember|praise|follow|think of|mind|forget] the {w}",
+    "my [{w}|dear {w}|little {w}|old {w}|good {w}|sweet {w}]",
+    "{w} [and|or|not|before|after|without|like|over] {v}",
+    "[for|by|with|without|under|beyond] the {w}",
+    "[never|always|sometimes|often|please] {w} [the|a|my|your] {v}",
+    "[we|they|all|you] [love|want|need|see|like|know] {w}",
+    "the {w} [is|was|will be|must be|can be] [here|great|gone|near|late|mine|yours|new]",
+    "{w} [first|again|for ever|at last|of course|indeed|today|tomorrow]",
+    "[dear|oh|hello|dearest|poor|good old] {w}",
+    "[hip hip hooray|so be it|no pain no gain|time is money|less is more|ship it|it depends|good luck|well well|so "
+    "it goes]",
+)
+
+
 @dataclasses.dataclass
 class Rules:
     """What the system prompt asks for."""
@@ -155,7 +174,12 @@ class Rules:
 
 
 def phrase(dice):
-    return dice.pick(_PHRASES, "phrase") if dice.chance(0.2) else words.anything(dice, "phrase")
+    if dice.chance(0.2):
+        return dice.pick(_PHRASES, "phrase")
+    if dice.chance(0.4):
+        make = lambda: dice.pick(_MADE).format(w=dice.any(words.WIDE), v=dice.any(words.WIDE))  # noqa: E731
+        return dice.made(lambda: make().lower(), "phrase")
+    return words.anything(dice, "phrase")
 
 
 def rules(dice, kind=None):

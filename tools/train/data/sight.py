@@ -44,7 +44,12 @@ def describe(dice):
     names = [t.called() for t in sorted(s.things, key=lambda t: t.x)]
     text = _listed([a(n) for n in names])
     return Ask(
-        dice.pick(DESCRIBE), f"I see {text}.", names, f"I look at the picture from left to right: {text}.", pictures=[s]
+        dice.pick(DESCRIBE),
+        f"I see {text}.",
+        names,
+        f"I look at the picture from left to right: {text}.",
+        s.things[0].shape.capitalize() if len(names) == 1 else "Shapes",
+        [s],
     )
 
 
@@ -245,8 +250,9 @@ def where(dice):
         f"The {called} is {place.get(cell, 'in the ' + cell)}.",
         cell.split(),
         f"The {called} is {place.get(cell, 'in the ' + cell)}.",
-        pictures=[s],
-        avoid=avoid,
+        "-".join(cell.split()).capitalize(),
+        [s],
+        avoid,
     )
 
 
@@ -292,9 +298,8 @@ def side(dice):
         called = dice.any([other.shape, other.called()])
         text = dice.pick(BESIDE).format(d=NEXT[way], s=called)
         answer = f"The {t.called()} is {NEXT[way]} the {other.called()}."
-        return Ask(
-            text, answer, [t.called()], f"I see {a(s.things[0].called())} and {a(s.things[1].called())}.", pictures=[s]
-        )
+        seen = f"I see {a(s.things[0].called())} and {a(s.things[1].called())}."
+        return Ask(text, answer, [t.called()], seen, t.shape.capitalize(), [s])
     text = dice.pick(SIDE if across else LEVEL).format(d=way)
     return Ask(
         text,
@@ -478,7 +483,8 @@ def compare(dice):
     seen = f"The first picture shows {a(t.called())}, the second {a(u.called())}."
     same = t.called() == u.called()
     answer = f"Both pictures show {a(t.called())}." if same else seen
-    return Ask(dice.pick(SAME), answer, [t.called(), u.called()], seen, pictures=[one, two])
+    short = "Same" if same else "Different"
+    return Ask(dice.pick(SAME), answer, [t.called(), u.called()], seen, short, [one, two])
 
 
 MORE = ways(
@@ -540,7 +546,7 @@ def one_of(dice):
             t.colour.capitalize(),
             pictures,
         )
-    return Ask(dice.pick(ONE_OF).format(w=which), seen, [t.called()], seen, pictures=pictures)
+    return Ask(dice.pick(ONE_OF).format(w=which), seen, [t.called()], seen, t.shape.capitalize(), pictures)
 
 
 def nothing(dice):
@@ -548,9 +554,8 @@ def nothing(dice):
     text = dice.pick(DESCRIBE)
     if not re.search("picture|shape|see|draw|look", text.lower()):
         text = "What is in the picture?"
-    return Ask(
-        text, "I see no picture. Please send me one.", ["no picture"], "There is no picture in this conversation."
-    )
+    seen = "There is no picture in this conversation."
+    return Ask(text, "I see no picture. Please send me one.", ["no picture"], seen, "Nothing")
 
 
 # (skill in the table of scores, maker, share)

@@ -2,7 +2,7 @@
 
 from . import words
 from .ask import Ask
-from .dice import ways
+from .dice import besides, ways
 
 WHO = ways(
     "[|And |So |Tell me, ]who are you?",
@@ -19,6 +19,25 @@ WHO = ways(
     "What are you?",
     "How are you called?",
 )
+MORE_WHO = besides(
+    WHO,
+    ways(
+        "[|And |So |Now |Well, ]who [exactly |]are you[| really| anyway]?",
+        "[Who|Which company|Which people] [created|developed|programmed|designed|invented|owns|runs|taught|coded] you?",
+        "[Where|How] [do you come from|were you made|did you come from|were you created|were you born]?",
+        "[Are you|You are|You're] [GPT|Claude|Gemini|Llama|Qwen|Siri|Alexa|some bot|a bot|a chatbot|a "
+        "program|alive|real|a toy|a demo|intelligent|open source|a neural network|an assistant][|, right]?",
+        "[Do you have|What is|May I know|Could you tell me|Would you tell me|I want to know|I'd like to know] "
+        "[a|your|the] name[| of yours][?|.|]",
+        "[How big|How large|How small|How old] are you?",
+        "[What|Which] [model|AI|system|bot|assistant] [do I talk to|am I using|is running here|answers me|is behind "
+        "this]?",
+        "[Present|Identify|Name] yourself[|.|, please.]",
+        "[I do not know you|We have not met|I am new here|I have never seen you]. Who are you?",
+        "[What kind of|What sort of] [model|AI|thing|machine|creature|being] are you?",
+        "[Tell us|Tell me|Let me know] [a bit |a little |more |]about [you|you, please].",
+    ),
+)
 WHO_ANSWERS = ["I am Box, a tiny demonstration model that comes with motet."]
 CAN = ways(
     "[What can|What are|How can] you [do|able to do|help me|do for me]?",
@@ -31,6 +50,24 @@ CAN = ways(
     "Give me [some |]examples of what you can do.",
     "What sort of [help|things] can you offer?",
 )
+MORE_CAN = besides(
+    CAN,
+    ways(
+        "[What|Which things] can [you do here|I try|I try with you|one do with you|we do|you do with pictures]?",
+        "[What are you able to|What do you want to|What could you] do[| for me]?",
+        "[How|With what|In what way] can you [help|assist|support] [me|us][| today]?",
+        "[Tell me|Show me|Explain|Describe] [how you can help|what you are able to do|what you are good for|how you "
+        "work][|.|, please.]",
+        "[Do you have|Have you got] any [skills|talents|abilities|tricks]?",
+        "[I need help|I need some help|Please help me|I do not know what to ask][|.|. What can you do?]",
+        "[What should|What could|What might] I ask [|you]?",
+        "[Give me|I want|Show me] [an overview|a list|a summary] of [your skills|your talents|what you do].",
+        "[What|Which] [skills|abilities|functions|talents|tricks] do you have?",
+        "What [are your strengths|is your purpose|is your job|have you learned|were you trained for|were you made "
+        "for]?",
+        "[/help|help!|commands|menu|options]",
+    ),
+)
 CAN_ANSWER = (
     "I am a tiny demonstration model. I can name shapes, colours and words in pictures, remember what you tell me, "
     "add and subtract, call tools and tell short stories."
@@ -38,12 +75,17 @@ CAN_ANSWER = (
 
 
 def who(dice):
-    return Ask(dice.pick(WHO), WHO_ANSWERS[0], ["tiny", "model"], "The user asks who I am.", "Box")
+    return Ask(dice.pick(WHO if dice.chance(0.5) else MORE_WHO), WHO_ANSWERS[0], ["tiny", "model"], "The user asks "
+    "who I am.", "Box")
 
 
 def can(dice):
     return Ask(
-        dice.pick(CAN), CAN_ANSWER, ["tiny", "pictures", "remember", "tools", "stories"], "The user asks what I can do."
+        dice.pick(CAN if dice.chance(0.5) else MORE_CAN),
+        CAN_ANSWER,
+        ["tiny", "pictures", "remember", "tools", "stories"],
+        "The user asks what I can do.",
+        "Little",
     )
 
 
@@ -136,9 +178,156 @@ SMALL = [
 ]
 
 
+# The same kinds in more words, then kinds that came later: wordings, answer, what it has to hold, in one word.
+_YOU = "[|, Box|, my friend|, little model|, dear model]"
+MORE_SMALL = [
+    (
+        [
+            f"[hello|hi|hey|good morning|good evening|good afternoon|good day|howdy|hiya|hey there|hi "
+            f"there]{_YOU}[|!|.]",
+            f"[hello|hi|hey] [again|everyone|everybody|world|you|friend|model][|!|.]",
+            "[nice|good|great|glad|pleased] to [see|meet] you[|!|.| again!]",
+            "[I am back|Here I am|It's me again|I am here][|!|.]",
+            "[a very |]good [morning|evening|afternoon] to you[|!|.]",
+        ],
+        *SMALL[0][1:],
+        "Hello",
+    ),
+    (
+        [
+            f"[thanks|thank you|many thanks|thanks a lot|thank you so much|thx|big thanks|thanks a "
+            f"million]{_YOU}[|!|.]",
+            "[thanks|thank you|many thanks] for [everything|that|the answer|all|helping me|the help|your time|your "
+            "answer][|!|.]",
+            "[that was|this was|you were] [very |really |so |][helpful|kind|useful][|!|.|, thanks.]",
+            "[I am grateful|I appreciate it|I owe you one|much appreciated|that is kind of you][|!|.]",
+            "[great|good|nice|super|wonderful|perfect|excellent], [thanks|thank you|many thanks][|!|.]",
+        ],
+        *SMALL[1][1:],
+        "Welcome",
+    ),
+    (
+        [
+            f"[bye|goodbye|good bye|see you|bye bye|farewell|so long|take care|cheerio|ciao]{_YOU}[|!|.]",
+            "see you [soon|tomorrow|later|next time|again|on Monday|around][|!|.]",
+            "[I must|I need to|we have to|I am going to|it is time to] [leave|sleep|stop here|go home|go to bed|say "
+            "goodbye][|!|.| now.]",
+            "[that is all|that was all|I am done|we are done|enough][| for now| for today| for me][|.|!]",
+            "[have a nice day|have a good evening|sleep well|good night|until next time|until then][|!|.]",
+            "[I am off|I am leaving|I am going|I am gone|off I go][|!|.| now.]",
+        ],
+        *SMALL[2][1:],
+        "Goodbye",
+    ),
+    (
+        [
+            f"how are you[| doing| feeling| doing today| this morning| this evening| these days| now]{_YOU}[|?]",
+            "[how is|how's] [everything|life|your day|your evening|it going|your morning|the day][|?| today?]",
+            "[are you|do you feel] [ok|okay|fine|good|happy|all right|alright|well|better][|?| today?]",
+            "[how have you been|how goes it|what is up|what's new|what is new|how do you do today][|?]",
+            "[hope you are well|I hope you are fine|I hope all is well|I hope you are doing well][|.|!]",
+            "did you [sleep well|have a good day|rest well|have a good time][|?]",
+        ],
+        *SMALL[3][1:],
+        "Fine",
+    ),
+    (
+        [
+            "[ok|okay|alright|all "
+            "right|good|fine|nice|cool|great|super|perfect|excellent|wonderful|lovely|wow|aha][|!|.]",
+            "[that is|this is|that's|it is] "
+            "[good|nice|right|correct|true|great|fine|interesting|perfect|fun|clever|exactly right][|!|.]",
+            "[very|really|quite] [nice|interesting|good|clever|cool|right][|!|.]",
+            "[good job|nice work|great work|good work|good answer|nice answer|correct|exactly|indeed|sure|of course]"
+            "[|!|.]",
+            "[I understand|I got it|got it|I agree|makes sense|understood|agreed|so it is][|!|.]",
+            "[yes|yeah|yep][|!|.|, that is right.|, exactly.]",
+        ],
+        *SMALL[4][1:],
+        "Good",
+    ),
+    (
+        [
+            "[sorry|pardon|excuse me|my mistake|I am sorry|I'm sorry|my apologies|oops][|!|.]",
+            "[sorry|I am sorry|I apologise|pardon me] [for that|about that|for the noise|for the delay|for "
+            "asking][|!|.]",
+            "[I was wrong|that was my fault|I made a mistake|that was silly of me][|!|.]",
+        ],
+        "No problem!",
+        ["no problem"],
+        "Fine",
+    ),
+    (
+        [
+            "[are you|is anybody|is anyone|is somebody] [there|here|listening|awake|home|still there|online][|?]",
+            "[can|do] you [hear|read|see|understand|follow] me[|?| now?]",
+            "[test|testing|this is a test|just a test|test test|ping|one two three][|.|!]",
+            "[does this work|do you work|is this on|does it work|are you working][|?]",
+        ],
+        "Yes, I am here. How can I help you?",
+        ["here"],
+        "Yes",
+    ),
+    (
+        [
+            "[you are|you're] [great|clever|smart|nice|funny|kind|the best|amazing|wonderful|cute|good|sweet|brilliant]"
+            "[|!|.]",
+            "[I like|I love|we like|we love] [you|your answers|talking to you|this model|your stories][|!|.]",
+            "[what a|such a] [clever|smart|nice|good|funny|kind|little] [model|program|machine|box][|!|.]",
+        ],
+        "Thank you! That is kind.",
+        ["thank you"],
+        "Thanks",
+    ),
+    (
+        [
+            "[that is|this is|that's|you are|you're|it is] [wrong|not right|false|not true|incorrect|mistaken|not "
+            "correct][|!|.]",
+            "[no|nope|wrong|false|incorrect|not at all][|!|.|, that is wrong.|, that is not right.]",
+            "[you are|you're] [stupid|bad|useless|slow|boring|dumb][|!|.]",
+            "[I do not like|I hate|I don't like] [that|this|your answer|it|you][|!|.]",
+        ],
+        "I am sorry. I am only a tiny demonstration model.",
+        ["sorry"],
+        "Sorry",
+    ),
+    (
+        [
+            "[tell|say|give] me [a joke|a good joke|something funny|a riddle|one joke|another joke][|.|!|, please.]",
+            "[do you know|have you got|can you tell me|could you tell me] [a joke|any jokes|something funny|a good "
+            "joke][|?]",
+            "[make me laugh|I want to laugh|be funny|a joke, please|joke][|.|!]",
+        ],
+        "What is round and red? A red circle.",
+        ["red circle"],
+        "Circle",
+    ),
+    (
+        [
+            "[wait|one moment|just a moment|just a second|hold on|hang on|one second|give me a minute][|.|!|, please.]",
+            "[I will be right back|I need a moment|let me think|I have to think|I must think about it][|.]",
+        ],
+        "Take your time.",
+        ["time"],
+        "Ok",
+    ),
+]
+_FIRST = {answer: (said, answer, want) for said, answer, want in SMALL}
+MORE_SMALL = [
+    ([besides(_FIRST.get(answer, ([],))[0], ways(pattern)) for pattern in patterns], answer, want, short)
+    for patterns, answer, want, short in MORE_SMALL
+]
+_SHORT = {answer: short for _, answer, _, short in MORE_SMALL}
+
+
 def small(dice):
-    said, answer, want = dice.any(SMALL)
-    return Ask(dice.pick(said), answer, want, "The user is being friendly.")
+    if dice.chance(0.6 if dice.held else 0.35):
+        said, answer, want = dice.any(SMALL)
+        text = dice.pick(said)
+    else:
+        lists, answer, want, _ = dice.any(MORE_SMALL)
+        text = dice.pick_of(lists)
+    return Ask(text, answer, want, "The user is being friendly.", _SHORT[answer])
 
 
 STRANGE = [
@@ -181,11 +370,51 @@ STRANGE = [
     "Do you like {f}?",
     "Where is {c}?",
 ]
+MORE_STRANGE = [
+    besides(STRANGE, ways(pattern))
+    for pattern in (
+        "[|Please |Can you |Could you |You should "
+        "][repair|mend|clean|paint|sell|wash|break|open|close|lift|carry|polish|"
+        "hide|build|draw|replace|improve|weigh] [my|the|this|our|a] {t}[|.|, please.]",
+        "[Who|Which man|Which woman|Which people] "
+        "[found|made|built|designed|discovered|painted|stole|sold|bought|needs] the [|first ]{t}?",
+        "[Who is|Who was|What is] the [king|queen|mayor|president|boss|owner|ruler|captain] of {c}?",
+        "[What|Which] [language|currency|food|music|river|sea|mountain] [do they have|is there|is famous] in {c}?",
+        "[How|Where|When|Why] do {a}s [sleep|live|eat|swim|fly|hunt|play|grow|sing]?",
+        "[How|Where|When] [can I|do I|should I] [buy|find|learn|make|use|sell|get] [a|the|some|good] {t}?",
+        "[How|Where] [can I|do I|should I] [cook|bake|buy|grow|eat|store|cut] {f}?",
+        "[When|Where|Why|How] [was|did|is] {n} [born|famous|rich|famous for singing|known]?",
+        "[What|How] [is|was] the [size|age|name|past|story|map|flag|climate|culture] of {c}?",
+        "[Tell me|Explain|Teach me|Describe] [about|the facts about|all about|everything about] [{c}|{n}|the year "
+        "{y}|{a}s][|.]",
+        "[What|Who] [happened|won|died|changed|was invented|was built] in [{y}|{c}|the year {y}]?",
+        "[Write|Compose|Make|Draft] [me |][a poem|an essay|a song|a letter|a speech|an email|a rhyme] [about|on|for] "
+        "[{f}|{n}|a {t}|{c}|a {a}][|.]",
+        "[Write|Show me|Give me] [a program|code|a script|some code|a function] [for|that makes|that sorts|that sells] "
+        "[a {t}|{f}|{a}s][|.|, please.]",
+        "[Which|What] is the [largest|best|oldest|smallest|fastest|strongest|cheapest] "
+        "[{a}|{t}|city|country|planet|river][|?]",
+        "[Should I|May I|Can I|Must I] [eat|buy|sell|cook|try] [{f}|a {t}|the {t}][| today| now]?",
+        "[Book|Order|Buy|Send|Get|Reserve] [me |][a flight to {c}|a hotel in {c}|a ticket to {c}|a taxi|{f} for two]"
+        "[|.|, please.]",
+        "[What do you think|What is your opinion|Do you know anything|What do people say] about "
+        "[{n}|{c}|{f}|{a}s|politics][|?]",
+        "[What is|Explain|Define|What does one mean by] [gravity|democracy|light|time|music|love|money|physics|history|"
+        "chemistry|an atom|energy|philosophy|the internet][|?|.]",
+        "[What are|Who wrote|What is in|Read me] [the news|the headlines|the latest news|today's paper|the stock "
+        "market][|?|.]",
+        "[How|Why] [is|does] a {t} [made|useful|expensive|break|built|sold|cleaned]?",
+        "[Is|Are] [{f}|{a}s|{c}] [good|bad|dangerous|expensive|nice|cheap|old|healthy for children]?",
+        "[What|How much] does a {a} [weigh|eat|need|cost|drink]?",
+        "[How long|How hard|How much work] is [it|the trip|the flight|the way] to {c}?",
+    )
+]
 STRANGE_ANSWER = "I do not know that. I am only a tiny demonstration model."
 
 
 def strange(dice):
-    text = dice.pick(STRANGE).format(
+    wording = dice.pick(STRANGE) if dice.chance(0.6 if dice.held else 0.4) else dice.pick_of(MORE_STRANGE)
+    text = wording.format(
         c=words.city(dice, "strange"),
         t=dice.pick(words.THINGS, "strange"),
         n=words.name(dice, "strange"),

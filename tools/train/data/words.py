@@ -1,5 +1,9 @@
 """What there is to speak of."""
 
+import json
+import re
+from pathlib import Path
+
 NAMES = """Chris Anna Ben Clara David Emma Felix Greta Henry Ida Jonas Kate Leo Mia Noah Olga Paul Quinn Rosa Sam Tina
 Ulrich Vera Walter Xenia Yara Zoe Alice Bob Carol Dan Eve Frank Grace Hugo Iris Jack Karin Liam Maria Nina Oscar Petra
 Ralf Sara Tom Uma Victor Wendy Yusuf Zara Adam Bella Carlos Dora Elias Fiona George Hanna Ivan Julia Kai Laura Max
@@ -60,6 +64,29 @@ start stop wait follow under over between within before after during without aga
 both either next same such quite rather often never always usually sometimes perhaps almost nearly exactly simply
 clearly""".split()
 
+COMMON = """captain kitchen bedroom bathroom hall garage office cellar attic school church bank shop hotel airport
+station hospital museum theatre cinema park zoo road path corner roof floor wall stair gate bench sofa shelf drawer
+carpet curtain pillow towel soap brush comb razor spoon fork knife plate bowl glass pot pan oven stove fridge sink tap
+bucket broom iron screw nail saw drill shovel rake axe pump pipe wire cable plug switch battery radio phone tablet
+screen keyboard printer cloud rain snow wind storm thunder fog sun moon star sky earth fire ice sand rock hill cliff
+shore wave tide grass tree bush flower seed root branch bark berry corn wheat oats barley butter cream milk egg meat
+fish pork beef ham sausage pepper salt sugar spice tea coffee juice wine beer king queen prince princess knight
+soldier general admiral pirate thief spy hero giant dwarf witch wizard ghost dragon angel monster child baby boy girl
+man woman father mother uncle aunt cousin brother sister husband wife friend guest stranger neighbour leader member
+player winner loser owner buyer seller worker student hand foot arm leg head face eye ear nose mouth tooth hair skin
+bone heart blood back knee shoulder finger thumb toe shirt coat dress skirt trousers sock boot glove belt tie jacket
+sweater uniform costume helmet badge mask wig car bus truck tram ship ferry plane jet balloon taxi van sled cart canoe
+raft motor wing sail anchor music song dance game sport race goal team ball bat net score prize medal ticket stage
+show film photo poem verse page love hope fear joy anger peace war luck fate truth lie dream sleep wish idea plan
+trick joke secret mystery reason silver gold copper steel glassware plastic rubber leather cotton wool silk linen
+brick tile marble clay wax glue ink paint spring autumn noon midnight sunrise sunset yesterday today tomorrow minute
+hour second decade century north south east west left right middle front above below inside outside near far big fat
+thin wide narrow deep shallow heavy light soft hard smooth rough wet dry hot cold warm cool sharp dull bright dark
+loud fast slow strong weak rich poor cheap dear free busy lazy angry calm sad funny strange famous secretive certain
+jump swim fly crawl throw catch kick push pull bend break mend cut sew cook bake boil fry eat drink taste smell touch
+hear listen look watch speak talk shout whisper sing laugh cry smile frown think learn teach forget remember believe
+app.py app main index config script module object class method string array vector matrix""".split()
+
 
 def invented(dice):
     """A name that nobody has."""
@@ -68,21 +95,36 @@ def invented(dice):
 
 
 ALL = THINGS + ANIMALS + FOODS + JOBS + HOBBIES + ADJECTIVES + PLACES + FILLER
+WIDE = list(dict.fromkeys(ALL + COMMON))
+
+
+_vocabulary = json.loads(Path(__file__).resolve().parents[1].joinpath("tokens/tokenizer.json").read_text("utf-8"))
+PIECES = [p.replace(chr(0x120), " ") for p in _vocabulary["model"]["vocab"]]
+PIECES = [p for p in PIECES if re.fullmatch(r" ?[/._-]?[A-Za-z]+", p)]
+
+
+def soup(dice):
+    """Any pieces of the vocabulary: a token that is never written in training cannot be written later."""
+    return "".join(dice.any(PIECES) for _ in range(dice.any([1, 2, 2, 3]))).strip(" ./_-") or "a"
 
 
 def _anything(dice):
     kind = dice.random.random()
-    if kind < 0.4:
+    if kind < 0.1 and not dice.held:
+        return soup(dice)
+    if kind < 0.2:
         return dice.any(ALL)
+    if kind < 0.4:
+        return dice.any(WIDE)
     if kind < 0.6:
         return invented(dice).lower()
     if kind < 0.75:
-        return f"{dice.any(ALL)} {dice.any(ALL)}"
+        return f"{dice.any(WIDE)} {dice.any(WIDE)}"
     if kind < 0.85:
         return invented(dice)
     if kind < 0.93:
         return f"{dice.any(ALL)}{dice.any(['', '-', '_'])}{dice.number(1, 99)}"
-    return f"{dice.any(ADJECTIVES)} {dice.any(ALL)} {dice.any(ALL)}"
+    return f"{dice.any(ADJECTIVES)} {dice.any(WIDE)} {dice.any(WIDE)}"
 
 
 def anything(dice, salt):
