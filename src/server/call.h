@@ -13,7 +13,7 @@ typedef struct mt_call mt_call;
 typedef struct mt_server mt_server;
 
 /* What a preparation thread does with a body that is answered at once: appends the answer, or says why not. */
-typedef bool mt_task(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why);
+typedef bool mt_task(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why);
 
 /* The engine's side of a call: one request for each prompt. */
 typedef struct mt_call_source {

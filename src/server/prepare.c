@@ -415,6 +415,15 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
     return ok;
 }
 
+static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
+{
+    if (!call->sees && mt_chat_shows(body)) {
+        call->sees = true;
+        return true;
+    }
+    return call->task(call, body, &call->text, why);
+}
+
 /* A call with pictures goes on in their lane. False when as many wait there as may, or as many bytes. */
 static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 {
@@ -451,8 +460,7 @@ void mt_call_prepare(mt_call *call)
     const bool seeing = call->sees;
     mt_failure why = {.status = 0};
     json_t *body = take_body(call, &why);
-    bool ok =
-        body && (call->task ? call->task(call->server, body, &call->text, &why) : prepare_answer(call, body, &why));
+    bool ok = body && (call->task ? prepare_task(call, body, &why) : prepare_answer(call, body, &why));
 
     if (ok && call->sees && !seeing) {
         ok = change_lane(call, body, &why);

@@ -20,9 +20,9 @@ static int append(const char *text, size_t len, void *out)
     return 0;
 }
 
-static bool get(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+static bool get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    json_t *kept = mt_store_get(server->store, id_of(body));
+    json_t *kept = mt_store_get(call->server->store, id_of(body));
 
     if (!kept)
         return mt_responses_missing(id_of(body), why);
@@ -31,21 +31,21 @@ static bool get(mt_server *server, const json_t *body, mt_buf *out, mt_failure *
     return true;
 }
 
-static bool delete (mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+static bool delete (mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    if (!mt_store_remove(server->store, id_of(body)))
+    if (!mt_store_remove(call->server->store, id_of(body)))
         return mt_responses_missing(id_of(body), why);
     mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"deleted\":true}", id_of(body));
     return true;
 }
 
-static bool list(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+static bool list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_responses_page page = {.after = json_string_value(json_object_get(body, "after")),
                                     .limit = json_string_value(json_object_get(body, "limit")),
                                     .order = json_string_value(json_object_get(body, "order"))};
 
-    return mt_responses_list(server->store, id_of(body), &page, out, why);
+    return mt_responses_list(call->server->store, id_of(body), &page, out, why);
 }
 
 /* What a query says about a key: adds ,"key":"value" where it does. */

@@ -43,25 +43,30 @@ static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_
     mt_buf_free(&bytes);
 }
 
-/* {"prompt": text} or {"messages": [...]}. */
-static bool write_tokens(mt_server *server, mt_arena *arena, const json_t *body, mt_buf *out, mt_failure *why)
+static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_token_prompt *tokens, mt_failure *why)
 {
-    const mt_served *served = &server->served;
-    const json_t *text = json_object_get(body, "prompt");
-    const mt_chat_text from = {.data = json_string_value(text), .len = json_string_length(text)};
-    bool add_special = true, spelled = false, ok;
-    mt_token_prompt tokens;
-    mt_prompt prompt = {.cut_count = 0};
+    const json_t *prompt = json_object_get(body, "prompt");
+    const mt_chat_text text = {.data = json_string_value(prompt), .len = json_string_length(prompt)};
+    bool add_special = true;
 
-    if (!json_is_string(text) && !json_object_get(body, "messages"))
+    if (!text.data && !json_object_get(body, "messages"))
         return mt_failure_set(why, 400, "invalid_type", "prompt", "\"prompt\" is %s: send a string, or \"messages\"",
-                              mt_json_kind(text));
-    ok = read_flag(body, "add_special_tokens", &add_special, why) &&
-         read_flag(body, "return_token_strs", &spelled, why) &&
-         (from.data ? mt_tokens_encode(served, arena, from, add_special, &tokens, why)
-                    : mt_tokens_chat(served, arena, body, NULL, &prompt, why));
-    if (ok && !from.data)
-        tokens = (mt_token_prompt){.ids = prompt.ids.data, .count = prompt.ids.count};
+                              mt_json_kind(prompt));
+    if (!read_flag(body, "add_special_tokens", &add_special, why))
+        return false;
+    if (text.data)
+        return mt_tokens_encode(&call->server->served, arena, text, add_special, tokens, why);
+    return mt_tokens_chat(&call->server->served, arena, body, &call->stop, tokens, NULL, why);
+}
+
+/* {"prompt": text} or {"messages": [...]}. */
+static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+    mt_token_prompt tokens = {.count = 0};
+    bool spelled = false,
+         ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, arena, body, &tokens, why);
+
     if (ok) {
         mt_buf_printf(out, "{\"count\":%zu,\"max_model_len\":%zu,\"tokens\":", tokens.count, served->context);
         mt_write_ids(out, tokens.ids, tokens.count);
@@ -69,14 +74,14 @@ static bool write_tokens(mt_server *server, mt_arena *arena, const json_t *body,
             add_spellings(served, &tokens, out);
         mt_buf_puts(out, "}");
     }
-    mt_prompt_free(&prompt);
+    mt_pictures_free(&tokens.pictures);
     return ok;
 }
 
-bool mt_task_tokenize(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    const bool ok = check_model(&server->served, body, why) && write_tokens(server, arena, body, out, why);
+    const bool ok = check_model(&call->server->served, body, why) && write_tokens(call, arena, body, out, why);
 
     mt_arena_free(arena);
     return ok;
@@ -101,11 +106,11 @@ static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_
     return ok;
 }
 
-bool mt_task_detokenize(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const json_t *tokens = json_object_get(body, "tokens");
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    bool skip_special = false, ok = check_model(&server->served, body, why);
+    bool skip_special = false, ok = check_model(&call->server->served, body, why);
     mt_ask_prompt ids;
 
     if (ok && !json_is_array(tokens))
@@ -113,24 +118,26 @@ bool mt_task_detokenize(mt_server *server, const json_t *body, mt_buf *out, mt_f
                             mt_json_kind(tokens));
     ok = ok && read_flag(body, "skip_special_tokens", &skip_special, why) &&
          mt_openai_ids_read(arena, "tokens", tokens, &ids, why) &&
-         decode(&server->served, &ids, skip_special, out, why);
+         decode(&call->server->served, &ids, skip_special, out, why);
     mt_arena_free(arena);
     return ok;
 }
 
-bool mt_task_apply_template(mt_server *server, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
+    mt_served *served = &call->server->served;
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    mt_prompt prompt = {.cut_count = 0};
-    bool ok =
-        check_model(&server->served, body, why) && mt_tokens_chat(&server->served, arena, body, NULL, &prompt, why);
+    mt_token_prompt tokens = {.count = 0};
+    mt_chat_text text;
+    const bool ok =
+        check_model(served, body, why) && mt_tokens_chat(served, arena, body, &call->stop, &tokens, &text, why);
 
     if (ok) {
         mt_buf_puts(out, "{\"prompt\":");
-        mt_buf_json_string(out, prompt.text.len ? prompt.text.data : "", prompt.text.len);
+        mt_buf_json_string(out, text.data, text.len);
         mt_buf_puts(out, "}");
     }
-    mt_prompt_free(&prompt);
+    mt_pictures_free(&tokens.pictures);
     mt_arena_free(arena);
     return ok;
 }

@@ -61,17 +61,8 @@ static mt_chat_marks marks_of(const mt_processor *processor)
             [MT_CHAT_IMAGE] = {.token = image, .marker = image}, [MT_CHAT_VIDEO] = {.token = video, .marker = video}}};
 }
 
-static bool check_shown(const mt_served *served, const json_t *body, const mt_pictures *pictures, mt_failure *why)
-{
-    if ((pictures && served->opened.processor) || !mt_chat_shows(body))
-        return true;
-    if (!served->opened.processor)
-        return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
-    return mt_failure_set(why, 400, "unsupported_value", "messages", "pictures are not looked at here: send text");
-}
-
-bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
-                    mt_prompt *prompt, mt_failure *why)
+static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
+                        mt_prompt *prompt, mt_failure *why)
 {
     mt_prompt_model model = {.templates = served->templates,
                              .tokenizer = served->tokenizer,
@@ -81,7 +72,6 @@ bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body
     mt_chat chat;
     mt_error err;
 
-    *prompt = (mt_prompt){.cut_count = 0};
     if (!need_tokenizer(served, why))
         return false;
     if (!served->templates)
@@ -91,17 +81,27 @@ bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body
                               served->name);
     if (!mt_chat_read(&chat, arena, body, &err))
         return mt_failure_from(why, &err, field_of(err.text));
-    if (!check_shown(served, body, pictures, why))
-        return false;
+    if (!served->opened.processor && mt_chat_shows(body))
+        return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);
     return mt_prompt_make(prompt, &chat, &model, &err) || mt_failure_from(why, &err, "messages");
 }
 
-static bool copy_prompt(const mt_ask *ask, const mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
+static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
 {
-    uint32_t *ids = mt_arena_alloc(ask->arena, (prompt->ids.count + 1) * sizeof(*ids));
-    uint32_t *cuts = mt_arena_alloc(ask->arena, (prompt->cut_count + 1) * sizeof(*cuts));
+    char *copy = mt_arena_alloc(arena, text->len + 1);
+
+    if (copy && text->len)
+        memcpy(copy, text->data, text->len);
+    *out = (mt_chat_text){.data = copy, .len = text->len};
+    return copy || out_of_memory(why);
+}
+
+static bool copy_prompt(mt_arena *arena, const mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
+{
+    uint32_t *ids = mt_arena_alloc(arena, (prompt->ids.count + 1) * sizeof(*ids));
+    uint32_t *cuts = mt_arena_alloc(arena, (prompt->cut_count + 1) * sizeof(*cuts));
 
     if (!ids || !cuts)
         return out_of_memory(why);
@@ -157,20 +157,20 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
     return true;
 }
 
-static bool make_chat(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt *out,
-                      mt_failure *why)
+bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
+                    mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
     mt_pictures pictures = {
         .processor = served->opened.processor, .limits = &served->media, .room = &served->room, .stop = stop};
     mt_prompt prompt = {.cut_count = 0};
     mt_error err;
-    bool ok = mt_pictures_init(&pictures, ask->body, &err) || mt_failure_from(why, &err, NULL);
+    bool ok = mt_pictures_init(&pictures, body, &err) || mt_failure_from(why, &err, NULL);
 
-    ok = ok && mt_tokens_chat(served, ask->arena, ask->body, &pictures, &prompt, why) &&
-         copy_prompt(ask, &prompt, out, why);
+    ok = ok && make_prompt(served, arena, body, &pictures, &prompt, why) && copy_prompt(arena, &prompt, out, why) &&
+         (!text || copy_text(arena, &prompt.text, text, why));
     out->pictures = pictures;
     mt_prompt_free(&prompt);
-    return ok && (pictures.count == 0 || expand(ask->arena, out, why));
+    return ok && (pictures.count == 0 || expand(arena, out, why));
 }
 
 static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, mt_token_prompt *out,
@@ -190,7 +190,7 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
     if (!*out)
         return out_of_memory(why);
     if (ask->is_chat)
-        return make_chat(served, ask, stop, *out, why);
+        return mt_tokens_chat(served, ask->arena, ask->body, stop, *out, NULL, why);
     for (size_t i = 0; i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], *out + i, why))
             return false;

@@ -23,10 +23,10 @@ typedef struct mt_token_prompt {
 bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt **out, size_t *count,
                     mt_failure *why) MT_NODISCARD;
 
-/* The messages of a body as a prompt. It needs no initialisation; free it with mt_prompt_free in any case. pictures:
-   where those go that the messages bring; NULL: they may bring none. */
-bool mt_tokens_chat(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
-                    mt_prompt *prompt, mt_failure *why) MT_NODISCARD;
+/* The messages of a body as a prompt, with as many tokens for pictures as they have. text: that the tokens were made
+   of, a copy in the arena; NULL where nobody wants it. out->pictures are to be freed in any case. */
+bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
+                    mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
 /* A text to ids in the arena. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,

@@ -109,6 +109,22 @@ class Silent:
 
 
 @test
+def tokens_and_texts_of_prompts_with_pictures_are_told():
+    messages = [{"role": "user", "content": [image(1), {"type": "text", "text": "What is it?"}, image(2)]}]
+    with start() as server:
+        answer = server.post("/v1/chat/completions", {"messages": messages, "max_tokens": 1, "return_token_ids": True})
+        told = server.post("/tokenize", {"messages": messages}).json()
+        assert told["tokens"] == answer.json()["prompt_token_ids"], (told, answer.body)
+        assert told["count"] == usage(answer)[0]
+        text = server.post("/apply-template", {"messages": messages}).json()["prompt"]
+        assert text.count("<|image_pad|>") == 2, text
+        broken = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}]
+        for path in ("/tokenize", "/apply-template"):
+            refused = server.post(path, {"messages": broken})
+            assert refused.status == 400 and b"messages[0].content[0]" in refused.body, refused.body
+
+
+@test
 def what_is_not_looked_at_is_noted_once():
     """Calls with pictures are read twice, in the lane of text and in their own."""
     search = {"type": "web_search"}
