@@ -59,8 +59,11 @@ def read_all(connection):
         data += part
 
 
-# More than the buffers on the way to a client hold: who does not read it keeps twelve places.
-LONG_ANSWER = {"prompt": [0, 9], "max_tokens": 1000, "ignore_eos": True, "stream": True, "logprobs": 20, "n": 12}
+# More than the buffers on the way to a client hold: it stands still while it is not read.
+LONG_ANSWER = {"prompt": [0, 9], "max_tokens": 600, "ignore_eos": True, "stream": True, "logprobs": 20, "n": 12}
+# More than a server with these options computes while a test lasts. It is not streamed, so it never stands still.
+LONG_WORK = {"prompt": [0, 9], "max_tokens": 2000, "ignore_eos": True, "n": 60}
+OCCUPIED = ("--max-sequences", "60", "--batch-tokens", "1", "--threads", "1")
 
 
 def unread(server, body):
@@ -85,6 +88,14 @@ def read_stream(connection):
             return list(served.events_of(text.decode()))
         text += data[end + 2:end + 2 + size]
         at = end + 4 + size
+
+
+def occupy(server):
+    """The socket of a client whose request has all the places."""
+    s = server.socket()
+    s.sendall(raw_request(LONG_WORK))
+    assert eventually(lambda: server.status()["running"] == 60)
+    return s
 
 
 def phases(server):
@@ -300,7 +311,7 @@ def a_slow_reader_pauses_only_itself_and_loses_nothing():
                 assert server.complete(prompt=prompt(1), max_tokens=50, ignore_eos=True).status == 200
                 return len(before) == 12 and told() == before
             assert eventually(stands_still)
-            assert all(count < 1000 for count in told())
+            assert all(count < LONG_ANSWER["max_tokens"] for count in told())
             assert served.stream_text(read_stream(slow)) == expected
         server.wait_idle()
 
@@ -362,10 +373,9 @@ def two_hundred_clients_stream_while_a_third_vanishes():
 
 @test
 def a_full_queue_is_a_429_with_retry_after():
-    with start("--max-sequences", "12", "--max-queue", "2") as server:
+    with start("--max-queue", "2", *OCCUPIED) as server:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            with unread(server, LONG_ANSWER):
-                assert eventually(lambda: server.status()["running"] == 12)
+            with occupy(server):
                 answers = [pool.submit(server.complete, prompt=prompt(i), max_tokens=4) for i in range(2)]
                 assert eventually(lambda: server.status()["waiting"] == 2)
                 for _ in range(3):
@@ -476,11 +486,9 @@ def anthropics_clients_are_told_in_their_own_shape():
 
 @test
 def a_stream_that_waits_is_told_that_it_does():
-    """The first request takes all places and does not read its answer, so the second has to wait."""
     second = {"stream": True, "max_tokens": 1, "messages": [{"role": "user", "content": "hello"}]}
     signs = {"/v1/chat/completions": b": still at work\n\n", "/v1/messages": b"event: ping\n"}
-    with start("--keep-alive-seconds", "1", "--max-sequences", "12") as server, unread(server, LONG_ANSWER):
-        assert eventually(lambda: server.status()["running"] == 12)
+    with start("--keep-alive-seconds", "1", *OCCUPIED) as server, occupy(server):
         for path, sign in signs.items():
             with server.socket() as waiting:
                 waiting.sendall(raw_request(second, path))
@@ -566,9 +574,7 @@ def a_disk_that_is_full_costs_what_would_be_kept_and_nothing_else():
 
 @test
 def a_response_is_cancelled_by_its_id():
-    """It has to wait, since another request takes all places and does not read its answer."""
-    with start("--max-sequences", "12") as server, unread(server, LONG_ANSWER):
-        assert eventually(lambda: server.status()["running"] == 12)
+    with start(*OCCUPIED) as server, occupy(server):
         connection = server.connect()
         connection.request("POST", "/v1/responses", json.dumps({"input": "hello", "stream": True}))
         response = connection.getresponse()
@@ -693,16 +699,16 @@ def a_second_signal_does_not_wait_for_a_long_text_that_is_being_read():
     server = start("--drain-seconds", "0")
     s = server.socket()
     s.sendall(raw_request({"prompt": "the quick brown fox " * 1000000}, "/tokenize"))
-    assert eventually(lambda: server.status()["preparing"], 60)
+    assert eventually(lambda: server.status()["preparing"])
     server.process.send_signal(signal.SIGTERM)
-    assert eventually(lambda: "server.draining" in "".join(server.log), 60)
+    assert eventually(lambda: "server.draining" in "".join(server.log))
     assert server.stop() in (-signal.SIGTERM, 128 + signal.SIGTERM)
     s.close()
 
 
 def fails(*options, folder=None):
-    done = subprocess.run([PROGRAM, "serve", folder or FOLDER, *options], stderr=subprocess.PIPE, text=True, timeout=60,
-                          check=False)
+    done = subprocess.run([PROGRAM, "serve", folder or FOLDER, *options], stderr=subprocess.PIPE, text=True,
+                          timeout=served.PATIENCE, check=False)
     return done.returncode, done.stderr.strip().splitlines()[-1]
 
 
