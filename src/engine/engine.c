@@ -468,12 +468,13 @@ static bool make_encoder(mt_engine *e, const mt_opened *o, mt_error *err)
     return true;
 }
 
-/* Every answer has its row, and a block of an image fits beside all of them. */
+/* Every answer has its row, a block of an image fits beside all of them, and the tower has the patches of a token. */
 static size_t least_rows(const mt_engine *e)
 {
     const mt_vision_spec *v = e->spec->vision;
     const size_t block = v && e->spec->image_blocks ? (size_t)(v->table / v->merge) * (v->table / v->merge) : 0;
-    return e->params.sequences + block;
+    const size_t beside = e->params.sequences + block, token = v ? (size_t)v->merge * v->merge : 0;
+    return beside > token ? beside : token;
 }
 
 mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt_engine_params *params, mt_error *err)

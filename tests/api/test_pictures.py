@@ -212,6 +212,15 @@ def fewer_pixels_are_fewer_tokens():
 
 
 @test
+def steps_of_a_few_tokens_see_as_much():
+    folder = os.path.join(HERE, "..", "oracle", "sighted", "gemma3vl-bf16")  # sixteen patches make a token
+    with served.Server(PROGRAM, folder) as server:
+        expected = said(ask(server, image(1)))
+    with served.Server(PROGRAM, folder, "--batch-tokens", "1", "--max-sequences", "1") as server:
+        assert said(ask(server, image(1))) == expected
+
+
+@test
 def what_is_wrong_is_named_by_message_and_part():
     with start() as server:
         for part, sentence in ((image(1) | {"image_url": {}}, "messages[0].content[1] has no URL"),
