@@ -35,6 +35,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .return_token_ids = ask->return_token_ids,
                      .tokens_as_ids = ask->tokens_as_ids,
                      .echo = ask->echo,
+                     .background = ask->background,
                      .logprobs = ask->logprobs,
                      .prompt_logprobs = ask->prompt_logprobs,
                      .store = ask->store,

@@ -63,7 +63,7 @@ struct mt_answer {
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     const uint32_t *eos;           /* the model's ends; borrowed */
     size_t eos_count;
-    bool stream, include_usage, return_token_ids, tokens_as_ids, echo;
+    bool stream, include_usage, return_token_ids, tokens_as_ids, echo, background;
     int64_t logprobs, prompt_logprobs; /* -1: none */
     bool vectors;                      /* each choice brings one */
     bool normalise;                    /* to length 1 */
@@ -77,8 +77,9 @@ struct mt_answer {
     size_t prompt_count;
     mt_choice *choices; /* n a prompt */
     size_t choice_count;
-    size_t open; /* choices that are not done */
-    bool failed; /* why says so; nothing more is fed */
+    size_t open;    /* choices that are not done */
+    bool failed;    /* why says so; nothing more is fed */
+    bool cancelled; /* its end is yet to come */
     mt_failure why;
 };
 

@@ -42,6 +42,7 @@ typedef struct mt_ask {
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;
+    bool background; /* the client does not wait for it: it asks later */
     bool return_token_ids;
     bool tokens_as_ids; /* tokens in logprobs are spelled "token_id:7" */
     bool add_special_tokens;

@@ -25,6 +25,11 @@ typedef struct mt_dialect {
     void (*whole)(mt_answer *answer, mt_buf *out);
     void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* in the middle of a stream */
 
+    /* The answer as it stands, failed where why is not NULL: for clients that ask while it is being given, and to be kept
+       in the end. NULL: nobody can ask for an answer. */
+    void (*now)(const mt_answer *answer, const mt_failure *why, mt_buf *out);
+    void (*keep)(const mt_answer *answer, const mt_failure *why);
+
     void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
     void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
     bool repeats;                                      /* the end of a stream says again what was streamed */

@@ -180,7 +180,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 }
 
 /* {"input","previous","response"}: what a later request needs to go on from here. */
-static void keep(const mt_answer *a)
+static void keep(const mt_answer *a, const mt_failure *why)
 {
     const json_t *input = json_object_get(a->extra, "input");
     mt_buf all;
@@ -189,7 +189,7 @@ static void keep(const mt_answer *a)
         return;
     mt_buf_init(&all, MT_LIMIT_RESPONSE_BYTES);
     mt_buf_puts(&all, "{\"response\":");
-    mt_responses_object(&all, a, NULL);
+    mt_responses_object(&all, a, why);
     mt_buf_puts(&all, ",\"input\":");
     mt_buf_add(&all, json_string_value(input), json_string_length(input));
     mt_write_string(&all, "previous", json_string_value(json_object_get(a->extra, "previous")));
@@ -203,13 +203,18 @@ static void keep(const mt_answer *a)
 static void end(mt_answer *a, mt_buf *out)
 {
     tell_response(out, a, a->choices[0].finish == MT_FINISH_STOP ? "response.completed" : "response.incomplete", NULL);
-    keep(a);
+    keep(a, NULL);
 }
 
 static void whole(mt_answer *a, mt_buf *out)
 {
     mt_responses_object(out, a, NULL);
-    keep(a);
+    keep(a, NULL);
+}
+
+static void now(const mt_answer *a, const mt_failure *why, mt_buf *out)
+{
+    mt_responses_object(out, a, why);
 }
 
 static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
@@ -225,6 +230,8 @@ const mt_dialect mt_openai_responses = {.name = "responses",
                                         .end = end,
                                         .whole = whole,
                                         .fail = fail,
+                                        .now = now,
+                                        .keep = keep,
                                         .error = mt_failure_write,
                                         .repeats = true,
                                         .idle = MT_OPENAI_IDLE};

@@ -198,9 +198,6 @@ static bool refuse_others(reader *r)
 {
     static const char *const names[] = {"conversation", "prompt"};
 
-    if (json_is_true(json_object_get(r->body, "background")))
-        return mt_failure_set(r->why, 400, "unsupported_value", "background",
-                              "\"background\" is not supported: send false, and stream the answer");
     for (size_t i = 0; i < MT_COUNT(names); i++)
         if (mt_body_get(r->body, names[i]))
             return mt_failure_set(r->why, 400, "unsupported_value", names[i],
@@ -238,6 +235,10 @@ static bool read_store(reader *r)
     if (previous && !json_is_string(previous))
         return mt_failure_set(r->why, 400, "invalid_type", "previous_response_id",
                               "\"previous_response_id\" is %s: send a string", mt_json_kind(previous));
+    r->ask->background = json_is_true(json_object_get(r->body, "background"));
+    if (json_is_false(store) && r->ask->background)
+        return mt_failure_set(r->why, 400, "invalid_value", "background",
+                              "\"background\" is true, but the response is not to be kept: leave \"store\" out");
     if (json_is_false(store))
         return true;
     json_object_set_new(r->extra, "input", dump(mt_body_get(r->body, "input")));

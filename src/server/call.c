@@ -13,7 +13,9 @@
       nothing is sent before it is known that all requests were taken, so a refusal still has its status.
    3. A request is touched only under the lock and only while its source has it: the engine frees it after its last
       event.
-   4. At most MT_LIMIT_OUTBOX events of a call, and a step's worth more, wait in the mailbox: then it is paused. */
+   4. At most MT_LIMIT_OUTBOX events of a call, and a step's worth more, wait in the mailbox: then it is paused.
+   5. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
+      engine's bounds on what waits and runs hold for it as for others. */
 #include "server/call.h"
 
 #include <string.h>
@@ -96,10 +98,25 @@ static void update_pause(mt_call *call)
         mt_engine_poke(call->server->served.engine);
 }
 
+static void set_slow(mt_call *call, bool slow)
+{
+    pthread_mutex_lock(&call->lock);
+    call->slow = slow;
+    pthread_mutex_unlock(&call->lock);
+    update_pause(call);
+}
+
 static void give_up(mt_call *call)
 {
     call->over = true;
     mt_call_cancel(call);
+}
+
+static void leave_alone(mt_call *call)
+{
+    call->server->detached_total += !call->detached;
+    call->detached = true;
+    set_slow(call, false);
 }
 
 static void gone(void *user)
@@ -107,6 +124,10 @@ static void gone(void *user)
     mt_call *call = user;
 
     call->followed = false;
+    if (!call->over && call->prepared && call->answer && call->answer->background) {
+        leave_alone(call);
+        return;
+    }
     call->server->cancelled_total++;
     give_up(call);
     release(call);
@@ -114,12 +135,7 @@ static void gone(void *user)
 
 static void paused(void *user, bool is_paused)
 {
-    mt_call *call = user;
-
-    pthread_mutex_lock(&call->lock);
-    call->slow = is_paused;
-    pthread_mutex_unlock(&call->lock);
-    update_pause(call);
+    set_slow(user, is_paused);
 }
 
 /* The answer is complete, unless the client has left. */
@@ -135,7 +151,9 @@ static const mt_http_follower follower = {.gone = gone, .paused = paused};
 static void fail_call(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
-    if (!call->begun)
+    if (call->detached)
+        call->dialect->keep(call->answer, why);
+    else if (!call->begun)
         complete(call, mt_server_fail(call->server, call->handle, call->dialect, why));
     else {
         call->out.len = 0;
@@ -165,7 +183,7 @@ static void send_stream(mt_call *call)
         ok = mt_http_write(call->server->http, call->handle, call->out.data, call->out.len);
     call->spoke = call->spoke || call->out.len > 0;
     call->out.len = 0;
-    if (call->over) /* the client left while it was written to */
+    if (call->over || call->detached) /* the client left while it was written to */
         return;
     if (!ok)
         give_up(call);
@@ -178,7 +196,7 @@ void mt_server_keep_alive(mt_server *server)
 {
     for (mt_call *call = server->calls, *next; call; call = next) {
         next = call->next;
-        if (call->begun && !call->over && !call->spoke) {
+        if (call->begun && !call->over && !call->detached && !call->spoke) {
             call->held = true;
             if (!mt_http_write(server->http, call->handle, call->dialect->idle, strlen(call->dialect->idle)))
                 give_up(call);
@@ -197,6 +215,27 @@ static void send_whole(mt_call *call)
     if (call->answer->open > 0)
         return;
     complete(call, mt_http_answer(call->server->http, call->handle, &response, call->out.data, call->out.len));
+}
+
+/* The client is told that its answer will be there, and is not waited for any more. Where it has left already, http
+   says so later. */
+static void detach(mt_call *call)
+{
+    mt_buf body;
+
+    mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
+    call->dialect->now(call->answer, NULL, &body);
+    if (mt_server_json(call->server, call->handle, &body))
+        call->followed = false;
+    leave_alone(call);
+    mt_buf_free(&body);
+}
+
+static void go_on_alone(mt_call *call)
+{
+    call->out.len = 0;
+    if (call->answer->open == 0)
+        call->over = true;
 }
 
 /* Room has come for more of its requests. */
@@ -224,6 +263,8 @@ static void progress(mt_call *call)
     }
     if (call->answer->failed)
         fail_call(call, &call->answer->why);
+    else if (call->detached)
+        go_on_alone(call);
     else if (call->answer->stream)
         send_stream(call);
     else
@@ -244,6 +285,8 @@ static void open_prepared(mt_letter *letter)
         complete(call, mt_server_json(call->server, call->handle, &call->text));
     else {
         go_on(call);
+        if (!call->over && call->answer->background && !call->answer->stream && !call->answer->failed)
+            detach(call);
         progress(call);
     }
     call->held = false;

@@ -61,6 +61,7 @@ struct mt_call {
     bool over;     /* nothing more is said to the client */
     bool held;     /* a function up the stack still needs it */
     bool followed; /* http will say that the client has gone */
+    bool detached; /* nobody waits for the answer, which is given all the same: it is kept */
     size_t ended;  /* requests that had their last event */
     mt_buf out;    /* written before the status line may be sent */
     uint64_t first_token, prepared_at;

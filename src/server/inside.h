@@ -32,7 +32,7 @@ struct mt_server {
     int signals;
     mt_call *calls; /* the newest first */
     size_t call_count;
-    uint64_t calls_total, cancelled_total, refused_total;
+    uint64_t calls_total, cancelled_total, refused_total, detached_total;
     struct event *wake, *terminated, *interrupted, *tick;
 
     /* the loader's, read after its thread was joined */

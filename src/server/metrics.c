@@ -201,6 +201,8 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_calls_total", server->calls_total, "Calls that were prepared.");
     counter(w, "motet_calls_refused_total", server->refused_total,
             "Calls refused because too many wait, or the model is not loaded.");
+    counter(w, "motet_calls_background_total", server->detached_total,
+            "Calls that went on although no client waited for their answer.");
     counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
 }
 

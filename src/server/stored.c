@@ -89,10 +89,43 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
     mt_call_start(server, request, NULL, task);
 }
 
+/* One that is being given and is to be kept; NULL: there is none of that id. */
+static mt_call *find_running(mt_server *server, const char *id)
+{
+    mt_call *call = mt_call_find(server, id);
+    const bool kept =
+        call && call->prepared && call->answer && call->dialect->now && json_object_get(call->answer->extra, "input");
+
+    return kept ? call : NULL;
+}
+
+static void tell(mt_server *server, mt_http_request *request, const mt_call *call)
+{
+    mt_buf body;
+
+    mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
+    call->dialect->now(call->answer, NULL, &body);
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
 void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
 {
+    mt_server *server = user;
+    const mt_call *call = find_running(server, request->params[0]);
+    mt_failure why;
+
     (void)http;
-    start(user, request, get);
+    if (strstr(request->query, "stream=true")) {
+        mt_failure_set(&why, 400, "unsupported_value", "stream",
+                       "\"stream\" is true, but responses are streamed only when they are created: ask without it");
+        mt_server_fail(server, request->handle, NULL, &why);
+        mt_http_request_free(request);
+    } else if (call)
+        tell(server, request, call);
+    else
+        start(server, request, get);
 }
 
 void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request)
@@ -119,6 +152,11 @@ void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request
         return;
     }
     mt_call_cancel(call);
+    if (call->prepared && call->answer && call->dialect->now) {
+        call->answer->cancelled = true;
+        tell(server, request, call);
+        return;
+    }
     mt_buf_init(&body, 1024);
     mt_buf_printf(&body, "{\"id\":\"%s\",\"object\":\"response\",\"status\":\"cancelled\"}", call->id);
     mt_server_json(server, request->handle, &body);

@@ -572,6 +572,84 @@ def a_disk_that_is_full_costs_what_would_be_kept_and_nothing_else():
             respond(server, previous_response_id=first)
 
 
+def wait_for(server, response):
+    """The response once it has ended, and what its status was on the way."""
+    seen = []
+
+    def ended():
+        seen.append(server.request("GET", "/v1/responses/" + response).json())
+        return seen[-1]["status"] not in ("queued", "in_progress")
+
+    assert eventually(ended, 60), seen[-1]
+    return seen[-1], [s["status"] for s in seen]
+
+
+@test
+def a_response_in_the_background_is_there_later():
+    body = {"input": "hello", "max_output_tokens": 40, "seed": 1, "metadata": {"a": "b"}}
+    with start() as server:
+        told = server.post("/v1/responses", dict(body, background=True))
+        assert told.status == 200 and told.json()["background"] is True, told.body
+        assert told.json()["status"] in ("queued", "in_progress", "completed", "incomplete"), told.body
+        found, _ = wait_for(server, told.json()["id"])
+        whole = server.post("/v1/responses", body).json()
+        for response in (found, whole):
+            response["output"][0]["id"] = None
+        for key in ("output", "status", "metadata"):
+            assert found[key] == whole[key], (found, whole)
+        server.wait_idle()
+        assert server.metrics()["motet_calls_background_total"] == 1
+        more = server.post("/v1/responses", {"input": "and?", "max_output_tokens": 1,
+                                             "previous_response_id": told.json()["id"]})
+        assert more.status == 200, more.body
+
+
+@test
+def a_response_in_the_background_waits_and_is_cancelled():
+    """Another request takes all places and does not read its answer."""
+    hog = {"prompt": [0, 9], "max_tokens": 1000, "ignore_eos": True, "stream": True, "logprobs": 20, "n": 12}
+    with start("--max-sequences", "12") as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        slow.sendall(raw_request(hog))
+        assert eventually(lambda: server.status()["running"] == 12)
+        told = server.post("/v1/responses", {"input": "hello", "background": True}).json()
+        assert told["status"] == "queued" and told["output"] == [], told
+        path = "/v1/responses/" + told["id"]
+        assert server.request("GET", path).json()["status"] == "queued"
+        assert server.post(path + "/cancel", {}).json()["status"] == "cancelled"
+        found, _ = wait_for(server, told["id"])
+        assert found["status"] == "cancelled" and found["background"], found
+
+
+@test
+def a_response_in_the_background_ends_with_the_server():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "answers.db")
+        body = {"input": "hello", "background": True}
+        with start("--store", path) as server:
+            ids = [server.post("/v1/responses", body).json()["id"] for _ in range(20)]
+        with start("--store", path) as server:
+            for i in ids:
+                found = server.request("GET", "/v1/responses/" + i)
+                assert found.status == 200, found.body
+                assert found.json()["status"] in ("completed", "incomplete", "cancelled"), found.body
+
+
+@test
+def a_stream_in_the_background_goes_on_when_its_client_leaves():
+    body = {"input": "hello", "background": True, "stream": True, "max_output_tokens": 900}
+    with start() as server:
+        with server.socket() as client:
+            client.sendall(raw_request(body, "/v1/responses"))
+            seen = b""
+            while b"response.created" not in seen:
+                seen += client.recv(65536)
+        response = seen.split(b'"id":"', 1)[1].split(b'"', 1)[0].decode()
+        found, _ = wait_for(server, response)
+        assert found["status"] in ("completed", "incomplete"), found
+
+
 @test
 def a_response_is_cancelled_by_its_id():
     with start(*OCCUPIED) as server, occupy(server):
