@@ -25,8 +25,8 @@ typedef struct mt_dialect {
     void (*whole)(mt_answer *answer, mt_buf *out);
     void (*fail)(mt_answer *answer, const mt_failure *why, mt_buf *out); /* in the middle of a stream */
 
-    /* The answer as it stands, failed where why is not NULL: for clients that ask while it is being given, and to be kept
-       in the end. NULL: nobody can ask for an answer. */
+    /* The answer as it stands, failed where why is not NULL: for clients that ask while it is being given, and to be
+       kept in the end. NULL: nobody can ask for an answer. */
     void (*now)(const mt_answer *answer, const mt_failure *why, mt_buf *out);
     void (*keep)(const mt_answer *answer, const mt_failure *why);
 
