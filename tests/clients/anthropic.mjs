@@ -31,6 +31,9 @@ const counted = await client.messages.countTokens({ model: ask.model, system, to
 assert.equal(counted.input_tokens, prompt(second.usage));
 await assert.rejects(client.messages.create({ ...ask, messages: [] }), Anthropic.BadRequestError);
 
+const begun = [{ role: "user", content: "hello" }, { role: "assistant", content: "It begins~" }];
+assert.equal((await client.messages.create({ ...ask, messages: begun })).content[0].text, "and so it ends.");
+
 const runner = client.beta.messages.toolRunner({
   ...ask,
   messages: [question],

@@ -43,6 +43,21 @@ const model = "gpt-any";
   assert.equal(second.output_text, answer);
   cached(first.usage.input_tokens, second.usage.input_tokens, second.usage.input_tokens_details.cached_tokens);
   assert.equal((await client.responses.retrieve(second.id)).output_text, answer);
+  const types = [];
+  for await (const item of client.responses.inputItems.list(second.id, { order: "asc", limit: 2 }))
+    types.push(item.type);
+  assert.deepEqual(types, ["message", "reasoning", "message", "function_call", "function_call_output"]);
   await client.responses.delete(second.id);
   await assert.rejects(client.responses.retrieve(second.id), OpenAI.NotFoundError);
+}
+
+{
+  let response = await client.responses.create({ model, input: "hello", background: true });
+  while (["queued", "in_progress"].includes(response.status)) response = await client.responses.retrieve(response.id);
+  assert.equal(response.status, "completed");
+  const again = await client.responses.create({
+    model, input: "hello", include: ["message.output_text.logprobs"], top_logprobs: 1,
+  });
+  assert.equal(again.output_text, response.output_text);
+  assert.equal(again.output[0].content[0].logprobs.map((token) => token.token).join(""), again.output_text);
 }

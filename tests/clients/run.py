@@ -50,7 +50,7 @@ def scripts(work):
     claude = task("Read", file_path=path)
     claude[:0] = ["The picture first.\n<tool_call>\n" + json.dumps(
         {"name": "Read", "arguments": {"file_path": os.path.join(work, "picture.png")}}) + "\n</tool_call>"]
-    return {"plain": common["plain"], "weather": common["weather"], "claude": claude,
+    return {"plain": common["plain"], "behind ~": common["behind ~"], "weather": common["weather"], "claude": claude,
             "codex": task("exec_command", cmd="cat " + path), "opencode": task("read", filePath=path),
             "found": [ANSWER], "found@picture": [SEEN],
             "weather@picture": [common["weather"][0].replace("Let", "Now let"), "It will be sunny in your picture, too."]}
