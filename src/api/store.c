@@ -19,12 +19,11 @@ enum { VERSION = 1 }; /* of the table below, in the file's user_version */
 enum { PUT, GET, TOUCH, REMOVE, OLDEST, HELD, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
-    [PUT] =
-        "INSERT OR REPLACE INTO answer (id, used, text) VALUES (?1, 1 + (SELECT ifnull(max(used), 0) FROM answer), ?2)",
+    [PUT] = "INSERT INTO answer (id, used, text) VALUES (?1, 1 + (SELECT ifnull(max(used), 0) FROM answer), ?2)",
     [GET] = "SELECT text FROM answer WHERE id = ?1",
     [TOUCH] = "UPDATE answer SET used = 1 + (SELECT max(used) FROM answer) WHERE id = ?1",
-    [REMOVE] = "DELETE FROM answer WHERE id = ?1",
-    [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer ORDER BY used LIMIT 1)",
+    [REMOVE] = "DELETE FROM answer WHERE id = ?1 RETURNING length(text)",
+    [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer ORDER BY used LIMIT 1) RETURNING length(text)",
     [HELD] = "SELECT count(*), ifnull(sum(length(text)), 0) FROM answer"};
 
 typedef struct entry {
@@ -90,14 +89,38 @@ static bool set_up(mt_store *s, const char *path, mt_error *err)
     return true;
 }
 
-/* Runs a statement that gives nothing back. Rows that were changed; -1: it failed. */
-static int run(mt_store *s, int which)
+/* Runs a statement that gives nothing back. */
+static bool run(mt_store *s, int which)
 {
     const int result = sqlite3_step(s->statements[which]);
 
     sqlite3_reset(s->statements[which]);
     sqlite3_clear_bindings(s->statements[which]);
-    return result == SQLITE_DONE || result == SQLITE_ROW ? sqlite3_changes(s->db) : -1;
+    return result == SQLITE_DONE;
+}
+
+/* What is held is counted along: to ask sqlite would take longer than to write. */
+static void add_held(mt_store *s, int64_t entries, int64_t bytes)
+{
+    pthread_mutex_lock(&s->lock);
+    s->held.entries += entries;
+    s->held.bytes += bytes;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Runs a statement that removes a row; false where there is none, or it stays. */
+static bool take_out(mt_store *s, int which)
+{
+    sqlite3_stmt *statement = s->statements[which];
+    const bool found = sqlite3_step(statement) == SQLITE_ROW;
+    const int64_t bytes = found ? sqlite3_column_int64(statement, 0) : 0;
+    const bool removed = found && sqlite3_step(statement) == SQLITE_DONE;
+
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    if (removed)
+        add_held(s, -1, -bytes);
+    return removed;
 }
 
 static void bind_id(mt_store *s, int which, const char *id)
@@ -108,23 +131,17 @@ static void bind_id(mt_store *s, int which, const char *id)
 static void count(mt_store *s)
 {
     sqlite3_stmt *held = s->statements[HELD];
-    mt_store_limits now;
 
-    if (sqlite3_step(held) == SQLITE_ROW) {
-        now = (mt_store_limits){.entries = sqlite3_column_int64(held, 0), .bytes = sqlite3_column_int64(held, 1)};
-        pthread_mutex_lock(&s->lock);
-        s->held = now;
-        pthread_mutex_unlock(&s->lock);
-    }
+    if (sqlite3_step(held) == SQLITE_ROW)
+        add_held(s, sqlite3_column_int64(held, 0), sqlite3_column_int64(held, 1));
     sqlite3_reset(held);
 }
 
 /* The oldest go until the rest is within bounds. */
 static void make_room(mt_store *s)
 {
-    count(s);
-    while ((s->held.entries > s->limits.entries || s->held.bytes > s->limits.bytes) && run(s, OLDEST) > 0)
-        count(s);
+    while ((s->held.entries > s->limits.entries || s->held.bytes > s->limits.bytes) && take_out(s, OLDEST))
+        continue;
 }
 
 static bool write_entry(mt_store *s, const entry *e)
@@ -132,10 +149,14 @@ static bool write_entry(mt_store *s, const entry *e)
     bool ok;
 
     pthread_mutex_lock(&s->file);
+    bind_id(s, REMOVE, e->id); /* one of the same id */
+    take_out(s, REMOVE);
     bind_id(s, PUT, e->id);
     sqlite3_bind_blob64(s->statements[PUT], 2, e->text, e->len, SQLITE_STATIC);
-    ok = run(s, PUT) >= 0;
-    if (!ok)
+    ok = run(s, PUT);
+    if (ok)
+        add_held(s, 1, (int64_t)e->len);
+    else
         mt_log_warn("store.failed", "%s was given, but is not kept: %s", e->id, sqlite3_errmsg(s->db));
     make_room(s);
     pthread_mutex_unlock(&s->file);
@@ -298,8 +319,7 @@ bool mt_store_remove(mt_store *s, const char *id)
     wait_written(s, id);
     pthread_mutex_lock(&s->file);
     bind_id(s, REMOVE, id);
-    removed = run(s, REMOVE) > 0;
-    count(s);
+    removed = take_out(s, REMOVE);
     pthread_mutex_unlock(&s->file);
     return removed;
 }
