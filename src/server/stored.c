@@ -31,11 +31,16 @@ static bool get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
     return true;
 }
 
-static bool delete (mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static void tell_deleted(mt_buf *out, const char *id)
+{
+    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"deleted\":true}", id);
+}
+
+static bool forget(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     if (!mt_store_remove(call->server->store, id_of(body)))
         return mt_responses_missing(id_of(body), why);
-    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"deleted\":true}", id_of(body));
+    tell_deleted(out, id_of(body));
     return true;
 }
 
@@ -93,8 +98,8 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
 static mt_call *find_running(mt_server *server, const char *id)
 {
     mt_call *call = mt_call_find(server, id);
-    const bool kept =
-        call && call->prepared && call->answer && call->dialect->now && json_object_get(call->answer->extra, "input");
+    const bool kept = call && call->prepared && call->answer && call->answer->store && call->dialect->now &&
+                      json_object_get(call->answer->extra, "input");
 
     return kept ? call : NULL;
 }
@@ -128,10 +133,25 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
         start(server, request, get);
 }
 
+/* One that runs ends, and is not kept. */
 void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request)
 {
+    mt_server *server = user;
+    mt_call *call = find_running(server, request->params[0]);
+    mt_buf body;
+
     (void)http;
-    start(user, request, delete);
+    if (!call) {
+        start(server, request, forget);
+        return;
+    }
+    call->answer->store = NULL;
+    mt_call_cancel(call);
+    mt_buf_init(&body, 1024);
+    tell_deleted(&body, call->id);
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
 }
 
 void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)

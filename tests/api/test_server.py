@@ -614,6 +614,9 @@ def a_response_in_the_background_waits_and_is_cancelled():
         assert server.post(path + "/cancel", {}).json()["status"] == "cancelled"
         found, _ = wait_for(server, told["id"])
         assert found["status"] == "cancelled" and found["background"], found
+        path = "/v1/responses/" + server.post("/v1/responses", {"input": "hello", "background": True}).json()["id"]
+        assert server.request("DELETE", path).json()["deleted"] is True
+        assert server.request("GET", path).status == 404
 
 
 @test
