@@ -211,7 +211,7 @@ static mt_batch describe(mt_bert *b, size_t n)
         for (size_t row = from; row < to; row++) {
             const size_t i = row - b->row, at = row - b->first[t];
             b->tokens[i] = b->text[t].tokens[at];
-            b->type[i] = b->text[t].second > 0 && at >= b->text[t].second && b->spec->types > 1;
+            b->type[i] = b->text[t].second > 0 && at >= b->text[t].second && b->spec->two_types;
             b->seen[i] = (uint32_t)b->text[t].count;
             if (b->pass == PASS_EMBED)
                 b->place[i] = place_of(b, &b->text[t], at);

@@ -13,6 +13,7 @@ typedef struct mt_bert_spec {
     bool roberta; /* positions begin behind that of padding; the classifier is RoBERTa's */
     bool scores;  /* it has a classifier with one label */
     uint32_t vocab, hidden, layers, heads, head_dim, ffn, positions, types, pad;
+    bool two_types;   /* the second part of a text is of another type than the first */
     uint32_t context; /* most tokens of a text */
     float eps;
     mt_activation activation;

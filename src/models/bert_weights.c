@@ -74,6 +74,7 @@ static bool read_shape(mt_bert_spec *s, const mt_config *c, mt_error *err)
         !mt_config_float(c, "layer_norm_eps", 1e-12, 0, 1, &eps, err))
         return false;
     s->pad = (uint32_t)pad;
+    s->two_types = !s->roberta && s->types > 1; /* tokenizers of RoBERTa's kind know one type, however many there are */
     s->eps = (float)eps;
     if (s->hidden % s->heads || s->hidden / s->heads > MT_LIMIT_HEAD_DIM)
         return mt_fail(err, MT_E_INVALID, "\"hidden_size\" is %u, which %u heads cannot share", s->hidden, s->heads);

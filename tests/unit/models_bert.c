@@ -31,7 +31,9 @@ static void configs_become_specs(void **state)
     assert_true(spec.roberta && spec.pad == 1 && spec.context == 512);
     assert_true(read_spec("{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"],\"id2label\":{\"0\":\"x\"}}",
                           &spec, &err));
-    assert_true(spec.scores);
+    assert_true(spec.scores && spec.two_types);
+    assert_true(read_spec("{" GOOD ",\"model_type\":\"roberta\",\"type_vocab_size\":2}", &spec, &err));
+    assert_false(spec.two_types);
 }
 
 static void what_is_not_known_is_refused_in_a_sentence(void **state)
