@@ -31,10 +31,17 @@ def data_url(kind, file):
 
 def part_of(part, pictures):
     """A part of a message as clients of OpenAI's API write it."""
+
+    def image(name):
+        return data_url("image/png", pictures / f"{name}.png")
+
+    wishes = part.get("wishes", {})
     if part["type"] == "image":
-        return {"type": "image_url", "image_url": {"url": data_url("image/png", pictures / f"{part['file']}.png")}}
+        return {"type": "image_url", "image_url": {"url": image(part["file"]), **wishes}}
+    if "frames" in part:
+        return {"type": "video", "video": [image(name) for name in part["frames"]], **wishes}
     if part["type"] == "video":
-        return {"type": "video_url", "video_url": {"url": data_url("video/mp4", pictures / "video.mp4")}}
+        return {"type": "video_url", "video_url": {"url": data_url("video/mp4", pictures / "video.mp4"), **wishes}}
     return part
 
 

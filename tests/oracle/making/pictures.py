@@ -13,6 +13,7 @@ SIZES = {
     "tiny": (5, 3),
     "large": (150, 120),
 }
+BANNER = (40, 17), 16  # blocks and their side: long and large enough that pan and scan cuts it
 FRAMES, FRAME_SIZE, FPS = 10, (40, 32), 4
 
 
@@ -30,6 +31,9 @@ def _surface(width, height, seed):
 
 
 def image(name):
+    if name == "banner":
+        size, side = BANNER
+        return _surface(*size, seed=41).repeat(side, 0).repeat(side, 1)
     return _surface(*SIZES[name], seed=list(SIZES).index(name) + 11)
 
 
@@ -75,6 +79,6 @@ def _write_video(path):
 
 def write(folder):
     folder.mkdir(parents=True, exist_ok=True)
-    for name in SIZES:
+    for name in [*SIZES, "banner"]:
         (folder / f"{name}.png").write_bytes(png(image(name)))
     _write_video(folder / "video.mp4")

@@ -16,8 +16,16 @@ STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
 
 
-def _image(name):
-    return {"type": "image", "file": name}
+def _image(name, **wishes):
+    return {"type": "image", "file": name, **({"wishes": wishes} if wishes else {})}
+
+
+def _video(**wishes):
+    return {"type": "video", "wishes": wishes}
+
+
+def _frames(*names, fps):
+    return {"type": "video", "frames": list(names), "wishes": {"fps": fps}}
 
 
 def _text(text):
@@ -55,6 +63,27 @@ CASES = {
         _user(_image("plain"), _text("Here?")),
     ],
 }
+SMALL = {"min_pixels": 1024, "max_pixels": 3000}
+CASES |= {
+    "smaller": [_user(_image("large", **SMALL), _text("And now?"), _image("wide", **SMALL))],
+    "larger": [_user(_image("tiny", min_pixels=6000, max_pixels=9000), _text("Closer!"))],
+    "video-small": [_user(_video(**SMALL), _text("What happens?"))],
+    "video-slow": [_user(_video(fps=1), _text("What happens?"))],
+    "video-few": [_user(_video(num_frames=2), _text("What happens?"))],
+    "frames": [_user(_frames("plain", "other", "plain", fps=1), _text("What happens?"))],
+}
+GEMMA_CASES = {
+    "pieces": [_user(_text("All of it: "), _image("banner", do_pan_and_scan=True), _text("Well?"))],
+    "too-small": [_user(_image("large", do_pan_and_scan=True), _text("Well?"))],
+}
+
+
+def _cases(spec):
+    """Gemma takes no videos, and pictures of one size."""
+    if spec.video:
+        return CASES
+    plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
+    return {name: case for name, case in plain.items() if not _parts(case, "video")} | GEMMA_CASES
 
 
 def _rope(theta, section, interleaved):
@@ -370,29 +399,55 @@ def _parts(messages, kind):
     return [part for message in messages for part in message["content"] if part["type"] == kind]
 
 
+def _frames_of(part):
+    """A video's frames and how many a second there are."""
+    if "frames" in part:
+        return np.stack([pictures.image(name) for name in part["frames"]]), part["wishes"]["fps"]
+    return np.stack([pictures.frame(i) for i in range(pictures.FRAMES)]), pictures.FPS
+
+
+def _video_wishes(part):
+    """What is wished of a video, as the processor takes it; all frames of a list are looked at."""
+    wishes = dict(part.get("wishes", {}))
+    if "frames" in part:
+        return {"do_sample_frames": False}
+    if "max_pixels" in wishes:
+        least, most = wishes.pop("min_pixels"), wishes.pop("max_pixels")
+        return {"size": {"shortest_edge": least, "longest_edge": most}}
+    return {"do_sample_frames": True, "fps": None, "num_frames": None, **wishes} if wishes else {}
+
+
 def inputs(processor, messages):
     """The rendered text and what the processor makes of it and of the pictures."""
     from PIL import Image
     from transformers.video_utils import VideoMetadata
 
     shown = [
-        {**message, "content": [{k: v for k, v in part.items() if k != "file"} for part in message["content"]]}
+        {**message, "content": [{k: v for k, v in part.items() if k in ("type", "text")} for part in message["content"]]}
         for message in messages
     ]
     text = processor.apply_chat_template(shown, tokenize=False, add_generation_prompt=True)
     more = {}
     images = [Image.fromarray(pictures.image(part["file"])) for part in _parts(messages, "image")]
-    videos = _parts(messages, "video")
+    wishes = {key: value for part in _parts(messages, "image") for key, value in part.get("wishes", {}).items()}
     if images:
         more["images"] = [images] if "Gemma" in type(processor).__name__ else images
-    if videos:
-        frames = np.stack([pictures.frame(i) for i in range(pictures.FRAMES)])
-        height, width = frames.shape[1:3]
-        about = {"total_num_frames": pictures.FRAMES, "fps": pictures.FPS, "height": height, "width": width}
-        about["duration"] = pictures.FRAMES / pictures.FPS
-        about["frames_indices"] = list(range(pictures.FRAMES))
-        more["videos"] = [frames] * len(videos)
-        more["video_metadata"] = [VideoMetadata(**about) for _ in videos]
+        more["images_kwargs"] = wishes
+    if videos := _parts(messages, "video"):
+        seen = [_frames_of(part) for part in videos]
+        about = [
+            VideoMetadata(
+                total_num_frames=len(frames),
+                fps=fps,
+                height=frames.shape[1],
+                width=frames.shape[2],
+                duration=len(frames) / fps,
+                frames_indices=list(range(len(frames))),
+            )
+            for frames, fps in seen
+        ]
+        more["videos"] = [frames for frames, _ in seen]
+        more["videos_kwargs"] = {**_video_wishes(videos[0]), "video_metadata": about}
     return text, processor(text=[text], return_tensors="pt", add_special_tokens=False, **more)
 
 
@@ -462,8 +517,7 @@ def _candidate(spec, seed, folder):
     _load(model, sight.store(folder, shown, drawn, spec))
     sight.write_processor(folder, spec)
     processor = _processor(folder, spec)
-    cases = {name: messages for name, messages in CASES.items() if spec.video or not _parts(messages, "video")}
-    records = [case(model, processor, name, messages) for name, messages in cases.items()]
+    records = [case(model, processor, name, messages) for name, messages in _cases(spec).items()]
     if None in records:
         return None
     if not spec.layout.mlx:
