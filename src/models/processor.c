@@ -71,13 +71,14 @@ static bool find_settings(const reader *r, const char *file, const char *member,
     return *out || read_file(r, file, out);
 }
 
-/* Folders older than video processors have one file for images and videos. */
-static bool find_video_settings(const reader *r, const mt_config **out)
+/* Folders older than video processors, which are Qwen2's, have one file for images and videos. */
+static bool find_video_settings(const reader *r, bool older, const mt_config **out)
 {
     return find_settings(r, "video_preprocessor_config.json", "video_processor", out) &&
-           (*out || read_file(r, "preprocessor_config.json", out));
+           (*out || !older || read_file(r, "preprocessor_config.json", out));
 }
 
+/* key: NULL where the class knows only the edges. */
 static bool read_pixels(const reader *r, const mt_config *c, const char *key, const char *edge, int64_t fallback,
                         uint64_t *out)
 {
@@ -85,9 +86,9 @@ static bool read_pixels(const reader *r, const mt_config *c, const char *key, co
     const mt_config *size = c ? mt_config_object(c, "size") : NULL;
     if (size && !mt_config_int(size, edge, fallback, 1, (int64_t)MAX_PIXELS, &value, r->err))
         return false;
-    if (size && !mt_config_int(size, key, value, 1, (int64_t)MAX_PIXELS, &value, r->err))
+    if (key && size && !mt_config_int(size, key, value, 1, (int64_t)MAX_PIXELS, &value, r->err))
         return false;
-    if (c && !mt_config_int(c, key, value, 1, (int64_t)MAX_PIXELS, &value, r->err))
+    if (key && c && !mt_config_int(c, key, value, 1, (int64_t)MAX_PIXELS, &value, r->err))
         return false;
     *out = (uint64_t)value;
     return true;
@@ -153,12 +154,12 @@ static bool read_qwen_rules(const reader *r, const mt_config *c, const defaults 
 {
     const mt_processor *p = r->p;
     /* Qwen3's images go through Qwen2's class, whose levels a file has to name to have others. */
-    const bool even = d->third && (video || !c);
+    const bool even = d->third && (video || !c), edges = d->third && video;
     return check_patch(r, c, "patch_size", p->patch) && check_patch(r, c, "merge_size", p->merge) &&
            check_patch(r, c, "temporal_patch_size", p->frames) &&
-           read_pixels(r, c, "min_pixels", "shortest_edge", video ? d->video_min_pixels : d->min_pixels,
+           read_pixels(r, c, edges ? NULL : "min_pixels", "shortest_edge", video ? d->video_min_pixels : d->min_pixels,
                        &rules->min_pixels) &&
-           read_pixels(r, c, "max_pixels", "longest_edge", video ? d->video_max_pixels : d->max_pixels,
+           read_pixels(r, c, edges ? NULL : "max_pixels", "longest_edge", video ? d->video_max_pixels : d->max_pixels,
                        &rules->max_pixels) &&
            read_levels(r, c, even ? half : clip_mean, even ? half : clip_std, rules) &&
            read_resample(r, c, MT_RESAMPLE_BICUBIC, &rules->resample);
@@ -208,10 +209,10 @@ static bool read_qwen(const reader *r, const mt_config *config, const mt_model_s
     const defaults *d = p->names == MT_VISION_QWEN3 ? &qwen3 : &qwen2;
     const int64_t first = spec->state.layers ? 248056 : 151655; /* Qwen3.5 has a vocabulary of its own */
     const mt_config *image, *video, *tokens;
-    if (!find_settings(r, "preprocessor_config.json", "image_processor", &image) || !find_video_settings(r, &video) ||
-        !read_file(r, "tokenizer_config.json", &tokens) || !read_qwen_rules(r, image, d, false, &p->image) ||
-        !read_qwen_rules(r, video, d, true, &p->video) || !read_sampling(r, video, d->third) ||
-        !read_id(r, config, "image_token_id", NULL, first, spec, &p->image_id) ||
+    if (!find_settings(r, "preprocessor_config.json", "image_processor", &image) ||
+        !find_video_settings(r, !d->third, &video) || !read_file(r, "tokenizer_config.json", &tokens) ||
+        !read_qwen_rules(r, image, d, false, &p->image) || !read_qwen_rules(r, video, d, true, &p->video) ||
+        !read_sampling(r, video, d->third) || !read_id(r, config, "image_token_id", NULL, first, spec, &p->image_id) ||
         !read_id(r, config, "video_token_id", NULL, first + 1, spec, &p->video_id))
         return false;
     p->image_marker = p->image_pad = token_text(r, tokens, "image_token", "<|image_pad|>");

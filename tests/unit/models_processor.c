@@ -1,4 +1,5 @@
 /* Processors: sizes, patches, frames, placeholders and rotary positions. */
+#include "folder.h"
 #include "unit.h"
 
 #include "base/alloc.h"
@@ -205,6 +206,50 @@ static void long_images_are_shown_in_pieces(void **state)
     mt_image_free(&image);
 }
 
+/* The processor that the test's folder describes for a tower of these names. */
+static const mt_processor *read_folder(mt_vision_names names)
+{
+    const mt_vision_spec vision = {.names = names, .patch = 8, .frames = 2, .merge = 2};
+    const mt_model_spec spec = {.vocab = 200000, .vision = &vision};
+    mt_error err = {0};
+    mt_config *config = mt_config_parse("{}", 2, &err);
+    const mt_processor *p = mt_processor_read(folder, config, &spec, arena, &err);
+    assert_string_equal(err.text, "");
+    mt_config_free(config);
+    return p;
+}
+
+static void files_count_in_the_order_of_transformers(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("preprocessor_config.json", "{\"min_pixels\":100,\"max_pixels\":1000}");
+    assert_int_equal(read_folder(MT_VISION_QWEN2_5)->image.max_pixels, 1000);
+    assert_int_equal(read_folder(MT_VISION_QWEN2_5)->video.max_pixels, 1000); /* one file for both */
+    assert_int_equal(read_folder(MT_VISION_QWEN3)->video.max_pixels, 32 * 32 * 768);
+    put("video_preprocessor_config.json", "{\"max_pixels\":2000,\"size\":{\"longest_edge\":3000}}");
+    assert_int_equal(read_folder(MT_VISION_QWEN2_5)->video.max_pixels, 2000);
+    assert_int_equal(read_folder(MT_VISION_QWEN3)->video.max_pixels, 3000);
+    put("processor_config.json", "{\"image_processor\":{\"max_pixels\":4000},"
+                                 "\"video_processor\":{\"size\":{\"longest_edge\":5000}}}");
+    assert_int_equal(read_folder(MT_VISION_QWEN3)->image.max_pixels, 4000);
+    assert_int_equal(read_folder(MT_VISION_QWEN3)->video.max_pixels, 5000);
+    remove_folder(NULL);
+}
+
+/* Qwen3's files name their levels; one that does not gets those of the class that images go through. */
+static void levels_that_no_file_names_are_those_of_the_class(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("preprocessor_config.json", "{}");
+    put("video_preprocessor_config.json", "{}");
+    const mt_processor *p = read_folder(MT_VISION_QWEN3);
+    assert_true(p->video.levels[0][0] == -1.0f);
+    assert_true(p->image.levels[0][0] < -1.79f && p->image.levels[0][0] > -1.80f); /* 0.48145466 / 0.26862954 */
+    remove_folder(NULL);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -222,9 +267,15 @@ static int tear_down(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
-    TEST(sizes_are_those_of_transformers),     TEST(requests_may_wish_for_other_sizes),
-    TEST(frames_share_the_pixels_of_a_video),  TEST(long_pictures_are_refused),
-    TEST(patches_of_a_token_lie_together),     TEST(placeholders_become_runs_with_positions),
-    TEST(places_and_pictures_must_be_as_many), TEST(long_images_are_shown_in_pieces),
+    TEST(sizes_are_those_of_transformers),
+    TEST(requests_may_wish_for_other_sizes),
+    TEST(frames_share_the_pixels_of_a_video),
+    TEST(long_pictures_are_refused),
+    TEST(patches_of_a_token_lie_together),
+    TEST(placeholders_become_runs_with_positions),
+    TEST(places_and_pictures_must_be_as_many),
+    TEST(files_count_in_the_order_of_transformers),
+    TEST(levels_that_no_file_names_are_those_of_the_class),
+    TEST(long_images_are_shown_in_pieces),
 };
 UNIT_MAIN(tests)
