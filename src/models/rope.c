@@ -92,9 +92,12 @@ static bool read_yarn_scale(mt_rope *rope, const mt_config *p, double factor, mt
 static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config *p, double theta, uint32_t context,
                   mt_error *err)
 {
+    /* dynamic depends on a text's length, but only beyond the model's own context, which a request rarely has */
+    static const char *const plain[] = {"default", "mrope", "dynamic"};
     scaling s;
-    if (strcmp(rope->type, "default") == 0 || strcmp(rope->type, "mrope") == 0)
-        return true;
+    for (size_t i = 0; i < MT_COUNT(plain); i++)
+        if (strcmp(rope->type, plain[i]) == 0)
+            return true;
     if (!read_scaling(&s, c, p, context, err))
         return false;
     if (strcmp(rope->type, "linear") == 0) {
@@ -106,7 +109,7 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
         return read_yarn_scale(rope, p, s.factor, err);
     } else {
         return mt_fail(err, MT_E_UNSUPPORTED,
-                       "rope type \"%.64s\" is not known; known are default, linear, llama3, yarn and mrope",
+                       "rope type \"%.64s\" is not known; known are default, dynamic, linear, llama3, yarn and mrope",
                        rope->type);
     }
     return true;

@@ -174,6 +174,16 @@ static void of_two_rope_keys_the_older_counts(void **state)
     assert_true(s.ropes[0].inv_freq[0] == 0.25f && s.ropes[0].theta == 100);
 }
 
+/* It turns slower only beyond the model's own context. */
+static void dynamic_scaling_is_none_within_the_context(void **state)
+{
+    mt_model_spec plain, s;
+    (void)state;
+    read_spec("{\"model_type\":\"llama\"," SHAPE "}", &plain);
+    read_spec("{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}," SHAPE "}", &s);
+    assert_memory_equal(s.ropes[0].inv_freq, plain.ropes[0].inv_freq, 8 * sizeof(float));
+}
+
 /* Transformers lets the number beside the parameters win. */
 static void the_original_context_may_stand_beside_the_scaling(void **state)
 {
@@ -237,8 +247,8 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "\"head_dim\" is 15; rotary embeddings need an even number"},
         {"{\"model_type\":\"llama\",\"hidden_act\":\"relu\"," SHAPE "}",
          "\"hidden_act\" is \"relu\"; known are silu and gelu_pytorch_tanh"},
-        {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}," SHAPE "}",
-         "rope type \"dynamic\" is not known; known are default, linear, llama3, yarn and mrope"},
+        {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"longrope\",\"factor\":2}," SHAPE "}",
+         "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn and mrope"},
         {"{\"model_type\":\"qwen3_moe\",\"num_experts\":2,\"num_experts_per_tok\":4," SHAPE "}",
          "\"num_experts_per_tok\" is 4 but there are only 2 experts"},
         {"{\"model_type\":\"qwen3_next\",\"linear_num_value_heads\":24}",
@@ -293,6 +303,7 @@ static const struct CMUnitTest tests[] = {
     TEST(gemma_alternates_windows_and_ropes),
     TEST(of_two_rope_keys_the_older_counts),
     TEST(the_original_context_may_stand_beside_the_scaling),
+    TEST(dynamic_scaling_is_none_within_the_context),
     TEST(gemma2_caps_unless_a_cap_is_null),
     TEST(gemma3_goes_by_the_keys_that_count),
     TEST(experts_that_see_fill_in_what_is_missing),
