@@ -150,8 +150,8 @@ bool mt_processor_frames(const mt_processor *p, const mt_image *images, size_t c
     choice c = {.p = p, .total = (int64_t)count, .fps = wish->fps > 0 ? wish->fps : p->fps > 0 ? p->fps : 1};
     if (!takes_video(p, err))
         return false;
-    if (count == 0 || count > p->max_frames)
-        return mt_fail(err, MT_E_INVALID, "a list of %zu frames; send between 1 and %u", count, p->max_frames);
+    if (count == 0)
+        return mt_fail(err, MT_E_INVALID, "a list of no frames; send at least one");
     c.index = mt_arena_alloc(arena, count * sizeof *c.index);
     if (!c.index)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");

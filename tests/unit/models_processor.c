@@ -79,6 +79,25 @@ static void frames_share_the_pixels_of_a_video(void **state)
     ASSERT_SIZE(size, 288, 384);
 }
 
+/* What a sender chose is looked at, however few a pace would have chosen. */
+static void all_frames_of_a_list_are_seen(void **state)
+{
+    mt_processor *p = qwen3();
+    mt_image image[3];
+    mt_picture out;
+    mt_error err = {0};
+    (void)state;
+    p->max_frames = 2;
+    for (size_t i = 0; i < 3; i++)
+        mt_image_new(&image[i], 64, 64);
+    assert_true(mt_processor_frames(p, image, 3, &(mt_picture_wish){.fps = 1}, arena, &out, &err));
+    assert_int_equal(out.views, 2);
+    assert_true(out.times[0] == 0.5 && out.times[1] == 2);
+    assert_false(mt_processor_frames(p, image, 0, &none, arena, &out, &err));
+    for (size_t i = 0; i < 3; i++)
+        mt_image_free(&image[i]);
+}
+
 static void long_pictures_are_refused(void **state)
 {
     (void)state;
@@ -270,6 +289,7 @@ static const struct CMUnitTest tests[] = {
     TEST(sizes_are_those_of_transformers),
     TEST(requests_may_wish_for_other_sizes),
     TEST(frames_share_the_pixels_of_a_video),
+    TEST(all_frames_of_a_list_are_seen),
     TEST(long_pictures_are_refused),
     TEST(patches_of_a_token_lie_together),
     TEST(placeholders_become_runs_with_positions),
