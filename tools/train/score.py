@@ -1,6 +1,7 @@
 """Right answers to held-out questions, by skill: greedy answers of the network itself, many at a time."""
 
 import re
+import sys
 
 import numpy as np
 import torch
@@ -106,6 +107,8 @@ def table(box, count, seed, device="cuda", skills=SKILLS, show=0):
         per[skill] = per.get(skill, 0) + 1
         if per[skill] <= show:
             print(
-                f"wrong [{skill}] {str(asked)[-150:]!r}: wanted {str(wanted)[:160]!r}, got {text[:160]!r}", flush=True
+                f"wrong [{skill}] {str(asked)[-150:]!r}: wanted {str(wanted)[:160]!r}, got {text[:160]!r}",
+                file=sys.stderr,
+                flush=True,
             )
     return shares

@@ -7,11 +7,11 @@ head beside the trunk, which does not feel it, with --chain for several guesses 
 and the exports."""
 
 import argparse
-import json
 import multiprocessing as mp
 import os
 import random
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -193,19 +193,13 @@ class Leg:
             self.step, self.tokens, since = self.step + 1, self.tokens + o.tokens, since + o.tokens
             if self.step % 100 == 0 or self.step - first in (1, 2, 5, 20):
                 now = time.time()
-                line = {
-                    "step": self.step,
-                    "seconds": round(now - began, 1),
-                    "loss": round(loss.item(), 4),
-                    "right": round(right.item(), 4),
-                    "drafts": [round(x, 4) for x in taken.tolist()],
-                    "norm": round(norm.item(), 3),
-                    "rate": round(scale, 4),
-                    "tokens_s": round(since / (now - shown_at)),
-                    "fresh": self.source.fresh,
-                    "tokens": self.tokens,
-                }
-                print(json.dumps(line), flush=True)
+                drafts = " ".join(f"{x:.4f}" for x in taken.tolist())
+                print(
+                    f"step {self.step:5} {now - began:6.1f} s  loss {loss.item():.4f}  right {right.item():.4f}  "
+                    f"drafts {drafts}  norm {norm.item():.3f}  rate {scale:.4f}  "
+                    f"{since / (now - shown_at):.0f} tokens/s, {self.source.fresh} batches",
+                    flush=True,
+                )
                 shown_at, since = now, 0
             if middle and passed > middle:
                 middle = 0
@@ -216,12 +210,9 @@ class Leg:
         began = time.time()
         with torch.compiler.set_stance("force_eager"):  # rows of many lengths, few times each
             shares = score.table(self.box, count, 12345, self.device, show=2)
-        print(
-            json.dumps(
-                {"scores": {k: round(v, 3) for k, v in shares.items()}, "seconds": round(time.time() - began, 1)}
-            ),
-            flush=True,
-        )
+        for skill, share in shares.items():
+            print(f"score {skill}: {share:.3f}")
+        print(f"scored in {time.time() - began:.1f} s")
         print("mean", round(sum(shares.values()) / len(shares), 4), "lowest", min(shares, key=shares.get), flush=True)
 
     def finish(self):
@@ -246,7 +237,8 @@ class Leg:
 
 def main():
     leg = Leg(options())
-    print(f"{sum(p.numel() for p in leg.box.parameters()):,} parameters", " ".join(sys.argv[1:]), flush=True)
+    print(f"{sum(p.numel() for p in leg.box.parameters()):,} parameters", *textwrap.wrap(" ".join(sys.argv[1:]), 118),
+          sep="\n", flush=True)
     leg.run()
     leg.finish()
     os._exit(0)  # the makers' queues may still be full
