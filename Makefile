@@ -18,7 +18,8 @@ SERVE ?=
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
 
-serve: all ## serve MODEL on port 8000; without one, the model in the box
+serve: $(BUILD)/build.ninja ## serve MODEL on port 8000; without one, the model in the box
+	@ninja -C $(BUILD) --quiet motet
 	@tools/serve.sh $(BUILD) $(MODEL) $(SERVE)
 
 test-sdk: all ## test the server with OpenAI's SDK for Node, which npm fetches into ~/.cache
