@@ -74,6 +74,21 @@ def fake():
     return server
 
 
+def running(folder):
+    """Processes that were started with this folder."""
+    if not os.path.isdir("/proc/self"):
+        return subprocess.run(["pgrep", "-f", folder], capture_output=True, check=False).stdout.split()
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/{}/cmdline".format(number), "rb") as f:
+                if folder.encode() in f.read().split(b"\0"):
+                    found.append(number)
+        except OSError:  # gone meanwhile
+            pass
+    return found
+
+
 class Terminal:
     """A person's: what is typed goes in, what is shown can be waited for."""
 

@@ -111,8 +111,7 @@ def killed_at_any_time_it_leaves_no_server(motet, tiny):
         time.sleep(when)
         child.kill()
         child.wait()
-        assert eventually(lambda: not subprocess.run(["pgrep", "-f", "chat " + tiny], capture_output=True,
-                                                     check=False).stdout)
+        assert eventually(lambda: not helpers.running(tiny))
         for name in os.listdir("/tmp"):
             if name.startswith("motet-chat-{}.".format(child.pid)):
                 os.unlink(os.path.join("/tmp", name))
