@@ -19,7 +19,9 @@ enum {
     SOME = 4,   /* pairs of rows up to which fetching ahead pays, beyond FEW */
     AHEAD = 2,  /* blocks by which K is fetched ahead */
     PLACES = 8, /* that are read in turns */
-    TURN = 4    /* lines of a place that are read in its turn */
+    TURN = 4,   /* lines of a place that are read in its turn */
+    LEAD = 4,   /* lines of a place that are fetched before its first turn */
+    NARROW = 64 /* elements of a head up to which fetching the next place only gets in the way */
 };
 
 typedef struct work {
@@ -211,71 +213,60 @@ MT_INLINE void weigh(const work *w, const uint8_t *const *v, size_t count, size_
     MT_BTILE_STORE(w->o + d, stride, acc, R, C)
 }
 
-/* What is read in turns: eight positions of every second block, which is of another page. */
-typedef struct places {
-    const uint8_t *k[PLACES];
-    float *s[PLACES];
-    float32x4_t sums[PLACES][4 * FEW]; /* [pair of rows][pair of positions] */
-    size_t count;
-} places;
-
-static void find_places(places *p, const work *w, size_t stride, mt_attn_range all, size_t first)
+/* acc[R][4] as the turn before left them */
+MT_INLINE void resume(float32x4_t acc[][8], const float *sums, size_t R)
 {
-    p->count = 0;
-    for (size_t t = first; t < all.end; t += 2 * MT_LANES) {
-        if (t < all.begin)
-            continue;
-        p->k[p->count] = w->k[t / MT_LANES] + t % MT_LANES * stride * sizeof(mt_bf16);
-        p->s[p->count++] = w->s + t;
-    }
-    memset(p->sums, 0, sizeof p->sums);
+    MT_UNROLL
+    for (size_t i = 0; i < 4 * R; i++)
+        acc[i / 4][i % 4] = vld1q_f32(sums + 4 * i);
 }
 
 /* sums[R][4] += q . k over TURN fours of the head, for the eight positions of a place */
-MT_INLINE void take_turn(float32x4_t *sums, const bfloat16x8_t *q, const uint8_t *k, size_t R)
+MT_INLINE void take_turn(float *sums, const uint8_t *q, const uint8_t *k, size_t R)
 {
-    float32x4_t acc[4 * FEW];
+    float32x4_t acc[FEW][8];
+    resume(acc, sums, R);
+    MT_UNROLL
+    for (size_t i = 0; i < TURN; i++)
+        step(acc, q + 16 * R * i, k + 64 * i, 0, R, 4);
     MT_UNROLL
     for (size_t i = 0; i < 4 * R; i++)
-        acc[i] = sums[i];
-    MT_UNROLL
-    for (size_t i = 0; i < 4 * TURN; i++) {
-        const bfloat16x8_t b = mt_load_bf16(k + 16 * i);
-        MT_UNROLL
-        for (size_t r = 0; r < R; r++)
-            acc[4 * r + i % 4] = vbfmmlaq_f32(acc[4 * r + i % 4], q[i / 4 * R + r], b);
-    }
-    MT_UNROLL
-    for (size_t i = 0; i < 4 * R; i++)
-        sums[i] = acc[i];
+        vst1q_f32(sums + 4 * i, acc[i / 4][i % 4]);
 }
 
 /* Products of a few rows, for which memory sets the pace: it gives a third more when eight pages are read in turns
-   than when one follows the other, and fetching pages ahead does not make up for that. Meanwhile the lines of the next
-   place come closer. */
+   than when one follows the other, and fetching pages ahead does not make up for that. A place is eight positions of
+   every second block, which is of another page. Meanwhile the lines of the next place come closer. Sums wait in the
+   panel p, which is written only later; the first lines of V, whose places are all its blocks, come while products
+   become p, and those of the next segment's K during the end of V. */
 MT_INLINE void products_in_turns(const work *w, size_t stride, mt_attn_range all, size_t R)
 {
-    places p;
-    for (size_t t = 0; t < 2 * MT_LANES; t += 8) {
-        find_places(&p, w, stride, all, t);
-        for (size_t i = 0; i < stride / 4; i += TURN) {
-            bfloat16x8_t q[TURN * FEW];
-            MT_UNROLL
-            for (size_t l = 0; l < TURN * R; l++)
-                q[l] = mt_load_bf16(w->q + 16 * (R * i + l));
-            for (size_t n = 0; n < p.count; n++) {
-                const uint8_t *then = n + 1 < p.count ? p.k[n + 1] + 64 * i : p.k[0] + 64 * (i + TURN);
-                MT_UNROLL
-                for (size_t l = 0; l < TURN; l++)
-                    __builtin_prefetch(then + 64 * l, 0, 3);
-                take_turn(p.sums[n], q, p.k[n] + 64 * i, R);
-            }
+    float *sums = (float *)(void *)w->p; /* [place][R][4][4] */
+    for (size_t first = 0; first < 2 * MT_LANES; first += 8) {
+        const uint8_t *k[PLACES], *q = w->q;
+        float *s[PLACES];
+        size_t count = 0;
+        for (size_t t = first; t < all.end; t += 2 * MT_LANES) {
+            if (t < all.begin)
+                continue;
+            k[count] = w->k[t / MT_LANES] + t % MT_LANES * stride * sizeof(mt_bf16);
+            s[count++] = w->s + t;
         }
-        for (size_t n = 0; n < p.count; n++) {
-            float32x4_t(*acc)[4] = (float32x4_t(*)[4])p.sums[n];
-            MT_BTILE_STORE(p.s[n], (size_t)MT_SEGMENT, acc, R, 4)
+        memset(sums, 0, count * 16 * R * sizeof *sums);
+        for (size_t i = 0; i < stride / 4; i += TURN, q += 16 * R * TURN)
+            for (size_t n = 0; n < count; n++, k[n - 1] += 64 * TURN) {
+                for (size_t l = 0; stride > NARROW && l < TURN; l++)
+                    __builtin_prefetch(k[n + 1 < count ? n + 1 : 0] + 64 * l, 0, 3);
+                take_turn(sums + n * 16 * R, q, k[n], R);
+            }
+        for (size_t n = 0; n < count; n++) {
+            float32x4_t acc[FEW][8];
+            resume(acc, sums + n * 16 * R, R);
+            MT_BTILE_STORE(s[n], (size_t)MT_SEGMENT, acc, R, 4)
         }
     }
+    for (size_t t = all.begin; t < all.end; t += MT_LANES)
+        fetch(w->v[t / MT_LANES], LEAD);
 }
 
 MT_INLINE void all_products(const work *w, size_t stride, mt_attn_range all, size_t R, size_t C)
@@ -294,8 +285,11 @@ MT_INLINE void all_products(const work *w, size_t stride, mt_attn_range all, siz
 
 MT_INLINE void all_weighed(const work *w, size_t stride, mt_attn_range all, size_t R, size_t C)
 {
-    for (size_t d = 0; d < stride; d += 2 * C)
+    for (size_t d = 0; d < stride; d += 2 * C) {
+        for (size_t b = 0; R <= FEW && d + 2 * C == stride && b < BLOCKS; b += 2)
+            fetch(w->next[b], LEAD);
         weigh(w, w->v + all.begin / MT_LANES, (all.end - all.begin) / MT_LANES, d, stride, R, C);
+    }
 }
 
 /* ---- softmax of a row ---- */
