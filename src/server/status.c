@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "server/inside.h"
 
-enum { ROWS = 1024 }; /* that are listed at most; all are counted */
+enum { ROWS = MT_LIMIT_SEQUENCES }; /* that are listed at most; all are counted */
 
 static void add_row(mt_buf *out, const mt_engine_row *row, bool first)
 {
@@ -42,8 +42,8 @@ static size_t add_preparing(mt_server *server, mt_buf *out, bool first)
 void mt_status_write(mt_server *server, mt_buf *out)
 {
     mt_engine_row *rows = mt_alloc_array(ROWS, sizeof(*rows));
-    size_t count = server->ready && server->served.engine ? mt_engine_list(server->served.engine, rows, ROWS) : 0,
-           waiting = 0, preparing;
+    size_t count = server->ready && server->served.engine ? mt_engine_list(server->served.engine, rows, ROWS) : 0;
+    size_t waiting = count > ROWS ? count - ROWS : 0, preparing; /* those that run come first */
 
     mt_buf_puts(out, "{\"object\":\"status\",\"model\":");
     mt_buf_json_string(out, server->served.name, strlen(server->served.name));

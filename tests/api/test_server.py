@@ -298,6 +298,19 @@ def a_request_is_cancelled_by_its_id():
 
 
 @test
+def more_than_are_listed_are_counted_as_what_they_are():
+    with start("--max-sequences", "128", "--max-queue", "2000", "--batch-tokens", "1") as server:
+        sockets = [server.socket() for _ in range(10)]
+        for s in sockets:
+            s.sendall(raw_request({"prompt": [0] * 1000, "n": 128, "max_tokens": 1000, "ignore_eos": True}))
+        assert eventually(lambda: sum(server.status()[k] for k in ("running", "waiting")) == 1280)
+        assert server.status()["running"] <= 128, server.status()["running"]
+        for s in sockets:
+            s.close()
+        server.wait_idle()
+
+
+@test
 def a_slow_reader_pauses_only_itself_and_loses_nothing():
     body = dict(LONG_ANSWER, seed=3)
     with start("--max-sequences", "12") as server:  # it has all the places, and makes way
