@@ -411,7 +411,7 @@ config_case("num_hidden_layers", num_hidden_layers=-1)
 config_case("num_hidden_layers", num_hidden_layers=10**9)
 config_case("num_hidden_layers", num_hidden_layers="2")
 config_case("num_hidden_layers", num_hidden_layers=2.5)
-config_case("num_hidden_layers", num_hidden_layers=ABSENT)
+config_case("does not hold", num_hidden_layers=ABSENT)  # the default of its class has more
 config_case("does not hold", num_hidden_layers=5)
 config_case("does not hold", num_hidden_layers=512, hidden_size=1 << 20)
 config_case("vocab_size", vocab_size=0)
