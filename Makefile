@@ -50,20 +50,20 @@ docs: all ## write docs/options.md anew from src/server/options.def
 format: develop ## lay out all C files with clang-format
 	@tools/c_files.sh | xargs clang-format -i
 
-lint: develop setup ## check layout, layers, headers, symbols, banned functions, warnings, docs
-	@tools/lint.sh
+lint: build-gcc/build.ninja build-asan/build.ninja ## check layout, layers, headers, symbols, functions, warnings, docs
+	@tools/lint.sh build-gcc build-asan
 
-asan: build-asan/build.ninja ## run the tests under the address sanitizer
+asan: build-asan/build.ninja ## run the tests under the address and the undefined-behaviour sanitizer
 	@tools/sanitize.sh build-asan $(TESTS)
 
-ubsan: build-ubsan/build.ninja ## run the tests under the undefined-behaviour sanitizer
+ubsan: build-ubsan/build.ninja ## run the tests under the undefined-behaviour sanitizer alone
 	@tools/sanitize.sh build-ubsan $(TESTS)
 
 tsan: build-tsan/build.ninja ## run the tests under the thread sanitizer
 	@tools/sanitize.sh build-tsan $(TESTS)
 
-fuzz: develop build-fuzz/build.ninja ## run every fuzzer for FUZZ_SECONDS
-	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+fuzz: build-asan/build.ninja ## run every fuzzer for FUZZ_SECONDS
+	@tools/fuzz.sh build-asan $(FUZZ_SECONDS)
 
 clean: ## remove every build folder
 	rm -rf build build-*
@@ -78,14 +78,17 @@ setup:
 develop:
 	@tools/setup.sh develop
 
-build-asan/build.ninja: CONFIGURE = -Db_sanitize=address
+# One build serves several targets: gcc's without sanitizers is tested and looked at by lint; clang's is tested under two
+# sanitizers, fuzzed, and the proof that clang has no warning.
+build-gcc/build.ninja: CONFIGURE = -Dwerror=true
+build-gcc/build.ninja: export CC = gcc
+build-asan/build.ninja: CONFIGURE = -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all \
+                                    -Dfuzz=true -Dwerror=true
+build-asan/build.ninja: export CC = clang
+build-asan/build.ninja: | develop
 build-ubsan/build.ninja: CONFIGURE = -Db_sanitize=undefined -Dc_args=-fno-sanitize-recover=all
 build-tsan/build.ninja: CONFIGURE = -Db_sanitize=thread
-build-fuzz/build.ninja: CONFIGURE = -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all -Dfuzz=true
-build-fuzz/build.ninja: export CC = clang
-build-fuzz/build.ninja: | develop
 
-$(BUILD)/build.ninja build-asan/build.ninja build-ubsan/build.ninja build-tsan/build.ninja \
-build-fuzz/build.ninja: | setup
+$(sort $(BUILD)/build.ninja $(patsubst %,build-%/build.ninja,gcc asan ubsan tsan)): | setup
 	@meson setup $(@D) $(CONFIGURE) >$(@D).log || { cat $(@D).log; rm -f $(@D).log; exit 1; }
 	@rm -f $(@D).log

@@ -68,7 +68,8 @@ def main():
     if os.path.exists(log):
         os.remove(log)
     total = [0, 0, 0]
-    command = ["meson", "test", "-C", build, "--no-rebuild", "--quiet"] + arguments
+    # A machine may be slow, or busy with other things: only what hangs is ended.
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--quiet", "--timeout-multiplier", "5"] + arguments
     with tempfile.TemporaryFile("w+") as said:
         meson = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
         for line in follow(meson, log):

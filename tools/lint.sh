@@ -1,6 +1,10 @@
 #!/bin/bash
-# What the compiler alone does not see. Each fault is printed as "file:line: what is wrong: what to do".
+# What the compiler alone does not see. Each fault is printed as "file:line: what is wrong: what to do". The two folders
+# are set up for gcc and for clang with warnings as errors, and are built here.
+# usage: tools/lint.sh GCC CLANG
 set -euo pipefail
+gcc=${1:?usage: tools/lint.sh GCC CLANG}
+clang=${2:?usage: tools/lint.sh GCC CLANG}
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
@@ -67,18 +71,12 @@ headers_alone() {
     return $status
 }
 
-build_with() { # compiler
-    local folder=build-lint-$1
-    [ -e "$folder/build.ninja" ] || CC=$1 meson setup "$folder" -Dwerror=true >/dev/null
-    ninja -C "$folder" --quiet
-}
-
 # A file that no meson.build lists is never compiled, and nobody notices.
 listed() {
     local file status=0
     for file in $(echo "$files" | grep '\.c$'); do
         [ -n "$(flags_for "$file")" ] || continue
-        if ! grep -q "\"\.\./$file\"" build-lint-gcc/compile_commands.json; then
+        if ! grep -q "\"\.\./$file\"" "$gcc"/compile_commands.json; then
             echo "$file:1: is not compiled: list it in the meson.build of its folder"
             status=1
         fi
@@ -88,13 +86,13 @@ listed() {
 
 symbols() {
     local foreign
-    foreign=$(nm -A -g --defined-only build-lint-gcc/libmotet_core.a build-lint-gcc/src/kernels/*.a |
+    foreign=$(nm -A -g --defined-only "$gcc"/libmotet_core.a "$gcc"/src/kernels/*.a |
         awk 'NF >= 3 && $NF !~ /^mt_/ { print $1 ": \"" $NF "\" is exported without the prefix: make it static or name it mt_..." }')
     [ -z "$foreign" ] || { echo "$foreign"; return 1; }
 }
 
 documents() {
-    if ! build-lint-gcc/motet help --markdown | cmp -s - docs/options.md; then
+    if ! "$gcc"/motet help --markdown | cmp -s - docs/options.md; then
         echo "docs/options.md:1: is not what src/server/options.def says: run make docs"
         return 1
     fi
@@ -105,8 +103,8 @@ documents() {
 check "text" awk -f tools/lint.awk $files
 check "layout" layout
 check "headers" headers_alone
-check "gcc" build_with gcc
-check "clang" build_with clang
+check "gcc" ninja -C "$gcc" --quiet
+check "clang" ninja -C "$clang" --quiet
 check "lists" listed
 check "symbols" symbols
 check "documents" documents
