@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import sqlite3
@@ -572,10 +573,12 @@ def a_server_that_is_killed_leaves_a_whole_store():
 def a_disk_that_is_full_costs_what_would_be_kept_and_nothing_else():
     with tempfile.TemporaryDirectory() as folder:
         path, wrapper = os.path.join(folder, "answers.db"), os.path.join(folder, "motet")
-        with open(wrapper, "w", encoding="utf-8") as f:  # no file may have more than 128 KiB
-            f.write("#!/bin/sh\ntrap '' XFSZ\nulimit -f 256\nexec '{}' \"$@\"\n".format(os.path.abspath(PROGRAM)))
+        with open(wrapper, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\ntrap '' XFSZ\nexec '{}' \"$@\"\n".format(os.path.abspath(PROGRAM)))
         os.chmod(wrapper, 0o755)
         with served.Server(wrapper, FOLDER, "--store", path) as server:
+            # No file may grow beyond this; from now on, since sanitizers write larger ones when they start.
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (128 << 10, 128 << 10))
             first = respond(server)
             ids = [respond(server, 20000) for _ in range(12)]
             status = [server.request("GET", "/v1/responses/" + i).status for i in [first] + ids]
