@@ -133,6 +133,9 @@
 #define MT_LIMIT_CONSTRAINT_RUNS 8192         /* answers that follow one constraint */
 #define MT_LIMIT_CONSTRAINTS 64               /* that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_MASKS (32u << 20) /* bytes of the masks that are kept */
+#define MT_LIMIT_CONSTRAINT_BYTES (1u << 28)  /* of them, the vocabulary's index and all that is compiled */
+#define MT_LIMIT_CONSTRAINT_SHARE 16          /* which is at most one part of so many of --memory */
+#define MT_LIMIT_CONSTRAINT_ONE (32u << 20)   /* bytes of the largest that can be compiled */
 #define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that has to call */
 #define MT_LIMIT_CHOICE_LIST 4096             /* texts that an answer is to be one of */
 #define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */

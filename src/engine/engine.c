@@ -28,8 +28,12 @@ static char poke; /* its address in the inbox wakes the engine and means nothing
 
 void mt_engine_params_init(mt_engine_params *params)
 {
-    *params = (mt_engine_params){
-        .sequences = 64, .queue = 256, .rows = 512, .speculate = MT_SPECULATE_MTP, .draft = MT_LIMIT_DRAFT};
+    *params = (mt_engine_params){.sequences = 64,
+                                 .queue = 256,
+                                 .rows = 512,
+                                 .speculate = MT_SPECULATE_MTP,
+                                 .draft = MT_LIMIT_DRAFT,
+                                 .masks = MT_LIMIT_CONSTRAINT_MASKS};
 }
 
 /* ---- requests ---- */
@@ -184,7 +188,7 @@ static void stop_behind_pictures(mt_sequence *s)
 static void take(mt_engine *e, mt_request *r)
 {
     if (r->constraint && !e->masks)
-        e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, MT_LIMIT_CONSTRAINT_MASKS);
+        e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, (size_t)e->params.masks);
     if (e->gallery)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
@@ -343,9 +347,14 @@ static uint64_t machine_memory(void)
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+uint64_t mt_engine_memory(const mt_engine_params *params)
+{
+    return params->memory ? params->memory : machine_memory() / 4 * 3;
+}
+
 static uint64_t budget(const mt_engine *e)
 {
-    const uint64_t all = e->params.memory ? e->params.memory : machine_memory() / 4 * 3;
+    const uint64_t all = mt_engine_memory(&e->params);
     return all > e->params.beside ? all - e->params.beside : 0;
 }
 
@@ -379,7 +388,7 @@ static uint64_t reserve_media(mt_engine *e, uint64_t bytes)
 static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
 {
     const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
-    const uint64_t working = (own > device ? own : device) + ASIDE;
+    const uint64_t working = (own > device ? own : device) + ASIDE + e->params.constraints;
     const uint64_t memory = budget(e);
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
@@ -406,7 +415,8 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
     e->context = context < fits ? context : fits;
     e->stats.bytes_weights = weights;
-    e->stats.bytes_working = working;
+    e->stats.bytes_working = working - e->params.constraints;
+    e->stats.bytes_constraints = e->params.constraints;
     e->stats.bytes_cache = mt_device_bytes(e->dev) - device;
     return true;
 }

@@ -20,8 +20,10 @@ typedef struct mt_engine_params {
     size_t context;   /* most positions of a sequence; 0: what the model allows */
     uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
     uint64_t beside; /* bytes of that which others in the process have */
-    mt_lease *lease; /* each step takes it; borrowed; NULL: nobody else computes */
-    size_t cache;    /* positions of the cache; 0: what memory leaves */
+    uint64_t constraints;      /* bytes of it for constraints, masks among them; 0: no request has one */
+    uint64_t masks;            /* bytes of those for masks */
+    mt_lease *lease;           /* each step takes it; borrowed; NULL: nobody else computes */
+    size_t cache;              /* positions of the cache; 0: what memory leaves */
     uint64_t state_cache;      /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
     double step_ms;            /* what a step with running answers may take; 0: somewhat more than they need alone */
     uint64_t media_cache;      /* bytes of it for features of pictures; 0: an eighth of what weights leave */
@@ -34,6 +36,7 @@ typedef struct mt_engine_params {
 } mt_engine_params;
 
 void mt_engine_params_init(mt_engine_params *params);
+uint64_t mt_engine_memory(const mt_engine_params *params); /* what params->memory comes to */
 
 /* Loads the model of an opened checkpoint and starts the thread. Borrows all it is given; tokenizer may be NULL: then
    events have no text. NULL with a sentence that says what to change. Free with mt_engine_stop. */

@@ -1,8 +1,16 @@
-/* The vocabulary is laid out when the first constraint is asked for: many servers never are. Compiling happens
-   outside of the lock; two threads that compile the same thing at once both do it, and one of the two is kept. */
+/* The vocabulary is laid out on a thread of its own that starts with the server, so that the first constraint does not
+   wait for it. Compiling happens outside of the lock; two threads that compile the same thing at once both do it, and
+   one of the two is kept.
+
+   All that is compiled, kept or in use, is within a number of bytes. Room for the largest that there can be is taken
+   before compiling, and what it did not need is given back. Where there is none, those that nobody uses go, the oldest
+   first; where that is not enough, whoever compiles something else is waited for; and where nobody does, the request
+   is told to come again. One alone is always compiled, however little room there is. */
 #include "server/constraints.h"
 
+#include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,14 +31,32 @@ struct mt_constraints {
     size_t vocab;
     const uint32_t *ends;
     size_t end_count;
-    pthread_mutex_t lock; /* of all that follows */
+    size_t limit;           /* bytes for the vocabulary and all that is compiled */
+    atomic_size_t bytes;    /* of what is compiled, or being compiled; taken with the lock, given back without */
+    pthread_t builder;      /* of the vocabulary */
+    pthread_mutex_t lock;   /* of all that follows */
+    pthread_cond_t changed; /* the vocabulary is there, somebody has compiled */
     mt_vocabulary *vocabulary;
+    size_t compiling;
     entry entries[MT_LIMIT_CONSTRAINTS];
     uint64_t clock;
     mt_constraints_stats stats;
 };
 
-mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, const uint32_t *ends, size_t end_count)
+static void *build_vocabulary(void *arg)
+{
+    mt_constraints *c = arg;
+    mt_vocabulary *v = mt_vocabulary_new(c->tokenizer, c->vocab, c->ends, c->end_count);
+
+    pthread_mutex_lock(&c->lock);
+    c->vocabulary = v;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, const uint32_t *ends, size_t end_count,
+                                   size_t limit, mt_error *err)
 {
     mt_constraints *c = mt_alloc(sizeof(*c));
 
@@ -38,17 +64,29 @@ mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, 
     c->vocab = vocab;
     c->ends = ends;
     c->end_count = end_count;
+    c->limit = limit;
+    atomic_init(&c->bytes, 0);
     pthread_mutex_init(&c->lock, NULL);
-    return c;
+    pthread_cond_init(&c->changed, NULL);
+    if (pthread_create(&c->builder, NULL, build_vocabulary, c) == 0)
+        return c;
+    mt_fail(err, MT_E_MEMORY, "the thread that lays out the vocabulary cannot be started");
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+    mt_free(c);
+    return NULL;
 }
 
 void mt_constraints_free(mt_constraints *c)
 {
     if (!c)
         return;
+    pthread_join(c->builder, NULL);
     for (size_t i = 0; i < MT_LIMIT_CONSTRAINTS; i++)
         mt_constraint_release(c->entries[i].constraint);
+    assert(atomic_load(&c->bytes) == 0);
     mt_vocabulary_free(c->vocabulary);
+    pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
     mt_free(c);
 }
@@ -75,18 +113,6 @@ static bool digest_of(const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
     for (size_t i = 0; i < MT_COUNT(values); i++)
         mt_free(dumped[i]);
     return ok;
-}
-
-static const mt_vocabulary *vocabulary_of(mt_constraints *c)
-{
-    const mt_vocabulary *v;
-
-    pthread_mutex_lock(&c->lock);
-    if (!c->vocabulary)
-        c->vocabulary = mt_vocabulary_new(c->tokenizer, c->vocab, c->ends, c->end_count);
-    v = c->vocabulary;
-    pthread_mutex_unlock(&c->lock);
-    return v;
 }
 
 /* With the lock held. A reference for the caller; NULL when it is not there. */
@@ -126,20 +152,79 @@ static mt_constraint *keep(mt_constraints *c, const uint8_t digest[MT_DIGEST_BYT
     return there ? there : made;
 }
 
+/* With the lock held. Forgets the one that was not used for longest, of those that nobody uses. */
+static bool forget(mt_constraints *c)
+{
+    entry *oldest = NULL;
+
+    for (size_t i = 0; i < MT_LIMIT_CONSTRAINTS; i++) {
+        entry *e = &c->entries[i];
+
+        if (e->constraint && !mt_constraint_shared(e->constraint) && (!oldest || e->used < oldest->used))
+            oldest = e;
+    }
+    if (!oldest)
+        return false;
+    mt_constraint_release(oldest->constraint);
+    *oldest = (entry){0};
+    return true;
+}
+
+/* With the lock held. */
+static bool fits(const mt_constraints *c)
+{
+    const size_t held = atomic_load_explicit(&c->bytes, memory_order_relaxed); /* only grows with the lock held */
+
+    return held == 0 || held + MT_LIMIT_CONSTRAINT_ONE + mt_vocabulary_memory(c->vocabulary) <= c->limit;
+}
+
+/* With the lock held: takes room for one. What it looks for may be compiled while it waits: then it is handed over. */
+static bool take_room(mt_constraints *c, const uint8_t *digest, mt_constraint **there, mt_error *err)
+{
+    while (!c->vocabulary)
+        pthread_cond_wait(&c->changed, &c->lock);
+    while (!fits(c)) {
+        if (forget(c))
+            continue;
+        if (c->compiling == 0) {
+            c->stats.busy++;
+            return mt_fail(err, MT_E_BUSY,
+                           "the constraints of other requests take all the memory that there is for "
+                           "them; try again later");
+        }
+        pthread_cond_wait(&c->changed, &c->lock);
+        *there = digest ? find(c, digest) : NULL;
+        if (*there)
+            return true;
+    }
+    atomic_fetch_add_explicit(&c->bytes, MT_LIMIT_CONSTRAINT_ONE, memory_order_relaxed); /* the lock orders it */
+    c->compiling++;
+    return true;
+}
+
+/* With room taken for it; what it does not need is given back. */
 static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, mt_error *err)
 {
-    const mt_vocabulary *v = vocabulary_of(c);
     const uint64_t begin = mt_clock_ns();
     mt_grammar *g = mt_grammar_new();
     mt_constraint *made = NULL;
+    size_t bytes = 0;
 
     if (mt_shape_write(shape, c->tokenizer, g, err))
-        made = mt_constraint_new(g, v, err);
+        made = mt_constraint_new(g, c->vocabulary, err);
     mt_grammar_free(g);
+    if (made) {
+        bytes = mt_constraint_bytes(made);
+        assert(bytes <= MT_LIMIT_CONSTRAINT_ONE);
+        mt_constraint_charge(made, &c->bytes);
+    }
     pthread_mutex_lock(&c->lock);
+    atomic_fetch_sub_explicit(&c->bytes, MT_LIMIT_CONSTRAINT_ONE - bytes, memory_order_relaxed);
+    c->compiling--;
     c->stats.compiled += made != NULL;
     c->stats.refused += made == NULL;
     c->stats.compiling_ns += mt_clock_ns() - begin;
+    pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
     return made;
 }
@@ -147,15 +232,16 @@ static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, mt_error
 mt_constraint *mt_constraints_get(mt_constraints *c, const mt_shape *shape, mt_error *err)
 {
     uint8_t digest[MT_DIGEST_BYTES];
-    mt_constraint *there;
-
     const bool known = digest_of(shape, digest);
+    mt_constraint *there;
+    bool ok;
 
     pthread_mutex_lock(&c->lock);
     c->stats.asked++;
     there = known ? find(c, digest) : NULL;
+    ok = there || take_room(c, known ? digest : NULL, &there, err);
     pthread_mutex_unlock(&c->lock);
-    if (there)
+    if (there || !ok)
         return there;
     there = compile(c, shape, err);
     return there && known ? keep(c, digest, there) : there;
@@ -165,6 +251,8 @@ void mt_constraints_stats_read(mt_constraints *c, mt_constraints_stats *out)
 {
     pthread_mutex_lock(&c->lock);
     *out = c->stats;
+    out->bytes = atomic_load_explicit(&c->bytes, memory_order_relaxed) +
+                 (c->vocabulary ? mt_vocabulary_memory(c->vocabulary) : 0);
     for (size_t i = 0; i < MT_LIMIT_CONSTRAINTS; i++)
         out->kept += c->entries[i].constraint != NULL;
     pthread_mutex_unlock(&c->lock);

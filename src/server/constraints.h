@@ -8,17 +8,20 @@
 
 typedef struct mt_constraints mt_constraints;
 
-/* Borrows tokenizer and ends. vocab: of the model. Free with mt_constraints_free, after the engine has ended. */
-mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, const uint32_t *ends, size_t end_count);
+/* Borrows tokenizer and ends. vocab: of the model. limit: bytes for all that is compiled and the vocabulary. NULL with
+   a sentence. Free with mt_constraints_free, after the engine has ended. */
+mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, const uint32_t *ends, size_t end_count,
+                                   size_t limit, mt_error *err) MT_NODISCARD;
 void mt_constraints_free(mt_constraints *c); /* NULL is fine */
 
-/* The constraint of a shape, with a reference for the caller. NULL with a sentence. */
+/* The constraint of a shape, with a reference for the caller. NULL with a sentence; MT_E_BUSY: there is no room. */
 mt_constraint *mt_constraints_get(mt_constraints *c, const mt_shape *shape, mt_error *err) MT_NODISCARD;
 
 typedef struct mt_constraints_stats {
-    uint64_t asked, compiled, refused;
+    uint64_t asked, compiled, refused, busy;
     uint64_t compiling_ns;
     size_t kept;
+    size_t bytes; /* of the vocabulary and all that is compiled, kept or in use */
 } mt_constraints_stats;
 
 void mt_constraints_stats_read(mt_constraints *c, mt_constraints_stats *out);

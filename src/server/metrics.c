@@ -120,6 +120,9 @@ static void constraints(const writer *w, mt_server *server, const mt_stats *s)
             "Constraints that were not known and had to be compiled.");
     counter(w, "motet_constraints_refused_total", c.refused, "Constraints that could not be compiled.");
     gauge(w, "motet_constraints_kept", (double)c.kept, "Constraints that are kept compiled.");
+    gauge(w, "motet_constraint_bytes", (double)c.bytes,
+          "The vocabulary's index and all compiled constraints, kept or in use.");
+    counter(w, "motet_constraints_busy_total", c.busy, "Requests for which there was no room to compile.");
     counter(w, "motet_constraint_masks_total", s->masks.asked, "Tokens of constrained answers.");
     counter(w, "motet_constraint_masks_computed_total", s->masks.computed, "Of them, those whose mask was not known.");
     head(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
@@ -171,6 +174,7 @@ static void memory(const writer *w, const mt_stats *s)
     labelled(w, name, "kind", "weights", s->bytes_weights);
     labelled(w, name, "kind", "cache", s->bytes_cache);
     labelled(w, name, "kind", "working", s->bytes_working);
+    labelled(w, name, "kind", "constraints", s->bytes_constraints);
 }
 
 static void http(const writer *w, mt_server *server)

@@ -228,6 +228,8 @@ static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask 
         return mt_failure_set(why, 400, "no_tokenizer", ask->source_field,
                               "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
     r->constraint = mt_constraints_get(served->constraints, &shape, &err);
+    if (!r->constraint && err.code == MT_E_BUSY)
+        return mt_failure_from(why, &err, NULL);
     if (!r->constraint)
         return mt_failure_set(why, 400, "invalid_value", about(&err, ask), "%s", err.text);
     if (mt_arena_defer(r->arena, release_constraint, r->constraint))

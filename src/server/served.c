@@ -113,6 +113,21 @@ static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
     d->max_tokens = opt->default_max_tokens;
 }
 
+/* Before the engine, which meanwhile opens the model. */
+static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *err)
+{
+    const uint64_t share = mt_engine_memory(params) / MT_LIMIT_CONSTRAINT_SHARE;
+
+    if (!s->tokenizer)
+        return true;
+    params->constraints = share < MT_LIMIT_CONSTRAINT_BYTES ? share : MT_LIMIT_CONSTRAINT_BYTES;
+    params->masks =
+        params->constraints / 4 < MT_LIMIT_CONSTRAINT_MASKS ? params->constraints / 4 : MT_LIMIT_CONSTRAINT_MASKS;
+    s->constraints = mt_constraints_new(s->tokenizer, s->vocab, s->generation.eos, s->generation.eos_count,
+                                        (size_t)(params->constraints - params->masks), err);
+    return s->constraints != NULL;
+}
+
 static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
 {
     mt_engine_params params;
@@ -132,6 +147,8 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.lease = s->shared ? &s->lease : NULL;
     for (size_t i = 0; i < s->target_count; i++)
         params.beside += mt_pooler_look(s->targets[i].pooler).bytes;
+    if (!open_constraints(s, &params, err))
+        return false;
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
     return s->engine != NULL;
 }
@@ -247,12 +264,10 @@ static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
         !mt_generation_read(&s->generation, opt->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
         return false;
     override_defaults(&s->generation.defaults, opt);
+    s->vocab = s->opened.spec.vocab;
     if (!start_engine(s, opt, err))
         return false;
     s->context = mt_engine_context(s->engine);
-    s->vocab = s->opened.spec.vocab;
-    if (s->tokenizer)
-        s->constraints = mt_constraints_new(s->tokenizer, s->vocab, s->generation.eos, s->generation.eos_count);
     add_model(s, opt);
     return true;
 }

@@ -16,6 +16,7 @@ struct mt_constraint {
     mt_run *runs;                /* the engine's thread */
     mt_automaton_state **states; /* of the runs, while collecting */
     mt_automaton_state *path;    /* [longest token + 1] */
+    atomic_size_t *total;        /* NULL: nobody counts */
 };
 
 static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
@@ -66,6 +67,8 @@ void mt_constraint_release(mt_constraint *c)
     if (!c || atomic_fetch_sub_explicit(&c->references, 1, memory_order_acq_rel) > 1)
         return;
     assert(!c->runs);
+    if (c->total)
+        atomic_fetch_sub_explicit(c->total, mt_constraint_bytes(c), memory_order_relaxed); /* a count and no more */
     mt_automaton_free(c->automaton);
     mt_program_free(c->program);
     mt_free(c->states);
@@ -76,6 +79,23 @@ void mt_constraint_release(mt_constraint *c)
 const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c)
 {
     return c->v;
+}
+
+size_t mt_constraint_bytes(const mt_constraint *c)
+{
+    return sizeof(*c) + mt_program_bytes(c->program) + mt_automaton_bytes(c->automaton) +
+           MT_LIMIT_CONSTRAINT_RUNS * sizeof(*c->states) + (c->v->longest + 2) * sizeof(*c->path);
+}
+
+void mt_constraint_charge(mt_constraint *c, atomic_size_t *total)
+{
+    assert(!c->total);
+    c->total = total;
+}
+
+bool mt_constraint_shared(const mt_constraint *c)
+{
+    return atomic_load_explicit(&c->references, memory_order_relaxed) > 1; /* a new holder asks the caller first */
 }
 
 static void link_run(mt_run *run, mt_constraint *c)

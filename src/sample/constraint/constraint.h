@@ -5,6 +5,8 @@
 #ifndef MT_SAMPLE_CONSTRAINT_CONSTRAINT_H
 #define MT_SAMPLE_CONSTRAINT_CONSTRAINT_H
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 #include "sample/constraint/automaton.h"
 #include "sample/constraint/vocabulary.h"
@@ -20,6 +22,11 @@ mt_constraint *mt_constraint_hold(mt_constraint *c); /* one more reference; retu
 void mt_constraint_release(mt_constraint *c);        /* NULL is fine */
 
 const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c);
+size_t mt_constraint_bytes(const mt_constraint *c); /* all that it will ever have */
+
+/* Takes what it has off *total when its last reference goes; total outlives it. Once, by who made it. */
+void mt_constraint_charge(mt_constraint *c, atomic_size_t *total);
+bool mt_constraint_shared(const mt_constraint *c); /* others than the caller hold it */
 
 /* ---- the engine's thread, and nothing is allocated ---- */
 

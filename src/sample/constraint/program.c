@@ -455,3 +455,9 @@ void mt_program_free(mt_program *p)
     mt_free(p->sets);
     mt_free(p);
 }
+
+size_t mt_program_bytes(const mt_program *p)
+{
+    return sizeof(*p) + p->count * sizeof(*p->code) + p->target_count * sizeof(*p->targets) +
+           p->set_count * sizeof(*p->sets);
+}

@@ -44,4 +44,6 @@ typedef struct mt_program {
 mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered, mt_error *err) MT_NODISCARD;
 void mt_program_free(mt_program *program); /* NULL is fine */
 
+size_t mt_program_bytes(const mt_program *program);
+
 #endif

@@ -203,6 +203,19 @@ const char *mt_vocabulary_bytes(const mt_vocabulary *v, uint32_t id, size_t *len
     return *len ? v->bytes + v->begin[id] : "";
 }
 
+static size_t trie_memory(const mt_token_trie *t)
+{
+    return t->count * (sizeof(*t->byte) + sizeof(*t->depth) + sizeof(*t->skip) + sizeof(*t->token)) +
+           t->token[t->count] * sizeof(*t->ids);
+}
+
+size_t mt_vocabulary_memory(const mt_vocabulary *v)
+{
+    return sizeof(*v) + trie_memory(&v->plain) + trie_memory(&v->rest) +
+           (v->upto_count + 1) * v->words * sizeof(*v->upto) + v->begin[v->tokens] +
+           (v->tokens + 1) * sizeof(*v->begin) + v->end_count * sizeof(*v->ends);
+}
+
 bool mt_vocabulary_ends(const mt_vocabulary *v, uint32_t id)
 {
     for (size_t i = 0; i < v->end_count; i++)

@@ -39,6 +39,7 @@ void mt_vocabulary_free(mt_vocabulary *v); /* NULL is fine */
 
 /* The bytes of a token; none for special ones and those beyond. */
 const char *mt_vocabulary_bytes(const mt_vocabulary *v, uint32_t id, size_t *len);
+size_t mt_vocabulary_memory(const mt_vocabulary *v); /* bytes that it takes */
 bool mt_vocabulary_ends(const mt_vocabulary *v, uint32_t id);
 
 #endif

@@ -1,0 +1,144 @@
+/* Compiled constraints are found again, and all of them are within their bytes. */
+#include "unit.h"
+
+#include "../constraint/follow.h"
+
+#include "base/limits.h"
+#include "server/constraints.h"
+
+typedef struct fixture {
+    mt_tokenizer *tokenizer;
+    mt_constraints *constraints;
+} fixture;
+
+static const uint32_t ends[] = {CONSTRAINT_END};
+
+static fixture begin(size_t limit)
+{
+    mt_error err = {0};
+    fixture f = {.tokenizer = constraint_tokenizer(NULL, 0)};
+
+    f.constraints = mt_constraints_new(f.tokenizer, mt_tokenizer_size(f.tokenizer), ends, 1, limit, &err);
+    assert_non_null(f.constraints);
+    return f;
+}
+
+static void end(fixture *f)
+{
+    mt_constraints_free(f->constraints);
+    mt_tokenizer_free(f->tokenizer);
+}
+
+/* The constraint of a choice between one word and nothing else. */
+static mt_constraint *get(fixture *f, const char *word, mt_error *err)
+{
+    json_t *words = json_pack("[s]", word);
+    const mt_shape shape = {.source = {MT_SOURCE_CHOICE, words}, .formats = {.tools = "none", .reasoning = "none"}};
+    mt_constraint *c = mt_constraints_get(f->constraints, &shape, err);
+
+    json_decref(words);
+    return c;
+}
+
+static mt_constraints_stats look(const fixture *f)
+{
+    mt_constraints_stats stats;
+
+    mt_constraints_stats_read(f->constraints, &stats);
+    return stats;
+}
+
+static void what_was_compiled_is_found_again(void **state)
+{
+    fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
+    mt_error err = {0};
+    mt_constraint *a = get(&f, "a", &err), *again = get(&f, "a", &err), *b = get(&f, "b", &err);
+
+    (void)state;
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_ptr_equal(a, again);
+    assert_ptr_not_equal(a, b);
+    assert_true(constraint_fits(b, "b", 1) && !constraint_fits(b, "a", 1));
+    assert_int_equal(look(&f).asked, 3);
+    assert_int_equal(look(&f).compiled, 2);
+    assert_int_equal(look(&f).kept, 2);
+    mt_constraint_release(a);
+    mt_constraint_release(again);
+    mt_constraint_release(b);
+    assert_int_equal(look(&f).kept, 2);
+    end(&f);
+}
+
+static void all_bytes_are_counted(void **state)
+{
+    fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
+    mt_error err = {0};
+    mt_constraint *a = get(&f, "a", &err);
+    const size_t vocabulary = mt_vocabulary_memory(mt_constraint_vocabulary(a));
+    json_t *ahead = json_string("(?=a)");
+    const mt_shape impossible = {.source = {MT_SOURCE_REGEX, ahead}, .formats = {.tools = "none", .reasoning = "none"}};
+
+    (void)state;
+    assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
+    assert_null(mt_constraints_get(f.constraints, &impossible, &err));
+    assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
+    assert_int_equal(look(&f).refused, 1);
+    json_decref(ahead);
+    mt_constraint_release(a);
+    end(&f);
+}
+
+static void those_that_nobody_uses_make_room(void **state)
+{
+    enum { COUNT = 2 * MT_LIMIT_CONSTRAINTS };
+    const size_t limit = 2 * (size_t)MT_LIMIT_CONSTRAINT_ONE;
+    fixture f = begin(limit);
+    mt_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < (unit_quick() ? 20 : COUNT); i++) {
+        char word[16];
+        mt_constraint *c;
+
+        snprintf(word, sizeof(word), "%d", i);
+        c = get(&f, word, &err);
+        assert_non_null(c);
+        assert_true(look(&f).bytes <= limit);
+        mt_constraint_release(c);
+    }
+    assert_true(look(&f).kept > 1);
+    assert_int_equal(look(&f).busy, 0);
+    end(&f);
+}
+
+static void those_in_use_do_not(void **state)
+{
+    fixture f = begin(MT_LIMIT_CONSTRAINT_ONE);
+    mt_error err = {0};
+    mt_constraint *a = get(&f, "a", &err), *b;
+
+    (void)state;
+    assert_non_null(a); /* one alone always has room */
+    assert_null(get(&f, "b", &err));
+    assert_int_equal(err.code, MT_E_BUSY);
+    assert_string_equal(
+        err.text, "the constraints of other requests take all the memory that there is for them; try again later");
+    assert_int_equal(look(&f).busy, 1);
+    assert_true(constraint_fits(a, "a", 1));
+    mt_constraint_release(a);
+    b = get(&f, "b", &err);
+    assert_non_null(b);
+    assert_int_equal(look(&f).kept, 1);
+    mt_constraint_release(b);
+    end(&f);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_was_compiled_is_found_again),
+    cmocka_unit_test(all_bytes_are_counted),
+    cmocka_unit_test(those_that_nobody_uses_make_room),
+    cmocka_unit_test(those_in_use_do_not),
+};
+
+UNIT_MAIN(tests)
