@@ -60,18 +60,74 @@ static bool add_function(reader *r, json_t *list, const json_t *tool, const json
     return true;
 }
 
+/* Whether it is a choice between several, outside of all groups. */
+static bool is_choice(const char *regex)
+{
+    size_t depth = 0;
+    bool class = false;
+
+    for (; *regex; regex++) {
+        if (*regex == '\\' && regex[1])
+            regex++;
+        else if (class || *regex == '[')
+            class = *regex != ']';
+        else if (*regex == '|' && depth == 0)
+            return true;
+        else if (*regex == '(')
+            depth++;
+        else if (*regex == ')' && depth > 0)
+            depth--;
+    }
+    return false;
+}
+
+/* A pattern that the whole of a text has to match: as it is where it says so itself. */
+static json_t *whole(const char *regex)
+{
+    const size_t len = strlen(regex);
+    const bool anchored = len > 1 && regex[0] == '^' && regex[len - 1] == '$' && regex[len - 2] != '\\';
+
+    return anchored && !is_choice(regex) ? json_string(regex) : json_sprintf("^(?:%s)$", regex);
+}
+
+/* Regular expressions are kept to. Grammars in Lark, which agents send to say what a patch looks like, are not: that
+   they are taken is what counts. */
+static bool add_format(reader *r, const json_t *format, json_t *function, json_t *input)
+{
+    const char *type = mt_body_text(format, "type"), *syntax = mt_body_text(format, "syntax");
+    const json_t *definition = json_object_get(format, "definition");
+
+    if (!format || json_is_null(format) || strcmp(type, "text") == 0)
+        return true;
+    if (strcmp(type, "grammar") != 0 || !json_is_string(definition))
+        return bad_tool(r, "the format of a custom tool is neither text nor a grammar with a definition");
+    if (strcmp(syntax, "lark") == 0) {
+        mt_ask_ignore(r->ask, "lark");
+        return true;
+    }
+    if (strcmp(syntax, "regex") != 0)
+        return bad_tool(r, "the syntax of a custom tool's grammar is neither regex nor lark");
+    json_object_set_new(input, "pattern", whole(json_string_value(definition)));
+    json_object_set_new(function, "strict", json_true());
+    return true;
+}
+
 /* Its input is text. Models are used to objects, so it is the only member of one. */
 static bool add_custom(reader *r, json_t *list, const json_t *tool)
 {
     const json_t *name = json_object_get(tool, "name");
-    json_t *schema;
+    json_t *schema, *input = json_pack("{s:s}", "type", "string"), *made;
 
-    if (!json_is_string(name))
+    if (!json_is_string(name)) {
+        json_decref(input);
         return bad_tool(r, "a custom tool has no string as its name");
-    schema = json_pack("{s:s, s:{s:{s:s}}, s:[s]}", "type", "object", "properties", "input", "type", "string",
-                       "required", "input");
-    json_array_append_new(list, mt_body_tool(tool, schema));
+    }
+    schema = json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "input", input, "required", "input");
+    made = mt_body_tool(tool, schema);
+    json_array_append_new(list, made);
     json_decref(schema);
+    if (!add_format(r, json_object_get(tool, "format"), json_object_get(made, "function"), input))
+        return false;
     remember(r, name, json_pack("{s:b}", "custom", 1));
     return true;
 }

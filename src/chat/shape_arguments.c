@@ -28,6 +28,14 @@ static bool is_type(const json_t *schema, const char *type)
     return own && strcmp(own, type) == 0;
 }
 
+/* Text that a pattern or a format has to fit, without `<`: a tag would begin there. */
+static bool patterned(mt_shape_writer *w, const json_t *schema, const json_t *root, mt_expr *out)
+{
+    mt_json raw = {.g = w->g, .notation = MT_NOTATION_GEMMA, .quotes = mt_grammar_empty(w->g)};
+
+    return mt_schema_expr(&raw, schema, root, false, out, w->err);
+}
+
 /* Values that are written without quotes: those of a list of strings, or any text. */
 static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *close)
 {
@@ -74,6 +82,14 @@ static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root,
 {
     mt_expr json;
 
+    if (strict && is_type(schema, "string") &&
+        (json_object_get(schema, "pattern") || json_object_get(schema, "format"))) {
+        if (!patterned(w, schema, root, &json))
+            return false;
+        *out =
+            mt_grammar_list(w->g, (mt_expr[]){mt_shape_markup(w, t->string), json, mt_grammar_text(w->g, t->close)}, 3);
+        return true;
+    }
     if (!is_json(schema)) {
         *out = mt_grammar_seq(w->g, mt_shape_markup(w, t->string), text_value(w, schema, t->close));
         return true;

@@ -612,6 +612,22 @@ static void text_beside_strict_calls_has_no_others(void **state)
     json_decref(tools);
 }
 
+static void patterns_hold_in_tags(void **state)
+{
+    static const row rows[] = {
+        {"<tool_call>\n<function=f>\n<parameter=a>\nab-12\n</parameter>\n</function>\n</tool_call>", true},
+        {"<tool_call>\n<function=f>\n<parameter=a>\nab-1\n</parameter>\n</function>\n</tool_call>", false},
+        {"<tool_call>\n<function=f>\n<parameter=a>\n</parameter>\n</function>\n</tool_call>", false},
+    };
+    json_t *tools = load("[{'type':'function','function':{'name':'f','strict':true,'parameters':{'type':'object',"
+                         "'properties':{'a':{'type':'string','pattern':'^[a-z]+-[0-9]{2}$'}},'required':['a']}}}]");
+    const mt_shape shape = {.tools = tools, .formats = {.tools = "qwen3_xml", .reasoning = "none"}};
+
+    (void)state;
+    check_rows(&shape, rows, MT_COUNT(rows));
+    json_decref(tools);
+}
+
 static void one_call_is_not_followed_by_another(void **state)
 {
     json_t *tools = load(tools_json);
@@ -708,6 +724,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forbidden_calls_leave_reasoning_and_wanted_content),
     cmocka_unit_test(calls_beside_wanted_content_are_whole_answers),
     cmocka_unit_test(text_beside_strict_calls_has_no_others),
+    cmocka_unit_test(patterns_hold_in_tags),
     cmocka_unit_test(one_call_is_not_followed_by_another),
     cmocka_unit_test(arguments_fit_random_schemas_in_every_format),
 };
