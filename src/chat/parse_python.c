@@ -154,6 +154,17 @@ static void argument_byte(mt_parser *p, char b)
         mt_buf_add(&p->held, &b, 1);
 }
 
+/* It was no call. The bracket that says so may begin one. */
+static void give_up(mt_parser *p, mt_parse_machine *m, char b)
+{
+    const bool again = b == '[' && uncertain(p, m);
+
+    p->raw.len -= again;
+    mt_parse_reject(p, m);
+    if (again)
+        mt_parse_again(m, b);
+}
+
 static void name_ends(mt_parser *p, mt_parse_machine *m)
 {
     if (uncertain(p, m) && !mt_parse_tool(p, p->name.text)) {
@@ -177,7 +188,7 @@ static void name_byte(mt_parser *p, mt_parse_machine *m, char b)
     } else if (mt_parse_name_byte(b) && mt_parse_word_add(&p->name, b)) {
         return;
     } else if (uncertain(p, m) || (p->collecting && b != '=' && !mt_parse_space(b))) {
-        mt_parse_reject(p, m); /* where nothing else marks it, a list of calls is [name( without blanks */
+        give_up(p, m, b); /* where nothing else marks it, a list of calls is [name( without blanks */
     } else if (b == '=') {
         p->py.phase = OUTSIDE; /* it was a variable's name */
     }
@@ -198,7 +209,7 @@ static void outside_byte(mt_parser *p, mt_parse_machine *m, char b)
         p->collecting = false;
         mt_parse_go(p, m, mt_parse_state_of(m)->done);
     } else if (uncertain(p, m) || (p->collecting && !mt_parse_space(b))) {
-        mt_parse_reject(p, m);
+        give_up(p, m, b);
     }
 }
 

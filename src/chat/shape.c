@@ -106,7 +106,7 @@ static mt_expr free_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
                                    (mt_expr[]){calls, mt_grammar_empty(w->g),
                                                mt_grammar_seq(w->g, mt_grammar_chars(w->g, others, 6), text)},
                                    3));
-    call = LIST(w, text, mt_shape_markup(w, c->trigger), c->after);
+    call = mt_grammar_seq(w->g, mt_shape_talk_until(w, c->trigger), c->after);
     if (w->shape->one)
         return mt_grammar_or(w->g, text, call);
     return mt_grammar_seq(w->g, mt_grammar_repeat(w->g, call, 0, MT_GRAMMAR_UNLIMITED), text);
@@ -152,8 +152,9 @@ static bool write_answer(mt_shape_writer *w, mt_expr *out)
     if (!write_content(w, &content))
         return false;
     if (s->source.kind == MT_SOURCE_NONE && calls.between)
-        content = mt_grammar_seq(
-            w->g, content, mt_grammar_maybe(w->g, LIST(w, mt_shape_markup(w, calls.between), only_calls(w, &calls))));
+        content = mt_grammar_or(w->g, content,
+                                LIST(w, mt_shape_markup(w, mt_shape_head(s)), mt_shape_talk_until(w, calls.between),
+                                     only_calls(w, &calls)));
     *out = mt_grammar_or(w->g, content, only_calls(w, &calls));
     return true;
 }

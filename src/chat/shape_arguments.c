@@ -44,7 +44,7 @@ static mt_expr text_value(mt_shape_writer *w, const json_t *schema, const char *
     size_t count = 0;
 
     if (!json_is_array(list) && !json_is_string(constant))
-        return mt_grammar_until(w->g, close);
+        return mt_grammar_until(w->g, &close, 1);
     parts = mt_alloc_array(json_array_size(list) + 1, sizeof(*parts));
     if (json_is_string(constant))
         parts[count++] = mt_grammar_text(w->g, json_string_value(constant));

@@ -24,6 +24,7 @@ bool mt_shape_forbids(const mt_shape *shape);
 /* shape_text.c: text without markers of calls; reasoning up to and with the marker that ends it; what may stand around
    the content, "" where nothing may. */
 mt_expr mt_shape_talk(mt_shape_writer *w);
+mt_expr mt_shape_talk_until(mt_shape_writer *w, const char *trigger); /* and with what begins a call */
 mt_expr mt_shape_thought(mt_shape_writer *w, const char *close);
 void mt_shape_frame(const mt_shape_writer *w, const char **open, const char **close);
 

@@ -57,7 +57,7 @@ static void add_names(mt_shape_writer *w, markers *m)
         m->list[m->count++] = m->names.data + at;
 }
 
-static void gather(mt_shape_writer *w, markers *m, const char *close)
+static void gather(mt_shape_writer *w, markers *m, const char *first)
 {
     const mt_shape *s = w->shape;
     const bool read = !mt_shape_forbids(s);
@@ -66,8 +66,8 @@ static void gather(mt_shape_writer *w, markers *m, const char *close)
 
     m->list = mt_alloc_array(MT_PARSE_RULES + json_array_size(s->tools) + 2, sizeof(*m->list));
     mt_buf_init(&m->names, MT_LIMIT_GRAMMAR_SEARCH);
-    if (close)
-        m->list[m->count++] = close;
+    if (first)
+        m->list[m->count++] = first;
     if (json_array_size(s->tools) == 0 || !mt_parse_find_tools(format, &table) || !table)
         return;
     trigger = mt_shape_trigger(w);
@@ -78,12 +78,17 @@ static void gather(mt_shape_writer *w, markers *m, const char *close)
         m->list[m->count++] = trigger;
 }
 
+static void drop(markers *m)
+{
+    mt_free(m->list);
+    mt_buf_free(&m->names);
+}
+
 static mt_expr write(mt_shape_writer *w, markers *m)
 {
     const mt_expr text = m->count ? mt_grammar_without(w->g, m->list, m->count) : mt_grammar_anything(w->g);
 
-    mt_free(m->list);
-    mt_buf_free(&m->names);
+    drop(m);
     return text;
 }
 
@@ -122,6 +127,28 @@ mt_expr mt_shape_talk(mt_shape_writer *w)
     return mt_grammar_seq(w->g, text,
                           mt_grammar_repeat(w->g, mt_grammar_seq(w->g, mt_grammar_any(w->g, tokens, count), text), 0,
                                             MT_GRAMMAR_UNLIMITED));
+}
+
+/* Whether it ends as it begins, so that it may begin within the text before it. */
+static bool overlaps(const char *trigger)
+{
+    for (const char *end = trigger + 1; *trigger && *end; end++)
+        if (strncmp(trigger, end, strlen(end)) == 0)
+            return true;
+    return false;
+}
+
+mt_expr mt_shape_talk_until(mt_shape_writer *w, const char *trigger)
+{
+    markers m = {0};
+    mt_expr e;
+
+    if (!overlaps(trigger))
+        return mt_grammar_seq(w->g, mt_shape_talk(w), mt_shape_markup(w, trigger));
+    gather(w, &m, trigger);
+    e = mt_grammar_until(w->g, m.list, m.count);
+    drop(&m);
+    return e;
 }
 
 /* Reasoning may speak of calls, except where that would be one. */

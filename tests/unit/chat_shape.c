@@ -612,6 +612,93 @@ static void text_beside_strict_calls_has_no_others(void **state)
     json_decref(tools);
 }
 
+/* What a call of the model's own accord begins with, text before it where there may be some. */
+static const char *const beginnings[][2] = {
+    {"hermes", "Hi. <tool_call>"},
+    {"qwen3_xml", "Hi. <tool_call>"},
+    {"nemotron", "Hi. <TOOLCALL>"},
+    {"seed_oss", "Hi. <seed:tool_call>"},
+    {"glm4", "Hi. <tool_call>"},
+    {"glm47", "Hi. <tool_call>"},
+    {"minimax_m2", "Hi. <minimax:tool_call>"},
+    {"minicpm5", "Hi. <function name=\""},
+    {"deepseek_v3", "Hi. <｜tool▁calls▁begin｜>"},
+    {"deepseek_v31", "Hi. <｜tool▁calls▁begin｜>"},
+    {"deepseek_v32", "Hi. <｜DSML｜function_calls>"},
+    {"kimi_k2", "Hi. <|tool_calls_section_begin|>"},
+    {"llama3", "{"},
+    {"llama4", "Hi. [now("},
+    {"lfm2", "Hi. <|tool_call_start|>"},
+    {"gemma3", "Hi. ```tool_code"},
+    {"gemma4", "Hi. <|tool_call>"},
+    {"mistral", "Hi. [TOOL_CALLS]"},
+    {"harmony", "<|channel|>c"},
+    {"functionary", "all\nHi.>>>"},
+    {"functionary_v2", "n"},
+    {"functionary_v31", "Hi. <function="},
+    {"granite", "Hi. <tool_call>"},
+    {"granite_20b", "Hi. <function_call>"},
+    {"xlam", "["},
+    {"phi4_mini", "Hi. functools["},
+    {"internlm2", "Hi. <|action_start|>"},
+    {"tool_calls", "Hi. <tool_calls>"},
+    {"cohere", "Hi. <|START_ACTION|>"},
+    {"gigachat", "Hi. <|function_call|>"},
+};
+
+/* Returns how many answers were over; none has more than `most` calls, and each has one. */
+static size_t follow_from(const mt_shape *shape, const char *beginning, size_t most)
+{
+    mt_tokenizer *tokenizer = constraint_tokenizer(NULL, 0);
+    mt_vocabulary *v = constraint_vocabulary(tokenizer);
+    mt_error err = {0};
+    mt_constraint *c = compile(shape, tokenizer, v, &err);
+    uint64_t seed = 3;
+    size_t over = 0;
+
+    if (!c)
+        fail_msg("%s: %s", shape->formats.tools, err.text);
+    for (int i = 0; i < (unit_quick() ? 3 : 12); i++) {
+        mt_run run;
+        mt_buf text;
+        heard h;
+
+        mt_buf_init(&text, 1 << 20);
+        mt_run_begin(&run, c);
+        for (const char *at = beginning; *at; at++)
+            if (!mt_run_token(&run, (unsigned char)*at))
+                fail_msg("%s may not begin with %s", shape->formats.tools, beginning);
+        mt_buf_puts(&text, beginning);
+        if (constraint_walk_on(&run, tokenizer, &seed, 1000, &text)) {
+            parse(shape, text.data, text.len, &h);
+            over++;
+            if (h.calls == 0 || h.calls > most)
+                fail_msg("%s: %zu calls in %s", shape->formats.tools, h.calls, text.data);
+        }
+        mt_buf_free(&text);
+    }
+    mt_constraint_release(c);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+    return over;
+}
+
+static void calls_of_its_own_accord_fit_and_are_no_more_than_wanted(void **state)
+{
+    json_t *tools = load(tools_json);
+
+    (void)state;
+    for (size_t i = 0; i < 2 * MT_COUNT(beginnings); i++) {
+        const char *format = beginnings[i / 2][0];
+        const bool harmony = strcmp(format, "harmony") == 0;
+        const mt_shape shape = {
+            .one = i % 2, .tools = tools, .formats = {.tools = format, .reasoning = harmony ? "harmony" : "none"}};
+
+        follow_from(&shape, beginnings[i / 2][1], i % 2 ? 1 : SIZE_MAX);
+    }
+    json_decref(tools);
+}
+
 static void patterns_hold_in_tags(void **state)
 {
     static const row rows[] = {
@@ -724,6 +811,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forbidden_calls_leave_reasoning_and_wanted_content),
     cmocka_unit_test(calls_beside_wanted_content_are_whole_answers),
     cmocka_unit_test(text_beside_strict_calls_has_no_others),
+    cmocka_unit_test(calls_of_its_own_accord_fit_and_are_no_more_than_wanted),
     cmocka_unit_test(patterns_hold_in_tags),
     cmocka_unit_test(one_call_is_not_followed_by_another),
     cmocka_unit_test(arguments_fit_random_schemas_in_every_format),

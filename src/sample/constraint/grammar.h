@@ -78,10 +78,11 @@ mt_expr mt_grammar_repeat_plain(mt_grammar *g, mt_expr a, uint32_t least, uint32
 /* Any number of plain characters may come first without changing what may follow: says so, for cheaper masks. */
 mt_expr mt_grammar_loose(mt_grammar *g, mt_expr a);
 
-/* grammar_search.c: any text up to and with the first occurrence of a marker; any text that has none of some. Markers
+/* grammar_search.c: any text up to and with the first of some markers, which has none of the others, nor that one
+   before; any text that has none of them. Markers
    have 1 to MT_LIMIT_GRAMMAR_MARKER bytes, and all together at most
    MT_LIMIT_GRAMMAR_SEARCH; else the grammar is full. */
-mt_expr mt_grammar_until(mt_grammar *g, const char *marker);
+mt_expr mt_grammar_until(mt_grammar *g, const char *const *markers, size_t count);
 mt_expr mt_grammar_without(mt_grammar *g, const char *const *markers, size_t count);
 mt_expr mt_grammar_anything(mt_grammar *g);
 

@@ -8,13 +8,15 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
+enum { NO_MARKER, FIRST_MARKER, OTHER_MARKER };
+
 typedef struct search {
     uint8_t class_of[256]; /* 0: bytes that no marker has */
     unsigned classes;
-    size_t count;  /* beginnings of markers, the empty one first */
-    uint16_t *go;  /* [count][classes]: the longest beginning that the text ends with after one more byte */
-    uint16_t *own; /* [count]: the longest shorter one that this one ends with */
-    bool *whole;   /* [count]: it ends with a marker */
+    size_t count;   /* beginnings of markers, the empty one first */
+    uint16_t *go;   /* [count][classes]: the longest beginning that the text ends with after one more byte */
+    uint16_t *own;  /* [count]: the longest shorter one that this one ends with */
+    uint8_t *whole; /* [count]: whether it ends with a marker */
 } search;
 
 static uint16_t *cell(const search *s, size_t at, unsigned class)
@@ -29,7 +31,7 @@ static void add_classes(search *s, const char *marker)
             s->class_of[(unsigned char)*marker] = (uint8_t)s->classes++;
 }
 
-static void add_marker(search *s, const char *marker)
+static void add_marker(search *s, const char *marker, uint8_t which)
 {
     size_t at = 0;
 
@@ -40,7 +42,7 @@ static void add_marker(search *s, const char *marker)
             *next = (uint16_t)s->count++;
         at = *next;
     }
-    s->whole[at] = true;
+    s->whole[at] = s->whole[at] ? s->whole[at] : which;
 }
 
 /* Breadth first: what a beginning does with a byte that does not continue it, the longest one it ends with knows. */
@@ -52,7 +54,8 @@ static void connect(search *s)
     for (; first < last; first++) {
         const size_t at = queue[first];
 
-        s->whole[at] |= s->whole[s->own[at]];
+        if (!s->whole[at])
+            s->whole[at] = s->whole[s->own[at]];
         for (unsigned c = 0; c < s->classes; c++) {
             const uint16_t shorter = at ? *cell(s, s->own[at], c) : 0;
             uint16_t *next = cell(s, at, c);
@@ -87,7 +90,7 @@ static bool is_loose(const search *s, size_t at)
     return true;
 }
 
-/* ends: the text ends anywhere and never has a marker; else it ends with the first one. */
+/* ends: the text ends anywhere and has no marker; else it ends with the first of them, and has none of the others. */
 static mt_expr write_rule(mt_grammar *g, const search *s, mt_rule first, size_t at, bool ends)
 {
     mt_expr *parts = mt_alloc_array(s->classes + 1, sizeof(*parts)), any;
@@ -100,7 +103,7 @@ static mt_expr write_rule(mt_grammar *g, const search *s, mt_rule first, size_t 
 
         for (unsigned d = 0; d < c && !seen; d++)
             seen = *cell(s, at, d) == to;
-        if (seen || (ends && s->whole[to]))
+        if (seen || s->whole[to] == OTHER_MARKER || (ends && s->whole[to]))
             continue;
         set = bytes_of(s, at, to);
         parts[count++] = mt_grammar_seq(g, mt_grammar_bytes(g, &set),
@@ -144,7 +147,7 @@ static mt_expr write(mt_grammar *g, const char *const *markers, size_t count, bo
     s.own = mt_alloc_array(most, sizeof(*s.own));
     s.whole = mt_alloc_array(most, sizeof(*s.whole));
     for (size_t i = 0; i < count; i++)
-        add_marker(&s, markers[i]);
+        add_marker(&s, markers[i], i ? OTHER_MARKER : FIRST_MARKER);
     connect(&s);
     e = write_rules(g, &s, ends);
     mt_free(s.go);
@@ -153,9 +156,9 @@ static mt_expr write(mt_grammar *g, const char *const *markers, size_t count, bo
     return e;
 }
 
-mt_expr mt_grammar_until(mt_grammar *g, const char *marker)
+mt_expr mt_grammar_until(mt_grammar *g, const char *const *markers, size_t count)
 {
-    return write(g, &marker, 1, false);
+    return write(g, markers, count, false);
 }
 
 mt_expr mt_grammar_without(mt_grammar *g, const char *const *markers, size_t count)
