@@ -1,6 +1,8 @@
 /* Compiled constraints are found again, and all of them are within their bytes. */
 #include "unit.h"
 
+#include <pthread.h>
+
 #include "../constraint/follow.h"
 
 #include "base/limits.h"
@@ -134,11 +136,47 @@ static void those_in_use_do_not(void **state)
     end(&f);
 }
 
+static void *ask_often(void *arg)
+{
+    fixture *f = arg;
+
+    for (int i = 0; i < 40; i++) {
+        const char word[] = {(char)('a' + i * 7 % 10), '\0'};
+        mt_error err = {0};
+        mt_constraint *c = get(f, word, &err);
+
+        if (c)
+            mt_constraint_release(c);
+        else if (err.code != MT_E_BUSY)
+            return "refused";
+    }
+    return NULL;
+}
+
+static void threads_share_the_room(void **state)
+{
+    const size_t limit = 2 * (size_t)MT_LIMIT_CONSTRAINT_ONE;
+    fixture f = begin(limit);
+    pthread_t threads[4];
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_often, &f), 0);
+    for (size_t i = 0; i < MT_COUNT(threads); i++) {
+        void *wrong;
+
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+    assert_int_equal(look(&f).asked, 160);
+    assert_true(look(&f).bytes <= limit);
+    end(&f); /* which finds that nobody has taken room and kept it */
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_was_compiled_is_found_again),
-    cmocka_unit_test(all_bytes_are_counted),
-    cmocka_unit_test(those_that_nobody_uses_make_room),
-    cmocka_unit_test(those_in_use_do_not),
+    cmocka_unit_test(what_was_compiled_is_found_again), cmocka_unit_test(all_bytes_are_counted),
+    cmocka_unit_test(those_that_nobody_uses_make_room), cmocka_unit_test(those_in_use_do_not),
+    cmocka_unit_test(threads_share_the_room),
 };
 
 UNIT_MAIN(tests)
