@@ -106,9 +106,9 @@ static mt_expr free_calls(mt_shape_writer *w, const mt_shape_call_exprs *c)
                                    (mt_expr[]){calls, mt_grammar_empty(w->g),
                                                mt_grammar_seq(w->g, mt_grammar_chars(w->g, others, 6), text)},
                                    3));
-    call = mt_grammar_seq(w->g, mt_shape_talk_until(w, c->trigger), c->after);
-    if (w->shape->one)
-        return mt_grammar_or(w->g, text, call);
+    if (w->shape->one || c->last)
+        return mt_grammar_or(w->g, text, mt_grammar_seq(w->g, text, calls));
+    call = LIST(w, text, mt_shape_markup(w, c->trigger), c->after);
     return mt_grammar_seq(w->g, mt_grammar_repeat(w->g, call, 0, MT_GRAMMAR_UNLIMITED), text);
 }
 

@@ -13,7 +13,7 @@ typedef struct layout {
     const char *content; /* what content begins with where it is not a call; NULL: nothing */
     const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
     const char *trigger; /* begins the first call, or each one */
-    bool each;
+    bool each, last;
     const char *open;            /* behind a trigger that is not each call's */
     const char *before, *behind; /* around the name */
     numbering numbered;          /* where a number stands, and then `numbered_end` */
@@ -173,7 +173,7 @@ static const layout layouts[] = {
      .close = ""},
     {.format = "granite", .needs = "<|tool_call|>", .trigger = "<|tool_call|>", JSON_LIST},
     {.format = "granite", .trigger = "<tool_call>", JSON_LIST},
-    {.format = "granite_20b", .trigger = "<function_call>", .each = true, .between = "\n", JSON_CALL},
+    {.format = "granite_20b", .trigger = "<function_call>", .each = true, .last = true, .between = "\n", JSON_CALL},
     {.format = "nemotron",
      .trigger = "<TOOLCALL>",
      .open = "[",
@@ -387,7 +387,8 @@ bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
         return false;
     mt_grammar_define(w->g, rule, any);
     any = mt_grammar_call(w->g, rule);
-    *out = (mt_shape_call_exprs){.trigger = l->trigger, .after = any, .each = l->each, .between = l->between};
+    *out = (mt_shape_call_exprs){
+        .trigger = l->trigger, .after = any, .each = l->each, .last = l->last, .between = l->between};
     if (l->each)
         return true;
     more = w->shape->one || !l->between

@@ -34,6 +34,7 @@ typedef struct mt_shape_call_exprs {
     const char *trigger;
     mt_expr after;       /* behind the trigger */
     bool each;           /* further calls have the trigger of their own; else all are in `after` */
+    bool last;           /* no text behind them: nothing ends them, and what follows may be taken for another one */
     const char *between; /* two calls; NULL: there is only one */
 } mt_shape_call_exprs;
 

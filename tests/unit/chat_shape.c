@@ -590,6 +590,8 @@ static void text_beside_strict_calls_has_no_others(void **state)
                                  {"[get_time(utc=1)]", false},
                                  {"[now(a=1)]", false},
                                  {"```tool_code", false}};
+    static const row granite[] = {{"a<function_call>{\"name\": \"now\", \"arguments\": {}}", true},
+                                  {"<function_call>{\"name\": \"now\", \"arguments\": {}};{", false}};
     static const row functionary[] = {{"all\nsee >> it", true},
                                       {"all\nsee>>>now\n{}", true},
                                       {"all\nsee>>>now\n{}>>>get_time\n{\"utc\": true}", true},
@@ -602,6 +604,7 @@ static void text_beside_strict_calls_has_no_others(void **state)
     } all[] = {{"hermes", hermes, MT_COUNT(hermes)},
                {"llama3", llama, MT_COUNT(llama)},
                {"pythonic", python, MT_COUNT(python)},
+               {"granite_20b", granite, MT_COUNT(granite)},
                {"functionary", functionary, MT_COUNT(functionary)}};
     json_t *tools = load(tools_json);
 
