@@ -754,6 +754,7 @@ def a_signal_lets_answers_end():
         events = read_stream(s)
         reasons = [e["choices"][0]["finish_reason"] for e in events[:-1]]
         assert reasons.count("length") == 12 and events[-1] == "[DONE]", events[-3:]
+        assert server.process.wait(served.PATIENCE) == 0
 
 
 @test
