@@ -2,6 +2,8 @@
 #ifndef MT_TESTS_UNIT_SHAPE_H
 #define MT_TESTS_UNIT_SHAPE_H
 
+#include "unit.h"
+
 #include "../constraint/follow.h"
 
 #include "base/alloc.h"
