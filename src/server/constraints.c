@@ -33,7 +33,6 @@ struct mt_constraints {
     size_t end_count;
     size_t limit;           /* bytes for the vocabulary and all that is compiled */
     atomic_size_t bytes;    /* of what is compiled, or being compiled; taken with the lock, given back without */
-    pthread_t builder;      /* of the vocabulary */
     pthread_mutex_t lock;   /* of all that follows */
     pthread_cond_t changed; /* the vocabulary is there, somebody has compiled */
     mt_vocabulary *vocabulary;
@@ -43,6 +42,14 @@ struct mt_constraints {
     mt_constraints_stats stats;
 };
 
+/* With the lock held. */
+static void wait_for_vocabulary(mt_constraints *c)
+{
+    while (!c->vocabulary)
+        pthread_cond_wait(&c->changed, &c->lock);
+}
+
+/* A detached thread, which does not touch c once it has let go of the lock. */
 static void *build_vocabulary(void *arg)
 {
     mt_constraints *c = arg;
@@ -59,6 +66,7 @@ mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, 
                                    size_t limit, mt_error *err)
 {
     mt_constraints *c = mt_alloc(sizeof(*c));
+    pthread_t builder;
 
     c->tokenizer = tokenizer;
     c->vocab = vocab;
@@ -68,8 +76,10 @@ mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, 
     atomic_init(&c->bytes, 0);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    if (pthread_create(&c->builder, NULL, build_vocabulary, c) == 0)
+    if (pthread_create(&builder, NULL, build_vocabulary, c) == 0) {
+        pthread_detach(builder);
         return c;
+    }
     mt_fail(err, MT_E_MEMORY, "the thread that lays out the vocabulary cannot be started");
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
@@ -81,7 +91,9 @@ void mt_constraints_free(mt_constraints *c)
 {
     if (!c)
         return;
-    pthread_join(c->builder, NULL);
+    pthread_mutex_lock(&c->lock);
+    wait_for_vocabulary(c);
+    pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < MT_LIMIT_CONSTRAINTS; i++)
         mt_constraint_release(c->entries[i].constraint);
     assert(atomic_load(&c->bytes) == 0);
@@ -181,8 +193,7 @@ static bool fits(const mt_constraints *c)
 /* With the lock held: takes room for one. What it looks for may be compiled while it waits: then it is handed over. */
 static bool take_room(mt_constraints *c, const uint8_t *digest, mt_constraint **there, mt_error *err)
 {
-    while (!c->vocabulary)
-        pthread_cond_wait(&c->changed, &c->lock);
+    wait_for_vocabulary(c);
     while (!fits(c)) {
         if (forget(c))
             continue;

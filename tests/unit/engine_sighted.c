@@ -105,7 +105,7 @@ static const size sizes[] = {{100, 72}, {150, 50}, {50, 150}, {5, 9}};
 static void check_ways(const char *dir, mt_precision precision)
 {
     static const size_t chunks[] = {0, 1, 7, 33};
-    static answer alone[MT_COUNT(sizes)], other[MT_COUNT(sizes)], again[MT_COUNT(sizes)], text;
+    static answer alone[MT_COUNT(sizes)], other[MT_COUNT(sizes)], again[MT_COUNT(sizes)], text[MT_COUNT(sizes)];
     const uint32_t words[40] = {1, 2, 3};
     char what[640];
     for (size_t i = 0; i < MT_COUNT(sizes); i++)
@@ -117,7 +117,7 @@ static void check_ways(const char *dir, mt_precision precision)
         driver_start(&w.d);
         for (size_t i = 0; i < MT_COUNT(sizes); i++) {
             driver_send(&w.d, show(&w, (unsigned)i, 1 + i % 2, sizes[i], 1, &other[i]));
-            driver_send(&w.d, driver_request(&w.d, words, 40, NEW_TOKENS, &text));
+            driver_send(&w.d, driver_request(&w.d, words, 40, NEW_TOKENS, &text[i]));
             driver_wait(&w.d, i % 2 ? 0 : 2);
         }
         for (size_t i = 0; i < MT_COUNT(sizes); i++) {
