@@ -115,9 +115,13 @@ static void as_json(mt_progress *p)
 static void a_terminal_has_one_line_that_goes_away(void **state)
 {
     static const char whole[] = "\r\033[Kreading weights: 50 %\r\033[K";
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     const char *text;
 
     (void)state;
+    if (terminal < 0) /* a root folder may have no /dev/pts */
+        UNIT_SKIP("there are no pseudo-terminals");
+    close(terminal);
     assert_string_equal(shown_by(come_and_go), whole);
     text = shown_by(event_between);
     assert_memory_equal(text, whole, strlen(whole));
