@@ -1,5 +1,6 @@
 """A server that parrots, a terminal with a person at it, and the running of tests, for the tests of commands."""
 import argparse
+import codecs
 import http.server
 import json
 import os
@@ -105,6 +106,7 @@ class Terminal:
             os.environ.update(TERM="xterm", HOME=home or tempfile.mkdtemp())
             os.execv(command[0], command)
         self.shown = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def type(self, text):
         os.write(self.fd, text.encode())
@@ -112,13 +114,7 @@ class Terminal:
     def wait(self, text):
         end = time.time() + PATIENCE
         while text not in self.shown:
-            ready = select.select([self.fd], [], [], max(0, end - time.time()))[0]
-            try:
-                data = os.read(self.fd, 65536) if ready else b""
-            except OSError:
-                data = b""
-            assert data, "{!r} did not come; shown: {!r}".format(text, self.shown)
-            self.shown += data.decode(errors="replace")
+            assert self.read(end - time.time()), "{!r} did not come; shown: {!r}".format(text, self.shown)
         at = self.shown.index(text) + len(text)
         before, self.shown = self.shown[:at], self.shown[at:]
         return before
@@ -136,18 +132,27 @@ class Terminal:
         return bool(flags & termios.ECHO) and bool(flags & termios.ICANON) and bool(flags & termios.ISIG)
 
     def end(self):
+        """The exit status, once all that it wrote is in shown: what a process wrote last outlives it in the terminal."""
         end = time.time() + PATIENCE
         while time.time() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
-            try:
-                if select.select([self.fd], [], [], 0.05)[0]:
-                    self.shown += os.read(self.fd, 65536).decode(errors="replace")
-            except OSError:
+            if not pid:
+                self.read(0.05)
+                continue
+            while self.read(1):
                 pass
+            return os.waitstatus_to_exitcode(status)
         os.kill(self.pid, signal.SIGKILL)
         raise AssertionError("it does not end")
+
+    def read(self, seconds):
+        """Whether something more was shown within so many seconds."""
+        try:
+            data = os.read(self.fd, 65536) if select.select([self.fd], [], [], max(0, seconds))[0] else b""
+        except OSError:  # the other side is closed
+            data = b""
+        self.shown += self.decoder.decode(data)
+        return bool(data)
 
 
 def run(*command, text=b""):
