@@ -110,8 +110,13 @@ def declared(dice, name, about, props, required):
     return {"type": "function", "function": function}
 
 
+# How what a tool and a parameter are for may be put.
+BEFORE = ["", "", "", "", "Use this for: ", "Function: ", "Tool for the user. ", "Call it when asked: "]
+AFTER = ["", "", ".", ".", " by name.", ". Returns JSON.", " and return it", " for the user.", ". Ask only if needed."]
+
 # What a schema may offer and a request need not give.
 EXTRA = [
+    ("units", {"type": "string", "enum": ["celsius", "fahrenheit"]}),
     ("format", {"type": "string", "enum": ["short", "long"]}),
     ("verbose", {"type": "boolean"}),
     ("timeout", {"type": "integer", "description": "Seconds to wait"}),
@@ -119,6 +124,16 @@ EXTRA = [
     ("comment", {"type": "string", "description": "Optional remark"}),
     ("max_results", {"type": "integer", "default": 10}),
 ]
+
+
+def described(dice, param):
+    """A parameter's description; an example in it is not to be taken for the value."""
+    kind = dice.random.random()
+    if kind < 0.3:
+        return f"{param['about']}{dice.any([', e.g. ', ', for example ', ' such as '])}{param['value'](dice)}"
+    if kind < 0.4:
+        return dice.any(["The ", "Required. "]) + param["about"].lower()
+    return param["about"] + dice.any(["", "", ".", " (required)", " as the user gave it"])
 
 
 class Tool:
@@ -137,7 +152,7 @@ class Tool:
             p = kind.params[i]
             props[self.keys[i]] = {"type": "number" if p["type"] == "integer" and dice.chance(0.2) else p["type"]}
             if dice.chance(0.7):
-                props[self.keys[i]]["description"] = p["about"] + dice.any(["", "", "."])
+                props[self.keys[i]]["description"] = described(dice, p)
             if p["choices"] and dice.chance(0.3):
                 props[self.keys[i]]["enum"] = p["choices"]
         required = [self.keys[i] for i in self.order]
@@ -145,7 +160,7 @@ class Tool:
             name, schema = dice.any(EXTRA)
             if name not in props:
                 props[name] = schema
-        about = kind.about[0] + dice.any(["", ".", " by name."]) if dice.chance(0.5) else dice.any(kind.about)
+        about = dice.any(BEFORE) + dice.any(kind.about) + dice.any(AFTER)
         self.declared = declared(dice, self.name, about, props, required)
 
     def request(self, dice):
