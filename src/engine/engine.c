@@ -1,7 +1,7 @@
 /* The engine's thread, and the doors to it.
 
    Owns the model, the tree and every sequence from the moment it is taken from the inbox to its last event.
-   1. Requests come in through the inbox; `load` counts their choices until they end, and bounds them.
+   1. Requests come in through the inbox; each of their choices has a place until it ends, which bounds them.
    2. Events go out on this thread, between steps; nothing is locked then.
    3. What other threads may see (stats, the list of sequences) is a copy made after each step. */
 #include "engine/engine.h"
@@ -90,19 +90,15 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);
 }
 
-static bool reserve(mt_engine *e, const mt_request *r, mt_error *err)
+mt_places *mt_engine_places(mt_engine *e)
 {
-    const size_t most = e->params.sequences + e->params.queue;
-    const size_t before = atomic_fetch_add(&e->load, r->choices);
-    if (before + r->choices <= most)
-        return true;
-    atomic_fetch_sub(&e->load, r->choices);
-    return mt_fail(err, MT_E_BUSY, "%zu requests are waiting already; try again later", e->params.queue);
+    return &e->places;
 }
 
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
-    if (!check(e, r, err) || !cut_pictures(e, r, err) || !reserve(e, r, err))
+    if (!check(e, r, err) || !cut_pictures(e, r, err) ||
+        (!r->placed && !mt_places_take(&e->places, r->choices, r->choices, err)))
         return false;
     if (r->received == 0)
         r->received = mt_clock_ns();
@@ -114,7 +110,8 @@ bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
     r->order = atomic_fetch_add(&e->order_next, 1);
     if (mt_queue_push(e->inbox, r))
         return true;
-    atomic_fetch_sub(&e->load, r->choices);
+    if (!r->placed)
+        mt_places_give(&e->places, r->choices);
     for (uint32_t c = 0; c < r->choices; c++)
         mt_sequence_close(&r->sequences[c]);
     return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
@@ -168,7 +165,8 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
         mt_engine_forget(e, r);
     e->stats.finished[finish]++;
     mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
-    atomic_fetch_sub(&e->load, 1); /* before it is told: who hears of the end finds room */
+    if (!r->placed)
+        mt_places_give(&e->places, 1); /* before it is told: who hears of the end finds room */
     mt_sequence_finish(s, finish, err);
 }
 
@@ -497,6 +495,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     if (e->params.rows < least_rows(e))
         e->params.rows = least_rows(e);
     e->max_logits = e->params.sequences + 32;
+    e->places.most = e->params.sequences + e->params.queue;
     pthread_mutex_init(&e->lock, NULL);
     const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
     e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;

@@ -7,6 +7,7 @@
 #include "engine/draft.h"
 #include "engine/encoder.h"
 #include "engine/opened.h"
+#include "engine/places.h"
 #include "engine/request.h"
 #include "engine/stats.h"
 #include "text/tokenizer.h"
@@ -48,9 +49,12 @@ void mt_engine_stop(mt_engine *engine);
 
 /* ---- from any thread ---- */
 
-/* Takes the request on success; its events begin at once, perhaps before this returns. MT_E_BUSY when the queue is
-   full, MT_E_TOO_LARGE when it can never fit; then it is the caller's still. */
+/* Takes the request on success; its events begin at once, perhaps before this returns. MT_E_BUSY when there is no
+   place for it, MT_E_TOO_LARGE when it can never fit; then it is the caller's still. */
 bool mt_engine_submit(mt_engine *engine, mt_request *request, mt_error *err) MT_NODISCARD;
+
+/* Where those who submit several requests take places for them: all at once, or fewer than there are requests. */
+mt_places *mt_engine_places(mt_engine *engine);
 
 /* Wakes the engine after a change of cancelled or paused. NULL, an engine that has ended, is fine. */
 void mt_engine_poke(mt_engine *engine);

@@ -72,7 +72,7 @@ struct mt_engine {
     /* other threads' doors */
     pthread_t thread;
     mt_queue *inbox;
-    atomic_size_t load; /* choices that wait or run */
+    mt_places places;
     atomic_bool stopping;
     atomic_bool poked; /* a poke is in the inbox */
     atomic_uint_fast64_t order_next;

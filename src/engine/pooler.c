@@ -37,13 +37,16 @@ struct mt_pooler {
 
     pthread_t thread;
     mt_queue *queue;
+    mt_places places;
     atomic_bool stopping;
     atomic_uint_fast64_t texts, tokens, busy_ns;
 };
 
-static void tell(mt_request *r, mt_finish finish, const mt_error *err)
+static void tell(mt_pooler *p, mt_request *r, mt_finish finish, const mt_error *err)
 {
     const bool done = finish == MT_FINISH_STOP;
+    if (!r->placed)
+        mt_places_give(&p->places, 1); /* before it is told: who hears of the end finds room */
     r->event(r->ctx, &(mt_event){.kind = MT_EVENT_DONE,
                                  .finish = finish,
                                  .error = err,
@@ -70,7 +73,7 @@ static mt_request *take(mt_pooler *p, size_t rows)
             p->next = rows > 0 ? mt_queue_pop(p->queue) : mt_queue_wait(p->queue, -1);
         if (!p->next || !dropped(p, p->next))
             break;
-        tell(p->next, MT_FINISH_CANCELLED, NULL);
+        tell(p, p->next, MT_FINISH_CANCELLED, NULL);
         p->next = NULL;
     }
     mt_request *r = p->next;
@@ -125,7 +128,7 @@ static void settle(mt_pooler *p, size_t text)
         finite = finite && isfinite(r->vector[k]);
     if (!finite)
         mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers are not finite; the checkpoint may be damaged");
-    tell(r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
+    tell(p, r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
 }
 
 static bool wanted(const mt_pooler *p)
@@ -165,7 +168,7 @@ static void *run(void *ctx)
             if (done && !dropped(p, p->request[i]))
                 settle(p, i);
             else
-                tell(p->request[i], MT_FINISH_CANCELLED, NULL);
+                tell(p, p->request[i], MT_FINISH_CANCELLED, NULL);
         }
     }
     return NULL;
@@ -226,7 +229,8 @@ mt_pooler *mt_pooler_start(const char *dir, const mt_pooler_params *params, mt_e
     mt_pooler *p = mt_alloc(sizeof *p);
     p->arena = mt_arena_new(0);
     p->lease = params->lease;
-    p->queue = mt_queue_new(params->queue);
+    p->places.most = params->queue + MT_BERT_TEXTS;
+    p->queue = mt_queue_new(p->places.most);
     if (!p->queue)
         mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     if (p->queue && open_model(p, dir, params, err)) {
@@ -272,10 +276,18 @@ mt_pooler_stats mt_pooler_count(mt_pooler *p)
 
 bool mt_pooler_submit(mt_pooler *p, mt_request *r, mt_error *err)
 {
+    if (!r->placed && !mt_places_take(&p->places, 1, 1, err))
+        return false;
     r->vector_len = p->spec.scores ? 1 : p->spec.hidden;
-    if (!r->vector) /* it may be tried again */
-        r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
+    r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
     if (mt_queue_push(p->queue, r))
         return true;
-    return mt_fail(err, MT_E_BUSY, "too many texts are waiting for the encoder; try again later");
+    if (!r->placed)
+        mt_places_give(&p->places, 1);
+    return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
+}
+
+mt_places *mt_pooler_places(mt_pooler *p)
+{
+    return &p->places;
 }

@@ -5,13 +5,14 @@
 
 #include "base/lease.h"
 #include "device/device.h"
+#include "engine/places.h"
 #include "engine/request.h"
 
 typedef struct mt_pooler mt_pooler;
 
 typedef struct mt_pooler_params {
     mt_device_params device;
-    size_t queue;    /* requests that may wait */
+    size_t queue;    /* requests that may wait beside those of a job */
     mt_lease *lease; /* what computes beside it takes turns by; borrowed; NULL: nothing does */
 } mt_pooler_params;
 
@@ -42,7 +43,10 @@ typedef struct mt_pooler_stats {
 mt_pooler_stats mt_pooler_count(mt_pooler *pooler); /* any thread */
 
 /* Any thread. Takes the request on success; its tokens must be within the vocabulary, and no more than the context, and
-   it must pool by score where the encoder scores and nowhere else. MT_E_BUSY when as many wait as may. */
+   it must pool by score where the encoder scores and nowhere else. MT_E_BUSY when there is no place for it. */
 bool mt_pooler_submit(mt_pooler *pooler, mt_request *request, mt_error *err) MT_NODISCARD;
+
+/* As mt_engine_places. */
+mt_places *mt_pooler_places(mt_pooler *pooler);
 
 #endif

@@ -98,6 +98,8 @@ struct mt_request {
     uint64_t client;                    /* requests of one client share its part of the machine */
     uint64_t received;                  /* mt_clock_ns when it came in; 0: at submission */
 
+    bool placed; /* on places that who submits it has taken, and gives back; else it takes its own, until it ends */
+
     /* Called on the engine's thread, between steps. Must return at once and never block. */
     void (*event)(void *ctx, const mt_event *event);
     void *ctx;

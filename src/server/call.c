@@ -14,7 +14,9 @@
    3. A request is touched only under the lock and only while its source has it: the engine frees it after its last
       event.
    4. At most MT_LIMIT_OUTBOX events of a call, and a step's worth more, wait in the mailbox: then it is paused.
-   5. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
+   5. A call is let in once, before anything of it is computed. One with many texts keeps its places for those that are
+      still to be handed over, so others that come later cannot take them.
+   6. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
       engine's bounds on what waits and runs hold for it as for others. */
 #include "server/call.h"
 
@@ -70,6 +72,7 @@ static void release(mt_call *call)
         return;
     report(call);
     unlink_call(call);
+    mt_call_give_places(call, 0);
     mt_answer_free(call->answer);
     mt_buf_free(&call->text);
     mt_buf_free(&call->out);
@@ -312,6 +315,7 @@ void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resu
     if (call->server->closing)
         give_up(call);
     mt_answer_feed(call->answer, prompt, event, &call->out);
+    mt_call_give_places(call, call->answer->open); /* before it is told: who hears of the end finds room */
     if (event->last)
         go_on(call);
     if (call->over)

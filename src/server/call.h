@@ -41,6 +41,8 @@ struct mt_call {
     mt_buf text;        /* of what is answered at once */
     mt_failure failure; /* status 0: none */
     size_t submitted;   /* requests that the engine took; the others are the call's still */
+    mt_places *queue;   /* of calls for vectors: where they have places */
+    size_t places;      /* so many, and one at least until the last of their texts has ended */
 
     atomic_bool stop; /* as cancelled; for those who wait for its pictures */
 
@@ -79,9 +81,13 @@ void mt_call_cancel(mt_call *call);
 /* Preparation thread: makes the call's letter ready and posts it. See prepare.c. */
 void mt_call_prepare(mt_call *call);
 
-/* Preparation thread: hands prepared requests over to the engine, all or none; of those for vectors the first. */
+/* Preparation thread: hands prepared requests over to the engine, all or none. A call for vectors may have many: it is
+   let in with a place for one, and hands over as many as it has places for. */
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err) MT_NODISCARD;
 bool mt_call_cancelled(mt_call *call);
+
+/* Io thread: keeps no more places than are needed. */
+void mt_call_give_places(mt_call *call, size_t needed);
 
 /* Io thread, after preparation: hands over more of the requests, where there are many. */
 bool mt_call_more(mt_call *call, mt_error *err) MT_NODISCARD;

@@ -120,6 +120,7 @@ static bool publish(mt_call *call, mt_request **requests, size_t count)
         sources[i] = (mt_call_source){.call = call, .prompt = i, .request = requests[i]};
         requests[i]->event = mt_call_event;
         requests[i]->ctx = &sources[i];
+        requests[i]->placed = call->answer->vectors;
     }
     pthread_mutex_lock(&call->lock);
     ok = !call->cancelled;
@@ -145,31 +146,51 @@ static bool submit_one(mt_call *call, mt_request *request, mt_error *err)
                         : mt_engine_submit(call->server->served.engine, request, err);
 }
 
+/* For as many of its texts as are computed at a time, or for fewer, if it has one at least. */
+static bool take_places(mt_call *call, mt_error *err)
+{
+    const size_t open = call->answer->open;
+    const size_t most = open < MT_LIMIT_EMBEDDING_FLIGHT ? open : MT_LIMIT_EMBEDDING_FLIGHT;
+
+    call->queue = call->pooler ? mt_pooler_places(call->pooler) : mt_engine_places(call->server->served.engine);
+    if (call->places < most)
+        call->places += mt_places_take(call->queue, 1, most - call->places, err);
+    return call->places > 0;
+}
+
+void mt_call_give_places(mt_call *call, size_t needed)
+{
+    if (call->places <= needed || call->server->closing) /* the queue may be gone then, and lets nobody in */
+        return;
+    mt_places_give(call->queue, call->places - needed);
+    call->places = needed;
+}
+
 bool mt_call_more(mt_call *call, mt_error *err)
 {
-    for (; call->submitted < call->source_count && call->submitted < call->ended + MT_LIMIT_EMBEDDING_FLIGHT;
-         call->submitted++)
-        if (!submit_one(call, call->sources[call->submitted].request, err)) /* there is room again when one has ended */
-            return err->code == MT_E_BUSY && call->submitted > call->ended;
-    return true;
+    bool ok = call->submitted == call->source_count || take_places(call, err);
+
+    for (; ok && call->submitted < call->source_count && call->submitted < call->ended + call->places;
+         call->submitted += ok)
+        ok = submit_one(call, call->sources[call->submitted].request, err);
+    return ok;
 }
 
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
+    const bool vectors = call->answer->vectors;
+
     if (!publish(call, requests, count)) {
         withdraw(call, requests, 0, count);
         return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
     }
-    const bool vectors = call->answer->vectors;
-    const size_t first = vectors && count > MT_LIMIT_EMBEDDING_FLIGHT ? MT_LIMIT_EMBEDDING_FLIGHT : count;
-    for (; call->submitted < first; call->submitted++) {
-        if (submit_one(call, requests[call->submitted], err))
-            continue;
-        if (vectors && call->submitted > 0 && err->code == MT_E_BUSY)
-            break;
+    bool ok = !vectors || take_places(call, err);
+    const size_t first = vectors ? call->places : count;
+    for (; ok && call->submitted < first; call->submitted += ok)
+        ok = submit_one(call, requests[call->submitted], err);
+    if (!ok) {
         withdraw(call, requests, call->submitted, count);
         mt_call_cancel(call);
-        return false;
     }
-    return true;
+    return ok;
 }

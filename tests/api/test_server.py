@@ -19,6 +19,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -422,6 +423,30 @@ def more_texts_than_the_queue_holds_are_embedded_a_few_at_a_time():
         assert [vectors(server, [text], model="bert-mean-f32")[0] for text in texts[:10]] == together[:10]
         metrics = server.metrics()
         assert metrics["motet_encoder_texts_total"] == 110, metrics
+
+
+@test
+def a_call_for_many_texts_is_let_in_or_refused_as_a_whole():
+    with start("--max-sequences", "1", "--max-queue", "1") as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        texts = [[1 + i] * 50 for i in range(200)]
+        ended = threading.Event()
+
+        def come():
+            answers = []
+            while not ended.is_set():
+                answers.append(server.complete(prompt=[0, 5], max_tokens=1).status)
+            return answers
+        others = [pool.submit(come) for _ in range(4)]
+        many = server.post("/v1/embeddings", {"input": texts})
+        while many.status == 429:
+            many = server.post("/v1/embeddings", {"input": texts})
+        ended.set()
+        answers = sum((o.result() for o in others), [])
+        assert many.status == 200 and set(answers) <= {200, 429}, (many.status, answers)
+        server.wait_idle()
+        computed = 50 * len(texts) + 2 * answers.count(200)  # and nothing of what was refused
+        told = lambda: server.metrics()["vllm:prompt_tokens_total"]
+        assert eventually(lambda: told() >= computed) and told() == computed, (told(), computed)
 
 
 @test

@@ -354,6 +354,38 @@ static void what_cannot_fit_is_refused_at_once(void **state)
     driver_close(&d);
 }
 
+/* Who has taken places submits one request after the other on them, however many others want some. */
+static void places_that_are_kept_are_nobody_elses(void **state)
+{
+    const uint32_t prompt[20] = {1, 2, 3};
+    static answer a[3];
+    mt_error err = {0};
+    driver d;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 1);
+    d.params.sequences = d.params.queue = 1;
+    driver_start(&d);
+    mt_places *places = mt_engine_places(d.engine);
+    assert_int_equal(mt_places_take(places, 1, 5, &err), 2);
+    mt_request *other = driver_request(&d, prompt, 20, 4, &a[2]);
+    for (size_t i = 0; i < 2; i++) {
+        mt_request *r = driver_request(&d, prompt, 20, 4, &a[i]);
+        r->placed = true;
+        driver_send(&d, r);
+        driver_wait(&d, 0);
+        assert_int_equal(a[i].count, 4);
+        assert_false(mt_engine_submit(d.engine, other, &err));
+        assert_int_equal(err.code, MT_E_BUSY);
+    }
+    mt_places_give(places, 2);
+    driver_send(&d, other);
+    driver_wait(&d, 0);
+    assert_int_equal(a[2].count, 4);
+    assert_int_equal(mt_places_take(places, 2, 2, &err), 2);
+    mt_places_give(places, 2);
+    driver_close(&d);
+}
+
 /* A slow reader's answer stands still; others go on. */
 static void a_paused_request_waits_alone(void **state)
 {
@@ -487,6 +519,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cancelled_requests_end_and_leave_nothing),
     cmocka_unit_test(small_requests_do_not_keep_a_large_one_out),
     cmocka_unit_test(what_cannot_fit_is_refused_at_once),
+    cmocka_unit_test(places_that_are_kept_are_nobody_elses),
     cmocka_unit_test(a_paused_request_waits_alone),
     cmocka_unit_test(a_request_that_is_not_read_makes_way),
     cmocka_unit_test(pokes_keep_nobody_out),
