@@ -185,20 +185,30 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     return true;
 }
 
-/* See above for the order. From here on a signal does what it does by default: a model that is still being loaded, or
-   a text that is being read, is waited for, and who does not want to wait has a second signal. */
+/* From here on a signal does what it does by default. One that was caught as the loop ended is seen now. */
+static void end_signals(mt_server *server)
+{
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    if (server->http)
+        event_base_loop(mt_http_server_loop(server->http), EVLOOP_NONBLOCK);
+    free_event(server->terminated);
+    free_event(server->interrupted);
+}
+
+/* See above for the order. A model that is still being loaded, or a text that is being read, is waited for, and who
+   does not want to wait has a second signal. */
 static void end(mt_server *server)
 {
     server->closing = true;
-    free_event(server->terminated);
-    free_event(server->interrupted);
+    free_event(server->wake);
+    free_event(server->tick);
+    end_signals(server);
     if (server->loading)
         pthread_join(server->loader, NULL);
     mt_workers_stop(server->workers); /* first: it hands calls over to the other */
     mt_workers_stop(server->viewers);
     mt_served_stop(&server->served);
-    free_event(server->wake);
-    free_event(server->tick);
     mt_mailbox_free(server->mailbox);
     mt_http_server_free(server->http);
     mt_served_close(&server->served);
