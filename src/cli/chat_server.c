@@ -58,7 +58,7 @@ static void take_url(mt_chat_server *server, const char *url)
 }
 
 /* The child: serves until it is told to end, or until we are gone. Ctrl-C is ours. */
-static void serve(const mt_options *opt, const char *folder, const char *socket)
+static void serve(const mt_options *opt, const char *folder, const char *socket, pid_t parent)
 {
     mt_options own = *opt;
     mt_error err = {0};
@@ -67,6 +67,10 @@ static void serve(const mt_options *opt, const char *folder, const char *socket)
     setpgid(0, 0);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) /* gone before it was asked to tell */
+        _exit(1);
+#else
+    (void)parent;
 #endif
     snprintf(host, sizeof(host), "unix:%s", socket);
     own.dir = folder;
@@ -106,7 +110,9 @@ static bool wait_for(mt_chat_server *server, mt_error *err)
 
 static bool start(mt_chat_server *server, const mt_options *opt, const char *folder, mt_error *err)
 {
-    snprintf(server->socket, sizeof(server->socket), "/tmp/motet-chat-%ld.sock", (long)getpid());
+    const pid_t own = getpid();
+
+    snprintf(server->socket, sizeof(server->socket), "/tmp/motet-chat-%ld.sock", (long)own);
     snprintf(server->url, sizeof(server->url), "http://motet");
     server->key = NULL;
     fflush(NULL);
@@ -116,7 +122,7 @@ static bool start(mt_chat_server *server, const mt_options *opt, const char *fol
         return mt_fail(err, MT_E_IO, "a process for the model cannot be started: %s", strerror(errno));
     }
     if (server->pid == 0)
-        serve(opt, folder, server->socket);
+        serve(opt, folder, server->socket, own);
     return wait_for(server, err) && ask_model(server, err);
 }
 

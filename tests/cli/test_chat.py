@@ -106,7 +106,7 @@ def a_terminal_edits_remembers_and_stays_clean(motet, _):
 
 @test
 def killed_at_any_time_it_leaves_no_server(motet, tiny):
-    for when in 0.02, 0.3:
+    for when in 0, 0.002, 0.005, 0.01, 0.02, 0.3:
         child = subprocess.Popen([motet, "chat", tiny], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         time.sleep(when)
         child.kill()
