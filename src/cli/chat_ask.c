@@ -121,6 +121,20 @@ static int look_up(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_of
     return mt_chat_interrupted();
 }
 
+/* This machine, which no proxy of the environment leads to. */
+static bool is_here(const char *url)
+{
+    const char *host = strstr(url, "://");
+    size_t len;
+
+    if (!host)
+        return false;
+    host += 3;
+    len = strcspn(host, *host == '[' ? "/" : ":/");
+    return (len == 9 && strncmp(host, "localhost", len) == 0) || strncmp(host, "[::1]", 5) == 0 ||
+           (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == len);
+}
+
 /* A handle for url/path, with what every request needs. */
 static CURL *prepare(const mt_chat_server *server, const char *path, reader *r, struct curl_slist **headers)
 {
@@ -142,6 +156,8 @@ static CURL *prepare(const mt_chat_server *server, const char *path, reader *r, 
     curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (is_here(server->url))
+        curl_easy_setopt(curl, CURLOPT_PROXY, "");
     if (server->socket[0])
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, server->socket);
     return curl;

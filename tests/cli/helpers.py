@@ -51,7 +51,7 @@ class Fake(http.server.BaseHTTPRequestHandler):
             self.chunk({"reasoning_content": "hm"})
             for word in ["you", "said", text]:
                 self.chunk({"content": word + " "})
-            for _ in range(1000 if text == "for ever" else 0):
+            while text == "for ever":
                 self.chunk({"content": "on "})
                 time.sleep(0.01)
             self.chunk({}, "length" if text == "cut" else "stop")
@@ -103,7 +103,7 @@ class Terminal:
         except OSError as why:  # a root folder may have no /dev/pts
             raise Skip("there are no pseudo-terminals") from why
         if self.pid == 0:
-            os.environ.update(TERM="xterm", HOME=home or tempfile.mkdtemp())
+            os.environ.update(TERM="xterm", HOME=home or "/nowhere")
             os.execv(command[0], command)
         self.shown = ""
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -112,9 +112,9 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait(self, text):
-        end = time.time() + PATIENCE
+        end = time.monotonic() + PATIENCE
         while text not in self.shown:
-            assert self.read(end - time.time()), "{!r} did not come; shown: {!r}".format(text, self.shown)
+            assert self.read(end - time.monotonic()), "{!r} did not come; shown: {!r}".format(text, self.shown)
         at = self.shown.index(text) + len(text)
         before, self.shown = self.shown[:at], self.shown[at:]
         return before
@@ -122,10 +122,7 @@ class Terminal:
     def prompt(self):
         """Editing begins a moment after the prompt is shown: until then keys are the terminal's own."""
         self.wait("> ")
-        end = time.time() + PATIENCE
-        while self.echoes():
-            assert time.time() < end, "nothing is edited"
-            time.sleep(0.002)
+        assert eventually(lambda: not self.echoes()), "nothing is edited"
 
     def echoes(self):
         flags = termios.tcgetattr(self.fd)[3]
@@ -133,17 +130,12 @@ class Terminal:
 
     def end(self):
         """The exit status, once all that it wrote is in shown: what a process wrote last outlives it in the terminal."""
-        end = time.time() + PATIENCE
-        while time.time() < end:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if not pid:
-                self.read(0.05)
-                continue
-            while self.read(1):
-                pass
-            return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError("it does not end")
+        end = time.monotonic() + PATIENCE
+        while self.read(end - time.monotonic()):
+            pass
+        if time.monotonic() >= end:
+            os.kill(self.pid, signal.SIGKILL)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
     def read(self, seconds):
         """Whether something more was shown within so many seconds."""
@@ -155,9 +147,11 @@ class Terminal:
         return bool(data)
 
 
-def run(*command, text=b""):
-    """(exit status, standard output, standard error), after a look whether a socket was left behind."""
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def run(*command, text=b"", **variables):
+    """(exit status, standard output, standard error), after a look whether a socket was left behind. With these
+    variables in the environment."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(os.environ, **variables))
     out, err = child.communicate(text, PATIENCE)
     assert not os.path.exists("/tmp/motet-chat-{}.sock".format(child.pid))
     return child.returncode, out.decode(errors="replace"), err.decode()
@@ -169,6 +163,7 @@ def main(name, tests):
     parser.add_argument("--motet", required=True)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background ignores it
     passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         tiny = fixture.write(os.path.join(folder, "tiny"))

@@ -18,8 +18,8 @@ def test(function):
     return function
 
 
-def run(motet, *arguments, text=b""):
-    return helpers.run(motet, "run", *arguments, text=text)
+def run(motet, *arguments, **settings):
+    return helpers.run(motet, "run", *arguments, **settings)
 
 
 @test
@@ -64,6 +64,15 @@ def only_the_answer_goes_into_a_pipe_and_refusals_are_status_1(motet, _):
     code, out, err = run(motet, server.url, "refuse")
     assert (code, out) == (1, "") and "no such thing" in err, err
     assert run(motet, "/nowhere", "hello")[0] == 1
+
+
+@test
+def no_proxy_is_asked_about_this_machine(motet, _):
+    server = fake()
+    for url in server.url, server.url.replace("127.0.0.1", "localhost"):
+        assert run(motet, url, "hello", http_proxy="http://127.0.0.1:9") == (0, "you said hello \n", "")
+    code, _, err = run(motet, "http://127.0.0.1.invalid", "hello", http_proxy=server.url, no_proxy="", NO_PROXY="")
+    assert (code, len(server.asked)) == (0, 3), err
 
 
 @test
