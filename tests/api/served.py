@@ -126,7 +126,7 @@ class Server:
             self.process.kill()
             self.process.wait()
             status = "none after {} s".format(seconds)
-        self.reader.join(10)
+        self.reader.join(PATIENCE)
         return status
 
     def __enter__(self):
@@ -142,8 +142,8 @@ class Server:
 
 def eventually(check, seconds=PATIENCE):
     """What check() says once it says something. Counters are copied after a step, sockets close when both sides have."""
-    end = time.time() + seconds
-    while not (found := check()) and time.time() < end:
+    end = time.monotonic() + seconds
+    while not (found := check()) and time.monotonic() < end:
         time.sleep(0.02)
     return found
 

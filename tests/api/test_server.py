@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import re
 import resource
 import signal
 import socket
@@ -376,7 +377,7 @@ def two_hundred_clients_stream_while_a_third_vanishes():
             rounds -= 1
         server.wait_idle()
         assert eventually(lambda: server.metrics()["vllm:kv_cache_usage_perc"] == 0)
-        assert len(os.listdir("/proc/{}/task".format(server.process.pid))) == threads
+        assert len(os.listdir("/proc/{}/task".format(server.process.pid))) <= threads
         assert eventually(lambda: len(os.listdir("/proc/{}/fd".format(server.process.pid))) <= files)
         if not QUICK:
             assert server.memory() < before + (2 << 20), (before, server.memory())
@@ -609,7 +610,8 @@ def a_disk_that_is_full_costs_what_would_be_kept_and_nothing_else():
             status = [server.request("GET", "/v1/responses/" + i).status for i in [first] + ids]
             assert status[0] == 200 and status[-1] == 404, status
             assert server.metrics()["motet_store_failed_total"] == status.count(404)
-            assert any("store.failed " + ids[-1] + " was given, but is not kept: " in line for line in server.log)
+            told = "store.failed " + ids[-1] + " was given, but is not kept: "
+            assert eventually(lambda: any(told in line for line in server.log)), server.log
             respond(server, previous_response_id=first)
 
 
@@ -681,9 +683,9 @@ def a_stream_in_the_background_goes_on_when_its_client_leaves():
         with server.socket() as client:
             client.sendall(raw_request(body, "/v1/responses"))
             seen = b""
-            while b"response.created" not in seen:
+            while not (created := re.search(rb'response\.created.*?"id":"(\w+)"', seen, re.DOTALL)):
                 seen += client.recv(65536)
-        response = seen.split(b'"id":"', 1)[1].split(b'"', 1)[0].decode()
+        response = created.group(1).decode()
         found, _ = wait_for(server, response)
         assert found["status"] in ("completed", "incomplete"), found
 

@@ -132,6 +132,8 @@ const mt_http_route echo_routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/wait", .handler = echo_wait},
     {.method = MT_HTTP_POST, .pattern = "/wait", .handler = echo_wait},
     {.method = MT_HTTP_GET, .pattern = "/late", .handler = echo_late},
+    {.method = MT_HTTP_GET, .pattern = "/held", .handler = echo_held},
+    {.method = MT_HTTP_GET, .pattern = "/release", .handler = echo_release},
     {.method = MT_HTTP_POST, .pattern = "/drain", .handler = echo_drain},
     {.method = MT_HTTP_GET, .pattern = "/stats", .handler = echo_stats, .flags = MT_HTTP_PUBLIC},
 };

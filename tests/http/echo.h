@@ -26,6 +26,8 @@ long echo_query(const mt_http_request *request, const char *name, long otherwise
 void echo_stream(void *user, mt_http_server *server, mt_http_request *request);
 void echo_flood(void *user, mt_http_server *server, mt_http_request *request);
 void echo_late(void *user, mt_http_server *server, mt_http_request *request);
+void echo_held(void *user, mt_http_server *server, mt_http_request *request);
+void echo_release(void *user, mt_http_server *server, mt_http_request *request);
 void echo_wait(void *user, mt_http_server *server, mt_http_request *request);
 
 #endif

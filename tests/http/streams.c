@@ -1,5 +1,5 @@
 /* Answers in pieces: on a timer (/stream), as fast as the client reads (/flood), never (/wait); and whole
-   ones after a while, whoever is there by then (/late). */
+   ones after a while, whoever is there by then (/late), or when another client says so (/held, /release). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,6 +130,31 @@ void echo_late(void *user, mt_http_server *server, mt_http_request *request)
     (void)user;
     *l = (late){.server = server, .handle = request->handle};
     event_base_once(mt_http_server_loop(server), -1, EV_TIMEOUT, on_late, l, &tv);
+    mt_http_request_free(request);
+}
+
+static mt_http_handle held;
+
+static void answer_held(mt_http_server *server, mt_http_handle handle)
+{
+    mt_http_response response = {.status = 200, .type = "text/plain"};
+
+    mt_http_answer(server, handle, &response, "held", 4);
+}
+
+void echo_held(void *user, mt_http_server *server, mt_http_request *request)
+{
+    (void)user;
+    (void)server;
+    held = request->handle;
+    mt_http_request_free(request);
+}
+
+void echo_release(void *user, mt_http_server *server, mt_http_request *request)
+{
+    (void)user;
+    answer_held(server, held);
+    answer_held(server, request->handle);
     mt_http_request_free(request);
 }
 

@@ -40,7 +40,7 @@ static const char *url_of(const char *path)
 
 static void expect_body(const char *path, const char *body)
 {
-    mt_fetch_rules rules = {.ms = 20000, .allowed = is_first};
+    mt_fetch_rules rules = {.ms = 600000, .allowed = is_first};
     mt_error err;
     mt_buf bytes;
 
@@ -53,7 +53,7 @@ static void expect_body(const char *path, const char *body)
 
 static void expect_refusal(const char *path, const char *sentence)
 {
-    mt_fetch_rules rules = {.ms = 20000, .allowed = is_first};
+    mt_fetch_rules rules = {.ms = 600000, .allowed = is_first};
     mt_error err;
     mt_buf bytes;
     char wanted[1200];
