@@ -98,9 +98,9 @@ class Server:
         with open("/proc/{}/status".format(self.process.pid), encoding="utf-8") as f:
             return 1024 * int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
-    def cpu(self):
-        """Seconds of processor time that the process has had."""
-        with open("/proc/{}/stat".format(self.process.pid), encoding="utf-8") as f:
+    def cpu(self, part=""):
+        """Seconds of processor time that the process has had, or a part of it: "/task/NUMBER"."""
+        with open("/proc/{}{}/stat".format(self.process.pid, part), encoding="utf-8") as f:
             fields = f.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,8 +1,7 @@
 /* Answers that are kept, and those that have to go. */
-#include "unit.h"
+#include "folder.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include "api/store.h"
 #include "base/alloc.h"
@@ -18,7 +17,7 @@ static mt_store *open_store(const char *path, int64_t entries, int64_t bytes)
     return store;
 }
 
-static void put(mt_store *store, const char *id, const char *text)
+static void keep(mt_store *store, const char *id, const char *text)
 {
     mt_store_put(store, id, mt_strdup(text), strlen(text));
     mt_store_flush(store);
@@ -44,11 +43,11 @@ static void what_was_put_is_there_until_it_is_removed(void **state)
     json_t *found;
 
     (void)state;
-    put(store, "a", "{\"x\":\"y\\u0000z\"}");
+    keep(store, "a", "{\"x\":\"y\\u0000z\"}");
     found = mt_store_get(store, "a");
     assert_int_equal(json_string_length(json_object_get(found, "x")), 3);
     json_decref(found);
-    put(store, "a", "{}");
+    keep(store, "a", "{}");
     assert_int_equal(held(store).entries, 1);
     assert_int_equal(held(store).bytes, 2);
     assert_false(has(store, "b"));
@@ -71,10 +70,10 @@ static void the_one_not_asked_for_longest_goes_first(void **state)
     mt_store *store = open_store(NULL, 2, 1000);
 
     (void)state;
-    put(store, "a", "{}");
-    put(store, "b", "{}");
+    keep(store, "a", "{}");
+    keep(store, "b", "{}");
     assert_true(has(store, "a"));
-    put(store, "c", "{}");
+    keep(store, "c", "{}");
     assert_true(has(store, "a"));
     assert_false(has(store, "b"));
     assert_true(has(store, "c"));
@@ -86,14 +85,14 @@ static void bytes_count_as_well(void **state)
     mt_store *store = open_store(NULL, 10, 20);
 
     (void)state;
-    put(store, "a", "{\"x\":\"12345\"}");
-    put(store, "b", "{}");
+    keep(store, "a", "{\"x\":\"12345\"}");
+    keep(store, "b", "{}");
     assert_true(has(store, "a"));
-    put(store, "c", "{\"x\":\"1234\"}");
+    keep(store, "c", "{\"x\":\"1234\"}");
     assert_true(has(store, "c"));
     assert_false(has(store, "b"));
     assert_false(has(store, "a"));
-    put(store, "d", "{\"x\":\"12345678901234567890\"}"); /* more than all may be together */
+    keep(store, "d", "{\"x\":\"12345678901234567890\"}"); /* more than all may be together */
     assert_int_equal(held(store).entries, 0);
     mt_store_close(store);
 }
@@ -103,20 +102,9 @@ static void nothing_is_kept_where_nothing_may_be(void **state)
     mt_store *store = open_store(NULL, 0, 1000);
 
     (void)state;
-    put(store, "a", "{}");
+    keep(store, "a", "{}");
     assert_false(has(store, "a"));
     mt_store_close(store);
-}
-
-static void remove_files(const char *path)
-{
-    static const char *const tails[] = {"", "-wal", "-shm"};
-    char name[200];
-
-    for (size_t i = 0; i < MT_COUNT(tails); i++) {
-        snprintf(name, sizeof(name), "%s%s", path, tails[i]);
-        unlink(name);
-    }
 }
 
 static void a_file_outlives_the_process(void **state)
@@ -125,18 +113,17 @@ static void a_file_outlives_the_process(void **state)
     mt_store *store;
 
     (void)state;
-    snprintf(path, sizeof(path), "store-%ld.db", (long)getpid());
+    snprintf(path, sizeof(path), "%s/store.db", folder);
     store = open_store(path, 10, 1000);
-    put(store, "a", "{\"x\":1}");
-    put(store, "b", "{}");
+    keep(store, "a", "{\"x\":1}");
+    keep(store, "b", "{}");
     mt_store_close(store);
     store = open_store(path, 1, 1000);
     assert_int_equal(held(store).entries, 2);
     assert_true(has(store, "a"));
-    put(store, "c", "{}");
+    keep(store, "c", "{}");
     assert_int_equal(held(store).entries, 1);
     mt_store_close(store);
-    remove_files(path);
 }
 
 static void a_file_that_is_no_store_is_refused_with_a_sentence(void **state)
@@ -147,7 +134,7 @@ static void a_file_that_is_no_store_is_refused_with_a_sentence(void **state)
     FILE *file;
 
     (void)state;
-    snprintf(path, sizeof(path), "no-store-%ld.db", (long)getpid());
+    snprintf(path, sizeof(path), "%s/no-store.db", folder);
     file = fopen(path, "w");
     fputs("this is some text that is long enough not to be taken for the beginning of a database\n", file);
     fclose(file);
@@ -155,7 +142,6 @@ static void a_file_that_is_no_store_is_refused_with_a_sentence(void **state)
     assert_non_null(strstr(err.text, "cannot be used"));
     assert_null(mt_store_open("/nowhere/at/all.db", limits, &err));
     assert_non_null(strstr(err.text, "\"/nowhere/at/all.db\""));
-    remove_files(path);
 }
 
 static void what_was_put_is_found_at_once_and_in_order(void **state)
@@ -197,21 +183,20 @@ static void a_file_that_cannot_be_written_costs_answers_only(void **state)
     mt_store *store;
 
     (void)state;
-    snprintf(path, sizeof(path), "locked-%ld.db", (long)getpid());
+    snprintf(path, sizeof(path), "%s/locked.db", folder);
     store = open_store(path, 10, 1000);
-    put(store, "a", "{}");
+    keep(store, "a", "{}");
     assert_true(has(store, "a"));
     assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    put(store, "b", "{}");
+    keep(store, "b", "{}");
     assert_false(has(store, "b"));
     assert_true(has(store, "a"));
     assert_int_equal(mt_store_look(store).failed, 1);
     sqlite3_close(other);
-    put(store, "c", "{}");
+    keep(store, "c", "{}");
     assert_true(has(store, "c"));
     mt_store_close(store);
-    remove_files(path);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -222,8 +207,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_kept_where_nothing_may_be),
     cmocka_unit_test(what_was_put_is_found_at_once_and_in_order),
     cmocka_unit_test(what_waits_is_bounded),
-    cmocka_unit_test(a_file_that_cannot_be_written_costs_answers_only),
-    cmocka_unit_test(a_file_outlives_the_process),
-    cmocka_unit_test(a_file_that_is_no_store_is_refused_with_a_sentence),
+    cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written_costs_answers_only, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_file_outlives_the_process, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_file_that_is_no_store_is_refused_with_a_sentence, make_folder, remove_folder),
 };
 UNIT_MAIN(tests)
