@@ -22,8 +22,9 @@ typedef struct mt_prompt_model {
        arena or outliving the prompt. An error is the client's. NULL: markers stay. */
     bool (*show)(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
     void *show_ctx;
-    bool allow_special;   /* special tokens are taken for what they are even where a client wrote them */
-    const struct tm *now; /* what strftime_now tells; NULL: the local time */
+    const atomic_bool *stop; /* as in mt_encode_options */
+    bool allow_special;      /* special tokens are taken for what they are even where a client wrote them */
+    const struct tm *now;    /* what strftime_now tells; NULL: the local time */
 } mt_prompt_model;
 
 typedef struct mt_prompt {

@@ -53,9 +53,10 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
     return NULL;
 }
 
-static bool encode(const mt_target *t, mt_chat_text text, bool special, mt_ids *ids, mt_failure *why)
+static bool encode(const mt_call *call, const mt_target *t, mt_chat_text text, bool special, mt_ids *ids,
+                   mt_failure *why)
 {
-    const mt_encode_options options = {.add_special = special};
+    const mt_encode_options options = {.add_special = special, .stop = &call->stop};
     mt_error err;
 
     if (!t->tokenizer)
@@ -66,12 +67,12 @@ static bool encode(const mt_target *t, mt_chat_text text, bool special, mt_ids *
 }
 
 /* The query as it would stand alone, and behind its end the document and another end. */
-static bool encode_pair(const mt_target *t, const mt_ask *ask, mt_chat_text document, mt_ids *ids, size_t *second,
-                        mt_failure *why)
+static bool encode_pair(const mt_call *call, const mt_target *t, const mt_ask *ask, mt_chat_text document, mt_ids *ids,
+                        size_t *second, mt_failure *why)
 {
     uint32_t end;
 
-    if (!encode(t, ask->query, true, ids, why))
+    if (!encode(call, t, ask->query, true, ids, why))
         return false;
     if (ids->count == 0)
         return mt_failure_set(why, 400, "invalid_value", "query", "\"query\" has no tokens: send some text");
@@ -79,23 +80,23 @@ static bool encode_pair(const mt_target *t, const mt_ask *ask, mt_chat_text docu
     if (t->twice)
         mt_ids_add(ids, end);
     *second = ids->count;
-    if (!encode(t, document, false, ids, why))
+    if (!encode(call, t, document, false, ids, why))
         return false;
     mt_ids_add(ids, end);
     return true;
 }
 
-static bool make_tokens(mt_request *r, const mt_target *t, const mt_ask *ask, const mt_ask_prompt *from,
-                        mt_failure *why)
+static bool make_tokens(mt_request *r, const mt_call *call, const mt_target *t, const mt_ask *ask,
+                        const mt_ask_prompt *from, mt_failure *why)
 {
     mt_ids ids = {0};
     uint32_t *copy;
     bool ok = true;
 
     if (ask->query.data)
-        ok = encode_pair(t, ask, from->text, &ids, &r->second, why);
+        ok = encode_pair(call, t, ask, from->text, &ids, &r->second, why);
     else if (from->text.data)
-        ok = encode(t, from->text, ask->add_special_tokens, &ids, why);
+        ok = encode(call, t, from->text, ask->add_special_tokens, &ids, why);
     r->prompt_len = from->text.data ? ids.count : from->count;
     copy = mt_arena_alloc(r->arena, (r->prompt_len + 1) * sizeof(*copy));
     if (r->prompt_len && copy)
@@ -133,7 +134,7 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
     r->priority = (int32_t)ask->priority;
     r->client = call->client;
     r->received = call->received;
-    return make_tokens(r, t, ask, &ask->prompts[index], why) && check_tokens(r, t, ask, index, why);
+    return make_tokens(r, call, t, ask, &ask->prompts[index], why) && check_tokens(r, t, ask, index, why);
 }
 
 static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt_request *const *requests,

@@ -158,13 +158,13 @@ static bool set_stop(mt_request *r, const mt_ask *ask, mt_failure *why)
     return copy_stops(r, ask, why);
 }
 
-static bool set_expected(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
+static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure *why)
 {
     mt_token_prompt expected;
 
     if (!ask->prediction.data)
         return true;
-    if (!mt_tokens_encode(served, r->arena, ask->prediction, false, &expected, why))
+    if (!mt_tokens_encode(&call->server->served, r->arena, ask->prediction, false, &call->stop, &expected, why))
         return false;
     r->expected = expected.ids;
     r->expected_count = expected.count;
@@ -263,7 +263,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->client = call->client;
     r->received = call->received;
     return set_room(r, served, ask, why) && set_sampling(r, served, ask, why) && set_stop(r, ask, why) &&
-           set_constraint(r, served, ask, prompt, why) && set_expected(r, served, ask, why);
+           set_constraint(r, served, ask, prompt, why) && set_expected(r, call, ask, why);
 }
 
 /* The text that stands before the answer where the prompt is echoed. */

@@ -55,7 +55,7 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     if (!read_flag(body, "add_special_tokens", &add_special, why))
         return false;
     if (text.data)
-        return mt_tokens_encode(&call->server->served, arena, text, add_special, tokens, why);
+        return mt_tokens_encode(&call->server->served, arena, text, add_special, &call->stop, tokens, why);
     return mt_tokens_chat(&call->server->served, arena, body, &call->stop, tokens, NULL, why);
 }
 

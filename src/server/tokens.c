@@ -16,9 +16,9 @@ static bool need_tokenizer(const mt_served *served, mt_failure *why)
 }
 
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
-                      mt_token_prompt *out, mt_failure *why)
+                      const atomic_bool *stop, mt_token_prompt *out, mt_failure *why)
 {
-    const mt_encode_options options = {.add_special = add_special};
+    const mt_encode_options options = {.add_special = add_special, .stop = stop};
     mt_ids ids = {0};
     mt_error err;
     uint32_t *copy = NULL;
@@ -68,7 +68,8 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
                              .tokenizer = served->tokenizer,
                              .allow_special = served->allow_special,
                              .show = mt_pictures_show,
-                             .show_ctx = pictures};
+                             .show_ctx = pictures,
+                             .stop = pictures->stop};
     mt_chat chat;
     mt_error err;
 
@@ -173,11 +174,11 @@ bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, cons
     return ok && (pictures.count == 0 || expand(arena, out, why));
 }
 
-static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, mt_token_prompt *out,
-                     mt_failure *why)
+static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, const atomic_bool *stop,
+                     mt_token_prompt *out, mt_failure *why)
 {
     if (from->text.data)
-        return mt_tokens_encode(served, ask->arena, from->text, ask->add_special_tokens, out, why);
+        return mt_tokens_encode(served, ask->arena, from->text, ask->add_special_tokens, stop, out, why);
     *out = (mt_token_prompt){.ids = from->ids, .count = from->count};
     return true;
 }
@@ -192,7 +193,7 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
     if (ask->is_chat)
         return mt_tokens_chat(served, ask->arena, ask->body, stop, *out, NULL, why);
     for (size_t i = 0; i < *count; i++)
-        if (!make_one(served, ask, &ask->prompts[i], *out + i, why))
+        if (!make_one(served, ask, &ask->prompts[i], stop, *out + i, why))
             return false;
     return true;
 }

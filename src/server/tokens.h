@@ -30,6 +30,6 @@ bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, cons
 
 /* A text to ids in the arena. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
-                      mt_token_prompt *out, mt_failure *why) MT_NODISCARD;
+                      const atomic_bool *stop, mt_token_prompt *out, mt_failure *why) MT_NODISCARD;
 
 #endif

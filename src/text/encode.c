@@ -91,7 +91,8 @@ static bool encode_pieces(encoder *e, mt_tok_view text)
     for (size_t i = 0; i < pieces->count; i++) {
         mt_tok_piece p = pieces->items[i];
 
-        if (!mt_tok_words_encode(&e->t->words, &e->words, text.data + p.begin, p.end - p.begin, e->out, e->err))
+        if (!mt_tok_matcher_goes_on(e->matcher, e->err) ||
+            !mt_tok_words_encode(&e->t->words, &e->words, text.data + p.begin, p.end - p.begin, e->out, e->err))
             return false;
     }
     return true;
@@ -178,7 +179,7 @@ bool mt_tokenizer_encode(const mt_tokenizer *tokenizer, const char *text, size_t
     marked = options->plain_count > 0 && tokenizer->added.has_formed_special;
     mt_tok_text_init(&e.normal[0], marked);
     mt_tok_text_init(&e.normal[1], marked);
-    e.matcher = mt_tok_matcher_new();
+    e.matcher = mt_tok_matcher_new(options->stop);
     e.first = count;
     e.places = options->places;
     e.place_count = options->place_count;

@@ -22,6 +22,7 @@ struct mt_tok_matcher {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack; /* NULL until a match needed it */
+    const atomic_bool *stop;
 };
 
 static void *take(size_t size, void *unused)
@@ -104,11 +105,12 @@ void mt_tok_regex_free(mt_tok_regex *regex)
     mt_free(regex);
 }
 
-mt_tok_matcher *mt_tok_matcher_new(void)
+mt_tok_matcher *mt_tok_matcher_new(const atomic_bool *stop)
 {
     pcre2_general_context *general = memory();
     mt_tok_matcher *matcher = mt_alloc(sizeof(*matcher));
 
+    matcher->stop = stop;
     matcher->data = pcre2_match_data_create(1, general);
     matcher->context = pcre2_match_context_create(general);
     pcre2_set_heap_limit(matcher->context, MT_LIMIT_REGEX_STACK / 1024);
@@ -125,6 +127,13 @@ void mt_tok_matcher_free(mt_tok_matcher *matcher)
     if (matcher->stack)
         pcre2_jit_stack_free(matcher->stack);
     mt_free(matcher);
+}
+
+bool mt_tok_matcher_goes_on(const mt_tok_matcher *matcher, mt_error *err)
+{
+    /* relaxed: it is looked at again and again, and no data hangs on it */
+    return !matcher->stop || !atomic_load_explicit(matcher->stop, memory_order_relaxed) ||
+           mt_fail(err, MT_E_INVALID, "the request was cancelled while its text was read; send it again");
 }
 
 static int run(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len, size_t from)
@@ -146,8 +155,11 @@ mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matche
                                size_t from, mt_range *found, mt_error *err)
 {
     const PCRE2_SIZE *bounds;
-    int result = run(regex, matcher, text, len, from);
+    int result;
 
+    if (!mt_tok_matcher_goes_on(matcher, err))
+        return MT_TOK_FOUND_ERROR;
+    result = run(regex, matcher, text, len, from);
     if (result == PCRE2_ERROR_JIT_STACKLIMIT && grow_stack(matcher))
         result = run(regex, matcher, text, len, from);
     if (result == PCRE2_ERROR_NOMATCH)

@@ -2,6 +2,7 @@
 #ifndef MT_TEXT_REGEX_H
 #define MT_TEXT_REGEX_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,14 +18,18 @@ mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err) M
 mt_tok_regex *mt_tok_regex_native(const char *pattern, size_t len, mt_error *err) MT_NODISCARD; /* in PCRE2's syntax */
 void mt_tok_regex_free(mt_tok_regex *regex);                                                    /* NULL is fine */
 
-mt_tok_matcher *mt_tok_matcher_new(void);
+/* stop: may be NULL; once another thread has set it, nothing is found any more, and that is an error. */
+mt_tok_matcher *mt_tok_matcher_new(const atomic_bool *stop);
 void mt_tok_matcher_free(mt_tok_matcher *matcher); /* NULL is fine */
 
 typedef enum mt_tok_found {
     MT_TOK_FOUND_NOTHING,
     MT_TOK_FOUND,
-    MT_TOK_FOUND_ERROR /* the text needs more memory or steps than a match may take */
+    MT_TOK_FOUND_ERROR /* the text needs more memory or steps than a match may take, or nobody wants it any more */
 } mt_tok_found;
+
+/* False with an error once it has been told to stop. */
+bool mt_tok_matcher_goes_on(const mt_tok_matcher *matcher, mt_error *err) MT_NODISCARD;
 
 /* The first match in text[0, len) that begins at `from` or behind it. Text must be valid UTF-8. */
 mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,

@@ -5,6 +5,7 @@
 #ifndef MT_TEXT_TOKENIZER_H
 #define MT_TEXT_TOKENIZER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ typedef struct mt_encode_options {
        within text that the normalizer changed, it may be off by a few. */
     size_t *places;
     size_t place_count;
+    const atomic_bool *stop; /* may be NULL: where another thread sets it, the rest of the text is left, which fails */
 } mt_encode_options;
 
 /* path: a tokenizer.json, or the folder it is in. NULL on failure. Free with mt_tokenizer_free. */

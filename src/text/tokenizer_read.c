@@ -115,7 +115,7 @@ static bool normalize_token(mt_tokenizer *t, mt_tok_added_token *token, mt_tok_t
 
 static bool normalize_added(mt_tokenizer *t, mt_error *err)
 {
-    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
     mt_tok_text spare[2] = {0};
     bool ok = true;
 

@@ -60,7 +60,7 @@ static void check(const char *pattern, const char *text, const char *wanted)
 {
     mt_error err;
     mt_tok_regex *regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
-    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
     mt_tok_finder finder = {.regex = regex, .matcher = matcher, .text = text, .len = strlen(text)};
     mt_range found;
     mt_buf out;
@@ -98,7 +98,7 @@ static void long_texts_get_a_longer_stack(void **state)
     static const char pattern[] = "(?:(?!\\p{Han})[\\p{L}])*[\\p{L}]+x";
     size_t len = 300000;
     char *text = mt_alloc(len + 1);
-    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
     mt_tok_regex *regex;
     mt_range found;
     mt_error err;
@@ -121,7 +121,7 @@ static void a_stack_has_an_end(void **state)
     static const char pattern[] = "(?:(?!x)a)*b";
     size_t len = 20 << 20;
     char *text = mt_alloc(len);
-    mt_tok_matcher *matcher = mt_tok_matcher_new();
+    mt_tok_matcher *matcher = mt_tok_matcher_new(NULL);
     mt_error err;
     mt_tok_regex *regex = mt_tok_regex_new(pattern, strlen(pattern), &err);
     mt_range found;

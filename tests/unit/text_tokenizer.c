@@ -307,6 +307,34 @@ static void what_has_no_token_is_an_error_or_left_out(void **state)
     mt_ids_free(&ids);
 }
 
+/* Both while a text is cut into pieces, by expressions here, and while tokens are made of these. */
+static void a_text_that_nobody_waits_for_is_left(void **state)
+{
+    static const char *const files[] = {
+        "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Isolated\",\"invert\":false},"
+        "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
+        "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}"};
+    atomic_bool stop;
+    const mt_encode_options options = {.stop = &stop};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(files); i++) {
+        mt_error err;
+        mt_ids ids = {0};
+        mt_tokenizer *t = mt_tokenizer_parse(files[i], strlen(files[i]), &err);
+
+        assert_non_null(t);
+        atomic_store(&stop, false);
+        assert_true(mt_tokenizer_encode(t, "aa", 2, &options, &ids, &err));
+        atomic_store(&stop, true);
+        assert_false(mt_tokenizer_encode(t, "aa", 2, &options, &ids, &err));
+        assert_string_equal(err.text, "the request was cancelled while its text was read; send it again");
+        assert_int_equal(ids.count, 2);
+        mt_tokenizer_free(t);
+        mt_ids_free(&ids);
+    }
+}
+
 /* Merges may stand before the vocabulary and the prefix that they need. */
 static void members_may_come_in_any_order(void **state)
 {
@@ -449,6 +477,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(files_that_cannot_be_read_are_errors),
     cmocka_unit_test(paths_are_named_in_errors),
     cmocka_unit_test(what_has_no_token_is_an_error_or_left_out),
+    cmocka_unit_test(a_text_that_nobody_waits_for_is_left),
     cmocka_unit_test(members_may_come_in_any_order),
     cmocka_unit_test(limits_are_sentences),
     cmocka_unit_test(threads_share_a_tokenizer),
