@@ -311,8 +311,8 @@ static void what_has_no_token_is_an_error_or_left_out(void **state)
 static void a_text_that_nobody_waits_for_is_left(void **state)
 {
     static const char *const files[] = {
-        "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Isolated\",\"invert\":false},"
-        "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
+        "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Isolated\","
+        "\"invert\":false},\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
         "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}"};
     atomic_bool stop;
     const mt_encode_options options = {.stop = &stop};
