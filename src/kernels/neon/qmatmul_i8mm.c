@@ -1,6 +1,7 @@
 /* Integer matmul over SMMLA. A block of the product is TILES tiles of rows times PANELS panels of columns. It takes
    CHUNK elements of k at a time: the weights of a panel are unpacked into the first-level cache and meet all tiles,
-   which stream from the second level; results so far are kept aside.
+   which stream from the second level; results so far are kept aside. A panel takes several chunks in a row, as many
+   as the second level holds rows for, so that what it keeps aside stays in the first.
 
    Packed rows: pairs of rows in tiles of three pairs (one tile of up to four when there are no more; the last tile
    has what is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements
@@ -17,7 +18,8 @@ enum {
     CHUNK = 1024,
     PANELS = 8,
     TILES = 48,
-    NEAR = 8, /* lines a tile may fetch into the first-level cache; more would be in its way */
+    ROWS_BYTES = 256 << 10, /* of the rows that stream; twice as many no longer come from the second-level cache */
+    NEAR = 1024,            /* bytes a tile may fetch into the first-level cache; more would be in its way */
     COLUMNS = 2 * PANEL * PANELS,
     RESULT = SINGLE * PANEL * 4 /* floats of a tile against a panel */
 };
@@ -119,7 +121,7 @@ void mt_q_pack_i8mm(mt_rows *rows, const float *x, size_t ldx, const uint32_t *i
 typedef struct space {
     int8_t *q;    /* [CHUNK / 8][PANEL][16] */
     float *ws;    /* [CHUNK / 16][PANEL][4] */
-    float *aside; /* [TILES][PANELS][RESULT] */
+    float *aside; /* [PANELS][tiles of the block][RESULT] */
     float *wb;    /* [PANELS][groups][2 * PANEL] */
 } space;
 
@@ -145,26 +147,33 @@ static const uint8_t *row_of(const mt_mat *w, size_t j, size_t n1)
     return w->w + (j < n1 ? j : n1 - 1) * w->stride;
 }
 
-/* A panel of rows p of W, elements [k0, k1) */
+/* A panel of rows from[] of W, elements [k0, k1). Pointers move on and whole lines are written in order: with offsets and
+   stores here and there it takes a third longer. */
 MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
     const size_t bytes = 4 * mt_code_bits(code);
+    const uint8_t *p[2 * PANEL];
+    MT_UNROLL
+    for (int c = 0; c < 2 * PANEL; c++)
+        p[c] = from[c] + k0 / 32 * bytes;
     for (size_t k = k0; k < k1; k += 32, out += 4 * PANEL * 16) {
-        const size_t at = k / 32 * bytes;
+        const bool half = code == MT_CODE_E2M1 && k + 32 > k1;
         steps s[PANEL];
         MT_UNROLL
         for (int c = 0; c < PANEL; c++) {
-            const uint8_t *p0 = from[2 * c] + at, *p1 = from[2 * c + 1] + at;
-            const bool half = code == MT_CODE_E2M1 && k + 32 > k1;
-            s[c] = half ? interleave(mt_paired_half(p0, &coder), mt_paired_half(p1, &coder))
-                        : load_steps(p0, p1, code, &coder);
+            s[c] = half ? interleave(mt_paired_half(p[2 * c], &coder), mt_paired_half(p[2 * c + 1], &coder))
+                        : load_steps(p[2 * c], p[2 * c + 1], code, &coder);
+            p[2 * c] += bytes;
+            p[2 * c + 1] += bytes;
         }
         MT_UNROLL
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
             MT_UNROLL
-        for (int c = 0; c < PANEL; c++)
-            vst1q_s8(out + (i * PANEL + c) * 16, s[c].v[i]);
+            for (int c = 0; c < PANEL; c++)
+                vst1q_s8(out + (i * PANEL + c) * 16, s[c].v[i]);
+            MT_FENCE();
+        }
     }
 }
 
@@ -189,49 +198,45 @@ MT_INLINE void widen(float *out, const mt_mat *w, const uint8_t *from, size_t j,
     }
 }
 
-/* Weights to be unpacked next, fetched a few lines at a time */
+/* Weights to be unpacked next, fetched a few rows at a time */
 typedef struct ahead {
     const uint8_t *p;
-    size_t stride, bytes, at; /* rows apart by stride, bytes of each, next byte of this row */
-    size_t rows;              /* left */
+    size_t stride, bytes; /* of rows, and of what is fetched of each */
+    size_t rows;          /* left */
 } ahead;
 
-MT_INLINE void fetch(ahead *a, size_t lines, bool near)
+MT_INLINE void fetch(ahead *a, size_t rows, bool near)
 {
-    for (; lines > 0 && a->rows > 0; lines--) {
-        if (near)
-            __builtin_prefetch(a->p + a->at, 0, 3);
-        else
-            __builtin_prefetch(a->p + a->at, 0, 2);
-        a->at += 64;
-        if (a->at >= a->bytes) {
-            a->at = 0;
-            a->p += a->stride;
-            a->rows--;
+    for (; rows > 0 && a->rows > 0; rows--, a->rows--, a->p += a->stride)
+        for (size_t at = 0; at < a->bytes; at += 64) {
+            if (near)
+                __builtin_prefetch(a->p + at, 0, 3);
+            else
+                __builtin_prefetch(a->p + at, 0, 2);
         }
-    }
 }
 
 /* aside += full tiles times a panel */
-MT_INLINE void run_tiles(float *aside, operands o, size_t tiles, ahead next, size_t lines, bool eight)
+MT_INLINE void run_tiles(float *aside, operands o, size_t tiles, ahead next, bool eight)
 {
-    for (; tiles > 0; tiles--, aside += PANELS * RESULT) {
-        if (lines <= NEAR)
-            fetch(&next, lines, true);
+    const size_t each = (next.rows + tiles - 1) / tiles;
+    for (; tiles > 0; tiles--, aside += RESULT) {
+        if (each * next.bytes <= NEAR)
+            fetch(&next, each, true);
         else
-            fetch(&next, lines, false);
+            fetch(&next, each, false);
         multiply_full(aside, &o, eight);
     }
 }
 
-static void tiles_3(float *aside, const operands *o, size_t tiles, const ahead *next, size_t lines)
+static void tiles_3(float *aside, const operands *o, size_t tiles, const ahead *next)
 {
-    run_tiles(aside, *o, tiles, *next, lines, false);
+    run_tiles(aside, *o, tiles, *next, false);
 }
 
-static void tiles_3_eight(float *aside, const operands *o, size_t tiles, const ahead *next, size_t lines)
+static void tiles_3_eight(float *aside, const operands *o, size_t tiles, const ahead *next)
 {
-    run_tiles(aside, *o, tiles, *next, lines, true);
+    run_tiles(aside, *o, tiles, *next, true);
 }
 
 /* aside += a tile of another size times a panel */
@@ -304,20 +309,31 @@ typedef struct product {
     space s;
 } product;
 
-/* Pairs of rows [first, end) and `panels` panels of columns from j on */
+/* Pairs of rows [first, end) in tiles, and `panels` panels of columns from j on */
 typedef struct block {
-    size_t first, end, j, panels;
+    size_t first, end, tiles, j, panels;
+    size_t part; /* elements of k that a panel takes before the next panel does */
 } block;
 
-/* The panel that follows panel c of the block's chunk [k0, k1) */
-static ahead ahead_of(const product *p, const block *b, size_t c, size_t k0, size_t k1)
+/* A panel of a block and where its chunk of k begins */
+typedef struct spot {
+    size_t panel, k;
+} spot;
+
+static spot next_spot(const block *b, spot s, size_t k)
+{
+    const size_t begin = s.k / b->part * b->part, end = k - begin < b->part ? k : begin + b->part;
+    s.k += CHUNK;
+    if (s.k < end)
+        return s;
+    return s.panel + 1 < b->panels ? (spot){s.panel + 1, begin} : (spot){0, end};
+}
+
+/* The weights at a spot; at the end of the block, those of the next one */
+static ahead ahead_of(const product *p, const block *b, spot s)
 {
     const mt_mat *w = p->w;
-    size_t j = b->j + 2 * PANEL * (c + 1);
-    if (c + 1 == b->panels) {
-        j = k1 < w->k ? b->j : b->j + COLUMNS;
-        k0 = k1 < w->k ? k1 : 0;
-    }
+    const size_t j = s.k < w->k ? b->j + 2 * PANEL * s.panel : b->j + COLUMNS, k0 = s.k < w->k ? s.k : 0;
     if (j >= w->n)
         return (ahead){0};
     const size_t n = w->n - j < 2 * PANEL ? w->n - j : 2 * PANEL, k = w->k - k0 < CHUNK ? w->k - k0 : CHUNK;
@@ -332,23 +348,21 @@ static void place(operands *o, const product *p, span s, size_t k0, size_t k1)
     o->xs = (const float *)(const void *)(p->rows->data + p->l.xs) + xs_offset(&p->l, s, k0 / group, o->groups);
 }
 
-/* One panel against all tiles of the block, over elements [k0, k1) of k */
-static void multiply_panel(const product *p, const block *b, size_t panel, size_t k0, size_t k1)
+/* One panel, unpacked, against all tiles of the block, over elements [k0, k1) of k */
+static void multiply_panel(const product *p, const block *b, size_t panel, size_t k0, size_t k1, ahead next)
 {
     const size_t group = p->rows->group, pairs = b->end - b->first;
     const size_t full = p->l.pairs == SINGLE ? 0 : pairs / TILE, rest = pairs - full * TILE;
     const bool eight = p->w->bits == 8;
-    float *aside = p->s.aside + panel * RESULT;
+    float *aside = p->s.aside + panel * b->tiles * RESULT;
     operands o = {.w = p->s.q, .ws = p->s.ws, .groups = (k1 - k0) / group, .group = group};
     if (full > 0) {
-        const ahead next = ahead_of(p, b, panel, k0, k1);
-        const size_t lines = next.rows * (next.bytes / 64 + 1) / full + 1;
         place(&o, p, span_of(&p->l, b->first), k0, k1);
-        (eight ? tiles_3_eight : tiles_3)(aside, &o, full, &next, lines);
+        (eight ? tiles_3_eight : tiles_3)(aside, &o, full, &next);
     }
     if (rest > 0) {
         place(&o, p, span_of(&p->l, b->end - 1), k0, k1);
-        tile(aside + full * PANELS * RESULT, o, rest, eight);
+        tile(aside + full * RESULT, o, rest, eight);
     }
 }
 
@@ -356,7 +370,7 @@ static void finish_block(const product *p, const block *b)
 {
     const layout *l = &p->l;
     const float *aside = p->s.aside;
-    for (size_t i = b->first, pairs; i < b->end; i += pairs, aside += PANELS * RESULT) {
+    for (size_t i = b->first, pairs; i < b->end; i += pairs, aside += RESULT) {
         pairs = span_of(l, i).pairs;
         const size_t m = p->rows->m - 2 * i < 2 * pairs ? p->rows->m - 2 * i : 2 * pairs;
         ending e = {.groups = l->groups,
@@ -365,7 +379,7 @@ static void finish_block(const product *p, const block *b)
         for (size_t c = 0; c < b->panels; c++) {
             const size_t j = b->j + 2 * PANEL * c, n = p->n1 - j < 2 * PANEL ? p->n1 - j : 2 * PANEL;
             float *y = p->y + 2 * i * p->ldy + j, part[2 * SINGLE][2 * PANEL];
-            e.aside = aside + c * RESULT;
+            e.aside = aside + c * b->tiles * RESULT;
             e.wb = p->w->biases ? p->s.wb + c * l->groups * 2 * PANEL : NULL;
             if (m == 2 * pairs && n == 2 * PANEL) {
                 finish_tile(y, p->ldy, e, pairs);
@@ -380,15 +394,14 @@ static void finish_block(const product *p, const block *b)
 
 static void multiply_block(const product *p, const block *b)
 {
-    const size_t k = p->l.k, group = p->rows->group, tiles = (b->end - b->first + TILE - 1) / TILE;
-    memset(p->s.aside, 0, tiles * PANELS * RESULT * sizeof(float));
-    for (size_t k0 = 0; k0 < k; k0 += CHUNK) {
-        const size_t k1 = k - k0 < CHUNK ? k : k0 + CHUNK;
-        for (size_t c = 0; c < b->panels; c++) {
-            unpack_panel(p->s.q, p->w, b->j + 2 * PANEL * c, p->n1, k0, k1);
-            widen(p->s.ws, p->w, p->w->scales, b->j + 2 * PANEL * c, p->n1, k0 / group, k1 / group, true);
-            multiply_panel(p, b, c, k0, k1);
-        }
+    const size_t k = p->l.k, group = p->rows->group;
+    memset(p->s.aside, 0, b->panels * b->tiles * RESULT * sizeof(float));
+    for (spot s = {0, 0}, next; s.k < k; s = next) {
+        const size_t j = b->j + 2 * PANEL * s.panel, k1 = k - s.k < CHUNK ? k : s.k + CHUNK;
+        next = next_spot(b, s, k);
+        unpack_panel(p->s.q, p->w, j, p->n1, s.k, k1);
+        widen(p->s.ws, p->w, p->w->scales, j, p->n1, s.k / group, k1 / group, true);
+        multiply_panel(p, b, s.panel, s.k, k1, ahead_of(p, b, next));
     }
     finish_block(p, b);
 }
@@ -401,9 +414,14 @@ static void multiply_columns(const product *p, size_t j)
             widen(p->s.wb + c * p->l.groups * 2 * PANEL, p->w, p->w->biases, j + 2 * PANEL * c, p->n1, 0, p->l.groups,
                   false);
     for (size_t i = 0; i < p->l.pairs; i += TILE * TILES) {
-        const size_t left_pairs = p->l.pairs - i;
-        const block b = {
-            .first = i, .end = left_pairs < TILE * TILES ? p->l.pairs : i + TILE * TILES, .j = j, .panels = panels};
+        const size_t left_pairs = p->l.pairs - i, pairs = left_pairs < TILE * TILES ? left_pairs : TILE * TILES;
+        const size_t chunks = ROWS_BYTES / (2 * pairs * CHUNK);
+        const block b = {.first = i,
+                         .end = i + pairs,
+                         .tiles = (pairs + TILE - 1) / TILE,
+                         .j = j,
+                         .panels = panels,
+                         .part = chunks > 1 ? chunks * CHUNK : CHUNK};
         multiply_block(p, &b);
     }
 }

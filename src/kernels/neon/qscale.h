@@ -50,8 +50,8 @@ MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, s
     mt_scale_rows s = {.type = w->scale_type, .e2m1 = w->format != MT_FORMAT_AFFINE, .global = 1.0f};
     if (w->format == MT_FORMAT_NVFP4)
         s.global = w->global;
-    for (size_t c = 0; c < 4; c++)
-        s.row[c] = base + (j + c < last ? j + c : last) * w->scale_stride;
+    MT_UNROLL /* else the rows go through memory, and a load waits for two stores */
+        for (size_t c = 0; c < 4; c++) s.row[c] = base + (j + c < last ? j + c : last) * w->scale_stride;
     return s;
 }
 
