@@ -147,8 +147,8 @@ static const uint8_t *row_of(const mt_mat *w, size_t j, size_t n1)
     return w->w + (j < n1 ? j : n1 - 1) * w->stride;
 }
 
-/* A panel of rows from[] of W, elements [k0, k1). Pointers move on and whole lines are written in order: with offsets and
-   stores here and there it takes a third longer. */
+/* A panel of rows from[] of W, elements [k0, k1). Pointers move on and whole lines are written in order: with offsets
+   and stores here and there it takes a third longer. */
 MT_INLINE void unpack(int8_t *out, const uint8_t *const from[2 * PANEL], size_t k0, size_t k1, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
