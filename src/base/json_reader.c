@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 enum { VALUE, VALUE_OR_END, KEY_OR_END, AFTER, DONE, FAILED };
@@ -93,20 +94,16 @@ static char *scratch(mt_json_reader *r, size_t size)
 /* Four hexadecimal digits at `at`, which moves behind them; -1 when they are not there. */
 static int32_t hex4(const mt_json_reader *r, size_t *at)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
     int32_t code = 0;
 
     if (r->size - *at < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        char c = r->data[*at + (size_t)i];
-        const char *found = c ? strchr(digits, c) : NULL;
-        int32_t digit;
+        const int digit = mt_hex_digit(r->data[*at + (size_t)i]);
 
-        if (!found)
+        if (digit < 0)
             return -1;
-        digit = (int32_t)(found - digits);
-        code = code * 16 + (digit < 16 ? digit : digit - 6);
+        code = code * 16 + digit;
     }
     *at += 4;
     return code;

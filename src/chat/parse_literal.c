@@ -1,6 +1,7 @@
 /* Python literals as JSON: strings, numbers, True, False, None, lists, tuples, dicts. */
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "chat/parse_core.h"
 
@@ -38,8 +39,7 @@ static bool code_point(reader *r, size_t digits, uint32_t *code)
     if ((size_t)(r->end - r->at) < digits)
         return false;
     for (size_t i = 0; i < digits; i++) {
-        char b = *r->at++;
-        int digit = b >= '0' && b <= '9' ? b - '0' : (b | 32) >= 'a' && (b | 32) <= 'f' ? (b | 32) - 'a' + 10 : -1;
+        const int digit = mt_hex_digit(*r->at++);
 
         if (digit < 0)
             return false;

@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/hex.h"
 
 void mt_http_parser_init(mt_http_parser *parser, const mt_http_limits *limits)
 {
@@ -138,18 +139,9 @@ static mt_http_event read_bytes(mt_http_parser *parser, const char *data, size_t
     return MT_HTTP_GOT_BODY;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static mt_http_event chunk_digit(mt_http_parser *parser, char c)
 {
-    int digit = hex_digit(c);
+    int digit = mt_hex_digit(c);
 
     if (digit >= 0) {
         if (++parser->digits > 16)

@@ -6,15 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
+#include "base/hex.h"
 
 /* Decodes into out, NUL-terminated; returns how long that is, or -1. */
 static ptrdiff_t decode(const char *s, size_t len, char *out)
@@ -25,7 +17,7 @@ static ptrdiff_t decode(const char *s, size_t len, char *out)
         int c = (unsigned char)s[i];
 
         if (c == '%') {
-            int high = i + 2 < len ? hex_digit(s[i + 1]) : -1, low = high >= 0 ? hex_digit(s[i + 2]) : -1;
+            int high = i + 2 < len ? mt_hex_digit(s[i + 1]) : -1, low = high >= 0 ? mt_hex_digit(s[i + 2]) : -1;
 
             if (low < 0)
                 return -1;

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "media/address.h"
 #include "media/fetch.h"
 
@@ -30,14 +31,6 @@ static bool load_data(mt_buf *bytes, const char *url, size_t len, mt_error *err)
     return mt_base64_decode(bytes, comma + 1, len - head - 1, err) || mt_fail_within(err, "data URL");
 }
 
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The path of file:///path or file://localhost/path, with %20 and its kin decoded. False when it has none. */
 static bool path_of(char path[MT_LIMIT_PATH], const char *url, size_t len)
 {
@@ -49,7 +42,7 @@ static bool path_of(char path[MT_LIMIT_PATH], const char *url, size_t len)
     if (at >= len || url[at] != '/')
         return false;
     for (; at < len && out + 1 < MT_LIMIT_PATH; at++) {
-        int high = len - at > 2 ? hex_of(url[at + 1]) : -1, low = len - at > 2 ? hex_of(url[at + 2]) : -1;
+        int high = len - at > 2 ? mt_hex_digit(url[at + 1]) : -1, low = len - at > 2 ? mt_hex_digit(url[at + 2]) : -1;
 
         path[out] = url[at];
         if (url[at] == '%' && high >= 0 && low >= 0) {

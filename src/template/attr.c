@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/builtin.h"
 #include "template/compare.h"
 #include "template/iter.h"
 #include "template/loop.h"
 #include "template/macro.h"
-#include "template/unicode.h"
 
 /* Attributes that exist in Python and that the sandbox keeps from templates. */
 static bool is_unsafe(mt_tpl_value object, const mt_tpl_str *name)
@@ -182,7 +182,7 @@ static bool item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_tpl_
         if (object.as.str->chars != object.as.str->len && !mt_tpl_charge(run, begin / 4))
             return false;
         return mt_tpl_set_str(
-            out, mt_tpl_str_sub(run, object.as.str, begin, begin + mt_tpl_char_size(object.as.str->data[begin])));
+            out, mt_tpl_str_sub(run, object.as.str, begin, begin + mt_utf8_size(object.as.str->data[begin])));
     default: return true;
     }
 }
@@ -284,13 +284,13 @@ static bool slice_text(mt_tpl_run *run, mt_tpl_str *s, bounds3 by, mt_tpl_value 
     mt_tpl_build_init(&b, run);
     at = mt_tpl_str_offset(s, (size_t)by.start);
     for (size_t i = 0; i < by.count && !run->failed; i++) {
-        size_t next = at + mt_tpl_char_size(s->data[at]);
+        size_t next = at + mt_utf8_size(s->data[at]);
 
         mt_tpl_build_sub(&b, s, at, next);
         for (int64_t n = by.step; n > 0 && i + 1 < by.count; n--)
-            at += mt_tpl_char_size(s->data[at]);
+            at += mt_utf8_size(s->data[at]);
         for (int64_t n = by.step; n < 0 && i + 1 < by.count; n++)
-            at = mt_tpl_char_before(s->data, at);
+            at = mt_utf8_before(s->data, at);
     }
     if (!mt_tpl_set_str(out, mt_tpl_build_end(&b)))
         return false;

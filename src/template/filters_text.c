@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/iter.h"
@@ -35,7 +36,7 @@ MT_TPL_BODY(capitalize)
 
 static bool ends_word(const char *at)
 {
-    return memchr("-({[<", *at, 5) || mt_tpl_is_space(mt_tpl_char_at(at));
+    return memchr("-({[<", *at, 5) || mt_tpl_is_space(mt_utf8_at(at));
 }
 
 /* Unlike str.title, only white space and opening brackets separate words. */
@@ -49,10 +50,10 @@ MT_TPL_BODY(title)
     mt_tpl_build_init(&b, run);
     for (size_t at = 0, end; at < s->len && !run->failed; at = end) {
         bool separator = ends_word(s->data + at);
-        size_t second = at + mt_tpl_char_size(s->data[at]);
+        size_t second = at + mt_utf8_size(s->data[at]);
 
         for (end = second; end < s->len && ends_word(s->data + end) == separator;)
-            end += mt_tpl_char_size(s->data[end]);
+            end += mt_utf8_size(s->data[end]);
         if (separator) {
             mt_tpl_build_sub(&b, s, at, end);
             continue;
@@ -236,8 +237,8 @@ MT_TPL_BODY(wordcount)
 
     if (!s || !mt_tpl_charge(run, s->len / 4))
         return false;
-    for (size_t at = 0; at < s->len; at += mt_tpl_char_size(s->data[at])) {
-        bool word = mt_tpl_is_word(mt_tpl_char_at(s->data + at));
+    for (size_t at = 0; at < s->len; at += mt_utf8_size(s->data[at])) {
+        bool word = mt_tpl_is_word(mt_utf8_at(s->data + at));
 
         count += word && !inside;
         inside = word;

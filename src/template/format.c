@@ -6,7 +6,6 @@
 #include "template/attr.h"
 #include "template/number.h"
 #include "template/repr.h"
-#include "template/unicode.h"
 
 /* A format string on its way: the arguments of % or of str.format. */
 typedef struct formatter {

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/format.h"
 #include "template/number.h"
 #include "template/repr.h"
-#include "template/unicode.h"
 
 enum { PRECISION_MAX = 1000, DIGITS_MAX = 400 + PRECISION_MAX };
 
@@ -32,7 +32,7 @@ static bool parse_count(mt_tpl_run *run, const mt_tpl_str *s, size_t *at, int64_
 
 static void parse_align(const mt_tpl_str *s, size_t *at, mt_tpl_spec *spec)
 {
-    size_t n = s->len ? mt_tpl_char_size(s->data[0]) : 0;
+    size_t n = s->len ? mt_utf8_size(s->data[0]) : 0;
 
     if (n && n < s->len && strchr("<>=^", s->data[n])) {
         spec->fill = mt_tpl_str_untrusted(s, 0, n) ? spec->fill : one_char(s->data, n);
@@ -46,7 +46,7 @@ static void parse_align(const mt_tpl_str *s, size_t *at, mt_tpl_spec *spec)
 
 static bool fill_given(const mt_tpl_str *s)
 {
-    size_t n = mt_tpl_char_size(s->data[0]);
+    size_t n = mt_utf8_size(s->data[0]);
 
     return n < s->len && strchr("<>=^", s->data[n]);
 }

@@ -1,7 +1,7 @@
 #include "template/iter.h"
 
 #include "base/limits.h"
-#include "template/unicode.h"
+#include "base/utf8.h"
 
 typedef mt_tpl_step next_fn(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
 
@@ -34,7 +34,7 @@ static mt_tpl_step next_char(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *o
 
     if (at == s->len)
         return MT_TPL_END;
-    iter->at += mt_tpl_char_size(s->data[at]);
+    iter->at += mt_utf8_size(s->data[at]);
     if (!mt_tpl_set_str(out, mt_tpl_str_sub(run, s, at, iter->at)))
         return MT_TPL_FAILED;
     out->as.str->markup = false;
@@ -48,7 +48,7 @@ static mt_tpl_step next_char_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_val
 
     if (end == 0)
         return MT_TPL_END;
-    begin = mt_tpl_char_before(s->data, end);
+    begin = mt_utf8_before(s->data, end);
     iter->at = s->len - begin;
     return mt_tpl_set_str(out, mt_tpl_str_sub(run, s, begin, end)) ? MT_TPL_ITEM : MT_TPL_FAILED;
 }

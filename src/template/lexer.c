@@ -130,8 +130,8 @@ static bool is_at(const lexer *lx, size_t at, const char *word)
 
 static size_t skip_space(const lexer *lx, size_t at)
 {
-    while (at < lx->len && mt_tpl_is_space(mt_tpl_char_at(lx->text + at)))
-        at += mt_tpl_char_size(lx->text[at]);
+    while (at < lx->len && mt_tpl_is_space(mt_utf8_at(lx->text + at)))
+        at += mt_utf8_size(lx->text[at]);
     return at;
 }
 
@@ -144,9 +144,9 @@ static size_t strip_before(const lexer *lx, size_t begin, size_t end, char sign,
     if (sign == '+' || (sign != '-' && !strip_line))
         return end;
     while (at > begin) {
-        size_t before = mt_tpl_char_before(lx->text, at);
+        size_t before = mt_utf8_before(lx->text, at);
 
-        if (!mt_tpl_is_space(mt_tpl_char_at(lx->text + before)) || (sign != '-' && lx->text[before] == '\n'))
+        if (!mt_tpl_is_space(mt_utf8_at(lx->text + before)) || (sign != '-' && lx->text[before] == '\n'))
             break;
         at = before;
     }
@@ -229,8 +229,8 @@ static bool lex_name(lexer *lx)
 
     if (!token)
         return false;
-    while (lx->at < lx->len && mt_tpl_is_name(mt_tpl_char_at(lx->text + lx->at)))
-        lx->at += mt_tpl_char_size(lx->text[lx->at]);
+    while (lx->at < lx->len && mt_tpl_is_name(mt_utf8_at(lx->text + lx->at)))
+        lx->at += mt_utf8_size(lx->text[lx->at]);
     token->str = mt_tpl_str_new(lx->run, lx->text + begin, lx->at - begin, false);
     return counted(token->str);
 }
@@ -367,7 +367,7 @@ static bool lex_operator(lexer *lx)
         lx->at += strlen(operators[i].text);
         return true;
     }
-    mt_tpl_fail(lx->run, "unexpected char '%.*s'", (int)mt_tpl_char_size(lx->text[lx->at]), lx->text + lx->at);
+    mt_tpl_fail(lx->run, "unexpected char '%.*s'", (int)mt_utf8_size(lx->text[lx->at]), lx->text + lx->at);
     return located(lx, lx->at);
 }
 
@@ -394,7 +394,7 @@ static bool lex_tag(lexer *lx, bool block)
         } else if (c == '"' || c == '\'') {
             if (!lex_string(lx))
                 return false;
-        } else if (mt_tpl_is_name_start(mt_tpl_char_at(lx->text + lx->at))) {
+        } else if (mt_tpl_is_name_start(mt_utf8_at(lx->text + lx->at))) {
             if (!lex_name(lx))
                 return false;
         } else if (!lex_operator(lx))

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "template/unicode.h"
+#include "base/utf8.h"
 
 /* The value of up to `most` digits of a base at *at, which moves behind them; *count is how many there were. */
 static uint32_t digits(const char *text, size_t len, size_t *at, int base, size_t most, size_t *count)
@@ -68,10 +68,10 @@ static bool escape(mt_tpl_build *b, const char *text, size_t len, size_t *at)
     mt_tpl_build_lit(b, "\\"); /* no escape: the backslash stays */
     if ((unsigned char)c >= 0x80) {
         /* Jinja2 turns what is not ASCII into escapes first, whose backslash this one then escapes. */
-        uint32_t code = mt_tpl_char_at(text + *at);
+        uint32_t code = mt_utf8_at(text + *at);
 
         mt_tpl_build_printf(b, code < 0x100 ? "x%02x" : code < 0x10000 ? "u%04x" : "U%08x", code);
-        *at += mt_tpl_char_size(c);
+        *at += mt_utf8_size(c);
     }
     return true;
 }

@@ -1,6 +1,7 @@
 /* The methods of str that change case, fill up, and ask what characters there are. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/builtin.h"
 #include "template/methods.h"
 #include "template/text.h"
@@ -30,8 +31,8 @@ static bool all_are(mt_tpl_run *run, mt_tpl_value self, bool (*is)(uint32_t c), 
     const mt_tpl_str *s = self.as.str;
     bool all = empty || s->len > 0;
 
-    for (size_t at = 0; all && at < s->len; at += mt_tpl_char_size(s->data[at]))
-        all = is(mt_tpl_char_at(s->data + at));
+    for (size_t at = 0; all && at < s->len; at += mt_utf8_size(s->data[at]))
+        all = is(mt_utf8_at(s->data + at));
     *out = mt_tpl_bool(all);
     return mt_tpl_charge(run, s->len / 4);
 }
@@ -62,7 +63,7 @@ MT_TPL_BODY(str_isidentifier)
 
     if (!all_are(run, self, mt_tpl_is_name, false, out))
         return false;
-    if (s->len && !mt_tpl_is_name_start(mt_tpl_char_at(s->data)))
+    if (s->len && !mt_tpl_is_name_start(mt_utf8_at(s->data)))
         *out = mt_tpl_bool(false);
     return true;
 }
@@ -71,8 +72,8 @@ bool mt_tpl_is_all_case(const mt_tpl_str *s, bool upper)
 {
     bool cased = false;
 
-    for (size_t at = 0; at < s->len; at += mt_tpl_char_size(s->data[at])) {
-        uint32_t c = mt_tpl_char_at(s->data + at);
+    for (size_t at = 0; at < s->len; at += mt_utf8_size(s->data[at])) {
+        uint32_t c = mt_utf8_at(s->data + at);
 
         if (mt_tpl_is_title(c) || (upper ? mt_tpl_is_lower(c) : mt_tpl_is_upper(c)))
             return false;
@@ -98,8 +99,8 @@ MT_TPL_BODY(str_istitle)
     const mt_tpl_str *s = self.as.str;
     bool cased = false, inside = false, ok = true;
 
-    for (size_t at = 0; ok && at < s->len; at += mt_tpl_char_size(s->data[at])) {
-        uint32_t c = mt_tpl_char_at(s->data + at);
+    for (size_t at = 0; ok && at < s->len; at += mt_utf8_size(s->data[at])) {
+        uint32_t c = mt_utf8_at(s->data + at);
         bool big = mt_tpl_is_upper(c) || mt_tpl_is_title(c), small = mt_tpl_is_lower(c);
 
         ok = big ? !inside : !small || inside;
@@ -165,7 +166,7 @@ MT_TPL_BODY(str_expandtabs)
         return false;
     mt_tpl_build_init(&b, run);
     for (size_t at = 0, n; at < s->len && !run->failed; at += n) {
-        n = mt_tpl_char_size(s->data[at]);
+        n = mt_utf8_size(s->data[at]);
         if (s->data[at] == '\t') {
             int64_t spaces = size > 0 ? size - column % size : 0;
 

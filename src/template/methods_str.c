@@ -5,7 +5,6 @@
 #include "template/format.h"
 #include "template/iter.h"
 #include "template/text.h"
-#include "template/unicode.h"
 
 /* An optional string; None stands for "not given". */
 static bool optional_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/number.h"
 #include "template/unicode.h"
 
@@ -78,12 +79,12 @@ static bool clean(const mt_tpl_str *s, char *out, size_t size)
     const char *p = s->data, *end = s->data + s->len;
     size_t n = 0;
 
-    while (p < end && mt_tpl_is_space(mt_tpl_char_at(p)))
-        p += mt_tpl_char_size(*p);
+    while (p < end && mt_tpl_is_space(mt_utf8_at(p)))
+        p += mt_utf8_size(*p);
     while (end > p) {
-        size_t before = mt_tpl_char_before(p, (size_t)(end - p));
+        size_t before = mt_utf8_before(p, (size_t)(end - p));
 
-        if (!mt_tpl_is_space(mt_tpl_char_at(p + before)))
+        if (!mt_tpl_is_space(mt_utf8_at(p + before)))
             break;
         end = p + before;
     }

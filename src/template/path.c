@@ -5,7 +5,6 @@
 #include "template/attr.h"
 #include "template/number.h"
 #include "template/text.h"
-#include "template/unicode.h"
 
 static bool step(mt_tpl_run *run, mt_tpl_value part, mt_tpl_value fallback, mt_tpl_value *item)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/builtin.h"
 #include "template/loop.h"
 #include "template/macro.h"
@@ -37,8 +38,8 @@ static void repr_str(mt_tpl_build *b, const mt_tpl_str *s)
     mt_tpl_build_lit(b, s->markup ? "Markup(" : "");
     mt_tpl_build_add(b, &quote, 1, false);
     for (size_t at = 0, n; at < s->len; at += n) {
-        n = mt_tpl_char_size(s->data[at]);
-        repr_char(b, mt_tpl_char_at(s->data + at), quote, mt_tpl_str_untrusted(s, at, at + n));
+        n = mt_utf8_size(s->data[at]);
+        repr_char(b, mt_utf8_at(s->data + at), quote, mt_tpl_str_untrusted(s, at, at + n));
     }
     mt_tpl_build_add(b, &quote, 1, false);
     mt_tpl_build_lit(b, s->markup ? ")" : "");

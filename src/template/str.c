@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "template/unicode.h"
 
 enum { CAP_FIRST = 32, SPANS_FIRST = 4 };
 
@@ -180,7 +179,7 @@ size_t mt_tpl_str_offset(mt_tpl_str *s, size_t index)
     if (index == s->chars)
         return s->len;
     while (index-- > 0)
-        at += mt_tpl_char_size(s->data[at]);
+        at += mt_utf8_size(s->data[at]);
     return at;
 }
 

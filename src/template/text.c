@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/repr.h"
 #include "template/unicode.h"
 
@@ -23,12 +24,12 @@ static bool add_part(mt_tpl_run *run, const mt_tpl_str *s, size_t begin, size_t 
 
 static bool has_char(const mt_tpl_str *chars, const char *at)
 {
-    size_t n = mt_tpl_char_size(*at);
+    size_t n = mt_utf8_size(*at);
 
     if (!chars)
-        return mt_tpl_is_space(mt_tpl_char_at(at));
-    for (size_t i = 0; i < chars->len; i += mt_tpl_char_size(chars->data[i]))
-        if (mt_tpl_char_size(chars->data[i]) == n && memcmp(chars->data + i, at, n) == 0)
+        return mt_tpl_is_space(mt_utf8_at(at));
+    for (size_t i = 0; i < chars->len; i += mt_utf8_size(chars->data[i]))
+        if (mt_utf8_size(chars->data[i]) == n && memcmp(chars->data + i, at, n) == 0)
             return true;
     return false;
 }
@@ -38,12 +39,12 @@ mt_tpl_str *mt_tpl_strip(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *chars
     size_t begin = 0, end = s->len, cost = chars ? chars->len / 4 + 1 : 1;
 
     while ((sides & MT_TPL_LEFT) && begin < end && has_char(chars, s->data + begin)) {
-        begin += mt_tpl_char_size(s->data[begin]);
+        begin += mt_utf8_size(s->data[begin]);
         if (!mt_tpl_charge(run, cost))
             return NULL;
     }
     while ((sides & MT_TPL_RIGHT) && end > begin) {
-        size_t before = mt_tpl_char_before(s->data, end);
+        size_t before = mt_utf8_before(s->data, end);
 
         if (!has_char(chars, s->data + before))
             break;
@@ -90,7 +91,7 @@ static mt_tpl_str *interleave(mt_tpl_run *run, const mt_tpl_str *s, const mt_tpl
 
     mt_tpl_build_init(&b, run);
     while (count != 0 && !run->failed) {
-        size_t n = at < s->len ? mt_tpl_char_size(s->data[at]) : 0;
+        size_t n = at < s->len ? mt_utf8_size(s->data[at]) : 0;
 
         mt_tpl_build_str(&b, to);
         mt_tpl_build_sub(&b, s, at, at + n);
@@ -135,15 +136,15 @@ static bool is_final_sigma(const mt_tpl_str *s, size_t at)
     bool cased = false;
 
     while (before > 0) {
-        before = mt_tpl_char_before(s->data, before);
-        cased = mt_tpl_is_cased(mt_tpl_char_at(s->data + before));
-        if (cased || !mt_tpl_is_case_ignorable(mt_tpl_char_at(s->data + before)))
+        before = mt_utf8_before(s->data, before);
+        cased = mt_tpl_is_cased(mt_utf8_at(s->data + before));
+        if (cased || !mt_tpl_is_case_ignorable(mt_utf8_at(s->data + before)))
             break;
     }
     if (!cased)
         return false;
-    for (; after < s->len; after += mt_tpl_char_size(s->data[after])) {
-        uint32_t c = mt_tpl_char_at(s->data + after);
+    for (; after < s->len; after += mt_utf8_size(s->data[after])) {
+        uint32_t c = mt_utf8_at(s->data + after);
 
         if (mt_tpl_is_cased(c) && !mt_tpl_is_case_ignorable(c))
             return false;
@@ -155,7 +156,7 @@ static bool is_final_sigma(const mt_tpl_str *s, size_t at)
 
 static size_t map_char(const mt_tpl_str *s, size_t at, mt_tpl_case to, bool first, uint32_t out[MT_TPL_CASE_MAX])
 {
-    uint32_t c = mt_tpl_char_at(s->data + at);
+    uint32_t c = mt_utf8_at(s->data + at);
 
     switch (to) {
     case MT_TPL_UPPER: return mt_tpl_to_upper(c, out);
@@ -194,10 +195,10 @@ mt_tpl_str *mt_tpl_change_case(mt_tpl_run *run, const mt_tpl_str *s, mt_tpl_case
         uint32_t mapped[MT_TPL_CASE_MAX];
         size_t count = map_char(s, at, to, first, mapped);
 
-        n = mt_tpl_char_size(s->data[at]);
+        n = mt_utf8_size(s->data[at]);
         for (size_t i = 0; i < count; i++)
             mt_tpl_build_char(&b, mapped[i], mt_tpl_str_untrusted(s, at, at + n));
-        first = to == MT_TPL_TITLE && !mt_tpl_is_cased(mt_tpl_char_at(s->data + at));
+        first = to == MT_TPL_TITLE && !mt_tpl_is_cased(mt_utf8_at(s->data + at));
     }
     return like(s, mt_tpl_build_end(&b));
 }
@@ -241,7 +242,7 @@ mt_tpl_str *mt_tpl_reverse_text(mt_tpl_run *run, const mt_tpl_str *s)
 
     mt_tpl_build_init(&b, run);
     for (size_t end = s->len; end > 0 && !run->failed;) {
-        size_t begin = mt_tpl_char_before(s->data, end);
+        size_t begin = mt_utf8_before(s->data, end);
 
         mt_tpl_build_sub(&b, s, begin, end);
         end = begin;
@@ -251,8 +252,8 @@ mt_tpl_str *mt_tpl_reverse_text(mt_tpl_run *run, const mt_tpl_str *s)
 
 static size_t skip_space(const mt_tpl_str *s, size_t at)
 {
-    while (at < s->len && mt_tpl_is_space(mt_tpl_char_at(s->data + at)))
-        at += mt_tpl_char_size(s->data[at]);
+    while (at < s->len && mt_tpl_is_space(mt_utf8_at(s->data + at)))
+        at += mt_utf8_size(s->data[at]);
     return at;
 }
 
@@ -265,8 +266,8 @@ static bool split_space(mt_tpl_run *run, const mt_tpl_str *s, int64_t most, mt_t
 
         if (most == 0)
             return add_part(run, s, at, s->len, out);
-        while (end < s->len && !mt_tpl_is_space(mt_tpl_char_at(s->data + end)))
-            end += mt_tpl_char_size(s->data[end]);
+        while (end < s->len && !mt_tpl_is_space(mt_utf8_at(s->data + end)))
+            end += mt_utf8_size(s->data[end]);
         if (!add_part(run, s, at, end, out))
             return false;
         most -= most > 0;
@@ -299,8 +300,8 @@ bool mt_tpl_split(mt_tpl_run *run, mt_tpl_str *s, const mt_tpl_str *separator, i
 
 static size_t skip_space_back(const mt_tpl_str *s, size_t end, bool space)
 {
-    while (end > 0 && mt_tpl_is_space(mt_tpl_char_at(s->data + mt_tpl_char_before(s->data, end))) == space)
-        end = mt_tpl_char_before(s->data, end);
+    while (end > 0 && mt_tpl_is_space(mt_utf8_at(s->data + mt_utf8_before(s->data, end))) == space)
+        end = mt_utf8_before(s->data, end);
     return end;
 }
 
@@ -355,10 +356,10 @@ bool mt_tpl_split_lines(mt_tpl_run *run, mt_tpl_str *s, bool keep_ends, mt_tpl_i
     if (!mt_tpl_charge(run, 1 + s->len / 4))
         return false;
     while (at < s->len) {
-        uint32_t c = mt_tpl_char_at(s->data + at);
+        uint32_t c = mt_utf8_at(s->data + at);
         size_t end = at;
 
-        at += mt_tpl_char_size(s->data[at]);
+        at += mt_utf8_size(s->data[at]);
         if (!mt_tpl_is_line_break(c))
             continue;
         if (c == '\r' && at < s->len && s->data[at] == '\n')

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/number.h"
 #include "template/repr.h"
 #include "template/sort.h"
-#include "template/unicode.h"
 
 typedef struct writer {
     mt_tpl_build b;
@@ -49,8 +49,8 @@ static void write_str(writer *w, const mt_tpl_str *s)
         mt_tpl_build_sub(&w->b, s, at, end);
         at = end;
         if (at < s->len) {
-            size_t n = mt_tpl_char_size(s->data[at]);
-            uint32_t c = mt_tpl_char_at(s->data + at);
+            size_t n = mt_utf8_size(s->data[at]);
+            uint32_t c = mt_utf8_at(s->data + at);
 
             if (c == 0x7F)
                 mt_tpl_build_sub(&w->b, s, at, at + 1);

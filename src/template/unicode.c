@@ -100,33 +100,6 @@ static bool in_spans(const span *spans, size_t count, uint32_t c)
     return false;
 }
 
-size_t mt_tpl_char_size(char first)
-{
-    unsigned char byte = (unsigned char)first;
-
-    return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-}
-
-uint32_t mt_tpl_char_at(const char *s)
-{
-    const unsigned char *b = (const unsigned char *)s;
-
-    switch (mt_tpl_char_size(*s)) {
-    case 1: return b[0];
-    case 2: return (b[0] & 0x1Fu) << 6 | (b[1] & 0x3Fu);
-    case 3: return (b[0] & 0x0Fu) << 12 | (b[1] & 0x3Fu) << 6 | (b[2] & 0x3Fu);
-    default: return (b[0] & 0x07u) << 18 | (b[1] & 0x3Fu) << 12 | (b[2] & 0x3Fu) << 6 | (b[3] & 0x3Fu);
-    }
-}
-
-size_t mt_tpl_char_before(const char *s, size_t at)
-{
-    do
-        at--;
-    while (at > 0 && ((unsigned char)s[at] & 0xC0) == 0x80);
-    return at;
-}
-
 static utf8proc_category_t category(uint32_t c)
 {
     return utf8proc_category((utf8proc_int32_t)c);

@@ -8,13 +8,6 @@
 
 #define MT_TPL_CASE_MAX 3 /* characters that a change of case may make of one */
 
-/* Bytes of the character that begins with this byte, and the character at s; s is valid UTF-8. */
-size_t mt_tpl_char_size(char first);
-uint32_t mt_tpl_char_at(const char *s);
-
-/* Where the character that ends before `at` begins; at > 0. */
-size_t mt_tpl_char_before(const char *s, size_t at);
-
 /* Python's str.isspace and so on, for one character. */
 bool mt_tpl_is_space(uint32_t c);
 bool mt_tpl_is_line_break(uint32_t c); /* where str.splitlines splits */

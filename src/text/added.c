@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "text/chars.h"
 #include "text/tokenizer.h"
 
@@ -200,25 +201,25 @@ static const mt_tok_added_token *longest_at(const mt_tok_added *added, const mt_
 
 static bool stands_alone(const mt_tok_view *text, size_t begin, size_t end)
 {
-    if (begin > 0 && mt_tok_is_word(mt_tok_char_at(text->data + mt_tok_char_before(text->data, begin))))
+    if (begin > 0 && mt_tok_is_word(mt_utf8_at(text->data + mt_utf8_before(text->data, begin))))
         return false;
-    return end == text->len || !mt_tok_is_word(mt_tok_char_at(text->data + end));
+    return end == text->len || !mt_tok_is_word(mt_utf8_at(text->data + end));
 }
 
 static void take_space(const mt_tok_view *text, size_t after, mt_tok_match *match)
 {
     if (match->token->lstrip) {
         while (match->begin > after) {
-            size_t before = mt_tok_char_before(text->data, match->begin);
+            size_t before = mt_utf8_before(text->data, match->begin);
 
-            if (!mt_tok_is_space(mt_tok_char_at(text->data + before)))
+            if (!mt_tok_is_space(mt_utf8_at(text->data + before)))
                 break;
             match->begin = before;
         }
     }
     if (match->token->rstrip)
-        while (match->end < text->len && mt_tok_is_space(mt_tok_char_at(text->data + match->end)))
-            match->end += mt_tok_char_size(text->data[match->end]);
+        while (match->end < text->len && mt_tok_is_space(mt_utf8_at(text->data + match->end)))
+            match->end += mt_utf8_size(text->data[match->end]);
 }
 
 bool mt_tok_added_find(const mt_tok_added *added, const mt_tok_trie *trie, const mt_tok_view *text, size_t *at,

@@ -14,7 +14,6 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "text/bytelevel.h"
-#include "text/chars.h"
 
 enum { UNTRIED, MERGES_TO_IT, MERGES_TO_OTHERS }; /* values of whole */
 
@@ -142,7 +141,7 @@ static bool spell(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *word, s
         size_t spelled_len;
         uint32_t id;
 
-        size = bpe->byte_level ? 1 : mt_tok_char_size(word[at]);
+        size = bpe->byte_level ? 1 : mt_utf8_size(word[at]);
         id = single(bpe, word + at, size, at == 0, at + size == len, spelled, &spelled_len);
         if (id == MT_TOKEN_NONE) {
             if (!add_unknown(bpe, w, spelled, spelled_len, &unk, err))
@@ -203,8 +202,8 @@ static bool encode_words(const mt_tok_bpe *bpe, mt_tok_bpe_work *w, const char *
     uint32_t before = 0;
     size_t begin = 0;
 
-    for (size_t at = 0; at < len; at += mt_tok_char_size(piece[at])) {
-        uint32_t c = mt_tok_char_at(piece + at);
+    for (size_t at = 0; at < len; at += mt_utf8_size(piece[at])) {
+        uint32_t c = mt_utf8_at(piece + at);
 
         if (at > begin && mt_tok_bpe_is_border(bpe, before, c)) {
             if (!encode_word(bpe, w, piece + begin, at - begin, find_whole(bpe, w, piece + begin, at - begin), out,

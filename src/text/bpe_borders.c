@@ -8,8 +8,8 @@
    This holds only while every character becomes symbols of its own. So borders are looked for where unknown characters
    fall back to bytes, no byte can be merged, and no affix changes how characters are spelled. */
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "text/bpe.h"
-#include "text/chars.h"
 
 enum { FIRST_CAP = 4096 };
 
@@ -67,9 +67,9 @@ bool mt_tok_bpe_is_border(const mt_tok_bpe *bpe, uint32_t left, uint32_t right)
 static void add_token(mt_tok_bpe *bpe, const char *text, size_t len)
 {
     for (size_t at = 0, next; at < len; at = next) {
-        next = at + mt_tok_char_size(text[at]);
+        next = at + mt_utf8_size(text[at]);
         if (next < len)
-            add_joint(bpe, mt_tok_char_at(text + at), mt_tok_char_at(text + next));
+            add_joint(bpe, mt_utf8_at(text + at), mt_utf8_at(text + next));
     }
 }
 

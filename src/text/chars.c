@@ -12,7 +12,7 @@ size_t mt_tok_char_open(const char *s, size_t len)
 
     if (len == 0 || u[0] < 0xC2 || u[0] > 0xF4)
         return 0;
-    size = mt_tok_char_size(s[0]);
+    size = mt_utf8_size(s[0]);
     if (len > 1 && size > 2) {
         unsigned char least = u[0] == 0xE0 ? 0xA0 : u[0] == 0xF0 ? 0x90 : 0x80;
         unsigned char most = u[0] == 0xED ? 0x9F : u[0] == 0xF4 ? 0x8F : 0xBF;

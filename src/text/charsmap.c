@@ -9,6 +9,7 @@
 #include <utf8proc.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "text/chars.h"
 
 enum { MOST_CLUSTER = 5 }; /* bytes of a character with its marks that are looked up as one */
@@ -130,18 +131,18 @@ static const char *lookup(const mt_tok_charsmap *map, const char *s, size_t len,
 /* Where the cluster that begins at `at` ends: a character with what belongs to it. */
 static size_t cluster_end(const mt_tok_view *in, size_t at)
 {
-    utf8proc_int32_t before = (utf8proc_int32_t)mt_tok_char_at(in->data + at), state = 0;
+    utf8proc_int32_t before = (utf8proc_int32_t)mt_utf8_at(in->data + at), state = 0;
 
-    at += mt_tok_char_size(in->data[at]);
+    at += mt_utf8_size(in->data[at]);
     while (at < in->len) {
-        utf8proc_int32_t c = (utf8proc_int32_t)mt_tok_char_at(in->data + at);
+        utf8proc_int32_t c = (utf8proc_int32_t)mt_utf8_at(in->data + at);
 
         if (before >= ' ' && before < 0x7F && c < 0x7F) /* the common case, for speed */
             break;
         if (utf8proc_grapheme_break_stateful(before, c, &state))
             break;
         before = c;
-        at += mt_tok_char_size(in->data[at]);
+        at += mt_utf8_size(in->data[at]);
     }
     return at;
 }
@@ -160,7 +161,7 @@ bool mt_tok_charsmap_apply(const mt_tok_charsmap *map, const mt_tok_view *in, mt
             at = end;
         }
         while (at < end) {
-            size_t size = mt_tok_char_size(in->data[at]);
+            size_t size = mt_utf8_size(in->data[at]);
 
             text = lookup(map, in->data + at, size, &len);
             if (text)

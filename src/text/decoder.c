@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "text/chars.h"
+#include "base/hex.h"
+#include "base/utf8.h"
 #include "text/pretokenizer.h"
 
 static mt_tok_step *add_step(mt_tok_decoder *d, mt_tok_step_kind kind, const mt_tok_part *part)
@@ -35,7 +36,7 @@ static bool fail_order(const mt_tok_part *part)
 /* Characters are whole wherever text is cut, longer strings are not. */
 static bool one_char(const char *s, size_t len)
 {
-    return len > 0 && len == mt_tok_char_size(s[0]);
+    return len > 0 && len == mt_utf8_size(s[0]);
 }
 
 static bool add_replace(mt_tok_decoder *d, const mt_tok_part *part)
@@ -142,11 +143,7 @@ int mt_tok_fallback_byte(const char *s, size_t len)
     if (len != 6 || memcmp(s, "<0x", 3) != 0 || s[5] != '>')
         return -1;
     for (size_t i = 3; i < 5; i++) {
-        char c = s[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                           : -1;
+        const int digit = mt_hex_digit(s[i]);
 
         if (digit < 0)
             return -1;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/bytelevel.h"
 #include "text/chars.h"
 #include "text/tokenizer_parts.h"
@@ -81,12 +82,12 @@ static void spell_bytes(mt_buf *out, size_t begin)
 {
     size_t written = begin;
 
-    for (size_t at = begin; at < out->len; at += mt_tok_char_size(out->data[at]))
-        if (mt_tok_char_byte(mt_tok_char_at(out->data + at)) < 0)
+    for (size_t at = begin; at < out->len; at += mt_utf8_size(out->data[at]))
+        if (mt_tok_char_byte(mt_utf8_at(out->data + at)) < 0)
             return;
     for (size_t at = begin, size; at < out->len; at += size) {
-        size = mt_tok_char_size(out->data[at]);
-        out->data[written++] = (char)mt_tok_char_byte(mt_tok_char_at(out->data + at));
+        size = mt_utf8_size(out->data[at]);
+        out->data[written++] = (char)mt_tok_char_byte(mt_utf8_at(out->data + at));
     }
     shorten(out, written);
 }

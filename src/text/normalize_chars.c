@@ -1,4 +1,5 @@
 /* Normalizer stages that look at one character at a time. */
+#include "base/utf8.h"
 #include "text/normalizer.h"
 
 #include "text/bytelevel.h"
@@ -58,10 +59,10 @@ static bool change_each(mt_tok_change change, const mt_tok_view *in, mt_tok_text
     size_t done = 0;
 
     for (size_t at = 0, size; at < in->len; at += size) {
-        uint32_t c = mt_tok_char_at(in->data + at);
+        uint32_t c = mt_utf8_at(in->data + at);
         outcome o = outcome_of(change, c);
 
-        size = mt_tok_char_size(in->data[at]);
+        size = mt_utf8_size(in->data[at]);
         if (o.count == 1 && o.chars[0] == c)
             continue;
         mt_tok_text_copy(out, in, done, at);
@@ -81,8 +82,8 @@ static bool set_apart(const mt_tok_view *in, mt_tok_text *out)
     size_t done = 0;
 
     for (size_t at = 0, size; at < in->len; at += size) {
-        size = mt_tok_char_size(in->data[at]);
-        if (size < 3 || !mt_tok_is_ideograph(mt_tok_char_at(in->data + at)))
+        size = mt_utf8_size(in->data[at]);
+        if (size < 3 || !mt_tok_is_ideograph(mt_utf8_at(in->data + at)))
             continue;
         mt_tok_text_copy(out, in, done, at);
         mt_tok_text_put(out, " ", 1, mt_tok_mark(in, at));

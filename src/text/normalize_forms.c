@@ -7,6 +7,7 @@
 
    utf8proc's own ordering is a bubble sort, which takes hours for a megabyte of marks. Here marks are sorted by
    counting. */
+#include "base/utf8.h"
 #include "text/normalizer.h"
 
 #include <string.h>
@@ -68,8 +69,8 @@ static void reserve(stretch *s, size_t more)
 static void decompose(stretch *s, const mt_tok_view *in, size_t begin, size_t end, utf8proc_option_t options)
 {
     s->count = 0;
-    for (size_t at = begin; at < end; at += mt_tok_char_size(in->data[at])) {
-        utf8proc_int32_t c = (utf8proc_int32_t)mt_tok_char_at(in->data + at);
+    for (size_t at = begin; at < end; at += mt_utf8_size(in->data[at])) {
+        utf8proc_int32_t c = (utf8proc_int32_t)mt_utf8_at(in->data + at);
         utf8proc_ssize_t count = 0;
         int last_class = 0;
 
@@ -142,12 +143,12 @@ bool mt_tok_change_form(mt_tok_change form, const mt_tok_view *in, mt_tok_text *
         size_t begin;
 
         while (at < in->len && is_inert(form, (unsigned char)in->data[at]))
-            at += mt_tok_char_size(in->data[at]);
+            at += mt_utf8_size(in->data[at]);
         if (at == in->len)
             break;
-        begin = at > done ? mt_tok_char_before(in->data, at) : at;
+        begin = at > done ? mt_utf8_before(in->data, at) : at;
         while (at < in->len && !is_inert(form, (unsigned char)in->data[at]))
-            at += mt_tok_char_size(in->data[at]);
+            at += mt_utf8_size(in->data[at]);
         mt_tok_text_copy(out, in, done, begin);
         changed |= change_stretch(&s, in, begin, at, options, out);
         done = at;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/chars.h"
 
 static mt_tok_stage *add_stage(mt_tok_normalizer *normalizer, mt_tok_change change, mt_error *err)
@@ -143,7 +144,7 @@ void mt_tok_normalizer_free(mt_tok_normalizer *normalizer)
 /* Replaces in[begin, end). What comes instead counts as standing where the last of the replaced characters stood. */
 static void replace(const mt_tok_stage *s, const mt_tok_view *in, size_t begin, size_t end, mt_tok_text *out)
 {
-    if (begin == 0 && end > 0 && (s->to_len == 0 || end > mt_tok_char_size(in->data[0])))
+    if (begin == 0 && end > 0 && (s->to_len == 0 || end > mt_utf8_size(in->data[0])))
         out->beheaded = true;
     mt_tok_text_put(out, s->to, s->to_len, mt_tok_mark_of(in, begin, end));
 }
@@ -188,12 +189,12 @@ static void strip(const mt_tok_stage *s, mt_tok_view *text)
 {
     size_t begin = 0, end = text->len;
 
-    while (s->left && begin < end && mt_tok_is_space(mt_tok_char_at(text->data + begin)))
-        begin += mt_tok_char_size(text->data[begin]);
+    while (s->left && begin < end && mt_tok_is_space(mt_utf8_at(text->data + begin)))
+        begin += mt_utf8_size(text->data[begin]);
     while (s->right && end > begin) {
-        size_t before = mt_tok_char_before(text->data, end);
+        size_t before = mt_utf8_before(text->data, end);
 
-        if (!mt_tok_is_space(mt_tok_char_at(text->data + before)))
+        if (!mt_tok_is_space(mt_utf8_at(text->data + before)))
             break;
         end = before;
     }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "text/chars.h"
+#include "base/utf8.h"
 
 enum { MOST_SHOWN = 80 };
 
@@ -138,9 +138,9 @@ bool mt_tok_part_char(const mt_tok_part *part, const char *key, uint32_t *c)
 {
     const mt_tok_node *n = mt_tok_node_get(part->node, key);
 
-    if (!n || n->kind != MT_JSON_STRING || n->len == 0 || n->len != mt_tok_char_size(n->str[0]))
+    if (!n || n->kind != MT_JSON_STRING || n->len == 0 || n->len != mt_utf8_size(n->str[0]))
         return fail_value(part, key, "one character");
-    *c = mt_tok_char_at(n->str);
+    *c = mt_utf8_at(n->str);
     return true;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
-#include "text/chars.h"
+#include "base/utf8.h"
 
 enum { FIRST_STACK = 32 * 1024, MOST_SHOWN = 200 };
 
@@ -187,7 +187,7 @@ bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err)
             finder->matched = true;
             return true;
         }
-        finder->at += finder->at < finder->len ? mt_tok_char_size(finder->text[finder->at]) : 1;
+        finder->at += finder->at < finder->len ? mt_utf8_size(finder->text[finder->at]) : 1;
         finder->matched = false;
     }
     finder->at = finder->len + 1;

@@ -12,13 +12,13 @@
    exactly one character: alternatives for a union with something negated, lookaheads for an intersection.
 
    ^ and $ match at every line; that is an option of the compilation. */
+#include "base/utf8.h"
 #include "text/regex.h"
 
 #include <stdint.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "text/chars.h"
 
 #define SPACES \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
@@ -125,7 +125,7 @@ static void copy_escape(syntax *x, mt_buf *out)
         copy_through(x, out, "}");
     } else {
         copy(x, out, 1);
-        copy(x, out, x->at < x->len ? mt_tok_char_size(x->in[x->at]) : 0);
+        copy(x, out, x->at < x->len ? mt_utf8_size(x->in[x->at]) : 0);
     }
 }
 
@@ -291,7 +291,7 @@ static bool read_item(syntax *x, set *s, bool *many, size_t depth)
             mt_buf_puts(&s->items, "\\");
             copy(x, &s->items, 1);
         } else {
-            copy(x, &s->items, mt_tok_char_size(peek(x, 0)));
+            copy(x, &s->items, mt_utf8_size(peek(x, 0)));
         }
     }
     return true;
@@ -438,7 +438,7 @@ static bool translate_next(syntax *x)
     } else if (peek(x, 0) == '\\') {
         copy_escape(x, x->out);
     } else {
-        copy(x, x->out, mt_tok_char_size(x->in[x->at]));
+        copy(x, x->out, mt_utf8_size(x->in[x->at]));
     }
     return true;
 }

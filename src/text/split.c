@@ -2,7 +2,7 @@
    other parts, and a small fold over both makes pieces of them as the behaviour says. */
 #include <string.h>
 
-#include "text/chars.h"
+#include "base/utf8.h"
 #include "text/pretokenizer.h"
 
 typedef struct fold {
@@ -70,8 +70,8 @@ static void add_match(fold *f, size_t *done, size_t begin, size_t end)
 static void split_class(fold *f, const char *text, size_t len, size_t *done)
 {
     for (size_t at = 0, size; at < len; at += size) {
-        size = mt_tok_char_size(text[at]);
-        if (f->cutter->matches(mt_tok_char_at(text + at)))
+        size = mt_utf8_size(text[at]);
+        if (f->cutter->matches(mt_utf8_at(text + at)))
             add_match(f, done, at, at + size);
     }
 }

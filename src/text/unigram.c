@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "text/chars.h"
+#include "base/utf8.h"
 
 #define UNKNOWN_PENALTY 10.0
 
@@ -66,7 +66,7 @@ static bool find_ways(const mt_tok_unigram *u, mt_tok_unigram_node *nodes, const
         uint32_t node = mt_tok_trie_enter(&u->trie, (unsigned char)piece[at]);
         bool single = false;
 
-        size = mt_tok_char_size(piece[at]);
+        size = mt_utf8_size(piece[at]);
         for (size_t end = at + 1; node != MT_TRIE_NONE; end++) {
             uint32_t id = u->trie.nodes[node].value;
 

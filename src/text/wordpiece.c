@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "text/chars.h"
+#include "base/utf8.h"
 
 static bool add_unknown(const mt_tok_wordpiece *model, mt_ids *out, mt_error *err)
 {
@@ -19,7 +19,7 @@ static size_t count_chars(const char *word, size_t len)
 {
     size_t count = 0;
 
-    for (size_t at = 0; at < len; at += mt_tok_char_size(word[at]))
+    for (size_t at = 0; at < len; at += mt_utf8_size(word[at]))
         count++;
     return count;
 }
@@ -33,11 +33,11 @@ static uint32_t longest(const mt_tok_wordpiece *model, char *spelling, const cha
     if (prefix >= most)
         return MT_TOKEN_NONE;
     while (len > most - prefix)
-        len = mt_tok_char_before(text, len);
+        len = mt_utf8_before(text, len);
     if (prefix > 0)
         memcpy(spelling, model->prefix, prefix);
     memcpy(spelling + prefix, text, len);
-    for (; len > 0; len = mt_tok_char_before(text, len)) {
+    for (; len > 0; len = mt_utf8_before(text, len)) {
         uint32_t id = mt_tok_vocab_id(model->vocab, spelling, prefix + len);
 
         if (id != MT_TOKEN_NONE) {

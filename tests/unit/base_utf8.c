@@ -3,7 +3,7 @@
 #include "base/compiler.h"
 #include "base/utf8.h"
 
-/* All code points: encode, then find the length again; truncations are never valid. */
+/* All code points: encode, then find the length and the code point again; truncations are never valid. */
 static void every_code_point_round_trips(void **state)
 {
     (void)state;
@@ -16,6 +16,8 @@ static void every_code_point_round_trips(void **state)
         len = mt_utf8_encode(code, out);
         if (mt_utf8_length(out, len) != len)
             fail_msg("U+%04X", code);
+        if (mt_utf8_size(out[0]) != len || mt_utf8_at(out) != code || mt_utf8_before(out, len) != 0)
+            fail_msg("U+%04X is read as U+%04X", code, mt_utf8_at(out));
         for (size_t cut = 0; cut < len; cut++)
             if (mt_utf8_length(out, cut) != 0)
                 fail_msg("U+%04X cut to %zu", code, cut);

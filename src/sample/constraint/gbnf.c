@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "sample/constraint/charset.h"
@@ -107,11 +108,11 @@ static symbol *find(reader *r, const char *name, size_t len)
 static bool read_hex(reader *r, size_t digits, uint32_t *code)
 {
     for (*code = 0; digits > 0; digits--, r->at++) {
-        const char c = r->at < r->len ? r->text[r->at] : ' ';
+        const int digit = r->at < r->len ? mt_hex_digit(r->text[r->at]) : -1;
 
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')))
+        if (digit < 0)
             return fail(r, "has an escape without its digits");
-        *code = *code << 4 | (c <= '9' ? (uint32_t)(c - '0') : (uint32_t)((c | 0x20) - 'a' + 10));
+        *code = *code << 4 | (uint32_t)digit;
     }
     return *code <= MT_CHAR_MAX || fail(r, "has an escape that is no character");
 }
@@ -121,15 +122,12 @@ static bool read_char(reader *r, uint32_t *code)
 {
     static const char names[] = "nrt0", values[] = "\n\r\t\0";
     const size_t len = mt_utf8_length(r->text + r->at, r->len - r->at);
-    const unsigned char *s = (const unsigned char *)r->text + r->at;
     const char *name;
 
     if (len == 0)
         return fail(r, "is not UTF-8");
+    *code = mt_utf8_at(r->text + r->at);
     r->at += len;
-    *code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++)
-        *code = *code << 6 | (s[i] & 0x3f);
     if (*code != '\\')
         return true;
     if (r->at == r->len)

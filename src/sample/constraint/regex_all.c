@@ -3,6 +3,7 @@
 
    The expressions are first made into one list of nodes: each reads a character of a set, or goes on to up to two
    others without reading. */
+#include "base/utf8.h"
 #include "sample/constraint/regex.h"
 
 #include <stdlib.h>
@@ -321,19 +322,6 @@ bool mt_regex_all(const mt_regex *const *list, size_t count, uint32_t least, uin
     return ok;
 }
 
-/* The next character of a text that is UTF-8. */
-static uint32_t next_char(const char **at)
-{
-    const unsigned char *s = (const unsigned char *)*at;
-    const size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    uint32_t code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-
-    for (size_t i = 1; i < len; i++)
-        code = code << 6 | (s[i] & 0x3f);
-    *at += len;
-    return code;
-}
-
 bool mt_regex_matches(const mt_regex *regex, const char *text, size_t len, bool *out)
 {
     machine m = {.expressions = 1};
@@ -347,8 +335,8 @@ bool mt_regex_matches(const mt_regex *regex, const char *text, size_t len, bool 
     m.words = m.count / 64 + 1;
     if (!m.full)
         enter(&m, now, first, stack);
-    for (const char *at = text; !m.full && at < text + len;) {
-        const uint32_t code = next_char(&at);
+    for (const char *at = text; !m.full && at < text + len; at += mt_utf8_size(*at)) {
+        const uint32_t code = mt_utf8_at(at);
         uint64_t *swap = now;
 
         memset(then, 0, m.words * sizeof(*then));

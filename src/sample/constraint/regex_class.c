@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -20,24 +21,12 @@ static bool fail(mt_regex_reader *r, const char *what)
 static bool read_char(mt_regex_reader *r, uint32_t *out)
 {
     const size_t len = mt_utf8_length(r->text + r->at, r->len - r->at);
-    const unsigned char *s = (const unsigned char *)r->text + r->at;
 
     if (len == 0)
         return fail(r, "is not UTF-8");
-    *out = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++)
-        *out = *out << 6 | (s[i] & 0x3f);
+    *out = mt_utf8_at(r->text + r->at);
     r->at += len;
     return true;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* count digits; 0: up to a closing brace. */
@@ -45,9 +34,9 @@ static bool read_hex(mt_regex_reader *r, size_t count, uint32_t *out)
 {
     size_t i = 0;
 
-    for (*out = 0; r->at < r->len && hex_digit(r->text[r->at]) >= 0 && (count == 0 || i < count); i++, r->at++)
+    for (*out = 0; r->at < r->len && mt_hex_digit(r->text[r->at]) >= 0 && (count == 0 || i < count); i++, r->at++)
         if (*out <= MT_CHAR_MAX)
-            *out = *out << 4 | (uint32_t)hex_digit(r->text[r->at]);
+            *out = *out << 4 | (uint32_t)mt_hex_digit(r->text[r->at]);
     if (i == 0 || (count && i < count) || (count == 0 && !mt_regex_take(r, '}')) || *out > MT_CHAR_MAX)
         return fail(r, "has an escape whose number is no character");
     return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "sample/constraint/charset.h"
 #include "sample/constraint/regex.h"
 #include "sample/constraint/schema_inside.h"
@@ -151,19 +152,6 @@ static bool read_members(mt_schema_reader *r, object *o)
 
 /* ---- properties that are not declared ---- */
 
-/* A character of a name, as a number; *at moves behind it. */
-static uint32_t next_char(const char **at)
-{
-    const unsigned char *s = (const unsigned char *)*at;
-    const size_t len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    uint32_t code = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-
-    for (size_t i = 1; i < len; i++)
-        code = code << 6 | (s[i] & 0x3f);
-    *at += len;
-    return code;
-}
-
 /* Keys that are none of the names: behind names[i] for i in live, which all begin with the same `depth` bytes. */
 static mt_expr other_key(mt_schema_reader *r, const char *const *names, const size_t *offsets, size_t count)
 {
@@ -184,17 +172,17 @@ static mt_expr other_key(mt_schema_reader *r, const char *const *names, const si
             ends = false;
             continue;
         }
-        code = next_char(&at);
+        code = mt_utf8_at(at);
         if (mt_charset_has(&taken, code))
             continue;
         mt_charset_add(&taken, code, code);
         for (size_t k = i; k < count; k++) {
             const char *other = names[k] + offsets[k];
 
-            if (!*other || next_char(&other) != code)
+            if (!*other || mt_utf8_at(other) != code)
                 continue;
             same[alike] = names[k];
-            same_offsets[alike++] = (size_t)(other - names[k]);
+            same_offsets[alike++] = offsets[k] + mt_utf8_size(*other);
         }
         all = mt_grammar_or(
             g, all,
