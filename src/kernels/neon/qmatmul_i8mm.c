@@ -480,6 +480,10 @@ void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n
             mt_q_small_i8mm(&s);
         n0 += 4 * step;
     }
+    if (n0 < n1) {
+        ahead first = ahead_of(&p, &(block){.j = n0}, (spot){0, 0});
+        fetch(&first, 2 * PANEL, false);
+    }
     for (size_t j = n0; j < n1; j += COLUMNS)
         multiply_columns(&p, j);
 }

@@ -47,12 +47,12 @@ typedef struct mt_scale_rows {
 /* Columns from j on; beyond the last one it is repeated */
 MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, size_t j, size_t last)
 {
-    mt_scale_rows s = {.type = w->scale_type, .e2m1 = w->format != MT_FORMAT_AFFINE, .global = 1.0f};
-    if (w->format == MT_FORMAT_NVFP4)
-        s.global = w->global;
-    MT_UNROLL /* else the rows go through memory, and a load waits for two stores */
-        for (size_t c = 0; c < 4; c++) s.row[c] = base + (j + c < last ? j + c : last) * w->scale_stride;
-    return s;
+#define MT_ROW(c) base + (j + (c) < last ? j + (c) : last) * w->scale_stride
+    return (mt_scale_rows){.row = {MT_ROW(0), MT_ROW(1), MT_ROW(2), MT_ROW(3)},
+                           .type = w->scale_type,
+                           .e2m1 = w->format != MT_FORMAT_AFFINE,
+                           .global = w->format == MT_FORMAT_NVFP4 ? w->global : 1.0f};
+#undef MT_ROW
 }
 
 /* bf16 halves are turned before they are widened */
