@@ -7,8 +7,10 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
+import traceback
 
 PATIENCE = 240  # seconds for what must happen; only a test that fails waits so long
 LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
@@ -183,3 +185,26 @@ def stream_text(events, choice=0):
             if c["index"] == choice:
                 text += c["text"] if "text" in c else c["delta"].get("content") or ""
     return text
+
+
+class Skip(Exception):
+    """The machine lacks what a test needs."""
+
+
+def run_tests(name, tests, wanted, *arguments):
+    """Runs the tests, or those whose names are wanted, tells how each went and ends the program."""
+    counts = {"ok": 0, "FAILED": 0, "skipped": 0}
+    for function in tests:
+        if wanted and function.__name__ not in wanted:
+            continue
+        begin, result, why = time.time(), "ok", ""
+        try:
+            function(*arguments)
+        except Skip as reason:
+            result, why = "skipped", ": {}".format(reason)
+        except Exception:  # pylint: disable=broad-except
+            result, why = "FAILED", "\n" + traceback.format_exc()
+        counts[result] += 1
+        print("{} {} {:.1f} s{}".format(result, function.__name__, time.time() - begin, why), flush=True)
+    print("{}: {ok} passed, {FAILED} failed, {skipped} skipped".format(name, **counts))
+    sys.exit(1 if counts["FAILED"] else 0)

@@ -12,9 +12,7 @@ import random
 import socket
 import struct
 import subprocess
-import sys
 import threading
-import traceback
 import zlib
 
 import served
@@ -345,19 +343,7 @@ def main():
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     PROGRAM = arguments.motet
-    passed = failed = 0
-    for function in TESTS:
-        if arguments.names and function.__name__ not in arguments.names:
-            continue
-        try:
-            function()
-            passed += 1
-            print("ok " + function.__name__, flush=True)
-        except Exception:  # pylint: disable=broad-except
-            failed += 1
-            print("FAILED {}\n{}".format(function.__name__, traceback.format_exc()), flush=True)
-    print("api_pictures: {} passed, {} failed, 0 skipped".format(passed, failed))
-    sys.exit(1 if failed else 0)
+    served.run_tests("api_pictures", TESTS, arguments.names)
 
 
 main()

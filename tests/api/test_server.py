@@ -18,11 +18,9 @@ import socket
 import sqlite3
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-import traceback
 
 import fixture
 import served
@@ -859,7 +857,7 @@ def a_certificate_makes_it_https():
                                "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"],
                               capture_output=True, check=False)
         if made.returncode:
-            return "openssl cannot make a certificate"
+            raise served.Skip("openssl cannot make a certificate")
         with start("--tls-cert", cert, "--tls-key", key, ready=False) as server:
             context = ssl.create_default_context(cafile=cert)
             context.check_hostname = False
@@ -899,23 +897,9 @@ def main():
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     PROGRAM, LONG, QUICK = arguments.motet, arguments.long, "MOTET_TEST_QUICK" in os.environ
-    passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        for function in TESTS:
-            if arguments.names and function.__name__ not in arguments.names:
-                continue
-            begin = time.time()
-            try:
-                reason = function()
-                passed, skipped = passed + (not reason), skipped + bool(reason)
-                print("{} {} {:.1f} s{}".format("skipped" if reason else "ok", function.__name__, time.time() - begin,
-                                                ": " + reason if reason else ""), flush=True)
-            except Exception:  # pylint: disable=broad-except
-                failed += 1
-                print("FAILED {}\n{}".format(function.__name__, traceback.format_exc()), flush=True)
-    print("api_server: {} passed, {} failed, {} skipped".format(passed, failed, skipped))
-    sys.exit(1 if failed else 0)
+        served.run_tests("api_server", TESTS, arguments.names)
 
 
 main()

@@ -13,10 +13,10 @@ import tempfile
 import termios
 import threading
 import time
-import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import fixture  # noqa: E402
+import served  # noqa: E402
 from served import PATIENCE, eventually  # noqa: E402,F401
 
 
@@ -90,10 +90,6 @@ def running(folder):
     return found
 
 
-class Skip(Exception):
-    """The machine lacks what a test needs."""
-
-
 class Terminal:
     """A person's: what is typed goes in, what is shown can be waited for."""
 
@@ -101,7 +97,7 @@ class Terminal:
         try:
             self.pid, self.fd = pty.fork()
         except OSError as why:  # a root folder may have no /dev/pts
-            raise Skip("there are no pseudo-terminals") from why
+            raise served.Skip("there are no pseudo-terminals") from why
         if self.pid == 0:
             os.environ.update(TERM="xterm", HOME=home or "/nowhere")
             os.execv(command[0], command)
@@ -164,21 +160,6 @@ def main(name, tests):
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background ignores it
-    passed = failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         tiny = fixture.write(os.path.join(folder, "tiny"))
-        for function in tests:
-            if arguments.names and function.__name__ not in arguments.names:
-                continue
-            try:
-                function(os.path.abspath(arguments.motet), tiny)
-                passed += 1
-                print("ok {}".format(function.__name__), flush=True)
-            except Skip as why:
-                skipped += 1
-                print("skipped {}: {}".format(function.__name__, why), flush=True)
-            except Exception:  # pylint: disable=broad-except
-                failed += 1
-                print("FAILED {}\n{}".format(function.__name__, traceback.format_exc()), flush=True)
-    print("{}: {} passed, {} failed, {} skipped".format(name, passed, failed, skipped))
-    sys.exit(1 if failed else 0)
+        served.run_tests(name, tests, arguments.names, os.path.abspath(arguments.motet), tiny)
