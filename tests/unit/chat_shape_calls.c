@@ -144,36 +144,60 @@ static void parse(const mt_shape *shape, const char *text, size_t len, heard *h)
     mt_buf_free(&h->arguments);
 }
 
-/* Returns how many answers were over, and counts their calls. */
-static size_t follow(const mt_shape *shape, bool with_specials, size_t *calls, bool *content, size_t *most)
+/* How the answers went that were over. */
+typedef struct followed {
+    size_t answers, calls;
+    size_t fewest, most; /* calls of one */
+    bool content;
+} followed;
+
+static void begin_with(mt_run *run, mt_constraint *c, const mt_shape *shape, const char *beginning)
+{
+    mt_run_begin(run, c);
+    for (const char *at = beginning; *at; at++)
+        if (!mt_run_token(run, (unsigned char)*at))
+            fail_msg("%s may not begin with %s", shape->formats.tools, beginning);
+}
+
+static void add_answer(followed *f, const heard *h)
+{
+    f->fewest = f->answers == 0 || h->calls < f->fewest ? h->calls : f->fewest;
+    f->most = h->calls > f->most ? h->calls : f->most;
+    f->answers++;
+    f->calls += h->calls;
+    f->content |= h->content;
+}
+
+/* Follows a shape at random from the end of a beginning. */
+static followed follow(const mt_shape *shape, bool with_specials, const char *beginning)
 {
     mt_tokenizer *tokenizer = constraint_tokenizer(specials, with_specials ? MT_COUNT(specials) : 0);
     mt_vocabulary *v = constraint_vocabulary(tokenizer);
     mt_error err = {0};
     mt_constraint *c = compile(shape, tokenizer, v, &err);
     uint64_t seed = 5;
-    size_t over = 0;
+    followed f = {0};
 
     if (!c)
         fail_msg("%s: %s", shape->formats.tools, err.text);
     for (int i = 0; i < (unit_quick() ? 3 : 12); i++) {
+        mt_run run;
         mt_buf text;
         heard h;
 
+        begin_with(&run, c, shape, beginning);
         mt_buf_init(&text, 1 << 20);
-        if (constraint_walk(c, tokenizer, &seed, 3000, &text)) {
+        mt_buf_puts(&text, beginning);
+        if (constraint_walk_on(&run, tokenizer, &seed, 3000, &text)) {
             parse(shape, text.len ? text.data : "", text.len, &h);
-            over++;
-            *calls += h.calls;
-            *content |= h.content;
-            *most = h.calls > *most ? h.calls : *most;
+            add_answer(&f, &h);
         }
         mt_buf_free(&text);
     }
     mt_constraint_release(c);
     mt_vocabulary_free(v);
     mt_tokenizer_free(tokenizer);
-    return over;
+    return f;
 }
 
 static const char *const formats[] = {
@@ -195,12 +219,10 @@ static void required_calls_are_read_back_in_every_format(void **state)
             .calls = MT_SHAPE_CALLS_REQUIRED,
             .tools = tools,
             .formats = {.tools = format, .reasoning = strcmp(format, "harmony") == 0 ? "harmony" : "none"}};
-        size_t calls = 0, most = 0, over;
-        bool content = false;
+        const followed f = follow(&shape, i % 2, "");
 
-        over = follow(&shape, i % 2, &calls, &content, &most);
-        if (over == 0 || calls < over || content)
-            fail_msg("%s: %zu answers, %zu calls, content %d", format, over, calls, content);
+        if (f.answers == 0 || f.calls < f.answers || f.content)
+            fail_msg("%s: %zu answers, %zu calls, content %d", format, f.answers, f.calls, f.content);
     }
     json_decref(tools);
 }
@@ -213,13 +235,11 @@ static void a_named_tool_is_called_once(void **state)
                             .one = true,
                             .tools = tools,
                             .formats = {.tools = "hermes", .reasoning = "none"}};
-    size_t calls = 0, most = 0;
-    bool content = false;
-    const size_t over = follow(&shape, true, &calls, &content, &most);
+    const followed f = follow(&shape, true, "");
 
     (void)state;
-    assert_int_equal(calls, over);
-    assert_int_equal(most, 1);
+    assert_int_equal(f.calls, f.answers);
+    assert_int_equal(f.most, 1);
     json_decref(tools);
 }
 
@@ -235,12 +255,10 @@ static void one_call_is_not_followed_by_another(void **state)
             .one = true,
             .tools = tools,
             .formats = {.tools = format, .reasoning = strcmp(format, "harmony") == 0 ? "harmony" : "none"}};
-        size_t calls = 0, most = 0, over;
-        bool content = false;
+        const followed f = follow(&shape, true, "");
 
-        over = follow(&shape, true, &calls, &content, &most);
-        if (over == 0 || calls != over || most != 1 || content)
-            fail_msg("%s: %zu answers, %zu calls, content %d", format, over, calls, content);
+        if (f.answers == 0 || f.calls != f.answers || f.most != 1 || f.content)
+            fail_msg("%s: %zu answers, %zu calls, content %d", format, f.answers, f.calls, f.content);
     }
     json_decref(tools);
 }
@@ -279,43 +297,6 @@ static const char *const beginnings[][2] = {
     {"gigachat", "Hi. <|function_call|>"},
 };
 
-/* Returns how many answers were over; none has more than `most` calls, and each has one. */
-static size_t follow_from(const mt_shape *shape, const char *beginning, size_t most)
-{
-    mt_tokenizer *tokenizer = constraint_tokenizer(NULL, 0);
-    mt_vocabulary *v = constraint_vocabulary(tokenizer);
-    mt_error err = {0};
-    mt_constraint *c = compile(shape, tokenizer, v, &err);
-    uint64_t seed = 3;
-    size_t over = 0;
-
-    if (!c)
-        fail_msg("%s: %s", shape->formats.tools, err.text);
-    for (int i = 0; i < (unit_quick() ? 3 : 12); i++) {
-        mt_run run;
-        mt_buf text;
-        heard h;
-
-        mt_buf_init(&text, 1 << 20);
-        mt_run_begin(&run, c);
-        for (const char *at = beginning; *at; at++)
-            if (!mt_run_token(&run, (unsigned char)*at))
-                fail_msg("%s may not begin with %s", shape->formats.tools, beginning);
-        mt_buf_puts(&text, beginning);
-        if (constraint_walk_on(&run, tokenizer, &seed, 1000, &text)) {
-            parse(shape, text.data, text.len, &h);
-            over++;
-            if (h.calls == 0 || h.calls > most)
-                fail_msg("%s: %zu calls in %s", shape->formats.tools, h.calls, text.data);
-        }
-        mt_buf_free(&text);
-    }
-    mt_constraint_release(c);
-    mt_vocabulary_free(v);
-    mt_tokenizer_free(tokenizer);
-    return over;
-}
-
 static void calls_of_its_own_accord_fit_and_are_no_more_than_wanted(void **state)
 {
     json_t *tools = load(tools_json);
@@ -327,7 +308,10 @@ static void calls_of_its_own_accord_fit_and_are_no_more_than_wanted(void **state
         const mt_shape shape = {
             .one = i % 2, .tools = tools, .formats = {.tools = format, .reasoning = harmony ? "harmony" : "none"}};
 
-        follow_from(&shape, beginnings[i / 2][1], i % 2 ? 1 : SIZE_MAX);
+        const followed f = follow(&shape, false, beginnings[i / 2][1]);
+
+        if (f.answers == 0 || f.fewest == 0 || (shape.one && f.most > 1))
+            fail_msg("%s: %zu answers, %zu to %zu calls", format, f.answers, f.fewest, f.most);
     }
     json_decref(tools);
 }
@@ -385,12 +369,10 @@ static void arguments_fit_random_schemas_in_every_format(void **state)
             .calls = MT_SHAPE_CALLS_REQUIRED,
             .tools = tools,
             .formats = {.tools = format, .reasoning = strcmp(format, "harmony") == 0 ? "harmony" : "none"}};
-        size_t calls = 0, most = 0, over;
-        bool content = false;
+        const followed f = follow(&shape, i % 2, "");
 
-        over = follow(&shape, i % 2, &calls, &content, &most);
-        if (calls < over || content)
-            fail_msg("%s: %zu answers, %zu calls, content %d", format, over, calls, content);
+        if (f.calls < f.answers || f.content)
+            fail_msg("%s: %zu answers, %zu calls, content %d", format, f.answers, f.calls, f.content);
         json_decref(schema);
         json_decref(tools);
     }

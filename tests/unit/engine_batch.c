@@ -386,7 +386,22 @@ static void places_that_are_kept_are_nobody_elses(void **state)
     driver_close(&d);
 }
 
-/* A slow reader's answer stands still; others go on. */
+/* Nobody reads the one while the other is answered: it stands still after its first token, and goes on later. */
+static void pause_during(driver *d, mt_request *slow, const answer *told, mt_request *quick, const answer *other)
+{
+    atomic_store(&slow->paused, true);
+    driver_send(d, slow);
+    driver_send(d, quick);
+    driver_wait(d, 1);
+    pthread_mutex_lock(&d->lock);
+    assert_int_equal(other->count, TOKENS);
+    assert_int_equal(told->count, 1);
+    pthread_mutex_unlock(&d->lock);
+    atomic_store(&slow->paused, false);
+    mt_engine_poke(d->engine);
+    driver_wait(d, 0);
+}
+
 static void a_paused_request_waits_alone(void **state)
 {
     static answer slow, quick;
@@ -395,19 +410,8 @@ static void a_paused_request_waits_alone(void **state)
     (void)state;
     driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
     driver_start(&d);
-    mt_request *r = driver_request(&d, prompt, 40, TOKENS, &slow);
-    atomic_store(&r->paused, true);
-    driver_send(&d, r);
-    driver_send(&d, driver_request(&d, prompt, 30, TOKENS, &quick));
-    driver_wait(&d, 1);
-    usleep(50000);
-    pthread_mutex_lock(&d.lock);
-    assert_int_equal(quick.count, TOKENS);
-    assert_int_equal(slow.count, 1);
-    pthread_mutex_unlock(&d.lock);
-    atomic_store(&r->paused, false);
-    mt_engine_poke(d.engine);
-    driver_wait(&d, 0);
+    pause_during(&d, driver_request(&d, prompt, 40, TOKENS, &slow), &slow,
+                 driver_request(&d, prompt, 30, TOKENS, &quick), &quick);
     assert_int_equal(slow.count, TOKENS);
     driver_close(&d);
 }
@@ -427,18 +431,8 @@ static void check_unread(const char *dir, size_t sequences, size_t cache)
     d.params.cache = cache;
     driver_start(&d);
     driver_ask(&d, prompt, PROMPT, TOKENS, &alone);
-    mt_request *r = driver_request(&d, prompt, PROMPT, TOKENS, &slow);
-    atomic_store(&r->paused, true);
-    driver_send(&d, r);
-    driver_send(&d, driver_request(&d, other, PROMPT, TOKENS, &quick));
-    driver_wait(&d, 1);
-    pthread_mutex_lock(&d.lock);
-    assert_int_equal(quick.count, TOKENS);
-    assert_int_equal(slow.count, 1);
-    pthread_mutex_unlock(&d.lock);
-    atomic_store(&r->paused, false);
-    mt_engine_poke(d.engine);
-    driver_wait(&d, 0);
+    pause_during(&d, driver_request(&d, prompt, PROMPT, TOKENS, &slow), &slow,
+                 driver_request(&d, other, PROMPT, TOKENS, &quick), &quick);
     expect_same("unread for a while", &alone, &slow);
     driver_close(&d);
 }
