@@ -277,30 +277,30 @@ static bool index_grow(mt_tpl_run *run, mt_tpl_dict *d)
     return true;
 }
 
+static bool is_key(mt_tpl_run *run, const mt_tpl_dict *d, size_t entry, mt_tpl_value key, uint64_t hash, bool *same)
+{
+    *same = false;
+    return d->at[entry].hash != hash || (mt_tpl_charge(run, 1) && mt_tpl_equal(run, d->at[entry].key, key, same));
+}
+
 /* *found is the entry, or the count of entries. */
 static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash, size_t *found)
 {
-    bool same = false;
+    bool same, ok;
 
     if (!d->index) {
         for (*found = 0; *found < d->count; ++*found) {
-            if (d->at[*found].hash != hash)
-                continue;
-            if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, d->at[*found].key, key, &same))
-                return false;
-            if (same)
-                return true;
+            ok = is_key(run, d, *found, key, hash, &same);
+            if (!ok || same)
+                return ok;
         }
         return true;
     }
     for (size_t slot = (size_t)hash & (d->slots - 1); d->index[slot]; slot = (slot + 1) & (d->slots - 1)) {
         *found = d->index[slot] - 1;
-        if (d->at[*found].hash != hash)
-            continue;
-        if (!mt_tpl_charge(run, 1) || !mt_tpl_equal(run, d->at[*found].key, key, &same))
-            return false;
-        if (same)
-            return true;
+        ok = is_key(run, d, *found, key, hash, &same);
+        if (!ok || same)
+            return ok;
     }
     *found = d->count;
     return true;

@@ -135,19 +135,19 @@ def report(folder, precision, result):
         print(f"       {failure}", flush=True)
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(description, folder):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--motet", default=str(HERE.parents[1] / "build" / "motet"), help="the program")
-    parser.add_argument("--dir", type=Path, default=HERE / "checkpoints", help="folder of checkpoint folders")
+    parser.add_argument("--dir", type=Path, default=HERE / folder, help="folder of checkpoint folders")
     parser.add_argument("--precision", choices=["reference", "fast", "both"], default="both")
     parser.add_argument("--filter", default="", help="only folders whose name contains this")
     parser.add_argument("--jobs", type=int, default=1, help="checkpoints compared at a time")
     parser.add_argument("extra", nargs="*", help="options for motet, after --")
-    return parser.parse_args(arguments)
+    return parser
 
 
-def main(arguments):
-    options = parse(arguments)
+def compare_all(options, compare_one):
+    """The exit status, after all folders that the options name."""
     folders = sorted(file.parent for file in options.dir.glob("*/oracle.json") if options.filter in file.parent.name)
     if not folders:
         print(f"oracle: no checkpoints in '{options.dir}' match '{options.filter}'")
@@ -156,11 +156,15 @@ def main(arguments):
     jobs = [(folder, precision) for folder in folders for precision in precisions]
     failed = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        for job, result in zip(jobs, pool.map(lambda job: compare_folder(options, *job), jobs)):
+        for job, result in zip(jobs, pool.map(lambda job: compare_one(options, *job), jobs)):
             report(*job, result)
             failed += bool(result.failures)
     print(f"oracle: {len(jobs) - failed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def main(arguments):
+    return compare_all(options_of(__doc__, "checkpoints").parse_args(arguments), compare_folder)
 
 
 if __name__ == "__main__":

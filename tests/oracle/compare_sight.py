@@ -10,7 +10,6 @@ experts: 99 % of them); the greedy token is the oracle's wherever its margin exc
 beyond Python's standard library.
 """
 
-import argparse
 import base64
 import json
 import sys
@@ -108,34 +107,12 @@ def compare_folder(options, folder, precision):
     return result
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--motet", default=str(HERE.parents[1] / "build" / "motet"), help="the program")
-    parser.add_argument("--dir", type=Path, default=HERE / "sighted", help="folder of checkpoint folders")
+def main():
+    parser = compare.options_of(__doc__, "sighted")
     parser.add_argument("--pictures", type=Path, default=HERE / "pictures", help="folder of what is shown")
-    parser.add_argument("--precision", choices=["reference", "fast", "both"], default="both")
-    parser.add_argument("--filter", default="", help="only folders whose name contains this")
     parser.add_argument("--case", default="", help="only cases whose name contains this")
-    parser.add_argument("extra", nargs="*", help="options for motet, after --")
-    return parser.parse_args(arguments)
-
-
-def main(arguments):
-    options = parse(arguments)
-    folders = sorted(file.parent for file in options.dir.glob("*/oracle.json") if options.filter in file.parent.name)
-    if not folders:
-        print(f"oracle: no checkpoints in '{options.dir}' match '{options.filter}'")
-        return 1
-    precisions = ["reference", "fast"] if options.precision == "both" else [options.precision]
-    failed = 0
-    for folder in folders:
-        for precision in precisions:
-            result = compare_folder(options, folder, precision)
-            compare.report(folder, precision, result)
-            failed += bool(result.failures)
-    print(f"oracle: {len(folders) * len(precisions) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return compare.compare_all(parser.parse_args(), compare_folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
