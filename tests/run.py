@@ -81,11 +81,11 @@ def main():
                 "FAILED" if failed else "ok", record["name"], passed, record["duration"]), flush=True)
             if failed:
                 show(record, remark)
-        if not any(total):
+        if not any(total) or (meson.returncode and not total[1]):
             said.seek(0)
             print(said.read(), end="")
     print("{} passed, {} failed{}".format(total[0], total[1], ", {} skipped".format(total[2]) if total[2] else ""))
-    sys.exit(1 if total[1] or not total[0] else 0)
+    sys.exit(1 if meson.returncode or total[1] or not total[0] else 0)
 
 
 main()
