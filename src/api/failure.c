@@ -45,6 +45,13 @@ bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
     return mt_failure_set(why, status, code, param, "%s", err->text);
 }
 
+bool mt_failure_memory(mt_failure *why, const char *param)
+{
+    return mt_failure_set(why, 413, "request_too_large", param,
+                          "the request needs more memory than one may have: make %s%s%s smaller", param ? "\"" : "",
+                          param ? param : "it", param ? "\"" : "");
+}
+
 bool mt_failure_rename(mt_failure *why, const char *from, const char *to)
 {
     const size_t len = strlen(from);

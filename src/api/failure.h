@@ -20,6 +20,7 @@ typedef struct mt_failure {
 bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
     MT_PRINTF(5, 6);
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
+bool mt_failure_memory(mt_failure *why, const char *param); /* the request takes more than one may have */
 
 /* Speaks of a field by the name the client knows it by, where it is the one that is wrong. */
 bool mt_failure_rename(mt_failure *why, const char *from, const char *to);

@@ -6,12 +6,6 @@
 #include "api/fields.h"
 #include "base/limits.h"
 
-static bool out_of_memory(const char *name, mt_failure *why)
-{
-    return mt_failure_set(why, 413, "request_too_large", name,
-                          "the request needs more memory than one may have: make \"%s\" smaller", name);
-}
-
 static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     if (!json_is_integer(value))
@@ -43,7 +37,7 @@ static bool read_stop(mt_ask *ask, const char *name, const json_t *value, mt_fai
                               MT_LIMIT_STOP_STRINGS);
     ask->stops = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->stops));
     if (!ask->stops)
-        return out_of_memory(name, why);
+        return mt_failure_memory(why, name);
     ask->stop_count = 0;
     if (!json_is_array(value))
         return add_stop(ask, name, value, why);
@@ -65,7 +59,7 @@ static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt
                               MT_LIMIT_STOP_IDS);
     ask->stop_ids = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->stop_ids));
     if (!ask->stop_ids)
-        return out_of_memory(name, why);
+        return mt_failure_memory(why, name);
     for (size_t i = 0; i < count; i++) {
         const json_t *id = json_array_get(value, i);
 
@@ -112,7 +106,7 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
                               MT_LIMIT_LOGIT_BIAS);
     ask->bias = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->bias));
     if (!ask->bias)
-        return out_of_memory(name, why);
+        return mt_failure_memory(why, name);
     /* jansson's iterators take what is not const; nothing is changed. */
     json_t *object = (json_t *)(uintptr_t)value;
     for (at = json_object_iter(object); at; at = json_object_iter_next(object, at))

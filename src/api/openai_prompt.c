@@ -3,19 +3,13 @@
 #include "api/fields.h"
 #include "base/limits.h"
 
-static bool too_large(const char *name, mt_failure *why)
-{
-    return mt_failure_set(why, 413, "request_too_large", name,
-                          "the request needs more memory than one may have: make \"%s\" smaller", name);
-}
-
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out, mt_failure *why)
 {
     const size_t count = json_array_size(list);
     uint32_t *ids = mt_arena_alloc(arena, (count + 1) * sizeof(*ids));
 
     if (!ids)
-        return too_large(name, why);
+        return mt_failure_memory(why, name);
     for (size_t i = 0; i < count; i++) {
         const json_t *id = json_array_get(list, i);
 
@@ -68,7 +62,7 @@ bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt
                               (int)ask->n, MT_LIMIT_CHOICES);
     ask->prompts = mt_arena_alloc(ask->arena, count * sizeof(*ask->prompts));
     if (!ask->prompts)
-        return too_large(field, why);
+        return mt_failure_memory(why, field);
     for (; ask->prompt_count < count; ask->prompt_count++)
         if (!read_one(ask, field, many ? json_array_get(prompt, ask->prompt_count) : prompt,
                       &ask->prompts[ask->prompt_count], why))

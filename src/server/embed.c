@@ -13,12 +13,6 @@ static const char *field_of(const mt_ask *ask)
     return ask->query.data ? "documents" : "input";
 }
 
-static bool out_of_memory(mt_failure *why)
-{
-    return mt_failure_set(why, 413, "request_too_large", NULL,
-                          "the request needs more memory than one may have: make it smaller");
-}
-
 /* Who names no model gets the first that can do it. */
 static const mt_target *pick(const mt_served *served, const char *model, bool scores)
 {
@@ -103,7 +97,7 @@ static bool make_tokens(mt_request *r, const mt_call *call, const mt_target *t, 
         memcpy(copy, from->text.data ? ids.data : from->ids, r->prompt_len * sizeof(*copy));
     r->prompt = copy;
     mt_ids_free(&ids);
-    return ok && (copy || out_of_memory(why));
+    return ok && (copy || mt_failure_memory(why, NULL));
 }
 
 static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *ask, size_t index, mt_failure *why)
@@ -143,7 +137,7 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
     mt_answer *a = mt_answer_new(call->dialect, ask->arena, ask, ask->prompt_count);
 
     if (!a)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     memcpy(a->id, call->id, sizeof(a->id));
     a->model = t->name;
     a->normalise = t->normalise;

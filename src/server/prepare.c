@@ -13,12 +13,6 @@
 #include "server/inside.h"
 #include "server/tokens.h"
 
-static bool out_of_memory(mt_failure *why)
-{
-    return mt_failure_set(why, 413, "request_too_large", NULL,
-                          "the request needs more memory than one may have: make it smaller");
-}
-
 static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
     return mt_served_answers(served, ask->model) ||
@@ -117,7 +111,7 @@ static bool set_sampling(mt_request *r, const mt_served *served, const mt_ask *a
     s->eos_ids = served->generation.eos;
     s->eos_count = served->generation.eos_count;
     if (!s->bias || !s->stop_ids)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     return mt_sample_settings_check(s, served->vocab, &err) || unfit(why, &err);
 }
 
@@ -134,10 +128,10 @@ static bool copy_stops(mt_request *r, const mt_ask *ask, mt_failure *why)
         strings[i] = (mt_stop_string){.str = copy_into(r->arena, ask->stops[i].str, ask->stops[i].len),
                                       .len = ask->stops[i].len};
         if (!strings[i].str)
-            return out_of_memory(why);
+            return mt_failure_memory(why, NULL);
     }
     r->stop_strings = strings;
-    return strings || out_of_memory(why);
+    return strings || mt_failure_memory(why, NULL);
 }
 
 static bool set_stop(mt_request *r, const mt_ask *ask, mt_failure *why)
@@ -152,7 +146,7 @@ static bool set_stop(mt_request *r, const mt_ask *ask, mt_failure *why)
         return mt_failure_from(why, &err, "stop");
     if (!mt_arena_defer(r->arena, free_stop, stop)) {
         mt_stop_free(stop);
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     }
     r->stop = stop;
     return copy_stops(r, ask, why);
@@ -235,7 +229,7 @@ static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask 
     if (mt_arena_defer(r->arena, release_constraint, r->constraint))
         return true;
     mt_constraint_release(r->constraint);
-    return out_of_memory(why);
+    return mt_failure_memory(why, NULL);
 }
 
 static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
@@ -250,7 +244,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->cuts = copy_into(r->arena, prompt->cuts, prompt->cut_count * sizeof(*prompt->cuts));
     r->cut_count = prompt->cut_count;
     if (!r->name || !r->prompt || !r->cuts)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     if (ask->cache_salt)
         SHA256((const unsigned char *)ask->cache_salt, strlen(ask->cache_salt), r->salt);
     r->choices = (uint32_t)ask->n;
@@ -281,7 +275,7 @@ static bool set_echo(mt_answer *a, const mt_served *served, const mt_token_promp
     copy = text.full ? NULL : copy_into(a->arena, text.data, text.len);
     out->echo = (mt_chat_text){.data = copy, .len = text.len};
     mt_buf_free(&text);
-    return copy || out_of_memory(why);
+    return copy || mt_failure_memory(why, NULL);
 }
 
 static bool set_parser(mt_answer *a, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
@@ -300,7 +294,7 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
     mt_answer *a = mt_answer_new(call->dialect, arena, ask, count);
 
     if (!a)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     memcpy(a->id, call->id, sizeof(a->id));
     a->model = served->name;
     a->tokenizer = served->tokenizer;
@@ -404,7 +398,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
-    bool ok = ask || out_of_memory(why);
+    bool ok = ask || mt_failure_memory(why, NULL);
 
     if (ok) {
         mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);

@@ -2,12 +2,6 @@
 
 #include <string.h>
 
-static bool out_of_memory(mt_failure *why)
-{
-    return mt_failure_set(why, 413, "request_too_large", NULL,
-                          "the request needs more memory than one may have: make it smaller");
-}
-
 static bool need_tokenizer(const mt_served *served, mt_failure *why)
 {
     return served->tokenizer ||
@@ -30,7 +24,7 @@ bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text tex
          mt_failure_from(why, &err, NULL);
     if (ok) {
         copy = mt_arena_alloc(arena, (ids.count + 1) * sizeof(*copy));
-        ok = copy || out_of_memory(why);
+        ok = copy || mt_failure_memory(why, NULL);
     }
     if (ok && ids.count)
         memcpy(copy, ids.data, ids.count * sizeof(*copy));
@@ -96,7 +90,7 @@ static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt
     if (copy && text->len)
         memcpy(copy, text->data, text->len);
     *out = (mt_chat_text){.data = copy, .len = text->len};
-    return copy || out_of_memory(why);
+    return copy || mt_failure_memory(why, NULL);
 }
 
 static bool copy_prompt(mt_arena *arena, const mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
@@ -105,7 +99,7 @@ static bool copy_prompt(mt_arena *arena, const mt_prompt *prompt, mt_token_promp
     uint32_t *cuts = mt_arena_alloc(arena, (prompt->cut_count + 1) * sizeof(*cuts));
 
     if (!ids || !cuts)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     if (prompt->ids.count)
         memcpy(ids, prompt->ids.data, prompt->ids.count * sizeof(*ids));
     for (size_t i = 0; i < prompt->cut_count; i++)
@@ -146,12 +140,12 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
         return mt_failure_from(why, &err, "messages");
     cuts = mt_arena_alloc(arena, (p->cut_count + to->span_count + 1) * sizeof(*cuts));
     if (!cuts)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     p->cut_count = move_cuts(p, cuts);
     p->cuts = cuts;
     ids = mt_arena_alloc(arena, to->count * sizeof(*ids)); /* the answer may be there longer than the pictures */
     if (!ids)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     memcpy(ids, to->ids, to->count * sizeof(*ids));
     p->ids = ids;
     p->count = to->count;
@@ -189,7 +183,7 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
     *count = ask->is_chat ? 1 : ask->prompt_count;
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
     if (!*out)
-        return out_of_memory(why);
+        return mt_failure_memory(why, NULL);
     if (ask->is_chat)
         return mt_tokens_chat(served, ask->arena, ask->body, stop, *out, NULL, why);
     for (size_t i = 0; i < *count; i++)
