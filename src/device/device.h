@@ -71,6 +71,15 @@ mt_tensor *mt_tensor_part(mt_device *dev, mt_tensor *t, size_t row, size_t rows,
 /* Copies `cols` floats into a row. */
 void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data);
 
+/* A tensor that begins as a copy of these floats; NULL for none. */
+static inline mt_tensor *mt_tensor_of(mt_device *dev, const float *data, size_t rows, size_t cols)
+{
+    mt_tensor *t = data ? mt_tensor_new(dev, rows, cols) : NULL;
+    for (size_t i = 0; t && i < rows; i++)
+        mt_tensor_write(dev, t, i, data + i * cols);
+    return t;
+}
+
 /* Waits; the row stays valid until the next operation that writes the tensor. */
 const float *mt_tensor_read(mt_device *dev, const mt_tensor *t, size_t row);
 

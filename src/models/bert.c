@@ -52,10 +52,7 @@ struct mt_bert {
 
 static norms load_norm(mt_bert *b, const mt_bert_norm *n)
 {
-    const norms made = {mt_tensor_new(b->dev, 1, b->spec->hidden), mt_tensor_new(b->dev, 1, b->spec->hidden)};
-    mt_tensor_write(b->dev, made.w, 0, n->w);
-    mt_tensor_write(b->dev, made.bias, 0, n->bias);
-    return made;
+    return (norms){mt_tensor_of(b->dev, n->w, 1, b->spec->hidden), mt_tensor_of(b->dev, n->bias, 1, b->spec->hidden)};
 }
 
 static mt_weight *load_dense(mt_bert *b, const mt_bert_dense *d)

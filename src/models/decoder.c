@@ -71,15 +71,6 @@ mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group)
                          .page_tokens = MT_PAGE_TOKENS};
 }
 
-static mt_tensor *vector(mt_device *dev, const float *data, size_t n)
-{
-    if (!data)
-        return NULL;
-    mt_tensor *t = mt_tensor_new(dev, 1, n);
-    mt_tensor_write(dev, t, 0, data);
-    return t;
-}
-
 static void load_shared(mt_device *dev, layer *l, const mt_layer_weights *w)
 {
     l->shared_router = mt_weight_new(dev, &w->shared_router, NULL, true);
@@ -91,8 +82,8 @@ static void load_shared(mt_device *dev, layer *l, const mt_layer_weights *w)
 static void load_attention(mt_model *m, layer *l, const mt_layer_weights *w)
 {
     mt_device *dev = m->dev;
-    l->q_norm = vector(dev, w->q_norm, m->spec->head_dim);
-    l->k_norm = vector(dev, w->k_norm, m->spec->head_dim);
+    l->q_norm = mt_tensor_of(dev, w->q_norm, 1, m->spec->head_dim);
+    l->k_norm = mt_tensor_of(dev, w->k_norm, 1, m->spec->head_dim);
     l->q = mt_weight_new(dev, &w->q, w->q_bias, false);
     l->k = mt_weight_new(dev, &w->k, w->k_bias, false);
     l->v = mt_weight_new(dev, &w->v, w->v_bias, false);
@@ -103,10 +94,10 @@ static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, const m
 {
     const mt_model_spec *s = m->spec;
     mt_device *dev = m->dev;
-    l->attn_norm = vector(dev, w->attn_norm, s->hidden);
-    l->attn_post_norm = vector(dev, w->attn_post_norm, s->hidden);
-    l->mlp_norm = vector(dev, w->mlp_norm, s->hidden);
-    l->mlp_post_norm = vector(dev, w->mlp_post_norm, s->hidden);
+    l->attn_norm = mt_tensor_of(dev, w->attn_norm, 1, s->hidden);
+    l->attn_post_norm = mt_tensor_of(dev, w->attn_post_norm, 1, s->hidden);
+    l->mlp_norm = mt_tensor_of(dev, w->mlp_norm, 1, s->hidden);
+    l->mlp_post_norm = mt_tensor_of(dev, w->mlp_post_norm, 1, s->hidden);
     if (ls->recurrent)
         mt_mixer_load(m->mixer, ls->slot, w);
     else
@@ -148,9 +139,9 @@ static void load_guess(mt_model *m, const mt_model_weights *weights, const mt_mo
     guess *g = m->guess = mt_alloc(sizeof *g);
     g->fc = mt_weight_new(dev, &w->fc, NULL, false);
     g->head = mt_weight_new(dev, &head, NULL, false);
-    g->embed_norm = vector(dev, w->embed_norm, hidden);
-    g->hidden_norm = vector(dev, w->hidden_norm, hidden);
-    g->norm = vector(dev, w->norm, hidden);
+    g->embed_norm = mt_tensor_of(dev, w->embed_norm, 1, hidden);
+    g->hidden_norm = mt_tensor_of(dev, w->hidden_norm, 1, hidden);
+    g->norm = mt_tensor_of(dev, w->norm, 1, hidden);
     g->spec = mt_model_guess_layer(m->spec);
     load_layer(m, &g->layer, &w->layer, &g->spec);
     g->places = params->places;
@@ -224,7 +215,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->embed_scale = embed_scale(dev, spec, &weights->embed);
     m->embed = mt_weight_new(dev, &weights->embed, NULL, false);
     m->head = mt_weight_new(dev, &weights->head, NULL, false);
-    m->norm = vector(dev, weights->norm, spec->hidden);
+    m->norm = mt_tensor_of(dev, weights->norm, 1, spec->hidden);
     for (size_t i = 0; i < spec->layers; i++)
         load_layer(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
     if (spec->mtp)

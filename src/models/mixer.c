@@ -82,20 +82,12 @@ void mt_mixer_free(mt_mixer *m)
     mt_free(m);
 }
 
-static mt_tensor *table(mt_device *dev, const float *data, size_t rows, size_t cols)
-{
-    mt_tensor *t = mt_tensor_new(dev, rows, cols);
-    for (size_t i = 0; i < rows; i++)
-        mt_tensor_write(dev, t, i, data + i * cols);
-    return t;
-}
-
 /* The config's A_log, as the rate it stands for. */
 static mt_tensor *rate(mt_device *dev, const float *log_rate, size_t n)
 {
     float *rates = mt_alloc_array(n, sizeof *rates);
     mt_device_kernels(dev)->exp(rates, log_rate, n);
-    mt_tensor *t = table(dev, rates, 1, n);
+    mt_tensor *t = mt_tensor_of(dev, rates, 1, n);
     mt_free(rates);
     return t;
 }
@@ -112,10 +104,10 @@ void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
         l->z = mt_weight_new(dev, &w->mix_z, NULL, false);
         l->a = mt_weight_new(dev, &w->mix_a, NULL, true);
     }
-    l->conv = table(dev, w->mix_conv, s->taps, 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim);
+    l->conv = mt_tensor_of(dev, w->mix_conv, s->taps, 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim);
     l->rate = rate(dev, w->mix_rate, s->value_heads);
-    l->bias = table(dev, w->mix_bias, 1, s->value_heads);
-    l->norm = table(dev, w->mix_norm, 1, s->value_dim);
+    l->bias = mt_tensor_of(dev, w->mix_bias, 1, s->value_heads);
+    l->norm = mt_tensor_of(dev, w->mix_norm, 1, s->value_dim);
 }
 
 bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)

@@ -59,15 +59,6 @@ size_t mt_vision_width(const mt_vision_spec *spec)
     return (size_t)spec->out * (1 + spec->tap_count);
 }
 
-static mt_tensor *vector(mt_device *dev, const float *data, size_t n)
-{
-    if (!data)
-        return NULL;
-    mt_tensor *t = mt_tensor_new(dev, 1, n);
-    mt_tensor_write(dev, t, 0, data);
-    return t;
-}
-
 static mt_weight *weight(mt_device *dev, const mt_mat *mat, const float *bias)
 {
     return mat->n > 0 ? mt_weight_new(dev, mat, bias, false) : NULL;
@@ -77,10 +68,10 @@ static void load_layer(mt_vision *v, layer *l, const mt_vision_layer_weights *w)
 {
     mt_device *dev = v->dev;
     const size_t hidden = v->spec->hidden;
-    l->norm1 = vector(dev, w->norm1, hidden);
-    l->norm1_bias = vector(dev, w->norm1_bias, hidden);
-    l->norm2 = vector(dev, w->norm2, hidden);
-    l->norm2_bias = vector(dev, w->norm2_bias, hidden);
+    l->norm1 = mt_tensor_of(dev, w->norm1, 1, hidden);
+    l->norm1_bias = mt_tensor_of(dev, w->norm1_bias, 1, hidden);
+    l->norm2 = mt_tensor_of(dev, w->norm2, 1, hidden);
+    l->norm2_bias = mt_tensor_of(dev, w->norm2_bias, 1, hidden);
     l->q = weight(dev, &w->q, w->q_bias);
     l->k = weight(dev, &w->k, w->k_bias);
     l->v = weight(dev, &w->v, w->v_bias);
@@ -92,8 +83,8 @@ static void load_layer(mt_vision *v, layer *l, const mt_vision_layer_weights *w)
 
 static void load_merger(mt_vision *v, merger *m, const mt_merger_weights *w, size_t norm)
 {
-    m->norm = vector(v->dev, w->norm, norm);
-    m->norm_bias = vector(v->dev, w->norm_bias, norm);
+    m->norm = mt_tensor_of(v->dev, w->norm, 1, norm);
+    m->norm_bias = mt_tensor_of(v->dev, w->norm_bias, 1, norm);
     m->up = weight(v->dev, &w->up, w->up_bias);
     m->down = weight(v->dev, &w->down, w->down_bias);
 }
@@ -103,8 +94,8 @@ static void load(mt_vision *v, const mt_vision_weights *w)
     const mt_vision_spec *s = v->spec;
     v->patch = mt_weight_new(v->dev, &w->patch, w->patch_bias, false);
     v->table = weight(v->dev, &w->table, NULL);
-    v->norm = vector(v->dev, w->norm, s->hidden);
-    v->norm_bias = vector(v->dev, w->norm_bias, s->hidden);
+    v->norm = mt_tensor_of(v->dev, w->norm, 1, s->hidden);
+    v->norm_bias = mt_tensor_of(v->dev, w->norm_bias, 1, s->hidden);
     for (size_t i = 0; i < s->layers; i++)
         load_layer(v, &v->layers[i], &w->layer[i]);
     load_merger(v, &v->merger, &w->merger, s->hidden);
