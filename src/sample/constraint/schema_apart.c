@@ -43,13 +43,6 @@ static const json_t *values_of(const json_t *schema, bool *single)
     return constant ? constant : json_object_get(schema, "enum");
 }
 
-static bool equal(const json_t *a, const json_t *b)
-{
-    if (json_is_number(a) && json_is_number(b))
-        return json_number_value(a) == json_number_value(b);
-    return json_equal((json_t *)a, (json_t *)b);
-}
-
 static bool values_apart(const json_t *a, const json_t *b)
 {
     bool one, other;
@@ -59,7 +52,7 @@ static bool values_apart(const json_t *a, const json_t *b)
         return false;
     for (size_t i = 0; i < (one ? 1 : json_array_size(x)); i++)
         for (size_t k = 0; k < (other ? 1 : json_array_size(y)); k++)
-            if (equal(one ? x : json_array_get(x, i), other ? y : json_array_get(y, k)))
+            if (mt_schema_equal(one ? x : json_array_get(x, i), other ? y : json_array_get(y, k)))
                 return false;
     return true;
 }

@@ -171,8 +171,7 @@ static unsigned type_of(const json_t *value)
     return 0;
 }
 
-/* Numbers are equal by value, whatever jansson calls them. */
-static bool equal(const json_t *a, const json_t *b)
+bool mt_schema_equal(const json_t *a, const json_t *b)
 {
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) == json_number_value(b);
@@ -182,7 +181,7 @@ static bool equal(const json_t *a, const json_t *b)
 static bool listed(const json_t *list, const json_t *value)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (equal(json_array_get(list, i), value))
+        if (mt_schema_equal(json_array_get(list, i), value))
             return true;
     return false;
 }
@@ -210,7 +209,7 @@ static bool allowed(const mt_schema_place *place, unsigned types, const json_t *
         const json_t *list = json_object_get(place->part[i].schema, "enum");
         const json_t *constant = json_object_get(place->part[i].schema, "const");
 
-        if ((list && !listed(list, value)) || (constant && !equal(constant, value)))
+        if ((list && !listed(list, value)) || (constant && !mt_schema_equal(constant, value)))
             return false;
     }
     return true;
