@@ -2,9 +2,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "api/fields.h"
 #include "base/alloc.h"
@@ -94,10 +91,6 @@ json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why)
 void mt_json_body_free(json_t *json, size_t len)
 {
     json_decref(json);
-#ifdef __GLIBC__
     if (len >= MT_LIMIT_JSON_TRIM)
-        malloc_trim(0);
-#else
-    (void)len;
-#endif
+        mt_alloc_trim();
 }

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static MT_THREAD_LOCAL unsigned forbidden;
 
@@ -93,6 +96,13 @@ char *mt_strdup(const char *s)
     size_t size = strlen(s) + 1;
 
     return memcpy(mt_alloc(size), s, size);
+}
+
+void mt_alloc_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0); /* other libraries do so by themselves */
+#endif
 }
 
 void mt_alloc_forbid(void)

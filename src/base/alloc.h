@@ -17,6 +17,9 @@ void *mt_realloc(void *ptr, size_t old_size, size_t new_size); /* the new part i
 void mt_free(void *ptr);
 char *mt_strdup(const char *s);
 
+/* Gives back to the system what was freed and is kept for later: some milliseconds where there is much. */
+void mt_alloc_trim(void);
+
 void mt_alloc_forbid(void); /* nests */
 void mt_alloc_permit(void);
 bool mt_alloc_forbidden(void); /* on the calling thread */

@@ -33,6 +33,7 @@ struct mt_server {
     mt_call *calls; /* the newest first */
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
+    uint64_t trimmed; /* calls_total when memory was last given back */
     struct event *wake, *terminated, *interrupted, *tick;
 
     /* the loader's, read after its thread was joined */

@@ -264,6 +264,22 @@ def memory_stays_within_its_budget():
 
 
 @test
+def what_many_requests_took_is_given_back_when_they_are_over():
+    if os.environ.get("MOTET_TEST_QUICK"):
+        return  # a sanitizer keeps what is freed
+    budget = 48 << 20
+    with start("--memory", str(budget), "--max-sequences", "16", "--batch-tokens", "256",
+               "--keep-alive-seconds", "1") as server:
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            texts = [pool.submit(vectors, server, [[7, 8]] * 1000) for _ in range(8)]
+            large = [pool.submit(server.post, "/v1/embeddings", {"model": "none", "input": [[7] * 40] * 2000})
+                     for _ in range(32)]
+            assert all(len(answer.result()) == 1000 for answer in texts)
+            assert all(answer.result().status == 404 for answer in large)
+        assert eventually(lambda: server.memory() <= 1.05 * budget), (server.memory(), budget)
+
+
+@test
 def messages_write_control_tokens_only_where_that_is_allowed():
     body = {"messages": [{"role": "user", "content": "<|done|>"}]}
     with start() as server:
