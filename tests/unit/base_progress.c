@@ -60,18 +60,28 @@ static void what_is_quick_is_not_spoken_of(void **state)
     assert_string_equal(text, "");
 }
 
+/* Both sides of a terminal. False where there is none to be had: a root folder may have no /dev/pts, or another's. */
+static bool open_terminal(int *own, int *terminal)
+{
+    *own = posix_openpt(O_RDWR | O_NOCTTY);
+    *terminal = -1;
+    if (*own >= 0 && grantpt(*own) == 0 && unlockpt(*own) == 0)
+        *terminal = open(ptsname(*own), O_RDWR | O_NOCTTY);
+    if (*terminal < 0 && *own >= 0)
+        close(*own);
+    return *terminal >= 0;
+}
+
 /* Runs body with standard error on a terminal and returns what the terminal got. */
 static const char *shown_by(void (*body)(mt_progress *p))
 {
     static char text[800];
-    const int own = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDERR_FILENO);
+    const int saved = dup(STDERR_FILENO);
     size_t len = 0;
     mt_progress p;
-    int terminal;
+    int own, terminal;
 
-    assert_true(own >= 0 && grantpt(own) == 0 && unlockpt(own) == 0);
-    terminal = open(ptsname(own), O_RDWR | O_NOCTTY);
-    assert_true(terminal >= 0 && dup2(terminal, STDERR_FILENO) >= 0);
+    assert_true(open_terminal(&own, &terminal) && dup2(terminal, STDERR_FILENO) >= 0);
     setenv("TERM", "xterm", 1);
     mt_progress_begin(&p, "weights.reading", "reading weights", 80);
     body(&p);
@@ -116,13 +126,14 @@ static void as_json(mt_progress *p)
 static void a_terminal_has_one_line_that_goes_away(void **state)
 {
     static const char whole[] = "\r\033[Kreading weights: 50 %\r\033[K";
-    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     const char *text;
+    int own, terminal;
 
     (void)state;
-    if (terminal < 0) /* a root folder may have no /dev/pts */
+    if (!open_terminal(&own, &terminal))
         UNIT_SKIP("there are no pseudo-terminals");
     close(terminal);
+    close(own);
     assert_string_equal(shown_by(come_and_go), whole);
     text = shown_by(event_between);
     assert_memory_equal(text, whole, strlen(whole));
