@@ -446,7 +446,7 @@ def more_texts_than_the_queue_holds_are_embedded_a_few_at_a_time():
 @test
 def a_call_for_many_texts_is_let_in_or_refused_as_a_whole():
     with start("--max-sequences", "1", "--max-queue", "1") as server, concurrent.futures.ThreadPoolExecutor(4) as pool:
-        texts = [[1 + i] * 50 for i in range(200)]
+        texts = [[1 + i] * 50 for i in range(40 if QUICK else 200)]
         ended = threading.Event()
 
         def come():
