@@ -1,6 +1,11 @@
 #include "base/clock.h"
 
-#include <time.h>
+/* macOS waits for conditions by the time of day alone. */
+#ifdef __APPLE__
+#define WAITING_CLOCK CLOCK_REALTIME
+#else
+#define WAITING_CLOCK CLOCK_MONOTONIC
+#endif
 
 uint64_t mt_clock_ns(void)
 {
@@ -8,4 +13,32 @@ uint64_t mt_clock_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void mt_clock_cond_init(pthread_cond_t *cond)
+{
+#ifdef __APPLE__
+    pthread_cond_init(cond, NULL);
+#else
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, WAITING_CLOCK);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+#endif
+}
+
+struct timespec mt_clock_deadline(int after_ms)
+{
+    struct timespec t;
+
+    clock_gettime(WAITING_CLOCK, &t);
+    t.tv_sec += after_ms / 1000;
+    t.tv_nsec += after_ms % 1000 * 1000000L;
+    if (t.tv_nsec >= 1000000000L) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000L;
+    }
+    return t;
 }

@@ -12,13 +12,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/eventfd.h>
 #endif
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 struct mt_queue {
     pthread_mutex_t lock;
@@ -67,39 +67,6 @@ static void wake_update(mt_queue *queue)
     queue->signalled = wanted;
 }
 
-static void cond_init(pthread_cond_t *cond)
-{
-#ifdef __APPLE__
-    pthread_cond_init(cond, NULL);
-#else
-    pthread_condattr_t attr;
-
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-#endif
-}
-
-/* The time of cond_init's clock when timeout_ms will have passed. */
-static struct timespec deadline_after(int timeout_ms)
-{
-    struct timespec t;
-
-#ifdef __APPLE__
-    clock_gettime(CLOCK_REALTIME, &t);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
-    t.tv_sec += timeout_ms / 1000;
-    t.tv_nsec += timeout_ms % 1000 * 1000000L;
-    if (t.tv_nsec >= 1000000000L) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000L;
-    }
-    return t;
-}
-
 mt_queue *mt_queue_new(size_t capacity)
 {
     mt_queue *queue = mt_alloc(sizeof(*queue));
@@ -112,7 +79,7 @@ mt_queue *mt_queue_new(size_t capacity)
     queue->slots = mt_alloc_array(capacity, sizeof(*queue->slots));
     queue->capacity = capacity;
     pthread_mutex_init(&queue->lock, NULL);
-    cond_init(&queue->changed);
+    mt_clock_cond_init(&queue->changed);
     return queue;
 }
 
@@ -175,7 +142,7 @@ void *mt_queue_wait(mt_queue *queue, int timeout_ms)
     void *item;
 
     if (timeout_ms >= 0)
-        deadline = deadline_after(timeout_ms);
+        deadline = mt_clock_deadline(timeout_ms);
     pthread_mutex_lock(&queue->lock);
     while (queue->count == 0 && !queue->closed) {
         if (timeout_ms < 0)

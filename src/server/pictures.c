@@ -1,7 +1,6 @@
 #include "server/pictures.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -10,7 +9,7 @@
 #include "media/source.h"
 #include "media/video.h"
 
-#define WAIT_NS 50000000 /* after which it is looked whether the client is still there */
+#define LOOK_MS 50 /* after which it is looked whether the client is still there */
 
 /* ---- room ---- */
 
@@ -18,7 +17,7 @@ void mt_picture_room_init(mt_picture_room *room, size_t limit)
 {
     *room = (mt_picture_room){.limit = limit};
     pthread_mutex_init(&room->lock, NULL);
-    pthread_cond_init(&room->freed, NULL);
+    mt_clock_cond_init(&room->freed);
 }
 
 void mt_picture_room_free(mt_picture_room *room)
@@ -30,19 +29,6 @@ void mt_picture_room_free(mt_picture_room *room)
 static bool stopped(const mt_pictures *p)
 {
     return p->stop && atomic_load_explicit(p->stop, memory_order_relaxed); /* it is looked at again and again */
-}
-
-static void wait_a_while(mt_picture_room *room)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += WAIT_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&room->freed, &room->lock, &until);
 }
 
 /* Whoever holds room waits for nothing here, so that it becomes free in the end. */
@@ -57,8 +43,11 @@ static bool take_room(const mt_pictures *p, size_t bytes, mt_error *err)
                        "(--media-memory); send fewer or smaller ones",
                        (double)bytes / (1 << 20), (double)room->limit / (1 << 20));
     pthread_mutex_lock(&room->lock);
-    while (room->limit - room->used < bytes && !stopped(p))
-        wait_a_while(room);
+    while (room->limit - room->used < bytes && !stopped(p)) {
+        const struct timespec until = mt_clock_deadline(LOOK_MS);
+
+        pthread_cond_timedwait(&room->freed, &room->lock, &until);
+    }
     ok = !stopped(p);
     room->used += ok ? bytes : 0;
     pthread_mutex_unlock(&room->lock);
