@@ -1,6 +1,7 @@
 #include "template/format.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "template/attr.h"
@@ -222,12 +223,32 @@ bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_val
     return finish(&f, out);
 }
 
+/* A word of a field's name that is all digits is a number, any other is -1. */
+static bool field_number(formatter *f, const mt_tpl_str *word, int64_t *out)
+{
+    int64_t value = 0;
+
+    *out = -1;
+    for (size_t i = 0; i < word->len; i++) {
+        if (!isdigit((unsigned char)word->data[i]))
+            return true;
+        if (MT_MUL_OVERFLOWS(value, (int64_t)10, &value) ||
+            MT_ADD_OVERFLOWS(value, (int64_t)(word->data[i] - '0'), &value))
+            return mt_tpl_fail(f->run, "Too many decimal digits in format string");
+    }
+    if (word->len > 0)
+        *out = value;
+    return true;
+}
+
 /* The first part of a field's name: a number, a name, or nothing for the next argument. */
 static bool field_base(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
 {
-    size_t index = 0;
+    int64_t index;
 
-    if (name->len > 0 && !isdigit((unsigned char)name->data[0])) {
+    if (!field_number(f, name, &index))
+        return false;
+    if (name->len > 0 && index < 0) {
         *out = f->args->named ? mt_tpl_dict_name(f->run, f->args->named, name->data, name->len)
                               : (mt_tpl_value){.kind = MT_TPL_MISSING};
         return MT_TPL_GIVEN(*out) ||
@@ -235,16 +256,14 @@ static bool field_base(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
     }
     if (name->len == 0) {
         f->counted = true;
-        index = f->next++;
+        index = (int64_t)f->next++;
     } else {
         f->by_position = true;
-        for (size_t i = 0; i < name->len && index < SIZE_MAX / 100; i++)
-            index = index * 10 + (size_t)(name->data[i] - '0');
     }
     if (f->counted && f->by_position)
         return mt_tpl_fail(f->run, "cannot switch between automatic field numbering and manual field specification");
-    if (index >= f->args->count)
-        return mt_tpl_fail(f->run, "Replacement index %zu out of range for positional args tuple", index);
+    if ((size_t)index >= f->args->count)
+        return mt_tpl_fail(f->run, "Replacement index %" PRId64 " out of range for positional args tuple", index);
     *out = f->args->at[index];
     return true;
 }
@@ -252,10 +271,11 @@ static bool field_base(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
 /* One .attribute or [key]; *at moves behind it. */
 static bool field_step(formatter *f, const mt_tpl_str *name, size_t *at, mt_tpl_value *out)
 {
-    bool bracket = name->data[*at] == '[', huge;
+    bool bracket = name->data[*at] == '[';
     size_t begin = ++*at;
     mt_tpl_str *word;
     mt_tpl_value key;
+    int64_t index;
 
     while (*at < name->len && (bracket ? name->data[*at] != ']' : name->data[*at] != '.' && name->data[*at] != '['))
         ++*at;
@@ -269,9 +289,11 @@ static bool field_step(formatter *f, const mt_tpl_str *name, size_t *at, mt_tpl_
     if (*at == name->len)
         return mt_tpl_fail(f->run, "Missing ']' in format string");
     ++*at;
+    if (!field_number(f, word, &index))
+        return false;
     mt_tpl_set_str(&key, word);
-    if (isdigit((unsigned char)word->data[0]) && mt_tpl_parse_int(word, 10, &key.as.integer, &huge) && !huge)
-        key.kind = MT_TPL_INT;
+    if (index >= 0)
+        key = (mt_tpl_value){.kind = MT_TPL_INT, .as.integer = index};
     return mt_tpl_get_item(f->run, *out, key, out);
 }
 

@@ -48,6 +48,8 @@ static void integers_have_64_bits(void **state)
                         "9223372036854775807 -9223372036854775808");
     assert_string_equal(render("{{ (-9223372036854775807 - 1) % -1 }}"), "0");
     assert_string_equal(render("{{ '-9223372036854775808'|int }}"), "-9223372036854775808");
+    assert_non_null(strstr(render("{{ '{0[9223372036854775808]}'.format([1]) }}"), "Too many decimal digits"));
+    assert_non_null(strstr(render("{{ '{9223372036854775808}'.format(1) }}"), "Too many decimal digits"));
     assert_string_equal(render("{{ range(9223372036854775806, 9223372036854775807)|list }}"), "[9223372036854775806]");
 }
 
