@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "template/attr.h"
 #include "template/number.h"
 #include "template/repr.h"
@@ -22,11 +23,31 @@ typedef struct formatter {
     bool counted;
 } formatter;
 
+/* What Python's ascii() makes of a repr. */
+static mt_tpl_str *ascii_text(mt_tpl_run *run, mt_tpl_str *text)
+{
+    mt_tpl_build b;
+
+    mt_tpl_build_init(&b, run);
+    for (size_t at = 0, n; text && at < text->len && !run->failed; at += n) {
+        const uint32_t c = mt_utf8_at(text->data + at);
+
+        n = mt_utf8_size(text->data[at]);
+        if (c < 0x80)
+            mt_tpl_build_sub(&b, text, at, at + n);
+        else
+            mt_tpl_build_printf(&b, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+    }
+    return text ? mt_tpl_build_end(&b) : NULL;
+}
+
 /* Text that is made of an argument. Markup escapes it. */
 static mt_tpl_str *argument_text(formatter *f, mt_tpl_value v, char conversion)
 {
     mt_tpl_str *text = conversion == 'r' || conversion == 'a' ? mt_tpl_repr(f->run, v) : mt_tpl_text(f->run, v);
 
+    if (conversion == 'a')
+        text = ascii_text(f->run, text);
     if (text && f->format->markup && !text->markup)
         text = mt_tpl_str_escape(f->run, text);
     return text;
@@ -106,6 +127,7 @@ static bool percent_char(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
     mt_tpl_build c;
     mt_tpl_str *text;
 
+    spec->precision = -1; /* is for longer texts */
     if (v.kind == MT_TPL_STR && mt_tpl_str_chars(v.as.str) == 1)
         return mt_tpl_format_text(&f->out, v.as.str, spec);
     if (!MT_TPL_IS_INT(v))
@@ -241,8 +263,9 @@ static bool field_number(formatter *f, const mt_tpl_str *word, int64_t *out)
     return true;
 }
 
-/* The first part of a field's name: a number, a name, or nothing for the next argument. */
-static bool field_base(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
+/* The first part of a field's name, or the whole: a number, a name, or nothing for the next argument. As in Jinja2's
+   sandbox, a number that is not the whole may stand beside fields that are counted. */
+static bool field_base(formatter *f, const mt_tpl_str *name, bool whole, mt_tpl_value *out)
 {
     int64_t index;
 
@@ -258,7 +281,7 @@ static bool field_base(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
         f->counted = true;
         index = (int64_t)f->next++;
     } else {
-        f->by_position = true;
+        f->by_position |= whole;
     }
     if (f->counted && f->by_position)
         return mt_tpl_fail(f->run, "cannot switch between automatic field numbering and manual field specification");
@@ -305,7 +328,7 @@ static bool field_value(formatter *f, const mt_tpl_str *name, mt_tpl_value *out)
     while (at < name->len && name->data[at] != '.' && name->data[at] != '[')
         at++;
     base = mt_tpl_str_sub(f->run, name, 0, at);
-    if (!base || !field_base(f, base, out))
+    if (!base || !field_base(f, base, at == name->len, out))
         return false;
     while (at < name->len) {
         if (name->data[at] != '.' && name->data[at] != '[')

@@ -268,6 +268,8 @@ bool mt_tpl_format_value(mt_tpl_build *b, mt_tpl_value value, const mt_tpl_str *
         return mt_tpl_fail(b->run, "Unknown format code '%c' for object of type 'str'", spec.type);
     if (spec.sign || spec.group || (spec.align == '=' && !spec.zero))
         return mt_tpl_fail(b->run, "Sign, grouping and '=' alignment are not allowed in string format specifier");
+    if (spec.alternate)
+        return mt_tpl_fail(b->run, "Alternate form (#) not allowed in string format specifier");
     if (spec.zero)
         spec.align = '<';
     return mt_tpl_format_text(b, value.as.str, &spec);
