@@ -7,21 +7,24 @@ build=${1:?usage: tools/serve.sh BUILD MODEL [options]}
 model=${2:?usage: tools/serve.sh BUILD MODEL [options]}
 shift 2
 
-case "$model $*" in
-"models/box ")
+if [ "$model" = models/box ]; then
+    port=8000 before=
+    for each; do
+        [ "$before" != --port ] || port=$each
+        before=$each
+    done
     cat <<END
 When it listens, ask it from another terminal:
 
-  curl localhost:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Who are you?"}]}'
+  curl localhost:$port/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Who are you?"}]}'
 
-  curl localhost:8000/v1/chat/completions -d '{"messages": [{"role": "user", "content": [
+  curl localhost:$port/v1/chat/completions -d '{"messages": [{"role": "user", "content": [
     {"type": "image_url", "image_url": {"url": "file://$PWD/examples/shapes.png"}},
     {"type": "text", "text": "What do you see?"}]}]}'
 
-or talk to it: $build/motet chat
+or talk to it: $build/motet chat http://localhost:$port
 
 END
-    set -- --media-root examples
-    ;;
-esac
+    set -- --media-root examples "$@"
+fi
 exec "$build/motet" serve "$model" "$@"
