@@ -82,7 +82,7 @@ void bench_qmatmul(bench *b)
         return;
     job j = {.k = b->k,
              .x = bench_alloc((size_t)MAX_M * K * sizeof(float)),
-             .y = bench_alloc_large((size_t)MAX_M * N * sizeof(float))};
+             .y = bench_alloc((size_t)MAX_M * N * sizeof(float))};
     for (size_t i = 0; i < (size_t)MAX_M * K; i++)
         j.x[i] = (float)(i * 2654435761u % 2001u) * 0.001f - 1.0f;
     for (size_t t = 0; t < b->threads; t++)

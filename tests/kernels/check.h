@@ -116,7 +116,7 @@ void bench_share(size_t n, size_t step, size_t thread, size_t threads, size_t *b
 
 /* 64-byte aligned; filled with random bytes; abort on failure; free with free(). */
 void *bench_alloc(size_t bytes);
-void *bench_alloc_large(size_t bytes); /* on large pages, as the program has its large blocks */
+void *bench_alloc_large(size_t bytes); /* on large pages, as the cache of keys and values */
 
 /* Whether the filter, which begins with a kernel's name ("q_matmul 4-bit g64 m=64"), asks for a kernel at all, and for
    one measurement. */
