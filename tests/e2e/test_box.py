@@ -19,7 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "api"))
 import served  # noqa: E402
 
-BOX = os.path.join(HERE, "..", "..", "models", "box")
+ROOT = os.path.join(HERE, "..", "..")
+BOX = os.path.join(ROOT, "models", "box")
 SIDE = 160
 COLOURS = {"red": (214, 40, 40), "green": (40, 160, 60), "blue": (40, 80, 210), "purple": (130, 50, 170)}
 SHAPES = {
@@ -28,7 +29,7 @@ SHAPES = {
     "triangle": lambda x, y: -0.9 < y < 0.9 and abs(x) < (y + 0.9) / 1.8,
     "cross": lambda x, y: min(abs(x), abs(y)) < 0.3 and max(abs(x), abs(y)) < 0.95,
 }
-NAMES = ["Chris", "Anna", "Tom", "Maria", "Ben", "Lucy", "Paul", "Emma"]
+NAMES = ["Chris", "Anna", "Tom", "Maria", "Ben", "Nora", "Paul", "Emma"]
 
 
 def png(rows):
@@ -139,6 +140,20 @@ def together(server, talk, expected):
         said.append(text)
 
 
+def readme(server):
+    """The pictures of the README are answered as it says: files, questions and answers are the rows of its table."""
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        rows = [line.strip("| \n").split(" | ") for line in f if line.startswith("| ")]
+    shown = next(i for i, row in enumerate(rows) if "(examples/" in row[0])
+    for cell, question, answer in zip(*rows[shown:shown + 3]):
+        with open(os.path.join(ROOT, cell[cell.index("(") + 1:-1]), "rb") as f:
+            url = "data:image/png;base64," + base64.b64encode(f.read()).decode()
+        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": question}]
+        text, _ = ask(server, {"messages": [{"role": "user", "content": content}], "logprobs": True})
+        assert text == answer, "{}: {!r}, and not {!r}".format(question, text, answer)
+    return len(rows[shown])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
@@ -149,12 +164,13 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(len(talks)) as pool:
             list(pool.map(lambda pair: together(server, *pair), zip(talks, answers)))
         server.wait_idle()
+        shown = readme(server)
         metrics = server.metrics()
         hits = metrics["vllm:prefix_cache_hits_total"] / metrics["vllm:prefix_cache_queries_total"]
         guessed, right = (metrics["vllm:spec_decode_num_{}_tokens_total".format(n)] for n in ("draft", "accepted"))
         print("{} answers; {:.0f} % of all prompt tokens were cached; {:.0f} of {:.0f} guesses were right".format(
             2 * sum(len(talk.turns) for talk in talks), 100 * hits, right, guessed))
-    print("e2e_box: {} passed, 0 failed, 0 skipped".format(len(talks)))
+    print("e2e_box: {} passed, 0 failed, 0 skipped".format(len(talks) + shown))
 
 
 main()

@@ -17,11 +17,11 @@ import torch
 
 import draw
 import picture
-from data import sight, talk
+from data import memory, sight, sums, talk, tools
 from data.ask import judge
 from data.dice import Dice, is_held
 from data.kinds import KINDS
-from data.mix import SKILLS, conversation, questions
+from data.mix import SKILLS, conversation, questions, tooled
 from pack import Packer, Reader
 from score import parsed, plain
 from template import TOKENS, render
@@ -79,11 +79,31 @@ class Data(unittest.TestCase):
         bare = lambda text: re.sub(r"[^a-z0-9{}]+", " ", text.lower()).strip()  # noqa: E731
         lists = [(k.first, k.more) for k in KINDS] + [(talk.STRANGE, talk.MORE_STRANGE)]
         lists += [(talk.WHO, [talk.MORE_WHO]), (talk.CAN, [talk.MORE_CAN])]
+        lists += [(sums.PLUS, [sums.MORE_PLUS]), (sums.MINUS, [sums.MORE_MINUS]), (sight.NUMBER, [sight.MORE_NUMBER])]
+        lists += [(memory.REPEAT, [memory.MORE_REPEAT])]
         lists += [(said, lists) for (said, _, _), (lists, _, _, _) in zip(talk.SMALL, talk.MORE_SMALL)]
         for first, more in lists:
             held = [bare(t) for t in first if is_held(t)]
             for text in (bare(t) for each in more for t in each):
                 self.assertFalse(any(f" {h} " in f" {text} " for h in held), text)
+
+    def test_joins_added_later_do_not_hold_those_held_out_before(self):
+        for salt, first, more in (
+            ("join", tools.JOINS, tools.MORE_JOINS),
+            ("around", tools.AROUND, tools.MORE_AROUND),
+        ):
+            held = [t for t in first if is_held(salt + t)]
+            self.assertTrue(held)
+            for text in (t for each in more for t in each):
+                self.assertFalse(any(h.strip().lower() in text.lower() for h in held), text)
+
+    def test_requests_keep_the_values_that_calls_need(self):
+        for i in range(400):
+            made = tooled(Dice(f"kept {i}"), "two")
+            for said, message in zip(made["messages"], made["messages"][1:]):
+                for call in message.get("tool_calls", []):
+                    for value in call["function"]["arguments"].values():
+                        self.assertTrue(isinstance(value, bool) or str(value) in said["content"], said["content"])
 
     def test_each_tool_is_asked_for_in_ways_never_trained_on(self):
         for kind in KINDS:

@@ -17,7 +17,7 @@ def ways(*patterns):
     """All the ways to say something: [a|b|] stands for a, b or nothing. A wording begins with a capital."""
     made = []
     for pattern in patterns:
-        parts = [p.split("|") if i % 2 else [p] for i, p in enumerate(re.split(r"\[(.*?)\]", pattern))]
+        parts = [p.split("|") if i % 2 else [p] for i, p in enumerate(re.split(r"\[([^]]*)\]", pattern))]
         for chosen in itertools.product(*parts):
             text = "".join(chosen)
             made.append(text[0].upper() + text[1:])
@@ -81,7 +81,13 @@ _BEFORE = ("Please: ", "Hey, ", "Ok. ", "Now: ", "Hi! ", "Hello! ", "So, ", "Tel
 _AFTER = (" Please.", " Thanks!", " Thank you.", " please", " Answer me.")
 
 
-def vary(dice, text):
+def vary(dice, text, kept=()):
+    """The text in another dress, or as it is where one of the words to be kept would change."""
+    made = _varied(dice, text)
+    return made if all(k in made for k in kept) else text
+
+
+def _varied(dice, text):
     for british, other in _SAME:
         if dice.chance(0.4):
             text = text.replace(british, other)

@@ -329,6 +329,8 @@ KINDS = [
         [
             _PLEASE + "[play|start|put on] [me |us |][a song|some music|music|songs|the songs|an album|a tune|the "
             "music|some songs|something] [by|from] {0}" + _ASKED,
+            _PLEASE + "[play|start|put on|turn on] {0}" + _ASKED,
+            _PLEASE + "[play|put on|start] [a song|a tune|an album|a record|the music|songs] of {0}" + _ASKED,
             "[I want to listen to|I would like to hear|I feel like hearing|Let us hear|We want to hear|Let me hear] "
             "[|some |songs by |music by ]{0}[|, please| now].",
             "[Music|Songs|A song|An album|A tune] [by|from] {0}[|, please|.|!]",
@@ -382,6 +384,7 @@ KINDS = [
         [
             _PLEASE + "[run|execute|launch|call|invoke|try|use] [|the command |this command: |this: |the program ]{0}"
             "[| in the shell| in a shell| in the terminal| on the command line]" + _ASKED,
+            _PLEASE + "[launch|fire up|start up|boot|kick off|begin|perform] {0}" + _ASKED,
             "[What is the output of|What does the shell say to|What happens with|What comes out of] {0}?",
             "[Shell|Terminal|Command|Bash|Execute|Run]: {0}",
             "[Enter|Type|Put|Give] {0} [in|into|to] [the shell|the terminal|the command line|bash]" + _END + ".",

@@ -4,7 +4,7 @@ import dataclasses
 
 from . import words
 from .ask import Ask
-from .dice import ways
+from .dice import besides, ways
 
 
 @dataclasses.dataclass
@@ -249,8 +249,21 @@ REPEAT = ways(
 )
 
 
+MORE_REPEAT = besides(
+    REPEAT,
+    ways(
+        "[|Please |Can you |Could you ][type|print|output|answer|reply] [this|exactly this|the following|the words]: "
+        "{v}",
+        "[|Please |Just |Only ][type|print|output|answer|reply with|write down|write just|write only] {v}",
+        "[Say|Write|Type] [the word|the words|the text] {v}",
+        "[Give me back|Send back|Return] [this|the words|the text]: {v}",
+    ),
+)
+
+
 def repeat(dice):
     make = words.soup if not dice.held and dice.chance(0.4) else words._anything
     said = make(dice) if dice.chance(0.4) else " ".join(make(dice) for _ in range(dice.number(1, 4)))
     short = "" if " " in said else said
-    return Ask(dice.pick(REPEAT).format(v=said), said, [said], f"I have to repeat: {said}", short)
+    text = dice.pick(REPEAT if dice.chance(0.6) else MORE_REPEAT).format(v=said)
+    return Ask(text, said, [said], f"I have to repeat: {said}", short)

@@ -10,10 +10,10 @@ from .kinds import could
 SIGHT = [(skill, make) for skill, make, share in sight.KINDS for _ in range(share)]
 TEXT = (
     [("sums", sums.sums)] * 8
-    + [("who", talk.who)] * 2
-    + [("who", talk.can)] * 2
-    + [("talk", talk.small)] * 4
-    + [("talk", talk.strange)] * 4
+    + [("who", talk.who)] * 3
+    + [("who", talk.can)] * 3
+    + [("talk", talk.small)] * 7
+    + [("talk", talk.strange)] * 7
     + [("repeat", memory.repeat)] * 6
     + [("story", talk.story)] * 2
     + [("talk", sight.nothing)]
@@ -42,7 +42,7 @@ class Talk:
         self.messages.append(message)
 
     def ask(self, skill, ask):
-        content = vary(self.dice, ask.text)
+        content = vary(self.dice, ask.text, ask.want if skill == "repeat" else ())
         if ask.pictures:
             self.pictures += ask.pictures
             shown = [{"type": "image"} for _ in ask.pictures]
@@ -64,11 +64,12 @@ class Talk:
         dice, d = self.dice, [t.request(self.dice) for t in chosen]
         text = d[0][0]
         if len(d) == 2:
-            text = tl.both(dice, text, d[1][0])
-        self.messages.append({"role": "user", "content": vary(dice, text) if dice.chance(0.4) else text})
+            text = tl.both(dice, text, d[1][0], d[1][1].values())
+        values = [v for x in d for v in tl.spoken(x[1].values())]
+        self.messages.append({"role": "user", "content": vary(dice, text, values) if dice.chance(0.4) else text})
         calls = [(t.name, x[1]) for t, x in zip(chosen, d)]
-        spoken = " and ".join(n for n, _ in calls)
-        self.answer(skill or ("two calls" if len(d) == 2 else "calls"), "", {}, f"I call {spoken}.", calls)
+        named = " and ".join(n for n, _ in calls)
+        self.answer(skill or ("two calls" if len(d) == 2 else "calls"), "", {}, f"I call {named}.", calls)
         for x in d:
             self.messages.append({"role": "tool", "content": tl.written(dice, x[2])})
         final = self.rules.applied(" ".join(x[3] for x in d), "")
@@ -250,7 +251,7 @@ def long(dice, length):
     return made
 
 
-MAKERS = [single] * 9 + [hard] * 5 + [about_one_picture] * 3 + [remembering] * 5 + [ruled] * 8 + [tooled] * 10
+MAKERS = [single] * 10 + [hard] * 5 + [about_one_picture] * 2 + [remembering] * 5 + [ruled] * 9 + [tooled] * 12
 
 
 def conversation(dice, may_be_long=True):

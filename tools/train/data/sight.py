@@ -4,7 +4,7 @@ import re
 
 from . import scene as sc
 from .ask import Ask
-from .dice import ways
+from .dice import besides, ways
 from .words import ANIMALS, COLOURS, FOODS, THINGS, a
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"]
@@ -421,6 +421,19 @@ NUMBER = ways(
     "What does the number say?",
     "[Read|Tell me] the digits[| in the picture].",
 )
+MORE_NUMBER = besides(
+    NUMBER,
+    ways(
+        "[What|Which] number [stands there|is printed here|is there|appears|can be read|is on it|do we have here]?",
+        "[|Please |Can you |Could you |Now ][name|repeat|type|spell|copy|write] the [number|digits][| you see| shown| "
+        "in the image][|.|?]",
+        "[Tell me|Say|I want to know|Please say] [which number it is|what number you see|what the number is|which "
+        "digits you see|what the digits say|what the number reads][|.]",
+        "[What|Which] [figure|figures|numerals] [do you see|are shown|is this|are there]?",
+        "[The number|The digits|Number|Digits][, please|?| in the picture?| here?]",
+        "[How does|What does] [the figure|this number|that number|the digit row] [read|say]?",
+    ),
+)
 _PRINT = (
     [w.upper() for w in ANIMALS + FOODS + THINGS + COLOURS if 2 <= len(w) <= 7]
     + (
@@ -434,7 +447,10 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def text_of(dice):
     if dice.chance(0.35):
         return dice.pick(_PRINT)
-    return dice.made(lambda: "".join(dice.any(_LETTERS) for _ in range(dice.number(2, 6))))
+    if dice.chance(0.1):
+        return dice.made(lambda: str(dice.number(1, 99999)))
+    letters = _LETTERS if dice.chance(0.85) else _LETTERS + "0123456789" * 2
+    return dice.made(lambda: "".join(dice.any(letters) for _ in range(dice.number(2, 6))))
 
 
 def read(dice):
@@ -454,9 +470,8 @@ def no_text(dice):
 def number(dice):
     digits = dice.made(lambda: str(dice.number(1, 10 ** dice.number(1, 5) - 1)))
     s = sc.printed(dice, digits, dice.chance(0.2))
-    return Ask(
-        dice.pick(NUMBER), f"The number is {digits}.", [digits], f"The digits are {' '.join(digits)}.", digits, [s]
-    )
+    text = dice.pick(NUMBER if dice.chance(0.5) else MORE_NUMBER)
+    return Ask(text, f"The number is {digits}.", [digits], f"The digits are {' '.join(digits)}.", digits, [s])
 
 
 SAME = ways(

@@ -1,7 +1,7 @@
 """Adding and subtracting."""
 
 from .ask import Ask
-from .dice import is_held, ways
+from .dice import besides, is_held, ways
 from .words import FOODS, name
 
 PLUS = ways(
@@ -29,6 +29,34 @@ MINUS = ways(
     "If I take {b} from {a}, what [do I get|is left|remains]?",
     "{a} less {b}?",
     "How much is left of {a} [after|without] {b}?",
+)
+MORE_PLUS = besides(
+    PLUS,
+    ways(
+        "[Find|Compute|Work out|Say|I need|I want|I'd like to know|Please tell me|Can you tell me] the [sum|total] of "
+        "{a} and {b}[|.|, please.]",
+        "[The total|Total|Sum] of {a} and {b}[|?|, please.]",
+        "[Increase|Raise] {a} by {b}[|.]",
+        "{a} [increased by|added to|together with|and then] {b}[?| is what?| makes?]",
+        "[What is|How much is|Say] {b} more than {a}[?|]",
+        "[Put|Count] {a} and {b} together[|.|, please.]",
+        "[Subtraction is easy|Now an addition|Here is a sum|An easy one]: {a} + {b}[|?]",
+    ),
+)
+MORE_MINUS = besides(
+    MINUS,
+    ways(
+        "[Find|Compute|Work out|Say|I need|I want|I'd like to know|Please tell me|Can you tell me] the difference "
+        "[of|between] {a} and {b}[|.|, please.]",
+        "[The difference|Difference] [of|between] {a} and {b}[|?|, please.]",
+        "[What is|What's|Calculate|Tell me|Give me] the difference between {a} and {b}[?|.]",
+        "[Decrease|Reduce|Lower] {a} by {b}[|.]",
+        "{a} [decreased by|reduced by|without|take away] {b}[?| is what?| makes?]",
+        "[What is|How much is|Say] {b} less than {a}[?|]",
+        "[From {a}, subtract|From {a} take|Out of {a} take] {b}[|.|, please.]",
+        "[How much more|How much larger] is {a} than {b}?",
+        "[Addition is easy|Now a subtraction|Here is a difference|An easy one]: {a} - {b}[|?]",
+    ),
 )
 STORY_PLUS = [
     "{n} has {a} {f} and buys {b} more. How many {f} does {n} have?",
@@ -86,5 +114,7 @@ def sums(dice):
         return Ask(
             text, f"{a} {'+' if plus else '-'} {b} = {result}, so {result} {food}.", [str(result)], think, str(result)
         )
-    text = dice.pick(PLUS if plus else MINUS).format(a=a, b=b)
+    known = dice.chance(0.6 if dice.held else 0.4)
+    wording = dice.pick((PLUS if plus else MINUS) if known else (MORE_PLUS if plus else MORE_MINUS))
+    text = wording.format(a=a, b=b)
     return Ask(text, f"{a} {'+' if plus else '-'} {b} = {result}.", [str(result)], think, str(result))

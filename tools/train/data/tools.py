@@ -74,6 +74,34 @@ AROUND = (
     "Do both: {0}",
     "Here is what I need: {0}",
 )
+# Nothing in these is held out of the first ones.
+MORE_JOINS = [
+    ways(pattern)
+    for pattern in (
+        "[,|;| and|, and] [next|now|afterwards|after that|finally|besides|in addition|secondly|later|likewise|"
+        "furthermore|second][| please|,] ",
+        ". [Next|Now|Afterwards|After that|Also|Finally|In addition|Besides|Secondly|Second|Later|Last|Moreover|When "
+        "that is done|And now|And please][,| please|:| do this:] ",
+        ". [I also want|I also need|I also have|I want|I need|Here is|There is|And here is|You should also do] "
+        "[this|one more thing|another thing|something else|a second thing|another task|another wish|more][:|.] ",
+        "[.|][\n|\n\n|\n- |\n* |\n2. ][and |also |next |now |]",
+        " [plus|&|+|and meanwhile|and in parallel|and please|and now|while you are at it,|and besides that] ",
+        "[? And|? Also,|? Next,|? Now|?|? And please|? Besides,] ",
+    )
+]
+MORE_AROUND = [
+    ways(pattern)
+    for pattern in (
+        "[Two|Both|A pair of|A couple of] [requests|tasks|wishes|questions|jobs|orders][.|:] {0}",
+        "[Listen|Please|Hello|Hey|Now|Ok|Well|So|Attention][.|:|,|!] {0}",
+        "[Here are|There are|I have|Now come] [two|both|my] [jobs|tasks|requests|orders|errands][.|:] {0}",
+        "[|Please |Now ]do [this|these|both things|the following|these two|all of it]: {0}",
+        "[This is|That is] what [I want|you should do|has to be done|I need][.|:] {0}",
+        "[Help me with|Take care of|Handle] [this|these|both][.|:] {0}",
+        "[First|First of all|To begin][,|:] {0}",
+        "My [wishes|tasks|two requests|list|orders][.|:] {0}",
+    )
+]
 NO_TOOL = "I have no tool for that."
 
 
@@ -166,13 +194,12 @@ class Tool:
     def request(self, dice):
         """Text, arguments, result, and the sentence that uses it."""
         values = [p["value"](dice) for p in self.kind.params]
-        spoken = ["on" if v is True else "off" if v is False else v for v in values]
-        result = self.kind.result(dice)
+        said, result = spoken(values), self.kind.result(dice)
         return (
-            self.kind.wording(dice).format(*spoken),
+            self.kind.wording(dice).format(*said),
             {self.keys[i]: values[i] for i in self.order},
             result,
-            self.kind.answer.format(*spoken, **result),
+            self.kind.answer.format(*said, **result),
         )
 
 
@@ -221,10 +248,21 @@ def toolbox(dice):
     return made if len(set(names)) == len(names) else made[:1]
 
 
-def both(dice, first, second):
-    """Two requests as one."""
-    second = second[0].lower() + second[1:]
-    return dice.pick(AROUND, "around").format(first.rstrip(".?") + dice.pick(JOINS, "join") + second)
+def spoken(values):
+    """Values as a request says them."""
+    return ["on" if v is True else "off" if v is False else str(v) for v in values]
+
+
+def both(dice, first, second, values):
+    """Two requests as one; a value that the second begins with keeps its capital."""
+    if not second.startswith(tuple(spoken(values))):
+        second = second[0].lower() + second[1:]
+    join, around = dice.pick(JOINS, "join"), dice.pick(AROUND, "around")
+    if dice.chance(0.4 if dice.held else 0.6):
+        join = dice.pick_of(MORE_JOINS)
+    if dice.chance(0.4):
+        around = dice.pick_of(MORE_AROUND)
+    return around.format(first.rstrip(".?") + join + second)
 
 
 def written(dice, result):
