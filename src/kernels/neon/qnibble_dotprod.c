@@ -13,13 +13,16 @@
 
 #include "kernels/neon/qload.h"
 
-enum { TURN = 4 /* groups */, AHEAD = 8192 /* bytes by which weights are fetched beyond the next four columns */ };
+enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetched beyond the next four columns */ };
 
 /* 16 bytes of a column */
 #define SPLIT(w, lo, hi, q)                     \
     "ldr q" #lo ", [%[" #w "], #16 * " #q "]\n" \
     "ushr v" #hi ".16b, v" #lo ".16b, #4\n"     \
     "and v" #lo ".16b, v" #lo ".16b, v31.16b\n"
+/* In one of four quads a line of column c comes from the second level, where it was put long ago, into the first: what
+   waits for a load that missed would fill the queues of the pipes */
+#define NEAR(w, c, q) ".if " #q " %% 4 == " #c "\n prfm pldl1keep, [%[" #w "], #192 + 16 * " #q "]\n .endif\n"
 #define DOT(acc, lo, hi)                         \
     "sdot v" #acc ".4s, v" #lo ".16b, v28.16b\n" \
     "sdot v" #acc ".4s, v" #hi ".16b, v29.16b\n"
@@ -28,11 +31,11 @@ enum { TURN = 4 /* groups */, AHEAD = 8192 /* bytes by which weights are fetched
 /* Quad q of a turn; p1-3 are the sums of columns 1-3 in the quad before, a0 that of column 0 in this one */
 /* clang-format off */
 #define QUAD(q, p1, p2, p3, zero, a0, gap0, gap1, gap2, gap3) \
-    SPLIT(w0, 16, 20, q) gap0 DOT(p1, 17, 21)                 \
-    SPLIT(w1, 17, 21, q) gap1 DOT(p2, 18, 22)                 \
-    SPLIT(w2, 18, 22, q) gap2 DOT(p3, 19, 23)                 \
+    SPLIT(w0, 16, 20, q) NEAR(w0, 0, q) gap0 DOT(p1, 17, 21)  \
+    SPLIT(w1, 17, 21, q) NEAR(w1, 1, q) gap1 DOT(p2, 18, 22)  \
+    SPLIT(w2, 18, 22, q) NEAR(w2, 2, q) gap2 DOT(p3, 19, 23)  \
     "ldp q28, q29, [%[x], #32 * " #q "]\n" zero               \
-    SPLIT(w3, 19, 23, q) gap3 DOT(a0, 16, 20)                 \
+    SPLIT(w3, 19, 23, q) NEAR(w3, 3, q) gap3 DOT(a0, 16, 20)  \
     "prfm pldl2keep, [%[ahead], #64 * " #q "]\n"
 /* clang-format on */
 #define FIRST_EVEN(q, gap0, gap1, gap2, gap3) QUAD(q, 5, 6, 7, ZERO(0, 1, 2, 3), 0, gap0, gap1, gap2, gap3)
