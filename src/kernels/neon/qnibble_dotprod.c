@@ -4,11 +4,11 @@
 
    A quad is 32 weights of each of the four columns. Its nibbles come apart while the products of the quad before it are
    added, three columns late; the sums of a group become results in the gaps of the quads that follow. So a turn ends
-   with work for the next one, or for the code after the loop; the first turn does that work on zeros.
+   with work for the next one, or for the code after the loop; the first turn multiplies what it finds by zero.
 
-   v0-3 and v4-7 dot products of even and odd groups, v8-9 scales and v10-11 biases of four groups, v12 a, v13 b, v14
-   and v15 ws * xs of even and odd groups, v16-19 low and v20-23 high nibbles of the columns, v24-27 aside, v28-29 x,
-   v30 xs, v31 15. */
+   v0-3 and v4-7 dot products of even and odd groups, v8-9 scales and v10-11 biases of four groups, v14 and v15 ws * xs
+   of even and odd groups, v16-19 low and v20-23 high nibbles of the columns, v24-27 aside, v28-29 x, v30 xs, v31 15;
+   v12 and v13 are left for a and b. */
 #include "kernels/neon/qnibble.h"
 
 #include "kernels/neon/qload.h"
@@ -49,12 +49,12 @@ enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetche
 #define EVEN_2 PAIRS(2, 3)
 #define EVEN_3 PAIRS(0, 2)
 #define EVEN_4 "scvtf v0.4s, v0.4s\n"
-#define EVEN_5 "fmla v12.4s, v14.4s, v0.4s\n"
+#define EVEN_5 "fmla %[a].4s, v14.4s, v0.4s\n"
 #define ODD_1 PAIRS(4, 5)
 #define ODD_2 PAIRS(6, 7)
 #define ODD_3 PAIRS(4, 6)
 #define ODD_4 "scvtf v4.4s, v4.4s\n"
-#define ODD_5 "fmla v12.4s, v15.4s, v4.4s\n"
+#define ODD_5 "fmla %[a].4s, v15.4s, v4.4s\n"
 
 /* Four bf16 of each column, turned to [group][column] */
 #define LOAD4(from)                                              \
@@ -69,7 +69,7 @@ enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetche
 #define WIDEN(to, from) "shll v" #to ".4s, v" #from ".4h, #16\n"
 #define WIDEN_2(to, from) "shll2 v" #to ".4s, v" #from ".8h, #16\n"
 #define TIMES_XS(v, g) "fmul v" #v ".4s, v" #v ".4s, v30.s[" #g "]\n"
-#define ADD_BIAS(v, g) "fmla v13.4s, v" #v ".4s, v25.s[" #g "]\n"
+#define ADD_BIAS(v, g) "fmla %[b].4s, v" #v ".4s, v25.s[" #g "]\n"
 
 /* clang-format off */
 #define TURN_32                                                                                                        \
@@ -109,25 +109,22 @@ enum { TURN = 4 /* groups */, AHEAD = 16384 /* bytes by which weights are fetche
     NEXT_ODD(15, "", TIMES_XS(15, 3), "", "")
 #define REST_128
 
-/* ab = {a, b} of `turns` > 0 turns; d1, d2 and d3 are the distances of the columns' scales from those of the first */
+/* Adds `turns` > 0 turns to a and b; d1, d2 and d3 are the distances of the columns' scales from those of the first */
 #define TURNS(group)                                                                                                   \
     __asm__ volatile(                                                                                                  \
-        ZERO(0, 1, 2, 3) ZERO(4, 5, 6, 7) ZERO(8, 9, 12, 13) ZERO(14, 15, 28, 29) ZERO(16, 17, 18, 19)                 \
-        ZERO(20, 21, 22, 23)                                                                                           \
-        "movi v31.16b, #15\n"                                                                                          \
+        "movi v14.4s, #0\n movi v15.4s, #0\n movi v31.16b, #15\n"                                                      \
         "1:\n" TURN_##group                                                                                            \
         "add %[w0], %[w0], #2 * " #group "\n add %[w1], %[w1], #2 * " #group "\n add %[w2], %[w2], #2 * " #group "\n"  \
         "add %[w3], %[w3], #2 * " #group "\n add %[x], %[x], #4 * " #group "\n add %[s], %[s], #8\n"                   \
         "add %[t], %[t], #8\n add %[ahead], %[ahead], #8 * " #group "\n subs %[turns], %[turns], #1\n b.ne 1b\n"       \
         DOT(5, 17, 21) DOT(6, 18, 22) DOT(7, 19, 23) REST_##group                                                      \
         ODD_1 ODD_2 ODD_3 ODD_4 ODD_5                                                                                  \
-        "stp q12, q13, [%[ab]]\n"                                                                                      \
-        : [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3), [x] "+r"(x), [xs] "+r"(xs), [sx] "+r"(sx),       \
-          [s] "+r"(s), [t] "+r"(t), [ahead] "+r"(ahead), [turns] "+r"(turns)                                           \
-        : [ab] "r"(ab), [d1] "r"(d), [d2] "r"(2 * d), [d3] "r"(3 * d)                                                  \
-        : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",      \
-          "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28",     \
-          "v29", "v30", "v31")
+        : [a] "+w"(a), [b] "+w"(b), [w0] "+r"(w0), [w1] "+r"(w1), [w2] "+r"(w2), [w3] "+r"(w3), [x] "+r"(x),           \
+          [xs] "+r"(xs), [sx] "+r"(sx), [s] "+r"(s), [t] "+r"(t), [ahead] "+r"(ahead), [turns] "+r"(turns)             \
+        : [d1] "r"(d), [d2] "r"(2 * d), [d3] "r"(3 * d)                                                                \
+        : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v14", "v15",      \
+          "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",     \
+          "v31")
 /* clang-format on */
 
 /* One bf16 of each of four columns */
@@ -141,7 +138,7 @@ MT_INLINE float32x4_t one_of_each(const uint8_t *p, size_t stride)
 }
 
 /* The last groups of columns j .. j + 3, fewer than TURN */
-MT_INLINE void rest(float32x4_t ab[2], const mt_nibble_row *row, size_t j, size_t g, size_t group)
+MT_INLINE void rest(float32x4_t *a, float32x4_t *b, const mt_nibble_row *row, size_t j, size_t g, size_t group)
 {
     const mt_mat *w = row->w;
     const uint8_t *s = w->scales + j * w->scale_stride, *t = w->biases + j * w->scale_stride;
@@ -160,8 +157,8 @@ MT_INLINE void rest(float32x4_t ab[2], const mt_nibble_row *row, size_t j, size_
             }
         }
         const int32x4_t dot = vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
-        ab[0] = vfmaq_f32(ab[0], vmulq_n_f32(one_of_each(s + 2 * g, w->scale_stride), row->xs[g]), vcvtq_f32_s32(dot));
-        ab[1] = vfmaq_n_f32(ab[1], one_of_each(t + 2 * g, w->scale_stride), row->sx[g]);
+        *a = vfmaq_f32(*a, vmulq_n_f32(one_of_each(s + 2 * g, w->scale_stride), row->xs[g]), vcvtq_f32_s32(dot));
+        *b = vfmaq_n_f32(*b, one_of_each(t + 2 * g, w->scale_stride), row->sx[g]);
     }
 }
 
@@ -175,7 +172,7 @@ static float32x4_t four_columns(const mt_nibble_row *row, size_t j, const uint8_
     const int8_t *x = row->x;
     const float *xs = row->xs, *sx = row->sx;
     size_t turns = row->groups / TURN;
-    float32x4_t ab[2] = {vdupq_n_f32(0.0f), vdupq_n_f32(0.0f)};
+    float32x4_t a = vdupq_n_f32(0.0f), b = a;
     if (turns > 0) {
         switch (group) {
         case 32: TURNS(32); break;
@@ -183,8 +180,8 @@ static float32x4_t four_columns(const mt_nibble_row *row, size_t j, const uint8_
         default: TURNS(128); break;
         }
     }
-    rest(ab, row, j, row->groups / TURN * TURN, group);
-    return vaddq_f32(ab[0], ab[1]);
+    rest(&a, &b, row, j, row->groups / TURN * TURN, group);
+    return vaddq_f32(a, b);
 }
 
 bool mt_q_nibbles_handles_dotprod(const mt_mat *w)
