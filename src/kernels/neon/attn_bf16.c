@@ -20,7 +20,8 @@ enum {
     AHEAD = 2,  /* blocks by which K is fetched ahead */
     PLACES = 8, /* that are read in turns */
     TURN = 4,   /* lines of a place that are read in its turn */
-    LEAD = 4,   /* lines of a place that are fetched before its first turn */
+    LEAD = 4,   /* lines of a place of the next segment's K that are fetched before its first turn */
+    RATE = 2,   /* turns of V that are fetched while 32 products become weights */
     NARROW = 64 /* elements of a head up to which fetching the next place only gets in the way */
 };
 
@@ -221,14 +222,22 @@ MT_INLINE void resume(float32x4_t acc[][8], const float *sums, size_t R)
         acc[i / 4][i % 4] = vld1q_f32(sums + 4 * i);
 }
 
-/* sums[R][4] += q . k over TURN fours of the head, for the eight positions of a place */
-MT_INLINE void take_turn(float *sums, const uint8_t *q, const uint8_t *k, size_t R)
+/* q . k over TURN fours of the head, for the eight positions of a place: sums[R][4] until the last turn, which gives
+   s[2 R][8] */
+MT_INLINE void take_turn(float *s, float *sums, const uint8_t *q, const uint8_t *k, size_t R, bool first, bool last)
 {
     float32x4_t acc[FEW][8];
-    resume(acc, sums, R);
+    if (first)
+        zero(acc, R, 4);
+    else
+        resume(acc, sums, R);
     MT_UNROLL
     for (size_t i = 0; i < TURN; i++)
         step(acc, q + 16 * R * i, k + 64 * i, 0, R, 4);
+    if (last) {
+        MT_BTILE_STORE(s, (size_t)MT_SEGMENT, acc, R, 4)
+        return;
+    }
     MT_UNROLL
     for (size_t i = 0; i < 4 * R; i++)
         vst1q_f32(sums + 4 * i, acc[i / 4][i % 4]);
@@ -237,36 +246,27 @@ MT_INLINE void take_turn(float *sums, const uint8_t *q, const uint8_t *k, size_t
 /* Products of a few rows, for which memory sets the pace: it gives a third more when eight pages are read in turns
    than when one follows the other, and fetching pages ahead does not make up for that. A place is eight positions of
    every second block, which is of another page. Meanwhile the lines of the next place come closer. Sums wait in the
-   panel p, which is written only later; the first lines of V, whose places are all its blocks, come while products
-   become p, and those of the next segment's K during the end of V. */
+   panel p, which is written only later; the first lines of the next segment's K come during the end of V. */
 MT_INLINE void products_in_turns(const work *w, size_t stride, mt_attn_range all, size_t R)
 {
     float *sums = (float *)(void *)w->p; /* [place][R][4][4] */
     for (size_t first = 0; first < 2 * MT_LANES; first += 8) {
         const uint8_t *k[PLACES], *q = w->q;
         float *s[PLACES];
-        size_t count = 0;
+        size_t count = 0, turns = stride / 4 / TURN;
         for (size_t t = first; t < all.end; t += 2 * MT_LANES) {
             if (t < all.begin)
                 continue;
             k[count] = w->k[t / MT_LANES] + t % MT_LANES * stride * sizeof(mt_bf16);
             s[count++] = w->s + t;
         }
-        memset(sums, 0, count * 16 * R * sizeof *sums);
-        for (size_t i = 0; i < stride / 4; i += TURN, q += 16 * R * TURN)
+        for (size_t i = 0; i < turns; i++, q += 16 * R * TURN)
             for (size_t n = 0; n < count; n++, k[n - 1] += 64 * TURN) {
                 for (size_t l = 0; stride > NARROW && l < TURN; l++)
                     __builtin_prefetch(k[n + 1 < count ? n + 1 : 0] + 64 * l, 0, 3);
-                take_turn(sums + n * 16 * R, q, k[n], R);
+                take_turn(s[n], sums + n * 16 * R, q, k[n], R, i == 0, i + 1 == turns);
             }
-        for (size_t n = 0; n < count; n++) {
-            float32x4_t acc[FEW][8];
-            resume(acc, sums + n * 16 * R, R);
-            MT_BTILE_STORE(s[n], (size_t)MT_SEGMENT, acc, R, 4)
-        }
     }
-    for (size_t t = all.begin; t < all.end; t += MT_LANES)
-        fetch(w->v[t / MT_LANES], LEAD);
 }
 
 MT_INLINE void all_products(const work *w, size_t stride, mt_attn_range all, size_t R, size_t C)
@@ -293,6 +293,26 @@ MT_INLINE void all_weighed(const work *w, size_t stride, mt_attn_range all, size
 }
 
 /* ---- softmax of a row ---- */
+
+/* What is fetched meanwhile of V, whose places are all its blocks. */
+typedef struct ahead {
+    const uint8_t *const *block;
+    size_t blocks;
+    size_t turn, turns; /* fetched, and in all */
+} ahead;
+
+static ahead turns_of_v(const work *w, size_t stride, mt_attn_range all, size_t pairs)
+{
+    size_t blocks = (all.end - all.begin) / MT_LANES, lines = MT_LANES * stride * sizeof(mt_bf16) / 64;
+    return (ahead){
+        .block = w->v + all.begin / MT_LANES, .blocks = blocks, .turns = pairs <= FEW ? blocks * lines / TURN : 0};
+}
+
+MT_INLINE void fetch_turns(ahead *v, size_t count)
+{
+    for (; count > 0 && v->turn < v->turns; count--, v->turn++)
+        fetch(v->block[v->turn % v->blocks] + v->turn / v->blocks * 64 * TURN, TURN);
+}
 
 /* exp of n vectors x <= 0 as bf16 and BFMMLA see it: below the smallest normal number it is zero. Elsewhere it has the
    bits of mt_exp16. x is lost. */
@@ -357,17 +377,19 @@ MT_INLINE mt_lanes4 block_weights(mt_lanes4 sum, uint8_t *p, size_t apart, const
 
 /* p of n positions, a multiple of 32, all of them seen. A function of its own keeps its constants in registers. */
 __attribute__((noinline)) static void seen_weights(mt_lanes4 *sum, uint8_t *p, size_t apart, const float *s,
-                                                   float scale, float m, size_t n)
+                                                   float scale, float m, size_t n, ahead *v)
 {
     mt_lanes4 total = *sum;
-    for (size_t t = 0; t < n; t += 32, p += 8 * apart)
+    for (size_t t = 0; t < n; t += 32, p += 8 * apart) {
+        fetch_turns(v, RATE);
         total = block_weights(total, p, apart, s, scale, m, t, (mt_attn_range){0, n}, false, 8);
+    }
     *sum = total;
 }
 
 /* Products s of a row become p over the blocks of `all`, `apart` bytes from one four of positions to the next. */
 static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_attn *a, mt_attn_range seen,
-                                mt_attn_range all)
+                                mt_attn_range all, ahead *v)
 {
     mt_attn_range b = blocks(seen);
     bool plain = a->softcap == 0.0f && a->scale > 0.0f; /* then the largest product gives the largest score */
@@ -387,7 +409,7 @@ static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_att
         if (n == MT_LANES)
             sum = block_weights(sum, p, apart, s, scale, m, t, seen, true, 4);
         else
-            seen_weights(&sum, p, apart, s + t, scale, m, n);
+            seen_weights(&sum, p, apart, s + t, scale, m, n, v);
     }
     for (size_t t = b.end; t < all.end; t += 4, p += apart)
         vst1_u8(p, vdup_n_u8(0));
@@ -399,13 +421,14 @@ static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, si
                          mt_attn_range all)
 {
     size_t pairs = (n + 1) / 2;
+    ahead v = turns_of_v(w, a->head_stride, all, pairs);
     for (size_t r = 0; r < 2 * pairs; r++) {
         uint8_t *p = w->p + r / 2 * 16 + r % 2 * 8;
         float *s = w->s + r * MT_SEGMENT;
         mt_attn_range seen = r < n ? mt_attn_seen(a, seg, r0 + r) : (mt_attn_range){0, 0};
         if (seen.begin == seen.end)
             seen = (mt_attn_range){all.end, all.end};
-        mt_attn_part result = softmax_row(p, 16 * pairs, s, a, seen, all);
+        mt_attn_part result = softmax_row(p, 16 * pairs, s, a, seen, all, &v);
         if (r < n)
             part[r0 + r] = result;
     }
