@@ -36,7 +36,7 @@ struct mt_kv {
     size_t head_stride, pages;
     size_t element;    /* bytes */
     size_t block;      /* bytes of one [page_tokens][head_stride] */
-    size_t page_bytes; /* layers * 2 * heads * block */
+    size_t page_bytes; /* layers * 2 * heads * block, and what keeps pages apart */
     uint8_t *data;
 };
 

@@ -183,10 +183,14 @@ static size_t kv_element(const mt_device *dev)
     return dev->precision == MT_PRECISION_REFERENCE ? sizeof(float) : sizeof(mt_bf16);
 }
 
+/* A segment is read from several pages in turns: were they a multiple of a cache's way apart, their lines would push
+   each other out of it. */
 size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
 {
-    return shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) *
-           kv_element(dev);
+    enum { WAY = 64 << 10, SKEW = 512 };
+    const size_t bytes =
+        shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) * kv_element(dev);
+    return bytes % WAY == 0 ? bytes + SKEW : bytes;
 }
 
 mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, mt_error *err)
