@@ -88,6 +88,7 @@
 #define MT_LIMIT_HTTP_LETTERS_TURN 256      /* letters opened before clients have their turn */
 #define MT_LIMIT_HTTP_ERROR_BYTES 65536     /* body of an error */
 #define MT_LIMIT_HTTP_SOCKETS 8             /* addresses of a host that are listened at */
+#define MT_LIMIT_HTTP_PROXIES 64            /* addresses and networks of proxies that are trusted */
 
 /* media: where the server is not told otherwise */
 #define MT_LIMIT_MEDIA_BYTES (64u << 20)        /* of a picture or a video as it came */

@@ -7,6 +7,11 @@
 
 #define MT_CLIENTS 64 /* that are remembered; the least indebted gives way */
 
+typedef struct mt_client {
+    uint64_t id;
+    uint32_t share; /* of what there is, beside the others': who has 2 gets twice as much as who has 1; at least 1 */
+} mt_client;
+
 typedef struct mt_clients {
     struct {
         uint64_t client;

@@ -92,7 +92,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                                   .answering = running && answering(s),
                                   .running = running,
                                   .priority = r->priority,
-                                  .debt = mt_clients_debt(&e->clients, r->client, now),
+                                  .debt = mt_clients_debt(&e->clients, r->client.id, now),
                                   .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
                                   .owed = s->candidate.owed};
     if (s->candidate.answering) {

@@ -8,6 +8,7 @@ mt_request *mt_request_new(void)
     mt_request *r = mt_arena_alloc(arena, sizeof *r);
     r->arena = arena;
     r->choices = 1;
+    r->client.share = 1;
     r->name = "";
     mt_sample_settings_init(&r->sampling);
     return r;

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "cache/tree.h"
+#include "engine/clients.h"
 #include "engine/sight.h"
 #include "sample/constraint/constraint.h"
 #include "sample/logprobs.h"
@@ -95,7 +96,7 @@ struct mt_request {
     bool prompt_logprobs;               /* an event for each prompt position; nothing is taken from the cache then */
     int prompt_top;                     /* likeliest tokens of each of them */
     int32_t priority;                   /* lower comes first, as in vLLM */
-    uint64_t client;                    /* requests of one client share its part of the machine */
+    mt_client client;                   /* requests of one client share its part of the machine */
     uint64_t received;                  /* mt_clock_ns when it came in; 0: at submission */
 
     bool placed; /* on places that who submits it has taken, and gives back; else it takes its own, until it ends */

@@ -321,7 +321,7 @@ static void charge(mt_engine *e, double seconds)
 {
     const uint64_t now = mt_clock_ns();
     for (size_t i = 0; i < e->chosen_count; i++)
-        mt_clients_charge(&e->clients, e->chosen[i]->request->client,
+        mt_clients_charge(&e->clients, e->chosen[i]->request->client.id,
                           seconds * (double)e->chosen[i]->rows / (double)e->batch.rows, now);
 }
 

@@ -128,7 +128,7 @@ bool mt_http_dispatch_head(mt_http_connection *c)
     bool has_body = c->parser.head.chunked || length > 0;
 
     begin_exchange(c, &c->parser.head);
-    c->request = mt_http_request_new(&c->parser.head, c->peer);
+    c->request = mt_http_request_new(&c->parser.head, c->peer, c->server->config.proxies);
     if (!c->request) {
         mt_http_dispatch_fault(c, 400, "the request's path is not well encoded");
         return false;

@@ -46,7 +46,8 @@ typedef struct mt_http_request {
     mt_http_method method;     /* HEAD where a GET route serves one: the body of the answer is left out by the server */
     const char *path;          /* percent-decoded; may hold any byte but controls */
     const char *query;         /* what follows '?', as sent; "" when there is none */
-    const char *peer;          /* the client's address without its port; "unix" */
+    const char *peer;          /* the address of who is connected, without its port; "unix" */
+    const char *client;        /* who is behind it, and shares what there is with others: see proxies.h */
     const char *const *params; /* what the segments {name} of the route matched, decoded, in their order */
     size_t param_count;
     const mt_http_header *headers; /* in the order sent */
@@ -126,6 +127,7 @@ typedef struct mt_http_config {
     const char *const *origins; /* whose pages may call (CORS): "https://app.example", or "*" for all */
     size_t origin_count;
     const char *tls_certificate, *tls_key; /* PEM files, both or none */
+    const struct mt_http_proxies *proxies; /* that are trusted; NULL: none */
     mt_http_limits limits;
 } mt_http_config;
 

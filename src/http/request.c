@@ -14,7 +14,7 @@ typedef struct owned_request {
     char *path;
     char *match_text;
     const char *params[MT_LIMIT_HTTP_PARAMS];
-    char peer[PEER_SIZE];
+    char peer[PEER_SIZE], client[MT_HTTP_CLIENT_SIZE];
 } owned_request;
 
 static owned_request *owned(mt_http_request *request)
@@ -22,7 +22,7 @@ static owned_request *owned(mt_http_request *request)
     return (owned_request *)request;
 }
 
-mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer)
+mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const mt_http_proxies *proxies)
 {
     owned_request *made = mt_alloc(sizeof(*made));
     size_t len;
@@ -36,6 +36,8 @@ mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer)
     made->seen.body = mt_strdup("");
     strncpy(made->peer, peer, sizeof(made->peer) - 1);
     made->seen.peer = made->peer;
+    mt_http_client(proxies, peer, made->seen.headers, made->seen.header_count, made->client);
+    made->seen.client = made->client;
     len = strcspn(made->head.target, "?");
     made->seen.query = made->head.target + len + (made->head.target[len] == '?');
     made->path = mt_alloc(len + 1);

@@ -4,10 +4,11 @@
 
 #include "http/head.h"
 #include "http/http.h"
+#include "http/proxies.h"
 #include "http/router.h"
 
-/* Takes *head, which is left zeroed. NULL when the path cannot be decoded. */
-mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer);
+/* Takes *head, which is left zeroed. NULL when the path cannot be decoded. proxies: that are trusted; may be NULL. */
+mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const mt_http_proxies *proxies);
 
 /* The path as sent: what a router takes. */
 const char *mt_http_request_raw_path(const mt_http_request *request, size_t *len);

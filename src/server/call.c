@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "server/client.h"
 #include "server/inside.h"
 
 static double ms_since(uint64_t start, uint64_t end)
@@ -328,17 +329,6 @@ void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resu
     release(call);
 }
 
-/* Requests of one client share its part of the machine: who has the same key, or else the same address. FNV-1a. */
-static uint64_t client_of(const mt_http_request *request)
-{
-    const char *key = mt_http_request_key(request);
-    uint64_t hash = 14695981039346656037u;
-
-    for (const char *p = key ? key : request->peer; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-    return hash;
-}
-
 static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     mt_call *call = mt_alloc(sizeof(*call));
@@ -349,7 +339,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->task = task;
     call->handle = request->handle;
     call->received = mt_clock_ns();
-    call->client = client_of(request);
+    call->client = mt_client_of(&server->keys, request);
     call->body = request->body;
     call->body_len = request->body_len;
     request->body = NULL;

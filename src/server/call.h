@@ -34,7 +34,7 @@ struct mt_call {
     struct mt_pooler *pooler; /* computes it instead of the engine, where it is not NULL */
     bool sees;                /* it brings pictures, and is prepared in their lane */
     uint64_t received;        /* mt_clock_ns */
-    uint64_t client;
+    mt_client client;
 
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;

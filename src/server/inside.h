@@ -6,6 +6,7 @@
 
 #include "api/store.h"
 #include "http/http.h"
+#include "http/proxies.h"
 #include "server/call.h"
 #include "server/keys.h"
 #include "server/mailbox.h"
@@ -23,6 +24,7 @@ struct mt_server {
     mt_workers *viewers; /* prepare calls with pictures, so that others never wait for these */
     atomic_size_t shown; /* bytes of the bodies they have */
     mt_keys keys;
+    mt_http_proxies proxies;
     mt_served served;
     mt_store *store;
 

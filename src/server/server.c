@@ -136,6 +136,7 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
                              .origin_count = opt->origins.count,
                              .tls_certificate = opt->tls_cert,
                              .tls_key = opt->tls_key,
+                             .proxies = &server->proxies,
                              .limits = mt_http_limits_default()};
 
     config.limits.connections = (size_t)opt->max_connections;
@@ -181,6 +182,9 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
 
     if (!mt_keys_read(&server->keys, &server->opt->api_keys, err))
         return false;
+    for (size_t i = 0; i < server->opt->trusted_proxies.count; i++)
+        if (!mt_http_proxies_add(&server->proxies, server->opt->trusted_proxies.at[i], err))
+            return false;
     server->store = mt_store_open(server->opt->store, limits, err);
     if (!server->store)
         return false;

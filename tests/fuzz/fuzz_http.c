@@ -17,7 +17,8 @@ static void route(mt_http_parser *parser)
 {
     static const mt_http_route routes[] = {{.method = MT_HTTP_GET, .pattern = "/a/{x}/{y*}"},
                                            {.method = MT_HTTP_POST, .pattern = "/{x}"}};
-    mt_http_request *request = mt_http_request_new(&parser->head, "fuzz");
+    static const mt_http_proxies proxies = {.unix_socket = true};
+    mt_http_request *request = mt_http_request_new(&parser->head, "unix", &proxies);
     mt_http_match match;
     size_t len;
     const char *path;

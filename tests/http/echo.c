@@ -39,8 +39,8 @@ static void echo_show(void *user, mt_http_server *server, mt_http_request *reque
 
     (void)user;
     mt_buf_init(&text, 1 << 20);
-    mt_buf_printf(&text, "%s %s\nquery %s\npeer %s\n", mt_http_method_name(request->method), request->path,
-                  request->query, request->peer);
+    mt_buf_printf(&text, "%s %s\nquery %s\npeer %s\nclient %s\n", mt_http_method_name(request->method), request->path,
+                  request->query, request->peer, request->client);
     for (size_t i = 0; i < request->param_count; i++)
         mt_buf_printf(&text, "param %s\n", request->params[i]);
     for (size_t i = 0; i < request->header_count; i++)

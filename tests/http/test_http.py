@@ -53,7 +53,8 @@ class Requests(Shared):
     def test_a_request_is_understood(self):
         answer = self.client.ask("GET /show/a%20b%2Fc?x=%20y HTTP/1.1\r\nHost: h\r\nX-Thing:  some thing \r\n\r\n")
         self.assertEqual(answer.status, 200)
-        self.assertEqual(answer.text().splitlines(), ["GET /show/a b/c", "query x=%20y", "peer 127.0.0.1", "param a b/c",
+        self.assertEqual(answer.text().splitlines(), ["GET /show/a b/c", "query x=%20y", "peer 127.0.0.1",
+                                                      "client 127.0.0.1", "param a b/c",
                                                       "host: h", "x-thing: some thing"])
         self.assertIn("param x/y%z", self.client.ask(GET.format("/rest/x/y%25z")).text())
         self.assertIn("date", answer.headers)
