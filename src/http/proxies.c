@@ -174,14 +174,15 @@ static void pass_forwarded(hops *h, const char *value)
 static void write_name(const uint8_t bytes[16], char name[MT_HTTP_CLIENT_SIZE])
 {
     uint8_t network[16] = {0};
+    char text[INET6_ADDRSTRLEN];
 
     if (is_v4(bytes)) {
         inet_ntop(AF_INET, bytes + sizeof(mapped), name, MT_HTTP_CLIENT_SIZE);
         return;
     }
     memcpy(network, bytes, CLIENT_BITS / 8);
-    inet_ntop(AF_INET6, network, name, MT_HTTP_CLIENT_SIZE);
-    strcat(name, "/64");
+    inet_ntop(AF_INET6, network, text, sizeof(text));
+    snprintf(name, MT_HTTP_CLIENT_SIZE, "%s/%d", text, CLIENT_BITS);
 }
 
 void mt_http_client(const mt_http_proxies *p, const char *peer, const mt_http_header *headers, size_t count,

@@ -28,10 +28,10 @@ struct mt_http_header;
 /* Adds those of a list: "10.0.0.0/8,2001:db8::1,unix". */
 bool mt_http_proxies_add(mt_http_proxies *proxies, const char *list, mt_error *err) MT_NODISCARD;
 
-/* Writes the client's name: "192.0.2.7", "2001:db8:1:2::/64", "unix". Where the peer is a proxy that is trusted, that is
-   the last address of its x-forwarded-for, or else forwarded, header that is not one: what stands before it, anybody may
-   have written. Where both headers are there and name different clients, a proxy has passed on one that it does not
-   know, and neither is believed. proxies may be NULL. */
+/* Writes the client's name: "192.0.2.7", "2001:db8:1:2::/64", "unix". Where the peer is a proxy that is trusted, that
+   is the last address of its x-forwarded-for, or else forwarded, header that is not one: what stands before it, anybody
+   may have written. Where both headers are there and name different clients, a proxy has passed on one that it does
+   not know, and neither is believed. proxies may be NULL. */
 void mt_http_client(const mt_http_proxies *proxies, const char *peer, const struct mt_http_header *headers,
                     size_t count, char name[MT_HTTP_CLIENT_SIZE]);
 
