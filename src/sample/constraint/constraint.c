@@ -25,14 +25,18 @@ static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
 static bool warm(mt_constraint *c, mt_error *err)
 {
     uint32_t *mask = mt_alloc_array(c->v->words, sizeof(*mask));
-    const bool ok = compute(c, mt_automaton_start(c->automaton), mask);
+    const mt_automaton_state start = mt_automaton_start(c->automaton);
+    const bool ok = start != MT_STATE_UNKNOWN && compute(c, start, mask);
     bool any = false;
 
     for (size_t i = 0; ok && i < c->v->words; i++)
         any |= mask[i] != 0;
     mt_free(mask);
     if (!ok)
-        return mt_fail(err, MT_E_INVALID, "the constraint can be in too many states at once; make it simpler");
+        return mt_fail(err, MT_E_INVALID,
+                       "the constraint has too many ways to begin: it may be at most at %d places at once; make it "
+                       "simpler",
+                       MT_LIMIT_AUTOMATON_PLACES);
     return any || mt_fail(err, MT_E_INVALID, "the model has no token to begin such an answer with");
 }
 
@@ -145,7 +149,7 @@ static void collect(mt_constraint *c)
         if (count < MT_LIMIT_CONSTRAINT_RUNS)
             c->states[count++] = &r->state;
         else
-            r->failed = true;
+            r->state = MT_STATE_DEAD;
     }
     mt_automaton_collect(c->automaton, c->states, count);
     for (mt_run *r = c->runs; r; r = r->next)

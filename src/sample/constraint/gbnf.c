@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "sample/constraint/charset.h"
 
+enum { SIGNS = 8 }; /* behind one another: each wraps what the last one made, and compiling follows them down */
+
 typedef struct symbol {
     const char *name;
     size_t len;
@@ -266,12 +268,14 @@ static bool read_repeated(reader *r, mt_expr *out)
 
     if (!read_item(r, out))
         return false;
-    for (;;) {
+    for (size_t wrapped = 0;; wrapped++) {
         uint32_t least = 0, most = MT_GRAMMAR_UNLIMITED;
 
         sign = r->at < r->len && r->text[r->at] ? strchr(signs, r->text[r->at]) : NULL;
         if (!sign)
             return true;
+        if (wrapped == SIGNS)
+            return fail(r, "repeats what is repeated, more than 8 times over");
         r->at++;
         least = *sign == '+';
         most = *sign == '?' ? 1 : most;
