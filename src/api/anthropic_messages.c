@@ -5,6 +5,7 @@
 #include "api/anthropic.h"
 #include "api/dialect.h"
 #include "api/write.h"
+#include "chat/chat.h"
 
 static void open_event(mt_buf *out, const char *type)
 {
@@ -40,7 +41,7 @@ static void add_stop(mt_buf *out, const mt_choice *c)
     const char *reason = c->finish == MT_FINISH_LENGTH      ? "max_tokens"
                          : c->finish == MT_FINISH_CANCELLED ? "abort"
                          : c->stop                          ? "stop_sequence"
-                         : c->speech.calls                  ? "tool_use"
+                         : mt_speech_calls(&c->speech)      ? "tool_use"
                                                             : "end_turn";
 
     mt_buf_printf(out, "\"stop_reason\":\"%s\"", reason);
@@ -146,7 +147,7 @@ static void add_input(mt_buf *out, const mt_speech_part *call)
     if (json_is_object(json))
         mt_buf_add(out, call->text.data, call->text.len);
     else {
-        mt_buf_puts(out, "{\"raw_arguments\":");
+        mt_buf_puts(out, "{\"" MT_CHAT_BROKEN "\":");
         mt_buf_json_string(out, call->text.len ? call->text.data : "", call->text.len);
         mt_buf_puts(out, "}");
     }

@@ -7,6 +7,7 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/json_body.h"
+#include "chat/chat.h"
 
 typedef struct reader {
     json_t *messages;
@@ -91,6 +92,16 @@ static bool add_search_result(reader *r, turn *t, const json_t *block)
     return add_titled(r, t, block, json_object_get(block, "content"));
 }
 
+/* What came of a call whose arguments were no object goes back as it was. */
+static json_t *input_of(const json_t *input)
+{
+    const json_t *text = json_object_size(input) == 1 ? json_object_get(input, MT_CHAT_BROKEN) : NULL;
+
+    if (!input)
+        return json_object();
+    return mt_body_share(json_is_string(text) ? text : input);
+}
+
 static bool add_call(reader *r, turn *t, const json_t *block)
 {
     const json_t *name = json_object_get(block, "name"), *id = json_object_get(block, "id");
@@ -102,7 +113,7 @@ static bool add_call(reader *r, turn *t, const json_t *block)
         return bad(r, "a tool_use block has no string as its name or id", "");
     if (input && !json_is_object(input))
         return bad(r, "the input of a tool_use block is ", mt_json_kind(input));
-    json_array_append_new(t->calls, mt_body_call(id, name, input ? mt_body_share(input) : json_object()));
+    json_array_append_new(t->calls, mt_body_call(id, name, input_of(input)));
     return true;
 }
 

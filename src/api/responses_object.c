@@ -122,13 +122,15 @@ static void add_message(mt_buf *out, const mt_answer *a, size_t index, bool fill
     mt_buf_puts(out, "]");
 }
 
-/* The last item of an answer that was cut is not complete. */
+/* The last item of an answer that was cut is not complete, nor is a call that a stop string cut. */
 static const char *item_status(const mt_answer *a, size_t index, bool filled)
 {
     const mt_choice *c = &a->choices[0];
 
     if (!filled)
         return "in_progress";
+    if (c->speech.at[index].cut)
+        return "incomplete";
     return c->done && c->finish != MT_FINISH_STOP && index + 1 == c->speech.count ? "incomplete" : "completed";
 }
 

@@ -2,6 +2,7 @@
 
 #include "api/answer.h"
 #include "base/alloc.h"
+#include "base/json_reader.h"
 #include "base/limits.h"
 
 void mt_speech_free(mt_speech *s)
@@ -62,6 +63,35 @@ static void begin_call(mt_speech *s, const mt_parse_event *event)
     call->name = mt_strdup(event->name);
 }
 
+/* Whether the text is an object of JSON from end to end. */
+static bool is_object(const mt_buf *text)
+{
+    mt_json_reader reader;
+    bool object;
+
+    mt_json_reader_init(&reader, text->len ? text->data : "", text->len);
+    object = text->len && text->data[0] == '{' && mt_json_skip(&reader) && mt_json_next(&reader) == MT_JSON_END;
+    mt_json_reader_free(&reader);
+    return object;
+}
+
+/* A model may leave out what closes a call; it is cut only where its arguments are. */
+static void end_call(mt_speech *s, const mt_parse_event *event)
+{
+    mt_speech_part *call = &s->at[s->count - 1];
+
+    call->cut = !event->complete && !is_object(&call->text);
+    mt_speech_end(s);
+}
+
+bool mt_speech_calls(const mt_speech *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->at[i].cut)
+            return false;
+    return s->calls > 0;
+}
+
 /* Calls do not overlap, so that the one that is spoken of is the last part. */
 void mt_speech_hear(void *speech, const mt_parse_event *event)
 {
@@ -72,7 +102,7 @@ void mt_speech_hear(void *speech, const mt_parse_event *event)
     case MT_PARSE_CONTENT: mt_speech_add(s, MT_SPEECH_TEXT, event->text, event->len); break;
     case MT_PARSE_CALL_BEGIN: begin_call(s, event); break;
     case MT_PARSE_CALL_ARGUMENTS: append(s, &s->at[s->count - 1], event->text, event->len); break;
-    case MT_PARSE_CALL_END: mt_speech_end(s); break;
+    case MT_PARSE_CALL_END: end_call(s, event); break;
     }
 }
 

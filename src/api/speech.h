@@ -19,6 +19,7 @@ typedef struct mt_speech_part {
     bool told;       /* the client knows that it began */
     bool ended;      /* nothing will be added */
     bool closed;     /* the client knows that, too */
+    bool cut;        /* a call whose arguments end in their midst */
 } mt_speech_part;
 
 typedef struct mt_speech {
@@ -33,6 +34,9 @@ void mt_speech_free(mt_speech *speech); /* a zeroed one is empty, and is fine */
 
 /* Goes on with the last part where that is of the same kind, and begins another otherwise. Not for calls. */
 void mt_speech_add(mt_speech *speech, mt_speech_kind kind, const char *text, size_t len);
+
+/* Whether the answer ends with calls, all of them whole: where one was cut there is nothing to run. */
+bool mt_speech_calls(const mt_speech *speech);
 
 /* An event of a parser; ctx is the speech. */
 void mt_speech_hear(void *speech, const mt_parse_event *event);

@@ -34,8 +34,12 @@ typedef struct mt_chat_part {
 typedef struct mt_chat_call {
     const json_t *id; /* a string, or NULL */
     const json_t *name;
-    const json_t *arguments; /* as sent: an object, or a string that should be one; NULL when there are none */
+    const json_t
+        *arguments; /* as sent: an object, a string that should be one, or anything; NULL when there are none */
 } mt_chat_call;
+
+/* The name of the text of arguments that are no object, in an object made for it. */
+#define MT_CHAT_BROKEN "raw_arguments"
 
 typedef struct mt_chat_message {
     size_t index; /* where it stood in the request, for sentences about it */

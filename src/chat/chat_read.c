@@ -244,11 +244,6 @@ static bool read_call(const mt_chat_message *m, const json_t *call, size_t i, mt
     if (!json_is_string(out->name))
         return mt_fail(err, MT_E_INVALID, "the name of messages[%zu].tool_calls[%zu].function is %s; send a string",
                        m->index, i, kind_of(out->name));
-    if (out->arguments && !json_is_object(out->arguments) && !json_is_string(out->arguments))
-        return mt_fail(err, MT_E_INVALID,
-                       "the arguments of messages[%zu].tool_calls[%zu].function are %s; send an object, or its JSON "
-                       "as a string",
-                       m->index, i, kind_of(out->arguments));
     if (out->id && !json_is_string(out->id))
         return mt_fail(err, MT_E_INVALID, "the id of messages[%zu].tool_calls[%zu] is %s; send a string", m->index, i,
                        kind_of(out->id));

@@ -161,6 +161,15 @@ static json_t *json_text(maker *m, const json_t *value)
     return string;
 }
 
+/* Arguments that are no object, such as those of a call that was cut: as the text they are, alone or, where the template
+   takes nothing but an object, in one. */
+static json_t *broken_arguments(maker *m, const json_t *given)
+{
+    json_t *text = json_is_string(given) ? share(given) : json_text(m, given);
+
+    return !text || m->profile->broken_as_text ? text : json_pack("{s:o}", MT_CHAT_BROKEN, text);
+}
+
 /* An object, where it is one or a string that holds one; or its JSON, where the template wants that. */
 static json_t *arguments_of(maker *m, const json_t *given)
 {
@@ -174,12 +183,12 @@ static json_t *arguments_of(maker *m, const json_t *given)
     if (!given)
         return json_object();
     if (!json_is_string(given))
-        return share(given);
+        return json_is_object(given) ? share(given) : broken_arguments(m, given);
     parsed = json_loadb(json_string_value(given), json_string_length(given), JSON_ALLOW_NUL, NULL);
     if (json_is_object(parsed))
         return parsed;
     json_decref(parsed);
-    return json_string_length(given) ? share(given) : json_object();
+    return json_string_length(given) ? broken_arguments(m, given) : json_object();
 }
 
 /* Nine letters and digits made of the whole id, so that the same id gives the same ones in every request. */

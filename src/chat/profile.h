@@ -22,6 +22,7 @@ typedef struct mt_chat_profile {
     bool system_in_place;                    /* a system message in mid-conversation comes out where it stands */
     bool no_system;                          /* a system message is refused, or does not come out */
     bool arguments_as_text;                  /* of tool calls: as JSON, since an object does not come out as one */
+    bool broken_as_text;                     /* arguments that are no object may be a string where they stand */
     bool short_ids;                          /* of tool calls: nine letters and digits, nothing else is taken */
     bool call_without_content;               /* a message with tool calls shows them only when its content is null */
     bool reasoning_or_content;               /* a message with tool calls may have only one of them */

@@ -13,8 +13,25 @@ static bool shows_call(const char *text)
            !mt_probe_has(text, "'" MT_PROBE_GAMMA) && !mt_probe_has(text, "\\\"" MT_PROBE_GAMMA);
 }
 
+/* Arguments that are no object: a call that was cut comes back like this. A template that walks over what it takes for
+   an object fails here, or shows nothing. */
+static bool shows_broken(const mt_probe *p)
+{
+    static const char *const words[] = {MT_PROBE_GAMMA, MT_PROBE_DELTA};
+    json_t *call = mt_probe_call_message(p);
+    json_t *function = json_object_get(json_array_get(json_object_get(call, "tool_calls"), 0), "function");
+    char *text;
+    bool shown;
+
+    json_object_set_new(function, "arguments", json_string("{\"" MT_PROBE_GAMMA "\": \"" MT_PROBE_DELTA));
+    text = mt_probe_render_call(p, call);
+    shown = mt_probe_in_order(text, words, 2);
+    mt_free(text);
+    return shown;
+}
+
 /* Tries what clients send most often first. Where nothing shows calls, what at least renders is taken. */
-void mt_probe_calls(mt_probe *p)
+static void probe_shape(mt_probe *p)
 {
     mt_chat_profile *profile = p->profile, rendered = *profile;
     bool any = false;
@@ -37,6 +54,12 @@ void mt_probe_calls(mt_probe *p)
         any = any || !failed;
     }
     *profile = rendered;
+}
+
+void mt_probe_calls(mt_probe *p)
+{
+    probe_shape(p);
+    p->profile->broken_as_text = shows_broken(p);
 }
 
 /* With a call or without: some templates show the one and not the other. */

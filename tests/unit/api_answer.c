@@ -126,24 +126,56 @@ static void an_error_ends_the_whole_and_nothing_follows(void **state)
     tear_down(&f);
 }
 
-/* What a model that thinks and calls a tool writes, in pieces that cut its markers. */
-static void feed_call(fixture *f)
+/* What a model that thinks and calls a tool writes, in pieces that cut its markers: the first `count` of them. */
+static void feed_pieces(fixture *f, size_t count)
 {
-    static const char *const pieces[] = {"<thi",
-                                         "nk>why",
-                                         "</think>Sure.<tool",
-                                         "_call>\n{\"name\": \"f\", \"argu",
-                                         "ments\": {\"x\"",
-                                         ": 1}}\n</tool_call>"};
+    static const char *const pieces[] = {
+        "<thi", "nk>why",         "</think>Sure.<tool", "_call>\n{\"name\": \"f\", \"argu", "ments\": {\"x\"",
+        ": 1}", "}\n</tool_call>"};
     json_t *tools = json_loads("[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]", 0, NULL);
     const mt_parse_settings settings = {.formats = {.tools = "hermes", .reasoning = "think"}, .tools = tools};
     mt_error err = {0};
 
     assert_true(mt_answer_parse(f->answer, &settings, &err));
     json_decref(tools);
-    for (size_t i = 0; i < MT_COUNT(pieces); i++)
+    for (size_t i = 0; i < count; i++)
         feed_token(f, 0, 0, pieces[i]);
     feed_done(f, 0, 0, 0);
+}
+
+static void feed_call(fixture *f)
+{
+    feed_pieces(f, 7);
+}
+
+static bool ends_with(const mt_dialect *dialect, bool stream, size_t pieces, const char *words)
+{
+    fixture f;
+    bool found;
+
+    set_up(&f, dialect, stream, 1, 1);
+    feed_pieces(&f, pieces);
+    found = strstr(f.out.data, words) != NULL;
+    tear_down(&f);
+    return found;
+}
+
+/* There is nothing to run where a stop string or the model itself ended within the arguments. What only lacks its
+   closing marks is a call. */
+static void a_call_that_was_cut_is_no_call_to_run(void **state)
+{
+    (void)state;
+    for (int stream = 0; stream < 2; stream++) {
+        assert_true(ends_with(&mt_openai_chat, stream, 5, "\"finish_reason\":\"stop\""));
+        assert_true(ends_with(&mt_openai_chat, stream, 6, "\"finish_reason\":\"tool_calls\""));
+        assert_true(ends_with(&mt_openai_chat, stream, 7, "\"finish_reason\":\"tool_calls\""));
+        assert_true(ends_with(&mt_anthropic_messages, stream, 5, "\"stop_reason\":\"end_turn\""));
+        assert_true(ends_with(&mt_anthropic_messages, stream, 7, "\"stop_reason\":\"tool_use\""));
+        assert_true(ends_with(&mt_openai_responses, stream, 5,
+                              "\"name\":\"f\",\"arguments\":\"{\\\"x\\\"\","
+                              "\"status\":\"incomplete\""));
+        assert_true(ends_with(&mt_openai_responses, stream, 7, "1}\",\"status\":\"completed\""));
+    }
 }
 
 static void reasoning_and_calls_stand_beside_the_content(void **state)
@@ -216,6 +248,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(choices_of_several_prompts_are_numbered_through),
     cmocka_unit_test(an_error_ends_the_whole_and_nothing_follows),
     cmocka_unit_test(reasoning_and_calls_stand_beside_the_content),
+    cmocka_unit_test(a_call_that_was_cut_is_no_call_to_run),
     cmocka_unit_test(a_stream_of_calls_leaks_no_markup),
     cmocka_unit_test(ids_are_never_the_same),
 };

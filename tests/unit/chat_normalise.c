@@ -167,6 +167,33 @@ static void arguments_become_objects(void **state)
     assert_string_equal(prompt_of(prints, CALL("null")), "<{}>");
 }
 
+/* A call that max_tokens cut comes back with every later turn: it must render, and its text must be seen. */
+static void broken_arguments_are_shown_as_they_are(void **state)
+{
+#define BEGINNING "{% for m in messages %}{% for c in m.tool_calls %}{% set a = c.function.arguments %}"
+#define ENDING "{% endfor %}{% endfor %}"
+    const char *walks = BEGINNING "{% for k, v in a|items %}{{ k }}={{ v }};{% endfor %}" ENDING;
+    const char *methods = BEGINNING "{% for k, v in a.items() %}{{ k }}={{ v|tojson }};{% endfor %}" ENDING;
+    const char *strict =
+        BEGINNING "{% if a is not mapping %}{{ raise_exception('no') }}{% endif %}{{ a|tojson }}" ENDING;
+    const char *hides = BEGINNING "{% if a is mapping %}{{ a|tojson }}{% endif %}" ENDING;
+    const char *either = BEGINNING "{% if a is string %}{{ a }}{% else %}{{ a|tojson }}{% endif %}" ENDING;
+    const char *cut = CALL("\"{\\\"path\\\": \\\"/tm\"");
+
+    (void)state;
+    assert_string_equal(prompt_of(walks, cut), "raw_arguments={\"path\": \"/tm;");
+    assert_string_equal(prompt_of(methods, cut), "raw_arguments=\"{\\\"path\\\": \\\"/tm\";");
+    assert_string_equal(prompt_of(strict, cut), "{\"raw_arguments\": \"{\\\"path\\\": \\\"/tm\"}");
+    assert_string_equal(prompt_of(hides, cut), "{\"raw_arguments\": \"{\\\"path\\\": \\\"/tm\"}");
+    assert_string_equal(prompt_of(either, cut), "{\"path\": \"/tm");
+    assert_string_equal(prompt_of(walks, CALL("\"[1]\"")), "raw_arguments=[1];");
+    assert_string_equal(prompt_of(walks, CALL("[1, {\"a\": null}]")), "raw_arguments=[1, {\"a\": null}];");
+    assert_string_equal(prompt_of(either, CALL("[1, {\"a\": null}]")), "[1, {\"a\": null}]");
+    assert_string_equal(prompt_of(either, CALL("7")), "7");
+    assert_string_equal(prompt_of(walks, CALL("\"{\\\"k\\\": 1}\"")), "k=1;");
+    assert_string_equal(prompt_of(walks, CALL("\"\"")), "");
+}
+
 static void results_stand_in_the_order_of_their_calls(void **state)
 {
 #define CALLS                                                                                                      \
@@ -318,6 +345,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(images_and_videos_take_the_form_of_the_template),
     cmocka_unit_test(markers_stand_for_images_where_there_are_no_parts),
     cmocka_unit_test(arguments_become_objects),
+    cmocka_unit_test(broken_arguments_are_shown_as_they_are),
     cmocka_unit_test(results_stand_in_the_order_of_their_calls),
     cmocka_unit_test(reasoning_goes_under_the_name_the_template_reads),
     cmocka_unit_test(reasoning_becomes_a_part_where_the_template_reads_it_there),
