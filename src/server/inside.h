@@ -8,6 +8,7 @@
 #include "http/http.h"
 #include "http/proxies.h"
 #include "server/call.h"
+#include "server/guard.h"
 #include "server/keys.h"
 #include "server/mailbox.h"
 #include "server/options.h"
@@ -25,6 +26,7 @@ struct mt_server {
     atomic_size_t shown; /* bytes of the bodies they have */
     mt_keys keys;
     mt_http_proxies proxies;
+    mt_guard guard;
     mt_served served;
     mt_store *store;
 

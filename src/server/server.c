@@ -24,7 +24,7 @@ static bool admit(void *user, const mt_http_request *request, mt_http_refusal *r
     mt_server *server = user;
 
     if (mt_keys_admit(&server->keys, mt_http_request_key(request)))
-        return true;
+        return mt_guard_admit(&server->guard, request, refusal);
     refusal->status = 401;
     snprintf(refusal->text, sizeof(refusal->text),
              "the API key is missing or wrong: send it as \"authorization: Bearer KEY\" or "
@@ -38,9 +38,9 @@ static void error_body(void *user, const char *path, int status, const char *sen
     static const struct {
         int status;
         const char *code;
-    } codes[] = {{401, "invalid_api_key"},   {404, "not_found"},         {405, "method_not_allowed"},
-                 {408, "request_timeout"},   {413, "request_too_large"}, {414, "request_too_large"},
-                 {431, "request_too_large"}, {503, "overloaded"}};
+    } codes[] = {{401, "invalid_api_key"},    {403, "forbidden"},         {404, "not_found"},
+                 {405, "method_not_allowed"}, {408, "request_timeout"},   {413, "request_too_large"},
+                 {414, "request_too_large"},  {431, "request_too_large"}, {503, "overloaded"}};
     static const char messages[] = "/v1/messages";
     const char *code = NULL;
     mt_failure why;
@@ -119,6 +119,7 @@ static void *load(void *arg)
 {
     mt_server *server = arg;
 
+    mt_guard_look_up(&server->guard);
     server->load_ok = mt_served_open(&server->served, server->opt, &server->load_error);
     mt_mailbox_post(server->mailbox, &server->loaded_letter);
     return NULL;
@@ -180,7 +181,8 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
 {
     const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
-    if (!mt_keys_read(&server->keys, &server->opt->api_keys, err))
+    if (!mt_keys_read(&server->keys, &server->opt->api_keys, err) ||
+        !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;
     for (size_t i = 0; i < server->opt->trusted_proxies.count; i++)
         if (!mt_http_proxies_add(&server->proxies, server->opt->trusted_proxies.at[i], err))

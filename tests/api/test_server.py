@@ -47,7 +47,7 @@ def prompt(i):
 
 def raw_request(body, path="/v1/completions", extra=""):
     data = json.dumps(body).encode()
-    head = "POST {} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{}content-length: {}\r\n\r\n"
+    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n{}content-length: {}\r\n\r\n"
     return head.format(path, extra, len(data)).encode() + data
 
 
@@ -151,7 +151,7 @@ def hostile_bytes_get_an_error_or_a_closed_connection_and_the_server_lives():
                     except ConnectionError:
                         pass
         for bad in (b"\x00" * 5000, b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/completions HTTP/1.1\r\n"
-                    b"host: x\r\ncontent-length: -5\r\n\r\n", b"a" * 9000):
+                    b"host: 127.0.0.1\r\ncontent-length: -5\r\n\r\n", b"a" * 9000):
             with server.socket() as s:
                 s.sendall(bad)
                 s.shutdown(socket.SHUT_WR)
@@ -883,7 +883,7 @@ def a_certificate_makes_it_https():
 
             def ready():
                 with context.wrap_socket(server.socket()) as s:
-                    s.sendall(b"GET /ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+                    s.sendall(b"GET /ready HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
                     return b"200 OK" in read_all(s)
             assert eventually(ready)
             with context.wrap_socket(server.socket()) as s:

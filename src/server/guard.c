@@ -1,0 +1,193 @@
+/* A page that somebody looks at can have the browser call whatever that machine reaches, this server included. Where
+   keys are needed that is in vain: the page knows none, and browsers send none by themselves. Where none is:
+
+   1. A page may send a form, or text, anywhere, and need not be able to read the answer to make us work. Browsers say
+      in "origin" whose page it is: one that is neither our own nor named by --cors is refused.
+   2. A page may have its own name point at our address (DNS rebinding), and is of our origin then as browsers see it.
+      It cannot change the name that the browser puts into "host": one that is not ours is refused. Addresses are
+      nobody's to point elsewhere. Over TLS the browser has checked the name against our certificate, and no browser
+      connects to a socket file. Where --cors allows every page there is nothing left to protect.
+
+   Programs that are no browsers say what they like in both headers; that is what keys are for. */
+#include "server/guard.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct place {
+    char host[MT_GUARD_NAME]; /* a name, or an address without brackets */
+    bool address;
+    long port; /* 0: none is said */
+} place;
+
+/* Reads "name:port", "1.2.3.4" or "[::1]:port"; what is longer than a name can be is nobody's. */
+static void read_place(place *p, const char *text)
+{
+    const bool bracketed = *text == '[';
+    const size_t len = strcspn(text + bracketed, bracketed ? "]%" : ":");
+    const char *rest = text + strcspn(text, bracketed ? "]" : ":");
+    unsigned char bytes[16];
+
+    *p = (place){.port = 0};
+    rest += *rest == ']';
+    if (*rest == ':')
+        p->port = strtol(rest + 1, NULL, 10);
+    if (len < sizeof(p->host))
+        memcpy(p->host, text + bracketed, len);
+    p->address = inet_pton(bracketed ? AF_INET6 : AF_INET, p->host, bytes) == 1;
+    if (!p->address && len > 1 && len < sizeof(p->host) && p->host[len - 1] == '.')
+        p->host[len - 1] = '\0'; /* a name that says that it is whole */
+}
+
+/* A pattern is a name, "*.NAME" for those below it, or "*". */
+static bool matches(const char *host, const char *pattern, size_t len)
+{
+    const size_t size = strlen(host);
+
+    if (len > 0 && *pattern == '*') {
+        pattern++;
+        len--;
+        return size >= len && strncasecmp(host + size - len, pattern, len) == 0;
+    }
+    return len > 0 && size == len && strncasecmp(host, pattern, len) == 0;
+}
+
+static bool is(const char *host, const char *pattern)
+{
+    return matches(host, pattern, strlen(pattern));
+}
+
+static bool is_loopback(const place *p)
+{
+    return p->address ? strncmp(p->host, "127.", 4) == 0 || strcmp(p->host, "::1") == 0
+                      : is(p->host, "localhost") || is(p->host, "*.localhost");
+}
+
+/* Items may be lists themselves: "a,b". */
+static bool list_has(const mt_option_list *list, const char *host)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (const char *at = list->at[i]; *at;) {
+            const size_t len = strcspn(at, ",");
+
+            if (matches(host, at, len))
+                return true;
+            at += len + (at[len] == ',');
+        }
+    return false;
+}
+
+static bool is_own(const mt_guard *guard, const char *host)
+{
+    char local[MT_GUARD_NAME + 8];
+
+    snprintf(local, sizeof(local), "%s.local", guard->name);
+    if (*guard->name && (is(host, guard->name) || is(host, local)))
+        return true;
+    if (guard->opt->host && is(host, guard->opt->host))
+        return true;
+    /* acquire: full was written before */
+    return atomic_load_explicit(&guard->full_is_known, memory_order_acquire) && is(host, guard->full);
+}
+
+static bool host_is_ours(const mt_guard *guard, const char *text)
+{
+    place host;
+
+    read_place(&host, text);
+    return host.address || is_loopback(&host) || is_own(guard, host.host) ||
+           list_has(&guard->opt->allowed_hosts, host.host);
+}
+
+/* Whether a page of this origin is one of ours: of the very host that is called, or both are this machine. */
+static bool page_is_ours(const char *origin, const char *called)
+{
+    const long usual = strncmp(origin, "https:", 6) == 0 ? 443 : 80;
+    const char *at = strstr(origin, "://");
+    place page, host;
+
+    if (!at || !called || (strncmp(origin, "https://", 8) != 0 && strncmp(origin, "http://", 7) != 0))
+        return false;
+    if (strcasecmp(at + 3, called) == 0)
+        return true;
+    read_place(&page, at + 3);
+    read_place(&host, called);
+    return is_loopback(&page) && is_loopback(&host) &&
+           (page.port ? page.port : usual) == (host.port ? host.port : usual);
+}
+
+static bool page_is_named(const mt_guard *guard, const char *origin)
+{
+    for (size_t i = 0; i < guard->opt->origins.count; i++)
+        if (strcmp(guard->opt->origins.at[i], "*") == 0 || strcmp(guard->opt->origins.at[i], origin) == 0)
+            return true;
+    return false;
+}
+
+bool mt_guard_admit(const mt_guard *guard, const mt_http_request *request, mt_http_refusal *refusal)
+{
+    const char *host = mt_http_request_header(request, "host"), *origin = mt_http_request_header(request, "origin");
+
+    refusal->status = 403;
+    if (guard->hosts && host && *host && !host_is_ours(guard, host)) {
+        snprintf(refusal->text, sizeof(refusal->text),
+                 "the host \"%.100s\" is not known to be this server: call it by its address, start it with "
+                 "--allowed-host NAME (behind a proxy, too), or have it need a key (--api-key)",
+                 host);
+        return false;
+    }
+    if (guard->pages && origin && !page_is_ours(origin, host) && !page_is_named(guard, origin)) {
+        snprintf(refusal->text, sizeof(refusal->text),
+                 "pages of \"%.100s\" may not call this server: start it with --cors ORIGIN to let them, or have it "
+                 "need a key (--api-key)",
+                 origin);
+        return false;
+    }
+    return true;
+}
+
+static bool check(const mt_option_list *list, mt_error *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (!*list->at[i] || list->at[i][strcspn(list->at[i], ":/ \t")])
+            return mt_fail(err, MT_E_INVALID,
+                           "--allowed-host \"%s\" is not a name: give it without a scheme and a port, such as "
+                           "llm.example, *.example, or * for all",
+                           list->at[i]);
+    return true;
+}
+
+bool mt_guard_init(mt_guard *guard, const mt_options *opt, bool keys, mt_error *err)
+{
+    const bool local = opt->host && strncmp(opt->host, "unix:", 5) == 0;
+
+    *guard = (mt_guard){.opt = opt, .pages = !keys};
+    atomic_init(&guard->full_is_known, false);
+    guard->hosts = !keys && !local && !opt->tls_cert && !page_is_named(guard, "*");
+    if (gethostname(guard->name, sizeof(guard->name) - 1))
+        guard->name[0] = '\0';
+    return check(&opt->allowed_hosts, err);
+}
+
+/* Who listens on the loopback address alone is not found by the machine's full name. */
+void mt_guard_look_up(mt_guard *guard)
+{
+    const struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    place host;
+
+    read_place(&host, guard->opt->host ? guard->opt->host : "127.0.0.1");
+    if (!guard->hosts || !*guard->name || is_loopback(&host) || getaddrinfo(guard->name, NULL, &hints, &found))
+        return;
+    if (found && found->ai_canonname && strlen(found->ai_canonname) < sizeof(guard->full)) {
+        memcpy(guard->full, found->ai_canonname, strlen(found->ai_canonname) + 1);
+        atomic_store_explicit(&guard->full_is_known, true, memory_order_release); /* see is_own */
+    }
+    freeaddrinfo(found);
+}
