@@ -45,6 +45,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .prompt_count = prompt_count,
                      .choice_count = n * prompt_count,
                      .open = n * prompt_count};
+    mt_buf_init(&a->log, MT_LIMIT_EVENT_LOG);
     a->prompts = mt_arena_alloc(arena, prompt_count * sizeof(*a->prompts));
     a->choices = mt_arena_alloc(arena, a->choice_count * sizeof(*a->choices));
     if (!a->prompts || !a->choices)
@@ -77,6 +78,7 @@ void mt_answer_free(mt_answer *answer)
         return;
     for (size_t i = 0; i < answer->choice_count; i++)
         free_choice(&answer->choices[i]);
+    mt_buf_free(&answer->log);
     json_decref(answer->tools);
     json_decref(answer->extra);
     for (size_t i = 0; i < answer->prompt_count; i++)

@@ -73,6 +73,7 @@ struct mt_answer {
     json_t *extra;                     /* the ask's; a reference of its own, or NULL */
     struct mt_store *store;            /* where the answer is kept; borrowed; NULL: nowhere */
     size_t sequence;                   /* events that were written, where the dialect numbers them */
+    mt_buf log;                        /* these events, of an answer that clients may come back to; data may be NULL */
     mt_answer_prompt *prompts;
     size_t prompt_count;
     mt_choice *choices; /* n a prompt */

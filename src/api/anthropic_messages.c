@@ -22,11 +22,13 @@ static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
 {
     const size_t cached = mt_answer_cached(a);
 
-    mt_buf_printf(out,
-                  "\"usage\":{\"input_tokens\":%zu,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%zu,"
-                  "\"output_tokens\":%zu,\"output_tokens_details\":{\"thinking_tokens\":%zu},"
-                  "\"server_tool_use\":null,\"service_tier\":\"standard\"}",
-                  mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
+    mt_buf_printf(
+        out,
+        "\"usage\":{\"input_tokens\":%zu,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%zu,"
+        "\"cache_creation\":{\"ephemeral_5m_input_tokens\":0,\"ephemeral_1h_input_tokens\":0},"
+        "\"output_tokens\":%zu,\"output_tokens_details\":{\"thinking_tokens\":%zu},"
+        "\"server_tool_use\":null,\"service_tier\":\"standard\",\"speed\":\"standard\",\"inference_geo\":null}",
+        mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
 }
 
 /* {"id":... up to where the content begins, without the closing brace. */
@@ -34,6 +36,7 @@ static void add_head(mt_buf *out, const mt_answer *a)
 {
     mt_buf_printf(out, "{\"id\":\"%s\",\"type\":\"message\",\"role\":\"assistant\"", a->id);
     mt_write_string(out, "model", a->model);
+    mt_buf_puts(out, ",\"container\":null,\"diagnostics\":null");
 }
 
 static void add_stop(mt_buf *out, const mt_choice *c)
@@ -46,6 +49,7 @@ static void add_stop(mt_buf *out, const mt_choice *c)
 
     mt_buf_printf(out, "\"stop_reason\":\"%s\"", reason);
     mt_write_string(out, "stop_sequence", c->stop);
+    mt_buf_puts(out, ",\"stop_details\":null"); /* they are about refusals */
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
@@ -54,7 +58,7 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
     open_event(out, "message_start");
     mt_buf_puts(out, ",\"message\":");
     add_head(out, a);
-    mt_buf_puts(out, ",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,");
+    mt_buf_puts(out, ",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"stop_details\":null,");
     add_usage(out, a, 0);
     mt_buf_puts(out, "}");
     close_event(out);
@@ -66,7 +70,7 @@ static void add_call_head(mt_buf *out, const mt_speech_part *call)
     mt_buf_puts(out, "{\"type\":\"tool_use\"");
     mt_write_string(out, "id", call->id);
     mt_write_string(out, "name", call->name);
-    mt_buf_puts(out, ",\"input\":");
+    mt_buf_puts(out, ",\"caller\":{\"type\":\"direct\"},\"input\":");
 }
 
 static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
@@ -75,7 +79,7 @@ static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
     mt_buf_printf(out, ",\"index\":%zu,\"content_block\":", index);
     switch (part->kind) {
     case MT_SPEECH_REASONING: mt_buf_puts(out, "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"); break;
-    case MT_SPEECH_TEXT: mt_buf_puts(out, "{\"type\":\"text\",\"text\":\"\"}"); break;
+    case MT_SPEECH_TEXT: mt_buf_puts(out, "{\"type\":\"text\",\"citations\":null,\"text\":\"\"}"); break;
     case MT_SPEECH_CALL:
         add_call_head(out, part);
         mt_buf_puts(out, "{}}");
@@ -132,7 +136,7 @@ static void end(mt_answer *a, mt_buf *out)
     open_event(out, "message_delta");
     mt_buf_puts(out, ",\"delta\":{");
     add_stop(out, &a->choices[0]);
-    mt_buf_puts(out, "},");
+    mt_buf_puts(out, ",\"container\":null},");
     add_usage(out, a, mt_answer_tokens(a));
     close_event(out);
     open_event(out, "message_stop");
@@ -163,7 +167,7 @@ static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *par
         mt_write_string(out, "signature", a->id);
         break;
     case MT_SPEECH_TEXT:
-        mt_buf_puts(out, "{\"type\":\"text\",\"text\":");
+        mt_buf_puts(out, "{\"type\":\"text\",\"citations\":null,\"text\":");
         mt_buf_json_string(out, part->text.data, part->text.len);
         break;
     case MT_SPEECH_CALL:

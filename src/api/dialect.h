@@ -37,6 +37,6 @@ typedef struct mt_dialect {
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
-    mt_anthropic_count_tokens, mt_openai_embeddings, mt_rerank;
+    mt_anthropic_count_tokens, mt_openai_embeddings, mt_rerank, mt_responses_input_tokens;
 
 #endif

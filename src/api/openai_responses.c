@@ -1,5 +1,6 @@
 /* POST /v1/responses, as OpenAI defines it: an answer is a list of items, and a stream tells of every item and of every
-   part of one that it begins, grows and ends, in numbered events. */
+   part of one that it begins, grows and ends, in numbered events. Those of a background answer are logged as they are
+   written, so that a client can leave and come back to the stream. */
 #include <string.h>
 
 #include "api/dialect.h"
@@ -9,22 +10,29 @@
 #include "api/write.h"
 #include "base/limits.h"
 
-static void open_event(mt_buf *out, mt_answer *a, const char *type)
+/* Returns where it begins. */
+static size_t open_event(mt_buf *out, mt_answer *a, const char *type)
 {
+    const size_t start = out->len;
+
     mt_buf_printf(out, "event: %s\ndata: {\"type\":\"%s\",\"sequence_number\":%zu", type, type, a->sequence++);
+    return start;
 }
 
-static void close_event(mt_buf *out)
+static void close_event(mt_buf *out, mt_answer *a, size_t start)
 {
     mt_buf_puts(out, "}\n\n");
+    if (a->background && (a->store || a->log.len) && !out->full)
+        mt_buf_add(&a->log, out->data + start, out->len - start);
 }
 
 static void tell_response(mt_buf *out, mt_answer *a, const char *type, const mt_failure *why)
 {
-    open_event(out, a, type);
+    const size_t start = open_event(out, a, type);
+
     mt_buf_puts(out, ",\"response\":");
     mt_responses_object(out, a, why);
-    close_event(out);
+    close_event(out, a, start);
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
@@ -36,10 +44,11 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 
 static void tell_item(mt_buf *out, mt_answer *a, size_t index, bool filled)
 {
-    open_event(out, a, filled ? "response.output_item.done" : "response.output_item.added");
+    const size_t start = open_event(out, a, filled ? "response.output_item.done" : "response.output_item.added");
+
     mt_buf_printf(out, ",\"output_index\":%zu,\"item\":", index);
     mt_responses_item(out, a, index, filled);
-    close_event(out);
+    close_event(out, a, start);
 }
 
 /* How the events about the one part of an item are called. part: NULL where the item has none. */
@@ -82,55 +91,58 @@ static const words *words_of(const mt_answer *a, const mt_speech_part *part)
     return NULL;
 }
 
-/* The beginning of an event about a part of an item. */
-static void open_part(mt_buf *out, mt_answer *a, size_t index, const words *w, const char *type)
+/* The beginning of an event about a part of an item. Returns where that is. */
+static size_t open_part(mt_buf *out, mt_answer *a, size_t index, const words *w, const char *type)
 {
-    open_event(out, a, type);
+    const size_t start = open_event(out, a, type);
+
     mt_buf_puts(out, ",\"item_id\":");
     mt_responses_item_id(out, a, index);
     mt_buf_printf(out, ",\"output_index\":%zu", index);
     if (w->number)
         mt_buf_printf(out, ",\"%s\":0", w->number);
+    return start;
 }
 
 static void tell_part(mt_buf *out, mt_answer *a, size_t index, const words *w, bool ended)
 {
     const mt_speech_part *part = &a->choices[0].speech.at[index];
+    const size_t start = open_part(out, a, index, w, ended ? w->ended : w->added);
 
-    open_part(out, a, index, w, ended ? w->ended : w->added);
     mt_buf_printf(out, ",\"part\":{\"type\":\"%s\",", w->part);
     mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? "\"annotations\":[]," : "");
     mt_buf_puts(out, "\"text\":");
     mt_buf_json_string(out, part->text.len ? part->text.data : "", ended ? part->text.len : 0);
     mt_responses_logprobs(out, a, index, ended ? 0 : SIZE_MAX);
     mt_buf_puts(out, "}");
-    close_event(out);
+    close_event(out, a, start);
 }
 
 static void tell_delta(mt_buf *out, mt_answer *a, size_t index, const words *w)
 {
     const mt_speech_part *part = &a->choices[0].speech.at[index];
+    size_t start;
 
     if (part->written == part->text.len)
         return;
-    open_part(out, a, index, w, w->delta);
+    start = open_part(out, a, index, w, w->delta);
     mt_buf_puts(out, ",\"delta\":");
     mt_buf_json_string(out, part->text.data + part->written, part->text.len - part->written);
     mt_responses_logprobs(out, a, index, a->choices[0].said.told);
-    close_event(out);
+    close_event(out, a, start);
 }
 
 static void tell_done(mt_buf *out, mt_answer *a, size_t index, const words *w)
 {
     const mt_speech_part *part = &a->choices[0].speech.at[index];
+    const size_t start = open_part(out, a, index, w, w->done);
 
-    open_part(out, a, index, w, w->done);
     if (part->kind == MT_SPEECH_CALL)
         mt_write_string(out, "name", mt_responses_tool(a, part));
     mt_buf_printf(out, ",\"%s\":", w->text);
     mt_buf_json_string(out, part->text.len ? part->text.data : "", part->text.len);
     mt_responses_logprobs(out, a, index, 0);
-    close_event(out);
+    close_event(out, a, start);
     if (w->part)
         tell_part(out, a, index, w, true);
     tell_item(out, a, index, true);
@@ -140,15 +152,15 @@ static void tell_done(mt_buf *out, mt_answer *a, size_t index, const words *w)
 static void tell_custom(mt_buf *out, mt_answer *a, size_t index, const json_t *input)
 {
     static const words none = {0};
+    size_t start = open_part(out, a, index, &none, "response.custom_tool_call_input.delta");
 
-    open_part(out, a, index, &none, "response.custom_tool_call_input.delta");
     mt_buf_puts(out, ",\"delta\":");
     mt_buf_json_string(out, json_string_value(input), json_string_length(input));
-    close_event(out);
-    open_part(out, a, index, &none, "response.custom_tool_call_input.done");
+    close_event(out, a, start);
+    start = open_part(out, a, index, &none, "response.custom_tool_call_input.done");
     mt_buf_puts(out, ",\"input\":");
     mt_buf_json_string(out, json_string_value(input), json_string_length(input));
-    close_event(out);
+    close_event(out, a, start);
     tell_item(out, a, index, true);
 }
 
@@ -179,7 +191,8 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
             tell(out, a, i);
 }
 
-/* {"input","previous","response"}: what a later request needs to go on from here. */
+/* {"input","previous","response"}: what a later request needs to go on from here; "events", the log of the stream, where
+   it has one that is whole. */
 static void keep(const mt_answer *a, const mt_failure *why)
 {
     const json_t *input = json_object_get(a->extra, "input");
@@ -193,6 +206,10 @@ static void keep(const mt_answer *a, const mt_failure *why)
     mt_buf_puts(&all, ",\"input\":");
     mt_buf_add(&all, json_string_value(input), json_string_length(input));
     mt_write_string(&all, "previous", json_string_value(json_object_get(a->extra, "previous")));
+    if (a->log.len && !a->log.full) {
+        mt_buf_puts(&all, ",\"events\":");
+        mt_buf_json_string(&all, a->log.data, a->log.len);
+    }
     mt_buf_puts(&all, "}");
     if (all.full)
         mt_buf_free(&all);
@@ -220,6 +237,8 @@ static void now(const mt_answer *a, const mt_failure *why, mt_buf *out)
 static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
 {
     tell_response(out, a, "response.failed", why);
+    if (a->background)
+        keep(a, why);
 }
 
 const mt_dialect mt_openai_responses = {.name = "responses",
@@ -235,3 +254,11 @@ const mt_dialect mt_openai_responses = {.name = "responses",
                                         .error = mt_failure_write,
                                         .repeats = true,
                                         .idle = MT_OPENAI_IDLE};
+
+static void count(mt_buf *out, size_t tokens)
+{
+    mt_buf_printf(out, "{\"object\":\"response.input_tokens\",\"input_tokens\":%zu}", tokens);
+}
+
+const mt_dialect mt_responses_input_tokens = {
+    .name = "input_tokens", .prefix = "count_", .read = mt_responses_read, .error = mt_failure_write, .count = count};

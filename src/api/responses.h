@@ -16,6 +16,9 @@ bool mt_responses_read(mt_ask *ask, mt_failure *why);
 /* Sets extra's "echo"; false where a field of the body that is only repeated is not what it should be. */
 bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why) MT_NODISCARD;
 
+/* Puts the settings that the answer is sampled with into the echo, once the whole request has been read. */
+void mt_responses_echo_settings(const mt_ask *ask);
+
 /* The items of the input, and those of the responses before it, as messages of a chat. */
 bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why) MT_NODISCARD;
 

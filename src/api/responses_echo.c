@@ -1,4 +1,5 @@
 /* What a response repeats of its request: as it was sent, or what it is when it was not. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -12,15 +13,27 @@ static const struct {
     const char *name, *absent; /* NULL: it is left out */
     wanted kind;
 } fields[] = {
-    {"background", "false", BOOLEAN},       {"instructions", "null", ANY},
-    {"max_output_tokens", "null", ANY},     {"metadata", "{}", OBJECT},
-    {"parallel_tool_calls", "true", ANY},   {"previous_response_id", "null", ANY},
-    {"prompt_cache_key", "null", STRING},   {"reasoning", "{}", ANY},
-    {"safety_identifier", "null", STRING},  {"store", "true", ANY},
-    {"temperature", "null", ANY},           {"text", "{}", ANY},
-    {"tool_choice", "\"auto\"", ANY},       {"tools", "[]", ANY},
-    {"top_logprobs", "0", INTEGER},         {"top_p", "null", ANY},
-    {"truncation", "\"disabled\"", STRING}, {"user", NULL, ANY},
+    {"background", "false", BOOLEAN},
+    {"instructions", "null", ANY},
+    {"max_output_tokens", "null", ANY},
+    {"max_tool_calls", "null", INTEGER},
+    {"metadata", "{}", OBJECT},
+    {"frequency_penalty", "0", ANY},
+    {"parallel_tool_calls", "true", ANY},
+    {"presence_penalty", "0", ANY},
+    {"previous_response_id", "null", ANY},
+    {"prompt_cache_key", "null", STRING},
+    {"reasoning", "{}", ANY},
+    {"safety_identifier", "null", STRING},
+    {"store", "true", ANY},
+    {"temperature", "null", ANY},
+    {"text", "{}", ANY},
+    {"tool_choice", "\"auto\"", ANY},
+    {"tools", "[]", ANY},
+    {"top_logprobs", "0", INTEGER},
+    {"top_p", "null", ANY},
+    {"truncation", "\"disabled\"", STRING},
+    {"user", NULL, ANY},
 };
 
 static bool fits(const json_t *value, wanted kind)
@@ -44,16 +57,29 @@ static bool check(const json_t *value, const char *name, wanted kind, mt_failure
                                                mt_json_kind(value), words[kind]);
 }
 
-/* Clients count on the members of a function that may be left out when one is sent. */
-static json_t *complete_tool(const json_t *tool)
+/* A copy in which members that may be left out when one is sent are null: clients count on them. */
+static json_t *complete(const json_t *object, const char *const *members, size_t count)
 {
-    static const char *const members[] = {"parameters", "strict"};
-    json_t *made = json_copy((json_t *)(uintptr_t)tool);
+    json_t *made = json_copy((json_t *)(uintptr_t)object);
 
-    for (size_t i = 0; i < MT_COUNT(members); i++)
+    for (size_t i = 0; i < count; i++)
         if (!json_object_get(made, members[i]))
             json_object_set_new(made, members[i], json_null());
     return made;
+}
+
+static json_t *complete_tool(const json_t *tool)
+{
+    static const char *const members[] = {"description", "parameters", "strict"};
+
+    return complete(tool, members, MT_COUNT(members));
+}
+
+static json_t *complete_reasoning(const json_t *reasoning)
+{
+    static const char *const members[] = {"effort", "summary"};
+
+    return complete(reasoning, members, MT_COUNT(members));
 }
 
 static json_t *complete_tools(const json_t *tools)
@@ -89,7 +115,37 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why)
                               "\"truncation\" is neither auto nor disabled: send one of these");
     json_object_set_new(all, "service_tier", json_string("default")); /* there is one */
     json_object_set_new(all, "tools", complete_tools(json_object_get(all, "tools")));
-    if (!json_object_get(json_object_get(all, "text"), "format"))
-        json_object_set_new(all, "text", json_pack("{s:{s:s}}", "format", "type", "text"));
+    if (json_is_object(json_object_get(all, "reasoning")))
+        json_object_set_new(all, "reasoning", complete_reasoning(json_object_get(all, "reasoning")));
+    if (json_is_object(json_object_get(all, "text")) && !mt_body_get(json_object_get(all, "text"), "format")) {
+        json_t *text = json_copy(json_object_get(all, "text"));
+
+        json_object_set_new(text, "format", json_pack("{s:s}", "type", "text"));
+        json_object_set_new(all, "text", text);
+    }
     return true;
+}
+
+/* 0.7 as a float is 0.699999988 to whoever prints it as a double. */
+static json_t *number(float value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.6g", (double)value);
+    return json_loads(text, JSON_DECODE_ANY, NULL);
+}
+
+void mt_responses_echo_settings(const mt_ask *ask)
+{
+    const struct {
+        const char *name;
+        float value;
+    } settings[] = {{"temperature", ask->temperature},
+                    {"top_p", ask->top_p},
+                    {"presence_penalty", ask->presence_penalty},
+                    {"frequency_penalty", ask->frequency_penalty}};
+    json_t *all = json_object_get(ask->extra, "echo");
+
+    for (size_t i = 0; i < MT_COUNT(settings); i++)
+        json_object_set_new(all, settings[i].name, number(settings[i].value));
 }

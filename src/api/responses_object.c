@@ -216,5 +216,7 @@ void mt_responses_object(mt_buf *out, const mt_answer *a, const mt_failure *why)
     add_echo(out, a);
     if (c->done)
         add_usage(out, a);
+    else
+        mt_buf_puts(out, ",\"usage\":null");
     mt_buf_puts(out, "}");
 }

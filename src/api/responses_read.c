@@ -351,8 +351,12 @@ bool mt_responses_read(mt_ask *ask, mt_failure *why)
     ask->extra = r.extra = json_object();
     ok = translate(&r, ask);
     fits = mt_json_guard_end();
+    if (ok && fits && mt_body_read(ask, r.chat, why)) {
+        mt_responses_echo_settings(ask);
+        return true;
+    }
     if (ok && fits)
-        return mt_body_read(ask, r.chat, why) || mt_failure_rename(why, "max_tokens", "max_output_tokens") ||
+        return mt_failure_rename(why, "max_tokens", "max_output_tokens") ||
                mt_failure_rename(why, "response_format", "text.format");
     json_decref(r.chat);
     return fits ? ok

@@ -17,7 +17,7 @@
    5. A call is let in once, before anything of it is computed. One with many texts keeps its places for those that are
       still to be handed over, so others that come later cannot take them.
    6. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
-      engine's bounds on what waits and runs hold for it as for others. */
+      engine's bounds on what waits and runs hold for it as for others. Clients may come back to its stream: watch.c. */
 #include "server/call.h"
 
 #include <string.h>
@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "server/client.h"
 #include "server/inside.h"
+#include "server/watch.h"
 
 static double ms_since(uint64_t start, uint64_t end)
 {
@@ -66,10 +67,10 @@ static void unlink_call(mt_call *call)
     call->server->call_count--;
 }
 
-/* Frees the call when invariant 1 allows it. */
-static void release(mt_call *call)
+void mt_call_release(mt_call *call)
 {
-    if (call->held || call->followed || !call->over || !call->prepared || call->ended < call->submitted)
+    if (call->held || call->followed || call->watchers || !call->over || !call->prepared ||
+        call->ended < call->submitted)
         return;
     report(call);
     unlink_call(call);
@@ -123,18 +124,23 @@ static void leave_alone(mt_call *call)
     set_slow(call, false);
 }
 
+/* The client has left: an answer in the background goes on without it. */
+static void lose(mt_call *call)
+{
+    if (!call->over && call->prepared && call->answer && call->answer->background)
+        leave_alone(call);
+    else
+        give_up(call);
+}
+
 static void gone(void *user)
 {
     mt_call *call = user;
 
     call->followed = false;
-    if (!call->over && call->prepared && call->answer && call->answer->background) {
-        leave_alone(call);
-        return;
-    }
-    call->server->cancelled_total++;
-    give_up(call);
-    release(call);
+    lose(call);
+    call->server->cancelled_total += !call->detached;
+    mt_call_release(call);
 }
 
 static void paused(void *user, bool is_paused)
@@ -155,7 +161,9 @@ static const mt_http_follower follower = {.gone = gone, .paused = paused};
 static void fail_call(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
-    if (call->detached)
+    if (call->detached && call->answer->stream)
+        call->dialect->fail(call->answer, why, &call->out);
+    else if (call->detached)
         call->dialect->keep(call->answer, why);
     else if (!call->begun)
         complete(call, mt_server_fail(call->server, call->handle, call->dialect, why));
@@ -168,30 +176,39 @@ static void fail_call(mt_call *call, const mt_failure *why)
     give_up(call);
 }
 
-static bool begin_stream(mt_call *call)
+bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle)
 {
     const mt_http_header headers[] = {
         {"cache-control", "no-cache"}, {"x-accel-buffering", "no"}, {"x-request-id", call->id}};
     const mt_http_response response = {
         .status = 200, .type = "text/event-stream", .headers = headers, .header_count = MT_COUNT(headers)};
 
-    call->begun = true;
-    return mt_http_begin(call->server->http, call->handle, &response);
+    return mt_http_begin(call->server->http, handle, &response);
+}
+
+static void go_on_alone(mt_call *call)
+{
+    call->out.len = 0;
+    if (call->answer->open == 0)
+        call->over = true;
 }
 
 static void send_stream(mt_call *call)
 {
-    bool ok = call->begun || begin_stream(call);
+    bool ok = call->begun || mt_call_begin_stream(call, call->handle);
 
+    call->begun = true;
     if (ok && call->out.len > 0)
         ok = mt_http_write(call->server->http, call->handle, call->out.data, call->out.len);
     call->spoke = call->spoke || call->out.len > 0;
     call->out.len = 0;
-    if (call->over || call->detached) /* the client left while it was written to */
+    if (call->over) /* the client left while it was written to */
         return;
     if (!ok)
-        give_up(call);
-    else if (call->answer->open == 0)
+        lose(call);
+    if (call->detached)
+        go_on_alone(call);
+    else if (ok && call->answer->open == 0)
         complete(call, mt_http_end(call->server->http, call->handle));
 }
 
@@ -200,14 +217,13 @@ void mt_server_keep_alive(mt_server *server)
 {
     for (mt_call *call = server->calls, *next; call; call = next) {
         next = call->next;
-        if (call->begun && !call->over && !call->detached && !call->spoke) {
-            call->held = true;
-            if (!mt_http_write(server->http, call->handle, call->dialect->idle, strlen(call->dialect->idle)))
-                give_up(call);
-            call->held = false;
-            release(call);
-        } else
-            call->spoke = false;
+        call->held = true;
+        mt_watch_keep_alive(call);
+        if (call->begun && !call->over && !call->detached && !call->spoke &&
+            !mt_http_write(server->http, call->handle, call->dialect->idle, strlen(call->dialect->idle)))
+            lose(call);
+        call->spoke = call->held = false;
+        mt_call_release(call);
     }
 }
 
@@ -233,13 +249,6 @@ static void detach(mt_call *call)
         call->followed = false;
     leave_alone(call);
     mt_buf_free(&body);
-}
-
-static void go_on_alone(mt_call *call)
-{
-    call->out.len = 0;
-    if (call->answer->open == 0)
-        call->over = true;
 }
 
 /* Room has come for more of its requests. */
@@ -275,6 +284,14 @@ static void progress(mt_call *call)
         send_whole(call);
 }
 
+static bool send_text(mt_call *call)
+{
+    const mt_http_response response = {.status = 200, .type = call->type ? call->type : "application/json"};
+
+    return mt_http_answer(call->server->http, call->handle, &response, call->text.len ? call->text.data : "",
+                          call->text.len);
+}
+
 static void open_prepared(mt_letter *letter)
 {
     mt_call *call = (mt_call *)letter; /* its first member */
@@ -286,7 +303,7 @@ static void open_prepared(mt_letter *letter)
     if (!call->over && call->failure.status)
         fail_call(call, &call->failure);
     else if (!call->over && (call->task || call->dialect->count))
-        complete(call, mt_server_json(call->server, call->handle, &call->text));
+        complete(call, send_text(call));
     else {
         go_on(call);
         if (!call->over && call->answer->background && !call->answer->stream && !call->answer->failed)
@@ -294,7 +311,7 @@ static void open_prepared(mt_letter *letter)
         progress(call);
     }
     call->held = false;
-    release(call);
+    mt_call_release(call);
 }
 
 mt_call *mt_call_find(const mt_server *server, const char *id)
@@ -323,10 +340,11 @@ void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resu
         call->out.len = 0;
     else
         progress(call);
+    mt_watch_tell(call, call->over);
     if (resume)
         update_pause(call);
     call->held = false;
-    release(call);
+    mt_call_release(call);
 }
 
 static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)

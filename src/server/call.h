@@ -11,6 +11,7 @@
 
 typedef struct mt_call mt_call;
 typedef struct mt_server mt_server;
+typedef struct mt_watcher mt_watcher;
 
 /* What a preparation thread does with a body that is answered at once: appends the answer, or says why not. */
 typedef bool mt_task(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why);
@@ -39,6 +40,7 @@ struct mt_call {
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;
     mt_buf text;        /* of what is answered at once */
+    const char *type;   /* of that text; NULL: JSON */
     mt_failure failure; /* status 0: none */
     size_t submitted;   /* requests that the engine took; the others are the call's still */
     mt_places *queue;   /* of calls for vectors: where they have places */
@@ -57,15 +59,16 @@ struct mt_call {
     /* the io thread's */
     mt_http_handle handle;
     mt_call *next, *prev;
-    bool prepared; /* its letter has come */
-    bool begun;    /* the status line has been sent */
-    bool spoke;    /* something was written since the last mt_server_keep_alive */
-    bool over;     /* nothing more is said to the client */
-    bool held;     /* a function up the stack still needs it */
-    bool followed; /* http will say that the client has gone */
-    bool detached; /* nobody waits for the answer, which is given all the same: it is kept */
-    size_t ended;  /* requests that had their last event */
-    mt_buf out;    /* written before the status line may be sent */
+    mt_watcher *watchers; /* who follows it besides */
+    bool prepared;        /* its letter has come */
+    bool begun;           /* the status line has been sent */
+    bool spoke;           /* something was written since the last mt_server_keep_alive */
+    bool over;            /* nothing more is said to the client */
+    bool held;            /* a function up the stack still needs it */
+    bool followed;        /* http will say that the client has gone */
+    bool detached;        /* nobody waits for the answer, which is given all the same: it is kept */
+    size_t ended;         /* requests that had their last event */
+    mt_buf out;           /* written before the status line may be sent */
     uint64_t first_token, prepared_at;
 };
 
@@ -74,6 +77,12 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
 
 /* Io thread: one that still has something to say; NULL: there is none of that id. */
 mt_call *mt_call_find(const mt_server *server, const char *id);
+
+/* Io thread: frees it when invariant 1 of call.c allows that. */
+void mt_call_release(mt_call *call);
+
+/* Io thread: the head of a stream of events. False: the client has left. */
+bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle) MT_NODISCARD;
 
 /* Any thread: no more is computed for it. */
 void mt_call_cancel(mt_call *call);

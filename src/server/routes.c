@@ -65,6 +65,12 @@ static void post_responses(void *user, mt_http_server *http, mt_http_request *re
     mt_call_start(user, request, &mt_openai_responses, NULL);
 }
 
+static void post_input_tokens(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_responses_input_tokens, NULL);
+}
+
 static void post_messages(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
@@ -246,6 +252,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
         {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", .handler = post_embeddings},
         {.method = MT_HTTP_POST, .pattern = "/v1/rerank", .handler = post_rerank},
         {.method = MT_HTTP_POST, .pattern = "/v1/responses", .handler = post_responses},
+        {.method = MT_HTTP_POST, .pattern = "/v1/responses/input_tokens", .handler = post_input_tokens},
         {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = mt_stored_get},
         {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = mt_stored_delete},
         {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}/input_items", .handler = mt_stored_items},

@@ -1,5 +1,7 @@
 /* Responses by their ids: those that are kept, which preparation threads look for, since the store may be a file and
    they may wait; and those that run, which the io thread knows. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -8,6 +10,7 @@
 #include "base/limits.h"
 #include "http/router.h"
 #include "server/inside.h"
+#include "server/watch.h"
 
 static const char *id_of(const json_t *body)
 {
@@ -29,6 +32,49 @@ static bool get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
     json_dump_callback(json_object_get(kept, "response"), append, out, JSON_COMPACT);
     json_decref(kept);
     return true;
+}
+
+static bool no_stream(mt_failure *why)
+{
+    return mt_failure_set(
+        why, 400, "unsupported_value", "stream",
+        "this response has no stream to go on with: create it with \"background\" and \"stream\" true, "
+        "or ask for it without \"stream\"");
+}
+
+/* The number of the last event that a client has had; -1 where it has had none. */
+static bool read_after(const char *text, int64_t *after, mt_failure *why)
+{
+    char *end;
+
+    *after = -1;
+    if (!text)
+        return true;
+    errno = 0;
+    *after = strtoll(text, &end, 10);
+    return (*text && !*end && !errno && *after >= 0) ||
+           mt_failure_set(why, 400, "invalid_value", "starting_after",
+                          "\"starting_after\" is not the number of an event: send an integer from 0 on");
+}
+
+/* The events of one that has ended, as they were streamed. */
+static bool replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    json_t *kept = mt_store_get(call->server->store, id_of(body));
+    const json_t *events = json_object_get(kept, "events");
+    int64_t after;
+    bool ok = kept ? events || no_stream(why) : mt_responses_missing(id_of(body), why);
+
+    ok = ok && read_after(json_string_value(json_object_get(body, "starting_after")), &after, why);
+    if (ok) {
+        const mt_buf log = {.data = (char *)(uintptr_t)json_string_value(events), .len = json_string_length(events)};
+        const size_t offset = mt_watch_offset(&log, after);
+
+        mt_buf_add(out, log.data + offset, log.len - offset);
+        call->type = "text/event-stream";
+    }
+    json_decref(kept);
+    return ok;
 }
 
 static void tell_deleted(mt_buf *out, const char *id)
@@ -53,8 +99,8 @@ static bool list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why
     return mt_responses_list(call->server->store, id_of(body), &page, out, why);
 }
 
-/* What a query says about a key: adds ,"key":"value" where it does. */
-static void add_query(mt_buf *out, const char *query, const char *key)
+/* What a query says about a key, decoded; NULL where it says nothing. Free with mt_free. */
+static char *find_query(const char *query, const char *key)
 {
     const size_t len = strlen(key);
     size_t size;
@@ -65,11 +111,22 @@ static void add_query(mt_buf *out, const char *query, const char *key)
         query += *query == '&';
     }
     if (!*query)
-        return;
+        return NULL;
     query += len + 1;
     size = strcspn(query, "&");
     value = mt_alloc(size + 1);
-    if (mt_http_path_decode(query, size, value)) {
+    if (mt_http_path_decode(query, size, value))
+        return value;
+    mt_free(value);
+    return NULL;
+}
+
+/* Adds ,"key":"value" where the query has one. */
+static void add_query(mt_buf *out, const char *query, const char *key)
+{
+    char *value = find_query(query, key);
+
+    if (value) {
         mt_buf_printf(out, ",\"%s\":", key);
         mt_buf_json_string(out, value, strlen(value));
     }
@@ -79,7 +136,7 @@ static void add_query(mt_buf *out, const char *query, const char *key)
 /* The id, and what else is asked for, become the body of the task. */
 static void start(mt_server *server, mt_http_request *request, mt_task *task)
 {
-    static const char *const keys[] = {"after", "limit", "order"};
+    static const char *const keys[] = {"after", "limit", "order", "starting_after"};
     mt_buf body;
 
     mt_buf_init(&body, 1u << 20);
@@ -115,19 +172,41 @@ static void tell(mt_server *server, mt_http_request *request, const mt_call *cal
     mt_http_request_free(request);
 }
 
+/* One that runs, from the event on that the client has not had. */
+static bool watch(mt_call *call, const mt_http_request *request, mt_failure *why)
+{
+    char *text = find_query(request->query, "starting_after");
+    int64_t after;
+    bool ok;
+
+    if (!call->answer->stream || !call->answer->background || call->answer->log.full)
+        ok = no_stream(why);
+    else
+        ok = read_after(text, &after, why) &&
+             (mt_watch_start(call, request->handle, mt_watch_offset(&call->answer->log, after)) ||
+              mt_failure_set(why, 429, "too_many_watchers", NULL,
+                             "%d clients follow this response already: try again in a moment", MT_LIMIT_WATCHERS));
+    mt_free(text);
+    return ok;
+}
+
 void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
-    const mt_call *call = find_running(server, request->params[0]);
+    mt_call *call = find_running(server, request->params[0]);
+    char *stream = find_query(request->query, "stream");
+    const bool streams = stream && strcmp(stream, "true") == 0;
     mt_failure why;
 
     (void)http;
-    if (strstr(request->query, "stream=true")) {
-        mt_failure_set(&why, 400, "unsupported_value", "stream",
-                       "\"stream\" is true, but responses are streamed only when they are created: ask without it");
-        mt_server_fail(server, request->handle, NULL, &why);
+    mt_free(stream);
+    if (streams && call) {
+        if (!watch(call, request, &why))
+            mt_server_fail(server, request->handle, NULL, &why);
         mt_http_request_free(request);
-    } else if (call)
+    } else if (streams)
+        start(server, request, replay);
+    else if (call)
         tell(server, request, call);
     else
         start(server, request, get);

@@ -708,6 +708,51 @@ def a_stream_in_the_background_goes_on_when_its_client_leaves():
 
 
 @test
+def clients_come_back_to_a_stream_in_the_background():
+    """One that has not begun is followed by two clients from its first event on, one of which leaves. What the other
+    saw is what is streamed again, from any event on, once it has ended."""
+    def follow(query=""):
+        connection = server.connect()
+        connection.request("GET", path + "?stream=true" + query)
+        return connection, connection.getresponse()
+
+    body = {"input": "hello", "background": True, "stream": True, "max_output_tokens": 40, "seed": 1}
+    with start(*OCCUPIED) as server:
+        with occupy(server):
+            first = server.connect()
+            first.request("POST", "/v1/responses", json.dumps(body))
+            path = "/v1/responses/" + first.getresponse().getheader("x-request-id")
+            first.close()
+            waiting = [follow() for _ in range(16)]
+            assert all(w.status == 200 for _, w in waiting)
+            refused, answer = follow()
+            assert answer.status == 429 and b"follow this response" in answer.read()
+            refused.close()
+            for leaving, _ in waiting[1:]:
+                leaving.close()
+        assert waiting[0][1].getheader("content-type") == "text/event-stream"
+        seen = waiting[0][1].read().decode()
+        waiting[0][0].close()
+        events = list(served.events_of(seen))
+        assert [e["sequence_number"] for e in events] == list(range(len(events))), seen
+        assert events[0]["type"] == "response.created" and events[-1]["response"]["output"], seen
+        wait_for(server, path.rsplit("/", 1)[1])
+        ends = [m.end() for m in re.finditer("\n\n", seen)]
+        for after in range(-1, len(events) + 1):
+            again = server.request("GET", path + "?stream=true" + ("&starting_after={}".format(after) if after >= 0 else ""))
+            rest = seen if after < 0 else seen[ends[min(after, len(ends) - 1)]:]
+            assert again.status == 200 and again.body.decode() == rest, (after, again.body)
+        for query, field in (("&starting_after=-1", "starting_after"), ("&starting_after=1x", "starting_after")):
+            answer = server.request("GET", path + "?stream=true" + query)
+            assert answer.status == 400 and answer.json()["error"]["param"] == field, answer.body
+        unstreamed = server.post("/v1/responses", dict(body, stream=False)).json()["id"]
+        wait_for(server, unstreamed)
+        answer = server.request("GET", "/v1/responses/{}?stream=true".format(unstreamed))
+        assert answer.status == 400 and answer.json()["error"]["param"] == "stream", answer.body
+        assert server.request("GET", "/v1/responses/resp_none?stream=true").status == 404
+
+
+@test
 def a_response_is_cancelled_by_its_id():
     with start(*OCCUPIED) as server, occupy(server):
         connection = server.connect()

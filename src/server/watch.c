@@ -1,0 +1,134 @@
+/* A watcher is a client beside the one that asked: it has a place in the answer's log of events and is sent what lies
+   behind it. The log holds everything, so a watcher that reads slowly pauses itself alone, and one that comes late or
+   comes back misses nothing.
+
+   Invariants:
+   1. A call lives until its last watcher has had the whole log or has left.
+   2. A watcher is freed when http lets go of it: its answer is complete, or its client is gone. Writing may find that
+      it is gone, and frees it then; so whoever writes takes the next of the list first. */
+#include "server/watch.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "server/inside.h"
+
+struct mt_watcher {
+    mt_call *call;
+    mt_watcher *next;
+    mt_http_handle handle;
+    size_t offset; /* of the log, up to which it was told */
+    bool paused;   /* it reads too slowly */
+    bool spoke;    /* something was written since the last mt_watch_keep_alive */
+};
+
+size_t mt_watch_offset(const mt_buf *log, int64_t after)
+{
+    const char *at = log->data, *end;
+
+    /* Numbers begin at 0 and leave none out, and no event holds an empty line. */
+    for (int64_t i = 0; at && i <= after; i++) {
+        end = strstr(at, "\n\n");
+        if (!end)
+            return log->len;
+        at = end + 2;
+    }
+    return at ? (size_t)(at - log->data) : 0;
+}
+
+static void unlink_watcher(mt_watcher *w)
+{
+    mt_watcher **at = &w->call->watchers;
+
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    mt_free(w);
+}
+
+static void gone(void *user)
+{
+    mt_watcher *w = user;
+    mt_call *call = w->call;
+
+    unlink_watcher(w);
+    mt_call_release(call);
+}
+
+/* Sends what it has not had. The watcher may be freed by it. */
+static void tell(mt_watcher *w, bool complete)
+{
+    mt_call *call = w->call;
+    mt_http_server *http = call->server->http;
+    const mt_buf *log = &call->answer->log;
+    const mt_http_handle handle = w->handle;
+    const size_t from = w->offset;
+
+    if (w->paused)
+        return;
+    w->offset = log->len;
+    w->spoke = w->spoke || log->len > from;
+    if (log->len > from && !mt_http_write(http, handle, log->data + from, log->len - from))
+        return; /* it is gone, which http has said or will say */
+    if (log->full) {
+        mt_http_abort(http, handle); /* what follows was not kept */
+        return;
+    }
+    if (complete && mt_http_end(http, handle))
+        unlink_watcher(w);
+}
+
+static void paused(void *user, bool is_paused)
+{
+    mt_watcher *w = user;
+    mt_call *call = w->call;
+
+    w->paused = is_paused;
+    if (is_paused)
+        return;
+    tell(w, call->over);
+    mt_call_release(call);
+}
+
+static const mt_http_follower follower = {.gone = gone, .paused = paused};
+
+bool mt_watch_start(mt_call *call, mt_http_handle handle, size_t offset)
+{
+    mt_http_server *http = call->server->http;
+    size_t count = 0;
+    mt_watcher *w;
+
+    for (w = call->watchers; w; w = w->next)
+        count++;
+    if (count == MT_LIMIT_WATCHERS)
+        return false;
+    w = mt_alloc(sizeof(*w));
+    *w = (mt_watcher){.call = call, .next = call->watchers, .handle = handle, .offset = offset};
+    call->watchers = w;
+    if (!mt_http_follow(http, handle, &follower, w))
+        unlink_watcher(w);
+    else if (mt_call_begin_stream(call, handle))
+        tell(w, false);
+    return true;
+}
+
+void mt_watch_tell(mt_call *call, bool complete)
+{
+    for (mt_watcher *w = call->watchers, *next; w; w = next) {
+        next = w->next;
+        tell(w, complete);
+    }
+}
+
+void mt_watch_keep_alive(mt_call *call)
+{
+    for (mt_watcher *w = call->watchers, *next; w; w = next) {
+        const bool spoke = w->spoke || w->paused;
+
+        next = w->next;
+        w->spoke = false;
+        if (!spoke)
+            mt_http_write(call->server->http, w->handle, call->dialect->idle, strlen(call->dialect->idle));
+    }
+}
