@@ -12,6 +12,7 @@ static const struct {
     [MT_E_INVALID] = {400, "invalid"},
     [MT_E_NOT_FOUND] = {404, "not_found"},
     [MT_E_TOO_LARGE] = {413, "too_large"},
+    [MT_E_TOO_LONG] = {400, "too_long"},
     [MT_E_BUSY] = {429, "busy"},
     [MT_E_UNSUPPORTED] = {501, "unsupported"},
     [MT_E_MEMORY] = {503, "memory"},

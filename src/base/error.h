@@ -12,6 +12,7 @@ typedef enum mt_code {
     MT_E_INVALID,     /* the input is wrong: 400 */
     MT_E_NOT_FOUND,   /* a named thing does not exist: 404 */
     MT_E_TOO_LARGE,   /* beyond a declared limit: 413 */
+    MT_E_TOO_LONG,    /* a text has more tokens than it may have: 400 */
     MT_E_BUSY,        /* a bounded queue is full, try again: 429 */
     MT_E_UNSUPPORTED, /* well formed, but motet cannot do it: 501 */
     MT_E_MEMORY,      /* the budget does not allow it: 503 */

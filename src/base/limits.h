@@ -154,10 +154,11 @@
 #define MT_LIMIT_SCHEMA_COUNTED 20000         /* of them, times what minProperties and maxProperties count to */
 
 /* requests */
-#define MT_LIMIT_CHOICES 128                 /* answers of one call: prompts times n */
-#define MT_LIMIT_EMBEDDINGS 2048             /* texts of one call for embeddings or scores, as OpenAI has it */
-#define MT_LIMIT_EMBEDDING_FLIGHT 16         /* of them that the engine has at a time */
-#define MT_LIMIT_BODY_BYTES (64u << 20)      /* of a request */
+#define MT_LIMIT_COUNTED 4              /* contexts, of a prompt whose tokens are counted to tell that it is too long */
+#define MT_LIMIT_CHOICES 128            /* answers of one call: prompts times n */
+#define MT_LIMIT_EMBEDDINGS 2048        /* texts of one call for embeddings or scores, as OpenAI has it */
+#define MT_LIMIT_EMBEDDING_FLIGHT 16    /* of them that the engine has at a time */
+#define MT_LIMIT_BODY_BYTES (64u << 20) /* of a request */
 #define MT_LIMIT_JSON_MEMORY (256u << 20)    /* of a parsed body */
 #define MT_LIMIT_JSON_TRIM (1u << 20)        /* of a body, after which memory is given back to the system */
 #define MT_LIMIT_REQUEST_MEMORY (256u << 20) /* what is prepared from it */

@@ -184,7 +184,8 @@ bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *mode
                                       .trusted_count = mt_chat_trusted_count,
                                       .trusted_parts = m.context.trusted,
                                       .trusted_part_count = m.context.trusted_count,
-                                      .watch = "messages"};
+                                      .watch = "messages",
+                                      .stop = model->stop};
     ok = ok && make(&m, chat, err);
     out->media = m.context.media;
     out->media_count = m.context.media_count;

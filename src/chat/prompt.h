@@ -3,7 +3,7 @@
    a chat each: what is loaded does not change.
 
    A failure is the client's, and its sentence is for the client: MT_E_INVALID (400), or MT_E_TOO_LARGE (413) where a
-   limit is reached. */
+   limit is reached, or MT_E_TOO_LONG where the prompt has more tokens than the model takes. */
 #ifndef MT_CHAT_PROMPT_H
 #define MT_CHAT_PROMPT_H
 
@@ -22,7 +22,8 @@ typedef struct mt_prompt_model {
        arena or outliving the prompt. An error is the client's. NULL: markers stay. */
     bool (*show)(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
     void *show_ctx;
-    const atomic_bool *stop; /* as in mt_encode_options */
+    const atomic_bool *stop; /* as in mt_encode_options, and while the template is rendered */
+    size_t most;             /* tokens of the text, as in mt_encode_options; 0: any number */
     bool allow_special;      /* special tokens are taken for what they are even where a client wrote them */
     const struct tm *now;    /* what strftime_now tells; NULL: the local time */
 } mt_prompt_model;

@@ -73,7 +73,8 @@ static bool encode(mt_prompt *out, const mt_prompt_model *model, mt_error *err)
                                        .plain_count = model->allow_special ? 0 : out->untrusted_count,
                                        .places = out->cuts,
                                        .place_count = out->cut_count,
-                                       .stop = model->stop};
+                                       .stop = model->stop,
+                                       .most = model->most};
 
     return mt_tokenizer_encode(model->tokenizer, out->text.data, out->text.len, &options, &out->ids, err);
 }

@@ -47,17 +47,24 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
     return NULL;
 }
 
-static bool encode(const mt_call *call, const mt_target *t, mt_chat_text text, bool special, mt_ids *ids,
-                   mt_failure *why)
+static bool encode(const mt_call *call, const mt_target *t, const mt_ask *ask, mt_chat_text text, bool special,
+                   mt_ids *ids, mt_failure *why)
 {
-    const mt_encode_options options = {.add_special = special, .stop = &call->stop};
+    const mt_encode_options options = {
+        .add_special = special, .stop = &call->stop, .most = MT_LIMIT_COUNTED * t->context};
     mt_error err;
 
     if (!t->tokenizer)
         return mt_failure_set(why, 400, "no_tokenizer", "input", "the model \"%s\" has no tokenizer: send token ids",
                               t->name);
-    return mt_tokenizer_encode(t->tokenizer, text.data, text.len, &options, ids, &err) ||
-           mt_failure_from(why, &err, NULL);
+    if (mt_tokenizer_encode(t->tokenizer, text.data, text.len, &options, ids, &err))
+        return true;
+    if (err.code == MT_E_TOO_LONG)
+        return mt_failure_set(why, 400, "context_length_exceeded", field_of(ask),
+                              "this model's maximum context length is %zu tokens, and a text of \"%s\" has more "
+                              "than %zu: shorten it",
+                              t->context, field_of(ask), options.most);
+    return mt_failure_from(why, &err, NULL);
 }
 
 /* The query as it would stand alone, and behind its end the document and another end. */
@@ -66,7 +73,7 @@ static bool encode_pair(const mt_call *call, const mt_target *t, const mt_ask *a
 {
     uint32_t end;
 
-    if (!encode(call, t, ask->query, true, ids, why))
+    if (!encode(call, t, ask, ask->query, true, ids, why))
         return false;
     if (ids->count == 0)
         return mt_failure_set(why, 400, "invalid_value", "query", "\"query\" has no tokens: send some text");
@@ -74,7 +81,7 @@ static bool encode_pair(const mt_call *call, const mt_target *t, const mt_ask *a
     if (t->twice)
         mt_ids_add(ids, end);
     *second = ids->count;
-    if (!encode(call, t, document, false, ids, why))
+    if (!encode(call, t, ask, document, false, ids, why))
         return false;
     mt_ids_add(ids, end);
     return true;
@@ -90,7 +97,7 @@ static bool make_tokens(mt_request *r, const mt_call *call, const mt_target *t, 
     if (ask->query.data)
         ok = encode_pair(call, t, ask, from->text, &ids, &r->second, why);
     else if (from->text.data)
-        ok = encode(call, t, from->text, ask->add_special_tokens, &ids, why);
+        ok = encode(call, t, ask, from->text, ask->add_special_tokens, &ids, why);
     r->prompt_len = from->text.data ? ids.count : from->count;
     copy = mt_arena_alloc(r->arena, (r->prompt_len + 1) * sizeof(*copy));
     if (r->prompt_len && copy)

@@ -158,7 +158,7 @@ static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
 
     if (!ask->prediction.data)
         return true;
-    if (!mt_tokens_encode(&call->server->served, r->arena, ask->prediction, false, &call->stop, &expected, why))
+    if (!mt_tokens_encode(&call->server->served, r->arena, ask->prediction, false, &call->stop, 0, &expected, why))
         return false;
     r->expected = expected.ids;
     r->expected_count = expected.count;
@@ -384,7 +384,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
-    ok = mt_tokens_make(served, ask, &call->stop, &prompts, &count, why);
+    ok = mt_tokens_make(served, ask, &call->stop, call->dialect->count ? 0 : MT_LIMIT_COUNTED * served->context,
+                        &prompts, &count, why);
     if (ok && call->dialect->count)
         call->dialect->count(&call->text, prompts[0].count);
     else

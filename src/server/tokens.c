@@ -9,10 +9,21 @@ static bool need_tokenizer(const mt_served *served, mt_failure *why)
                           "the model \"%s\" has no tokenizer: send token ids to /v1/completions", served->name);
 }
 
-bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
-                      const atomic_bool *stop, mt_token_prompt *out, mt_failure *why)
+/* What has so many tokens that they were not counted is told that in the same words. */
+static bool unfit(const mt_served *served, size_t most, const mt_error *err, const char *param, mt_failure *why)
 {
-    const mt_encode_options options = {.add_special = add_special, .stop = stop};
+    if (err->code == MT_E_TOO_LONG)
+        return mt_failure_set(why, 400, "context_length_exceeded", param,
+                              "this model's maximum context length is %zu tokens, and the prompt has more than %zu: "
+                              "shorten it",
+                              served->context, most);
+    return mt_failure_from(why, err, param);
+}
+
+bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
+                      const atomic_bool *stop, size_t most, mt_token_prompt *out, mt_failure *why)
+{
+    const mt_encode_options options = {.add_special = add_special, .stop = stop, .most = most};
     mt_ids ids = {0};
     mt_error err;
     uint32_t *copy = NULL;
@@ -21,7 +32,7 @@ bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text tex
     if (!need_tokenizer(served, why))
         return false;
     ok = mt_tokenizer_encode(served->tokenizer, text.data, text.len, &options, &ids, &err) ||
-         mt_failure_from(why, &err, NULL);
+         unfit(served, most, &err, err.code == MT_E_TOO_LONG ? "prompt" : NULL, why);
     if (ok) {
         copy = mt_arena_alloc(arena, (ids.count + 1) * sizeof(*copy));
         ok = copy || mt_failure_memory(why, NULL);
@@ -56,14 +67,15 @@ static mt_chat_marks marks_of(const mt_processor *processor)
 }
 
 static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
-                        mt_prompt *prompt, mt_failure *why)
+                        size_t most, mt_prompt *prompt, mt_failure *why)
 {
     mt_prompt_model model = {.templates = served->templates,
                              .tokenizer = served->tokenizer,
                              .allow_special = served->allow_special,
                              .show = mt_pictures_show,
                              .show_ctx = pictures,
-                             .stop = pictures->stop};
+                             .stop = pictures->stop,
+                             .most = most};
     mt_chat chat;
     mt_error err;
 
@@ -80,7 +92,7 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
         return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);
-    return mt_prompt_make(prompt, &chat, &model, &err) || mt_failure_from(why, &err, "messages");
+    return mt_prompt_make(prompt, &chat, &model, &err) || unfit(served, most, &err, "messages", why);
 }
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
@@ -152,7 +164,7 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
     return true;
 }
 
-bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
+bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop, size_t most,
                     mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
     mt_pictures pictures = {
@@ -161,33 +173,33 @@ bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, cons
     mt_error err;
     bool ok = mt_pictures_init(&pictures, body, &err) || mt_failure_from(why, &err, NULL);
 
-    ok = ok && make_prompt(served, arena, body, &pictures, &prompt, why) && copy_prompt(arena, &prompt, out, why) &&
-         (!text || copy_text(arena, &prompt.text, text, why));
+    ok = ok && make_prompt(served, arena, body, &pictures, most, &prompt, why) &&
+         copy_prompt(arena, &prompt, out, why) && (!text || copy_text(arena, &prompt.text, text, why));
     out->pictures = pictures;
     mt_prompt_free(&prompt);
     return ok && (pictures.count == 0 || expand(arena, out, why));
 }
 
 static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, const atomic_bool *stop,
-                     mt_token_prompt *out, mt_failure *why)
+                     size_t most, mt_token_prompt *out, mt_failure *why)
 {
     if (from->text.data)
-        return mt_tokens_encode(served, ask->arena, from->text, ask->add_special_tokens, stop, out, why);
+        return mt_tokens_encode(served, ask->arena, from->text, ask->add_special_tokens, stop, most, out, why);
     *out = (mt_token_prompt){.ids = from->ids, .count = from->count};
     return true;
 }
 
-bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt **out, size_t *count,
-                    mt_failure *why)
+bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
+                    size_t *count, mt_failure *why)
 {
     *count = ask->is_chat ? 1 : ask->prompt_count;
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
     if (!*out)
         return mt_failure_memory(why, NULL);
     if (ask->is_chat)
-        return mt_tokens_chat(served, ask->arena, ask->body, stop, *out, NULL, why);
+        return mt_tokens_chat(served, ask->arena, ask->body, stop, most, *out, NULL, why);
     for (size_t i = 0; i < *count; i++)
-        if (!make_one(served, ask, &ask->prompts[i], stop, *out + i, why))
+        if (!make_one(served, ask, &ask->prompts[i], stop, most, *out + i, why))
             return false;
     return true;
 }

@@ -19,17 +19,18 @@ typedef struct mt_token_prompt {
     mt_pictures pictures;        /* of a chat; free with mt_pictures_free */
 } mt_token_prompt;
 
-/* *out has *count prompts: one of a chat, else as many as the ask has. stop: true once nobody waits for it any more. */
-bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, mt_token_prompt **out, size_t *count,
-                    mt_failure *why) MT_NODISCARD;
+/* *out has *count prompts: one of a chat, else as many as the ask has. stop: true once nobody waits for it any more.
+   most: tokens that a text may have, as in mt_encode_options: what has more is not read to its end. */
+bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
+                    size_t *count, mt_failure *why) MT_NODISCARD;
 
 /* The messages of a body as a prompt, with as many tokens for pictures as they have. text: that the tokens were made
    of, a copy in the arena; NULL where nobody wants it. out->pictures are to be freed in any case. */
-bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
+bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop, size_t most,
                     mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
 /* A text to ids in the arena. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
-                      const atomic_bool *stop, mt_token_prompt *out, mt_failure *why) MT_NODISCARD;
+                      const atomic_bool *stop, size_t most, mt_token_prompt *out, mt_failure *why) MT_NODISCARD;
 
 #endif

@@ -89,6 +89,9 @@ bool mt_tpl_charge(mt_tpl_run *run, uint64_t steps)
 {
     if (run->failed)
         return false;
+    /* relaxed: it is looked at again and again, and no data hangs on it */
+    if (run->stop && atomic_load_explicit(run->stop, memory_order_relaxed))
+        return mt_tpl_fail(run, "the request was cancelled while its messages were rendered; send it again");
     if (steps > run->steps) {
         run->steps = 0;
         return mt_tpl_fail_limit(run, "the template takes too many steps; make its loops shorter");

@@ -3,6 +3,7 @@
 #ifndef MT_TEMPLATE_RUN_H
 #define MT_TEMPLATE_RUN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@ typedef struct mt_tpl_run {
     uint64_t steps;                    /* left; one is about the work of an addition */
     uint64_t seed;                     /* of hashes */
     unsigned depth;                    /* evaluations inside one another */
+    const atomic_bool *stop;           /* NULL: nobody ends it from outside */
 
     mt_error *err;
     bool failed;  /* err says why; nothing is evaluated any more */

@@ -122,6 +122,7 @@ bool mt_template_render(const mt_template *tpl, const json_t *context, const mt_
     *out = (mt_rendering){.raised = false};
     run.arena = mt_arena_new((size_t)or_limit(options->memory, MT_LIMIT_TEMPLATE_MEMORY));
     run.steps = or_limit(options->steps, MT_LIMIT_TEMPLATE_STEPS);
+    run.stop = options->stop;
     run.longest = (size_t)or_limit(options->output, MT_LIMIT_TEMPLATE_OUTPUT);
     run.now = options->now;
     run.seed = (uint64_t)(uintptr_t)run.arena; /* of no order that shows: dicts keep that of insertion */

@@ -11,6 +11,7 @@
 #ifndef MT_TEMPLATE_TEMPLATE_H
 #define MT_TEMPLATE_TEMPLATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,8 @@ typedef struct mt_template_options {
 
     /* A variable that is a list of objects: marks tells where loops wrote them. NULL: none. */
     const char *watch;
+
+    const atomic_bool *stop; /* may be NULL: once another thread sets it, rendering fails */
 
     /* Bounds; 0 stands for that of limits.h. */
     uint64_t steps;

@@ -33,9 +33,18 @@ static void find_singles(mt_tok_bpe *bpe)
     }
 }
 
+static bool all_known(const uint32_t ids[256])
+{
+    for (unsigned i = 0; i < 256; i++)
+        if (ids[i] == MT_TOKEN_NONE)
+            return false;
+    return true;
+}
+
 void mt_tok_bpe_finish(mt_tok_bpe *bpe)
 {
     find_singles(bpe);
+    bpe->covers = (bpe->byte_level && all_known(bpe->singles)) || (bpe->byte_fallback && all_known(bpe->fallback));
     bpe->unk = bpe->unk_token ? mt_tok_vocab_id(bpe->vocab, bpe->unk_token, bpe->unk_len) : MT_TOKEN_NONE;
     bpe->shortcut = bpe->prefix_len == 0 && bpe->suffix_len == 0;
     bpe->whole = mt_alloc(bpe->vocab->count * sizeof(*bpe->whole));

@@ -24,6 +24,7 @@ typedef struct mt_tok_bpe {
     uint32_t fallback[256]; /* ids of <0x00> to <0xFF> */
     uint32_t unk;
     bool shortcut; /* a piece may be looked up as a whole: see bpe.c */
+    bool covers;   /* each byte of a piece comes to be in a token: none is dropped, and no two unknown ones are fused */
     atomic_uchar *whole;
     uint64_t ascii_joints[128][2]; /* characters that occur together in a token; NULL joints: no borders are known */
     uint64_t *joints;
@@ -45,6 +46,7 @@ typedef struct mt_tok_bpe_work {
     size_t heap_count, heap_cap;
     char *spelling; /* of a piece in the byte-level alphabet */
     size_t spelling_cap;
+    const atomic_bool *stop; /* may be NULL: once it is set, merging ends early and the symbols mean nothing */
 } mt_tok_bpe_work;
 
 void mt_tok_bpe_finish(mt_tok_bpe *bpe); /* derives what is derived, once the rest is there */

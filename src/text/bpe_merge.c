@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "text/bpe.h"
 
-enum { BRANCHES = 4 };
+enum { BRANCHES = 4, LOOK_EVERY = 1 << 20 }; /* more rounds than any word has that is a token */
 
 static void push(mt_tok_bpe_work *w, uint64_t key)
 {
@@ -84,12 +84,19 @@ static void fill_heap(const mt_tok_merges *merges, mt_tok_bpe_work *w)
             sift(w, i, w->heap[i]);
 }
 
+/* Looked at now and then: a word may have a hundred million symbols. */
+static bool goes_on(const mt_tok_bpe_work *w, size_t round)
+{
+    /* relaxed: it is looked at again and again, and no data hangs on it */
+    return round % LOOK_EVERY || !w->stop || !atomic_load_explicit(w->stop, memory_order_relaxed);
+}
+
 void mt_tok_bpe_merge(const mt_tok_merges *merges, mt_tok_bpe_work *w)
 {
     mt_tok_symbol *symbols = w->symbols;
 
     fill_heap(merges, w);
-    while (w->heap_count > 0) {
+    for (size_t round = 1; w->heap_count > 0 && goes_on(w, round); round++) {
         uint64_t key = pop(w);
         uint32_t at = (uint32_t)key, gone;
         mt_tok_symbol *s = &symbols[at];

@@ -18,6 +18,7 @@ typedef struct encoder {
     mt_tok_words_work words;
     mt_ids *out;
     size_t first; /* how many there were before */
+    size_t most;  /* that may be added */
     const char *text;
     size_t *places; /* those that are not tokens yet */
     size_t place_count;
@@ -81,21 +82,28 @@ static unsigned char *mark(size_t len, const mt_encode_options *options)
     return marks;
 }
 
+/* Whether so many more tokens may be added. */
+static bool fits(const encoder *e, size_t more)
+{
+    const size_t have = e->out->count - e->first;
+
+    return (have <= e->most && more <= e->most - have) ||
+           mt_fail(e->err, MT_E_TOO_LONG, "the text has more than %zu tokens; shorten it", e->most);
+}
+
+static bool encode_piece(void *ctx, const char *piece, size_t len)
+{
+    encoder *e = ctx;
+
+    return fits(e, mt_tok_words_least(&e->t->words, len)) &&
+           mt_tok_words_encode(&e->t->words, &e->words, piece, len, e->out, e->err) &&
+           mt_tok_matcher_goes_on(e->matcher, e->err) && fits(e, 0);
+}
+
 /* Between added tokens, normalized. */
 static bool encode_pieces(encoder *e, mt_tok_view text)
 {
-    const mt_tok_pieces *pieces = mt_tok_pretokenize(&e->t->pre, &text, &e->cutting, e->matcher, e->err);
-
-    if (!pieces)
-        return false;
-    for (size_t i = 0; i < pieces->count; i++) {
-        mt_tok_piece p = pieces->items[i];
-
-        if (!mt_tok_matcher_goes_on(e->matcher, e->err) ||
-            !mt_tok_words_encode(&e->t->words, &e->words, text.data + p.begin, p.end - p.begin, e->out, e->err))
-            return false;
-    }
-    return true;
+    return mt_tok_pretokenize(&e->t->pre, &text, &e->cutting, e->matcher, encode_piece, e, e->err);
 }
 
 static mt_tok_view part_of(const mt_tok_view *text, size_t begin, size_t end)
@@ -116,6 +124,8 @@ static bool cut_out(encoder *e, const mt_tok_trie *trie, const mt_tok_view *text
         if (trie == &e->t->added.raw)
             settle_places(e, match.end);
         mt_ids_add(e->out, match.token->id);
+        if (!fits(e, 0))
+            return false;
         after = match.end;
     }
     return after >= text->len || rest(e, part_of(text, after, text->len));
@@ -180,7 +190,9 @@ bool mt_tokenizer_encode(const mt_tokenizer *tokenizer, const char *text, size_t
     mt_tok_text_init(&e.normal[0], marked);
     mt_tok_text_init(&e.normal[1], marked);
     e.matcher = mt_tok_matcher_new(options->stop);
+    e.words.bpe.stop = options->stop;
     e.first = count;
+    e.most = options->most ? options->most : SIZE_MAX;
     e.places = options->places;
     e.place_count = options->place_count;
     if (options->add_special)
@@ -188,6 +200,7 @@ bool mt_tokenizer_encode(const mt_tokenizer *tokenizer, const char *text, size_t
     ok = encode_text(&e, text, len, options);
     if (options->add_special)
         add_all(out, tokenizer->post.after, tokenizer->post.after_count);
+    ok = ok && fits(&e, 0);
     mt_tok_matcher_free(e.matcher);
     mt_tok_text_free(&e.normal[0]);
     mt_tok_text_free(&e.normal[1]);

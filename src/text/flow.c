@@ -84,22 +84,3 @@ unsigned char mt_tok_mark_of(const mt_tok_view *view, size_t begin, size_t end)
         mark |= view->marks[at];
     return mark;
 }
-
-void mt_tok_pieces_add(mt_tok_pieces *pieces, size_t begin, size_t end, bool head)
-{
-    if (begin == end)
-        return;
-    if (pieces->count == pieces->cap) {
-        size_t cap = pieces->cap ? pieces->cap * 2 : 64;
-
-        pieces->items = mt_realloc(pieces->items, pieces->cap * sizeof(*pieces->items), cap * sizeof(*pieces->items));
-        pieces->cap = cap;
-    }
-    pieces->items[pieces->count++] = (mt_tok_piece){(uint32_t)begin, (uint32_t)end, head};
-}
-
-void mt_tok_pieces_free(mt_tok_pieces *pieces)
-{
-    mt_free(pieces->items);
-    *pieces = (mt_tok_pieces){0};
-}

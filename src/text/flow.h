@@ -45,19 +45,16 @@ static inline unsigned char mt_tok_mark(const mt_tok_view *view, size_t at)
 /* The mark that all bytes of a range share: set when any of them has it. */
 unsigned char mt_tok_mark_of(const mt_tok_view *view, size_t begin, size_t end);
 
-/* Pieces of a text, in order. */
+/* A piece of a text. */
 typedef struct mt_tok_piece {
-    uint32_t begin, end;
+    size_t begin, end;
     bool head; /* as in mt_tok_view */
 } mt_tok_piece;
 
-typedef struct mt_tok_pieces {
-    mt_tok_piece *items;
-    size_t count, cap;
-} mt_tok_pieces;
-
-/* Empty pieces are left out. */
-void mt_tok_pieces_add(mt_tok_pieces *pieces, size_t begin, size_t end, bool head);
-void mt_tok_pieces_free(mt_tok_pieces *pieces);
+/* Where pieces go, one after another; none of them is empty. False: it wants no more, and has said why. */
+typedef struct mt_tok_sink {
+    bool (*take)(void *ctx, mt_tok_piece piece);
+    void *ctx;
+} mt_tok_sink;
 
 #endif

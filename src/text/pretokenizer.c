@@ -245,10 +245,8 @@ void mt_tok_pretokenizer_free(mt_tok_pretokenizer *pre)
 
 void mt_tok_cutting_free(mt_tok_cutting *work)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < MT_LIMIT_TOKENIZER_STAGES; i++)
         mt_tok_text_free(&work->texts[i]);
-        mt_tok_pieces_free(&work->lists[i]);
-    }
 }
 
 static bool starts_with(const char *text, mt_tok_piece piece, const char *s, size_t len)
@@ -283,59 +281,64 @@ static void put_byte_chars(const mt_tok_view *text, mt_tok_piece piece, mt_tok_t
     }
 }
 
-/* A stage that changes the text of each piece. */
-static void rewrite(const mt_tok_cutter *c, const mt_tok_view *text, const mt_tok_pieces *from, mt_tok_text *out,
-                    mt_tok_pieces *to)
+/* A stage that changes the text of a piece. */
+static void rewrite(const mt_tok_cutter *c, const mt_tok_view *text, mt_tok_piece piece, mt_tok_text *out)
 {
-    for (size_t i = 0; i < from->count; i++) {
-        mt_tok_piece piece = from->items[i];
-        size_t begin = out->len;
-
-        if (c->cut == MT_TOK_METASPACE) {
-            put_blanks_visible(c, text, piece, out);
-        } else if (c->cut == MT_TOK_TO_BYTE_CHARS) {
-            put_byte_chars(text, piece, out);
-        } else {
-            if (text->data[piece.begin] != ' ')
-                mt_tok_text_put(out, " ", 1, 0);
-            mt_tok_text_copy(out, text, piece.begin, piece.end);
-        }
-        mt_tok_pieces_add(to, begin, out->len, piece.head);
+    mt_tok_text_clear(out);
+    if (c->cut == MT_TOK_METASPACE) {
+        put_blanks_visible(c, text, piece, out);
+    } else if (c->cut == MT_TOK_TO_BYTE_CHARS) {
+        put_byte_chars(text, piece, out);
+    } else {
+        if (text->data[piece.begin] != ' ')
+            mt_tok_text_put(out, " ", 1, 0);
+        mt_tok_text_copy(out, text, piece.begin, piece.end);
     }
 }
 
-const mt_tok_pieces *mt_tok_pretokenize(const mt_tok_pretokenizer *pre, mt_tok_view *text, mt_tok_cutting *work,
-                                        mt_tok_matcher *matcher, mt_error *err)
+/* One call of mt_tok_pretokenize. */
+typedef struct cutting {
+    const mt_tok_pretokenizer *pre;
+    mt_tok_cutting *work;
+    mt_tok_matcher *matcher;
+    mt_tok_taker *take;
+    void *ctx;
+    mt_error *err;
+} cutting;
+
+/* Where the pieces of a text go: to the stage of that number, or out of the last. */
+typedef struct stage {
+    const cutting *job;
+    size_t index;
+    mt_tok_view text;
+} stage;
+
+/* Each piece goes through all stages that are left before the next one is cut off. */
+static bool pass(void *ctx, mt_tok_piece piece)
 {
-    mt_tok_pieces *from = &work->lists[0], *to = &work->lists[1], *other;
-    size_t next = 0;
+    const stage *s = ctx;
+    const cutting *job = s->job;
+    stage next = {.job = job, .index = s->index + 1, .text = s->text};
 
-    from->count = 0;
-    mt_tok_pieces_add(from, 0, text->len, text->head);
-    for (size_t i = 0; i < pre->count; i++) {
-        const mt_tok_cutter *c = &pre->cutters[i];
+    if (s->index == job->pre->count)
+        return job->take(job->ctx, s->text.data + piece.begin, piece.end - piece.begin);
+    const mt_tok_cutter *c = &job->pre->cutters[s->index];
+    if (c->cut == MT_TOK_SPLIT)
+        return mt_tok_split(c, s->text.data, piece, (mt_tok_sink){pass, &next}, job->matcher, job->err);
+    mt_tok_text *out = &job->work->texts[s->index];
+    rewrite(c, &s->text, piece, out);
+    if (out->full)
+        return mt_fail(job->err, MT_E_TOO_LARGE, "the text grows beyond %u bytes when it is cut; send it in parts",
+                       MT_LIMIT_TOKENIZER_TEXT);
+    next.text = (mt_tok_view){.data = out->data, .len = out->len, .head = piece.head};
+    return out->len == 0 || pass(&next, (mt_tok_piece){0, out->len, piece.head});
+}
 
-        to->count = 0;
-        if (c->cut == MT_TOK_SPLIT) {
-            for (size_t k = 0; k < from->count; k++)
-                if (!mt_tok_split(c, text->data, from->items[k], to, matcher, err))
-                    return NULL;
-        } else {
-            mt_tok_text *out = &work->texts[next];
+bool mt_tok_pretokenize(const mt_tok_pretokenizer *pre, const mt_tok_view *text, mt_tok_cutting *work,
+                        mt_tok_matcher *matcher, mt_tok_taker *take, void *ctx, mt_error *err)
+{
+    const cutting job = {.pre = pre, .work = work, .matcher = matcher, .take = take, .ctx = ctx, .err = err};
+    stage first = {.job = &job, .text = *text};
 
-            mt_tok_text_clear(out);
-            rewrite(c, text, from, out, to);
-            if (out->full) {
-                mt_fail(err, MT_E_TOO_LARGE, "the text grows beyond %u bytes when it is cut; send it in parts",
-                        MT_LIMIT_TOKENIZER_TEXT);
-                return NULL;
-            }
-            *text = (mt_tok_view){.data = out->data, .len = out->len, .head = text->head};
-            next = 1 - next;
-        }
-        other = from;
-        from = to;
-        to = other;
-    }
-    return from;
+    return text->len == 0 || pass(&first, (mt_tok_piece){0, text->len, text->head});
 }

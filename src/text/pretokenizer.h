@@ -58,19 +58,21 @@ void mt_tok_pretokenizer_free(mt_tok_pretokenizer *pre);
 
 /* Room for the work; zeroed at first. */
 typedef struct mt_tok_cutting {
-    mt_tok_text texts[2];
-    mt_tok_pieces lists[2];
+    mt_tok_text texts[MT_LIMIT_TOKENIZER_STAGES]; /* what a stage that changes text made of its piece */
 } mt_tok_cutting;
 
 void mt_tok_cutting_free(mt_tok_cutting *work);
 
-/* Cuts *text. The pieces are those of what *text views afterwards; both are valid until the next call. NULL on
-   failure. */
-const mt_tok_pieces *mt_tok_pretokenize(const mt_tok_pretokenizer *pre, mt_tok_view *text, mt_tok_cutting *work,
-                                        mt_tok_matcher *matcher, mt_error *err) MT_NODISCARD;
+/* A piece as the model is to see it; borrowed for the call. False, with an error: no more is wanted. */
+typedef bool mt_tok_taker(void *ctx, const char *piece, size_t len);
+
+/* Cuts a text and hands its pieces over in their order, each as soon as it is known: who has enough need not wait for
+   the rest, and no list of them is kept. */
+bool mt_tok_pretokenize(const mt_tok_pretokenizer *pre, const mt_tok_view *text, mt_tok_cutting *work,
+                        mt_tok_matcher *matcher, mt_tok_taker *take, void *ctx, mt_error *err) MT_NODISCARD;
 
 /* Cuts one piece of a text; in split.c. */
-bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece piece, mt_tok_pieces *out,
+bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece piece, mt_tok_sink out,
                   mt_tok_matcher *matcher, mt_error *err) MT_NODISCARD;
 
 /* The settings of a Metaspace, which is also a decoder. */

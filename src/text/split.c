@@ -7,7 +7,8 @@
 
 typedef struct fold {
     const mt_tok_cutter *cutter;
-    mt_tok_pieces *out;
+    mt_tok_sink out;
+    bool ended;    /* it wants no more */
     size_t origin; /* of the piece that is cut */
     bool head;
     mt_range open; /* a part that may still grow */
@@ -16,7 +17,9 @@ typedef struct fold {
 
 static void emit(fold *f, mt_range part)
 {
-    mt_tok_pieces_add(f->out, f->origin + part.begin, f->origin + part.end, f->head && part.begin == 0);
+    const mt_tok_piece piece = {f->origin + part.begin, f->origin + part.end, f->head && part.begin == 0};
+
+    f->ended = f->ended || (part.begin < part.end && !f->out.take(f->out.ctx, piece));
 }
 
 static void close_open(fold *f)
@@ -69,7 +72,7 @@ static void add_match(fold *f, size_t *done, size_t begin, size_t end)
 
 static void split_class(fold *f, const char *text, size_t len, size_t *done)
 {
-    for (size_t at = 0, size; at < len; at += size) {
+    for (size_t at = 0, size; at < len && !f->ended; at += size) {
         size = mt_utf8_size(text[at]);
         if (f->cutter->matches(mt_utf8_at(text + at)))
             add_match(f, done, at, at + size);
@@ -81,14 +84,14 @@ static void split_string(fold *f, const char *text, size_t len, size_t *done)
     const mt_tok_cutter *c = f->cutter;
     const char *found;
 
-    while ((found = memmem(text + *done, len - *done, c->string, c->string_len))) {
+    while (!f->ended && (found = memmem(text + *done, len - *done, c->string, c->string_len))) {
         size_t begin = (size_t)(found - text);
 
         add_match(f, done, begin, begin + c->string_len);
     }
 }
 
-bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece piece, mt_tok_pieces *out,
+bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece piece, mt_tok_sink out,
                   mt_tok_matcher *matcher, mt_error *err)
 {
     fold f = {.cutter = cutter, .out = out, .origin = piece.begin, .head = piece.head};
@@ -99,7 +102,7 @@ bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece pi
         mt_tok_finder finder = {.regex = cutter->regex, .matcher = matcher, .text = text, .len = len};
         mt_range found;
 
-        while (mt_tok_finder_next(&finder, &found, err))
+        while (!f.ended && mt_tok_finder_next(&finder, &found, err))
             add_match(&f, &done, found.begin, found.end);
         if (finder.failed)
             return false;
@@ -111,5 +114,5 @@ bool mt_tok_split(const mt_tok_cutter *cutter, const char *text, mt_tok_piece pi
     if (done < len)
         add_part(&f, done, len, false);
     close_open(&f);
-    return true;
+    return !f.ended;
 }

@@ -40,6 +40,7 @@ typedef struct mt_encode_options {
     size_t *places;
     size_t place_count;
     const atomic_bool *stop; /* may be NULL: where another thread sets it, the rest of the text is left, which fails */
+    size_t most; /* tokens; 0: any number. What has more fails with MT_E_TOO_LONG, and its rest is not looked at */
 } mt_encode_options;
 
 /* path: a tokenizer.json, or the folder it is in. NULL on failure. Free with mt_tokenizer_free. */

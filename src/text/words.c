@@ -28,6 +28,11 @@ void mt_tok_words_work_free(mt_tok_words_work *work)
     mt_tok_unigram_work_free(&work->unigram);
 }
 
+size_t mt_tok_words_least(const mt_tok_words *words, size_t len)
+{
+    return words->kind == MT_TOK_BPE && words->bpe.covers && words->vocab.longest > 0 ? len / words->vocab.longest : 0;
+}
+
 bool mt_tok_words_encode(const mt_tok_words *words, mt_tok_words_work *work, const char *piece, size_t len, mt_ids *out,
                          mt_error *err)
 {

@@ -42,6 +42,9 @@ void mt_tok_words_finish(mt_tok_words *words, bool byte_level);
 void mt_tok_words_free(mt_tok_words *words); /* a zeroed one is fine */
 void mt_tok_words_work_free(mt_tok_words_work *work);
 
+/* Tokens that a piece of so many bytes has at least, as far as that is known without looking at it. */
+size_t mt_tok_words_least(const mt_tok_words *words, size_t len);
+
 bool mt_tok_words_encode(const mt_tok_words *words, mt_tok_words_work *work, const char *piece, size_t len, mt_ids *out,
                          mt_error *err) MT_NODISCARD;
 

@@ -335,6 +335,72 @@ static void a_text_that_nobody_waits_for_is_left(void **state)
     }
 }
 
+/* The rest of such a text is not looked at: here it holds what the tokenizer has no token for. */
+static void a_text_with_too_many_tokens_is_left_as_soon_as_it_has_them(void **state)
+{
+    static const char *const files[] = {
+        "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},"
+        "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Isolated\",\"invert\":false}]},"
+        "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"unk_token\":\"u\"}}",
+        "{\"pre_tokenizer\":{\"type\":\"Whitespace\"},"
+        "\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0,\"##a\":1},\"unk_token\":\"u\","
+        "\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100}}",
+        "{\"added_tokens\":[{\"id\":1,\"content\":\"a\",\"special\":true,\"single_word\":false,\"lstrip\":false,"
+        "\"rstrip\":false,\"normalized\":false}],"
+        "\"model\":{\"type\":\"BPE\",\"vocab\":{\"b\":0},\"merges\":[],\"unk_token\":\"u\"}}"};
+    const mt_encode_options five = {.most = 5}, six = {.most = 6}, seven = {.most = 7};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(files); i++) {
+        mt_error err;
+        mt_ids ids = {0};
+        mt_tokenizer *t = mt_tokenizer_parse(files[i], strlen(files[i]), &err);
+
+        assert_non_null(t);
+        mt_ids_add(&ids, 9); /* those of others do not count */
+        assert_true(mt_tokenizer_encode(t, "aaaaaa", 6, &six, &ids, &err));
+        assert_int_equal(ids.count, 7);
+        assert_false(mt_tokenizer_encode(t, "aaaaaa ?", 8, &seven, &ids, &err));
+        assert_int_equal(err.code, MT_E_INVALID);
+        assert_false(mt_tokenizer_encode(t, "aaaaaa ?", 8, &five, &ids, &err));
+        assert_int_equal(err.code, MT_E_TOO_LONG);
+        assert_string_equal(err.text, "the text has more than 5 tokens; shorten it");
+        assert_int_equal(ids.count, 7);
+        mt_tokenizer_free(t);
+        mt_ids_free(&ids);
+    }
+}
+
+/* A word that must have too many tokens by its length alone is not spelled. */
+static void a_word_with_too_many_bytes_is_not_looked_at(void **state)
+{
+    const size_t len = 1000;
+    const mt_encode_options options = {.most = len / 2 - 1};
+    char *text = mt_alloc(len + 1);
+    mt_error err;
+    mt_ids ids = {0};
+    mt_buf json;
+
+    (void)state;
+    memset(text, 'a', len);
+    mt_buf_init(&json, 1u << 20);
+    mt_buf_puts(&json, "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"merges\":[[\"a\",\"a\"]],\"vocab\":{"
+                       "\"a\":256,\"aa\":257");
+    for (unsigned i = 0; i < 256; i++)
+        mt_buf_printf(&json, ",\"<0x%02X>\":%u", i, i);
+    mt_buf_puts(&json, "}}}");
+    mt_tokenizer *t = mt_tokenizer_parse(json.data, json.len, &err);
+    assert_non_null(t);
+    assert_true(mt_tokenizer_encode(t, text, len - 2, &options, &ids, &err));
+    assert_int_equal(ids.count, len / 2 - 1);
+    assert_false(mt_tokenizer_encode(t, text, len, &options, &ids, &err));
+    assert_int_equal(err.code, MT_E_TOO_LONG);
+    mt_tokenizer_free(t);
+    mt_ids_free(&ids);
+    mt_buf_free(&json);
+    mt_free(text);
+}
+
 /* Merges may stand before the vocabulary and the prefix that they need. */
 static void members_may_come_in_any_order(void **state)
 {
@@ -478,6 +544,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(paths_are_named_in_errors),
     cmocka_unit_test(what_has_no_token_is_an_error_or_left_out),
     cmocka_unit_test(a_text_that_nobody_waits_for_is_left),
+    cmocka_unit_test(a_text_with_too_many_tokens_is_left_as_soon_as_it_has_them),
+    cmocka_unit_test(a_word_with_too_many_bytes_is_not_looked_at),
     cmocka_unit_test(members_may_come_in_any_order),
     cmocka_unit_test(limits_are_sentences),
     cmocka_unit_test(threads_share_a_tokenizer),
