@@ -9,10 +9,20 @@
 
 /* What the thread may still allocate for the body it is parsing. Nothing is given back: bodies only grow. */
 static MT_THREAD_LOCAL size_t budget = SIZE_MAX;
-static MT_THREAD_LOCAL bool denied; /* something was more than that */
+static MT_THREAD_LOCAL bool denied;               /* something was more than that */
+static MT_THREAD_LOCAL const atomic_bool *ending; /* NULL: nobody ends it */
+
+/* The library knows no other way to be stopped than that it gets no memory. */
+static bool stopped(void)
+{
+    /* relaxed: it is looked at again and again, and no data hangs on it */
+    return ending && atomic_load_explicit(ending, memory_order_relaxed);
+}
 
 static void *take(size_t size)
 {
+    if (stopped())
+        return NULL;
     denied = denied || size > budget;
     if (size > budget)
         return NULL;
@@ -61,7 +71,7 @@ static bool too_deep(const char *body, size_t len)
     return false;
 }
 
-json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why)
+json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop, mt_failure *why)
 {
     json_error_t error;
     json_t *json;
@@ -71,13 +81,17 @@ json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why)
                        MT_LIMIT_JSON_DEPTH);
         return NULL;
     }
+    ending = stop;
     mt_json_guard_begin();
     json = json_loadb(body, len, JSON_ALLOW_NUL, &error);
-    const bool fits = mt_json_guard_end();
+    const bool fits = mt_json_guard_end(), cancelled = stopped();
+    ending = NULL;
     if (json_is_object(json))
         return json;
     if (json)
         mt_failure_set(why, 400, "invalid_json", NULL, "the body is %s: send a JSON object", mt_json_kind(json));
+    else if (cancelled)
+        mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled while it was read");
     else if (!fits)
         mt_failure_set(why, 413, "request_too_large", NULL, "the body holds too many values: send less in one request");
     else

@@ -3,6 +3,8 @@
 #ifndef MT_API_JSON_BODY_H
 #define MT_API_JSON_BODY_H
 
+#include <stdatomic.h>
+
 #include <jansson.h>
 
 #include "api/failure.h"
@@ -10,8 +12,9 @@
 /* Once, before any thread uses jansson: its memory comes from base/alloc.h and is counted. */
 void mt_json_body_setup(void);
 
-/* The object a body holds; free with mt_json_body_free. NULL with a 400 or 413. Any thread. */
-json_t *mt_json_body_parse(const char *body, size_t len, mt_failure *why) MT_NODISCARD;
+/* The object a body holds; free with mt_json_body_free. NULL with a 400 or 413, or a 409 once another thread has set
+   *stop, which may be NULL. Any thread. */
+json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop, mt_failure *why) MT_NODISCARD;
 
 void mt_json_body_free(json_t *json, size_t len); /* NULL is fine; len: of the body it was made from */
 

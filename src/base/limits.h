@@ -167,6 +167,8 @@
 #define MT_LIMIT_EOS 32                      /* tokens that end an answer */
 #define MT_LIMIT_API_KEYS 1024               /* that are accepted */
 #define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
+#define MT_LIMIT_SMALL_BODY (256u << 10)     /* bytes; larger ones are prepared one at a time, in a lane of their own */
+#define MT_LIMIT_PREPARING_LARGE 256         /* calls with large bodies that wait for that */
 #define MT_LIMIT_PREPARING_MEDIA 256         /* calls with pictures that wait for one of theirs */
 #define MT_LIMIT_OUTBOX 256                  /* events that may wait for the io thread before a call is paused */
 #define MT_LIMIT_MEDIA_PARTS 256             /* pictures and videos of a request */

@@ -388,10 +388,12 @@ static void refuse(mt_server *server, mt_http_request *request, const mt_dialect
 
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
+    const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
+    mt_workers *lane = large ? server->large : server->workers;
     mt_call *call;
 
     /* Only this thread puts calls in, so there is still room afterwards. */
-    if (!server->ready || mt_workers_waiting(server->workers) >= MT_LIMIT_PREPARING) {
+    if (!server->ready || mt_workers_waiting(lane) >= (large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING)) {
         refuse(server, request, dialect);
         mt_http_request_free(request);
         return;
@@ -400,7 +402,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
     call->followed = mt_http_follow(server->http, call->handle, &follower, call);
     if (!call->followed)
         give_up(call);
-    if (!mt_workers_take(server->workers, call)) /* it is being stopped */
+    if (!mt_workers_take(lane, call)) /* it is being stopped */
         mt_mailbox_post(server->mailbox, &call->prepared_letter);
     mt_http_request_free(request);
 }

@@ -22,6 +22,7 @@ struct mt_server {
     mt_http_server *http;
     mt_mailbox *mailbox;
     mt_workers *workers; /* NULL until the model is open */
+    mt_workers *large;   /* prepares calls with large bodies, so that small ones never wait for these */
     mt_workers *viewers; /* prepare calls with pictures, so that others never wait for these */
     atomic_size_t shown; /* bytes of the bodies they have */
     mt_keys keys;

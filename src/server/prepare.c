@@ -446,7 +446,7 @@ static json_t *take_body(mt_call *call, mt_failure *why)
         mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled before it began");
         body = NULL;
     } else if (!body)
-        body = mt_json_body_parse(call->body, call->body_len, why);
+        body = mt_json_body_parse(call->body, call->body_len, &call->stop, why);
     mt_free(call->body);
     call->body = NULL;
     return body;

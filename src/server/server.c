@@ -109,6 +109,8 @@ static void open_loaded(mt_letter *letter)
         server->viewers =
             mt_workers_start((size_t)server->opt->media_threads, MT_LIMIT_PREPARING_MEDIA, &server->load_error);
     if (server->viewers)
+        server->large = mt_workers_start(1, MT_LIMIT_PREPARING_LARGE, &server->load_error);
+    if (server->large)
         server->workers = mt_workers_start((size_t)server->opt->prep_threads, MT_LIMIT_PREPARING, &server->load_error);
     server->ready = server->workers != NULL;
     if (!server->ready)
@@ -225,7 +227,8 @@ static void end(mt_server *server)
     end_signals(server);
     if (server->loading)
         pthread_join(server->loader, NULL);
-    mt_workers_stop(server->workers); /* first: it hands calls over to the other */
+    mt_workers_stop(server->workers); /* first these two: they hand calls over to the third */
+    mt_workers_stop(server->large);
     mt_workers_stop(server->viewers);
     mt_served_stop(&server->served);
     mt_mailbox_free(server->mailbox);

@@ -1,5 +1,6 @@
-/* A lane of preparation: threads that take calls in the order these came and prepare one at a time each. There are two:
-   one for text, one for calls with pictures, which may wait for the network and take long to decode. */
+/* A lane of preparation: threads that take calls in the order these came and prepare one at a time each. There are
+   three: for small bodies, for large ones, and for calls with pictures, which may wait for the network and take long to
+   decode. */
 #ifndef MT_SERVER_WORKERS_H
 #define MT_SERVER_WORKERS_H
 

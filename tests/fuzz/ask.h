@@ -74,7 +74,7 @@ static void try_dialect(const mt_dialect *dialect, const json_t *body)
 static inline int try_body(const mt_dialect *dialect, const uint8_t *data, size_t size)
 {
     mt_failure why;
-    json_t *body = mt_json_body_parse((const char *)data, size, &why);
+    json_t *body = mt_json_body_parse((const char *)data, size, NULL, &why);
 
     if (body)
         try_dialect(dialect, body);

@@ -7,7 +7,7 @@
 static void expect(const char *body, size_t len, int status)
 {
     mt_failure why = {.status = 200};
-    json_t *json = mt_json_body_parse(body, len, &why);
+    json_t *json = mt_json_body_parse(body, len, NULL, &why);
 
     assert_int_equal(json ? 200 : why.status, status);
     mt_json_body_free(json, len);
@@ -60,10 +60,29 @@ static void many_small_values_are_too_large(void **state)
     mt_free(body);
 }
 
+static void what_nobody_waits_for_is_not_parsed(void **state)
+{
+    atomic_bool stop = true;
+    mt_failure why = {.status = 200};
+
+    (void)state;
+    assert_null(mt_json_body_parse("{\"a\":[1,2]}", 11, &stop, &why));
+    assert_int_equal(why.status, 409);
+    atomic_store(&stop, false);
+    json_t *json = mt_json_body_parse("{\"a\":[1,2]}", 11, &stop, &why);
+    assert_non_null(json);
+    atomic_store(&stop, true); /* it counts while a body is parsed, and no longer */
+    json_t *other = json_object();
+    assert_non_null(other);
+    json_decref(other);
+    mt_json_body_free(json, 11);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_objects_are_bodies),
     cmocka_unit_test(nesting_has_an_end),
     cmocka_unit_test(many_small_values_are_too_large),
+    cmocka_unit_test(what_nobody_waits_for_is_not_parsed),
 };
 
 int main(void)

@@ -147,6 +147,19 @@ static void bounds_can_be_lowered(void **state)
     assert_int_equal(render("0123456789x", &short_text, message, sizeof(message)), MT_E_TOO_LARGE);
 }
 
+static void what_nobody_waits_for_is_not_rendered(void **state)
+{
+    atomic_bool stop = false;
+    const mt_template_options options = {.stop = &stop};
+    char message[MT_LIMIT_ERROR_TEXT];
+
+    (void)state;
+    assert_int_equal(render("{{ s }}", &options, message, sizeof(message)), MT_OK);
+    atomic_store(&stop, true);
+    assert_int_equal(render("{{ s }}", &options, message, sizeof(message)), MT_E_INVALID);
+    assert_non_null(strstr(message, "the request was cancelled while its messages were rendered; send it again"));
+}
+
 /* A loop that adds to a string or list is no slower for each round. */
 static void building_up_is_linear(void **state)
 {
@@ -228,8 +241,12 @@ static void a_template_is_shared_between_threads(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(hostile_templates_end),     cmocka_unit_test(deep_templates_are_refused),
-    cmocka_unit_test(bounds_can_be_lowered),     cmocka_unit_test(building_up_is_linear),
-    cmocka_unit_test(deep_contexts_are_refused), cmocka_unit_test(a_template_is_shared_between_threads),
+    cmocka_unit_test(hostile_templates_end),
+    cmocka_unit_test(deep_templates_are_refused),
+    cmocka_unit_test(bounds_can_be_lowered),
+    cmocka_unit_test(what_nobody_waits_for_is_not_rendered),
+    cmocka_unit_test(building_up_is_linear),
+    cmocka_unit_test(deep_contexts_are_refused),
+    cmocka_unit_test(a_template_is_shared_between_threads),
 };
 UNIT_MAIN(tests)
