@@ -32,6 +32,9 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .created = (int64_t)time(NULL),
                      .stream = ask->stream,
                      .include_usage = ask->include_usage,
+                     .continuous_usage = ask->continuous_usage,
+                     .old_calls = ask->old_calls,
+                     .hide_reasoning = !ask->include_reasoning,
                      .return_token_ids = ask->return_token_ids,
                      .tokens_as_ids = ask->tokens_as_ids,
                      .echo = ask->echo,
@@ -172,6 +175,23 @@ static void place_said(mt_choice *c, size_t parts, size_t bytes)
     c->said.placed = c->said.count;
 }
 
+/* What the parser found. Reasoning that is not told is passed over here, so that no dialect knows of it. */
+static void hear(void *ctx, const mt_parse_event *event)
+{
+    mt_choice *c = ctx;
+
+    c->reasons = event->kind == MT_PARSE_REASONING;
+    if (!c->reasons || !c->hide_reasoning)
+        mt_speech_hear(&c->speech, event);
+}
+
+static bool is_reasoning(const mt_choice *c)
+{
+    const mt_speech *s = &c->speech;
+
+    return c->hide_reasoning ? c->reasons : s->count && s->at[s->count - 1].kind == MT_SPEECH_REASONING;
+}
+
 /* False when it is more than may be kept. */
 static bool add_text(mt_choice *c, const mt_event *event)
 {
@@ -180,12 +200,14 @@ static bool add_text(mt_choice *c, const mt_event *event)
     if (!c->parser)
         mt_speech_add(&c->speech, MT_SPEECH_TEXT, event->text, event->text_len);
     else if (event->text_len)
-        mt_parser_feed(c->parser, event->text, event->text_len, mt_speech_hear, &c->speech);
+        mt_parser_feed(c->parser, event->text, event->text_len, hear, c);
     if (c->parser && event->kind == MT_EVENT_DONE)
-        mt_parser_finish(c->parser, mt_speech_hear, &c->speech);
-    c->reasoning_tokens += event->kind == MT_EVENT_TOKEN && c->speech.count &&
-                           c->speech.at[c->speech.count - 1].kind == MT_SPEECH_REASONING;
+        mt_parser_finish(c->parser, hear, c);
+    c->tokens += event->kind == MT_EVENT_TOKEN;
+    c->reasoning_tokens += event->kind == MT_EVENT_TOKEN && is_reasoning(c);
     place_said(c, parts, bytes);
+    if (c->hide_reasoning && c->reasons)
+        c->said.count = c->said.placed;
     return !c->speech.full;
 }
 
@@ -193,6 +215,7 @@ bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *
 {
     a->tools = json_incref((json_t *)(uintptr_t)settings->tools);
     for (size_t i = 0; i < a->choice_count; i++) {
+        a->choices[i].hide_reasoning = a->hide_reasoning;
         a->choices[i].parser = mt_parser_new(settings, err);
         if (!a->choices[i].parser)
             return false;
@@ -202,7 +225,8 @@ bool mt_answer_parse(mt_answer *a, const mt_parse_settings *settings, mt_error *
 
 static void say(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    const bool news = c->said.count || c->done || mt_speech_news(&c->speech);
+    const bool tokens = c->said.count && !c->hide_reasoning; /* else they wait until it is known what they wrote */
+    const bool news = tokens || c->done || mt_speech_news(&c->speech);
 
     if (!a->stream || !news)
         return;

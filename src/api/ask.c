@@ -14,6 +14,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .body = body,
                     .add_special_tokens = true,
                     .skip_special_tokens = true,
+                    .include_reasoning = true,
                     .n = 1,
                     .parallel_calls = true,
                     .temperature = defaults->temperature,
@@ -25,6 +26,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .frequency_penalty = defaults->frequency_penalty,
                     .top_k = defaults->top_k,
                     .max_tokens = -1,
+                    .truncate = MT_TRUNCATE_NONE,
                     .default_max_tokens = defaults->max_tokens,
                     .logprobs = -1,
                     .prompt_logprobs = -1};
@@ -35,7 +37,8 @@ void mt_ask_free(mt_ask *ask)
     json_decref(ask->owned);
     json_decref(ask->extra);
     json_decref(ask->schema);
-    ask->owned = ask->extra = ask->schema = NULL;
+    json_decref(ask->call_names);
+    ask->owned = ask->extra = ask->schema = ask->call_names = NULL;
 }
 
 static bool is_noted(const mt_ask *ask, const char *type)

@@ -24,6 +24,10 @@ typedef struct mt_ask_defaults {
 
 void mt_ask_defaults_init(mt_ask_defaults *defaults); /* plain sampling at temperature 1 */
 
+/* What is cut of a prompt that is too long, where a call allows it. */
+typedef enum mt_truncation_side { MT_TRUNCATE_DEFAULT, MT_TRUNCATE_LEFT, MT_TRUNCATE_RIGHT } mt_truncation_side;
+enum { MT_TRUNCATE_NONE = -2, MT_TRUNCATE_FIT = -1 };
+
 typedef struct mt_ask_prompt {
     mt_chat_text text; /* data is NULL where it is token ids */
     const uint32_t *ids;
@@ -42,12 +46,14 @@ typedef struct mt_ask {
 
     const char *model, *user, *cache_salt; /* NULL: not given */
     bool stream, include_usage;
-    bool background; /* the client does not wait for it: it asks later */
+    bool continuous_usage; /* every chunk tells how much was used until then */
+    bool background;       /* the client does not wait for it: it asks later */
     bool return_token_ids;
     bool tokens_as_ids; /* tokens in logprobs are spelled "token_id:7" */
     bool add_special_tokens;
     bool echo;
     bool skip_special_tokens, include_stop;
+    bool include_reasoning;
     int64_t n, priority;
 
     mt_chat_text prediction; /* what the answer may well be; data is NULL where nothing is expected */
@@ -55,9 +61,10 @@ typedef struct mt_ask {
     mt_source source;         /* what the content has to look like */
     const char *source_field; /* where it says so */
     mt_shape_calls calls;     /* whether tools are called */
-    const char *call_name;    /* the only one that may be; NULL: each */
+    json_t *call_names;       /* an object with those of the only ones that may be; the ask's reference; NULL: all */
     bool parallel_calls;
-    bool is_chat; /* messages stand in the body; else prompts has what to complete */
+    bool old_calls; /* tools came as functions, and a call goes out as one of these */
+    bool is_chat;   /* messages stand in the body; else prompts has what to complete */
     mt_ask_prompt *prompts;
     size_t prompt_count;
 
@@ -77,8 +84,13 @@ typedef struct mt_ask {
     size_t bias_count;
     uint32_t *stop_ids;
     size_t stop_id_count;
+    uint32_t *allowed_ids; /* the only tokens that may be chosen; NULL: all */
+    size_t allowed_id_count;
+    const json_t *bad_words; /* a list of strings, none of them empty; NULL: none */
     mt_stop_string *stops;
     size_t stop_count;
+    int64_t truncate; /* how many tokens of a prompt are kept; MT_TRUNCATE_FIT: what fits; MT_TRUNCATE_NONE: all */
+    mt_truncation_side side; /* that is cut */
 } mt_ask;
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);

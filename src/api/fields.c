@@ -1,7 +1,10 @@
 #include "api/fields.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
+
+enum { NOTED = 16 }; /* fields that nobody knows; a body may have millions */
 
 const char *mt_json_kind(const json_t *value)
 {
@@ -73,6 +76,20 @@ static bool read_string(const mt_field *f, const json_t *value, const char **out
     return true;
 }
 
+/* What clients send that write out every field they know. */
+static bool asks_nothing(const mt_field *f, const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return json_object_size(value) == 0;
+    case JSON_ARRAY: return json_array_size(value) == 0;
+    case JSON_STRING: return json_string_length(value) == 0;
+    case JSON_FALSE: return true;
+    case JSON_INTEGER:
+    case JSON_REAL: return json_number_value(value) == f->least;
+    default: return false;
+    }
+}
+
 static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_failure *why)
 {
     void *member = (char *)ask + f->offset;
@@ -87,17 +104,81 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     case MT_FIELD_FLOAT: return read_float(f, value, member, why);
     case MT_FIELD_STRING: return read_string(f, value, member, why);
     case MT_FIELD_OTHER: return f->read(ask, f->name, value, why);
+    case MT_FIELD_REFUSED:
+        return asks_nothing(f, value) ||
+               mt_failure_set(why, 400, "unsupported_value", f->name, "\"%s\" is not supported: leave it out", f->name);
     }
     return false;
 }
 
-bool mt_fields_read(mt_ask *ask, const mt_field *fields, size_t count, const json_t *object, mt_failure *why)
+static bool read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why)
 {
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_object_get(object, fields[i].name);
+    for (size_t i = 0; i < table->count; i++) {
+        const json_t *value = json_object_get(ask->body, table->fields[i].name);
 
-        if (value && !json_is_null(value) && !read_field(ask, &fields[i], value, why))
+        if (value && !json_is_null(value) && !read_field(ask, &table->fields[i], value, why))
             return false;
+    }
+    return true;
+}
+
+/* Fields of which an answer does not depend: whom it is for, how it is routed, cached and billed, how others are to
+   compute it. */
+static bool is_harmless(const char *name)
+{
+    static const char *const names[] = {"cache_prompt",
+                                        "guided_decoding_backend",
+                                        "id_slot",
+                                        "metadata",
+                                        "n_keep",
+                                        "prompt_cache_key",
+                                        "prompt_cache_options",
+                                        "prompt_cache_retention",
+                                        "provider",
+                                        "request_id",
+                                        "return_progress",
+                                        "safety_identifier",
+                                        "service_tier",
+                                        "session_id",
+                                        "spaces_between_special_tokens",
+                                        "store",
+                                        "timings_per_token",
+                                        "usage",
+                                        "user"};
+
+    for (size_t i = 0; i < MT_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_read(const mt_field_table *tables, size_t count, const char *const *elsewhere, const char *name)
+{
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < tables[k].count; i++)
+            if (strcmp(name, tables[k].fields[i].name) == 0)
+                return true;
+    while (*elsewhere && strcmp(name, *elsewhere) != 0)
+        elsewhere++;
+    return *elsewhere != NULL;
+}
+
+bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
+                    mt_failure *why)
+{
+    json_t *body = (json_t *)(uintptr_t)ask->body; /* jansson's iterators take what is not const; nothing is changed */
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!read_table(ask, &tables[i], why))
+            return false;
+    for (void *at = json_object_iter(body); at && unknown < NOTED; at = json_object_iter_next(body, at)) {
+        const char *name = json_object_iter_key(at);
+
+        if (json_is_null(json_object_iter_value(at)) || is_harmless(name) || is_read(tables, count, elsewhere, name))
+            continue;
+        mt_ask_ignore(ask, name);
+        unknown++;
     }
     return true;
 }

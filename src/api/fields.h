@@ -1,5 +1,6 @@
-/* The fields of a request body, read by a table: one table a dialect. A field that is null counts as left out; one that
-   no table names is not looked at; one of a wrong type or out of its range is a 400 that names it. */
+/* The fields of a request body, read by tables. A field that is null counts as left out; one of a wrong type or out of
+   its range is a 400 that names it, and so is one that would change the answer and that nobody here reads. One that no
+   table names is noted (mt_ask_ignore), unless it is known to change nothing. */
 #ifndef MT_API_FIELDS_H
 #define MT_API_FIELDS_H
 
@@ -13,7 +14,8 @@ typedef enum mt_field_kind {
     MT_FIELD_INT,    /* int64_t, within least and most */
     MT_FIELD_FLOAT,  /* float, within least and most */
     MT_FIELD_STRING, /* const char *, borrowed from the body */
-    MT_FIELD_OTHER   /* read does it */
+    MT_FIELD_OTHER,  /* read does it */
+    MT_FIELD_REFUSED /* not supported: only a value that asks for nothing is taken, such as false or the number least */
 } mt_field_kind;
 
 /* value is present and not null; name is the field's, to be put into why->param. */
@@ -27,7 +29,14 @@ struct mt_field {
     mt_field_read *read;
 };
 
-bool mt_fields_read(mt_ask *ask, const mt_field *fields, size_t count, const json_t *object,
+typedef struct mt_field_table {
+    const mt_field *fields;
+    size_t count;
+} mt_field_table;
+
+/* Reads the fields of the ask's body: those of the tables in their order, so that the last has the last word.
+   elsewhere: names that others read, up to a NULL. */
+bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
                     mt_failure *why) MT_NODISCARD;
 
 /* "a string", "missing": what a value is, for sentences. */
@@ -54,11 +63,18 @@ const char *mt_json_kind(const json_t *value);
         field, MT_FIELD_OTHER, 0, 0, 0, function \
     }
 
-/* Those that every dialect of OpenAI's has. Read them first: what is a dialect's own has the last word. */
-extern const mt_field mt_fields_common[];
-extern const size_t mt_fields_common_count;
+#define MT_FIELD_REFUSED_ROW(field, nothing)         \
+    {                                                \
+        field, MT_FIELD_REFUSED, 0, nothing, 0, NULL \
+    }
+
+/* Those that every dialect of OpenAI's about answers has, and those of other servers that are refused. */
+extern const mt_field_table mt_fields_common, mt_fields_refused;
+
+/* Fields of several tables. -1 of max_tokens stands for all that the context leaves. In fields_common.c. */
+mt_field_read mt_read_max_tokens, mt_read_truncate, mt_read_truncation_side;
 
 /* What the content has to look like: OpenAI's response_format, and vLLM's fields for the same. In fields_format.c. */
-mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured;
+mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured, mt_read_plain_format;
 
 #endif

@@ -1,5 +1,7 @@
 /* Fields with a meaning that all of OpenAI's dialects share: how to sample, when to stop, how to answer. */
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,18 +49,19 @@ static bool read_stop(mt_ask *ask, const char *name, const json_t *value, mt_fai
     return true;
 }
 
-static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t most, uint32_t **out, size_t *out_count,
+                     mt_failure *why)
 {
     const size_t count = json_array_size(value);
 
     if (!json_is_array(value))
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of token ids", name,
                               mt_json_kind(value));
-    if (count > MT_LIMIT_STOP_IDS)
-        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu ids: send at most %d", name, count,
-                              MT_LIMIT_STOP_IDS);
-    ask->stop_ids = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->stop_ids));
-    if (!ask->stop_ids)
+    if (count > most)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu ids: send at most %zu", name, count,
+                              most);
+    *out = mt_arena_alloc(ask->arena, (count + 1) * sizeof(**out));
+    if (!*out)
         return mt_failure_memory(why, name);
     for (size_t i = 0; i < count; i++) {
         const json_t *id = json_array_get(value, i);
@@ -66,9 +69,83 @@ static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt
         if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= MT_LIMIT_VOCAB)
             return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has an entry that is no token id: send ids",
                                   name);
-        ask->stop_ids[i] = (uint32_t)json_integer_value(id);
+        (*out)[i] = (uint32_t)json_integer_value(id);
     }
-    ask->stop_id_count = count;
+    *out_count = count;
+    return true;
+}
+
+static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    return read_ids(ask, name, value, MT_LIMIT_STOP_IDS, &ask->stop_ids, &ask->stop_id_count, why);
+}
+
+/* Nothing can be said with none of them. */
+static bool read_allowed_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (json_is_array(value) && json_array_size(value) == 0)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is empty: send ids, or leave it out", name);
+    return read_ids(ask, name, value, MT_LIMIT_VOCAB, &ask->allowed_ids, &ask->allowed_id_count, why);
+}
+
+static bool read_bad_words(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (!json_is_array(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a list of strings", name,
+                              mt_json_kind(value));
+    if (json_array_size(value) > MT_LIMIT_BAD_WORDS)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu words: send at most %d", name,
+                              json_array_size(value), MT_LIMIT_BAD_WORDS);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *word = json_array_get(value, i);
+
+        if (!json_is_string(word) || json_string_length(word) == 0 || json_string_length(word) > MT_LIMIT_STOP_BYTES)
+            return mt_failure_set(why, 400, "invalid_value", name,
+                                  "\"%s\" has an entry that is no string of 1 to %d bytes: send such", name,
+                                  MT_LIMIT_STOP_BYTES);
+    }
+    ask->bad_words = json_array_size(value) ? value : NULL;
+    return true;
+}
+
+bool mt_read_max_tokens(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const double number = json_number_value(value);
+
+    if (!json_is_number(value) || number != floor(number))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
+                              mt_json_kind(value));
+    if (!(number >= -1 && number <= MT_LIMIT_CONTEXT))
+        return mt_failure_set(why, 400, "invalid_value", name,
+                              "\"%s\" is %.17g: send a value from 0 to %d, or -1 for all that fits", name, number,
+                              MT_LIMIT_CONTEXT);
+    ask->max_tokens = number < 0 ? MT_LIMIT_CONTEXT : (int64_t)number;
+    return true;
+}
+
+bool mt_read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const json_int_t count = json_integer_value(value);
+
+    if (!json_is_integer(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
+                              mt_json_kind(value));
+    if (count < MT_TRUNCATE_FIT || count == 0 || count > MT_LIMIT_CONTEXT)
+        return mt_failure_set(why, 400, "invalid_value", name,
+                              "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 1 to %d, or -1 for what fits",
+                              name, count, MT_LIMIT_CONTEXT);
+    ask->truncate = count;
+    return true;
+}
+
+bool mt_read_truncation_side(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const char *side = json_string_value(value);
+
+    if (!side || (strcmp(side, "left") != 0 && strcmp(side, "right") != 0))
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is neither \"left\" nor \"right\": send one",
+                              name);
+    ask->side = *side == 'l' ? MT_TRUNCATE_LEFT : MT_TRUNCATE_RIGHT;
     return true;
 }
 
@@ -116,21 +193,35 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     return true;
 }
 
+static bool read_stream_option(const json_t *options, const char *name, bool *out, mt_failure *why)
+{
+    const json_t *value = json_object_get(options, name);
+    char param[MT_FAILURE_PARAM];
+
+    *out = json_is_true(value);
+    if (!value || json_is_null(value) || json_is_boolean(value))
+        return true;
+    snprintf(param, sizeof(param), "stream_options.%s", name);
+    return mt_failure_set(why, 400, "invalid_type", param, "\"%s\" is %s: send true or false", name,
+                          mt_json_kind(value));
+}
+
+/* Usage in every chunk is for those who want it at the end, as in vLLM. */
 static bool read_stream_options(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const json_t *usage = json_object_get(value, "include_usage");
+    bool continuous;
 
     if (!json_is_object(value))
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object", name,
                               mt_json_kind(value));
-    if (usage && !json_is_null(usage) && !json_is_boolean(usage))
-        return mt_failure_set(why, 400, "invalid_type", "stream_options.include_usage",
-                              "\"include_usage\" is %s: send true or false", mt_json_kind(usage));
-    ask->include_usage = json_is_true(usage);
+    if (!read_stream_option(value, "include_usage", &ask->include_usage, why) ||
+        !read_stream_option(value, "continuous_usage_stats", &continuous, why))
+        return false;
+    ask->continuous_usage = continuous && ask->include_usage;
     return true;
 }
 
-const mt_field mt_fields_common[] = {
+static const mt_field fields[] = {
     MT_FIELD_STRING_ROW("model", model),
     MT_FIELD_STRING_ROW("user", user),
     MT_FIELD_STRING_ROW("cache_salt", cache_salt),
@@ -142,9 +233,12 @@ const mt_field mt_fields_common[] = {
     MT_FIELD_OTHER_ROW("guided_choice", mt_read_guided),
     MT_FIELD_OTHER_ROW("guided_grammar", mt_read_guided),
     MT_FIELD_OTHER_ROW("structured_outputs", mt_read_structured),
+    MT_FIELD_OTHER_ROW("grammar", mt_read_plain_format),
+    MT_FIELD_OTHER_ROW("json_schema", mt_read_plain_format),
     MT_FIELD_INT_ROW("n", n, 1, MT_LIMIT_CHOICES),
     MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
-    MT_FIELD_INT_ROW("max_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_OTHER_ROW("max_tokens", mt_read_max_tokens),
+    MT_FIELD_OTHER_ROW("n_predict", mt_read_max_tokens),
     MT_FIELD_INT_ROW("min_tokens", min_tokens, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_FLOAT_ROW("temperature", temperature, 0, 2),
     MT_FIELD_FLOAT_ROW("top_p", top_p, 0, 1),
@@ -158,6 +252,10 @@ const mt_field mt_fields_common[] = {
     MT_FIELD_OTHER_ROW("seed", read_seed),
     MT_FIELD_OTHER_ROW("stop", read_stop),
     MT_FIELD_OTHER_ROW("stop_token_ids", read_stop_ids),
+    MT_FIELD_OTHER_ROW("allowed_token_ids", read_allowed_ids),
+    MT_FIELD_OTHER_ROW("bad_words", read_bad_words),
+    MT_FIELD_OTHER_ROW("truncate_prompt_tokens", mt_read_truncate),
+    MT_FIELD_OTHER_ROW("truncation_side", mt_read_truncation_side),
     MT_FIELD_BOOL_ROW("ignore_eos", ignore_eos),
     MT_FIELD_BOOL_ROW("skip_special_tokens", skip_special_tokens),
     MT_FIELD_BOOL_ROW("include_stop_str_in_output", include_stop),
@@ -165,4 +263,4 @@ const mt_field mt_fields_common[] = {
     MT_FIELD_BOOL_ROW("return_token_ids", return_token_ids),
     MT_FIELD_BOOL_ROW("return_tokens_as_token_ids", tokens_as_ids),
 };
-const size_t mt_fields_common_count = MT_COUNT(mt_fields_common);
+const mt_field_table mt_fields_common = {fields, MT_COUNT(fields)};

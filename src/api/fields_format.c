@@ -84,6 +84,14 @@ bool mt_read_guided(mt_ask *ask, const char *name, const json_t *value, mt_failu
     return read_kind(ask, name, name + strlen("guided_"), value, why);
 }
 
+/* llama.cpp's: a grammar that is empty is none, and the schema stands alone. */
+bool mt_read_plain_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (json_is_string(value) && json_string_length(value) == 0)
+        return true;
+    return read_kind(ask, name, strcmp(name, "grammar") == 0 ? "grammar" : "json", value, why);
+}
+
 bool mt_read_structured(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const char *kind;

@@ -24,9 +24,15 @@ void mt_openai_close(mt_buf *out)
     mt_buf_puts(out, "}\n\n");
 }
 
-void mt_openai_close_choices(mt_buf *out, const mt_answer *answer)
+void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
-    mt_buf_puts(out, answer->include_usage ? "],\"usage\":null" : "]");
+    const size_t prompt = answer->prompts[choice->prompt].count;
+
+    if (answer->continuous_usage)
+        mt_buf_printf(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu}", prompt,
+                      prompt + choice->tokens, choice->tokens);
+    else if (answer->include_usage)
+        mt_buf_puts(out, ",\"usage\":null");
     mt_openai_close(out);
 }
 

@@ -11,8 +11,8 @@ void mt_openai_head(mt_buf *out, const mt_answer *answer, const char *object);
 void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object);
 void mt_openai_close(mt_buf *out);
 
-/* Closes the list of choices of a chunk, and the event. */
-void mt_openai_close_choices(mt_buf *out, const mt_answer *answer);
+/* Ends a chunk that tells of a choice, with what has been used until then where that is wanted. */
+void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice *choice);
 
 /* The last events of a stream: usage where it is wanted, and [DONE]. */
 void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object);

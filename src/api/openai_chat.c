@@ -4,6 +4,7 @@
 #include "api/dialect.h"
 #include "api/fields.h"
 #include "api/openai.h"
+#include "api/openai_tools.h"
 #include "api/write.h"
 #include "base/limits.h"
 
@@ -36,27 +37,6 @@ static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value
                               "\"%s\" is given without \"logprobs\": send that as true", name);
     ask->logprobs = ask->logprobs < 0 ? -1 : count;
     return true;
-}
-
-/* "auto", "none", "required", or {"type":"function","function":{"name":...}}, which is sent flat as well. */
-static bool read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    static const char *const choices[] = {
-        [MT_SHAPE_CALLS_AUTO] = "auto", [MT_SHAPE_CALLS_NONE] = "none", [MT_SHAPE_CALLS_REQUIRED] = "required"};
-    const json_t *function = json_object_get(value, "function");
-    const char *choice = json_string_value(value);
-
-    for (size_t i = 0; choice && i < MT_COUNT(choices); i++)
-        if (strcmp(choice, choices[i]) == 0) {
-            ask->calls = (mt_shape_calls)i;
-            return true;
-        }
-    ask->call_name = json_string_value(json_object_get(function ? function : value, "name"));
-    ask->calls = MT_SHAPE_CALLS_REQUIRED;
-    if (ask->call_name)
-        return true;
-    return mt_failure_set(why, 400, "invalid_value", name,
-                          "\"%s\" is none of auto, none, required and an object that names a function: send one", name);
 }
 
 /* {"type": "content", "content": text or text parts}: the answer as the client expects it. Of parts the first counts,
@@ -96,23 +76,72 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
     return true;
 }
 
+/* How much to think. What a template makes of it, chat/ knows; a word that no template can know is a mistake. */
+static bool read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+    const char *effort = json_string_value(value);
+
+    (void)ask;
+    for (size_t i = 0; effort && i < MT_COUNT(efforts); i++)
+        if (strcmp(effort, efforts[i]) == 0)
+            return true;
+    return mt_failure_set(why, 400, "invalid_value", name,
+                          "\"%s\" is none of none, minimal, low, medium, high, xhigh and max: send one, or what the "
+                          "template knows in \"chat_template_kwargs\"",
+                          name);
+}
+
+static bool refuse_search(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    (void)ask;
+    (void)value;
+    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is given, but nothing is searched: leave it out",
+                          name);
+}
+
 static const mt_field fields[] = {
-    MT_FIELD_INT_ROW("max_completion_tokens", max_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_OTHER_ROW("max_completion_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
     MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
-    MT_FIELD_OTHER_ROW("tool_choice", read_tool_choice),
     MT_FIELD_OTHER_ROW("audio", refuse_audio),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),
+    MT_FIELD_OTHER_ROW("web_search_options", refuse_search),
+    MT_FIELD_BOOL_ROW("include_reasoning", include_reasoning),
+    MT_FIELD_OTHER_ROW("reasoning_effort", read_effort),
     MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),
+    MT_FIELD_OTHER_ROW("tool_choice", mt_read_tool_choice),
+    MT_FIELD_REFUSED_ROW("echo", 0),
+    MT_FIELD_REFUSED_ROW("add_special_tokens", 0),
     MT_FIELD_OTHER_ROW("prediction", read_prediction),
 };
 
-/* The messages themselves are chat_read's. */
+/* The messages themselves, and what templates and pictures are told, are chat/'s. */
 static bool read(mt_ask *ask, mt_failure *why)
 {
+    static const char *const elsewhere[] = {"messages",
+                                            "tools",
+                                            "functions",
+                                            "function_call",
+                                            "chat_template",
+                                            "chat_template_kwargs",
+                                            "enable_thinking",
+                                            "thinking",
+                                            "documents",
+                                            "add_generation_prompt",
+                                            "continue_final_message",
+                                            "mm_processor_kwargs",
+                                            "detail",
+                                            "min_pixels",
+                                            "max_pixels",
+                                            "fps",
+                                            "num_frames",
+                                            "do_pan_and_scan",
+                                            NULL};
+    const mt_field_table tables[] = {mt_fields_common, {fields, MT_COUNT(fields)}, mt_fields_refused};
+
     ask->is_chat = true;
-    return mt_fields_read(ask, mt_fields_common, mt_fields_common_count, ask->body, why) &&
-           mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why);
+    return mt_functions_read(ask, why) && mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why);
 }
 
 static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said)
@@ -134,7 +163,7 @@ static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
     add_logprobs(out, a, &c->said);
     mt_buf_puts(out, ",\"finish_reason\":");
-    mt_write_finish(out, c);
+    mt_write_finish(out, a, c);
     if (c->done) {
         mt_buf_puts(out, ",\"stop_reason\":");
         mt_write_stop_reason(out, a, c);
@@ -155,8 +184,21 @@ static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
         mt_buf_puts(out, ",\"prompt_token_ids\":");
         mt_write_ids(out, a->prompts[0].ids, a->prompts[0].count);
     }
-    mt_buf_puts(out, a->include_usage ? ",\"usage\":null" : "");
-    mt_openai_close(out);
+    mt_openai_close_chunk(out, a, c);
+}
+
+/* {"name":..,"arguments":..}: the arguments from a byte on. */
+static void add_function(mt_buf *out, const mt_speech_part *call, bool named, size_t from)
+{
+    mt_buf_puts(out, "{");
+    if (named) {
+        mt_buf_puts(out, "\"name\":");
+        mt_buf_json_string(out, call->name, strlen(call->name));
+        mt_buf_puts(out, ",");
+    }
+    mt_buf_puts(out, "\"arguments\":");
+    mt_buf_json_string(out, call->text.len ? call->text.data + from : "", call->text.len - from);
+    mt_buf_puts(out, "}");
 }
 
 /* {"index":0,"id":...}: what is new of a call; whole: all of it, without its number. */
@@ -173,15 +215,9 @@ static void add_call(mt_buf *out, const mt_speech_part *call, size_t index, bool
         mt_buf_json_string(out, call->id, strlen(call->id));
         mt_buf_puts(out, ",\"type\":\"function\",");
     }
-    mt_buf_puts(out, "\"function\":{");
-    if (named) {
-        mt_buf_puts(out, "\"name\":");
-        mt_buf_json_string(out, call->name, strlen(call->name));
-        mt_buf_puts(out, ",");
-    }
-    mt_buf_puts(out, "\"arguments\":");
-    mt_buf_json_string(out, call->text.len ? call->text.data + from : "", call->text.len - from);
-    mt_buf_puts(out, "}}");
+    mt_buf_puts(out, "\"function\":");
+    add_function(out, call, named, from);
+    mt_buf_puts(out, "}");
 }
 
 static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
@@ -205,6 +241,26 @@ static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
     mt_buf_puts(out, "]");
 }
 
+/* Under both of the names that clients look for. */
+static void add_reasoning(mt_buf *out, const mt_choice *c, bool news)
+{
+    mt_buf_puts(out, "\"reasoning\":");
+    mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, news);
+    mt_buf_puts(out, ",\"reasoning_content\":");
+    mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, news);
+}
+
+/* "function_call":{..}: the old form, in which there is one call. */
+static void add_function_call(mt_buf *out, const mt_choice *c, bool whole)
+{
+    const mt_speech_part *part = c->speech.at;
+
+    while (part->kind != MT_SPEECH_CALL)
+        part++;
+    mt_buf_puts(out, "\"function_call\":");
+    add_function(out, part, whole || !part->told, whole ? 0 : part->written);
+}
+
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     const char *comma = "";
@@ -212,8 +268,7 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     mt_openai_open(out, a, chunk_object);
     mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{", c->index);
     if (mt_speech_news_of(&c->speech, MT_SPEECH_REASONING)) {
-        mt_buf_puts(out, "\"reasoning_content\":");
-        mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, true);
+        add_reasoning(out, c, true);
         comma = ",";
     }
     if (mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) || (!c->done && !c->parser)) {
@@ -223,11 +278,12 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     }
     if (mt_speech_news_of(&c->speech, MT_SPEECH_CALL)) {
         mt_buf_puts(out, comma);
-        add_calls(out, c, false);
+        (a->old_calls ? add_function_call : add_calls)(out, c, false);
     }
     mt_buf_puts(out, "}");
     close_choice(out, a, c);
-    mt_openai_close_choices(out, a);
+    mt_buf_puts(out, "]");
+    mt_openai_close_chunk(out, a, c);
 }
 
 static void end(mt_answer *a, mt_buf *out)
@@ -249,12 +305,12 @@ static void whole(mt_answer *a, mt_buf *out)
             mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, false);
         mt_buf_puts(out, ",\"refusal\":null");
         if (mt_speech_has(&c->speech, MT_SPEECH_REASONING)) {
-            mt_buf_puts(out, ",\"reasoning_content\":");
-            mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, false);
+            mt_buf_puts(out, ",");
+            add_reasoning(out, c, false);
         }
         if (c->speech.calls) {
             mt_buf_puts(out, ",");
-            add_calls(out, c, true);
+            (a->old_calls ? add_function_call : add_calls)(out, c, true);
         }
         mt_buf_puts(out, "}");
         close_choice(out, a, c);

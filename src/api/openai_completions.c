@@ -9,36 +9,20 @@
 
 static const char object[] = "text_completion";
 
-/* Fields that ask for something nobody does here: anything but what is the case anyway is refused. */
-static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    if (json_is_integer(value) && json_integer_value(value) == ask->n)
-        return true;
-    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is not supported: leave it out, or send n",
-                          name);
-}
-
-static bool read_suffix(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    (void)ask;
-    if (json_is_string(value) && json_string_length(value) == 0)
-        return true;
-    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is not supported: leave it out", name);
-}
-
 static const mt_field fields[] = {
     MT_FIELD_INT_ROW("logprobs", logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
     MT_FIELD_BOOL_ROW("echo", echo),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
-    MT_FIELD_OTHER_ROW("best_of", read_best_of),
-    MT_FIELD_OTHER_ROW("suffix", read_suffix),
+    MT_FIELD_REFUSED_ROW("suffix", 0),
 };
 
 /* OpenAI's default is 16 tokens; an operator may set another. */
 static bool read(mt_ask *ask, mt_failure *why)
 {
-    if (!mt_fields_read(ask, mt_fields_common, mt_fields_common_count, ask->body, why) ||
-        !mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why))
+    static const char *const elsewhere[] = {"prompt", NULL};
+    const mt_field_table tables[] = {mt_fields_common, {fields, MT_COUNT(fields)}, mt_fields_refused};
+
+    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why))
         return false;
     if (ask->default_max_tokens == 0)
         ask->default_max_tokens = 16;
@@ -102,19 +86,32 @@ static void write_logprob(lists *l, const mt_said_list *list, const mt_said *s, 
         mt_buf_puts(out, "null");
 }
 
+static void add_top(lists *l, uint32_t id, float logprob, bool first, mt_buf *out)
+{
+    mt_buf_puts(out, first ? "" : ",");
+    add_token(l, id, out);
+    mt_buf_puts(out, ":");
+    mt_write_number(out, logprob);
+}
+
+/* The likeliest tokens, and the one that was taken, also where it is none of them. */
 static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out)
 {
+    bool listed = false;
+
     if (!s->has_logprob) {
         mt_buf_puts(out, "null");
         return;
     }
     mt_buf_puts(out, "{");
     for (size_t i = 0; i < s->top_count; i++) {
-        mt_buf_puts(out, i ? "," : "");
-        add_token(l, list->top[s->top_begin + i].id, out);
-        mt_buf_puts(out, ":");
-        mt_write_number(out, list->top[s->top_begin + i].logprob);
+        const mt_logprob *p = &list->top[s->top_begin + i];
+
+        add_top(l, p->id, p->logprob, i == 0, out);
+        listed = listed || p->id == s->id;
     }
+    if (!listed)
+        add_top(l, s->id, s->logprob, s->top_count == 0, out);
     mt_buf_puts(out, "}");
 }
 
@@ -184,7 +181,7 @@ static void add_choice(mt_buf *out, const mt_answer *a, mt_choice *c)
     add_text(out, a, c, echo);
     add_logprobs(out, a, c, echo ? &a->prompts[c->prompt].said : NULL);
     mt_buf_puts(out, ",\"finish_reason\":");
-    mt_write_finish(out, c);
+    mt_write_finish(out, a, c);
     if (c->done) {
         mt_buf_puts(out, ",\"stop_reason\":");
         mt_write_stop_reason(out, a, c);
@@ -219,7 +216,8 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
         mt_write_said_ids(out, &c->said);
     }
     mt_buf_puts(out, "}");
-    mt_openai_close_choices(out, a);
+    mt_buf_puts(out, "]");
+    mt_openai_close_chunk(out, a, c);
 }
 
 static void end(mt_answer *a, mt_buf *out)

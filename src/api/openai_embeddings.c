@@ -35,9 +35,11 @@ static const mt_field fields[] = {
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
+    static const char *const elsewhere[] = {"input", NULL};
+
     ask->vectors = true;
     ask->extra = json_object();
-    return mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why) &&
+    return mt_fields_read(ask, &(mt_field_table){fields, MT_COUNT(fields)}, 1, elsewhere, why) &&
            mt_openai_prompts_read(ask, "input", json_object_get(ask->body, "input"), why);
 }
 

@@ -81,9 +81,11 @@ static bool read_documents(mt_ask *ask, mt_failure *why)
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
+    static const char *const elsewhere[] = {"documents", NULL};
+
     ask->vectors = true;
     ask->extra = json_object();
-    if (!mt_fields_read(ask, fields, MT_COUNT(fields), ask->body, why))
+    if (!mt_fields_read(ask, &(mt_field_table){fields, MT_COUNT(fields)}, 1, elsewhere, why))
         return false;
     if (!ask->query.data)
         return mt_failure_set(why, 400, "missing_required_parameter", "query", "\"query\" is missing: send a string");

@@ -92,12 +92,12 @@ void mt_write_usage(mt_buf *out, const mt_answer *answer)
     mt_buf_puts(out, "}");
 }
 
-void mt_write_finish(mt_buf *out, const mt_choice *choice)
+void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
     if (!choice->done)
         mt_buf_puts(out, "null");
     else if (choice->finish == MT_FINISH_STOP && mt_speech_calls(&choice->speech))
-        mt_buf_puts(out, "\"tool_calls\"");
+        mt_buf_puts(out, answer->old_calls ? "\"function_call\"" : "\"tool_calls\"");
     else
         mt_buf_printf(out, "\"%s\"", choice->finish == MT_FINISH_CANCELLED ? "abort" : mt_finish_name(choice->finish));
 }

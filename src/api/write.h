@@ -23,8 +23,8 @@ void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list 
 /* {"prompt_tokens":...}: OpenAI's usage. */
 void mt_write_usage(mt_buf *out, const mt_answer *answer);
 
-/* "stop", "tool_calls", "length" or "abort", with quotes; null while it is not done. */
-void mt_write_finish(mt_buf *out, const mt_choice *choice);
+/* "stop", "tool_calls" (or "function_call"), "length" or "abort", with quotes; null while it is not done. */
+void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice);
 
 /* What of the request ended it: the stop string, the stop token's id; or null, as for the model's own ends. */
 void mt_write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice);

@@ -118,6 +118,8 @@
 #define MT_LIMIT_DRAFT 8         /* tokens guessed ahead in a step */
 #define MT_LIMIT_LOGIT_BIAS 1024 /* entries of a request's logit_bias */
 #define MT_LIMIT_STOP_IDS 256    /* stop token ids of a request */
+#define MT_LIMIT_BAD_WORDS 256   /* of a request */
+#define MT_LIMIT_BAD_TOKENS 64   /* tokens of such a word */
 
 /* constraints */
 #define MT_LIMIT_GRAMMAR_NODES (1u << 18)     /* expressions of a grammar, and instructions it is compiled to */

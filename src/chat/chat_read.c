@@ -62,11 +62,9 @@ static bool read_role(const json_t *message, mt_chat_message *out, mt_error *err
     static const struct {
         const char *name;
         mt_chat_role role;
-    } roles[] = {{"system", MT_CHAT_SYSTEM},
-                 {"developer", MT_CHAT_SYSTEM},
-                 {"user", MT_CHAT_USER},
-                 {"assistant", MT_CHAT_ASSISTANT},
-                 {"tool", MT_CHAT_TOOL}};
+    } roles[] = {{"system", MT_CHAT_SYSTEM}, {"developer", MT_CHAT_SYSTEM},
+                 {"user", MT_CHAT_USER},     {"assistant", MT_CHAT_ASSISTANT},
+                 {"tool", MT_CHAT_TOOL},     {"function", MT_CHAT_TOOL}}; /* the old form */
     const json_t *role = json_object_get(message, "role");
 
     if (!json_is_string(role))
@@ -229,6 +227,11 @@ static bool read_content(mt_chat *chat, const json_t *message, mt_chat_message *
     return gather_reasoning(chat, content, out, err);
 }
 
+static void drop(void *json)
+{
+    json_decref(json);
+}
+
 static bool read_call(const mt_chat_message *m, const json_t *call, size_t i, mt_chat_call *out, mt_error *err)
 {
     const json_t *function = json_object_get(call, "function");
@@ -250,6 +253,32 @@ static bool read_call(const mt_chat_message *m, const json_t *call, size_t i, mt
     return true;
 }
 
+/* The old form: one call without an id, so that it gets one. */
+static bool read_function_call(mt_chat *chat, const json_t *call, mt_chat_message *out, mt_error *err)
+{
+    json_t *id = json_sprintf("call_%zu", out->index);
+
+    out->calls = allocate(chat, 1, sizeof(*out->calls), err);
+    if (!out->calls || !id || !mt_arena_defer(chat->arena, drop, id)) {
+        json_decref(id);
+        return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than it may have; make it smaller");
+    }
+    if (!read_call(out, call, 0, out->calls, err))
+        return false;
+    out->calls[0].id = id;
+    out->call_count = 1;
+    return true;
+}
+
+/* What answers a call of the old form answers the last one. */
+static const json_t *last_id(const mt_chat *chat)
+{
+    for (size_t i = chat->count; i-- > 0;)
+        if (chat->messages[i].call_count)
+            return chat->messages[i].calls[chat->messages[i].call_count - 1].id;
+    return NULL;
+}
+
 static bool read_calls(mt_chat *chat, const json_t *message, mt_chat_message *out, mt_error *err)
 {
     const json_t *calls = get(message, "tool_calls");
@@ -262,6 +291,8 @@ static bool read_calls(mt_chat *chat, const json_t *message, mt_chat_message *ou
         return mt_fail(err, MT_E_INVALID,
                        "messages[%zu] has tool_calls, but its role is %s; only the assistant calls tools", out->index,
                        mt_chat_role_name(out->role));
+    if (count == 0 && get(message, "function_call") && out->role == MT_CHAT_ASSISTANT)
+        return read_function_call(chat, get(message, "function_call"), out, err);
     if (count == 0)
         return true;
     out->calls = allocate(chat, count, sizeof(*out->calls), err);
@@ -290,6 +321,8 @@ static bool read_message(mt_chat *chat, const json_t *message, mt_chat_message *
         !read_calls(chat, message, out, err) || !read_string(message, "tool_call_id", out->index, &out->call_id, err) ||
         !read_string(message, "name", out->index, &out->name, err))
         return false;
+    if (!out->call_id && strcmp(json_string_value(json_object_get(message, "role")), "function") == 0)
+        out->call_id = last_id(chat);
     for (size_t i = 0; out->reasoning.len == 0 && i < MT_COUNT(reasoning_names); i++) {
         const json_t *reasoning = json_object_get(message, reasoning_names[i]);
 
@@ -333,15 +366,23 @@ static bool read_tools(mt_chat *chat, const json_t *tools, mt_error *err)
     return true;
 }
 
-static void drop(void *json)
+/* Whether the model is to think: as the request says outright, as {"type": "enabled"}, or by how much. NULL: it does
+   not say. */
+static const json_t *thinking_of(const json_t *request)
 {
-    json_decref(json);
+    const json_t *thinking = get(request, "enable_thinking");
+    const char *type = json_string_value(json_object_get(get(request, "thinking"), "type"));
+    const char *effort = json_string_value(get(request, "reasoning_effort"));
+
+    if (thinking || !(type || effort))
+        return thinking;
+    return type ? json_boolean(strcmp(type, "disabled") != 0) : json_boolean(strcmp(effort, "none") != 0);
 }
 
 /* The fields of the request that are variables of the template; chat_template_kwargs has the last word. */
 static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
 {
-    static const char *const fields[] = {"enable_thinking", "reasoning_effort", "documents"};
+    static const char *const fields[] = {"reasoning_effort", "documents"};
     /* special tokens are trusted, so a client must not set them */
     static const char *const reserved[] = {"messages",
                                            "tools",
@@ -355,6 +396,7 @@ static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
                                            "mask_token",
                                            "additional_special_tokens"};
     const json_t *given = get(request, "chat_template_kwargs");
+    const json_t *thinking = thinking_of(request);
     json_t *kwargs = json_object();
 
     if (!kwargs || !mt_arena_defer(chat->arena, drop, kwargs)) {
@@ -367,6 +409,8 @@ static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
     for (size_t i = 0; i < MT_COUNT(fields); i++)
         if (get(request, fields[i]))
             json_object_set(kwargs, fields[i], (json_t *)(uintptr_t)get(request, fields[i]));
+    if (thinking)
+        json_object_set(kwargs, "enable_thinking", (json_t *)(uintptr_t)thinking);
     for (size_t i = 0; i < MT_COUNT(reserved); i++)
         if (json_object_get(given, reserved[i]))
             return mt_fail(err, MT_E_INVALID,

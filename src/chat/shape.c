@@ -64,7 +64,8 @@ static bool has_tools(const mt_shape *s)
    the other thing that an answer may be. */
 static bool guards_calls(const mt_shape *s)
 {
-    return s->calls == MT_SHAPE_CALLS_AUTO && has_tools(s) && (s->one || strict(s) || s->source.kind != MT_SOURCE_NONE);
+    return s->calls == MT_SHAPE_CALLS_AUTO && has_tools(s) &&
+           (s->one || s->names || strict(s) || s->source.kind != MT_SOURCE_NONE);
 }
 
 bool mt_shape_forbids(const mt_shape *s)

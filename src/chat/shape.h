@@ -17,7 +17,7 @@ typedef enum mt_shape_calls {
 typedef struct mt_shape {
     mt_source source; /* of the content */
     mt_shape_calls calls;
-    const char *name;    /* the only tool that may be called; NULL: each */
+    const json_t *names; /* an object with the names of the only tools that may be called; NULL: all may */
     bool one;            /* at most one call */
     const json_t *tools; /* as in OpenAI's chat completions; NULL: none */
     mt_parse_formats formats;

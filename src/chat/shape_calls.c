@@ -1,4 +1,5 @@
 /* How each format writes calls, for writing them: one way of those that its parser reads. */
+#include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -347,24 +348,38 @@ static bool write_call(mt_shape_writer *w, const layout *l, const json_t *functi
     return true;
 }
 
+/* Every name that may be called is that of a tool. */
+static bool check_names(const mt_shape *s, mt_error *err)
+{
+    json_t *missing = json_copy((json_t *)(uintptr_t)s->names);
+    void *first;
+
+    for (size_t i = 0; missing && i < json_array_size(s->tools); i++)
+        if (mt_shape_name(json_array_get(s->tools, i)))
+            json_object_del(missing, mt_shape_name(json_array_get(s->tools, i)));
+    first = json_object_iter(missing);
+    if (first)
+        mt_fail(err, MT_E_INVALID, "\"tool_choice\" names the tool \"%.100s\", which \"tools\" does not have",
+                json_object_iter_key(first));
+    json_decref(missing);
+    return !first;
+}
+
 /* Any of the tools that may be called. */
 static bool write_any(mt_shape_writer *w, const layout *l, mt_expr *out)
 {
     const mt_shape *s = w->shape;
     mt_expr *parts = mt_alloc_array(json_array_size(s->tools) + 1, sizeof(*parts));
     size_t count = 0;
-    bool ok = true;
+    bool ok = check_names(s, w->err);
 
     for (size_t i = 0; ok && i < json_array_size(s->tools); i++) {
         const json_t *function = function_of(json_array_get(s->tools, i));
         const char *name = json_string_value(json_object_get(function, "name"));
 
-        if (name && (!s->name || strcmp(s->name, name) == 0))
+        if (name && (!s->names || json_object_get(s->names, name)))
             ok = write_call(w, l, function, &parts[count++]);
     }
-    if (ok && count == 0)
-        ok = mt_fail(w->err, MT_E_INVALID, "\"tool_choice\" names the tool \"%.100s\", which \"tools\" does not have",
-                     s->name ? s->name : "");
     *out = mt_grammar_any(w->g, parts, count);
     mt_free(parts);
     return ok;

@@ -46,7 +46,7 @@ static bool read_fps(double *out, const json_t *object, const char *what, mt_err
 
 static bool read_detail(mt_chat_detail *out, const json_t *object, const char *what, mt_error *err)
 {
-    static const char *const names[] = {"auto", "low", "high"};
+    static const char *const names[] = {"auto", "low", "high", "original"};
     const json_t *value = json_object_get(object, "detail");
 
     if (!value || json_is_null(value))
@@ -56,7 +56,7 @@ static bool read_detail(mt_chat_detail *out, const json_t *object, const char *w
             *out = (mt_chat_detail)i;
             return true;
         }
-    return mt_fail(err, MT_E_INVALID, "\"detail\" of %s is not known; send auto, low or high", what);
+    return mt_fail(err, MT_E_INVALID, "\"detail\" of %s is not known; send auto, low, high or original", what);
 }
 
 static bool read_crops(bool *out, const json_t *object, const char *what, mt_error *err)

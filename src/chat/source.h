@@ -15,7 +15,12 @@
 
 #include "chat/context.h"
 
-typedef enum mt_chat_detail { MT_CHAT_DETAIL_AUTO, MT_CHAT_DETAIL_LOW, MT_CHAT_DETAIL_HIGH } mt_chat_detail;
+typedef enum mt_chat_detail {
+    MT_CHAT_DETAIL_AUTO,
+    MT_CHAT_DETAIL_LOW,
+    MT_CHAT_DETAIL_HIGH,
+    MT_CHAT_DETAIL_ORIGINAL /* OpenAI's name for what high is here: as large as the model takes it */
+} mt_chat_detail;
 
 /* How a picture or a video is to be looked at. What is 0 was not said. */
 typedef struct mt_chat_look {

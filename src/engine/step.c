@@ -98,13 +98,30 @@ static double build(mt_engine *e)
     return positions;
 }
 
+/* The last tokens of the answer, those that have been chosen in this step included. */
+static size_t copy_tail(const mt_sequence *s, size_t ahead, uint32_t tail[MT_LIMIT_BAD_TOKENS])
+{
+    const size_t said = s->generated + ahead, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
+
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = said - count + i;
+
+        tail[i] = at < s->generated ? mt_key_token(s->seq.key[s->request->prompt_len + at])
+                                    : s->sampled[at - s->generated].chosen.id;
+    }
+    return count;
+}
+
 /* The token after row `row` of s, `ahead` of which have been chosen in this step already. */
 static mt_sample_status sample(mt_engine *e, mt_sequence *s, size_t row, size_t ahead, size_t worker)
 {
+    uint32_t tail[MT_LIMIT_BAD_TOKENS];
     const mt_sample_row r = {.logits = mt_tensor_read(e->dev, e->logits, s->wanted + row),
                              .vocab = e->spec->vocab,
                              .settings = &s->request->sampling,
                              .counts = s->counts,
+                             .tail = tail,
+                             .tail_count = s->request->sampling.bad_count ? copy_tail(s, ahead, tail) : 0,
                              .allowed = s->run.constraint ? s->allowed[ahead] : NULL,
                              .choice = s->choice,
                              .index = (uint32_t)(s->generated + ahead)};

@@ -25,8 +25,10 @@ typedef struct mt_sample_row {
     const mt_sample_settings *settings; /* checked by mt_sample_settings_check */
     const mt_counts *counts;            /* NULL unless mt_sample_settings_penalise */
     const uint32_t *allowed;            /* bit id % 32 of word id / 32 is set for allowed tokens; NULL allows all */
-    uint32_t choice;                    /* which of a request's n answers */
-    uint32_t index;                     /* how many tokens were generated before this one */
+    const uint32_t *tail;               /* the last tokens that were generated, as many as bad words look at */
+    size_t tail_count;
+    uint32_t choice; /* which of a request's n answers */
+    uint32_t index;  /* how many tokens were generated before this one */
 } mt_sample_row;
 
 typedef struct mt_sampled {

@@ -59,6 +59,21 @@ static bool check_stops(const mt_sample_settings *s, size_t vocab, mt_error *err
     return true;
 }
 
+static bool check_bad(const mt_sample_settings *s, size_t vocab, mt_error *err)
+{
+    if (!check_length("bad_words", s->bad_count, 2 * (size_t)MT_LIMIT_BAD_WORDS, err))
+        return false;
+    for (size_t i = 0; i < s->bad_count; i++) {
+        if (s->bad[i].count == 0 || s->bad[i].count > MT_LIMIT_BAD_TOKENS)
+            return mt_fail(err, MT_E_INVALID, "\"bad_words\" has a word of %zu tokens: give words of at most %d",
+                           s->bad[i].count, MT_LIMIT_BAD_TOKENS);
+        for (size_t k = 0; k < s->bad[i].count; k++)
+            if (!check_id("bad_words", s->bad[i].ids[k], vocab, err))
+                return false;
+    }
+    return true;
+}
+
 bool mt_sample_settings_check(const mt_sample_settings *s, size_t vocab, mt_error *err)
 {
     return check_number("temperature", s->temperature, 0, 100, err) && check_number("top_p", s->top_p, 0, 1, err) &&
@@ -69,7 +84,7 @@ bool mt_sample_settings_check(const mt_sample_settings *s, size_t vocab, mt_erro
            check_integer("top_k", s->top_k, -1, INT32_MAX, err) &&
            check_integer("logprobs", s->logprobs, -1, MT_LIMIT_TOP_LOGPROBS, err) &&
            check_integer("min_tokens", s->min_tokens, 0, MT_LIMIT_CONTEXT, err) && check_bias(s, vocab, err) &&
-           check_stops(s, vocab, err);
+           check_stops(s, vocab, err) && check_bad(s, vocab, err);
 }
 
 bool mt_sample_settings_greedy(const mt_sample_settings *s)

@@ -14,6 +14,12 @@ typedef struct mt_logit_bias {
     float bias;
 } mt_logit_bias;
 
+/* Tokens that do not follow one another: after all but the last of them the last is not chosen. */
+typedef struct mt_bad_word {
+    const uint32_t *ids;
+    size_t count; /* 1 to MT_LIMIT_BAD_TOKENS */
+} mt_bad_word;
+
 /* The lists are borrowed for as long as the settings are used. */
 typedef struct mt_sample_settings {
     float temperature; /* below MT_SAMPLE_GREEDY_BELOW: the likeliest token */
@@ -29,6 +35,9 @@ typedef struct mt_sample_settings {
     uint64_t seed;
     const mt_logit_bias *bias;
     size_t bias_count;
+    const uint32_t *only; /* bit id % 32 of word id / 32 is set for the tokens that may be chosen; NULL: all may */
+    const mt_bad_word *bad;
+    size_t bad_count;
     const uint32_t *stop_ids; /* the request's */
     size_t stop_count;
     const uint32_t *eos_ids; /* the model's; ids beyond the vocabulary are never met */

@@ -12,7 +12,8 @@ static bool ends_masked(const mt_sample_row *row)
 
 bool mt_steer_needed(const mt_sample_row *row)
 {
-    return row->allowed || row->counts || row->settings->bias_count > 0 || ends_masked(row);
+    return row->allowed || row->counts || row->settings->only || row->settings->bad_count > 0 ||
+           row->settings->bias_count > 0 || ends_masked(row);
 }
 
 /* Masks are mostly all ones or all zeros, a word at a time. */
@@ -22,7 +23,7 @@ static void copy_allowed(float *y, const float *x, const uint32_t *allowed, size
         uint32_t bits = allowed[i / WORD_BITS];
         size_t count = n - i < WORD_BITS ? n - i : WORD_BITS;
         if (bits == UINT32_MAX) {
-            memcpy(y + i, x + i, count * sizeof *y);
+            memmove(y + i, x + i, count * sizeof *y); /* y may be x */
             continue;
         }
         for (size_t j = 0; j < count; j++)
@@ -35,6 +36,19 @@ static void mask_ids(float *y, size_t vocab, const uint32_t *ids, size_t count)
     for (size_t i = 0; i < count; i++)
         if (ids[i] < vocab)
             y[ids[i]] = -INFINITY;
+}
+
+/* The last token of every word whose others have just been said. */
+static void mask_bad(float *y, const mt_sample_row *row)
+{
+    for (size_t i = 0; i < row->settings->bad_count; i++) {
+        const mt_bad_word *word = &row->settings->bad[i];
+        const size_t before = word->count - 1;
+
+        if (before <= row->tail_count &&
+            (before == 0 || memcmp(row->tail + row->tail_count - before, word->ids, before * sizeof(*word->ids)) == 0))
+            y[word->ids[before]] = -INFINITY;
+    }
 }
 
 static void penalise(float *y, const mt_sample_settings *s, const mt_counts *counts)
@@ -56,6 +70,9 @@ void mt_steer(float *y, const mt_sample_row *row)
         copy_allowed(y, row->logits, row->allowed, row->vocab);
     else
         memcpy(y, row->logits, row->vocab * sizeof *y);
+    if (s->only)
+        copy_allowed(y, y, s->only, row->vocab);
+    mask_bad(y, row);
     if (ends_masked(row)) {
         mask_ids(y, row->vocab, s->stop_ids, s->stop_count);
         mask_ids(y, row->vocab, s->eos_ids, s->eos_count);

@@ -106,17 +106,16 @@ void mt_constraints_free(mt_constraints *c)
 /* False when there is no telling it apart from others. */
 static bool digest_of(const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
 {
-    const json_t *values[] = {s->source.value, s->tools};
+    const json_t *values[] = {s->source.value, s->tools, s->names};
     char *dumped[MT_COUNT(values)], numbers[64];
-    const char *texts[6] = {numbers, s->name ? s->name : "", s->formats.tools, s->formats.reasoning};
+    const char *texts[3 + MT_COUNT(values)] = {numbers, s->formats.tools, s->formats.reasoning};
     mt_digest_part parts[MT_COUNT(texts)];
     bool ok = true;
 
-    snprintf(numbers, sizeof(numbers), "%d %d %d %d %d", (int)s->source.kind, (int)s->calls, (int)s->one,
-             (int)s->opened, s->name != NULL);
+    snprintf(numbers, sizeof(numbers), "%d %d %d %d", (int)s->source.kind, (int)s->calls, (int)s->one, (int)s->opened);
     for (size_t i = 0; i < MT_COUNT(values); i++) {
         dumped[i] = values[i] ? json_dumps(values[i], JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-        texts[4 + i] = dumped[i] ? dumped[i] : "";
+        texts[3 + i] = dumped[i] ? dumped[i] : "";
         ok = ok && (!values[i] || dumped[i]);
     }
     for (size_t i = 0; i < MT_COUNT(texts); i++)

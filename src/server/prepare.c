@@ -86,8 +86,79 @@ static bool unfit(mt_failure *why, const mt_error *err)
     return mt_failure_set(why, 400, "invalid_value", field, "%s", err->text);
 }
 
-static bool set_sampling(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
+/* A mask of the vocabulary. */
+static bool set_only(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
+    uint32_t *mask;
+
+    if (!ask->allowed_ids)
+        return true;
+    mask = mt_arena_alloc(r->arena, (served->vocab + 31) / 32 * sizeof(*mask));
+    if (!mask)
+        return mt_failure_memory(why, NULL);
+    for (size_t i = 0; i < ask->allowed_id_count; i++) {
+        const uint32_t id = ask->allowed_ids[i];
+
+        if (id >= served->vocab)
+            return mt_failure_set(why, 400, "invalid_value", "allowed_token_ids",
+                                  "\"allowed_token_ids\" names token %u: send ids from 0 to %zu", id,
+                                  served->vocab - 1);
+        mask[id / 32] |= UINT32_C(1) << id % 32;
+    }
+    r->sampling.only = mask;
+    return true;
+}
+
+/* A word as it is written alone and behind a space. With a space it counts only where it is as many tokens, and begins
+   with another one: otherwise what it would forbid is something else. */
+static bool add_bad(mt_request *r, mt_call *call, mt_chat_text word, mt_bad_word *bad, mt_failure *why)
+{
+    mt_sample_settings *s = &r->sampling;
+    char *spaced = mt_arena_alloc(r->arena, word.len + 1);
+    mt_token_prompt ids;
+
+    if (!spaced)
+        return mt_failure_memory(why, NULL);
+    spaced[0] = ' ';
+    memcpy(spaced + 1, word.data, word.len);
+    for (size_t i = 0; i < 2; i++) {
+        const mt_chat_text text = {.data = spaced + 1 - i, .len = word.len + i};
+
+        if (!mt_tokens_encode(&call->server->served, r->arena, text, false, &call->stop, 0, &ids, why))
+            return false;
+        if (i == 1 && (ids.count != bad[s->bad_count - 1].count || ids.ids[0] == bad[s->bad_count - 1].ids[0]))
+            continue;
+        if (ids.count > 0)
+            bad[s->bad_count++] = (mt_bad_word){.ids = ids.ids, .count = ids.count};
+        else
+            break;
+    }
+    return true;
+}
+
+static bool set_bad(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure *why)
+{
+    const size_t count = json_array_size(ask->bad_words);
+    mt_bad_word *bad = mt_arena_alloc(r->arena, 2 * count * sizeof(*bad) + 1);
+
+    if (!bad)
+        return mt_failure_memory(why, NULL);
+    r->sampling.bad = bad;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *word = json_array_get(ask->bad_words, i);
+        const char *text = json_string_value(word);
+        const size_t spaces = strspn(text, " ");
+
+        if (!add_bad(r, call, (mt_chat_text){.data = text + spaces, .len = json_string_length(word) - spaces}, bad,
+                     why))
+            return false;
+    }
+    return true;
+}
+
+static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
     mt_sample_settings *s = &r->sampling;
     mt_error err;
 
@@ -112,7 +183,8 @@ static bool set_sampling(mt_request *r, const mt_served *served, const mt_ask *a
     s->eos_count = served->generation.eos_count;
     if (!s->bias || !s->stop_ids)
         return mt_failure_memory(why, NULL);
-    return mt_sample_settings_check(s, served->vocab, &err) || unfit(why, &err);
+    return set_only(r, served, ask, why) && set_bad(r, call, ask, why) &&
+           (mt_sample_settings_check(s, served->vocab, &err) || unfit(why, &err));
 }
 
 static void free_stop(void *stop)
@@ -204,8 +276,8 @@ static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask 
     const json_t *tools = ask->is_chat ? json_object_get(ask->body, "tools") : NULL;
     mt_shape shape = {.source = ask->source,
                       .calls = ask->calls,
-                      .name = ask->call_name,
-                      .one = !ask->parallel_calls || ask->call_name,
+                      .names = ask->call_names,
+                      .one = !ask->parallel_calls,
                       .tools = tools,
                       .formats = {.tools = "none", .reasoning = "none"},
                       .opened = prompt->opened};
@@ -256,7 +328,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->priority = (int32_t)ask->priority;
     r->client = call->client;
     r->received = call->received;
-    return set_room(r, served, ask, why) && set_sampling(r, served, ask, why) && set_stop(r, ask, why) &&
+    return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
            set_constraint(r, served, ask, prompt, why) && set_expected(r, call, ask, why);
 }
 

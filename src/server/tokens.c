@@ -189,6 +189,46 @@ static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_pr
     return true;
 }
 
+/* How many tokens of a prompt may stay. */
+static size_t kept_of(const mt_served *served, const mt_ask *ask)
+{
+    const size_t answer = ask->max_tokens < 1 ? 1 : (size_t)ask->max_tokens;
+
+    if (ask->truncate != MT_TRUNCATE_FIT)
+        return (size_t)ask->truncate;
+    return answer < served->context ? served->context - answer : 1;
+}
+
+/* Cuts a prompt that is longer than the call wants it, where it begins unless the call says otherwise: what was said
+   last counts most. */
+static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt *p, mt_failure *why)
+{
+    const size_t kept = kept_of(served, ask), first = ask->side == MT_TRUNCATE_RIGHT ? 0 : p->count - kept;
+    size_t count = 0;
+    uint32_t *cuts;
+
+    if (ask->truncate == MT_TRUNCATE_NONE || p->count <= kept)
+        return true;
+    if (p->pictures.count > 0)
+        return mt_failure_set(why, 400, "unsupported_value", "truncate_prompt_tokens",
+                              "the prompt has %zu tokens, and one with pictures is not cut: leave "
+                              "\"truncate_prompt_tokens\" out, and send less",
+                              p->count);
+    cuts = mt_arena_alloc(ask->arena, (p->cut_count + 1) * sizeof(*cuts));
+    if (!cuts)
+        return mt_failure_memory(why, NULL);
+    for (size_t i = 0; i < p->cut_count; i++)
+        if (p->cuts[i] > first && p->cuts[i] < first + kept)
+            cuts[count++] = (uint32_t)(p->cuts[i] - first);
+    *p = (mt_token_prompt){.ids = p->ids + first,
+                           .count = kept,
+                           .cuts = cuts,
+                           .cut_count = count,
+                           .opened = p->opened,
+                           .pictures = p->pictures};
+    return true;
+}
+
 bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
                     size_t *count, mt_failure *why)
 {
@@ -196,10 +236,14 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
     *out = mt_arena_alloc(ask->arena, *count * sizeof(**out));
     if (!*out)
         return mt_failure_memory(why, NULL);
+    if (ask->truncate != MT_TRUNCATE_NONE)
+        most = 0; /* a text that is too long is cut, not refused */
     if (ask->is_chat)
-        return mt_tokens_chat(served, ask->arena, ask->body, stop, most, *out, NULL, why);
+        return mt_tokens_chat(served, ask->arena, ask->body, stop, most, *out, NULL, why) &&
+               truncate(served, ask, *out, why);
     for (size_t i = 0; i < *count; i++)
-        if (!make_one(served, ask, &ask->prompts[i], stop, most, *out + i, why))
+        if (!make_one(served, ask, &ask->prompts[i], stop, most, *out + i, why) ||
+            !truncate(served, ask, *out + i, why))
             return false;
     return true;
 }

@@ -12,7 +12,9 @@ def join(into, piece, keys):
 def chat_choice(choices, delta_choice):
     c = choices.setdefault(delta_choice["index"], {"index": delta_choice["index"], "message": {}, "logprobs": None})
     delta, message = delta_choice["delta"], c["message"]
-    join(message, delta, ("content", "reasoning_content"))
+    join(message, delta, ("content", "reasoning", "reasoning_content"))
+    if delta.get("function_call"):
+        join(message.setdefault("function_call", {}), delta["function_call"], ("name", "arguments"))
     for call in delta.get("tool_calls", []):
         calls = message.setdefault("tool_calls", [])
         if call["index"] == len(calls):

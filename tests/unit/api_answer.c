@@ -185,8 +185,9 @@ static void reasoning_and_calls_stand_beside_the_content(void **state)
     (void)state;
     set_up(&f, &mt_openai_chat, false, 1, 1);
     feed_call(&f);
-    assert_non_null(strstr(f.out.data, "\"content\":\"Sure.\",\"refusal\":null,\"reasoning_content\":\"why\","
-                                       "\"tool_calls\":[{\"id\":\"call_"));
+    assert_non_null(strstr(f.out.data,
+                           "\"content\":\"Sure.\",\"refusal\":null,\"reasoning\":\"why\",\"reasoning_content\":\"why\","
+                           "\"tool_calls\":[{\"id\":\"call_"));
     assert_non_null(strstr(f.out.data, "\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
                                        "\"{\\\"x\\\": 1}\"}}]}"));
     assert_non_null(strstr(f.out.data, "\"finish_reason\":\"tool_calls\""));

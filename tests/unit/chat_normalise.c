@@ -300,6 +300,13 @@ static void ids_are_shortened_where_the_template_takes_only_short_ones(void **st
 static void variables_reach_the_template(void **state)
 {
     const char *shows = "{{ enable_thinking }} {{ reasoning_effort }} {{ custom }} {{ documents|length }}";
+    static const char *const efforts[][2] = {
+        {"\"reasoning_effort\": \"low\"", "True low"},
+        {"\"reasoning_effort\": \"none\"", "False none"},
+        {"\"reasoning_effort\": \"high\", \"enable_thinking\": false", "False high"},
+        {"\"thinking\": {\"type\": \"enabled\"}", "True "},
+        {"\"reasoning_effort\": \"high\", \"thinking\": {\"type\": \"disabled\"}", "False high"},
+    };
 
     (void)state;
     assert_string_equal(
@@ -314,6 +321,13 @@ static void variables_reach_the_template(void **state)
         "True   0");
     assert_string_equal(
         prompt_of("{{ thinking }}", "{\"messages\": [" SAYS("user", "a") "], \"enable_thinking\": true}"), "True");
+    for (size_t i = 0; i < MT_COUNT(efforts); i++) {
+        char request[200];
+
+        snprintf(request, sizeof(request), "{\"messages\": [" SAYS("user", "a") "], %s}", efforts[i][0]);
+        assert_string_equal(prompt_of("{{ thinking }} {{ reasoning_effort }}", request), efforts[i][1]);
+        assert_string_equal(prompt_of("{{ enable_thinking }} {{ reasoning_effort }}", request), efforts[i][1]);
+    }
     assert_string_equal(prompt_of("{{ bos_token }}{{ tools[0].name }}{{ eos_token }}",
                                   "{\"messages\": [" SAYS("user", "a") "], \"tools\": [{\"name\": \"f\"}]}"),
                         "<s>f</s>");

@@ -86,11 +86,12 @@ static void what_cannot_be_enforced_is_said(void **state)
     json_t *tools = load(tools_json);
     json_t *odd = load("[{'type':'function','function':{'name':'f','strict':true,'parameters':{'type':'object',"
                        "'properties':{'a':{'not':{}}}}}}]");
+    json_t *nobody = load("{'nobody':true}");
     const mt_shape rows[] = {
         {.calls = MT_SHAPE_CALLS_REQUIRED, .tools = tools, .formats = {.tools = "none", .reasoning = "none"}},
         {.calls = MT_SHAPE_CALLS_REQUIRED,
          .tools = tools,
-         .name = "nobody",
+         .names = nobody,
          .formats = {.tools = "hermes", .reasoning = "none"}},
         {.tools = odd, .formats = {.tools = "hermes", .reasoning = "none"}},
     };
@@ -113,6 +114,7 @@ static void what_cannot_be_enforced_is_said(void **state)
     mt_tokenizer_free(tokenizer);
     json_decref(tools);
     json_decref(odd);
+    json_decref(nobody);
 }
 
 /* ---- calls that nobody may make ---- */

@@ -4,7 +4,7 @@
 #include "shape.h"
 
 typedef struct heard {
-    const json_t *tools;
+    const json_t *tools, *names;
     size_t calls;
     bool content;
     char name[64];
@@ -107,6 +107,7 @@ static void hear(void *ctx, const mt_parse_event *e)
     switch (e->kind) {
     case MT_PARSE_CALL_BEGIN:
         h->calls++;
+        assert_true(!h->names || json_object_get(h->names, e->name));
         snprintf(h->name, sizeof(h->name), "%s", e->name);
         h->arguments.len = 0;
         break;
@@ -136,7 +137,7 @@ static void parse(const mt_shape *shape, const char *text, size_t len, heard *h)
     mt_parser *parser = mt_parser_new(&settings, &err);
 
     assert_non_null(parser);
-    *h = (heard){.tools = shape->tools};
+    *h = (heard){.tools = shape->tools, .names = shape->names};
     mt_buf_init(&h->arguments, 1 << 20);
     feed(parser, text, len, h);
     mt_parser_finish(parser, hear, h);
@@ -229,9 +230,9 @@ static void required_calls_are_read_back_in_every_format(void **state)
 
 static void a_named_tool_is_called_once(void **state)
 {
-    json_t *tools = load(tools_json);
+    json_t *tools = load(tools_json), *names = load("{'now':true}");
     const mt_shape shape = {.calls = MT_SHAPE_CALLS_REQUIRED,
-                            .name = "now",
+                            .names = names,
                             .one = true,
                             .tools = tools,
                             .formats = {.tools = "hermes", .reasoning = "none"}};
@@ -240,6 +241,53 @@ static void a_named_tool_is_called_once(void **state)
     (void)state;
     assert_int_equal(f.calls, f.answers);
     assert_int_equal(f.most, 1);
+    json_decref(names);
+    json_decref(tools);
+}
+
+static void only_allowed_tools_are_called_in_every_format(void **state)
+{
+    json_t *tools = load(tools_json), *names = load("{'get_time':true,'now':true}");
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(formats); i++) {
+        const mt_shape shape = {
+            .calls = MT_SHAPE_CALLS_REQUIRED,
+            .names = names,
+            .tools = tools,
+            .formats = {.tools = formats[i], .reasoning = strcmp(formats[i], "harmony") == 0 ? "harmony" : "none"}};
+        const followed f = follow(&shape, i % 2, "");
+
+        if (f.answers == 0 || f.calls < f.answers)
+            fail_msg("%s: %zu answers, %zu calls", formats[i], f.answers, f.calls);
+    }
+    json_decref(names);
+    json_decref(tools);
+}
+
+/* Of a model that may call or not: what it calls is one of them, and there is no way to begin another. */
+static void a_call_of_its_own_accord_is_an_allowed_one(void **state)
+{
+    json_t *tools = load(tools_json), *names = load("{'now':true}");
+    const mt_shape shape = {.names = names, .tools = tools, .formats = {.tools = "hermes", .reasoning = "none"}};
+    mt_tokenizer *tokenizer = constraint_tokenizer(NULL, 0);
+    mt_vocabulary *v = constraint_vocabulary(tokenizer);
+    mt_error err = {0};
+    mt_constraint *c = compile(&shape, tokenizer, v, &err);
+    const char *refused = "Well.<tool_call>\n{\"name\": \"g";
+    const followed f = follow(&shape, false, "Well.<tool_call>\n{\"name\": \"n");
+    mt_run run;
+
+    (void)state;
+    assert_true(mt_shape_needed(&shape));
+    assert_true(f.answers > 0 && f.calls >= f.answers);
+    begin_with(&run, c, &shape, "Well.<tool_call>\n{\"name\": \"");
+    assert_false(mt_run_token(&run, (unsigned char)refused[strlen(refused) - 1]));
+    mt_run_end(&run);
+    mt_constraint_release(c);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+    json_decref(names);
     json_decref(tools);
 }
 
@@ -381,6 +429,8 @@ static void arguments_fit_random_schemas_in_every_format(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(required_calls_are_read_back_in_every_format),
     cmocka_unit_test(a_named_tool_is_called_once),
+    cmocka_unit_test(only_allowed_tools_are_called_in_every_format),
+    cmocka_unit_test(a_call_of_its_own_accord_is_an_allowed_one),
     cmocka_unit_test(one_call_is_not_followed_by_another),
     cmocka_unit_test(calls_of_its_own_accord_fit_and_are_no_more_than_wanted),
     cmocka_unit_test(arguments_fit_random_schemas_in_every_format),

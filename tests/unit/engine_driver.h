@@ -169,6 +169,8 @@ static inline mt_request *driver_request(driver *d, const uint32_t *prompt, size
 static inline void driver_vary(mt_request *r, size_t kind)
 {
     static const mt_logit_bias bias[] = {{5, 1.5f}, {9, -3.0f}};
+    static const uint32_t fives[] = {5, 5};
+    static const mt_bad_word bad[] = {{fives, 2}};
     if (kind == 0)
         return;
     r->sampling.temperature = 0.8f;
@@ -182,6 +184,8 @@ static inline void driver_vary(mt_request *r, size_t kind)
         r->sampling.bias = bias;
         r->sampling.bias_count = 2;
         r->sampling.top_p = 0.9f;
+        r->sampling.bad = bad;
+        r->sampling.bad_count = 1;
     }
 }
 

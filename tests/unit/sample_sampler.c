@@ -470,6 +470,64 @@ static void rows_on_many_threads_do_not_notice_each_other(void **state)
     mt_free(w);
 }
 
+/* The likeliest token after a tail. */
+static uint32_t best_after(fixture *f, const mt_sample_settings *s, const uint32_t *tail, size_t count)
+{
+    const mt_sample_row row = {.logits = f->logits,
+                               .vocab = VOCAB,
+                               .settings = s,
+                               .tail = tail,
+                               .tail_count = count,
+                               .index = (uint32_t)count};
+    mt_sampled out;
+
+    assert_int_equal(mt_sample(&f->k, &row, f->scratch, &out), MT_SAMPLE_OK);
+    return out.chosen.id;
+}
+
+static void only_tokens_that_may_be_are_chosen(void **state)
+{
+    fixture *f = *state;
+    mt_sample_settings s = defaults();
+    uint32_t only[WORDS] = {0};
+
+    only[2500 / 32] |= 1u << 2500 % 32;
+    only[7 / 32] |= 1u << 7 % 32;
+    s.only = only;
+    for (uint32_t i = 0; i < 50; i++) {
+        s.seed = i;
+        const uint32_t id = best_after(f, &s, NULL, 0);
+        assert_true(id == 7 || id == 2500);
+    }
+    s.temperature = 0;
+    assert_int_equal(best_after(f, &s, NULL, 0), f->logits[2500] > f->logits[7] ? 2500 : 7);
+}
+
+static void a_bad_word_ends_before_its_last_token(void **state)
+{
+    fixture *f = *state;
+    mt_sample_settings s = defaults();
+    mt_error err;
+    s.temperature = 0;
+    const uint32_t best = best_after(f, &s, NULL, 0), word[] = {5, 6, best}, tail[] = {9, 5, 6};
+    const mt_bad_word of_three = {word, 3}, of_one = {word + 2, 1};
+
+    s.bad_count = 1;
+    s.bad = &of_three;
+    assert_true(mt_sample_settings_check(&s, VOCAB, &err));
+    assert_int_equal(best_after(f, &s, tail, 0), best);
+    assert_int_equal(best_after(f, &s, tail, 2), best);
+    assert_int_equal(best_after(f, &s, tail + 2, 1), best);
+    assert_int_not_equal(best_after(f, &s, tail + 1, 2), best);
+    assert_int_not_equal(best_after(f, &s, tail, 3), best);
+    s.bad = &of_one;
+    assert_int_not_equal(best_after(f, &s, NULL, 0), best);
+    s.bad = &(mt_bad_word){word, 0};
+    assert_false(mt_sample_settings_check(&s, VOCAB, &err));
+    s.bad = &(mt_bad_word){(uint32_t[]){VOCAB}, 1};
+    assert_false(mt_sample_settings_check(&s, VOCAB, &err));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -481,6 +539,8 @@ static const struct CMUnitTest tests[] = {
     TEST(typical_p_of_any_size),
     TEST(penalties_of_both_signs),
     TEST(bias_mask_and_min_tokens),
+    TEST(only_tokens_that_may_be_are_chosen),
+    TEST(a_bad_word_ends_before_its_last_token),
     TEST(everything_at_once),
     TEST(a_seed_repeats_and_choices_differ),
     TEST(the_borders_are_where_the_text_says),

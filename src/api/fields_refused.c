@@ -1,0 +1,53 @@
+/* Fields of other servers that would change the answer, and that nobody here reads. A client that sends one counts on
+   it, so it is told; the number is the value that asks for nothing. */
+#include "api/fields.h"
+#include "base/compiler.h"
+
+/* The best of several is not looked for; where all of them are told, there is nothing to look for. */
+static bool read_best_of(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (json_is_integer(value) && json_integer_value(value) == ask->n)
+        return true;
+    return mt_failure_set(why, 400, "unsupported_value", name, "\"%s\" is not supported: leave it out, or send n",
+                          name);
+}
+
+static const mt_field fields[] = {
+    MT_FIELD_OTHER_ROW("best_of", read_best_of),
+    /* vLLM's */
+    MT_FIELD_REFUSED_ROW("use_beam_search", 0),
+    MT_FIELD_REFUSED_ROW("length_penalty", 1),
+    MT_FIELD_REFUSED_ROW("early_stopping", 0),
+    MT_FIELD_REFUSED_ROW("prompt_embeds", 0),
+    MT_FIELD_REFUSED_ROW("logits_processors", 0),
+    MT_FIELD_REFUSED_ROW("logprob_token_ids", 0),
+    MT_FIELD_REFUSED_ROW("thinking_token_budget", -1),
+    MT_FIELD_REFUSED_ROW("repetition_detection", 0),
+    MT_FIELD_REFUSED_ROW("guided_whitespace_pattern", 0),
+    MT_FIELD_REFUSED_ROW("vllm_xargs", 0),
+    MT_FIELD_REFUSED_ROW("kv_transfer_params", 0),
+    /* SGLang's */
+    MT_FIELD_REFUSED_ROW("ebnf", 0),
+    MT_FIELD_REFUSED_ROW("regex", 0),
+    MT_FIELD_REFUSED_ROW("no_stop_trim", 0),
+    MT_FIELD_REFUSED_ROW("lora_path", 0),
+    /* llama.cpp's and its kin's */
+    MT_FIELD_REFUSED_ROW("repeat_penalty", 1),
+    MT_FIELD_REFUSED_ROW("dry_multiplier", 0),
+    MT_FIELD_REFUSED_ROW("xtc_probability", 0),
+    MT_FIELD_REFUSED_ROW("mirostat", 0),
+    MT_FIELD_REFUSED_ROW("mirostat_mode", 0),
+    MT_FIELD_REFUSED_ROW("top_n_sigma", -1),
+    MT_FIELD_REFUSED_ROW("top_a", 0),
+    MT_FIELD_REFUSED_ROW("tfs_z", 1),
+    MT_FIELD_REFUSED_ROW("dynatemp_range", 0),
+    MT_FIELD_REFUSED_ROW("smoothing_factor", 0),
+    MT_FIELD_REFUSED_ROW("no_repeat_ngram_size", 0),
+    MT_FIELD_REFUSED_ROW("guidance_scale", 1),
+    MT_FIELD_REFUSED_ROW("samplers", 0),
+    MT_FIELD_REFUSED_ROW("n_probs", 0),
+    MT_FIELD_REFUSED_ROW("grammar_lazy", 0),
+    MT_FIELD_REFUSED_ROW("lora", 0),
+    MT_FIELD_REFUSED_ROW("t_max_predict_ms", 0),
+};
+const mt_field_table mt_fields_refused = {fields, MT_COUNT(fields)};
