@@ -172,6 +172,7 @@
 #define MT_LIMIT_SMALL_BODY (256u << 10)     /* bytes; larger ones are prepared one at a time, in a lane of their own */
 #define MT_LIMIT_PREPARING_LARGE 256         /* calls with large bodies that wait for that */
 #define MT_LIMIT_PREPARING_MEDIA 256         /* calls with pictures that wait for one of theirs */
+#define MT_LIMIT_END_MS 3000                 /* for threads to end, after the time for answers */
 #define MT_LIMIT_OUTBOX 256                  /* events that may wait for the io thread before a call is paused */
 #define MT_LIMIT_MEDIA_PARTS 256             /* pictures and videos of a request */
 #define MT_LIMIT_MEDIA_LIST 768              /* frames of a video that is sent as a list of pictures */

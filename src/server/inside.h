@@ -8,6 +8,7 @@
 #include "http/http.h"
 #include "http/proxies.h"
 #include "server/call.h"
+#include "server/deadline.h"
 #include "server/guard.h"
 #include "server/keys.h"
 #include "server/mailbox.h"
@@ -35,7 +36,8 @@ struct mt_server {
     bool ready;   /* served is complete */
     bool closing; /* the loop has ended: nothing is sent any more */
     int signals;
-    mt_call *calls; /* the newest first */
+    mt_deadline deadline; /* from the first signal on */
+    mt_call *calls;       /* the newest first */
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
     uint64_t trimmed; /* calls_total when memory was last given back */

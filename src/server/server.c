@@ -94,6 +94,8 @@ static void signalled(evutil_socket_t number, short what, void *user)
     }
     mt_log_info("server.draining", "%zu calls may end within %lld s; a second signal ends at once", server->call_count,
                 (long long)server->opt->drain_seconds);
+    if (!mt_deadline_set(&server->deadline, (int)server->opt->drain_seconds * SECOND + MT_LIMIT_END_MS))
+        mt_log_warn("server.deadline", "no thread can be started that sees to the end: all others are waited for");
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
@@ -217,8 +219,8 @@ static void end_signals(mt_server *server)
     free_event(server->interrupted);
 }
 
-/* See above for the order. A model that is still being loaded, or a text that is being read, is waited for, and who
-   does not want to wait has a second signal. */
+/* See above for the order. A model that is still being loaded, or a text that is being read, is waited for until the
+   deadline, and who does not want to wait has a second signal. */
 static void end(mt_server *server)
 {
     server->closing = true;
@@ -236,6 +238,7 @@ static void end(mt_server *server)
     mt_served_close(&server->served);
     mt_store_close(server->store);
     mt_keys_free(&server->keys);
+    mt_deadline_meet(&server->deadline);
 }
 
 bool mt_serve(const mt_options *opt, mt_error *err)
