@@ -240,7 +240,8 @@ static double show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t w
     for (size_t i = 0; i < 3 * side * side; i++)
         image.pixels[i] = (uint8_t)draw(b);
     const uint64_t drawn = mt_clock_ns();
-    if (!mt_processor_image(b->o.processor, &image, &(mt_picture_wish){.max_pixels = side * side}, r->arena, p, &err))
+    const mt_picture_order order = {.wish = {.max_pixels = side * side}, .arena = r->arena};
+    if (!mt_processor_image(b->o.processor, &image, &order, p, &err))
         fail(&err);
     b->random = words;
     for (size_t i = 0; i < MT_COUNT(ids); i++)

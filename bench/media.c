@@ -42,7 +42,7 @@ static bool load(mt_image *image, const char *path)
         return false;
     }
     since = mt_clock_ns();
-    ok = mt_image_decode(image, file.data, file.size, &limits, &err);
+    ok = mt_image_decode(image, file.data, file.size, &limits, NULL, &err);
     if (ok)
         printf("%s: %zu bytes decoded in %.1f ms\n", path, file.size, milliseconds(since));
     else

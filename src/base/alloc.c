@@ -98,6 +98,13 @@ char *mt_strdup(const char *s)
     return memcpy(mt_alloc(size), s, size);
 }
 
+void mt_alloc_setup(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20); /* else it grows to 32 MiB, which every thread may keep */
+#endif
+}
+
 void mt_alloc_trim(void)
 {
 #ifdef __GLIBC__

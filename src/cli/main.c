@@ -48,6 +48,7 @@ int main(int argc, char **argv)
     mt_error err;
     int status;
 
+    mt_alloc_setup();
     if (!mt_options_parse(&opt, argc, argv, getenv, &err)) {
         fprintf(stderr, "motet: %s\n", err.text);
         return EXIT_USAGE;

@@ -16,13 +16,15 @@
 #include "base/log.h"
 #include "engine/inside.h"
 
-#define MEDIA_CACHE (1u << 30) /* bytes of features, where nobody says how many */
-#define ASIDE (4u << 20)       /* bytes for requests that are being read and answered */
-#define STATE_SHARE 8          /* states to continue from take one part of so many of what memory leaves */
-#define STATES_EACH 4          /* but no more of them for each sequence */
-#define STATES_LEAST 2         /* nor fewer than these: a step may read one and write another */
-#define TOWER_PATCHES 16384    /* of a picture that a request may ask for, beyond what the checkpoint has */
-#define TOWER_SHARE 16         /* the tower's working memory is at most this part of all */
+#define MEDIA_CACHE (1u << 30)     /* bytes of features, where nobody says how many */
+#define PICTURES (1u << 30)        /* bytes of pixels, the same */
+#define PICTURES_LEAST (96u << 20) /* but at least so many, if that is no more than a fourth: 12 million in a JPEG */
+#define ASIDE (4u << 20)           /* bytes for requests that are being read and answered */
+#define STATE_SHARE 8              /* states to continue from take one part of so many of what memory leaves */
+#define STATES_EACH 4              /* but no more of them for each sequence */
+#define STATES_LEAST 2             /* nor fewer than these: a step may read one and write another */
+#define TOWER_PATCHES 16384        /* of a picture that a request may ask for, beyond what the checkpoint has */
+#define TOWER_SHARE 16             /* the tower's working memory is at most this part of all */
 
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
 
@@ -369,6 +371,20 @@ static uint64_t own_memory(uint64_t weights)
     return read == 3 && resident * page > mapped ? resident * page - mapped : 0;
 }
 
+/* What of the bytes is for pixels, which others decode: a part, but enough for a photograph where that is not much. */
+static uint64_t reserve_pictures(mt_engine *e, uint64_t bytes)
+{
+    uint64_t pixels = e->params.pictures;
+    if (!e->encoder)
+        return 0;
+    if (pixels == MT_ENGINE_CHOOSE) {
+        pixels = bytes / 8 < PICTURES ? bytes / 8 : PICTURES;
+        pixels = pixels > PICTURES_LEAST ? pixels : bytes / 4 < PICTURES_LEAST ? bytes / 4 : PICTURES_LEAST;
+    }
+    e->stats.bytes_pictures = pixels < bytes ? pixels : bytes;
+    return e->stats.bytes_pictures;
+}
+
 /* What of the bytes is for features of pictures. */
 static uint64_t reserve_media(mt_engine *e, uint64_t bytes)
 {
@@ -392,6 +408,7 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
     const size_t states = share_states(e, &bytes);
+    bytes -= reserve_pictures(e, bytes);
     share_pages(e, bytes - reserve_media(e, bytes), pages);
     if (!wanted)
         wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);

@@ -14,6 +14,8 @@
 
 typedef struct mt_engine mt_engine;
 
+#define MT_ENGINE_CHOOSE UINT64_MAX
+
 typedef struct mt_engine_params {
     size_t sequences; /* most that run side by side */
     size_t queue;     /* most choices that wait */
@@ -21,13 +23,14 @@ typedef struct mt_engine_params {
     size_t context;   /* most positions of a sequence; 0: what the model allows */
     uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
     uint64_t beside; /* bytes of that which others in the process have */
-    uint64_t constraints;      /* bytes of it for constraints, masks among them; 0: no request has one */
-    uint64_t masks;            /* bytes of those for masks */
-    mt_lease *lease;           /* each step takes it; borrowed; NULL: nobody else computes */
-    size_t cache;              /* positions of the cache; 0: what memory leaves */
-    uint64_t state_cache;      /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
-    double step_ms;            /* what a step with running answers may take; 0: somewhat more than they need alone */
-    uint64_t media_cache;      /* bytes of it for features of pictures; 0: an eighth of what weights leave */
+    uint64_t constraints; /* bytes of it for constraints, masks among them; 0: no request has one */
+    uint64_t masks;       /* bytes of those for masks */
+    mt_lease *lease;      /* each step takes it; borrowed; NULL: nobody else computes */
+    size_t cache;         /* positions of the cache; 0: what memory leaves */
+    uint64_t state_cache; /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
+    double step_ms;       /* what a step with running answers may take; 0: somewhat more than they need alone */
+    uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
+    uint64_t pictures;    /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
     const mt_encoder *encoder; /* instead of the model's tower, for tests; borrowed */
     size_t chunk;              /* most prompt positions of a sequence in a step, for tests; 0: what fits */
     bool canary;               /* for debugging: what is free is NaN, and it is checked that nobody has written there */

@@ -22,8 +22,8 @@ typedef struct mt_codec {
     mt_image_format format;
     bool (*is)(const uint8_t *data, size_t size);
     bool (*head)(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err);
-    /* Fills image, which has the size that head told and is black. */
-    bool (*decode)(mt_image *image, const uint8_t *data, size_t size, mt_error *err);
+    /* Fills image, which has the size that head told and is black. Looks now and then whether it should stop. */
+    bool (*decode)(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err);
 } mt_codec;
 
 extern const mt_codec mt_codec_jpeg, mt_codec_png, mt_codec_webp, mt_codec_gif, mt_codec_bmp;
@@ -31,6 +31,9 @@ extern const mt_codec mt_codec_jpeg, mt_codec_png, mt_codec_webp, mt_codec_gif, 
 /* The two ways a file is wrong: it stops, or it says what cannot be. Both return false. */
 bool mt_codec_ends_early(mt_error *err, const char *name);
 bool mt_codec_damaged(mt_error *err, const char *name, const char *why);
+
+/* Nobody waits for the picture any more. Returns false. */
+bool mt_codec_stopped(mt_error *err);
 
 /* Fills the rest of a table of colours of which count are known, as Pillow does: with black, or with greys where those
    known are the greys of their numbers (and so the table says nothing). */

@@ -9,8 +9,7 @@
 
 bool mt_demux_cancelled(const mt_demux *d)
 {
-    /* relaxed: the flag carries nothing but itself */
-    return d->cancel && atomic_load_explicit(d->cancel, memory_order_relaxed);
+    return mt_media_stopped(d->watch);
 }
 
 bool mt_demux_fail(const mt_demux *d, mt_error *err, const char *what, int code)

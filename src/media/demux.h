@@ -3,18 +3,18 @@
 #ifndef MT_MEDIA_DEMUX_H
 #define MT_MEDIA_DEMUX_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <libavformat/avformat.h>
 
 #include "base/error.h"
+#include "media/watch.h"
 
 typedef struct mt_demux {
     const uint8_t *data; /* borrowed */
     size_t size, at;
-    const atomic_bool *cancel; /* may be NULL; borrowed */
+    const mt_media_watch *watch; /* may be NULL; borrowed */
     AVFormatContext *file;
     AVStream *stream; /* of moving pictures; its packets are the only ones read */
 } mt_demux;

@@ -24,6 +24,7 @@ typedef struct transfer {
     const char *url; /* as the client wrote it */
     CURL *curl;
     mt_error *err;
+    size_t taken; /* memory that the watch gave for the body */
     bool wanted;  /* status and type are such that the body is kept */
     bool refused; /* the sentence is written */
 } transfer;
@@ -41,8 +42,7 @@ static bool refuse(transfer *t, const char *why, const char *remedy)
 
 static bool is_cancelled(const transfer *t)
 {
-    /* relaxed: the flag carries nothing but itself */
-    return t->rules->cancel && atomic_load_explicit(t->rules->cancel, memory_order_relaxed);
+    return mt_media_stopped(t->rules->watch);
 }
 
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
@@ -110,6 +110,25 @@ static bool too_large(transfer *t)
     return refuse(t, why, "name a smaller file");
 }
 
+/* How long a body is shows when it ends, so memory is asked for as the buffer doubles. */
+static bool take(transfer *t, size_t more)
+{
+    const size_t least = t->bytes->len + more + 1, most = t->bytes->limit + 1;
+    size_t wanted = t->taken ? t->taken : 1 << 16;
+
+    while (wanted < least)
+        wanted *= 2;
+    wanted = wanted < most ? wanted : most;
+    if (wanted <= t->taken)
+        return true;
+    if (!mt_media_take(t->rules->watch, wanted - t->taken, t->err)) {
+        t->refused = true;
+        return false;
+    }
+    t->taken = wanted;
+    return true;
+}
+
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
     transfer *t = arg;
@@ -120,6 +139,8 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
     if (!t->wanted && !check_head(t))
         return 0;
     t->wanted = true;
+    if (!take(t, size))
+        return 0;
     if (!mt_buf_add(t->bytes, data, size)) {
         too_large(t);
         return 0;

@@ -2,21 +2,20 @@
 #ifndef MT_MEDIA_FETCH_H
 #define MT_MEDIA_FETCH_H
 
-#include <stdatomic.h>
-
 #include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "media/watch.h"
 
 typedef struct mt_fetch_rules {
     int64_t ms;                                      /* in all */
     bool (*allowed)(const struct sockaddr *address); /* asked of every address before it is connected to; NULL: all */
-    const atomic_bool *cancel;                       /* may be NULL */
+    const mt_media_watch *watch;                     /* may be NULL */
 } mt_fetch_rules;
 
 /* Appends the body to bytes, whose limit holds. Follows MT_LIMIT_MEDIA_REDIRECTS redirects. Failures are MT_E_INVALID
-   with a sentence that tells the client nothing of networks it cannot see itself. */
+   with a sentence that tells the client nothing of networks it cannot see itself, or the watch's. */
 bool mt_fetch(mt_buf *bytes, const char *url, const mt_fetch_rules *rules, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -19,6 +19,11 @@ bool mt_codec_damaged(mt_error *err, const char *name, const char *why)
     return mt_fail(err, MT_E_INVALID, "the \"%s\" picture is damaged (%s): send an intact file", name, why);
 }
 
+bool mt_codec_stopped(mt_error *err)
+{
+    return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+}
+
 void mt_codec_colours_rest(uint8_t colours[256][3], size_t count)
 {
     bool greys = true;
@@ -76,30 +81,37 @@ static const mt_codec *recognise(mt_codec_head *head, const uint8_t *data, size_
     return NULL;
 }
 
+/* The picture, and beside it what its codec takes or the picture as it was before it was turned. */
+static size_t memory_of(const mt_codec_head *head)
+{
+    const size_t picture = (size_t)head->width * head->height * 3;
+
+    return picture + (head->orientation == 1 || head->memory > picture ? head->memory : picture);
+}
+
 bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits, mt_error *err)
 {
     mt_codec_head head;
     const mt_codec *codec = recognise(&head, data, size, limits, err);
-    size_t picture;
 
     if (!codec)
         return false;
-    picture = (size_t)head.width * head.height * 3;
-    *info = (mt_image_info){.format = codec->format, .width = head.width, .height = head.height};
-    info->memory = picture + (head.orientation == 1 || head.memory > picture ? head.memory : picture);
+    *info = (mt_image_info){
+        .format = codec->format, .width = head.width, .height = head.height, .memory = memory_of(&head)};
     return true;
 }
 
-bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits, mt_error *err)
+bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
+                     const mt_media_watch *watch, mt_error *err)
 {
     mt_codec_head head;
     const mt_codec *codec = recognise(&head, data, size, limits, err);
 
     *image = (mt_image){0};
-    if (!codec)
+    if (!codec || !mt_media_take(watch, memory_of(&head), err))
         return false;
     mt_image_new(image, head.width, head.height);
-    if (!codec->decode(image, data, size, err)) {
+    if (!codec->decode(image, data, size, watch, err)) {
         mt_image_free(image);
         return false;
     }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "media/limits.h"
+#include "media/watch.h"
 
 typedef struct mt_image {
     uint8_t *pixels; /* red, green, blue; rows from the top, without gaps. Owned; free with mt_image_free */
@@ -28,10 +29,11 @@ bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt
                     mt_error *err) MT_NODISCARD;
 
 /* Decodes a picture, the first one of an animation. Alpha is dropped, as convert("RGB") does. A file that ends early
-   or contradicts itself fails. Every failure is MT_E_INVALID with a sentence for the client. Free with
-   mt_image_free. */
+   or contradicts itself fails. Asks the watch for all the memory that it takes before it decodes, and ends within some
+   rows (of WebP: with the picture) where nobody waits any more. Every failure is MT_E_INVALID with a sentence for the
+   client, or the watch's. Free with mt_image_free. */
 bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
-                     mt_error *err) MT_NODISCARD;
+                     const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 
 /* An empty (black) picture of a size that is known to be within limits. */
 void mt_image_new(mt_image *image, uint32_t width, uint32_t height);

@@ -264,10 +264,11 @@ static bool decode_runs(const bmp *b, mt_image *image, mt_error *err)
     return p.y >= b->height || mt_codec_ends_early(err, NAME);
 }
 
-static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err)
 {
     bmp b;
 
+    (void)watch; /* these are copied rather than decoded */
     if (!open_file(&b, data, size, err))
         return false;
     if (b.compression != RLE8 && b.compression != RLE4) {

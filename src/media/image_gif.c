@@ -221,7 +221,7 @@ static bool lzw_take(lzw *z, int code, pen *p)
     return true;
 }
 
-static bool decompress(lzw *z, gif *g, mt_image *image, mt_error *err)
+static bool decompress(lzw *z, gif *g, mt_image *image, const mt_media_watch *watch, mt_error *err)
 {
     reader r = {.g = g};
     pen p = {.image = image, .g = g, .done = g->columns == 0 || g->lines == 0};
@@ -236,6 +236,8 @@ static bool decompress(lzw *z, gif *g, mt_image *image, mt_error *err)
     while (!p.done) {
         int code = read_code(&r, z->width);
 
+        if (mt_media_stopped(watch))
+            return mt_codec_stopped(err);
         if (code < 0 || code == z->clear + 1)
             return mt_codec_ends_early(err, NAME);
         if (code == z->clear)
@@ -246,7 +248,7 @@ static bool decompress(lzw *z, gif *g, mt_image *image, mt_error *err)
     return true;
 }
 
-static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err)
 {
     size_t pixels = (size_t)image->width * image->height;
     lzw *z;
@@ -258,7 +260,7 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *
     for (size_t i = 0; i < pixels; i++)
         memcpy(image->pixels + 3 * i, g.colours[g.transparent < 0 ? 0 : g.transparent], 3);
     z = mt_alloc(sizeof(*z));
-    ok = decompress(z, &g, image, err);
+    ok = decompress(z, &g, image, watch, err);
     mt_free(z);
     return ok;
 }

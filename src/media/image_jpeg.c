@@ -11,6 +11,7 @@
 
 static const char NAME[] = "JPEG";
 
+enum { ROWS = 64 }; /* of each component that libjpeg keeps at most: five times 8, twice where it smooths */
 enum { SOI = 0xD8, SOS = 0xDA, APP1 = 0xE1, TEM = 0x01, RST0 = 0xD0, EOI = 0xD9 };
 
 static bool is_jpeg(const uint8_t *data, size_t size)
@@ -76,6 +77,7 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
             if (!components)
                 return mt_codec_damaged(err, NAME, "its pixels come before their size");
             head->memory = progressive || len < 1 || segment[0] < components ? coefficients(head, components) : 0;
+            head->memory += (size_t)head->width * ROWS * components + 65536; /* rows of blocks on their way to RGB */
             /* A bit for each 8x8 block at least, and blocks for a fourth of the pixels at least. */
             head->least = arithmetic ? 0 : (uint64_t)head->width * head->height / (64 * 4 * 8);
             return true;
@@ -90,6 +92,7 @@ typedef struct decoder {
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
     struct jpeg_progress_mgr progress;
+    const mt_media_watch *watch;
     jmp_buf failed;
     char why[JMSG_LENGTH_MAX];
     uint8_t *inks;
@@ -108,11 +111,14 @@ static void on_message(j_common_ptr jpeg, int level)
     (void)jpeg, (void)level; /* warnings are for those who look at the picture */
 }
 
-/* A progressive picture may have any number of scans, and each costs as much as the whole picture. */
+/* Called for every row of blocks. A progressive picture may have any number of scans, and each costs as much as the
+   whole picture. */
 static void on_progress(j_common_ptr jpeg)
 {
     decoder *d = (decoder *)jpeg;
 
+    if (mt_media_stopped(d->watch))
+        longjmp(d->failed, 1);
     if (d->jpeg.input_scan_number <= MT_LIMIT_MEDIA_SCANS)
         return;
     snprintf(d->why, sizeof(d->why), "it has more than %d scans", MT_LIMIT_MEDIA_SCANS);
@@ -204,12 +210,13 @@ static bool read_rows(decoder *d, mt_image *image)
     return true;
 }
 
-static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err)
 {
     decoder *d = mt_alloc(sizeof(*d));
     volatile bool ok = false;
 
     setup(d, data, size);
+    d->watch = watch;
     if (setjmp(d->failed) == 0) {
         jpeg_create_decompress(&d->jpeg);
         d->jpeg.src = &d->source;
@@ -218,7 +225,7 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *
         if (!ok)
             mt_codec_ends_early(err, NAME);
     } else {
-        mt_codec_damaged(err, NAME, d->why);
+        (void)(mt_media_stopped(watch) ? mt_codec_stopped(err) : mt_codec_damaged(err, NAME, d->why));
     }
     jpeg_destroy_decompress(&d->jpeg);
     mt_free(d->inks);

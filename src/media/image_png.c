@@ -64,6 +64,7 @@ static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_
 typedef struct decoder {
     const uint8_t *data;
     size_t size, at;
+    const mt_media_watch *watch;
     png_structp png;
     png_infop info;
     bool ended; /* it asked for bytes behind the last */
@@ -174,8 +175,11 @@ static void read_pixels(decoder *d, mt_image *image)
     if (png_get_rowbytes(d->png, d->info) != line - before)
         png_error(d->png, "its rows have another length");
     for (int pass = 0; pass < passes; pass++)
-        for (uint32_t y = 0; y < image->height; y++)
+        for (uint32_t y = 0; y < image->height; y++) {
+            if (mt_media_stopped(d->watch))
+                png_error(d->png, "it was stopped");
             png_read_row(d->png, image->pixels + y * line + before, NULL);
+        }
     for (uint32_t y = 0; y < image->height; y++)
         spread_row(d, image->pixels + y * line, image->width);
 }
@@ -189,12 +193,12 @@ static void setup(decoder *d)
 }
 
 /* The decoder is not a local variable: those that change before a longjmp have no value after it. */
-static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err)
 {
     decoder *d = mt_alloc(sizeof(*d));
     volatile bool ok = false;
 
-    *d = (decoder){.data = data, .size = size, .why = "no memory"};
+    *d = (decoder){.data = data, .size = size, .watch = watch, .why = "no memory"};
     d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_error, on_warning);
     d->info = d->png ? png_create_info_struct(d->png) : NULL;
     if (d->info && setjmp(png_jmpbuf(d->png)) == 0) {
@@ -204,7 +208,9 @@ static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *
     }
     png_destroy_read_struct(&d->png, &d->info, NULL);
     if (!ok)
-        (void)(d->ended ? mt_codec_ends_early(err, NAME) : mt_codec_damaged(err, NAME, d->why));
+        (void)(mt_media_stopped(watch) ? mt_codec_stopped(err)
+               : d->ended              ? mt_codec_ends_early(err, NAME)
+                                       : mt_codec_damaged(err, NAME, d->why));
     mt_free(d);
     return ok;
 }

@@ -77,12 +77,13 @@ static bool decode_frame(mt_image *image, const WebPIterator *frame)
                              (int)line) != NULL;
 }
 
-static bool decode(mt_image *image, const uint8_t *data, size_t size, mt_error *err)
+static bool decode(mt_image *image, const uint8_t *data, size_t size, const mt_media_watch *watch, mt_error *err)
 {
     WebPDemuxer *demuxer = open_file(data, size, err);
     WebPIterator frame;
     bool ok = false;
 
+    (void)watch; /* libwebp decodes a picture at one go */
     if (!demuxer)
         return false;
     if (WebPDemuxGetFrame(demuxer, 1, &frame)) {

@@ -163,6 +163,31 @@ static void resize_nearest(mt_image *out, const mt_image *in, mt_resize_like lik
     mt_free(rows);
 }
 
+static size_t taps_memory(uint32_t in, uint32_t out, mt_resample resample)
+{
+    const taps *t = NULL;
+    const size_t most = (size_t)ceil(filters[resample].support * fmax((double)in / out, 1)) * 2 + 1;
+
+    return out * (sizeof(*t->first) + sizeof(*t->count)) +
+           out * most * (sizeof(*t->exact) + sizeof(*t->floats) + sizeof(*t->fixed));
+}
+
+static bool in_float(mt_resample resample, mt_resize_like like)
+{
+    return resample == MT_RESAMPLE_BILINEAR && like == MT_RESIZE_TORCH;
+}
+
+size_t mt_image_resize_memory(uint32_t in_width, uint32_t in_height, uint32_t width, uint32_t height,
+                              mt_resample resample, mt_resize_like like)
+{
+    const size_t out = (size_t)width * height * 3, sample = in_float(resample, like) ? sizeof(float) : 1;
+
+    if (resample == MT_RESAMPLE_NEAREST)
+        return out + ((size_t)width + height) * sizeof(uint32_t);
+    return out + taps_memory(in_width, width, resample) + taps_memory(in_height, height, resample) +
+           ((size_t)width * 3 * in_height + LANES + (size_t)in_width * 3 * LANES) * sample;
+}
+
 /* Torchvision has bilinear of whole numbers only where torch has AVX2; elsewhere, and by its definition, it is
    computed in float and rounded once. */
 void mt_image_resize(mt_image *out, const mt_image *in, uint32_t width, uint32_t height, mt_resample resample,
@@ -178,7 +203,7 @@ void mt_image_resize(mt_image *out, const mt_image *in, uint32_t width, uint32_t
     }
     taps_init(&across, in->width, width, resample);
     taps_init(&down, in->height, height, resample);
-    if (resample == MT_RESAMPLE_BILINEAR && like == MT_RESIZE_TORCH) {
+    if (in_float(resample, like)) {
         float_weigh(&across, resample);
         float_weigh(&down, resample);
         float_resize(out, in, &across, &down);

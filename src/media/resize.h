@@ -17,4 +17,8 @@ typedef enum mt_resize_like {
 void mt_image_resize(mt_image *out, const mt_image *in, uint32_t width, uint32_t height, mt_resample resample,
                      mt_resize_like like);
 
+/* Bytes that this takes at most, out included and in not. */
+size_t mt_image_resize_memory(uint32_t in_width, uint32_t in_height, uint32_t width, uint32_t height,
+                              mt_resample resample, mt_resize_like like);
+
 #endif

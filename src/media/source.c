@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/hex.h"
@@ -17,8 +18,16 @@ static bool begins(const char *url, size_t len, const char *scheme)
     return len >= strlen(scheme) && strncasecmp(url, scheme, strlen(scheme)) == 0;
 }
 
+/* A buffer never takes more than its limit and a NUL. */
+static bool take(const mt_media_watch *watch, mt_buf *bytes, size_t most, mt_error *err)
+{
+    if (most < bytes->limit)
+        bytes->limit = most;
+    return mt_media_take(watch, bytes->limit + 1, err);
+}
+
 /* data:image/png;base64,iVBORw0... What the type says does not count: the bytes tell. */
-static bool load_data(mt_buf *bytes, const char *url, size_t len, mt_error *err)
+static bool load_data(mt_buf *bytes, const char *url, size_t len, const mt_media_watch *watch, mt_error *err)
 {
     static const char mark[] = ";base64";
     const char *comma = memchr(url, ',', len);
@@ -28,7 +37,8 @@ static bool load_data(mt_buf *bytes, const char *url, size_t len, mt_error *err)
         return mt_fail(err, MT_E_INVALID, "the data URL has no comma: write data:image/png;base64, and then the data");
     if (head < strlen(mark) || strncasecmp(comma - strlen(mark), mark, strlen(mark)) != 0)
         return mt_fail(err, MT_E_INVALID, "the data URL is not base64: write data:image/png;base64, and then the data");
-    return mt_base64_decode(bytes, comma + 1, len - head - 1, err) || mt_fail_within(err, "data URL");
+    return take(watch, bytes, (len - head) / 4 * 3 + 3, err) &&
+           (mt_base64_decode(bytes, comma + 1, len - head - 1, err) || mt_fail_within(err, "data URL"));
 }
 
 /* The path of file:///path or file://localhost/path, with %20 and its kin decoded. False when it has none. */
@@ -69,9 +79,11 @@ static bool is_below(char found[PATH_MAX], const char *path, const char *root)
 }
 
 /* A file elsewhere and one that is not there get the same sentence: which of the two is no client's business. */
-static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *root, mt_error *err)
+static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *root, const mt_media_watch *watch,
+                      mt_error *err)
 {
     char path[MT_LIMIT_PATH], found[PATH_MAX];
+    struct stat info;
     int shown = len < SHOWN ? (int)len : SHOWN;
 
     if (!root)
@@ -80,6 +92,9 @@ static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *ro
     if (!begins(url, len, "file://") || !path_of(path, url, len) || !is_below(found, path, root))
         return mt_fail(err, MT_E_INVALID, "\"%.*s\" is no file in the folder of --media-root: check the path", shown,
                        url);
+    if (stat(found, &info) == 0 && (uint64_t)info.st_size <= bytes->limit &&
+        !take(watch, bytes, (size_t)info.st_size, err))
+        return false;
     if (mt_file_read(bytes, found, err))
         return true;
     if (err->code == MT_E_TOO_LARGE)
@@ -89,9 +104,9 @@ static bool load_file(mt_buf *bytes, const char *url, size_t len, const char *ro
 }
 
 static bool load_url(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits,
-                     const atomic_bool *cancel, mt_error *err)
+                     const mt_media_watch *watch, mt_error *err)
 {
-    mt_fetch_rules rules = {.ms = limits->fetch_ms, .cancel = cancel};
+    mt_fetch_rules rules = {.ms = limits->fetch_ms, .watch = watch};
     char text[MT_LIMIT_MEDIA_URL + 2];
 
     rules.allowed = limits->allow_private ? NULL : mt_address_is_public;
@@ -104,18 +119,18 @@ static bool load_url(mt_buf *bytes, const char *url, size_t len, const mt_media_
     return mt_fetch(bytes, text, &rules, err);
 }
 
-bool mt_media_load(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits, const atomic_bool *cancel,
-                   mt_error *err)
+bool mt_media_load(mt_buf *bytes, const char *url, size_t len, const mt_media_limits *limits,
+                   const mt_media_watch *watch, mt_error *err)
 {
     bool ok;
 
     mt_buf_init(bytes, limits->bytes);
     if (begins(url, len, "data:"))
-        ok = load_data(bytes, url, len, err);
+        ok = load_data(bytes, url, len, watch, err);
     else if (begins(url, len, "http://") || begins(url, len, "https://"))
-        ok = load_url(bytes, url, len, limits, cancel, err);
+        ok = load_url(bytes, url, len, limits, watch, err);
     else if (begins(url, len, "file:"))
-        ok = load_file(bytes, url, len, limits->root, err);
+        ok = load_file(bytes, url, len, limits->root, watch, err);
     else
         ok = mt_fail(err, MT_E_INVALID, "\"%.*s\" is no URL that can be read: begin with data:, https:, http: or file:",
                      (int)(len < SHOWN ? len : SHOWN), url);

@@ -2,7 +2,11 @@
 
    A file is read twice. The first reading counts the frames, since headers lie, and keeps when each is shown; the
    second decodes, from the first frame on, so that a frame has the same number here as for who decodes them all.
-   Seeking was rejected: where it lands depends on the file. One thread; owned by whoever opened it. */
+   Seeking was rejected: where it lands depends on the file. One thread; owned by whoever opened it.
+
+   Memory: decoders keep frames for others to refer to, and how many is a matter of the stream. So each buffer that a
+   decoder takes is counted while it lives, and a stream that wants more than was asked for is refused. What FFmpeg
+   decodes to find out about a file, before the first frame is wanted, is of the size that the container tells. */
 #include "media/video.h"
 
 #include <assert.h>
@@ -12,11 +16,19 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavutil/imgutils.h>
+#include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 
 #include "base/alloc.h"
 #include "media/container.h"
 #include "media/demux.h"
+
+enum {
+    KEPT = 20,     /* frames in a decoder: H.264 has up to 16, one that is being decoded, one that was given out */
+    PIXEL = 4,     /* bytes of a pixel of them: two bytes each of 4:2:0, and one for what belongs to its block */
+    RGB_PIXEL = 6, /* of the last one, which is there as RGB twice */
+    EDGE = 128,    /* pixels that whole blocks and the borders around a frame add to a side */
+};
 
 struct mt_video {
     const mt_media_limits *limits; /* while it is being opened */
@@ -30,6 +42,8 @@ struct mt_video {
     int64_t decoded; /* frames so far */
     bool flushing;   /* the decoder knows that no packet follows */
     double *times;   /* of frames, rising */
+    size_t live;     /* bytes of the frames that the decoder has */
+    size_t most;     /* that it may have */
 };
 
 static bool check_size(int width, int height, const mt_media_limits *limits, mt_error *err)
@@ -45,6 +59,42 @@ static bool check_size(int width, int height, const mt_media_limits *limits, mt_
     return true;
 }
 
+/* Asks for what decoding frames of so many bytes a pixel takes, less what was asked for already. */
+static bool take_memory(mt_video *v, size_t pixel, mt_error *err)
+{
+    const AVCodecParameters *p = v->demux.stream->codecpar;
+    const size_t area = ((size_t)p->width + EDGE) * ((size_t)p->height + EDGE), before = v->info.memory;
+
+    v->most = area * KEPT * pixel;
+    v->info.memory = area * RGB_PIXEL + v->most;
+    return v->info.memory <= before || mt_media_take(v->demux.watch, v->info.memory - before, err);
+}
+
+/* Has FFmpeg decode the first frames, which must not be larger than the container says, but for whole blocks. */
+static int look_into(const mt_video *v)
+{
+    const AVCodecParameters *p = v->demux.stream->codecpar;
+    const unsigned streams = v->demux.file->nb_streams;
+    AVDictionary **options = mt_alloc_array(streams, sizeof(AVDictionary *));
+    int code;
+
+    for (unsigned i = 0; i < streams; i++)
+        av_dict_set_int(&options[i], "max_pixels", (int64_t)(p->width + EDGE) * (p->height + EDGE), 0);
+    code = avformat_find_stream_info(v->demux.file, options);
+    for (unsigned i = 0; i < streams; i++)
+        av_dict_free(&options[i]);
+    mt_free(options);
+    return code;
+}
+
+/* A byte of a pixel's block, and what the pixel itself takes. */
+static size_t pixel_bytes(int format)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
+
+    return d ? 1 + ((size_t)av_get_padded_bits_per_pixel(d) + 7) / 8 : 0;
+}
+
 static bool read_head(mt_video *v, mt_error *err)
 {
     AVCodecParameters *p;
@@ -52,9 +102,6 @@ static bool read_head(mt_video *v, mt_error *err)
 
     if (!mt_demux_open(&v->demux, err))
         return false;
-    code = avformat_find_stream_info(v->demux.file, NULL);
-    if (code < 0 || mt_demux_cancelled(&v->demux))
-        return mt_demux_fail(&v->demux, err, "looking into it", code);
     p = v->demux.stream->codecpar;
     if (p->codec_id != AV_CODEC_ID_H264 && p->codec_id != AV_CODEC_ID_HEVC && p->codec_id != AV_CODEC_ID_VP8 &&
         p->codec_id != AV_CODEC_ID_VP9 && p->codec_id != AV_CODEC_ID_AV1)
@@ -62,11 +109,16 @@ static bool read_head(mt_video *v, mt_error *err)
                        avcodec_get_name(p->codec_id));
     if (!check_size(p->width, p->height, v->limits, err))
         return false;
+    if (!take_memory(v, PIXEL, err))
+        return false;
+    code = look_into(v);
+    if (code < 0 || mt_demux_cancelled(&v->demux))
+        return mt_demux_fail(&v->demux, err, "looking into it", code);
+    if (!check_size(p->width, p->height, v->limits, err))
+        return false;
     v->info.width = (uint32_t)p->width;
     v->info.height = (uint32_t)p->height;
-    /* H.264 keeps up to 16 frames, of at most 4 bytes a pixel with 10 bits; the last is there as RGB twice. */
-    v->info.memory = (size_t)p->width * (size_t)p->height * (20 * 4 + 6) + v->demux.size;
-    return true;
+    return take_memory(v, pixel_bytes(p->format) > PIXEL ? pixel_bytes(p->format) : PIXEL, err);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -131,6 +183,46 @@ static bool find_rate(mt_video *v, mt_error *err)
     return true;
 }
 
+/* A frame's first buffer, and whom to tell when nobody has it any more. */
+typedef struct counted {
+    mt_video *video;
+    AVBufferRef *inner;
+    size_t bytes;
+} counted;
+
+static void on_buffer_free(void *opaque, uint8_t *data)
+{
+    counted *c = opaque;
+
+    (void)data;
+    c->video->live -= c->bytes;
+    av_buffer_unref(&c->inner);
+    mt_free(c);
+}
+
+static int on_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
+{
+    mt_video *v = codec->opaque;
+    const int code = avcodec_default_get_buffer2(codec, frame, flags);
+    counted *c;
+    AVBufferRef *ref;
+
+    if (code < 0 || !frame->buf[0])
+        return code;
+    c = mt_alloc(sizeof(*c));
+    *c = (counted){.video = v, .inner = frame->buf[0], .bytes = (size_t)frame->width * (size_t)frame->height};
+    for (size_t i = 0; i < MT_COUNT(frame->buf) && frame->buf[i]; i++)
+        c->bytes += (size_t)frame->buf[i]->size;
+    ref = av_buffer_create(c->inner->data, c->inner->size, on_buffer_free, c, 0);
+    if (!ref) {
+        mt_free(c);
+        return AVERROR(ENOMEM);
+    }
+    v->live += c->bytes;
+    frame->buf[0] = ref;
+    return v->live <= v->most ? code : AVERROR(ENOMEM);
+}
+
 static bool open_codec(mt_video *v, mt_error *err)
 {
     const AVCodec *decoder = avcodec_find_decoder(v->demux.stream->codecpar->codec_id);
@@ -145,6 +237,8 @@ static bool open_codec(mt_video *v, mt_error *err)
         return mt_demux_fail(&v->demux, err, "decoding", 0);
     code = avcodec_parameters_to_context(v->codec, v->demux.stream->codecpar);
     v->codec->thread_count = 1; /* requests run side by side already */
+    v->codec->opaque = v;
+    v->codec->get_buffer2 = on_buffer;
     v->codec->max_pixels = (int64_t)v->limits->video_pixels;
     v->codec->pkt_timebase = v->demux.stream->time_base;
     if (code >= 0)
@@ -171,13 +265,13 @@ static bool open_video(mt_video *v, mt_error *err)
            mt_demux_open(&v->demux, err);
 }
 
-mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const atomic_bool *cancel,
+mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const mt_media_watch *watch,
                         mt_error *err)
 {
     mt_video *v = mt_alloc(sizeof(*v));
 
     av_log_set_level(AV_LOG_QUIET); /* what is wrong with a client's file is told to the client */
-    *v = (mt_video){.limits = limits, .demux = {.data = data, .size = size, .cancel = cancel}};
+    *v = (mt_video){.limits = limits, .demux = {.data = data, .size = size, .watch = watch}};
     if (open_video(v, err)) {
         v->limits = NULL;
         return v;

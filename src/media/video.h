@@ -3,8 +3,6 @@
 #ifndef MT_MEDIA_VIDEO_H
 #define MT_MEDIA_VIDEO_H
 
-#include <stdatomic.h>
-
 #include "media/image.h"
 
 typedef struct mt_video mt_video;
@@ -14,12 +12,12 @@ typedef struct mt_video_info {
     int64_t frames;  /* that are shown, counted, not believed; at least 1 */
     double fps;      /* the average rate; more than 0 */
     double duration; /* seconds: frames / fps */
-    size_t memory;   /* that decoding takes at most, the bytes included */
+    size_t memory;   /* that decoding takes at most, besides the bytes */
 } mt_video_info;
 
-/* Borrows data until mt_video_close. cancel may be NULL; once it is true, this and mt_video_frame fail soon. Failures
-   are MT_E_INVALID with a sentence for the client. */
-mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const atomic_bool *cancel,
+/* Borrows data and the watch until mt_video_close. Asks the watch for the memory that decoding takes; once that stops,
+   this and mt_video_frame fail soon. Failures are MT_E_INVALID with a sentence for the client, or the watch's. */
+mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const mt_media_watch *watch,
                         mt_error *err) MT_NODISCARD;
 void mt_video_close(mt_video *video); /* NULL is fine */
 

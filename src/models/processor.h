@@ -39,15 +39,29 @@ size_t mt_processor_patches(const mt_processor *p);
 /* False where the family takes no videos. */
 bool mt_processor_takes_video(const mt_processor *p);
 
-/* Patches lie in the arena; everything else that is needed on the way is freed. Failures are the client's. */
-bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_wish *wish, mt_arena *arena,
-                        mt_picture *out, mt_error *err) MT_NODISCARD;
-bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_wish *wish, mt_arena *arena,
-                        mt_picture *out, mt_error *err) MT_NODISCARD;
+/* Whose pictures they are: what a request wishes for, and where its pictures go. */
+typedef struct mt_picture_order {
+    mt_picture_wish wish;
+    const mt_media_watch *watch; /* asked for memory before any is used; may be NULL */
+    mt_arena *arena;             /* patches lie in it; everything else that is needed on the way is freed */
+} mt_picture_order;
 
-/* A video that comes as a list of pictures, all of which are looked at: wish->fps says at what pace they were taken. */
-bool mt_processor_frames(const mt_processor *p, const mt_image *frames, size_t count, const mt_picture_wish *wish,
-                         mt_arena *arena, mt_picture *out, mt_error *err) MT_NODISCARD;
+/* Failures are the client's, or the watch's. */
+bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                        mt_error *err) MT_NODISCARD;
+bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture *out,
+                        mt_error *err) MT_NODISCARD;
+
+/* A video that comes as a list of pictures, all of which are looked at: wish.fps says at what pace they were taken.
+   next makes the picture of each number, in order, when the one before it is freed: one is in memory at a time. */
+typedef struct mt_frame_list {
+    size_t count;
+    bool (*next)(void *ctx, size_t index, mt_image *image, mt_error *err);
+    void *ctx;
+} mt_frame_list;
+
+bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const mt_picture_order *order,
+                         mt_picture *out, mt_error *err) MT_NODISCARD;
 
 /* The token that a chat template writes where an image or a video stands: "<|image_pad|>", "<start_of_image>". NULL:
    the family takes none. */

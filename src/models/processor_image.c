@@ -63,7 +63,7 @@ bool mt_pixel_size_fit(const mt_processor *p, const mt_pixel_rules *rules, const
 }
 
 bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t views, mt_pixel_size size,
-                    uint32_t frames, mt_arena *arena, mt_picture *out, mt_error *err)
+                    uint32_t frames, const mt_picture_order *order, mt_picture *out, mt_error *err)
 {
     *out = (mt_picture){.views = views,
                         .height = size.height / p->patch,
@@ -77,7 +77,9 @@ bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t
                        "%u x %u pixels, %u times, are %zu patches; at most %d fit: lower \"max_pixels\" or \"fps\"",
                        size.width, size.height, views, patches, MT_LIMIT_PATCHES);
     out->tokens = (uint32_t)(patches / (p->merge * p->merge));
-    out->patches = mt_arena_alloc(arena, patches * out->patch_bytes);
+    if (!mt_media_take(order->watch, patches * out->patch_bytes, err))
+        return false;
+    out->patches = mt_arena_alloc(order->arena, patches * out->patch_bytes);
     if (!out->patches)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     return true;
@@ -90,6 +92,13 @@ static void fill_patch(uint8_t *to, size_t frame_apart, const uint8_t *from, siz
         for (size_t x = 0; x < side; x++)
             for (size_t c = 0; c < 3; c++)
                 to[c * frame_apart + y * side + x] = from[3 * x + c];
+}
+
+size_t mt_picture_fill_memory(const mt_processor *p, const mt_pixel_rules *rules, uint32_t height, uint32_t width,
+                              const mt_picture *out)
+{
+    return mt_image_resize_memory(width, height, out->width * p->patch, out->height * p->patch, rules->resample,
+                                  MT_RESIZE_TORCH);
 }
 
 void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, uint32_t view,
@@ -148,14 +157,17 @@ static void fill_crops(const mt_processor *p, const mt_image *image, uint32_t cr
     }
 }
 
-static bool gemma_image(const mt_processor *p, const mt_image *image, const mt_picture_wish *wish, mt_arena *arena,
-                        mt_picture *out, mt_error *err)
+static bool gemma_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                        mt_error *err)
 {
     const bool wide = image->width >= image->height;
     const uint32_t lengthwise = wide ? image->width : image->height, across = wide ? image->height : image->width;
-    const uint32_t crops = wish->crops ? crop_count(lengthwise, across) : 0;
+    const uint32_t crops = order->wish.crops ? crop_count(lengthwise, across) : 0;
     const mt_pixel_size size = {.height = p->image.height, .width = p->image.width};
-    if (!mt_picture_new(p, &p->image, 1 + crops, size, 1, arena, out, err))
+    const size_t crop = crops ? (size_t)3 * across * ((lengthwise + crops - 1) / crops) : 0;
+    if (!mt_picture_new(p, &p->image, 1 + crops, size, 1, order, out, err) ||
+        !mt_media_take(order->watch, crop + mt_picture_fill_memory(p, &p->image, image->height, image->width, out),
+                       err))
         return false;
     mt_picture_fill(p, &p->image, image, 0, 0, out);
     fill_crops(p, image, crops, out);
@@ -163,16 +175,17 @@ static bool gemma_image(const mt_processor *p, const mt_image *image, const mt_p
     return true;
 }
 
-bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_wish *wish, mt_arena *arena,
-                        mt_picture *out, mt_error *err)
+bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                        mt_error *err)
 {
     mt_pixel_size size;
     if (image->width == 0 || image->height == 0)
         return mt_fail(err, MT_E_INVALID, "a picture has no pixels");
     if (p->names == MT_VISION_SIGLIP)
-        return gemma_image(p, image, wish, arena, out, err);
-    if (!mt_pixel_size_fit(p, &p->image, wish, image->height, image->width, 0, &size, err) ||
-        !mt_picture_new(p, &p->image, 1, size, 1, arena, out, err))
+        return gemma_image(p, image, order, out, err);
+    if (!mt_pixel_size_fit(p, &p->image, &order->wish, image->height, image->width, 0, &size, err) ||
+        !mt_picture_new(p, &p->image, 1, size, 1, order, out, err) ||
+        !mt_media_take(order->watch, mt_picture_fill_memory(p, &p->image, image->height, image->width, out), err))
         return false;
     out->step = 1;
     mt_picture_fill(p, &p->image, image, 0, 0, out);

@@ -46,7 +46,11 @@ bool mt_pixel_size_fit(const mt_processor *p, const mt_pixel_rules *rules, const
 
 /* Takes memory for the patches of `views` views of that size, of `frames` frames each. */
 bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t views, mt_pixel_size size,
-                    uint32_t frames, mt_arena *arena, mt_picture *out, mt_error *err) MT_NODISCARD;
+                    uint32_t frames, const mt_picture_order *order, mt_picture *out, mt_error *err) MT_NODISCARD;
+
+/* Bytes that mt_picture_fill takes for an image of that size. */
+size_t mt_picture_fill_memory(const mt_processor *p, const mt_pixel_rules *rules, uint32_t height, uint32_t width,
+                              const mt_picture *out);
 
 /* Resizes an image and makes it frame `frame` of view `view`. */
 void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, uint32_t view,

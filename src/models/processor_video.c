@@ -91,39 +91,65 @@ static uint32_t time_step(const choice *c)
     return c->p->names == MT_VISION_QWEN2_5 ? c->p->tokens_per_second * (uint32_t)within(seconds, 0, 1e6) : 1;
 }
 
-/* Where frames come from: a video, or pictures. */
+/* Where frames come from: a video, or a list. The first of a list tells the size, and waits here until it is taken. */
 typedef struct frames {
     mt_video *video;
-    const mt_image *images;
+    const mt_frame_list *list;
+    mt_image first;
+    size_t taken; /* memory for resizing that was asked for */
 } frames;
 
-static bool fill(const choice *c, const frames *from, mt_picture *out, mt_error *err)
+static bool next_frame(frames *from, int64_t index, mt_image *image, mt_error *err)
 {
-    for (uint32_t i = 0; i < out->views * out->frames; i++) {
-        mt_image image = {0};
-        const uint32_t at = i < c->count ? i : c->count - 1; /* the last one fills what is left of its view */
-        if (from->video && !mt_video_frame(from->video, c->index[at], &image, err))
-            return false;
-        mt_picture_fill(c->p, &c->p->video, from->video ? &image : &from->images[c->index[at]], i / out->frames,
-                        i % out->frames, out);
-        mt_image_free(&image);
-    }
+    if (from->video)
+        return mt_video_frame(from->video, index, image, err);
+    if (!from->first.pixels)
+        return from->list->next(from->list->ctx, (size_t)index, image, err);
+    *image = from->first;
+    from->first = (mt_image){0};
     return true;
 }
 
-static bool make(const choice *c, const frames *from, uint32_t height, uint32_t width, const mt_picture_wish *wish,
-                 mt_arena *arena, mt_picture *out, mt_error *err)
+static bool fill_frame(const choice *c, frames *from, const mt_image *image, uint32_t i, const mt_picture_order *order,
+                       mt_picture *out, mt_error *err)
+{
+    const size_t needed = mt_picture_fill_memory(c->p, &c->p->video, image->height, image->width, out);
+    if ((from->list || from->taken == 0) && !mt_media_take(order->watch, needed, err)) /* all of a video are alike */
+        return false;
+    from->taken = needed;
+    mt_picture_fill(c->p, &c->p->video, image, i / out->frames, i % out->frames, out);
+    return true;
+}
+
+static bool fill(const choice *c, frames *from, const mt_picture_order *order, mt_picture *out, mt_error *err)
+{
+    mt_image image = {0};
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < out->views * out->frames; i++) {
+        if (i < c->count) { /* the last one fills what is left of its view */
+            mt_image_free(&image);
+            ok = next_frame(from, c->index[i], &image, err);
+        }
+        ok = ok && fill_frame(c, from, &image, i, order, out, err);
+    }
+    mt_image_free(&image);
+    return ok;
+}
+
+static bool make(const choice *c, frames *from, uint32_t height, uint32_t width, const mt_picture_order *order,
+                 mt_picture *out, mt_error *err)
 {
     const mt_processor *p = c->p;
     mt_pixel_size size;
-    if (!mt_pixel_size_fit(p, &p->video, wish, height, width, p->names == MT_VISION_QWEN3 ? c->count : 0, &size, err))
+    if (!mt_pixel_size_fit(p, &p->video, &order->wish, height, width, p->names == MT_VISION_QWEN3 ? c->count : 0, &size,
+                           err))
         return false;
     const uint32_t views = (c->count + p->frames - 1) / p->frames;
-    if (!mt_picture_new(p, &p->video, views, size, p->frames, arena, out, err))
+    if (!mt_picture_new(p, &p->video, views, size, p->frames, order, out, err))
         return false;
     out->video = true;
     out->step = time_step(c);
-    if (!tell_times(c, arena, out, err) || !fill(c, from, out, err))
+    if (!tell_times(c, order->arena, out, err) || !fill(c, from, order, out, err))
         return false;
     mt_picture_sign(p, out);
     return true;
@@ -135,26 +161,31 @@ static bool takes_video(const mt_processor *p, mt_error *err)
            mt_fail(err, MT_E_INVALID, "this model takes no videos; send single frames as images");
 }
 
-bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_wish *wish, mt_arena *arena,
-                        mt_picture *out, mt_error *err)
+bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture *out,
+                        mt_error *err)
 {
     const mt_video_info about = mt_video_about(video);
     choice c = {.p = p, .total = about.frames, .fps = about.fps};
-    return takes_video(p, err) && choose(&c, wish, arena, err) &&
-           make(&c, &(frames){.video = video}, about.height, about.width, wish, arena, out, err);
+    return takes_video(p, err) && choose(&c, &order->wish, order->arena, err) &&
+           make(&c, &(frames){.video = video}, about.height, about.width, order, out, err);
 }
 
-bool mt_processor_frames(const mt_processor *p, const mt_image *images, size_t count, const mt_picture_wish *wish,
-                         mt_arena *arena, mt_picture *out, mt_error *err)
+bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const mt_picture_order *order,
+                         mt_picture *out, mt_error *err)
 {
-    choice c = {.p = p, .total = (int64_t)count, .fps = wish->fps > 0 ? wish->fps : p->fps > 0 ? p->fps : 1};
+    const double fps = order->wish.fps;
+    choice c = {.p = p, .total = (int64_t)list->count, .fps = fps > 0 ? fps : p->fps > 0 ? p->fps : 1};
+    frames from = {.list = list};
     if (!takes_video(p, err))
         return false;
-    if (count == 0)
+    if (list->count == 0)
         return mt_fail(err, MT_E_INVALID, "a list of no frames; send at least one");
-    c.index = mt_arena_alloc(arena, count * sizeof *c.index);
+    c.index = mt_arena_alloc(order->arena, list->count * sizeof *c.index);
     if (!c.index)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     choose_all(&c);
-    return make(&c, &(frames){.images = images}, images[0].height, images[0].width, wish, arena, out, err);
+    const bool ok = list->next(list->ctx, 0, &from.first, err) &&
+                    make(&c, &from, from.first.height, from.first.width, order, out, err);
+    mt_image_free(&from.first);
+    return ok;
 }

@@ -156,7 +156,7 @@ static void media(const writer *w, const mt_stats *s, mt_picture_room *room)
     pthread_mutex_unlock(&room->lock);
     counter(w, "motet_media_total", pictures, "Pictures and videos fetched and decoded.");
     histogram(w, "motet_media_prepare_seconds", &seconds, "Fetching and decoding the pictures of a request.");
-    gauge(w, "motet_media_waiting_bytes", (double)used, "Decoded pictures of requests that wait or run.");
+    gauge(w, "motet_media_waiting_bytes", (double)used, "Pictures of requests that are prepared, wait or run.");
     counter(w, "motet_media_cache_hits_total", s->media_hits, "Pictures whose features were known.");
     counter(w, "motet_media_cache_misses_total", s->media_misses, "Pictures that were encoded.");
     counter(w, "motet_media_cache_evictions_total", s->media_evictions, "Features forgotten to make room.");
@@ -175,6 +175,7 @@ static void memory(const writer *w, const mt_stats *s)
     labelled(w, name, "kind", "cache", s->bytes_cache);
     labelled(w, name, "kind", "working", s->bytes_working);
     labelled(w, name, "kind", "constraints", s->bytes_constraints);
+    labelled(w, name, "kind", "pictures", s->bytes_pictures);
 }
 
 static void http(const writer *w, mt_server *server)

@@ -31,27 +31,93 @@ static bool stopped(const mt_pictures *p)
     return p->stop && atomic_load_explicit(p->stop, memory_order_relaxed); /* it is looked at again and again */
 }
 
-/* Whoever holds room waits for nothing here, so that it becomes free in the end. */
-static bool take_room(const mt_pictures *p, size_t bytes, mt_error *err)
+static bool cancelled(mt_error *err)
+{
+    return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
+}
+
+/* Waits a moment. True when those who have room all wait for more, and nothing was given back meanwhile: then nothing
+   ever will be, unless one of them fails. */
+static bool wait_in_vain(mt_picture_room *room, bool holds)
+{
+    const struct timespec until = mt_clock_deadline(LOOK_MS);
+    const uint64_t frees = room->frees;
+    bool vain;
+
+    room->stuck += holds;
+    pthread_cond_timedwait(&room->freed, &room->lock, &until);
+    vain = holds && room->stuck == room->holders && room->given == 0 && room->frees == frees;
+    room->stuck -= holds;
+    return vain;
+}
+
+/* Who has nothing yet lets those go first that cannot go on without more. */
+static bool fits(const mt_picture_room *room, size_t bytes, bool holds)
+{
+    return bytes <= room->limit - room->used && (holds || room->stuck == 0);
+}
+
+/* Room for so many bytes more, once others have left as much. */
+static bool charge(mt_pictures *p, size_t bytes, mt_error *err)
 {
     mt_picture_room *room = p->room;
-    bool ok;
+    bool vain = false, ok;
 
-    if (bytes > room->limit)
+    if (p->charged > room->limit || bytes > room->limit - p->charged)
         return mt_fail(err, MT_E_TOO_LARGE,
-                       "the pictures of the request take %.0f MiB, and all requests together may have %.0f "
+                       "the pictures of the request take %.1f MiB to decode, and all requests together may have %.1f "
                        "(--media-memory); send fewer or smaller ones",
-                       (double)bytes / (1 << 20), (double)room->limit / (1 << 20));
+                       (double)(p->charged + bytes) / (1 << 20), (double)room->limit / (1 << 20));
     pthread_mutex_lock(&room->lock);
-    while (room->limit - room->used < bytes && !stopped(p)) {
-        const struct timespec until = mt_clock_deadline(LOOK_MS);
-
-        pthread_cond_timedwait(&room->freed, &room->lock, &until);
+    while (!fits(room, bytes, p->charged > 0) && !stopped(p) && !vain)
+        vain = wait_in_vain(room, p->charged > 0);
+    ok = fits(room, bytes, p->charged > 0) && !stopped(p);
+    if (ok) {
+        room->holders += p->charged == 0 && bytes > 0;
+        room->used += bytes;
+        p->charged += bytes;
     }
-    ok = !stopped(p);
-    room->used += ok ? bytes : 0;
     pthread_mutex_unlock(&room->lock);
-    return ok || mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
+    if (ok)
+        return true;
+    return stopped(p) ? cancelled(err)
+                      : mt_fail(err, MT_E_BUSY, "too many pictures are being decoded: try again in a moment");
+}
+
+static void leave(mt_picture_room *room, size_t bytes)
+{
+    room->used -= bytes;
+    room->frees++;
+    pthread_cond_broadcast(&room->freed);
+}
+
+static void uncharge(mt_pictures *p, size_t bytes)
+{
+    mt_picture_room *room = p->room;
+
+    if (bytes == 0)
+        return;
+    pthread_mutex_lock(&room->lock);
+    p->charged -= bytes;
+    room->holders -= p->charged == 0;
+    leave(room, bytes);
+    pthread_mutex_unlock(&room->lock);
+}
+
+/* For mt_media_watch.take. */
+static bool take(void *ctx, size_t bytes, mt_error *err)
+{
+    mt_pictures *p = ctx;
+
+    p->now += bytes;
+    return p->now <= p->charged || charge(p, p->now - p->charged, err);
+}
+
+/* Everything that was taken on the way is free again; what stays is in the arenas. What it has of the room it keeps
+   until the part is done, as the next picture will need about as much. */
+static void begin_picture(mt_pictures *p)
+{
+    p->now = mt_arena_used(p->arena) + mt_arena_used(p->scratch);
 }
 
 /* What a request holds: freed with it, on the engine's thread. */
@@ -67,22 +133,31 @@ static void free_held(void *object)
 
     mt_arena_free(h->arena);
     pthread_mutex_lock(&h->room->lock);
-    h->room->used -= h->bytes;
-    pthread_cond_broadcast(&h->room->freed);
+    h->room->given -= h->bytes;
+    leave(h->room, h->bytes);
     pthread_mutex_unlock(&h->room->lock);
 }
 
 bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err)
 {
+    mt_picture_room *room = p->room;
     held *h;
 
     if (p->count == 0)
         return true;
+    p->now = mt_arena_used(p->arena);
     h = mt_arena_alloc(request->arena, sizeof(*h));
-    *h = (held){.room = p->room, .arena = p->arena, .bytes = mt_arena_used(p->arena)};
-    if (!take_room(p, h->bytes, err))
+    if (!h)
+        return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than one may have; make it smaller");
+    if (!take(p, 0, err))
         return false;
+    *h = (held){.room = room, .arena = p->arena, .bytes = p->charged};
+    pthread_mutex_lock(&room->lock);
+    room->holders--;
+    room->given += h->bytes;
+    pthread_mutex_unlock(&room->lock);
     p->arena = NULL;
+    p->charged = 0;
     if (!mt_arena_defer(request->arena, free_held, h)) {
         free_held(h);
         return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than one may have; make it smaller");
@@ -109,37 +184,56 @@ bool mt_pictures_init(mt_pictures *p, const json_t *body, mt_error *err)
 
 void mt_pictures_free(mt_pictures *p)
 {
+    uncharge(p, p->charged);
     mt_arena_free(p->arena);
     *p = (mt_pictures){0};
 }
 
-static mt_picture_wish wish_of(const mt_chat_look *look)
+static mt_picture_order order_of(const mt_pictures *p, const mt_chat_look *look)
 {
-    return (mt_picture_wish){.min_pixels = (uint64_t)look->min_pixels,
-                             .max_pixels = (uint64_t)look->max_pixels,
-                             .fps = look->fps,
-                             .frames = (uint32_t)look->num_frames,
-                             .low = look->detail == MT_CHAT_DETAIL_LOW,
-                             .crops = look->crops};
+    return (mt_picture_order){.wish = {.min_pixels = (uint64_t)look->min_pixels,
+                                       .max_pixels = (uint64_t)look->max_pixels,
+                                       .fps = look->fps,
+                                       .frames = (uint32_t)look->num_frames,
+                                       .low = look->detail == MT_CHAT_DETAIL_LOW,
+                                       .crops = look->crops},
+                              .watch = &p->watch,
+                              .arena = p->arena};
 }
 
-static bool decode(const mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *err)
+/* Small files may have many pixels; what a video may have in all, the pictures of a request may. */
+static bool count_pixels(mt_pictures *p, const void *data, size_t size, mt_error *err)
+{
+    mt_image_info info;
+
+    if (!mt_image_probe(&info, data, size, p->limits, err))
+        return false;
+    p->pixels += (uint64_t)info.width * info.height;
+    return p->pixels <= MT_LIMIT_MEDIA_VIDEO_WORK ||
+           mt_fail(err, MT_E_INVALID,
+                   "the pictures of the request have %.0f million pixels up to here, and %.0f are "
+                   "allowed: send fewer or smaller ones",
+                   (double)p->pixels / 1e6, (double)MT_LIMIT_MEDIA_VIDEO_WORK / 1e6);
+}
+
+static bool decode(mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *err)
 {
     mt_buf bytes;
     bool ok;
 
-    ok = mt_media_load(&bytes, url.data, url.len, p->limits, p->stop, err) &&
-         mt_image_decode(image, bytes.data, bytes.len, p->limits, err);
+    ok = mt_media_load(&bytes, url.data, url.len, p->limits, &p->watch, err) &&
+         count_pixels(p, bytes.data, bytes.len, err) &&
+         mt_image_decode(image, bytes.data, bytes.len, p->limits, &p->watch, err);
     mt_buf_free(&bytes);
     return ok;
 }
 
-static bool load_image(const mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
+static bool load_image(mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
 {
-    const mt_picture_wish wish = wish_of(&source->look);
+    const mt_picture_order order = order_of(p, &source->look);
     mt_image image = {0};
     const bool ok =
-        decode(p, source->urls[0], &image, err) && mt_processor_image(p->processor, &image, &wish, p->arena, out, err);
+        decode(p, source->urls[0], &image, err) && mt_processor_image(p->processor, &image, &order, out, err);
 
     mt_image_free(&image);
     return ok;
@@ -147,46 +241,70 @@ static bool load_image(const mt_pictures *p, const mt_chat_source *source, mt_pi
 
 static bool load_video(const mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
 {
-    const mt_picture_wish wish = wish_of(&source->look);
+    const mt_picture_order order = order_of(p, &source->look);
     mt_video *video = NULL;
     mt_buf bytes;
     bool ok;
 
-    ok = mt_media_load(&bytes, source->urls[0].data, source->urls[0].len, p->limits, p->stop, err);
+    ok = mt_media_load(&bytes, source->urls[0].data, source->urls[0].len, p->limits, &p->watch, err);
     if (ok)
-        video = mt_video_open(bytes.data, bytes.len, p->limits, p->stop, err);
-    ok = video && mt_processor_video(p->processor, video, &wish, p->arena, out, err);
+        video = mt_video_open(bytes.data, bytes.len, p->limits, &p->watch, err);
+    ok = video && mt_processor_video(p->processor, video, &order, out, err);
     mt_video_close(video);
     mt_buf_free(&bytes);
     return ok;
 }
 
-static bool load_frames(const mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
-{
-    const mt_picture_wish wish = wish_of(&source->look);
-    mt_image *frames = mt_alloc_array(source->count, sizeof(*frames));
-    bool ok = true;
+typedef struct frames {
+    mt_pictures *p;
+    const mt_chat_source *source;
+} frames;
 
-    for (size_t i = 0; ok && i < source->count; i++)
-        ok = decode(p, source->urls[i], &frames[i], err) || mt_fail_within(err, "frame %zu", i);
-    ok = ok && mt_processor_frames(p->processor, frames, source->count, &wish, p->arena, out, err);
-    for (size_t i = 0; i < source->count; i++)
-        mt_image_free(&frames[i]);
-    mt_free(frames);
-    return ok;
+static bool next_frame(void *ctx, size_t index, mt_image *image, mt_error *err)
+{
+    const frames *f = ctx;
+
+    begin_picture(f->p);
+    if (stopped(f->p))
+        return cancelled(err);
+    return decode(f->p, f->source->urls[index], image, err) || mt_fail_within(err, "frame %zu", index);
 }
 
-static bool load(const mt_pictures *p, const mt_chat_media *media, mt_picture *out, mt_error *err)
+static bool load_frames(mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
+{
+    const mt_picture_order order = order_of(p, &source->look);
+    frames from = {.p = p, .source = source};
+
+    return mt_processor_frames(p->processor, &(mt_frame_list){.count = source->count, .next = next_frame, .ctx = &from},
+                               &order, out, err);
+}
+
+static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture *out, mt_error *err)
 {
     mt_chat_source source;
 
-    if (!mt_chat_source_read(&source, p->arena, media, &p->look, err)) /* says where by itself */
+    if (!mt_chat_source_read(&source, p->scratch, media, &p->look, err)) /* says where by itself */
         return false;
+    begin_picture(p);
     if (media->type == MT_CHAT_IMAGE ? load_image(p, &source, out, err)
         : source.frames              ? load_frames(p, &source, out, err)
                                      : load_video(p, &source, out, err))
         return true;
     return mt_fail_within(err, "messages[%zu].content[%zu]", media->message, media->part);
+}
+
+static bool load(mt_pictures *p, const mt_chat_media *media, mt_picture *out, mt_error *err)
+{
+    bool ok;
+
+    p->scratch = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
+    ok = load_part(p, media, out, err);
+    mt_arena_free(p->scratch);
+    p->scratch = NULL;
+    p->now = mt_arena_used(p->arena);
+    if (p->charged > p->now)
+        uncharge(p, p->charged - p->now);
+    return ok;
 }
 
 static bool say(const mt_pictures *p, const mt_picture *picture, mt_chat_text *text, mt_error *err)
@@ -220,10 +338,11 @@ bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_ch
 
     if (count > MT_LIMIT_MEDIA_PARTS)
         return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
+    p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
     p->at = mt_arena_alloc(p->arena, count * sizeof(*p->at));
     for (; p->count < count; p->count++) {
         if (stopped(p))
-            return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");
+            return cancelled(err);
         if (!load(p, &media[p->count], &p->at[p->count], err) || !say(p, &p->at[p->count], &texts[p->count], err))
             return false;
     }

@@ -12,13 +12,17 @@
 #include "media/limits.h"
 #include "models/processor.h"
 
-/* Decoded pictures that wait for the model, or are being answered: so many bytes and no more. Shared by all threads. */
+/* Pictures that are being fetched and decoded, wait for the model, or are being answered: so many bytes and no more,
+   with all that is needed on the way. Shared by all threads. */
 typedef struct mt_picture_room {
     pthread_mutex_t lock;
     pthread_cond_t freed;
     size_t used, limit;
-    uint64_t pictures;    /* prepared so far */
-    mt_histogram seconds; /* that the pictures of a request took, from the first byte to the last patch */
+    size_t given;          /* of used, by requests that the engine has: it ends them by itself */
+    size_t holders, stuck; /* requests being prepared that have some, and those of them that wait for more */
+    uint64_t frees;        /* how often some was given back */
+    uint64_t pictures;     /* prepared so far */
+    mt_histogram seconds;  /* that the pictures of a request took, from the first byte to the last patch */
 } mt_picture_room;
 
 void mt_picture_room_init(mt_picture_room *room, size_t limit);
@@ -31,7 +35,12 @@ typedef struct mt_pictures {
     mt_picture_room *room;
     const atomic_bool *stop; /* may be NULL: nobody waits any more */
     mt_chat_look look;       /* what the request says for all */
-    mt_arena *arena;         /* what follows lives in it */
+    mt_media_watch watch;
+    size_t charged;    /* bytes it has of the room */
+    size_t now;        /* of them, what it needs at this moment */
+    uint64_t pixels;   /* of its pictures so far, as they came */
+    mt_arena *scratch; /* where the pictures of this part come from; NULL between parts */
+    mt_arena *arena;   /* what follows lives in it */
     mt_picture *at;
     size_t count;
     mt_expanded prompt; /* once it was expanded */
@@ -48,8 +57,7 @@ bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_ch
 /* The prompt with as many tokens for each picture as it has; into p->prompt. */
 bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err) MT_NODISCARD;
 
-/* Moves them to a request, which frees them with itself. Waits until there is room for them beside those of others;
-   false when that never comes. p is empty afterwards. */
+/* Moves them to a request, which frees them with itself. p is empty afterwards. */
 bool mt_pictures_give(mt_pictures *p, mt_request *request, mt_error *err) MT_NODISCARD;
 
 #endif

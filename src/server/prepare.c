@@ -496,8 +496,9 @@ static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
 /* A call with pictures goes on in their lane. False when as many wait there as may, or as many bytes. */
 static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 {
+    const size_t room = call->server->served.room.limit, bodies = room ? room : MT_LIMIT_HTTP_BODIES_BYTES;
     const size_t before = atomic_fetch_add(&call->server->shown, call->body_len);
-    const bool fits = before == 0 || before + call->body_len <= (size_t)call->server->opt->media_memory;
+    const bool fits = before == 0 || before + call->body_len <= bodies;
 
     call->json = body;
     if (fits && mt_workers_take(call->server->viewers, call))

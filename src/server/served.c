@@ -143,6 +143,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.step_ms = (double)opt->step_ms;
     params.chunk = (size_t)opt->chunk;
     params.media_cache = (uint64_t)opt->media_cache;
+    params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;
     params.speculate = opt->speculate;
     params.lease = s->shared ? &s->lease : NULL;
     for (size_t i = 0; i < s->target_count; i++)
@@ -153,10 +154,13 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     return s->engine != NULL;
 }
 
-static void set_media(mt_served *s, const mt_options *opt)
+/* What pictures may take is known once the engine has shared out the memory. */
+static void size_room(mt_served *s)
 {
-    s->media = mt_options_media(opt);
-    mt_picture_room_init(&s->room, (size_t)opt->media_memory);
+    mt_stats stats;
+
+    mt_engine_stats(s->engine, &stats);
+    s->room.limit = (size_t)stats.bytes_pictures;
 }
 
 /* The model itself: its last token means the whole text, unless its folder says otherwise. */
@@ -267,6 +271,7 @@ static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
     s->vocab = s->opened.spec.vocab;
     if (!start_engine(s, opt, err))
         return false;
+    size_room(s);
     s->context = mt_engine_context(s->engine);
     add_model(s, opt);
     return true;
@@ -276,7 +281,8 @@ bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();
 
-    set_media(s, opt);
+    s->media = mt_options_media(opt);
+    mt_picture_room_init(&s->room, 0);
     if (!set_formats(s, opt, err) || !open_encoders(s, opt, err) ||
         !(mt_pooler_takes(opt->dir) ? open_alone : open_model)(s, opt, err))
         return false;

@@ -95,10 +95,10 @@ class Server:
             found[name] = float(value)
         return found
 
-    def memory(self):
-        """Bytes that the process has in memory."""
+    def memory(self, what="VmRSS"):
+        """Bytes that the process has in memory; of VmHWM, the most it ever had."""
         with open("/proc/{}/status".format(self.process.pid), encoding="utf-8") as f:
-            return 1024 * int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+            return 1024 * int(re.search(what + r":\s+(\d+)", f.read()).group(1))
 
     def cpu(self, part=""):
         """Seconds of processor time that the process has had, or a part of it: "/task/NUMBER"."""

@@ -50,6 +50,17 @@ def png(seed, width=64, height=48):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+def black(side):
+    """Many pixels in few bytes: one bit each, and all alike."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = zlib.compress((b"\0" + bytes(side // 8)) * side, 9)
+    data = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)) +
+            chunk(b"IDAT", rows) + chunk(b"IEND", b""))
+    return "data:image/png;base64," + base64.b64encode(data).decode()
+
+
 def url(seed, **size):
     return "data:image/png;base64," + base64.b64encode(png(seed, **size)).decode()
 
@@ -323,6 +334,48 @@ def a_client_that_leaves_ends_the_fetch():
             connection.close()
             assert eventually(lambda: server.metrics()["motet_calls"] == 0)
         assert ask(server, image(1)).status == 200
+
+
+@test
+def small_files_of_many_pixels_take_the_memory_that_is_set_aside():
+    """Frames are decoded one at a time, and those of clients that left not at all."""
+    room, frame = 24 << 20, black(2048)  # 12 MiB as pixels
+    with start("--media-memory", str(room), "--media-threads", "2") as server:
+        assert server.metrics()['motet_memory_bytes{kind="pictures"}'] == room
+        before, begin = server.memory("VmHWM"), server.cpu()
+        answer = ask(server, {"type": "video", "video": [frame] * 16})
+        assert usage(answer)[0] > 16
+        if not os.environ.get("MOTET_TEST_QUICK"):  # a sanitizer takes memory of its own
+            assert server.memory("VmHWM") < before + room + (4 << 20), (before, server.memory("VmHWM"))
+        whole, begin = server.cpu() - begin, server.cpu()
+        connection = server.connect()
+        body = {"messages": [{"role": "user", "content": [{"type": "video", "video": [frame] * 320}]}]}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body))
+        assert eventually(lambda: server.metrics()["motet_media_waiting_bytes"] > 0)
+        connection.close()
+        assert eventually(lambda: server.metrics()["motet_media_waiting_bytes"] == 0)
+        assert server.cpu() - begin < 10 * whole, (server.cpu() - begin, whole)
+        reply = ask(server, {"type": "video", "video": [url(1), black(4096)]})
+        assert reply.status == 413, reply.body
+        assert "messages[0].content[0]: frame 1: the pictures of the request take" in reply.json()["error"]["message"]
+        assert ask(server, image(1)).status == 200
+
+
+@test
+def of_requests_that_wait_for_each_others_memory_one_gives_way():
+    """Both have four pictures of 1.7 MiB when they come to a fifth, for which there is room beside one of them."""
+    small = {"type": "image_url", "image_url": {"url": url(1), "min_pixels": 768 * 768}}
+    with Silent() as web, start("--media-memory", "32M", "--media-threads", "2", "--media-allow-private") as server:
+        body = {"messages": [{"role": "user", "content": [small] * 4 + [web.part()]}], "max_pixels": 768 * 768}
+        with concurrent.futures.ThreadPoolExecutor(2) as clients:
+            replies = [clients.submit(server.post, "/tokenize", body) for _ in range(2)]
+            assert eventually(lambda: len(web.taken) == 2)
+            data = base64.b64decode(black(2048).split(",")[1])
+            head = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: {}\r\n\r\n".format(len(data))
+            for connection, _ in web.taken:
+                connection.sendall(head.encode() + data)
+            assert sorted(reply.result().status for reply in replies) == [200, 429], [r.result().body for r in replies]
+        assert server.metrics()["motet_media_waiting_bytes"] == 0
 
 
 @test

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits.pixels = 1 << 18;
     known = mt_image_probe(&info, data, size, &limits, &err);
     assert(known || (err.code == MT_E_INVALID && strlen(err.text) > 20));
-    if (!mt_image_decode(&image, data, size, &limits, &err)) {
+    if (!mt_image_decode(&image, data, size, &limits, NULL, &err)) {
         assert(err.code == MT_E_INVALID && strlen(err.text) > 20);
         return 0;
     }

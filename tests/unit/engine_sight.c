@@ -97,7 +97,7 @@ static void draw_picture(unsigned which, mt_arena *arena, mt_picture *to)
     mt_image_new(&image, 100, 72);
     for (size_t i = 0; i < (size_t)3 * 100 * 72; i++)
         image.pixels[i] = (uint8_t)draw_below(&random, 256);
-    if (!mt_processor_image(now.d.o.processor, &image, &(mt_picture_wish){0}, arena, to, &err))
+    if (!mt_processor_image(now.d.o.processor, &image, &(mt_picture_order){.arena = arena}, to, &err))
         fail_msg("%s", err.text);
     mt_image_free(&image);
 }

@@ -60,7 +60,7 @@ static mt_request *show_for(sighted *w, unsigned which, size_t pictures, size s,
     for (size_t i = 0; i < pictures; i++) {
         mt_image image;
         draw_image(&image, which + (unsigned)i, s);
-        if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_wish){0}, arena, &p[i], &err))
+        if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_order){.arena = arena}, &p[i], &err))
             fail_msg("%s", err.text);
         mt_image_free(&image);
         list[i] = &p[i];

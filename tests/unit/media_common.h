@@ -32,7 +32,7 @@ static inline bool media_decode(mt_image *image, const mt_buf *buf, mt_error *er
 {
     mt_media_limits limits = mt_media_limits_default();
 
-    return mt_image_decode(image, buf->data, buf->len, &limits, err);
+    return mt_image_decode(image, buf->data, buf->len, &limits, NULL, err);
 }
 
 static inline void media_load(mt_image *image, const char *folder, const char *name)

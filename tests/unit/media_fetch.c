@@ -134,7 +134,8 @@ static void waiting_has_an_end(void **state)
 static void waiting_can_be_cancelled(void **state)
 {
     atomic_bool cancel = true;
-    mt_fetch_rules rules = {.ms = 600000, .cancel = &cancel};
+    const mt_media_watch watch = {.stop = &cancel};
+    mt_fetch_rules rules = {.ms = 600000, .watch = &watch};
     mt_error err;
     mt_buf bytes;
 

@@ -81,7 +81,7 @@ static void expect_cuts_refused(const char *name, unsigned width, unsigned heigh
         mt_media_limits limits = mt_media_limits_default();
 
         memcpy(exact, buf.data, len);
-        if (mt_image_decode(&image, exact, len, &limits, &err)) {
+        if (mt_image_decode(&image, exact, len, &limits, NULL, &err)) {
             bool turned = image.width != whole.width; /* what says so may stand behind the pixels */
 
             if (!turned && media_distance(&image, &whole) > 0)
@@ -151,7 +151,7 @@ static void expect_refusal(const void *data, size_t size, const char *sentence)
     assert_false(mt_image_probe(&info, data, size, &limits, &err));
     assert_int_equal(err.code, MT_E_INVALID);
     assert_string_equal(err.text, sentence);
-    assert_false(mt_image_decode(&image, data, size, &limits, &err));
+    assert_false(mt_image_decode(&image, data, size, &limits, NULL, &err));
     assert_string_equal(err.text, sentence);
     assert_null(image.pixels);
 }
@@ -233,7 +233,7 @@ static void too_many_bytes_are_refused(void **state)
     (void)state;
     limits.bytes = 100;
     media_read(&buf, "images", "rgb-24.bmp");
-    assert_false(mt_image_decode(&image, buf.data, buf.len, &limits, &err));
+    assert_false(mt_image_decode(&image, buf.data, buf.len, &limits, NULL, &err));
     assert_string_equal(err.text, "the picture has 886 bytes, and 100 are allowed: send a smaller one");
     mt_buf_free(&buf);
 }
@@ -279,7 +279,56 @@ static void a_part_is_cut_out(void **state)
     mt_image_free(&image);
 }
 
+typedef struct purse {
+    size_t taken, most;
+} purse;
+
+static bool purse_take(void *ctx, size_t bytes, mt_error *err)
+{
+    purse *p = ctx;
+
+    p->taken += bytes;
+    return p->taken <= p->most || mt_fail(err, MT_E_BUSY, "no room");
+}
+
+/* What a header says is asked for before anything is decoded, and decoding ends when nobody waits for it. */
+static void expect_watched(const char *name, unsigned width, unsigned height, int tolerance, const char *hex)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    atomic_bool stop = false;
+    purse p = {.most = SIZE_MAX};
+    const mt_media_watch watch = {.stop = &stop, .take = purse_take, .ctx = &p};
+    mt_image_info info;
+    mt_image image;
+    mt_error err;
+    mt_buf buf;
+
+    (void)tolerance, (void)hex, (void)width, (void)height;
+    media_read(&buf, "images", name);
+    assert_true(mt_image_probe(&info, buf.data, buf.len, &limits, &err));
+    assert_true(mt_image_decode(&image, buf.data, buf.len, &limits, &watch, &err));
+    assert_int_equal(p.taken, info.memory);
+    mt_image_free(&image);
+    p = (purse){.most = info.memory - 1};
+    assert_false(mt_image_decode(&image, buf.data, buf.len, &limits, &watch, &err));
+    assert_string_equal(err.text, "no room");
+    p.most = SIZE_MAX;
+    atomic_store(&stop, true);
+    if (info.format != MT_IMAGE_WEBP && info.format != MT_IMAGE_BMP) { /* which are decoded at one go */
+        assert_false(mt_image_decode(&image, buf.data, buf.len, &limits, &watch, &err));
+        assert_string_equal(err.text, "the picture was not decoded to its end: its request was cancelled");
+    }
+    mt_buf_free(&buf);
+}
+
+static void decoding_asks_for_memory_and_can_be_stopped(void **state)
+{
+    (void)state;
+    each_image(expect_watched);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(decoding_asks_for_memory_and_can_be_stopped),
     cmocka_unit_test(pixels_are_those_of_pillow),
     cmocka_unit_test(headers_tell_sizes),
     cmocka_unit_test(a_file_that_ends_early_is_refused),

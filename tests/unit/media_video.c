@@ -198,6 +198,7 @@ static void reading_can_be_cancelled(void **state)
 {
     mt_media_limits limits = mt_media_limits_default();
     atomic_bool cancel = true;
+    const mt_media_watch watch = {.stop = &cancel};
     mt_video *video;
     mt_image image;
     mt_error err;
@@ -205,10 +206,10 @@ static void reading_can_be_cancelled(void **state)
 
     (void)state;
     media_read(&bytes, "videos", "h264.mp4");
-    assert_null(mt_video_open(bytes.data, bytes.len, &limits, &cancel, &err));
+    assert_null(mt_video_open(bytes.data, bytes.len, &limits, &watch, &err));
     assert_string_equal(err.text, "the video was not read to its end: its request was cancelled");
     atomic_store(&cancel, false);
-    video = mt_video_open(bytes.data, bytes.len, &limits, &cancel, &err);
+    video = mt_video_open(bytes.data, bytes.len, &limits, &watch, &err);
     assert_non_null(video);
     atomic_store(&cancel, true);
     assert_false(mt_video_frame(video, 20, &image, &err));
@@ -217,9 +218,46 @@ static void reading_can_be_cancelled(void **state)
     mt_buf_free(&bytes);
 }
 
+static bool refuse_or_count(void *ctx, size_t bytes, mt_error *err)
+{
+    size_t *left = ctx;
+
+    if (bytes > *left)
+        return mt_fail(err, MT_E_BUSY, "no room");
+    *left -= bytes;
+    return true;
+}
+
+static void memory_is_asked_for_before_anything_is_decoded(void **state)
+{
+    mt_media_limits limits = mt_media_limits_default();
+    size_t left = (size_t)1 << 40;
+    const mt_media_watch watch = {.take = refuse_or_count, .ctx = &left};
+    mt_video *video;
+    mt_error err;
+    mt_buf bytes;
+    size_t needed;
+
+    (void)state;
+    media_read(&bytes, "videos", "h264.mp4");
+    video = mt_video_open(bytes.data, bytes.len, &limits, &watch, &err);
+    assert_non_null(video);
+    needed = mt_video_about(video).memory;
+    assert_int_equal(((size_t)1 << 40) - left, needed);
+    mt_video_close(video);
+    left = needed - 1;
+    assert_null(mt_video_open(bytes.data, bytes.len, &limits, &watch, &err));
+    assert_string_equal(err.text, "no room");
+    mt_buf_free(&bytes);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(frames_are_those_of_pyav),           cmocka_unit_test(a_frame_may_be_asked_for_again),
-    cmocka_unit_test(a_cut_or_damaged_file_does_no_harm), cmocka_unit_test(limits_are_kept),
-    cmocka_unit_test(claims_of_samples_are_refused),      cmocka_unit_test(reading_can_be_cancelled),
+    cmocka_unit_test(memory_is_asked_for_before_anything_is_decoded),
+    cmocka_unit_test(frames_are_those_of_pyav),
+    cmocka_unit_test(a_frame_may_be_asked_for_again),
+    cmocka_unit_test(a_cut_or_damaged_file_does_no_harm),
+    cmocka_unit_test(limits_are_kept),
+    cmocka_unit_test(claims_of_samples_are_refused),
+    cmocka_unit_test(reading_can_be_cancelled),
 };
 UNIT_MAIN(tests)

@@ -79,23 +79,63 @@ static void frames_share_the_pixels_of_a_video(void **state)
     ASSERT_SIZE(size, 288, 384);
 }
 
+/* A list's frames, which come as they are asked for: in order, one after the other. */
+typedef struct album {
+    size_t asked, broken; /* frames so far; the one that fails, counted from 1 */
+    size_t taken, memory; /* bytes asked for so far, and when the last frame was wanted */
+} album;
+
+static bool album_next(void *ctx, size_t index, mt_image *image, mt_error *err)
+{
+    album *a = ctx;
+    assert_int_equal(index, a->asked);
+    a->asked++;
+    a->memory = a->taken;
+    if (a->asked == a->broken)
+        return mt_fail(err, MT_E_INVALID, "broken");
+    mt_image_new(image, 64, 64);
+    return true;
+}
+
+static bool album_take(void *ctx, size_t bytes, mt_error *err)
+{
+    (void)err;
+    ((album *)ctx)->taken += bytes;
+    return true;
+}
+
 /* What a sender chose is looked at, however few a pace would have chosen. */
 static void all_frames_of_a_list_are_seen(void **state)
 {
     mt_processor *p = qwen3();
-    mt_image image[3];
+    album a = {0};
+    const mt_media_watch watch = {.take = album_take, .ctx = &a};
+    const mt_picture_order order = {.wish = {.fps = 1}, .watch = &watch, .arena = arena};
+    mt_frame_list list = {.count = 3, .next = album_next, .ctx = &a};
     mt_picture out;
     mt_error err = {0};
     (void)state;
     p->max_frames = 2;
-    for (size_t i = 0; i < 3; i++)
-        mt_image_new(&image[i], 64, 64);
-    assert_true(mt_processor_frames(p, image, 3, &(mt_picture_wish){.fps = 1}, arena, &out, &err));
+    assert_true(mt_processor_frames(p, &list, &order, &out, &err));
+    assert_int_equal(a.asked, 3);
     assert_int_equal(out.views, 2);
     assert_true(out.times[0] == 0.5 && out.times[1] == 2);
-    assert_false(mt_processor_frames(p, image, 0, &none, arena, &out, &err));
-    for (size_t i = 0; i < 3; i++)
-        mt_image_free(&image[i]);
+    assert_true(a.memory >= mt_picture_patches(&out) * out.patch_bytes); /* asked for before any was filled */
+    list.count = 0;
+    assert_false(mt_processor_frames(p, &list, &order, &out, &err));
+}
+
+/* Nothing is made of what stands behind a frame that fails. */
+static void a_list_ends_with_a_frame_that_fails(void **state)
+{
+    album a = {.broken = 2};
+    const mt_frame_list list = {.count = 5, .next = album_next, .ctx = &a};
+    mt_picture out;
+    mt_error err = {0};
+    (void)state;
+    assert_false(mt_processor_frames(qwen3(), &list, &(mt_picture_order){.arena = arena}, &out, &err));
+    assert_int_equal(a.asked, 2);
+    assert_string_equal(err.text, "broken");
 }
 
 static void long_pictures_are_refused(void **state)
@@ -123,7 +163,7 @@ static void patches_of_a_token_lie_together(void **state)
     }
     mt_picture out;
     mt_error err = {0};
-    assert_true(mt_processor_image(p, &image, &none, arena, &out, &err));
+    assert_true(mt_processor_image(p, &image, &(mt_picture_order){.arena = arena}, &out, &err));
     assert_int_equal(out.height, 2);
     assert_int_equal(out.width, 4);
     assert_int_equal(out.tokens, 2);
@@ -137,7 +177,7 @@ static void patches_of_a_token_lie_together(void **state)
     }
     mt_picture other;
     image.pixels[0] ^= 1;
-    assert_true(mt_processor_image(p, &image, &none, arena, &other, &err));
+    assert_true(mt_processor_image(p, &image, &(mt_picture_order){.arena = arena}, &other, &err));
     assert_memory_not_equal(out.digest, other.digest, sizeof out.digest);
     mt_image_free(&image);
 }
@@ -205,13 +245,13 @@ static void long_images_are_shown_in_pieces(void **state)
                         .opening = "[",
                         .closing = "]"};
     p->image = (mt_pixel_rules){.height = 16, .width = 16, .resample = MT_RESAMPLE_BILINEAR};
-    const mt_picture_wish crops = {.crops = true};
+    const mt_picture_order crops = {.wish = {.crops = true}, .arena = arena}, plain = {.arena = arena};
     mt_image image;
     mt_picture whole, pieces;
     mt_error err = {0};
     mt_image_new(&image, 800, 290);
-    assert_true(mt_processor_image(p, &image, &none, arena, &whole, &err));
-    assert_true(mt_processor_image(p, &image, &crops, arena, &pieces, &err));
+    assert_true(mt_processor_image(p, &image, &plain, &whole, &err));
+    assert_true(mt_processor_image(p, &image, &crops, &pieces, &err));
     assert_int_equal(whole.views, 1);
     assert_int_equal(whole.tokens, 4);
     assert_int_equal(pieces.views, 4); /* 800 / 290 is nearly 3 */
@@ -290,6 +330,7 @@ static const struct CMUnitTest tests[] = {
     TEST(requests_may_wish_for_other_sizes),
     TEST(frames_share_the_pixels_of_a_video),
     TEST(all_frames_of_a_list_are_seen),
+    TEST(a_list_ends_with_a_frame_that_fails),
     TEST(long_pictures_are_refused),
     TEST(patches_of_a_token_lie_together),
     TEST(placeholders_become_runs_with_positions),
