@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mapping.h"
+
 static bool fail_system(mt_error *err, const char *path, const char *verb, int code)
 {
     if (code == ENOENT || code == ENOTDIR)
@@ -57,13 +59,17 @@ bool mt_file_map(mt_file *file, const char *path, mt_error *err)
     if (data == MAP_FAILED)
         return fail_system(err, path, "map", code);
     *file = (mt_file){.data = data, .size = size};
+    if (size > 0)
+        mt_mapping_add(data, size, path);
     return true;
 }
 
 void mt_file_unmap(mt_file *file)
 {
-    if (file->size > 0)
+    if (file->size > 0) {
+        mt_mapping_remove(file->data);
         munmap((void *)(uintptr_t)file->data, file->size);
+    }
     *file = (mt_file){0};
 }
 

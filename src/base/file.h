@@ -14,7 +14,8 @@ typedef struct mt_file {
 } mt_file;
 
 /* Maps a regular file for reading. Its pages are shared with every other process that maps it. Undo with
-   mt_file_unmap. A file that someone shortens while it is mapped raises SIGBUS when the missing part is read. */
+   mt_file_unmap. A file that someone shortens while it is mapped raises SIGBUS when the missing part is read, which
+   mt_mapping_guard turns into a sentence. */
 bool mt_file_map(mt_file *file, const char *path, mt_error *err) MT_NODISCARD;
 void mt_file_unmap(mt_file *file); /* leaves it empty; a zeroed mt_file is fine */
 

@@ -38,6 +38,7 @@
 #define MT_LIMIT_TENSOR_NAME 512           /* bytes of a tensor's name */
 #define MT_LIMIT_TENSOR_DIMS 8
 #define MT_LIMIT_SHARDS 1024
+#define MT_LIMIT_MAPPINGS (4 * MT_LIMIT_SHARDS) /* files that are known when one of them cannot be read any more */
 
 /* models */
 #define MT_LIMIT_LAYERS 512

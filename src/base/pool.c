@@ -265,7 +265,8 @@ void mt_pool_run(mt_pool *pool, mt_pool_fn *fn, void *ctx, size_t items)
     pool->running = false;
 }
 
-/* Starts the thread of one worker with all signals blocked: they are for the threads that handle them. */
+/* Starts the thread of one worker with all signals blocked, since they are for the threads that handle them, but for
+   the one that says that a mapped file is gone: it comes to whoever reads it. */
 static int start_worker(mt_pool *pool, size_t index)
 {
     worker *w = &pool->workers[index - 1];
@@ -275,6 +276,7 @@ static int start_worker(mt_pool *pool, size_t index)
     *w = (worker){.pool = pool, .index = index};
     pthread_cond_init(&w->wake, NULL);
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     code = pthread_create(&w->thread, NULL, worker_main, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/mapping.h"
 #include "cli/cli.h"
 #include "weights/hub.h"
 
@@ -49,6 +50,7 @@ int main(int argc, char **argv)
     int status;
 
     mt_alloc_setup();
+    mt_mapping_guard();
     if (!mt_options_parse(&opt, argc, argv, getenv, &err)) {
         fprintf(stderr, "motet: %s\n", err.text);
         return EXIT_USAGE;

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
@@ -911,6 +912,22 @@ def what_cannot_begin_says_why_in_a_sentence():
     assert status == 1 and "203.0.113.7" in line, line
     status, line = fails("--port", "0", "--memory", "1K")
     assert status == 1 and line.startswith("motet: "), line
+
+
+@test
+def weights_that_are_cut_off_end_it_with_a_sentence():
+    with tempfile.TemporaryDirectory() as folder:
+        weights = os.path.join(shutil.copytree(FOLDER, os.path.join(folder, "model")), "model.safetensors")
+        server = served.Server(PROGRAM, os.path.dirname(weights))
+        assert server.complete(prompt=[0, 9], max_tokens=2).status == 200
+        os.truncate(weights, 5000)
+        try:
+            server.complete(prompt=[0, 9, 10], max_tokens=2)
+            raise AssertionError("it answered with weights that are not there")
+        except (http.client.HTTPException, OSError):
+            pass
+        assert server.stop() == 3, server.log
+        assert server.log[-1].startswith('motet: "{}" was shortened while it was in use: '.format(weights)), server.log
 
 
 @test

@@ -1,8 +1,11 @@
 #include "unit.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/mapping.h"
 
 static char folder[] = "/tmp/motet-file-XXXXXX";
 static char path[64];
@@ -133,8 +136,59 @@ static void what_may_not_be_read(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+/* What a program that reads a mapped file says, and the status it ends with, after the file was cut to len bytes. */
+static int read_shortened(off_t len, char *said, size_t size)
+{
+    int ends[2], how;
+    ssize_t got;
+    pid_t child;
+
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        mt_file other, file;
+        volatile const char *at;
+
+        dup2(ends[1], STDERR_FILENO);
+        mt_mapping_guard();
+        if (!mt_file_map(&other, path, NULL) || !mt_file_map(&file, path, NULL) || truncate(path, len))
+            _exit(1);
+        mt_file_unmap(&other);
+        at = file.data;
+        _exit(at[file.size - 1] == 'q' ? 0 : 1);
+    }
+    close(ends[1]);
+    got = read(ends[0], said, size - 1);
+    said[got > 0 ? got : 0] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    return WIFEXITED(how) ? WEXITSTATUS(how) : -WTERMSIG(how);
+}
+
+static void a_mapped_file_that_is_shortened_ends_with_a_sentence(void **state)
+{
+    static char large[200000];
+    char said[512], wanted[512];
+
+    (void)state;
+    memset(large, 'q', sizeof(large));
+    write_file(large, sizeof(large));
+    assert_int_equal(read_shortened(sizeof(large), said, sizeof(said)), 0);
+    assert_string_equal(said, "");
+    assert_int_equal(read_shortened(100, said, sizeof(said)), MT_EXIT_MAPPING);
+    snprintf(wanted, sizeof(wanted),
+             "motet: \"%s\" was shortened while it was in use: put the whole file back and start again\n", path);
+    assert_string_equal(said, wanted);
+}
+
 static const struct CMUnitTest tests[] = {
-    TEST(a_file_is_mapped),  TEST(an_empty_file_is_mapped), TEST(a_file_is_read_up_to_the_limit),
-    TEST(what_is_not_there), TEST(what_is_no_file),         TEST(what_may_not_be_read),
+    TEST(a_mapped_file_that_is_shortened_ends_with_a_sentence),
+    TEST(a_file_is_mapped),
+    TEST(an_empty_file_is_mapped),
+    TEST(a_file_is_read_up_to_the_limit),
+    TEST(what_is_not_there),
+    TEST(what_is_no_file),
+    TEST(what_may_not_be_read),
 };
 UNIT_MAIN(tests)

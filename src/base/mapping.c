@@ -1,0 +1,113 @@
+/* A table that a signal handler can read at any moment, on any thread.
+
+   Invariants:
+   1. A place is free while its data is 0. Who adds a mapping claims a place by its `taken`, writes size and path, and
+      then data; who removes one clears data first. So whatever a handler finds with data in it is whole.
+   2. The path of a place that was removed is freed when the place is used again, never at once: a handler may be
+      reading it.
+   3. The handler calls nothing but stat, write, pause and _exit, which POSIX allows there.
+
+   A mapping is looked up by the address that could not be read. Refusing the requests that need it was rejected: every
+   request needs all weights. So was copying them: weights stay where they are. */
+#include "base/mapping.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/compiler.h"
+#include "base/limits.h"
+
+typedef struct place {
+    atomic_bool taken;
+    _Atomic(uintptr_t) data;
+    size_t size;
+    char *path;
+} place;
+
+static place places[MT_LIMIT_MAPPINGS];
+static atomic_flag told = ATOMIC_FLAG_INIT;
+
+typedef struct line {
+    char text[MT_LIMIT_PATH + 128];
+    size_t len;
+} line;
+
+static void add(line *l, const char *text)
+{
+    while (*text && l->len < sizeof(l->text))
+        l->text[l->len++] = *text++;
+}
+
+MT_NORETURN static void end(const place *p, size_t at)
+{
+    struct stat info;
+    const bool shorter = stat(p->path, &info) != 0 || (uint64_t)info.st_size <= at;
+    line l = {.len = 0};
+
+    while (atomic_flag_test_and_set(&told)) /* several threads read at once; the one that came first ends them all */
+        pause();
+    add(&l, "motet: \"");
+    add(&l, p->path);
+    add(&l, shorter ? "\" was shortened while it was in use: put the whole file back and start again\n"
+                    : "\" cannot be read any more: check the disk it lies on and start again\n");
+    if (write(STDERR_FILENO, l.text, l.len) < 0) {
+        /* nowhere to complain */
+    }
+    _exit(MT_EXIT_MAPPING);
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    const uintptr_t address = (uintptr_t)info->si_addr;
+
+    (void)context;
+    for (size_t i = 0; i < MT_COUNT(places); i++) {
+        /* acquire: size and path were written before data */
+        const uintptr_t data = atomic_load_explicit(&places[i].data, memory_order_acquire);
+
+        if (data && address >= data && address - data < places[i].size)
+            end(&places[i], address - data);
+    }
+    signal(number, SIG_DFL); /* somebody else's: what is done again ends the program as ever */
+}
+
+void mt_mapping_guard(void)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+void mt_mapping_add(const void *data, size_t size, const char *path)
+{
+    for (size_t i = 0; i < MT_COUNT(places); i++) {
+        place *p = &places[i];
+
+        /* acquire: what mt_mapping_remove did before it let go */
+        if (atomic_exchange_explicit(&p->taken, true, memory_order_acquire))
+            continue;
+        mt_free(p->path);
+        p->path = mt_strdup(path);
+        p->size = size;
+        atomic_store_explicit(&p->data, (uintptr_t)data, memory_order_release);
+        return;
+    }
+}
+
+void mt_mapping_remove(const void *data)
+{
+    for (size_t i = 0; i < MT_COUNT(places); i++) {
+        uintptr_t found = (uintptr_t)data;
+
+        if (atomic_compare_exchange_strong(&places[i].data, &found, 0)) {
+            atomic_store_explicit(&places[i].taken, false, memory_order_release);
+            return;
+        }
+    }
+}
