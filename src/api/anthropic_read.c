@@ -389,12 +389,22 @@ static void read_output(const json_t *body, json_t *chat)
 
 static bool translate(mt_ask *ask, json_t *chat, mt_failure *why)
 {
-    static const char *const same[] = {"model",    "max_tokens",           "temperature", "top_p",      "top_k",
-                                       "stream",   "chat_template_kwargs", "seed",        "cache_salt", "min_p",
-                                       "priority", "repetition_penalty"};
+    static const char *const own[] = {"anthropic_beta", "anthropic_version",
+                                      "betas",          "cache_control",
+                                      "container",      "context_management",
+                                      "diagnostics",    "fallbacks",
+                                      "inference_geo",  "mcp_servers",
+                                      "messages",       "output_config",
+                                      "output_format",  "speed",
+                                      "stop_sequences", "system",
+                                      "thinking",       "thread",
+                                      "tool_choice",    "tools"};
     const json_t *body = ask->body;
 
-    mt_body_copy(chat, body, same, MT_COUNT(same));
+    if (!mt_body_share_others(ask, chat, own, MT_COUNT(own), why))
+        return false;
+    if (json_array_size(json_object_get(body, "mcp_servers")))
+        mt_ask_ignore(ask, "mcp_servers");
     read_output(body, chat);
     return refuse_thread(body, why) && read_messages(body, chat, why) && mt_anthropic_prefill(body, chat, why) &&
            read_tools(ask, chat, why) && read_tool_choice(body, chat, why) && read_thinking(body, chat, why) &&

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/dialect.h"
+#include "api/fields.h"
 
 json_t *mt_body_share(const json_t *value)
 {
@@ -29,6 +30,33 @@ void mt_body_copy(json_t *to, const json_t *from, const char *const *names, size
     for (size_t i = 0; i < count; i++)
         if (mt_body_get(from, names[i]))
             json_object_set_new(to, names[i], mt_body_share(mt_body_get(from, names[i])));
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+bool mt_body_share_others(mt_ask *ask, json_t *chat, const char *const *own, size_t count, mt_failure *why)
+{
+    static const mt_field rows[] = {
+        MT_FIELD_REFUSED_ROW("n", 1),
+        MT_FIELD_REFUSED_ROW("functions", 0),
+        MT_FIELD_REFUSED_ROW("function_call", 0),
+        MT_FIELD_REFUSED_ROW("prompt_logprobs", -1),
+        MT_FIELD_REFUSED_ROW("return_token_ids", 0),
+    };
+    json_t *body = (json_t *)(uintptr_t)ask->body; /* jansson's iterators take what is not const; nothing is changed */
+
+    if (!mt_fields_read_table(ask, &(mt_field_table){rows, MT_COUNT(rows)}, why))
+        return false;
+    for (void *at = json_object_iter(body); at; at = json_object_iter_next(body, at))
+        if (!is_among(json_object_iter_key(at), own, count))
+            json_object_set(chat, json_object_iter_key(at), json_object_iter_value(at));
+    return true;
 }
 
 json_t *mt_body_text_part(const char *text, size_t len)

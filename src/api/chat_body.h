@@ -22,6 +22,11 @@ const char *mt_body_text(const json_t *object, const char *key);
 /* Shares the members of these names. */
 void mt_body_copy(json_t *to, const json_t *from, const char *const *names, size_t count);
 
+/* Shares all members but those of these names, which the dialect reads itself, so that a chat's fields mean in it what
+   they mean in a chat. Those that its answers have no place for are refused. */
+bool mt_body_share_others(mt_ask *ask, json_t *chat, const char *const *own, size_t count,
+                          mt_failure *why) MT_NODISCARD;
+
 json_t *mt_body_text_part(const char *text, size_t len);
 json_t *mt_body_image_part(const json_t *url);
 

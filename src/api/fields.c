@@ -111,7 +111,7 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     return false;
 }
 
-static bool read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why)
+bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why)
 {
     for (size_t i = 0; i < table->count; i++) {
         const json_t *value = json_object_get(ask->body, table->fields[i].name);
@@ -170,7 +170,7 @@ bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, con
     size_t unknown = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (!read_table(ask, &tables[i], why))
+        if (!mt_fields_read_table(ask, &tables[i], why))
             return false;
     for (void *at = json_object_iter(body); at && unknown < NOTED; at = json_object_iter_next(body, at)) {
         const char *name = json_object_iter_key(at);

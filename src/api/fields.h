@@ -39,6 +39,9 @@ typedef struct mt_field_table {
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
                     mt_failure *why) MT_NODISCARD;
 
+/* The same of one table, and nothing is noted. */
+bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why) MT_NODISCARD;
+
 /* "a string", "missing": what a value is, for sentences. */
 const char *mt_json_kind(const json_t *value);
 

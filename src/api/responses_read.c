@@ -167,25 +167,54 @@ static bool read_tools(reader *r)
     return true;
 }
 
-/* A name, an object with one, or a mode for some of the tools, which is then for all. */
+/* A tool of the client's that a choice names, as a chat names it; NULL: it is one that OpenAI's servers run, or none. */
+static json_t *named(const json_t *tool)
+{
+    const char *type = mt_body_text(tool, "type");
+    const json_t *name = json_object_get(tool, "name");
+    json_t *known, *made;
+
+    if ((strcmp(type, "function") != 0 && strcmp(type, "custom") != 0) || !json_is_string(name))
+        return NULL;
+    known = mt_responses_name(mt_body_get(tool, "namespace"), name);
+    made = mt_body_named(known);
+    json_decref(known);
+    return made;
+}
+
+/* Those that OpenAI's servers run are not offered, so that they cannot be called. */
+static json_t *allowed(const json_t *choice)
+{
+    const json_t *mode = mt_body_get(choice, "mode"), *tools = mt_body_get(choice, "tools");
+    json_t *list = json_array(),
+           *made = json_pack("{s:s, s:{s:o}}", "type", "allowed_tools", "allowed_tools", "tools", list);
+
+    if (mode)
+        json_object_set_new(json_object_get(made, "allowed_tools"), "mode", mt_body_share(mode));
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        json_t *tool = named(json_array_get(tools, i));
+
+        if (tool)
+            json_array_append_new(list, tool);
+    }
+    return made;
+}
+
 static bool read_tool_choice(reader *r)
 {
     const json_t *choice = mt_body_get(r->body, "tool_choice");
-    const char *type = mt_body_text(choice, "type");
+    json_t *made;
 
     if (!choice)
         return true;
-    if (strcmp(type, "allowed_tools") == 0)
-        choice = json_object_get(choice, "mode");
-    else if (json_is_object(choice) && json_is_string(json_object_get(choice, "name"))) {
-        json_object_set_new(r->chat, "tool_choice", mt_body_named(json_object_get(choice, "name")));
-        return true;
-    } else if (json_is_object(choice) && *type)
-        return true; /* a hosted tool, which is not there */
-    if (!json_is_string(choice))
+    if (strcmp(mt_body_text(choice, "type"), "allowed_tools") == 0)
+        made = allowed(choice);
+    else
+        made = json_is_object(choice) ? named(choice) : mt_body_share(choice);
+    if (!made)
         return mt_failure_set(r->why, 400, "invalid_value", "tool_choice",
-                              "\"tool_choice\" is neither a word nor an object with a type and a name");
-    json_object_set_new(r->chat, "tool_choice", mt_body_share(choice));
+                              "\"tool_choice\" is neither a word nor a function or custom tool with a name: send one");
+    json_object_set_new(r->chat, "tool_choice", made);
     return true;
 }
 
@@ -222,8 +251,6 @@ static bool read_reasoning(reader *r)
                               mt_json_kind(reasoning));
     if (effort)
         json_object_set_new(r->chat, "reasoning_effort", mt_body_share(effort));
-    if (strcmp(mt_body_text(reasoning, "effort"), "none") == 0)
-        json_object_set_new(r->chat, "enable_thinking", json_false());
     json_object_set_new(r->extra, "summary",
                         json_boolean(mt_body_get(reasoning, "summary") || mt_body_get(reasoning, "generate_summary")));
     return true;
@@ -252,7 +279,7 @@ static bool read_logprobs(reader *r)
 /* What would have to be done otherwise than it is. */
 static bool refuse_others(reader *r)
 {
-    static const char *const names[] = {"conversation", "prompt"};
+    static const char *const names[] = {"conversation", "messages", "prompt"};
 
     for (size_t i = 0; i < MT_COUNT(names); i++)
         if (mt_body_get(r->body, names[i]))
@@ -319,26 +346,19 @@ static bool read_messages(reader *r, mt_ask *ask)
 
 static bool translate(reader *r, mt_ask *ask)
 {
-    static const char *const same[] = {"model",
-                                       "temperature",
-                                       "top_p",
-                                       "stream",
-                                       "user",
-                                       "parallel_tool_calls",
-                                       "seed",
-                                       "top_k",
-                                       "min_p",
-                                       "cache_salt",
-                                       "priority",
-                                       "chat_template_kwargs",
-                                       "repetition_penalty"};
+    static const char *const own[] = {"background",     "client_metadata", "context_management", "conversation",
+                                      "include",        "input",           "instructions",       "max_output_tokens",
+                                      "max_tool_calls", "messages",        "moderation",         "previous_response_id",
+                                      "prompt",         "reasoning",       "stream_options",     "text",
+                                      "tool_choice",    "tools",           "top_logprobs",       "truncation"};
 
     json_object_set_new(r->extra, "tools", json_object());
-    mt_body_copy(r->chat, r->body, same, MT_COUNT(same));
+    if (!refuse_others(r) || !mt_body_share_others(ask, r->chat, own, MT_COUNT(own), r->why))
+        return false;
     if (mt_body_get(r->body, "max_output_tokens"))
         json_object_set_new(r->chat, "max_tokens", mt_body_share(mt_body_get(r->body, "max_output_tokens")));
-    return refuse_others(r) && mt_responses_echo(r->body, r->extra, r->why) && read_logprobs(r) && read_store(r) &&
-           read_reasoning(r) && read_format(r) && read_tools(r) && read_tool_choice(r) && read_messages(r, ask);
+    return mt_responses_echo(r->body, r->extra, r->why) && read_logprobs(r) && read_store(r) && read_reasoning(r) &&
+           read_format(r) && read_tools(r) && read_tool_choice(r) && read_messages(r, ask);
 }
 
 bool mt_responses_read(mt_ask *ask, mt_failure *why)
