@@ -26,6 +26,7 @@ bool mt_failure_set(mt_failure *why, int status, const char *code, const char *p
 
     why->status = status;
     why->code = code;
+    why->retry_after = 0;
     snprintf(why->param, sizeof(why->param), "%s", param ? param : "");
     va_start(args, fmt);
     vsnprintf(why->text, sizeof(why->text), fmt, args);

@@ -14,6 +14,7 @@ typedef struct mt_failure {
     const char *code;             /* a constant such as "model_not_found"; NULL: none */
     char param[MT_FAILURE_PARAM]; /* the field that is wrong; "": none */
     char text[MT_LIMIT_ERROR_TEXT];
+    int retry_after; /* of a 429 or 503: seconds; 0: that is not known, and soon */
 } mt_failure;
 
 /* Set *why and return false. code and param may be NULL. */

@@ -2,7 +2,9 @@
    Who needs both takes `file` first.
 
    An entry stays in the queue until it is written, so that whoever looks for it knows that it has to wait. What waits
-   is bounded; beyond that answers are not kept, rather than that somebody waits for the disk. */
+   is bounded; beyond that answers are not kept, rather than that somebody waits for the disk.
+
+   What callers hold is a view: the store as one owner sees it. Rows of others are as if they were not there. */
 #include "api/store.h"
 
 #include <pthread.h>
@@ -14,25 +16,26 @@
 #include "base/limits.h"
 #include "base/log.h"
 
-enum { VERSION = 1 }; /* of the table below, in the file's user_version */
+enum { VERSION = 2 }; /* of the table below, in the file's user_version */
 
-enum { PUT, GET, TOUCH, REMOVE, OLDEST, HELD, STATEMENTS };
+enum { PUT, GET, TOUCH, REMOVE, OLDEST, HELD, ADOPT, STATEMENTS };
 
 static const char *const sql[STATEMENTS] = {
-    [PUT] = "INSERT INTO answer (id, used, text) VALUES (?1, 1 + (SELECT ifnull(max(used), 0) FROM answer), ?2)",
-    [GET] = "SELECT text FROM answer WHERE id = ?1",
+    [PUT] = "INSERT INTO answer VALUES (?1, 1 + (SELECT ifnull(max(used), 0) FROM answer), ?3, ?2)",
+    [GET] = "SELECT text FROM answer WHERE id = ?1 AND owner = ?2",
     [TOUCH] = "UPDATE answer SET used = 1 + (SELECT max(used) FROM answer) WHERE id = ?1",
-    [REMOVE] = "DELETE FROM answer WHERE id = ?1 RETURNING length(text)",
+    [REMOVE] = "DELETE FROM answer WHERE id = ?1 AND owner = ?2 RETURNING length(text)",
     [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer ORDER BY used LIMIT 1) RETURNING length(text)",
-    [HELD] = "SELECT count(*), ifnull(sum(length(text)), 0) FROM answer"};
+    [HELD] = "SELECT count(*), ifnull(sum(length(text)), 0) FROM answer",
+    [ADOPT] = "UPDATE answer SET owner = ?1 WHERE owner = ''"};
 
 typedef struct entry {
     struct entry *next;
-    char *id, *text;
+    char *id, *owner, *text;
     size_t len;
 } entry;
 
-struct mt_store {
+typedef struct core {
     pthread_mutex_t file; /* of what is sqlite's */
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
@@ -46,9 +49,15 @@ struct mt_store {
     bool stopping;
     bool started;
     pthread_t writer;
+} core;
+
+struct mt_store {
+    core *core;
+    char *owner; /* "": whoever has no key */
+    bool whole;  /* the first, which takes the core with it */
 };
 
-static bool refuse(mt_store *s, const char *path, mt_error *err)
+static bool refuse(core *s, const char *path, mt_error *err)
 {
     return mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: %s", path ? path : "in memory",
                    s->db ? sqlite3_errmsg(s->db) : "out of memory");
@@ -66,21 +75,26 @@ static int user_version(sqlite3 *db)
     return version;
 }
 
-static bool set_up(mt_store *s, const char *path, mt_error *err)
+static bool set_up(core *s, const char *path, mt_error *err)
 {
     /* Commits reach the disk at checkpoints: what a failing machine loses is the newest answers, never the file. */
     static const char schema[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                                  "CREATE TABLE IF NOT EXISTS answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
-                                 " text BLOB NOT NULL) WITHOUT ROWID;"
+                                 " text BLOB NOT NULL, owner TEXT NOT NULL DEFAULT '') WITHOUT ROWID;"
                                  "CREATE INDEX IF NOT EXISTS answer_used ON answer (used);"
-                                 "PRAGMA user_version = 1";
+                                 "PRAGMA user_version = 2";
+    /* of version 1: nobody had anything to themselves */
+    static const char step[] = "BEGIN IMMEDIATE; ALTER TABLE answer ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+                               "PRAGMA user_version = 2; COMMIT";
     const int version = user_version(s->db);
 
-    if (version != 0 && version != VERSION)
+    if (version < 0 || version > VERSION)
         return version < 0
                    ? refuse(s, path, err)
                    : mt_fail(err, MT_E_UNSUPPORTED, "the store \"%s\" is of version %d, not %d: name another file",
                              path, version, VERSION);
+    if (version == 1 && sqlite3_exec(s->db, step, NULL, NULL, NULL) != SQLITE_OK)
+        return refuse(s, path, err);
     if (sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
         return refuse(s, path, err);
     for (size_t i = 0; i < STATEMENTS; i++)
@@ -90,7 +104,7 @@ static bool set_up(mt_store *s, const char *path, mt_error *err)
 }
 
 /* Runs a statement that gives nothing back. */
-static bool run(mt_store *s, int which)
+static bool run(core *s, int which)
 {
     const int result = sqlite3_step(s->statements[which]);
 
@@ -100,7 +114,7 @@ static bool run(mt_store *s, int which)
 }
 
 /* What is held is counted along: to ask sqlite would take longer than to write. */
-static void add_held(mt_store *s, int64_t entries, int64_t bytes)
+static void add_held(core *s, int64_t entries, int64_t bytes)
 {
     pthread_mutex_lock(&s->lock);
     s->held.entries += entries;
@@ -109,7 +123,7 @@ static void add_held(mt_store *s, int64_t entries, int64_t bytes)
 }
 
 /* Runs a statement that removes a row; false where there is none, or it stays. */
-static bool take_out(mt_store *s, int which)
+static bool take_out(core *s, int which)
 {
     sqlite3_stmt *statement = s->statements[which];
     const bool found = sqlite3_step(statement) == SQLITE_ROW;
@@ -123,12 +137,14 @@ static bool take_out(mt_store *s, int which)
     return removed;
 }
 
-static void bind_id(mt_store *s, int which, const char *id)
+static void bind(core *s, int which, const char *id, const char *owner)
 {
     sqlite3_bind_text(s->statements[which], 1, id, -1, SQLITE_STATIC);
+    if (owner)
+        sqlite3_bind_text(s->statements[which], 2, owner, -1, SQLITE_STATIC);
 }
 
-static void count(mt_store *s)
+static void count(core *s)
 {
     sqlite3_stmt *held = s->statements[HELD];
 
@@ -138,21 +154,21 @@ static void count(mt_store *s)
 }
 
 /* The oldest go until the rest is within bounds. */
-static void make_room(mt_store *s)
+static void make_room(core *s)
 {
     while ((s->held.entries > s->limits.entries || s->held.bytes > s->limits.bytes) && take_out(s, OLDEST))
         continue;
 }
 
-static bool write_entry(mt_store *s, const entry *e)
+static bool write_entry(core *s, const entry *e)
 {
     bool ok;
 
     pthread_mutex_lock(&s->file);
-    bind_id(s, REMOVE, e->id); /* one of the same id */
+    bind(s, REMOVE, e->id, e->owner); /* one of the same id */
     take_out(s, REMOVE);
-    bind_id(s, PUT, e->id);
-    sqlite3_bind_blob64(s->statements[PUT], 2, e->text, e->len, SQLITE_STATIC);
+    bind(s, PUT, e->id, e->owner);
+    sqlite3_bind_blob64(s->statements[PUT], 3, e->text, e->len, SQLITE_STATIC);
     ok = run(s, PUT);
     if (ok)
         add_held(s, 1, (int64_t)e->len);
@@ -166,14 +182,15 @@ static bool write_entry(mt_store *s, const entry *e)
 static void free_entry(entry *e)
 {
     mt_free(e->id);
+    mt_free(e->owner);
     mt_free(e->text);
     mt_free(e);
 }
 
 /* Ends when it is told to and nothing is left. */
-static void *work(void *store)
+static void *work(void *arg)
 {
-    mt_store *s = store;
+    core *s = arg;
 
     pthread_mutex_lock(&s->lock);
     for (;;) {
@@ -202,33 +219,8 @@ static void *work(void *store)
     return NULL;
 }
 
-mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
+static void close_core(core *s)
 {
-    mt_store *s = mt_alloc(sizeof(*s));
-    bool ok;
-
-    pthread_mutex_init(&s->file, NULL);
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->come, NULL);
-    pthread_cond_init(&s->written, NULL);
-    s->limits = limits;
-    s->last = &s->first;
-    ok = sqlite3_open(path ? path : ":memory:", &s->db) == SQLITE_OK ? set_up(s, path, err) : refuse(s, path, err);
-    if (ok) {
-        count(s);
-        s->started = pthread_create(&s->writer, NULL, work, s) == 0;
-        ok = s->started || mt_fail(err, MT_E_IO, "a thread that writes the store cannot be started");
-    }
-    if (ok)
-        return s;
-    mt_store_close(s);
-    return NULL;
-}
-
-void mt_store_close(mt_store *s)
-{
-    if (!s)
-        return;
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
     pthread_cond_signal(&s->come);
@@ -245,12 +237,66 @@ void mt_store_close(mt_store *s)
     mt_free(s);
 }
 
-void mt_store_put(mt_store *s, const char *id, char *text, size_t len)
+static core *open_core(const char *path, mt_store_limits limits, mt_error *err)
 {
+    core *s = mt_alloc(sizeof(*s));
+    bool ok;
+
+    pthread_mutex_init(&s->file, NULL);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->come, NULL);
+    pthread_cond_init(&s->written, NULL);
+    s->limits = limits;
+    s->last = &s->first;
+    ok = sqlite3_open(path ? path : ":memory:", &s->db) == SQLITE_OK ? set_up(s, path, err) : refuse(s, path, err);
+    if (ok) {
+        count(s);
+        s->started = pthread_create(&s->writer, NULL, work, s) == 0;
+        ok = s->started || mt_fail(err, MT_E_IO, "a thread that writes the store cannot be started");
+    }
+    if (ok)
+        return s;
+    close_core(s);
+    return NULL;
+}
+
+static mt_store *new_view(core *s, const char *owner, bool whole)
+{
+    mt_store *store = mt_alloc(sizeof(*store));
+
+    *store = (mt_store){.core = s, .owner = mt_strdup(owner), .whole = whole};
+    return store;
+}
+
+mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
+{
+    core *s = open_core(path, limits, err);
+
+    return s ? new_view(s, "", true) : NULL;
+}
+
+mt_store *mt_store_view(mt_store *store, const char *owner)
+{
+    return new_view(store->core, owner, false);
+}
+
+void mt_store_close(mt_store *store)
+{
+    if (!store)
+        return;
+    if (store->whole)
+        close_core(store->core);
+    mt_free(store->owner);
+    mt_free(store);
+}
+
+void mt_store_put(mt_store *store, const char *id, char *text, size_t len)
+{
+    core *s = store->core;
     entry *e = mt_alloc(sizeof(*e));
     bool fits;
 
-    *e = (entry){.id = mt_strdup(id), .text = text, .len = len};
+    *e = (entry){.id = mt_strdup(id), .owner = mt_strdup(store->owner), .text = text, .len = len};
     pthread_mutex_lock(&s->lock);
     fits = s->waiting < MT_LIMIT_STORE_QUEUE && s->waiting_bytes + len <= MT_LIMIT_STORE_BYTES;
     if (fits) {
@@ -269,7 +315,7 @@ void mt_store_put(mt_store *s, const char *id, char *text, size_t len)
 }
 
 /* id NULL: any. */
-static bool is_waiting(const mt_store *s, const char *id)
+static bool is_waiting(const core *s, const char *id)
 {
     const entry *e = s->first;
 
@@ -278,7 +324,7 @@ static bool is_waiting(const mt_store *s, const char *id)
     return e != NULL;
 }
 
-static void wait_written(mt_store *s, const char *id)
+static void wait_written(core *s, const char *id)
 {
     pthread_mutex_lock(&s->lock);
     while (is_waiting(s, id))
@@ -286,46 +332,61 @@ static void wait_written(mt_store *s, const char *id)
     pthread_mutex_unlock(&s->lock);
 }
 
-void mt_store_flush(mt_store *s)
+void mt_store_flush(mt_store *store)
 {
-    wait_written(s, NULL);
+    wait_written(store->core, NULL);
 }
 
-json_t *mt_store_get(mt_store *s, const char *id)
+void mt_store_adopt(mt_store *store)
 {
+    core *s = store->core;
+
+    wait_written(s, NULL);
+    pthread_mutex_lock(&s->file);
+    bind(s, ADOPT, store->owner, NULL);
+    if (!run(s, ADOPT))
+        mt_log_warn("store.failed", "answers that were kept before are not found again: %s", sqlite3_errmsg(s->db));
+    pthread_mutex_unlock(&s->file);
+}
+
+json_t *mt_store_get(mt_store *store, const char *id)
+{
+    core *s = store ? store->core : NULL;
     json_t *found = NULL;
 
     if (!s)
         return NULL;
     wait_written(s, id);
     pthread_mutex_lock(&s->file);
-    bind_id(s, GET, id);
+    bind(s, GET, id, store->owner);
     if (sqlite3_step(s->statements[GET]) == SQLITE_ROW)
         found = json_loadb(sqlite3_column_blob(s->statements[GET], 0),
                            (size_t)sqlite3_column_bytes(s->statements[GET], 0), JSON_ALLOW_NUL, NULL);
     sqlite3_reset(s->statements[GET]);
     if (found) {
-        bind_id(s, TOUCH, id);
+        bind(s, TOUCH, id, NULL);
         run(s, TOUCH);
     }
     pthread_mutex_unlock(&s->file);
     return found;
 }
 
-bool mt_store_remove(mt_store *s, const char *id)
+bool mt_store_remove(mt_store *store, const char *id)
 {
+    core *s = store->core;
     bool removed;
 
     wait_written(s, id);
     pthread_mutex_lock(&s->file);
-    bind_id(s, REMOVE, id);
+    bind(s, REMOVE, id, store->owner);
     removed = take_out(s, REMOVE);
     pthread_mutex_unlock(&s->file);
     return removed;
 }
 
-mt_store_stats mt_store_look(mt_store *s)
+mt_store_stats mt_store_look(mt_store *store)
 {
+    core *s = store->core;
     mt_store_stats now;
 
     pthread_mutex_lock(&s->lock);

@@ -22,6 +22,13 @@ typedef struct mt_store_limits {
 mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err) MT_NODISCARD;
 void mt_store_close(mt_store *store); /* writes what waits; NULL is fine */
 
+/* The same store as another owner sees it: what one keeps is not there for the others. What mt_store_open gives is that
+   of "". Free with mt_store_close, before the store itself. */
+mt_store *mt_store_view(mt_store *store, const char *owner);
+
+/* Gives what "" keeps to the owner of this view. */
+void mt_store_adopt(mt_store *store);
+
 /* Keeps the text of a JSON object, which it takes: it is the allocator's. What cannot be kept is a line in the log: the
    answer itself has been given. */
 void mt_store_put(mt_store *store, const char *id, char *text, size_t len);

@@ -84,6 +84,7 @@
 
 /* http: always */
 #define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024 /* bytes of all extensions of a body's chunks */
+#define MT_LIMIT_HTTP_EXTRA 8               /* headers of an answer that a hook adds */
 #define MT_LIMIT_HTTP_PARAMS 4              /* of a path pattern */
 #define MT_LIMIT_HTTP_TURN 32               /* requests of one client before others have their turn */
 #define MT_LIMIT_HTTP_LETTERS_TURN 256      /* letters opened before clients have their turn */
@@ -169,6 +170,7 @@
 #define MT_LIMIT_RESPONSE_BYTES (256u << 20) /* of an answer with all its logprobs */
 #define MT_LIMIT_EOS 32                      /* tokens that end an answer */
 #define MT_LIMIT_API_KEYS 1024               /* that are accepted */
+#define MT_LIMIT_KEY_NAME 64                 /* bytes of what one is called, NUL included */
 #define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
 #define MT_LIMIT_SMALL_BODY (256u << 10)     /* bytes; larger ones are prepared one at a time, in a lane of their own */
 #define MT_LIMIT_PREPARING_LARGE 256         /* calls with large bodies that wait for that */

@@ -138,11 +138,16 @@ void mt_engine_stats(mt_engine *e, mt_stats *out)
     pthread_mutex_unlock(&e->lock);
 }
 
-size_t mt_engine_list(mt_engine *e, mt_engine_row *rows, size_t most)
+size_t mt_engine_list(mt_engine *e, const mt_client *client, mt_engine_row *rows, size_t most)
 {
+    size_t count = 0;
     pthread_mutex_lock(&e->lock);
-    const size_t count = e->row_count, copied = count < most ? count : most;
-    memcpy(rows, e->rows, copied * sizeof *rows);
+    for (size_t i = 0; i < e->row_count; i++)
+        if (!client || e->rows[i].client == client->id) {
+            if (count < most)
+                rows[count] = e->rows[i];
+            count++;
+        }
     pthread_mutex_unlock(&e->lock);
     return count;
 }
@@ -225,6 +230,7 @@ static mt_engine_row describe(const mt_sequence *s, mt_phase phase, uint64_t now
 {
     mt_engine_row row = {.choice = s->choice,
                          .phase = phase,
+                         .client = s->request->client.id,
                          .prompt_tokens = s->request->prompt_len,
                          .cached = s->cached,
                          .computed = s->seq.done,

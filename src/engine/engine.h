@@ -71,13 +71,14 @@ typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_ENCODE, MT_PHASE_PREFILL, MT_
 
 typedef struct mt_engine_row {
     char name[64];
+    uint64_t client;
     uint32_t choice;
     mt_phase phase;
     size_t prompt_tokens, cached, computed, tokens;
     double seconds; /* since it was received */
 } mt_engine_row;
 
-/* Up to `most` choices that wait or run, the oldest first; returns how many there are. */
-size_t mt_engine_list(mt_engine *engine, mt_engine_row *rows, size_t most);
+/* Up to `most` choices that wait or run, of one client (NULL: of all), the oldest first; returns how many there are. */
+size_t mt_engine_list(mt_engine *engine, const mt_client *client, mt_engine_row *rows, size_t most);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct mt_http_exchange {
     bool begun;   /* the head of the answer is out */
     bool chunked; /* and says so */
     bool paused;
+    void *who;    /* whose request it is, as the hook said */
     char *origin; /* the page that is allowed to read the answer, "*", or NULL; mt_free */
     const mt_http_follower *follower;
     void *follower_user;

@@ -1,5 +1,6 @@
 /* What is done with a request: who may make it, which handler takes it, and what it is told when none does. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <event2/buffer.h>
@@ -66,7 +67,7 @@ static bool find_route(mt_http_connection *c)
     if (strcmp(path, "*") == 0)
         return answer_options(c, (1u << MT_HTTP_METHODS) - 1);
     mt_http_router_match(config->routes, config->route_count, c->request->method, path, len, &match);
-    c->route = match.route;
+    c->route = c->request->route = match.route;
     mt_http_request_set_match(c->request, &match);
     if (!match.allowed)
         return refuse(c, 404, "there is nothing at this path", NULL, 0);
@@ -77,13 +78,23 @@ static bool find_route(mt_http_connection *c)
 
 static bool admit(mt_http_connection *c)
 {
-    static const mt_http_header challenge = {"www-authenticate", "Bearer"};
     const mt_http_hooks *hooks = &c->server->config.hooks;
     mt_http_refusal refusal = {.status = 401};
+    char seconds[16];
+    mt_http_header header = {"www-authenticate", "Bearer"};
+    bool admitted;
 
-    if ((c->route->flags & MT_HTTP_PUBLIC) || !hooks->admit || hooks->admit(hooks->user, c->request, &refusal))
+    if ((c->route->flags & MT_HTTP_PUBLIC) || !hooks->admit)
         return true;
-    return refuse(c, refusal.status, refusal.text, &challenge, refusal.status == 401);
+    admitted = hooks->admit(hooks->user, c->request, &refusal);
+    c->exchange.who = c->request->who;
+    if (admitted)
+        return true;
+    if (refusal.retry_after) {
+        snprintf(seconds, sizeof(seconds), "%d", refusal.retry_after);
+        header = (mt_http_header){"retry-after", seconds};
+    }
+    return refuse(c, refusal.status, refusal.text, &header, refusal.status == 401 || refusal.retry_after);
 }
 
 /* The client is told to go on, unless it has done so already. */

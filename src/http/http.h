@@ -52,6 +52,8 @@ typedef struct mt_http_request {
     size_t param_count;
     const mt_http_header *headers; /* in the order sent */
     size_t header_count;
+    const struct mt_http_route *route; /* NULL until one is found */
+    void *who;                         /* whose it is, as hooks.admit says; NULL: nobody's in particular */
     char *body; /* NUL-terminated; "" when there is none. Who sets it to NULL owns it and frees it with mt_free */
     size_t body_len;
 } mt_http_request;
@@ -65,13 +67,13 @@ const char *mt_http_request_header(const mt_http_request *request, const char *n
 /* What "authorization: Bearer KEY" or else "x-api-key: KEY" carries, or NULL. */
 const char *mt_http_request_key(const mt_http_request *request);
 
-/* Takes as long for any given as for any other of its length: compares digests. */
-bool mt_http_secret_equal(const char *given, const char *expected);
-
 /* Takes request. */
 typedef void mt_http_handler(void *user, mt_http_server *server, mt_http_request *request);
 
-enum { MT_HTTP_PUBLIC = 1u << 0 }; /* the route is not shown to hooks.admit */
+enum {
+    MT_HTTP_PUBLIC = 1u << 0,     /* the route is not shown to hooks.admit */
+    MT_HTTP_FLAGS_FREE = 1u << 8, /* this and all above mean what the application likes */
+};
 
 /* A pattern is segments: "/v1/models", "/v1/files/{id}" (one segment), "/v1/models/{id*}" (the rest, slashes included,
    at least one byte; last only). The first route of the table that matches wins. A GET route serves HEAD too. */
@@ -104,14 +106,28 @@ typedef struct mt_http_limits {
 mt_http_limits mt_http_limits_default(void);
 
 typedef struct mt_http_refusal {
-    int status; /* 401 brings "www-authenticate: Bearer" along */
+    int status;      /* 401 brings "www-authenticate: Bearer" along */
+    int retry_after; /* seconds until it is worth another try; 0: that is not known */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_http_refusal;
 
+/* Headers of an answer, with their text. */
+typedef struct mt_http_extra {
+    mt_http_header headers[MT_LIMIT_HTTP_EXTRA];
+    size_t count;
+    char text[MT_LIMIT_HTTP_EXTRA][32];
+} mt_http_extra;
+
+/* name: borrowed until the head is written. A value that is too long is cut. */
+void mt_http_extra_add(mt_http_extra *extra, const char *name, const char *fmt, ...) MT_PRINTF(3, 4);
+
 typedef struct mt_http_hooks {
     void *user;
-    /* Looks at a request before its body is read (body is ""). False: it is answered with *refusal. May be NULL. */
-    bool (*admit)(void *user, const mt_http_request *request, mt_http_refusal *refusal);
+    /* Looks at a request before its body is read (body is "") and may say whose it is, in request->who. False: it is
+       answered with *refusal. May be NULL. */
+    bool (*admit)(void *user, mt_http_request *request, mt_http_refusal *refusal);
+    /* Says what else stands in the head of an answer to somebody; see mt_http_extra. May be NULL. */
+    void (*headers)(void *user, const void *who, mt_http_extra *extra);
     /* Writes the body of an error. path is NULL when the request could not be read. NULL: the sentence as text. */
     void (*error_body)(void *user, const char *path, int status, const char *sentence, mt_buf *body);
     const char *error_type; /* content type of what error_body writes; NULL: "application/json" */

@@ -1,6 +1,7 @@
 #include "http/response.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,30 @@ static void add_cors(mt_http_connection *c, struct evbuffer *out)
         add_header(out, "vary", "origin");
 }
 
+void mt_http_extra_add(mt_http_extra *extra, const char *name, const char *fmt, ...)
+{
+    char *text = extra->text[extra->count];
+    va_list args;
+
+    assert(extra->count < MT_COUNT(extra->headers));
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(extra->text[0]), fmt, args);
+    va_end(args);
+    extra->headers[extra->count++] = (mt_http_header){name, text};
+}
+
+static void add_extra(mt_http_connection *c, struct evbuffer *out)
+{
+    const mt_http_hooks *hooks = &c->server->config.hooks;
+    mt_http_extra extra = {.count = 0};
+
+    if (!hooks->headers || !c->exchange.who)
+        return;
+    hooks->headers(hooks->user, c->exchange.who, &extra);
+    for (size_t i = 0; i < extra.count; i++)
+        add_header(out, extra.headers[i].name, extra.headers[i].value);
+}
+
 /* All of the head but what says how long the body is, and the empty line. */
 static void add_head(mt_http_connection *c, const mt_http_response *response)
 {
@@ -77,6 +102,7 @@ static void add_head(mt_http_connection *c, const mt_http_response *response)
         add_header(out, "content-type", response->type);
     for (size_t i = 0; i < response->header_count; i++)
         add_header(out, response->headers[i].name, response->headers[i].value);
+    add_extra(c, out);
     add_cors(c, out);
     add_connection(c, out);
     mt_http_count_add(&c->server->count.answers[response->status / 100], 1);

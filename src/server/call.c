@@ -53,10 +53,11 @@ static void report(const mt_call *call)
         return;
     }
     mt_log_info("request.done",
-                "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms",
+                "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s",
                 call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
                 mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
-                ms_since(call->received, call->first_token), ms_since(call->received, now));
+                ms_since(call->received, call->first_token), ms_since(call->received, now),
+                call->account ? " key " : "", call->account ? call->account->name : "");
 }
 
 static void unlink_call(mt_call *call)
@@ -298,6 +299,8 @@ static void open_prepared(mt_letter *letter)
 
     call->held = call->prepared = true; /* writing to a client may find that it is gone */
     call->prepared_at = mt_clock_ns();
+    if (call->answer && !call->failure.status)
+        mt_account_charge(call->account, call->prepared_at, mt_answer_prompt_tokens(call->answer), 0);
     if (call->server->closing)
         give_up(call);
     if (!call->over && call->failure.status)
@@ -314,13 +317,18 @@ static void open_prepared(mt_letter *letter)
     mt_call_release(call);
 }
 
-mt_call *mt_call_find(const mt_server *server, const char *id)
+mt_call *mt_call_find(const mt_server *server, const mt_account *account, const char *id)
 {
     mt_call *call = server->calls;
 
     while (call && (call->over || strcmp(call->id, id) != 0))
         call = call->next;
-    return call;
+    return call && (!account || call->account == account) ? call : NULL;
+}
+
+mt_store *mt_call_store(const mt_call *call)
+{
+    return call->account ? call->account->store : call->server->store;
 }
 
 void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume)
@@ -328,6 +336,8 @@ void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resu
     call->held = true;
     if (event->kind == MT_EVENT_TOKEN && !call->first_token)
         call->first_token = mt_clock_ns();
+    if (event->kind == MT_EVENT_TOKEN)
+        mt_account_charge(call->account, mt_clock_ns(), 0, 1);
     if (event->last)
         call->ended++;
     if (call->server->closing)
@@ -357,7 +367,8 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->task = task;
     call->handle = request->handle;
     call->received = mt_clock_ns();
-    call->client = mt_client_of(&server->keys, request);
+    call->account = request->who;
+    call->client = mt_client_of(call->account, request);
     call->body = request->body;
     call->body_len = request->body_len;
     request->body = NULL;

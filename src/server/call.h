@@ -7,6 +7,7 @@
 #include "api/answer.h"
 #include "engine/engine.h"
 #include "http/http.h"
+#include "server/account.h"
 #include "server/mailbox.h"
 
 typedef struct mt_call mt_call;
@@ -35,6 +36,7 @@ struct mt_call {
     struct mt_pooler *pooler; /* computes it instead of the engine, where it is not NULL */
     bool sees;                /* it brings pictures, and is prepared in their lane */
     uint64_t received;        /* mt_clock_ns */
+    mt_account *account;      /* whose it is; NULL where no key is needed */
     mt_client client;
 
     /* written by preparation, read by the io thread after the first letter of the call */
@@ -75,8 +77,11 @@ struct mt_call {
 /* Io thread. Takes request. */
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
-/* Io thread: one that still has something to say; NULL: there is none of that id. */
-mt_call *mt_call_find(const mt_server *server, const char *id);
+/* Io thread: one that still has something to say, of an account (NULL: of any); NULL: there is none of that id. */
+mt_call *mt_call_find(const mt_server *server, const mt_account *account, const char *id);
+
+/* What is kept for whoever calls. */
+mt_store *mt_call_store(const mt_call *call);
 
 /* Io thread: frees it when invariant 1 of call.c allows that. */
 void mt_call_release(mt_call *call);

@@ -1,5 +1,7 @@
 #include "server/client.h"
 
+#include "server/inside.h"
+
 /* FNV-1a */
 static uint64_t hash(const char *text)
 {
@@ -10,9 +12,25 @@ static uint64_t hash(const char *text)
     return sum;
 }
 
-mt_client mt_client_of(const mt_keys *keys, const mt_http_request *request)
+mt_client mt_client_of(const mt_account *account, const mt_http_request *request)
 {
-    const char *key = keys->count > 0 ? mt_http_request_key(request) : NULL;
+    return account ? account->client : (mt_client){.id = hash(request->client), .share = 1};
+}
 
-    return (mt_client){.id = hash(key ? key : request->client), .share = 1};
+/* Lower comes first. Where there are several accounts, a request may go behind others of its own, never ahead of those
+   that its account has to wait for. */
+static int32_t priority_of(const mt_call *call, const mt_ask *ask)
+{
+    const int64_t own = call->server->keys.account_count > 1 && ask->priority < 0 ? 0 : ask->priority;
+    const int64_t sum = own + (call->account ? call->account->priority : 0);
+
+    return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
+}
+
+void mt_client_mark(const mt_call *call, const mt_ask *ask, mt_request *r)
+{
+    mt_account_salt(call->server->isolate ? call->account : NULL, ask->cache_salt, r->salt);
+    r->priority = priority_of(call, ask);
+    r->client = call->client;
+    r->received = call->received;
 }

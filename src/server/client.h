@@ -2,12 +2,16 @@
 #ifndef MT_SERVER_CLIENT_H
 #define MT_SERVER_CLIENT_H
 
-#include "engine/clients.h"
-#include "http/http.h"
-#include "server/keys.h"
+#include "api/ask.h"
+#include "engine/request.h"
+#include "server/account.h"
+#include "server/call.h"
 
-/* Whoever has the same key; where none are needed, the same address: a key that opens no door is only a word, and
+/* Whoever has the same account; where no key is needed, the same address: a key that opens no door is only a word, and
    whoever makes up many would be many. */
-mt_client mt_client_of(const mt_keys *keys, const mt_http_request *request);
+mt_client mt_client_of(const mt_account *account, const mt_http_request *request);
+
+/* Preparation thread: what a request of a call is worth to others, and what it may share with them. */
+void mt_client_mark(const mt_call *call, const mt_ask *ask, mt_request *request);
 
 #endif

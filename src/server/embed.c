@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-#include <openssl/sha.h>
-
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "server/client.h"
 #include "server/inside.h"
 
 static const char *field_of(const mt_ask *ask)
@@ -130,11 +129,7 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
 {
     r->name = mt_arena_strdup(r->arena, call->id);
     r->pool = t->pool;
-    if (ask->cache_salt)
-        SHA256((const unsigned char *)ask->cache_salt, strlen(ask->cache_salt), r->salt);
-    r->priority = (int32_t)ask->priority;
-    r->client = call->client;
-    r->received = call->received;
+    mt_client_mark(call, ask, r);
     return make_tokens(r, call, t, ask, &ask->prompts[index], why) && check_tokens(r, t, ask, index, why);
 }
 

@@ -29,6 +29,7 @@ struct mt_server {
     mt_keys keys;
     mt_http_proxies proxies;
     mt_guard guard;
+    bool isolate; /* what is cached is an account's own */
     mt_served served;
     mt_store *store;
 
@@ -56,14 +57,16 @@ struct mt_server {
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why);
 bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body);
 
+enum { MT_SERVER_METERED = MT_HTTP_FLAGS_FREE }; /* a route whose calls count against the rates of a key */
+
 /* The table of routes, whose user is the server. Free with mt_free. */
 mt_http_route *mt_server_routes(mt_server *server, size_t *count);
 
-/* Prometheus' text format. */
-void mt_metrics_write(mt_server *server, mt_buf *out);
+/* Prometheus' text format, as an account may see it. */
+void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out);
 
-/* The running and waiting requests as JSON. */
-void mt_status_write(mt_server *server, mt_buf *out);
+/* The running and waiting requests of an account, or of all, as JSON. */
+void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);

@@ -1,71 +1,284 @@
 #include "server/keys.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "http/http.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "media/digest.h"
 
-static bool add(mt_keys *keys, const char *text, size_t len, mt_error *err)
+#define DIGEST "sha256:"
+
+/* What a line says, and where it stands. */
+typedef struct line {
+    const char *path;
+    size_t number;
+    char *words[16]; /* the key, and what is said of it */
+    size_t count;
+    bool plain; /* the key itself stands there */
+} line;
+
+static bool fail(const line *l, mt_error *err, const char *word, const char *sentence)
 {
-    char *key;
+    return mt_fail(err, MT_E_INVALID, "\"%s\" line %zu: \"%s\" %s", l->path, l->number, word, sentence);
+}
+
+static bool read_digest(uint8_t digest[32], const char *hex)
+{
+    for (size_t i = 0; i < 32; i++) {
+        const int high = mt_hex_digit(hex[2 * i]), low = high < 0 ? -1 : mt_hex_digit(hex[2 * i + 1]);
+
+        if (low < 0)
+            return false;
+        digest[i] = (uint8_t)(high << 4 | low);
+    }
+    return hex[64] == '\0';
+}
+
+static mt_api_key *find_digest(const mt_keys *keys, const uint8_t digest[32])
+{
+    mt_api_key *found = NULL;
+
+    for (size_t i = 0; i < keys->count; i++)
+        if (CRYPTO_memcmp(keys->at[i].digest, digest, 32) == 0)
+            found = &keys->at[i];
+    return found;
+}
+
+mt_account *mt_keys_find(const mt_keys *keys, const char *key)
+{
+    uint8_t digest[32];
+    const mt_api_key *found;
+
+    if (!key)
+        return NULL;
+    SHA256((const unsigned char *)key, strlen(key), digest);
+    found = find_digest(keys, digest);
+    return found ? found->account : NULL;
+}
+
+/* Whoever has no name is told apart by the key, and called by its place: no name begins so. */
+static mt_account *new_account(mt_keys *keys, const char *name, const uint8_t key[32])
+{
+    mt_account *a = mt_alloc(sizeof(*a));
+    const mt_digest_part parts[] = {{name ? "name" : "key", name ? 4 : 3},
+                                    {name ? (const void *)name : key, name ? strlen(name) : 32}};
+
+    if (name)
+        snprintf(a->name, sizeof(a->name), "%s", name);
+    else
+        snprintf(a->name, sizeof(a->name), "#%zu", keys->count + 1);
+    mt_digest(a->owner, parts, MT_COUNT(parts));
+    memcpy(&a->client.id, a->owner, sizeof(a->client.id));
+    a->client.share = 1;
+    pthread_mutex_init(&a->lock, NULL);
+    keys->accounts[keys->account_count++] = a;
+    return a;
+}
+
+/* The key is added last: its account may be there already. */
+static bool add(mt_keys *keys, const char *key, const char *name, mt_account **account, mt_error *err)
+{
+    const bool hashed = strncmp(key, DIGEST, strlen(DIGEST)) == 0;
+    uint8_t digest[32];
 
     if (keys->count == MT_LIMIT_API_KEYS)
         return mt_fail(err, MT_E_INVALID, "there are more than %d API keys; give fewer", MT_LIMIT_API_KEYS);
-    key = mt_alloc(len + 1);
-    memcpy(key, text, len);
-    keys->at[keys->count++] = key;
+    if (hashed && !read_digest(digest, key + strlen(DIGEST)))
+        return mt_fail(err, MT_E_INVALID,
+                       "what begins with " DIGEST " is not the digest of a key; give 64 hexadecimal digits, as "
+                       "\"printf %%s KEY | sha256sum\" prints them");
+    if (!hashed)
+        SHA256((const unsigned char *)key, strlen(key), digest);
+    if (find_digest(keys, digest))
+        return mt_fail(err, MT_E_INVALID, "an API key is given twice; give it once");
+    if (!*account)
+        *account = new_account(keys, name, digest);
+    keys->at[keys->count] = (mt_api_key){.account = *account};
+    memcpy(keys->at[keys->count++].digest, digest, sizeof(digest));
     return true;
+}
+
+enum { REQUESTS, TOKENS, PRIORITY, SHARE, SETTINGS };
+
+static const struct {
+    const char *name;
+    int64_t least, most;
+} settings[SETTINGS] = {[REQUESTS] = {"requests/min=", 1, 1000000000},
+                        [TOKENS] = {"tokens/min=", 1, 1000000000000},
+                        [PRIORITY] = {"priority=", -1000000, 1000000},
+                        [SHARE] = {"share=", 1, 1000}};
+
+static bool read_number(const line *l, const char *word, size_t setting, int64_t *out, mt_error *err)
+{
+    const char *value = word + strlen(settings[setting].name);
+    const int64_t least = settings[setting].least, most = settings[setting].most;
+    char sentence[100], *end;
+
+    errno = 0;
+    *out = strtoll(value, &end, 10);
+    if (*value && !*end && !errno && *out >= least && *out <= most)
+        return true;
+    snprintf(sentence, sizeof(sentence), "is out of range: use a whole number of %lld to %lld", (long long)least,
+             (long long)most);
+    return fail(l, err, word, sentence);
+}
+
+static bool set(const line *l, mt_account *a, const char *word, mt_error *err)
+{
+    size_t i = 0;
+    int64_t number;
+
+    if (strncmp(word, "name=", 5) == 0)
+        return true;
+    if (strcmp(word, "admin") == 0) {
+        a->admin = true;
+        return true;
+    }
+    while (i < SETTINGS && strncmp(word, settings[i].name, strlen(settings[i].name)) != 0)
+        i++;
+    if (i == SETTINGS)
+        return fail(l, err, word,
+                    "is not a setting: use name=, requests/min=, tokens/min=, priority=, share= or admin; a key itself "
+                    "has no blanks");
+    if (!read_number(l, word, i, &number, err))
+        return false;
+    if (i == PRIORITY)
+        a->priority = (int32_t)number;
+    else if (i == SHARE)
+        a->client.share = (uint32_t)number;
+    else
+        *(i == REQUESTS ? &a->requests : &a->tokens) = (mt_rate){.limit = number, .left = (double)number};
+    return true;
+}
+
+static const char *name_of(const line *l)
+{
+    for (size_t i = 1; i < l->count; i++)
+        if (strncmp(l->words[i], "name=", 5) == 0)
+            return l->words[i] + 5;
+    return NULL;
+}
+
+static bool check_name(const line *l, const char *name, mt_error *err)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@-";
+
+    if (!name || (*name && strlen(name) < MT_LIMIT_KEY_NAME && !name[strspn(name, allowed)]))
+        return true;
+    return fail(l, err, name, "is not a name: use up to 63 letters, digits and any of _ . @ -");
+}
+
+static mt_account *account_of(const mt_keys *keys, const char *name)
+{
+    for (size_t i = 0; name && i < keys->account_count; i++)
+        if (strcmp(keys->accounts[i]->name, name) == 0)
+            return keys->accounts[i];
+    return NULL;
+}
+
+static bool take_line(mt_keys *keys, line *l, mt_error *err)
+{
+    const char *name = name_of(l);
+    mt_account *account = account_of(keys, name);
+    mt_error why;
+
+    if (!check_name(l, name, err))
+        return false;
+    if (account && l->count > 2)
+        return fail(l, err, name, "has a line already: say there what it may, and here only its name");
+    l->plain |= strncmp(l->words[0], DIGEST, strlen(DIGEST)) != 0;
+    if (!add(keys, l->words[0], name, &account, &why))
+        return mt_fail(err, MT_E_INVALID, "\"%s\" line %zu: %s", l->path, l->number, why.text);
+    for (size_t i = 1; i < l->count; i++)
+        if (!set(l, account, l->words[i], err))
+            return false;
+    return true;
+}
+
+/* Cuts a line into words, in place; a remark has none. */
+static bool cut(line *l, char *text, mt_error *err)
+{
+    static const char blanks[] = " \t\r";
+    char *rest = NULL;
+
+    l->count = 0;
+    if (text[strspn(text, blanks)] == '#')
+        return true;
+    for (char *word = strtok_r(text, blanks, &rest); word; word = strtok_r(NULL, blanks, &rest)) {
+        if (l->count == MT_COUNT(l->words))
+            return fail(l, err, word, "is one word too many: say a thing once");
+        l->words[l->count++] = word;
+    }
+    return true;
+}
+
+static void warn_readable(const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & S_IROTH))
+        mt_log_warn("keys.readable",
+                    "everybody on this machine may read the keys in \"%s\": chmod 600 it, or put their digests there "
+                    "(" DIGEST "HEX)",
+                    path);
 }
 
 static bool add_file(mt_keys *keys, const char *path, mt_error *err)
 {
     const size_t before = keys->count;
+    line l = {.path = path};
     mt_buf text;
     bool ok;
 
     mt_buf_init(&text, MT_LIMIT_CONFIG_BYTES);
     ok = mt_file_read(&text, path, err);
-    for (size_t at = 0; ok && at < text.len;) {
-        const char *line = text.data + at;
-        size_t len = strcspn(line, "\r\n");
-
-        at += len + 1;
-        if (len > 0 && *line != '#')
-            ok = add(keys, line, len, err);
+    for (char *at = text.data, *next; ok && at; at = next) {
+        next = strchr(at, '\n');
+        if (next)
+            *next++ = '\0';
+        l.number++;
+        ok = cut(&l, at, err) && (l.count == 0 || take_line(keys, &l, err));
     }
     mt_buf_free(&text);
+    if (ok && l.plain)
+        warn_readable(path);
     return ok &&
            (keys->count > before || mt_fail(err, MT_E_INVALID, "\"%s\" has no API key in it; put one a line", path));
 }
 
-bool mt_keys_read(mt_keys *keys, const mt_option_list *list, mt_error *err)
+bool mt_keys_read(mt_keys *keys, const mt_option_list *list, const char *file, mt_error *err)
 {
-    *keys = (mt_keys){.at = mt_alloc_array(MT_LIMIT_API_KEYS, sizeof(*keys->at))};
+    *keys = (mt_keys){.at = mt_alloc_array(MT_LIMIT_API_KEYS, sizeof(*keys->at)),
+                      .accounts = mt_alloc_array(MT_LIMIT_API_KEYS, sizeof(mt_account *))};
     for (size_t i = 0; i < list->count; i++) {
         const char *item = list->at[i];
+        mt_account *account = NULL;
 
         if (*item == '\0')
             return mt_fail(err, MT_E_INVALID, "an API key is empty; leave the option out to need none");
-        if (*item == '@' ? !add_file(keys, item + 1, err) : !add(keys, item, strlen(item), err))
+        if (*item == '@' ? !add_file(keys, item + 1, err) : !add(keys, item, NULL, &account, err))
             return false;
     }
-    return true;
+    return !file || add_file(keys, file, err);
 }
 
 void mt_keys_free(mt_keys *keys)
 {
-    for (size_t i = 0; i < keys->count; i++)
-        mt_free(keys->at[i]);
+    for (size_t i = 0; i < keys->account_count; i++) {
+        mt_store_close(keys->accounts[i]->store);
+        pthread_mutex_destroy(&keys->accounts[i]->lock);
+        mt_free(keys->accounts[i]);
+    }
+    mt_free(keys->accounts);
     mt_free(keys->at);
     *keys = (mt_keys){0};
-}
-
-bool mt_keys_admit(const mt_keys *keys, const char *key)
-{
-    bool found = keys->count == 0;
-
-    for (size_t i = 0; key && i < keys->count; i++)
-        found |= mt_http_secret_equal(key, keys->at[i]);
-    return found;
 }

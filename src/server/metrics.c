@@ -1,5 +1,6 @@
 /* What has happened, in Prometheus' text format. What vLLM measures too, with the same meaning, has vLLM's name. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "engine/pooler.h"
 #include "server/inside.h"
@@ -211,6 +212,31 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
 }
 
+/* What each account had: of the one that asks, or of all. */
+static void accounts(const writer *w, const mt_server *server, const mt_account *only)
+{
+    static const struct {
+        const char *name, *help;
+        size_t at;
+    } rows[] = {{"motet_key_requests_total", "Requests with a key, by its name.", offsetof(mt_account_use, requests)},
+                {"motet_key_limited_total", "Those that were to come again later.", offsetof(mt_account_use, limited)},
+                {"motet_key_prompt_tokens_total", "Prompt tokens.", offsetof(mt_account_use, prompt_tokens)},
+                {"motet_key_generation_tokens_total", "Tokens generated.", offsetof(mt_account_use, generated_tokens)}};
+
+    for (size_t r = 0; server->keys.count > 0 && r < MT_COUNT(rows); r++) {
+        head(w, rows[r].name, "counter", rows[r].help);
+        for (size_t i = 0; i < server->keys.account_count; i++) {
+            mt_account *a = server->keys.accounts[i];
+            const mt_account_use use = mt_account_look(a);
+            uint64_t value;
+
+            memcpy(&value, (const char *)&use + rows[r].at, sizeof(value));
+            if (!only || a == only)
+                labelled(w, rows[r].name, "key", a->name, value);
+        }
+    }
+}
+
 /* What the encoders did, each under its own name. */
 static void encoders(mt_server *server, mt_buf *out)
 {
@@ -235,7 +261,7 @@ static void encoders(mt_server *server, mt_buf *out)
     mt_buf_free(&label);
 }
 
-void mt_metrics_write(mt_server *server, mt_buf *out)
+void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
 {
     mt_stats stats = {0};
     mt_buf label;
@@ -258,5 +284,6 @@ void mt_metrics_write(mt_server *server, mt_buf *out)
             media(&w, &stats, &server->served.room);
     }
     http(&w, server);
+    accounts(&w, server, mt_account_scope(account));
     mt_buf_free(&label);
 }

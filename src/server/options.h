@@ -18,6 +18,8 @@ typedef enum mt_command {
 #include "server/options.def"
 } mt_command;
 
+typedef enum mt_isolation { MT_ISOLATE_AUTO, MT_ISOLATE_ON, MT_ISOLATE_OFF } mt_isolation;
+
 /* Of an option that may be given often. */
 typedef struct mt_option_list {
     const char *at[MT_LIMIT_OPTION_LIST];

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <openssl/sha.h>
-
 #include "api/json_body.h"
 #include "api/random.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "server/client.h"
 #include "server/embed.h"
 #include "server/inside.h"
 #include "server/tokens.h"
@@ -317,17 +317,13 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->cut_count = prompt->cut_count;
     if (!r->name || !r->prompt || !r->cuts)
         return mt_failure_memory(why, NULL);
-    if (ask->cache_salt)
-        SHA256((const unsigned char *)ask->cache_salt, strlen(ask->cache_salt), r->salt);
+    mt_client_mark(call, ask, r);
     r->choices = (uint32_t)ask->n;
     r->skip_special = ask->skip_special_tokens && !mt_parse_needed(&parsing); /* markers may be special */
     r->include_stop = ask->include_stop;
     r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
     r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
-    r->priority = (int32_t)ask->priority;
-    r->client = call->client;
-    r->received = call->received;
     return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
            set_constraint(r, served, ask, prompt, why) && set_expected(r, call, ask, why);
 }
@@ -471,11 +467,11 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_ask *ask = mt_arena_alloc(arena, sizeof(*ask));
-    bool ok = ask || mt_failure_memory(why, NULL);
+    bool ok = mt_account_may(call->account, mt_clock_ns(), why) && (ask || mt_failure_memory(why, NULL));
 
     if (ok) {
         mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);
-        ask->store = call->server->store;
+        ask->store = mt_call_store(call);
         ok = prepare(call, ask, why);
         mt_ask_free(ask);
     }

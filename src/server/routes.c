@@ -1,5 +1,6 @@
 /* The routes, and the answers that need nothing but what the io thread knows. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,7 +21,8 @@ bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body
 
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why)
 {
-    const mt_http_header retry = {"retry-after", "1"};
+    char seconds[16];
+    const mt_http_header retry = {"retry-after", seconds};
     const mt_http_response response = {.status = why->status,
                                        .type = "application/json",
                                        .headers = &retry,
@@ -28,6 +30,7 @@ bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *
     mt_buf body;
     bool ok;
 
+    snprintf(seconds, sizeof(seconds), "%d", why->retry_after ? why->retry_after : 1);
     mt_buf_init(&body, 8 * (size_t)MT_LIMIT_ERROR_TEXT);
     (dialect ? dialect->error : mt_failure_write)(&body, why);
     ok = mt_http_answer(server->http, handle, &response, body.data, body.len);
@@ -202,7 +205,7 @@ static void get_metrics(void *user, mt_http_server *http, mt_http_request *reque
 
     (void)http;
     mt_buf_init(&body, 1u << 20);
-    mt_metrics_write(server, &body);
+    mt_metrics_write(server, request->who, &body);
     answer(server, request->handle, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
     mt_buf_free(&body);
     mt_http_request_free(request);
@@ -215,7 +218,7 @@ static void get_status(void *user, mt_http_server *http, mt_http_request *reques
 
     (void)http;
     mt_buf_init(&body, 4u << 20);
-    mt_status_write(server, &body);
+    mt_status_write(server, request->who, &body);
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);
     mt_http_request_free(request);
@@ -225,7 +228,7 @@ static void delete_request(void *user, mt_http_server *http, mt_http_request *re
 {
     mt_server *server = user;
     const char *id = request->params[0];
-    mt_call *call = mt_call_find(server, id);
+    mt_call *call = mt_call_find(server, mt_account_scope(request->who), id);
     mt_failure why;
     mt_buf body;
 
@@ -274,8 +277,11 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
     mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
 
     memcpy(copy, routes, sizeof(routes));
-    for (size_t i = 0; i < MT_COUNT(routes); i++)
+    for (size_t i = 0; i < MT_COUNT(routes); i++) {
         copy[i].user = server;
+        if (copy[i].method == MT_HTTP_POST && copy[i].handler != mt_stored_cancel)
+            copy[i].flags |= MT_SERVER_METERED;
+    }
     *count = MT_COUNT(routes);
     return copy;
 }

@@ -14,22 +14,36 @@
 
 #include "api/json_body.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/inside.h"
 
 enum { SECOND = 1000 };
 
-static bool admit(void *user, const mt_http_request *request, mt_http_refusal *refusal)
+static bool admit(void *user, mt_http_request *request, mt_http_refusal *refusal)
 {
     mt_server *server = user;
+    mt_account *account = mt_keys_find(&server->keys, mt_http_request_key(request));
 
-    if (mt_keys_admit(&server->keys, mt_http_request_key(request)))
+    if (server->keys.count == 0)
         return mt_guard_admit(&server->guard, request, refusal);
-    refusal->status = 401;
-    snprintf(refusal->text, sizeof(refusal->text),
-             "the API key is missing or wrong: send it as \"authorization: Bearer KEY\" or "
-             "\"x-api-key: KEY\"");
-    return false;
+    if (!account) {
+        refusal->status = 401;
+        snprintf(refusal->text, sizeof(refusal->text),
+                 "the API key is missing or wrong: send it as \"authorization: Bearer KEY\" or "
+                 "\"x-api-key: KEY\"");
+        return false;
+    }
+    request->who = account;
+    refusal->status = 429;
+    return !(request->route->flags & MT_SERVER_METERED) ||
+           mt_account_ask(account, mt_clock_ns(), refusal->text, &refusal->retry_after);
+}
+
+static void add_headers(void *user, const void *who, mt_http_extra *extra)
+{
+    (void)user;
+    mt_account_headers((mt_account *)(uintptr_t)who, mt_clock_ns(), extra);
 }
 
 /* What http refuses by itself, with the codes OpenAI's clients know, or as Anthropic's expect it. */
@@ -40,7 +54,8 @@ static void error_body(void *user, const char *path, int status, const char *sen
         const char *code;
     } codes[] = {{401, "invalid_api_key"},    {403, "forbidden"},         {404, "not_found"},
                  {405, "method_not_allowed"}, {408, "request_timeout"},   {413, "request_too_large"},
-                 {414, "request_too_large"},  {431, "request_too_large"}, {503, "overloaded"}};
+                 {414, "request_too_large"},  {431, "request_too_large"}, {429, "rate_limit_exceeded"},
+                 {503, "overloaded"}};
     static const char messages[] = "/v1/messages";
     const char *code = NULL;
     mt_failure why;
@@ -132,17 +147,18 @@ static void *load(void *arg)
 static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
     const mt_options *opt = server->opt;
-    mt_http_config config = {.host = opt->host ? opt->host : "127.0.0.1",
-                             .port = (int)opt->port,
-                             .routes = routes,
-                             .route_count = count,
-                             .hooks = {.user = server, .admit = admit, .error_body = error_body},
-                             .origins = opt->origins.at,
-                             .origin_count = opt->origins.count,
-                             .tls_certificate = opt->tls_cert,
-                             .tls_key = opt->tls_key,
-                             .proxies = &server->proxies,
-                             .limits = mt_http_limits_default()};
+    mt_http_config config = {
+        .host = opt->host ? opt->host : "127.0.0.1",
+        .port = (int)opt->port,
+        .routes = routes,
+        .route_count = count,
+        .hooks = {.user = server, .admit = admit, .headers = add_headers, .error_body = error_body},
+        .origins = opt->origins.at,
+        .origin_count = opt->origins.count,
+        .tls_certificate = opt->tls_cert,
+        .tls_key = opt->tls_key,
+        .proxies = &server->proxies,
+        .limits = mt_http_limits_default()};
 
     config.limits.connections = (size_t)opt->max_connections;
     config.limits.head_bytes = (size_t)opt->max_header;
@@ -181,11 +197,30 @@ static void report(const mt_server *server)
         mt_log_info("server.listening", "%s", host);
 }
 
+/* Each account has what it keeps to itself. What was kept when there were none is the one's that is alone now. */
+static void share_store(mt_server *server)
+{
+    const mt_keys *keys = &server->keys;
+
+    for (size_t i = 0; i < keys->account_count; i++) {
+        mt_account *a = keys->accounts[i];
+        char owner[33];
+
+        for (size_t k = 0; k < 16; k++)
+            snprintf(owner + 2 * k, 3, "%02x", a->owner[k]);
+        a->store = mt_store_view(server->store, owner);
+        if (keys->account_count == 1)
+            mt_store_adopt(a->store);
+    }
+    server->isolate =
+        server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1);
+}
+
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
     const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
-    if (!mt_keys_read(&server->keys, &server->opt->api_keys, err) ||
+    if (!mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
         !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;
     for (size_t i = 0; i < server->opt->trusted_proxies.count; i++)
@@ -194,6 +229,7 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     server->store = mt_store_open(server->opt->store, limits, err);
     if (!server->store)
         return false;
+    share_store(server);
     server->http = listen_on(server, routes, count, err);
     if (!server->http)
         return false;
@@ -236,8 +272,8 @@ static void end(mt_server *server)
     mt_mailbox_free(server->mailbox);
     mt_http_server_free(server->http);
     mt_served_close(&server->served);
-    mt_store_close(server->store);
     mt_keys_free(&server->keys);
+    mt_store_close(server->store);
     mt_deadline_meet(&server->deadline);
 }
 

@@ -23,12 +23,12 @@ static void add_row(mt_buf *out, const mt_engine_row *row, bool first)
 }
 
 /* Calls the engine has not heard of. */
-static size_t add_preparing(mt_server *server, mt_buf *out, bool first)
+static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf *out, bool first)
 {
     size_t count = 0;
 
     for (const mt_call *call = server->calls; call; call = call->next) {
-        if (call->prepared || call->over)
+        if (call->prepared || call->over || (account && call->account != account))
             continue;
         if (++count <= ROWS) {
             mt_buf_printf(out, "%s{\"id\":\"%s\",\"choice\":0,\"phase\":\"preparing\",\"seconds\":%.3f}",
@@ -39,10 +39,13 @@ static size_t add_preparing(mt_server *server, mt_buf *out, bool first)
     return count;
 }
 
-void mt_status_write(mt_server *server, mt_buf *out)
+void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out)
 {
+    const mt_account *only = mt_account_scope(account);
     mt_engine_row *rows = mt_alloc_array(ROWS, sizeof(*rows));
-    size_t count = server->ready && server->served.engine ? mt_engine_list(server->served.engine, rows, ROWS) : 0;
+    size_t count = server->ready && server->served.engine
+                       ? mt_engine_list(server->served.engine, only ? &only->client : NULL, rows, ROWS)
+                       : 0;
     size_t waiting = count > ROWS ? count - ROWS : 0, preparing; /* those that run come first */
 
     mt_buf_puts(out, "{\"object\":\"status\",\"model\":");
@@ -52,7 +55,7 @@ void mt_status_write(mt_server *server, mt_buf *out)
         add_row(out, &rows[i], i == 0);
         waiting += rows[i].phase == MT_PHASE_WAITING;
     }
-    preparing = add_preparing(server, out, count == 0);
+    preparing = add_preparing(server, only, out, count == 0);
     mt_buf_printf(out, "],\"running\":%zu,\"waiting\":%zu,\"preparing\":%zu}", count - waiting, waiting, preparing);
     mt_free(rows);
 }

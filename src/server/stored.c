@@ -25,7 +25,7 @@ static int append(const char *text, size_t len, void *out)
 
 static bool get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    json_t *kept = mt_store_get(call->server->store, id_of(body));
+    json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
 
     if (!kept)
         return mt_responses_missing(id_of(body), why);
@@ -60,7 +60,7 @@ static bool read_after(const char *text, int64_t *after, mt_failure *why)
 /* The events of one that has ended, as they were streamed. */
 static bool replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    json_t *kept = mt_store_get(call->server->store, id_of(body));
+    json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
     const json_t *events = json_object_get(kept, "events");
     int64_t after;
     bool ok = kept ? events || no_stream(why) : mt_responses_missing(id_of(body), why);
@@ -84,7 +84,7 @@ static void tell_deleted(mt_buf *out, const char *id)
 
 static bool forget(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    if (!mt_store_remove(call->server->store, id_of(body)))
+    if (!mt_store_remove(mt_call_store(call), id_of(body)))
         return mt_responses_missing(id_of(body), why);
     tell_deleted(out, id_of(body));
     return true;
@@ -96,7 +96,7 @@ static bool list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why
                                     .limit = json_string_value(json_object_get(body, "limit")),
                                     .order = json_string_value(json_object_get(body, "order"))};
 
-    return mt_responses_list(call->server->store, id_of(body), &page, out, why);
+    return mt_responses_list(mt_call_store(call), id_of(body), &page, out, why);
 }
 
 /* What a query says about a key, decoded; NULL where it says nothing. Free with mt_free. */
@@ -152,9 +152,9 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
 }
 
 /* One that is being given and is to be kept; NULL: there is none of that id. */
-static mt_call *find_running(mt_server *server, const char *id)
+static mt_call *find_running(mt_server *server, const mt_http_request *request)
 {
-    mt_call *call = mt_call_find(server, id);
+    mt_call *call = mt_call_find(server, request->who, request->params[0]);
     const bool kept = call && call->prepared && call->answer && call->answer->store && call->dialect->now &&
                       json_object_get(call->answer->extra, "input");
 
@@ -193,7 +193,7 @@ static bool watch(mt_call *call, const mt_http_request *request, mt_failure *why
 void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
-    mt_call *call = find_running(server, request->params[0]);
+    mt_call *call = find_running(server, request);
     char *stream = find_query(request->query, "stream");
     const bool streams = stream && strcmp(stream, "true") == 0;
     mt_failure why;
@@ -216,7 +216,7 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
 void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
-    mt_call *call = find_running(server, request->params[0]);
+    mt_call *call = find_running(server, request);
     mt_buf body;
 
     (void)http;
@@ -243,7 +243,7 @@ void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
 void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
-    mt_call *call = mt_call_find(server, request->params[0]);
+    mt_call *call = mt_call_find(server, request->who, request->params[0]);
     mt_buf body;
 
     if (!call) {

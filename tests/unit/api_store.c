@@ -199,7 +199,59 @@ static void a_file_that_cannot_be_written_costs_answers_only(void **state)
     mt_store_close(store);
 }
 
+static void what_one_owner_keeps_is_not_there_for_others(void **state)
+{
+    mt_store *store = open_store(NULL, 10, 1000), *one = mt_store_view(store, "one"),
+             *two = mt_store_view(store, "two");
+
+    (void)state;
+    keep(one, "a", "{}");
+    keep(store, "b", "{}");
+    assert_true(has(one, "a"));
+    assert_false(has(two, "a") || has(store, "a") || has(one, "b") || has(two, "b"));
+    assert_false(mt_store_remove(two, "a") || mt_store_remove(store, "a"));
+    assert_true(has(one, "a"));
+    assert_int_equal(held(two).entries, 2); /* the bounds are all of theirs */
+    mt_store_adopt(two);
+    assert_true(has(two, "b") && has(one, "a"));
+    assert_false(has(store, "b") || has(two, "a"));
+    assert_true(mt_store_remove(one, "a") && mt_store_remove(two, "b"));
+    mt_store_close(one);
+    mt_store_close(two);
+    mt_store_close(store);
+}
+
+static void a_file_of_the_first_version_is_read_on(void **state)
+{
+    static const char old[] = "PRAGMA journal_mode = WAL;"
+                              "CREATE TABLE answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
+                              " text BLOB NOT NULL) WITHOUT ROWID; CREATE INDEX answer_used ON answer (used);"
+                              "INSERT INTO answer VALUES ('a', 1, '{\"x\":1}'); PRAGMA user_version = 1";
+    sqlite3 *other = NULL;
+    char path[100];
+    mt_store *store, *one;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/old.db", folder);
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, old, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    for (int i = 0; i < 2; i++) {
+        store = open_store(path, 10, 1000);
+        one = mt_store_view(store, "one");
+        assert_int_equal(held(store).entries, i + 1);
+        assert_true(has(store, "a"));
+        assert_false(has(one, "a"));
+        assert_true(i == 0 || has(one, "b"));
+        keep(one, "b", "{}");
+        mt_store_close(one);
+        mt_store_close(store);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_one_owner_keeps_is_not_there_for_others),
+    cmocka_unit_test_setup_teardown(a_file_of_the_first_version_is_read_on, make_folder, remove_folder),
     cmocka_unit_test(what_was_put_is_there_until_it_is_removed),
     cmocka_unit_test(no_store_has_nothing),
     cmocka_unit_test(the_one_not_asked_for_longest_goes_first),

@@ -423,7 +423,7 @@ static void text_goes_on_beside_the_encoder(void **state)
     driver_wait(&w.d, 1);
     assert_int_equal(text.count, NEW_TOKENS);
     assert_int_equal(seen.count, 0);
-    assert_true(mt_engine_list(w.d.engine, rows, 2) >= 1);
+    assert_true(mt_engine_list(w.d.engine, NULL, rows, 2) >= 1);
     assert_int_equal(rows[0].phase, MT_PHASE_ENCODE);
     w.encoder.hold = false;
     driver_wait(&w.d, 0);

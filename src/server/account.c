@@ -1,0 +1,153 @@
+/* Rates are looked at twice: when a request comes, before its body is read, and before it is prepared. What it takes is
+   known only later: the tokens of its prompt when it is prepared, those of its answer as they are written. So a rate of
+   tokens may be overdrawn by what runs already, and nothing more is let in until the debt is paid. On the average no
+   more is had than the rate says, and no answer is cut in the middle. */
+#include "server/account.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "media/digest.h"
+
+#define MINUTE 6e10 /* nanoseconds */
+
+double mt_rate_left(const mt_rate *r, uint64_t now)
+{
+    const double back = now > r->when ? (double)(now - r->when) / MINUTE * (double)r->limit : 0;
+
+    return fmin((double)r->limit, r->left + back);
+}
+
+static void draw(mt_rate *r, double amount, uint64_t now)
+{
+    r->left = mt_rate_left(r, now) - amount;
+    r->when = now;
+}
+
+bool mt_rate_take(mt_rate *r, double amount, uint64_t now)
+{
+    if (!r->limit)
+        return true;
+    if (mt_rate_left(r, now) < 1)
+        return false;
+    draw(r, amount, now);
+    return true;
+}
+
+double mt_rate_wait(const mt_rate *r, uint64_t now)
+{
+    return r->limit ? fmax(0, (1 - mt_rate_left(r, now)) / (double)r->limit * 60) : 0;
+}
+
+double mt_rate_reset(const mt_rate *r, uint64_t now)
+{
+    return r->limit ? ((double)r->limit - mt_rate_left(r, now)) / (double)r->limit * 60 : 0;
+}
+
+/* Says that one of the rates is exceeded, and when it is worth another try. */
+static int refuse(const mt_account *a, uint64_t now, char text[MT_LIMIT_ERROR_TEXT])
+{
+    const double wait = fmax(mt_rate_wait(&a->requests, now), mt_rate_wait(&a->tokens, now));
+    const bool tokens = mt_rate_wait(&a->tokens, now) > mt_rate_wait(&a->requests, now);
+    const int seconds = (int)fmin(fmax(1, ceil(wait)), 86400);
+
+    snprintf(text, MT_LIMIT_ERROR_TEXT, "the key \"%s\" has had its %lld %s a minute: try again in %d s", a->name,
+             (long long)(tokens ? a->tokens.limit : a->requests.limit), tokens ? "tokens" : "requests", seconds);
+    return seconds;
+}
+
+bool mt_account_ask(mt_account *a, uint64_t now, char text[MT_LIMIT_ERROR_TEXT], int *retry_after)
+{
+    bool ok;
+
+    pthread_mutex_lock(&a->lock);
+    ok = mt_rate_wait(&a->tokens, now) == 0 && mt_rate_take(&a->requests, 1, now);
+    a->use.requests++;
+    if (!ok) {
+        a->use.limited++;
+        *retry_after = refuse(a, now, text);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return ok;
+}
+
+bool mt_account_may(mt_account *a, uint64_t now, mt_failure *why)
+{
+    char text[MT_LIMIT_ERROR_TEXT];
+    bool ok;
+
+    if (!a)
+        return true;
+    pthread_mutex_lock(&a->lock);
+    ok = mt_rate_wait(&a->tokens, now) == 0;
+    if (!ok) {
+        a->use.limited++;
+        mt_failure_set(why, 429, "rate_limit_exceeded", NULL, "%s", "");
+        why->retry_after = refuse(a, now, text);
+        memcpy(why->text, text, sizeof(why->text));
+    }
+    pthread_mutex_unlock(&a->lock);
+    return ok;
+}
+
+void mt_account_charge(mt_account *a, uint64_t now, size_t prompt_tokens, size_t generated_tokens)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    if (a->tokens.limit)
+        draw(&a->tokens, (double)(prompt_tokens + generated_tokens), now);
+    a->use.prompt_tokens += prompt_tokens;
+    a->use.generated_tokens += generated_tokens;
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void add_rate(mt_http_extra *extra, const mt_rate *rate, const char *const names[3], uint64_t now)
+{
+    const double left = floor(fmax(0, mt_rate_left(rate, now))), reset = mt_rate_reset(rate, now);
+
+    if (!rate->limit)
+        return;
+    mt_http_extra_add(extra, names[0], "%lld", (long long)rate->limit);
+    mt_http_extra_add(extra, names[1], "%.0f", left);
+    if (reset < 1)
+        mt_http_extra_add(extra, names[2], "%.0fms", ceil(reset * 1000));
+    else if (reset < 60)
+        mt_http_extra_add(extra, names[2], "%.3gs", reset);
+    else
+        mt_http_extra_add(extra, names[2], "%.0fm%.0fs", floor(reset / 60), floor(fmod(reset, 60)));
+}
+
+void mt_account_headers(mt_account *a, uint64_t now, mt_http_extra *extra)
+{
+    static const char *const requests[] = {"x-ratelimit-limit-requests", "x-ratelimit-remaining-requests",
+                                           "x-ratelimit-reset-requests"};
+    static const char *const tokens[] = {"x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens",
+                                         "x-ratelimit-reset-tokens"};
+
+    pthread_mutex_lock(&a->lock);
+    add_rate(extra, &a->requests, requests, now);
+    add_rate(extra, &a->tokens, tokens, now);
+    pthread_mutex_unlock(&a->lock);
+}
+
+mt_account_use mt_account_look(mt_account *a)
+{
+    mt_account_use use;
+
+    pthread_mutex_lock(&a->lock);
+    use = a->use;
+    pthread_mutex_unlock(&a->lock);
+    return use;
+}
+
+void mt_account_salt(const mt_account *a, const char *given, uint8_t salt[32])
+{
+    const mt_digest_part parts[] = {{a ? a->owner : NULL, a ? sizeof(a->owner) : 0},
+                                    {given, given ? strlen(given) : 0}};
+
+    memset(salt, 0, 32);
+    if (a || given)
+        mt_digest(salt, parts, MT_COUNT(parts));
+}
