@@ -5,6 +5,7 @@
 #include "api/anthropic.h"
 #include "api/dialect.h"
 #include "api/write.h"
+#include "base/json_reader.h"
 #include "chat/chat.h"
 
 static void open_event(mt_buf *out, const char *type)
@@ -146,16 +147,13 @@ static void end(mt_answer *a, mt_buf *out)
 /* An object. Arguments that are none come as they are, in one of our own. */
 static void add_input(mt_buf *out, const mt_speech_part *call)
 {
-    json_t *json = json_loadb(call->text.len ? call->text.data : "", call->text.len, JSON_ALLOW_NUL, NULL);
-
-    if (json_is_object(json))
+    if (mt_json_is_object(call->text.data, call->text.len))
         mt_buf_add(out, call->text.data, call->text.len);
     else {
         mt_buf_puts(out, "{\"" MT_CHAT_BROKEN "\":");
         mt_buf_json_string(out, call->text.len ? call->text.data : "", call->text.len);
         mt_buf_puts(out, "}");
     }
-    json_decref(json);
 }
 
 static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *part)

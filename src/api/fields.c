@@ -1,4 +1,5 @@
 #include "api/fields.h"
+#include "base/json_tree.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -15,7 +16,7 @@ const char *mt_json_kind(const json_t *value)
     case JSON_ARRAY: return "a list";
     case JSON_STRING: return "a string";
     case JSON_INTEGER: return "an integer";
-    case JSON_REAL: return "a number with a fraction";
+    case JSON_REAL: return mt_json_wide(value) ? "a number that is too large" : "a number with a fraction";
     case JSON_TRUE:
     case JSON_FALSE: return "a boolean";
     case JSON_NULL: return "null";

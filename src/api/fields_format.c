@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "base/json_tree.h"
 
 static bool set(mt_ask *ask, const char *name, mt_source_kind kind, const json_t *value, mt_failure *why)
 {
@@ -30,7 +31,7 @@ static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_fa
 
     if (!json_is_string(value))
         return set(ask, name, MT_SOURCE_SCHEMA, value, why);
-    parsed = json_loadb(json_string_value(value), json_string_length(value), JSON_DECODE_ANY, NULL);
+    parsed = mt_json_tree_try(json_string_value(value), json_string_length(value));
     if (!parsed)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is a string that is no JSON: send a JSON schema",
                               name);

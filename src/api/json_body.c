@@ -5,6 +5,7 @@
 
 #include "api/fields.h"
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 /* What the thread may still allocate for the body it is parsing. Nothing is given back: bodies only grow. */
@@ -49,41 +50,14 @@ void mt_json_body_setup(void)
     json_object_seed(0); /* by the first thread; later would be a race */
 }
 
-/* Whether containers are nested deeper than allowed. Brackets inside strings do not count; what is not JSON at all is
-   the parser's to say. */
-static bool too_deep(const char *body, size_t len)
-{
-    size_t depth = 0;
-    bool quoted = false;
-
-    for (size_t i = 0; i < len; i++) {
-        const char c = body[i];
-
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '[' || c == '{') && ++depth > MT_LIMIT_JSON_DEPTH)
-            return true;
-        else if (!quoted && (c == ']' || c == '}') && depth > 0)
-            depth--;
-    }
-    return false;
-}
-
 json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop, mt_failure *why)
 {
-    json_error_t error;
+    mt_error error;
     json_t *json;
 
-    if (too_deep(body, len)) {
-        mt_failure_set(why, 400, "invalid_json", NULL, "the body nests more than %d lists and objects: flatten it",
-                       MT_LIMIT_JSON_DEPTH);
-        return NULL;
-    }
     ending = stop;
     mt_json_guard_begin();
-    json = json_loadb(body, len, JSON_ALLOW_NUL, &error);
+    json = mt_json_tree_read(body, len, &error);
     const bool fits = mt_json_guard_end(), cancelled = stopped();
     ending = NULL;
     if (json_is_object(json))
@@ -95,8 +69,7 @@ json_t *mt_json_body_parse(const char *body, size_t len, const atomic_bool *stop
     else if (!fits)
         mt_failure_set(why, 413, "request_too_large", NULL, "the body holds too many values: send less in one request");
     else
-        mt_failure_set(why, 400, "invalid_json", NULL, "the body is not JSON: line %d, column %d: %s", error.line,
-                       error.column, error.text);
+        mt_failure_set(why, 400, "invalid_json", NULL, "the body: %s", error.text);
     mt_json_body_free(json, len);
     return NULL;
 }

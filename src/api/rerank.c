@@ -54,7 +54,7 @@ static json_t *texts_of(mt_ask *ask, const json_t *documents)
 
         json_array_append(texts, text ? text : document);
         if (kept)
-            json_array_append_new(kept, json_deep_copy(text ? text : document));
+            json_array_append(kept, text ? text : document);
     }
     return texts;
 }

@@ -9,6 +9,7 @@
 #include "api/responses.h"
 #include "api/store.h"
 #include "api/write.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 bool mt_responses_missing(const char *id, mt_failure *why)
@@ -123,12 +124,6 @@ static bool read_page(const mt_responses_page *page, const json_t *items, range 
     return true;
 }
 
-static int append(const char *text, size_t len, void *out)
-{
-    mt_buf_add(out, text, len);
-    return 0;
-}
-
 static void write_page(mt_buf *out, const json_t *items, const range *r)
 {
     const bool some = r->begin < r->end;
@@ -136,7 +131,7 @@ static void write_page(mt_buf *out, const json_t *items, const range *r)
     mt_buf_puts(out, "{\"object\":\"list\",\"data\":[");
     for (size_t i = r->begin; i < r->end; i++) {
         mt_buf_puts(out, i > r->begin ? "," : "");
-        json_dump_callback(at(items, r, i), append, out, JSON_COMPACT);
+        mt_json_tree_write(out, at(items, r, i));
     }
     mt_buf_puts(out, "]");
     mt_write_string(out, "first_id", some ? mt_body_text(at(items, r, r->begin), "id") : NULL);

@@ -4,17 +4,7 @@
 
 #include "api/responses.h"
 #include "api/write.h"
-
-static int append(const char *text, size_t len, void *out)
-{
-    mt_buf_add(out, text, len);
-    return 0;
-}
-
-static void add_json(mt_buf *out, const json_t *value)
-{
-    json_dump_callback(value, append, out, JSON_COMPACT | JSON_ENCODE_ANY);
-}
+#include "base/json_tree.h"
 
 /* Ids of items tell whose they are and where they stand, so that a reference finds them. */
 void mt_responses_item_id(mt_buf *out, const mt_answer *a, size_t index)
@@ -45,7 +35,7 @@ json_t *mt_responses_custom(const mt_answer *a, const mt_speech_part *part)
 
     if (!json_object_get(tool_of(a, part), "custom"))
         return NULL;
-    arguments = json_loadb(part->text.len ? part->text.data : "", part->text.len, JSON_ALLOW_NUL, NULL);
+    arguments = mt_json_tree_try(part->text.data, part->text.len);
     input = json_incref(json_object_get(arguments, "input"));
     json_decref(arguments);
     if (json_is_string(input))
@@ -195,7 +185,7 @@ static void add_echo(mt_buf *out, const mt_answer *a)
     json_object_foreach(echo, key, value)
     {
         mt_buf_printf(out, ",\"%s\":", key);
-        add_json(out, value);
+        mt_json_tree_write(out, value);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "api/json_body.h"
 #include "api/responses.h"
 #include "base/buf.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 typedef struct reader {
@@ -289,11 +290,6 @@ static bool refuse_others(reader *r)
     return true;
 }
 
-static int append(const char *text, size_t len, void *out)
-{
-    return mt_buf_add(out, text, len) ? 0 : -1;
-}
-
 /* JSON as a string of its own, so that the body can go. */
 static json_t *dump(const json_t *value)
 {
@@ -301,7 +297,7 @@ static json_t *dump(const json_t *value)
     json_t *string = NULL;
 
     mt_buf_init(&text, MT_LIMIT_BODY_BYTES * 2ul);
-    if (value && json_dump_callback(value, append, &text, JSON_COMPACT | JSON_ENCODE_ANY) == 0)
+    if (value && mt_json_tree_write(&text, value))
         string = json_stringn_nocheck(text.data, text.len);
     mt_buf_free(&text);
     return string;

@@ -63,24 +63,12 @@ static void begin_call(mt_speech *s, const mt_parse_event *event)
     call->name = mt_strdup(event->name);
 }
 
-/* Whether the text is an object of JSON from end to end. */
-static bool is_object(const mt_buf *text)
-{
-    mt_json_reader reader;
-    bool object;
-
-    mt_json_reader_init(&reader, text->len ? text->data : "", text->len);
-    object = text->len && text->data[0] == '{' && mt_json_skip(&reader) && mt_json_next(&reader) == MT_JSON_END;
-    mt_json_reader_free(&reader);
-    return object;
-}
-
 /* A model may leave out what closes a call; it is cut only where its arguments are. */
 static void end_call(mt_speech *s, const mt_parse_event *event)
 {
     mt_speech_part *call = &s->at[s->count - 1];
 
-    call->cut = !event->complete && !is_object(&call->text);
+    call->cut = !event->complete && !mt_json_is_object(call->text.data, call->text.len);
     mt_speech_end(s);
 }
 

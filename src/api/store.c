@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "base/log.h"
 
@@ -360,8 +361,8 @@ json_t *mt_store_get(mt_store *store, const char *id)
     pthread_mutex_lock(&s->file);
     bind(s, GET, id, store->owner);
     if (sqlite3_step(s->statements[GET]) == SQLITE_ROW)
-        found = json_loadb(sqlite3_column_blob(s->statements[GET], 0),
-                           (size_t)sqlite3_column_bytes(s->statements[GET], 0), JSON_ALLOW_NUL, NULL);
+        found = mt_json_tree_try(sqlite3_column_blob(s->statements[GET], 0),
+                                 (size_t)sqlite3_column_bytes(s->statements[GET], 0));
     sqlite3_reset(s->statements[GET]);
     if (found) {
         bind(s, TOUCH, id, NULL);

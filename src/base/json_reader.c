@@ -1,5 +1,6 @@
-/* RFC 8259 and nothing beyond it: no comments, no NaN, no unpaired surrogates, no raw control characters in strings,
-   no bytes that are not UTF-8. Names that repeat within an object are the caller's business.
+/* RFC 8259 and nothing beyond it: no comments, no NaN, no raw control characters in strings, no bytes that are not
+   UTF-8. Half of a surrogate pair, which \u can write, stands for U+FFFD. A byte order mark at the very beginning is
+   skipped. Names that repeat within an object are the caller's business.
 
    The reader is a machine over what may come next:
 
@@ -14,7 +15,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,10 @@ enum { VALUE, VALUE_OR_END, KEY_OR_END, AFTER, DONE, FAILED };
 
 void mt_json_reader_init(mt_json_reader *r, const char *data, size_t size)
 {
-    *r = (mt_json_reader){.data = data, .size = size, .state = VALUE};
+    static const char mark[] = "\xEF\xBB\xBF";
+    const bool marked = size >= 3 && memcmp(data, mark, 3) == 0;
+
+    *r = (mt_json_reader){.data = data, .size = size, .pos = marked ? 3 : 0, .state = VALUE};
 }
 
 void mt_json_reader_free(mt_json_reader *r)
@@ -113,15 +116,16 @@ static int32_t hex4(const mt_json_reader *r, size_t *at)
 static int32_t unicode_escape(const mt_json_reader *r, size_t *at)
 {
     int32_t low, code = hex4(r, at);
+    size_t next = *at + 2;
 
     if (code < 0xD800 || code > 0xDFFF)
         return code;
     if (code > 0xDBFF || r->size - *at < 2 || memcmp(r->data + *at, "\\u", 2) != 0)
-        return -1;
-    *at += 2;
-    low = hex4(r, at);
+        return 0xFFFD;
+    low = hex4(r, &next);
     if (low < 0xDC00 || low > 0xDFFF)
-        return -1;
+        return 0xFFFD; /* what follows stands for itself */
+    *at = next;
     return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
 }
 
@@ -156,7 +160,7 @@ static bool decode_string(mt_json_reader *r, size_t begin, size_t end)
         escape = at++ - 1;
         code = unicode_escape(r, &at);
         if (code < 0) {
-            fail_at(r, escape, "a \\u escape needs four hexadecimal digits, and a surrogate its other half");
+            fail_at(r, escape, "a \\u escape needs four hexadecimal digits");
             return false;
         }
         len += mt_utf8_encode((uint32_t)code, out + len);
@@ -256,8 +260,7 @@ static mt_json_event read_number(mt_json_reader *r)
     r->str = text;
     r->len = len;
     r->num = strtod(text, NULL);
-    if (!isfinite(r->num))
-        return fail_at(r, begin, "a number is too large");
+    r->whole = integer;
     errno = 0;
     r->integer = strtoll(text, NULL, 10);
     r->is_int = integer && errno == 0;
@@ -362,6 +365,21 @@ mt_json_event mt_json_next(mt_json_reader *r)
     case AFTER: return read_after(r);
     default: return read_value(r);
     }
+}
+
+bool mt_json_is_object(const char *text, size_t len)
+{
+    mt_json_reader r;
+    mt_json_event event;
+    bool object;
+
+    mt_json_reader_init(&r, text, len);
+    object = mt_json_next(&r) == MT_JSON_OBJECT_BEGIN;
+    do
+        event = mt_json_next(&r);
+    while (event != MT_JSON_END && event != MT_JSON_ERROR);
+    mt_json_reader_free(&r);
+    return object && event == MT_JSON_END;
 }
 
 bool mt_json_skip(mt_json_reader *r)

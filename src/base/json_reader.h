@@ -20,8 +20,8 @@ typedef enum mt_json_event {
     MT_JSON_ARRAY_END,
     MT_JSON_KEY,    /* str, len */
     MT_JSON_STRING, /* str, len */
-    MT_JSON_NUMBER, /* num, and str, len as it is written; is_int and integer when that is an integer that fits; always
-                       finite */
+    MT_JSON_NUMBER, /* num, which is infinite where it is too large for a double, and str, len as it is written; whole when
+                       that is an integer, is_int and integer when it also fits */
     MT_JSON_TRUE,
     MT_JSON_FALSE,
     MT_JSON_NULL
@@ -33,7 +33,7 @@ typedef struct mt_json_reader {
     size_t len;
     double num;
     int64_t integer;
-    int is_int;
+    int is_int, whole;
     mt_error error; /* says the byte offset */
     /* private */
     const char *data;
@@ -48,6 +48,9 @@ typedef struct mt_json_reader {
 void mt_json_reader_init(mt_json_reader *r, const char *data, size_t size); /* borrows data; free with _free */
 void mt_json_reader_free(mt_json_reader *r);
 mt_json_event mt_json_next(mt_json_reader *r);
+
+/* Whether the text is an object and nothing else. */
+bool mt_json_is_object(const char *text, size_t len);
 
 /* Skips the value that comes next (after a key or in an array), containers whole. False on malformed input. */
 bool mt_json_skip(mt_json_reader *r) MT_NODISCARD;

@@ -8,7 +8,7 @@
 #define MT_LIMIT_PATH 4096       /* bytes of a file path, NUL included */
 
 /* JSON */
-#define MT_LIMIT_JSON_DEPTH 64           /* nested containers */
+#define MT_LIMIT_JSON_DEPTH 512          /* nested containers */
 #define MT_LIMIT_CONFIG_BYTES (4u << 20) /* config.json and its siblings */
 
 /* templates */

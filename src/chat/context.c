@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
 /* Roles and types are written here, and are of a known set; special tokens come from the checkpoint. */
@@ -184,7 +185,7 @@ static json_t *arguments_of(maker *m, const json_t *given)
         return json_object();
     if (!json_is_string(given))
         return json_is_object(given) ? share(given) : broken_arguments(m, given);
-    parsed = json_loadb(json_string_value(given), json_string_length(given), JSON_ALLOW_NUL, NULL);
+    parsed = mt_json_tree_try(json_string_value(given), json_string_length(given));
     if (json_is_object(parsed))
         return parsed;
     json_decref(parsed);

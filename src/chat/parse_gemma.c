@@ -4,6 +4,8 @@
 
 #include "chat/parse_core.h"
 
+enum { LEVELS = 64 }; /* a bit each of mt_parse_object.objects */
+
 static void tell(mt_parser *p, const char *text)
 {
     mt_parse_call_arguments(p, text, strlen(text));
@@ -92,7 +94,7 @@ void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b)
         word_ends(p, false);
         o->comma = true;
         o->key = in_object(o);
-    } else if ((b == '{' || b == '[') && !o->key && o->depth < MT_LIMIT_JSON_DEPTH) {
+    } else if ((b == '{' || b == '[') && !o->key && o->depth < LEVELS) {
         push(p, b == '{');
     } else if ((b == '}' || b == ']') && o->depth > 0) {
         word_ends(p, false);

@@ -2,6 +2,7 @@
    they are good JSON or not, and a marker within a string is no marker. */
 #include <string.h>
 
+#include "base/json_tree.h"
 #include "chat/parse_core.h"
 
 enum phase { OUTSIDE, KEY, IN_KEY, COLON, VALUE, IN_STRING, IN_CONTAINER, IN_SCALAR };
@@ -76,7 +77,7 @@ static void decode(mt_buf *text)
     mt_buf_printf(&quoted, "\"");
     mt_buf_add(&quoted, text->data, text->len);
     if (mt_buf_puts(&quoted, "\""))
-        value = json_loadb(quoted.data, quoted.len, JSON_DECODE_ANY, NULL);
+        value = mt_json_tree_try(quoted.data, quoted.len);
     if (value) {
         text->len = 0;
         mt_buf_add(text, json_string_value(value), json_string_length(value));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/json_tree.h"
 #include "base/utf8.h"
 #include "chat/parse_core.h"
 
@@ -161,7 +162,7 @@ static bool word(reader *r)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i += 2)
         if (strlen(names[i]) == len && memcmp(names[i], begin, len) == 0)
             return mt_buf_puts(r->out, names[i + 1]);
-    number = json_loadb(begin, len, JSON_DECODE_ANY, NULL);
+    number = mt_json_tree_try(begin, len);
     if (json_is_number(number))
         mt_buf_add(r->out, begin, len);
     else

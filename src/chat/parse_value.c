@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json_escape.h"
+#include "base/json_tree.h"
 #include "chat/parse_core.h"
 
 /* Types a schema allows; of a value, the one that it has. */
@@ -185,7 +186,7 @@ void mt_parse_value_byte(mt_parser *p, char b, bool lines)
 /* The text as it stands where it is JSON of a type that is allowed: 3.0 stays 3.0. */
 static bool put_json(mt_buf *out, const char *text, size_t len, unsigned types)
 {
-    json_t *value = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    json_t *value = mt_json_tree_try(text, len);
     bool fits = value && (type_of(value) & types);
 
     if (fits)
@@ -227,7 +228,7 @@ void mt_parse_retype(mt_parser *p, mt_buf *json)
     json_t *value = NULL;
 
     if (!(types & T_STRING) && json->len > 0 && json->data[0] == '"')
-        value = json_loadb(json->data, json->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        value = mt_json_tree_try(json->data, json->len);
     if (value) {
         json->len = 0;
         put_value(json, json_string_value(value), json_string_length(value), types);

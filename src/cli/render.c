@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "base/json_tree.h"
 #include "cli/cli.h"
 #include "template/template.h"
 
@@ -38,15 +39,14 @@ static mt_template *read_template(const char *path, mt_error *err)
 
 static json_t *read_context(const char *path, mt_error *err)
 {
-    json_error_t why;
     json_t *context = NULL;
     mt_buf text;
 
     mt_buf_init(&text, MT_LIMIT_TEMPLATE_OUTPUT);
     if (mt_file_read(&text, path, err)) {
-        context = json_loadb(text.data ? text.data : "", text.len, JSON_ALLOW_NUL, &why);
+        context = mt_json_tree_read(text.data ? text.data : "", text.len, err);
         if (!context)
-            mt_fail(err, MT_E_INVALID, "\"%s\": line %d, column %d: %s", path, why.line, why.column, why.text);
+            mt_fail_within(err, "\"%s\"", path);
     }
     mt_buf_free(&text);
     return context;

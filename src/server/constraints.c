@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "media/digest.h"
 
@@ -107,22 +108,23 @@ void mt_constraints_free(mt_constraints *c)
 static bool digest_of(const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
 {
     const json_t *values[] = {s->source.value, s->tools, s->names};
-    char *dumped[MT_COUNT(values)], numbers[64];
+    char numbers[64];
+    mt_buf dumped[MT_COUNT(values)];
     const char *texts[3 + MT_COUNT(values)] = {numbers, s->formats.tools, s->formats.reasoning};
     mt_digest_part parts[MT_COUNT(texts)];
     bool ok = true;
 
     snprintf(numbers, sizeof(numbers), "%d %d %d %d", (int)s->source.kind, (int)s->calls, (int)s->one, (int)s->opened);
     for (size_t i = 0; i < MT_COUNT(values); i++) {
-        dumped[i] = values[i] ? json_dumps(values[i], JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-        texts[3 + i] = dumped[i] ? dumped[i] : "";
-        ok = ok && (!values[i] || dumped[i]);
+        mt_buf_init(&dumped[i], MT_LIMIT_BODY_BYTES * 2ul);
+        ok = (!values[i] || mt_json_tree_write(&dumped[i], values[i])) && ok;
+        texts[3 + i] = dumped[i].data ? dumped[i].data : "";
     }
     for (size_t i = 0; i < MT_COUNT(texts); i++)
         parts[i] = (mt_digest_part){.data = texts[i], .size = strlen(texts[i])};
     mt_digest(out, parts, MT_COUNT(parts));
     for (size_t i = 0; i < MT_COUNT(values); i++)
-        mt_free(dumped[i]);
+        mt_buf_free(&dumped[i]);
     return ok;
 }
 

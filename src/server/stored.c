@@ -7,6 +7,7 @@
 #include "api/chat_body.h"
 #include "api/responses.h"
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "http/router.h"
 #include "server/inside.h"
@@ -17,19 +18,13 @@ static const char *id_of(const json_t *body)
     return mt_body_text(body, "id");
 }
 
-static int append(const char *text, size_t len, void *out)
-{
-    mt_buf_add(out, text, len);
-    return 0;
-}
-
 static bool get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
 
     if (!kept)
         return mt_responses_missing(id_of(body), why);
-    json_dump_callback(json_object_get(kept, "response"), append, out, JSON_COMPACT);
+    mt_json_tree_write(out, json_object_get(kept, "response"));
     json_decref(kept);
     return true;
 }

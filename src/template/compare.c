@@ -1,9 +1,11 @@
 #include "template/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "template/iter.h"
+#include "template/number.h"
 
 /* How two numbers compare when one of them is not a number. */
 enum { UNORDERED = 2 };
@@ -28,10 +30,43 @@ static int compare_int_float(int64_t i, double d)
     return d > 0 ? -1 : d < 0;
 }
 
+/* Two integers in decimal digits, without zeros in front. */
+static int compare_digits(const char *a, const char *b)
+{
+    const size_t x = strlen(a), y = strlen(b);
+    int order;
+
+    if ((*a == '-') != (*b == '-'))
+        return *a == '-' ? -1 : 1;
+    order = x != y ? (x < y ? -1 : 1) : strcmp(a, b);
+    return *a == '-' ? -order : order;
+}
+
+/* An integer of more than 64 bits and a number of another kind: a double beyond those bits is an integer, too. */
+static int compare_big(const char *big, mt_tpl_value v)
+{
+    char digits[320];
+    const double d = v.kind == MT_TPL_FLOAT ? v.as.real : 0;
+
+    if (isnan(d))
+        return UNORDERED;
+    if (!isinf(d) && fabs(d) >= 0x1p63) {
+        snprintf(digits, sizeof(digits), "%.0f", d);
+        return compare_digits(big, digits);
+    }
+    return isinf(d) ? (d > 0 ? -1 : 1) : *big == '-' ? -1 : 1;
+}
+
 static int compare_numbers(mt_tpl_value a, mt_tpl_value b)
 {
     int order;
 
+    if (a.kind == MT_TPL_BIG)
+        return b.kind == MT_TPL_BIG ? compare_digits(a.as.str->data, b.as.str->data) : compare_big(a.as.str->data, b);
+    if (b.kind == MT_TPL_BIG) {
+        order = compare_big(b.as.str->data, a);
+        return order == UNORDERED ? UNORDERED : -order;
+    }
     if (MT_TPL_IS_INT(a) && MT_TPL_IS_INT(b)) {
         int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b);
 
@@ -63,6 +98,7 @@ bool mt_tpl_identical(mt_tpl_value a, mt_tpl_value b)
     case MT_TPL_BOOL: return a.as.boolean == b.as.boolean;
     case MT_TPL_INT: return a.as.integer == b.as.integer;
     case MT_TPL_FLOAT: return a.as.real == b.as.real;
+    case MT_TPL_BIG:
     case MT_TPL_STR: return mt_tpl_str_equal(a.as.str, b.as.str); /* Python interns most of them */
     case MT_TPL_METHOD: return false;                             /* made anew by each access */
     default: return a.as.list == b.as.list;                       /* any pointer of the union */
@@ -305,6 +341,13 @@ static bool hash_tuple(mt_tpl_run *run, const mt_tpl_list *list, uint64_t *out)
     return ok;
 }
 
+static uint64_t hash_float(mt_tpl_run *run, double d)
+{
+    if (d == floor(d) && d >= -0x1p63 && d < 0x1p63)
+        return mix(run->seed ^ (uint64_t)(int64_t)d);
+    return hash_bytes(run->seed, (const char *)&d, sizeof(d));
+}
+
 bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
 {
     switch (v.kind) {
@@ -313,12 +356,8 @@ bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
         return mt_tpl_charge(run, v.as.str->len / HASHED_PER_STEP);
     case MT_TPL_BOOL:
     case MT_TPL_INT: *out = mix(run->seed ^ (uint64_t)mt_tpl_as_int(v)); return true;
-    case MT_TPL_FLOAT:
-        if (v.as.real == floor(v.as.real) && v.as.real >= -0x1p63 && v.as.real < 0x1p63)
-            *out = mix(run->seed ^ (uint64_t)(int64_t)v.as.real);
-        else
-            *out = hash_bytes(run->seed, (const char *)&v.as.real, sizeof(v.as.real));
-        return true;
+    case MT_TPL_BIG: /* as the double that may be equal */
+    case MT_TPL_FLOAT: *out = hash_float(run, mt_tpl_as_float(v)); return true;
     case MT_TPL_TUPLE: return hash_tuple(run, v.as.list, out);
     case MT_TPL_LIST:
     case MT_TPL_DICT:

@@ -1,7 +1,10 @@
 #include "template/context.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/json_tree.h"
 
 /* The way from the root to the value at hand, innermost last. Only what some path of `trusted` still matches is looked
    at, which is little. */
@@ -136,6 +139,17 @@ static bool read_object(reader *r, const json_t *json, const place *at, mt_tpl_v
     return true;
 }
 
+/* An integer of more than 64 bits, or a number that no double holds. */
+static bool read_wide(reader *r, const char *text, mt_tpl_value *out)
+{
+    if (!mt_json_wide_is_int(text)) {
+        *out = mt_tpl_float(*text == '-' ? -INFINITY : INFINITY);
+        return true;
+    }
+    *out = (mt_tpl_value){.kind = MT_TPL_BIG, .as.str = mt_tpl_str_new(r->run, text, strlen(text), false)};
+    return out->as.str != NULL;
+}
+
 static bool read_any(reader *r, const json_t *json, const place *at, mt_tpl_value *out)
 {
     switch (json_typeof(json)) {
@@ -143,7 +157,11 @@ static bool read_any(reader *r, const json_t *json, const place *at, mt_tpl_valu
     case JSON_ARRAY: return read_array(r, json, at, out);
     case JSON_STRING: return read_string(r, json, at, out);
     case JSON_INTEGER: *out = mt_tpl_int(json_integer_value(json)); break;
-    case JSON_REAL: *out = mt_tpl_float(json_real_value(json)); break;
+    case JSON_REAL:
+        if (mt_json_wide(json))
+            return read_wide(r, mt_json_wide(json), out);
+        *out = mt_tpl_float(json_real_value(json));
+        break;
     case JSON_TRUE:
     case JSON_FALSE: *out = mt_tpl_bool(json_is_true(json)); break;
     case JSON_NULL: *out = mt_tpl_none(); break;

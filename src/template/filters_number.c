@@ -14,6 +14,12 @@ MT_TPL_BODY(absolute)
         *out = mt_tpl_float(fabs(self.as.real));
         return true;
     }
+    if (self.kind == MT_TPL_BIG && self.as.str->data[0] != '-') {
+        *out = self;
+        return true;
+    }
+    if (self.kind == MT_TPL_BIG)
+        return mt_tpl_neg(run, self, out);
     if (!MT_TPL_IS_INT(self))
         return mt_tpl_fail(run, "bad operand type for abs(): '%s'", mt_tpl_type(self));
     return mt_tpl_as_int(self) < 0 ? mt_tpl_neg(run, self, out) : mt_tpl_pos(run, self, out);
@@ -47,6 +53,10 @@ MT_TPL_BODY(to_int)
         base = MT_TPL_IS_INT(a[1]) ? mt_tpl_as_int(a[1]) : -1; /* what is no base, no number is written in */
     if (self.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, self);
+    if (self.kind == MT_TPL_BIG) {
+        *out = self;
+        return true;
+    }
     if (self.kind == MT_TPL_STR) {
         if (!text_to_int(run, self.as.str, base, &value, &found))
             return false;
@@ -114,6 +124,8 @@ MT_TPL_BODY(to_rounded)
     if (!MT_TPL_IS_NUMBER(self))
         return mt_tpl_fail(run, "type %s doesn't define __round__ method", mt_tpl_type(self));
     if (mt_tpl_str_is(method, "common")) {
+        if (self.kind == MT_TPL_BIG)
+            return precision < 0 ? mt_tpl_fail_huge(run) : mt_tpl_pos(run, self, out);
         if (MT_TPL_IS_INT(self))
             return round_int(run, mt_tpl_as_int(self), precision, out);
         *out = mt_tpl_float(mt_tpl_round(self.as.real, precision));

@@ -114,7 +114,9 @@ static bool percent_int(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
     if (v.kind == MT_TPL_FLOAT && spec->type == 'd') {
         if (!mt_tpl_float_to_int(f->run, v.as.real, &value))
             return false;
-    } else if (MT_TPL_IS_INT(v))
+    } else if (v.kind == MT_TPL_BIG)
+        return mt_tpl_fail_huge(f->run);
+    else if (MT_TPL_IS_INT(v))
         value = mt_tpl_as_int(v);
     else
         return mt_tpl_fail(f->run, "%%%c format: %s is required, not %s", spec->type,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_text.h"
 #include "base/utf8.h"
 #include "template/format.h"
 #include "template/number.h"
@@ -202,7 +203,7 @@ bool mt_tpl_format_float(mt_tpl_build *b, double value, const mt_tpl_spec *spec)
     if (!isfinite(value))
         snprintf(text, sizeof(text), "%s%s", isnan(value) ? "nan" : "inf", type == '%' ? "%" : "");
     else if (type == 'r')
-        mt_tpl_float_text(size, text);
+        mt_float_text(size, text);
     else if (!spec->type)
         general_text(size, (int)spec->precision, text, sizeof(text));
     else {
@@ -232,6 +233,8 @@ static bool format_number(mt_tpl_build *b, mt_tpl_value value, mt_tpl_spec *spec
             return mt_tpl_fail(b->run, "Unknown format code '%c' for object of type 'float'", spec->type);
         return mt_tpl_format_float(b, mt_tpl_as_float(value), spec);
     }
+    if (value.kind == MT_TPL_BIG)
+        return mt_tpl_fail_huge(b->run);
     if (spec->type && !strchr("bcdoxXn", spec->type))
         return mt_tpl_fail(b->run, "Unknown format code '%c' for object of type 'int'", spec->type);
     if (spec->precision >= 0)

@@ -216,7 +216,8 @@ const mt_tpl_builtin *mt_tpl_method_of(mt_tpl_value self, const char *name, size
     case MT_TPL_TUPLE: return mt_tpl_table_find(tuple_methods, name, len);
     case MT_TPL_RANGE: return mt_tpl_table_find(range_methods, name, len);
     case MT_TPL_BOOL:
-    case MT_TPL_INT: return mt_tpl_table_find(int_methods, name, len);
+    case MT_TPL_INT:
+    case MT_TPL_BIG: return mt_tpl_table_find(int_methods, name, len);
     case MT_TPL_FLOAT: return mt_tpl_table_find(float_methods, name, len);
     case MT_TPL_CYCLER: return mt_tpl_table_find(cycler_methods, name, len);
     case MT_TPL_LOOP: return mt_tpl_table_find(loop_methods, name, len);

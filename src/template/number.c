@@ -1,6 +1,7 @@
 #include "template/number.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "template/format.h"
@@ -12,6 +13,8 @@ bool mt_tpl_fail_huge(mt_tpl_run *run)
 
 double mt_tpl_as_float(mt_tpl_value v)
 {
+    if (v.kind == MT_TPL_BIG)
+        return strtod(v.as.str->data, NULL);
     return v.kind == MT_TPL_FLOAT ? v.as.real : (double)mt_tpl_as_int(v);
 }
 
@@ -37,6 +40,15 @@ static bool both_int(mt_tpl_value a, mt_tpl_value b)
 static bool both_number(mt_tpl_value a, mt_tpl_value b)
 {
     return MT_TPL_IS_NUMBER(a) && MT_TPL_IS_NUMBER(b);
+}
+
+/* Integers, one of them of more than 64 bits: the render fails. */
+static bool is_huge(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b)
+{
+    if (!both_number(a, b) || a.kind == MT_TPL_FLOAT || b.kind == MT_TPL_FLOAT || both_int(a, b))
+        return false;
+    mt_tpl_fail_huge(run);
+    return true;
 }
 
 static bool set_int(mt_tpl_value *out, int64_t i)
@@ -74,6 +86,8 @@ bool mt_tpl_add(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
         return add_text(run, a.as.str, b.as.str, out);
     if (both_int(a, b))
         return MT_ADD_OVERFLOWS(mt_tpl_as_int(a), mt_tpl_as_int(b), &sum) ? mt_tpl_fail_huge(run) : set_int(out, sum);
+    if (is_huge(run, a, b))
+        return false;
     if (both_number(a, b))
         return set_float(out, mt_tpl_as_float(a) + mt_tpl_as_float(b));
     if (is_undefined(run, a, b))
@@ -93,6 +107,8 @@ bool mt_tpl_sub(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
     if (both_int(a, b))
         return MT_SUB_OVERFLOWS(mt_tpl_as_int(a), mt_tpl_as_int(b), &difference) ? mt_tpl_fail_huge(run)
                                                                                  : set_int(out, difference);
+    if (is_huge(run, a, b))
+        return false;
     if (both_number(a, b))
         return set_float(out, mt_tpl_as_float(a) - mt_tpl_as_float(b));
     return !is_undefined(run, a, b) && unsupported(run, "-", a, b);
@@ -134,6 +150,8 @@ bool mt_tpl_mul(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
     if (both_int(a, b))
         return MT_MUL_OVERFLOWS(mt_tpl_as_int(a), mt_tpl_as_int(b), &product) ? mt_tpl_fail_huge(run)
                                                                               : set_int(out, product);
+    if (is_huge(run, a, b))
+        return false;
     if (both_number(a, b))
         return set_float(out, mt_tpl_as_float(a) * mt_tpl_as_float(b));
     if (is_undefined(run, a, b))
@@ -185,6 +203,8 @@ bool mt_tpl_floordiv(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_val
 
     if (!both_number(a, b))
         return !is_undefined(run, a, b) && unsupported(run, "//", a, b);
+    if (is_huge(run, a, b))
+        return false;
     if (both_int(a, b)) {
         int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b);
 
@@ -208,6 +228,8 @@ bool mt_tpl_mod(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
         return mt_tpl_format_percent(run, a.as.str, b, out);
     if (!both_number(a, b))
         return !is_undefined(run, a, b) && unsupported(run, "%", a, b);
+    if (is_huge(run, a, b))
+        return false;
     if (both_int(a, b)) {
         int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b), rest;
 
@@ -243,6 +265,8 @@ bool mt_tpl_pow(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
 
     if (!both_number(a, b))
         return !is_undefined(run, a, b) && unsupported(run, "** or pow()", a, b);
+    if (is_huge(run, a, b))
+        return false;
     if (both_int(a, b) && mt_tpl_as_int(b) >= 0)
         return int_pow(run, mt_tpl_as_int(a), mt_tpl_as_int(b), out);
     x = mt_tpl_as_float(a);
@@ -263,6 +287,8 @@ bool mt_tpl_neg(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out)
         return set_float(out, -a.as.real);
     if (MT_TPL_IS_INT(a))
         return mt_tpl_as_int(a) == INT64_MIN ? mt_tpl_fail_huge(run) : set_int(out, -mt_tpl_as_int(a));
+    if (a.kind == MT_TPL_BIG)
+        return mt_tpl_fail_huge(run);
     if (a.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, a);
     return mt_tpl_fail(run, "bad operand type for unary -: '%s'", mt_tpl_type(a));
@@ -274,6 +300,10 @@ bool mt_tpl_pos(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out)
         return set_float(out, a.as.real);
     if (MT_TPL_IS_INT(a))
         return set_int(out, mt_tpl_as_int(a));
+    if (a.kind == MT_TPL_BIG) {
+        *out = a;
+        return true;
+    }
     if (a.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, a);
     return mt_tpl_fail(run, "bad operand type for unary +: '%s'", mt_tpl_type(a));

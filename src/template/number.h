@@ -1,11 +1,9 @@
-/* Numbers: 64-bit integers and doubles with Python's arithmetic. Where Python would go on with a longer integer, the
-   render fails and says so. */
+/* Numbers: 64-bit integers and doubles with Python's arithmetic. Where Python would compute with a longer integer, the
+   render fails and says so; those that a context brings can be shown and compared. */
 #ifndef MT_TEMPLATE_NUMBER_H
 #define MT_TEMPLATE_NUMBER_H
 
 #include "template/value.h"
-
-#define MT_TPL_FLOAT_TEXT 48 /* bytes of a float's repr, NUL included */
 
 /* a + b and so on, for all kinds of values. */
 bool mt_tpl_add(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
@@ -18,8 +16,6 @@ bool mt_tpl_pow(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *o
 bool mt_tpl_neg(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out);
 bool mt_tpl_pos(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out);
 
-/* The shortest text that reads back as d, written as Python writes it: 1.0, 1e+16, nan. */
-void mt_tpl_float_text(double d, char out[MT_TPL_FLOAT_TEXT]);
 double mt_tpl_round(double d, int64_t digits); /* to even on ties, like Python's round() */
 double mt_tpl_as_float(mt_tpl_value v);        /* of a number */
 

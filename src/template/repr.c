@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_text.h"
 #include "base/utf8.h"
 #include "template/builtin.h"
 #include "template/loop.h"
@@ -93,9 +94,9 @@ static void repr_range(mt_tpl_build *b, const mt_tpl_range *range)
 
 static void repr_float(mt_tpl_build *b, double d)
 {
-    char text[MT_TPL_FLOAT_TEXT];
+    char text[MT_FLOAT_TEXT];
 
-    mt_tpl_float_text(d, text);
+    mt_float_text(d, text);
     mt_tpl_build_lit(b, text);
 }
 
@@ -126,6 +127,7 @@ static void repr_value(mt_tpl_build *b, mt_tpl_value v)
     case MT_TPL_NONE: mt_tpl_build_lit(b, "None"); break;
     case MT_TPL_BOOL: mt_tpl_build_lit(b, v.as.boolean ? "True" : "False"); break;
     case MT_TPL_INT: mt_tpl_build_printf(b, "%" PRId64, v.as.integer); break;
+    case MT_TPL_BIG: mt_tpl_build_str(b, v.as.str); break;
     case MT_TPL_FLOAT: repr_float(b, v.as.real); break;
     case MT_TPL_STR: repr_str(b, v.as.str); break;
     case MT_TPL_LIST:

@@ -69,7 +69,7 @@ MT_TPL_BODY(is_false)
 
 MT_TPL_BODY(is_integer)
 {
-    return answer(out, self.kind == MT_TPL_INT);
+    return answer(out, self.kind == MT_TPL_INT || self.kind == MT_TPL_BIG);
 }
 
 MT_TPL_BODY(is_float)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_text.h"
 #include "base/utf8.h"
 #include "template/number.h"
 #include "template/repr.h"
@@ -64,9 +65,9 @@ static void write_str(writer *w, const mt_tpl_str *s)
 
 static void write_float(writer *w, double d)
 {
-    char text[MT_TPL_FLOAT_TEXT];
+    char text[MT_FLOAT_TEXT];
 
-    mt_tpl_float_text(d, text);
+    mt_float_text(d, text);
     if (isnan(d))
         mt_tpl_build_lit(&w->b, "NaN");
     else if (isinf(d))
@@ -117,6 +118,7 @@ static void write_key(writer *w, mt_tpl_value key)
     case MT_TPL_NONE:
     case MT_TPL_BOOL:
     case MT_TPL_INT:
+    case MT_TPL_BIG:
     case MT_TPL_FLOAT:
         mt_tpl_build_lit(&w->b, "\"");
         write_value(w, key);
@@ -177,6 +179,7 @@ static void write_any(writer *w, mt_tpl_value v)
     case MT_TPL_NONE: mt_tpl_build_lit(&w->b, "null"); break;
     case MT_TPL_BOOL: mt_tpl_build_lit(&w->b, v.as.boolean ? "true" : "false"); break;
     case MT_TPL_INT: mt_tpl_build_printf(&w->b, "%" PRId64, v.as.integer); break;
+    case MT_TPL_BIG: mt_tpl_build_str(&w->b, v.as.str); break;
     case MT_TPL_FLOAT: write_float(w, v.as.real); break;
     case MT_TPL_STR: write_str(w, v.as.str); break;
     case MT_TPL_LIST:

@@ -111,6 +111,7 @@ bool mt_tpl_truth(mt_tpl_value v)
     case MT_TPL_BOOL: return v.as.boolean;
     case MT_TPL_INT: return v.as.integer != 0;
     case MT_TPL_FLOAT: return v.as.real != 0;
+    case MT_TPL_BIG: return true;
     case MT_TPL_STR: return v.as.str->len > 0;
     default: return !mt_tpl_length(v, &count) || count > 0;
     }
@@ -126,7 +127,8 @@ const char *mt_tpl_type(mt_tpl_value v)
     case MT_TPL_UNDEFINED: return "Undefined";
     case MT_TPL_NONE: return "NoneType";
     case MT_TPL_BOOL: return "bool";
-    case MT_TPL_INT: return "int";
+    case MT_TPL_INT:
+    case MT_TPL_BIG: return "int";
     case MT_TPL_FLOAT: return "float";
     case MT_TPL_STR: return v.as.str->markup ? "Markup" : "str";
     case MT_TPL_LIST: return "list";

@@ -12,6 +12,7 @@ typedef enum mt_tpl_kind {
     MT_TPL_NONE,
     MT_TPL_BOOL,
     MT_TPL_INT,
+    MT_TPL_BIG, /* an integer of more than 64 bits: shown and compared, not computed with; as.str: its digits */
     MT_TPL_FLOAT,
     MT_TPL_STR,
     MT_TPL_LIST,
@@ -129,7 +130,7 @@ struct mt_tpl_method {
 /* values */
 
 #define MT_TPL_IS_INT(v) ((v).kind == MT_TPL_INT || (v).kind == MT_TPL_BOOL) /* as Python's bool is an int */
-#define MT_TPL_IS_NUMBER(v) (MT_TPL_IS_INT(v) || (v).kind == MT_TPL_FLOAT)
+#define MT_TPL_IS_NUMBER(v) (MT_TPL_IS_INT(v) || (v).kind == MT_TPL_BIG || (v).kind == MT_TPL_FLOAT)
 
 mt_tpl_value mt_tpl_none(void);
 mt_tpl_value mt_tpl_bool(bool b);

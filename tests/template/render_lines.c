@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "template/template.h"
 
 enum { TRUSTED_MAX = 16 };
@@ -66,8 +67,8 @@ int main(void)
     ssize_t len;
 
     while ((len = getline(&text, &size, stdin)) > 0) {
-        json_error_t why;
-        json_t *line = json_loadb(text, (size_t)len, JSON_ALLOW_NUL, &why);
+        mt_error why;
+        json_t *line = mt_json_tree_read(text, (size_t)len, &why);
         const json_t *source = json_object_get(line, "template");
         mt_error err = {0};
 

@@ -18,6 +18,10 @@ static void only_objects_are_bodies(void **state)
     (void)state;
     expect("{}", 2, 200);
     expect("{\"a\":\"\\u0000\"}", 14, 200);
+    expect("\xef\xbb\xbf{\"a\":\"\xef\xbb\xbf\"}", 14, 200);
+    expect("{\"a\":[9223372036854775808,-1e999]}", 34, 200);
+    expect("{\"a\":\"\\ud800\"}", 14, 200);
+    expect("{\"\\u0000\":1}", 12, 400);
     expect("[]", 2, 400);
     expect("", 0, 400);
     expect("{} x", 4, 400);

@@ -58,7 +58,7 @@ static void what_the_template_raises_is_told_apart(void **state)
     check("a{% if %}", "{}", "", 1,
           "motet: \"t.jinja\": line 1, column 8: unexpected 'end of statement block'; an expression should be here\n");
     check("", "[]", "", 1, "motet: the context is not an object\n");
-    check("", "{", "", 1, "motet: \"c.json\": line 1, column 1: string or '}' expected near end of file\n");
+    check("", "{", "", 1, "motet: \"c.json\": invalid JSON at byte 1: expected a key in quotes, found the end\n");
     check("", "{}", "--now yesterday", 1, "motet: \"--now yesterday\" is no time; write it like 2026-01-02T03:04:05\n");
 }
 

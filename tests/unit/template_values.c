@@ -3,13 +3,13 @@
 
 #include <jansson.h>
 
+#include "base/json_tree.h"
 #include "template/template.h"
 
-/* Renders with an empty context; the text or the error, which lives until the next call. */
-static const char *render(const char *text)
+/* The text or the error, which lives until the next call. */
+static const char *render_with(const char *text, const json_t *context)
 {
     static char result[4096];
-    json_t *context = json_object();
     mt_error err = {0};
     mt_template *tpl = mt_template_compile(text, strlen(text), &err);
     mt_rendering r;
@@ -23,6 +23,15 @@ static const char *render(const char *text)
         mt_rendering_free(&r);
     }
     mt_template_free(tpl);
+    return result;
+}
+
+/* With an empty context. */
+static const char *render(const char *text)
+{
+    json_t *context = json_object();
+    const char *result = render_with(text, context);
+
     json_decref(context);
     return result;
 }
@@ -130,9 +139,43 @@ static void numbers_read_back_as_they_print(void **state)
     mt_template_free(tpl);
 }
 
+/* Numbers of the context that 64 bits do not hold; what Python makes of the same JSON. */
+static void wide_numbers_are_shown_and_compared(void **state)
+{
+    static const char given[] =
+        "{\"b\": 9223372036854775808, \"n\": -123456789012345678901234567890, \"i\": 1e999, \"f\": 1.10, \"g\": 1e22, \"e\": 100000000000000000000, \"d\": {\"k\": [18446744073709551616]}}";
+    static const char *const cases[][2] = {
+        {"{{ b }} {{ n }} {{ i }} {{ f }} {{ g }}",
+         "9223372036854775808 -123456789012345678901234567890 inf 1.1 1e+22"},
+        {"{{ [b, n, -i, f, g]|tojson }}",
+         "[9223372036854775808, -123456789012345678901234567890, -Infinity, 1.1, 1e+22]"},
+        {"{{ d|tojson }} {{ d }}", "{\"k\": [18446744073709551616]} {'k': [18446744073709551616]}"},
+        {"{{ b is integer }} {{ b is number }} {{ b is float }} {{ b is string }} {{ i is float }}",
+         "True True False False True"},
+        {"{{ b == b }} {{ b == n }} {{ b > n }} {{ n < 0 }} {{ b > 5 }} {{ b < i }} {{ b == 9223372036854775808.0 }} {{ e == 1e20 }} {{ e < 1.5e20 }} {{ 1 < b }}",
+         "True False True True True True True True True True"},
+        {"{{ [b, 1, n, 2.5, e]|sort }} {{ [b, n]|max }}",
+         "[-123456789012345678901234567890, 1, 2.5, 9223372036854775808, 100000000000000000000] 9223372036854775808"},
+        {"{{ {b: 1}[b] }} {{ 1e20 in [e] }} {{ {1e20: 'x'}[e] }}", "1 True x"},
+        {"{{ b|int }} {{ b|float }} {{ b|string|length }} {{ 'y' if b else 'n' }} {{ '%s' % b }} {{ '{}'.format(n) }} {{ b ~ 1 }} {{ b + 0.5 }} {{ b|abs }}",
+         "9223372036854775808 9.223372036854776e+18 19 y 9223372036854775808 -123456789012345678901234567890 92233720368547758081 9.223372036854776e+18 9223372036854775808"},
+    };
+    static const char *const computed[] = {"{{ b + 1 }}", "{{ -b }}",       "{{ b % 2 }}",
+                                           "{{ 2 * b }}", "{{ '%d' % b }}", "{{ '{:d}'.format(b) }}"};
+    json_t *context = mt_json_tree_try(given, strlen(given));
+
+    (void)state;
+    assert_non_null(context);
+    for (size_t i = 0; i < MT_COUNT(cases); i++)
+        assert_string_equal(render_with(cases[i][0], context), cases[i][1]);
+    for (size_t i = 0; i < MT_COUNT(computed); i++)
+        assert_non_null(strstr(render_with(computed[i], context), "an integer beyond 64 bits"));
+    json_decref(context);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(integers_have_64_bits),           cmocka_unit_test(later_releases_of_jinja2_are_followed),
     cmocka_unit_test(what_is_not_supported_says_so),   cmocka_unit_test(errors_say_line_and_column),
-    cmocka_unit_test(numbers_read_back_as_they_print),
+    cmocka_unit_test(numbers_read_back_as_they_print), cmocka_unit_test(wide_numbers_are_shown_and_compared),
 };
 UNIT_MAIN(tests)

@@ -135,13 +135,13 @@ static void bad_text_is_refused(void **state)
                    "line 2 holds NaN or Infinity, which JSON does not have; write null or a number there");
     expect_refusal("{\"a\": -Infinity}",
                    "line 1 holds NaN or Infinity, which JSON does not have; write null or a number there");
-    mt_buf_init(&deep, 1000);
+    mt_buf_init(&deep, 10000);
     for (int i = 0; i < MT_LIMIT_JSON_DEPTH; i++)
         mt_buf_puts(&deep, i % 2 ? "[" : "{\"a\":");
     mt_buf_puts(&deep, "{}");
     for (int i = MT_LIMIT_JSON_DEPTH; i-- > 0;)
         mt_buf_puts(&deep, i % 2 ? "]" : "}");
-    expect_refusal(deep.data, "more than 64 objects or arrays inside one another");
+    expect_refusal(deep.data, "more than 512 objects or arrays inside one another");
     mt_buf_free(&deep);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "sample/constraint/charset.h"
 
@@ -357,7 +358,8 @@ mt_expr mt_json_constant(mt_json *j, const json_t *value)
     case JSON_NULL: return mt_json_null(j);
     case JSON_TRUE: return word(j, "true", "True");
     case JSON_FALSE: return word(j, "false", "False");
-    case JSON_REAL: return constant_real(j, json_real_value(value));
+    case JSON_REAL:
+        return mt_json_wide(value) ? text(j, mt_json_wide(value)) : constant_real(j, json_real_value(value));
     case JSON_STRING: return constant_string(j, json_string_value(value), json_string_length(value));
     case JSON_INTEGER:
         snprintf(spelled, sizeof(spelled), "%" JSON_INTEGER_FORMAT, json_integer_value(value));

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/json_tree.h"
 #include "sample/constraint/regex.h"
 #include "sample/constraint/schema_inside.h"
 
@@ -173,6 +174,8 @@ static unsigned type_of(const json_t *value)
 
 bool mt_schema_equal(const json_t *a, const json_t *b)
 {
+    if (mt_json_wide(a) && mt_json_wide(b))
+        return strcmp(mt_json_wide(a), mt_json_wide(b)) == 0;
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) == json_number_value(b);
     return json_equal((json_t *)a, (json_t *)b);

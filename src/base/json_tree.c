@@ -1,0 +1,218 @@
+/* A tree is built from what the pull reader tells, so there is one grammar of JSON in the program. Containers are put
+   into their parents when they begin: whatever fails, the root owns everything.
+
+   Wide numbers. A tree keeps numbers as jansson does, in 64 bits. One that does not fit is a node of our own behind
+   jansson's struct of a real, with the text as it was written. jansson itself never makes a real that is infinite
+   (json_real refuses), so an infinite one is ours, and frees it like any other. Rejected: a string with a mark, which
+   every check for strings would let through; a table beside the tree, which references outlive. */
+#include "base/json_tree.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/float_text.h"
+#include "base/json_reader.h"
+
+/* How jansson lays out a real, and the text behind it. */
+typedef struct wide {
+    json_t json;
+    double value;
+    char text[];
+} wide;
+
+typedef struct builder {
+    mt_json_reader reader;
+    json_t *root;
+    json_t *open[MT_LIMIT_JSON_DEPTH];
+    size_t depth;
+    mt_buf key; /* of the value that comes next, where an object is open */
+} builder;
+
+static json_t *wide_new(const mt_json_reader *r)
+{
+    json_malloc_t take;
+    json_free_t give;
+    wide *number;
+
+    json_get_alloc_funcs(&take, &give);
+    number = take(sizeof(*number) + r->len + 1);
+    if (!number)
+        return NULL;
+    number->json = (json_t){.type = JSON_REAL, .refcount = 1};
+    number->value = r->str[0] == '-' ? -INFINITY : INFINITY;
+    memcpy(number->text, r->str, r->len);
+    number->text[r->len] = '\0';
+    assert(json_real_value(&number->json) == number->value);
+    return &number->json;
+}
+
+const char *mt_json_wide(const json_t *value)
+{
+    return json_is_real(value) && isinf(json_real_value(value)) ? ((const wide *)(const void *)value)->text : NULL;
+}
+
+bool mt_json_wide_is_int(const char *text)
+{
+    return text[strspn(text, "-0123456789")] == '\0';
+}
+
+static json_t *number(const mt_json_reader *r)
+{
+    if (r->is_int)
+        return json_integer(r->integer);
+    return isfinite(r->num) && !r->whole ? json_real(r->num) : wide_new(r);
+}
+
+static json_t *value_of(const mt_json_reader *r, mt_json_event event)
+{
+    switch (event) {
+    case MT_JSON_OBJECT_BEGIN: return json_object();
+    case MT_JSON_ARRAY_BEGIN: return json_array();
+    case MT_JSON_STRING: return json_stringn_nocheck(r->str, r->len);
+    case MT_JSON_NUMBER: return number(r);
+    case MT_JSON_TRUE: return json_true();
+    case MT_JSON_FALSE: return json_false();
+    default: return json_null();
+    }
+}
+
+/* Takes value; false when there is no memory. */
+static bool place(builder *b, json_t *value)
+{
+    json_t *parent = b->depth ? b->open[b->depth - 1] : NULL;
+
+    if (!value)
+        return false;
+    if (json_is_object(parent))
+        return json_object_set_new_nocheck(parent, b->key.len ? b->key.data : "", value) == 0;
+    if (parent)
+        return json_array_append_new(parent, value) == 0;
+    b->root = value;
+    return true;
+}
+
+static bool read_key(builder *b, mt_error *err)
+{
+    const mt_json_reader *r = &b->reader;
+
+    b->key.len = 0;
+    if (memchr(r->str, '\0', r->len))
+        return mt_fail(err, MT_E_INVALID, "a name in the JSON holds the character U+0000; choose another name");
+    return mt_buf_add(&b->key, r->str, r->len) || mt_fail(err, MT_E_TOO_LARGE, "a name in the JSON is too long");
+}
+
+/* One event; false with a sentence. */
+static bool take(builder *b, mt_json_event event, mt_error *err)
+{
+    json_t *value;
+
+    if (event == MT_JSON_KEY)
+        return read_key(b, err);
+    if (event == MT_JSON_OBJECT_END || event == MT_JSON_ARRAY_END) {
+        b->depth--;
+        return true;
+    }
+    value = value_of(&b->reader, event);
+    if (!place(b, value))
+        return mt_fail(err, MT_E_TOO_LARGE, "there is no memory for so many values; send fewer");
+    if (event == MT_JSON_OBJECT_BEGIN || event == MT_JSON_ARRAY_BEGIN)
+        b->open[b->depth++] = value;
+    return true;
+}
+
+static bool build(builder *b, mt_error *err)
+{
+    mt_json_event event;
+
+    while ((event = mt_json_next(&b->reader)) != MT_JSON_END) {
+        if (event == MT_JSON_ERROR) {
+            *err = b->reader.error;
+            return false;
+        }
+        if (!take(b, event, err))
+            return false;
+    }
+    return true;
+}
+
+json_t *mt_json_tree_read(const char *text, size_t len, mt_error *err)
+{
+    builder b = {.root = NULL};
+    bool ok;
+
+    mt_json_reader_init(&b.reader, text, len);
+    mt_buf_init(&b.key, SIZE_MAX / 2);
+    ok = build(&b, err);
+    mt_buf_free(&b.key);
+    mt_json_reader_free(&b.reader);
+    if (!ok) {
+        json_decref(b.root);
+        b.root = NULL;
+    }
+    return b.root;
+}
+
+json_t *mt_json_tree_try(const char *text, size_t len)
+{
+    mt_error err;
+
+    return mt_json_tree_read(text, len, &err);
+}
+
+static void write_real(mt_buf *out, const json_t *value)
+{
+    const char *text = mt_json_wide(value);
+    char digits[MT_FLOAT_TEXT];
+
+    if (!text) {
+        mt_float_text(json_real_value(value), digits);
+        text = digits;
+    }
+    mt_buf_puts(out, text);
+}
+
+static void write_array(mt_buf *out, const json_t *value)
+{
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_json_tree_write(out, json_array_get(value, i));
+    }
+    mt_buf_puts(out, "]");
+}
+
+static void write_object(mt_buf *out, const json_t *value)
+{
+    const char *key, *comma = "";
+    json_t *item;
+
+    mt_buf_puts(out, "{");
+    json_object_foreach((json_t *)(uintptr_t)value, key, item)
+    {
+        mt_buf_puts(out, comma);
+        mt_buf_json_string(out, key, strlen(key));
+        mt_buf_puts(out, ":");
+        mt_json_tree_write(out, item);
+        comma = ",";
+    }
+    mt_buf_puts(out, "}");
+}
+
+bool mt_json_tree_write(mt_buf *out, const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: write_object(out, value); break;
+    case JSON_ARRAY: write_array(out, value); break;
+    case JSON_STRING: mt_buf_json_string(out, json_string_value(value), json_string_length(value)); break;
+    case JSON_INTEGER: mt_buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value)); break;
+    case JSON_REAL: write_real(out, value); break;
+    case JSON_TRUE: mt_buf_puts(out, "true"); break;
+    case JSON_FALSE: mt_buf_puts(out, "false"); break;
+    case JSON_NULL: mt_buf_puts(out, "null"); break;
+    }
+    return !out->full;
+}
