@@ -1,46 +1,87 @@
 #include "engine/clients.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdbool.h>
+
+#include "base/alloc.h"
 
 #define HALF_LIFE 5e9 /* nanoseconds */
 
-static double faded(double seconds, uint64_t when, uint64_t now)
+void mt_clients_init(mt_clients *c, size_t here)
 {
-    return seconds * exp2(-(double)(now - when) / HALF_LIFE);
+    *c = (mt_clients){.most = MT_CLIENTS + here};
+    c->guest = mt_alloc_array(c->most, sizeof *c->guest);
 }
 
-static size_t find(const mt_clients *c, uint64_t client)
+void mt_clients_free(mt_clients *c)
 {
-    size_t i = 0;
-    while (i < c->count && c->entry[i].client != client)
-        i++;
-    return i;
+    mt_free(c->guest);
+    *c = (mt_clients){0};
 }
 
-double mt_clients_debt(const mt_clients *c, uint64_t client, uint64_t now)
+double mt_guest_debt(const mt_guest *g, uint64_t now)
 {
-    const size_t i = find(c, client);
-    return i < c->count ? faded(c->entry[i].seconds, c->entry[i].when, now) : 0;
+    return g->seconds * exp2(-(double)(now - g->when) / HALF_LIFE) / g->client.share;
 }
 
-static size_t least_indebted(const mt_clients *c, uint64_t now)
+void mt_guest_charge(mt_guest *g, double seconds, uint64_t now)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < c->count; i++)
-        if (faded(c->entry[i].seconds, c->entry[i].when, now) < faded(c->entry[best].seconds, c->entry[best].when, now))
-            best = i;
+    g->seconds = mt_guest_debt(g, now) * g->client.share + seconds;
+    g->when = now;
+}
+
+/* Of those that have nothing here any more. NULL: all have. */
+static mt_guest *least_indebted(const mt_clients *c, uint64_t now)
+{
+    mt_guest *best = NULL;
+    for (size_t i = 0; i < c->count; i++) {
+        mt_guest *g = &c->guest[i];
+        if (g->here == 0 && (!best || mt_guest_debt(g, now) < mt_guest_debt(best, now)))
+            best = g;
+    }
     return best;
 }
 
-void mt_clients_charge(mt_clients *c, uint64_t client, double seconds, uint64_t now)
+mt_guest *mt_clients_enter(mt_clients *c, const mt_client *client, size_t count, uint64_t now)
 {
-    size_t i = find(c, client);
-    if (i == c->count) {
-        i = c->count < MT_CLIENTS ? c->count++ : least_indebted(c, now);
-        c->entry[i].client = client;
-        c->entry[i].seconds = 0;
-        c->entry[i].when = now;
+    mt_guest *g = NULL;
+    for (size_t i = 0; !g && i < c->count; i++)
+        if (c->guest[i].client.id == client->id)
+            g = &c->guest[i];
+    if (!g) {
+        g = c->count < MT_CLIENTS ? NULL : least_indebted(c, now);
+        assert(g || c->count < c->most);
+        g = g ? g : &c->guest[c->count++];
+        *g = (mt_guest){.when = now};
     }
-    c->entry[i].seconds = faded(c->entry[i].seconds, c->entry[i].when, now) + seconds;
-    c->entry[i].when = now;
+    g->client = *client;
+    g->here += count;
+    return g;
+}
+
+int mt_guest_compare(const mt_guest *a, int more_a, const mt_guest *b, int more_b)
+{
+    const int64_t x = ((int64_t)a->running + more_a) * b->client.share;
+    const int64_t y = ((int64_t)b->running + more_b) * a->client.share;
+    return (x > y) - (x < y);
+}
+
+static bool comes_before(const mt_guest *a, const mt_guest *b)
+{
+    const int fewer = mt_guest_compare(a, (int)a->places, b, (int)b->places);
+    if (fewer != 0)
+        return fewer < 0;
+    return a->debt != b->debt ? a->debt < b->debt : a->first < b->first;
+}
+
+mt_guest *mt_clients_next(const mt_clients *c)
+{
+    mt_guest *next = NULL;
+    for (size_t i = 0; i < c->count; i++) {
+        mt_guest *g = &c->guest[i];
+        if (g->eager > g->places && (!next || comes_before(g, next)))
+            next = g;
+    }
+    return next;
 }

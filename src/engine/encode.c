@@ -206,7 +206,7 @@ void mt_engine_encode(mt_engine *e)
     mt_log_debug("engine.encode", "%.3g products for %zu pictures, %.2f ms, %.2f expected", work, e->job.count,
                  1e3 * seconds, 1e3 * expected);
     mt_cost_learn_encode(&e->cost, work, seconds);
-    mt_clients_charge(&e->clients, e->job.request[0]->client.id, seconds, end);
+    mt_guest_charge(e->job.request[0]->guest, seconds, end);
     e->stats.encode_seconds += seconds;
     e->stats.encode_work += work;
     if (mt_engine_encode_left(e) <= 0)

@@ -33,6 +33,7 @@ void mt_engine_params_init(mt_engine_params *params)
     *params = (mt_engine_params){.sequences = 64,
                                  .queue = 256,
                                  .rows = 512,
+                                 .turn_ms = 2000,
                                  .speculate = MT_SPECULATE_MTP,
                                  .draft = MT_LIMIT_DRAFT,
                                  .masks = MT_LIMIT_CONSTRAINT_MASKS};
@@ -100,7 +101,7 @@ mt_places *mt_engine_places(mt_engine *e)
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
     if (!check(e, r, err) || !cut_pictures(e, r, err) ||
-        (!r->placed && !mt_places_take(&e->places, r->choices, r->choices, err)))
+        (!r->placed && !mt_places_take(&e->places, &r->client, r->choices, r->choices, err)))
         return false;
     if (r->received == 0)
         r->received = mt_clock_ns();
@@ -113,7 +114,7 @@ bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
     if (mt_queue_push(e->inbox, r))
         return true;
     if (!r->placed)
-        mt_places_give(&e->places, r->choices);
+        mt_places_give(&e->places, &r->client, r->choices);
     for (uint32_t c = 0; c < r->choices; c++)
         mt_sequence_close(&r->sequences[c]);
     return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
@@ -163,7 +164,9 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
         if (e->running[i] == s) {
             list = e->running;
             count = &e->running_count;
+            r->guest->running--;
         }
+    r->guest->here--;
     mt_engine_leave(list, count, s);
     mt_engine_unsee(e, s);
     if (e->viewer == s)
@@ -173,7 +176,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     e->stats.finished[finish]++;
     mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
     if (!r->placed)
-        mt_places_give(&e->places, 1); /* before it is told: who hears of the end finds room */
+        mt_places_give(&e->places, &r->client, 1); /* before it is told: who hears of the end finds room */
     mt_sequence_finish(s, finish, err);
 }
 
@@ -194,6 +197,7 @@ static void take(mt_engine *e, mt_request *r)
 {
     if (r->constraint && !e->masks)
         e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, (size_t)e->params.masks);
+    r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, mt_clock_ns());
     if (e->gallery)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
@@ -431,7 +435,7 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
     mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
     for (size_t g = 0; g < groups.count; g++)
         groups.window[g] = e->spec->groups[g].window;
-    e->tree = mt_tree_new(&groups, pages, e->params.sequences + e->params.queue + 1);
+    e->tree = mt_tree_new(&groups, pages, e->places.all + 1);
     /* a page may be held for copying from */
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
     e->context = context < fits ? context : fits;
@@ -444,7 +448,7 @@ static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
 
 static void allot(mt_engine *e)
 {
-    const size_t sequences = e->params.sequences, all = sequences + e->params.queue;
+    const size_t sequences = e->params.sequences, all = e->places.all;
     e->running = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
     e->candidates = mt_alloc_array(all, sizeof(mt_candidate *));
@@ -459,6 +463,7 @@ static void allot(mt_engine *e)
     e->guessed = mt_alloc_array(e->max_logits, sizeof *e->guessed);
     e->spans = mt_alloc_array(sequences, sizeof *e->spans);
     e->rows = mt_alloc_array(all, sizeof *e->rows);
+    mt_clients_init(&e->clients, all);
     e->scratch_bytes = (mt_sample_scratch_bytes(e->spec->vocab) + 63) / 64 * 64;
     e->scratch = mt_alloc_aligned(64, e->scratch_bytes * mt_device_threads(e->dev));
 }
@@ -473,6 +478,8 @@ static void free_engine(mt_engine *e)
     mt_tree_free(e->tree);
     mt_gallery_free(e->gallery);
     mt_masks_free(e->masks);
+    mt_clients_free(&e->clients);
+    mt_places_free(&e->places);
     mt_queue_free(e->inbox);
     for (size_t i = 0; i < MT_COUNT(arrays); i++)
         mt_free(arrays[i]);
@@ -518,7 +525,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     if (e->params.rows < least_rows(e))
         e->params.rows = least_rows(e);
     e->max_logits = e->params.sequences + 32;
-    e->places.most = e->params.sequences + e->params.queue;
+    mt_places_init(&e->places, e->params.sequences + e->params.queue);
     pthread_mutex_init(&e->lock, NULL);
     const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
     e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
@@ -527,7 +534,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
     const mt_model_params model = {
         .rows = e->params.rows, .logits = e->max_logits, .places = e->params.sequences, .memos = e->memos};
-    e->inbox = mt_queue_new(e->params.sequences + e->params.queue + 1); /* one: see mt_engine_poke */
+    e->inbox = mt_queue_new(e->places.all + 1); /* one: see mt_engine_poke */
     if (e->inbox && make_encoder(e, o, err))
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
     if (!e->inbox)

@@ -98,6 +98,19 @@ void mt_engine_step(mt_engine *e);
 void mt_engine_queue(mt_engine *e, mt_sequence *s);
 void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s); /* takes it out of a list it is in */
 
+/* ---- seats: turns.c ---- */
+
+/* Says how many of the free seats each client may take. Where there is none, who would make way for the client whose
+   turn it is, which has one place then; NULL: nobody. */
+mt_sequence *mt_engine_share_places(mt_engine *e, uint64_t now);
+
+/* Who makes way when the pool is dry: the youngest of the lowest priority of the client with the most seats. */
+mt_sequence *mt_engine_victim(const mt_engine *e);
+
+/* Who makes way for one that has a seat but lacks so many pages, because its client has fewer seats; NULL: nobody, or
+   all of them together would not do. */
+mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, size_t pages);
+
 /* ---- pictures: encode.c ---- */
 
 /* Positions of s from `done` on that can be computed with the pictures there are; 0: it is blind. */

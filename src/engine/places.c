@@ -2,26 +2,73 @@
 
 #include <assert.h>
 
-size_t mt_places_take(mt_places *p, size_t least, size_t most, mt_error *err)
+#include "base/alloc.h"
+
+#define TIMES 3 /* as many as are free */
+
+void mt_places_init(mt_places *p, size_t most)
 {
-    /* relaxed, here and below: a count, which no data hangs on */
-    size_t taken = atomic_load_explicit(&p->taken, memory_order_relaxed), got;
+    *p = (mt_places){.all = most + (most + TIMES - 1) / TIMES};
+    p->of = mt_alloc_array(p->all, sizeof *p->of);
+    pthread_mutex_init(&p->lock, NULL);
+}
+
+void mt_places_free(mt_places *p)
+{
+    if (!p->of)
+        return;
+    mt_free(p->of);
+    pthread_mutex_destroy(&p->lock);
+    *p = (mt_places){0};
+}
+
+/* Where the client is; where it would be, when it has none. */
+static size_t find(const mt_places *p, uint64_t client)
+{
+    size_t at = 0;
+    while (at < p->count && p->of[at].client != client)
+        at++;
+    return at;
+}
+
+/* How many of the free ones a client may take that has some already. What it takes is no longer free. */
+static size_t allowed(const mt_places *p, const mt_client *client, size_t has)
+{
+    const size_t times = TIMES * (size_t)client->share, part = times * (p->all - p->taken);
+    return part > has ? (part - has) / (times + 1) : 0;
+}
+
+size_t mt_places_take(mt_places *p, const mt_client *client, size_t least, size_t most, mt_error *err)
+{
     assert(least > 0 && least <= most);
-    do {
-        const size_t left = p->most - taken;
-        got = left < most ? left : most;
-        if (got < least) {
-            mt_fail(err, MT_E_BUSY, "%zu requests wait or run already, and no more may; try again later", taken);
-            return 0;
-        }
-    } while (!atomic_compare_exchange_weak_explicit(&p->taken, &taken, taken + got, memory_order_relaxed,
-                                                    memory_order_relaxed));
+    pthread_mutex_lock(&p->lock);
+    const size_t at = find(p, client->id), has = at < p->count ? p->of[at].taken : 0, taken = p->taken;
+    size_t got = allowed(p, client, has);
+    if (has == 0 && got < least && least <= p->all - taken)
+        got = least;
+    got = got < least ? 0 : got < most ? got : most;
+    if (got > 0) {
+        p->count += at == p->count;
+        p->of[at].client = client->id;
+        p->of[at].taken = has + got;
+        p->taken += got;
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (got == 0)
+        mt_fail(err, MT_E_BUSY,
+                "%zu requests wait or run already, %zu of them yours, and no more of yours may; try again later", taken,
+                has);
     return got;
 }
 
-void mt_places_give(mt_places *p, size_t count)
+void mt_places_give(mt_places *p, const mt_client *client, size_t count)
 {
-    const size_t before = atomic_fetch_sub_explicit(&p->taken, count, memory_order_relaxed);
-    assert(before >= count);
-    (void)before;
+    pthread_mutex_lock(&p->lock);
+    const size_t at = find(p, client->id);
+    assert(at < p->count && p->of[at].taken >= count);
+    p->of[at].taken -= count;
+    p->taken -= count;
+    if (p->of[at].taken == 0)
+        p->of[at] = p->of[--p->count];
+    pthread_mutex_unlock(&p->lock);
 }

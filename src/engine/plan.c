@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LOOKED_AT 64    /* waiting sequences considered for a step */
 #define UNNOTICED 0.005 /* seconds that nobody minds waiting */
 #define SHARE 0.5       /* prompts take this much of what the running answers take alone */
 /* after this time a request comes before smaller ones that would fit, and an answer that is not read makes way */
@@ -50,14 +49,6 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
     return s->draft.count < most ? s->draft.count : most;
 }
 
-static bool comes_before(const mt_sequence *a, const mt_sequence *b)
-{
-    const mt_request *x = a->request, *y = b->request;
-    if (x->priority != y->priority)
-        return x->priority < y->priority;
-    return x->order != y->order ? x->order < y->order : a->choice < b->choice;
-}
-
 /* The next rows that belong together, and no chunk that ends inside of rows that do. */
 static void keep_solid(mt_candidate *c, const mt_request *r)
 {
@@ -92,8 +83,9 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                                   .answering = running && answering(s),
                                   .running = running,
                                   .priority = r->priority,
-                                  .debt = mt_clients_debt(&e->clients, r->client.id, now),
+                                  .debt = mt_guest_debt(r->guest, now),
                                   .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
+                                  .places = running ? NULL : &r->guest->places,
                                   .owed = s->candidate.owed};
     if (s->candidate.answering) {
         s->candidate.drafts = drafts_of(e, s);
@@ -102,16 +94,11 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     if (s->candidate.most == 0)
         s->candidate.most = 1;
     keep_solid(&s->candidate, r);
-    if (s->blind && (e->job.count == 0 || mt_engine_awaits(e, s)) && (!e->viewer || comes_before(s, e->viewer)))
+    if (s->blind && (e->job.count == 0 || mt_engine_awaits(e, s)) && (!e->viewer || mt_sequence_before(s, e->viewer)))
         e->viewer = s;
     if (sees > 0 && s->candidate.left > sees)
         s->candidate.left = sees;
     return !s->blind;
-}
-
-static bool paused(const mt_sequence *s)
-{
-    return s->generated > 0 && atomic_load_explicit(&s->request->paused, memory_order_relaxed);
 }
 
 /* Takes what others have computed of the same prompt meanwhile. */
@@ -163,16 +150,61 @@ static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, con
     return false;
 }
 
+void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
+{
+    size_t at = 0;
+    while (at < *count && list[at] != s)
+        at++;
+    assert(at < *count);
+    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
+    --*count;
+}
+
+void mt_engine_queue(mt_engine *e, mt_sequence *s)
+{
+    size_t at = e->waiting_count++;
+    for (; at > 0 && mt_sequence_before(s, e->waiting[at - 1]); at--)
+        e->waiting[at] = e->waiting[at - 1];
+    e->waiting[at] = s;
+}
+
+/* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
+static void preempt(mt_engine *e, mt_sequence *s)
+{
+    mt_seq_suspend(&s->seq);
+    mt_engine_unsee(e, s);
+    mt_engine_leave(e->running, &e->running_count, s);
+    s->request->guest->running--;
+    mt_engine_queue(e, s);
+    s->rows = 0;
+    e->stats.preemptions++;
+    mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
+}
+
+/* s, which is listed, leaves its seat for another client. */
+static size_t yield(mt_engine *e, mt_sequence *s, size_t count)
+{
+    size_t kept = 0;
+    preempt(e, s);
+    e->stats.yields++;
+    for (size_t i = 0; i < count; i++)
+        if (e->candidates[i] != &s->candidate)
+            e->candidates[kept++] = e->candidates[i];
+    return kept;
+}
+
 static size_t list_running(mt_engine *e, uint64_t now)
 {
     size_t count = 0;
     for (size_t i = 0; i < e->running_count; i++) {
         mt_sequence *s = e->running[i];
         s->rows = 0;
-        if (paused(s)) {
+        if (mt_sequence_paused(s)) {
             mt_engine_unsee(e, s);
             continue;
         }
+        if (s->answering == 0 && answering(s))
+            s->answering = now;
         advance(e, s);
         if (describe(e, s, true, s->seq.done, now))
             e->candidates[count++] = &s->candidate;
@@ -182,30 +214,20 @@ static size_t list_running(mt_engine *e, uint64_t now)
 
 static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
 {
-    if (e->running_count >= e->params.sequences)
-        return count;
-    for (size_t i = 0, looked = 0; i < e->waiting_count && looked < LOOKED_AT; i++) {
+    mt_sequence *yields = mt_engine_share_places(e, now);
+    const size_t running = count;
+    for (size_t i = 0; i < e->waiting_count; i++) {
         mt_sequence *s = e->waiting[i];
-        if (paused(s))
+        if (mt_sequence_paused(s) || s->request->guest->looks == 0)
             continue;
-        looked++;
+        s->request->guest->looks--;
         const mt_hit hit = needs_all(s) ? (mt_hit){0} : mt_seq_look(&s->seq);
         if (!needs_all(s) && follows(e, count, s, &hit))
             continue;
         if (describe(e, s, false, hit.positions, now))
             e->candidates[count++] = &s->candidate;
     }
-    return count;
-}
-
-void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
-{
-    size_t at = 0;
-    while (at < *count && list[at] != s)
-        at++;
-    assert(at < *count);
-    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
-    --*count;
+    return yields && count > running ? yield(e, yields, count) : count;
 }
 
 /* Pages that running sequences will need for what they know already. */
@@ -241,8 +263,22 @@ static uint32_t free_place(const mt_engine *e)
     return place;
 }
 
+/* Pages for what s knows, and one more, for the first token of the answer; at the cost of clients with more seats. */
+static bool find_pages(mt_engine *e, mt_sequence *s)
+{
+    for (;;) {
+        const size_t needed = mt_seq_wants(&s->seq, s->seq.known) + promised(e) + (e->running_count > 0);
+        const size_t there = mt_tree_available(e->tree, 0);
+        mt_sequence *yields = needed > there ? mt_engine_yields_pages(e, s, needed - there) : NULL;
+        if (!yields)
+            return needed <= there;
+        preempt(e, yields);
+        e->stats.yields++;
+    }
+}
+
 /* A waiting sequence gets its place. False when its prompt does not fit beside the others. */
-static bool admit(mt_engine *e, mt_sequence *s)
+static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
 {
     mt_page_copy copy = {0};
     mt_hit hit = {0};
@@ -250,8 +286,7 @@ static bool admit(mt_engine *e, mt_sequence *s)
         mt_seq_resume(&s->seq, &copy, &hit);
     if (copy.needed) /* the tree takes the copy for granted */
         mt_model_copy_pages(e->model, copy.to, copy.from);
-    /* one page more: the first token of the answer needs a place too */
-    if (mt_seq_wants(&s->seq, s->seq.known) + promised(e) + (e->running_count > 0) > mt_tree_available(e->tree, 0)) {
+    if (!find_pages(e, s)) {
         mt_seq_suspend(&s->seq);
         return false;
     }
@@ -261,6 +296,9 @@ static bool admit(mt_engine *e, mt_sequence *s)
     if (s->request->sight_count > 0 && s->seq.done != s->candidate.depth)
         s->rows = 0;
     mt_engine_leave(e->waiting, &e->waiting_count, s);
+    s->request->guest->running++;
+    s->seated = now;
+    s->answering = 0;
     s->place = free_place(e);
     if (e->spec->mtp)
         mt_model_carry(e->model, s->place, MT_NO_PAGE);
@@ -272,41 +310,11 @@ static bool admit(mt_engine *e, mt_sequence *s)
     return true;
 }
 
-/* The youngest of the lowest priority. */
-static mt_sequence *victim(const mt_engine *e)
-{
-    mt_sequence *worst = e->running[0];
-    for (size_t i = 1; i < e->running_count; i++)
-        if (comes_before(worst, e->running[i]))
-            worst = e->running[i];
-    return worst;
-}
-
-void mt_engine_queue(mt_engine *e, mt_sequence *s)
-{
-    size_t at = e->waiting_count++;
-    for (; at > 0 && comes_before(s, e->waiting[at - 1]); at--)
-        e->waiting[at] = e->waiting[at - 1];
-    e->waiting[at] = s;
-}
-
-/* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
-static void preempt(mt_engine *e, mt_sequence *s)
-{
-    mt_seq_suspend(&s->seq);
-    mt_engine_unsee(e, s);
-    mt_engine_leave(e->running, &e->running_count, s);
-    mt_engine_queue(e, s);
-    s->rows = 0;
-    e->stats.preemptions++;
-    mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
-}
-
 /* Whether the first that waits and could go on has no place, or perhaps no pages. */
 static bool crowded(const mt_engine *e)
 {
     size_t first = 0;
-    while (first < e->waiting_count && paused(e->waiting[first]))
+    while (first < e->waiting_count && mt_sequence_paused(e->waiting[first]))
         first++;
     if (first == e->waiting_count)
         return false;
@@ -322,7 +330,7 @@ static void make_way(mt_engine *e, uint64_t now)
     if (!crowded(e))
         return;
     for (size_t i = e->running_count; i-- > 0;)
-        if (paused(e->running[i]) && now - e->running[i]->last > PATIENCE_NS)
+        if (mt_sequence_paused(e->running[i]) && now - e->running[i]->last > PATIENCE_NS)
             preempt(e, e->running[i]);
 }
 
@@ -333,7 +341,7 @@ static void make_room(mt_engine *e, mt_sequence *s)
     if (s->rows > sure && !mt_seq_grow(&s->seq, s->seq.done + s->rows))
         s->rows = sure;
     while (!mt_seq_grow(&s->seq, s->seq.done + s->rows)) {
-        mt_sequence *v = victim(e);
+        mt_sequence *v = mt_engine_victim(e);
         if (v == s && e->running_count == 1) {
             mt_error err = {0};
             mt_fail(&err, MT_E_MEMORY, "the cache has no room for one more token; raise --memory or lower --context");
@@ -373,28 +381,39 @@ static mt_sequence *impatient(const mt_engine *e, size_t count, uint64_t now)
     mt_sequence *first = NULL;
     for (size_t i = 0; i < count; i++) {
         mt_sequence *s = owner(e->order[i]);
-        if (s->rows > 0 && !e->order[i]->running && (!first || comes_before(s, first)))
+        if (s->rows > 0 && !e->order[i]->running && (!first || mt_sequence_before(s, first)))
             first = s;
     }
     return first && now - first->request->received > PATIENCE_NS ? first : NULL;
 }
 
-/* Those that were given rows get their places, soonest done first. Where one does not fit, nobody behind it is let in
-   either, and one that has waited long is asked first: small requests never keep a large one out for ever. */
-static void admit_all(mt_engine *e, size_t count, uint64_t now)
+/* Of those that were given rows and have no place yet: one of the client with the fewest seats, `first` before others,
+   else who will be done soonest. */
+static mt_sequence *next_in(const mt_engine *e, size_t count, const mt_sequence *first)
 {
-    mt_sequence *first = impatient(e, count, now);
-    bool full = first && !admit(e, first);
-    if (full)
-        first->rows = 0;
+    mt_sequence *next = NULL;
     for (size_t i = 0; i < count; i++) {
         mt_sequence *s = owner(e->order[i]);
-        if (s == first || s->rows == 0 || e->order[i]->running)
+        if (s->rows == 0 || s->candidate.running)
             continue;
-        if (full || !admit(e, s)) {
-            full = true;
+        const int more = next ? mt_guest_compare(s->request->guest, 0, next->request->guest, 0) : -1;
+        if (more < 0 || (more == 0 && s == first))
+            next = s;
+    }
+    return next;
+}
+
+/* Gives them their places. Where one does not fit, nobody behind it is let in either, and one that has waited long is
+   asked first: small requests never keep a large one out for ever. */
+static void admit_all(mt_engine *e, size_t count, uint64_t now)
+{
+    const mt_sequence *first = impatient(e, count, now);
+    bool full = false;
+    for (mt_sequence *s; (s = next_in(e, count, first));) {
+        full = full || !admit(e, s, now);
+        s->candidate.running = !full;
+        if (full)
             s->rows = 0;
-        }
     }
 }
 

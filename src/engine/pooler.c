@@ -46,7 +46,7 @@ static void tell(mt_pooler *p, mt_request *r, mt_finish finish, const mt_error *
 {
     const bool done = finish == MT_FINISH_STOP;
     if (!r->placed)
-        mt_places_give(&p->places, 1); /* before it is told: who hears of the end finds room */
+        mt_places_give(&p->places, &r->client, 1); /* before it is told: who hears of the end finds room */
     r->event(r->ctx, &(mt_event){.kind = MT_EVENT_DONE,
                                  .finish = finish,
                                  .error = err,
@@ -220,6 +220,7 @@ static void free_pooler(mt_pooler *p)
     mt_device_close(p->dev);
     mt_checkpoint_close(p->checkpoint);
     mt_queue_free(p->queue);
+    mt_places_free(&p->places);
     mt_arena_free(p->arena);
     mt_free(p);
 }
@@ -229,8 +230,8 @@ mt_pooler *mt_pooler_start(const char *dir, const mt_pooler_params *params, mt_e
     mt_pooler *p = mt_alloc(sizeof *p);
     p->arena = mt_arena_new(0);
     p->lease = params->lease;
-    p->places.most = params->queue + MT_BERT_TEXTS;
-    p->queue = mt_queue_new(p->places.most);
+    mt_places_init(&p->places, params->queue + MT_BERT_TEXTS);
+    p->queue = mt_queue_new(p->places.all);
     if (!p->queue)
         mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     if (p->queue && open_model(p, dir, params, err)) {
@@ -276,14 +277,14 @@ mt_pooler_stats mt_pooler_count(mt_pooler *p)
 
 bool mt_pooler_submit(mt_pooler *p, mt_request *r, mt_error *err)
 {
-    if (!r->placed && !mt_places_take(&p->places, 1, 1, err))
+    if (!r->placed && !mt_places_take(&p->places, &r->client, 1, 1, err))
         return false;
     r->vector_len = p->spec.scores ? 1 : p->spec.hidden;
     r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
     if (mt_queue_push(p->queue, r))
         return true;
     if (!r->placed)
-        mt_places_give(&p->places, 1);
+        mt_places_give(&p->places, &r->client, 1);
     return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
 }
 

@@ -109,6 +109,7 @@ struct mt_request {
     atomic_bool paused;    /* while set, nothing more is generated: its reader is slow */
 
     /* the engine's own */
+    mt_guest *guest;               /* whose it is */
     struct mt_sequence *sequences; /* [choices] */
     mt_sight *sights;              /* the pictures in parts */
     size_t sight_count;

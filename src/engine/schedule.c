@@ -88,6 +88,11 @@ static size_t uncut(const mt_candidate *c, size_t rows)
     return end > c->solid && end < c->solid_end ? c->solid - c->rows : rows;
 }
 
+static bool may_begin(const mt_candidate *c, size_t places)
+{
+    return places > 0 && (!c->places || *c->places > 0);
+}
+
 /* Gives c as much more as `seconds` of the rest allow, some rows in any case where `any` says so. */
 static void give(mt_candidate *c, rest *r, double seconds, bool any)
 {
@@ -98,7 +103,7 @@ static void give(mt_candidate *c, rest *r, double seconds, bool any)
         give_work(c, r, seconds, any);
         return;
     }
-    if (begins && r->places == 0)
+    if (begins && !may_begin(c, r->places))
         return;
     next.depth += c->rows;
     size_t now = uncut(c, rows_within(&next, r->cost, seconds, most));
@@ -109,6 +114,8 @@ static void give(mt_candidate *c, rest *r, double seconds, bool any)
     c->rows += now;
     r->rows -= now;
     r->places -= begins;
+    if (begins && c->places)
+        --*c->places;
     r->seconds -= cost_of(r->cost, next.depth, now);
 }
 
@@ -127,7 +134,7 @@ static mt_candidate *oldest(mt_candidate *const *order, size_t begin, size_t cou
     mt_candidate *first = NULL;
     for (size_t i = begin; i < count; i++) {
         mt_candidate *c = order[i];
-        if (c->answering || (!c->running && places == 0))
+        if (c->answering || (!c->running && !may_begin(c, places)))
             continue;
         if (!first || c->priority < first->priority || (c->priority == first->priority && c->order < first->order))
             first = c;

@@ -17,6 +17,7 @@ typedef struct mt_candidate {
     double work;             /* of the encoder, that stands before the first of them; 0: none */
     bool answering;          /* its next row gives a generated token, not the first */
     bool running;            /* it has its place already */
+    size_t *places;          /* that its client may still take, which is counted down; NULL: as many as there are */
     int32_t priority;        /* lower comes first */
     size_t drafts;           /* guesses that could go with the row of an answer */
     double chance;           /* that one is right */

@@ -48,6 +48,7 @@ typedef struct mt_sequence {
     uint32_t stop_token; /* the id that did, or MT_TOKEN_NONE */
 
     uint64_t began, first, last; /* mt_clock_ns: left the queue, first token, last token */
+    uint64_t seated, answering;  /* likewise: has its seat, and has been answering on it; 0: it is not yet */
 } mt_sequence;
 
 /* Makes the sequences of a request, in its arena: what of the memory is not from there goes with
@@ -55,6 +56,21 @@ typedef struct mt_sequence {
 mt_sequence *mt_sequences_new(mt_request *request, size_t groups, size_t context, size_t vocab,
                               const mt_tokenizer *tokenizer);
 void mt_sequence_close(mt_sequence *s);
+
+/* Whether a is served before b, where nothing else decides: by priority and arrival. */
+static inline bool mt_sequence_before(const mt_sequence *a, const mt_sequence *b)
+{
+    const mt_request *x = a->request, *y = b->request;
+    if (x->priority != y->priority)
+        return x->priority < y->priority;
+    return x->order != y->order ? x->order < y->order : a->choice < b->choice;
+}
+
+/* Whether it stands still because its reader is slow. */
+static inline bool mt_sequence_paused(const mt_sequence *s)
+{
+    return s->generated > 0 && atomic_load_explicit(&s->request->paused, memory_order_relaxed);
+}
 
 /* Tokens it may still generate. */
 static inline size_t mt_sequence_left(const mt_sequence *s)

@@ -38,6 +38,7 @@ typedef struct mt_stats {
     uint64_t media_evictions;
     double encode_seconds, encode_work; /* of the encoder, in seconds and in products */
     uint64_t evictions, state_evictions, preemptions;
+    uint64_t yields;                               /* of the preemptions, those for another client's sake */
     uint64_t drafts, draft_tokens, draft_accepted; /* steps of an answer with guesses; guesses; right ones */
     uint64_t answer_steps;                         /* of all answers: each gave one token, or several */
     uint64_t canary_faults;                        /* pages and states that were written while they were free */

@@ -338,8 +338,8 @@ static void charge(mt_engine *e, double seconds)
 {
     const uint64_t now = mt_clock_ns();
     for (size_t i = 0; i < e->chosen_count; i++)
-        mt_clients_charge(&e->clients, e->chosen[i]->request->client.id,
-                          seconds * (double)e->chosen[i]->rows / (double)e->batch.rows, now);
+        mt_guest_charge(e->chosen[i]->request->guest, seconds * (double)e->chosen[i]->rows / (double)e->batch.rows,
+                        now);
 }
 
 static void step_rows(mt_engine *e)

@@ -154,7 +154,7 @@ static bool take_places(mt_call *call, mt_error *err)
 
     call->queue = call->pooler ? mt_pooler_places(call->pooler) : mt_engine_places(call->server->served.engine);
     if (call->places < most)
-        call->places += mt_places_take(call->queue, 1, most - call->places, err);
+        call->places += mt_places_take(call->queue, &call->client, 1, most - call->places, err);
     return call->places > 0;
 }
 
@@ -162,7 +162,7 @@ void mt_call_give_places(mt_call *call, size_t needed)
 {
     if (call->places <= needed || call->server->closing) /* the queue may be gone then, and lets nobody in */
         return;
-    mt_places_give(call->queue, call->places - needed);
+    mt_places_give(call->queue, &call->client, call->places - needed);
     call->places = needed;
 }
 

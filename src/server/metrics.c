@@ -72,6 +72,7 @@ static void requests(const writer *w, const mt_stats *s)
     for (size_t i = 0; i < MT_COUNT(reasons); i++)
         labelled(w, name, "finished_reason", reasons[i], s->finished[i]);
     counter(w, "vllm:num_preemptions_total", s->preemptions, "Answers set aside for others.");
+    counter(w, "motet_seats_yielded_total", s->yields, "Of these, answers set aside for a client with fewer seats.");
 }
 
 static void tokens(const writer *w, const mt_stats *s)

@@ -22,7 +22,7 @@ typedef struct answer {
     size_t cached;
     mt_finish finish;
     mt_error error;
-    uint64_t begun_at, first_at; /* in order of events of all answers */
+    uint64_t begun_at, first_at, ended_at; /* in order of events of all answers */
 } answer;
 
 typedef struct driver {
@@ -67,6 +67,7 @@ static inline void driver_event(void *ctx, const mt_event *ev)
         to->count++;
         break;
     case MT_EVENT_DONE:
+        to->ended_at = d->events;
         to->finish = ev->finish;
         to->cached = ev->cached;
         if (ev->error)

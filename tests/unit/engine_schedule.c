@@ -198,6 +198,30 @@ static void places_and_rows_are_kept(void **state)
     assert_int_equal(rows, 60);
 }
 
+/* Seats of a client are counted, and those it may not take are another's. */
+static void clients_take_no_more_places_than_are_theirs(void **state)
+{
+    size_t left[] = {1, 2};
+    mt_candidate c[10], *list[10], *order[10];
+    const mt_cost cost = costs();
+    mt_budget budget = usual;
+    size_t begun[2] = {0};
+    (void)state;
+    budget.places = 4;
+    budget.alone = 100;
+    for (size_t i = 0; i < 10; i++) { /* the first client's are older, smaller and more important */
+        c[i] = (mt_candidate){
+            .left = i < 5 ? 5 : 20, .most = 20, .priority = i < 5 ? -1 : 0, .order = i, .places = &left[i / 5]};
+        list[i] = &c[i];
+    }
+    mt_schedule(list, 10, &cost, &budget, order);
+    for (size_t i = 0; i < 10; i++)
+        begun[i / 5] += c[i].rows > 0;
+    assert_int_equal(begun[0], 1);
+    assert_int_equal(begun[1], 2);
+    assert_int_equal(left[0] + left[1], 0);
+}
+
 /* The encoder's work shares the step with answers as rows of prompts do, and goes on until it is done. */
 static void answers_keep_their_pace_beside_the_encoder(void **state)
 {
@@ -325,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(priority_comes_first),
     cmocka_unit_test(clients_take_turns),
     cmocka_unit_test(places_and_rows_are_kept),
+    cmocka_unit_test(clients_take_no_more_places_than_are_theirs),
     cmocka_unit_test(answers_keep_their_pace_beside_the_encoder),
     cmocka_unit_test(a_short_prompt_overtakes_a_picture),
     cmocka_unit_test(what_is_solid_is_not_cut),

@@ -1,0 +1,125 @@
+/* Whose turn it is: seats, of which there are as many as sequences may run side by side, are shared by client as the
+   machine's time is.
+
+   1. A free seat belongs to the client with the fewest. Within a client, priority and arrival decide; between clients
+      priorities do not, or whoever gives itself the highest would have all seats.
+   2. Where none is free, a client that has at least two fewer than another takes one from it at once: afterwards it has
+      no more than the other, so nobody takes it back.
+   3. A seat that cannot be shared (66 clients want 64) goes round: who has had it for a turn leaves it to one who has
+      fewer and has had less of the machine lately. A turn lasts for seconds of answering, and for as long as it took
+      to begin: whoever computes its prompt anew because nothing was left of it gets on all the same.
+   4. Who leaves a seat goes back to the queue as one does when pages run dry: what it has computed stays in the tree,
+      its answer is the same to the last bit. One at a time, between steps. */
+#include "engine/inside.h"
+
+#define LOOKED_AT 64 /* waiting sequences considered for a step */
+
+static void count_eager(mt_engine *e, uint64_t now)
+{
+    for (size_t i = 0; i < e->clients.count; i++) {
+        mt_guest *g = &e->clients.guest[i];
+        g->debt = mt_guest_debt(g, now);
+        g->eager = g->places = g->looks = 0;
+    }
+    for (size_t i = e->waiting_count; i-- > 0;) {
+        mt_guest *g = e->waiting[i]->request->guest;
+        if (!mt_sequence_paused(e->waiting[i])) {
+            g->eager++;
+            g->first = i;
+        }
+    }
+}
+
+static bool turn_is_over(const mt_engine *e, const mt_sequence *s, uint64_t now)
+{
+    const uint64_t turn = (uint64_t)(e->params.turn_ms * 1e6), begins = s->answering - s->seated;
+    return s->answering > 0 && now - s->answering > (begins > turn ? begins : turn);
+}
+
+/* Whether s makes way for a client: rule 2, and where there are turns rule 3. */
+static bool may_yield(const mt_engine *e, const mt_sequence *s, const mt_guest *to, bool turns, uint64_t now)
+{
+    const mt_guest *from = s->request->guest;
+    if (from == to)
+        return false;
+    if (mt_guest_compare(to, 1, from, -1) <= 0)
+        return true;
+    return turns && mt_guest_compare(to, 0, from, 0) < 0 && to->debt < from->debt && turn_is_over(e, s, now);
+}
+
+/* Whether a makes way rather than b: who has more seats; of equals, who has had more lately, where that counts; then
+   the youngest of the lowest priority. */
+static bool yields_first(const mt_sequence *a, const mt_sequence *b, bool debts)
+{
+    const mt_guest *x = a->request->guest, *y = b->request->guest;
+    const int more = mt_guest_compare(x, 0, y, 0);
+    if (more != 0)
+        return more > 0;
+    return debts && x->debt != y->debt ? x->debt > y->debt : mt_sequence_before(b, a);
+}
+
+static mt_sequence *who_yields(const mt_engine *e, const mt_guest *to, bool turns, uint64_t now)
+{
+    mt_sequence *first = NULL;
+    for (size_t i = 0; i < e->running_count; i++) {
+        mt_sequence *s = e->running[i];
+        if (may_yield(e, s, to, turns, now) && (!first || yields_first(s, first, true)))
+            first = s;
+    }
+    return first;
+}
+
+mt_sequence *mt_engine_victim(const mt_engine *e)
+{
+    mt_sequence *first = e->running[0];
+    for (size_t i = 1; i < e->running_count; i++)
+        if (yields_first(e->running[i], first, false))
+            first = e->running[i];
+    return first;
+}
+
+mt_sequence *mt_engine_yields_pages(const mt_engine *e, const mt_sequence *to, size_t pages)
+{
+    const mt_guest *g = to->request->guest;
+    size_t gained = 0;
+    for (size_t i = 0; i < e->running_count; i++) {
+        const mt_seq *seq = &e->running[i]->seq;
+        if (may_yield(e, e->running[i], g, false, 0))
+            gained += seq->pages + mt_seq_wants(seq, seq->known);
+    }
+    return gained >= pages ? who_yields(e, g, false, 0) : NULL;
+}
+
+/* So that a client with many that wait does not hide the others, and one alone is looked at as far as ever. */
+static void share_looks(mt_engine *e)
+{
+    size_t guests = 0;
+    for (size_t i = 0; i < e->clients.count; i++)
+        guests += e->clients.guest[i].places > 0;
+    for (size_t i = 0; i < e->clients.count; i++) {
+        mt_guest *g = &e->clients.guest[i];
+        if (g->places > 0)
+            g->looks = g->places > LOOKED_AT / guests ? g->places : LOOKED_AT / guests;
+    }
+}
+
+mt_sequence *mt_engine_share_places(mt_engine *e, uint64_t now)
+{
+    size_t places = e->params.sequences - e->running_count;
+    mt_sequence *yields = NULL;
+    mt_guest *g;
+    if (e->waiting_count == 0)
+        return NULL;
+    count_eager(e, now);
+    if (places == 0) {
+        g = mt_clients_next(&e->clients);
+        yields = g ? who_yields(e, g, true, now) : NULL;
+        places = yields != NULL;
+    }
+    if (places > LOOKED_AT)
+        places = LOOKED_AT;
+    for (; places > 0 && (g = mt_clients_next(&e->clients)); places--)
+        g->places++;
+    share_looks(e);
+    return yields;
+}

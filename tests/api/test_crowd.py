@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What one client cannot take from the others: all seats, the whole queue, every connection.
+
+usage: tests/api/test_crowd.py --motet PROGRAM [NAME ...]"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import socket
+import tempfile
+
+import fixture
+import served
+from served import eventually
+
+PROGRAM = FOLDER = None
+TESTS = []
+
+# Every seat, for longer than a test lasts; not streamed, so it never stands still.
+SEATS = 60
+WORK = {"prompt": [0, 9], "max_tokens": 2000, "ignore_eos": True, "n": SEATS}
+SEATED = ("--max-sequences", str(SEATS), "--batch-tokens", "1", "--threads", "1")
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def start(*options):
+    return served.Server(PROGRAM, FOLDER, *options)
+
+
+class Client:
+    """Asks from an address of its own, with headers of its own."""
+
+    def __init__(self, server, address="127.0.0.1", **headers):
+        self.server, self.address, self.headers = server, address, headers
+
+    def connect(self):
+        try:
+            s = socket.create_connection(("127.0.0.1", self.server.port), served.PATIENCE, (self.address, 0))
+        except OSError as why:
+            raise served.Skip("{}: {}".format(self.address, why)) from why
+        return s
+
+    def send(self, body):
+        """The socket of a request whose answer is not waited for."""
+        s, data = self.connect(), json.dumps(body).encode()
+        lines = ["{}: {}".format(k.replace("_", "-"), v) for k, v in self.headers.items()]
+        head = ["POST /v1/completions HTTP/1.1", "host: 127.0.0.1", "content-type: application/json",
+                "content-length: {}".format(len(data)), *lines, "", ""]
+        s.sendall("\r\n".join(head).encode() + data)
+        return s
+
+    def complete(self, **body):
+        with contextlib.closing(self.send(body)) as s:
+            response = http.client.HTTPResponse(s)
+            response.begin()
+            return served.Answer(response.status, response.getheaders(), response.read())
+
+
+def check_shares(server, greedy, other, **key):
+    """The greedy one has every seat and waits for more; the other one is answered at once, and only the other one."""
+    def status():
+        return server.request("GET", "/v1/status", headers=key).json()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(greedy.send(WORK))
+        assert eventually(lambda: status()["running"] == SEATS)
+        stack.enter_context(greedy.send(dict(WORK, n=1)))
+        assert eventually(lambda: status()["waiting"] == 1)
+        refused = greedy.complete(prompt=[0, 8], max_tokens=4)
+        assert refused.status == 429 and "61 of them yours" in refused.json()["error"]["message"], refused.body
+        answered = other.complete(prompt=[0, 8], max_tokens=4, ignore_eos=True)
+        assert answered.status == 200 and answered.json()["usage"]["completion_tokens"] == 4, answered.body
+        assert eventually(lambda: status()["running"] + status()["waiting"] == SEATS + 1), "its work goes on"
+
+
+@test
+def an_address_leaves_seats_and_queue_to_another():
+    with start(*SEATED, "--max-queue", "1") as server:
+        # who is no proxy that is trusted may say what it likes
+        check_shares(server, Client(server, x_forwarded_for="192.0.2.1"), Client(server, "127.0.0.2"))
+        assert server.metrics()["motet_seats_yielded_total"] > 0
+
+
+@test
+def a_client_behind_a_proxy_leaves_them_to_another():
+    with start(*SEATED, "--max-queue", "1", "--trusted-proxy", "127.0.0.0/8") as server:
+        check_shares(server, Client(server, x_forwarded_for="198.51.100.9, 192.0.2.1"),
+                     Client(server, forwarded="for=192.0.2.2"))
+
+
+@test
+def a_key_leaves_them_to_another():
+    with start(*SEATED, "--max-queue", "1", "--api-key", "one", "--api-key", "two") as server:
+        check_shares(server, Client(server, x_api_key="one"), Client(server, x_api_key="two"), **{"x-api-key": "one"})
+
+
+def main():
+    global PROGRAM, FOLDER
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    PROGRAM = arguments.motet
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = fixture.write(os.path.join(folder, "tiny"))
+        served.run_tests("api_crowd", TESTS, arguments.names)
+
+
+main()

@@ -1,0 +1,152 @@
+/* Who comes next, and how many may wait: counts alone, without an engine. */
+#include "unit.h"
+
+#include "base/alloc.h"
+#include "engine/clients.h"
+#include "engine/places.h"
+
+#define SECOND 1000000000ull
+
+static mt_guest *enter(mt_clients *c, uint64_t id, uint32_t share, size_t running, size_t eager)
+{
+    mt_guest *g = mt_clients_enter(c, &(mt_client){.id = id, .share = share}, running + eager, 0);
+    g->running = running;
+    g->eager = eager;
+    return g;
+}
+
+/* Gives out seats one by one and counts whose they are. */
+static void give(mt_clients *c, size_t seats)
+{
+    for (mt_guest *g; seats > 0 && (g = mt_clients_next(c)); seats--)
+        g->places++;
+}
+
+static void the_fewest_seats_come_first(void **state)
+{
+    mt_clients c;
+    (void)state;
+    mt_clients_init(&c, 100);
+    mt_guest *greedy = enter(&c, 1, 1, 10, 50), *modest = enter(&c, 2, 1, 1, 3), *fresh = enter(&c, 3, 1, 0, 20);
+    give(&c, 4);
+    assert_int_equal(fresh->places, 2);
+    assert_int_equal(modest->places, 2);
+    assert_int_equal(greedy->places, 0);
+    give(&c, 30);
+    assert_int_equal(modest->places, 3); /* it wants no more */
+    assert_int_equal(greedy->places + fresh->places, 31);
+    assert_true(greedy->running + greedy->places <= fresh->places + 1);
+    assert_true(fresh->places <= greedy->running + greedy->places + 1);
+    mt_clients_free(&c);
+}
+
+static void a_share_of_three_has_three_times_as_many(void **state)
+{
+    mt_clients c;
+    (void)state;
+    mt_clients_init(&c, 100);
+    mt_guest *small = enter(&c, 1, 1, 0, 50), *large = enter(&c, 2, 3, 0, 50);
+    give(&c, 40);
+    assert_int_equal(small->places, 10);
+    assert_int_equal(large->places, 30);
+    mt_clients_free(&c);
+}
+
+static void of_equals_who_has_had_less_comes_first(void **state)
+{
+    mt_clients c;
+    (void)state;
+    mt_clients_init(&c, 100);
+    mt_guest *a = enter(&c, 1, 1, 1, 1), *b = enter(&c, 2, 1, 1, 1);
+    mt_guest_charge(a, 4, SECOND);
+    mt_guest_charge(b, 1, SECOND);
+    a->debt = mt_guest_debt(a, 6 * SECOND);
+    b->debt = mt_guest_debt(b, 6 * SECOND);
+    assert_true(a->debt > 1.99 && a->debt < 2.01); /* half of it is forgotten */
+    assert_ptr_equal(mt_clients_next(&c), b);
+    b->eager = 0;
+    assert_ptr_equal(mt_clients_next(&c), a);
+    a->eager = 0;
+    assert_null(mt_clients_next(&c));
+    mt_clients_free(&c);
+}
+
+/* Those that have gone are remembered, until there are too many; those that are here are never forgotten. */
+static void debts_outlive_requests(void **state)
+{
+    mt_clients c;
+    (void)state;
+    mt_clients_init(&c, 10);
+    mt_guest *here = enter(&c, 1, 1, 1, 0), *gone = enter(&c, 2, 1, 1, 0);
+    mt_guest_charge(gone, 3, 0);
+    gone->here = 0;
+    for (uint64_t id = 10; id < 1000; id++) {
+        mt_guest *g = enter(&c, id, 1, 0, 0);
+        mt_guest_charge(g, 1, 0);
+    }
+    assert_true(c.count <= c.most);
+    assert_ptr_equal(enter(&c, 1, 1, 1, 0), here);
+    assert_int_equal(here->here, 2);
+    assert_ptr_equal(enter(&c, 2, 1, 1, 0), gone);
+    assert_true(mt_guest_debt(gone, 0) == 3);
+    mt_clients_free(&c);
+}
+
+/* As many as it gets, one after the other. */
+static size_t take_all(mt_places *p, const mt_client *client)
+{
+    mt_error err;
+    size_t got = 0;
+    while (mt_places_take(p, client, 1, 1, &err))
+        got++;
+    return got;
+}
+
+static void one_client_leaves_places_to_others(void **state)
+{
+    const mt_client first = {1, 1}, second = {2, 1}, large = {3, 4};
+    mt_places p;
+    mt_error err;
+    (void)state;
+    mt_places_init(&p, 120);
+    assert_int_equal(take_all(&p, &first), 120);
+    assert_int_equal(mt_places_take(&p, &first, 1, 16, &err), 0);
+    assert_int_equal(err.code, MT_E_BUSY);
+    assert_string_equal(err.text, "120 requests wait or run already, 120 of them yours, and no more of yours may; "
+                                  "try again later");
+    assert_int_equal(take_all(&p, &second), 30);
+    assert_int_equal(mt_places_take(&p, &large, 1, 5, &err), 5); /* however many clients have come */
+    mt_places_give(&p, &large, 5);
+    mt_places_give(&p, &first, 100); /* and when there is room, who has fewer may have more */
+    assert_int_equal(take_all(&p, &second), 75);
+    mt_places_give(&p, &first, 20);
+    mt_places_give(&p, &second, 105);
+    assert_int_equal(p.taken + p.count, 0);
+    assert_true(take_all(&p, &large) > 120); /* a larger share */
+    mt_places_free(&p);
+}
+
+/* The smallest queue has as many places for one as it says, and one for somebody else. */
+static void the_last_place_is_for_who_has_none(void **state)
+{
+    (void)state;
+    for (size_t most = 1; most < 50; most++) {
+        mt_places p;
+        mt_error err;
+        mt_places_init(&p, most);
+        assert_int_equal(take_all(&p, &(mt_client){1, 1}), most);
+        assert_int_equal(mt_places_take(&p, &(mt_client){2, 1}, 1, 1, &err), 1);
+        mt_places_free(&p);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_fewest_seats_come_first),
+    cmocka_unit_test(a_share_of_three_has_three_times_as_many),
+    cmocka_unit_test(of_equals_who_has_had_less_comes_first),
+    cmocka_unit_test(debts_outlive_requests),
+    cmocka_unit_test(one_client_leaves_places_to_others),
+    cmocka_unit_test(the_last_place_is_for_who_has_none),
+};
+
+UNIT_MAIN(tests)

@@ -1,0 +1,225 @@
+/* Seats are shared by client: who has many gives way to who has few, and every answer is what it is alone. */
+#include "engine_driver.h"
+
+#include <unistd.h>
+
+#define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
+#define HYBRID FIXTURES "/qwen35-mlx-4bit"
+
+enum { PROMPT = 50, GREEDY = 6 };
+
+/* At a token of its own it sends what others ask: when it is certain that it has a seat, and goes on for long. */
+typedef struct host {
+    asked inner; /* what driver_event takes */
+    mt_request *guests[GREEDY];
+    size_t count, at;
+} host;
+
+static void host_event(void *ctx, const mt_event *ev)
+{
+    host *h = ctx;
+    mt_error err = {0};
+    driver_event(&h->inner, ev);
+    if (ev->kind != MT_EVENT_TOKEN || h->inner.answers->count != h->at)
+        return;
+    for (size_t i = 0; i < h->count; i++)
+        if (!mt_engine_submit(h->inner.d->engine, h->guests[i], &err))
+            abort();
+}
+
+static void open_seats(driver *d, const char *dir, size_t seats, size_t cache)
+{
+    driver_open(d, dir, MT_PRECISION_FAST, 2);
+    d->params.sequences = seats;
+    d->params.cache = cache;
+    driver_start(d);
+}
+
+static mt_request *request_of(driver *d, const uint32_t *prompt, size_t tokens, uint64_t client, answer *to)
+{
+    mt_request *r = driver_request(d, prompt, PROMPT, tokens, to);
+    r->client.id = client;
+    return r;
+}
+
+static void draw_prompts(uint32_t prompt[][PROMPT], size_t count, uint32_t vocab)
+{
+    draw random = {count};
+    for (size_t i = 0; i < count; i++)
+        draw_tokens(&random, prompt[i], PROMPT, vocab);
+}
+
+/* What each answers alone, whole and from an empty cache. */
+static void ask_alone(const char *dir, const uint32_t prompt[][PROMPT], size_t count, answer *alone)
+{
+    for (size_t i = 0; i < count; i++) {
+        driver d;
+        open_seats(&d, dir, 1, 0);
+        driver_ask(&d, prompt[i], PROMPT, ANSWER_TOKENS, &alone[i]);
+        driver_close(&d);
+    }
+}
+
+/* All seats are one client's, and more of it wait, when another comes with a short request. `seats` are all there are,
+   `cache` is what they fill. */
+static void check_newcomer(const char *dir, size_t seats, size_t cache)
+{
+    static uint32_t prompt[GREEDY + 1][PROMPT];
+    static answer alone[GREEDY + 1], got[GREEDY + 1];
+    driver d;
+    mt_stats stats;
+    open_seats(&d, dir, seats, cache);
+    draw_prompts(prompt, GREEDY + 1, d.o.spec.vocab);
+    host h = {.inner = {&d, &got[0]}, .count = 1, .at = 8};
+    h.guests[0] = request_of(&d, prompt[GREEDY], 4, 2, &got[GREEDY]);
+    d.open = d.sent = 1; /* the guest */
+    driver_hold(&d);
+    for (size_t i = 0; i < GREEDY; i++) {
+        mt_request *r = request_of(&d, prompt[i], ANSWER_TOKENS, 1, &got[i]);
+        r->priority = -5; /* which counts among its own */
+        if (i == 0) {
+            r->event = host_event;
+            r->ctx = &h;
+        }
+        driver_send(&d, r);
+    }
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    driver_stats(&d, &stats);
+    assert_true(stats.yields > 0);
+    assert_int_equal(stats.pages_held[0], 0);
+    assert_int_equal(stats.states_held, 0);
+    driver_close(&d);
+    for (size_t i = 0; i < GREEDY; i++) /* no answer of theirs had ended before it */
+        assert_true(got[GREEDY].ended_at < got[i].ended_at);
+    ask_alone(dir, (const uint32_t(*)[PROMPT])prompt, GREEDY + 1, alone);
+    alone[GREEDY].count = 4;
+    for (size_t i = 0; i <= GREEDY; i++)
+        expect_same("among others", &alone[i], &got[i]);
+}
+
+static void a_newcomer_gets_a_seat_at_once(void **state)
+{
+    (void)state;
+    check_newcomer(FIXTURE, 2, 0);
+    check_newcomer(HYBRID, 2, 0);
+}
+
+/* Seats are left, but the others' answers have all pages. */
+static void a_newcomer_gets_pages_at_once(void **state)
+{
+    (void)state;
+    check_newcomer(FIXTURE, 8, 12 * MT_PAGE_TOKENS);
+}
+
+/* Two of each client have a seat, though one came first with all it has. */
+static void free_seats_go_to_who_has_fewest(void **state)
+{
+    static uint32_t prompt[2 * GREEDY][PROMPT];
+    static answer got[2 * GREEDY];
+    driver d;
+    uint64_t last = 0;
+    (void)state;
+    open_seats(&d, FIXTURE, 4, 0);
+    draw_prompts(prompt, 2 * GREEDY, d.o.spec.vocab);
+    driver_hold(&d);
+    /* one that is under way while the others come: they are all there when seats are given out */
+    driver_send(&d, request_of(&d, prompt[0], ANSWER_TOKENS, 3, &got[0]));
+    for (size_t i = 1; i < 2 * GREEDY; i++)
+        driver_send(&d, request_of(&d, prompt[i], ANSWER_TOKENS, i <= GREEDY ? 1 : 2, &got[i]));
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    for (size_t i = 1; i <= GREEDY; i++) /* the newcomers' first before anybody's third */
+        last = i > 2 && (last == 0 || got[i].begun_at < last) ? got[i].begun_at : last;
+    assert_true(got[GREEDY + 1].begun_at < last);
+    driver_close(&d);
+}
+
+/* An answer without end, which nobody keeps: it is cancelled when another has ended. */
+typedef struct endless {
+    driver *d;
+    mt_request *request;
+    const answer *until;
+    mt_finish finish;
+} endless;
+
+static void endless_event(void *ctx, const mt_event *ev)
+{
+    endless *x = ctx;
+    pthread_mutex_lock(&x->d->lock);
+    if (x->until->ended_at > 0)
+        atomic_store(&x->request->cancelled, true);
+    if (ev->kind == MT_EVENT_DONE) {
+        x->finish = ev->finish;
+        x->d->open--;
+        pthread_cond_broadcast(&x->d->ended);
+    }
+    pthread_mutex_unlock(&x->d->lock);
+    usleep(ev->kind == MT_EVENT_TOKEN ? 500 : 0); /* which makes turns long, compared with what it takes to begin one */
+}
+
+/* More clients than seats: a seat goes round, and nobody waits for the end of an answer that has none. */
+static void a_seat_goes_round(void **state)
+{
+    enum { CLIENTS = 3, CONTEXT = 4096 };
+    static uint32_t prompt[CLIENTS + 1][PROMPT];
+    static answer alone, got, ignored[CLIENTS];
+    static endless others[CLIENTS];
+    driver d;
+    mt_stats stats;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    draw_prompts(prompt, CLIENTS + 1, d.o.spec.vocab);
+    d.params.sequences = 1;
+    d.params.context = CONTEXT;
+    d.params.turn_ms = 0;
+    driver_start(&d);
+    driver_ask(&d, prompt[CLIENTS], PROMPT, ANSWER_TOKENS, &alone);
+    driver_hold(&d);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        mt_request *r = request_of(&d, prompt[i], CONTEXT, i, &ignored[i]);
+        others[i] = (endless){.d = &d, .request = r, .until = &got};
+        r->event = endless_event;
+        r->ctx = &others[i];
+        driver_send(&d, r);
+    }
+    driver_send(&d, request_of(&d, prompt[CLIENTS], ANSWER_TOKENS, CLIENTS, &got));
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    assert_int_equal(got.count, ANSWER_TOKENS);
+    for (size_t i = 0; i < CLIENTS; i++)
+        assert_int_equal(others[i].finish, MT_FINISH_CANCELLED);
+    driver_stats(&d, &stats);
+    assert_true(stats.yields > 0);
+    expect_same("turn by turn", &alone, &got);
+    driver_close(&d);
+}
+
+/* One client alone is served as ever: nobody makes way, in whatever order they come. */
+static void one_client_alone_is_not_disturbed(void **state)
+{
+    static uint32_t prompt[GREEDY][PROMPT];
+    static answer got[GREEDY];
+    driver d;
+    mt_stats stats;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    d.params.sequences = 2;
+    d.params.turn_ms = 0;
+    driver_start(&d);
+    draw_prompts(prompt, GREEDY, d.o.spec.vocab);
+    for (size_t i = 0; i < GREEDY; i++)
+        driver_send(&d, request_of(&d, prompt[i], ANSWER_TOKENS, 1, &got[i]));
+    driver_wait(&d, 0);
+    driver_stats(&d, &stats);
+    assert_int_equal(stats.preemptions, 0);
+    driver_close(&d);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_newcomer_gets_a_seat_at_once),    cmocka_unit_test(a_newcomer_gets_pages_at_once),
+    cmocka_unit_test(free_seats_go_to_who_has_fewest),   cmocka_unit_test(a_seat_goes_round),
+    cmocka_unit_test(one_client_alone_is_not_disturbed),
+};
+
+UNIT_MAIN(tests)
