@@ -27,9 +27,14 @@ static int32_t priority_of(const mt_call *call, const mt_ask *ask)
     return (int32_t)(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
 }
 
+const mt_account *mt_client_apart(const mt_call *call)
+{
+    return call->server->isolate ? call->account : NULL;
+}
+
 void mt_client_mark(const mt_call *call, const mt_ask *ask, mt_request *r)
 {
-    mt_account_salt(call->server->isolate ? call->account : NULL, ask->cache_salt, r->salt);
+    mt_account_salt(mt_client_apart(call), ask->cache_salt, r->salt);
     r->priority = priority_of(call, ask);
     r->client = call->client;
     r->received = call->received;

@@ -11,6 +11,9 @@
    whoever makes up many would be many. */
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request);
 
+/* Who shares with nobody what others could see, by the time it takes, to have been sent before; NULL: all share. */
+const mt_account *mt_client_apart(const mt_call *call);
+
 /* Preparation thread: what a request of a call is worth to others, and what it may share with them. */
 void mt_client_mark(const mt_call *call, const mt_ask *ask, mt_request *request);
 

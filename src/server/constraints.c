@@ -105,13 +105,13 @@ void mt_constraints_free(mt_constraints *c)
 }
 
 /* False when there is no telling it apart from others. */
-static bool digest_of(const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
+static bool digest_of(const uint8_t *owner, const mt_shape *s, uint8_t out[MT_DIGEST_BYTES])
 {
     const json_t *values[] = {s->source.value, s->tools, s->names};
     char numbers[64];
     mt_buf dumped[MT_COUNT(values)];
     const char *texts[3 + MT_COUNT(values)] = {numbers, s->formats.tools, s->formats.reasoning};
-    mt_digest_part parts[MT_COUNT(texts)];
+    mt_digest_part parts[MT_COUNT(texts) + 1] = {[MT_COUNT(texts)] = {.data = owner, .size = owner ? 32 : 0}};
     bool ok = true;
 
     snprintf(numbers, sizeof(numbers), "%d %d %d %d", (int)s->source.kind, (int)s->calls, (int)s->one, (int)s->opened);
@@ -241,10 +241,10 @@ static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, mt_error
     return made;
 }
 
-mt_constraint *mt_constraints_get(mt_constraints *c, const mt_shape *shape, mt_error *err)
+mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const mt_shape *shape, mt_error *err)
 {
     uint8_t digest[MT_DIGEST_BYTES];
-    const bool known = digest_of(shape, digest);
+    const bool known = digest_of(owner, shape, digest);
     mt_constraint *there;
     bool ok;
 

@@ -14,8 +14,10 @@ mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, 
                                    size_t limit, mt_error *err) MT_NODISCARD;
 void mt_constraints_free(mt_constraints *c); /* NULL is fine */
 
-/* The constraint of a shape, with a reference for the caller. NULL with a sentence; MT_E_BUSY: there is no room. */
-mt_constraint *mt_constraints_get(mt_constraints *c, const mt_shape *shape, mt_error *err) MT_NODISCARD;
+/* The constraint of a shape, with a reference for the caller. owner: 32 bytes that mark whose it is, so that nobody else
+   can tell by the time it takes that it is known; NULL: everybody's. NULL with a sentence; MT_E_BUSY: there is no room. */
+mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
+                                  mt_error *err) MT_NODISCARD;
 
 typedef struct mt_constraints_stats {
     uint64_t asked, compiled, refused, busy;

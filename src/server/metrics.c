@@ -262,6 +262,13 @@ static void encoders(mt_server *server, mt_buf *out)
     mt_buf_free(&label);
 }
 
+/* Where accounts are kept apart, why a lookup missed would tell that others have sent the same. */
+static void hide_others(mt_stats *s)
+{
+    s->misses[MT_MISS_FIRST_SIGHT] += s->misses[MT_MISS_SALT] + s->misses[MT_MISS_EVICTED];
+    s->misses[MT_MISS_SALT] = s->misses[MT_MISS_EVICTED] = 0;
+}
+
 void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
 {
     mt_stats stats = {0};
@@ -275,6 +282,8 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
         encoders(server, out);
     if (server->ready && server->served.engine) {
         mt_engine_stats(server->served.engine, &stats);
+        if (server->isolate && mt_account_scope(account))
+            hide_others(&stats);
         requests(&w, &stats);
         tokens(&w, &stats);
         cache(&w, &stats);

@@ -270,9 +270,11 @@ static const char *about(const mt_error *err, const mt_ask *ask)
     return strncmp(err->text, "tool ", 5) == 0 ? "tools" : ask->source_field;
 }
 
-static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt,
+static bool set_constraint(mt_request *r, const mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt,
                            mt_failure *why)
 {
+    const mt_served *served = &call->server->served;
+    const mt_account *apart = mt_client_apart(call);
     const json_t *tools = ask->is_chat ? json_object_get(ask->body, "tools") : NULL;
     mt_shape shape = {.source = ask->source,
                       .calls = ask->calls,
@@ -293,7 +295,7 @@ static bool set_constraint(mt_request *r, const mt_served *served, const mt_ask 
     if (!served->constraints)
         return mt_failure_set(why, 400, "no_tokenizer", ask->source_field,
                               "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
-    r->constraint = mt_constraints_get(served->constraints, &shape, &err);
+    r->constraint = mt_constraints_get(served->constraints, apart ? apart->owner : NULL, &shape, &err);
     if (!r->constraint && err.code == MT_E_BUSY)
         return mt_failure_from(why, &err, NULL);
     if (!r->constraint)
@@ -325,7 +327,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
     return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
-           set_constraint(r, served, ask, prompt, why) && set_expected(r, call, ask, why);
+           set_constraint(r, call, ask, prompt, why) && set_expected(r, call, ask, why);
 }
 
 /* The text that stands before the answer where the prompt is echoed. */

@@ -201,9 +201,16 @@ def what_a_key_sent_is_not_cached_for_another():
     def cached(server, key, **more):
         got = server.post("/v1/completions", {**body, **more}, bearer(key)).json()
         return got["usage"]["prompt_tokens_details"]["cached_tokens"]
-    with start("--api-key", "a", "--api-key", "b") as server:
+
+    def misses(server, key):
+        text = server.request("GET", "/metrics", headers=bearer(key)).body.decode()
+        found = re.findall(r'^motet_prefix_lookups_total{[^}]*miss="(\w+)"} (\d+)$', text, re.M)
+        return {name for name, count in found if int(count)}
+    with key_file("a", "b", "c admin") as keys, start("--keys", keys) as server:
         assert cached(server, "a") == 0
         assert cached(server, "b") == 0
+        assert eventually(lambda: "salt" in misses(server, "c"))
+        assert misses(server, "b") == {"first_sight"}
         assert cached(server, "a") > 90 and cached(server, "b") > 90
         assert cached(server, "b", cache_salt="s") == 0
         assert cached(server, "a", cache_salt="s") == 0

@@ -11,6 +11,7 @@
 typedef struct fixture {
     mt_tokenizer *tokenizer;
     mt_constraints *constraints;
+    const uint8_t *owner;
 } fixture;
 
 static const uint32_t ends[] = {CONSTRAINT_END};
@@ -36,7 +37,7 @@ static mt_constraint *get(fixture *f, const char *word, mt_error *err)
 {
     json_t *words = json_pack("[s]", word);
     const mt_shape shape = {.source = {MT_SOURCE_CHOICE, words}, .formats = {.tools = "none", .reasoning = "none"}};
-    mt_constraint *c = mt_constraints_get(f->constraints, &shape, err);
+    mt_constraint *c = mt_constraints_get(f->constraints, f->owner, &shape, err);
 
     json_decref(words);
     return c;
@@ -72,6 +73,22 @@ static void what_was_compiled_is_found_again(void **state)
     end(&f);
 }
 
+static void what_one_compiled_is_not_known_to_another(void **state)
+{
+    static const uint8_t one[32] = {1}, two[32] = {2};
+    const uint8_t *const owners[] = {NULL, one, two};
+    fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
+    mt_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * MT_COUNT(owners); i++) {
+        f.owner = owners[i % MT_COUNT(owners)];
+        mt_constraint_release(get(&f, "a", &err));
+        assert_int_equal(look(&f).compiled, i < MT_COUNT(owners) ? i + 1 : MT_COUNT(owners));
+    }
+    end(&f);
+}
+
 static void all_bytes_are_counted(void **state)
 {
     fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
@@ -83,7 +100,7 @@ static void all_bytes_are_counted(void **state)
 
     (void)state;
     assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
-    assert_null(mt_constraints_get(f.constraints, &impossible, &err));
+    assert_null(mt_constraints_get(f.constraints, NULL, &impossible, &err));
     assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
     assert_int_equal(look(&f).refused, 1);
     json_decref(ahead);
@@ -174,8 +191,11 @@ static void threads_share_the_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_was_compiled_is_found_again), cmocka_unit_test(all_bytes_are_counted),
-    cmocka_unit_test(those_that_nobody_uses_make_room), cmocka_unit_test(those_in_use_do_not),
+    cmocka_unit_test(what_was_compiled_is_found_again),
+    cmocka_unit_test(all_bytes_are_counted),
+    cmocka_unit_test(what_one_compiled_is_not_known_to_another),
+    cmocka_unit_test(those_that_nobody_uses_make_room),
+    cmocka_unit_test(those_in_use_do_not),
     cmocka_unit_test(threads_share_the_room),
 };
 
