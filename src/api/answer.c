@@ -144,6 +144,7 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     c->cached = event->cached;
     c->stop = event->stop ? mt_strdup(event->stop) : NULL;
     c->stop_token = event->stop_token;
+    c->repeated = event->repeated;
     if (event->vector) {
         c->vector = mt_alloc_array(event->vector_len, sizeof(*c->vector));
         memcpy(c->vector, event->vector, event->vector_len * sizeof(*c->vector));

@@ -47,6 +47,7 @@ struct mt_choice {
     size_t vector_len;
     char *stop;          /* the stop string that was met, or NULL; free with mt_free */
     uint32_t stop_token; /* or MT_TOKEN_NONE */
+    bool repeated;       /* it was ended since it went in circles */
 };
 
 typedef struct mt_answer_prompt {

@@ -28,6 +28,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .max_tokens = -1,
                     .truncate = MT_TRUNCATE_NONE,
                     .default_max_tokens = defaults->max_tokens,
+                    .repeat_limit = defaults->repeat_limit,
                     .logprobs = -1,
                     .prompt_logprobs = -1};
 }

@@ -19,7 +19,8 @@
 typedef struct mt_ask_defaults {
     float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
     int64_t top_k;
-    int64_t max_tokens; /* 0: what the context leaves */
+    int64_t max_tokens;   /* 0: what the context leaves */
+    int64_t repeat_limit; /* 0: none */
 } mt_ask_defaults;
 
 void mt_ask_defaults_init(mt_ask_defaults *defaults); /* plain sampling at temperature 1 */
@@ -77,6 +78,7 @@ typedef struct mt_ask {
     int64_t logprobs;                      /* -1: none; else how many likeliest with each token */
     int64_t prompt_logprobs;               /* the same, of the prompt's tokens */
     int64_t default_max_tokens;            /* 0: what the context leaves */
+    int64_t repeat_limit;                  /* tokens of an answer that goes in circles; 0: it may */
     bool ignore_eos;
     bool seeded;
     int64_t seed;

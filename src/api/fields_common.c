@@ -240,6 +240,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("max_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("n_predict", mt_read_max_tokens),
     MT_FIELD_INT_ROW("min_tokens", min_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_INT_ROW("repeat_limit", repeat_limit, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_FLOAT_ROW("temperature", temperature, 0, 2),
     MT_FIELD_FLOAT_ROW("top_p", top_p, 0, 1),
     MT_FIELD_INT_ROW("top_k", top_k, -1, INT32_MAX),

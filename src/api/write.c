@@ -114,6 +114,8 @@ void mt_write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice 
 {
     if (choice->done && choice->stop)
         mt_buf_json_string(out, choice->stop, strlen(choice->stop));
+    else if (choice->done && choice->repeated)
+        mt_buf_puts(out, "\"repetition\"");
     else if (choice->done && !is_end(answer, choice->stop_token))
         mt_buf_printf(out, "%" PRIu32, choice->stop_token);
     else

@@ -115,13 +115,14 @@
 #define MT_LIMIT_BATCH_ROWS 8192 /* rows of one step */
 #define MT_LIMIT_SEQUENCES 1024  /* sequences of one step */
 #define MT_LIMIT_TOP_LOGPROBS 20
-#define MT_LIMIT_MEMOS 16        /* sequences with a recurrent state that may guess at a time */
-#define MT_LIMIT_MEMO_ROWS 4     /* and tokens each may guess */
-#define MT_LIMIT_DRAFT 8         /* tokens guessed ahead in a step */
-#define MT_LIMIT_LOGIT_BIAS 1024 /* entries of a request's logit_bias */
-#define MT_LIMIT_STOP_IDS 256    /* stop token ids of a request */
-#define MT_LIMIT_BAD_WORDS 256   /* of a request */
-#define MT_LIMIT_BAD_TOKENS 64   /* tokens of such a word */
+#define MT_LIMIT_MEMOS 16         /* sequences with a recurrent state that may guess at a time */
+#define MT_LIMIT_MEMO_ROWS 4      /* and tokens each may guess */
+#define MT_LIMIT_DRAFT 8          /* tokens guessed ahead in a step */
+#define MT_LIMIT_LOGIT_BIAS 1024  /* entries of a request's logit_bias */
+#define MT_LIMIT_REPEAT_PERIOD 64 /* tokens of a cycle that an answer is ended for */
+#define MT_LIMIT_STOP_IDS 256     /* stop token ids of a request */
+#define MT_LIMIT_BAD_WORDS 256    /* of a request */
+#define MT_LIMIT_BAD_TOKENS 64    /* tokens of such a word */
 
 /* constraints */
 #define MT_LIMIT_GRAMMAR_NODES (1u << 18)     /* expressions of a grammar, and instructions it is compiled to */

@@ -137,6 +137,7 @@ static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
     r->sampling.eos_ids = a->generation.eos;
     r->sampling.eos_count = a->generation.eos_count;
     r->max_tokens = most_tokens(opt);
+    r->repeat_limit = (uint32_t)opt->repeat_limit;
     r->sampling.temperature = 0;
     r->sampling.logprobs = (int32_t)opt->logprobs;
     r->event = print_event;

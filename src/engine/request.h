@@ -20,7 +20,7 @@
 
 typedef enum mt_finish {
     MT_FINISH_STOP,   /* an end of the model's, a stop id or a stop string */
-    MT_FINISH_LENGTH, /* max_tokens, or the end of the context */
+    MT_FINISH_LENGTH, /* max_tokens, the end of the context, or repeat_limit */
     MT_FINISH_CANCELLED,
     MT_FINISH_ERROR
 } mt_finish;
@@ -56,6 +56,7 @@ typedef struct mt_event {
     const mt_error *error;        /* of DONE with MT_FINISH_ERROR */
     const char *stop;             /* of DONE: the stop string that was met, NUL-terminated; NULL for none */
     uint32_t stop_token;          /* of DONE: the id that ended it; MT_TOKEN_NONE for none */
+    bool repeated;                /* of DONE with MT_FINISH_LENGTH: it went in circles */
     size_t cached;                /* of BEGUN and DONE: prompt tokens that were not computed */
     size_t prompt_tokens, tokens; /* of DONE */
     const float *vector;          /* of DONE, where the request pools and has finished; NULL elsewhere */
@@ -89,6 +90,7 @@ struct mt_request {
     mt_constraint *constraint;          /* that every answer follows; the arena holds a reference; NULL: none */
     uint32_t choices;                   /* at least 1: answers to the one prompt, numbered from 0 */
     size_t max_tokens;                  /* of each; clamped to what the context leaves */
+    uint32_t repeat_limit;              /* tokens of an answer that goes in circles, after which it ends; 0: none */
     const mt_stop *stop;                /* NULL: no stop strings */
     const mt_stop_string *stop_strings; /* what it was made of, each NUL-terminated */
     bool skip_special;                  /* special tokens give no text */

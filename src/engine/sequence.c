@@ -110,8 +110,11 @@ bool mt_sequence_token(mt_sequence *s, const mt_sampled *sampled, mt_finish *fin
                         .top_count = sampled->top_count,
                         .text = s->text.data,
                         .text_len = s->text.len});
-    *finish = ends || complete || s->stop_met >= 0 ? MT_FINISH_STOP : MT_FINISH_LENGTH;
-    return ends || complete || s->stop_met >= 0 || mt_sequence_left(s) == 0;
+    const bool stops = ends || complete || s->stop_met >= 0;
+    s->repeated = r->repeat_limit && mt_repeat_add(&s->repeat, token, r->repeat_limit) &&
+                  s->generated >= r->sampling.min_tokens && !stops;
+    *finish = stops ? MT_FINISH_STOP : MT_FINISH_LENGTH;
+    return stops || s->repeated || mt_sequence_left(s) == 0;
 }
 
 /* What was held back until the end. */
@@ -152,6 +155,7 @@ void mt_sequence_finish(mt_sequence *s, mt_finish finish, const mt_error *err)
                         .error = err,
                         .stop = s->stop_met >= 0 ? r->stop_strings[s->stop_met].str : NULL,
                         .stop_token = s->stop_token,
+                        .repeated = s->repeated && finish == MT_FINISH_LENGTH,
                         .cached = s->cached,
                         .prompt_tokens = r->prompt_len,
                         .tokens = s->generated,

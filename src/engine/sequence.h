@@ -4,6 +4,7 @@
 
 #include "cache/seq.h"
 #include "engine/draft.h"
+#include "engine/repeat.h"
 #include "engine/request.h"
 #include "engine/schedule.h"
 #include "sample/sampler.h"
@@ -46,6 +47,8 @@ typedef struct mt_sequence {
     mt_buf piece, text;  /* a token's text; what of it comes out */
     int stop_met;        /* the stop string that ended it, or -1 */
     uint32_t stop_token; /* the id that did, or MT_TOKEN_NONE */
+    mt_repeat repeat;    /* where its request has a repeat_limit */
+    bool repeated;       /* which ended it */
 
     uint64_t began, first, last; /* mt_clock_ns: left the queue, first token, last token */
     uint64_t seated, answering;  /* likewise: has its seat, and has been answering on it; 0: it is not yet */

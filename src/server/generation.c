@@ -68,6 +68,9 @@ static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
         return false;
     if (!mt_config_int(c, "top_k", d->top_k, -1, INT32_MAX, &d->top_k, err))
         return mt_fail_within(err, "generation_config.json");
+    if (!mt_config_int(c, "max_new_tokens", 0, 0, INT64_MAX, &d->max_tokens, err))
+        return mt_fail_within(err, "generation_config.json");
+    d->max_tokens = d->max_tokens < MT_LIMIT_CONTEXT ? d->max_tokens : MT_LIMIT_CONTEXT;
     if (mt_config_has(c, "do_sample") && !mt_config_bool(c, "do_sample", true))
         d->temperature = 0;
     return true;

@@ -71,6 +71,7 @@ static void requests(const writer *w, const mt_stats *s)
     head(w, name, "counter", "Answers that have ended, by the reason.");
     for (size_t i = 0; i < MT_COUNT(reasons); i++)
         labelled(w, name, "finished_reason", reasons[i], s->finished[i]);
+    counter(w, "motet_repeated_total", s->repeated, "Answers that were ended because they went in circles.");
     counter(w, "vllm:num_preemptions_total", s->preemptions, "Answers set aside for others.");
     counter(w, "motet_seats_yielded_total", s->yields, "Of these, answers set aside for a client with fewer seats.");
 }

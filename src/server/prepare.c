@@ -326,6 +326,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
     r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
+    r->repeat_limit = (uint32_t)ask->repeat_limit;
     return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
            set_constraint(r, call, ask, prompt, why) && set_expected(r, call, ask, why);
 }

@@ -110,7 +110,9 @@ static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
     override(&d->repetition_penalty, opt->default_repetition_penalty);
     if (!isnan(opt->default_top_k))
         d->top_k = (int64_t)opt->default_top_k;
-    d->max_tokens = opt->default_max_tokens;
+    if (opt->default_max_tokens)
+        d->max_tokens = opt->default_max_tokens;
+    d->repeat_limit = opt->repeat_limit;
 }
 
 /* Before the engine, which meanwhile opens the model. */

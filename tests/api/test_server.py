@@ -818,6 +818,45 @@ def guesses_and_predictions_change_no_answer():
 
 
 @test
+def an_answer_that_goes_in_circles_is_ended():
+    """At the same token however it is computed: with guesses, which are right here, in chunks, beside others."""
+    body = {"prompt": [0, 9], "logit_bias": {"7": 100}, "temperature": 0, "max_tokens": 60, "return_token_ids": True}
+
+    def ended(reply):
+        assert reply.status == 200, reply.body
+        return [(len(c["token_ids"]), c["finish_reason"], c["stop_reason"]) for c in reply.json()["choices"]]
+    for speculate in "off", "ngram":
+        with start("--speculate", speculate, "--repeat-limit", "20") as server:
+            assert ended(server.post("/v1/completions", body)) == [(21, "length", "repetition")]
+            assert ended(server.post("/v1/completions", dict(body, n=3))) == [(21, "length", "repetition")] * 3
+            assert ended(server.post("/v1/completions", dict(body, repeat_limit=33))) == [(34, "length", "repetition")]
+            assert ended(server.post("/v1/completions", dict(body, repeat_limit=0))) == [(60, "length", None)]
+            assert ended(server.post("/v1/completions", dict(body, min_tokens=40))) == [(40, "length", "repetition")]
+            assert eventually(lambda: server.metrics()["motet_repeated_total"] == 6)
+            chat = {"messages": [{"role": "user", "content": "go"}], "temperature": 0, "max_tokens": 60}
+            said = server.post("/v1/messages", dict(chat, repeat_limit=1)).json()
+            assert said["stop_reason"] in ("max_tokens", "end_turn"), said
+    with start() as server:
+        assert ended(server.post("/v1/completions", body)) == [(60, "length", None)]
+
+
+@test
+def a_checkpoint_says_how_long_answers_are():
+    with tempfile.TemporaryDirectory() as place:
+        folder = shutil.copytree(FOLDER, os.path.join(place, "model"))
+        path = os.path.join(folder, "generation_config.json")
+        with open(path, encoding="utf-8") as f:
+            known = json.load(f)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(dict(known, max_new_tokens=5), f)
+        for options, wanted in ((), 5), (("--default-max-tokens", "7"), 7):
+            with served.Server(PROGRAM, folder, *options) as server:
+                for more, tokens in ({}, wanted), ({"max_tokens": 9}, 9), ({"max_tokens": 3}, 3):
+                    reply = server.chat(ignore_eos=True, **more).json()
+                    assert reply["usage"]["completion_tokens"] == tokens, (options, more, reply)
+
+
+@test
 def a_finished_request_is_one_line_in_the_log():
     with start() as server:
         name = server.chat(max_tokens=3, ignore_eos=True).json()["id"]

@@ -46,6 +46,21 @@ static void no_file_means_plain_sampling(void **state)
     assert_true(g.defaults.temperature == 1.0f && g.defaults.top_p == 1.0f && g.defaults.top_k == 0);
 }
 
+static void a_limit_of_tokens_counts(void **state)
+{
+    mt_generation_config g;
+    mt_error err;
+
+    (void)state;
+    assert_true(read_all(&g, "{}", "{\"max_new_tokens\":300}", NULL, &err));
+    assert_int_equal(g.defaults.max_tokens, 300);
+    assert_true(read_all(&g, "{}", "{\"max_new_tokens\":null}", NULL, &err));
+    assert_int_equal(g.defaults.max_tokens, 0);
+    assert_true(read_all(&g, "{}", "{\"max_new_tokens\":99999999999}", NULL, &err));
+    assert_int_equal(g.defaults.max_tokens, MT_LIMIT_CONTEXT);
+    assert_false(read_all(&g, "{}", "{\"max_new_tokens\":-1}", NULL, &err));
+}
+
 static void ends_are_the_union(void **state)
 {
     mt_generation_config g;
@@ -87,9 +102,8 @@ static void a_broken_file_is_said(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(no_file_means_plain_sampling),
-    cmocka_unit_test(ends_are_the_union),
-    cmocka_unit_test(defaults_come_from_the_file),
+    cmocka_unit_test(no_file_means_plain_sampling), cmocka_unit_test(a_limit_of_tokens_counts),
+    cmocka_unit_test(ends_are_the_union),           cmocka_unit_test(defaults_come_from_the_file),
     cmocka_unit_test(a_broken_file_is_said),
 };
 
