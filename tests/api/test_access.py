@@ -277,6 +277,25 @@ def tokens_are_counted_and_those_that_were_too_many_are_waited_for():
 
 
 @test
+def a_key_with_a_larger_share_has_more_seats():
+    work = json.dumps({"prompt": [0, 9], "max_tokens": 2000, "ignore_eos": True, "n": 8}).encode()
+    head = "POST /v1/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-length: {}\r\n\r\n"
+    with key_file("a name=one share=3", "b name=two") as keys, \
+            start("--keys", keys, "--max-sequences", "8", "--batch-tokens", "1", "--threads", "1") as server, \
+            contextlib.ExitStack() as stack:
+        running = lambda key: server.request("GET", "/v1/status", headers=bearer(key)).json()["running"]
+
+        def ask(key):
+            for _ in range(4):
+                s = stack.enter_context(server.socket())
+                s.sendall(head.format(key, len(work)).encode() + work)
+        ask("b")
+        assert eventually(lambda: running("b") == 8)
+        ask("a")
+        assert eventually(lambda: running("a") == 6 and running("b") == 2), (running("a"), running("b"))
+
+
+@test
 def keys_that_others_may_read_are_warned_of_and_faults_name_their_line():
     with key_file("secret") as keys:
         os.chmod(keys, 0o644)
