@@ -4,7 +4,8 @@
    An entry stays in the queue until it is written, so that whoever looks for it knows that it has to wait. What waits
    is bounded; beyond that answers are not kept, rather than that somebody waits for the disk.
 
-   What callers hold is a view: the store as one owner sees it. Rows of others are as if they were not there. */
+   What callers hold is a view: the store as one owner sees it. Rows of others are as if they were not there. The bounds
+   are those of all together; beyond, who keeps most gives way, so that nobody pushes out what others keep. */
 #include "api/store.h"
 
 #include <pthread.h>
@@ -25,9 +26,10 @@ static const char *const sql[STATEMENTS] = {
     [PUT] = "INSERT INTO answer VALUES (?1, 1 + (SELECT ifnull(max(used), 0) FROM answer), ?3, ?2)",
     [GET] = "SELECT text FROM answer WHERE id = ?1 AND owner = ?2",
     [TOUCH] = "UPDATE answer SET used = 1 + (SELECT max(used) FROM answer) WHERE id = ?1",
-    [REMOVE] = "DELETE FROM answer WHERE id = ?1 AND owner = ?2 RETURNING length(text)",
-    [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer ORDER BY used LIMIT 1) RETURNING length(text)",
-    [HELD] = "SELECT count(*), ifnull(sum(length(text)), 0) FROM answer",
+    [REMOVE] = "DELETE FROM answer WHERE id = ?1 AND owner = ?2 RETURNING length(text), owner",
+    [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer WHERE owner = ?1 ORDER BY used LIMIT 1) "
+               "RETURNING length(text), owner",
+    [HELD] = "SELECT count(*), sum(length(text)), owner FROM answer GROUP BY owner",
     [ADOPT] = "UPDATE answer SET owner = ?1 WHERE owner = ''"};
 
 typedef struct entry {
@@ -36,11 +38,21 @@ typedef struct entry {
     size_t len;
 } entry;
 
+/* What an owner keeps. */
+typedef struct holder {
+    struct holder *next;
+    char *owner;
+    mt_store_limits held;
+    size_t views; /* who has none is gone, and with it whoever could ask */
+} holder;
+
 typedef struct core {
     pthread_mutex_t file; /* of what is sqlite's */
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENTS];
     mt_store_limits limits, held; /* held: under both */
+    holder *holders;              /* under lock; none ever goes, and its name is its own */
+    size_t views;
 
     pthread_mutex_t lock;         /* of all that follows */
     pthread_cond_t come, written; /* entries */
@@ -83,6 +95,7 @@ static bool set_up(core *s, const char *path, mt_error *err)
                                  "CREATE TABLE IF NOT EXISTS answer (id TEXT PRIMARY KEY, used INTEGER NOT NULL,"
                                  " text BLOB NOT NULL, owner TEXT NOT NULL DEFAULT '') WITHOUT ROWID;"
                                  "CREATE INDEX IF NOT EXISTS answer_used ON answer (used);"
+                                 "CREATE INDEX IF NOT EXISTS answer_owner ON answer (owner, used);"
                                  "PRAGMA user_version = 2";
     /* of version 1: nobody had anything to themselves */
     static const char step[] = "BEGIN IMMEDIATE; ALTER TABLE answer ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
@@ -114,10 +127,29 @@ static bool run(core *s, int which)
     return result == SQLITE_DONE;
 }
 
-/* What is held is counted along: to ask sqlite would take longer than to write. */
-static void add_held(core *s, int64_t entries, int64_t bytes)
+static holder *holder_of(core *s, const char *owner)
 {
+    holder *h = s->holders;
+
+    while (h && strcmp(h->owner, owner) != 0)
+        h = h->next;
+    if (!h) {
+        h = mt_alloc(sizeof(*h));
+        *h = (holder){.next = s->holders, .owner = mt_strdup(owner)};
+        s->holders = h;
+    }
+    return h;
+}
+
+/* What is held is counted along: to ask sqlite would take longer than to write. */
+static void add_held(core *s, const char *owner, int64_t entries, int64_t bytes)
+{
+    holder *h;
+
     pthread_mutex_lock(&s->lock);
+    h = holder_of(s, owner);
+    h->held.entries += entries;
+    h->held.bytes += bytes;
     s->held.entries += entries;
     s->held.bytes += bytes;
     pthread_mutex_unlock(&s->lock);
@@ -129,12 +161,14 @@ static bool take_out(core *s, int which)
     sqlite3_stmt *statement = s->statements[which];
     const bool found = sqlite3_step(statement) == SQLITE_ROW;
     const int64_t bytes = found ? sqlite3_column_int64(statement, 0) : 0;
+    char *owner = found ? mt_strdup((const char *)sqlite3_column_text(statement, 1)) : NULL;
     const bool removed = found && sqlite3_step(statement) == SQLITE_DONE;
 
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
     if (removed)
-        add_held(s, -1, -bytes);
+        add_held(s, owner, -1, -bytes);
+    mt_free(owner);
     return removed;
 }
 
@@ -149,16 +183,46 @@ static void count(core *s)
 {
     sqlite3_stmt *held = s->statements[HELD];
 
-    if (sqlite3_step(held) == SQLITE_ROW)
-        add_held(s, sqlite3_column_int64(held, 0), sqlite3_column_int64(held, 1));
+    while (sqlite3_step(held) == SQLITE_ROW)
+        add_held(s, (const char *)sqlite3_column_text(held, 2), sqlite3_column_int64(held, 0),
+                 sqlite3_column_int64(held, 1));
     sqlite3_reset(held);
+}
+
+/* Whose oldest goes next: of those that nobody can ask for any more, else of whoever keeps most. What was kept without
+   an owner is nobody's either once there are owners. */
+static const holder *who_gives_way(core *s, bool entries)
+{
+    const holder *most = NULL;
+    bool gone = false;
+
+    pthread_mutex_lock(&s->lock);
+    for (const holder *h = s->holders; h; h = h->next) {
+        const bool is_gone = h->views == 0 && s->views > 0;
+        const int64_t mine = entries ? h->held.entries : h->held.bytes;
+
+        if (h->held.entries > 0 && (!most || is_gone > gone ||
+                                    (is_gone == gone && mine > (entries ? most->held.entries : most->held.bytes)))) {
+            most = h;
+            gone = is_gone;
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return most;
 }
 
 /* The oldest go until the rest is within bounds. */
 static void make_room(core *s)
 {
-    while ((s->held.entries > s->limits.entries || s->held.bytes > s->limits.bytes) && take_out(s, OLDEST))
-        continue;
+    while (s->held.entries > s->limits.entries || s->held.bytes > s->limits.bytes) {
+        const holder *h = who_gives_way(s, s->held.entries > s->limits.entries);
+
+        if (!h)
+            return;
+        bind(s, OLDEST, h->owner, NULL);
+        if (!take_out(s, OLDEST))
+            return;
+    }
 }
 
 static bool write_entry(core *s, const entry *e)
@@ -172,7 +236,7 @@ static bool write_entry(core *s, const entry *e)
     sqlite3_bind_blob64(s->statements[PUT], 3, e->text, e->len, SQLITE_STATIC);
     ok = run(s, PUT);
     if (ok)
-        add_held(s, 1, (int64_t)e->len);
+        add_held(s, e->owner, 1, (int64_t)e->len);
     else
         mt_log_warn("store.failed", "%s was given, but is not kept: %s", e->id, sqlite3_errmsg(s->db));
     make_room(s);
@@ -231,6 +295,11 @@ static void close_core(core *s)
     for (size_t i = 0; i < STATEMENTS; i++)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);
+    for (holder *h = s->holders, *next; h; h = next) {
+        next = h->next;
+        mt_free(h->owner);
+        mt_free(h);
+    }
     pthread_cond_destroy(&s->come);
     pthread_cond_destroy(&s->written);
     pthread_mutex_destroy(&s->lock);
@@ -276,9 +345,16 @@ mt_store *mt_store_open(const char *path, mt_store_limits limits, mt_error *err)
     return s ? new_view(s, "", true) : NULL;
 }
 
+/* Who is counted along is so until the end: views are made once. */
 mt_store *mt_store_view(mt_store *store, const char *owner)
 {
-    return new_view(store->core, owner, false);
+    core *s = store->core;
+
+    pthread_mutex_lock(&s->lock);
+    holder_of(s, owner)->views++;
+    s->views++;
+    pthread_mutex_unlock(&s->lock);
+    return new_view(s, owner, false);
 }
 
 void mt_store_close(mt_store *store)
@@ -345,7 +421,15 @@ void mt_store_adopt(mt_store *store)
     wait_written(s, NULL);
     pthread_mutex_lock(&s->file);
     bind(s, ADOPT, store->owner, NULL);
-    if (!run(s, ADOPT))
+    if (run(s, ADOPT)) {
+        mt_store_limits held;
+
+        pthread_mutex_lock(&s->lock);
+        held = holder_of(s, "")->held;
+        pthread_mutex_unlock(&s->lock);
+        add_held(s, "", -held.entries, -held.bytes);
+        add_held(s, store->owner, held.entries, held.bytes);
+    } else
         mt_log_warn("store.failed", "answers that were kept before are not found again: %s", sqlite3_errmsg(s->db));
     pthread_mutex_unlock(&s->file);
 }

@@ -221,6 +221,48 @@ static void what_one_owner_keeps_is_not_there_for_others(void **state)
     mt_store_close(store);
 }
 
+static void who_keeps_most_gives_way(void **state)
+{
+    mt_store *store = open_store(NULL, 4, 1000), *one = mt_store_view(store, "one"), *two = mt_store_view(store, "two");
+    char id[8];
+
+    (void)state;
+    keep(store, "nobody", "{}"); /* whose it is cannot ask for it any more */
+    keep(one, "a", "{}");
+    keep(one, "b", "{}");
+    keep(two, "c", "{}");
+    keep(two, "d", "{}");
+    assert_false(has(store, "nobody"));
+    for (int i = 0; i < 10; i++) {
+        snprintf(id, sizeof(id), "two%d", i);
+        keep(two, id, "{}");
+    }
+    assert_true(has(one, "a") && has(one, "b") && has(two, "two8") && has(two, "two9"));
+    assert_int_equal(held(store).entries, 4);
+    keep(one, "e", "{}");
+    assert_false(has(one, "a"));
+    assert_true(has(two, "two8") && has(one, "b") && has(one, "e"));
+    mt_store_close(one);
+    mt_store_close(two);
+    mt_store_close(store);
+}
+
+static void who_keeps_most_bytes_gives_way(void **state)
+{
+    mt_store *store = open_store(NULL, 100, 40), *one = mt_store_view(store, "one"), *two = mt_store_view(store, "two");
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        keep(one, (const char *[]){"a", "b", "c", "d", "e"}[i], "{}");
+    keep(two, "large", "{\"x\":\"12345678901234567890\"}");
+    keep(two, "more", "{\"x\":\"1234\"}");
+    assert_false(has(two, "large"));
+    assert_true(has(two, "more") && has(one, "a") && has(one, "e"));
+    mt_store_close(one);
+    mt_store_close(two);
+    mt_store_close(store);
+}
+
 static void a_file_of_the_first_version_is_read_on(void **state)
 {
     static const char old[] = "PRAGMA journal_mode = WAL;"
@@ -251,6 +293,8 @@ static void a_file_of_the_first_version_is_read_on(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_one_owner_keeps_is_not_there_for_others),
+    cmocka_unit_test(who_keeps_most_gives_way),
+    cmocka_unit_test(who_keeps_most_bytes_gives_way),
     cmocka_unit_test_setup_teardown(a_file_of_the_first_version_is_read_on, make_folder, remove_folder),
     cmocka_unit_test(what_was_put_is_there_until_it_is_removed),
     cmocka_unit_test(no_store_has_nothing),
