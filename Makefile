@@ -22,8 +22,9 @@ serve: $(BUILD)/build.ninja ## serve MODEL on port 8000; without one, the model 
 	@ninja -C $(BUILD) --quiet motet
 	@tools/serve.sh $(BUILD) $(MODEL) $(SERVE)
 
-test-sdk: all ## test the server with OpenAI's SDK for Node, which npm fetches into ~/.cache
+test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which npm fetches into ~/.cache
 	@tests/api/sdk.py --motet $(BUILD)/motet --install
+	@tests/api/sdk.py --motet $(BUILD)/motet --package cohere-ai --install
 
 test-clients: all ## test the server with real clients and agents, which npm fetches into ~/.cache
 	@tests/clients/run.py --motet $(BUILD)/motet --install

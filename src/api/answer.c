@@ -44,6 +44,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .store = ask->store,
                      .vectors = ask->vectors,
                      .dimensions = (size_t)ask->dimensions,
+                     .scaling = ask->scaling,
                      .n = n,
                      .prompt_count = prompt_count,
                      .choice_count = n * prompt_count,

@@ -72,13 +72,15 @@ struct mt_answer {
     int64_t logprobs, prompt_logprobs; /* -1: none */
     bool vectors;                      /* each choice brings one */
     bool normalise;                    /* to length 1 */
-    size_t dimensions;                 /* of them that are told; 0: all */
-    size_t n;                          /* choices a prompt */
-    json_t *tools;                     /* the parsers'; a reference of its own, or NULL */
-    json_t *extra;                     /* the ask's; a reference of its own, or NULL */
-    struct mt_store *store;            /* where the answer is kept; borrowed; NULL: nowhere */
-    size_t sequence;                   /* events that were written, where the dialect numbers them */
-    mt_buf log;                        /* these events, of an answer that clients may come back to; data may be NULL */
+    size_t queries;                    /* the first choices, where vectors are compared to give scores; 0: none */
+    mt_scaling scaling;
+    size_t dimensions;      /* of them that are told; 0: all */
+    size_t n;               /* choices a prompt */
+    json_t *tools;          /* the parsers'; a reference of its own, or NULL */
+    json_t *extra;          /* the ask's; a reference of its own, or NULL */
+    struct mt_store *store; /* where the answer is kept; borrowed; NULL: nowhere */
+    size_t sequence;        /* events that were written, where the dialect numbers them */
+    mt_buf log;             /* these events, of an answer that clients may come back to; data may be NULL */
     mt_answer_prompt *prompts;
     size_t prompt_count;
     mt_choice *choices; /* n a prompt */

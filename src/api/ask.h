@@ -29,8 +29,12 @@ void mt_ask_defaults_init(mt_ask_defaults *defaults); /* plain sampling at tempe
 typedef enum mt_truncation_side { MT_TRUNCATE_DEFAULT, MT_TRUNCATE_LEFT, MT_TRUNCATE_RIGHT } mt_truncation_side;
 enum { MT_TRUNCATE_NONE = -2, MT_TRUNCATE_FIT = -1 };
 
+/* What a model makes of its last numbers by itself: embeddings are scaled to length 1, scores are between 0 and 1. */
+typedef enum mt_scaling { MT_SCALING_DEFAULT, MT_SCALING_ON, MT_SCALING_OFF } mt_scaling;
+
 typedef struct mt_ask_prompt {
-    mt_chat_text text; /* data is NULL where it is token ids */
+    mt_chat_text query; /* that it is scored for; data is NULL elsewhere */
+    mt_chat_text text;  /* data is NULL where it is token ids */
     const uint32_t *ids;
     size_t count;
 } mt_ask_prompt;
@@ -70,7 +74,11 @@ typedef struct mt_ask {
     size_t prompt_count;
 
     bool vectors;       /* what is asked for are embeddings of the prompts, or scores; such an ask is never streamed */
-    mt_chat_text query; /* that the prompts are scored for; data is NULL where embeddings are wanted */
+    bool scores;        /* of them, these: each prompt has a query */
+    size_t query_count; /* one for all prompts, or as many as there are */
+    const char *text_field;          /* where the prompts stand in the body */
+    int64_t max_query, max_document; /* tokens of the two that are looked at; 0: all */
+    mt_scaling scaling;
     int64_t dimensions; /* of an embedding; 0: all */
 
     float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;

@@ -37,6 +37,7 @@ typedef struct mt_dialect {
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
-    mt_anthropic_count_tokens, mt_openai_embeddings, mt_rerank, mt_responses_input_tokens;
+    mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,
+    mt_responses_input_tokens;
 
 #endif

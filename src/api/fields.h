@@ -74,6 +74,9 @@ const char *mt_json_kind(const json_t *value);
 /* Those that every dialect of OpenAI's about answers has, and those of other servers that are refused. */
 extern const mt_field_table mt_fields_common, mt_fields_refused;
 
+/* Those of calls for vectors, and of these for scores. */
+extern const mt_field_table mt_fields_vectors, mt_fields_scores;
+
 /* Fields of several tables. -1 of max_tokens stands for all that the context leaves. In fields_common.c. */
 mt_field_read mt_read_max_tokens, mt_read_truncate, mt_read_truncation_side;
 

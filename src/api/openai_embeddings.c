@@ -23,23 +23,37 @@ static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_f
     return true;
 }
 
+/* How vLLM spells numbers as bytes; here they are spelled one way. */
+static bool read_spelling(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    static const char *const taken[] = {"float32", "native", "little"};
+    const char *word = json_string_value(value);
+
+    (void)ask;
+    for (size_t i = 0; word && i < MT_COUNT(taken); i++)
+        if (strcmp(word, taken[i]) == 0)
+            return true;
+    return mt_failure_set(why, 400, "unsupported_value", name,
+                          "\"%s\" is not supported: leave it out, and take 32-bit floats, the lowest byte first", name);
+}
+
 static const mt_field fields[] = {
-    MT_FIELD_STRING_ROW("model", model),
-    MT_FIELD_STRING_ROW("user", user),
-    MT_FIELD_STRING_ROW("cache_salt", cache_salt),
-    MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
     MT_FIELD_INT_ROW("dimensions", dimensions, 1, MT_LIMIT_WIDTH),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
     MT_FIELD_OTHER_ROW("encoding_format", read_format),
+    MT_FIELD_OTHER_ROW("embed_dtype", read_spelling),
+    MT_FIELD_OTHER_ROW("endianness", read_spelling),
 };
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
     static const char *const elsewhere[] = {"input", NULL};
+    const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
 
     ask->vectors = true;
+    ask->text_field = "input";
     ask->extra = json_object();
-    return mt_fields_read(ask, &(mt_field_table){fields, MT_COUNT(fields)}, 1, elsewhere, why) &&
+    return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why) &&
            mt_openai_prompts_read(ask, "input", json_object_get(ask->body, "input"), why);
 }
 

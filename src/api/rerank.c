@@ -1,27 +1,25 @@
-/* POST /v1/rerank, as Cohere defined it and Jina and vLLM have it: how well each document answers a query. */
-#include <math.h>
+/* POST /v1/rerank and /v2/rerank as Cohere has them, /rerank as vLLM and Jina do: how well each document answers a
+   query, the best first. They differ in what is the case when nothing is said. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/answer.h"
 #include "api/fields.h"
-#include "api/openai_prompt.h"
+#include "api/pairs.h"
 #include "api/write.h"
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 
-static bool read_query(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    ask->query = (mt_chat_text){.data = json_string_value(value), .len = json_string_length(value)};
-    return ask->query.data ||
-           mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send a string", name, mt_json_kind(value));
-}
+#define SEARCH_UNIT 100    /* documents that Cohere counts as one search */
+#define LONG_DOCUMENT 4096 /* tokens of a document that are looked at, where Cohere's second version says nothing */
 
+/* 0 is all, as with vLLM. */
 static bool read_top(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    if (!json_is_integer(value) || json_integer_value(value) < 1)
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is no positive integer: send one", name);
-    json_object_set_new(ask->extra, name, json_integer(json_integer_value(value)));
+    if (json_integer_value(value) > 0)
+        json_object_set_new(ask->extra, name, json_integer(json_integer_value(value)));
     return true;
 }
 
@@ -30,109 +28,155 @@ static bool read_return(mt_ask *ask, const char *name, const json_t *value, mt_f
     if (!json_is_boolean(value))
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send true or false", name,
                               mt_json_kind(value));
-    if (json_is_true(value))
-        json_object_set_new(ask->extra, "texts", json_array());
+    json_object_set_new(ask->extra, "returned", json_boolean(json_is_true(value)));
     return true;
 }
 
-static const mt_field fields[] = {
-    MT_FIELD_STRING_ROW("model", model),
-    MT_FIELD_STRING_ROW("user", user),
-    MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
-    MT_FIELD_OTHER_ROW("query", read_query),
-    MT_FIELD_OTHER_ROW("top_n", read_top),
-    MT_FIELD_OTHER_ROW("return_documents", read_return),
-};
-
-/* Texts, or objects that have one. What is sent back is kept until then. */
-static json_t *texts_of(mt_ask *ask, const json_t *documents)
+/* Of a document that is an object its text counts. */
+static bool read_fields(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    json_t *kept = json_object_get(ask->extra, "texts"), *texts = json_array();
+    const char *only = json_string_value(json_array_get(value, 0));
 
-    for (size_t i = 0; i < json_array_size(documents); i++) {
-        json_t *document = json_array_get(documents, i), *text = json_object_get(document, "text");
-
-        json_array_append(texts, text ? text : document);
-        if (kept)
-            json_array_append(kept, text ? text : document);
-    }
-    return texts;
+    (void)ask;
+    if (json_array_size(value) == 1 && only && strcmp(only, "text") == 0)
+        return true;
+    return mt_failure_set(why, 400, "unsupported_value", name,
+                          "\"%s\" is not supported: put what counts into \"text\", and leave it out", name);
 }
 
-/* Of the documents' strings only references are taken, which the body outlives. */
-static bool read_documents(mt_ask *ask, mt_failure *why)
+static const mt_field fields[] = {
+    MT_FIELD_OTHER_ROW("top_n", read_top),
+    MT_FIELD_OTHER_ROW("return_documents", read_return),
+    MT_FIELD_OTHER_ROW("rank_fields", read_fields),
+    MT_FIELD_REFUSED_ROW("max_chunks_per_doc", 1),
+};
+
+/* What is sent back is kept until then: objects as they are, texts as such with one. */
+static void keep_documents(mt_ask *ask)
 {
     const json_t *documents = json_object_get(ask->body, "documents");
-    json_t *texts;
-    bool ok = true;
+    json_t *kept = json_array();
 
-    if (!json_is_array(documents))
-        return mt_failure_set(why, 400, "invalid_type", "documents", "\"documents\" is %s: send a list of strings",
-                              mt_json_kind(documents));
-    texts = texts_of(ask, documents);
-    for (size_t i = 0; ok && i < json_array_size(texts); i++)
-        ok = json_is_string(json_array_get(texts, i)) ||
-             mt_failure_set(why, 400, "invalid_type", "documents", "\"documents\" has %s in it: send strings",
-                            mt_json_kind(json_array_get(texts, i)));
-    ok = ok && mt_openai_prompts_read(ask, "documents", texts, why);
-    json_decref(texts);
-    return ok;
+    json_object_set_new(ask->extra, "documents", kept);
+    for (size_t i = 0; i < ask->prompt_count; i++) {
+        json_t *document = json_is_array(documents) ? json_array_get(documents, i) : (json_t *)(uintptr_t)documents;
+
+        if (json_is_object(document))
+            json_array_append(kept, document);
+        else
+            json_array_append_new(kept, json_pack("{s:O}", "text", document));
+    }
+}
+
+static bool read_query(const mt_ask *ask, mt_failure *why)
+{
+    const json_t *query = json_object_get(ask->body, "query");
+
+    if (!query || json_is_null(query))
+        return mt_failure_set(why, 400, "missing_required_parameter", "query", "\"query\" is missing: send a string");
+    return json_is_string(query) ||
+           mt_failure_set(why, 400, "invalid_type", "query", "\"query\" is %s: send a string", mt_json_kind(query));
 }
 
 static bool read(mt_ask *ask, mt_failure *why)
 {
-    static const char *const elsewhere[] = {"documents", NULL};
+    static const char *const elsewhere[] = {"query", "documents", NULL}, *const pair[] = {"query", "documents"};
+    const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores, {fields, MT_COUNT(fields)}};
 
-    ask->vectors = true;
-    ask->extra = json_object();
-    if (!mt_fields_read(ask, &(mt_field_table){fields, MT_COUNT(fields)}, 1, elsewhere, why))
+    ask->vectors = ask->scores = true;
+    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why) || !read_query(ask, why) ||
+        !mt_pairs_read(ask, pair, why))
         return false;
-    if (!ask->query.data)
-        return mt_failure_set(why, 400, "missing_required_parameter", "query", "\"query\" is missing: send a string");
-    return read_documents(ask, why);
+    if (json_is_true(json_object_get(ask->extra, "returned")))
+        keep_documents(ask);
+    return true;
 }
+
+static bool read_plain(mt_ask *ask, mt_failure *why)
+{
+    ask->extra = json_pack("{s:b}", "returned", 1);
+    return read(ask, why);
+}
+
+static bool read_first(mt_ask *ask, mt_failure *why)
+{
+    ask->extra = json_pack("{s:s}", "version", "1");
+    return read(ask, why);
+}
+
+/* What is too long is cut, unless the call says that it must not be. */
+static bool read_second(mt_ask *ask, mt_failure *why)
+{
+    ask->extra = json_pack("{s:s}", "version", "2");
+    ask->truncate = MT_TRUNCATE_FIT;
+    ask->max_document = LONG_DOCUMENT;
+    return read(ask, why);
+}
+
+typedef struct ranked {
+    size_t index;
+    double score;
+} ranked;
 
 static int compare(const void *x, const void *y)
 {
-    const mt_choice *a = *(const mt_choice *const *)x, *b = *(const mt_choice *const *)y;
+    const ranked *a = x, *b = y;
 
-    if (a->vector[0] != b->vector[0])
-        return a->vector[0] > b->vector[0] ? -1 : 1;
+    if (a->score != b->score)
+        return a->score > b->score ? -1 : 1;
     return a->index < b->index ? -1 : 1;
 }
 
-static void add_result(const mt_answer *a, const mt_choice *c, mt_buf *out)
+static void add_result(const mt_answer *a, const ranked *r, mt_buf *out)
 {
-    const json_t *text = json_array_get(json_object_get(a->extra, "texts"), c->index);
+    const json_t *document = json_array_get(json_object_get(a->extra, "documents"), r->index);
 
-    mt_buf_printf(out, "{\"index\":%zu,\"relevance_score\":%.9g", c->index, 1 / (1 + exp(-(double)c->vector[0])));
-    if (text) {
-        mt_buf_puts(out, ",\"document\":{\"text\":");
-        mt_buf_json_string(out, json_string_value(text), json_string_length(text));
-        mt_buf_puts(out, "}");
+    mt_buf_printf(out, "{\"index\":%zu,\"relevance_score\":%.9g", r->index, r->score);
+    if (document) {
+        mt_buf_puts(out, ",\"document\":");
+        mt_json_tree_write(out, document);
     }
     mt_buf_puts(out, "}");
 }
 
-static void whole(mt_answer *a, mt_buf *out)
+static void add_results(const mt_answer *a, mt_buf *out)
 {
     const json_t *given = json_object_get(a->extra, "top_n");
-    const size_t top = given ? (size_t)json_integer_value(given) : a->choice_count, tokens = mt_answer_prompt_tokens(a);
-    const mt_choice **order = mt_alloc_array(a->choice_count, sizeof(*order));
+    const size_t count = mt_pairs_count(a), top = given ? (size_t)json_integer_value(given) : count;
+    ranked *order = mt_alloc_array(count, sizeof(*order));
 
-    for (size_t i = 0; i < a->choice_count; i++)
-        order[i] = &a->choices[i];
-    qsort(order, a->choice_count, sizeof(*order), compare);
-    mt_buf_printf(out, "{\"id\":\"%s\"", a->id);
-    mt_write_string(out, "model", a->model);
-    mt_buf_puts(out, ",\"results\":[");
-    for (size_t i = 0; i < a->choice_count && i < top; i++) {
+    for (size_t i = 0; i < count; i++)
+        order[i] = (ranked){.index = i, .score = mt_pairs_score(a, i)};
+    qsort(order, count, sizeof(*order), compare);
+    for (size_t i = 0; i < count && i < top; i++) {
         mt_buf_puts(out, i ? "," : "");
-        add_result(a, order[i], out);
+        add_result(a, &order[i], out);
     }
-    mt_buf_printf(out, "],\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", tokens, tokens);
     mt_free(order);
 }
 
-const mt_dialect mt_rerank = {
-    .name = "rerank", .prefix = "rerank-", .read = read, .whole = whole, .error = mt_failure_write};
+static void whole(mt_answer *a, mt_buf *out)
+{
+    const size_t tokens = mt_answer_prompt_tokens(a);
+    const char *version = json_string_value(json_object_get(a->extra, "version"));
+
+    mt_buf_printf(out, "{\"id\":\"%s\"", a->id);
+    mt_write_string(out, "model", a->model);
+    mt_buf_puts(out, ",\"results\":[");
+    add_results(a, out);
+    mt_buf_printf(out, "],\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}", tokens, tokens);
+    if (version)
+        mt_buf_printf(out,
+                      ",\"meta\":{\"api_version\":{\"version\":\"%s\"},\"billed_units\":{\"search_units\":%zu},"
+                      "\"tokens\":{\"input_tokens\":%zu}}",
+                      version, (mt_pairs_count(a) + SEARCH_UNIT - 1) / SEARCH_UNIT, tokens);
+    mt_buf_puts(out, "}");
+}
+
+#define DIALECT(reader)                                                                                  \
+    {                                                                                                    \
+        .name = "rerank", .prefix = "rerank-", .read = reader, .whole = whole, .error = mt_failure_write \
+    }
+
+const mt_dialect mt_rerank = DIALECT(read_plain), mt_rerank_v1 = DIALECT(read_first),
+                 mt_rerank_v2 = DIALECT(read_second);

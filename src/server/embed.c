@@ -5,14 +5,10 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "server/client.h"
+#include "server/embed_tokens.h"
 #include "server/inside.h"
 
-static const char *field_of(const mt_ask *ask)
-{
-    return ask->query.data ? "documents" : "input";
-}
-
-/* Who names no model gets the first that can do it. */
+/* Who names no model gets the first that can do it; where none scores, embeddings are compared. */
 static const mt_target *pick(const mt_served *served, const char *model, bool scores)
 {
     const mt_target *encoder = model ? mt_served_encoder(served, model) : NULL;
@@ -20,18 +16,21 @@ static const mt_target *pick(const mt_served *served, const char *model, bool sc
     for (size_t i = 0; (!model || strcmp(model, "default") == 0) && i < served->target_count; i++)
         if ((served->targets[i].pool == MT_POOL_SCORE) == scores)
             return &served->targets[i];
+    for (size_t i = 0; scores && (!model || strcmp(model, "default") == 0) && i < served->target_count; i++)
+        if (served->targets[i].embeds)
+            return &served->targets[i];
     return encoder || !mt_served_answers(served, model) ? encoder : &served->targets[served->target_count - 1];
 }
 
 static const mt_target *find_target(const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
-    const bool scores = ask->query.data != NULL;
+    const bool scores = ask->scores;
     const mt_target *t = pick(served, ask->model, scores);
 
     if (!t)
         mt_failure_set(why, 404, "model_not_found", "model", "the model \"%.100s\" does not exist here: see /v1/models",
                        ask->model);
-    else if (scores && t->pool != MT_POOL_SCORE)
+    else if (scores && t->pool != MT_POOL_SCORE && !t->embeds)
         mt_failure_set(why, 400, "unsupported_value", "model",
                        "the model \"%s\" does not score documents: ask for a cross-encoder, which the server is given "
                        "as --embedding-model",
@@ -46,61 +45,17 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
     return NULL;
 }
 
-static bool encode(const mt_call *call, const mt_target *t, const mt_ask *ask, mt_chat_text text, bool special,
-                   mt_ids *ids, mt_failure *why)
-{
-    const mt_encode_options options = {
-        .add_special = special, .stop = &call->stop, .most = MT_LIMIT_COUNTED * t->context};
-    mt_error err;
-
-    if (!t->tokenizer)
-        return mt_failure_set(why, 400, "no_tokenizer", "input", "the model \"%s\" has no tokenizer: send token ids",
-                              t->name);
-    if (mt_tokenizer_encode(t->tokenizer, text.data, text.len, &options, ids, &err))
-        return true;
-    if (err.code == MT_E_TOO_LONG)
-        return mt_failure_set(why, 400, "context_length_exceeded", field_of(ask),
-                              "this model's maximum context length is %zu tokens, and a text of \"%s\" has more "
-                              "than %zu: shorten it",
-                              t->context, field_of(ask), options.most);
-    return mt_failure_from(why, &err, NULL);
-}
-
-/* The query as it would stand alone, and behind its end the document and another end. */
-static bool encode_pair(const mt_call *call, const mt_target *t, const mt_ask *ask, mt_chat_text document, mt_ids *ids,
-                        size_t *second, mt_failure *why)
-{
-    uint32_t end;
-
-    if (!encode(call, t, ask, ask->query, true, ids, why))
-        return false;
-    if (ids->count == 0)
-        return mt_failure_set(why, 400, "invalid_value", "query", "\"query\" has no tokens: send some text");
-    end = ids->data[ids->count - 1];
-    if (t->twice)
-        mt_ids_add(ids, end);
-    *second = ids->count;
-    if (!encode(call, t, ask, document, false, ids, why))
-        return false;
-    mt_ids_add(ids, end);
-    return true;
-}
-
-static bool make_tokens(mt_request *r, const mt_call *call, const mt_target *t, const mt_ask *ask,
-                        const mt_ask_prompt *from, mt_failure *why)
+static bool make_tokens(mt_request *r, const mt_embed_text *text, mt_failure *why)
 {
     mt_ids ids = {0};
     uint32_t *copy;
-    bool ok = true;
+    const bool ok =
+        r->pool == MT_POOL_SCORE ? mt_embed_pair(text, &ids, &r->second, why) : mt_embed_tokens(text, &ids, why);
 
-    if (ask->query.data)
-        ok = encode_pair(call, t, ask, from->text, &ids, &r->second, why);
-    else if (from->text.data)
-        ok = encode(call, t, ask, from->text, ask->add_special_tokens, &ids, why);
-    r->prompt_len = from->text.data ? ids.count : from->count;
+    r->prompt_len = ids.count;
     copy = mt_arena_alloc(r->arena, (r->prompt_len + 1) * sizeof(*copy));
     if (r->prompt_len && copy)
-        memcpy(copy, from->text.data ? ids.data : from->ids, r->prompt_len * sizeof(*copy));
+        memcpy(copy, ids.data, r->prompt_len * sizeof(*copy));
     r->prompt = copy;
     mt_ids_free(&ids);
     return ok && (copy || mt_failure_memory(why, NULL));
@@ -109,28 +64,35 @@ static bool make_tokens(mt_request *r, const mt_call *call, const mt_target *t, 
 static bool check_tokens(const mt_request *r, const mt_target *t, const mt_ask *ask, size_t index, mt_failure *why)
 {
     if (r->prompt_len == 0)
-        return mt_failure_set(why, 400, "invalid_value", field_of(ask), "text %zu of \"%s\" has no tokens: send some",
-                              index, field_of(ask));
+        return mt_failure_set(why, 400, "invalid_value", ask->text_field, "text %zu of \"%s\" has no tokens: send some",
+                              index, ask->text_field);
     if (r->prompt_len > t->context)
-        return mt_failure_set(why, 400, "context_length_exceeded", field_of(ask),
+        return mt_failure_set(why, 400, "context_length_exceeded", ask->text_field,
                               "this model's maximum context length is %zu tokens, and text %zu of \"%s\" has %zu: "
                               "shorten it",
-                              t->context, index, field_of(ask), r->prompt_len);
+                              t->context, index, ask->text_field, r->prompt_len);
     for (size_t i = 0; i < r->prompt_len; i++)
         if (r->prompt[i] >= t->vocab)
-            return mt_failure_set(why, 400, "invalid_value", field_of(ask),
+            return mt_failure_set(why, 400, "invalid_value", ask->text_field,
                                   "\"%s\" has token %u, and the model's last is %zu: send ids of this model",
-                                  field_of(ask), r->prompt[i], t->vocab - 1);
+                                  ask->text_field, r->prompt[i], t->vocab - 1);
     return true;
 }
 
 static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const mt_ask *ask, size_t index,
                  mt_failure *why)
 {
+    const bool query = ask->scores && t->pool != MT_POOL_SCORE && index < ask->query_count;
+    const mt_embed_text text = {.target = t,
+                                .ask = ask,
+                                .prompt = &ask->prompts[index],
+                                .most = (size_t)(query ? ask->max_query : ask->max_document),
+                                .stop = &call->stop};
+
     r->name = mt_arena_strdup(r->arena, call->id);
     r->pool = t->pool;
     mt_client_mark(call, ask, r);
-    return make_tokens(r, call, t, ask, &ask->prompts[index], why) && check_tokens(r, t, ask, index, why);
+    return make_tokens(r, &text, why) && check_tokens(r, t, ask, index, why);
 }
 
 static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt_request *const *requests,
@@ -142,7 +104,8 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
         return mt_failure_memory(why, NULL);
     memcpy(a->id, call->id, sizeof(a->id));
     a->model = t->name;
-    a->normalise = t->normalise;
+    a->normalise = ask->scaling == MT_SCALING_DEFAULT ? t->normalise : ask->scaling == MT_SCALING_ON;
+    a->queries = ask->scores && t->pool != MT_POOL_SCORE ? ask->query_count : 0;
     for (size_t i = 0; i < ask->prompt_count; i++)
         a->prompts[i].count = requests[i]->prompt_len;
     call->answer = a;
@@ -157,17 +120,34 @@ static bool check_dimensions(const mt_target *t, const mt_ask *ask, mt_failure *
                           (long long)ask->dimensions, t->width);
 }
 
-bool mt_embed_prepare(mt_call *call, const mt_ask *ask, mt_failure *why)
+/* Of pairs that a model makes embeddings of: the queries, then the texts. */
+static bool lay_apart(mt_ask *ask, mt_failure *why)
+{
+    const size_t queries = ask->query_count, count = ask->prompt_count;
+    mt_ask_prompt *apart = mt_arena_alloc(ask->arena, (queries + count) * sizeof(*apart));
+
+    if (!apart)
+        return mt_failure_memory(why, ask->text_field);
+    for (size_t i = 0; i < queries; i++)
+        apart[i] = (mt_ask_prompt){.text = ask->prompts[i].query};
+    memcpy(apart + queries, ask->prompts, count * sizeof(*apart));
+    ask->prompts = apart;
+    ask->prompt_count = queries + count;
+    return true;
+}
+
+bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
     const mt_target *t = find_target(&call->server->served, ask, why);
-    const size_t count = ask->prompt_count;
+    size_t count;
     mt_request **requests;
     mt_error err;
     size_t made = 0;
     bool ok = true;
 
-    if (!t || !check_dimensions(t, ask, why))
+    if (!t || !check_dimensions(t, ask, why) || (ask->scores && t->pool != MT_POOL_SCORE && !lay_apart(ask, why)))
         return false;
+    count = ask->prompt_count;
     requests = mt_alloc_array(count, sizeof(*requests));
     for (; ok && made < count; made++) {
         requests[made] = mt_request_new();

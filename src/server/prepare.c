@@ -442,6 +442,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 
     if (!call->dialect->read(ask, why))
         return false;
+    if (*ask->ignored)
+        mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
     if (ask->vectors)
         return mt_embed_prepare(call, ask, why);
     if (!check_model(served, ask, why) || !check_answers(served, why))
@@ -450,8 +452,6 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         call->sees = true;
         return true;
     }
-    if (*ask->ignored)
-        mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");

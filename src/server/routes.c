@@ -56,10 +56,28 @@ static void post_embeddings(void *user, mt_http_server *http, mt_http_request *r
     mt_call_start(user, request, &mt_openai_embeddings, NULL);
 }
 
+static void post_score(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_score, NULL);
+}
+
 static void post_rerank(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
     mt_call_start(user, request, &mt_rerank, NULL);
+}
+
+static void post_rerank_v1(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_rerank_v1, NULL);
+}
+
+static void post_rerank_v2(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    mt_call_start(user, request, &mt_rerank_v2, NULL);
 }
 
 static void post_responses(void *user, mt_http_server *http, mt_http_request *request)
@@ -253,7 +271,11 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
         {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", .handler = post_chat},
         {.method = MT_HTTP_POST, .pattern = "/v1/completions", .handler = post_completions},
         {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", .handler = post_embeddings},
-        {.method = MT_HTTP_POST, .pattern = "/v1/rerank", .handler = post_rerank},
+        {.method = MT_HTTP_POST, .pattern = "/score", .handler = post_score},
+        {.method = MT_HTTP_POST, .pattern = "/v1/score", .handler = post_score},
+        {.method = MT_HTTP_POST, .pattern = "/rerank", .handler = post_rerank},
+        {.method = MT_HTTP_POST, .pattern = "/v1/rerank", .handler = post_rerank_v1},
+        {.method = MT_HTTP_POST, .pattern = "/v2/rerank", .handler = post_rerank_v2},
         {.method = MT_HTTP_POST, .pattern = "/v1/responses", .handler = post_responses},
         {.method = MT_HTTP_POST, .pattern = "/v1/responses/input_tokens", .handler = post_input_tokens},
         {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = mt_stored_get},

@@ -214,6 +214,7 @@ static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, ch
     t->context = facts.context;
     t->vocab = facts.vocab;
     t->width = facts.width;
+    t->embeds = true;
     t->twice = facts.twice;
     mt_target_read(t, dir);
     if (facts.scores) {

@@ -77,6 +77,7 @@ void mt_target_read(mt_target *t, const char *dir)
     if (!modules)
         return;
     t->normalise = false;
+    t->embeds = true;
     for (size_t i = 0; i < json_array_size(modules) && t->unfit.code == MT_OK; i++) {
         const json_t *module = json_array_get(modules, i);
         const char *type = json_string_value(json_object_get(module, "type"));

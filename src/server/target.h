@@ -13,6 +13,7 @@ typedef struct mt_target {
     size_t context, vocab, width;
     mt_pool pool; /* MT_POOL_SCORE: it scores pairs of texts and makes no embeddings */
     bool normalise;
+    bool embeds;              /* its folder was made for embeddings, and so they may be compared */
     bool twice;               /* two separators stand between the texts of a pair */
     mt_error unfit;           /* why it makes no embeddings; MT_OK: it does */
     struct mt_pooler *pooler; /* NULL: the engine runs it */

@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
-ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
+ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
 
 
 def mask(value, key=None):

@@ -36,7 +36,7 @@ static void check_ask(const mt_ask *ask)
     assert(ask->bias_count <= MT_LIMIT_LOGIT_BIAS);
     assert(ask->is_chat || (ask->prompt_count >= 1 && ask->prompt_count * (size_t)ask->n <=
                                                           (ask->vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));
-    assert(ask->dimensions >= 0 && (!ask->query.data || ask->vectors));
+    assert(ask->dimensions >= 0 && (!ask->scores || ask->vectors));
     for (size_t i = 0; i < ask->prompt_count; i++)
         assert(ask->prompts[i].text.data || ask->prompts[i].ids);
 }
@@ -50,7 +50,9 @@ static void check_chat(const mt_ask *ask, bool made)
     if (ask->is_chat && !mt_chat_read(&chat, ask->arena, ask->body, &err))
         assert(err.text[0] &&
                (!made || err.code == MT_E_TOO_LARGE || json_array_size(json_object_get(ask->body, "messages")) == 0 ||
-                json_object_get(ask->body, "chat_template_kwargs")));
+                json_object_get(ask->body, "chat_template_kwargs") ||
+                json_object_get(ask->body, "add_generation_prompt") ||
+                json_object_get(ask->body, "continue_final_message")));
 }
 
 static void try_dialect(const mt_dialect *dialect, const json_t *body)

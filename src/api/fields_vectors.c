@@ -1,0 +1,58 @@
+/* Fields that calls for embeddings and for scores share. */
+#include <string.h>
+
+#include "api/fields.h"
+#include "base/limits.h"
+
+/* Cohere's words, and a boolean as others have it: what is too long is cut where it begins or where it ends. */
+static bool read_truncate(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    static const struct {
+        const char *word;
+        int64_t truncate;
+        mt_truncation_side side;
+    } words[] = {{"NONE", MT_TRUNCATE_NONE, MT_TRUNCATE_DEFAULT},
+                 {"START", MT_TRUNCATE_FIT, MT_TRUNCATE_LEFT},
+                 {"END", MT_TRUNCATE_FIT, MT_TRUNCATE_RIGHT}};
+    const char *word = json_is_boolean(value) ? json_is_true(value) ? "END" : "NONE" : json_string_value(value);
+
+    for (size_t i = 0; word && i < MT_COUNT(words); i++)
+        if (strcmp(word, words[i].word) == 0) {
+            ask->truncate = words[i].truncate;
+            ask->side = words[i].side;
+            return true;
+        }
+    return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is none of NONE, START and END: send one", name);
+}
+
+static bool read_activation(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    if (!json_is_boolean(value))
+        return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send true or false", name,
+                              mt_json_kind(value));
+    ask->scaling = json_is_true(value) ? MT_SCALING_ON : MT_SCALING_OFF;
+    return true;
+}
+
+static const mt_field fields[] = {
+    MT_FIELD_STRING_ROW("model", model),
+    MT_FIELD_STRING_ROW("user", user),
+    MT_FIELD_STRING_ROW("cache_salt", cache_salt),
+    MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
+    MT_FIELD_OTHER_ROW("truncate", read_truncate),
+    MT_FIELD_OTHER_ROW("truncate_prompt_tokens", mt_read_truncate),
+    MT_FIELD_OTHER_ROW("truncation_side", mt_read_truncation_side),
+    MT_FIELD_OTHER_ROW("use_activation", read_activation),
+    MT_FIELD_REFUSED_ROW("messages", 0),
+    MT_FIELD_REFUSED_ROW("instruction", 0),
+    MT_FIELD_REFUSED_ROW("chat_template", 0),
+    MT_FIELD_REFUSED_ROW("chat_template_kwargs", 0),
+    MT_FIELD_REFUSED_ROW("mm_processor_kwargs", 0),
+};
+const mt_field_table mt_fields_vectors = {fields, MT_COUNT(fields)};
+
+static const mt_field scored[] = {
+    MT_FIELD_INT_ROW("max_tokens_per_doc", max_document, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_INT_ROW("max_tokens_per_query", max_query, 0, MT_LIMIT_CONTEXT),
+};
+const mt_field_table mt_fields_scores = {scored, MT_COUNT(scored)};

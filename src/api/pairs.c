@@ -1,0 +1,94 @@
+#include "api/pairs.h"
+
+#include <math.h>
+
+#include "api/fields.h"
+#include "base/limits.h"
+
+/* The text of one of those that are sent, or of the only one; NULL: it has none. */
+static const json_t *text_at(const json_t *given, size_t i)
+{
+    const json_t *one = json_is_array(given) ? json_array_get(given, i) : given;
+
+    if (json_is_object(one))
+        one = json_object_get(one, "text");
+    return json_is_string(one) ? one : NULL;
+}
+
+static size_t count_of(const json_t *given)
+{
+    return json_is_array(given) ? json_array_size(given) : 1;
+}
+
+static bool check_list(const json_t *given, const char *name, mt_failure *why)
+{
+    const size_t count = count_of(given);
+
+    if (!given || json_is_null(given))
+        return mt_failure_set(why, 400, "missing_required_parameter", name, "\"%s\" is missing: send texts", name);
+    if (count == 0)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is an empty list: send a text", name);
+    if (count > MT_LIMIT_EMBEDDINGS)
+        return mt_failure_set(why, 400, "invalid_value", name,
+                              "\"%s\" has %zu texts, and %d may be sent at once: send them in several requests", name,
+                              count, MT_LIMIT_EMBEDDINGS);
+    for (size_t i = 0; i < count; i++)
+        if (!text_at(given, i))
+            return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" has %s in it: send strings", name,
+                                  mt_json_kind(json_is_array(given) ? json_array_get(given, i) : given));
+    return true;
+}
+
+static mt_chat_text text_of(const json_t *string)
+{
+    return (mt_chat_text){.data = json_string_value(string), .len = json_string_length(string)};
+}
+
+bool mt_pairs_read(mt_ask *ask, const char *const names[2], mt_failure *why)
+{
+    const json_t *first = json_object_get(ask->body, names[0]), *second = json_object_get(ask->body, names[1]);
+    const size_t queries = count_of(first), count = count_of(second);
+
+    if (!check_list(first, names[0], why) || !check_list(second, names[1], why))
+        return false;
+    if (queries > 1 && queries != count)
+        return mt_failure_set(why, 400, "invalid_value", names[0],
+                              "\"%s\" has %zu texts and \"%s\" %zu: send one, or as many", names[0], queries, names[1],
+                              count);
+    ask->prompts = mt_arena_alloc(ask->arena, count * sizeof(*ask->prompts));
+    if (!ask->prompts)
+        return mt_failure_memory(why, names[1]);
+    for (size_t i = 0; i < count; i++)
+        ask->prompts[i] =
+            (mt_ask_prompt){.text = text_of(text_at(second, i)), .query = text_of(text_at(first, queries > 1 ? i : 0))};
+    ask->prompt_count = count;
+    ask->query_count = queries;
+    ask->text_field = names[1];
+    return true;
+}
+
+size_t mt_pairs_count(const mt_answer *a)
+{
+    return a->choice_count - a->queries;
+}
+
+static double cosine(const mt_choice *a, const mt_choice *b)
+{
+    double dot = 0, x = 0, y = 0;
+
+    for (size_t i = 0; i < a->vector_len; i++) {
+        dot += (double)a->vector[i] * (double)b->vector[i];
+        x += (double)a->vector[i] * (double)a->vector[i];
+        y += (double)b->vector[i] * (double)b->vector[i];
+    }
+    return dot / fmax(sqrt(x) * sqrt(y), 1e-8);
+}
+
+double mt_pairs_score(const mt_answer *a, size_t pair)
+{
+    const double score = (double)a->choices[pair].vector[0];
+
+    if (a->queries)
+        return cosine(&a->choices[a->queries > 1 ? pair : 0], &a->choices[a->queries + pair]);
+    return a->scaling == MT_SCALING_OFF ? score : 1 / (1 + exp(-score));
+}
