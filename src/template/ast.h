@@ -31,7 +31,7 @@
      FILTER_BLOCK             filter                               body
      WITH                                                          body               list: targets and values in turn
      SCOPE                    autoescape or 0                      body
-     BLOCK                                                         body               name
+     BLOCK                                                         body               name, scoped, required, else_scope: what it sees
      BREAK, CONTINUE
      LOAD                     what include, import and extends name; fails when reached */
 #ifndef MT_TEMPLATE_AST_H
@@ -112,7 +112,8 @@ typedef enum mt_tpl_load_kind {
     MT_TPL_LOAD_PARAM,   /* set by whoever enters */
     MT_TPL_LOAD_RESOLVE, /* what the context has under its name */
     MT_TPL_LOAD_ALIAS,   /* what the variable of that name in the scope outside has */
-    MT_TPL_LOAD_EXPORT,  /* the same, or else what the context has */
+    MT_TPL_LOAD_BLOCK,   /* in a block: what it was given, else what the top level has set, else the context's */
+    MT_TPL_LOAD_SELF,    /* the blocks of the template */
     MT_TPL_LOAD_NOTHING
 } mt_tpl_load_kind;
 
@@ -120,8 +121,11 @@ typedef struct mt_tpl_load {
     const mt_tpl_str *name;
     mt_tpl_load_kind kind;
     uint32_t slot;
-    mt_tpl_ref outer; /* of ALIAS and EXPORT */
+    bool stored;      /* it is set, or a parameter: not only looked at */
+    mt_tpl_ref outer; /* of ALIAS; of BLOCK the top level's variable, with a slot of MT_TPL_NO_SLOT for none */
 } mt_tpl_load;
+
+#define MT_TPL_NO_SLOT UINT32_MAX
 
 typedef struct mt_tpl_scope {
     mt_tpl_load *at;
@@ -161,11 +165,19 @@ struct mt_tpl_node {
 
     mt_tpl_node *test_target; /* of FOR with a test: another copy of the target */
     bool recursive, store;    /* store: a NAME that is set */
+    bool scoped, required;    /* of BLOCK */
     mt_tpl_params *params;
     mt_tpl_scope scope, else_scope, test_scope;
     uint32_t slots;      /* of the function that a macro, call block, recursive loop or block is */
     uint32_t test_slots; /* of the function that the test of a loop is */
     mt_tpl_ref loop_ref; /* of FOR: the variable `loop` */
+    mt_tpl_node *next;   /* of BLOCK: another one */
 };
+
+/* The blocks of a template, wherever they stand. */
+typedef struct mt_tpl_blocks {
+    mt_tpl_node *last;
+    size_t count;
+} mt_tpl_blocks;
 
 #endif

@@ -9,6 +9,7 @@
 #include "template/iter.h"
 #include "template/loop.h"
 #include "template/macro.h"
+#include "template/scope.h"
 
 /* Attributes that exist in Python and that the sandbox keeps from templates. */
 static bool is_unsafe(mt_tpl_value object, const mt_tpl_str *name)
@@ -63,12 +64,20 @@ static bool set_method(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_builtin 
     return true;
 }
 
+static mt_tpl_value block_of(const mt_tpl_run *run, const mt_tpl_str *name)
+{
+    const mt_tpl_node *block = mt_tpl_block_find(run->blocks, name);
+
+    return (mt_tpl_value){.kind = block ? MT_TPL_BLOCK : MT_TPL_MISSING, .as.block = block};
+}
+
 /* Attributes that are no methods; MISSING when there is none. */
 static bool property(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *name, mt_tpl_value *out)
 {
     switch (object.kind) {
     case MT_TPL_NAMESPACE: *out = mt_tpl_dict_name(run, object.as.dict, name->data, name->len); break;
     case MT_TPL_LOOP: return mt_tpl_loop_attribute(run, object.as.loop, name, out);
+    case MT_TPL_SELF: *out = block_of(run, name); break;
     case MT_TPL_MACRO: return mt_tpl_macro_attribute(run, object.as.macro, name, out);
     case MT_TPL_CYCLER:
         if (mt_tpl_str_is(name, "current"))
@@ -166,6 +175,10 @@ static bool item(mt_tpl_run *run, mt_tpl_value object, mt_tpl_value key, mt_tpl_
     out->kind = MT_TPL_MISSING;
     switch (object.kind) {
     case MT_TPL_DICT: return !is_hashable(key) || mt_tpl_dict_get(run, object.as.dict, key, out);
+    case MT_TPL_SELF:
+        if (key.kind == MT_TPL_STR)
+            *out = block_of(run, key.as.str);
+        return true;
     case MT_TPL_LIST:
     case MT_TPL_TUPLE:
         if (index_of(key, object.as.list->count, &i))

@@ -36,6 +36,18 @@ static mt_tpl_value from_context(mt_tpl_run *run, const mt_tpl_str *name)
     return found;
 }
 
+/* What a name means in a block that does not set it. */
+static mt_tpl_value from_outside(mt_tpl_run *run, const mt_tpl_load *load)
+{
+    mt_tpl_value found = {.kind = MT_TPL_MISSING};
+
+    if (run->given)
+        found = mt_tpl_dict_name(run, run->given, load->name->data, load->name->len);
+    if (!MT_TPL_GIVEN(found) && load->outer.slot != MT_TPL_NO_SLOT)
+        found = run->root->slots[load->outer.slot];
+    return MT_TPL_GIVEN(found) ? found : from_context(run, load->name);
+}
+
 bool mt_tpl_enter_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_scope *scope)
 {
     if (!mt_tpl_charge(run, scope->count))
@@ -49,11 +61,8 @@ bool mt_tpl_enter_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_sc
         case MT_TPL_LOAD_NOTHING: slot->kind = MT_TPL_MISSING; break;
         case MT_TPL_LOAD_ALIAS: *slot = *mt_tpl_variable(act, load->outer); break;
         case MT_TPL_LOAD_RESOLVE: *slot = from_context(run, load->name); break;
-        case MT_TPL_LOAD_EXPORT:
-            *slot = run->root->slots[load->outer.slot];
-            if (!MT_TPL_GIVEN(*slot))
-                *slot = from_context(run, load->name);
-            break;
+        case MT_TPL_LOAD_BLOCK: *slot = from_outside(run, load); break;
+        case MT_TPL_LOAD_SELF: slot->kind = MT_TPL_SELF; break;
         }
     }
     return !run->failed;
@@ -223,11 +232,43 @@ static mt_tpl_flow exec_scope(mt_tpl_run *run, mt_tpl_activation *act, const mt_
     return mt_tpl_exec(run, act, &node->body, out);
 }
 
-static bool exec_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out)
+bool mt_tpl_exec_block(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out)
 {
     mt_tpl_activation *act = mt_tpl_activate(run, run->root, node->slots);
 
     return act && mt_tpl_enter_scope(run, act, &node->scope) && mt_tpl_exec(run, act, &node->body, out) != MT_TPL_STOP;
+}
+
+/* The variables that a scoped block sees, and those that the block around it was given. */
+static mt_tpl_dict *give_variables(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_scope *visible)
+{
+    mt_tpl_dict *given = mt_tpl_dict_new(run, visible->count);
+
+    for (size_t i = 0; given && run->given && i < run->given->count; i++)
+        if (!mt_tpl_dict_set(run, given, run->given->at[i].key, run->given->at[i].value))
+            return NULL;
+    for (size_t i = 0; given && i < visible->count; i++) {
+        const mt_tpl_value name = {.kind = MT_TPL_STR, .as.str = (mt_tpl_str *)(uintptr_t)visible->at[i].name};
+        const mt_tpl_value value = *mt_tpl_variable(act, visible->at[i].outer);
+
+        if (MT_TPL_GIVEN(value) && !mt_tpl_dict_set(run, given, name, value))
+            return NULL;
+    }
+    return given;
+}
+
+static bool exec_block(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_build *out)
+{
+    const mt_tpl_dict *saved = run->given;
+    bool ok;
+
+    if (node->required)
+        return mt_tpl_fail(run, "Required block '%.*s' not found", (int)node->name->len, node->name->data);
+    if (node->scoped && !(run->given = give_variables(run, act, &node->else_scope)))
+        return false;
+    ok = mt_tpl_exec_block(run, node, out);
+    run->given = saved;
+    return ok;
 }
 
 static mt_tpl_flow go_on(bool ok)
@@ -249,7 +290,7 @@ static mt_tpl_flow exec_statement(mt_tpl_run *run, mt_tpl_activation *act, const
     case MT_TPL_N_FILTER_BLOCK: return exec_filter_block(run, act, node, out);
     case MT_TPL_N_WITH: return exec_with(run, act, node, out);
     case MT_TPL_N_SCOPE: return exec_scope(run, act, node, out);
-    case MT_TPL_N_BLOCK: return go_on(exec_block(run, node, out));
+    case MT_TPL_N_BLOCK: return go_on(exec_block(run, act, node, out));
     case MT_TPL_N_BREAK: return MT_TPL_DO_BREAK;
     case MT_TPL_N_CONTINUE: return MT_TPL_DO_CONTINUE;
     default: break;

@@ -283,12 +283,23 @@ static bool call_joiner(mt_tpl_run *run, mt_tpl_joiner *joiner, mt_tpl_value *ou
     return true;
 }
 
+static bool call_block(mt_tpl_run *run, const mt_tpl_node *block, const mt_tpl_args *args, mt_tpl_value *out)
+{
+    mt_tpl_build text;
+
+    if (args->count || (args->named && args->named->count))
+        return mt_tpl_fail(run, "a block takes no arguments");
+    mt_tpl_build_init(&text, run);
+    return mt_tpl_exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
+}
+
 bool mt_tpl_call(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out)
 {
     switch (callee.kind) {
     case MT_TPL_METHOD: return mt_tpl_call_builtin(run, callee.as.method->call, callee.as.method->self, args, out);
     case MT_TPL_FUNCTION: return mt_tpl_call_builtin(run, callee.as.function, mt_tpl_none(), args, out);
     case MT_TPL_MACRO: return mt_tpl_call_macro(run, callee.as.macro, args, out);
+    case MT_TPL_BLOCK: return call_block(run, callee.as.block, args, out);
     case MT_TPL_LOOP: return mt_tpl_call_loop(run, callee.as.loop, args, out);
     case MT_TPL_JOINER: return call_joiner(run, callee.as.joiner, out);
     case MT_TPL_UNDEFINED: return mt_tpl_fail_undefined(run, callee);

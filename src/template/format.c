@@ -16,9 +16,11 @@ typedef struct formatter {
     size_t at;
     mt_tpl_build out;
 
-    mt_tpl_value value; /* of %: what is on its right */
+    mt_tpl_value value;   /* of %: what the next argument is taken from */
+    mt_tpl_value mapping; /* of %: the dict on its right, or MISSING */
     const mt_tpl_args *args;
     size_t next;      /* argument */
+    bool single;      /* of %: value is one argument, even if it is a tuple */
     bool by_position; /* of str.format: numbers are given, not counted */
     bool counted;
 } formatter;
@@ -61,7 +63,7 @@ static char peek(const formatter *f)
 /* The next argument of %. */
 static bool take(formatter *f, mt_tpl_value *out)
 {
-    bool many = f->value.kind == MT_TPL_TUPLE;
+    bool many = f->value.kind == MT_TPL_TUPLE && !f->single;
 
     if (f->next >= (many ? f->value.as.list->count : 1))
         return mt_tpl_fail(f->run, "not enough arguments for format string");
@@ -70,8 +72,8 @@ static bool take(formatter *f, mt_tpl_value *out)
     return true;
 }
 
-/* %(key)s: the argument is an item of the dict. */
-static bool take_key(formatter *f, mt_tpl_value *out)
+/* %(key)s: the item of the dict is the only argument from now on. */
+static bool take_key(formatter *f)
 {
     size_t begin = ++f->at, depth = 1;
     mt_tpl_value key;
@@ -80,13 +82,15 @@ static bool take_key(formatter *f, mt_tpl_value *out)
         depth += peek(f) == '(' ? 1 : peek(f) == ')' ? (size_t)-1 : 0;
     if (depth > 0)
         return mt_tpl_fail(f->run, "incomplete format key");
-    if (f->value.kind != MT_TPL_DICT)
+    if (f->mapping.kind != MT_TPL_DICT)
         return mt_tpl_fail(f->run, "format requires a mapping");
     if (!mt_tpl_set_str(&key, mt_tpl_str_sub(f->run, f->format, begin, f->at - 1)) ||
-        !mt_tpl_dict_get(f->run, f->value.as.dict, key, out))
+        !mt_tpl_dict_get(f->run, f->mapping.as.dict, key, &f->value))
         return false;
-    if (!MT_TPL_GIVEN(*out))
+    if (!MT_TPL_GIVEN(f->value))
         return mt_tpl_fail(f->run, "'%.*s' is not a key of the dict", (int)key.as.str->len, key.as.str->data);
+    f->single = true;
+    f->next = 0;
     return true;
 }
 
@@ -174,10 +178,15 @@ static bool percent_value(formatter *f, mt_tpl_value v, mt_tpl_spec *spec)
 static bool percent_field(formatter *f)
 {
     mt_tpl_spec spec = {.fill = {.data = " ", .len = 1, .chars = 1}, .align = '>', .precision = -1};
-    mt_tpl_value v = {.kind = MT_TPL_MISSING};
+    mt_tpl_value v;
     bool left = false, zero = false;
 
-    if (peek(f) == '(' && !take_key(f, &v))
+    if (peek(f) == '%') {
+        f->at++;
+        mt_tpl_build_lit(&f->out, "%");
+        return true;
+    }
+    if (peek(f) == '(' && !take_key(f))
         return false;
     for (; peek(f) && strchr("#0- +", peek(f)); f->at++) {
         left = left || peek(f) == '-';
@@ -198,23 +207,19 @@ static bool percent_field(formatter *f)
             return false;
         spec.precision = spec.precision < 0 ? 0 : spec.precision;
     }
-    while (peek(f) == 'l' || peek(f) == 'h' || peek(f) == 'L')
+    if (peek(f) == 'l' || peek(f) == 'h' || peek(f) == 'L')
         f->at++;
     spec.type = peek(f);
     if (!spec.type)
         return mt_tpl_fail(f->run, "incomplete format");
     f->at++;
-    if (spec.type == '%') {
-        mt_tpl_build_lit(&f->out, "%");
-        return true;
-    }
     if (zero && !left && strchr("diuoxXeEfFgG", spec.type)) {
         spec.fill.data = "0";
         spec.align = '=';
     }
     if (left)
         spec.align = '<';
-    return (MT_TPL_GIVEN(v) || take(f, &v)) && percent_value(f, v, &spec);
+    return take(f, &v) && percent_value(f, v, &spec);
 }
 
 static bool finish(formatter *f, mt_tpl_value *out)
@@ -227,7 +232,7 @@ static bool finish(formatter *f, mt_tpl_value *out)
 
 bool mt_tpl_format_percent(mt_tpl_run *run, const mt_tpl_str *format, mt_tpl_value value, mt_tpl_value *out)
 {
-    formatter f = {.run = run, .format = format, .value = value};
+    formatter f = {.run = run, .format = format, .value = value, .mapping = value};
     bool mapping = value.kind == MT_TPL_DICT || value.kind == MT_TPL_LIST || value.kind == MT_TPL_RANGE ||
                    value.kind == MT_TPL_UNDEFINED; /* what Python can subscribe may be left over */
     size_t given = value.kind == MT_TPL_TUPLE ? value.as.list->count : 1;

@@ -29,8 +29,23 @@ double mt_tpl_round(double d, int64_t digits)
     return nearbyint(d / unit) * unit;
 }
 
-/* The text without the white space around it and the underscores between digits; false when it is too long, not
-   ASCII, or has an underscore elsewhere. */
+/* Those between digits; false when there is one elsewhere. */
+static bool drop_underscores(char *text)
+{
+    char *to = text, before = '\0';
+
+    for (const char *p = text; *p; before = *p++) {
+        if (*p != '_')
+            *to++ = *p;
+        else if (!isalnum((unsigned char)before) || !isalnum((unsigned char)p[1]))
+            return false;
+    }
+    *to = '\0';
+    return true;
+}
+
+/* The text without the white space around it and the underscores between digits, and with the decimal digits of all
+   scripts as those of ASCII; false when it is too long, has other characters than ASCII's, or an underscore elsewhere. */
 static bool clean(const mt_tpl_str *s, char *out, size_t size)
 {
     const char *p = s->data, *end = s->data + s->len;
@@ -45,18 +60,15 @@ static bool clean(const mt_tpl_str *s, char *out, size_t size)
             break;
         end = p + before;
     }
-    for (const char *start = p; p < end; p++) {
-        if (*p == '_') {
-            if (p == start || p + 1 == end || !isalnum((unsigned char)p[-1]) || !isalnum((unsigned char)p[1]))
-                return false;
-            continue;
-        }
-        if ((unsigned char)*p >= 0x80 || n + 1 >= size)
+    for (; p < end; p += mt_utf8_size(*p)) {
+        const uint32_t c = mt_utf8_at(p);
+
+        if ((c >= 0x80 && !mt_tpl_is_decimal(c)) || n + 1 >= size)
             return false;
-        out[n++] = *p;
+        out[n++] = c < 0x80 ? *p : (char)('0' + mt_tpl_decimal_value(c));
     }
     out[n] = '\0';
-    return n > 0;
+    return n > 0 && drop_underscores(out);
 }
 
 /* The base that a prefix such as 0x stands for; 0 when there is none. */

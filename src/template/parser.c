@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/utf8.h"
+#include "template/unicode.h"
 
 static bool parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out);
 
@@ -348,15 +350,34 @@ static bool parse_autoescape(mt_tpl_parser *p, mt_tpl_node *node)
     return node->left && parse_until(p, end_autoescape, &node->body) && expect_word(p, "endautoescape");
 }
 
+/* Nothing but text, and that white space. */
+static bool is_blank(const mt_tpl_nodes *body)
+{
+    for (size_t i = 0; i < body->count; i++)
+        for (size_t k = 0; k < body->at[i]->list.count; k++) {
+            const mt_tpl_node *part = body->at[i]->list.at[k];
+            const mt_tpl_str *text = part->value.as.str;
+
+            if (body->at[i]->type != MT_TPL_N_OUTPUT || part->type != MT_TPL_N_CONST)
+                return false;
+            for (size_t at = 0; at < text->len; at += mt_utf8_size(text->data[at]))
+                if (!mt_tpl_is_space(mt_utf8_at(text->data + at)))
+                    return false;
+        }
+    return true;
+}
+
 static bool parse_block(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->name = p->token->str;
     if (!mt_tpl_expect(p, MT_TPL_T_NAME))
         return false;
-    mt_tpl_take_word(p, "scoped");
-    mt_tpl_take_word(p, "required");
+    node->scoped = mt_tpl_take_word(p, "scoped");
+    node->required = mt_tpl_take_word(p, "required");
     if (!parse_until(p, end_block, &node->body) || !expect_word(p, "endblock"))
         return false;
+    if (node->required && !is_blank(&node->body))
+        return mt_tpl_parse_fail(p, p->token, "Required blocks can only contain comments or whitespace");
     if (p->token->type == MT_TPL_T_NAME && mt_tpl_str_equal(p->token->str, node->name))
         p->token++;
     return true;

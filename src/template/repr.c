@@ -109,6 +109,7 @@ static void repr_object(mt_tpl_build *b, mt_tpl_value v)
         repr_dict(b, v.as.dict);
         mt_tpl_build_lit(b, ">");
         break;
+    case MT_TPL_SELF: mt_tpl_build_lit(b, "<TemplateReference None>"); break;
     case MT_TPL_MACRO: mt_tpl_macro_repr(b, v.as.macro); break;
     case MT_TPL_LOOP: mt_tpl_loop_repr(b, v.as.loop); break;
     case MT_TPL_FUNCTION: mt_tpl_build_printf(b, "<function %s>", v.as.function->name); break;

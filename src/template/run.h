@@ -16,18 +16,21 @@
 struct mt_tpl_dict;
 struct mt_tpl_activation;
 struct mt_tpl_watch;
+struct mt_tpl_blocks;
 
 typedef struct mt_tpl_run {
     mt_arena *arena;                   /* everything made on the way */
     const struct mt_tpl_dict *context; /* what the caller gave */
     struct mt_tpl_activation *root;    /* the variables of the template's top level */
-    struct mt_tpl_watch *watch;        /* NULL: nothing */
-    const struct tm *now;              /* NULL: ask the clock */
-    size_t longest;                    /* bytes a string may have */
-    uint64_t steps;                    /* left; one is about the work of an addition */
-    uint64_t seed;                     /* of hashes */
-    unsigned depth;                    /* evaluations inside one another */
-    const atomic_bool *stop;           /* NULL: nobody ends it from outside */
+    const struct mt_tpl_blocks *blocks;
+    const struct mt_tpl_dict *given; /* what a scoped block was given; NULL: nothing */
+    struct mt_tpl_watch *watch;      /* NULL: nothing */
+    const struct tm *now;            /* NULL: ask the clock */
+    size_t longest;                  /* bytes a string may have */
+    uint64_t steps;                  /* left; one is about the work of an addition */
+    uint64_t seed;                   /* of hashes */
+    unsigned depth;                  /* evaluations inside one another */
+    const atomic_bool *stop;         /* NULL: nobody ends it from outside */
 
     mt_error *err;
     bool failed;  /* err says why; nothing is evaluated any more */

@@ -35,6 +35,7 @@ typedef struct resolver {
     mt_tpl_run *run;
     frame *root;
     mt_tpl_scope *reads;
+    mt_tpl_blocks *blocks;
     bool soft;      /* inside an if of the current scope: unknown filters fail only when they are reached */
     bool loop;      /* break and continue are possible */
     unsigned loops; /* loops around this place, whatever is between */
@@ -94,19 +95,33 @@ static mt_tpl_load *define(resolver *r, frame *f, const mt_tpl_str *name, mt_tpl
     return add_load(r, f->scope, load);
 }
 
+/* A variable that holds what its name means outside of the template; in a block, what the top level has set counts
+   before that. */
+static mt_tpl_load *define_outer(resolver *r, frame *f, const mt_tpl_str *name)
+{
+    mt_tpl_load *load = define(r, f, name, MT_TPL_LOAD_RESOLVE), *exported;
+    const frame *top = f;
+
+    while (top->parent)
+        top = top->parent;
+    if (!load || top == r->root)
+        return load;
+    exported = find_own(r->root->scope, name);
+    load->kind = MT_TPL_LOAD_BLOCK;
+    load->outer.slot = exported ? exported->slot : MT_TPL_NO_SLOT;
+    return load;
+}
+
 static bool load_name(resolver *r, frame *f, const mt_tpl_str *name)
 {
-    mt_tpl_load *load, *exported;
+    mt_tpl_load *load;
     mt_tpl_ref ref;
 
     if (find(f, name, &ref))
         return true;
-    load = define(r, f, name, MT_TPL_LOAD_RESOLVE);
-    exported = f->parent || f == r->root ? NULL : find_own(r->root->scope, name);
-    if (load && exported) { /* a block sees what the top level has set */
-        load->kind = MT_TPL_LOAD_EXPORT;
-        load->outer = (mt_tpl_ref){.hops = 1, .slot = exported->slot};
-    }
+    load = define_outer(r, f, name);
+    if (load && mt_tpl_str_is(name, "self"))
+        load->kind = MT_TPL_LOAD_SELF;
     return load != NULL;
 }
 
@@ -116,14 +131,19 @@ static bool store_name(resolver *r, frame *f, const mt_tpl_str *name, bool condi
     mt_tpl_load *load;
     bool known;
 
-    if (find_own(f->scope, name))
-        return true;
-    known = f->parent && find(f->parent, name, &outer);
-    if (known)
-        outer.hops += f->fn->depth - f->parent->fn->depth;
-    load = define(r, f, name, known ? MT_TPL_LOAD_ALIAS : conditional ? MT_TPL_LOAD_RESOLVE : MT_TPL_LOAD_NOTHING);
+    load = find_own(f->scope, name);
+    known = !load && f->parent && find(f->parent, name, &outer);
+    if (!load && !known && conditional)
+        load = define_outer(r, f, name);
+    else if (!load) {
+        load = define(r, f, name, known ? MT_TPL_LOAD_ALIAS : MT_TPL_LOAD_NOTHING);
+        if (known)
+            outer.hops += f->fn->depth - f->parent->fn->depth;
+        if (load)
+            load->outer = outer;
+    }
     if (load)
-        load->outer = outer;
+        load->stored = true;
     return load != NULL;
 }
 
@@ -135,6 +155,8 @@ static bool declare(resolver *r, frame *f, const mt_tpl_str *name)
         load = define(r, f, name, MT_TPL_LOAD_PARAM);
     else
         load->kind = MT_TPL_LOAD_PARAM;
+    if (load)
+        load->stored = true;
     return load != NULL;
 }
 
@@ -383,13 +405,56 @@ static bool resolve_with(resolver *r, frame *f, mt_tpl_node *node)
     return resolve_inner(r, f, node, NULL);
 }
 
-static bool resolve_block(resolver *r, mt_tpl_node *node)
+static bool add_block(resolver *r, mt_tpl_node *node)
+{
+    mt_tpl_blocks *all = r->blocks;
+
+    if (!mt_tpl_charge(r->run, all->count))
+        return false;
+    if (mt_tpl_block_find(all, node->name)) {
+        mt_tpl_fail(r->run, "block '%.*s' defined twice", (int)node->name->len, node->name->data);
+        return fail_at(r, node);
+    }
+    node->next = all->last;
+    all->last = node;
+    all->count++;
+    return true;
+}
+
+const mt_tpl_node *mt_tpl_block_find(const mt_tpl_blocks *all, const mt_tpl_str *name)
+{
+    const mt_tpl_node *node = all->last;
+
+    while (node && !mt_tpl_str_equal(node->name, name))
+        node = node->next;
+    return node;
+}
+
+/* What a block that is `scoped` sees: everything that is set around it, by the name's innermost variable. */
+static bool show_outer(resolver *r, const frame *f, mt_tpl_node *node)
+{
+    for (const frame *at = f; at; at = at->parent)
+        for (size_t i = 0; i < at->scope->count; i++) {
+            mt_tpl_load load = at->scope->at[i];
+
+            if (!load.stored || find_own(&node->else_scope, load.name))
+                continue;
+            if (!mt_tpl_charge(r->run, node->else_scope.count) || !find(f, load.name, &load.outer) ||
+                !add_load(r, &node->else_scope, load))
+                return false;
+        }
+    return true;
+}
+
+static bool resolve_block(resolver *r, const frame *f, mt_tpl_node *node)
 {
     function fn = {.depth = 1};
     frame inner = {.scope = &node->scope, .fn = &fn};
     resolver saved = *r;
     bool ok;
 
+    if (!add_block(r, node) || (node->scoped && !show_outer(r, f, node)))
+        return false;
     r->soft = r->loop = false;
     ok = collect_list(r, &inner, &node->body) && resolve_list(r, &inner, &node->body);
     node->slots = fn.slots;
@@ -451,7 +516,7 @@ static bool resolve(resolver *r, frame *f, mt_tpl_node *node)
     case MT_TPL_N_FILTER_BLOCK:
     case MT_TPL_N_SCOPE: return resolve_inner(r, f, node, node->left);
     case MT_TPL_N_WITH: return resolve_with(r, f, node);
-    case MT_TPL_N_BLOCK: return resolve_block(r, node);
+    case MT_TPL_N_BLOCK: return resolve_block(r, f, node);
     case MT_TPL_N_FILTER:
     case MT_TPL_N_TEST:
         if (!resolve_builtin(r, f, node))
@@ -476,11 +541,11 @@ static bool resolve_list(resolver *r, frame *f, const mt_tpl_nodes *list)
 }
 
 bool mt_tpl_scope_resolve(mt_tpl_run *run, const mt_tpl_nodes *body, mt_tpl_scope *root, uint32_t *slots,
-                          mt_tpl_scope *reads)
+                          mt_tpl_scope *reads, mt_tpl_blocks *blocks)
 {
     function fn = {.depth = 0};
     frame top = {.scope = root, .fn = &fn};
-    resolver r = {.run = run, .root = &top, .reads = reads};
+    resolver r = {.run = run, .root = &top, .reads = reads, .blocks = blocks};
     bool ok = collect_list(&r, &top, body) && resolve_list(&r, &top, body);
 
     *slots = fn.slots;

@@ -5,9 +5,12 @@
 #include "template/ast.h"
 
 /* Gives every name of the tree its variable and every scope its loads; *slots is what the top level needs,
-   and reads gets the names that are looked for in the context, some of them more than once. Fails for
-   what Jinja2's compiler refuses: unknown filters and tests, break outside loops, setting `loop` in one. */
+   reads gets the names that are looked for in the context, some of them more than once, blocks all blocks. Fails for
+   what Jinja2's compiler refuses: unknown filters and tests, break outside loops, setting `loop` in one, two blocks of
+   a name. */
 bool mt_tpl_scope_resolve(mt_tpl_run *run, const mt_tpl_nodes *body, mt_tpl_scope *root, uint32_t *slots,
-                          mt_tpl_scope *reads);
+                          mt_tpl_scope *reads, mt_tpl_blocks *blocks);
+
+const mt_tpl_node *mt_tpl_block_find(const mt_tpl_blocks *blocks, const mt_tpl_str *name); /* NULL: there is none */
 
 #endif

@@ -19,6 +19,7 @@ struct mt_template {
     mt_tpl_nodes body;
     mt_tpl_scope scope; /* of the top level */
     mt_tpl_scope reads; /* names only */
+    mt_tpl_blocks blocks;
     uint32_t slots;
 };
 
@@ -40,7 +41,7 @@ mt_template *mt_template_compile(const char *text, size_t len, mt_error *err)
     tpl = mt_alloc(sizeof(*tpl));
     tpl->arena = run.arena = mt_arena_new(COMPILE_MEMORY);
     if (mt_tpl_lex(&run, text, len, &tokens) && mt_tpl_parse(&run, tokens, &tpl->body) &&
-        mt_tpl_scope_resolve(&run, &tpl->body, &tpl->scope, &tpl->slots, &tpl->reads))
+        mt_tpl_scope_resolve(&run, &tpl->body, &tpl->scope, &tpl->slots, &tpl->reads, &tpl->blocks))
         return tpl;
     mt_tpl_locate(&run, 1, 1);
     mt_template_free(tpl);
@@ -100,6 +101,7 @@ static bool render(mt_tpl_run *run, const mt_template *tpl, const json_t *contex
     if (!mt_tpl_from_json(run, context, options, &variables))
         return false;
     run->context = variables.as.dict;
+    run->blocks = &tpl->blocks;
     run->root = mt_tpl_activate(run, NULL, tpl->slots);
     if (!run->root || !mt_tpl_enter_scope(run, run->root, &tpl->scope))
         return false;

@@ -116,6 +116,7 @@ MT_TPL_BODY(is_callable)
     switch (self.kind) {
     case MT_TPL_UNDEFINED:
     case MT_TPL_MACRO:
+    case MT_TPL_BLOCK:
     case MT_TPL_LOOP:
     case MT_TPL_JOINER:
     case MT_TPL_FUNCTION:

@@ -130,6 +130,16 @@ bool mt_tpl_is_decimal(uint32_t c)
     return category(c) == UTF8PROC_CATEGORY_ND;
 }
 
+/* They come in tens, from 0 to 9; more than one ten may follow another. */
+int mt_tpl_decimal_value(uint32_t c)
+{
+    uint32_t first = c;
+
+    while (first > 0 && mt_tpl_is_decimal(first - 1))
+        first--;
+    return (int)((c - first) % 10);
+}
+
 bool mt_tpl_is_digit(uint32_t c)
 {
     return mt_tpl_is_decimal(c) || in_spans(other_digit, MT_COUNT(other_digit), c);

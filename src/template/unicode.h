@@ -13,6 +13,7 @@ bool mt_tpl_is_space(uint32_t c);
 bool mt_tpl_is_line_break(uint32_t c); /* where str.splitlines splits */
 bool mt_tpl_is_alpha(uint32_t c);
 bool mt_tpl_is_decimal(uint32_t c);
+int mt_tpl_decimal_value(uint32_t c); /* of a decimal digit: 0 to 9 */
 bool mt_tpl_is_digit(uint32_t c);
 bool mt_tpl_is_numeric(uint32_t c);
 bool mt_tpl_is_alnum(uint32_t c);

@@ -139,6 +139,8 @@ const char *mt_tpl_type(mt_tpl_value v)
     case MT_TPL_ITER: return v.as.iter->type;
     case MT_TPL_NAMESPACE: return "Namespace";
     case MT_TPL_MACRO: return "Macro";
+    case MT_TPL_SELF: return "TemplateReference";
+    case MT_TPL_BLOCK: return "BlockReference";
     case MT_TPL_LOOP: return "LoopContext";
     case MT_TPL_CYCLER: return "Cycler";
     case MT_TPL_JOINER: return "Joiner";
@@ -162,7 +164,8 @@ const char *mt_tpl_type_long(mt_tpl_value v, char out[64])
         module = "jinja2.filters.";
     else if (v.kind == MT_TPL_NAMESPACE || v.kind == MT_TPL_CYCLER || v.kind == MT_TPL_JOINER)
         module = "jinja2.utils.";
-    else if (v.kind == MT_TPL_MACRO || v.kind == MT_TPL_LOOP || v.kind == MT_TPL_UNDEFINED)
+    else if (v.kind == MT_TPL_MACRO || v.kind == MT_TPL_LOOP || v.kind == MT_TPL_UNDEFINED || v.kind == MT_TPL_SELF ||
+             v.kind == MT_TPL_BLOCK)
         module = "jinja2.runtime.";
     snprintf(out, 64, "%s%s object", module, mt_tpl_type(v));
     return out;

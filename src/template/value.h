@@ -24,6 +24,8 @@ typedef enum mt_tpl_kind {
     MT_TPL_NAMESPACE, /* as.dict holds its attributes */
     MT_TPL_MACRO,
     MT_TPL_LOOP,
+    MT_TPL_SELF,  /* the blocks of the template */
+    MT_TPL_BLOCK, /* one of them, to be called */
     MT_TPL_CYCLER,
     MT_TPL_JOINER,
     MT_TPL_FUNCTION, /* a global such as range */
@@ -58,6 +60,7 @@ typedef struct mt_tpl_value {
         mt_tpl_iter *iter;
         const mt_tpl_macro *macro;
         mt_tpl_loop *loop;
+        const struct mt_tpl_node *block;
         mt_tpl_cycler *cycler;
         mt_tpl_joiner *joiner;
         const mt_tpl_builtin *function;

@@ -37,11 +37,12 @@ NAMES = {
     "any": ["nn", "nosuch", "d.nosuch", "users[2].tags", "l[9]", "item", "ns.x", "s.nosuch", "nosuch.deep"],
 }
 TEXTS = ["", "a", "o", "l", " ", "\\n", "Hello", "x<y", "ß", "é😀", "a,b,,c", "0", "12", "-3.5", "1e3", "0x1F", "%s", "%",
-         "name", "b", "A b-c d", "'q'", '"', "\\\\", "Bob\\tx", "aXbXc", "{}", "user", "ab" * 3]
+         "٣", "１２", "-৪২", "²", "१.५", "1_0", "name", "b", "A b-c d", "'q'", '"', "\\\\", "Bob\\tx", "aXbXc", "{}", "user", "ab" * 3]
 NUMBERS = ["0", "1", "2", "3", "-1", "-2", "5", "7", "10", "100", "1_000", "0x1f", "0b101", "0o17"]
 REALS = ["0.5", "2.5", "-1.25", "1e3", "1.0", "3.14159", "1e-7", "1e16", "123456789.123", "-0.0"]
 FORMATS = ["%d", "%5d", "%-5d|", "%05d", "%+d", "%x", "%X", "%#o", "%s", "%r", "%10s", "%-10s|", "%.2s", "%.2f", "%8.3f",
-           "%e", "%g", "%G", "%c", "%%", "%i", "% d", "%a", "%5.1f%%"]
+           "%e", "%g", "%G", "%c", "%%", "%i", "% d", "%a", "%5.1f%%", "%5%", "%ld", "%lld", "%*d", "%.*f", "%(a)s", "%(b)d|%s",
+           "%(name)5s", "%(a", "%(a)*d", "%.3d", "%#x", "%y", "%", "x"]
 SPECS = ["", ":>8", ":<8", ":^8", ":*^9", ":05d", ":+", ":,", ":_", ":x", ":#x", ":b", ":.2f", ":.3g", ":e", ":%", ":.1%",
          "!r", "!s", "!a", "!r:>9", ":>{1}", ":n", ":c", ":10.3s", ":=+8", ":g", ":,.2f"]
 
@@ -128,6 +129,11 @@ SPECIFIC = {"$users": "users", "$messages": "messages", "$nested": "nested", "$l
 FILTERS = ["abs", "capitalize", "count", "first", "float", "int", "items", "last", "length", "list", "lower", "max", "min", "reverse",
            "sort", "string", "sum", "title", "tojson", "trim", "unique", "upper", "wordcount", "dictsort", "e", "nosuch"]
 BODIES = [
+    "{% block $block %}$body{% endblock %}", "{% block $block scoped %}{{ item }}{{ loop.index }}$body{% endblock %}", "{{ self.$known() }}",
+    "{% set v = $any %}{% block $block %}{% for item in $list %}{{ v }}{{ item }}{% endfor %}{% endblock %}{{ self.$known()|upper }}",
+    "{% block $block %}{{ v }}{% set v = $any %}{{ v }}{% if $bool %}{% set w = 1 %}{% endif %}{{ w }}{% endblock %}{{ v }}{{ w }}",
+    "{% for item in $list %}{% block $block scoped %}{% block $block %}{{ item }}{% endblock %}{% endblock %}{% set v = item %}{% endfor %}",
+    "{{ self.$known is defined }}{{ self['$known'] is callable }}{{ self }}", "{% macro m(a) %}{% block $block %}{{ a }}{{ v }}{% endblock %}{% endmacro %}{{ m($any) }}",
     "{{ $any }}", "$word{{ $str }}", "{%- if $bool %}$body{% elif $any %}$body{%- else -%}$body{% endif %}",
     "{% for item in $list %}$body{% else %}none{% endfor %}", "{%- for item in $list if $bool -%}\n$body\n{%- endfor %}",
     "{% for k, v in $dict.items() %}{{ k }}={{ v }}{{ ',' if not loop.last }}{% endfor %}",
@@ -154,6 +160,7 @@ WORDS = ["x", " y ", "<|a|>\n", "\n\n", "é", "  z", "{ }", "%}", "}}", "#"]
 class Grammar:
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.blocks = 0  # in the template at hand
 
     def pick(self, items):
         return items[self.random.randrange(len(items))]
@@ -196,6 +203,11 @@ class Grammar:
         simple = {"text": TEXTS, "format": FORMATS, "spec": SPECS, "name": FILTERS, "word": WORDS, "pct": ["s", "r", "d", "5.1f"]}
         if name in simple:
             return self.pick(simple[name]).replace("'", "\\'") if name == "text" else self.pick(simple[name])
+        if name == "block":
+            self.blocks += self.random.random() < 0.97
+            return "q{}".format(self.blocks)
+        if name == "known":
+            return "q{}".format(self.random.randrange(self.blocks + 1))
         if name == "slice":
             return self.slice()
         if name == "small":
@@ -212,6 +224,7 @@ class Grammar:
         return self.expand(self.pick(BODIES), depth - 1)
 
     def template(self):
+        self.blocks = 0
         if self.random.random() < 0.5:
             return "{{ " + self.expression(self.pick(TYPES), self.random.randrange(1, 5)) + " }}"
         text = "{% set ns = namespace(i=0) %}" + self.body(self.random.randrange(2, 5))
