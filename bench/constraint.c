@@ -1,7 +1,9 @@
 /* What masks cost: schemas, and text that must not have the markers of calls, are followed at random, as a model would
    that finds all tokens alike, with the masks kept that the engine keeps.
 
-   usage: bench_constraint TOKENIZER [SCHEMA.json ...] without schemas, some of the kinds that clients send */
+   usage: bench_constraint TOKENIZER [SCHEMA.json ...]  without schemas, some of the kinds that clients send
+          bench_constraint TOKENIZER FOLDER             how long each of a folder's schemas takes to its first mask */
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #include "sample/constraint/masks.h"
 #include "sample/constraint/source.h"
 
-enum { ANSWERS = 40, TOKENS = 400, SAMPLES = 1 << 20 };
+enum { ANSWERS = 40, TOKENS = 400, SAMPLES = 1 << 20, SLOWEST = 10, OPEN = 16 };
 
 /* With ' for ". */
 static const char *const schemas[] = {
@@ -88,38 +90,116 @@ static json_t *builtin(const char *text)
     return schema;
 }
 
-/* NULL: text without markers. */
-static mt_constraint *compile(const json_t *schema, const mt_vocabulary *v)
+/* schema NULL: text without markers. NULL with a sentence. */
+static mt_constraint *compile(const json_t *schema, const mt_vocabulary *v, mt_error *err)
 {
     static const char *const markers[] = {
         "<tool_call>", "</tool_call>", "<function=", "</function>", "<parameter=", "</parameter>"};
     mt_grammar *g = mt_grammar_new();
     mt_json j = {.g = g};
     const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema};
-    mt_error err = {0};
     mt_constraint *c = NULL;
     mt_expr e;
 
     if (!schema)
         e = mt_grammar_without(g, markers, MT_COUNT(markers));
-    if (!schema || mt_source_expr(&source, &j, &e, &err)) {
+    if (!schema || mt_source_expr(&source, &j, &e, err)) {
         mt_grammar_define(g, MT_GRAMMAR_START, e);
-        c = mt_constraint_new(g, v, &err);
+        c = mt_constraint_new(g, v, err);
     }
     mt_grammar_free(g);
-    if (!c) {
-        fprintf(stderr, "%s\n", err.text);
-        exit(1);
-    }
     return c;
+}
+
+/* ---- a folder ---- */
+
+typedef struct timed {
+    char *path;
+    double ms;
+    bool taken;
+} timed;
+
+static struct {
+    const mt_vocabulary *v;
+    timed *all;
+    size_t count, cap, taken, wrong;
+} folder; /* nftw has no way to hand it over */
+
+static int by_time(const void *x, const void *y)
+{
+    const double a = ((const timed *)x)->ms, b = ((const timed *)y)->ms;
+
+    return (a > b) - (a < b);
+}
+
+static int time_file(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    const size_t len = strlen(path);
+    mt_error err = {0};
+    json_t *schema;
+    mt_constraint *c;
+    uint64_t begin;
+
+    (void)st;
+    (void)at;
+    if (type != FTW_F || len < 5 || strcmp(path + len - 5, ".json") != 0)
+        return 0;
+    schema = json_load_file(path, JSON_DECODE_ANY, NULL);
+    if (!schema) {
+        folder.wrong++;
+        return 0;
+    }
+    if (folder.count == folder.cap) {
+        const size_t cap = folder.cap ? 2 * folder.cap : 1024;
+
+        folder.all = mt_realloc(folder.all, folder.cap * sizeof(*folder.all), cap * sizeof(*folder.all));
+        folder.cap = cap;
+    }
+    begin = mt_clock_ns();
+    c = compile(schema, folder.v, &err);
+    folder.all[folder.count++] =
+        (timed){.path = mt_strdup(path), .ms = (double)(mt_clock_ns() - begin) / 1e6, .taken = c != NULL};
+    folder.taken += c != NULL;
+    if (!c)
+        printf("%s: %s\n", path, err.text);
+    mt_constraint_release(c);
+    json_decref(schema);
+    return 0;
+}
+
+static bool time_folder(const char *path, const mt_vocabulary *v)
+{
+    folder.v = v;
+    if (nftw(path, time_file, OPEN, FTW_PHYS) != 0 || folder.count == 0) {
+        fprintf(stderr, "there is no schema in \"%s\"\n", path);
+        return false;
+    }
+    qsort(folder.all, folder.count, sizeof(*folder.all), by_time);
+    printf("%zu schemas, %zu accepted (%.1f %%), %zu files are no JSON\n", folder.count, folder.taken,
+           100.0 * (double)folder.taken / (double)folder.count, folder.wrong);
+    printf("to the first mask: median %.2f ms, 99 %% %.2f ms, worst %.2f ms\n", folder.all[folder.count / 2].ms,
+           folder.all[folder.count * 99 / 100].ms, folder.all[folder.count - 1].ms);
+    for (size_t i = folder.count; i-- > 0;) {
+        if (folder.count - i <= SLOWEST)
+            printf("%9.2f ms %s %s\n", folder.all[i].ms, folder.all[i].taken ? "accepted" : "refused ",
+                   folder.all[i].path);
+        mt_free(folder.all[i].path);
+    }
+    mt_free(folder.all);
+    return true;
 }
 
 static void follow(const json_t *schema, const mt_vocabulary *v, mt_masks *masks, measured *first, measured *mask,
                    measured *token)
 {
     uint64_t begin = mt_clock_ns(), seed = 1;
-    mt_constraint *c = compile(schema, v);
+    mt_error err = {0};
+    mt_constraint *c = compile(schema, v, &err);
 
+    if (!c) {
+        fprintf(stderr, "%s\n", err.text);
+        exit(1);
+    }
     add(first, begin);
     for (size_t i = 0; i < ANSWERS; i++) {
         mt_run run;
@@ -144,36 +224,21 @@ static void follow(const json_t *schema, const mt_vocabulary *v, mt_masks *masks
     mt_constraint_release(c);
 }
 
-int main(int argc, char **argv)
+/* All of some schemas: masks and tokens, too. */
+static bool time_answers(char *const *paths, size_t given, const mt_vocabulary *v)
 {
     measured first = {.us = mt_alloc_array(SAMPLES, sizeof(double))},
              mask = {.us = mt_alloc_array(SAMPLES, sizeof(double))},
              token = {.us = mt_alloc_array(SAMPLES, sizeof(double))};
-    mt_error err = {0};
-    mt_tokenizer *tokenizer = argc > 1 ? mt_tokenizer_load(argv[1], &err) : NULL;
-    const size_t given = argc > 2 ? (size_t)argc - 2 : MT_COUNT(schemas);
-    uint64_t begin;
-    mt_vocabulary *v;
-    mt_masks *masks;
-    uint32_t end;
+    mt_masks *masks = mt_masks_new(v->words, 1, MT_LIMIT_CONSTRAINT_MASKS);
 
-    if (!tokenizer) {
-        fprintf(stderr, "%s\n", argc > 1 ? err.text : "usage: bench_constraint TOKENIZER [SCHEMA.json ...]");
-        return 1;
-    }
-    end = (uint32_t)mt_tokenizer_size(tokenizer);
-    begin = mt_clock_ns();
-    v = mt_vocabulary_new(tokenizer, end + 1, &end, 1);
-    printf("vocabulary of %zu tokens: %zu plain nodes, %zu others, %.1f ms\n", v->tokens, v->plain.count, v->rest.count,
-           (double)(mt_clock_ns() - begin) / 1e6);
-    masks = mt_masks_new(v->words, 1, MT_LIMIT_CONSTRAINT_MASKS);
-    for (size_t i = 0; i < given; i++) {
-        json_t *schema = argc > 2 ? json_load_file(argv[2 + i], 0, NULL) : builtin(schemas[i]);
+    for (size_t i = 0; i < (given ? given : MT_COUNT(schemas)); i++) {
+        json_t *schema = given ? json_load_file(paths[i], 0, NULL) : builtin(schemas[i]);
         const size_t before = mask.count;
         double worst = 0;
 
         if (!schema)
-            return 1;
+            return false;
         follow(schema, v, masks, &first, &mask, &token);
         for (size_t k = before; k < mask.count; k++)
             worst = mask.us[k] > worst ? mask.us[k] : worst;
@@ -192,10 +257,39 @@ int main(int argc, char **argv)
     printf("%llu of %llu masks were computed\n", (unsigned long long)mt_masks_stats_of(masks)->computed,
            (unsigned long long)mt_masks_stats_of(masks)->asked);
     mt_masks_free(masks);
-    mt_vocabulary_free(v);
-    mt_tokenizer_free(tokenizer);
     mt_free(first.us);
     mt_free(mask.us);
     mt_free(token.us);
-    return 0;
+    return true;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int main(int argc, char **argv)
+{
+    mt_error err = {0};
+    mt_tokenizer *tokenizer = argc > 1 ? mt_tokenizer_load(argv[1], &err) : NULL;
+    mt_vocabulary *v;
+    uint64_t begin;
+    uint32_t end;
+    bool ok;
+
+    if (!tokenizer) {
+        fprintf(stderr, "%s\n", argc > 1 ? err.text : "usage: bench_constraint TOKENIZER [FOLDER | SCHEMA.json ...]");
+        return 1;
+    }
+    end = (uint32_t)mt_tokenizer_size(tokenizer);
+    begin = mt_clock_ns();
+    v = mt_vocabulary_new(tokenizer, end + 1, &end, 1);
+    printf("vocabulary of %zu tokens: %zu plain nodes, %zu others, %.1f ms\n", v->tokens, v->plain.count, v->rest.count,
+           (double)(mt_clock_ns() - begin) / 1e6);
+    ok = argc == 3 && is_folder(argv[2]) ? time_folder(argv[2], v) : time_answers(argv + 2, (size_t)argc - 2, v);
+    mt_vocabulary_free(v);
+    mt_tokenizer_free(tokenizer);
+    return ok ? 0 : 1;
 }
