@@ -189,11 +189,12 @@ static bool time_folder(const char *path, const mt_vocabulary *v)
     return true;
 }
 
-static void follow(const json_t *schema, const mt_vocabulary *v, mt_masks *masks, measured *first, measured *mask,
-                   measured *token)
+static size_t follow(const json_t *schema, const mt_vocabulary *v, mt_masks *masks, measured *first, measured *mask,
+                     measured *token)
 {
     uint64_t begin = mt_clock_ns(), seed = 1;
     mt_error err = {0};
+    size_t bytes;
     mt_constraint *c = compile(schema, v, &err);
 
     if (!c) {
@@ -221,7 +222,9 @@ static void follow(const json_t *schema, const mt_vocabulary *v, mt_masks *masks
         }
         mt_run_end(&run);
     }
+    bytes = mt_constraint_bytes(c);
     mt_constraint_release(c);
+    return bytes;
 }
 
 /* All of some schemas: masks and tokens, too. */
@@ -235,15 +238,16 @@ static bool time_answers(char *const *paths, size_t given, const mt_vocabulary *
     for (size_t i = 0; i < (given ? given : MT_COUNT(schemas)); i++) {
         json_t *schema = given ? json_load_file(paths[i], 0, NULL) : builtin(schemas[i]);
         const size_t before = mask.count;
+        size_t bytes;
         double worst = 0;
 
         if (!schema)
             return false;
-        follow(schema, v, masks, &first, &mask, &token);
+        bytes = follow(schema, v, masks, &first, &mask, &token);
         for (size_t k = before; k < mask.count; k++)
             worst = mask.us[k] > worst ? mask.us[k] : worst;
-        printf("schema %zu: ready after %.2f ms, %zu tokens, worst mask %.0f us\n", i, first.us[first.count - 1] / 1e3,
-               mask.count - before, worst);
+        printf("schema %zu: ready after %.2f ms, %.1f MiB, %zu tokens, worst mask %.0f us\n", i,
+               first.us[first.count - 1] / 1e3, (double)bytes / 1048576, mask.count - before, worst);
         json_decref(schema);
     }
     report("schema to first mask", &first);

@@ -125,17 +125,19 @@
 #define MT_LIMIT_BAD_TOKENS 64    /* tokens of such a word */
 
 /* constraints */
-#define MT_LIMIT_GRAMMAR_NODES (1u << 18)     /* expressions of a grammar, and instructions it is compiled to */
-#define MT_LIMIT_GRAMMAR_TEXT (256u << 10)    /* bytes of a grammar in GBNF */
+#define MT_LIMIT_GRAMMAR_NODES (1u << 20)     /* expressions of a grammar */
+#define MT_LIMIT_GRAMMAR_BYTES (32u << 20)    /* texts in it */
+#define MT_LIMIT_GRAMMAR_TEXT (8u << 20)      /* bytes of a grammar in GBNF */
+#define MT_LIMIT_PROGRAM_CODE (1u << 20)      /* instructions that a grammar is compiled to */
+#define MT_LIMIT_PROGRAM_WORK (1u << 28)      /* of them, looked at again and again to find what can end */
 #define MT_LIMIT_GRAMMAR_NESTING 100          /* brackets in a regular expression or in GBNF */
 #define MT_LIMIT_GRAMMAR_MARKER 64            /* bytes of a marker that is looked for */
 #define MT_LIMIT_GRAMMAR_SEARCH 8192          /* bytes of all that are looked for at once */
 #define MT_LIMIT_GRAMMAR_FRAMES 256           /* rules within one another; JSON takes three or four for each level */
 #define MT_LIMIT_GRAMMAR_EMPTY_REPEAT 32      /* rounds of a repetition of what may be empty */
 #define MT_LIMIT_AUTOMATON_STATES 4096        /* of a constraint that are known at once */
-#define MT_LIMIT_AUTOMATON_ITEMS (1u << 16)   /* places of all of them */
 #define MT_LIMIT_AUTOMATON_STACKS (1u << 14)  /* frames of all of them */
-#define MT_LIMIT_AUTOMATON_PLACES 8192        /* of one state */
+#define MT_LIMIT_AUTOMATON_PLACES (1u << 16)  /* of one state */
 #define MT_LIMIT_CONSTRAINT_RUNS 8192         /* answers that follow one constraint */
 #define MT_LIMIT_CONSTRAINTS 64               /* that are kept after their last request */
 #define MT_LIMIT_CONSTRAINT_MASKS (32u << 20) /* bytes of the masks that are kept */
@@ -143,7 +145,7 @@
 #define MT_LIMIT_CONSTRAINT_SHARE 16          /* which is at most one part of so many of --memory */
 #define MT_LIMIT_CONSTRAINT_ONE (32u << 20)   /* bytes of the largest that can be compiled */
 #define MT_LIMIT_SHAPE_CALLS 32               /* calls of an answer that has to call */
-#define MT_LIMIT_CHOICE_LIST 4096             /* texts that an answer is to be one of */
+#define MT_LIMIT_CHOICE_LIST (1u << 20)       /* texts that an answer is to be one of */
 #define MT_LIMIT_REGEX_NODES 4096             /* of regular expressions that have to match together */
 #define MT_LIMIT_REGEX_CATEGORIES 8           /* of Unicode, in a regular expression */
 #define MT_LIMIT_REGEX_WORK (64u << 20)       /* nodes looked at to make that automaton */
@@ -175,6 +177,7 @@
 #define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
 #define MT_LIMIT_SMALL_BODY (256u << 10)     /* bytes; larger ones are prepared one at a time, in a lane of their own */
 #define MT_LIMIT_PREPARING_LARGE 256         /* calls with large bodies that wait for that */
+#define MT_LIMIT_COMPILING_MS 100            /* for a small body's constraint; one that takes longer goes there, too */
 #define MT_LIMIT_PREPARING_MEDIA 256         /* calls with pictures that wait for one of theirs */
 #define MT_LIMIT_END_MS 3000                 /* for threads to end, after the time for answers */
 #define MT_LIMIT_OUTBOX 256                  /* events that may wait for the io thread before a call is paused */

@@ -400,16 +400,17 @@ static void refuse(mt_server *server, mt_http_request *request, const mt_dialect
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
-    mt_workers *lane = large ? server->large : server->workers;
+    mt_workers *lane = server->lanes[large ? MT_LANE_LARGE : MT_LANE_SMALL];
     mt_call *call;
 
-    /* Only this thread puts calls in, so there is still room afterwards. */
+    /* Where others put calls in, too, the lane is wider than what may wait: there is still room afterwards. */
     if (!server->ready || mt_workers_waiting(lane) >= (large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING)) {
         refuse(server, request, dialect);
         mt_http_request_free(request);
         return;
     }
     call = new_call(server, request, dialect, task);
+    call->lane = large ? MT_LANE_LARGE : MT_LANE_SMALL;
     call->followed = mt_http_follow(server->http, call->handle, &follower, call);
     if (!call->followed)
         give_up(call);

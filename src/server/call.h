@@ -17,6 +17,16 @@ typedef struct mt_watcher mt_watcher;
 /* What a preparation thread does with a body that is answered at once: appends the answer, or says why not. */
 typedef bool mt_task(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why);
 
+/* Where a call is prepared. It begins in one of the first two, and goes on in a later one when it turns out what it
+   needs: nobody waits for what takes longer than his own. */
+typedef enum mt_lane {
+    MT_LANE_SMALL,
+    MT_LANE_COMPILE, /* it has a constraint that is not compiled yet */
+    MT_LANE_LARGE,   /* its body is large, or its constraint takes long to compile */
+    MT_LANE_MEDIA,   /* it brings pictures */
+    MT_LANE_COUNT
+} mt_lane;
+
 /* The engine's side of a call: one request for each prompt. */
 typedef struct mt_call_source {
     mt_call *call;
@@ -34,7 +44,7 @@ struct mt_call {
     size_t body_len;
     json_t *json;             /* what it says, on the way from one lane of preparation to the other */
     struct mt_pooler *pooler; /* computes it instead of the engine, where it is not NULL */
-    bool sees;                /* it brings pictures, and is prepared in their lane */
+    mt_lane lane;             /* where it is prepared */
     uint64_t received;        /* mt_clock_ns */
     mt_account *account;      /* whose it is; NULL where no key is needed */
     mt_client client;

@@ -2,10 +2,10 @@
    wait for it. Compiling happens outside of the lock; two threads that compile the same thing at once both do it, and
    one of the two is kept.
 
-   All that is compiled, kept or in use, is within a number of bytes. Room for the largest that there can be is taken
-   before compiling, and what it did not need is given back. Where there is none, those that nobody uses go, the oldest
-   first; where that is not enough, whoever compiles something else is waited for; and where nobody does, the request
-   is told to come again. One alone is always compiled, however little room there is. */
+   All that is compiled, kept or in use, is within a number of bytes. What a constraint will take is known when its
+   program is there, and room for it is taken before the rest of it is made. Where there is none, those that nobody
+   uses go, the oldest first; where that is not enough, the request is told to come again. Nobody waits for what
+   another request compiles. One alone is always compiled, however little room there is. */
 #include "server/constraints.h"
 
 #include <assert.h>
@@ -35,9 +35,8 @@ struct mt_constraints {
     size_t limit;           /* bytes for the vocabulary and all that is compiled */
     atomic_size_t bytes;    /* of what is compiled, or being compiled; taken with the lock, given back without */
     pthread_mutex_t lock;   /* of all that follows */
-    pthread_cond_t changed; /* the vocabulary is there, somebody has compiled */
+    pthread_cond_t changed; /* the vocabulary is there */
     mt_vocabulary *vocabulary;
-    size_t compiling;
     entry entries[MT_LIMIT_CONSTRAINTS];
     uint64_t clock;
     mt_constraints_stats stats;
@@ -184,79 +183,112 @@ static bool forget(mt_constraints *c)
 }
 
 /* With the lock held. */
-static bool fits(const mt_constraints *c)
+static bool fits(const mt_constraints *c, size_t bytes)
 {
     const size_t held = atomic_load_explicit(&c->bytes, memory_order_relaxed); /* only grows with the lock held */
 
-    return held == 0 || held + MT_LIMIT_CONSTRAINT_ONE + mt_vocabulary_memory(c->vocabulary) <= c->limit;
+    return held == 0 || held + bytes + mt_vocabulary_memory(c->vocabulary) <= c->limit;
 }
 
-/* With the lock held: takes room for one. What it looks for may be compiled while it waits: then it is handed over. */
-static bool take_room(mt_constraints *c, const uint8_t *digest, mt_constraint **there, mt_error *err)
+static bool take_room(mt_constraints *c, size_t bytes, mt_error *err)
 {
-    wait_for_vocabulary(c);
-    while (!fits(c)) {
-        if (forget(c))
-            continue;
-        if (c->compiling == 0) {
-            c->stats.busy++;
-            return mt_fail(err, MT_E_BUSY,
-                           "the constraints of other requests take all the memory that there is for "
-                           "them; try again later");
-        }
-        pthread_cond_wait(&c->changed, &c->lock);
-        *there = digest ? find(c, digest) : NULL;
-        if (*there)
-            return true;
-    }
-    atomic_fetch_add_explicit(&c->bytes, MT_LIMIT_CONSTRAINT_ONE, memory_order_relaxed); /* the lock orders it */
-    c->compiling++;
-    return true;
-}
+    bool ok;
 
-/* With room taken for it; what it does not need is given back. */
-static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, mt_error *err)
-{
-    const uint64_t begin = mt_clock_ns();
-    mt_grammar *g = mt_grammar_new();
-    mt_constraint *made = NULL;
-    size_t bytes = 0;
-
-    if (mt_shape_write(shape, c->tokenizer, g, err))
-        made = mt_constraint_new(g, c->vocabulary, err);
-    mt_grammar_free(g);
-    if (made) {
-        bytes = mt_constraint_bytes(made);
-        assert(bytes <= MT_LIMIT_CONSTRAINT_ONE);
-        mt_constraint_charge(made, &c->bytes);
-    }
+    if (bytes > MT_LIMIT_CONSTRAINT_ONE)
+        return mt_fail(err, MT_E_INVALID, "the constraint takes %zu MiB, compiled; make it smaller, for %u MiB at most",
+                       bytes >> 20, MT_LIMIT_CONSTRAINT_ONE >> 20);
     pthread_mutex_lock(&c->lock);
-    atomic_fetch_sub_explicit(&c->bytes, MT_LIMIT_CONSTRAINT_ONE - bytes, memory_order_relaxed);
-    c->compiling--;
-    c->stats.compiled += made != NULL;
-    c->stats.refused += made == NULL;
-    c->stats.compiling_ns += mt_clock_ns() - begin;
-    pthread_cond_broadcast(&c->changed);
+    while (!(ok = fits(c, bytes)) && forget(c))
+        ;
+    if (ok)
+        atomic_fetch_add_explicit(&c->bytes, bytes, memory_order_relaxed); /* the lock orders it */
+    else
+        c->stats.busy++;
     pthread_mutex_unlock(&c->lock);
+    return ok ||
+           mt_fail(err, MT_E_BUSY,
+                   "the constraints of other requests take all the memory that there is for them; try again later");
+}
+
+static mt_program *write_program(mt_constraints *c, const mt_shape *shape, const mt_patience *patience, mt_error *err)
+{
+    mt_grammar *g = mt_grammar_new();
+    mt_program *program = NULL;
+
+    mt_grammar_watch(g, patience);
+    if (mt_shape_write(shape, c->tokenizer, g, err))
+        program = mt_program_new(g, &c->vocabulary->covered, err);
+    mt_grammar_free(g);
+    return program;
+}
+
+static mt_constraint *compile(mt_constraints *c, const mt_shape *shape, const mt_patience *patience, mt_error *err)
+{
+    mt_program *program = write_program(c, shape, patience, err);
+    const size_t bytes = program ? mt_constraint_need(program, c->vocabulary) : 0;
+    mt_constraint *made;
+
+    if (!program || !take_room(c, bytes, err)) {
+        mt_program_free(program);
+        return NULL;
+    }
+    made = mt_constraint_make(program, c->vocabulary, patience, err);
+    if (made)
+        mt_constraint_charge(made, &c->bytes);
+    else
+        atomic_fetch_sub_explicit(&c->bytes, bytes, memory_order_relaxed); /* a count and no more */
     return made;
 }
 
-mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const mt_shape *shape, mt_error *err)
+/* What took too long is asked for again, and counts then. */
+static void count_compiled(mt_constraints *c, uint64_t begin, bool made, bool later)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stats.asked += !later;
+    c->stats.compiled += made;
+    c->stats.refused += !made && !later;
+    c->stats.compiling_ns += mt_clock_ns() - begin;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* The digest of a shape; *known when it has one. */
+static mt_constraint *look_up(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
+                              uint8_t digest[MT_DIGEST_BYTES], bool *known)
+{
+    mt_constraint *there;
+
+    *known = digest_of(owner, shape, digest);
+    pthread_mutex_lock(&c->lock);
+    there = *known ? find(c, digest) : NULL;
+    c->stats.asked += there != NULL;
+    pthread_mutex_unlock(&c->lock);
+    return there;
+}
+
+mt_constraint *mt_constraints_find(mt_constraints *c, const uint8_t *owner, const mt_shape *shape)
 {
     uint8_t digest[MT_DIGEST_BYTES];
-    const bool known = digest_of(owner, shape, digest);
-    mt_constraint *there;
-    bool ok;
+    bool known;
 
+    return look_up(c, owner, shape, digest, &known);
+}
+
+mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
+                                  const mt_patience *patience, mt_error *err)
+{
+    const uint64_t begin = mt_clock_ns();
+    uint8_t digest[MT_DIGEST_BYTES];
+    bool known;
+    mt_constraint *made = look_up(c, owner, shape, digest, &known);
+
+    if (made)
+        return made;
     pthread_mutex_lock(&c->lock);
-    c->stats.asked++;
-    there = known ? find(c, digest) : NULL;
-    ok = there || take_room(c, known ? digest : NULL, &there, err);
+    wait_for_vocabulary(c);
     pthread_mutex_unlock(&c->lock);
-    if (there || !ok)
-        return there;
-    there = compile(c, shape, err);
-    return there && known ? keep(c, digest, there) : there;
+    made = compile(c, shape, patience, err);
+    count_compiled(c, begin, made != NULL, !made && mt_patience_over(patience));
+    return made && known ? keep(c, digest, made) : made;
 }
 
 void mt_constraints_stats_read(mt_constraints *c, mt_constraints_stats *out)

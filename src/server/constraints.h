@@ -14,10 +14,14 @@ mt_constraints *mt_constraints_new(const mt_tokenizer *tokenizer, size_t vocab, 
                                    size_t limit, mt_error *err) MT_NODISCARD;
 void mt_constraints_free(mt_constraints *c); /* NULL is fine */
 
-/* The constraint of a shape, with a reference for the caller. owner: 32 bytes that mark whose it is, so that nobody else
-   can tell by the time it takes that it is known; NULL: everybody's. NULL with a sentence; MT_E_BUSY: there is no room. */
+/* The constraint of a shape where it is compiled already, with a reference for the caller; else NULL. owner: 32 bytes
+   that mark whose it is, so that nobody else can tell by the time it takes that it is known; NULL: everybody's. */
+mt_constraint *mt_constraints_find(mt_constraints *c, const uint8_t *owner, const mt_shape *shape) MT_NODISCARD;
+
+/* The constraint of a shape, compiled if need be, with a reference for the caller. NULL with a sentence; MT_E_BUSY:
+   there is no room. Ends soon after patience is over (NULL: endless), with any sentence. */
 mt_constraint *mt_constraints_get(mt_constraints *c, const uint8_t *owner, const mt_shape *shape,
-                                  mt_error *err) MT_NODISCARD;
+                                  const mt_patience *patience, mt_error *err) MT_NODISCARD;
 
 typedef struct mt_constraints_stats {
     uint64_t asked, compiled, refused, busy;

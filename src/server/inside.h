@@ -22,10 +22,8 @@ struct mt_server {
     const mt_options *opt;
     mt_http_server *http;
     mt_mailbox *mailbox;
-    mt_workers *workers; /* NULL until the model is open */
-    mt_workers *large;   /* prepares calls with large bodies, so that small ones never wait for these */
-    mt_workers *viewers; /* prepare calls with pictures, so that others never wait for these */
-    atomic_size_t shown; /* bytes of the bodies they have */
+    mt_workers *lanes[MT_LANE_COUNT]; /* NULL until the model is open */
+    atomic_size_t shown;              /* bytes of the bodies in the lane of pictures */
     mt_keys keys;
     mt_http_proxies proxies;
     mt_guard guard;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "server/client.h"
 #include "server/embed.h"
 #include "server/inside.h"
@@ -270,11 +271,30 @@ static const char *about(const mt_error *err, const mt_ask *ask)
     return strncmp(err->text, "tool ", 5) == 0 ? "tools" : ask->source_field;
 }
 
-static bool set_constraint(mt_request *r, const mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt,
-                           mt_failure *why)
+/* The constraint of a shape. What is not compiled yet has a lane of its own, where nothing may take long, and what
+   does goes on among the large ones: so nobody waits for it but who sent it. */
+static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_error *err)
+{
+    mt_constraints *all = call->server->served.constraints;
+    const mt_account *apart = mt_client_apart(call);
+    const uint8_t *owner = apart ? apart->owner : NULL;
+    const bool hurry = call->lane == MT_LANE_COMPILE;
+    const mt_patience patience = {.stop = &call->stop,
+                                  .until = hurry ? mt_clock_ns() + MT_LIMIT_COMPILING_MS * UINT64_C(1000000) : 0};
+    mt_constraint *found = call->lane == MT_LANE_SMALL ? mt_constraints_find(all, owner, shape)
+                                                       : mt_constraints_get(all, owner, shape, &patience, err);
+
+    if (!found && call->lane == MT_LANE_SMALL)
+        call->lane = MT_LANE_COMPILE;
+    else if (!found && hurry && mt_patience_over(&patience))
+        call->lane = MT_LANE_LARGE;
+    return found;
+}
+
+/* What constrains the answer to a prompt, where something does. */
+static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt, mt_failure *why)
 {
     const mt_served *served = &call->server->served;
-    const mt_account *apart = mt_client_apart(call);
     const json_t *tools = ask->is_chat ? json_object_get(ask->body, "tools") : NULL;
     mt_shape shape = {.source = ask->source,
                       .calls = ask->calls,
@@ -295,11 +315,20 @@ static bool set_constraint(mt_request *r, const mt_call *call, const mt_ask *ask
     if (!served->constraints)
         return mt_failure_set(why, 400, "no_tokenizer", ask->source_field,
                               "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
-    r->constraint = mt_constraints_get(served->constraints, apart ? apart->owner : NULL, &shape, &err);
-    if (!r->constraint && err.code == MT_E_BUSY)
+    prompt->constraint = find_constraint(call, &shape, &err);
+    if (prompt->constraint)
+        return true;
+    if (err.code == MT_E_BUSY)
         return mt_failure_from(why, &err, NULL);
-    if (!r->constraint)
-        return mt_failure_set(why, 400, "invalid_value", about(&err, ask), "%s", err.text);
+    return mt_failure_set(why, 400, "invalid_value", about(&err, ask), "%s", err.text);
+}
+
+/* The request has it for as long as it lives. */
+static bool set_constraint(mt_request *r, const mt_token_prompt *prompt, mt_failure *why)
+{
+    if (!prompt->constraint)
+        return true;
+    r->constraint = mt_constraint_hold(prompt->constraint);
     if (mt_arena_defer(r->arena, release_constraint, r->constraint))
         return true;
     mt_constraint_release(r->constraint);
@@ -328,7 +357,7 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
     r->repeat_limit = (uint32_t)ask->repeat_limit;
     return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
-           set_constraint(r, call, ask, prompt, why) && set_expected(r, call, ask, why);
+           set_constraint(r, prompt, why) && set_expected(r, call, ask, why);
 }
 
 /* The text that stands before the answer where the prompt is echoed. */
@@ -438,6 +467,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     mt_served *served = &call->server->served;
     mt_token_prompt *prompts = NULL;
     size_t count;
+    const mt_lane lane = call->lane;
     bool ok;
 
     if (!call->dialect->read(ask, why))
@@ -448,8 +478,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         return mt_embed_prepare(call, ask, why);
     if (!check_model(served, ask, why) || !check_answers(served, why))
         return false;
-    if (!call->sees && ask->is_chat && mt_chat_shows(ask->body)) {
-        call->sees = true;
+    if (call->lane != MT_LANE_MEDIA && ask->is_chat && mt_chat_shows(ask->body)) {
+        call->lane = MT_LANE_MEDIA;
         return true;
     }
     if (ask->stream && ask->prompt_logprobs >= 0)
@@ -459,11 +489,16 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
                         &prompts, &count, why);
     if (ok && call->dialect->count)
         call->dialect->count(&call->text, prompts[0].count);
-    else
+    else {
+        for (size_t i = 0; ok && i < count; i++)
+            ok = constrain(call, ask, &prompts[i], why);
         ok = ok && make_answer(call, ask->arena, ask, prompts, count, why) && submit(call, ask, prompts, count, why);
-    for (size_t i = 0; prompts && i < count; i++)
+    }
+    for (size_t i = 0; prompts && i < count; i++) {
         mt_pictures_free(&prompts[i].pictures);
-    return ok;
+        mt_constraint_release(prompts[i].constraint);
+    }
+    return ok || call->lane != lane; /* where it goes on all of it is done again */
 }
 
 static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
@@ -485,27 +520,47 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 
 static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
 {
-    if (!call->sees && mt_chat_shows(body)) {
-        call->sees = true;
+    if (call->lane != MT_LANE_MEDIA && mt_chat_shows(body)) {
+        call->lane = MT_LANE_MEDIA;
         return true;
     }
     return call->task(call, body, &call->text, why);
 }
 
-/* A call with pictures goes on in their lane. False when as many wait there as may, or as many bytes. */
-static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
+/* Pictures have a bound on the bytes of their calls, besides. */
+static bool may_join(mt_call *call)
 {
     const size_t room = call->server->served.room.limit, bodies = room ? room : MT_LIMIT_HTTP_BODIES_BYTES;
-    const size_t before = atomic_fetch_add(&call->server->shown, call->body_len);
-    const bool fits = before == 0 || before + call->body_len <= bodies;
+    size_t before;
 
-    call->json = body;
-    if (fits && mt_workers_take(call->server->viewers, call))
+    if (call->lane == MT_LANE_LARGE)
+        return mt_workers_waiting(call->server->lanes[MT_LANE_LARGE]) < MT_LIMIT_PREPARING_LARGE;
+    if (call->lane != MT_LANE_MEDIA)
+        return true;
+    before = atomic_fetch_add(&call->server->shown, call->body_len);
+    if (before == 0 || before + call->body_len <= bodies)
         return true;
     atomic_fetch_sub(&call->server->shown, call->body_len);
+    return false;
+}
+
+/* A call goes on in the lane that it has now. False when as much waits there as may. */
+static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
+{
+    static const char *const kinds[] = {[MT_LANE_SMALL] = "",
+                                        [MT_LANE_COMPILE] = " with new constraints",
+                                        [MT_LANE_LARGE] = " that take long to prepare",
+                                        [MT_LANE_MEDIA] = " with pictures"};
+    const bool fits = may_join(call), shows = call->lane == MT_LANE_MEDIA;
+
+    call->json = body;
+    if (fits && mt_workers_take(call->server->lanes[call->lane], call))
+        return true; /* it may be gone */
+    if (fits && shows)
+        atomic_fetch_sub(&call->server->shown, call->body_len);
     call->json = NULL;
-    return mt_failure_set(why, 429, "queue_full", NULL,
-                          "too many requests with pictures are waiting: try again in a moment");
+    return mt_failure_set(why, 429, "queue_full", NULL, "too many requests%s are waiting: try again in a moment",
+                          kinds[call->lane]);
 }
 
 static json_t *take_body(mt_call *call, mt_failure *why)
@@ -526,20 +581,20 @@ static json_t *take_body(mt_call *call, mt_failure *why)
 
 void mt_call_prepare(mt_call *call)
 {
-    const bool seeing = call->sees;
+    const mt_lane lane = call->lane;
     mt_failure why = {.status = 0};
     json_t *body = take_body(call, &why);
     bool ok = body && (call->task ? prepare_task(call, body, &why) : prepare_answer(call, body, &why));
 
-    if (ok && call->sees && !seeing) {
+    if (ok && call->lane != lane) {
         ok = change_lane(call, body, &why);
         if (ok)
-            return; /* it may be gone */
+            return;
     }
     if (!ok)
         call->failure = why;
     mt_json_body_free(body, call->body_len);
-    if (seeing)
+    if (lane == MT_LANE_MEDIA)
         atomic_fetch_sub(&call->server->shown, call->body_len);
     mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
 }

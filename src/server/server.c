@@ -114,6 +114,25 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
+/* The last first: a lane hands calls over to later ones. */
+static bool start_lanes(mt_server *server)
+{
+    const size_t text = (size_t)server->opt->prep_threads, media = (size_t)server->opt->media_threads;
+    const struct {
+        size_t threads, calls;
+    } lanes[] = {[MT_LANE_SMALL] = {text, MT_LIMIT_PREPARING},
+                 [MT_LANE_COMPILE] = {text, MT_LIMIT_PREPARING},
+                 [MT_LANE_LARGE] = {1, 2 * MT_LIMIT_PREPARING_LARGE}, /* others than this thread put calls in, too */
+                 [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_MEDIA}};
+
+    for (size_t i = MT_LANE_COUNT; i-- > 0;) {
+        server->lanes[i] = mt_workers_start(lanes[i].threads, lanes[i].calls, &server->load_error);
+        if (!server->lanes[i])
+            return false;
+    }
+    return true;
+}
+
 static void open_loaded(mt_letter *letter)
 {
     mt_server *server = (mt_server *)(void *)((char *)letter - offsetof(mt_server, loaded_letter));
@@ -122,14 +141,7 @@ static void open_loaded(mt_letter *letter)
         return;
     pthread_join(server->loader, NULL);
     server->loading = false;
-    if (server->load_ok)
-        server->viewers =
-            mt_workers_start((size_t)server->opt->media_threads, MT_LIMIT_PREPARING_MEDIA, &server->load_error);
-    if (server->viewers)
-        server->large = mt_workers_start(1, MT_LIMIT_PREPARING_LARGE, &server->load_error);
-    if (server->large)
-        server->workers = mt_workers_start((size_t)server->opt->prep_threads, MT_LIMIT_PREPARING, &server->load_error);
-    server->ready = server->workers != NULL;
+    server->ready = server->load_ok && start_lanes(server);
     if (!server->ready)
         mt_http_server_drain(server->http, 0);
 }
@@ -265,9 +277,8 @@ static void end(mt_server *server)
     end_signals(server);
     if (server->loading)
         pthread_join(server->loader, NULL);
-    mt_workers_stop(server->workers); /* first these two: they hand calls over to the third */
-    mt_workers_stop(server->large);
-    mt_workers_stop(server->viewers);
+    for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first first: it hands calls over to later ones */
+        mt_workers_stop(server->lanes[i]);
     mt_served_stop(&server->served);
     mt_mailbox_free(server->mailbox);
     mt_http_server_free(server->http);

@@ -17,6 +17,7 @@ typedef struct mt_token_prompt {
     mt_chat_text text;           /* what it was made from; data is NULL for ids */
     mt_chat_opened_state opened; /* what its end has begun */
     mt_pictures pictures;        /* of a chat; free with mt_pictures_free */
+    mt_constraint *constraint;   /* of the answer; NULL: none, or not yet; release it */
 } mt_token_prompt;
 
 /* *out has *count prompts: one of a chat, else as many as the ask has. stop: true once nobody waits for it any more.

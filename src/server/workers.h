@@ -1,6 +1,5 @@
-/* A lane of preparation: threads that take calls in the order these came and prepare one at a time each. There are
-   three: for small bodies, for large ones, and for calls with pictures, which may wait for the network and take long to
-   decode. */
+/* A lane of preparation: threads that take calls in the order these came and prepare one at a time each. See mt_lane
+   for which there are. */
 #ifndef MT_SERVER_WORKERS_H
 #define MT_SERVER_WORKERS_H
 

@@ -211,7 +211,7 @@ static void what_is_not_supported_is_named_with_its_place(void **state)
         {MT_SOURCE_GBNF, "'root ::= x'", "the grammar uses the rule \"x\" and does not define it"},
         {MT_SOURCE_GBNF, "'main ::= \\'a\\''", "the grammar has no rule \"root\"; add one"},
         {MT_SOURCE_GBNF, "'root ::= \\'a'", "the grammar has a text without its end in line 1"},
-        {MT_SOURCE_CHOICE, "[]", "there are 0 choices; give a list of 1 to 4096"},
+        {MT_SOURCE_CHOICE, "[]", "there are 0 choices; give a list of 1 to 1048576"},
         {MT_SOURCE_CHOICE, "['a',1]", "a choice is no string; give a list of strings"},
     };
 

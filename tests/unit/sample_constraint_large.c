@@ -24,33 +24,215 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What a text repeated so often, behind a beginning, comes to. */
+static mt_constraint *compile(mt_source_kind kind, json_t *value, mt_error *err)
+{
+    mt_constraint *c = constraint_compile(vocabulary, kind, value, err);
+
+    json_decref(value);
+    return c;
+}
+
+/* GBNF: a text so often, behind a beginning. */
 static mt_constraint *repeated(const char *begin, const char *text, size_t times, mt_error *err)
 {
     mt_constraint *c;
-    json_t *value;
     mt_buf all;
 
     mt_buf_init(&all, 64u << 20);
     mt_buf_puts(&all, begin);
     for (size_t i = 0; i < times; i++)
         mt_buf_puts(&all, text);
-    value = json_stringn(all.data, all.len);
-    c = constraint_compile(vocabulary, MT_SOURCE_GBNF, value, err);
-    json_decref(value);
+    c = compile(MT_SOURCE_GBNF, json_stringn(all.data, all.len), err);
     mt_buf_free(&all);
     return c;
 }
 
-/* Nothing here is a choice of texts, so that each alternative is a place of its own. */
-static void too_many_places_are_refused(void **state)
+/* The i-th of many names: some begin alike, some end alike, some begin with others. */
+static void name_of(size_t i, char *out, size_t size)
+{
+    static const char *const ends[] = {"", " large", " small", "\xc3\xa9", " \"x\""};
+    uint64_t seed = i / MT_COUNT(ends) * 77 + 5;
+
+    snprintf(out, size, "%c%llx%s", (char)('A' + i / MT_COUNT(ends) % 26), (unsigned long long)constraint_random(&seed),
+             ends[i % MT_COUNT(ends)]);
+}
+
+static json_t *names_of(size_t count)
+{
+    json_t *list = json_array();
+    char name[64];
+
+    for (size_t i = 0; i < count; i++) {
+        name_of(i, name, sizeof(name));
+        json_array_append_new(list, json_string(name));
+    }
+    return list;
+}
+
+static bool fits_json(mt_constraint *c, const char *text)
+{
+    char *spelled;
+    json_t *value = json_string(text);
+    bool fits;
+
+    spelled = json_dumps(value, JSON_ENCODE_ANY);
+    fits = constraint_fits(c, spelled, strlen(spelled));
+    free(spelled);
+    json_decref(value);
+    return fits;
+}
+
+static void walk(mt_constraint *c, size_t times)
+{
+    uint64_t seed = 7;
+
+    for (size_t i = 0; i < times; i++) {
+        mt_buf text;
+
+        mt_buf_init(&text, 1 << 20);
+        assert_true(constraint_walk(c, tokenizer, &seed, 500, &text));
+        assert_true(constraint_fits(c, text.data, text.len));
+        mt_buf_free(&text);
+    }
+}
+
+/* As schema, as a list of choices and as GBNF. Every mask on some ways through them is held against the automaton. */
+static void lists_of_names_work(void **state)
+{
+    const size_t count = unit_quick() ? 20000 : 100000;
+    mt_error err = {0};
+    mt_constraint *c = compile(MT_SOURCE_SCHEMA, json_pack("{s:o}", "enum", names_of(count)), &err);
+    char name[64];
+
+    (void)state;
+    if (!c)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < count; i += 997) {
+        name_of(i, name, sizeof(name));
+        assert_true(fits_json(c, name));
+        name[0] = '#';
+        assert_false(fits_json(c, name));
+    }
+    assert_true(mt_constraint_bytes(c) < MT_LIMIT_CONSTRAINT_ONE);
+    walk(c, 3);
+    mt_constraint_release(c);
+    c = compile(MT_SOURCE_CHOICE, names_of(count), &err);
+    assert_non_null(c);
+    name_of(count - 1, name, sizeof(name));
+    assert_true(constraint_fits(c, name, strlen(name)));
+    walk(c, 1);
+    mt_constraint_release(c);
+}
+
+static void lists_of_numbers_are_small(void **state)
+{
+    json_t *list = json_array();
+    mt_error err = {0};
+    mt_constraint *c, *one;
+
+    (void)state;
+    for (int i = 0; i < 8200; i++)
+        json_array_append_new(list, json_integer(3 * i));
+    c = compile(MT_SOURCE_SCHEMA, json_pack("{s:o}", "enum", list), &err);
+    one = compile(MT_SOURCE_SCHEMA, json_pack("{s:[i]}", "enum", 1), &err);
+    assert_non_null(c);
+    assert_true(constraint_fits(c, "24597", 5) && constraint_fits(c, "0", 1));
+    assert_false(constraint_fits(c, "24598", 5) || constraint_fits(c, "24600", 5) || constraint_fits(c, "", 0));
+    walk(c, 5);
+    assert_true(mt_constraint_bytes(c) < mt_constraint_bytes(one) + (1 << 20));
+    mt_constraint_release(one);
+    mt_constraint_release(c);
+}
+
+/* Some are texts, some begin with one, some do not; one is a rule that is a text. */
+static void grammars_with_many_alternatives_work(void **state)
+{
+    mt_error err = {0};
+    mt_constraint *c;
+    char rule[64];
+    mt_buf all;
+
+    (void)state;
+    mt_buf_init(&all, 64u << 20);
+    mt_buf_puts(&all, "word ::= \"k7\"\nroot ::= word | [0-9]{2} \"!\"");
+    for (int i = 0; i < 8300; i++) {
+        snprintf(rule, sizeof(rule),
+                 i % 3 == 0   ? " | \"k%d\""
+                 : i % 3 == 1 ? " | \"k%d\" [a-c]"
+                              : " | [xy] \"k%d\"",
+                 10 * i);
+        mt_buf_puts(&all, rule);
+    }
+    c = compile(MT_SOURCE_GBNF, json_stringn(all.data, all.len), &err);
+    mt_buf_free(&all);
+    if (!c)
+        fail_msg("%s", err.text);
+    assert_true(constraint_fits(c, "k7", 2) && constraint_fits(c, "42!", 3) && constraint_fits(c, "k82980", 6));
+    assert_true(constraint_fits(c, "k10a", 4) && constraint_fits(c, "xk82970", 7));
+    assert_false(constraint_fits(c, "k10", 3) || constraint_fits(c, "k0a", 3) || constraint_fits(c, "xk0", 3));
+    walk(c, 3);
+    mt_constraint_release(c);
+}
+
+static void what_may_be_left_out_is_counted(void **state)
+{
+    mt_error err = {0};
+    mt_constraint *c = repeated("root ::= \"b\" ", "\"a\"? ", 8200, &err);
+    mt_run run;
+
+    (void)state;
+    assert_non_null(c);
+    mt_run_begin(&run, c);
+    assert_true(mt_run_token(&run, 'b'));
+    for (int i = 0; i < 8200; i++)
+        assert_true(mt_run_token(&run, 'a'));
+    assert_true(run.over);
+    mt_run_end(&run);
+    mt_constraint_release(c);
+}
+
+/* Nothing here is a choice of texts, so that each alternative is a place of its own, from the first to the last. */
+static void what_is_too_large_is_said(void **state)
 {
     mt_error err = {0};
 
     (void)state;
-    assert_null(repeated("root ::= [0-9] \"x\"", " | [a-z] \"a\" | [b-y] \"b\"", 6000, &err));
-    assert_string_equal(err.text, "the constraint has too many ways to begin: it may be at most at 8192 places at "
-                                  "once; make it simpler");
+    assert_null(repeated("root ::= [0-9] \"x\"", " | [a-z] \"a\" | [b-y] \"b\"", 40000, &err));
+    assert_string_equal(err.text,
+                        "the constraint needs more than 65536 places at once to find its first token; make it simpler");
+    assert_null(repeated("root ::= ", "\"a\"? \"b\"? ", 10000, &err));
+    assert_string_equal(err.text,
+                        "the constraint needs more than 16384 places at once to find its first token; make it simpler");
+    assert_null(repeated("root ::= ", ". ", 600000, &err));
+    assert_string_equal(err.text, "the constraint has more than 1048576 parts; make it smaller");
+}
+
+/* What may come may be cancelled at any time: whoever waits for it no longer does. */
+static void nobody_compiles_what_nobody_wants(void **state)
+{
+    const atomic_bool left = true;
+    const mt_patience stop = {.stop = &left};
+    mt_grammar *g = mt_grammar_new();
+    mt_json j = {.g = g};
+    json_t *list = names_of(5000);
+    const mt_source source = {.kind = MT_SOURCE_CHOICE, .value = list};
+    mt_error err = {0};
+    mt_program *program;
+    mt_expr e;
+
+    (void)state;
+    assert_true(mt_source_expr(&source, &j, &e, &err));
+    mt_grammar_define(g, MT_GRAMMAR_START, e);
+    program = mt_program_new(g, &vocabulary->covered, &err);
+    assert_non_null(program);
+    assert_null(mt_constraint_make(program, vocabulary, &stop, &err));
+    assert_string_equal(err.text, "the request was cancelled while its constraint was compiled");
+    mt_grammar_watch(g, &stop);
+    mt_error_clear(&err);
+    assert_null(mt_program_new(g, &vocabulary->covered, &err));
+    assert_string_equal(err.text, "the request was cancelled while its constraint was compiled");
+    mt_grammar_free(g);
+    json_decref(list);
 }
 
 static void signs_behind_signs_end(void **state)
@@ -63,7 +245,12 @@ static void signs_behind_signs_end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(too_many_places_are_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(lists_of_names_work, setup, teardown),
+    cmocka_unit_test_setup_teardown(lists_of_numbers_are_small, setup, teardown),
+    cmocka_unit_test_setup_teardown(grammars_with_many_alternatives_work, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_may_be_left_out_is_counted, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_is_too_large_is_said, setup, teardown),
+    cmocka_unit_test_setup_teardown(nobody_compiles_what_nobody_wants, setup, teardown),
     cmocka_unit_test_setup_teardown(signs_behind_signs_end, setup, teardown),
 };
 

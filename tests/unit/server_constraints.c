@@ -37,7 +37,7 @@ static mt_constraint *get(fixture *f, const char *word, mt_error *err)
 {
     json_t *words = json_pack("[s]", word);
     const mt_shape shape = {.source = {MT_SOURCE_CHOICE, words}, .formats = {.tools = "none", .reasoning = "none"}};
-    mt_constraint *c = mt_constraints_get(f->constraints, f->owner, &shape, err);
+    mt_constraint *c = mt_constraints_get(f->constraints, f->owner, &shape, NULL, err);
 
     json_decref(words);
     return c;
@@ -49,6 +49,20 @@ static mt_constraints_stats look(const fixture *f)
 
     mt_constraints_stats_read(f->constraints, &stats);
     return stats;
+}
+
+/* The vocabulary and one constraint. */
+static size_t bytes_of_one(void)
+{
+    fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
+    mt_error err = {0};
+    mt_constraint *c = get(&f, "a", &err);
+    const size_t bytes = look(&f).bytes;
+
+    assert_non_null(c);
+    mt_constraint_release(c);
+    end(&f);
+    return bytes;
 }
 
 static void what_was_compiled_is_found_again(void **state)
@@ -100,7 +114,7 @@ static void all_bytes_are_counted(void **state)
 
     (void)state;
     assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
-    assert_null(mt_constraints_get(f.constraints, NULL, &impossible, &err));
+    assert_null(mt_constraints_get(f.constraints, NULL, &impossible, NULL, &err));
     assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
     assert_int_equal(look(&f).refused, 1);
     json_decref(ahead);
@@ -111,7 +125,7 @@ static void all_bytes_are_counted(void **state)
 static void those_that_nobody_uses_make_room(void **state)
 {
     enum { COUNT = 2 * MT_LIMIT_CONSTRAINTS };
-    const size_t limit = 2 * (size_t)MT_LIMIT_CONSTRAINT_ONE;
+    const size_t limit = 5 * bytes_of_one();
     fixture f = begin(limit);
     mt_error err = {0};
 
@@ -133,7 +147,7 @@ static void those_that_nobody_uses_make_room(void **state)
 
 static void those_in_use_do_not(void **state)
 {
-    fixture f = begin(MT_LIMIT_CONSTRAINT_ONE);
+    fixture f = begin(bytes_of_one() / 2);
     mt_error err = {0};
     mt_constraint *a = get(&f, "a", &err), *b;
 
@@ -172,7 +186,7 @@ static void *ask_often(void *arg)
 
 static void threads_share_the_room(void **state)
 {
-    const size_t limit = 2 * (size_t)MT_LIMIT_CONSTRAINT_ONE;
+    const size_t limit = 3 * bytes_of_one();
     fixture f = begin(limit);
     pthread_t threads[4];
 
@@ -190,6 +204,42 @@ static void threads_share_the_room(void **state)
     end(&f); /* which finds that nobody has taken room and kept it */
 }
 
+/* What takes more bytes than one may is refused, and what nobody waits for is not compiled; neither keeps its room. */
+static void what_is_too_large_or_too_late_takes_no_room(void **state)
+{
+    fixture f = begin(MT_LIMIT_CONSTRAINT_BYTES);
+    const atomic_bool left = true;
+    const mt_patience gone = {.stop = &left}, late = {.until = 1};
+    json_t *many = json_array(), *word = json_pack("[s]", "a");
+    const mt_shape large = {.source = {MT_SOURCE_CHOICE, many}, .formats = {.tools = "none", .reasoning = "none"}},
+                   small = {.source = {MT_SOURCE_CHOICE, word}, .formats = {.tools = "none", .reasoning = "none"}};
+    mt_constraint *a;
+    mt_error err = {0};
+    uint64_t seed = 3;
+
+    (void)state;
+    for (int i = 0; i < 150000; i++) {
+        char text[160];
+
+        snprintf(text, sizeof(text), "%08llx%0120llx", (unsigned long long)constraint_random(&seed),
+                 (unsigned long long)constraint_random(&seed));
+        json_array_append_new(many, json_string(text));
+    }
+    assert_null(mt_constraints_get(f.constraints, NULL, &large, NULL, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+    assert_non_null(strstr(err.text, "make it smaller, for 32 MiB at most"));
+    assert_null(mt_constraints_get(f.constraints, NULL, &small, &gone, &err));
+    assert_null(mt_constraints_get(f.constraints, NULL, &small, &late, &err));
+    a = mt_constraints_get(f.constraints, NULL, &small, NULL, &err);
+    assert_non_null(a);
+    assert_int_equal(look(&f).bytes, mt_vocabulary_memory(mt_constraint_vocabulary(a)) + mt_constraint_bytes(a));
+    assert_int_equal(look(&f).refused, 1); /* the others are asked for again, or by nobody */
+    mt_constraint_release(a);
+    json_decref(many);
+    json_decref(word);
+    end(&f);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_compiled_is_found_again),
     cmocka_unit_test(all_bytes_are_counted),
@@ -197,6 +247,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(those_that_nobody_uses_make_room),
     cmocka_unit_test(those_in_use_do_not),
     cmocka_unit_test(threads_share_the_room),
+    cmocka_unit_test(what_is_too_large_or_too_late_takes_no_room),
 };
 
 UNIT_MAIN(tests)

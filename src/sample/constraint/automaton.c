@@ -7,6 +7,8 @@
       carried into the other of two halves, the rest is computed again when it is needed.
    2. A frame counts the rounds of its repetition. Beyond the least, an unlimited one does not count.
    3. Where a place needs more frames than are left to finish its rule, it is no place: see program.c.
+   4. A walk over many texts keeps the first states it finds; those beyond a part of all are forgotten, the last first,
+      as it goes on. No state that is kept knows the number of one that is not.
 
    One thread at a time: the one that compiled it, then the engine's. Rejected: an Earley parser, which keeps the
    whole history; and states in full before the first byte, whose number bounds on lengths and deep grammars make
@@ -23,11 +25,13 @@
 enum {
     STATES = MT_LIMIT_AUTOMATON_STATES,
     STATE_SLOTS = 2 * STATES,
-    ITEMS = MT_LIMIT_AUTOMATON_ITEMS,
     STACKS = MT_LIMIT_AUTOMATON_STACKS,
     STACK_SLOTS = 2 * STACKS,
-    CLOSURE = MT_LIMIT_AUTOMATON_PLACES,
-    CLOSURE_SLOTS = 4 * CLOSURE
+    PLACES_LEAST = 16384, /* of one state, where the program does not need more */
+    PLACES_ITEMS = 4,     /* times as many of all states */
+    WALK_STATES = 8,      /* the part of all states that a walk may keep, */
+    WALK_REST = 4,        /* and of their places and frames */
+    LOOK = 4096           /* places visited between two looks at whether anybody still wants them */
 };
 
 #define NOT_YET UINT32_MAX /* a successor that was not computed */
@@ -48,6 +52,7 @@ typedef struct frame {
 typedef struct state {
     uint32_t begin, count; /* its places */
     uint32_t plain;
+    uint32_t slot; /* of its hash */
     uint32_t same; /* the next of the same hash, plus 1 */
     mt_automaton_state alike;
     bool accepts;
@@ -70,20 +75,35 @@ struct mt_automaton {
     half halves[2], *h;
     mt_automaton_state start;
     uint64_t epoch;
-    size_t work; /* places visited since mt_automaton_rest */
+    size_t work;                 /* places visited since mt_automaton_rest */
+    const mt_patience *patience; /* NULL once it is made */
     bool full;
+    mt_automaton_lack lack; /* of what there was too little, when last there was */
+
+    uint32_t kept;          /* states of a walk from this number on are forgotten; UINT32_MAX: none are */
+    mt_automaton_mark base; /* before that begins: how much may be kept; then what is */
+    uint32_t base_items;
 
     /* the state being made */
-    place found[2 * CLOSURE];
+    uint32_t places, items, slots; /* most of one state, of all, and how many slots to find the former */
+    place *found;                  /* [places] */
     uint32_t found_count;
-    place todo[CLOSURE];
+    place *todo; /* [places] */
     uint32_t todo_count;
-    place seen[CLOSURE_SLOTS];
-    uint32_t seen_round[CLOSURE_SLOTS], round;
+    place *seen; /* [slots] */
+    uint32_t *seen_round, round;
     uint32_t seen_count;
     uint32_t plain;
     bool accepts;
 };
+
+/* There is too little of something: the state cannot be made. */
+static uint32_t fill(mt_automaton *a, mt_automaton_lack lack)
+{
+    a->full = true;
+    a->lack = lack;
+    return MT_STATE_UNKNOWN;
+}
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -91,11 +111,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
-static void half_init(half *h, size_t classes)
+static void half_init(half *h, size_t classes, size_t items)
 {
     h->stacks = mt_alloc_array(STACKS, sizeof(*h->stacks));
     h->stack_slots = mt_alloc_array(STACK_SLOTS, sizeof(*h->stack_slots));
-    h->items = mt_alloc_array(ITEMS, sizeof(*h->items));
+    h->items = mt_alloc_array(items, sizeof(*h->items));
     h->states = mt_alloc_array(STATES, sizeof(*h->states));
     h->state_slots = mt_alloc_array(STATE_SLOTS, sizeof(*h->state_slots));
     h->rows = mt_alloc_array(STATES * classes, sizeof(*h->rows));
@@ -134,7 +154,7 @@ static uint32_t push_frame(mt_automaton *a, uint32_t at, uint32_t count, uint32_
         if (h->stacks[i - 1].at == at && h->stacks[i - 1].count == count && h->stacks[i - 1].below == below)
             return i - 1;
     if (h->stack_count == STACKS) {
-        a->full = true;
+        fill(a, MT_LACK_STACKS);
         return 0;
     }
     h->stacks[h->stack_count] =
@@ -146,17 +166,22 @@ static uint32_t push_frame(mt_automaton *a, uint32_t at, uint32_t count, uint32_
 static void visit(mt_automaton *a, uint32_t at, uint32_t stack)
 {
     const place wanted = {at, stack};
-    uint64_t slot = mix(mix(2, at), stack) % CLOSURE_SLOTS;
+    const mt_instruction *in = mt_program_at(a->p, at); /* within a text no frames are needed */
+    uint32_t slot = (uint32_t)mix(mix(2, at), stack) & (a->slots - 1);
 
-    if ((uint64_t)a->h->stacks[stack].depth + a->p->code[at].height > MT_LIMIT_GRAMMAR_FRAMES)
+    if (in && (uint64_t)a->h->stacks[stack].depth + in->height > MT_LIMIT_GRAMMAR_FRAMES)
         return;
-    for (; a->seen_round[slot] == a->round; slot = (slot + 1) % CLOSURE_SLOTS)
+    for (; a->seen_round[slot] == a->round; slot = (slot + 1) & (a->slots - 1))
         if (a->seen[slot].at == at && a->seen[slot].stack == stack)
             return;
-    if (a->work++ >= MT_LIMIT_AUTOMATON_WORK || a->seen_count >= CLOSURE_SLOTS / 2 || a->todo_count == CLOSURE) {
-        a->full = true;
+    if (a->work++ >= MT_LIMIT_AUTOMATON_WORK)
+        fill(a, MT_LACK_WORK);
+    if (a->work % LOOK == 1 && mt_patience_over(a->patience))
+        fill(a, MT_LACK_STOPPED);
+    if (a->seen_count == a->places)
+        fill(a, MT_LACK_PLACES);
+    if (a->full)
         return;
-    }
     a->seen[slot] = wanted;
     a->seen_round[slot] = a->round;
     a->seen_count++;
@@ -214,11 +239,16 @@ static void leave(mt_automaton *a, uint32_t stack)
 
 static void follow(mt_automaton *a, place from)
 {
-    const mt_instruction *in = &a->p->code[from.at];
+    const mt_instruction *in = mt_program_at(a->p, from.at);
 
+    if (!in) {
+        a->found[a->found_count++] = from;
+        return;
+    }
     switch ((mt_op)in->op) {
     case MT_OP_RETURN: leave(a, from.stack); break;
     case MT_OP_BYTE:
+    case MT_OP_TEXT:
     case MT_OP_TOKEN: a->found[a->found_count++] = from; break;
     case MT_OP_CALL: {
         /* a call at the end of a rule needs no frame: what is right-recursive does not grow */
@@ -246,7 +276,7 @@ static void begin_state(mt_automaton *a)
 {
     a->round++;
     if (a->round == 0) {
-        memset(a->seen_round, 0, sizeof(a->seen_round));
+        memset(a->seen_round, 0, a->slots * sizeof(*a->seen_round));
         a->round = 1;
     }
     a->found_count = a->todo_count = a->seen_count = a->plain = 0;
@@ -284,14 +314,17 @@ static mt_automaton_state intern(mt_automaton *a)
     for (uint32_t i = *slot; i; i = h->states[i - 1].same)
         if (same_state(a, &h->states[i - 1]))
             return i - 1;
-    if (h->state_count == STATES || h->item_count + a->found_count > ITEMS)
-        return MT_STATE_UNKNOWN;
+    if (h->state_count == STATES)
+        return fill(a, MT_LACK_STATES);
+    if (h->item_count + a->found_count > a->items)
+        return fill(a, MT_LACK_ITEMS);
     memcpy(h->items + h->item_count, a->found, a->found_count * sizeof(*a->found));
     h->states[h->state_count] = (state){.begin = h->item_count,
                                         .count = a->found_count,
                                         .plain = a->plain,
                                         .accepts = a->accepts,
                                         .alike = NOT_YET,
+                                        .slot = (uint32_t)(slot - h->state_slots),
                                         .same = *slot};
     memset(h->rows + (size_t)h->state_count * a->p->class_count, 0xff, a->p->class_count * sizeof(*h->rows));
     h->item_count += a->found_count;
@@ -306,13 +339,37 @@ static mt_automaton_state finish_state(mt_automaton *a)
     return a->full ? MT_STATE_UNKNOWN : intern(a);
 }
 
-mt_automaton *mt_automaton_new(const mt_program *program)
+/* What one state may need is known from the widest fork of the program: the rest is generous, or a sentence. */
+static uint32_t places_of(const mt_program *program)
+{
+    uint32_t places = PLACES_LEAST;
+
+    while (places < MT_LIMIT_AUTOMATON_PLACES && places < 2 * (uint64_t)program->widest)
+        places *= 2;
+    return places;
+}
+
+static size_t items_of(uint32_t places)
+{
+    return PLACES_ITEMS * (size_t)places;
+}
+
+mt_automaton *mt_automaton_new(const mt_program *program, const mt_patience *patience)
 {
     mt_automaton *a = mt_alloc(sizeof(*a));
 
     a->p = program;
-    half_init(&a->halves[0], program->class_count);
-    half_init(&a->halves[1], program->class_count);
+    a->patience = patience;
+    a->kept = UINT32_MAX;
+    a->places = places_of(program);
+    a->items = (uint32_t)items_of(a->places);
+    a->slots = 2 * a->places;
+    a->found = mt_alloc_array(a->places, sizeof(*a->found));
+    a->todo = mt_alloc_array(a->places, sizeof(*a->todo));
+    a->seen = mt_alloc_array(a->slots, sizeof(*a->seen));
+    a->seen_round = mt_alloc_array(a->slots, sizeof(*a->seen_round));
+    half_init(&a->halves[0], program->class_count, a->items);
+    half_init(&a->halves[1], program->class_count, a->items);
     a->h = &a->halves[0];
     half_clear(a->h);
     begin_state(a);
@@ -327,7 +384,26 @@ void mt_automaton_free(mt_automaton *a)
         return;
     half_free(&a->halves[0]);
     half_free(&a->halves[1]);
+    mt_free(a->found);
+    mt_free(a->todo);
+    mt_free(a->seen);
+    mt_free(a->seen_round);
     mt_free(a);
+}
+
+mt_automaton_lack mt_automaton_lacks(const mt_automaton *a, uint32_t *most)
+{
+    const uint32_t limits[] = {
+        [MT_LACK_STATES] = STATES, [MT_LACK_PLACES] = a->places, [MT_LACK_ITEMS] = a->items,
+        [MT_LACK_STACKS] = STACKS, [MT_LACK_STOPPED] = 0,        [MT_LACK_WORK] = MT_LIMIT_AUTOMATON_WORK};
+
+    *most = limits[a->lack];
+    return a->lack;
+}
+
+void mt_automaton_settle(mt_automaton *a)
+{
+    a->patience = NULL;
 }
 
 void mt_automaton_rest(mt_automaton *a)
@@ -348,10 +424,9 @@ static mt_automaton_state step(mt_automaton *a, mt_automaton_state from, unsigne
     begin_state(a);
     for (uint32_t i = 0; i < s->count && !a->full; i++) {
         const place at = a->h->items[s->begin + i];
-        const mt_instruction *in = &a->p->code[at.at];
 
-        if (in->op == MT_OP_BYTE && mt_byteset_has(&a->p->sets[in->a], byte))
-            visit(a, in->next, at.stack);
+        if (mt_program_reads(a->p, at.at, byte))
+            visit(a, mt_program_behind(a->p, at.at), at.stack);
     }
     return finish_state(a);
 }
@@ -360,12 +435,64 @@ mt_automaton_state mt_automaton_byte(mt_automaton *a, mt_automaton_state from, u
 {
     const unsigned class = a->p->class_of[byte];
     uint32_t *cell = &a->h->rows[(size_t)from * a->p->class_count + class];
+    mt_automaton_state next;
 
-    if (from == MT_STATE_DEAD)
-        return MT_STATE_DEAD;
-    if (*cell == NOT_YET)
-        *cell = step(a, from, class); /* UNKNOWN is NOT_YET, and tried again */
-    return *cell;
+    if (from == MT_STATE_DEAD || *cell != NOT_YET)
+        return from == MT_STATE_DEAD ? MT_STATE_DEAD : *cell;
+    next = step(a, from, class);
+    if (next < a->kept) /* and UNKNOWN is NOT_YET: tried again */
+        *cell = next;
+    return next;
+}
+
+mt_automaton_mark mt_automaton_here(const mt_automaton *a)
+{
+    return (mt_automaton_mark){a->h->state_count, a->h->stack_count};
+}
+
+void mt_automaton_walk(mt_automaton *a)
+{
+    a->kept = UINT32_MAX;
+    a->base = (mt_automaton_mark){a->h->state_count + STATES / WALK_STATES, a->h->stack_count + STACKS / WALK_REST};
+    a->base_items = a->h->item_count + a->items / WALK_REST;
+}
+
+/* Takes the last states and frames away, each from the front of its list. */
+static void shrink(half *h, mt_automaton_mark to)
+{
+    while (h->state_count > to.states) {
+        const state *s = &h->states[--h->state_count];
+
+        h->state_slots[s->slot] = s->same;
+        h->item_count = s->begin;
+    }
+    while (h->stack_count > to.stacks) {
+        const frame *f = &h->stacks[--h->stack_count];
+
+        h->stack_slots[mix(mix(mix(1, f->at), f->count), f->below) % STACK_SLOTS] = f->same;
+    }
+}
+
+void mt_automaton_back(mt_automaton *a, mt_automaton_mark to)
+{
+    const half *h = a->h;
+
+    if (a->kept == UINT32_MAX) {
+        if (h->state_count < a->base.states && h->stack_count < a->base.stacks && h->item_count < a->base_items)
+            return;
+        a->base = mt_automaton_here(a);
+        a->kept = a->base.states;
+    }
+    to.states = to.states > a->base.states ? to.states : a->base.states;
+    to.stacks = to.stacks > a->base.stacks ? to.stacks : a->base.stacks;
+    shrink(a->h, to);
+}
+
+void mt_automaton_walked(mt_automaton *a)
+{
+    if (a->kept != UINT32_MAX)
+        shrink(a->h, a->base);
+    a->kept = UINT32_MAX;
 }
 
 mt_automaton_state mt_automaton_token(mt_automaton *a, mt_automaton_state from, uint32_t id)
@@ -375,9 +502,9 @@ mt_automaton_state mt_automaton_token(mt_automaton *a, mt_automaton_state from, 
     begin_state(a);
     for (uint32_t i = 0; i < s->count && !a->full; i++) {
         const place at = a->h->items[s->begin + i];
-        const mt_instruction *in = &a->p->code[at.at];
+        const mt_instruction *in = mt_program_at(a->p, at.at);
 
-        if (in->op == MT_OP_TOKEN && in->a == id)
+        if (in && in->op == MT_OP_TOKEN && in->a == id)
             visit(a, in->next, at.stack);
     }
     return finish_state(a);
@@ -398,6 +525,20 @@ uint32_t mt_automaton_plain(const mt_automaton *a, mt_automaton_state at)
     return a->h->states[at].plain;
 }
 
+/* Whether a place may read a byte of the set. */
+static bool reads_any(const mt_automaton *a, uint32_t at, const mt_byteset *set)
+{
+    const mt_instruction *in = mt_program_at(a->p, at);
+    uint32_t text;
+
+    if (mt_program_text(a->p, at, &text))
+        return mt_byteset_has(set, a->p->text[text] & 0xff);
+    for (size_t k = 0; in->op == MT_OP_BYTE && k < 4; k++)
+        if (a->p->sets[in->a].bits[k] & set->bits[k])
+            return true;
+    return false;
+}
+
 bool mt_automaton_others(const mt_automaton *a, mt_automaton_state at, const mt_byteset *set)
 {
     const state *s = &a->h->states[at];
@@ -405,14 +546,11 @@ bool mt_automaton_others(const mt_automaton *a, mt_automaton_state at, const mt_
     for (uint32_t i = 0; i < s->count; i++) {
         const place from = a->h->items[s->begin + i];
         const frame *top = &a->h->stacks[from.stack];
-        const mt_instruction *in = &a->p->code[from.at];
-        const mt_byteset *own = &a->p->sets[in->a];
+        const mt_instruction *in = mt_program_at(a->p, from.at);
+        const bool counted = in && in->plain && repeats(a, top) && a->p->code[top->at].plain;
 
-        if (in->op != MT_OP_BYTE || (in->plain && repeats(a, top) && a->p->code[top->at].plain))
-            continue;
-        for (size_t k = 0; k < 4; k++)
-            if (own->bits[k] & set->bits[k])
-                return true;
+        if (!counted && reads_any(a, from.at, set))
+            return true;
     }
     return false;
 }
@@ -422,9 +560,9 @@ bool mt_automaton_tokens(const mt_automaton *a, mt_automaton_state at, size_t in
     const state *s = &a->h->states[at];
 
     for (uint32_t i = 0; i < s->count; i++) {
-        const mt_instruction *in = &a->p->code[a->h->items[s->begin + i].at];
+        const mt_instruction *in = mt_program_at(a->p, a->h->items[s->begin + i].at);
 
-        if (in->op != MT_OP_TOKEN || index-- > 0)
+        if (!in || in->op != MT_OP_TOKEN || index-- > 0)
             continue;
         *id = in->a;
         return true;
@@ -525,8 +663,12 @@ size_t mt_automaton_states(const mt_automaton *a)
     return a->h->state_count;
 }
 
-size_t mt_automaton_bytes(const mt_automaton *a)
+size_t mt_automaton_bytes(const mt_program *program)
 {
-    return sizeof(*a) + 2 * (STACKS * sizeof(frame) + ITEMS * sizeof(place) + STATES * sizeof(state) +
-                             (STACK_SLOTS + STATE_SLOTS + STATES * (size_t)a->p->class_count) * sizeof(uint32_t));
+    const size_t places = places_of(program), classes = program->class_count;
+    const size_t one = 2 * sizeof(place) + 2 * (sizeof(place) + sizeof(uint32_t));
+
+    return sizeof(mt_automaton) + places * one +
+           2 * (STACKS * sizeof(frame) + items_of((uint32_t)places) * sizeof(place) + STATES * sizeof(state) +
+                (STACK_SLOTS + STATE_SLOTS + STATES * classes) * sizeof(uint32_t));
 }

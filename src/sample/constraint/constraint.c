@@ -15,32 +15,47 @@ struct mt_constraint {
     mt_automaton *automaton;
     mt_run *runs;                /* the engine's thread */
     mt_automaton_state **states; /* of the runs, while collecting */
-    mt_automaton_state *path;    /* [longest token + 1] */
+    mt_automaton_state *path;    /* [longest token + 2] */
+    mt_automaton_mark *marks;    /* likewise: what was known at each place of the path */
+    uint32_t *first;             /* the mask that every answer begins with */
     atomic_size_t *total;        /* NULL: nobody counts */
 };
 
 static bool compute(mt_constraint *c, mt_automaton_state state, uint32_t *mask);
 
+static bool say_lack(const mt_automaton *a, mt_error *err)
+{
+    static const char *const what[] = {
+        [MT_LACK_STATES] = "states",
+        [MT_LACK_PLACES] = "places at once",
+        [MT_LACK_ITEMS] = "places in all its states",
+        [MT_LACK_STACKS] = "rules and repetitions within one another in all its states",
+        [MT_LACK_WORK] = "steps",
+    };
+    uint32_t most;
+    const mt_automaton_lack lack = mt_automaton_lacks(a, &most);
+
+    if (lack == MT_LACK_STOPPED)
+        return mt_grammar_say_stopped(err);
+    return mt_fail(err, MT_E_INVALID, "the constraint needs more than %u %s to find its first token; make it simpler",
+                   most, what[lack]);
+}
+
 /* The states after the first token are found here, so that the engine need not. */
 static bool warm(mt_constraint *c, mt_error *err)
 {
-    uint32_t *mask = mt_alloc_array(c->v->words, sizeof(*mask));
     const mt_automaton_state start = mt_automaton_start(c->automaton);
-    const bool ok = start != MT_STATE_UNKNOWN && compute(c, start, mask);
     bool any = false;
 
-    for (size_t i = 0; ok && i < c->v->words; i++)
-        any |= mask[i] != 0;
-    mt_free(mask);
-    if (!ok)
-        return mt_fail(err, MT_E_INVALID,
-                       "the constraint has too many ways to begin: it may be at most at %d places at once; make it "
-                       "simpler",
-                       MT_LIMIT_AUTOMATON_PLACES);
+    if (start == MT_STATE_UNKNOWN || !compute(c, start, c->first))
+        return say_lack(c->automaton, err);
+    for (size_t i = 0; i < c->v->words; i++)
+        any |= c->first[i] != 0;
     return any || mt_fail(err, MT_E_INVALID, "the model has no token to begin such an answer with");
 }
 
-mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary *vocabulary, mt_error *err)
+mt_constraint *mt_constraint_make(mt_program *program, const mt_vocabulary *vocabulary, const mt_patience *patience,
+                                  mt_error *err)
 {
     static atomic_uint_fast64_t numbers;
     mt_constraint *c = mt_alloc(sizeof(*c));
@@ -49,14 +64,24 @@ mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary 
     c->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1; /* only has to differ */
     c->v = vocabulary;
     c->path = mt_alloc_array(vocabulary->longest + 2, sizeof(*c->path));
+    c->marks = mt_alloc_array(vocabulary->longest + 2, sizeof(*c->marks));
+    c->first = mt_alloc_array(vocabulary->words, sizeof(*c->first));
     c->states = mt_alloc_array(MT_LIMIT_CONSTRAINT_RUNS, sizeof(*c->states));
-    c->program = mt_program_new(grammar, &vocabulary->covered, err);
-    if (c->program)
-        c->automaton = mt_automaton_new(c->program);
-    if (c->automaton && warm(c, err))
+    c->program = program;
+    c->automaton = mt_automaton_new(program, patience);
+    if (warm(c, err)) {
+        mt_automaton_settle(c->automaton);
         return c;
+    }
     mt_constraint_release(c);
     return NULL;
+}
+
+mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary *vocabulary, mt_error *err)
+{
+    mt_program *program = mt_program_new(grammar, &vocabulary->covered, err);
+
+    return program ? mt_constraint_make(program, vocabulary, grammar->patience, err) : NULL;
 }
 
 mt_constraint *mt_constraint_hold(mt_constraint *c)
@@ -77,6 +102,8 @@ void mt_constraint_release(mt_constraint *c)
     mt_program_free(c->program);
     mt_free(c->states);
     mt_free(c->path);
+    mt_free(c->marks);
+    mt_free(c->first);
     mt_free(c);
 }
 
@@ -85,10 +112,16 @@ const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c)
     return c->v;
 }
 
+size_t mt_constraint_need(const mt_program *program, const mt_vocabulary *v)
+{
+    return sizeof(mt_constraint) + mt_program_bytes(program) + mt_automaton_bytes(program) +
+           MT_LIMIT_CONSTRAINT_RUNS * sizeof(mt_automaton_state *) + v->words * sizeof(uint32_t) +
+           (v->longest + 2) * (sizeof(mt_automaton_state) + sizeof(mt_automaton_mark));
+}
+
 size_t mt_constraint_bytes(const mt_constraint *c)
 {
-    return sizeof(*c) + mt_program_bytes(c->program) + mt_automaton_bytes(c->automaton) +
-           MT_LIMIT_CONSTRAINT_RUNS * sizeof(*c->states) + (c->v->longest + 2) * sizeof(*c->path);
+    return mt_constraint_need(c->program, c->v);
 }
 
 void mt_constraint_charge(mt_constraint *c, atomic_size_t *total)
@@ -205,23 +238,31 @@ static void set_tokens(const mt_token_trie *t, size_t from, size_t to, uint32_t 
 static bool walk(mt_constraint *c, const mt_token_trie *t, bool plain, mt_automaton_state from, uint32_t *mask)
 {
     mt_automaton_state *path = c->path;
+    bool ok = true;
 
     path[0] = from;
+    mt_automaton_walk(c->automaton);
+    c->marks[0] = mt_automaton_here(c->automaton);
     for (size_t i = 0; i < t->count;) {
         const unsigned depth = t->depth[i];
-        const mt_automaton_state next = mt_automaton_byte(c->automaton, path[depth], t->byte[i]);
+        mt_automaton_state next;
         size_t to = i + 1;
 
-        if (next == MT_STATE_UNKNOWN)
-            return false;
+        mt_automaton_back(c->automaton, c->marks[depth]);
+        next = mt_automaton_byte(c->automaton, path[depth], t->byte[i]);
+        ok = next != MT_STATE_UNKNOWN;
+        if (!ok)
+            break;
         if (next == MT_STATE_DEAD || (plain && mt_automaton_plain(c->automaton, next) == MT_STATE_BOUNDLESS))
             to = t->skip[i];
         path[depth + 1] = next;
+        c->marks[depth + 1] = mt_automaton_here(c->automaton);
         if (next != MT_STATE_DEAD)
             set_tokens(t, i, to, mask);
         i = to;
     }
-    return true;
+    mt_automaton_walked(c->automaton);
+    return ok;
 }
 
 static void set_bit(const mt_vocabulary *v, uint32_t *mask, uint32_t id)
@@ -271,6 +312,10 @@ bool mt_run_mask(mt_run *run, uint32_t *mask)
 
     if (run->failed)
         return false;
+    if (run->state == mt_automaton_start(c->automaton)) {
+        memcpy(mask, c->first, c->v->words * sizeof(*mask));
+        return true;
+    }
     ok = compute(c, mt_run_mask_key(run).state, mask);
     if (!ok) {
         collect(c);

@@ -18,6 +18,13 @@ typedef struct mt_run mt_run;
    mt_constraint_release. */
 mt_constraint *mt_constraint_new(const mt_grammar *grammar, const mt_vocabulary *vocabulary,
                                  mt_error *err) MT_NODISCARD;
+
+/* The second half of it, for those who want to know first how many bytes it takes. Takes program. Ends
+   soon after patience is over; NULL: endless. */
+size_t mt_constraint_need(const mt_program *program, const mt_vocabulary *vocabulary);
+mt_constraint *mt_constraint_make(mt_program *program, const mt_vocabulary *vocabulary, const mt_patience *patience,
+                                  mt_error *err) MT_NODISCARD;
+
 mt_constraint *mt_constraint_hold(mt_constraint *c); /* one more reference; returns it */
 void mt_constraint_release(mt_constraint *c);        /* NULL is fine */
 

@@ -24,6 +24,7 @@ typedef struct reader {
     size_t len, at, depth;
     symbol *symbols;
     size_t symbol_count, symbol_cap;
+    uint32_t *slots; /* [2 * symbol_cap] symbols by name, plus 1 */
     mt_error *err;
 } reader;
 
@@ -92,19 +93,45 @@ static bool at_definition(const reader *r)
     return len > 0 && ahead.len - ahead.at >= 3 && memcmp(ahead.text + ahead.at, "::=", 3) == 0;
 }
 
+static uint32_t *slot_of(const reader *r, const char *name, size_t len)
+{
+    const size_t slots = 2 * r->symbol_cap;
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t at = (hash >> 32) % slots;; at = (at + 1) % slots) {
+        const symbol *s = r->slots[at] ? &r->symbols[r->slots[at] - 1] : NULL;
+
+        if (!s || (s->len == len && memcmp(s->name, name, len) == 0))
+            return &r->slots[at];
+    }
+}
+
+static void grow_symbols(reader *r)
+{
+    const size_t cap = r->symbol_cap ? 2 * r->symbol_cap : 32;
+
+    r->symbols = mt_realloc(r->symbols, r->symbol_cap * sizeof(*r->symbols), cap * sizeof(*r->symbols));
+    r->symbol_cap = cap;
+    mt_free(r->slots);
+    r->slots = mt_alloc_array(2 * cap, sizeof(*r->slots));
+    for (size_t i = 0; i < r->symbol_count; i++)
+        *slot_of(r, r->symbols[i].name, r->symbols[i].len) = (uint32_t)i + 1;
+}
+
 static symbol *find(reader *r, const char *name, size_t len)
 {
-    for (size_t i = 0; i < r->symbol_count; i++)
-        if (r->symbols[i].len == len && memcmp(r->symbols[i].name, name, len) == 0)
-            return &r->symbols[i];
-    if (r->symbol_count == r->symbol_cap) {
-        const size_t cap = r->symbol_cap ? 2 * r->symbol_cap : 32;
+    uint32_t *slot;
 
-        r->symbols = mt_realloc(r->symbols, r->symbol_cap * sizeof(*r->symbols), cap * sizeof(*r->symbols));
-        r->symbol_cap = cap;
+    if (r->symbol_count == r->symbol_cap)
+        grow_symbols(r);
+    slot = slot_of(r, name, len);
+    if (*slot == 0) {
+        r->symbols[r->symbol_count] = (symbol){.name = name, .len = len, .rule = mt_grammar_rule(r->g)};
+        *slot = (uint32_t)++r->symbol_count;
     }
-    r->symbols[r->symbol_count] = (symbol){.name = name, .len = len, .rule = mt_grammar_rule(r->g)};
-    return &r->symbols[r->symbol_count++];
+    return &r->symbols[*slot - 1];
 }
 
 static bool read_hex(reader *r, size_t digits, uint32_t *code)
@@ -205,6 +232,8 @@ static bool read_item(reader *r, mt_expr *out)
     const size_t len = word_length(r);
     bool ok;
 
+    if (mt_grammar_full(r->g))
+        return false;
     if (len > 0) {
         *out = mt_grammar_call(r->g, find(r, r->text + r->at, len)->rule);
         r->at += len;
@@ -346,9 +375,12 @@ static bool read_rule(reader *r)
 
 static bool read_all(reader *r, mt_expr *out)
 {
-    for (skip_space(r); r->at < r->len; skip_space(r))
-        if (!read_rule(r))
+    *out = mt_grammar_never(r->g);
+    for (skip_space(r); r->at < r->len && !mt_grammar_full(r->g); skip_space(r))
+        if (!read_rule(r) && !mt_grammar_full(r->g))
             return false;
+    if (mt_grammar_full(r->g)) /* which compiling says */
+        return true;
     for (size_t i = 0; i < r->symbol_count; i++)
         if (!r->symbols[i].defined)
             return mt_fail(r->err, MT_E_INVALID, "the grammar uses the rule \"%.*s\" and does not define it",
@@ -370,5 +402,6 @@ bool mt_gbnf_expr(mt_grammar *g, const char *text, size_t len, mt_expr *out, mt_
         return mt_fail(err, MT_E_INVALID, "the grammar has %zu bytes; write at most %u", len, MT_LIMIT_GRAMMAR_TEXT);
     ok = read_all(&r, out);
     mt_free(r.symbols);
+    mt_free(r.slots);
     return ok;
 }

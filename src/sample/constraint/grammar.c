@@ -8,16 +8,31 @@
 
 enum { NEVER = 0, EMPTY = 1 }; /* the first two nodes of every grammar */
 
+enum { LOOK = 1024 }; /* additions between two looks at whether anybody still wants the grammar */
+
+void mt_grammar_fill(mt_grammar *g, const char *of, size_t at)
+{
+    if (!g->full) {
+        g->full_of = of;
+        g->full_at = at;
+    }
+    g->full = true;
+}
+
 /* Room for `more` entries, or a full grammar. */
 static bool reserve(mt_grammar *g, void *list, size_t count, size_t *cap, size_t more, size_t size)
 {
+    const bool bytes = size == 1;
+    const size_t limit = bytes ? MT_LIMIT_GRAMMAR_BYTES : MT_LIMIT_GRAMMAR_NODES;
     void **at = list;
     size_t wanted = *cap ? *cap : 64;
 
-    if (g->full || count + more > MT_LIMIT_GRAMMAR_NODES) {
+    if (count + more > limit)
+        mt_grammar_fill(g, bytes ? "bytes of texts" : "parts", limit);
+    if (count % LOOK == 0 && mt_grammar_stopped(g))
         g->full = true;
+    if (g->full)
         return false;
-    }
     if (count + more <= *cap)
         return true;
     while (wanted < count + more)
@@ -60,6 +75,21 @@ void mt_grammar_free(mt_grammar *g)
 bool mt_grammar_full(const mt_grammar *g)
 {
     return g->full;
+}
+
+bool mt_grammar_say_full(const mt_grammar *g, mt_error *err)
+{
+    return mt_fail(err, MT_E_INVALID, "the constraint has more than %zu %s; make it smaller", g->full_at, g->full_of);
+}
+
+void mt_grammar_watch(mt_grammar *g, const mt_patience *patience)
+{
+    g->patience = patience;
+}
+
+bool mt_grammar_say_stopped(mt_error *err)
+{
+    return mt_fail(err, MT_E_INVALID, "the request was cancelled while its constraint was compiled");
 }
 
 mt_rule mt_grammar_rule(mt_grammar *g)
@@ -143,9 +173,54 @@ static mt_expr group(mt_grammar *g, mt_expr_kind kind, const mt_expr *parts, siz
     return add(g, kind, (uint32_t)(g->part_count - count), (uint32_t)count, 0);
 }
 
+/* Whether two expressions are the same text or the same set of bytes. */
+static bool same(const mt_grammar *g, const mt_expr_node *a, const mt_expr_node *b)
+{
+    if (a->kind != b->kind || a->b != b->b)
+        return false;
+    return a->kind == MT_EXPR_BYTES ? a->a == b->a
+                                    : a->kind == MT_EXPR_LITERAL && memcmp(g->text + a->a, g->text + b->a, a->b) == 0;
+}
+
+/* Two repetitions of the same thing behind one another are one: "a?a?a?" has one place, not three. */
+static bool join(mt_grammar *g, mt_expr first, mt_expr second, mt_expr *out)
+{
+    const mt_expr_node a = g->nodes[first], b = g->nodes[second];
+    const bool endless = a.c == MT_GRAMMAR_UNLIMITED || b.c == MT_GRAMMAR_UNLIMITED;
+
+    if (a.kind != MT_EXPR_REPEAT || b.kind != MT_EXPR_REPEAT || a.plain != b.plain ||
+        !same(g, &g->nodes[a.a], &g->nodes[b.a]))
+        return false;
+    if ((uint64_t)a.b + b.b > MT_LIMIT_GRAMMAR_NODES || (!endless && (uint64_t)a.c + b.c > MT_LIMIT_GRAMMAR_NODES))
+        return false;
+    *out = add(g, MT_EXPR_REPEAT, a.a, a.b + b.b, endless ? MT_GRAMMAR_UNLIMITED : a.c + b.c);
+    g->nodes[*out].plain = a.plain && *out != NEVER;
+    return true;
+}
+
 mt_expr mt_grammar_list(mt_grammar *g, const mt_expr *parts, size_t count)
 {
-    return count ? group(g, MT_EXPR_LIST, parts, count) : EMPTY;
+    mt_expr *joined = NULL, one, list;
+    size_t last = 0;
+
+    for (size_t i = 1; i < count; i++) {
+        const bool joins = join(g, joined ? joined[last] : parts[i - 1], parts[i], &one);
+
+        if (joins && !joined) {
+            joined = mt_alloc_array(count, sizeof(*joined));
+            memcpy(joined, parts, i * sizeof(*parts));
+            last = i - 1;
+        }
+        if (joins)
+            joined[last] = one;
+        else if (joined)
+            joined[++last] = parts[i];
+    }
+    if (!joined)
+        return count ? group(g, MT_EXPR_LIST, parts, count) : EMPTY;
+    list = group(g, MT_EXPR_LIST, joined, last + 1);
+    mt_free(joined);
+    return list;
 }
 
 mt_expr mt_grammar_any(mt_grammar *g, const mt_expr *parts, size_t count)

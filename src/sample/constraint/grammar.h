@@ -1,14 +1,18 @@
 /* What an answer may look like, before anybody matches it: rules made of byte sets, tokens, sequences, alternatives and
    repetitions. Schemas, regular expressions, lists of choices and GBNF all become this one form; program.h compiles it.
 
-   Expressions are numbers that belong to their grammar. A grammar that grows beyond MT_LIMIT_GRAMMAR_NODES is full:
-   whoever built it goes on without looking, and compiling says so. */
+   Expressions are numbers that belong to their grammar. A grammar that grows beyond MT_LIMIT_GRAMMAR_NODES or
+   MT_LIMIT_GRAMMAR_BYTES is full: whoever built it goes on without looking, and compiling says so. One that nobody
+   wants any more is full, too; whoever does long work without adding to it looks for itself. */
 #ifndef MT_SAMPLE_CONSTRAINT_GRAMMAR_H
 #define MT_SAMPLE_CONSTRAINT_GRAMMAR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/error.h"
+#include "base/patience.h"
 
 #define MT_GRAMMAR_UNLIMITED UINT32_MAX /* the most of a repetition */
 
@@ -47,6 +51,12 @@ typedef struct mt_char_range {
 mt_grammar *mt_grammar_new(void);
 void mt_grammar_free(mt_grammar *g); /* NULL is fine */
 bool mt_grammar_full(const mt_grammar *g);
+void mt_grammar_fill(mt_grammar *g, const char *of, size_t at); /* it has more than `at` of something: it is full */
+bool mt_grammar_say_full(const mt_grammar *g, mt_error *err);   /* of what; returns false */
+
+/* Building and compiling end soon after that is over; it outlives the grammar. */
+void mt_grammar_watch(mt_grammar *g, const mt_patience *patience);
+bool mt_grammar_say_stopped(mt_error *err); /* returns false */
 
 #define MT_GRAMMAR_START 0u
 
@@ -121,7 +131,15 @@ struct mt_grammar {
     mt_expr *rules; /* what each is; MT_EXPR_NEVER's number 0 until it is defined */
     size_t rule_count, rule_cap;
     uint32_t set_slots[MT_GRAMMAR_SET_SLOTS]; /* a set of each hash, plus 1 */
+    const mt_patience *patience;              /* NULL: endless */
     bool full;
+    const char *full_of; /* what there is too much of, and how much there may be */
+    size_t full_at;
 };
+
+static inline bool mt_grammar_stopped(const mt_grammar *g)
+{
+    return mt_patience_over(g->patience);
+}
 
 #endif

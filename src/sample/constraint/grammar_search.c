@@ -140,7 +140,7 @@ static mt_expr write(mt_grammar *g, const char *const *markers, size_t count, bo
         most += strlen(markers[i]);
     }
     if (most > MT_LIMIT_GRAMMAR_SEARCH) {
-        g->full = true;
+        mt_grammar_fill(g, "bytes of markers that are looked for", MT_LIMIT_GRAMMAR_SEARCH);
         return mt_grammar_never(g);
     }
     s.go = mt_alloc_array(most * s.classes, sizeof(*s.go));

@@ -9,26 +9,20 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "sample/constraint/program_inside.h"
 
 #define ENDLESS UINT32_MAX /* the height of what never ends */
 
-typedef struct compiler {
-    const mt_grammar *g;
-    mt_program *p;
-    size_t cap, target_cap;
-    uint32_t *entries; /* of the rules */
-    bool *nullable;
-    bool full;
-} compiler;
+enum { LOOK = 1024 }; /* instructions between two looks at whether anybody still wants it */
 
-static uint32_t emit(compiler *c, mt_instruction in)
+uint32_t mt_program_emit(mt_compiler *c, mt_instruction in)
 {
     mt_program *p = c->p;
 
-    if (p->count == MT_LIMIT_GRAMMAR_NODES) {
+    if (p->count == MT_LIMIT_PROGRAM_CODE || (p->count % LOOK == 0 && mt_grammar_stopped(c->g)))
         c->full = true;
+    if (c->full)
         return 0;
-    }
     if (p->count == c->cap) {
         const size_t cap = c->cap ? 2 * c->cap : 256;
 
@@ -39,7 +33,7 @@ static uint32_t emit(compiler *c, mt_instruction in)
     return (uint32_t)p->count++;
 }
 
-static uint32_t add_targets(compiler *c, size_t count)
+uint32_t mt_program_add_targets(mt_compiler *c, size_t count)
 {
     mt_program *p = c->p;
     const size_t begin = p->target_count;
@@ -51,21 +45,72 @@ static uint32_t add_targets(compiler *c, size_t count)
         c->target_cap = cap;
     }
     p->target_count += count;
+    if (count > p->widest)
+        p->widest = (uint32_t)count;
     return (uint32_t)begin;
 }
 
-static uint32_t compile(compiler *c, mt_expr e, uint32_t next);
+static uint32_t add_text(mt_compiler *c, const char *bytes, size_t len, uint32_t next)
+{
+    mt_program *p = c->p;
+    uint16_t *at;
+
+    if (p->text_len + len > MT_LIMIT_GRAMMAR_BYTES) {
+        c->full = true;
+        return 0;
+    }
+    while (p->text_len + len + 2 > c->text_cap) {
+        const size_t cap = c->text_cap ? 2 * c->text_cap : 1024;
+
+        p->text = mt_realloc(p->text, c->text_cap * sizeof(*p->text), cap * sizeof(*p->text));
+        c->text_cap = cap;
+    }
+    at = p->text + p->text_len;
+    for (size_t i = 0; i < len; i++)
+        at[i] = (unsigned char)bytes[i];
+    at[len - 1] |= MT_TEXT_LAST;
+    at[len] = (uint16_t)next;
+    at[len + 1] = (uint16_t)(next >> 16);
+    p->text_len += len + 2;
+    return (uint32_t)(p->text_len - len - 2);
+}
+
+uint32_t mt_program_literal(mt_compiler *c, const char *bytes, size_t len, uint32_t next)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (!mt_byteset_has(c->covered, (unsigned char)bytes[i]))
+            return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK}); /* which no token could write */
+        c->read[(unsigned char)bytes[i]] = true;
+    }
+    if (len == 0)
+        return next;
+    if (len == 1)
+        return mt_program_emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = (unsigned char)bytes[0], .next = next});
+    return mt_program_emit(
+        c, (mt_instruction){.op = MT_OP_TEXT, .a = add_text(c, bytes, len, next), .b = (uint32_t)len, .next = next});
+}
 
 /* A loop without a counter. Where the body comes at least once, it is where the loop is entered. */
-static uint32_t compile_loop(compiler *c, const mt_expr_node *n, uint32_t next)
+static uint32_t compile_loop(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
-    const uint32_t targets = add_targets(c, 2);
-    const uint32_t fork = emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
-    const uint32_t body = compile(c, n->a, fork); /* which may move the targets */
+    const uint32_t targets = mt_program_add_targets(c, 2);
+    const uint32_t fork =
+        mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
+    const uint32_t body = mt_program_compile(c, n->a, fork); /* which may move the targets */
 
     c->p->targets[targets] = body;
     c->p->targets[targets + 1] = next;
     return n->b ? body : fork;
+}
+
+/* What may be left out needs no counter either. */
+static uint32_t compile_maybe(mt_compiler *c, const mt_expr_node *n, uint32_t next)
+{
+    const uint32_t body = mt_program_compile(c, n->a, next), targets = mt_program_add_targets(c, 2);
+
+    c->p->targets[targets] = body;
+    c->p->targets[targets + 1] = next;
+    return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK, .a = targets, .b = 2});
 }
 
 /* Marks what the body of a plain repetition begins with. */
@@ -73,38 +118,31 @@ static void mark_first(mt_program *p, uint32_t at)
 {
     mt_instruction *in = &p->code[at];
 
-    in->plain |= in->op == MT_OP_BYTE;
+    in->plain |= in->op == MT_OP_BYTE || in->op == MT_OP_TEXT;
     for (uint32_t i = 0; in->op == MT_OP_FORK && i < in->b; i++)
         mark_first(p, p->targets[in->a + i]);
 }
 
-static uint32_t compile_repeat(compiler *c, const mt_expr_node *n, uint32_t next)
+static uint32_t compile_repeat(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
     uint32_t at, body;
 
     if (n->c == MT_GRAMMAR_UNLIMITED && n->b <= 1)
         return compile_loop(c, n, next);
-    at = emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
-    body = compile(c, n->a, 0);
+    if (n->b == 0 && n->c == 1 && !n->plain)
+        return compile_maybe(c, n, next);
+    at =
+        mt_program_emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
+    body = mt_program_compile(c, n->a, 0);
+    if (c->full)
+        return 0;
     c->p->code[at].a = body;
     if (n->plain)
         mark_first(c->p, body);
     return at;
 }
 
-static uint32_t compile_any(compiler *c, const mt_expr_node *n, uint32_t next)
-{
-    const uint32_t targets = add_targets(c, n->b);
-
-    for (uint32_t i = 0; i < n->b; i++) {
-        const uint32_t at = compile(c, c->g->parts[n->a + i], next);
-
-        c->p->targets[targets + i] = at;
-    }
-    return emit(c, (mt_instruction){.op = MT_OP_FORK, .a = targets, .b = n->b});
-}
-
-static uint32_t compile(compiler *c, mt_expr e, uint32_t next)
+uint32_t mt_program_compile(mt_compiler *c, mt_expr e, uint32_t next)
 {
     const mt_expr_node *n = &c->g->nodes[e];
 
@@ -112,44 +150,44 @@ static uint32_t compile(compiler *c, mt_expr e, uint32_t next)
         return next;
     switch ((mt_expr_kind)n->kind) {
     case MT_EXPR_EMPTY: return next;
-    case MT_EXPR_NEVER: return emit(c, (mt_instruction){.op = MT_OP_FORK});
-    case MT_EXPR_BYTES: return emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = 256 + n->a, .next = next});
-    case MT_EXPR_TOKEN: return emit(c, (mt_instruction){.op = MT_OP_TOKEN, .a = n->a, .next = next});
-    case MT_EXPR_CALL: return emit(c, (mt_instruction){.op = MT_OP_CALL, .a = n->a, .next = next});
-    case MT_EXPR_LITERAL:
-        for (uint32_t i = n->b; i-- > 0;)
-            next = emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = (unsigned char)c->g->text[n->a + i], .next = next});
-        return next;
+    case MT_EXPR_NEVER: return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK});
+    case MT_EXPR_BYTES: return mt_program_emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = 256 + n->a, .next = next});
+    case MT_EXPR_TOKEN: return mt_program_emit(c, (mt_instruction){.op = MT_OP_TOKEN, .a = n->a, .next = next});
+    case MT_EXPR_CALL: return mt_program_emit(c, (mt_instruction){.op = MT_OP_CALL, .a = n->a, .next = next});
+    case MT_EXPR_LITERAL: return mt_program_literal(c, c->g->text + n->a, n->b, next);
     case MT_EXPR_LIST:
         for (uint32_t i = n->b; i-- > 0;)
-            next = compile(c, c->g->parts[n->a + i], next);
+            next = mt_program_compile(c, c->g->parts[n->a + i], next);
         return next;
-    case MT_EXPR_ANY: return compile_any(c, n, next);
+    case MT_EXPR_ANY: return mt_program_any(c, n, next);
     case MT_EXPR_REPEAT: return compile_repeat(c, n, next);
-    case MT_EXPR_FREE: return emit(c, (mt_instruction){.op = MT_OP_FREE, .next = compile(c, n->a, next)});
+    case MT_EXPR_FREE:
+        next = mt_program_compile(c, n->a, next);
+        return mt_program_emit(c, (mt_instruction){.op = MT_OP_FREE, .next = next});
     }
     return next;
 }
 
-static void compile_rules(compiler *c)
+static void compile_rules(mt_compiler *c)
 {
     mt_program *p = c->p;
 
-    emit(c, (mt_instruction){.op = MT_OP_RETURN});
+    mt_program_emit(c, (mt_instruction){.op = MT_OP_RETURN});
     for (size_t r = 0; r < c->g->rule_count && !c->full; r++)
-        c->entries[r] = compile(c, c->g->rules[r], 0);
-    for (size_t i = 0; i < p->count; i++)
+        c->entries[r] = mt_program_compile(c, c->g->rules[r], 0);
+    for (size_t i = 0; i < p->count && !c->full; i++)
         if (p->code[i].op == MT_OP_CALL)
             p->code[i].a = c->entries[p->code[i].a];
     p->start = c->entries[MT_GRAMMAR_START];
 }
 
 /* Whether the end of the rule can be reached from i without reading, as far as is known. */
-static bool empty_from(const compiler *c, const mt_instruction *in)
+static bool empty_from(const mt_compiler *c, const mt_instruction *in)
 {
     switch ((mt_op)in->op) {
     case MT_OP_RETURN: return true;
     case MT_OP_BYTE:
+    case MT_OP_TEXT:
     case MT_OP_TOKEN: return false;
     case MT_OP_CALL: return c->nullable[in->a] && c->nullable[in->next];
     case MT_OP_REPEAT: return (in->b == 0 || c->nullable[in->a]) && c->nullable[in->next];
@@ -163,13 +201,19 @@ static bool empty_from(const compiler *c, const mt_instruction *in)
     return false;
 }
 
+static bool may_go_round(const mt_compiler *c, size_t round)
+{
+    return round < MT_LIMIT_GRAMMAR_ROUNDS && (round == 0 || round * c->p->count < MT_LIMIT_PROGRAM_WORK) &&
+           !mt_grammar_stopped(c->g);
+}
+
 /* Successors mostly have smaller numbers, so few rounds are needed. */
-static bool find_nullable(compiler *c)
+static bool find_nullable(mt_compiler *c)
 {
     bool changed = true;
 
     for (size_t round = 0; changed; round++) {
-        if (round == MT_LIMIT_GRAMMAR_ROUNDS)
+        if (!may_go_round(c, round))
             return false;
         changed = false;
         for (size_t i = 0; i < c->p->count; i++)
@@ -197,6 +241,7 @@ static uint32_t height_from(const mt_program *p, const mt_instruction *in)
     case MT_OP_BYTE:
         set = &p->sets[in->a];
         return set->bits[0] | set->bits[1] | set->bits[2] | set->bits[3] ? code[in->next].height : ENDLESS;
+    case MT_OP_TEXT:
     case MT_OP_TOKEN:
     case MT_OP_FREE: return code[in->next].height;
     case MT_OP_CALL: return in->next == 0 ? code[in->a].height : with_frame(code[in->a].height, code[in->next].height);
@@ -211,14 +256,15 @@ static uint32_t height_from(const mt_program *p, const mt_instruction *in)
     return best;
 }
 
-static bool find_heights(mt_program *p)
+static bool find_heights(const mt_compiler *c)
 {
+    mt_program *p = c->p;
     bool changed = true;
 
     for (size_t i = 0; i < p->count; i++)
         p->code[i].height = ENDLESS;
     for (size_t round = 0; changed; round++) {
-        if (round == MT_LIMIT_GRAMMAR_ROUNDS)
+        if (!may_go_round(c, round))
             return false;
         changed = false;
         for (size_t k = 0; k < 2 * p->count; k++) { /* up, then down */
@@ -235,7 +281,7 @@ static bool find_heights(mt_program *p)
 }
 
 /* Repetitions of what may be empty: that least is 0 is no other language, and the count must not run away. */
-static bool bound_repeats(compiler *c, mt_error *err)
+static bool bound_repeats(mt_compiler *c, mt_error *err)
 {
     for (size_t i = 0; i < c->p->count; i++) {
         mt_instruction *in = &c->p->code[i];
@@ -280,7 +326,7 @@ static size_t push(walk *w, size_t depth, uint32_t at, uint32_t rule)
 }
 
 /* Lists the rules that may be called before this one has read anything. */
-static void list_first(const compiler *c, walk *w, uint32_t rule)
+static void list_first(const mt_compiler *c, walk *w, uint32_t rule)
 {
     size_t depth = push(w, 0, c->entries[rule], rule);
 
@@ -323,7 +369,7 @@ static bool sorted(walk *w, size_t rules)
     return taken == rules;
 }
 
-static bool left_recursive(const compiler *c)
+static bool left_recursive(const mt_compiler *c)
 {
     const size_t rules = c->g->rule_count, count = c->p->count;
     walk w = {.stack = mt_alloc_array(count, sizeof(*w.stack)),
@@ -345,7 +391,7 @@ static bool left_recursive(const compiler *c)
     return !ok;
 }
 
-static void make_sets(compiler *c, const mt_byteset *covered)
+static void make_sets(mt_compiler *c)
 {
     mt_program *p = c->p;
 
@@ -357,7 +403,7 @@ static void make_sets(compiler *c, const mt_byteset *covered)
         memcpy(p->sets + 256, c->g->sets, c->g->set_count * sizeof(*p->sets));
     for (size_t i = 0; i < p->set_count; i++)
         for (size_t k = 0; k < 4; k++)
-            p->sets[i].bits[k] &= covered->bits[k];
+            p->sets[i].bits[k] &= c->covered->bits[k];
 }
 
 /* Splits the classes by one set: those of its bytes that others of their class do not have get a class of their own. */
@@ -382,15 +428,17 @@ static void refine(mt_program *p, const mt_byteset *set)
 }
 
 /* Only sets that are used count: most of those of one byte are not. */
-static void make_classes(mt_program *p)
+static void make_classes(const mt_compiler *c)
 {
+    mt_program *p = c->p;
     bool *used = mt_alloc_array(p->set_count, sizeof(*used));
 
     p->class_count = 1;
+    memcpy(used, c->read, sizeof(c->read));
     for (size_t i = 0; i < p->count; i++)
         if (p->code[i].op == MT_OP_BYTE)
             used[p->code[i].a] = true;
-    for (size_t i = 0; i < p->set_count; i++)
+    for (size_t i = 0; i < p->set_count && p->class_count < 256; i++)
         if (used[i])
             refine(p, &p->sets[i]);
     for (unsigned b = 0; b < 256; b++)
@@ -398,45 +446,53 @@ static void make_classes(mt_program *p)
     mt_free(used);
 }
 
-static bool too_intricate(mt_error *err)
+static bool too_intricate(const mt_compiler *c, mt_error *err)
 {
+    if (mt_grammar_stopped(c->g))
+        return mt_grammar_say_stopped(err);
     return mt_fail(err, MT_E_INVALID,
                    "the rules of the constraint refer to one another in too long chains; simplify it");
 }
 
-static bool check(compiler *c, mt_error *err)
+static bool check(mt_compiler *c, mt_error *err)
 {
     mt_program *p = c->p;
 
-    if (c->full || mt_grammar_full(c->g))
-        return mt_fail(err, MT_E_INVALID, "the constraint has more than %d parts; make it smaller",
-                       MT_LIMIT_GRAMMAR_NODES);
+    if (mt_grammar_stopped(c->g))
+        return mt_grammar_say_stopped(err);
+    if (mt_grammar_full(c->g))
+        return mt_grammar_say_full(c->g, err);
+    if (c->full)
+        return mt_fail(err, MT_E_INVALID,
+                       "the constraint compiles to more than %u instructions or %u bytes of texts; make it smaller",
+                       MT_LIMIT_PROGRAM_CODE, MT_LIMIT_GRAMMAR_BYTES);
     c->nullable = mt_alloc_array(p->count, sizeof(*c->nullable));
     if (!find_nullable(c))
-        return too_intricate(err);
+        return too_intricate(c, err);
     if (!bound_repeats(c, err))
         return false;
     if (left_recursive(c))
         return mt_fail(err, MT_E_INVALID, "a rule of the grammar begins with itself; write it the other way round");
-    if (!find_heights(p))
-        return too_intricate(err);
+    if (!find_heights(c))
+        return too_intricate(c, err);
     if (p->code[p->start].height == ENDLESS)
         return mt_fail(err, MT_E_INVALID, "the constraint allows no answer at all; loosen it");
     if (p->code[p->start].height > MT_LIMIT_GRAMMAR_FRAMES)
         return mt_fail(err, MT_E_INVALID, "the constraint nests more than %d levels deep; make it flatter",
                        MT_LIMIT_GRAMMAR_FRAMES);
-    make_classes(p);
+    make_classes(c);
     return true;
 }
 
 mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered, mt_error *err)
 {
-    compiler c = {.g = grammar, .p = mt_alloc(sizeof(*c.p))};
+    mt_compiler c = {.g = grammar, .p = mt_alloc(sizeof(*c.p)), .covered = covered};
     bool ok;
 
     c.entries = mt_alloc_array(grammar->rule_count, sizeof(*c.entries));
-    make_sets(&c, covered);
-    compile_rules(&c);
+    make_sets(&c);
+    if (!mt_grammar_full(grammar))
+        compile_rules(&c);
     ok = check(&c, err);
     mt_free(c.entries);
     mt_free(c.nullable);
@@ -452,6 +508,7 @@ void mt_program_free(mt_program *p)
         return;
     mt_free(p->code);
     mt_free(p->targets);
+    mt_free(p->text);
     mt_free(p->sets);
     mt_free(p);
 }
@@ -459,5 +516,5 @@ void mt_program_free(mt_program *p)
 size_t mt_program_bytes(const mt_program *p)
 {
     return sizeof(*p) + p->count * sizeof(*p->code) + p->target_count * sizeof(*p->targets) +
-           p->set_count * sizeof(*p->sets);
+           p->text_len * sizeof(*p->text) + p->set_count * sizeof(*p->sets);
 }

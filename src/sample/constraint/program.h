@@ -10,6 +10,7 @@
 typedef enum mt_op {
     MT_OP_RETURN, /* the only one is instruction 0: the end of a rule or of a repetition's body, or of all */
     MT_OP_BYTE,   /* a: the set */
+    MT_OP_TEXT,   /* a: where in text, b: how many bytes, two at least */
     MT_OP_TOKEN,  /* a: the id */
     MT_OP_CALL,   /* a: the first instruction of the rule */
     MT_OP_REPEAT, /* a: the first instruction of the body, b: least, c: most */
@@ -19,7 +20,7 @@ typedef enum mt_op {
 
 typedef struct mt_instruction {
     uint8_t op;
-    bool plain; /* of REPEAT, of the FORK that an unlimited one became, of the BYTEs its body begins with */
+    bool plain; /* of REPEAT, of the FORK that an unlimited one became, of what reads first in its body */
     uint32_t a, b, c;
     uint32_t next;
     uint32_t height; /* the fewest frames that matching from here to the end of the rule takes at once */
@@ -30,6 +31,9 @@ typedef struct mt_program {
     size_t count;
     uint32_t *targets;
     size_t target_count;
+    uint32_t widest; /* targets of one fork */
+    uint16_t *text;  /* bytes; the last of each run has MT_TEXT_LAST, and two halves of its successor behind it */
+    size_t text_len;
     uint32_t start;
     mt_byteset *sets; /* the 256 of one byte first */
     size_t set_count;
@@ -37,6 +41,46 @@ typedef struct mt_program {
     unsigned class_count;
     uint8_t class_byte[256]; /* one byte of each class */
 } mt_program;
+
+/* A place that reads is the number of an instruction or, behind the first byte of a TEXT, where in the text it is: so
+   lists of many texts take a byte or two for each byte, and no instruction. */
+#define MT_PLACE_TEXT (UINT32_C(1) << 31)
+#define MT_TEXT_LAST 0x100u
+
+static inline const mt_instruction *mt_program_at(const mt_program *p, uint32_t place)
+{
+    return place & MT_PLACE_TEXT ? NULL : &p->code[place];
+}
+
+/* Where in the text the byte stands that a place reads, if it is one byte of a text. */
+static inline bool mt_program_text(const mt_program *p, uint32_t place, uint32_t *at)
+{
+    const mt_instruction *in = mt_program_at(p, place);
+
+    *at = in ? in->a : place & ~MT_PLACE_TEXT;
+    return !in || in->op == MT_OP_TEXT;
+}
+
+static inline bool mt_program_reads(const mt_program *p, uint32_t place, uint8_t byte)
+{
+    uint32_t at;
+
+    if (mt_program_text(p, place, &at))
+        return (p->text[at] & 0xff) == byte;
+    return p->code[place].op == MT_OP_BYTE && mt_byteset_has(&p->sets[p->code[place].a], byte);
+}
+
+/* The place behind one that has read a byte. */
+static inline uint32_t mt_program_behind(const mt_program *p, uint32_t place)
+{
+    uint32_t at;
+
+    if (!mt_program_text(p, place, &at))
+        return p->code[place].next;
+    if (p->text[at] & MT_TEXT_LAST)
+        return p->text[at + 1] | (uint32_t)p->text[at + 2] << 16;
+    return MT_PLACE_TEXT | (at + 1);
+}
 
 /* covered: bytes that a vocabulary can write one by one. Others are taken out of every set first, so that whatever
    the program can begin, tokens can finish. NULL, with a sentence, for a grammar that is too large, too deep,

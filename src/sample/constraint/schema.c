@@ -189,7 +189,9 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
 
 static bool check_one_of(mt_schema_reader *r, const mt_schema_part *part, const json_t *list)
 {
-    for (size_t a = 0; a < json_array_size(list); a++)
+    if (json_array_size(list) > MT_LIMIT_SCHEMA_RULES)
+        return mt_schema_fail(r, part->path, "oneOf", "has too many alternatives: use fewer, or \"enum\"");
+    for (size_t a = 0; a < json_array_size(list) && !mt_grammar_stopped(r->j->g); a++)
         for (size_t b = a + 1; b < json_array_size(list); b++)
             if (!mt_schema_apart(r, json_array_get(list, a), json_array_get(list, b)))
                 return mt_schema_fail(r, part->path, "oneOf",

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sample/constraint/schema_inside.h"
+#include "sample/constraint/value_set.h"
 
 /* What a lone $ref stands for, a few steps deep. */
 static const json_t *resolve(mt_schema_reader *r, const json_t *schema)
@@ -48,13 +49,18 @@ static bool values_apart(const json_t *a, const json_t *b)
     bool one, other;
     const json_t *x = values_of(a, &one), *y = values_of(b, &other);
 
+    mt_value_set *set;
+    bool apart = true;
+
     if (!x || !y)
         return false;
-    for (size_t i = 0; i < (one ? 1 : json_array_size(x)); i++)
-        for (size_t k = 0; k < (other ? 1 : json_array_size(y)); k++)
-            if (mt_schema_equal(one ? x : json_array_get(x, i), other ? y : json_array_get(y, k)))
-                return false;
-    return true;
+    if (one && other)
+        return !mt_value_equal(x, y);
+    set = mt_value_set_new(one ? y : x); /* a list; the other one may be a value */
+    for (size_t i = 0; apart && i < (one || other ? 1 : json_array_size(y)); i++)
+        apart = !mt_value_set_has(set, one ? x : other ? y : json_array_get(y, i));
+    mt_value_set_free(set);
+    return apart;
 }
 
 static bool requires(const json_t *schema, const char *key)

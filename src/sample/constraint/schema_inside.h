@@ -81,9 +81,6 @@ bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, unsi
 bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out) MT_NODISCARD;
 bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out) MT_NODISCARD;
 
-/* schema_scalar.c. Numbers are equal by value, whatever jansson calls them. */
-bool mt_schema_equal(const json_t *a, const json_t *b);
-
 /* schema_apart.c: whether no value is valid under both. */
 bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b);
 

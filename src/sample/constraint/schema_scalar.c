@@ -7,6 +7,7 @@
 #include "base/json_tree.h"
 #include "sample/constraint/regex.h"
 #include "sample/constraint/schema_inside.h"
+#include "sample/constraint/value_set.h"
 
 enum { PATTERNS = 8 };
 
@@ -172,23 +173,6 @@ static unsigned type_of(const json_t *value)
     return 0;
 }
 
-bool mt_schema_equal(const json_t *a, const json_t *b)
-{
-    if (mt_json_wide(a) && mt_json_wide(b))
-        return strcmp(mt_json_wide(a), mt_json_wide(b)) == 0;
-    if (json_is_number(a) && json_is_number(b))
-        return json_number_value(a) == json_number_value(b);
-    return json_equal((json_t *)a, (json_t *)b);
-}
-
-static bool listed(const json_t *list, const json_t *value)
-{
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (mt_schema_equal(json_array_get(list, i), value))
-            return true;
-    return false;
-}
-
 /* Keywords beside a list of values would each have to be checked against all of them. */
 static bool check_beside(mt_schema_reader *r, const mt_schema_part *part)
 {
@@ -204,25 +188,42 @@ static bool check_beside(mt_schema_reader *r, const mt_schema_part *part)
     return true;
 }
 
-static bool allowed(const mt_schema_place *place, unsigned types, const json_t *value)
+static bool allowed(const mt_schema_place *place, mt_value_set *const *lists, unsigned types, const json_t *value)
 {
     if (!(types & type_of(value)))
         return false;
     for (size_t i = 0; i < place->count; i++) {
-        const json_t *list = json_object_get(place->part[i].schema, "enum");
         const json_t *constant = json_object_get(place->part[i].schema, "const");
 
-        if ((list && !listed(list, value)) || (constant && !mt_schema_equal(constant, value)))
+        if ((lists[i] && !mt_value_set_has(lists[i], value)) || (constant && !mt_value_equal(constant, value)))
             return false;
     }
     return true;
 }
 
+/* What of a list, or of one value, all schemas of the place allow. lists: the others' that it is held against. */
+static mt_expr write_constants(mt_schema_reader *r, const mt_schema_place *place, mt_value_set *const *lists,
+                               unsigned types, const json_t *list, const json_t *constant)
+{
+    const size_t given = constant ? 1 : json_array_size(list);
+    mt_expr *parts = mt_alloc_array(given + 1, sizeof(*parts)), all;
+    size_t count = 0;
+
+    for (size_t i = 0; i < given && !mt_grammar_full(r->j->g); i++) {
+        const json_t *value = constant ? constant : json_array_get(list, i);
+
+        if (allowed(place, lists, types, value))
+            parts[count++] = mt_json_constant(r->j, value);
+    }
+    all = mt_grammar_any(r->j->g, parts, count);
+    mt_free(parts);
+    return all;
+}
+
 bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, unsigned types, bool *has, mt_expr *out)
 {
     const json_t *list = NULL, *constant = NULL;
-    mt_expr *parts;
-    size_t count = 0;
+    mt_value_set *lists[MT_LIMIT_SCHEMA_PARTS] = {NULL};
 
     for (size_t i = 0; i < place->count; i++) {
         const json_t *own = json_object_get(place->part[i].schema, "enum");
@@ -238,13 +239,14 @@ bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, unsi
             return false;
     if (!*has)
         return true;
-    parts = mt_alloc_array(json_array_size(list) + 1, sizeof(*parts));
-    if (constant && allowed(place, types, constant))
-        parts[count++] = mt_json_constant(r->j, constant);
-    for (size_t i = 0; !constant && i < json_array_size(list); i++)
-        if (allowed(place, types, json_array_get(list, i)))
-            parts[count++] = mt_json_constant(r->j, json_array_get(list, i));
-    *out = mt_grammar_any(r->j->g, parts, count);
-    mt_free(parts);
+    for (size_t i = 0; i < place->count; i++) {
+        const json_t *own = json_object_get(place->part[i].schema, "enum");
+
+        if (own && (constant || own != list)) /* the list that is written need not be held against itself */
+            lists[i] = mt_value_set_new(own);
+    }
+    *out = write_constants(r, place, lists, types, list, constant);
+    for (size_t i = 0; i < place->count; i++)
+        mt_value_set_free(lists[i]);
     return true;
 }

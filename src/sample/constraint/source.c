@@ -12,7 +12,7 @@ static bool choices(const json_t *list, mt_grammar *g, mt_expr *out, mt_error *e
     mt_expr *parts;
 
     if (count == 0 || count > MT_LIMIT_CHOICE_LIST)
-        return mt_fail(err, MT_E_INVALID, "there are %zu choices; give a list of 1 to %d", count, MT_LIMIT_CHOICE_LIST);
+        return mt_fail(err, MT_E_INVALID, "there are %zu choices; give a list of 1 to %u", count, MT_LIMIT_CHOICE_LIST);
     for (size_t i = 0; i < count; i++)
         if (!json_is_string(json_array_get(list, i)))
             return mt_fail(err, MT_E_INVALID, "a choice is no string; give a list of strings");

@@ -1,0 +1,105 @@
+#include "sample/constraint/value_set.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json_tree.h"
+
+struct mt_value_set {
+    const json_t **slots; /* NULL: free */
+    size_t mask;
+};
+
+bool mt_value_equal(const json_t *a, const json_t *b)
+{
+    if (mt_json_wide(a) && mt_json_wide(b))
+        return strcmp(mt_json_wide(a), mt_json_wide(b)) == 0;
+    if (json_is_number(a) && json_is_number(b))
+        return json_number_value(a) == json_number_value(b);
+    return json_equal((json_t *)a, (json_t *)b);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_text(const char *text, size_t len)
+{
+    uint64_t hash = len;
+
+    for (size_t i = 0; i < len; i++)
+        hash = mix(hash, (unsigned char)text[i]);
+    return hash;
+}
+
+static uint64_t hash_number(double number)
+{
+    uint64_t bits;
+
+    number += 0.0; /* -0 is 0 */
+    memcpy(&bits, &number, sizeof(bits));
+    return mix(1, bits);
+}
+
+/* Equal values have equal ones. As deep as JSON nests. */
+static uint64_t hash_of(const json_t *value)
+{
+    uint64_t hash = (uint64_t)json_typeof(value) + 2;
+    const char *key;
+    json_t *item;
+
+    switch (json_typeof(value)) {
+    case JSON_INTEGER:
+    case JSON_REAL:
+        key = mt_json_wide(value);
+        return key ? hash_text(key, strlen(key)) : hash_number(json_number_value(value));
+    case JSON_STRING: return mix(hash, hash_text(json_string_value(value), json_string_length(value)));
+    case JSON_ARRAY:
+        for (size_t i = 0; i < json_array_size(value); i++)
+            hash = mix(hash, hash_of(json_array_get(value, i)));
+        return hash;
+    case JSON_OBJECT: /* in any order */
+        json_object_foreach((json_t *)value, key, item) hash += mix(hash_text(key, strlen(key)), hash_of(item));
+        return hash;
+    default: return hash;
+    }
+}
+
+/* Where the value is, or would be. */
+static const json_t **slot_of(const mt_value_set *s, const json_t *value)
+{
+    size_t at = (size_t)(hash_of(value) >> 20) & s->mask;
+
+    while (s->slots[at] && !mt_value_equal(s->slots[at], value))
+        at = (at + 1) & s->mask;
+    return &s->slots[at];
+}
+
+mt_value_set *mt_value_set_new(const json_t *array)
+{
+    const size_t count = json_array_size(array);
+    mt_value_set *s = mt_alloc(sizeof(*s));
+
+    for (s->mask = 1; s->mask < 2 * count;)
+        s->mask *= 2;
+    s->slots = mt_alloc_array(s->mask--, sizeof(*s->slots));
+    for (size_t i = 0; i < count; i++)
+        *slot_of(s, json_array_get(array, i)) = json_array_get(array, i);
+    return s;
+}
+
+void mt_value_set_free(mt_value_set *s)
+{
+    if (!s)
+        return;
+    mt_free(s->slots);
+    mt_free(s);
+}
+
+bool mt_value_set_has(const mt_value_set *s, const json_t *value)
+{
+    return *slot_of(s, value) != NULL;
+}

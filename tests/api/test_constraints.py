@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Constraints that are large: they work, or a 400 says what is too large, and nobody else waits for them.
+
+usage: tests/api/test_constraints.py --motet PROGRAM [NAME ...]"""
+
+import argparse
+import contextlib
+import json
+import os
+import tempfile
+
+import fixture
+import served
+from served import eventually
+
+PROGRAM = FOLDER = None
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def start(*options):
+    return served.Server(PROGRAM, FOLDER, *options)
+
+
+def send(server, path, body):
+    """The socket of a client that has asked and does not read."""
+    data = json.dumps(body).encode()
+    s = server.socket()
+    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n".format(path, len(data))
+    s.sendall(head.encode() + data)
+    return s
+
+
+def preparing(server):
+    return sum(r["phase"] == "preparing" for r in server.status()["requests"])
+
+
+def dialects(schema):
+    """(path, body, where the answer's text is) of each way to send a schema."""
+    chat = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 200, "temperature": 1.5}
+    wrapped = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    return (("/v1/chat/completions", {**chat, "response_format": wrapped},
+             lambda a: a["choices"][0]["message"]["content"]),
+            ("/v1/responses", {"input": "hello", "max_output_tokens": 200, "temperature": 1.5,
+                               "text": {"format": {"type": "json_schema", "name": "n", "schema": schema}}},
+             lambda a: a["output"][-1]["content"][0]["text"]),
+            ("/v1/messages", {**chat, "temperature": 1, "output_format": {"type": "json_schema", "schema": schema}},
+             lambda a: a["content"][0]["text"]))
+
+
+# ---- what is large and works
+
+
+@test
+def a_value_of_a_long_list():
+    numbers = [7 * i for i in range(8200)]
+    names = ["product {} no. {}".format("abcdefgh"[i % 8] * (i % 5), i * 7919 % 100_003) for i in range(100_000)]
+    with start() as server:
+        for values, ways in ((numbers, 3), (names, 1)):
+            for path, body, text in dialects({"enum": values})[:ways]:
+                got = server.post(path, body)
+                assert got.status == 200, (path, got.body[:300])
+                assert json.loads(text(got.json())) in set(values), (path, got.body[:300])
+        got = server.chat(guided_choice=names, max_tokens=200)
+        assert got.status == 200 and got.json()["choices"][0]["message"]["content"] in set(names), got.body[:300]
+
+
+@test
+def grammars_with_many_alternatives():
+    words = ["w{}x".format(i * i) for i in range(8300)]
+    with start() as server:
+        got = server.chat(guided_grammar="root ::= " + " | ".join('"{}"'.format(w) for w in words), max_tokens=50)
+        assert got.status == 200, got.body[:300]
+        assert got.json()["choices"][0]["message"]["content"] in set(words), got.body[:300]
+        got = server.chat(guided_grammar="root ::= " + '"a"? ' * 8200 + '"."', max_tokens=50)
+        assert got.status == 200, got.body[:300]
+        assert set(got.json()["choices"][0]["message"]["content"]) <= set("a."), got.body[:300]
+
+
+@test
+def long_lists_are_held_against_each_other_at_once():
+    schema = {"allOf": [{"enum": list(range(300_000))}, {"enum": list(range(299_990, 599_990))}]}
+    with start() as server:
+        path, body, text = dialects(schema)[0]
+        got = server.post(path, body)
+        assert got.status == 200, got.body[:300]
+        assert 299_990 <= int(text(got.json())) < 300_000, got.body[:300]
+
+
+# ---- what is too large
+
+
+@test
+def what_is_too_large_is_named():
+    with start() as server:
+        for grammar, said in (("root ::= [0-9]" + ' | [a-z] "a" | [b-y] "b"' * 40_000, "65536 places at once"),
+                              ("root ::= " + '"a"? "b"? ' * 10_000, "16384 places at once"),
+                              ("root ::= " + '. ' * 600_000, "1048576 parts"),
+                              ('root ::= "a"' + "?" * 100_000, "repeats what is repeated"),
+                              ("root ::= " + '"a"' * 3_000_000, "write at most")):
+            got = server.chat(guided_grammar=grammar)
+            assert got.status == 400, (said, got.status, got.body[:300])
+            error = got.json()["error"]
+            assert said in error["message"] and error["param"] == "guided_grammar", error
+        assert server.chat("hello", max_tokens=1).status == 200
+
+
+# ---- who waits
+
+
+def slow(i):
+    """A small grammar that it takes long to find out about: whether a rule may be empty only its successor knows."""
+    rules = ['r{} ::= r{} | "a"'.format(k, k + 1) for k in range(10_000)]
+    return "root ::= r0\n{}\nr10000 ::= \"\" # {}".format("\n".join(rules), i)
+
+
+@test
+def nobody_waits_for_what_takes_long_to_compile():
+    names = ["{:x}".format(i * 0x9E3779B97F4A7C15 % 2**64) * 2 for i in range(100_000)]
+    with start("--prep-threads", "1") as server, contextlib.ExitStack() as clients:
+        assert server.chat(guided_choice=["yes", "no"], max_tokens=9).status == 200
+        for i in range(4):  # these are large, and those that follow are small
+            clients.enter_context(send(server, *dialects({"enum": names[i:]})[0][:2]))
+        for i in range(24):
+            body = {"messages": [{"role": "user", "content": "hello"}], "guided_grammar": slow(i)}
+            clients.enter_context(send(server, "/v1/chat/completions", body))
+        assert eventually(lambda: preparing(server) >= 6)
+        for _ in range(3):
+            assert server.chat("hello", max_tokens=1).status == 200
+            assert server.chat(guided_choice=["yes", "no"], max_tokens=9).status == 200  # which is compiled already
+        assert preparing(server) >= 2, "they were waited for"
+        assert server.chat(guided_choice=["up", "down"], max_tokens=9).status == 200
+        assert preparing(server) >= 1, "they were waited for by what is quick to compile"
+        clients.close()
+        server.wait_idle()
+
+
+def main():
+    global PROGRAM, FOLDER  # pylint: disable=global-statement
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    PROGRAM = arguments.motet
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = fixture.write(os.path.join(folder, "tiny"))
+        served.run_tests("api_constraints", TESTS, arguments.names)
+
+
+main()
