@@ -335,7 +335,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_engine DIR [--threads N] [--prompt N] [--samples N] [--image SIDE]\n");
         return 2;
     }
-    const mt_device_params device = {.threads = a.threads, .cpu_mask = ~0u};
+    const mt_device_params device = {.host = {.threads = a.threads, .cpu_mask = ~0u}};
     mt_engine_params_init(&params);
     params.speculate = MT_SPECULATE_OFF; /* random weights repeat themselves, which would be guessed */
     params.context = 20000;

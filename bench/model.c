@@ -18,6 +18,8 @@ typedef struct arguments {
 typedef struct bench {
     mt_opened o;
     mt_model *model;
+    mt_set *set;
+    mt_reading *reading; /* of logits */
     size_t rows;
     uint32_t *tokens, *pages, *wanted;
     mt_position *positions;
@@ -53,8 +55,9 @@ static bool parse(arguments *a, int argc, char **argv)
 
 static void add_hash(bench *b, const mt_tensor *logits, size_t rows)
 {
+    mt_read_rows(b->o.dev, b->reading, logits, 0, rows);
     for (size_t r = 0; r < rows; r++) {
-        const float *p = mt_tensor_read(b->o.dev, logits, r);
+        const float *p = mt_reading_row(b->o.dev, b->reading, r);
         for (size_t i = 0; i < b->o.spec.vocab; i++) {
             uint32_t bits;
             memcpy(&bits, &p[i], sizeof bits);
@@ -95,7 +98,7 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
 
 static bool start(bench *b, const arguments *a, size_t pages_each, mt_error *err)
 {
-    const mt_device_params device = {.threads = a->threads, .cpu_mask = ~0u, .precision = a->precision};
+    const mt_device_params device = {.host = {.threads = a->threads, .cpu_mask = ~0u}, .precision = a->precision};
     const size_t rows = a->batch > CHUNK ? a->batch : CHUNK;
     const mt_model_params params = {.rows = rows, .logits = a->batch};
     const size_t pages = pages_each * a->batch, all[MT_KV_GROUPS] = {pages, pages, pages, pages};
@@ -104,6 +107,8 @@ static bool start(bench *b, const arguments *a, size_t pages_each, mt_error *err
     b->model = mt_model_new(b->o.dev, &b->o.spec, &b->o.weights, &params, err);
     if (!b->model || !mt_model_reserve(b->model, all, a->batch, err))
         return false;
+    b->set = mt_set_new(b->o.dev);
+    b->reading = mt_reading_new(b->set, a->batch * b->o.spec.vocab * sizeof(float));
     b->tokens = mt_alloc(rows * sizeof *b->tokens);
     b->positions = mt_alloc(rows * sizeof *b->positions);
     b->wanted = mt_alloc(a->batch * sizeof *b->wanted);
@@ -154,6 +159,7 @@ int main(int argc, char **argv)
         measure(&b, &a, pages_each);
     else
         fprintf(stderr, "bench_model: %s\n", err.text);
+    mt_set_free(b.set);
     mt_model_free(b.model);
     mt_opened_close(&b.o);
     mt_free(b.tokens);

@@ -68,9 +68,8 @@ static mt_picture noise(const mt_vision_spec *s, size_t side, const float (*leve
     return p;
 }
 
-static uint64_t hash_of(const float *x, size_t n)
+static uint64_t add_hash(uint64_t hash, const float *x, size_t n)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < n; i++) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
@@ -79,15 +78,20 @@ static uint64_t hash_of(const float *x, size_t n)
     return hash;
 }
 
-static void measure(mt_vision *v, const mt_vision_spec *s, const arguments *a, size_t side, double peak)
+static void measure(mt_device *dev, mt_vision *v, const mt_vision_spec *s, const arguments *a, size_t side, double peak)
 {
     float levels[3][256];
     for (size_t i = 0; i < 3 * 256; i++)
         levels[i / 256][i % 256] = ((float)(i % 256) - 127.5f) / 127.5f;
     mt_picture picture = noise(s, side, (const float(*)[256])levels);
-    const size_t floats = picture.tokens * mt_vision_width(s);
-    float *features = mt_alloc_array(floats, sizeof *features);
-    mt_vision_begin(v, (const mt_picture *[]){&picture}, (float *[]){features}, 1);
+    const size_t width = mt_vision_width(s);
+    mt_set *set = mt_set_new(dev);
+    mt_tensor *features = mt_tensor_new(set, picture.tokens, width);
+    mt_reading *reading = mt_reading_new(set, picture.tokens * width * sizeof(float));
+    uint32_t *rows = mt_alloc_array(picture.tokens, sizeof *rows);
+    for (uint32_t i = 0; i < picture.tokens; i++)
+        rows[i] = i;
+    mt_vision_begin(v, features, (const mt_picture *[]){&picture}, (const uint32_t *[]){rows}, 1);
     const double ops = 2 * mt_vision_left(v);
     const uint64_t begin = mt_clock_ns();
     double longest = 0;
@@ -97,13 +101,18 @@ static void measure(mt_vision *v, const mt_vision_spec *s, const arguments *a, s
         longest = fmax(longest, (double)(mt_clock_ns() - at) * 1e-9);
     }
     const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
+    uint64_t hash = 0xcbf29ce484222325u;
+    mt_read_rows(dev, reading, features, 0, picture.tokens);
+    for (size_t i = 0; i < picture.tokens; i++)
+        hash = add_hash(hash, mt_reading_row(dev, reading, i), width);
     printf(
         "%4zu x %-4zu %6zu patches %5u tokens  %7.2f s  longest %7.1f ms  %6.1f GFLOP/s  %3.0f %% of peak  %016llx\n",
         side, side, mt_picture_patches(&picture), picture.tokens, seconds, 1e3 * longest, ops / seconds * 1e-9,
-        100 * ops / seconds / peak, (unsigned long long)hash_of(features, floats));
+        100 * ops / seconds / peak, (unsigned long long)hash);
     fflush(stdout);
     mt_free((void *)picture.patches);
-    mt_free(features);
+    mt_free(rows);
+    mt_set_free(set);
 }
 
 static bool run(mt_opened *o, const arguments *a, mt_error *err)
@@ -118,14 +127,14 @@ static bool run(mt_opened *o, const arguments *a, mt_error *err)
     }
     mt_vision *v = mt_vision_new(o->dev, s, o->weights.vision, &params, err);
     bool ok = v && mt_device_plan(o->dev, a->rows, err);
-    bench b = {.k = mt_device_kernels(o->dev), .threads = mt_device_threads(o->dev)};
+    bench b = {.k = mt_host_kernels(mt_device_host(o->dev)), .threads = mt_host_threads(mt_device_host(o->dev))};
     if (ok) {
         printf("working memory for %zu patches: %.0f MiB\n", params.patches,
                (double)mt_device_bytes(o->dev) / (1 << 20));
         bench_peaks(&b);
     }
     for (size_t i = 0; ok && i < a->sides; i++)
-        measure(v, s, a, a->side[i], a->precision == MT_PRECISION_FAST ? b.bf16 : b.fp32);
+        measure(o->dev, v, s, a, a->side[i], a->precision == MT_PRECISION_FAST ? b.bf16 : b.fp32);
     mt_vision_free(v);
     return ok;
 }
@@ -139,7 +148,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_vision DIR [--rows N] [--budget N] [--threads N] [--precision P] [SIDE ...]\n");
         return 2;
     }
-    const mt_device_params device = {.threads = a.threads, .cpu_mask = ~0u, .precision = a.precision};
+    const mt_device_params device = {.host = {.threads = a.threads, .cpu_mask = ~0u}, .precision = a.precision};
     bool ok = mt_opened_open(&o, a.dir, &device, &err);
     if (ok) {
         ok = run(&o, &a, &err);

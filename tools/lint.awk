@@ -3,7 +3,8 @@
 
 BEGIN {
     width = 120
-    layers = "base kernels device weights text template media models cache sample engine chat api http server cli"
+    layers = "base kernels sample device weights text template media models cache sample/constraint engine chat api"
+    layers = layers " http server cli"
     count = split(layers, order, " ")
     for (i = 1; i <= count; i++)
         rank[order[i]] = i
@@ -66,6 +67,15 @@ function check_calls(code,    name)
     }
 }
 
+# The layer of a file: its folder, but what answers have to look like is one of its own.
+function layer_of(path)
+{
+    if (index(path, "sample/constraint/") == 1)
+        return "sample/constraint"
+    sub(/\/.*/, "", path)
+    return path
+}
+
 function check_include(line,    part, mine, theirs)
 {
     split(line, part, "\"")
@@ -74,10 +84,10 @@ function check_include(line,    part, mine, theirs)
         report("\"" theirs "\" has no folder: write it from src/ down, such as \"base/error.h\"")
         return
     }
-    sub(/\/.*/, "", theirs)
+    theirs = layer_of(theirs)
     mine = FILENAME
     sub(/^src\//, "", mine)
-    sub(/\/.*/, "", mine)
+    mine = layer_of(mine)
     if (!(mine in rank))
         report("folder \"" mine "\" has no place in the layers: add it to tools/lint.awk")
     else if (!(theirs in rank))
@@ -104,6 +114,17 @@ length($0) > width {
     gsub(/[\200-\277]/, "", line)
     if (length(line) > width)
         report("longer than " width " columns: break it")
+}
+
+# Operations of a device take objects and plain numbers: what lies in the host's memory is written or read by calls that
+# say so.
+FILENAME == "src/device/device.h" {
+    if (/^#define MT_DEVICE_OPERATIONS/)
+        operations = 1
+    else if (!/\\$/)
+        operations = 0
+    if (operations && /(float|int|uint8_t|uint32_t|uint64_t|size_t|void|bool|char|double) \*/)
+        report("an operation with a pointer into the host's memory: take an mt_tensor or an mt_index")
 }
 
 /^#include "/ && FILENAME ~ /^src\// {

@@ -24,8 +24,8 @@ struct mt_medium {
     uint8_t digest[32], salt[32];
     uint64_t number;
     uint32_t held, pinned;
-    float *features;
-    size_t bytes;
+    uint32_t *features; /* rows */
+    size_t rows;
     bool complete;
     mt_medium *chain;
     link in[LISTS];
@@ -37,7 +37,8 @@ typedef struct list {
 } list;
 
 struct mt_gallery {
-    size_t total, bytes, remembered;
+    size_t total, rows, remembered;
+    uint32_t *free; /* [total - rows]: those that are nobody's */
     list lists[LISTS];
     mt_medium **bucket;
     size_t buckets; /* a power of two */
@@ -45,10 +46,13 @@ struct mt_gallery {
     uint64_t next, evictions;
 };
 
-mt_gallery *mt_gallery_new(size_t bytes, size_t remembered)
+mt_gallery *mt_gallery_new(size_t rows, size_t remembered)
 {
     mt_gallery *g = mt_alloc(sizeof *g);
-    g->total = bytes;
+    g->total = rows;
+    g->free = mt_alloc_array(rows, sizeof *g->free);
+    for (size_t i = 0; i < rows; i++)
+        g->free[i] = (uint32_t)(rows - 1 - i); /* the first ones first */
     g->remembered = remembered;
     for (g->buckets = 64; g->buckets < remembered;)
         g->buckets *= 2;
@@ -86,11 +90,11 @@ static mt_medium **bucket_of(const mt_gallery *g, const uint8_t digest[32], cons
 
 static void drop_features(mt_gallery *g, mt_medium *e)
 {
+    while (e->rows > 0)
+        g->free[g->total - g->rows--] = e->features[--e->rows];
     mt_free(e->features);
     e->features = NULL;
     e->complete = false;
-    g->bytes -= e->bytes;
-    e->bytes = 0;
 }
 
 static void evict(mt_gallery *g)
@@ -131,6 +135,7 @@ void mt_gallery_free(mt_gallery *g)
     mt_gallery_clear(g);
     assert(g->known == 0);
     mt_free(g->bucket);
+    mt_free(g->free);
     mt_free(g);
 }
 
@@ -175,7 +180,7 @@ uint64_t mt_medium_number(const mt_medium *e)
     return e->number;
 }
 
-const float *mt_gallery_features(mt_gallery *g, mt_medium *e)
+const uint32_t *mt_gallery_features(mt_gallery *g, mt_medium *e)
 {
     if (!e->complete)
         return NULL;
@@ -186,17 +191,17 @@ const float *mt_gallery_features(mt_gallery *g, mt_medium *e)
     return e->features;
 }
 
-float *mt_gallery_fill(mt_gallery *g, mt_medium *e, size_t bytes)
+const uint32_t *mt_gallery_fill(mt_gallery *g, mt_medium *e, size_t rows)
 {
-    assert(e->held > 0 && !e->features && bytes > 0);
-    while (g->total - g->bytes < bytes && g->lists[UNPINNED].count > 0)
+    assert(e->held > 0 && !e->features && rows > 0);
+    while (g->total - g->rows < rows && g->lists[UNPINNED].count > 0)
         evict(g);
-    if (bytes > g->total || g->total - g->bytes < bytes)
+    if (g->total - g->rows < rows)
         return NULL;
-    e->features = mt_alloc_aligned(64, bytes);
-    e->bytes = bytes;
+    e->features = mt_alloc_array(rows, sizeof *e->features);
+    while (e->rows < rows)
+        e->features[e->rows++] = g->free[g->total - ++g->rows];
     e->pinned = 1;
-    g->bytes += bytes;
     return e->features;
 }
 
@@ -232,5 +237,5 @@ void mt_gallery_unpin(mt_gallery *g, mt_medium *e)
 
 mt_gallery_stats mt_gallery_look(const mt_gallery *g)
 {
-    return (mt_gallery_stats){.known = g->known, .bytes = g->bytes, .total = g->total, .evictions = g->evictions};
+    return (mt_gallery_stats){.known = g->known, .rows = g->rows, .total = g->total, .evictions = g->evictions};
 }

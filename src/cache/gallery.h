@@ -12,9 +12,9 @@
 typedef struct mt_gallery mt_gallery;
 typedef struct mt_medium mt_medium;
 
-/* bytes: of features. remembered: media that nobody holds and that keep their numbers. Free with mt_gallery_free, after
-   everything that was held has been released. */
-mt_gallery *mt_gallery_new(size_t bytes, size_t remembered);
+/* rows: of features, which lie elsewhere; the gallery says whose each is. remembered: media that nobody holds and that
+   keep their numbers. Free with mt_gallery_free, after everything that was held has been released. */
+mt_gallery *mt_gallery_new(size_t rows, size_t remembered);
 void mt_gallery_free(mt_gallery *gallery);
 
 /* The medium of this content for requests of this salt. It stays what it is until it is released as often as it was
@@ -25,14 +25,15 @@ void mt_gallery_release(mt_gallery *gallery, mt_medium *medium);
 /* At least 1; no other medium has it, or ever will. */
 uint64_t mt_medium_number(const mt_medium *medium);
 
-/* ---- features: rows of floats, of a medium that is held ---- */
+/* ---- features: some of the rows, of a medium that is held ---- */
 
-/* What the encoder made of it, complete; NULL when that is not there. Counts as a use. */
-const float *mt_gallery_features(mt_gallery *gallery, mt_medium *medium);
+/* Where that lies which the encoder made of it, complete: its rows in order; NULL when it is not there. Counts as a
+   use. */
+const uint32_t *mt_gallery_features(mt_gallery *gallery, mt_medium *medium);
 
 /* Room for its features, which it had none of, at the cost of those that were used least lately. NULL when what is
    pinned leaves too little. Pinned once, for whoever fills it: then mt_gallery_filled says how that went. */
-float *mt_gallery_fill(mt_gallery *gallery, mt_medium *medium, size_t bytes) MT_NODISCARD;
+const uint32_t *mt_gallery_fill(mt_gallery *gallery, mt_medium *medium, size_t rows) MT_NODISCARD;
 bool mt_medium_filling(const mt_medium *medium);
 
 /* The features are complete, or forgotten when they are not sound. Unpins them once. */
@@ -46,9 +47,9 @@ void mt_gallery_unpin(mt_gallery *gallery, mt_medium *medium);
 void mt_gallery_clear(mt_gallery *gallery);
 
 typedef struct mt_gallery_stats {
-    size_t known;        /* media with a number */
-    size_t bytes, total; /* of features; total: what there may be */
-    uint64_t evictions;  /* of features */
+    size_t known;       /* media with a number */
+    size_t rows, total; /* of features; total: what there may be */
+    uint64_t evictions; /* of features */
 } mt_gallery_stats;
 
 mt_gallery_stats mt_gallery_look(const mt_gallery *gallery);

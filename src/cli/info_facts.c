@@ -29,12 +29,20 @@ MT_PRINTF(2, 3) static void remark(mt_info *info, const char *fmt, ...)
         info->remark[info->remarks++] = kept;
 }
 
+/* Of a sequence: a matrix for each value head of each layer, and the last inputs of its convolution. */
+static uint64_t state_bytes(const mt_state_shape *s)
+{
+    const uint64_t columns = 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim;
+    const uint64_t matrices = (uint64_t)s->value_heads * s->key_dim * s->value_dim;
+    return s->layers * ((s->taps - 1) * columns + matrices) * sizeof(float);
+}
+
 static void count_cache(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
     const uint64_t token = (uint64_t)s->kv_heads * s->head_dim * 2 * sizeof(mt_bf16);
     if (s->state.layers)
-        info->state_bytes = mt_state_slot_bytes(&s->state);
+        info->state_bytes = state_bytes(&s->state);
     for (size_t i = 0; i < s->layers; i++) {
         const uint32_t window = s->layer[i].window;
         if (s->layer[i].recurrent)

@@ -221,8 +221,7 @@ static bool check(const mt_options *opt, mt_error *err)
 
 int mt_cmd_run(const mt_options *opt)
 {
-    const mt_device_params params = {
-        .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
+    const mt_device_params params = mt_options_device(opt);
     mt_error err = {0};
     mt_opened o;
     asked a = {0};

@@ -1,10 +1,17 @@
-/* What a model computes with: tensors, weights, key/value pages and some thirty operations on them. One thread owns a
-   device and everything made from it. Operations enqueue in order; mt_tensor_read waits for what it needs. The CPU
-   device runs each operation at once, on its pool; a GPU would put it on a stream.
+/* What a model computes with: tensors, weights, key/value pages, recurrent states, and some fifty operations on them,
+   for any kind of device. One thread owns a device and everything made from it.
+
+   Operations enqueue in order and return; nothing they take lies in the host's memory, and nothing they give. What the
+   host knows comes in by calls named "write" and by mt_step_begin; what it wants to know comes out through a reading,
+   which is begun and later waited for. The CPU device runs each operation at once, on the host's threads; a GPU would
+   put it on a stream.
 
    All operations obey docs/numerics.md: a row of an output depends on that row of the input alone (R1), never on
    how many rows there are, how many threads run, or where a tile ends. None of them allocates: mt_device_plan has
-   reserved the worst case. */
+   reserved the worst case.
+
+   Every call that devices answer differently is declared once, in the tables below; backend.h makes a table of
+   functions of them, and device.c the functions that look into it. */
 #ifndef MT_DEVICE_DEVICE_H
 #define MT_DEVICE_DEVICE_H
 
@@ -13,14 +20,21 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "device/host.h"
 #include "kernels/matrix.h"
+#include "sample/chain.h"
 
 typedef struct mt_device mt_device;
+typedef struct mt_set mt_set;         /* objects that come and go together: a model's, a tower's */
 typedef struct mt_tensor mt_tensor;   /* f32 [rows, cols] */
+typedef struct mt_index mt_index;     /* a list of numbers, of rows mostly */
+typedef struct mt_patches mt_patches; /* pixels of patches of pictures */
 typedef struct mt_weight mt_weight;   /* a matrix and perhaps a bias */
 typedef struct mt_experts mt_experts; /* gate, up and down of each expert of a layer */
 typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
 typedef struct mt_states mt_states;   /* a pool of recurrent states */
+typedef struct mt_chooser mt_chooser; /* what choosing tokens needs */
+typedef struct mt_reading mt_reading; /* something on its way to the host */
 
 typedef enum mt_precision {
     MT_PRECISION_FAST,     /* int8 against quantised weights, bf16 against bf16; fp32 elsewhere */
@@ -35,71 +49,31 @@ typedef enum mt_activation {
 } mt_activation;
 
 typedef struct mt_device_params {
-    size_t threads;    /* 0: the machine's performance cores */
-    unsigned cpu_mask; /* features that may be used; ~0u for all */
+    const char *name; /* which of the devices: "cpu"; NULL: the first that works here */
     mt_precision precision;
+    mt_host_params host; /* all that the CPU device has to know */
 } mt_device_params;
 
-/* NULL on failure. Free with mt_device_close, after everything made from it. */
+/* NULL on failure. Free with mt_device_close, after every set. */
 mt_device *mt_device_open(const mt_device_params *params, mt_error *err) MT_NODISCARD;
 void mt_device_close(mt_device *dev);
 mt_precision mt_device_precision(const mt_device *dev);
-size_t mt_device_threads(const mt_device *dev);
+mt_host *mt_device_host(mt_device *dev);
+const char *mt_device_name(const mt_device *dev); /* "cpu (neon dotprod i8mm bf16), 2 threads" */
 
-/* "cpu (neon dotprod i8mm bf16), 2 threads" */
-const char *mt_device_name(const mt_device *dev);
+/* The names of all devices there are, a comma between. */
+const char *mt_device_names(void);
 
-/* Numerics version, R5 level, precision and KV type in one number (R12). */
-uint32_t mt_device_fingerprint(const mt_device *dev);
-
-/* Memory the device holds besides mapped weights. */
-uint64_t mt_device_bytes(const mt_device *dev);
-
-/* Runs fn for items [0, items) on the device's threads; worker is below mt_device_threads. */
-void mt_device_run(mt_device *dev, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items);
-
-/* The kernels of the host, for work that is not the device's own. */
-const struct mt_kernels *mt_device_kernels(const mt_device *dev);
-
-/* ---- objects; each lives until the device is closed ---- */
-
-mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols);
-
-/* Rows [row, row + rows) and columns [col, col + cols) of another: what is written to one is in both. */
-mt_tensor *mt_tensor_part(mt_device *dev, mt_tensor *t, size_t row, size_t rows, size_t col, size_t cols);
-
-/* Copies `cols` floats into a row. */
-void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data);
-
-/* A tensor that begins as a copy of these floats; NULL for none. */
-static inline mt_tensor *mt_tensor_of(mt_device *dev, const float *data, size_t rows, size_t cols)
-{
-    mt_tensor *t = data ? mt_tensor_new(dev, rows, cols) : NULL;
-    for (size_t i = 0; t && i < rows; i++)
-        mt_tensor_write(dev, t, i, data + i * cols);
-    return t;
-}
-
-/* Waits; the row stays valid until the next operation that writes the tensor. */
-const float *mt_tensor_read(mt_device *dev, const mt_tensor *t, size_t row);
-
-/* A tensor that is some rows of another: those it was last told to look at. */
-mt_tensor *mt_tensor_view(mt_device *dev);
-void mt_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows);
-
-/* Borrows the matrix's memory and bias (n floats or NULL) for the life of the device. exact: fp32 arithmetic in
-   every precision (routers). */
-mt_weight *mt_weight_new(mt_device *dev, const mt_mat *mat, const float *bias, bool exact);
-
-/* count experts, top_k of them a row, with matrices [inner, hidden], [inner, hidden], [hidden, inner]. Borrows
-   memory as above; copies the arrays. */
-mt_experts *mt_experts_new(mt_device *dev, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
-                           const mt_mat *down);
+/* Objects live in a set until it is freed; the device must be planned anew after that. */
+mt_set *mt_set_new(mt_device *dev);
+void mt_set_free(mt_set *set); /* NULL is fine */
 
 #define MT_KV_GROUPS 4 /* pools of pages of a model: layers whose keys and values are kept alike share one */
 #define MT_NO_PAGE UINT32_MAX
 #define MT_PAGE_TOKENS 32 /* positions of a page */
 #define MT_KV_SEGMENT 256 /* attention reads keys in whole segments of this many positions (R8) */
+
+typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32 } mt_kv_type;
 
 /* A page is one block [layer][k|v][head][position][head_dim]. */
 typedef struct mt_kv_shape {
@@ -108,20 +82,14 @@ typedef struct mt_kv_shape {
     size_t heads, query_heads; /* query_heads / heads of them share a head */
     size_t head_dim;
     size_t page_tokens; /* positions of a page; divides 256 */
+    mt_kv_type type;
 } mt_kv_shape;
 
-mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, mt_error *err) MT_NODISCARD;
-size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape);
-
-/* Gives it pages, once, before the first step; all zeros. Memory is used as they are written. */
-bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err) MT_NODISCARD;
-
-/* Page `to` becomes a copy of page `from`. */
-void mt_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from);
-
-/* For debugging: makes a page NaN all over, and says whether it still is. */
-void mt_kv_poison(mt_device *dev, mt_kv *kv, uint32_t page);
-bool mt_kv_poisoned(mt_device *dev, const mt_kv *kv, uint32_t page);
+/* What keys and values are kept as by default: as exact as the device computes. */
+static inline mt_kv_type mt_kv_type_of(const mt_device *dev)
+{
+    return mt_device_precision(dev) == MT_PRECISION_REFERENCE ? MT_KV_F32 : MT_KV_BF16;
+}
 
 /* The recurrent layers of a model. value_heads / key_heads of them share a key head. */
 typedef struct mt_state_shape {
@@ -129,17 +97,6 @@ typedef struct mt_state_shape {
     size_t key_heads, value_heads, key_dim, value_dim;
     size_t taps; /* of the convolution, whose last taps - 1 inputs are part of the state */
 } mt_state_shape;
-
-/* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. memos: spans of a step that may
-   end with guesses. */
-mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape, size_t memos);
-size_t mt_state_slot_bytes(const mt_state_shape *shape);
-bool mt_state_reserve(mt_device *dev, mt_states *state, size_t slots, mt_error *err) MT_NODISCARD;
-void mt_state_poison(mt_device *dev, mt_states *state, uint32_t slot);
-bool mt_state_poisoned(mt_device *dev, const mt_states *state, uint32_t slot);
-
-/* Reserves working memory for steps of at most `rows` rows. After the last mt_*_new. */
-bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err) MT_NODISCARD;
 
 /* ---- one step's view of its sequences ---- */
 
@@ -174,102 +131,17 @@ typedef struct mt_batch {
     const mt_span *span; /* [spans], rows ascending and without gaps */
 
     /* What only some batches have; NULL elsewhere. */
-    const float *const *features;     /* [rows]: what stands for the embedding of a row's token; NULL for its own */
+    const uint32_t *features;         /* [rows]: which row of the features stands for the embedding of a row's token;
+                                         MT_NO_PAGE: none, it has its own */
     const uint32_t *seen_from, *seen; /* [rows]: the positions of its sequence that a row sees, [seen_from, seen); where
                                          NULL, from the first, and up to the row's own */
 } mt_batch;
-
-/* ---- operations; m counts rows ---- */
-
-/* x[i] = scale * row tokens[i] of w */
-void mt_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *tokens, size_t m, float scale);
-
-/* y = x / rms(x) * (offset + w), w a tensor of one row */
-void mt_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
-                float offset);
-
-/* y += x */
-void mt_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m);
-
-/* y[j] = w[j] x + bias for `count` weights that share their input */
-void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
-                  size_t m);
-
-/* table[i] = cos and sin of positions[i] * inv_freq, times scale; table has 2 * half columns. axis[f] says which of a
-   position's axes frequency f belongs to; NULL: all to the first. */
-void mt_op_rope_table(mt_device *dev, mt_tensor *table, const mt_position *positions, size_t m, const float *inv_freq,
-                      const uint8_t *axis, size_t half, float scale);
-
-/* x[i] = features[i][offset ..], or x[i] += it, where features[i] is not NULL */
-void mt_op_features(mt_device *dev, mt_tensor *x, const float *const *features, size_t m, size_t offset, bool add);
-
-/* Each head of each row: norm (w may be NULL), then rotation by the table (NULL: none). In place. */
-void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,
-                 float offset, const mt_tensor *table);
-
-/* K and V of every row into its sequence's pages, rounded once to the pages' type */
-void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v,
-                    const mt_batch *batch);
-
-/* Attention of every row over what it sees of its sequence's pages; window 0 is all of it, else what is not further
-   back than the last `window` keys up to the row's own. y has heads * head_dim columns. */
-void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch,
-                     uint32_t window, float scale, float softcap);
-
-/* y = act(gate) * up */
-void mt_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m);
-void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m);
-
-/* y = sum over the top_k experts of softmax(router), by rank, of probability times expert(x); renormalise divides the
-   probabilities by their sum. `gelu` picks the experts' activation. */
-void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
-               const mt_experts *experts, bool renormalise, bool gelu);
 
 /* Columns of a matmul's result by key head: those of head g begin at base + g * step. */
 typedef struct mt_columns {
     const mt_tensor *x;
     size_t base, step;
 } mt_columns;
-
-/* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by sqrt(key_dim):
-   y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for the row itself. What came
-   before a span is in its state, and moves on there. */
-void mt_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_columns in[3],
-                const mt_tensor *w, const mt_batch *batch);
-
-/* gates[i] = [exp(-rate * softplus(a + bias)) | sigmoid(b) | room] of each value head; three times as many columns */
-void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,
-                 const mt_tensor *bias, size_t m);
-
-/* The gated delta rule (R9), token by token, from each span's state through its pieces. x and gates as above; y has
-   value_heads * value_dim columns. */
-void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
-                 const mt_tensor *gates, const mt_batch *batch);
-
-/* Puts what the guesses of all spans did to the layer into their memos. in: as mt_op_conv had it. After both. */
-void mt_op_remember(mt_device *dev, mt_states *state, size_t layer, const mt_columns in[3], const mt_tensor *x,
-                    const mt_tensor *gates, const mt_batch *batch);
-
-/* Each head of x, in place: x / rms(x) * w, then times silu(z). */
-void mt_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,
-                      size_t m);
-
-/* x holds a head of q and its gate by turns */
-void mt_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m);
-
-/* y = sigmoid(gate) * y */
-void mt_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m);
-
-/* y += sigmoid(gate) * x, gate of one column */
-void mt_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m);
-
-/* y[i] = x[index[i]] */
-void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32_t *index, size_t m);
-
-/* x = cap * tanh(x / cap) */
-void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap);
-
-/* ---- operations of towers ---- */
 
 /* A patch of a picture: 3 channels of some frames of some pixels, each a byte that its channel's levels give a value.
    A still one holds one frame, which stands for all. */
@@ -279,27 +151,252 @@ typedef struct mt_pixels {
     bool still;
 } mt_pixels;
 
-/* x[i] = the values of patch i, of `frames` frames of `area` pixels */
-void mt_op_pixels(mt_device *dev, mt_tensor *x, const mt_pixels *pixels, size_t m, size_t frames, size_t area);
+/* clang-format off */
 
-/* y = (x - mean) / sqrt(variance + eps) * w + bias */
-void mt_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
-                      const mt_tensor *bias, float eps);
+/* Objects, made in a set: X(result, name, parameters, arguments) */
+#define MT_DEVICE_OBJECTS(X)                                                                                           \
+    /* Zeros. */                                                                                                       \
+    X(mt_tensor *, tensor_new, (mt_set *set, size_t rows, size_t cols), (set, rows, cols))                             \
+    /* The same for many rows, whose memory is used as they are written; NULL without memory. */                       \
+    X(mt_tensor *, tensor_reserve, (mt_set *set, size_t rows, size_t cols, mt_error *err), (set, rows, cols, err))     \
+    /* Rows [row, row + rows) and columns [col, col + cols) of another: what is written to one is in both. */          \
+    X(mt_tensor *, tensor_part,                                                                                        \
+      (mt_set *set, mt_tensor *t, size_t row, size_t rows, size_t col, size_t cols),                                   \
+      (set, t, row, rows, col, cols))                                                                                  \
+    /* A tensor that is some rows of another: those it was last told to look at. */                                    \
+    X(mt_tensor *, tensor_view, (mt_set *set), (set))                                                                  \
+    X(mt_index *, index_new, (mt_set *set, size_t count), (set, count))                                                \
+    /* Of so many patches, each 3 channels of `frames` frames of `area` pixels. */                                     \
+    X(mt_patches *, patches_new, (mt_set *set, size_t rows, size_t frames, size_t area), (set, rows, frames, area))    \
+    /* Borrows the matrix's memory and bias (n floats or NULL) for the life of the set. exact: fp32 arithmetic         \
+       in every precision (routers). */                                                                                \
+    X(mt_weight *, weight_new,                                                                                         \
+      (mt_set *set, const mt_mat *mat, const float *bias, bool exact),                                                 \
+      (set, mat, bias, exact))                                                                                         \
+    /* count experts, top_k of them a row, with matrices [inner, hidden], [inner, hidden], [hidden, inner].            \
+       Borrows memory as above; copies the arrays. */                                                                  \
+    X(mt_experts *, experts_new,                                                                                       \
+      (mt_set *set, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up, const mt_mat *down),             \
+      (set, count, top_k, gate, up, down))                                                                             \
+    /* NULL with a sentence for a shape that the device has not. */                                                    \
+    X(mt_kv *, kv_new, (mt_set *set, const mt_kv_shape *shape, mt_error *err), (set, shape, err))                      \
+    /* Gives it pages, once, before the first step; all zeros. Memory is used as they are written. */                  \
+    X(bool, kv_reserve, (mt_set *set, mt_kv *kv, size_t pages, mt_error *err), (set, kv, pages, err))                  \
+    /* A slot is one block [layer][inputs of the convolution | head's matrices], all fp32. memos: spans of a           \
+       step that may end with guesses. */                                                                              \
+    X(mt_states *, state_new, (mt_set *set, const mt_state_shape *shape, size_t memos), (set, shape, memos))           \
+    X(bool, state_reserve, (mt_set *set, mt_states *states, size_t slots, mt_error *err), (set, states, slots, err))   \
+    X(mt_chooser *, chooser_new, (mt_set *set, size_t vocab), (set, vocab))                                            \
+    /* Takes at most so many bytes at a time. */                                                                       \
+    X(mt_reading *, reading_new, (mt_set *set, size_t bytes), (set, bytes))
 
-/* x = act(x) */
-void mt_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act);
+/* What a device is asked and answers */
+#define MT_DEVICE_ANSWERS(X)                                                                                           \
+    /* Numerics version, R5 level and precision in one number (R12). */                                                \
+    X(uint32_t, device_fingerprint, (const mt_device *dev), (dev))                                                     \
+    /* Memory the device holds besides mapped weights, and all that it could have. */                                  \
+    X(uint64_t, device_bytes, (const mt_device *dev), (dev))                                                           \
+    X(uint64_t, device_memory, (const mt_device *dev), (dev))                                                          \
+    /* Reserves working memory for steps of at most `rows` rows of all that is in its sets now. Not during a           \
+       step. */                                                                                                        \
+    X(bool, device_plan, (mt_device *dev, size_t rows, mt_error *err), (dev, rows, err))                               \
+    /* Bytes of a page and of a slot, as they are held and as they are read. */                                        \
+    X(size_t, kv_page_bytes, (const mt_device *dev, const mt_kv_shape *shape), (dev, shape))                           \
+    X(size_t, state_slot_bytes, (const mt_device *dev, const mt_state_shape *shape), (dev, shape))                     \
+    /* Wait for what was begun. Valid until the reading is used again, or what was read is written. */                 \
+    X(const float *, reading_row, (mt_device *dev, mt_reading *r, size_t row), (dev, r, row))                          \
+    X(const void *, reading_data, (mt_device *dev, mt_reading *r), (dev, r))                                           \
+    /* For debugging: whether a page, or a slot, is still NaN all over. */                                             \
+    X(bool, kv_poisoned, (mt_device *dev, const mt_kv *kv, uint32_t page), (dev, kv, page))                            \
+    X(bool, state_poisoned, (mt_device *dev, const mt_states *states, uint32_t slot), (dev, states, slot))
 
-/* x[i] += the sum over j < count of factor[i][j] * row index[i][j] of w */
-void mt_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *index, const float *factor,
-                    size_t count, size_t m);
+/* What a device is told */
+#define MT_DEVICE_CALLS(X)                                                                                             \
+    /* What the operations that follow are about. Borrows all of it until the next step begins. */                     \
+    X(void, step_begin, (mt_device *dev, const mt_batch *batch), (dev, batch))                                         \
+    /* Has tokens chosen for the rows of the logits that each chain names (sample/chain.h). What was chosen            \
+       stands in the chains after mt_device_wait. A chain whose settings the device lacks is chosen by the host,       \
+       with the same result. */                                                                                        \
+    X(void, step_choose,                                                                                               \
+      (mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count),                 \
+      (dev, c, logits, chains, count))                                                                                 \
+    /* Until all that was enqueued is done. */                                                                         \
+    X(void, device_wait, (mt_device *dev), (dev))                                                                      \
+    /* What the host knows: `cols` floats into a row; `count` numbers; the pixels of m patches, borrowed until         \
+       they are written again. */                                                                                      \
+    X(void, tensor_write, (mt_device *dev, mt_tensor *t, size_t row, const float *data), (dev, t, row, data))          \
+    X(void, index_write,                                                                                               \
+      (mt_device *dev, mt_index *index, const uint32_t *data, size_t count),                                           \
+      (dev, index, data, count))                                                                                       \
+    X(void, patches_write, (mt_device *dev, mt_patches *p, const mt_pixels *pixels, size_t m), (dev, p, pixels, m))    \
+    /* Begin to read some rows; the first numbers of a list; a page; a slot. Pages and slots can be written            \
+       back, by this device or one of the same fingerprint. */                                                         \
+    X(void, read_rows,                                                                                                 \
+      (mt_device *dev, mt_reading *r, const mt_tensor *t, size_t row, size_t rows),                                    \
+      (dev, r, t, row, rows))                                                                                          \
+    X(void, read_index, (mt_device *dev, mt_reading *r, const mt_index *index, size_t count), (dev, r, index, count))  \
+    X(void, read_page, (mt_device *dev, mt_reading *r, const mt_kv *kv, uint32_t page), (dev, r, kv, page))            \
+    X(void, read_state,                                                                                                \
+      (mt_device *dev, mt_reading *r, const mt_states *states, uint32_t slot),                                         \
+      (dev, r, states, slot))                                                                                          \
+    X(void, kv_restore, (mt_device *dev, mt_kv *kv, uint32_t page, const void *data), (dev, kv, page, data))           \
+    X(void, state_restore,                                                                                             \
+      (mt_device *dev, mt_states *states, uint32_t slot, const void *data),                                            \
+      (dev, states, slot, data))                                                                                       \
+    X(void, tensor_look,                                                                                               \
+      (mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows),                                  \
+      (dev, view, t, row, rows))                                                                                       \
+    /* For debugging: makes a page, or a slot, NaN all over. */                                                        \
+    X(void, kv_poison, (mt_device *dev, mt_kv *kv, uint32_t page), (dev, kv, page))                                    \
+    X(void, state_poison, (mt_device *dev, mt_states *states, uint32_t slot), (dev, states, slot))
 
-/* y[i] = rows count * i .. of x, `count` of them: side by side; their mean */
-void mt_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m);
-void mt_op_mean(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m);
+/* Operations; m counts rows */
+#define MT_DEVICE_OPERATIONS(X)                                                                                        \
+    /* Rows as they are: y[to] = x[from]; y = 0; y[i] = x[index[i]]; y[to[i]][column ..] = x[i]; y[to[i]] +=           \
+       x[i], i ascending, but where to[i] is MT_NO_PAGE. */                                                            \
+    X(void, op_copy_row,                                                                                               \
+      (mt_device *dev, mt_tensor *y, size_t to, const mt_tensor *x, size_t from),                                      \
+      (dev, y, to, x, from))                                                                                           \
+    X(void, op_clear, (mt_device *dev, mt_tensor *y, size_t row, size_t m), (dev, y, row, m))                          \
+    X(void, op_gather,                                                                                                 \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_index *index, size_t m),                             \
+      (dev, y, x, index, m))                                                                                           \
+    X(void, op_scatter,                                                                                                \
+      (mt_device *dev, mt_tensor *y, const mt_index *to, size_t column, const mt_tensor *x, size_t m),                 \
+      (dev, y, to, column, x, m))                                                                                      \
+    X(void, op_sum_rows,                                                                                               \
+      (mt_device *dev, mt_tensor *y, const mt_index *to, const mt_tensor *x, size_t m),                                \
+      (dev, y, to, x, m))                                                                                              \
+    /* x = scale * the row of w that is the token, of every row of the step */                                         \
+    X(void, op_embed, (mt_device *dev, mt_tensor *x, const mt_weight *w, float scale), (dev, x, w, scale))             \
+    /* The step's rows that have features: x = those from a column on, or x += them */                                 \
+    X(void, op_features,                                                                                               \
+      (mt_device *dev, mt_tensor *x, const mt_tensor *features, size_t column, bool add),                              \
+      (dev, x, features, column, add))                                                                                 \
+    /* y = x / rms(x) * (offset + w), w a tensor of one row */                                                         \
+    X(void, op_norm,                                                                                                   \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps, float offset),       \
+      (dev, y, x, m, w, eps, offset))                                                                                  \
+    /* y += x */                                                                                                       \
+    X(void, op_add, (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m), (dev, y, x, m))                      \
+    /* y[j] = w[j] x + bias for `count` weights that share their input */                                              \
+    X(void, op_matmul,                                                                                                 \
+      (mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x, size_t m),    \
+      (dev, y, w, count, x, m))                                                                                        \
+    /* table = cos and sin of the step's positions times inv_freq, times scale; twice as many columns. axis says       \
+       which of a position's axes each frequency belongs to; NULL: all to the first. */                                \
+    X(void, op_rope_table,                                                                                             \
+      (mt_device *dev, mt_tensor *table, const mt_tensor *inv_freq, const mt_index *axis, float scale),                \
+      (dev, table, inv_freq, axis, scale))                                                                             \
+    /* Each head of each row: norm (w may be NULL), then rotation by the table (NULL: none). In place. */              \
+    X(void, op_heads,                                                                                                  \
+      (mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,           \
+       float offset, const mt_tensor *table),                                                                          \
+      (dev, x, m, heads, head_dim, w, eps, offset, table))                                                             \
+    /* Page `to` becomes a copy of page `from`. */                                                                     \
+    X(void, op_kv_copy, (mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from), (dev, kv, to, from))                  \
+    /* K and V of the step's rows into their sequences' pages, rounded once to the pages' type */                      \
+    X(void, op_kv_write,                                                                                               \
+      (mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v),                               \
+      (dev, kv, layer, k, v))                                                                                          \
+    /* Attention of the step's rows over what they see of their sequences' pages; window 0 is all of it, else          \
+       what is not further back than the last `window` keys up to the row's own. y has heads * head_dim columns. */    \
+    X(void, op_attention,                                                                                              \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, uint32_t window, float scale,        \
+       float softcap),                                                                                                 \
+      (dev, y, q, kv, layer, window, scale, softcap))                                                                  \
+    /* y = act(gate) * up */                                                                                           \
+    X(void, op_silu_mul,                                                                                               \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m),                            \
+      (dev, y, gate, up, m))                                                                                           \
+    X(void, op_gelu_mul,                                                                                               \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m),                            \
+      (dev, y, gate, up, m))                                                                                           \
+    /* y = sum over the top_k experts of softmax(router), by rank, of probability times expert(x); renormalise         \
+       divides the probabilities by their sum. `gelu` picks the experts' activation. */                                \
+    X(void, op_moe,                                                                                                    \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,                            \
+       const mt_experts *experts, bool renormalise, bool gelu),                                                        \
+      (dev, y, x, router, m, experts, renormalise, gelu))                                                              \
+    /* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by          \
+       sqrt(key_dim): y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for         \
+       the row itself. What came before a span is in its state, and moves on there. */                                 \
+    X(void, op_conv,                                                                                                   \
+      (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *w),     \
+      (dev, y, states, layer, in, w))                                                                                  \
+    /* gates[i] = [exp(-rate * softplus(a + bias)) | sigmoid(b) | room] of each value head; three times as many        \
+       columns */                                                                                                      \
+    X(void, op_gates,                                                                                                  \
+      (mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,          \
+       const mt_tensor *bias, size_t m),                                                                               \
+      (dev, gates, a, b, key_heads, rate, bias, m))                                                                    \
+    /* The gated delta rule (R9), token by token, from each span's state through its pieces. x and gates as            \
+       above; y has value_heads * value_dim columns. */                                                                \
+    X(void, op_delta,                                                                                                  \
+      (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x, const mt_tensor *gates),     \
+      (dev, y, states, layer, x, gates))                                                                               \
+    /* Puts what the guesses of all spans did to the layer into their memos. in: as mt_op_conv had it. After           \
+       both. */                                                                                                        \
+    X(void, op_remember,                                                                                               \
+      (mt_device *dev, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *x,                    \
+       const mt_tensor *gates),                                                                                        \
+      (dev, states, layer, in, x, gates))                                                                              \
+    /* Each head of x, in place: x / rms(x) * w, then times silu(z). */                                                \
+    X(void, op_gated_norm,                                                                                             \
+      (mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps, size_t m),         \
+      (dev, x, z, key_heads, w, eps, m))                                                                               \
+    /* x holds a head of q and its gate by turns */                                                                    \
+    X(void, op_split_heads,                                                                                            \
+      (mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m),                  \
+      (dev, q, gate, x, head_dim, m))                                                                                  \
+    /* y = sigmoid(gate) * y */                                                                                        \
+    X(void, op_gate, (mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m), (dev, y, gate, m))               \
+    /* y += sigmoid(gate) * x, gate of one column */                                                                   \
+    X(void, op_add_gated,                                                                                              \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m),                             \
+      (dev, y, x, gate, m))                                                                                            \
+    /* x = cap * tanh(x / cap) */                                                                                      \
+    X(void, op_softcap, (mt_device *dev, mt_tensor *x, size_t m, float cap), (dev, x, m, cap))                         \
+    /* ok[i] = 1 where every number of row i is finite, else 0 */                                                      \
+    X(void, op_finite, (mt_device *dev, mt_tensor *ok, const mt_tensor *x, size_t m), (dev, ok, x, m))                 \
+    /* y[i] = the column of the largest number of row i, the first of equal ones */                                    \
+    X(void, op_argmax, (mt_device *dev, mt_index *y, const mt_tensor *x, size_t m), (dev, y, x, m))                    \
+                                                                                                                       \
+    /* Operations of towers. x = the values of m patches */                                                            \
+    X(void, op_pixels, (mt_device *dev, mt_tensor *x, const mt_patches *patches, size_t m), (dev, x, patches, m))      \
+    /* y = (x - mean) / sqrt(variance + eps) * w + bias */                                                             \
+    X(void, op_layer_norm,                                                                                             \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, const mt_tensor *bias,          \
+       float eps),                                                                                                     \
+      (dev, y, x, m, w, bias, eps))                                                                                    \
+    /* x = act(x) */                                                                                                   \
+    X(void, op_act, (mt_device *dev, mt_tensor *x, size_t m, mt_activation act), (dev, x, m, act))                     \
+    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w; factors are 1 where NULL */     \
+    X(void, op_add_rows,                                                                                               \
+      (mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index, const mt_tensor *factor,               \
+       size_t count, size_t m),                                                                                        \
+      (dev, x, w, index, factor, count, m))                                                                            \
+    /* y[i] = rows count * i .. of x, `count` of them: side by side; their mean */                                     \
+    X(void, op_join,                                                                                                   \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m),                                      \
+      (dev, y, x, count, m))                                                                                           \
+    X(void, op_mean,                                                                                                   \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m),                                      \
+      (dev, y, x, count, m))
 
-/* ---- faults ---- */
+/* clang-format on */
 
-/* ok[i]: whether every number of row i is finite. */
-void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok);
+#define MT_DECLARE(result, name, parameters, arguments) result mt_##name parameters;
+MT_DEVICE_OBJECTS(MT_DECLARE)
+MT_DEVICE_ANSWERS(MT_DECLARE)
+MT_DEVICE_CALLS(MT_DECLARE)
+MT_DEVICE_OPERATIONS(MT_DECLARE)
+#undef MT_DECLARE
+
+/* A tensor that begins as a copy of these floats; NULL for none. */
+mt_tensor *mt_tensor_of(mt_set *set, const float *data, size_t rows, size_t cols);
+
+/* The same of a list. */
+mt_index *mt_index_of(mt_set *set, const uint32_t *data, size_t count);
 
 #endif

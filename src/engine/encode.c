@@ -7,7 +7,6 @@
    3. Only sequences that run pin what is complete, from the position they have reached on. They can always go on, and
       let go of it when they have passed it; so room is never waited for in a circle. */
 #include <assert.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -81,11 +80,10 @@ static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
     j->picture[j->count] = &sight->picture;
     if (!e->encoder->fits(e->encoder->ctx, j->picture, j->count + 1))
         return false;
-    float *features =
-        mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens * e->encoder->width * sizeof(float));
-    if (!features)
+    const uint32_t *to = mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens);
+    if (!to)
         return false;
-    j->features[j->count] = features;
+    j->to[j->count] = to;
     j->sight[j->count] = sight;
     j->request[j->count++] = r;
     j->patches += mt_picture_patches(&sight->picture);
@@ -119,7 +117,7 @@ void mt_engine_encode_begin(mt_engine *e)
     for (size_t i = 0; i < e->waiting_count && i < MT_JOB_PARTS; i++)
         if (e->waiting[i]->blind)
             add_all(e, e->waiting[i]);
-    e->encoder->begin(e->encoder->ctx, e->job.picture, e->job.features, e->job.count);
+    e->encoder->begin(e->encoder->ctx, e->features.rows, e->job.picture, e->job.to, e->job.count);
 }
 
 double mt_engine_encode_left(const mt_engine *e)
@@ -142,32 +140,21 @@ void mt_engine_forget(mt_engine *e, mt_request *r)
         mt_sights_release(r, e->gallery);
 }
 
-typedef struct inspection {
-    const float *rows;
-    size_t width;
-    atomic_bool bad;
-} inspection;
-
-static void inspect(void *ctx, size_t row, size_t worker)
+/* Whether all numbers of some rows of features are finite. */
+static bool sound(mt_engine *e, const uint32_t *rows, size_t count)
 {
-    inspection *in = ctx;
-    const float *x = in->rows + row * in->width;
-    uint32_t bad = 0;
-    (void)worker;
-    for (size_t i = 0; i < in->width; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bad |= (bits & 0x7f800000u) == 0x7f800000u;
+    const mt_features *f = &e->features;
+    for (size_t at = 0; at < count; at += MT_FEATURES_LOOKED_AT) {
+        const size_t left = count - at, n = left < MT_FEATURES_LOOKED_AT ? left : MT_FEATURES_LOOKED_AT;
+        mt_index_write(e->dev, f->which, rows + at, n);
+        mt_op_gather(e->dev, f->some, f->rows, f->which, n);
+        mt_op_finite(e->dev, f->sound, f->some, n);
+        mt_read_rows(e->dev, f->reading, f->sound, 0, n);
+        for (size_t i = 0; i < n; i++)
+            if (*mt_reading_row(e->dev, f->reading, i) == 0)
+                return false;
     }
-    if (bad)
-        atomic_store_explicit(&in->bad, true, memory_order_relaxed); /* read after all have ended */
-}
-
-static bool sound(mt_engine *e, const mt_sight *sight, const float *features)
-{
-    inspection in = {.rows = features, .width = e->encoder->width};
-    mt_device_run(e->dev, inspect, &in, sight->picture.tokens);
-    return !atomic_load_explicit(&in.bad, memory_order_relaxed);
+    return true;
 }
 
 static void end_request(mt_engine *e, const mt_request *r, mt_sequence **list, const size_t *count)
@@ -187,7 +174,7 @@ static void finish(mt_engine *e)
     mt_histogram_add(&e->stats.encode, (double)(mt_clock_ns() - j.began) * 1e-9);
     e->job.count = 0;
     for (size_t i = 0; i < j.count; i++) {
-        ok[i] = sound(e, j.sight[i], j.features[i]);
+        ok[i] = sound(e, j.to[i], j.sight[i]->picture.tokens);
         mt_gallery_filled(e->gallery, j.sight[i]->medium, ok[i]);
     }
     for (size_t i = 0; i < j.count; i++)

@@ -5,9 +5,10 @@ static bool fits(void *ctx, const mt_picture *const *pictures, size_t count)
     return mt_vision_fits(ctx, pictures, count);
 }
 
-static void begin(void *ctx, const mt_picture *const *pictures, float *const *features, size_t count)
+static void begin(void *ctx, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+                  size_t count)
 {
-    mt_vision_begin(ctx, pictures, features, count);
+    mt_vision_begin(ctx, features, pictures, to, count);
 }
 
 static void drop(void *ctx)

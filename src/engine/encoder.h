@@ -9,7 +9,8 @@ typedef struct mt_encoder {
     void *ctx;
     size_t width; /* floats of a row of features */
     bool (*fits)(void *ctx, const mt_picture *const *pictures, size_t count);
-    void (*begin)(void *ctx, const mt_picture *const *pictures, float *const *features, size_t count);
+    void (*begin)(void *ctx, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+                  size_t count);
     void (*drop)(void *ctx);
     double (*left)(void *ctx);
     double (*run)(void *ctx, double budget);

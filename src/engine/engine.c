@@ -9,22 +9,14 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/inside.h"
 
-#define MEDIA_CACHE (1u << 30)     /* bytes of features, where nobody says how many */
-#define PICTURES (1u << 30)        /* bytes of pixels, the same */
-#define PICTURES_LEAST (96u << 20) /* but at least so many, if that is no more than a fourth: 12 million in a JPEG */
-#define ASIDE (4u << 20)           /* bytes for requests that are being read and answered */
-#define STATE_SHARE 8              /* states to continue from take one part of so many of what memory leaves */
-#define STATES_EACH 4              /* but no more of them for each sequence */
-#define STATES_LEAST 2             /* nor fewer than these: a step may read one and write another */
-#define TOWER_PATCHES 16384        /* of a picture that a request may ask for, beyond what the checkpoint has */
-#define TOWER_SHARE 16             /* the tower's working memory is at most this part of all */
+#define TOWER_PATCHES 16384 /* of a picture that a request may ask for, beyond what the checkpoint has */
+#define TOWER_SHARE 16      /* the tower's working memory is at most this part of all */
 
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
 
@@ -46,7 +38,7 @@ static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
 {
     if (!e->encoder)
         return true;
-    if (!mt_sights_make(r, e->encoder->width, e->media_cache, err))
+    if (!mt_sights_make(r, e->features.count, err))
         return false;
     for (size_t i = 0; i < r->sight_count; i++)
         if (!e->encoder->fits(e->encoder->ctx, (const mt_picture *[]){&r->sights[i].picture}, 1))
@@ -255,9 +247,10 @@ static mt_phase phase_of(const mt_sequence *s, bool running)
 static void show_media(mt_engine *e)
 {
     const mt_gallery_stats media = e->gallery ? mt_gallery_look(e->gallery) : (mt_gallery_stats){0};
+    const size_t width = e->encoder ? e->encoder->width * sizeof(float) : 0;
     e->stats.media_known = media.known;
-    e->stats.media_bytes = media.bytes;
-    e->stats.media_total = media.total;
+    e->stats.media_bytes = media.rows * width;
+    e->stats.media_total = media.total * width;
     e->stats.media_evictions = media.evictions;
 }
 
@@ -313,140 +306,6 @@ static void *run(void *ctx)
 
 /* ---- beginning and end ---- */
 
-/* Pages of each group, from the bytes there are. Windows need fewer: one sequence's for each that runs, and half as
-   many as the whole for tails that are kept. */
-static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_GROUPS])
-{
-    const mt_model_spec *spec = e->spec;
-    double weight = 0;
-    for (size_t g = 0; g < spec->group_count; g++) {
-        const mt_kv_shape shape = mt_model_kv_shape(spec, g);
-        weight += (double)mt_kv_page_bytes(e->dev, &shape) * (g == 0 ? 1 : 0.5);
-    }
-    const size_t whole = (size_t)((double)bytes / weight);
-    for (size_t g = 0; g < spec->group_count; g++) {
-        const size_t window = (spec->groups[g].window + e->params.rows + 2 * MT_KV_SEGMENT) / MT_PAGE_TOKENS + 2;
-        pages[g] = g == 0 ? whole : whole / 2 > window ? whole / 2 : window;
-    }
-}
-
-/* Slots for recurrent states: one for each sequence that runs, and some to continue from. Takes their bytes from what
-   there is, at most half of it; where that does not do, fewer sequences run. 0 where the model needs none. */
-static size_t share_states(mt_engine *e, uint64_t *bytes)
-{
-    if (e->spec->state.layers == 0)
-        return 0;
-    const uint64_t slot = mt_state_slot_bytes(&e->spec->state), most = *bytes / 2 / slot;
-    uint64_t kept = e->params.state_cache ? e->params.state_cache / slot : *bytes / STATE_SHARE / slot;
-    if (!e->params.state_cache && kept > STATES_EACH * e->params.sequences)
-        kept = STATES_EACH * e->params.sequences;
-    kept = kept > most / 2 ? most / 2 : kept;
-    kept = kept < STATES_LEAST ? STATES_LEAST : kept;
-    if (most <= kept)
-        *bytes = 0;
-    else if (e->params.sequences > most - kept) {
-        e->params.sequences = (size_t)(most - kept);
-        mt_log_info("engine.states", "room for the recurrent states of %zu sequences", e->params.sequences);
-    }
-    const uint64_t states = e->params.sequences + kept;
-    *bytes -= states * slot < *bytes ? states * slot : *bytes;
-    return (size_t)states;
-}
-
-static uint64_t machine_memory(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-uint64_t mt_engine_memory(const mt_engine_params *params)
-{
-    return params->memory ? params->memory : machine_memory() / 4 * 3;
-}
-
-static uint64_t budget(const mt_engine *e)
-{
-    const uint64_t all = mt_engine_memory(&e->params);
-    return all > e->params.beside ? all - e->params.beside : 0;
-}
-
-/* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
-   back, as much is taken for weights as could be. 0 where the system does not tell. */
-static uint64_t own_memory(uint64_t weights)
-{
-    unsigned long size = 0, resident = 0, shared = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    const int read = f ? fscanf(f, "%lu %lu %lu", &size, &resident, &shared) : 0;
-    if (f)
-        fclose(f);
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), mapped = shared * page < weights ? shared * page : weights;
-    return read == 3 && resident * page > mapped ? resident * page - mapped : 0;
-}
-
-/* What of the bytes is for pixels, which others decode: a part, but enough for a photograph where that is not much. */
-static uint64_t reserve_pictures(mt_engine *e, uint64_t bytes)
-{
-    uint64_t pixels = e->params.pictures;
-    if (!e->encoder)
-        return 0;
-    if (pixels == MT_ENGINE_CHOOSE) {
-        pixels = bytes / 8 < PICTURES ? bytes / 8 : PICTURES;
-        pixels = pixels > PICTURES_LEAST ? pixels : bytes / 4 < PICTURES_LEAST ? bytes / 4 : PICTURES_LEAST;
-    }
-    e->stats.bytes_pictures = pixels < bytes ? pixels : bytes;
-    return e->stats.bytes_pictures;
-}
-
-/* What of the bytes is for features of pictures. */
-static uint64_t reserve_media(mt_engine *e, uint64_t bytes)
-{
-    uint64_t media = e->params.media_cache;
-    if (!e->encoder)
-        return 0;
-    if (media == 0)
-        media = bytes / 8 < MEDIA_CACHE ? bytes / 8 : MEDIA_CACHE;
-    e->media_cache = media < bytes ? media : bytes;
-    e->gallery = mt_gallery_new(e->media_cache, MT_LIMIT_MEDIA_REMEMBERED);
-    return e->media_cache;
-}
-
-/* The cache gets what the budget leaves, but no more than all sequences could use. */
-static bool reserve_cache(mt_engine *e, uint64_t weights, mt_error *err)
-{
-    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
-    const uint64_t working = (own > device ? own : device) + ASIDE + e->params.constraints;
-    const uint64_t memory = budget(e);
-    const size_t context = e->params.context ? e->params.context : e->spec->context;
-    size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
-    uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
-    const size_t states = share_states(e, &bytes);
-    bytes -= reserve_pictures(e, bytes);
-    share_pages(e, bytes - reserve_media(e, bytes), pages);
-    if (!wanted)
-        wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
-    for (size_t g = 0; g < e->spec->group_count; g++)
-        pages[g] = pages[g] < wanted ? pages[g] : wanted;
-    if (pages[0] < 2)
-        return mt_fail(
-            err, MT_E_MEMORY,
-            "\"--memory\" is %.0f MiB; weights take %.0f and working memory %.0f, which leaves no cache: raise it, "
-            "or lower --batch-tokens or --max-sequences",
-            (double)memory / (1 << 20), (double)weights / (1 << 20), (double)working / (1 << 20));
-    if (!mt_model_reserve(e->model, pages, states, err))
-        return false;
-    mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
-    for (size_t g = 0; g < groups.count; g++)
-        groups.window[g] = e->spec->groups[g].window;
-    e->tree = mt_tree_new(&groups, pages, e->places.all + 1);
-    /* a page may be held for copying from */
-    const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
-    e->context = context < fits ? context : fits;
-    e->stats.bytes_weights = weights;
-    e->stats.bytes_working = working - e->params.constraints;
-    e->stats.bytes_constraints = e->params.constraints;
-    e->stats.bytes_cache = mt_device_bytes(e->dev) - device;
-    return true;
-}
-
 static void allot(mt_engine *e)
 {
     const size_t sequences = e->params.sequences, all = e->places.all;
@@ -457,7 +316,8 @@ static void allot(mt_engine *e)
     e->chosen = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->tokens = mt_alloc_array(e->params.rows, sizeof *e->tokens);
     e->positions = mt_alloc_array(e->params.rows, sizeof *e->positions);
-    e->features = mt_alloc_array(e->params.rows, sizeof(const float *));
+    e->feature_of = mt_alloc_array(e->params.rows, sizeof *e->feature_of);
+    e->pooled = mt_alloc_array(e->params.rows, sizeof *e->pooled);
     e->seen = mt_alloc_array(e->params.rows, sizeof *e->seen);
     e->wanted = mt_alloc_array(e->max_logits, sizeof *e->wanted);
     e->guessers = mt_alloc_array(e->max_logits, sizeof(mt_sequence *));
@@ -465,15 +325,17 @@ static void allot(mt_engine *e)
     e->spans = mt_alloc_array(sequences, sizeof *e->spans);
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     mt_clients_init(&e->clients, all);
-    e->scratch_bytes = (mt_sample_scratch_bytes(e->spec->vocab) + 63) / 64 * 64;
-    e->scratch = mt_alloc_aligned(64, e->scratch_bytes * mt_device_threads(e->dev));
+    e->chains = mt_alloc_array(sequences, sizeof(mt_chain *));
+    e->chooser = mt_chooser_new(e->set, e->spec->vocab);
+    e->logits_reading = mt_reading_new(e->set, e->max_logits * e->spec->vocab * sizeof(float));
 }
 
 static void free_engine(mt_engine *e)
 {
-    void *const arrays[] = {e->running, e->waiting,   e->candidates, e->order,    e->chosen,
-                            e->tokens,  e->positions, e->wanted,     e->spans,    e->rows,
-                            e->scratch, e->features,  e->seen,       e->guessers, e->guessed};
+    void *const arrays[] = {e->running,   e->waiting,  e->candidates, e->order, e->chosen, e->tokens,
+                            e->positions, e->wanted,   e->spans,      e->rows,  e->chains, e->feature_of,
+                            e->seen,      e->guessers, e->guessed,    e->pooled};
+    mt_set_free(e->set);
     mt_model_free(e->model);
     mt_vision_free(e->vision);
     mt_tree_free(e->tree);
@@ -496,7 +358,7 @@ static bool make_encoder(mt_engine *e, const mt_opened *o, mt_error *err)
     if (e->encoder || !spec || !o->processor)
         return true;
     const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
-    const uint64_t most = budget(e) / TOWER_SHARE / each;
+    const uint64_t most = mt_engine_budget(e) / TOWER_SHARE / each;
     const size_t given = mt_processor_patches(o->processor), patches = given > TOWER_PATCHES ? given : TOWER_PATCHES;
     const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
     e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
@@ -520,6 +382,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
 {
     mt_engine *e = mt_alloc(sizeof *e);
     e->dev = o->dev;
+    e->set = mt_set_new(e->dev);
     e->spec = &o->spec;
     e->tokenizer = tokenizer;
     e->params = *params;
@@ -540,7 +403,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
     if (!e->inbox)
         mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
-    if (!e->model || !reserve_cache(e, weights, err)) {
+    if (!e->model || !mt_engine_reserve(e, weights, err)) {
         free_engine(e);
         return NULL;
     }

@@ -41,7 +41,9 @@ typedef struct mt_engine_params {
 } mt_engine_params;
 
 void mt_engine_params_init(mt_engine_params *params);
-uint64_t mt_engine_memory(const mt_engine_params *params); /* what params->memory comes to */
+
+/* What params->memory comes to on this device. */
+uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev);
 
 /* Loads the model of an opened checkpoint and starts the thread. Borrows all it is given; tokenizer may be NULL: then
    events have no text. NULL with a sentence that says what to change. Free with mt_engine_stop. */

@@ -13,17 +13,28 @@
 #include "engine/engine.h"
 #include "engine/sequence.h"
 
-#define MT_JOB_PARTS 64 /* parts of pictures that are encoded together */
+#define MT_JOB_PARTS 64          /* parts of pictures that are encoded together */
+#define MT_FEATURES_LOOKED_AT 64 /* rows of features that are checked at a time */
 
 /* What the encoder is at. */
 typedef struct mt_job {
     mt_sight *sight[MT_JOB_PARTS];
     const mt_picture *picture[MT_JOB_PARTS];
-    float *features[MT_JOB_PARTS];
+    const uint32_t *to[MT_JOB_PARTS];  /* rows of features */
     mt_request *request[MT_JOB_PARTS]; /* who brought it */
     size_t count, patches;
     uint64_t began;
 } mt_job;
+
+/* Features of pictures on the device, and what looking at some of them needs. */
+typedef struct mt_features {
+    size_t count;     /* rows */
+    mt_tensor *rows;  /* the gallery knows whose */
+    mt_tensor *some;  /* copies of a few */
+    mt_tensor *sound; /* whether each of these is finite */
+    mt_index *which;
+    mt_reading *reading;
+} mt_features;
 
 struct mt_engine {
     mt_device *dev;
@@ -41,7 +52,8 @@ struct mt_engine {
     mt_encoder tower;          /* as an encoder */
     const mt_encoder *encoder; /* the tower, or a test's; NULL: the model takes no pictures */
     mt_gallery *gallery;       /* likewise */
-    uint64_t media_cache;      /* its bytes */
+    mt_set *set;               /* what the engine has on the device besides the model */
+    mt_features features;
     mt_job job;
     mt_cost cost;
     mt_clients clients;
@@ -59,15 +71,17 @@ struct mt_engine {
     mt_position *positions;
     mt_span *spans;
     size_t wanted_count, max_logits;
-    const float **features; /* of rows; all NULL outside of a step */
+    uint32_t *feature_of; /* [rows]: a row of features */
     uint32_t *seen;
+    uint32_t *pooled; /* places that rows are added to */
     mt_batch batch;
     mt_sequence *viewer; /* the first of those that wait for the job's pictures, or for a job */
     double encode;       /* work of the encoder in this step */
     const mt_tensor *logits;
-    mt_masks *masks;  /* NULL until an answer is constrained */
-    uint8_t *scratch; /* of the sampler, one a thread */
-    size_t scratch_bytes;
+    mt_reading *logits_reading;
+    mt_chooser *chooser;
+    mt_chain **chains;
+    mt_masks *masks; /* NULL until an answer is constrained */
 
     /* other threads' doors */
     pthread_t thread;
@@ -87,6 +101,11 @@ void mt_engine_canary(mt_engine *e);
 
 /* Chooses what the next step does and gives it pages: fills chosen. False when there is nothing to do. */
 bool mt_engine_plan(mt_engine *e);
+
+/* Shares the memory there is among cache, states and features, and has the device hold them. weights: bytes of those
+   that are mapped. See memory.c. */
+bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCARD;
+uint64_t mt_engine_budget(const mt_engine *e); /* of all that the engine may have */
 
 /* Has the model's head guess what follows, for the next step. */
 void mt_engine_guess(mt_engine *e);

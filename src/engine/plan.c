@@ -302,6 +302,8 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     s->place = free_place(e);
     if (e->spec->mtp)
         mt_model_carry(e->model, s->place, MT_NO_PAGE);
+    if (s->request->pool)
+        mt_model_pool_begin(e->model, s->place);
     e->running[e->running_count++] = s;
     if (!s->begun) {
         mt_sequence_begin(s);

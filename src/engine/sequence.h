@@ -7,7 +7,7 @@
 #include "engine/repeat.h"
 #include "engine/request.h"
 #include "engine/schedule.h"
-#include "sample/sampler.h"
+#include "sample/chain.h"
 #include "text/detokenizer.h"
 
 typedef struct mt_sequence {
@@ -34,12 +34,8 @@ typedef struct mt_sequence {
     uint32_t row;                  /* the first of them */
     uint32_t wanted, wanted_count; /* which rows of the logits */
     bool samples;                  /* the last of them gives a token, and those of right guesses before it */
-    mt_sample_status status;       /* of the first token */
-    const uint32_t *allowed[1 + MT_LIMIT_DRAFT]; /* of a constrained one: masks for the first token and the guesses */
-    size_t allowed_count;
-    mt_sampled sampled[1 + MT_LIMIT_DRAFT];
-    size_t sampled_count;
-    mt_draft draft; /* what may follow what is known */
+    mt_chain chain;                /* these tokens */
+    mt_draft draft;                /* what may follow what is known */
 
     /* output */
     mt_detokenizer detokenizer;

@@ -73,7 +73,7 @@ static size_t count_parts(const mt_request *r)
     return parts;
 }
 
-bool mt_sights_make(mt_request *r, size_t width, size_t bytes, mt_error *err)
+bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
 {
     if (r->picture_count == 0)
         return true;
@@ -90,11 +90,11 @@ bool mt_sights_make(mt_request *r, size_t width, size_t bytes, mt_error *err)
             s->picture = cut(p, begin, p->views - begin < each ? p->views - begin : each);
             s->row = p->tokens / p->views * begin;
             place(s, r, i);
-            if (s->picture.tokens * width * sizeof(float) > bytes)
-                return mt_fail(
-                    err, MT_E_TOO_LARGE,
-                    "a picture of %u tokens needs more than the %.0f MiB of --media-cache; send a smaller one",
-                    s->picture.tokens, (double)bytes / (1 << 20));
+            if (s->picture.tokens > rows)
+                return mt_fail(err, MT_E_TOO_LARGE,
+                               "a picture of %u tokens needs more than --media-cache, which has room for %zu; send a "
+                               "smaller one",
+                               s->picture.tokens, rows);
         }
     }
     return true;

@@ -34,17 +34,17 @@ static void show_row(mt_engine *e, const mt_sequence *s, size_t row, size_t at)
 {
     const mt_request *r = s->request;
     const mt_media_span *span = r->span_count ? mt_media_span_at(r->spans, r->span_count, at) : NULL;
-    e->features[row] = NULL;
+    e->feature_of[row] = MT_NO_PAGE;
     e->seen[row] = (uint32_t)at + 1;
     if (!span)
         return;
     const size_t which = mt_sights_after(r, at);
     const mt_sight *sight = &r->sights[which];
-    const float *features = mt_gallery_features(e->gallery, sight->medium);
+    const uint32_t *features = mt_gallery_features(e->gallery, sight->medium);
     assert(features);
     e->stats.media_hits += at == sight->first && which >= s->waited_for;
-    e->features[row] = features + (span->row + (at - span->first) - sight->row) * e->encoder->width;
-    e->batch.features = e->features;
+    e->feature_of[row] = features[span->row + (at - span->first) - sight->row];
+    e->batch.features = e->feature_of;
     if (!span->block)
         return;
     e->seen[row] = span->first + span->count;
@@ -98,87 +98,74 @@ static double build(mt_engine *e)
     return positions;
 }
 
-/* The last tokens of the answer, those that have been chosen in this step included. */
-static size_t copy_tail(const mt_sequence *s, size_t ahead, uint32_t tail[MT_LIMIT_BAD_TOKENS])
-{
-    const size_t said = s->generated + ahead, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
-
-    for (size_t i = 0; i < count; i++) {
-        const size_t at = said - count + i;
-
-        tail[i] = at < s->generated ? mt_key_token(s->seq.key[s->request->prompt_len + at])
-                                    : s->sampled[at - s->generated].chosen.id;
-    }
-    return count;
-}
-
-/* The token after row `row` of s, `ahead` of which have been chosen in this step already. */
-static mt_sample_status sample(mt_engine *e, mt_sequence *s, size_t row, size_t ahead, size_t worker)
-{
-    uint32_t tail[MT_LIMIT_BAD_TOKENS];
-    const mt_sample_row r = {.logits = mt_tensor_read(e->dev, e->logits, s->wanted + row),
-                             .vocab = e->spec->vocab,
-                             .settings = &s->request->sampling,
-                             .counts = s->counts,
-                             .tail = tail,
-                             .tail_count = s->request->sampling.bad_count ? copy_tail(s, ahead, tail) : 0,
-                             .allowed = s->run.constraint ? s->allowed[ahead] : NULL,
-                             .choice = s->choice,
-                             .index = (uint32_t)(s->generated + ahead)};
-    return mt_sample(mt_device_kernels(e->dev), &r, e->scratch + worker * e->scratch_bytes, &s->sampled[ahead]);
-}
-
-/* Whether the guess that follows the token chosen last was this token, so that the row after it counts too. */
-static bool goes_on(const mt_engine *e, const mt_sequence *s, size_t ahead)
-{
-    const uint32_t token = s->sampled[ahead].chosen.id;
-    return guesses(s) > ahead && s->draft.token[ahead] == token &&
-           (!s->run.constraint || s->allowed_count > ahead + 1) &&
-           !mt_sample_settings_ends(&s->request->sampling, token) && mt_model_sound(e->model, s->row + ahead + 1);
-}
-
-/* Chooses as many tokens as the guesses allow. A row after a guess that cannot be sampled is left to the next step. */
-static void sample_item(void *ctx, size_t item, size_t worker)
-{
-    mt_engine *e = ctx;
-    mt_sequence *s = e->chosen[item];
-    if (!s->samples)
-        return;
-    const size_t first = s->wanted_count - 1 - guesses(s);
-    s->status = s->run.constraint && s->allowed_count == 0 ? MT_SAMPLE_NOTHING : sample(e, s, first, 0, worker);
-    s->sampled_count = s->status == MT_SAMPLE_OK;
-    for (bool ok = s->sampled_count; ok && goes_on(e, s, s->sampled_count - 1);) {
-        if (s->counts)
-            mt_counts_push(s->counts, s->sampled[s->sampled_count - 1].chosen.id);
-        ok = sample(e, s, first + s->sampled_count, s->sampled_count, worker) == MT_SAMPLE_OK;
-        s->sampled_count += ok;
-    }
-    if (s->counts)
-        mt_counts_roll_back(s->counts, mt_counts_generated(s->counts) - s->generated);
-}
-
 /* The mask for the first token of s, or those after its guesses as far as they may follow and there is room. */
 static void allow(mt_engine *e, mt_sequence *s, bool after_guesses)
 {
     if (!s->samples || !s->run.constraint)
         return;
     if (!after_guesses) {
-        s->allowed[0] = mt_masks_get(e->masks, &s->run);
-        s->allowed_count = s->allowed[0] != NULL;
+        s->chain.allowed[0] = mt_masks_get(e->masks, &s->run);
+        s->chain.allowed_count = s->chain.allowed[0] != NULL;
         return;
     }
     mt_run ahead;
     mt_run_copy(&ahead, &s->run);
-    for (size_t i = 0; i < guesses(s) && s->allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
+    for (size_t i = 0; i < guesses(s) && s->chain.allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
         if (!mt_run_token(&ahead, s->draft.token[i]) || ahead.over)
             break;
-        s->allowed[i + 1] = mt_masks_get(e->masks, &ahead);
-        s->allowed_count += s->allowed[i + 1] != NULL;
+        s->chain.allowed[i + 1] = mt_masks_get(e->masks, &ahead);
+        s->chain.allowed_count += s->chain.allowed[i + 1] != NULL;
     }
     mt_run_end(&ahead);
 }
 
-/* Masks are this thread's: sampling only reads them. */
+/* The last tokens of the answer, for settings that look at them. */
+static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS])
+{
+    const size_t said = s->generated, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
+    for (size_t i = 0; i < count; i++)
+        tail[i] = mt_key_token(s->seq.key[s->request->prompt_len + said - count + i]);
+    return count;
+}
+
+/* What is to be chosen for s. */
+static void ask(mt_sequence *s)
+{
+    mt_chain *c = &s->chain;
+    c->first = s->wanted + s->wanted_count - 1 - guesses(s);
+    c->settings = &s->request->sampling;
+    c->counts = s->counts;
+    c->choice = s->choice;
+    c->index = (uint32_t)s->generated;
+    c->tail_count = s->request->sampling.bad_count ? copy_tail(s, c->tail) : 0;
+    c->constrained = s->run.constraint != NULL;
+    c->guessed = guesses(s);
+    c->guess = s->draft.token;
+}
+
+/* Has tokens chosen for all that give one. A row whose numbers are not finite gives none, nor do those behind it. */
+static void choose(mt_engine *e)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < e->chosen_count; i++)
+        if (e->chosen[i]->samples) {
+            ask(e->chosen[i]);
+            e->chains[count++] = &e->chosen[i]->chain;
+        }
+    mt_step_choose(e->dev, e->chooser, e->logits, e->chains, count);
+    mt_device_wait(e->dev);
+    for (size_t i = 0; i < e->chosen_count; i++) {
+        mt_sequence *s = e->chosen[i];
+        size_t sound = 1;
+        while (s->samples && sound < s->chain.sampled_count &&
+               mt_model_sound(e->model, s->row + s->rows - 1 - guesses(s) + sound))
+            sound++;
+        if (s->samples && s->chain.sampled_count > sound)
+            s->chain.sampled_count = sound;
+    }
+}
+
+/* Masks are this thread's: choosing only reads them. */
 static void allow_all(mt_engine *e)
 {
     if (!e->masks)
@@ -196,7 +183,7 @@ static void allow_all(mt_engine *e)
 /* Logprobs of the prompt positions that this step's rows predict, each once. */
 static void tell_prompt(mt_engine *e, mt_sequence *s)
 {
-    const mt_kernels *k = mt_device_kernels(e->dev);
+    const mt_kernels *k = mt_host_kernels(mt_device_host(e->dev));
     const mt_request *r = s->request;
     if (s->wanted_count == 0 || !r->prompt_logprobs || s->generated > 0)
         return;
@@ -209,7 +196,7 @@ static void tell_prompt(mt_engine *e, mt_sequence *s)
         if (position < s->told || position >= r->prompt_len)
             continue;
         mt_logprob top[MT_LIMIT_TOP_LOGPROBS];
-        const float *logits = mt_tensor_read(e->dev, e->logits, s->wanted + i);
+        const float *logits = mt_reading_row(e->dev, e->logits_reading, s->wanted + i);
         const float sum = mt_logprobs_sum(k, logits, e->spec->vocab, k->max(logits, e->spec->vocab));
         const size_t count =
             r->prompt_top > 0 ? mt_logprobs_top(logits, e->spec->vocab, sum, (size_t)r->prompt_top, top) : 0;
@@ -224,7 +211,7 @@ static bool sound(const mt_engine *e, const mt_sequence *s)
     for (size_t i = 0; i < s->rows - guesses(s); i++)
         if (!mt_model_sound(e->model, s->row + i))
             return false;
-    return !s->samples || s->status != MT_SAMPLE_NOT_FINITE;
+    return !s->samples || s->chain.status != MT_SAMPLE_NOT_FINITE;
 }
 
 static void note_token(mt_engine *e, mt_sequence *s)
@@ -245,10 +232,10 @@ static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried)
 {
     if (s->draft.count == 0)
         return;
-    mt_draft_learn(&s->draft, tried, s->sampled_count - 1);
+    mt_draft_learn(&s->draft, tried, s->chain.sampled_count - 1);
     e->stats.drafts += tried > 0;
     e->stats.draft_tokens += tried;
-    e->stats.draft_accepted += s->sampled_count - 1;
+    e->stats.draft_accepted += s->chain.sampled_count - 1;
     s->draft.count = 0;
 }
 
@@ -259,11 +246,11 @@ static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
     mt_finish finish;
     note_drafts(e, s, tried);
     e->stats.answer_steps++;
-    for (size_t i = 0; i < s->sampled_count; i++) {
+    for (size_t i = 0; i < s->chain.sampled_count; i++) {
         if (i > 0)
             mt_seq_commit(&s->seq, 1);
-        mt_seq_add(&s->seq, s->sampled[i].chosen.id);
-        const bool ends = mt_sequence_token(s, &s->sampled[i], &finish);
+        mt_seq_add(&s->seq, s->chain.sampled[i].chosen.id);
+        const bool ends = mt_sequence_token(s, &s->chain.sampled[i], &finish);
         note_token(e, s);
         if (ends || s->run.failed) {
             mt_fail(&err, MT_E_INTERNAL, "the constraint takes more memory than it may have; make it simpler");
@@ -276,24 +263,32 @@ static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
 /* Guesses that were right. */
 static size_t taken(const mt_sequence *s)
 {
-    return s->samples && s->sampled_count > 0 ? s->sampled_count - 1 : 0;
+    return s->samples && s->chain.sampled_count > 0 ? s->chain.sampled_count - 1 : 0;
 }
 
-/* Adds what this step's rows mean for the vector. One that was preempted begins again at its first position. */
-static void pool(mt_engine *e, mt_sequence *s)
+/* Adds what this step's rows mean for the vectors that are wanted. */
+static void pool(mt_engine *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < e->chosen_count; i++) {
+        const mt_sequence *s = e->chosen[i];
+        const mt_request *r = s->request;
+        const size_t wanted = r->pool == MT_POOL_FIRST ? 0 : r->prompt_len - 1;
+        any = any || r->pool;
+        for (size_t row = 0; row < s->rows; row++) {
+            const bool counts = r->pool == MT_POOL_MEAN || (r->pool && s->seq.done + row == wanted);
+            e->pooled[s->row + row] = counts ? s->place : MT_NO_PAGE;
+        }
+    }
+    if (any)
+        mt_model_pool(e->model, e->pooled, e->batch.rows);
+}
+
+static void take_vector(mt_engine *e, const mt_sequence *s)
 {
     mt_request *r = s->request;
-    const size_t wanted = r->pool == MT_POOL_FIRST ? 0 : r->prompt_len - 1;
-    if (s->seq.done == 0)
-        memset(r->vector, 0, r->vector_len * sizeof *r->vector);
-    for (size_t i = 0; i < s->rows; i++) {
-        if (r->pool != MT_POOL_MEAN && s->seq.done + i != wanted)
-            continue;
-        const float *hidden = mt_model_hidden(e->model, s->row + i);
-        for (size_t k = 0; k < r->vector_len; k++)
-            r->vector[k] += hidden[k];
-    }
-    for (size_t k = 0; r->pool == MT_POOL_MEAN && s->seq.done + s->rows == r->prompt_len && k < r->vector_len; k++)
+    memcpy(r->vector, mt_model_pooled(e->model, s->place), r->vector_len * sizeof *r->vector);
+    for (size_t k = 0; r->pool == MT_POOL_MEAN && k < r->vector_len; k++)
         r->vector[k] /= (float)r->prompt_len;
 }
 
@@ -310,18 +305,17 @@ static void settle(mt_engine *e, mt_sequence *s)
     }
     const size_t tried = guesses(s);
     tell_prompt(e, s);
-    if (s->request->pool)
-        pool(e, s);
     mt_seq_commit(&s->seq, s->rows - tried);
     if (e->spec->mtp)
         mt_model_carry(e->model, s->place, s->row + (uint32_t)(s->rows - tried + taken(s) - 1));
     if (s->request->pool && s->seq.done == s->seq.known) {
+        take_vector(e, s);
         mt_engine_end(e, s, MT_FINISH_STOP, NULL);
         return;
     }
     if (!s->samples)
         return;
-    if (s->status != MT_SAMPLE_OK) {
+    if (s->chain.status != MT_SAMPLE_OK) {
         mt_fail(&err, MT_E_INVALID, "no token is allowed after %zu tokens; loosen \"logit_bias\" or the constraint",
                 s->generated);
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
@@ -350,7 +344,9 @@ static void step_rows(mt_engine *e)
     const uint64_t begin = mt_clock_ns();
     e->logits = mt_model_step(e->model, &e->batch, e->wanted, e->wanted_count);
     allow_all(e);
-    mt_device_run(e->dev, sample_item, e, e->chosen_count);
+    choose(e);
+    mt_read_rows(e->dev, e->logits_reading, e->logits, 0, e->wanted_count);
+    pool(e);
     const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
     mt_log_debug("engine.step", "%zu rows of %zu sequences, %.2f ms, %.2f expected", e->batch.rows, e->chosen_count,
                  1e3 * seconds, 1e3 * mt_cost_predict(&e->cost, e->batch.rows, positions));

@@ -27,6 +27,7 @@ typedef enum pass { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_DONE } pass;
 
 struct mt_bert {
     mt_device *dev;
+    mt_set *set;
     const mt_bert_spec *spec;
     mt_weight *words, *places, *types, *dense, *out;
     norms norm;
@@ -35,6 +36,7 @@ struct mt_bert {
     mt_tensor *x, *view;               /* all rows, and those of the slice */
     mt_tensor *h, *q, *k, *v, *y, *up; /* a slice's values */
     mt_tensor *middle, *score;         /* of the classifier */
+    mt_reading *reading;               /* of a row */
     size_t max_rows, max_slice, max_pages;
     /* the job */
     mt_bert_text text[MT_BERT_TEXTS];
@@ -43,7 +45,7 @@ struct mt_bert {
     uint32_t *pages; /* the numbers of all, in order */
     /* the slice, [rows] */
     uint32_t *tokens, *place, *type, *seen;
-    float *ones;
+    mt_index *place_index, *type_index;
     mt_span spans[MT_BERT_TEXTS];
     /* the cursor */
     pass pass;
@@ -52,19 +54,19 @@ struct mt_bert {
 
 static norms load_norm(mt_bert *b, const mt_bert_norm *n)
 {
-    return (norms){mt_tensor_of(b->dev, n->w, 1, b->spec->hidden), mt_tensor_of(b->dev, n->bias, 1, b->spec->hidden)};
+    return (norms){mt_tensor_of(b->set, n->w, 1, b->spec->hidden), mt_tensor_of(b->set, n->bias, 1, b->spec->hidden)};
 }
 
 static mt_weight *load_dense(mt_bert *b, const mt_bert_dense *d)
 {
-    return mt_weight_new(b->dev, &d->w, d->bias, false);
+    return mt_weight_new(b->set, &d->w, d->bias, false);
 }
 
 static void load(mt_bert *b, const mt_bert_weights *w)
 {
-    b->words = mt_weight_new(b->dev, &w->words, NULL, false);
-    b->places = mt_weight_new(b->dev, &w->places, NULL, false);
-    b->types = mt_weight_new(b->dev, &w->types, NULL, false);
+    b->words = mt_weight_new(b->set, &w->words, NULL, false);
+    b->places = mt_weight_new(b->set, &w->places, NULL, false);
+    b->types = mt_weight_new(b->set, &w->types, NULL, false);
     b->norm = load_norm(b, &w->norm);
     for (size_t i = 0; i < b->spec->layers; i++) {
         const mt_bert_layer_weights *lw = &w->layer[i];
@@ -86,16 +88,19 @@ static void load(mt_bert *b, const mt_bert_weights *w)
 static void new_tensors(mt_bert *b)
 {
     const size_t hidden = b->spec->hidden, rows = b->max_slice;
-    b->x = mt_tensor_new(b->dev, b->max_rows, hidden);
-    b->view = mt_tensor_view(b->dev);
-    b->h = mt_tensor_new(b->dev, rows, hidden);
-    b->q = mt_tensor_new(b->dev, rows, hidden);
-    b->k = mt_tensor_new(b->dev, rows, hidden);
-    b->v = mt_tensor_new(b->dev, rows, hidden);
-    b->y = mt_tensor_new(b->dev, rows, hidden);
-    b->up = mt_tensor_new(b->dev, rows, b->spec->ffn);
-    b->middle = mt_tensor_new(b->dev, 1, hidden);
-    b->score = mt_tensor_new(b->dev, 1, 1);
+    b->x = mt_tensor_new(b->set, b->max_rows, hidden);
+    b->view = mt_tensor_view(b->set);
+    b->h = mt_tensor_new(b->set, rows, hidden);
+    b->q = mt_tensor_new(b->set, rows, hidden);
+    b->k = mt_tensor_new(b->set, rows, hidden);
+    b->v = mt_tensor_new(b->set, rows, hidden);
+    b->y = mt_tensor_new(b->set, rows, hidden);
+    b->up = mt_tensor_new(b->set, rows, b->spec->ffn);
+    b->middle = mt_tensor_new(b->set, 1, hidden);
+    b->score = mt_tensor_new(b->set, 1, 1);
+    b->place_index = mt_index_new(b->set, rows);
+    b->type_index = mt_index_new(b->set, rows);
+    b->reading = mt_reading_new(b->set, hidden * sizeof(float));
 }
 
 static void new_arrays(mt_bert *b)
@@ -105,11 +110,8 @@ static void new_arrays(mt_bert *b)
     b->place = mt_alloc_array(b->max_slice, sizeof *b->place);
     b->type = mt_alloc_array(b->max_slice, sizeof *b->type);
     b->seen = mt_alloc_array(b->max_slice, sizeof *b->seen);
-    b->ones = mt_alloc_array(b->max_slice, sizeof *b->ones);
     for (size_t i = 0; i < b->max_pages; i++)
         b->pages[i] = (uint32_t)i;
-    for (size_t i = 0; i < b->max_slice; i++)
-        b->ones[i] = 1;
 }
 
 mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_weights *weights,
@@ -117,6 +119,7 @@ mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_wei
 {
     mt_bert *b = mt_alloc(sizeof *b);
     b->dev = dev;
+    b->set = mt_set_new(dev);
     b->spec = spec;
     b->max_rows = params->rows;
     b->max_slice = params->slice;
@@ -129,9 +132,10 @@ mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_wei
                                .heads = spec->heads,
                                .query_heads = spec->heads,
                                .head_dim = spec->head_dim,
-                               .page_tokens = MT_PAGE_TOKENS};
-    b->kv = mt_kv_new(dev, &shape, err);
-    if (!b->kv || !mt_kv_reserve(dev, b->kv, b->max_pages, err)) {
+                               .page_tokens = MT_PAGE_TOKENS,
+                               .type = mt_kv_type_of(dev)};
+    b->kv = mt_kv_new(b->set, &shape, err);
+    if (!b->kv || !mt_kv_reserve(b->set, b->kv, b->max_pages, err)) {
         mt_bert_free(b);
         return NULL;
     }
@@ -147,9 +151,10 @@ void mt_bert_free(mt_bert *b)
 {
     if (!b)
         return;
-    void *const arrays[] = {b->pages, b->tokens, b->place, b->type, b->seen, b->ones, b->layers};
+    void *const arrays[] = {b->pages, b->tokens, b->place, b->type, b->seen, b->layers};
     for (size_t i = 0; i < MT_COUNT(arrays); i++)
         mt_free(arrays[i]);
+    mt_set_free(b->set);
     mt_free(b);
 }
 
@@ -229,23 +234,24 @@ static void multiply(mt_bert *b, mt_tensor *y, const mt_weight *w, const mt_tens
 
 static void embed(mt_bert *b, size_t n)
 {
-    mt_op_embed(b->dev, b->view, b->words, b->tokens, n, 1);
-    mt_op_add_rows(b->dev, b->view, b->types, b->type, b->ones, 1, n);
-    mt_op_add_rows(b->dev, b->view, b->places, b->place, b->ones, 1, n);
+    mt_index_write(b->dev, b->type_index, b->type, n);
+    mt_index_write(b->dev, b->place_index, b->place, n);
+    mt_op_embed(b->dev, b->view, b->words, 1);
+    mt_op_add_rows(b->dev, b->view, b->types, b->type_index, NULL, 1, n);
+    mt_op_add_rows(b->dev, b->view, b->places, b->place_index, NULL, 1, n);
     norm(b, &b->norm, n);
 }
 
-static void keys(mt_bert *b, const layer *l, const mt_batch *batch)
+static void keys(mt_bert *b, const layer *l, size_t n)
 {
-    mt_op_matmul(b->dev, (mt_tensor *[]){b->k, b->v}, (const mt_weight *[]){l->k, l->v}, 2, b->view, batch->rows);
-    mt_op_kv_write(b->dev, b->kv, 0, b->k, b->v, batch);
+    mt_op_matmul(b->dev, (mt_tensor *[]){b->k, b->v}, (const mt_weight *[]){l->k, l->v}, 2, b->view, n);
+    mt_op_kv_write(b->dev, b->kv, 0, b->k, b->v);
 }
 
-static void rest(mt_bert *b, const layer *l, const mt_batch *batch)
+static void rest(mt_bert *b, const layer *l, size_t n)
 {
-    const size_t n = batch->rows;
     multiply(b, b->q, l->q, b->view, n);
-    mt_op_attention(b->dev, b->h, b->q, b->kv, 0, batch, 0, 1.0f / sqrtf((float)b->spec->head_dim), 0);
+    mt_op_attention(b->dev, b->h, b->q, b->kv, 0, 0, 1.0f / sqrtf((float)b->spec->head_dim), 0);
     multiply(b, b->y, l->o, b->h, n);
     mt_op_add(b->dev, b->view, b->y, n);
     norm(b, &l->attn_norm, n);
@@ -271,11 +277,12 @@ bool mt_bert_run(mt_bert *b)
         return false;
     mt_alloc_forbid();
     const mt_batch batch = describe(b, n);
+    mt_step_begin(b->dev, &batch);
     mt_tensor_look(b->dev, b->view, b->x, b->row, n);
     if (b->pass == PASS_EMBED)
         embed(b, n);
     else
-        (b->pass == PASS_KEYS ? keys : rest)(b, &b->layers[b->at], &batch);
+        (b->pass == PASS_KEYS ? keys : rest)(b, &b->layers[b->at], n);
     mt_alloc_permit();
     b->row += n;
     if (b->row == b->rows)
@@ -286,7 +293,8 @@ bool mt_bert_run(mt_bert *b)
 const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
 {
     assert(b->pass == PASS_DONE && text < b->texts && row < b->text[text].count);
-    return mt_tensor_read(b->dev, b->x, b->first[text] + row);
+    mt_read_rows(b->dev, b->reading, b->x, b->first[text] + row, 1);
+    return mt_reading_row(b->dev, b->reading, 0);
 }
 
 /* tanh is what a cap of 1 does. */
@@ -297,5 +305,6 @@ float mt_bert_score(mt_bert *b, size_t text)
     multiply(b, b->middle, b->dense, b->view, 1);
     mt_op_softcap(b->dev, b->middle, 1, 1);
     multiply(b, b->score, b->out, b->middle, 1);
-    return *mt_tensor_read(b->dev, b->score, 0);
+    mt_read_rows(b->dev, b->reading, b->score, 0, 1);
+    return *mt_reading_row(b->dev, b->reading, 0);
 }

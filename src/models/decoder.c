@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/kernels.h"
 #include "models/mixer.h"
 #include "models/model.h"
 
@@ -33,12 +32,23 @@ typedef struct guess {
     mt_tensor *out, *logits;        /* of the last guesses */
     mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
     uint32_t *before;               /* [rows]: of hidden, or of out */
+    mt_index *before_index;         /* the same on the device */
+    mt_index *tokens;               /* that were guessed */
+    mt_reading *reading;            /* of these */
     uint32_t *from;                 /* [memos]: the first position that is looked at */
-    size_t places, tokens;
+    size_t places;
 } guess;
+
+/* A rotary embedding: its frequencies, whose axes they turn with, and the step's table. */
+typedef struct rope {
+    mt_tensor *inv_freq, *table;
+    mt_index *axis; /* NULL: all with the first */
+    float scale;
+} rope;
 
 struct mt_model {
     mt_device *dev;
+    mt_set *set;
     const mt_model_spec *spec;
     float embed_scale;
     mt_weight *embed, *head;
@@ -53,65 +63,71 @@ struct mt_model {
     mt_tensor *router;
     mt_tensor *shared, *shared_gate, *shared_up, *shared_router; /* of the expert that every row gets */
     mt_mixer *mixer;                                             /* the recurrent layers; NULL where there are none */
-    mt_tensor **rope;                                            /* one table a rotary embedding */
+    rope *ropes;
+    const mt_tensor *features; /* of pictures; NULL: there are none */
+    mt_index *wanted;          /* rows whose logits are */
     mt_tensor *last, *logits;
-    mt_tensor *row, *hidden; /* a row of x, and what the last norm makes of it */
-    size_t max_rows, max_logits;
-    bool *sound;  /* [rows] */
+    mt_tensor *sound; /* [rows, 1]: whether a row is finite */
+    mt_reading *sound_reading;
+    mt_index *pool_to;
+    mt_tensor *pooled; /* [places, hidden] */
+    mt_reading *pooled_reading;
+    size_t max_rows, max_logits, max_places;
     guess *guess; /* NULL: the model has none */
 };
 
-mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group)
+mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_type type)
 {
     return (mt_kv_shape){.group = group,
                          .layers = spec->groups[group].layers + (group == 0 && spec->mtp),
                          .heads = spec->kv_heads,
                          .query_heads = spec->heads,
                          .head_dim = spec->head_dim,
-                         .page_tokens = MT_PAGE_TOKENS};
+                         .page_tokens = MT_PAGE_TOKENS,
+                         .type = type};
 }
 
-static void load_shared(mt_device *dev, layer *l, const mt_layer_weights *w)
+static void load_shared(mt_set *set, layer *l, const mt_layer_weights *w)
 {
-    l->shared_router = mt_weight_new(dev, &w->shared_router, NULL, true);
-    l->shared_gate = mt_weight_new(dev, &w->shared_gate, NULL, false);
-    l->shared_up = mt_weight_new(dev, &w->shared_up, NULL, false);
-    l->shared_down = mt_weight_new(dev, &w->shared_down, NULL, false);
+    l->shared_router = mt_weight_new(set, &w->shared_router, NULL, true);
+    l->shared_gate = mt_weight_new(set, &w->shared_gate, NULL, false);
+    l->shared_up = mt_weight_new(set, &w->shared_up, NULL, false);
+    l->shared_down = mt_weight_new(set, &w->shared_down, NULL, false);
 }
 
 static void load_attention(mt_model *m, layer *l, const mt_layer_weights *w)
 {
-    mt_device *dev = m->dev;
-    l->q_norm = mt_tensor_of(dev, w->q_norm, 1, m->spec->head_dim);
-    l->k_norm = mt_tensor_of(dev, w->k_norm, 1, m->spec->head_dim);
-    l->q = mt_weight_new(dev, &w->q, w->q_bias, false);
-    l->k = mt_weight_new(dev, &w->k, w->k_bias, false);
-    l->v = mt_weight_new(dev, &w->v, w->v_bias, false);
-    l->o = mt_weight_new(dev, &w->o, w->o_bias, false);
+    mt_set *set = m->set;
+    l->q_norm = mt_tensor_of(set, w->q_norm, 1, m->spec->head_dim);
+    l->k_norm = mt_tensor_of(set, w->k_norm, 1, m->spec->head_dim);
+    l->q = mt_weight_new(set, &w->q, w->q_bias, false);
+    l->k = mt_weight_new(set, &w->k, w->k_bias, false);
+    l->v = mt_weight_new(set, &w->v, w->v_bias, false);
+    l->o = mt_weight_new(set, &w->o, w->o_bias, false);
 }
 
 static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, const mt_layer_spec *ls)
 {
     const mt_model_spec *s = m->spec;
-    mt_device *dev = m->dev;
-    l->attn_norm = mt_tensor_of(dev, w->attn_norm, 1, s->hidden);
-    l->attn_post_norm = mt_tensor_of(dev, w->attn_post_norm, 1, s->hidden);
-    l->mlp_norm = mt_tensor_of(dev, w->mlp_norm, 1, s->hidden);
-    l->mlp_post_norm = mt_tensor_of(dev, w->mlp_post_norm, 1, s->hidden);
+    mt_set *set = m->set;
+    l->attn_norm = mt_tensor_of(set, w->attn_norm, 1, s->hidden);
+    l->attn_post_norm = mt_tensor_of(set, w->attn_post_norm, 1, s->hidden);
+    l->mlp_norm = mt_tensor_of(set, w->mlp_norm, 1, s->hidden);
+    l->mlp_post_norm = mt_tensor_of(set, w->mlp_post_norm, 1, s->hidden);
     if (ls->recurrent)
         mt_mixer_load(m->mixer, ls->slot, w);
     else
         load_attention(m, l, w);
     if (ls->sparse) {
         if (s->shared_ffn)
-            load_shared(dev, l, w);
-        l->router = mt_weight_new(dev, &w->router, NULL, true); /* R9: routers are exact */
+            load_shared(set, l, w);
+        l->router = mt_weight_new(set, &w->router, NULL, true); /* R9: routers are exact */
         l->experts =
-            mt_experts_new(dev, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
+            mt_experts_new(set, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
     } else {
-        l->gate = mt_weight_new(dev, &w->gate, w->gate_bias, false);
-        l->up = mt_weight_new(dev, &w->up, w->up_bias, false);
-        l->down = mt_weight_new(dev, &w->down, w->down_bias, false);
+        l->gate = mt_weight_new(set, &w->gate, w->gate_bias, false);
+        l->up = mt_weight_new(set, &w->up, w->up_bias, false);
+        l->down = mt_weight_new(set, &w->down, w->down_bias, false);
     }
 }
 
@@ -135,62 +151,83 @@ static void load_guess(mt_model *m, const mt_model_weights *weights, const mt_mo
     const mt_guess_weights *w = &weights->guess;
     const size_t hidden = m->spec->hidden, tokens = m->spec->vocab < GUESSED_TOKENS ? m->spec->vocab : GUESSED_TOKENS;
     const mt_mat head = mt_mat_rows(&weights->head, 0, tokens);
-    mt_device *dev = m->dev;
+    mt_set *set = m->set;
     guess *g = m->guess = mt_alloc(sizeof *g);
-    g->fc = mt_weight_new(dev, &w->fc, NULL, false);
-    g->head = mt_weight_new(dev, &head, NULL, false);
-    g->embed_norm = mt_tensor_of(dev, w->embed_norm, 1, hidden);
-    g->hidden_norm = mt_tensor_of(dev, w->hidden_norm, 1, hidden);
-    g->norm = mt_tensor_of(dev, w->norm, 1, hidden);
+    g->fc = mt_weight_new(set, &w->fc, NULL, false);
+    g->head = mt_weight_new(set, &head, NULL, false);
+    g->embed_norm = mt_tensor_of(set, w->embed_norm, 1, hidden);
+    g->hidden_norm = mt_tensor_of(set, w->hidden_norm, 1, hidden);
+    g->norm = mt_tensor_of(set, w->norm, 1, hidden);
     g->spec = mt_model_guess_layer(m->spec);
     load_layer(m, &g->layer, &w->layer, &g->spec);
     g->places = params->places;
-    g->hidden = mt_tensor_new(dev, 1 + params->places + params->rows, hidden);
-    g->rows = mt_tensor_part(dev, g->hidden, 1 + params->places, params->rows, 0, hidden);
-    g->out = mt_tensor_new(dev, params->memos, hidden);
-    g->logits = mt_tensor_new(dev, params->memos, tokens);
-    g->tokens = tokens;
-    g->both = mt_tensor_new(dev, params->rows, 2 * hidden);
-    g->left = mt_tensor_part(dev, g->both, 0, params->rows, 0, hidden);
-    g->right = mt_tensor_part(dev, g->both, 0, params->rows, hidden, hidden);
+    g->hidden = mt_tensor_new(set, 1 + params->places + params->rows, hidden);
+    g->rows = mt_tensor_part(set, g->hidden, 1 + params->places, params->rows, 0, hidden);
+    g->out = mt_tensor_new(set, params->memos, hidden);
+    g->logits = mt_tensor_new(set, params->memos, tokens);
+    g->tokens = mt_index_new(set, params->memos);
+    g->reading = mt_reading_new(set, params->memos * sizeof(uint32_t));
+    g->before_index = mt_index_new(set, params->rows);
+    g->both = mt_tensor_new(set, params->rows, 2 * hidden);
+    g->left = mt_tensor_part(set, g->both, 0, params->rows, 0, hidden);
+    g->right = mt_tensor_part(set, g->both, 0, params->rows, hidden, hidden);
     g->before = mt_alloc_array(params->rows, sizeof *g->before);
     g->from = mt_alloc_array(params->memos, sizeof *g->from);
     for (size_t i = 0; i < params->memos; i++)
         g->from[i] = 1;
 }
 
+static void new_ropes(mt_model *m, size_t rows)
+{
+    const mt_model_spec *s = m->spec;
+    for (size_t i = 0; i < s->rope_count; i++) {
+        const mt_rope *r = &s->ropes[i];
+        uint32_t *axis = r->axis ? mt_alloc_array(r->half, sizeof *axis) : NULL;
+        for (size_t f = 0; axis && f < r->half; f++)
+            axis[f] = r->axis[f];
+        m->ropes[i] = (rope){.inv_freq = mt_tensor_of(m->set, r->inv_freq, 1, r->half),
+                             .table = mt_tensor_new(m->set, rows, 2 * (size_t)r->half),
+                             .axis = axis ? mt_index_of(m->set, axis, r->half) : NULL,
+                             .scale = r->scale};
+        mt_free(axis);
+    }
+}
+
 static void new_tensors(mt_model *m, size_t rows, size_t logits)
 {
     const mt_model_spec *s = m->spec;
-    mt_device *dev = m->dev;
+    mt_set *set = m->set;
     const size_t query = (size_t)s->heads * s->head_dim, key = (size_t)s->kv_heads * s->head_dim;
-    m->x = mt_tensor_new(dev, rows, s->hidden);
-    m->h = mt_tensor_new(dev, rows, s->hidden);
-    m->y = mt_tensor_new(dev, rows, s->hidden);
-    m->q = mt_tensor_new(dev, rows, query);
-    m->attn = mt_tensor_new(dev, rows, query);
-    m->k = mt_tensor_new(dev, rows, key);
-    m->v = mt_tensor_new(dev, rows, key);
-    m->gate = mt_tensor_new(dev, rows, s->ffn);
-    m->up = mt_tensor_new(dev, rows, s->ffn);
+    m->x = mt_tensor_new(set, rows, s->hidden);
+    m->h = mt_tensor_new(set, rows, s->hidden);
+    m->y = mt_tensor_new(set, rows, s->hidden);
+    m->q = mt_tensor_new(set, rows, query);
+    m->attn = mt_tensor_new(set, rows, query);
+    m->k = mt_tensor_new(set, rows, key);
+    m->v = mt_tensor_new(set, rows, key);
+    m->gate = mt_tensor_new(set, rows, s->ffn);
+    m->up = mt_tensor_new(set, rows, s->ffn);
     if (s->attn_gate) {
-        m->gated_q = mt_tensor_new(dev, rows, 2 * query);
-        m->attn_gate = mt_tensor_new(dev, rows, query);
+        m->gated_q = mt_tensor_new(set, rows, 2 * query);
+        m->attn_gate = mt_tensor_new(set, rows, query);
     }
     if (s->experts)
-        m->router = mt_tensor_new(dev, rows, s->experts);
+        m->router = mt_tensor_new(set, rows, s->experts);
     if (s->shared_ffn) {
-        m->shared = mt_tensor_new(dev, rows, s->hidden);
-        m->shared_gate = mt_tensor_new(dev, rows, s->shared_ffn);
-        m->shared_up = mt_tensor_new(dev, rows, s->shared_ffn);
-        m->shared_router = mt_tensor_new(dev, rows, 1);
+        m->shared = mt_tensor_new(set, rows, s->hidden);
+        m->shared_gate = mt_tensor_new(set, rows, s->shared_ffn);
+        m->shared_up = mt_tensor_new(set, rows, s->shared_ffn);
+        m->shared_router = mt_tensor_new(set, rows, 1);
     }
-    for (size_t i = 0; i < s->rope_count; i++)
-        m->rope[i] = mt_tensor_new(dev, rows, 2 * (size_t)s->ropes[i].half);
-    m->last = mt_tensor_new(dev, logits, s->hidden);
-    m->logits = mt_tensor_new(dev, logits, s->vocab);
-    m->row = mt_tensor_view(dev);
-    m->hidden = mt_tensor_new(dev, 1, s->hidden);
+    new_ropes(m, rows);
+    m->wanted = mt_index_new(set, logits);
+    m->last = mt_tensor_new(set, logits, s->hidden);
+    m->logits = mt_tensor_new(set, logits, s->vocab);
+    m->sound = mt_tensor_new(set, rows, 1);
+    m->sound_reading = mt_reading_new(set, rows * sizeof(float));
+    m->pool_to = mt_index_new(set, rows);
+    m->pooled = mt_tensor_new(set, m->max_places, s->hidden);
+    m->pooled_reading = mt_reading_new(set, s->hidden * sizeof(float));
 }
 
 mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model_weights *weights,
@@ -198,24 +235,25 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
 {
     mt_model *m = mt_alloc(sizeof *m);
     m->dev = dev;
+    m->set = mt_set_new(dev);
     m->spec = spec;
     m->max_rows = params->rows;
     m->max_logits = params->logits;
+    m->max_places = params->places;
     m->layers = mt_alloc(spec->layers * sizeof *m->layers);
-    m->sound = mt_alloc_array(params->rows, sizeof *m->sound);
-    m->rope = mt_alloc(spec->rope_count * sizeof(mt_tensor *));
+    m->ropes = mt_alloc_array(spec->rope_count, sizeof *m->ropes);
     for (size_t g = 0; g < spec->group_count; g++) {
-        const mt_kv_shape shape = mt_model_kv_shape(spec, g);
-        m->kv[g] = mt_kv_new(dev, &shape, err);
+        const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_type_of(dev));
+        m->kv[g] = mt_kv_new(m->set, &shape, err);
         if (!m->kv[g])
             goto fail;
     }
     if (spec->state.layers)
-        m->mixer = mt_mixer_new(dev, spec, weights->layer, params);
+        m->mixer = mt_mixer_new(m->set, dev, spec, weights->layer, params);
     m->embed_scale = embed_scale(dev, spec, &weights->embed);
-    m->embed = mt_weight_new(dev, &weights->embed, NULL, false);
-    m->head = mt_weight_new(dev, &weights->head, NULL, false);
-    m->norm = mt_tensor_of(dev, weights->norm, 1, spec->hidden);
+    m->embed = mt_weight_new(m->set, &weights->embed, NULL, false);
+    m->head = mt_weight_new(m->set, &weights->head, NULL, false);
+    m->norm = mt_tensor_of(m->set, weights->norm, 1, spec->hidden);
     for (size_t i = 0; i < spec->layers; i++)
         load_layer(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
     if (spec->mtp)
@@ -239,8 +277,8 @@ void mt_model_free(mt_model *m)
     }
     mt_free(m->guess);
     mt_free(m->layers);
-    mt_free(m->rope);
-    mt_free(m->sound);
+    mt_free(m->ropes);
+    mt_set_free(m->set);
     mt_free(m);
 }
 
@@ -249,7 +287,7 @@ bool mt_model_reserve(mt_model *m, const size_t pages[MT_KV_GROUPS], size_t stat
     if (m->mixer && !mt_mixer_reserve(m->mixer, states, err))
         return false;
     for (size_t g = 0; g < m->spec->group_count; g++)
-        if (!mt_kv_reserve(m->dev, m->kv[g], pages[g], err))
+        if (!mt_kv_reserve(m->set, m->kv[g], pages[g], err))
             return false;
     return true;
 }
@@ -268,9 +306,14 @@ bool mt_model_poisoned(mt_model *m, size_t group, uint32_t page)
                                  : mt_kv_poisoned(m->dev, m->kv[group], page);
 }
 
-bool mt_model_sound(const mt_model *m, size_t row)
+void mt_model_show(mt_model *m, const mt_tensor *features)
 {
-    return m->sound[row];
+    m->features = features;
+}
+
+bool mt_model_sound(mt_model *m, size_t row)
+{
+    return *mt_reading_row(m->dev, m->sound_reading, row) != 0;
 }
 
 void mt_model_copy_pages(mt_model *m, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS])
@@ -285,19 +328,17 @@ static void norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, con
     mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
 }
 
-static void attention(mt_model *m, const layer *l, const mt_layer_spec *ls, const mt_batch *batch)
+static void attention(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t n)
 {
     const mt_model_spec *s = m->spec;
-    const size_t n = batch->rows;
     mt_op_matmul(m->dev, (mt_tensor *[]){s->attn_gate ? m->gated_q : m->q, m->k, m->v},
                  (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
     if (s->attn_gate)
         mt_op_split_heads(m->dev, m->q, m->attn_gate, m->gated_q, s->head_dim, n);
-    mt_op_heads(m->dev, m->q, n, s->heads, s->head_dim, l->q_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
-    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->rope[ls->rope]);
-    mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, m->k, m->v, batch);
-    mt_op_attention(m->dev, m->attn, m->q, m->kv[ls->group], ls->slot, batch, ls->window, s->attn_scale,
-                    s->attn_softcap);
+    mt_op_heads(m->dev, m->q, n, s->heads, s->head_dim, l->q_norm, s->eps, s->norm_offset, m->ropes[ls->rope].table);
+    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->ropes[ls->rope].table);
+    mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, m->k, m->v);
+    mt_op_attention(m->dev, m->attn, m->q, m->kv[ls->group], ls->slot, ls->window, s->attn_scale, s->attn_softcap);
     if (s->attn_gate)
         mt_op_gate(m->dev, m->attn, m->attn_gate, n);
     mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, m->attn, n);
@@ -338,14 +379,13 @@ static void sparse(mt_model *m, const layer *l, size_t rows)
         add_shared(m, l, rows);
 }
 
-static void run_layer(mt_model *m, const layer *l, const mt_layer_spec *ls, const mt_batch *batch)
+static void run_layer(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t n)
 {
-    const size_t n = batch->rows;
     norm(m, m->h, m->x, n, l->attn_norm);
     if (ls->recurrent)
-        mt_mixer_run(m->mixer, ls->slot, m->y, m->h, batch);
+        mt_mixer_run(m->mixer, ls->slot, m->y, m->h, n);
     else
-        attention(m, l, ls, batch);
+        attention(m, l, ls, n);
     if (l->attn_post_norm)
         norm(m, m->y, m->y, n, l->attn_post_norm);
     mt_op_add(m->dev, m->x, m->y, n);
@@ -359,12 +399,10 @@ static void run_layer(mt_model *m, const layer *l, const mt_layer_spec *ls, cons
     mt_op_add(m->dev, m->x, m->y, n);
 }
 
-static void make_ropes(mt_model *m, const mt_batch *batch)
+static void make_ropes(mt_model *m)
 {
-    const mt_model_spec *s = m->spec;
-    for (size_t i = 0; i < s->rope_count; i++)
-        mt_op_rope_table(m->dev, m->rope[i], batch->positions, batch->rows, s->ropes[i].inv_freq, s->ropes[i].axis,
-                         s->ropes[i].half, s->ropes[i].scale);
+    for (size_t i = 0; i < m->spec->rope_count; i++)
+        mt_op_rope_table(m->dev, m->ropes[i].table, m->ropes[i].inv_freq, m->ropes[i].axis, m->ropes[i].scale);
 }
 
 /* ---- guessing ahead ---- */
@@ -374,11 +412,12 @@ static void join(mt_model *m, const mt_batch *batch, const mt_tensor *hidden)
 {
     const guess *g = m->guess;
     const size_t n = batch->rows;
-    mt_op_embed(m->dev, m->x, m->embed, batch->tokens, n, m->embed_scale);
+    mt_op_embed(m->dev, m->x, m->embed, m->embed_scale);
     if (batch->features)
-        mt_op_features(m->dev, m->x, batch->features, n, 0, false);
+        mt_op_features(m->dev, m->x, m->features, 0, false);
     norm(m, g->left, m->x, n, g->embed_norm);
-    mt_op_gather(m->dev, m->y, hidden, g->before, n);
+    mt_index_write(m->dev, g->before_index, g->before, n);
+    mt_op_gather(m->dev, m->y, hidden, g->before_index, n);
     norm(m, g->right, m->y, n, g->hidden_norm);
     mt_op_matmul(m->dev, &m->x, (const mt_weight *[]){g->fc}, 1, g->both, n);
 }
@@ -401,35 +440,16 @@ static void enter(mt_model *m, const mt_batch *batch)
     join(m, batch, g->hidden);
     norm(m, m->h, m->x, n, l->attn_norm);
     mt_op_matmul(m->dev, (mt_tensor *[]){m->k, m->v}, (const mt_weight *[]){l->k, l->v}, 2, m->h, n);
-    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->rope[g->spec.rope]);
-    mt_op_kv_write(m->dev, m->kv[0], g->spec.slot, m->k, m->v, batch);
+    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset,
+                m->ropes[g->spec.rope].table);
+    mt_op_kv_write(m->dev, m->kv[0], g->spec.slot, m->k, m->v);
 }
 
 void mt_model_carry(mt_model *m, size_t place, uint32_t row)
 {
     guess *g = m->guess;
     assert(place < g->places);
-    mt_tensor_write(m->dev, g->hidden, 1 + place,
-                    mt_tensor_read(m->dev, g->hidden, row == MT_NO_PAGE ? 0 : 1 + g->places + row));
-}
-
-typedef struct choosing {
-    mt_model *m;
-    uint32_t *tokens;
-} choosing;
-
-/* The likeliest token, the first of equal ones. */
-static void choose(void *ctx, size_t row, size_t worker)
-{
-    (void)worker;
-    const choosing *c = ctx;
-    const guess *g = c->m->guess;
-    const float *logits = mt_tensor_read(c->m->dev, g->logits, row);
-    const float most = mt_device_kernels(c->m->dev)->max(logits, g->tokens);
-    uint32_t at = 0;
-    while (at + 1 < g->tokens && !(logits[at] >= most))
-        at++;
-    c->tokens[row] = at;
+    mt_op_copy_row(m->dev, g->hidden, 1 + place, g->hidden, row == MT_NO_PAGE ? 0 : 1 + g->places + row);
 }
 
 /* Nothing stands before the first token of all, and a head was never trained with its entry: it is not looked at. */
@@ -442,14 +462,17 @@ void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *t
     all.seen_from = g->from;
     assert(n == batch->spans);
     mt_alloc_forbid();
-    make_ropes(m, batch);
+    mt_step_begin(m->dev, batch);
+    make_ropes(m);
     for (size_t i = 0; i < n; i++)
         g->before[i] = chained ? (uint32_t)i : 1 + batch->span[i].memo;
     join(m, batch, chained ? g->out : g->hidden);
-    run_layer(m, &g->layer, &g->spec, batch);
+    run_layer(m, &g->layer, &g->spec, n);
     norm(m, g->out, m->x, n, g->norm);
     mt_op_matmul(m->dev, &g->logits, (const mt_weight *[]){g->head}, 1, g->out, n);
-    mt_device_run(m->dev, choose, &(choosing){m, tokens}, n);
+    mt_op_argmax(m->dev, g->tokens, g->logits, n);
+    mt_read_index(m->dev, g->reading, g->tokens, n);
+    memcpy(tokens, mt_reading_data(m->dev, g->reading), n * sizeof *tokens);
     mt_alloc_permit();
 }
 
@@ -458,20 +481,24 @@ void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *t
 const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_t *rows, size_t count)
 {
     const mt_model_spec *s = m->spec;
-    assert(batch->rows <= m->max_rows && count <= m->max_logits);
+    const size_t n = batch->rows;
+    assert(n <= m->max_rows && count <= m->max_logits);
     mt_alloc_forbid();
-    mt_op_embed(m->dev, m->x, m->embed, batch->tokens, batch->rows, m->embed_scale);
+    mt_step_begin(m->dev, batch);
+    mt_op_embed(m->dev, m->x, m->embed, m->embed_scale);
     if (batch->features)
-        mt_op_features(m->dev, m->x, batch->features, batch->rows, 0, false);
-    make_ropes(m, batch);
+        mt_op_features(m->dev, m->x, m->features, 0, false);
+    make_ropes(m);
     for (size_t i = 0; i < s->layers; i++) {
-        run_layer(m, &m->layers[i], &s->layer[i], batch);
+        run_layer(m, &m->layers[i], &s->layer[i], n);
         if (batch->features && i < s->deepstack)
-            mt_op_features(m->dev, m->x, batch->features, batch->rows, (i + 1) * s->hidden, true);
+            mt_op_features(m->dev, m->x, m->features, (i + 1) * s->hidden, true);
     }
-    mt_op_finite(m->dev, m->x, batch->rows, m->sound);
+    mt_op_finite(m->dev, m->sound, m->x, n);
+    mt_read_rows(m->dev, m->sound_reading, m->sound, 0, n);
     if (count) {
-        mt_op_gather(m->dev, m->last, m->x, rows, count);
+        mt_index_write(m->dev, m->wanted, rows, count);
+        mt_op_gather(m->dev, m->last, m->x, m->wanted, count);
         norm(m, m->last, m->last, count, m->norm);
         mt_op_matmul(m->dev, &m->logits, (const mt_weight *[]){m->head}, 1, m->last, count);
         if (s->final_softcap > 0)
@@ -483,13 +510,24 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     return m->logits;
 }
 
-/* A head that guesses has them already, and has used x for its own ends. */
-const float *mt_model_hidden(mt_model *m, size_t row)
+/* A head that guesses has the final states already, and has used x for its own ends. */
+void mt_model_pool(mt_model *m, const uint32_t *to, size_t rows)
 {
-    assert(row < m->max_rows);
-    if (m->guess)
-        return mt_tensor_read(m->dev, m->guess->hidden, 1 + m->guess->places + row);
-    mt_tensor_look(m->dev, m->row, m->x, row, 1);
-    norm(m, m->hidden, m->row, 1, m->norm);
-    return mt_tensor_read(m->dev, m->hidden, 0);
+    const mt_tensor *hidden = m->guess ? m->guess->rows : m->h;
+    assert(rows <= m->max_rows);
+    if (!m->guess)
+        norm(m, m->h, m->x, rows, m->norm);
+    mt_index_write(m->dev, m->pool_to, to, rows);
+    mt_op_sum_rows(m->dev, m->pooled, m->pool_to, hidden, rows);
+}
+
+void mt_model_pool_begin(mt_model *m, size_t place)
+{
+    mt_op_clear(m->dev, m->pooled, place, 1);
+}
+
+const float *mt_model_pooled(mt_model *m, size_t place)
+{
+    mt_read_rows(m->dev, m->pooled_reading, m->pooled, place, 1);
+    return mt_reading_row(m->dev, m->pooled_reading, 0);
 }

@@ -12,6 +12,7 @@ typedef struct layer {
 
 struct mt_mixer {
     mt_device *dev;
+    mt_set *set;
     mt_state_shape shape;
     float eps;
     layer *layers;
@@ -45,7 +46,7 @@ static void place_columns(mt_mixer *m, bool together)
     m->in_a = (mt_columns){m->a, 0, share};
 }
 
-mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
+mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
                        const mt_model_params *params)
 {
     const size_t rows = params->rows;
@@ -57,19 +58,20 @@ mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer
         w = &layers[i + 1];
     const bool together = w->mix_z.n == 0;
     m->dev = dev;
+    m->set = set;
     m->shape = *s;
     m->eps = spec->eps;
     m->layers = mt_alloc_array(s->layers, sizeof *m->layers);
-    m->state = mt_state_new(dev, s, params->memos);
-    m->qkv = mt_tensor_new(dev, rows, keys + values + (together ? values : 0));
-    m->b = mt_tensor_new(dev, rows, (together ? 2 : 1) * s->value_heads);
+    m->state = mt_state_new(set, s, params->memos);
+    m->qkv = mt_tensor_new(set, rows, keys + values + (together ? values : 0));
+    m->b = mt_tensor_new(set, rows, (together ? 2 : 1) * s->value_heads);
     if (!together) {
-        m->z = mt_tensor_new(dev, rows, values);
-        m->a = mt_tensor_new(dev, rows, s->value_heads);
+        m->z = mt_tensor_new(set, rows, values);
+        m->a = mt_tensor_new(set, rows, s->value_heads);
     }
-    m->mixed = mt_tensor_new(dev, rows, keys + values);
-    m->gates = mt_tensor_new(dev, rows, 3 * s->value_heads);
-    m->y = mt_tensor_new(dev, rows, values);
+    m->mixed = mt_tensor_new(set, rows, keys + values);
+    m->gates = mt_tensor_new(set, rows, 3 * s->value_heads);
+    m->y = mt_tensor_new(set, rows, values);
     place_columns(m, together);
     return m;
 }
@@ -83,11 +85,11 @@ void mt_mixer_free(mt_mixer *m)
 }
 
 /* The config's A_log, as the rate it stands for. */
-static mt_tensor *rate(mt_device *dev, const float *log_rate, size_t n)
+static mt_tensor *rate(mt_mixer *m, const float *log_rate, size_t n)
 {
     float *rates = mt_alloc_array(n, sizeof *rates);
-    mt_device_kernels(dev)->exp(rates, log_rate, n);
-    mt_tensor *t = mt_tensor_of(dev, rates, 1, n);
+    mt_host_kernels(mt_device_host(m->dev))->exp(rates, log_rate, n);
+    mt_tensor *t = mt_tensor_of(m->set, rates, 1, n);
     mt_free(rates);
     return t;
 }
@@ -95,24 +97,24 @@ static mt_tensor *rate(mt_device *dev, const float *log_rate, size_t n)
 void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
 {
     const mt_state_shape *s = &m->shape;
-    mt_device *dev = m->dev;
+    mt_set *set = m->set;
     layer *l = &m->layers[index];
-    l->qkv = mt_weight_new(dev, &w->mix_qkv, NULL, false);
-    l->out = mt_weight_new(dev, &w->mix_out, NULL, false);
-    l->b = mt_weight_new(dev, &w->mix_b, NULL, true); /* small, and what they gate is kept for long: exact */
+    l->qkv = mt_weight_new(set, &w->mix_qkv, NULL, false);
+    l->out = mt_weight_new(set, &w->mix_out, NULL, false);
+    l->b = mt_weight_new(set, &w->mix_b, NULL, true); /* small, and what they gate is kept for long: exact */
     if (m->z) {
-        l->z = mt_weight_new(dev, &w->mix_z, NULL, false);
-        l->a = mt_weight_new(dev, &w->mix_a, NULL, true);
+        l->z = mt_weight_new(set, &w->mix_z, NULL, false);
+        l->a = mt_weight_new(set, &w->mix_a, NULL, true);
     }
-    l->conv = mt_tensor_of(dev, w->mix_conv, s->taps, 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim);
-    l->rate = rate(dev, w->mix_rate, s->value_heads);
-    l->bias = mt_tensor_of(dev, w->mix_bias, 1, s->value_heads);
-    l->norm = mt_tensor_of(dev, w->mix_norm, 1, s->value_dim);
+    l->conv = mt_tensor_of(set, w->mix_conv, s->taps, 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim);
+    l->rate = rate(m, w->mix_rate, s->value_heads);
+    l->bias = mt_tensor_of(set, w->mix_bias, 1, s->value_heads);
+    l->norm = mt_tensor_of(set, w->mix_norm, 1, s->value_dim);
 }
 
 bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)
 {
-    return mt_state_reserve(m->dev, m->state, slots, err);
+    return mt_state_reserve(m->set, m->state, slots, err);
 }
 
 mt_states *mt_mixer_state(mt_mixer *m)
@@ -120,16 +122,16 @@ mt_states *mt_mixer_state(mt_mixer *m)
     return m->state;
 }
 
-void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, const mt_batch *batch)
+void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, size_t n)
 {
     const layer *l = &m->layers[index];
-    const size_t n = batch->rows, heads = m->shape.key_heads;
+    const size_t heads = m->shape.key_heads;
     mt_op_matmul(m->dev, (mt_tensor *[]){m->qkv, m->z}, (const mt_weight *[]){l->qkv, l->z}, m->z ? 2 : 1, h, n);
     mt_op_matmul(m->dev, (mt_tensor *[]){m->b, m->a}, (const mt_weight *[]){l->b, l->a}, m->a ? 2 : 1, h, n);
-    mt_op_conv(m->dev, m->mixed, m->state, index, m->in_qkv, l->conv, batch);
+    mt_op_conv(m->dev, m->mixed, m->state, index, m->in_qkv, l->conv);
     mt_op_gates(m->dev, m->gates, m->in_a, m->in_b, heads, l->rate, l->bias, n);
-    mt_op_delta(m->dev, m->y, m->state, index, m->mixed, m->gates, batch);
-    mt_op_remember(m->dev, m->state, index, m->in_qkv, m->mixed, m->gates, batch);
+    mt_op_delta(m->dev, m->y, m->state, index, m->mixed, m->gates);
+    mt_op_remember(m->dev, m->state, index, m->in_qkv, m->mixed, m->gates);
     mt_op_gated_norm(m->dev, m->y, m->in_z, heads, l->norm, m->eps, n);
     mt_op_matmul(m->dev, &y, (const mt_weight *[]){l->out}, 1, m->y, n);
 }

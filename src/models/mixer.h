@@ -6,8 +6,8 @@
 
 typedef struct mt_mixer mt_mixer;
 
-/* layers: of the model; the recurrent ones have one form. Free with mt_mixer_free. */
-mt_mixer *mt_mixer_new(mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
+/* Its objects go into the set. layers: of the model; the recurrent ones have one form. Free with mt_mixer_free. */
+mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
                        const mt_model_params *params);
 void mt_mixer_free(mt_mixer *mixer); /* NULL is fine */
 
@@ -19,7 +19,7 @@ bool mt_mixer_reserve(mt_mixer *mixer, size_t slots, mt_error *err) MT_NODISCARD
 
 mt_states *mt_mixer_state(mt_mixer *mixer);
 
-/* y = what the layer makes of h; the spans' states move on. */
-void mt_mixer_run(mt_mixer *mixer, size_t index, mt_tensor *y, const mt_tensor *h, const mt_batch *batch);
+/* y = what the layer makes of the step's n rows of h; the spans' states move on. */
+void mt_mixer_run(mt_mixer *mixer, size_t index, mt_tensor *y, const mt_tensor *h, size_t n);
 
 #endif

@@ -49,7 +49,7 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
 typedef struct mt_model_params {
     size_t rows;   /* most rows of a step */
     size_t logits; /* most rows of a step whose logits are wanted */
-    size_t places; /* spans are told apart by numbers below this one */
+    size_t places; /* sequences are told apart by numbers below this one */
     size_t memos;  /* most spans of a step that end with guesses, where layers are recurrent */
 } mt_model_params;
 
@@ -64,7 +64,7 @@ void mt_model_free(mt_model *model);
 mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec);
 
 /* The shape of the cache pages of a layer group. */
-mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group);
+mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_type type);
 
 /* Gives each layer group its cache pages, and the recurrent layers slots for states, once, before the first step. */
 bool mt_model_reserve(mt_model *model, const size_t pages[MT_KV_GROUPS], size_t states, mt_error *err) MT_NODISCARD;
@@ -77,16 +77,23 @@ void mt_model_copy_pages(mt_model *model, const uint32_t to[MT_KV_GROUPS], const
 void mt_model_poison(mt_model *model, size_t group, uint32_t page);
 bool mt_model_poisoned(mt_model *model, size_t group, uint32_t page);
 
-/* Whether the final hidden state of a row of the last step is finite (R10). */
-bool mt_model_sound(const mt_model *model, size_t row);
+/* The tensor whose rows a batch's features are; borrowed. NULL: there are none. */
+void mt_model_show(mt_model *model, const mt_tensor *features);
+
+/* Whether the final hidden state of a row of the last step is finite (R10). Waits for it. */
+bool mt_model_sound(mt_model *model, size_t row);
 
 /* One step: writes keys and values of every row to its pages, and the logits of rows[0..count) to the result, row i
    for rows[i]. The result is valid until the next step. Allocates nothing. */
 const mt_tensor *mt_model_step(mt_model *model, const mt_batch *batch, const uint32_t *rows, size_t count);
 
-/* The final hidden state, after the last norm, of a row of the last step: spec->hidden floats, valid until the next
-   call. The logits of that step are still there. */
-const float *mt_model_hidden(mt_model *model, size_t row);
+/* Adds the final hidden states, after the last norm, of the last step's rows to sums of spec->hidden floats: row i to
+   that of place to[i], to none where it is MT_NO_PAGE. The logits of the step are still there. */
+void mt_model_pool(mt_model *model, const uint32_t *to, size_t rows);
+void mt_model_pool_begin(mt_model *model, size_t place); /* its sum becomes 0 */
+
+/* The sum of a place, valid until the next call. Waits for it. */
+const float *mt_model_pooled(mt_model *model, size_t place);
 
 /* ---- a head that guesses ahead; where the spec has mtp ---- */
 

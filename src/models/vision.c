@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "models/vision_layout.h"
@@ -34,6 +33,7 @@ typedef enum pass { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_TAP, PASS_MERGE, PASS
 
 struct mt_vision {
     mt_device *dev;
+    mt_set *set;
     const mt_vision_spec *spec;
     mt_weight *patch, *table;
     mt_tensor *norm, *norm_bias;
@@ -43,9 +43,14 @@ struct mt_vision {
     mt_tensor *x, *view; /* all rows, and those of the slice */
     /* a slice's values, [rows, ...] */
     mt_tensor *pixels, *h, *q, *k, *v, *y, *gate, *up, *rope;
+    mt_patches *patches;
+    mt_index *table_index;
+    mt_tensor *table_factor;          /* [rows, 4] */
     mt_tensor *joined, *middle, *out; /* [tokens, ...] */
-    float *inv_freq;                  /* [head_dim / 2] */
-    uint8_t *axis;
+    mt_index *to;                     /* [tokens]: rows of features */
+    mt_tensor *features;              /* of the job */
+    mt_tensor *inv_freq;              /* [1, head_dim / 2] */
+    mt_index *axis;
     size_t max_rows, cell; /* cell: patches of a token */
     mt_vision_layout layout;
     /* the cursor */
@@ -59,43 +64,43 @@ size_t mt_vision_width(const mt_vision_spec *spec)
     return (size_t)spec->out * (1 + spec->tap_count);
 }
 
-static mt_weight *weight(mt_device *dev, const mt_mat *mat, const float *bias)
+static mt_weight *weight(mt_set *set, const mt_mat *mat, const float *bias)
 {
-    return mat->n > 0 ? mt_weight_new(dev, mat, bias, false) : NULL;
+    return mat->n > 0 ? mt_weight_new(set, mat, bias, false) : NULL;
 }
 
 static void load_layer(mt_vision *v, layer *l, const mt_vision_layer_weights *w)
 {
-    mt_device *dev = v->dev;
+    mt_set *set = v->set;
     const size_t hidden = v->spec->hidden;
-    l->norm1 = mt_tensor_of(dev, w->norm1, 1, hidden);
-    l->norm1_bias = mt_tensor_of(dev, w->norm1_bias, 1, hidden);
-    l->norm2 = mt_tensor_of(dev, w->norm2, 1, hidden);
-    l->norm2_bias = mt_tensor_of(dev, w->norm2_bias, 1, hidden);
-    l->q = weight(dev, &w->q, w->q_bias);
-    l->k = weight(dev, &w->k, w->k_bias);
-    l->v = weight(dev, &w->v, w->v_bias);
-    l->o = weight(dev, &w->o, w->o_bias);
-    l->gate = weight(dev, &w->gate, w->gate_bias);
-    l->up = weight(dev, &w->up, w->up_bias);
-    l->down = weight(dev, &w->down, w->down_bias);
+    l->norm1 = mt_tensor_of(set, w->norm1, 1, hidden);
+    l->norm1_bias = mt_tensor_of(set, w->norm1_bias, 1, hidden);
+    l->norm2 = mt_tensor_of(set, w->norm2, 1, hidden);
+    l->norm2_bias = mt_tensor_of(set, w->norm2_bias, 1, hidden);
+    l->q = weight(set, &w->q, w->q_bias);
+    l->k = weight(set, &w->k, w->k_bias);
+    l->v = weight(set, &w->v, w->v_bias);
+    l->o = weight(set, &w->o, w->o_bias);
+    l->gate = weight(set, &w->gate, w->gate_bias);
+    l->up = weight(set, &w->up, w->up_bias);
+    l->down = weight(set, &w->down, w->down_bias);
 }
 
 static void load_merger(mt_vision *v, merger *m, const mt_merger_weights *w, size_t norm)
 {
-    m->norm = mt_tensor_of(v->dev, w->norm, 1, norm);
-    m->norm_bias = mt_tensor_of(v->dev, w->norm_bias, 1, norm);
-    m->up = weight(v->dev, &w->up, w->up_bias);
-    m->down = weight(v->dev, &w->down, w->down_bias);
+    m->norm = mt_tensor_of(v->set, w->norm, 1, norm);
+    m->norm_bias = mt_tensor_of(v->set, w->norm_bias, 1, norm);
+    m->up = weight(v->set, &w->up, w->up_bias);
+    m->down = weight(v->set, &w->down, w->down_bias);
 }
 
 static void load(mt_vision *v, const mt_vision_weights *w)
 {
     const mt_vision_spec *s = v->spec;
-    v->patch = mt_weight_new(v->dev, &w->patch, w->patch_bias, false);
-    v->table = weight(v->dev, &w->table, NULL);
-    v->norm = mt_tensor_of(v->dev, w->norm, 1, s->hidden);
-    v->norm_bias = mt_tensor_of(v->dev, w->norm_bias, 1, s->hidden);
+    v->patch = mt_weight_new(v->set, &w->patch, w->patch_bias, false);
+    v->table = weight(v->set, &w->table, NULL);
+    v->norm = mt_tensor_of(v->set, w->norm, 1, s->hidden);
+    v->norm_bias = mt_tensor_of(v->set, w->norm_bias, 1, s->hidden);
     for (size_t i = 0; i < s->layers; i++)
         load_layer(v, &v->layers[i], &w->layer[i]);
     load_merger(v, &v->merger, &w->merger, s->hidden);
@@ -106,34 +111,46 @@ static void load(mt_vision *v, const mt_vision_weights *w)
 static void new_tensors(mt_vision *v, size_t patches, size_t rows)
 {
     const mt_vision_spec *s = v->spec;
-    mt_device *dev = v->dev;
+    mt_set *set = v->set;
     const size_t tokens = rows / v->cell, joined = s->pool ? s->hidden : v->cell * s->hidden;
-    v->x = mt_tensor_new(dev, patches, s->hidden);
-    v->view = mt_tensor_view(dev);
-    v->pixels = mt_tensor_new(dev, rows, (size_t)3 * s->frames * s->patch * s->patch);
-    v->h = mt_tensor_new(dev, rows, s->hidden);
-    v->q = mt_tensor_new(dev, rows, s->hidden);
-    v->k = mt_tensor_new(dev, rows, s->hidden);
-    v->v = mt_tensor_new(dev, rows, s->hidden);
-    v->y = mt_tensor_new(dev, rows, s->hidden);
-    v->up = mt_tensor_new(dev, rows, s->ffn);
-    v->gate = s->gated ? mt_tensor_new(dev, rows, s->ffn) : NULL;
-    v->rope = s->rotary ? mt_tensor_new(dev, rows, s->head_dim) : NULL;
-    v->joined = mt_tensor_new(dev, tokens, joined);
-    v->middle = s->pool ? NULL : mt_tensor_new(dev, tokens, joined);
-    v->out = mt_tensor_new(dev, tokens, s->out);
+    v->x = mt_tensor_new(set, patches, s->hidden);
+    v->view = mt_tensor_view(set);
+    v->pixels = mt_tensor_new(set, rows, (size_t)3 * s->frames * s->patch * s->patch);
+    v->h = mt_tensor_new(set, rows, s->hidden);
+    v->q = mt_tensor_new(set, rows, s->hidden);
+    v->k = mt_tensor_new(set, rows, s->hidden);
+    v->v = mt_tensor_new(set, rows, s->hidden);
+    v->y = mt_tensor_new(set, rows, s->hidden);
+    v->up = mt_tensor_new(set, rows, s->ffn);
+    v->gate = s->gated ? mt_tensor_new(set, rows, s->ffn) : NULL;
+    v->rope = s->rotary ? mt_tensor_new(set, rows, s->head_dim) : NULL;
+    v->joined = mt_tensor_new(set, tokens, joined);
+    v->middle = s->pool ? NULL : mt_tensor_new(set, tokens, joined);
+    v->out = mt_tensor_new(set, tokens, s->out);
+    v->to = mt_index_new(set, tokens);
+    v->patches = mt_patches_new(set, rows, s->frames, (size_t)s->patch * s->patch);
+    if (v->table) {
+        v->table_index = mt_index_new(set, 4 * rows);
+        v->table_factor = mt_tensor_new(set, rows, 4);
+    }
 }
 
 /* A quarter of a head's elements turns with the row, and as many with the column, by the same frequencies. */
 static void new_frequencies(mt_vision *v)
 {
     const size_t half = v->spec->head_dim / 2, quarter = half / 2;
-    v->inv_freq = mt_alloc_array(half + 1, sizeof *v->inv_freq);
-    v->axis = mt_alloc_array(half + 1, sizeof *v->axis);
-    for (size_t i = 0; v->spec->rotary && i < half; i++) {
-        v->inv_freq[i] = (float)pow(10000, -2.0 * (double)(i % quarter) / (double)half);
-        v->axis[i] = i < quarter ? 1 : 2;
+    if (!v->spec->rotary)
+        return;
+    float *inv_freq = mt_alloc_array(half, sizeof *inv_freq);
+    uint32_t *axis = mt_alloc_array(half, sizeof *axis);
+    for (size_t i = 0; i < half; i++) {
+        inv_freq[i] = (float)pow(10000, -2.0 * (double)(i % quarter) / (double)half);
+        axis[i] = i < quarter ? 1 : 2;
     }
+    v->inv_freq = mt_tensor_of(v->set, inv_freq, 1, half);
+    v->axis = mt_index_of(v->set, axis, half);
+    mt_free(inv_freq);
+    mt_free(axis);
 }
 
 mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vision_weights *weights,
@@ -141,6 +158,7 @@ mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vi
 {
     mt_vision *v = mt_alloc(sizeof *v);
     v->dev = dev;
+    v->set = mt_set_new(dev);
     v->spec = spec;
     v->cell = (size_t)spec->merge * spec->merge;
     v->max_rows = params->rows / v->cell * v->cell;
@@ -155,13 +173,14 @@ mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vi
                                .heads = spec->heads,
                                .query_heads = spec->heads,
                                .head_dim = spec->head_dim,
-                               .page_tokens = MT_PAGE_TOKENS};
+                               .page_tokens = MT_PAGE_TOKENS,
+                               .type = mt_kv_type_of(dev)};
     if (v->max_rows == 0) {
         mt_fail(err, MT_E_INVALID, "slices of %zu patches are too small for tokens of %zu", params->rows, v->cell);
         goto fail;
     }
-    v->kv = mt_kv_new(dev, &shape, err);
-    if (!v->kv || !mt_kv_reserve(dev, v->kv, pages, err))
+    v->kv = mt_kv_new(v->set, &shape, err);
+    if (!v->kv || !mt_kv_reserve(v->set, v->kv, pages, err))
         goto fail;
     load(v, weights);
     new_tensors(v, patches, v->max_rows);
@@ -176,8 +195,7 @@ void mt_vision_free(mt_vision *v)
     if (!v)
         return;
     mt_vision_layout_free(&v->layout);
-    mt_free(v->inv_freq);
-    mt_free(v->axis);
+    mt_set_free(v->set);
     mt_free(v->layers);
     mt_free(v);
 }
@@ -230,13 +248,16 @@ static void norm(mt_vision *v, mt_tensor *y, const mt_tensor *x, size_t n, const
 
 static void embed(mt_vision *v, size_t n)
 {
-    const mt_vision_spec *s = v->spec;
     mt_vision_layout_pixels(&v->layout, v->row, n);
-    mt_op_pixels(v->dev, v->pixels, v->layout.pixels, n, s->frames, (size_t)s->patch * s->patch);
+    mt_patches_write(v->dev, v->patches, v->layout.pixels, n);
+    mt_op_pixels(v->dev, v->pixels, v->patches, n);
     mt_op_matmul(v->dev, &v->view, (const mt_weight *[]){v->patch}, 1, v->pixels, n);
     if (v->table) {
         mt_vision_layout_table(&v->layout, v->row, n);
-        mt_op_add_rows(v->dev, v->view, v->table, v->layout.table_index, v->layout.table_factor, 4, n);
+        mt_index_write(v->dev, v->table_index, v->layout.table_index, 4 * n);
+        for (size_t i = 0; i < n; i++)
+            mt_tensor_write(v->dev, v->table_factor, i, v->layout.table_factor + 4 * i);
+        mt_op_add_rows(v->dev, v->view, v->table, v->table_index, v->table_factor, 4, n);
     }
 }
 
@@ -245,17 +266,16 @@ static void turn(mt_vision *v, mt_tensor *x, size_t n)
     const mt_vision_spec *s = v->spec;
     if (!s->rotary)
         return;
-    mt_op_rope_table(v->dev, v->rope, v->layout.positions, n, v->inv_freq, v->axis, s->head_dim / 2, 1);
+    mt_op_rope_table(v->dev, v->rope, v->inv_freq, v->axis, 1);
     mt_op_heads(v->dev, x, n, s->heads, s->head_dim, NULL, 0, 0, v->rope);
 }
 
-static void keys(mt_vision *v, const layer *l, const mt_batch *batch)
+static void keys(mt_vision *v, const layer *l, size_t n)
 {
-    const size_t n = batch->rows;
     norm(v, v->h, v->view, n, l->norm1, l->norm1_bias);
     mt_op_matmul(v->dev, (mt_tensor *[]){v->k, v->v}, (const mt_weight *[]){l->k, l->v}, 2, v->h, n);
     turn(v, v->k, n);
-    mt_op_kv_write(v->dev, v->kv, 0, v->k, v->v, batch);
+    mt_op_kv_write(v->dev, v->kv, 0, v->k, v->v);
 }
 
 static void mlp(mt_vision *v, const layer *l, size_t n)
@@ -271,27 +291,26 @@ static void mlp(mt_vision *v, const layer *l, size_t n)
     mt_op_add(v->dev, v->view, v->y, n);
 }
 
-static void rest(mt_vision *v, const layer *l, const mt_batch *batch)
+static void rest(mt_vision *v, const layer *l, size_t n)
 {
-    const size_t n = batch->rows;
     norm(v, v->h, v->view, n, l->norm1, l->norm1_bias);
     mt_op_matmul(v->dev, &v->q, (const mt_weight *[]){l->q}, 1, v->h, n);
     turn(v, v->q, n);
-    mt_op_attention(v->dev, v->h, v->q, v->kv, 0, batch, 0, 1.0f / sqrtf((float)v->spec->head_dim), 0);
+    mt_op_attention(v->dev, v->h, v->q, v->kv, 0, 0, 1.0f / sqrtf((float)v->spec->head_dim), 0);
     mt_op_matmul(v->dev, &v->y, (const mt_weight *[]){l->o}, 1, v->h, n);
     mt_op_add(v->dev, v->view, v->y, n);
     norm(v, v->h, v->view, n, l->norm2, l->norm2_bias);
     mlp(v, l, n);
 }
 
-/* Tokens of patches, to the caller's features from column `offset` on. */
+/* Tokens of patches, to the job's features from column `offset` on. */
 static void write_tokens(mt_vision *v, size_t n, size_t offset)
 {
-    const size_t width = mt_vision_width(v->spec);
-    for (size_t i = 0; i < n / v->cell; i++) {
-        float *to = mt_vision_layout_token(&v->layout, v->row / v->cell + i, width);
-        memcpy(to + offset, mt_tensor_read(v->dev, v->out, i), v->spec->out * sizeof *to);
-    }
+    const size_t tokens = n / v->cell;
+    for (size_t i = 0; i < tokens; i++)
+        v->layout.to[i] = mt_vision_layout_token(&v->layout, v->row / v->cell + i);
+    mt_index_write(v->dev, v->to, v->layout.to, tokens);
+    mt_op_scatter(v->dev, v->features, v->to, offset, v->out, tokens);
 }
 
 static void merge(mt_vision *v, const merger *m, size_t n, size_t offset, bool joined_norm)
@@ -337,12 +356,10 @@ static void run_slice(mt_vision *v, size_t n)
     switch (v->pass) {
     case PASS_EMBED: embed(v, n); break;
     case PASS_KEYS:
-        mt_vision_layout_batch(&v->layout, v->row, n, v->at, &batch);
-        keys(v, l, &batch);
-        break;
     case PASS_REST:
         mt_vision_layout_batch(&v->layout, v->row, n, v->at, &batch);
-        rest(v, l, &batch);
+        mt_step_begin(v->dev, &batch);
+        (v->pass == PASS_KEYS ? keys : rest)(v, l, n);
         break;
     case PASS_TAP: {
         const size_t tap = tap_of(v, v->at);
@@ -391,10 +408,12 @@ bool mt_vision_fits(const mt_vision *v, const mt_picture *const *pictures, size_
     return mt_vision_layout_fits(&v->layout, pictures, count);
 }
 
-void mt_vision_begin(mt_vision *v, const mt_picture *const *pictures, float *const *features, size_t count)
+void mt_vision_begin(mt_vision *v, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+                     size_t count)
 {
     assert(v->pass == PASS_DONE && mt_vision_fits(v, pictures, count));
-    mt_vision_layout_begin(&v->layout, pictures, features, count);
+    mt_vision_layout_begin(&v->layout, pictures, to, count);
+    v->features = features;
     v->pass = PASS_EMBED;
     v->at = v->row = 0;
     v->left = job_cost(v);

@@ -69,8 +69,8 @@ typedef struct mt_vision_params {
 
 typedef struct mt_vision mt_vision;
 
-/* Makes the tower's objects: before mt_model_new, which plans the device, and with no more rows than its. Borrows all
-   that it is given; free with mt_vision_free before closing the device. */
+/* Makes the tower's objects, in a set of its own: before mt_model_new, which plans the device, and with no more rows
+   than its. Borrows all that it is given; free with mt_vision_free before closing the device. */
 mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vision_weights *weights,
                          const mt_vision_params *params, mt_error *err) MT_NODISCARD;
 void mt_vision_free(mt_vision *vision);
@@ -81,9 +81,10 @@ size_t mt_vision_width(const mt_vision_spec *spec);
 /* Whether these pictures, one after the other, fit into a job. */
 bool mt_vision_fits(const mt_vision *vision, const mt_picture *const *pictures, size_t count);
 
-/* Starts a job. features[i] is where the features of pictures[i] go: [tokens][mt_vision_width] floats. Pictures and
-   features are borrowed until the job is done or dropped. What else runs in the job changes no bit of them. */
-void mt_vision_begin(mt_vision *vision, const mt_picture *const *pictures, float *const *features, size_t count);
+/* Starts a job. features has mt_vision_width columns, and to[i] says which of its rows the tokens of pictures[i]
+   become. All are borrowed until the job is done or dropped. What else runs in the job changes no bit of them. */
+void mt_vision_begin(mt_vision *vision, mt_tensor *features, const mt_picture *const *pictures,
+                     const uint32_t *const *to, size_t count);
 void mt_vision_drop(mt_vision *vision);
 
 /* What is left of the job, in multiplications; 0: there is none, or it is done. */

@@ -26,6 +26,7 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
     l->seen = mt_alloc_array(slice_rows, sizeof *l->seen);
     l->table_index = mt_alloc_array(4 * slice_rows, sizeof *l->table_index);
     l->table_factor = mt_alloc_array(4 * slice_rows, sizeof *l->table_factor);
+    l->to = mt_alloc_array(slice_rows / l->cell + 1, sizeof *l->to);
 }
 
 void mt_vision_layout_free(mt_vision_layout *l)
@@ -41,6 +42,7 @@ void mt_vision_layout_free(mt_vision_layout *l)
     mt_free(l->seen);
     mt_free(l->table_index);
     mt_free(l->table_factor);
+    mt_free(l->to);
 }
 
 static mt_vision_item make_item(const mt_picture *p)
@@ -86,7 +88,7 @@ static void order_by_window(mt_vision_layout *l, const mt_picture *p, size_t squ
     }
 }
 
-void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictures, float *const *features,
+void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictures, const uint32_t *const *to,
                             size_t count)
 {
     size_t page = 0;
@@ -95,7 +97,7 @@ void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictur
     for (size_t i = 0; i < count; i++) {
         mt_vision_item *item = &l->item[i];
         *item = make_item(pictures[i]);
-        item->features = features[i];
+        item->to = to[i];
         item->row = l->rows;
         item->page = page;
         const size_t squares = item->view_rows / l->cell;
@@ -212,7 +214,7 @@ void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size
     }
 }
 
-float *mt_vision_layout_token(const mt_vision_layout *l, size_t square, size_t width)
+uint32_t mt_vision_layout_token(const mt_vision_layout *l, size_t square)
 {
-    return item_of(l, square * l->cell)->features + l->token[square] * width;
+    return item_of(l, square * l->cell)->to[l->token[square]];
 }

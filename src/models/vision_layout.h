@@ -9,8 +9,8 @@
 /* A picture of the job. */
 typedef struct mt_vision_item {
     const mt_picture *picture;
-    float *features;
-    size_t row, page; /* its first */
+    const uint32_t *to; /* [tokens]: rows of features that they become */
+    size_t row, page;   /* its first */
     size_t view_rows, view_pages;
 } mt_vision_item;
 
@@ -33,6 +33,7 @@ typedef struct mt_vision_layout {
     uint32_t *seen_from, *seen;
     uint32_t *table_index; /* [rows][4] */
     float *table_factor;
+    uint32_t *to; /* [rows / cell]: rows of features */
 } mt_vision_layout;
 
 void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size_t rows, size_t pages,
@@ -40,7 +41,7 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
 void mt_vision_layout_free(mt_vision_layout *l);
 
 bool mt_vision_layout_fits(const mt_vision_layout *l, const mt_picture *const *pictures, size_t count);
-void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictures, float *const *features,
+void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictures, const uint32_t *const *to,
                             size_t count);
 
 /* Keys that rows [first, first + rows) see in a layer, together. */
@@ -52,7 +53,7 @@ void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows);
 void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows);
 void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size_t layer, mt_batch *batch);
 
-/* The features of the token that square number `square` becomes. */
-float *mt_vision_layout_token(const mt_vision_layout *l, size_t square, size_t width);
+/* The row of features of the token that square number `square` becomes. */
+uint32_t mt_vision_layout_token(const mt_vision_layout *l, size_t square);
 
 #endif

@@ -286,6 +286,13 @@ bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)
     return opt->help || check_complete(opt, err);
 }
 
+mt_device_params mt_options_device(const mt_options *opt)
+{
+    return (mt_device_params){.name = opt->device,
+                              .precision = opt->precision,
+                              .host = {.threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask}};
+}
+
 mt_media_limits mt_options_media(const mt_options *opt)
 {
     return (mt_media_limits){

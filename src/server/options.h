@@ -47,6 +47,9 @@ typedef struct mt_options {
 bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name),
                       mt_error *err) MT_NODISCARD;
 
+/* What they say of the device; borrows its name. */
+mt_device_params mt_options_device(const mt_options *opt);
+
 /* What the options say of pictures and videos; borrows the folder's name. */
 mt_media_limits mt_options_media(const mt_options *opt);
 

@@ -118,7 +118,7 @@ static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
 /* Before the engine, which meanwhile opens the model. */
 static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *err)
 {
-    const uint64_t share = mt_engine_memory(params) / MT_LIMIT_CONSTRAINT_SHARE;
+    const uint64_t share = mt_engine_memory(params, s->opened.dev) / MT_LIMIT_CONSTRAINT_SHARE;
 
     if (!s->tokenizer)
         return true;
@@ -197,9 +197,7 @@ static bool check_memory(const mt_served *s, const mt_options *opt, mt_error *er
 static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, char *name, mt_error *err)
 {
     const mt_pooler_params params = {
-        .device = {.threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision},
-        .queue = (size_t)opt->max_queue,
-        .lease = s->shared ? &s->lease : NULL};
+        .device = mt_options_device(opt), .queue = (size_t)opt->max_queue, .lease = s->shared ? &s->lease : NULL};
     mt_target *t = &s->targets[s->target_count];
     mt_pooler_facts facts;
 
@@ -263,8 +261,7 @@ static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
 
 static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
 {
-    const mt_device_params device = {
-        .threads = (size_t)opt->threads, .cpu_mask = opt->cpu_mask, .precision = opt->precision};
+    const mt_device_params device = mt_options_device(opt);
     const mt_open_wish wish = {.family = opt->family, .text_only = opt->text_only};
 
     if (!mt_opened_open_as(&s->opened, opt->dir, &device, &wish, err) || !open_text(s, opt, err) ||

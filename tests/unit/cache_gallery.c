@@ -1,9 +1,10 @@
-/* Media by content: numbers that are never given twice, features within their bytes. */
+/* Media by content: numbers that are never given twice, features within their rows. */
 #include "unit.h"
 
 #include "cache/gallery.h"
 
 static const uint8_t no_salt[32];
+static float content[500]; /* of rows of features */
 
 typedef struct name {
     uint8_t digest[32];
@@ -24,13 +25,14 @@ static mt_medium *hold(mt_gallery *g, unsigned n)
     return mt_gallery_hold(g, d.digest, no_salt);
 }
 
-static void fill(mt_gallery *g, mt_medium *e, size_t bytes, float value)
+static void fill(mt_gallery *g, mt_medium *e, size_t rows, float value)
 {
-    float *to = mt_gallery_fill(g, e, bytes);
+    const uint32_t *to = mt_gallery_fill(g, e, rows);
     assert_non_null(to);
     assert_true(mt_medium_filling(e));
     assert_null(mt_gallery_features(g, e));
-    to[0] = value;
+    for (size_t i = 0; i < rows; i++)
+        content[to[i]] = value;
     mt_gallery_filled(g, e, true);
 }
 
@@ -85,17 +87,17 @@ static void features_go_in_the_order_of_their_last_use(void **state)
         e[i] = hold(g, i);
     for (unsigned i = 0; i < 4; i++)
         fill(g, e[i], 25, (float)i);
-    assert_int_equal(mt_gallery_look(g).bytes, 100);
-    assert_true(mt_gallery_features(g, e[0])[0] == 0);
+    assert_int_equal(mt_gallery_look(g).rows, 100);
+    assert_true(content[mt_gallery_features(g, e[0])[24]] == 0);
     fill(g, e[4], 25, 4);
     assert_null(mt_gallery_features(g, e[1]));
-    assert_true(mt_gallery_features(g, e[0])[0] == 0 && mt_gallery_features(g, e[4])[0] == 4);
-    assert_int_equal(mt_gallery_look(g).bytes, 100);
+    assert_true(content[mt_gallery_features(g, e[0])[24]] == 0 && content[mt_gallery_features(g, e[4])[0]] == 4);
+    assert_int_equal(mt_gallery_look(g).rows, 100);
     assert_int_equal(mt_gallery_look(g).evictions, 1);
     for (unsigned i = 0; i < 5; i++)
         mt_gallery_release(g, e[i]);
     mt_gallery_clear(g);
-    assert_int_equal(mt_gallery_look(g).bytes, 0);
+    assert_int_equal(mt_gallery_look(g).rows, 0);
     mt_gallery_free(g);
 }
 
@@ -130,7 +132,7 @@ static void features_that_are_not_sound_are_forgotten(void **state)
     assert_non_null(mt_gallery_fill(g, a, 100));
     mt_gallery_filled(g, a, false);
     assert_null(mt_gallery_features(g, a));
-    assert_int_equal(mt_gallery_look(g).bytes, 0);
+    assert_int_equal(mt_gallery_look(g).rows, 0);
     mt_gallery_release(g, a);
     mt_gallery_free(g);
 }
@@ -147,8 +149,9 @@ static void nothing_is_ever_mixed_up(void **state)
     for (size_t i = 0; i < STEPS; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         const unsigned n = (unsigned)(seed >> 33) % MEDIA, what = (unsigned)(seed >> 50) % 4;
-        const float *features = held[n] ? mt_gallery_features(g, held[n]) : NULL;
-        assert_true(!features || (unsigned)features[0] == n);
+        const uint32_t *features = held[n] ? mt_gallery_features(g, held[n]) : NULL;
+        for (size_t row = 0; features && row < 8 + n; row++)
+            assert_true((unsigned)content[features[row]] == n);
         assert_true(features || !pinned[n]);
         if (!held[n])
             held[n] = hold(g, n);
@@ -156,16 +159,16 @@ static void nothing_is_ever_mixed_up(void **state)
             mt_gallery_release(g, held[n]);
             held[n] = NULL;
         } else if (what == 1 && !features) {
-            float *to = mt_gallery_fill(g, held[n], 8 + n);
-            if (to)
-                to[0] = (float)n;
+            const uint32_t *to = mt_gallery_fill(g, held[n], 8 + n);
+            for (size_t row = 0; to && row < 8 + n; row++)
+                content[to[row]] = (float)n;
             if (to)
                 mt_gallery_filled(g, held[n], true);
         } else if (what == 2 && features) {
             (pinned[n] ? mt_gallery_unpin : mt_gallery_pin)(g, held[n]);
             pinned[n] = !pinned[n];
         }
-        assert_true(mt_gallery_look(g).bytes <= 500 && mt_gallery_look(g).known <= MEDIA);
+        assert_true(mt_gallery_look(g).rows <= 500 && mt_gallery_look(g).known <= MEDIA);
     }
     for (unsigned n = 0; n < MEDIA; n++) {
         if (pinned[n])

@@ -81,7 +81,7 @@ static inline void driver_event(void *ctx, const mt_event *ev)
 
 static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
 {
-    const mt_device_params device = {.threads = threads, .cpu_mask = ~0u, .precision = precision};
+    const mt_device_params device = {.host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
     mt_error err = {0};
     memset(d, 0, sizeof *d);
     mt_engine_params_init(&d->params);

@@ -14,13 +14,16 @@
 #define NEW_TOKENS 5
 #define PLACEHOLDER 5
 #define PICTURES 20
+#define WIDTH_MOST 1024 /* floats of a row of features */
 
 /* ---- the stand-in ---- */
 
 typedef struct stand_in {
     mt_encoder encoder;
     const mt_picture *picture[64];
-    float *features[64];
+    mt_device *dev;
+    mt_tensor *features;
+    const uint32_t *to[64];
     size_t count, at, row; /* the picture and the row that come next */
     size_t most;           /* patches of a job */
     atomic_size_t jobs, pictures, dropped;
@@ -44,12 +47,14 @@ static bool fits(void *ctx, const mt_picture *const *pictures, size_t count)
     return patches <= s->most;
 }
 
-static void begin(void *ctx, const mt_picture *const *pictures, float *const *features, size_t count)
+static void begin(void *ctx, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+                  size_t count)
 {
     stand_in *s = ctx;
     assert_true(count > 0 && count <= 64 && fits(ctx, pictures, count));
     memcpy(s->picture, pictures, count * sizeof *pictures);
-    memcpy(s->features, features, count * sizeof *features);
+    memcpy(s->to, to, count * sizeof *to);
+    s->features = features;
     s->count = count;
     s->at = s->row = 0;
     s->jobs++;
@@ -79,12 +84,14 @@ static double run(void *ctx, double budget)
     double done = 0;
     while (s->at < s->count && done <= budget && !s->hold) {
         const mt_picture *p = s->picture[s->at];
-        float *to = s->features[s->at] + s->row * s->encoder.width;
+        float to[WIDTH_MOST];
+        assert_true(s->encoder.width <= WIDTH_MOST);
         draw random = {content(p) + s->row};
         for (size_t i = 0; i < s->encoder.width; i++)
             to[i] = ((float)draw_below(&random, 2001) - 1000) * 0.0005f;
         if (p->patches[0] == 255 && s->row == 3)
             to[s->encoder.width - 1] = NAN;
+        mt_tensor_write(s->dev, s->features, s->to[s->at][s->row], to);
         done += 1e6;
         if (++s->row == p->tokens) {
             s->row = 0;
@@ -117,6 +124,7 @@ static void shown_open(shown *w, const char *name)
     snprintf(dir, sizeof dir, FIXTURES "/%s", name);
     driver_open(&w->d, dir, MT_PRECISION_FAST, 2);
     stand_in_init(&w->encoder, w->d.o.spec.hidden);
+    w->encoder.dev = w->d.o.dev;
     w->d.params.encoder = &w->encoder.encoder;
     w->d.params.sequences = 16;
     w->d.params.rows = 128;

@@ -54,7 +54,8 @@ static mt_request *new_request(heard *h, mt_pool pool)
 
 static mt_pooler *start(const char *name, size_t queue, mt_lease *lease)
 {
-    const mt_pooler_params params = {.device = {.threads = 1, .cpu_mask = ~0u}, .queue = queue, .lease = lease};
+    const mt_pooler_params params = {
+        .device = {.host = {.threads = 1, .cpu_mask = ~0u}}, .queue = queue, .lease = lease};
     char dir[256];
     mt_error err = {0};
     snprintf(dir, sizeof dir, FOLDER "%s", name);
@@ -165,7 +166,7 @@ static void the_end_is_told_to_all(void **state)
 static void what_is_no_encoder_is_refused(void **state)
 {
     mt_error err = {0};
-    const mt_pooler_params params = {.device = {.threads = 1, .cpu_mask = ~0u}, .queue = 1};
+    const mt_pooler_params params = {.device = {.host = {.threads = 1, .cpu_mask = ~0u}}, .queue = 1};
     (void)state;
     assert_false(mt_pooler_takes("tests/oracle/checkpoints/llama-bf16"));
     assert_false(mt_pooler_takes("tests/nowhere"));

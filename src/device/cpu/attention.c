@@ -68,7 +68,7 @@ static void query_row(void *ctx, size_t i, size_t worker)
         const size_t at = (h / op->group * op->batch->rows + i) * op->group + h % op->group;
         uint8_t *to = op->dev->queries + at * kv->head_stride * kv->element;
         memset(to, 0, kv->head_stride * kv->element);
-        if (kv->element == sizeof(float))
+        if (kv->shape.type == MT_KV_F32)
             memcpy(to, q, op->head_dim * sizeof *q);
         else
             op->dev->k.to_bf16((mt_bf16 *)(void *)to, q, op->head_dim);
@@ -125,7 +125,7 @@ static void find_tile(const attention *op, size_t item, tile *t)
 static void segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg, uint8_t *scratch)
 {
     const mt_kernels *k = &op->dev->k;
-    (op->kv->element == sizeof(float) ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
+    (op->kv->shape.type == MT_KV_F32 ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
 }
 
 static void finish_row(const attention *op, const tile *t, size_t i, const float *o, const mt_attn_part *acc)
@@ -222,9 +222,10 @@ static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
     return op;
 }
 
-void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, const mt_batch *batch,
-                     uint32_t window, float scale, float softcap)
+void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, uint32_t window,
+                         float scale, float softcap)
 {
+    const mt_batch *batch = &dev->batch;
     attention op = prepare(dev, y, q, kv, layer, batch);
     assert(q->cols == op.heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers &&
            batch->rows <= dev->rows);
@@ -238,7 +239,7 @@ void mt_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv
         work += s->rows * (s->position + s->rows) * q->cols;
     }
     mt_cpu_run(dev, query_row, &op, batch->rows, batch->rows * q->cols);
-    const bool idle = tiles < 2 * mt_pool_threads(dev->pool) && op.most > 1;
+    const bool idle = tiles < 2 * mt_host_threads(dev->head.host) && op.most > 1;
     if (idle && tiles * op.most * op.tile * op.group <= PART_ROWS) {
         mt_cpu_run(dev, split_item, &op, tiles * op.most, work);
         mt_cpu_run(dev, merge_item, &op, tiles, work);
@@ -261,7 +262,7 @@ static void write_vectors(const kv_write *op, const float *from, uint8_t *page, 
     const size_t head_dim = kv->shape.head_dim;
     for (size_t h = 0; h < kv->shape.heads; h++, from += head_dim) {
         uint8_t *to = page + (block + h) * kv->block;
-        if (kv->element == sizeof(mt_bf16)) {
+        if (kv->shape.type == MT_KV_BF16) {
             op->dev->k.kv_put_bf16(to, slot, kv->head_stride, from, head_dim, value);
             continue;
         }
@@ -283,9 +284,9 @@ static void kv_write_row(void *ctx, size_t i, size_t worker)
     write_vectors(op, op->v->data + row * op->v->stride, page, block + kv->shape.heads, slot, true);
 }
 
-void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v,
-                    const mt_batch *batch)
+void mt_cpu_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
+    const mt_batch *batch = &dev->batch;
     assert(k->cols == kv->shape.heads * kv->shape.head_dim && v->cols == k->cols && layer < kv->shape.layers);
     for (size_t i = 0; i < batch->spans; i++) {
         kv_write op = {.dev = dev, .kv = kv, .layer = layer, .k = k, .v = v, .span = &batch->span[i]};
@@ -293,21 +294,14 @@ void mt_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k,
     }
 }
 
-void mt_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from)
-{
-    (void)dev;
-    assert(to < kv->pages && from < kv->pages);
-    memcpy(kv->data + to * kv->page_bytes, kv->data + from * kv->page_bytes, kv->page_bytes);
-}
-
 size_t mt_cpu_attention_scratch(const mt_device *dev)
 {
-    const size_t accumulators = 2 * MT_CPU_ATTN_ROWS * dev->max_head_stride * sizeof(float);
-    return accumulators + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, dev->max_head_stride);
+    const size_t accumulators = 2 * MT_CPU_ATTN_ROWS * dev->needs.head_stride * sizeof(float);
+    return accumulators + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, dev->needs.head_stride);
 }
 
 void mt_cpu_plan_attention(mt_device *dev)
 {
-    dev->queries = mt_cpu_alloc(dev, dev->rows * dev->max_query * sizeof(float));
-    dev->parts = mt_cpu_alloc(dev, PART_ROWS * (sizeof(mt_attn_part) + dev->max_head_stride * sizeof(float)));
+    dev->queries = mt_cpu_alloc(dev->plan, dev->rows * dev->needs.query * sizeof(float));
+    dev->parts = mt_cpu_alloc(dev->plan, PART_ROWS * (sizeof(mt_attn_part) + dev->needs.head_stride * sizeof(float)));
 }

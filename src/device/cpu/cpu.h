@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
-#include "device/device.h"
+#include "device/backend.h"
 #include "kernels/kernels.h"
 
 #define MT_CPU_ROW_BLOCK 128 /* rows packed together, so that they stay in the second-level cache */
@@ -18,6 +18,26 @@ typedef enum mt_class { MT_CLASS_Q, MT_CLASS_B, MT_CLASS_F } mt_class;
 struct mt_tensor {
     size_t rows, cols, stride; /* stride: cols rounded up to MT_ROW_PAD; the padding stays zero */
     float *data;
+};
+
+struct mt_index {
+    size_t count;
+    uint32_t *data;
+};
+
+struct mt_patches {
+    size_t rows, frames, area;
+    const mt_pixels *pixels; /* what was written last; borrowed */
+};
+
+struct mt_reading {
+    const uint8_t *data; /* what is read, where it lies: the CPU's memory is the host's */
+    size_t stride;       /* bytes of a row */
+};
+
+struct mt_chooser {
+    size_t vocab, scratch_bytes;
+    uint8_t *scratch; /* [threads][scratch_bytes] */
 };
 
 struct mt_weight {
@@ -34,7 +54,7 @@ struct mt_experts {
 struct mt_kv {
     mt_kv_shape shape;
     size_t head_stride, pages;
-    size_t element;    /* bytes */
+    size_t element;    /* bytes of the shape's type */
     size_t block;      /* bytes of one [page_tokens][head_stride] */
     size_t page_bytes; /* layers * 2 * heads * block, and what keeps pages apart */
     uint8_t *data;
@@ -67,21 +87,33 @@ typedef struct mt_moe_plan {
     float *down;      /* [slots][hidden, padded] */
 } mt_moe_plan;
 
-struct mt_device {
-    mt_kernels k;
-    mt_pool *pool;
+/* What the objects of a set need of a plan. */
+typedef struct mt_cpu_needs {
+    size_t k;           /* widest matmul input */
+    size_t head_stride; /* widest head, padded */
+    size_t query;       /* query heads times padded head */
+    size_t experts, top_k, hidden, inner;
+} mt_cpu_needs;
+
+struct mt_set {
+    mt_set_head head;
+    mt_set *next, **link;
     mt_arena *arena;
-    mt_precision precision;
-    char name[160];
     uint64_t bytes; /* of tensors, pages and scratch */
+    mt_cpu_needs needs;
+};
 
-    /* what the objects made so far will need of a plan */
-    size_t max_k;           /* widest matmul input */
-    size_t max_head_stride; /* widest head, padded */
-    size_t max_query;       /* query heads times padded head */
-    size_t moe_experts, moe_top_k, moe_hidden, moe_inner;
+struct mt_device {
+    mt_device_head head;
+    mt_kernels k;
+    char name[160];
+    mt_set *sets;
+    uint64_t bytes; /* of all sets */
+    mt_batch batch; /* of the step */
 
-    /* the plan */
+    /* the plan, in a set of its own */
+    mt_set *plan;
+    mt_cpu_needs needs;
     size_t rows;
     uint8_t *packed;     /* rows of mt_op_matmul, one region a row block */
     size_t packed_block; /* bytes of a region */
@@ -92,15 +124,33 @@ struct mt_device {
     mt_moe_plan moe;
 };
 
-/* Zeroed, 64-byte aligned, counted in dev->bytes, alive until the device is closed. */
-void *mt_cpu_alloc(mt_device *dev, size_t bytes);
+/* Every function of the backend, as device.h declares it. */
+#define MT_CPU_DECLARE(result, name, parameters, arguments) result mt_cpu_##name parameters;
+MT_DEVICE_OBJECTS(MT_CPU_DECLARE)
+MT_DEVICE_ANSWERS(MT_CPU_DECLARE)
+MT_DEVICE_CALLS(MT_CPU_DECLARE)
+MT_DEVICE_OPERATIONS(MT_CPU_DECLARE)
+#undef MT_CPU_DECLARE
 
-/* Memory for pages or states: zeros, on large pages where there are some. NULL when there is none. */
-void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each);
+/* Zeroed, 64-byte aligned, counted, alive as long as the set. */
+void *mt_cpu_alloc(mt_set *set, size_t bytes);
+
+/* Memory that is used as it is written: zeros, on large pages where there are some. NULL when there is none. */
+void *mt_cpu_map(mt_set *set, size_t count, size_t bytes_each);
 
 /* Every byte 0xff, which is NaN in each type of pages and states; and whether every byte is. */
 void mt_cpu_poison(void *data, size_t bytes);
 bool mt_cpu_poisoned(const void *data, size_t bytes);
+
+static inline float *mt_cpu_row(const mt_tensor *t, size_t i)
+{
+    return t->data + i * t->stride;
+}
+
+static inline size_t mt_cpu_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Rounds up to a multiple of a power of two. */
 static inline size_t mt_cpu_up(size_t n, size_t multiple)

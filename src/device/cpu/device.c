@@ -1,22 +1,52 @@
-/* The CPU device: kernels under a pool of threads. Owns every tensor, page and scratch buffer; one thread drives it.
+/* The CPU device: kernels under the host's threads. Owns every tensor, page and scratch buffer; one thread drives it.
 
    Invariants:
    1. Work is cut by rows, columns, heads and segments, never over k, so no cut changes a bit (R1).
    2. After mt_device_plan nothing allocates.
-   3. Padding of tensors beyond `cols` is zero and stays zero: operations write cols elements a row. */
+   3. Padding of tensors beyond `cols` is zero and stays zero: operations write cols elements a row.
+   4. Its memory is the host's, so that what is written or read is never on its way. */
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
 
 #define NUMERICS_VERSION 1u
 
-static size_t max_of(size_t a, size_t b)
+/* ---- sets ---- */
+
+static mt_set *set_new(mt_device *dev)
 {
-    return a > b ? a : b;
+    mt_set *set = mt_alloc(sizeof *set);
+    set->head.dev = dev;
+    set->arena = mt_arena_new(0);
+    set->next = dev->sets;
+    set->link = &dev->sets;
+    if (set->next)
+        set->next->link = &set->next;
+    dev->sets = set;
+    return set;
+}
+
+static void set_free(mt_set *set)
+{
+    *set->link = set->next;
+    if (set->next)
+        set->next->link = set->link;
+    set->head.dev->bytes -= set->bytes;
+    mt_arena_free(set->arena);
+    mt_free(set);
+}
+
+static void keep(mt_set *set, void (*dispose)(void *), void *object, size_t bytes)
+{
+    const int kept = mt_arena_defer(set->arena, dispose, object);
+    assert(kept); /* the arena has no limit */
+    (void)kept;
+    set->bytes += bytes;
+    set->head.dev->bytes += bytes;
 }
 
 static void free_block(void *block)
@@ -24,193 +54,11 @@ static void free_block(void *block)
     mt_free(block);
 }
 
-void *mt_cpu_alloc(mt_device *dev, size_t bytes)
+void *mt_cpu_alloc(mt_set *set, size_t bytes)
 {
     void *p = mt_alloc_aligned(64, bytes ? bytes : 64);
-    const int kept = mt_arena_defer(dev->arena, free_block, p);
-    assert(kept); /* the arena has no limit */
-    (void)kept;
-    dev->bytes += bytes;
+    keep(set, free_block, p, bytes);
     return p;
-}
-
-mt_device *mt_device_open(const mt_device_params *params, mt_error *err)
-{
-    mt_device *dev = mt_alloc(sizeof *dev);
-    dev->arena = mt_arena_new(0);
-    dev->precision = params->precision;
-    dev->pool = mt_pool_new(params->threads, err);
-    if (!dev->pool) {
-        mt_device_close(dev);
-        return NULL;
-    }
-    mt_kernels_init(&dev->k, mt_cpu_detect() & params->cpu_mask);
-    char features[96];
-    snprintf(dev->name, sizeof dev->name, "cpu (%s), %zu thread%s", mt_cpu_names(dev->k.cpu, features, sizeof features),
-             mt_pool_threads(dev->pool), mt_pool_threads(dev->pool) == 1 ? "" : "s");
-    return dev;
-}
-
-void mt_device_close(mt_device *dev)
-{
-    if (!dev)
-        return;
-    mt_pool_free(dev->pool);
-    mt_arena_free(dev->arena);
-    mt_free(dev);
-}
-
-mt_precision mt_device_precision(const mt_device *dev)
-{
-    return dev->precision;
-}
-
-size_t mt_device_threads(const mt_device *dev)
-{
-    return mt_pool_threads(dev->pool);
-}
-
-const char *mt_device_name(const mt_device *dev)
-{
-    return dev->name;
-}
-
-uint64_t mt_device_bytes(const mt_device *dev)
-{
-    return dev->bytes;
-}
-
-uint32_t mt_device_fingerprint(const mt_device *dev)
-{
-    const uint32_t precision = dev->precision == MT_PRECISION_REFERENCE; /* decides the KV type too */
-    return NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | precision;
-}
-
-mt_tensor *mt_tensor_new(mt_device *dev, size_t rows, size_t cols)
-{
-    mt_tensor *t = mt_cpu_alloc(dev, sizeof *t);
-    t->rows = rows;
-    t->cols = cols;
-    t->stride = mt_cpu_up(cols, MT_ROW_PAD);
-    t->data = mt_cpu_alloc(dev, rows * t->stride * sizeof *t->data);
-    return t;
-}
-
-mt_tensor *mt_tensor_part(mt_device *dev, mt_tensor *whole, size_t row, size_t rows, size_t col, size_t cols)
-{
-    mt_tensor *t = mt_cpu_alloc(dev, sizeof *t);
-    assert(row + rows <= whole->rows && col + cols <= whole->cols);
-    *t = (mt_tensor){
-        .rows = rows, .cols = cols, .stride = whole->stride, .data = whole->data + row * whole->stride + col};
-    return t;
-}
-
-void mt_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data)
-{
-    (void)dev;
-    assert(row < t->rows);
-    memcpy(t->data + row * t->stride, data, t->cols * sizeof *data);
-}
-
-const float *mt_tensor_read(mt_device *dev, const mt_tensor *t, size_t row)
-{
-    (void)dev;
-    assert(row < t->rows);
-    return t->data + row * t->stride;
-}
-
-static mt_class classify(const mt_device *dev, const mt_mat *mat, bool exact)
-{
-    if (exact || dev->precision == MT_PRECISION_REFERENCE)
-        return MT_CLASS_F;
-    switch (mat->format) {
-    case MT_FORMAT_AFFINE:
-    case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
-    case MT_FORMAT_BF16:
-    case MT_FORMAT_FP8:
-    case MT_FORMAT_MXFP8: return MT_CLASS_B;
-    case MT_FORMAT_F32:
-    case MT_FORMAT_F16: break;
-    }
-    return MT_CLASS_F;
-}
-
-static void init_weight(mt_device *dev, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
-{
-    w->mat = *mat;
-    w->bias = bias;
-    w->class = classify(dev, mat, exact);
-    if (mat->k > dev->max_k)
-        dev->max_k = mat->k;
-}
-
-mt_weight *mt_weight_new(mt_device *dev, const mt_mat *mat, const float *bias, bool exact)
-{
-    mt_weight *w = mt_cpu_alloc(dev, sizeof *w);
-    init_weight(dev, w, mat, bias, exact);
-    return w;
-}
-
-static mt_weight *copy_weights(mt_device *dev, size_t count, const mt_mat *mats)
-{
-    mt_weight *w = mt_cpu_alloc(dev, count * sizeof *w);
-    for (size_t i = 0; i < count; i++)
-        init_weight(dev, &w[i], &mats[i], NULL, false);
-    return w;
-}
-
-mt_experts *mt_experts_new(mt_device *dev, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
-                           const mt_mat *down)
-{
-    mt_experts *e = mt_cpu_alloc(dev, sizeof *e);
-    e->count = count;
-    e->top_k = top_k;
-    e->hidden = gate[0].k;
-    e->inner = gate[0].n;
-    e->gate = copy_weights(dev, count, gate);
-    e->up = copy_weights(dev, count, up);
-    e->down = copy_weights(dev, count, down);
-    dev->moe_experts = max_of(dev->moe_experts, count);
-    dev->moe_top_k = max_of(dev->moe_top_k, top_k);
-    dev->moe_hidden = max_of(dev->moe_hidden, e->hidden);
-    dev->moe_inner = max_of(dev->moe_inner, e->inner);
-    return e;
-}
-
-static size_t kv_element(const mt_device *dev)
-{
-    return dev->precision == MT_PRECISION_REFERENCE ? sizeof(float) : sizeof(mt_bf16);
-}
-
-/* A segment is read from several pages in turns: were they a multiple of a cache's way apart, their lines would push
-   each other out of it. */
-size_t mt_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
-{
-    enum { WAY = 64 << 10, SKEW = 512 };
-    const size_t bytes =
-        shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) * kv_element(dev);
-    return bytes % WAY == 0 ? bytes + SKEW : bytes;
-}
-
-mt_kv *mt_kv_new(mt_device *dev, const mt_kv_shape *shape, mt_error *err)
-{
-    _Static_assert(MT_KV_SEGMENT == MT_SEGMENT, "both are the segment of R8");
-    assert(shape->query_heads % shape->heads == 0 && MT_SEGMENT % shape->page_tokens == 0);
-    if (shape->query_heads / shape->heads > MT_CPU_ATTN_ROWS) {
-        mt_fail(err, MT_E_UNSUPPORTED, "%zu query heads share a key/value head; at most %d may",
-                shape->query_heads / shape->heads, MT_CPU_ATTN_ROWS);
-        return NULL;
-    }
-    mt_kv *kv = mt_cpu_alloc(dev, sizeof *kv);
-    kv->shape = *shape;
-    kv->head_stride = mt_cpu_up(shape->head_dim, MT_LANES);
-    kv->element = kv_element(dev);
-    kv->block = shape->page_tokens * kv->head_stride * kv->element;
-    kv->page_bytes = mt_kv_page_bytes(dev, shape);
-    dev->max_head_stride = max_of(dev->max_head_stride, kv->head_stride);
-    dev->max_query = max_of(dev->max_query, shape->query_heads * kv->head_stride);
-    return kv;
 }
 
 typedef struct mapping {
@@ -224,7 +72,7 @@ static void unmap(void *object)
     munmap(m->data, m->bytes);
 }
 
-void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each)
+void *mt_cpu_map(mt_set *set, size_t count, size_t bytes_each)
 {
     if (count >= MT_NO_PAGE || count > (SIZE_MAX >> 16) / bytes_each)
         return NULL;
@@ -235,81 +83,110 @@ void *mt_cpu_map(mt_device *dev, size_t count, size_t bytes_each)
 #if defined(MADV_HUGEPAGE)
     (void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
 #endif
-    mapping *m = mt_cpu_alloc(dev, sizeof *m);
+    mapping *m = mt_cpu_alloc(set, sizeof *m);
     *m = (mapping){.data = data, .bytes = bytes};
-    dev->bytes += bytes;
-    const int kept = mt_arena_defer(dev->arena, unmap, m);
-    assert(kept); /* the arena has no limit */
-    (void)kept;
+    keep(set, unmap, m, bytes);
     return data;
 }
 
-void mt_cpu_poison(void *data, size_t bytes)
+/* ---- the device ---- */
+
+static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_error *err)
 {
-    memset(data, 0xff, bytes);
+    mt_device *dev = mt_alloc(sizeof *dev);
+    char features[96];
+    (void)err;
+    dev->head = (mt_device_head){.backend = &mt_backend_cpu, .host = host, .precision = params->precision};
+    dev->k = *mt_host_kernels(host);
+    snprintf(dev->name, sizeof dev->name, "cpu (%s), %zu thread%s", mt_cpu_names(dev->k.cpu, features, sizeof features),
+             mt_host_threads(host), mt_host_threads(host) == 1 ? "" : "s");
+    return dev;
 }
 
-bool mt_cpu_poisoned(const void *data, size_t bytes)
+static void close_cpu(mt_device *dev)
 {
-    const uint8_t *p = data;
-    return bytes == 0 || (p[0] == 0xff && memcmp(p, p + 1, bytes - 1) == 0);
+    if (dev->plan)
+        set_free(dev->plan);
+    assert(!dev->sets);
+    mt_free(dev);
 }
 
-void mt_kv_poison(mt_device *dev, mt_kv *kv, uint32_t page)
+static const char *describe(const mt_device *dev)
+{
+    return dev->name;
+}
+
+uint64_t mt_cpu_device_bytes(const mt_device *dev)
+{
+    return dev->bytes;
+}
+
+uint64_t mt_cpu_device_memory(const mt_device *dev)
 {
     (void)dev;
-    mt_cpu_poison(kv->data + page * kv->page_bytes, kv->page_bytes);
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-bool mt_kv_poisoned(mt_device *dev, const mt_kv *kv, uint32_t page)
+uint32_t mt_cpu_device_fingerprint(const mt_device *dev)
+{
+    const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE; /* decides the KV type too */
+    return NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | precision;
+}
+
+void mt_cpu_device_wait(mt_device *dev)
 {
     (void)dev;
-    return mt_cpu_poisoned(kv->data + page * kv->page_bytes, kv->page_bytes);
 }
 
-bool mt_kv_reserve(mt_device *dev, mt_kv *kv, size_t pages, mt_error *err)
+void mt_cpu_step_begin(mt_device *dev, const mt_batch *batch)
 {
-    assert(!kv->data && pages > 0);
-    kv->data = mt_cpu_map(dev, pages, kv->page_bytes);
-    kv->pages = pages;
-    return kv->data ||
-           mt_fail(err, MT_E_MEMORY, "%zu cache pages of %zu bytes do not fit in memory; lower --memory or --context",
-                   pages, kv->page_bytes);
+    dev->batch = *batch;
 }
 
-void mt_device_run(mt_device *dev, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items)
-{
-    mt_cpu_run(dev, fn, ctx, items, SIZE_MAX);
-}
-
-const mt_kernels *mt_device_kernels(const mt_device *dev)
-{
-    return &dev->k;
-}
+/* ---- the plan ---- */
 
 /* Every group size a format may have; a plan made for the hungriest serves all. */
 static size_t block_bytes(const mt_device *dev)
 {
     static const size_t groups[] = {16, 32, 64, 128};
-    size_t bytes = dev->k.b_rows_bytes(MT_CPU_ROW_BLOCK, dev->max_k);
+    size_t bytes = dev->k.b_rows_bytes(MT_CPU_ROW_BLOCK, dev->needs.k);
     for (size_t i = 0; i < MT_COUNT(groups); i++)
-        bytes = max_of(bytes, dev->k.q_rows_bytes(MT_CPU_ROW_BLOCK, mt_cpu_up(dev->max_k, 128), groups[i]));
+        bytes = mt_cpu_max(bytes, dev->k.q_rows_bytes(MT_CPU_ROW_BLOCK, mt_cpu_up(dev->needs.k, 128), groups[i]));
     return mt_cpu_up(bytes, 64);
 }
 
-bool mt_device_plan(mt_device *dev, size_t rows, mt_error *err)
+static mt_cpu_needs sum_needs(const mt_device *dev)
+{
+    mt_cpu_needs n = {0};
+    for (const mt_set *s = dev->sets; s; s = s->next) {
+        n.k = mt_cpu_max(n.k, s->needs.k);
+        n.head_stride = mt_cpu_max(n.head_stride, s->needs.head_stride);
+        n.query = mt_cpu_max(n.query, s->needs.query);
+        n.experts = mt_cpu_max(n.experts, s->needs.experts);
+        n.top_k = mt_cpu_max(n.top_k, s->needs.top_k);
+        n.hidden = mt_cpu_max(n.hidden, s->needs.hidden);
+        n.inner = mt_cpu_max(n.inner, s->needs.inner);
+    }
+    return n;
+}
+
+bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
 {
     if (rows == 0 || rows > MT_LIMIT_BATCH_ROWS)
         return mt_fail(err, MT_E_TOO_LARGE, "a step of %zu rows; between 1 and %d are allowed", rows,
                        MT_LIMIT_BATCH_ROWS);
     const mt_kernels *k = &dev->k;
+    if (dev->plan)
+        set_free(dev->plan);
+    dev->needs = sum_needs(dev);
+    dev->plan = set_new(dev);
     dev->rows = rows;
     dev->packed_block = block_bytes(dev);
-    dev->packed = mt_cpu_alloc(dev, (rows + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK * dev->packed_block);
-    size_t scratch = max_of(k->q_scratch_bytes(dev->max_k), k->b_scratch_bytes(dev->max_k));
-    scratch = max_of(scratch, k->f_scratch_bytes(dev->max_k));
-    dev->scratch_bytes = mt_cpu_up(max_of(scratch, mt_cpu_attention_scratch(dev)), 64);
-    dev->scratch = mt_cpu_alloc(dev, mt_pool_threads(dev->pool) * dev->scratch_bytes);
+    dev->packed = mt_cpu_alloc(dev->plan, (rows + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK * dev->packed_block);
+    size_t scratch = mt_cpu_max(k->q_scratch_bytes(dev->needs.k), k->b_scratch_bytes(dev->needs.k));
+    scratch = mt_cpu_max(scratch, k->f_scratch_bytes(dev->needs.k));
+    dev->scratch_bytes = mt_cpu_up(mt_cpu_max(scratch, mt_cpu_attention_scratch(dev)), 64);
+    dev->scratch = mt_cpu_alloc(dev->plan, mt_host_threads(dev->head.host) * dev->scratch_bytes);
     mt_cpu_plan_attention(dev);
     mt_cpu_plan_moe(dev);
     return true;
@@ -323,9 +200,21 @@ uint8_t *mt_cpu_scratch(mt_device *dev, size_t worker)
 void mt_cpu_run(mt_device *dev, mt_pool_fn *fn, void *ctx, size_t items, size_t elements)
 {
     if (elements >= MT_CPU_INLINE && items > 1) {
-        mt_pool_run(dev->pool, fn, ctx, items);
+        mt_host_run(dev->head.host, fn, ctx, items);
         return;
     }
     for (size_t i = 0; i < items; i++)
         fn(ctx, i, 0);
 }
+
+const mt_backend mt_backend_cpu = {.name = "cpu",
+                                   .open = open_cpu,
+                                   .close = close_cpu,
+                                   .describe = describe,
+                                   .set_new = set_new,
+                                   .set_free = set_free,
+#define FIELD(result, name, parameters, arguments) .name = mt_cpu_##name,
+                                   MT_DEVICE_OBJECTS(FIELD) MT_DEVICE_ANSWERS(FIELD) MT_DEVICE_CALLS(FIELD)
+                                       MT_DEVICE_OPERATIONS(FIELD)
+#undef FIELD
+};

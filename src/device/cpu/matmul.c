@@ -48,7 +48,7 @@ size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m)
 {
     const size_t row_bytes = w->mat.k * w->mat.bits / 8 + 1;
     size_t columns = m >= MT_CPU_ROW_BLOCK / 4 ? 2 * ITEM_COLUMNS : ITEM_BYTES / row_bytes;
-    const size_t fair = w->mat.n / (4 * mt_pool_threads(dev->pool)) + 1; /* leave something to balance with */
+    const size_t fair = w->mat.n / (4 * mt_host_threads(dev->head.host)) + 1; /* leave something to balance with */
     columns = mt_cpu_up(columns < fair ? columns : fair, ITEM_COLUMNS);
     return columns ? columns : ITEM_COLUMNS;
 }
@@ -118,8 +118,8 @@ static void run_matmul(matmul *op)
     mt_cpu_run(op->dev, product_item, op, op->blocks * op->first[op->count], op->m * work);
 }
 
-void mt_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
-                  size_t m)
+void mt_cpu_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
+                      size_t m)
 {
     assert(count <= MAX_WEIGHTS && m <= dev->rows);
     bool done[MAX_WEIGHTS] = {false};

@@ -174,8 +174,8 @@ static void run_inputs(moe *op, const projection *input, size_t count)
     mt_cpu_run(op->dev, input_item, op, op->active * count * op->tiles, pairs * op->e->hidden * op->e->inner);
 }
 
-void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
-               const mt_experts *experts, bool renormalise, bool gelu)
+void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
+                   const mt_experts *experts, bool renormalise, bool gelu)
 {
     assert(m <= dev->rows && x->cols == experts->hidden && y->cols == x->cols && router->cols == experts->count);
     moe op = {.dev = dev,
@@ -209,7 +209,7 @@ void mt_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor
 static size_t tile_bytes(const mt_device *dev)
 {
     static const size_t groups[] = {16, 32, 64, 128};
-    const size_t k = dev->moe_hidden > dev->moe_inner ? dev->moe_hidden : dev->moe_inner;
+    const size_t k = dev->needs.hidden > dev->needs.inner ? dev->needs.hidden : dev->needs.inner;
     size_t bytes = dev->k.b_rows_bytes(MT_ROW_TILE, k);
     for (size_t i = 0; i < MT_COUNT(groups); i++) {
         const size_t q = dev->k.q_rows_bytes(MT_ROW_TILE, mt_cpu_up(k, 128), groups[i]);
@@ -220,20 +220,20 @@ static size_t tile_bytes(const mt_device *dev)
 
 void mt_cpu_plan_moe(mt_device *dev)
 {
-    if (!dev->moe_experts)
+    if (!dev->needs.experts)
         return;
     mt_moe_plan *plan = &dev->moe;
-    const size_t slots = dev->rows * dev->moe_top_k;
-    const size_t active = slots < dev->moe_experts ? slots : dev->moe_experts;
-    plan->expert = mt_cpu_alloc(dev, slots * sizeof *plan->expert);
-    plan->weight = mt_cpu_alloc(dev, slots * sizeof *plan->weight);
-    plan->slot = mt_cpu_alloc(dev, slots * sizeof *plan->slot);
-    plan->row = mt_cpu_alloc(dev, slots * sizeof *plan->row);
-    plan->first = mt_cpu_alloc(dev, (dev->moe_experts + 1) * sizeof *plan->first);
-    plan->active = mt_cpu_alloc(dev, dev->moe_experts * sizeof *plan->active);
+    const size_t slots = dev->rows * dev->needs.top_k;
+    const size_t active = slots < dev->needs.experts ? slots : dev->needs.experts;
+    plan->expert = mt_cpu_alloc(dev->plan, slots * sizeof *plan->expert);
+    plan->weight = mt_cpu_alloc(dev->plan, slots * sizeof *plan->weight);
+    plan->slot = mt_cpu_alloc(dev->plan, slots * sizeof *plan->slot);
+    plan->row = mt_cpu_alloc(dev->plan, slots * sizeof *plan->row);
+    plan->first = mt_cpu_alloc(dev->plan, (dev->needs.experts + 1) * sizeof *plan->first);
+    plan->active = mt_cpu_alloc(dev->plan, dev->needs.experts * sizeof *plan->active);
     plan->packed_bytes = (slots / MT_ROW_TILE + active + 1) * tile_bytes(dev);
-    plan->packed = mt_cpu_alloc(dev, plan->packed_bytes);
-    plan->gate = mt_cpu_alloc(dev, slots * mt_cpu_up(dev->moe_inner, MT_ROW_PAD) * sizeof *plan->gate);
-    plan->up = mt_cpu_alloc(dev, slots * mt_cpu_up(dev->moe_inner, MT_ROW_PAD) * sizeof *plan->up);
-    plan->down = mt_cpu_alloc(dev, slots * mt_cpu_up(dev->moe_hidden, MT_ROW_PAD) * sizeof *plan->down);
+    plan->packed = mt_cpu_alloc(dev->plan, plan->packed_bytes);
+    plan->gate = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.inner, MT_ROW_PAD) * sizeof *plan->gate);
+    plan->up = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.inner, MT_ROW_PAD) * sizeof *plan->up);
+    plan->down = mt_cpu_alloc(dev->plan, slots * mt_cpu_up(dev->needs.hidden, MT_ROW_PAD) * sizeof *plan->down);
 }

@@ -14,29 +14,12 @@ typedef struct patches {
     const mt_tensor *x, *w, *bias;
     const mt_weight *weight;
     const mt_pixels *pixels;
-    const uint32_t *index;
-    const float *factor;
+    const mt_index *index;
+    const mt_tensor *factor;
     size_t count, area;
     float eps;
     mt_activation act;
 } patches;
-
-static float *row_of(const mt_tensor *t, size_t i)
-{
-    return t->data + i * t->stride;
-}
-
-mt_tensor *mt_tensor_view(mt_device *dev)
-{
-    return mt_cpu_alloc(dev, sizeof(mt_tensor));
-}
-
-void mt_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows)
-{
-    (void)dev;
-    assert(row + rows <= t->rows);
-    *view = (mt_tensor){.rows = rows, .cols = t->cols, .stride = t->stride, .data = row_of(t, row)};
-}
 
 static void pixels_row(void *ctx, size_t i, size_t worker)
 {
@@ -44,7 +27,7 @@ static void pixels_row(void *ctx, size_t i, size_t worker)
     const patches *op = ctx;
     const mt_pixels *p = &op->pixels[i];
     const uint8_t *from = p->bytes;
-    float *to = row_of(op->y, i);
+    float *to = mt_cpu_row(op->y, i);
     const size_t stored = p->still ? 1 : op->count;
     for (size_t channel = 0; channel < 3; channel++) {
         const float *level = p->levels[channel];
@@ -57,10 +40,10 @@ static void pixels_row(void *ctx, size_t i, size_t worker)
     }
 }
 
-void mt_op_pixels(mt_device *dev, mt_tensor *x, const mt_pixels *pixels, size_t m, size_t frames, size_t area)
+void mt_cpu_op_pixels(mt_device *dev, mt_tensor *x, const mt_patches *p, size_t m)
 {
-    assert(m <= x->rows && x->cols == 3 * frames * area);
-    patches op = {.dev = dev, .y = x, .pixels = pixels, .count = frames, .area = area};
+    assert(m <= x->rows && m <= p->rows && x->cols == 3 * p->frames * p->area);
+    patches op = {.dev = dev, .y = x, .pixels = p->pixels, .count = p->frames, .area = p->area};
     mt_cpu_run(dev, pixels_row, &op, m, m * x->cols);
 }
 
@@ -70,8 +53,8 @@ static void layer_norm_row(void *ctx, size_t i, size_t worker)
     const patches *op = ctx;
     const mt_kernels *k = &op->dev->k;
     const size_t n = op->x->cols;
-    const float *x = row_of(op->x, i);
-    float *y = row_of(op->y, i);
+    const float *x = mt_cpu_row(op->x, i);
+    float *y = mt_cpu_row(op->y, i);
     const float mean = k->sum(x, n) / (float)n;
     for (size_t j = 0; j < n; j++)
         y[j] = x[j] - mean;
@@ -79,8 +62,8 @@ static void layer_norm_row(void *ctx, size_t i, size_t worker)
     k->add(y, op->bias->data, n);
 }
 
-void mt_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
-                      const mt_tensor *bias, float eps)
+void mt_cpu_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
+                          const mt_tensor *bias, float eps)
 {
     assert(m <= y->rows && y->cols == x->cols && w->cols == x->cols && bias->cols == x->cols);
     patches op = {.dev = dev, .y = y, .x = x, .w = w, .bias = bias, .eps = eps};
@@ -130,7 +113,7 @@ static void act_row(void *ctx, size_t i, size_t worker)
     (void)worker;
     const patches *op = ctx;
     const mt_kernels *k = &op->dev->k;
-    float *x = row_of(op->y, i), ones[CHUNK];
+    float *x = mt_cpu_row(op->y, i), ones[CHUNK];
     for (size_t j = 0; j < CHUNK; j++)
         ones[j] = 1;
     for (size_t j = 0; j < op->y->cols; j += CHUNK) {
@@ -144,7 +127,7 @@ static void act_row(void *ctx, size_t i, size_t worker)
     }
 }
 
-void mt_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
+void mt_cpu_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
 {
     assert(m <= x->rows);
     patches op = {.dev = dev, .y = x, .act = act};
@@ -154,19 +137,20 @@ void mt_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
 static void add_rows_row(void *ctx, size_t i, size_t worker)
 {
     const patches *op = ctx;
-    float *row = (float *)(void *)mt_cpu_scratch(op->dev, worker), *y = row_of(op->y, i);
-    for (size_t j = i * op->count; j < (i + 1) * op->count; j++) {
-        if (op->factor[j] == 0.0f)
+    float *row = (float *)(void *)mt_cpu_scratch(op->dev, worker), *y = mt_cpu_row(op->y, i);
+    for (size_t j = 0; j < op->count; j++) {
+        const float factor = op->factor ? mt_cpu_row(op->factor, i)[j] : 1.0f;
+        if (factor == 0.0f)
             continue;
-        op->dev->k.row_f32(row, &op->weight->mat, op->index[j]);
-        op->dev->k.axpy(y, op->factor[j], row, op->y->cols);
+        op->dev->k.row_f32(row, &op->weight->mat, op->index->data[i * op->count + j]);
+        op->dev->k.axpy(y, factor, row, op->y->cols);
     }
 }
 
-void mt_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *index, const float *factor,
-                    size_t count, size_t m)
+void mt_cpu_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index,
+                        const mt_tensor *factor, size_t count, size_t m)
 {
-    assert(m <= x->rows && w->mat.k == x->cols);
+    assert(m <= x->rows && w->mat.k == x->cols && m * count <= index->count);
     patches op = {.dev = dev, .y = x, .weight = w, .index = index, .factor = factor, .count = count};
     mt_cpu_run(dev, add_rows_row, &op, m, m * count * x->cols);
 }
@@ -176,10 +160,11 @@ static void join_row(void *ctx, size_t i, size_t worker)
     (void)worker;
     const patches *op = ctx;
     for (size_t j = 0; j < op->count; j++)
-        memcpy(row_of(op->y, i) + j * op->x->cols, row_of(op->x, i * op->count + j), op->x->cols * sizeof(float));
+        memcpy(mt_cpu_row(op->y, i) + j * op->x->cols, mt_cpu_row(op->x, i * op->count + j),
+               op->x->cols * sizeof(float));
 }
 
-void mt_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m)
+void mt_cpu_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m)
 {
     assert(m <= y->rows && m * count <= x->rows && y->cols == count * x->cols);
     patches op = {.dev = dev, .y = y, .x = x, .count = count};
@@ -190,14 +175,14 @@ static void mean_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const patches *op = ctx;
-    float *y = row_of(op->y, i);
-    memcpy(y, row_of(op->x, i * op->count), op->y->cols * sizeof *y);
+    float *y = mt_cpu_row(op->y, i);
+    memcpy(y, mt_cpu_row(op->x, i * op->count), op->y->cols * sizeof *y);
     for (size_t j = 1; j < op->count; j++)
-        op->dev->k.add(y, row_of(op->x, i * op->count + j), op->y->cols);
+        op->dev->k.add(y, mt_cpu_row(op->x, i * op->count + j), op->y->cols);
     op->dev->k.scale(y, 1.0f / (float)op->count, y, op->y->cols);
 }
 
-void mt_op_mean(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m)
+void mt_cpu_op_mean(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m)
 {
     assert(m <= y->rows && m * count <= x->rows && y->cols == x->cols);
     patches op = {.dev = dev, .y = y, .x = x, .count = count};

@@ -29,14 +29,9 @@ typedef struct recurrent {
     float eps;
 } recurrent;
 
-static float *row_of(const mt_tensor *t, size_t i)
-{
-    return t->data + i * t->stride;
-}
-
 static const float *columns_of(const mt_columns *c, size_t row, size_t head)
 {
-    return row_of(c->x, row) + c->base + head * c->step;
+    return mt_cpu_row(c->x, row) + c->base + head * c->step;
 }
 
 /* ---- states ---- */
@@ -50,31 +45,37 @@ static void measure(mt_states *st, const mt_state_shape *s)
     st->layer = st->conv + s->value_heads * st->blocks * s->key_dim * MT_DELTA_COLUMNS;
 }
 
-size_t mt_state_slot_bytes(const mt_state_shape *shape)
+static size_t slot_bytes(const mt_state_shape *shape)
 {
     mt_states st;
     measure(&st, shape);
     return shape->layers * st.layer * sizeof(float);
 }
 
-mt_states *mt_state_new(mt_device *dev, const mt_state_shape *shape, size_t memos)
+size_t mt_cpu_state_slot_bytes(const mt_device *dev, const mt_state_shape *shape)
 {
-    mt_states *st = mt_cpu_alloc(dev, sizeof *st);
+    (void)dev;
+    return slot_bytes(shape);
+}
+
+mt_states *mt_cpu_state_new(mt_set *set, const mt_state_shape *shape, size_t memos)
+{
+    mt_states *st = mt_cpu_alloc(set, sizeof *st);
     assert(shape->value_heads % shape->key_heads == 0 && shape->taps >= 2 && shape->taps <= MT_LIMIT_CONV_TAPS);
     measure(st, shape);
-    st->zeros = mt_cpu_alloc(dev, st->columns * sizeof *st->zeros);
+    st->zeros = mt_cpu_alloc(set, st->columns * sizeof *st->zeros);
     st->memo_row = mt_cpu_up(2 * st->columns + 2 * shape->value_heads, MT_LANES);
-    st->memo = mt_cpu_alloc(dev, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->memo_row * sizeof *st->memo);
+    st->memo = mt_cpu_alloc(set, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->memo_row * sizeof *st->memo);
     st->room_each = (shape->key_dim + 1) * MT_DELTA_COLUMNS;
-    st->room = mt_cpu_alloc(dev, mt_pool_threads(dev->pool) * st->room_each * sizeof *st->room);
+    st->room = mt_cpu_alloc(set, mt_host_threads(set->head.dev->head.host) * st->room_each * sizeof *st->room);
     return st;
 }
 
-bool mt_state_reserve(mt_device *dev, mt_states *st, size_t slots, mt_error *err)
+bool mt_cpu_state_reserve(mt_set *set, mt_states *st, size_t slots, mt_error *err)
 {
-    const size_t bytes = mt_state_slot_bytes(&st->shape);
+    const size_t bytes = slot_bytes(&st->shape);
     assert(!st->data && slots > 0);
-    st->data = mt_cpu_map(dev, slots, bytes);
+    st->data = mt_cpu_map(set, slots, bytes);
     st->slots = slots;
     return st->data || mt_fail(err, MT_E_MEMORY,
                                "%zu recurrent states of %zu bytes do not fit in memory; lower --max-sequences or "
@@ -82,18 +83,30 @@ bool mt_state_reserve(mt_device *dev, mt_states *st, size_t slots, mt_error *err
                                slots, bytes);
 }
 
-void mt_state_poison(mt_device *dev, mt_states *st, uint32_t slot)
+void mt_cpu_state_poison(mt_device *dev, mt_states *st, uint32_t slot)
 {
     (void)dev;
-    const size_t bytes = mt_state_slot_bytes(&st->shape);
+    const size_t bytes = slot_bytes(&st->shape);
     mt_cpu_poison((uint8_t *)st->data + slot * bytes, bytes);
 }
 
-bool mt_state_poisoned(mt_device *dev, const mt_states *st, uint32_t slot)
+bool mt_cpu_state_poisoned(mt_device *dev, const mt_states *st, uint32_t slot)
 {
     (void)dev;
-    const size_t bytes = mt_state_slot_bytes(&st->shape);
+    const size_t bytes = slot_bytes(&st->shape);
     return mt_cpu_poisoned((const uint8_t *)st->data + slot * bytes, bytes);
+}
+
+void mt_cpu_read_state(mt_device *dev, mt_reading *r, const mt_states *st, uint32_t slot)
+{
+    (void)dev;
+    *r = (mt_reading){.data = (const uint8_t *)st->data + slot * slot_bytes(&st->shape)};
+}
+
+void mt_cpu_state_restore(mt_device *dev, mt_states *st, uint32_t slot, const void *data)
+{
+    (void)dev;
+    memcpy((uint8_t *)st->data + slot * slot_bytes(&st->shape), data, slot_bytes(&st->shape));
 }
 
 static float *slot_of(const recurrent *op, uint32_t slot)
@@ -155,7 +168,7 @@ static void convolve(const recurrent *op, const mt_span *span, size_t row, size_
     const float *x[MT_LIMIT_CONV_TAPS];
     for (size_t j = 0; j < taps; j++)
         x[j] = input(op, span, (ptrdiff_t)(row - span->row + j) - (ptrdiff_t)(taps - 1), i, head);
-    op->dev->k.conv_silu(row_of(op->y, row) + at, x, op->w->data + at, op->w->stride, taps, width);
+    op->dev->k.conv_silu(mt_cpu_row(op->y, row) + at, x, op->w->data + at, op->w->stride, taps, width);
 }
 
 static void normalise(const recurrent *op, float *x, float scale)
@@ -179,7 +192,7 @@ static void conv_row(void *ctx, size_t row, size_t worker)
             for (size_t g = 0; g < s->key_heads; g++)
                 convolve(op, span, row, i, g, width);
     }
-    float *q = row_of(op->y, row), *k = q + s->key_heads * s->key_dim;
+    float *q = mt_cpu_row(op->y, row), *k = q + s->key_heads * s->key_dim;
     for (size_t g = 0; g < s->key_heads; g++) {
         normalise(op, q + g * s->key_dim, 1 / sqrtf((float)s->key_dim));
         normalise(op, k + g * s->key_dim, 1);
@@ -213,9 +226,10 @@ static void keep_span(void *ctx, size_t item, size_t worker)
     assert(end + span->guesses == span->rows);
 }
 
-void mt_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_columns in[3],
-                const mt_tensor *w, const mt_batch *batch)
+void mt_cpu_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_columns in[3],
+                    const mt_tensor *w)
 {
+    const mt_batch *batch = &dev->batch;
     assert(batch->rows <= y->rows && y->cols == state->columns && w->cols == y->cols && w->rows == state->shape.taps);
     recurrent op = {.dev = dev, .st = state, .layer = layer, .y = y, .w = w, .in = in, .batch = batch};
     mt_cpu_run(dev, conv_row, &op, batch->rows, 8 * batch->rows * y->cols);
@@ -245,7 +259,7 @@ static void gates_row(void *ctx, size_t i, size_t worker)
     const recurrent *op = ctx;
     const mt_kernels *k = &op->dev->k;
     const size_t n = op->rate->cols, share = n / op->key_heads;
-    float *decay = row_of(op->y, i), *beta = decay + n, *room = beta + n;
+    float *decay = mt_cpu_row(op->y, i), *beta = decay + n, *room = beta + n;
     for (size_t h = 0; h < n; h++)
         decay[h] = columns_of(&op->in[0], i, h / share)[h % share] + op->w->data[h];
     softplus(k, decay, decay, beta, room, n);
@@ -257,8 +271,8 @@ static void gates_row(void *ctx, size_t i, size_t worker)
     k->sigmoid(beta, beta, n);
 }
 
-void mt_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,
-                 const mt_tensor *bias, size_t m)
+void mt_cpu_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads,
+                     const mt_tensor *rate, const mt_tensor *bias, size_t m)
 {
     const mt_columns in[2] = {a, b};
     assert(m <= gates->rows && gates->cols == 3 * rate->cols && bias->cols == rate->cols);
@@ -297,7 +311,7 @@ static void run_block(const recurrent *op, const mt_span *span, size_t head, siz
     size_t row = span->row;
     for (size_t p = 0; p < span->pieces + (span->guesses > 0); p++) {
         const bool guessed = p == span->pieces;
-        const float *x = row_of(op->x, row), *gates = row_of(op->gates, row);
+        const float *x = mt_cpu_row(op->x, row), *gates = mt_cpu_row(op->gates, row);
         float *to = guessed ? room : slot_of(op, span->piece[p].slot) + offset;
         mt_delta d = nowhere;
         if (p == 0 && span->replay) {
@@ -313,7 +327,7 @@ static void run_block(const recurrent *op, const mt_span *span, size_t head, siz
         d.decay = gates + head;
         d.beta = gates + s->value_heads + head;
         d.gate_stride = op->gates->stride;
-        d.o = row_of(op->y, row) + head * s->value_dim + column;
+        d.o = mt_cpu_row(op->y, row) + head * s->value_dim + column;
         d.o_stride = op->y->stride;
         op->dev->k.delta(to, from, &d);
         from = to;
@@ -330,14 +344,15 @@ static void delta_item(void *ctx, size_t item, size_t worker)
         run_block(op, &op->batch->span[span], head, b, op->st->room + worker * op->st->room_each);
 }
 
-void mt_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
-                 const mt_tensor *gates, const mt_batch *batch)
+void mt_cpu_op_delta(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer, const mt_tensor *x,
+                     const mt_tensor *gates)
 {
+    const mt_batch *batch = &dev->batch;
     const mt_state_shape *s = &state->shape;
     const size_t heads = batch->spans * s->value_heads;
     assert(x->cols == state->columns && y->cols == s->value_heads * s->value_dim);
     recurrent op = {.dev = dev, .st = state, .layer = layer, .y = y, .x = x, .gates = gates, .batch = batch};
-    op.blocks = heads >= ITEMS * mt_pool_threads(dev->pool) ? state->blocks : 1;
+    op.blocks = heads >= ITEMS * mt_host_threads(dev->head.host) ? state->blocks : 1;
     mt_cpu_run(dev, delta_item, &op, heads * (state->blocks / op.blocks),
                batch->rows * s->value_heads * s->key_dim * s->value_dim);
 }
@@ -356,14 +371,15 @@ static void remember_span(void *ctx, size_t item, size_t worker)
             for (size_t g = 0; g < op->st->shape.key_heads; g++)
                 memcpy(to + s.first + g * s.width, columns_of(&op->in[i], row, g), s.width * sizeof *to);
         }
-        memcpy(to + op->st->columns, row_of(op->x, row), op->st->columns * sizeof *to);
-        memcpy(to + 2 * op->st->columns, row_of(op->gates, row), 2 * op->st->shape.value_heads * sizeof *to);
+        memcpy(to + op->st->columns, mt_cpu_row(op->x, row), op->st->columns * sizeof *to);
+        memcpy(to + 2 * op->st->columns, mt_cpu_row(op->gates, row), 2 * op->st->shape.value_heads * sizeof *to);
     }
 }
 
-void mt_op_remember(mt_device *dev, mt_states *state, size_t layer, const mt_columns in[3], const mt_tensor *x,
-                    const mt_tensor *gates, const mt_batch *batch)
+void mt_cpu_op_remember(mt_device *dev, mt_states *state, size_t layer, const mt_columns in[3], const mt_tensor *x,
+                        const mt_tensor *gates)
 {
+    const mt_batch *batch = &dev->batch;
     recurrent op = {.dev = dev, .st = state, .layer = layer, .in = in, .x = x, .gates = gates, .batch = batch};
     mt_cpu_run(dev, remember_span, &op, batch->spans, batch->spans * state->columns);
 }
@@ -374,15 +390,15 @@ static void gated_norm_row(void *ctx, size_t i, size_t worker)
     const recurrent *op = ctx;
     const mt_kernels *k = &op->dev->k;
     const size_t n = op->w->cols, width = op->y->cols / op->key_heads;
-    float *y = row_of(op->y, i);
+    float *y = mt_cpu_row(op->y, i);
     for (size_t c = 0; c < op->y->cols; c += n)
         k->rmsnorm(y + c, y + c, op->w->data, n, op->eps, 0);
     for (size_t g = 0; g < op->key_heads; g++)
         k->silu_mul(y + g * width, columns_of(&op->in[0], i, g), y + g * width, width);
 }
 
-void mt_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,
-                      size_t m)
+void mt_cpu_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,
+                          size_t m)
 {
     assert(m <= x->rows && x->cols % w->cols == 0 && x->cols % key_heads == 0);
     recurrent op = {.dev = dev, .y = x, .in = &z, .w = w, .eps = eps, .key_heads = key_heads};

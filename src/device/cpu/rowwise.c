@@ -10,35 +10,27 @@ typedef struct rowwise {
     mt_tensor *y, *y2;
     const mt_tensor *x, *x2, *w;
     const mt_weight *weight;
-    const uint32_t *index;
+    const mt_index *index;
     float eps, offset, scale;
     size_t heads, head_dim, first;
-    const float *inv_freq;
-    const mt_position *positions;
-    const uint8_t *axis;
-    const float *const *features;
     void (*glu)(float *, const float *, const float *, size_t);
 } rowwise;
-
-static float *row_of(const mt_tensor *t, size_t i)
-{
-    return t->data + i * t->stride;
-}
 
 static void embed_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    float *y = row_of(op->y, i);
-    op->dev->k.row_f32(y, &op->weight->mat, op->index[i]);
+    float *y = mt_cpu_row(op->y, i);
+    op->dev->k.row_f32(y, &op->weight->mat, op->dev->batch.tokens[i]);
     if (op->scale != 1.0f)
         op->dev->k.scale(y, op->scale, y, op->y->cols);
 }
 
-void mt_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, const uint32_t *tokens, size_t m, float scale)
+void mt_cpu_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float scale)
 {
+    const size_t m = dev->batch.rows;
     assert(m <= x->rows && w->mat.k == x->cols);
-    rowwise op = {.dev = dev, .y = x, .weight = w, .index = tokens, .scale = scale};
+    rowwise op = {.dev = dev, .y = x, .weight = w, .scale = scale};
     mt_cpu_run(dev, embed_row, &op, m, m * x->cols);
 }
 
@@ -46,10 +38,11 @@ static void norm_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    op->dev->k.rmsnorm(row_of(op->y, i), row_of(op->x, i), op->w->data, op->x->cols, op->eps, op->offset);
+    op->dev->k.rmsnorm(mt_cpu_row(op->y, i), mt_cpu_row(op->x, i), op->w->data, op->x->cols, op->eps, op->offset);
 }
 
-void mt_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps, float offset)
+void mt_cpu_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
+                    float offset)
 {
     assert(m <= y->rows && y->cols == x->cols && w->cols == x->cols);
     rowwise op = {.dev = dev, .y = y, .x = x, .w = w, .eps = eps, .offset = offset};
@@ -60,10 +53,10 @@ static void add_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    op->dev->k.add(row_of(op->y, i), row_of(op->x, i), op->x->cols);
+    op->dev->k.add(mt_cpu_row(op->y, i), mt_cpu_row(op->x, i), op->x->cols);
 }
 
-void mt_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
+void mt_cpu_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
     assert(m <= y->rows && y->cols == x->cols);
     rowwise op = {.dev = dev, .y = y, .x = x};
@@ -76,22 +69,25 @@ static void table_row(void *ctx, size_t i, size_t worker)
     const rowwise *op = ctx;
     const mt_kernels *k = &op->dev->k;
     const size_t half = op->y->cols / 2;
-    float *c = row_of(op->y, i), *s = c + half;
-    if (op->axis)
+    const mt_position *at = &op->dev->batch.positions[i];
+    const float *inv_freq = op->x->data;
+    float *c = mt_cpu_row(op->y, i), *s = c + half;
+    if (op->index)
         for (size_t f = 0; f < half; f++)
-            c[f] = (float)op->positions[i].axis[op->axis[f]] * op->inv_freq[f];
+            c[f] = (float)at->axis[op->index->data[f]] * inv_freq[f];
     else
-        k->scale(c, (float)op->positions[i].axis[0], op->inv_freq, half);
+        k->scale(c, (float)at->axis[0], inv_freq, half);
     k->sincos(s, c, c, half);
     if (op->scale != 1.0f)
         k->scale(c, op->scale, c, 2 * half);
 }
 
-void mt_op_rope_table(mt_device *dev, mt_tensor *table, const mt_position *positions, size_t m, const float *inv_freq,
-                      const uint8_t *axis, size_t half, float scale)
+void mt_cpu_op_rope_table(mt_device *dev, mt_tensor *table, const mt_tensor *inv_freq, const mt_index *axis,
+                          float scale)
 {
-    assert(m <= table->rows && table->cols == 2 * half);
-    rowwise op = {.dev = dev, .y = table, .positions = positions, .inv_freq = inv_freq, .axis = axis, .scale = scale};
+    const size_t m = dev->batch.rows, half = inv_freq->cols;
+    assert(m <= table->rows && table->cols == 2 * half && (!axis || axis->count == half));
+    rowwise op = {.dev = dev, .y = table, .x = inv_freq, .index = axis, .scale = scale};
     mt_cpu_run(dev, table_row, &op, m, 16 * m * half);
 }
 
@@ -99,22 +95,25 @@ static void set_feature(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    if (op->features[i])
-        memcpy(row_of(op->y, i), op->features[i] + op->first, op->y->cols * sizeof(float));
+    const uint32_t from = op->dev->batch.features[i];
+    if (from != MT_NO_PAGE)
+        memcpy(mt_cpu_row(op->y, i), mt_cpu_row(op->x, from) + op->first, op->y->cols * sizeof(float));
 }
 
 static void add_feature(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    if (op->features[i])
-        op->dev->k.add(row_of(op->y, i), op->features[i] + op->first, op->y->cols);
+    const uint32_t from = op->dev->batch.features[i];
+    if (from != MT_NO_PAGE)
+        op->dev->k.add(mt_cpu_row(op->y, i), mt_cpu_row(op->x, from) + op->first, op->y->cols);
 }
 
-void mt_op_features(mt_device *dev, mt_tensor *x, const float *const *features, size_t m, size_t offset, bool add)
+void mt_cpu_op_features(mt_device *dev, mt_tensor *x, const mt_tensor *features, size_t column, bool add)
 {
-    assert(m <= x->rows);
-    rowwise op = {.dev = dev, .y = x, .features = features, .first = offset};
+    const size_t m = dev->batch.rows;
+    assert(m <= x->rows && column + x->cols <= features->cols);
+    rowwise op = {.dev = dev, .y = x, .x = features, .first = column};
     mt_cpu_run(dev, add ? add_feature : set_feature, &op, m, m * x->cols);
 }
 
@@ -123,10 +122,10 @@ static void heads_row(void *ctx, size_t i, size_t worker)
     (void)worker;
     const rowwise *op = ctx;
     const mt_kernels *k = &op->dev->k;
-    const float *table = op->x2 ? row_of(op->x2, i) : NULL;
+    const float *table = op->x2 ? mt_cpu_row(op->x2, i) : NULL;
     const size_t half = op->x2 ? op->x2->cols / 2 : 0;
     for (size_t h = 0; h < op->heads; h++) {
-        float *x = row_of(op->y, i) + h * op->head_dim;
+        float *x = mt_cpu_row(op->y, i) + h * op->head_dim;
         if (op->w)
             k->rmsnorm(x, x, op->w->data, op->head_dim, op->eps, op->offset);
         if (table)
@@ -134,8 +133,8 @@ static void heads_row(void *ctx, size_t i, size_t worker)
     }
 }
 
-void mt_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,
-                 float offset, const mt_tensor *table)
+void mt_cpu_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w,
+                     float eps, float offset, const mt_tensor *table)
 {
     assert(m <= x->rows && x->cols == heads * head_dim && (!table || table->cols <= head_dim));
     rowwise op = {
@@ -147,7 +146,7 @@ static void glu_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    op->glu(row_of(op->y, i), row_of(op->x, i), row_of(op->x2, i), op->y->cols);
+    op->glu(mt_cpu_row(op->y, i), mt_cpu_row(op->x, i), mt_cpu_row(op->x2, i), op->y->cols);
 }
 
 static void run_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m,
@@ -158,12 +157,12 @@ static void run_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const m
     mt_cpu_run(dev, glu_row, &op, m, 4 * m * y->cols);
 }
 
-void mt_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+void mt_cpu_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
 {
     run_glu(dev, y, gate, up, m, dev->k.silu_mul);
 }
 
-void mt_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+void mt_cpu_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
 {
     run_glu(dev, y, gate, up, m, dev->k.gelu_mul);
 }
@@ -173,14 +172,14 @@ static void split_row(void *ctx, size_t i, size_t worker)
     (void)worker;
     const rowwise *op = ctx;
     const size_t size = op->head_dim * sizeof(float);
-    const float *x = row_of(op->x, i);
+    const float *x = mt_cpu_row(op->x, i);
     for (size_t h = 0; h < op->heads; h++, x += 2 * op->head_dim) {
-        memcpy(row_of(op->y, i) + h * op->head_dim, x, size);
-        memcpy(row_of(op->y2, i) + h * op->head_dim, x + op->head_dim, size);
+        memcpy(mt_cpu_row(op->y, i) + h * op->head_dim, x, size);
+        memcpy(mt_cpu_row(op->y2, i) + h * op->head_dim, x + op->head_dim, size);
     }
 }
 
-void mt_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m)
+void mt_cpu_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim, size_t m)
 {
     assert(m <= q->rows && q->cols == gate->cols && x->cols == 2 * q->cols && q->cols % head_dim == 0);
     rowwise op = {.dev = dev, .y = q, .y2 = gate, .x = x, .heads = q->cols / head_dim, .head_dim = head_dim};
@@ -191,10 +190,10 @@ static void gate_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    op->dev->k.sigmoid_mul(row_of(op->y, i), row_of(op->x, i), row_of(op->y, i), op->y->cols);
+    op->dev->k.sigmoid_mul(mt_cpu_row(op->y, i), mt_cpu_row(op->x, i), mt_cpu_row(op->y, i), op->y->cols);
 }
 
-void mt_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m)
+void mt_cpu_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m)
 {
     assert(m <= y->rows && y->cols == gate->cols);
     rowwise op = {.dev = dev, .y = y, .x = gate};
@@ -206,11 +205,11 @@ static void add_gated_row(void *ctx, size_t i, size_t worker)
     (void)worker;
     const rowwise *op = ctx;
     float share;
-    op->dev->k.sigmoid(&share, row_of(op->x2, i), 1);
-    op->dev->k.axpy(row_of(op->y, i), share, row_of(op->x, i), op->y->cols);
+    op->dev->k.sigmoid(&share, mt_cpu_row(op->x2, i), 1);
+    op->dev->k.axpy(mt_cpu_row(op->y, i), share, mt_cpu_row(op->x, i), op->y->cols);
 }
 
-void mt_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m)
+void mt_cpu_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m)
 {
     assert(m <= y->rows && y->cols == x->cols && gate->cols == 1);
     rowwise op = {.dev = dev, .y = y, .x = x, .x2 = gate};
@@ -221,51 +220,109 @@ static void gather_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    memcpy(row_of(op->y, i), row_of(op->x, op->index[i]), op->x->cols * sizeof(float));
+    memcpy(mt_cpu_row(op->y, i), mt_cpu_row(op->x, op->index->data[i]), op->x->cols * sizeof(float));
 }
 
-void mt_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const uint32_t *index, size_t m)
+void mt_cpu_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_index *index, size_t m)
 {
-    assert(m <= y->rows && y->cols == x->cols && y != x);
+    assert(m <= y->rows && m <= index->count && y->cols == x->cols && y != x);
     rowwise op = {.dev = dev, .y = y, .x = x, .index = index};
     mt_cpu_run(dev, gather_row, &op, m, m * x->cols);
+}
+
+static void scatter_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    memcpy(mt_cpu_row(op->y, op->index->data[i]) + op->first, mt_cpu_row(op->x, i), op->x->cols * sizeof(float));
+}
+
+void mt_cpu_op_scatter(mt_device *dev, mt_tensor *y, const mt_index *to, size_t column, const mt_tensor *x, size_t m)
+{
+    assert(m <= x->rows && m <= to->count && column + x->cols <= y->cols);
+    rowwise op = {.dev = dev, .y = y, .x = x, .index = to, .first = column};
+    mt_cpu_run(dev, scatter_row, &op, m, m * x->cols);
+}
+
+/* Rows may meet in one sum, so they go one after the other. */
+void mt_cpu_op_sum_rows(mt_device *dev, mt_tensor *y, const mt_index *to, const mt_tensor *x, size_t m)
+{
+    assert(m <= x->rows && m <= to->count && x->cols == y->cols);
+    for (size_t i = 0; i < m; i++)
+        if (to->data[i] != MT_NO_PAGE)
+            dev->k.add(mt_cpu_row(y, to->data[i]), mt_cpu_row(x, i), x->cols);
+}
+
+void mt_cpu_op_copy_row(mt_device *dev, mt_tensor *y, size_t to, const mt_tensor *x, size_t from)
+{
+    (void)dev;
+    assert(to < y->rows && from < x->rows && x->cols == y->cols);
+    memmove(mt_cpu_row(y, to), mt_cpu_row(x, from), x->cols * sizeof(float));
+}
+
+void mt_cpu_op_clear(mt_device *dev, mt_tensor *y, size_t row, size_t m)
+{
+    (void)dev;
+    assert(row + m <= y->rows);
+    for (size_t i = row; i < row + m; i++)
+        memset(mt_cpu_row(y, i), 0, y->cols * sizeof(float));
 }
 
 static void softcap_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    op->dev->k.softcap(row_of(op->y, i), op->scale, op->y->cols);
+    op->dev->k.softcap(mt_cpu_row(op->y, i), op->scale, op->y->cols);
 }
 
-void mt_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
+void mt_cpu_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
 {
     assert(m <= x->rows);
     rowwise op = {.dev = dev, .y = x, .scale = cap};
     mt_cpu_run(dev, softcap_row, &op, m, 8 * m * x->cols);
 }
 
-typedef struct finite_rows {
-    const mt_tensor *x;
-    bool *ok;
-} finite_rows;
-
 static void finite_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
-    const finite_rows *op = ctx;
-    const float *p = row_of(op->x, i);
+    const rowwise *op = ctx;
+    const float *p = mt_cpu_row(op->x, i);
     uint32_t bad = 0;
     for (size_t c = 0; c < op->x->cols; c++) {
         uint32_t bits;
         memcpy(&bits, &p[c], sizeof bits);
         bad |= (bits & 0x7f800000u) == 0x7f800000u;
     }
-    op->ok[i] = !bad;
+    *mt_cpu_row(op->y, i) = bad ? 0.0f : 1.0f;
 }
 
-void mt_op_finite(mt_device *dev, const mt_tensor *x, size_t m, bool *ok)
+void mt_cpu_op_finite(mt_device *dev, mt_tensor *ok, const mt_tensor *x, size_t m)
 {
-    finite_rows op = {.x = x, .ok = ok};
+    assert(m <= x->rows && m <= ok->rows);
+    rowwise op = {.dev = dev, .y = ok, .x = x};
     mt_cpu_run(dev, finite_row, &op, m, m * x->cols);
+}
+
+typedef struct argmax {
+    const mt_device *dev;
+    const mt_tensor *x;
+    mt_index *y;
+} argmax;
+
+static void argmax_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const argmax *op = ctx;
+    const float *x = mt_cpu_row(op->x, i), most = op->dev->k.max(x, op->x->cols);
+    uint32_t at = 0;
+    while (at + 1 < op->x->cols && !(x[at] >= most))
+        at++;
+    op->y->data[i] = at;
+}
+
+void mt_cpu_op_argmax(mt_device *dev, mt_index *y, const mt_tensor *x, size_t m)
+{
+    assert(m <= x->rows && m <= y->count);
+    argmax op = {.dev = dev, .x = x, .y = y};
+    mt_cpu_run(dev, argmax_row, &op, m, m * x->cols);
 }

@@ -1,0 +1,37 @@
+/* What a kind of device brings: a name, and its own function for everything that device.h declares. Each backend has
+   its own struct mt_device, mt_set and so on, which nobody else looks into but for the heads below. */
+#ifndef MT_DEVICE_BACKEND_H
+#define MT_DEVICE_BACKEND_H
+
+#include "device/device.h"
+
+typedef struct mt_backend {
+    const char *name;
+    /* Takes the host on success. */
+    mt_device *(*open)(const mt_device_params *params, mt_host *host, mt_error *err);
+    void (*close)(mt_device *dev);
+    const char *(*describe)(const mt_device *dev);
+    mt_set *(*set_new)(mt_device *dev);
+    void (*set_free)(mt_set *set);
+#define MT_BACKEND_FIELD(result, name, parameters, arguments) result(*name) parameters;
+    MT_DEVICE_OBJECTS(MT_BACKEND_FIELD)
+    MT_DEVICE_ANSWERS(MT_BACKEND_FIELD)
+    MT_DEVICE_CALLS(MT_BACKEND_FIELD)
+    MT_DEVICE_OPERATIONS(MT_BACKEND_FIELD)
+#undef MT_BACKEND_FIELD
+} mt_backend;
+
+/* The first member of every backend's struct mt_device, and of its struct mt_set. */
+typedef struct mt_device_head {
+    const mt_backend *backend;
+    mt_host *host;
+    mt_precision precision;
+} mt_device_head;
+
+typedef struct mt_set_head {
+    mt_device *dev;
+} mt_set_head;
+
+extern const mt_backend mt_backend_cpu;
+
+#endif

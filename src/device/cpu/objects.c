@@ -1,0 +1,309 @@
+/* What is made in a set, written by the host and read back. */
+#include <assert.h>
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+#include "sample/chain.h"
+
+/* ---- tensors and lists ---- */
+
+mt_tensor *mt_cpu_tensor_new(mt_set *set, size_t rows, size_t cols)
+{
+    mt_tensor *t = mt_cpu_alloc(set, sizeof *t);
+    t->rows = rows;
+    t->cols = cols;
+    t->stride = mt_cpu_up(cols, MT_ROW_PAD);
+    t->data = mt_cpu_alloc(set, rows * t->stride * sizeof *t->data);
+    return t;
+}
+
+mt_tensor *mt_cpu_tensor_reserve(mt_set *set, size_t rows, size_t cols, mt_error *err)
+{
+    const size_t stride = mt_cpu_up(cols, MT_ROW_PAD);
+    float *data = mt_cpu_map(set, rows, stride * sizeof *data);
+    if (!data) {
+        mt_fail(err, MT_E_MEMORY, "%zu rows of %zu numbers do not fit in memory; lower --memory or --media-cache", rows,
+                cols);
+        return NULL;
+    }
+    mt_tensor *t = mt_cpu_alloc(set, sizeof *t);
+    *t = (mt_tensor){.rows = rows, .cols = cols, .stride = stride, .data = data};
+    return t;
+}
+
+mt_tensor *mt_cpu_tensor_part(mt_set *set, mt_tensor *whole, size_t row, size_t rows, size_t col, size_t cols)
+{
+    mt_tensor *t = mt_cpu_alloc(set, sizeof *t);
+    assert(row + rows <= whole->rows && col + cols <= whole->cols);
+    *t = (mt_tensor){
+        .rows = rows, .cols = cols, .stride = whole->stride, .data = whole->data + row * whole->stride + col};
+    return t;
+}
+
+mt_tensor *mt_cpu_tensor_view(mt_set *set)
+{
+    return mt_cpu_alloc(set, sizeof(mt_tensor));
+}
+
+void mt_cpu_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows)
+{
+    (void)dev;
+    assert(row + rows <= t->rows);
+    *view = (mt_tensor){.rows = rows, .cols = t->cols, .stride = t->stride, .data = mt_cpu_row(t, row)};
+}
+
+void mt_cpu_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data)
+{
+    (void)dev;
+    assert(row < t->rows);
+    memcpy(mt_cpu_row(t, row), data, t->cols * sizeof *data);
+}
+
+mt_index *mt_cpu_index_new(mt_set *set, size_t count)
+{
+    mt_index *index = mt_cpu_alloc(set, sizeof *index);
+    index->count = count;
+    index->data = mt_cpu_alloc(set, count * sizeof *index->data);
+    return index;
+}
+
+void mt_cpu_index_write(mt_device *dev, mt_index *index, const uint32_t *data, size_t count)
+{
+    (void)dev;
+    assert(count <= index->count);
+    memcpy(index->data, data, count * sizeof *data);
+}
+
+mt_patches *mt_cpu_patches_new(mt_set *set, size_t rows, size_t frames, size_t area)
+{
+    mt_patches *p = mt_cpu_alloc(set, sizeof *p);
+    *p = (mt_patches){.rows = rows, .frames = frames, .area = area};
+    return p;
+}
+
+void mt_cpu_patches_write(mt_device *dev, mt_patches *p, const mt_pixels *pixels, size_t m)
+{
+    (void)dev;
+    assert(m <= p->rows);
+    p->pixels = pixels;
+}
+
+/* ---- weights ---- */
+
+static mt_class classify(const mt_device *dev, const mt_mat *mat, bool exact)
+{
+    if (exact || dev->head.precision == MT_PRECISION_REFERENCE)
+        return MT_CLASS_F;
+    switch (mat->format) {
+    case MT_FORMAT_AFFINE:
+    case MT_FORMAT_MXFP4:
+    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
+    case MT_FORMAT_BF16:
+    case MT_FORMAT_FP8:
+    case MT_FORMAT_MXFP8: return MT_CLASS_B;
+    case MT_FORMAT_F32:
+    case MT_FORMAT_F16: break;
+    }
+    return MT_CLASS_F;
+}
+
+static void init_weight(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
+{
+    w->mat = *mat;
+    w->bias = bias;
+    w->class = classify(set->head.dev, mat, exact);
+    set->needs.k = mt_cpu_max(set->needs.k, mat->k);
+}
+
+mt_weight *mt_cpu_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
+{
+    mt_weight *w = mt_cpu_alloc(set, sizeof *w);
+    init_weight(set, w, mat, bias, exact);
+    return w;
+}
+
+static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats)
+{
+    mt_weight *w = mt_cpu_alloc(set, count * sizeof *w);
+    for (size_t i = 0; i < count; i++)
+        init_weight(set, &w[i], &mats[i], NULL, false);
+    return w;
+}
+
+mt_experts *mt_cpu_experts_new(mt_set *set, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
+                               const mt_mat *down)
+{
+    mt_experts *e = mt_cpu_alloc(set, sizeof *e);
+    e->count = count;
+    e->top_k = top_k;
+    e->hidden = gate[0].k;
+    e->inner = gate[0].n;
+    e->gate = copy_weights(set, count, gate);
+    e->up = copy_weights(set, count, up);
+    e->down = copy_weights(set, count, down);
+    set->needs.experts = mt_cpu_max(set->needs.experts, count);
+    set->needs.top_k = mt_cpu_max(set->needs.top_k, top_k);
+    set->needs.hidden = mt_cpu_max(set->needs.hidden, e->hidden);
+    set->needs.inner = mt_cpu_max(set->needs.inner, e->inner);
+    return e;
+}
+
+/* ---- pages ---- */
+
+static size_t element_bytes(mt_kv_type type)
+{
+    return type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16);
+}
+
+/* A segment is read from several pages in turns: were they a multiple of a cache's way apart, their lines would push
+   each other out of it. */
+size_t mt_cpu_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
+{
+    enum { WAY = 64 << 10, SKEW = 512 };
+    const size_t bytes = shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) *
+                         element_bytes(shape->type);
+    (void)dev;
+    return bytes % WAY == 0 ? bytes + SKEW : bytes;
+}
+
+mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
+{
+    _Static_assert(MT_KV_SEGMENT == MT_SEGMENT, "both are the segment of R8");
+    assert(shape->query_heads % shape->heads == 0 && MT_SEGMENT % shape->page_tokens == 0);
+    if (shape->query_heads / shape->heads > MT_CPU_ATTN_ROWS) {
+        mt_fail(err, MT_E_UNSUPPORTED, "%zu query heads share a key/value head; at most %d may",
+                shape->query_heads / shape->heads, MT_CPU_ATTN_ROWS);
+        return NULL;
+    }
+    mt_kv *kv = mt_cpu_alloc(set, sizeof *kv);
+    kv->shape = *shape;
+    kv->head_stride = mt_cpu_up(shape->head_dim, MT_LANES);
+    kv->element = element_bytes(shape->type);
+    kv->block = shape->page_tokens * kv->head_stride * kv->element;
+    kv->page_bytes = mt_cpu_kv_page_bytes(set->head.dev, shape);
+    set->needs.head_stride = mt_cpu_max(set->needs.head_stride, kv->head_stride);
+    set->needs.query = mt_cpu_max(set->needs.query, shape->query_heads * kv->head_stride);
+    return kv;
+}
+
+bool mt_cpu_kv_reserve(mt_set *set, mt_kv *kv, size_t pages, mt_error *err)
+{
+    assert(!kv->data && pages > 0);
+    kv->data = mt_cpu_map(set, pages, kv->page_bytes);
+    kv->pages = pages;
+    return kv->data ||
+           mt_fail(err, MT_E_MEMORY, "%zu cache pages of %zu bytes do not fit in memory; lower --memory or --context",
+                   pages, kv->page_bytes);
+}
+
+static uint8_t *page_of(const mt_kv *kv, uint32_t page)
+{
+    assert(page < kv->pages);
+    return kv->data + page * kv->page_bytes;
+}
+
+void mt_cpu_kv_restore(mt_device *dev, mt_kv *kv, uint32_t page, const void *data)
+{
+    (void)dev;
+    memcpy(page_of(kv, page), data, kv->page_bytes);
+}
+
+void mt_cpu_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from)
+{
+    mt_cpu_kv_restore(dev, kv, to, page_of(kv, from));
+}
+
+void mt_cpu_poison(void *data, size_t bytes)
+{
+    memset(data, 0xff, bytes);
+}
+
+bool mt_cpu_poisoned(const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+    return bytes == 0 || (p[0] == 0xff && memcmp(p, p + 1, bytes - 1) == 0);
+}
+
+void mt_cpu_kv_poison(mt_device *dev, mt_kv *kv, uint32_t page)
+{
+    (void)dev;
+    mt_cpu_poison(page_of(kv, page), kv->page_bytes);
+}
+
+bool mt_cpu_kv_poisoned(mt_device *dev, const mt_kv *kv, uint32_t page)
+{
+    (void)dev;
+    return mt_cpu_poisoned(page_of(kv, page), kv->page_bytes);
+}
+
+/* ---- reading ---- */
+
+mt_reading *mt_cpu_reading_new(mt_set *set, size_t bytes)
+{
+    (void)bytes; /* nothing is copied */
+    return mt_cpu_alloc(set, sizeof(mt_reading));
+}
+
+void mt_cpu_read_rows(mt_device *dev, mt_reading *r, const mt_tensor *t, size_t row, size_t rows)
+{
+    (void)dev;
+    assert(row + rows <= t->rows);
+    *r = (mt_reading){.data = (const uint8_t *)mt_cpu_row(t, row), .stride = t->stride * sizeof *t->data};
+}
+
+void mt_cpu_read_index(mt_device *dev, mt_reading *r, const mt_index *index, size_t count)
+{
+    (void)dev;
+    assert(count <= index->count);
+    *r = (mt_reading){.data = (const uint8_t *)index->data};
+}
+
+void mt_cpu_read_page(mt_device *dev, mt_reading *r, const mt_kv *kv, uint32_t page)
+{
+    (void)dev;
+    *r = (mt_reading){.data = page_of(kv, page)};
+}
+
+const float *mt_cpu_reading_row(mt_device *dev, mt_reading *r, size_t row)
+{
+    (void)dev;
+    return (const float *)(const void *)(r->data + row * r->stride);
+}
+
+const void *mt_cpu_reading_data(mt_device *dev, mt_reading *r)
+{
+    (void)dev;
+    return r->data;
+}
+
+/* ---- choosing ---- */
+
+mt_chooser *mt_cpu_chooser_new(mt_set *set, size_t vocab)
+{
+    mt_chooser *c = mt_cpu_alloc(set, sizeof *c);
+    c->vocab = vocab;
+    c->scratch_bytes = mt_cpu_up(mt_sample_scratch_bytes(vocab), 64);
+    c->scratch = mt_cpu_alloc(set, c->scratch_bytes * mt_host_threads(set->head.dev->head.host));
+    return c;
+}
+
+typedef struct choosing {
+    const mt_device *dev;
+    const mt_chooser *c;
+    const mt_tensor *logits;
+    mt_chain *const *chains;
+} choosing;
+
+static void choose_item(void *ctx, size_t item, size_t worker)
+{
+    const choosing *op = ctx;
+    mt_chain *chain = op->chains[item];
+    mt_chain_choose(chain, &op->dev->k, mt_cpu_row(op->logits, chain->first), op->logits->stride, op->c->vocab,
+                    op->c->scratch + worker * op->c->scratch_bytes);
+}
+
+void mt_cpu_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
+{
+    choosing op = {.dev = dev, .c = c, .logits = logits, .chains = chains};
+    mt_host_run(dev->head.host, choose_item, &op, count);
+}

@@ -1,0 +1,28 @@
+/* The machine that a device hangs on: its threads and its kernels, for work that is the host's whatever device
+   computes. One thread drives it. */
+#ifndef MT_DEVICE_HOST_H
+#define MT_DEVICE_HOST_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "kernels/kernels.h"
+
+typedef struct mt_host mt_host;
+
+typedef struct mt_host_params {
+    size_t threads;    /* 0: the machine's performance cores */
+    unsigned cpu_mask; /* features that may be used; ~0u for all */
+} mt_host_params;
+
+/* NULL on failure. Free with mt_host_close. */
+mt_host *mt_host_open(const mt_host_params *params, mt_error *err) MT_NODISCARD;
+void mt_host_close(mt_host *host); /* NULL is fine */
+
+size_t mt_host_threads(const mt_host *host);
+const mt_kernels *mt_host_kernels(const mt_host *host);
+
+/* fn for items [0, items) on the host's threads; worker is below mt_host_threads. */
+void mt_host_run(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items);
+
+#endif

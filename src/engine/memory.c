@@ -1,0 +1,162 @@
+/* How the memory there is becomes weights, working memory, cache, states and features. The device says what it has and
+   what it holds. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "engine/inside.h"
+
+#define MEDIA_CACHE (1u << 30)     /* bytes of features, where nobody says how many */
+#define PICTURES (1u << 30)        /* bytes of pixels, the same */
+#define PICTURES_LEAST (96u << 20) /* but at least so many, if that is no more than a fourth: 12 million in a JPEG */
+#define ASIDE (4u << 20)           /* bytes for requests that are being read and answered */
+#define STATE_SHARE 8              /* states to continue from take one part of so many of what memory leaves */
+#define STATES_EACH 4              /* but no more of them for each sequence */
+#define STATES_LEAST 2             /* nor fewer than these: a step may read one and write another */
+
+/* Pages of each group, from the bytes there are. Windows need fewer: one sequence's for each that runs, and half as
+   many as the whole for tails that are kept. */
+static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_GROUPS])
+{
+    const mt_model_spec *spec = e->spec;
+    double weight = 0;
+    for (size_t g = 0; g < spec->group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_type_of(e->dev));
+        weight += (double)mt_kv_page_bytes(e->dev, &shape) * (g == 0 ? 1 : 0.5);
+    }
+    const size_t whole = (size_t)((double)bytes / weight);
+    for (size_t g = 0; g < spec->group_count; g++) {
+        const size_t window = (spec->groups[g].window + e->params.rows + 2 * MT_KV_SEGMENT) / MT_PAGE_TOKENS + 2;
+        pages[g] = g == 0 ? whole : whole / 2 > window ? whole / 2 : window;
+    }
+}
+
+/* Slots for recurrent states: one for each sequence that runs, and some to continue from. Takes their bytes from what
+   there is, at most half of it; where that does not do, fewer sequences run. 0 where the model needs none. */
+static size_t share_states(mt_engine *e, uint64_t *bytes)
+{
+    if (e->spec->state.layers == 0)
+        return 0;
+    const uint64_t slot = mt_state_slot_bytes(e->dev, &e->spec->state), most = *bytes / 2 / slot;
+    uint64_t kept = e->params.state_cache ? e->params.state_cache / slot : *bytes / STATE_SHARE / slot;
+    if (!e->params.state_cache && kept > STATES_EACH * e->params.sequences)
+        kept = STATES_EACH * e->params.sequences;
+    kept = kept > most / 2 ? most / 2 : kept;
+    kept = kept < STATES_LEAST ? STATES_LEAST : kept;
+    if (most <= kept)
+        *bytes = 0;
+    else if (e->params.sequences > most - kept) {
+        e->params.sequences = (size_t)(most - kept);
+        mt_log_info("engine.states", "room for the recurrent states of %zu sequences", e->params.sequences);
+    }
+    const uint64_t states = e->params.sequences + kept;
+    *bytes -= states * slot < *bytes ? states * slot : *bytes;
+    return (size_t)states;
+}
+
+uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev)
+{
+    return params->memory ? params->memory : mt_device_memory(dev) / 4 * 3;
+}
+
+uint64_t mt_engine_budget(const mt_engine *e)
+{
+    const uint64_t all = mt_engine_memory(&e->params, e->dev);
+    return all > e->params.beside ? all - e->params.beside : 0;
+}
+
+/* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
+   back, as much is taken for weights as could be. 0 where the system does not tell. */
+static uint64_t own_memory(uint64_t weights)
+{
+    unsigned long size = 0, resident = 0, shared = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    const int read = f ? fscanf(f, "%lu %lu %lu", &size, &resident, &shared) : 0;
+    if (f)
+        fclose(f);
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), mapped = shared * page < weights ? shared * page : weights;
+    return read == 3 && resident * page > mapped ? resident * page - mapped : 0;
+}
+
+/* What of the bytes is for pixels, which others decode: a part, but enough for a photograph where that is not much. */
+static uint64_t share_pictures(mt_engine *e, uint64_t bytes)
+{
+    uint64_t pixels = e->params.pictures;
+    if (!e->encoder)
+        return 0;
+    if (pixels == MT_ENGINE_CHOOSE) {
+        pixels = bytes / 8 < PICTURES ? bytes / 8 : PICTURES;
+        pixels = pixels > PICTURES_LEAST ? pixels : bytes / 4 < PICTURES_LEAST ? bytes / 4 : PICTURES_LEAST;
+    }
+    e->stats.bytes_pictures = pixels < bytes ? pixels : bytes;
+    return e->stats.bytes_pictures;
+}
+
+/* What of the bytes is for features of pictures. */
+static uint64_t share_features(mt_engine *e, uint64_t bytes)
+{
+    uint64_t media = e->params.media_cache;
+    if (!e->encoder)
+        return 0;
+    if (media == 0)
+        media = bytes / 8 < MEDIA_CACHE ? bytes / 8 : MEDIA_CACHE;
+    media = media < bytes ? media : bytes;
+    e->features.count = media / (e->encoder->width * sizeof(float));
+    return media;
+}
+
+static bool reserve_features(mt_engine *e, mt_error *err)
+{
+    mt_features *f = &e->features;
+    if (!e->encoder)
+        return true;
+    e->gallery = mt_gallery_new(f->count, MT_LIMIT_MEDIA_REMEMBERED);
+    f->rows = mt_tensor_reserve(e->set, f->count > 0 ? f->count : 1, e->encoder->width, err);
+    f->some = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, e->encoder->width);
+    f->sound = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, 1);
+    f->which = mt_index_new(e->set, MT_FEATURES_LOOKED_AT);
+    f->reading = mt_reading_new(e->set, MT_FEATURES_LOOKED_AT * sizeof(float));
+    mt_model_show(e->model, f->rows);
+    return f->rows != NULL;
+}
+
+/* The cache gets what the budget leaves, but no more than all sequences could use. */
+bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
+{
+    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
+    const uint64_t working = (own > device ? own : device) + ASIDE + e->params.constraints;
+    const uint64_t memory = mt_engine_budget(e);
+    const size_t context = e->params.context ? e->params.context : e->spec->context;
+    size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
+    uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
+    const size_t states = share_states(e, &bytes);
+    bytes -= share_pictures(e, bytes);
+    share_pages(e, bytes - share_features(e, bytes), pages);
+    if (!wanted)
+        wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
+    for (size_t g = 0; g < e->spec->group_count; g++)
+        pages[g] = pages[g] < wanted ? pages[g] : wanted;
+    if (pages[0] < 2)
+        return mt_fail(
+            err, MT_E_MEMORY,
+            "\"--memory\" is %.0f MiB; weights take %.0f and working memory %.0f, which leaves no cache: raise it, "
+            "or lower --batch-tokens or --max-sequences",
+            (double)memory / (1 << 20), (double)weights / (1 << 20), (double)working / (1 << 20));
+    if (!mt_model_reserve(e->model, pages, states, err))
+        return false;
+    const uint64_t cache = mt_device_bytes(e->dev) - device;
+    if (!reserve_features(e, err))
+        return false;
+    mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
+    for (size_t g = 0; g < groups.count; g++)
+        groups.window[g] = e->spec->groups[g].window;
+    e->tree = mt_tree_new(&groups, pages, e->places.all + 1);
+    /* a page may be held for copying from */
+    const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
+    e->context = context < fits ? context : fits;
+    e->stats.bytes_weights = weights;
+    e->stats.bytes_working = working - e->params.constraints;
+    e->stats.bytes_constraints = e->params.constraints;
+    e->stats.bytes_cache = cache;
+    return true;
+}

@@ -1,0 +1,54 @@
+#include "sample/chain.h"
+
+/* The last tokens of the answer, those that have been chosen here included. */
+static size_t copy_tail(const mt_chain *c, size_t ahead, uint32_t tail[MT_LIMIT_BAD_TOKENS])
+{
+    const size_t said = c->tail_count + ahead, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = said - count + i;
+        tail[i] = at < c->tail_count ? c->tail[at] : c->sampled[at - c->tail_count].chosen.id;
+    }
+    return count;
+}
+
+static mt_sample_status choose(mt_chain *c, const mt_kernels *k, const float *logits, size_t vocab, size_t ahead,
+                               void *scratch)
+{
+    uint32_t tail[MT_LIMIT_BAD_TOKENS];
+    const mt_sample_row row = {.logits = logits,
+                               .vocab = vocab,
+                               .settings = c->settings,
+                               .counts = c->counts,
+                               .tail = tail,
+                               .tail_count = c->settings->bad_count ? copy_tail(c, ahead, tail) : 0,
+                               .allowed = c->constrained ? c->allowed[ahead] : NULL,
+                               .choice = c->choice,
+                               .index = c->index + (uint32_t)ahead};
+    return mt_sample(k, &row, scratch, &c->sampled[ahead]);
+}
+
+/* Whether the guess that follows the token chosen last was this token, so that the row after it counts too. */
+static bool goes_on(const mt_chain *c)
+{
+    const size_t ahead = c->sampled_count - 1;
+    const uint32_t token = c->sampled[ahead].chosen.id;
+    return c->guessed > ahead && c->guess[ahead] == token && (!c->constrained || c->allowed_count > ahead + 1) &&
+           !mt_sample_settings_ends(c->settings, token);
+}
+
+void mt_chain_choose(mt_chain *c, const mt_kernels *k, const float *logits, size_t stride, size_t vocab, void *scratch)
+{
+    size_t pushed = 0;
+    c->status = c->constrained && c->allowed_count == 0 ? MT_SAMPLE_NOTHING : choose(c, k, logits, vocab, 0, scratch);
+    c->sampled_count = c->status == MT_SAMPLE_OK;
+    for (bool ok = c->sampled_count > 0; ok && goes_on(c);) {
+        if (c->counts) {
+            mt_counts_push(c->counts, c->sampled[c->sampled_count - 1].chosen.id);
+            pushed++;
+        }
+        ok = choose(c, k, logits + c->sampled_count * stride, vocab, c->sampled_count, scratch) == MT_SAMPLE_OK;
+        c->sampled_count += ok;
+    }
+    if (c->counts)
+        mt_counts_roll_back(c->counts, pushed);
+}
