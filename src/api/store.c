@@ -27,8 +27,8 @@ static const char *const sql[STATEMENTS] = {
     [GET] = "SELECT text FROM answer WHERE id = ?1 AND owner = ?2",
     [TOUCH] = "UPDATE answer SET used = 1 + (SELECT max(used) FROM answer) WHERE id = ?1",
     [REMOVE] = "DELETE FROM answer WHERE id = ?1 AND owner = ?2 RETURNING length(text), owner",
-    [OLDEST] = "DELETE FROM answer WHERE id = (SELECT id FROM answer WHERE owner = ?1 ORDER BY used LIMIT 1) "
-               "RETURNING length(text), owner",
+    [OLDEST] = ("DELETE FROM answer WHERE id = (SELECT id FROM answer WHERE owner = ?1 ORDER BY used LIMIT 1) "
+                "RETURNING length(text), owner"),
     [HELD] = "SELECT count(*), sum(length(text)), owner FROM answer GROUP BY owner",
     [ADOPT] = "UPDATE answer SET owner = ?1 WHERE owner = ''"};
 
