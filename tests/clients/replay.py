@@ -5,8 +5,8 @@ written script. So agents with their long prompts get exact tool calls, and the 
 How: each token's embedding is a row of random signs, attention and MLP add nothing, and the row of the head for a token
 is the embedding of the token before it in its script. Every piece of a script is a token of its own that occurs nowhere
 else, so that "the token before" is one. The chat template ends the prompt with a token that a script begins behind:
-"replay:NAME" in what the user or a tool says chooses the script, and the number of the assistant's turns since then its
-step.
+"replay:NAME" in what the user or a tool says chooses the script, or other words for it that write() is given, and the
+number of the assistant's turns since then its step.
 Steps that call tools are taken only where the request has tools; without a name it is "plain". "NAME@picture" is taken
 instead of "NAME" where a message has a picture. "behind C" is what is said where a prompt ends with the character C,
 as one does that ends within a message.
@@ -69,13 +69,14 @@ TEXT = """{%- macro text(content) -%}
 """
 
 
-def mentions(scripts):
+def mentions(scripts, words):
     """Which step of which script a prompt ends with, as the template finds it."""
     lines = ["{%- set ns = namespace(name='plain', step=0, seen=false) -%}", "{%- for m in messages -%}",
              "{%- if '<|image_pad|>' in text(m.content) -%}{%- set ns.seen = true -%}{%- endif -%}",
              "{%- if m.role in ['user', 'tool'] -%}"]
     for name in sorted((name for name in scripts if "@" not in name), key=len):
-        lines.append("{%- if 'replay:" + name + "' in text(m.content) -%}{%- set ns.name = '" + name + "' -%}"
+        lines.append("{%- if " + json.dumps(words.get(name, "replay:" + name), ensure_ascii=False) +
+                     " in text(m.content) -%}{%- set ns.name = '" + name + "' -%}"
                      "{%- set ns.step = 0 -%}{%- endif -%}")
     lines += ["{%- elif m.role == 'assistant' -%}", "{%- set ns.step = ns.step + 1 -%}", "{%- endif -%}",
               "{%- endfor -%}"]
@@ -99,8 +100,8 @@ def endings(scripts):
     return "\n".join(lines) + "\n{%- else -%}" + mark("plain", 0) + "\n{%- endif -%}\n"
 
 
-def template(scripts):
-    return TEXT + mentions(scripts) + """{%- if tools -%}
+def template(scripts, words):
+    return TEXT + mentions(scripts, words) + """{%- if tools -%}
 <|im_start|>system
 {% if messages[0].role == 'system' %}{{ text(messages[0].content) }}
 
@@ -297,8 +298,9 @@ def picture(side=56):
             chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
 
 
-def write(folder, scripts, sees=False):
-    """sees: the model takes pictures, and says the same whatever is in them."""
+def write(folder, scripts, sees=False, words=()):
+    """sees: the model takes pictures, and says the same whatever is in them. words: {name of a script: what chooses it,
+    instead of "replay:NAME"}."""
     os.makedirs(folder, exist_ok=True)
     merges, spellings, after, special = vocabulary(scripts)
     count = len(spellings) + -len(spellings) % 32
@@ -311,7 +313,7 @@ def write(folder, scripts, sees=False):
     if sees:
         config.update(eyes(spellings))
     files = {"config.json": config, "tokenizer.json": tokenizer(merges, spellings, special),
-             "tokenizer_config.json": {"eos_token": SPECIAL[end], "chat_template": template(scripts)},
+             "tokenizer_config.json": {"eos_token": SPECIAL[end], "chat_template": template(scripts, dict(words))},
              "generation_config.json": {"eos_token_id": end}}
     if sees:
         files["preprocessor_config.json"] = PREPROCESSOR

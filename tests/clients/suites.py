@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Runs public test suites of the APIs, which are not part of this repository, unedited against a server.
+
+usage: tests/clients/suites.py --motet PROGRAM [--open-responses FOLDER] [--gpt-oss FOLDER]
+
+--open-responses: a checkout of github.com/openresponses/openresponses. All must pass but what is about WebSockets and
+compaction, which motet does not have. It asks the model in the box.
+--gpt-oss: the folder compatibility-test of github.com/openai/gpt-oss, with the provider that it asks to add. It asks a
+replay checkpoint, which thinks and calls the tool that each case expects. Not with --streaming, in which the suite
+looks for the answer where the version of the library that it names does not put it.
+What the suites need comes from npm."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import replay
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+import served  # pylint: disable=wrong-import-position
+
+BOX = os.path.join(HERE, "..", "..", "models", "box")
+LACKING = ("websocket", "compact")
+
+
+def npm(folder, *packages):
+    subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", *packages],
+                   cwd=folder, check=True)
+
+
+def run(folder, *command):
+    return subprocess.run(["npx", "tsx", *command], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=600,
+                          check=False).stdout
+
+
+def open_responses(motet, suite, work):
+    for part in ("bin", "src"):
+        shutil.copytree(os.path.join(suite, part), os.path.join(work, part))
+    with open(os.path.join(work, "package.json"), "w", encoding="utf-8") as f:
+        json.dump({"private": True, "type": "module"}, f)
+    npm(work, "zod@3", "tsx@4")
+    with served.Server(motet, BOX) as server:
+        text = run(work, "bin/compliance-test.ts", "--base-url", "http://127.0.0.1:{}/v1".format(server.port),
+                   "--api-key", "none", "--model", "box", "--json")
+    for result in json.loads(text[text.index("{"):])["results"]:
+        if not result["id"].startswith(LACKING):
+            yield result["id"], result["status"] == "passed", result.get("errors")
+
+
+def gpt_oss(motet, suite, work):
+    shutil.copytree(suite, work, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
+    with open(os.path.join(work, "cases.jsonl"), encoding="utf-8") as f:
+        cases = [json.loads(line) for line in f if line.strip()]
+    calls = [json.dumps({"name": c["tool_name"], "arguments": json.loads(c["expected_arguments"])}) for c in cases]
+    scripts = {"case{}".format(i): ["<think>\nCase {} needs a tool.\n</think>\n\n<tool_call>\n{}\n</tool_call>".format(
+        i, call), "Case {} is done.".format(i)] for i, call in enumerate(calls)}
+    words = {"case{}".format(i): c["input"] for i, c in enumerate(cases)}
+    model = replay.write(os.path.join(work, "replay"), dict(scripts, plain=["What?"]), words=words)
+    npm(work, "tsx@4")
+    with served.Server(motet, model, "--any-model") as server:
+        with open(os.path.join(work, "providers.ts"), "w", encoding="utf-8") as f:
+            f.write("export const PROVIDERS = " + json.dumps({"motet": {
+                "apiBaseUrl": "http://127.0.0.1:{}/v1".format(server.port), "apiKey": "none",
+                "apiType": ["responses", "chat"], "modelName": "any", "providerDetails": {}}}) + ";\n")
+        run(work, "index.ts", "--provider", "motet")
+    name = next(n for n in os.listdir(work) if n.startswith("rollout_motet_"))
+    with open(os.path.join(work, name), encoding="utf-8") as f:
+        results = [json.loads(line) for line in f]
+    for api in ("responses", "chat"):
+        good = [r for r in results if r.get("result", {}).get("apiType") == api and r["success"]]
+        bad = [r for r in results if not r.get("success")]
+        yield "gpt-oss " + api, len(good) == len(cases), "{} of {}: {}".format(
+            len(good), len(cases), json.dumps(bad[0] if bad else "")[:2000])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("--open-responses")
+    parser.add_argument("--gpt-oss")
+    arguments = parser.parse_args()
+    count = {True: 0, False: 0}
+    for suite, folder in ((open_responses, arguments.open_responses), (gpt_oss, arguments.gpt_oss)):
+        if not folder:
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            for name, ok, why in suite(arguments.motet, folder, work):
+                print("ok {}".format(name) if ok else "FAILED {}: {}".format(name, why), flush=True)
+                count[ok] += 1
+    print("suites: {} passed, {} failed".format(count[True], count[False]))
+    sys.exit(1 if count[False] or not count[True] else 0)
+
+
+if __name__ == "__main__":
+    main()
