@@ -12,14 +12,16 @@
 #define MT_LIMIT_CONFIG_BYTES (4u << 20) /* config.json and its siblings */
 
 /* templates */
-#define MT_LIMIT_TEMPLATE_BYTES (1u << 20)    /* of a template's text */
-#define MT_LIMIT_TEMPLATE_NESTING 200         /* expressions and blocks inside one another */
-#define MT_LIMIT_TEMPLATE_NAMES 4096          /* variables of a scope */
-#define MT_LIMIT_TEMPLATE_DEPTH 1000          /* evaluations inside one another */
-#define MT_LIMIT_TEMPLATE_STEPS 10000000      /* of one render; one is about the work of an addition */
-#define MT_LIMIT_TEMPLATE_MEMORY (256u << 20) /* of one render */
-#define MT_LIMIT_TEMPLATE_OUTPUT (64u << 20)  /* bytes of a string, and so of the text rendered */
-#define MT_LIMIT_TEMPLATE_RANGE 100000        /* numbers of a range(), as in Jinja2's sandbox */
+#define MT_LIMIT_TEMPLATE_BYTES (1u << 20)      /* of a template's text */
+#define MT_LIMIT_OWN_TEMPLATE_BYTES (128 << 10) /* of one that a client sends */
+#define MT_LIMIT_OWN_TEMPLATES 8                /* of these that are kept compiled */
+#define MT_LIMIT_TEMPLATE_NESTING 200           /* expressions and blocks inside one another */
+#define MT_LIMIT_TEMPLATE_NAMES 4096            /* variables of a scope */
+#define MT_LIMIT_TEMPLATE_DEPTH 1000            /* evaluations inside one another */
+#define MT_LIMIT_TEMPLATE_STEPS 10000000        /* of one render; one is about the work of an addition */
+#define MT_LIMIT_TEMPLATE_MEMORY (256u << 20)   /* of one render */
+#define MT_LIMIT_TEMPLATE_OUTPUT (64u << 20)    /* bytes of a string, and so of the text rendered */
+#define MT_LIMIT_TEMPLATE_RANGE 100000          /* numbers of a range(), as in Jinja2's sandbox */
 
 /* messages */
 #define MT_LIMIT_MESSAGES 100000   /* of a request */

@@ -384,17 +384,10 @@ static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
 {
     static const char *const fields[] = {"reasoning_effort", "documents"};
     /* special tokens are trusted, so a client must not set them */
-    static const char *const reserved[] = {"messages",
-                                           "tools",
-                                           "add_generation_prompt",
-                                           "bos_token",
-                                           "eos_token",
-                                           "unk_token",
-                                           "pad_token",
-                                           "sep_token",
-                                           "cls_token",
-                                           "mask_token",
-                                           "additional_special_tokens"};
+    static const char *const reserved[] = {"messages",      "tools",      "add_generation_prompt",
+                                           "chat_template", "bos_token",  "eos_token",
+                                           "unk_token",     "pad_token",  "sep_token",
+                                           "cls_token",     "mask_token", "additional_special_tokens"};
     const json_t *given = get(request, "chat_template_kwargs");
     const json_t *thinking = thinking_of(request);
     json_t *kwargs = json_object();

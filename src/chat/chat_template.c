@@ -162,12 +162,12 @@ static bool open_json(mt_chat_templates *set, const char *dir, const char *name,
     return ok;
 }
 
-static void probe(mt_chat_templates *set)
+static void probe(mt_chat_templates *set, const atomic_bool *stop)
 {
     set->plain.tokens = set->tool_use.tokens = set->tokens;
-    mt_chat_profile_probe(&set->plain.profile, set->plain.tpl, set->tokens);
+    mt_chat_profile_probe(&set->plain.profile, set->plain.tpl, set->tokens, stop);
     if (set->tool_use.tpl)
-        mt_chat_profile_probe(&set->tool_use.profile, set->tool_use.tpl, set->tokens);
+        mt_chat_profile_probe(&set->tool_use.profile, set->tool_use.tpl, set->tokens, stop);
 }
 
 mt_chat_templates *mt_chat_templates_open(const char *dir, const char *file, mt_error *err)
@@ -182,20 +182,21 @@ mt_chat_templates *mt_chat_templates_open(const char *dir, const char *file, mt_
     if (ok && !set->plain.tpl)
         ok = mt_fail(err, MT_E_NOT_FOUND, "\"%s\" has no chat template; give one with --chat-template FILE", dir);
     if (ok) {
-        probe(set);
+        probe(set, NULL);
         return set;
     }
     mt_chat_templates_free(set);
     return NULL;
 }
 
-mt_chat_templates *mt_chat_templates_new(const char *text, size_t len, json_t *tokens, mt_error *err)
+mt_chat_templates *mt_chat_templates_new(const char *text, size_t len, const json_t *tokens, const atomic_bool *stop,
+                                         mt_error *err)
 {
     mt_chat_templates *set = mt_alloc(sizeof(*set));
 
-    set->tokens = tokens ? json_incref(tokens) : json_object();
+    set->tokens = tokens ? json_incref((json_t *)(uintptr_t)tokens) : json_object();
     if (compile(&set->plain, text, len, "the text given", err)) {
-        probe(set);
+        probe(set, stop);
         return set;
     }
     mt_chat_templates_free(set);
@@ -210,6 +211,11 @@ void mt_chat_templates_free(mt_chat_templates *set)
     mt_template_free(set->tool_use.tpl);
     json_decref(set->tokens);
     mt_free(set);
+}
+
+const json_t *mt_chat_templates_tokens(const mt_chat_templates *set)
+{
+    return set->tokens;
 }
 
 const mt_chat_template *mt_chat_templates_pick(const mt_chat_templates *set, bool tools)

@@ -23,9 +23,14 @@ typedef struct mt_chat_templates mt_chat_templates;
    mt_chat_templates_free. */
 mt_chat_templates *mt_chat_templates_open(const char *dir, const char *file, mt_error *err) MT_NODISCARD;
 
-/* A set of one template. tokens may be NULL; otherwise a reference is kept. */
-mt_chat_templates *mt_chat_templates_new(const char *text, size_t len, json_t *tokens, mt_error *err) MT_NODISCARD;
+/* A set of one template. tokens may be NULL; otherwise a reference is kept. stop may be NULL; once it is true, the
+   template is probed no further. */
+mt_chat_templates *mt_chat_templates_new(const char *text, size_t len, const json_t *tokens, const atomic_bool *stop,
+                                         mt_error *err) MT_NODISCARD;
 void mt_chat_templates_free(mt_chat_templates *set); /* NULL is fine */
+
+/* bos_token and the like; borrowed. */
+const json_t *mt_chat_templates_tokens(const mt_chat_templates *set);
 
 /* The one for requests with tools or without. */
 const mt_chat_template *mt_chat_templates_pick(const mt_chat_templates *set, bool tools);

@@ -4,12 +4,13 @@
 
 #include "base/alloc.h"
 
-enum { PROBE_STEPS = 1000000 };
+enum { PROBE_STEPS = 1000000, PROBE_MEMORY = 64 << 20, PROBE_OUTPUT = 1 << 20 };
 
 /* Renders a conversation; takes messages. The text, free with mt_free, or NULL when the template fails. */
 char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_prompt, size_t *loops_end)
 {
-    const mt_template_options options = {.steps = PROBE_STEPS, .watch = "messages"};
+    const mt_template_options options = {
+        .steps = PROBE_STEPS, .memory = PROBE_MEMORY, .output = PROBE_OUTPUT, .watch = "messages", .stop = p->stop};
     json_t *context = json_pack("{s:o, s:n, s:n, s:b}", "messages", messages, "tools", "documents",
                                 "add_generation_prompt", generation_prompt);
     mt_rendering r;

@@ -15,6 +15,7 @@
 typedef struct mt_probe {
     const mt_template *tpl;
     const json_t *tokens;
+    const atomic_bool *stop;
     mt_chat_profile *profile; /* what is known so far shapes the probes that follow */
 } mt_probe;
 

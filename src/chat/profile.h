@@ -3,6 +3,8 @@
 #ifndef MT_CHAT_PROFILE_H
 #define MT_CHAT_PROFILE_H
 
+#include <stdatomic.h>
+
 #include "chat/chat.h"
 #include "template/template.h"
 
@@ -33,8 +35,10 @@ typedef struct mt_chat_profile {
     bool generation_none;                    /* there never is one */
 } mt_chat_profile;
 
-/* tokens: variables such as bos_token, an object. What a probe cannot find out stays at what most templates want. */
-void mt_chat_profile_probe(mt_chat_profile *profile, const mt_template *tpl, const json_t *tokens);
+/* tokens: variables such as bos_token, an object. stop may be NULL; once it is true, probes fail at once. What a probe
+   cannot find out stays at what most templates want. */
+void mt_chat_profile_probe(mt_chat_profile *profile, const mt_template *tpl, const json_t *tokens,
+                           const atomic_bool *stop);
 
 /* A part as a template of that shape wants it; a new reference. */
 json_t *mt_chat_shape_part(mt_chat_shape shape, mt_chat_part_type type);

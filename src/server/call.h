@@ -22,7 +22,7 @@ typedef bool mt_task(mt_call *call, const json_t *body, mt_buf *out, mt_failure 
 typedef enum mt_lane {
     MT_LANE_SMALL,
     MT_LANE_COMPILE, /* it has a constraint that is not compiled yet */
-    MT_LANE_LARGE,   /* its body is large, or its constraint takes long to compile */
+    MT_LANE_LARGE,   /* its body is large, it has a chat template, or its constraint takes long to compile */
     MT_LANE_MEDIA,   /* it brings pictures */
     MT_LANE_COUNT
 } mt_lane;

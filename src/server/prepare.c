@@ -238,12 +238,19 @@ static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     return true;
 }
 
-/* How the model writes what is not plain text: as the operator says, else as its chat template does. */
-static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask)
+/* How the model writes what is not plain text: as the operator says, else as its chat template does. A template that
+   the request brought may show nothing of it, and the model writes it all the same. */
+static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt)
 {
-    const size_t tools = json_array_size(json_object_get(ask->body, "tools"));
-    mt_parse_formats f = mt_chat_templates_pick(served->templates, tools > 0)->formats;
+    const bool tools = json_array_size(json_object_get(ask->body, "tools")) > 0;
+    mt_parse_formats f = mt_chat_templates_pick(prompt->templates, tools)->formats;
 
+    if (served->templates && prompt->templates != served->templates) {
+        const mt_parse_formats *own = &mt_chat_templates_pick(served->templates, tools)->formats;
+
+        f.tools = strcmp(f.tools, "none") == 0 ? own->tools : f.tools;
+        f.reasoning = strcmp(f.reasoning, "none") == 0 ? own->reasoning : f.reasoning;
+    }
     if (served->formats.tools)
         f.tools = served->formats.tools;
     if (served->formats.reasoning)
@@ -253,7 +260,7 @@ static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask)
 
 static mt_parse_settings parsing_of(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt)
 {
-    return (mt_parse_settings){.formats = formats_of(served, ask),
+    return (mt_parse_settings){.formats = formats_of(served, ask, prompt),
                                .tools = ask->calls == MT_SHAPE_CALLS_NONE ? NULL : json_object_get(ask->body, "tools"),
                                .opened = prompt->opened};
 }
@@ -306,7 +313,7 @@ static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt,
     mt_error err = {0};
 
     if (ask->is_chat)
-        shape.formats = formats_of(served, ask);
+        shape.formats = formats_of(served, ask, prompt);
     if (!mt_shape_needed(&shape))
         return true;
     if (ask->calls == MT_SHAPE_CALLS_REQUIRED && json_array_size(tools) == 0)
@@ -460,8 +467,20 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
     return false;
 }
 
-/* The arena is the answer's once that is made. One that turns out to bring pictures is not: it begins again in their
-   lane. */
+/* One that turns out to bring pictures, or a template of its own, begins again in the lane of such. */
+static bool takes_long(mt_call *call, const json_t *body)
+{
+    const bool own = call->server->served.own_templates && json_is_string(json_object_get(body, "chat_template"));
+    const mt_lane lane = call->lane;
+
+    if (lane != MT_LANE_MEDIA && mt_chat_shows(body))
+        call->lane = MT_LANE_MEDIA;
+    else if (own && lane == MT_LANE_SMALL)
+        call->lane = MT_LANE_LARGE;
+    return call->lane != lane;
+}
+
+/* The arena is the answer's once that is made. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
     mt_served *served = &call->server->served;
@@ -472,16 +491,12 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 
     if (!call->dialect->read(ask, why))
         return false;
-    if (*ask->ignored)
-        mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
     if (ask->vectors)
         return mt_embed_prepare(call, ask, why);
     if (!check_model(served, ask, why) || !check_answers(served, why))
         return false;
-    if (call->lane != MT_LANE_MEDIA && ask->is_chat && mt_chat_shows(ask->body)) {
-        call->lane = MT_LANE_MEDIA;
+    if (ask->is_chat && takes_long(call, ask->body))
         return true;
-    }
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
@@ -511,6 +526,8 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
         mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);
         ask->store = mt_call_store(call);
         ok = prepare(call, ask, why);
+        if (call->answer && *ask->ignored)
+            mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
         mt_ask_free(ask);
     }
     if (!call->answer)
@@ -520,11 +537,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 
 static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
 {
-    if (call->lane != MT_LANE_MEDIA && mt_chat_shows(body)) {
-        call->lane = MT_LANE_MEDIA;
-        return true;
-    }
-    return call->task(call, body, &call->text, why);
+    return takes_long(call, body) || call->task(call, body, &call->text, why);
 }
 
 /* Pictures have a bound on the bytes of their calls, besides. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/pooler.h"
+#include "server/own_templates.h"
 #include "weights/hub.h"
 
 /* The last part of the folder's path. "." and the like have none that says anything. */
@@ -90,6 +91,8 @@ static bool set_formats(mt_served *s, const mt_options *opt, mt_error *err)
     mt_parser *parser;
 
     s->allow_special = opt->allow_special;
+    if (opt->allow_chat_template)
+        s->own_templates = mt_own_templates_new(s->templates ? mt_chat_templates_tokens(s->templates) : NULL);
     s->formats = (mt_parse_formats){.tools = opt->tool_format, .reasoning = opt->reasoning_format};
     parser = mt_parser_new(&(mt_parse_settings){.formats = s->formats}, err);
     mt_parser_free(parser);
@@ -305,6 +308,7 @@ void mt_served_close(mt_served *s)
 {
     mt_served_stop(s);
     mt_constraints_free(s->constraints);
+    mt_own_templates_free(s->own_templates);
     mt_chat_templates_free(s->templates);
     for (size_t i = 0; i < s->target_count; i++) {
         if (s->targets[i].tokenizer != s->tokenizer)

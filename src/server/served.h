@@ -18,10 +18,11 @@ typedef struct mt_served {
     int64_t created; /* seconds since 1970 */
 
     mt_opened opened;
-    mt_tokenizer *tokenizer;      /* NULL: the folder has none */
-    mt_chat_templates *templates; /* NULL: the folder has none */
-    bool allow_special;           /* special tokens count in messages, too */
-    mt_parse_formats formats;     /* the operator's; NULL where the template decides */
+    mt_tokenizer *tokenizer;                /* NULL: the folder has none */
+    mt_chat_templates *templates;           /* NULL: the folder has none */
+    struct mt_own_templates *own_templates; /* NULL: requests bring none of their own */
+    bool allow_special;                     /* special tokens count in messages, too */
+    mt_parse_formats formats;               /* the operator's; NULL where the template decides */
     mt_generation_config generation;
     mt_media_limits media;
     mt_picture_room room; /* the one thing that changes */

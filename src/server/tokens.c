@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "api/fields.h"
+#include "server/own_templates.h"
+
 static bool need_tokenizer(const mt_served *served, mt_failure *why)
 {
     return served->tokenizer ||
@@ -66,10 +69,43 @@ static mt_chat_marks marks_of(const mt_processor *processor)
             [MT_CHAT_IMAGE] = {.token = image, .marker = image}, [MT_CHAT_VIDEO] = {.token = video, .marker = video}}};
 }
 
-static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
-                        size_t most, mt_prompt *prompt, mt_failure *why)
+/* The model's, or the request's own. */
+static const mt_chat_templates *templates_of(const mt_served *served, mt_arena *arena, const json_t *body,
+                                             const atomic_bool *stop, mt_failure *why)
 {
-    mt_prompt_model model = {.templates = served->templates,
+    const json_t *given = json_object_get(body, "chat_template");
+    const mt_chat_templates *own;
+    mt_error err = {0};
+
+    if (!given || json_is_null(given)) {
+        if (!served->templates)
+            mt_failure_set(why, 400, "no_chat_template", NULL,
+                           "the model \"%s\" has no chat template: use /v1/completions, or start the server with "
+                           "--chat-template",
+                           served->name);
+        return served->templates;
+    }
+    if (!json_is_string(given))
+        mt_failure_set(why, 400, "invalid_type", "chat_template", "\"chat_template\" is %s: send a string",
+                       mt_json_kind(given));
+    else if (!served->own_templates)
+        mt_failure_set(why, 400, "unsupported_value", "chat_template",
+                       "\"chat_template\" is given, and this server takes none from its clients: leave it out, or "
+                       "start the server with --allow-chat-template");
+    else {
+        own = mt_own_templates_get(served->own_templates, arena, json_string_value(given), json_string_length(given),
+                                   stop, &err);
+        if (!own)
+            mt_failure_from(why, &err, "chat_template");
+        return own;
+    }
+    return NULL;
+}
+
+static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
+                        const mt_chat_templates *templates, size_t most, mt_prompt *prompt, mt_failure *why)
+{
+    mt_prompt_model model = {.templates = templates,
                              .tokenizer = served->tokenizer,
                              .allow_special = served->allow_special,
                              .show = mt_pictures_show,
@@ -79,20 +115,16 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
     mt_chat chat;
     mt_error err;
 
-    if (!need_tokenizer(served, why))
-        return false;
-    if (!served->templates)
-        return mt_failure_set(why, 400, "no_chat_template", NULL,
-                              "the model \"%s\" has no chat template: use /v1/completions, or start the server with "
-                              "--chat-template",
-                              served->name);
     if (!mt_chat_read(&chat, arena, body, &err))
         return mt_failure_from(why, &err, field_of(err.text));
     if (!served->opened.processor && mt_chat_shows(body))
         return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);
-    return mt_prompt_make(prompt, &chat, &model, &err) || unfit(served, most, &err, "messages", why);
+    if (mt_prompt_make(prompt, &chat, &model, &err))
+        return true;
+    return unfit(served, most, &err,
+                 templates == served->templates || err.code == MT_E_TOO_LONG ? "messages" : "chat_template", why);
 }
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
@@ -169,12 +201,16 @@ bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, cons
 {
     mt_pictures pictures = {
         .processor = served->opened.processor, .limits = &served->media, .room = &served->room, .stop = stop};
+    const mt_chat_templates *templates = NULL;
     mt_prompt prompt = {.cut_count = 0};
     mt_error err;
     bool ok = mt_pictures_init(&pictures, body, &err) || mt_failure_from(why, &err, NULL);
 
-    ok = ok && make_prompt(served, arena, body, &pictures, most, &prompt, why) &&
+    if (ok && need_tokenizer(served, why))
+        templates = templates_of(served, arena, body, stop, why);
+    ok = ok && templates && make_prompt(served, arena, body, &pictures, templates, most, &prompt, why) &&
          copy_prompt(arena, &prompt, out, why) && (!text || copy_text(arena, &prompt.text, text, why));
+    out->templates = templates;
     out->pictures = pictures;
     mt_prompt_free(&prompt);
     return ok && (pictures.count == 0 || expand(arena, out, why));
@@ -220,12 +256,11 @@ static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt
     for (size_t i = 0; i < p->cut_count; i++)
         if (p->cuts[i] > first && p->cuts[i] < first + kept)
             cuts[count++] = (uint32_t)(p->cuts[i] - first);
-    *p = (mt_token_prompt){.ids = p->ids + first,
-                           .count = kept,
-                           .cuts = cuts,
-                           .cut_count = count,
-                           .opened = p->opened,
-                           .pictures = p->pictures};
+    p->ids += first;
+    p->count = kept;
+    p->cuts = cuts;
+    p->cut_count = count;
+    p->text.data = NULL; /* it is not what the tokens say any more */
     return true;
 }
 

@@ -14,10 +14,11 @@ typedef struct mt_token_prompt {
     size_t count;
     const uint32_t *cuts; /* positions where turns begin */
     size_t cut_count;
-    mt_chat_text text;           /* what it was made from; data is NULL for ids */
-    mt_chat_opened_state opened; /* what its end has begun */
-    mt_pictures pictures;        /* of a chat; free with mt_pictures_free */
-    mt_constraint *constraint;   /* of the answer; NULL: none, or not yet; release it */
+    mt_chat_text text;                  /* what it was made from; data is NULL for ids */
+    mt_chat_opened_state opened;        /* what its end has begun */
+    const mt_chat_templates *templates; /* of a chat: what it was made with; as long as the arena */
+    mt_pictures pictures;               /* of a chat; free with mt_pictures_free */
+    mt_constraint *constraint;          /* of the answer; NULL: none, or not yet; release it */
 } mt_token_prompt;
 
 /* *out has *count prompts: one of a chat, else as many as the ask has. stop: true once nobody waits for it any more.

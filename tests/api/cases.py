@@ -183,7 +183,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         models = ((fixture.write(os.path.join(folder, "tiny")), cases, ("--alias", "other")),
                   (replay.write(os.path.join(folder, "replay"), scripts), os.path.join(cases, "replay"),
-                   ("--any-model",)),
+                   ("--any-model", "--allow-chat-template")),
                   (replay.write(os.path.join(folder, "sight"), scripts, sees=True), os.path.join(cases, "sight"),
                    ("--any-model",)))
         vectors = os.path.join(HERE, "..", "oracle", "vectors")

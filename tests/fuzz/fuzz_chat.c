@@ -36,7 +36,7 @@ static const mt_chat_templates *templates_at(size_t i)
     mt_error err;
 
     if (!sets[i])
-        sets[i] = mt_chat_templates_new(sources[i], strlen(sources[i]), NULL, &err);
+        sets[i] = mt_chat_templates_new(sources[i], strlen(sources[i]), NULL, NULL, &err);
     assert(sets[i]);
     return sets[i];
 }

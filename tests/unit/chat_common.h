@@ -46,7 +46,7 @@ static inline void ask(asked *a, const char *template, const char *request, cons
     json_t *tokens = json_pack("{s:s, s:s}", "bos_token", "<s>", "eos_token", "</s>");
 
     *a = (asked){.json = json_loads(request, JSON_ALLOW_NUL | JSON_DECODE_ANY, &why), .arena = mt_arena_new(0)};
-    a->set = mt_chat_templates_new(template, strlen(template), tokens, &a->err);
+    a->set = mt_chat_templates_new(template, strlen(template), tokens, NULL, &a->err);
     if (!a->json || !a->set)
         fail_msg("%s%s", a->json ? "" : why.text, a->err.text);
     if (model)
