@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -132,13 +133,22 @@ static int by_time(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* Of this thread: others may keep the machine busy. */
+static double cpu_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
 static int time_file(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     const size_t len = strlen(path);
     mt_error err = {0};
     json_t *schema;
     mt_constraint *c;
-    uint64_t begin;
+    double begin;
 
     (void)st;
     (void)at;
@@ -155,10 +165,9 @@ static int time_file(const char *path, const struct stat *st, int type, struct F
         folder.all = mt_realloc(folder.all, folder.cap * sizeof(*folder.all), cap * sizeof(*folder.all));
         folder.cap = cap;
     }
-    begin = mt_clock_ns();
+    begin = cpu_ms();
     c = compile(schema, folder.v, &err);
-    folder.all[folder.count++] =
-        (timed){.path = mt_strdup(path), .ms = (double)(mt_clock_ns() - begin) / 1e6, .taken = c != NULL};
+    folder.all[folder.count++] = (timed){.path = mt_strdup(path), .ms = cpu_ms() - begin, .taken = c != NULL};
     folder.taken += c != NULL;
     if (!c)
         printf("%s: %s\n", path, err.text);
@@ -177,8 +186,8 @@ static bool time_folder(const char *path, const mt_vocabulary *v)
     qsort(folder.all, folder.count, sizeof(*folder.all), by_time);
     printf("%zu schemas, %zu accepted (%.1f %%), %zu files are no JSON\n", folder.count, folder.taken,
            100.0 * (double)folder.taken / (double)folder.count, folder.wrong);
-    printf("to the first mask: median %.2f ms, 99 %% %.2f ms, worst %.2f ms\n", folder.all[folder.count / 2].ms,
-           folder.all[folder.count * 99 / 100].ms, folder.all[folder.count - 1].ms);
+    printf("processor time to the first mask: median %.2f ms, 99 %% %.2f ms, worst %.2f ms\n",
+           folder.all[folder.count / 2].ms, folder.all[folder.count * 99 / 100].ms, folder.all[folder.count - 1].ms);
     for (size_t i = folder.count; i-- > 0;) {
         if (folder.count - i <= SLOWEST)
             printf("%9.2f ms %s %s\n", folder.all[i].ms, folder.all[i].taken ? "accepted" : "refused ",

@@ -131,7 +131,6 @@
 #define MT_LIMIT_GRAMMAR_BYTES (32u << 20)    /* texts in it */
 #define MT_LIMIT_GRAMMAR_TEXT (8u << 20)      /* bytes of a grammar in GBNF */
 #define MT_LIMIT_PROGRAM_CODE (1u << 20)      /* instructions that a grammar is compiled to */
-#define MT_LIMIT_PROGRAM_WORK (1u << 28)      /* of them, looked at again and again to find what can end */
 #define MT_LIMIT_GRAMMAR_NESTING 100          /* brackets in a regular expression or in GBNF */
 #define MT_LIMIT_GRAMMAR_MARKER 64            /* bytes of a marker that is looked for */
 #define MT_LIMIT_GRAMMAR_SEARCH 8192          /* bytes of all that are looked for at once */
@@ -153,7 +152,6 @@
 #define MT_LIMIT_REGEX_WORK (64u << 20)       /* nodes looked at to make that automaton */
 #define MT_LIMIT_SCHEMA_PATTERNS 256          /* regular expressions of a schema */
 #define MT_LIMIT_SCHEMA_MEMBERS 20000         /* properties of all places of a schema */
-#define MT_LIMIT_GRAMMAR_ROUNDS 2000          /* to find what can end */
 #define MT_LIMIT_AUTOMATON_WORK (2u << 20)    /* places visited for one mask */
 #define MT_LIMIT_REGEX_STATES 8192            /* of the automaton that they make */
 #define MT_LIMIT_SCHEMA_RULES 4096            /* different places of a schema */

@@ -191,6 +191,28 @@ static void what_may_be_left_out_is_counted(void **state)
     mt_constraint_release(c);
 }
 
+/* What a rule is only its successor knows, down to the last. */
+static void long_chains_of_rules_work(void **state)
+{
+    mt_error err = {0};
+    mt_constraint *c;
+    mt_buf all;
+
+    (void)state;
+    mt_buf_init(&all, 1 << 20);
+    mt_buf_puts(&all, "root ::= r0 \"!\"\n");
+    for (int i = 0; i < 5000; i++)
+        mt_buf_printf(&all, "r%d ::= r%d | \"a\"\n", i, i + 1);
+    mt_buf_puts(&all, "r5000 ::= \"\" | \"b\"");
+    c = compile(MT_SOURCE_GBNF, json_stringn(all.data, all.len), &err);
+    mt_buf_free(&all);
+    if (!c)
+        fail_msg("%s", err.text);
+    assert_true(constraint_fits(c, "!", 1) && constraint_fits(c, "a!", 2) && constraint_fits(c, "b!", 2));
+    assert_false(constraint_fits(c, "c!", 2));
+    mt_constraint_release(c);
+}
+
 /* Nothing here is a choice of texts, so that each alternative is a place of its own, from the first to the last. */
 static void what_is_too_large_is_said(void **state)
 {
@@ -249,6 +271,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(lists_of_numbers_are_small, setup, teardown),
     cmocka_unit_test_setup_teardown(grammars_with_many_alternatives_work, setup, teardown),
     cmocka_unit_test_setup_teardown(what_may_be_left_out_is_counted, setup, teardown),
+    cmocka_unit_test_setup_teardown(long_chains_of_rules_work, setup, teardown),
     cmocka_unit_test_setup_teardown(what_is_too_large_is_said, setup, teardown),
     cmocka_unit_test_setup_teardown(nobody_compiles_what_nobody_wants, setup, teardown),
     cmocka_unit_test_setup_teardown(signs_behind_signs_end, setup, teardown),

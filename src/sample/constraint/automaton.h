@@ -24,7 +24,8 @@ typedef enum mt_automaton_lack {
 } mt_automaton_lack;
 
 /* Borrows program. Reserves all the memory it will ever have. The start is UNKNOWN where there was too little of
-   something. Long work ends when patience is over (NULL: endless), until mt_automaton_settle. Free with mt_automaton_free. */
+   something. Long work ends when patience is over (NULL: endless), until mt_automaton_settle. Free with
+   mt_automaton_free. */
 mt_automaton *mt_automaton_new(const mt_program *program, const mt_patience *patience);
 void mt_automaton_settle(mt_automaton *a);
 void mt_automaton_free(mt_automaton *a); /* NULL is fine */

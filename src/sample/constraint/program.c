@@ -1,8 +1,6 @@
 /* Expressions are compiled from the end, so that each instruction knows its successor when it is made.
 
-   Two properties are computed to their fixed points. Which instructions can reach the end of their rule without
-   reading, and how many frames the shortest way to that end needs: the machine never goes where the frames would not
-   suffice, and so never into a rule that cannot end. */
+   program_any.c compiles alternatives, program_end.c finds what can end. */
 #include "sample/constraint/program.h"
 
 #include <string.h>
@@ -10,8 +8,6 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "sample/constraint/program_inside.h"
-
-#define ENDLESS UINT32_MAX /* the height of what never ends */
 
 enum { LOOK = 1024 }; /* instructions between two looks at whether anybody still wants it */
 
@@ -181,105 +177,6 @@ static void compile_rules(mt_compiler *c)
     p->start = c->entries[MT_GRAMMAR_START];
 }
 
-/* Whether the end of the rule can be reached from i without reading, as far as is known. */
-static bool empty_from(const mt_compiler *c, const mt_instruction *in)
-{
-    switch ((mt_op)in->op) {
-    case MT_OP_RETURN: return true;
-    case MT_OP_BYTE:
-    case MT_OP_TEXT:
-    case MT_OP_TOKEN: return false;
-    case MT_OP_CALL: return c->nullable[in->a] && c->nullable[in->next];
-    case MT_OP_REPEAT: return (in->b == 0 || c->nullable[in->a]) && c->nullable[in->next];
-    case MT_OP_FREE: return c->nullable[in->next];
-    case MT_OP_FORK:
-        for (uint32_t i = 0; i < in->b; i++)
-            if (c->nullable[c->p->targets[in->a + i]])
-                return true;
-        return false;
-    }
-    return false;
-}
-
-static bool may_go_round(const mt_compiler *c, size_t round)
-{
-    return round < MT_LIMIT_GRAMMAR_ROUNDS && (round == 0 || round * c->p->count < MT_LIMIT_PROGRAM_WORK) &&
-           !mt_grammar_stopped(c->g);
-}
-
-/* Successors mostly have smaller numbers, so few rounds are needed. */
-static bool find_nullable(mt_compiler *c)
-{
-    bool changed = true;
-
-    for (size_t round = 0; changed; round++) {
-        if (!may_go_round(c, round))
-            return false;
-        changed = false;
-        for (size_t i = 0; i < c->p->count; i++)
-            if (!c->nullable[i] && empty_from(c, &c->p->code[i]))
-                changed = c->nullable[i] = true;
-    }
-    return true;
-}
-
-static uint32_t with_frame(uint32_t inside, uint32_t behind)
-{
-    if (inside == ENDLESS || behind == ENDLESS)
-        return ENDLESS;
-    return inside + 1 > behind ? inside + 1 : behind;
-}
-
-static uint32_t height_from(const mt_program *p, const mt_instruction *in)
-{
-    const mt_instruction *code = p->code;
-    const mt_byteset *set;
-    uint32_t best = ENDLESS;
-
-    switch ((mt_op)in->op) {
-    case MT_OP_RETURN: return 0;
-    case MT_OP_BYTE:
-        set = &p->sets[in->a];
-        return set->bits[0] | set->bits[1] | set->bits[2] | set->bits[3] ? code[in->next].height : ENDLESS;
-    case MT_OP_TEXT:
-    case MT_OP_TOKEN:
-    case MT_OP_FREE: return code[in->next].height;
-    case MT_OP_CALL: return in->next == 0 ? code[in->a].height : with_frame(code[in->a].height, code[in->next].height);
-    case MT_OP_REPEAT:
-        return in->b == 0 ? code[in->next].height : with_frame(code[in->a].height, code[in->next].height);
-    case MT_OP_FORK:
-        for (uint32_t i = 0; i < in->b; i++)
-            if (code[p->targets[in->a + i]].height < best)
-                best = code[p->targets[in->a + i]].height;
-        return best;
-    }
-    return best;
-}
-
-static bool find_heights(const mt_compiler *c)
-{
-    mt_program *p = c->p;
-    bool changed = true;
-
-    for (size_t i = 0; i < p->count; i++)
-        p->code[i].height = ENDLESS;
-    for (size_t round = 0; changed; round++) {
-        if (!may_go_round(c, round))
-            return false;
-        changed = false;
-        for (size_t k = 0; k < 2 * p->count; k++) { /* up, then down */
-            const size_t i = k < p->count ? k : 2 * p->count - 1 - k;
-            const uint32_t height = height_from(p, &p->code[i]);
-
-            if (height < p->code[i].height) {
-                p->code[i].height = height;
-                changed = true;
-            }
-        }
-    }
-    return true;
-}
-
 /* Repetitions of what may be empty: that least is 0 is no other language, and the count must not run away. */
 static bool bound_repeats(mt_compiler *c, mt_error *err)
 {
@@ -446,14 +343,6 @@ static void make_classes(const mt_compiler *c)
     mt_free(used);
 }
 
-static bool too_intricate(const mt_compiler *c, mt_error *err)
-{
-    if (mt_grammar_stopped(c->g))
-        return mt_grammar_say_stopped(err);
-    return mt_fail(err, MT_E_INVALID,
-                   "the rules of the constraint refer to one another in too long chains; simplify it");
-}
-
 static bool check(mt_compiler *c, mt_error *err)
 {
     mt_program *p = c->p;
@@ -466,16 +355,14 @@ static bool check(mt_compiler *c, mt_error *err)
         return mt_fail(err, MT_E_INVALID,
                        "the constraint compiles to more than %u instructions or %u bytes of texts; make it smaller",
                        MT_LIMIT_PROGRAM_CODE, MT_LIMIT_GRAMMAR_BYTES);
-    c->nullable = mt_alloc_array(p->count, sizeof(*c->nullable));
-    if (!find_nullable(c))
-        return too_intricate(c, err);
+    mt_program_link(c);
+    mt_program_find_nullable(c);
     if (!bound_repeats(c, err))
         return false;
     if (left_recursive(c))
         return mt_fail(err, MT_E_INVALID, "a rule of the grammar begins with itself; write it the other way round");
-    if (!find_heights(c))
-        return too_intricate(c, err);
-    if (p->code[p->start].height == ENDLESS)
+    mt_program_find_heights(c);
+    if (p->code[p->start].height == MT_PROGRAM_ENDLESS)
         return mt_fail(err, MT_E_INVALID, "the constraint allows no answer at all; loosen it");
     if (p->code[p->start].height > MT_LIMIT_GRAMMAR_FRAMES)
         return mt_fail(err, MT_E_INVALID, "the constraint nests more than %d levels deep; make it flatter",
@@ -496,6 +383,8 @@ mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered,
     ok = check(&c, err);
     mt_free(c.entries);
     mt_free(c.nullable);
+    mt_free(c.first_user);
+    mt_free(c.users);
     if (ok)
         return c.p;
     mt_program_free(c.p);

@@ -1,5 +1,5 @@
-/* Alternatives. What each begins with is a text, often, and then a trie holds all of those texts: alternatives that begin
-   alike are followed in one place, so that a list of any length is in one place after a few bytes. Equal pieces are
+/* Alternatives. What each begins with is a text, often, and then a trie holds all of those texts: alternatives that
+   begin alike are followed in one place, so that a list of any length is in one place after a few bytes. Equal pieces are
    one where there are many, so that texts that end alike share their ends: numbers from 1 to 100000 are a few dozen
    instructions.
 

@@ -279,7 +279,7 @@ static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_
     bool ok = mt_schema_add(r, &place, schema, "#") && (!object || mt_schema_add(r, &place, only, "#")) &&
               mt_schema_call(r, &place, out);
 
-    for (size_t i = 0; ok && i < r->todo_count; i++) { /* each may add more */
+    for (size_t i = 0; ok && i < r->todo_count && !mt_grammar_full(r->j->g); i++) { /* each may add more */
         ok = write_place(r, &r->todo[i]->place, &value);
         if (ok)
             mt_grammar_define(r->j->g, r->todo[i]->rule, value);
