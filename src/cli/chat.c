@@ -10,56 +10,6 @@
 #include "api/json_body.h"
 #include "cli/cli.h"
 
-static const char help[] = "/image PATH    show the model a picture with what you say next\n"
-                           "/system TEXT   what the model is told about its task; without TEXT, nothing\n"
-                           "/reset         begin anew, with the same system text\n"
-                           "/help          this\n"
-                           "/quit          leave, as Ctrl-D does; Ctrl-C ends an answer\n";
-
-typedef struct talk {
-    mt_chat_server server;
-    json_t *messages; /* with the system's first, where there is one */
-    json_t *pictures; /* parts that go with the next message */
-    bool colours;
-} talk;
-
-static void add_picture(talk *t, const char *path)
-{
-    mt_error err = {0};
-
-    if (!mt_chat_add_file(t->pictures, "image", path, &err))
-        printf("%s\n", err.text);
-    else
-        printf("%zu %s with what you say next\n", json_array_size(t->pictures),
-               json_array_size(t->pictures) == 1 ? "picture goes" : "pictures go");
-}
-
-static bool has_system(const talk *t)
-{
-    const char *role = json_string_value(json_object_get(json_array_get(t->messages, 0), "role"));
-
-    return role && strcmp(role, "system") == 0;
-}
-
-static void reset(talk *t)
-{
-    const size_t kept = has_system(t);
-
-    while (json_array_size(t->messages) > kept)
-        json_array_remove(t->messages, json_array_size(t->messages) - 1);
-    json_array_clear(t->pictures);
-}
-
-static void set_system(talk *t, const char *text)
-{
-    json_t *message = *text ? json_pack("{s:s, s:s}", "role", "system", "content", text) : NULL;
-
-    if (has_system(t))
-        json_array_remove(t->messages, 0);
-    if (message)
-        json_array_insert_new(t->messages, 0, message);
-}
-
 /* Says why an answer is not what it would have been. */
 static void close_answer(const mt_chat_answer *a)
 {
@@ -69,70 +19,102 @@ static void close_answer(const mt_chat_answer *a)
     else if (strcmp(a->finish, "length") == 0)
         printf("(cut off: it has as many tokens as it may)\n");
     fputs("\n", stdout);
+    fflush(stdout);
 }
 
-/* A question that was refused is taken back, so that the next one does not fail for it. */
-static bool say(talk *t, const char *text, mt_error *err)
+static json_t *message_of(const mt_chat_answer *a)
 {
-    mt_chat_answer answer = {.piece = mt_chat_show, .colours = t->colours};
-    json_t *message = mt_chat_message(t->pictures, text, err);
+    json_t *message = json_pack("{s:s, s:s}", "role", "assistant", "content", a->text.len ? a->text.data : "");
+
+    if (message && a->calls)
+        json_object_set(message, "tool_calls", a->calls);
+    return message;
+}
+
+/* What each call gives is for the person to say. False when the input ends instead. */
+static bool ask_results(mt_chat_talk *t, const json_t *calls)
+{
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        const json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
+        const char *name = json_string_value(json_object_get(function, "name")), *result;
+        json_t *message;
+
+        printf("%s(%s)\n", name, json_string_value(json_object_get(function, "arguments")));
+        result = mt_chat_line_read(t->input, "it gives: ");
+        message = result ? json_pack("{s:s, s:s, s:O}", "role", "tool", "content", result, "tool_call_id",
+                                     json_object_get(call, "id"))
+                         : NULL;
+        if (!message)
+            return false;
+        json_array_append_new(t->messages, message);
+    }
+    return true;
+}
+
+/* One answer. *again: it calls tools, and they have given something. */
+static bool answer_once(mt_chat_talk *t, bool *again, mt_error *err)
+{
+    mt_chat_answer answer = {.piece = mt_chat_show, .colours = t->terminal};
+    json_t *message = NULL;
     bool ok;
 
-    if (!message)
-        return false;
-    json_array_clear(t->pictures);
-    json_array_append_new(t->messages, message);
     mt_chat_interruptible(true);
     ok = mt_chat_ask(&t->server, t->messages, &answer, err);
     mt_chat_interruptible(false);
     if (ok)
         close_answer(&answer);
-    if (ok && answer.text.len)
-        json_array_append_new(t->messages, json_pack("{s:s, s:s}", "role", "assistant", "content", answer.text.data));
-    else
-        json_array_remove(t->messages, json_array_size(t->messages) - 1);
-    mt_buf_free(&answer.text);
+    if (answer.interrupted) {
+        json_decref(answer.calls);
+        answer.calls = NULL;
+    }
+    if (ok && (answer.text.len || answer.calls))
+        message = message_of(&answer);
+    if (message)
+        json_array_append_new(t->messages, message);
+    *again = message && answer.calls && ask_results(t, answer.calls);
+    mt_chat_answer_free(&answer);
     return ok;
 }
 
-/* What stands after the command, where the line is that command. */
-static const char *argument(const char *line, const char *command)
+/* A question that was refused is taken back, so that the next one does not fail for it, and so are calls without
+   results. */
+bool mt_chat_answer_to(mt_chat_talk *t, size_t before, mt_error *err)
 {
-    const size_t len = strlen(command);
+    bool again = true, ok = true;
+    const json_t *last;
 
-    if (strncmp(line, command, len) != 0 || (line[len] && line[len] != ' '))
-        return NULL;
-    return line + len + strspn(line + len, " ");
+    while (ok && again)
+        ok = answer_once(t, &again, err);
+    last = json_array_get(t->messages, json_array_size(t->messages) - 1);
+    if (!ok || json_object_get(last, "tool_calls") ||
+        strcmp(json_string_value(json_object_get(last, "role")), "assistant") != 0)
+        while (json_array_size(t->messages) > before)
+            json_array_remove(t->messages, json_array_size(t->messages) - 1);
+    return ok;
 }
 
-/* False to leave. */
-static bool obey(talk *t, const char *line)
+static bool say(mt_chat_talk *t, const char *text, mt_error *err)
 {
-    const char *rest;
+    const size_t before = json_array_size(t->messages);
+    json_t *message = mt_chat_message(t->pictures, text, err);
 
-    if (argument(line, "/quit") || argument(line, "/exit"))
+    if (!message)
         return false;
-    if ((rest = argument(line, "/image")))
-        add_picture(t, rest);
-    else if ((rest = argument(line, "/system")))
-        set_system(t, rest);
-    else if (argument(line, "/reset"))
-        reset(t);
-    else
-        fputs(help, stdout);
-    return true;
+    json_array_clear(t->pictures);
+    json_array_append_new(t->messages, message);
+    return mt_chat_answer_to(t, before, err);
 }
 
-static bool converse(talk *t, mt_chat_line *input)
+static bool converse(mt_chat_talk *t)
 {
     const char *line;
     bool ok = true;
 
-    while ((line = mt_chat_line_read(input))) {
+    while ((line = mt_chat_line_read(t->input, "> "))) {
         mt_error err = {0};
 
         if (*line == '/') {
-            if (!obey(t, line))
+            if (!mt_chat_obey(t, line))
                 break;
         } else if (*line) {
             ok = say(t, line, &err);
@@ -144,27 +126,39 @@ static bool converse(talk *t, mt_chat_line *input)
     return ok;
 }
 
+static bool start(mt_chat_talk *t, const mt_options *opt, mt_error *err)
+{
+    json_t *words = json_string(opt->system ? opt->system : "");
+    bool ok;
+
+    if (!words)
+        return mt_fail(err, MT_E_INVALID, "\"--system\" is not text in UTF-8");
+    json_decref(words);
+    mt_chat_set_system(t, opt->system ? opt->system : "");
+    mt_chat_interruptible(true);
+    ok = mt_chat_server_open(&t->server, opt, err);
+    mt_chat_interruptible(false);
+    return ok;
+}
+
 int mt_cmd_chat(const mt_options *opt)
 {
-    talk t = {.colours = isatty(STDOUT_FILENO)};
+    mt_chat_talk t = {.terminal = isatty(STDOUT_FILENO)};
     mt_error err = {0};
-    mt_chat_line *input;
     bool ok;
 
     mt_json_body_setup();
     t.messages = json_array();
     t.pictures = json_array();
-    mt_chat_interruptible(true);
-    ok = mt_chat_server_open(&t.server, opt, &err);
-    mt_chat_interruptible(false);
+    ok = start(&t, opt, &err);
     if (ok) {
-        if (t.colours)
+        if (t.terminal)
             printf("%s. /help lists what can be done, Ctrl-D leaves.\n\n", t.server.model);
-        input = mt_chat_line_open();
-        ok = converse(&t, input);
-        if (t.colours)
+        t.input = mt_chat_line_open();
+        ok = converse(&t);
+        if (t.terminal)
             printf("\n");
-        mt_chat_line_close(input);
+        mt_chat_line_close(t.input);
     } else
         fprintf(stderr, "motet: %s\n", err.text);
     mt_chat_server_close(&t.server);

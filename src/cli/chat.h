@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "cli/chat_wrap.h"
 #include "server/options.h"
 
 /* ---- input ---- */
@@ -16,9 +17,16 @@ typedef struct mt_chat_line mt_chat_line;
 mt_chat_line *mt_chat_line_open(void);
 void mt_chat_line_close(mt_chat_line *line); /* NULL is fine */
 
-/* The next line without its end, valid until the next call; NULL at the end of the input. A line that Ctrl-C has ended
-   is empty. */
-const char *mt_chat_line_read(mt_chat_line *line);
+/* The next line without its end, valid until the next call; NULL at the end of the input, which Ctrl-C is the second
+   time in a row. A line that Ctrl-C has ended is empty. */
+const char *mt_chat_line_read(mt_chat_line *line, const char *prompt);
+
+/* For the Tab key, what can follow the line so far: appended to `more`, and where there are several ways to go on and
+   nothing to append, these to `list`. */
+void mt_chat_complete(const char *line, mt_buf *more, mt_buf *list);
+
+/* The path that people mean: without the quotes or backslashes of a shell, with ~ as their folder. */
+bool mt_chat_path(const char *text, char *out, size_t size, mt_error *err) MT_NODISCARD;
 
 /* ---- the server ---- */
 
@@ -27,6 +35,7 @@ typedef struct mt_chat_server {
     char socket[128]; /* a path; empty where the url says it all */
     char model[256];  /* what the server calls it */
     const char *key;  /* NULL: none */
+    json_t *settings; /* what every request has besides its messages; free with json_decref */
     int pid;          /* of a server of our own; 0: it is another's */
 } mt_chat_server;
 
@@ -40,20 +49,29 @@ void mt_chat_server_close(mt_chat_server *server); /* ends one of our own */
 /* What was answered so far, and what to do with each piece. */
 typedef struct mt_chat_answer {
     void (*piece)(struct mt_chat_answer *answer, bool reasoning, const char *text);
-    mt_buf text;          /* of the answer, without its reasoning */
+    mt_buf text; /* of the answer, without its reasoning */
+    mt_buf reasoning;
+    json_t *calls;        /* of tools, as an assistant's message has them; NULL: none. Free with json_decref */
     char finish[32];      /* why it ended */
     bool interrupted;     /* by Ctrl-C */
     long prompt, tokens;  /* as the server counts them; -1: it does not say */
-    bool colours;         /* are for a terminal */
+    bool colours;         /* are for a terminal, as are whole words at its edge */
     bool shows_reasoning; /* of what was printed last */
+    mt_chat_wrap wrap;
 } mt_chat_answer;
 
 /* Sends the messages and calls piece with what comes. False with a sentence; an interrupted answer is none. */
 bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
                  mt_error *err) MT_NODISCARD;
 
-/* Adds a file's contents to the parts of a message. kind: "image" or "video". */
-bool mt_chat_add_file(json_t *parts, const char *kind, const char *path, mt_error *err) MT_NODISCARD;
+void mt_chat_answer_free(mt_chat_answer *answer);
+
+/* Adds a picture or a video to the parts of a message: a file's contents, what comes on standard input ("-"), or a URL.
+   kind: "image" or "video". */
+bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_error *err) MT_NODISCARD;
+
+/* What options say of every request. Free with json_decref. */
+json_t *mt_chat_settings(const mt_options *opt);
 
 /* A user's: pictures and videos first, then the words. NULL with a sentence when these are not UTF-8. */
 json_t *mt_chat_message(const json_t *media, const char *text, mt_error *err) MT_NODISCARD;
@@ -61,6 +79,37 @@ json_t *mt_chat_message(const json_t *media, const char *text, mt_error *err) MT
 /* Prints a piece on standard output, and what follows the last one; reasoning stands apart. */
 void mt_chat_show(mt_chat_answer *answer, bool reasoning, const char *text);
 void mt_chat_show_end(const mt_chat_answer *answer);
+
+/* ---- the conversation ---- */
+
+typedef struct mt_chat_talk {
+    mt_chat_server server;
+    mt_chat_line *input;
+    json_t *messages; /* with the system's first, where there is one */
+    json_t *pictures; /* parts that go with the next message */
+    char file[4096];  /* that it was saved to or loaded from; empty: none */
+    bool terminal;    /* a person looks on */
+} mt_chat_talk;
+
+/* What stands after a slash. */
+typedef struct mt_chat_command {
+    const char *name, *operand, *help;
+    bool file; /* the operand is one */
+    void (*run)(mt_chat_talk *talk, const char *operand);
+} mt_chat_command;
+
+extern const mt_chat_command mt_chat_commands[];
+extern const size_t mt_chat_command_count;
+
+/* Does what a line that begins with a slash says. False to leave. */
+bool mt_chat_obey(mt_chat_talk *talk, const char *line);
+
+/* The system's text; "": none. */
+void mt_chat_set_system(mt_chat_talk *talk, const char *text);
+
+/* Asks for an answer to the messages, and for another one once the calls in it have their results. Where there is none,
+   the messages are cut to `before` of them. */
+bool mt_chat_answer_to(mt_chat_talk *talk, size_t before, mt_error *err) MT_NODISCARD;
 
 /* GET url/path. The status, 0 where nobody answers. */
 long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body);

@@ -56,6 +56,37 @@ static void take_usage(mt_chat_answer *a, const json_t *usage)
     a->tokens = (long)json_integer_value(json_object_get(usage, "completion_tokens"));
 }
 
+/* Calls come in pieces, too, each with the number of its call. */
+static void take_call(mt_chat_answer *a, const json_t *piece)
+{
+    const size_t index = (size_t)json_integer_value(json_object_get(piece, "index"));
+    const json_t *function = json_object_get(piece, "function");
+    const char *id = text_of(piece, "id"), *name = text_of(function, "name"), *more = text_of(function, "arguments");
+    json_t *call, *known;
+    mt_buf all;
+
+    if (!a->calls)
+        a->calls = json_array();
+    if (index > json_array_size(a->calls))
+        return;
+    if (index == json_array_size(a->calls))
+        json_array_append_new(a->calls, json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", "", "type", "function", "function",
+                                                  "name", "", "arguments", ""));
+    call = json_array_get(a->calls, index);
+    known = json_object_get(call, "function");
+    if (id)
+        json_object_set_new(call, "id", json_string(id));
+    if (name)
+        json_object_set_new(known, "name", json_string(name));
+    if (!more)
+        return;
+    mt_buf_init(&all, LINE_BYTES);
+    mt_buf_puts(&all, json_string_value(json_object_get(known, "arguments")));
+    mt_buf_puts(&all, more);
+    json_object_set_new(known, "arguments", json_string(all.data));
+    mt_buf_free(&all);
+}
+
 /* One event's JSON. Returns false when it is an error: then that is the body. */
 static bool take_event(mt_chat_answer *a, const json_t *event)
 {
@@ -68,8 +99,12 @@ static bool take_event(mt_chat_answer *a, const json_t *event)
         return false;
     if (!thought)
         thought = text_of(delta, "reasoning");
-    if (thought)
+    if (thought) {
         a->piece(a, true, thought);
+        mt_buf_puts(&a->reasoning, thought);
+    }
+    for (size_t i = 0; i < json_array_size(json_object_get(delta, "tool_calls")); i++)
+        take_call(a, json_array_get(json_object_get(delta, "tool_calls"), i));
     if (said) {
         a->piece(a, false, said);
         mt_buf_puts(&a->text, said);
@@ -207,8 +242,11 @@ static char *request_of(const mt_chat_server *server, const json_t *messages)
 {
     json_t *request = json_pack("{s:s, s:O, s:b, s:{s:b}}", "model", server->model, "messages", messages, "stream", 1,
                                 "stream_options", "include_usage", 1);
-    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    char *text;
 
+    if (server->settings)
+        json_object_update(request, server->settings);
+    text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     return text;
 }
@@ -226,6 +264,7 @@ bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_a
     mt_buf_init(&r.line, LINE_BYTES);
     mt_buf_init(&r.body, LINE_BYTES);
     mt_buf_init(&answer->text, ANSWER_BYTES);
+    mt_buf_init(&answer->reasoning, ANSWER_BYTES);
     answer->prompt = answer->tokens = -1;
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request);

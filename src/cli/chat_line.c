@@ -1,4 +1,6 @@
 /* A line from the person at the terminal, by libedit; or from a pipe. */
+#include <langinfo.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,33 +12,72 @@
 #include "cli/chat.h"
 
 #define HISTORY_LINES 1000
+#define LINE_BYTES (1u << 20)
 
 struct mt_chat_line {
     EditLine *edit; /* NULL: plain lines */
     History *history;
     char file[4096]; /* of the history; empty: it is not kept */
     mt_buf line;
+    char prompt[64];
     bool cancelled;
+    bool asked; /* whether to leave */
 };
 
 static char *prompt(EditLine *edit)
 {
-    static char text[] = "> ";
+    mt_chat_line *line;
 
-    (void)edit;
-    return text;
+    el_get(edit, EL_CLIENTDATA, &line);
+    return line->prompt;
 }
 
-/* Ctrl-C: what was typed goes away, the program stays. */
+/* Ctrl-C: what was typed goes away, the program stays. Where nothing was, a second one leaves. */
 static unsigned char cancel(EditLine *edit, int key)
 {
+    const LineInfo *typed = el_line(edit);
+    const bool empty = typed->lastchar == typed->buffer;
     mt_chat_line *line;
 
     (void)key;
     el_get(edit, EL_CLIENTDATA, &line);
+    if (empty && line->asked)
+        return CC_EOF;
+    line->asked = empty;
     line->cancelled = true;
-    fputs("^C\n", stdout);
+    fputs(empty ? "^C\n(Ctrl-C again leaves)\n" : "^C\n", stdout);
     return CC_NEWLINE;
+}
+
+static unsigned char complete(EditLine *edit, int key)
+{
+    const LineInfo *typed = el_line(edit);
+    mt_buf line, more, list;
+    unsigned char what = CC_REFRESH_BEEP;
+
+    (void)key;
+    mt_buf_init(&line, LINE_BYTES);
+    mt_buf_init(&more, LINE_BYTES);
+    mt_buf_init(&list, LINE_BYTES);
+    mt_buf_add(&line, typed->buffer, (size_t)(typed->cursor - typed->buffer));
+    mt_chat_complete(line.data, &more, &list);
+    if (more.len && el_insertstr(edit, more.data) == 0)
+        what = CC_REFRESH;
+    else if (list.len) {
+        printf("\n%s\n", list.data);
+        what = CC_REDISPLAY;
+    }
+    mt_buf_free(&line);
+    mt_buf_free(&more);
+    mt_buf_free(&list);
+    return what;
+}
+
+/* Letters are bytes to libedit unless the locale says that they are UTF-8, which many containers forget to. */
+static void choose_locale(void)
+{
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
 }
 
 static void open_history(mt_chat_line *line)
@@ -58,9 +99,10 @@ mt_chat_line *mt_chat_line_open(void)
 {
     mt_chat_line *line = mt_alloc(sizeof(*line));
 
-    mt_buf_init(&line->line, 1 << 20);
+    mt_buf_init(&line->line, LINE_BYTES);
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return line;
+    choose_locale();
     line->edit = el_init("motet", stdin, stdout, stderr);
     if (!line->edit)
         return line;
@@ -72,6 +114,8 @@ mt_chat_line *mt_chat_line_open(void)
     el_set(line->edit, EL_ADDFN, "motet-cancel", "give this line up", cancel);
     el_set(line->edit, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key while a line is typed */
     el_set(line->edit, EL_BIND, "^C", "motet-cancel", NULL);
+    el_set(line->edit, EL_ADDFN, "motet-complete", "what can follow", complete);
+    el_set(line->edit, EL_BIND, "^I", "motet-complete", NULL);
     el_set(line->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
     return line;
 }
@@ -108,7 +152,7 @@ static const char *read_plain(mt_chat_line *line)
     return line->line.len ? line->line.data : "";
 }
 
-const char *mt_chat_line_read(mt_chat_line *line)
+const char *mt_chat_line_read(mt_chat_line *line, const char *question)
 {
     const char *text;
     HistEvent event;
@@ -116,11 +160,13 @@ const char *mt_chat_line_read(mt_chat_line *line)
 
     if (!line->edit)
         return read_plain(line);
+    snprintf(line->prompt, sizeof(line->prompt), "%s", question);
     line->cancelled = false;
     text = el_gets(line->edit, &len);
-    if (!text || len <= 0)
+    if (!line->cancelled && (!text || len <= 0))
         return NULL;
     line->line.len = 0;
+    line->asked = line->asked && line->cancelled;
     if (!line->cancelled)
         mt_buf_add(&line->line, text, strcspn(text, "\r\n"));
     if (line->line.len)

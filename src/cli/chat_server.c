@@ -25,6 +25,21 @@ static bool is_url(const char *text)
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
+/* HOST:PORT, or [ADDRESS]:PORT, perhaps with a path. */
+static bool is_address(const char *text)
+{
+    const char *colon = *text == '[' ? strstr(text, "]:") : strchr(text, ':');
+    size_t digits;
+    struct stat st;
+
+    if (!colon || colon == text || stat(text, &st) == 0)
+        return false;
+    colon += *colon == ']';
+    digits = strspn(colon + 1, "0123456789");
+    return strcspn(text, "/") > (size_t)(colon - text) && digits > 0 && digits < 6 &&
+           (colon[1 + digits] == '\0' || colon[1 + digits] == '/');
+}
+
 /* The first model that the server names. */
 static bool ask_model(mt_chat_server *server, mt_error *err)
 {
@@ -54,7 +69,7 @@ static void take_url(mt_chat_server *server, const char *url)
         len--;
     if (len > 3 && strncmp(url + len - 3, "/v1", 3) == 0) /* people paste what their clients are given */
         len -= 3;
-    snprintf(server->url, sizeof(server->url), "%.*s", (int)len, url);
+    snprintf(server->url, sizeof(server->url), "%s%.*s", is_url(url) ? "" : "http://", (int)len, url);
 }
 
 /* The child: serves until it is told to end, or until we are gone. Ctrl-C is ours. */
@@ -77,7 +92,6 @@ static void serve(const mt_options *opt, const char *folder, const char *socket,
     own.host = host;
     own.drain_seconds = 0;
     own.api_keys.count = 0;
-    mt_log_setup(opt->log_level == MT_LOG_INFO ? MT_LOG_WARN : opt->log_level, opt->log_format);
     if (mt_serve(&own, &err))
         _exit(0);
     fprintf(stderr, "motet: %s\n", err.text);
@@ -130,8 +144,9 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
 {
     struct stat st;
 
-    *server = (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL};
-    if (opt->dir && !is_url(opt->dir))
+    *server =
+        (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL, .settings = mt_chat_settings(opt)};
+    if (opt->dir && !is_url(opt->dir) && !is_address(opt->dir))
         return start(server, opt, opt->dir, err);
     take_url(server, opt->dir ? opt->dir : USUAL_URL);
     if (ask_model(server, err))
@@ -149,6 +164,8 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
 /* What it holds is of no use to others, and it may be busy loading. */
 void mt_chat_server_close(mt_chat_server *server)
 {
+    json_decref(server->settings);
+    server->settings = NULL;
     if (!server->pid)
         return;
     kill(server->pid, SIGKILL);

@@ -1,6 +1,9 @@
 /* What motet chat and motet run have in common: a message with pictures, and an answer as it is shown. */
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <openssl/evp.h>
 
@@ -25,24 +28,83 @@ static char *data_url(const char *kind, const mt_buf *bytes)
     return url;
 }
 
-bool mt_chat_add_file(json_t *parts, const char *kind, const char *path, mt_error *err)
+static bool add_url(json_t *parts, const char *kind, const char *url, mt_error *err)
 {
-    char type[32], *url;
+    json_t *words = json_string(url);
+    char type[32];
+
+    if (!words)
+        return mt_fail(err, MT_E_INVALID, "the URL is not text in UTF-8; check it");
+    snprintf(type, sizeof(type), "%s_url", kind);
+    json_array_append_new(parts, json_pack("{s:s, s:{s:o}}", "type", type, type, "url", words));
+    return true;
+}
+
+static bool is_url(const char *text)
+{
+    static const char *const schemes[] = {"http://", "https://", "data:"};
+
+    for (size_t i = 0; i < MT_COUNT(schemes); i++)
+        if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool read_input(mt_buf *bytes, mt_error *err)
+{
+    char chunk[1 << 16];
+    size_t len;
+
+    while ((len = fread(chunk, 1, sizeof(chunk), stdin)) > 0)
+        if (!mt_buf_add(bytes, chunk, len))
+            return mt_fail(err, MT_E_TOO_LARGE, "standard input has more than %u bytes: send a smaller one",
+                           FILE_BYTES);
+    return !ferror(stdin) || mt_fail(err, MT_E_IO, "standard input cannot be read: %s", strerror(errno));
+}
+
+bool mt_chat_add_media(json_t *parts, const char *kind, const char *what, mt_error *err)
+{
     mt_buf bytes;
+    char *url;
     bool ok;
 
+    if (is_url(what)) /* the server fetches it */
+        return add_url(parts, kind, what, err);
+    if (strncasecmp(what, "file://", 7) == 0)
+        what += 7;
     mt_buf_init(&bytes, FILE_BYTES);
-    ok = mt_file_read(&bytes, path, err);
+    ok = strcmp(what, "-") == 0 ? read_input(&bytes, err) : mt_file_read(&bytes, what, err);
     if (ok && bytes.len == 0)
-        ok = mt_fail(err, MT_E_INVALID, "\"%s\" is empty", path);
+        ok = mt_fail(err, MT_E_INVALID, "\"%s\" is empty", what);
     if (ok) {
         url = data_url(kind, &bytes);
-        snprintf(type, sizeof(type), "%s_url", kind);
-        json_array_append_new(parts, json_pack("{s:s, s:{s:s}}", "type", type, type, "url", url));
+        ok = add_url(parts, kind, url, err);
         mt_free(url);
     }
     mt_buf_free(&bytes);
     return ok;
+}
+
+json_t *mt_chat_settings(const mt_options *opt)
+{
+    json_t *all = json_object();
+
+    if (!isnan(opt->temperature))
+        json_object_set_new(all, "temperature", json_real(opt->temperature));
+    if (opt->seed >= 0)
+        json_object_set_new(all, "seed", json_integer(opt->seed));
+    if (opt->think != MT_THINK_AUTO)
+        json_object_set_new(all, "chat_template_kwargs",
+                            json_pack("{s:b}", "enable_thinking", opt->think == MT_THINK_ON));
+    return all;
+}
+
+void mt_chat_answer_free(mt_chat_answer *a)
+{
+    mt_buf_free(&a->text);
+    mt_buf_free(&a->reasoning);
+    json_decref(a->calls);
+    a->calls = NULL;
 }
 
 json_t *mt_chat_message(const json_t *media, const char *text, mt_error *err)
@@ -62,12 +124,19 @@ json_t *mt_chat_message(const json_t *media, const char *text, mt_error *err)
 
 void mt_chat_show(mt_chat_answer *a, bool reasoning, const char *text)
 {
+    const size_t columns = a->colours ? mt_chat_columns() : 0;
+
     if (a->colours && reasoning != a->shows_reasoning)
         fputs(reasoning ? DIM : PLAIN, stdout);
-    if (!reasoning && a->shows_reasoning)
+    if (!reasoning && a->shows_reasoning) {
         fputs("\n\n", stdout);
+        a->wrap = (mt_chat_wrap){0};
+    }
     a->shows_reasoning = reasoning;
-    fputs(text, stdout);
+    if (columns)
+        mt_chat_wrap_put(&a->wrap, columns, text, stdout);
+    else
+        fputs(text, stdout);
     fflush(stdout);
 }
 

@@ -1,4 +1,4 @@
-/* motet help, motet --help, motet COMMAND --help, motet --version. */
+/* motet help, motet --help, motet COMMAND --help, motet version, motet --version. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -9,7 +9,7 @@ int mt_cmd_help(const mt_options *opt)
 {
     mt_buf out;
 
-    if (opt->version) {
+    if (opt->version || (opt->command == MT_COMMAND_VERSION && !opt->help)) {
         puts("motet " MT_VERSION);
         return 0;
     }

@@ -22,6 +22,7 @@ static int dispatch(const mt_options *opt)
     case MT_COMMAND_TOKENIZE: return mt_cmd_tokenize(opt);
     case MT_COMMAND_DETOKENIZE: return mt_cmd_detokenize(opt);
     case MT_COMMAND_RENDER: return mt_cmd_render(opt);
+    case MT_COMMAND_VERSION:
     case MT_COMMAND_HELP:
     case MT_COMMAND_NONE: return mt_cmd_help(opt);
     }

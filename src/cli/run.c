@@ -1,10 +1,12 @@
 /* motet run: what follows a raw prompt, in text or in tokens with their logprobs. */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/random.h"
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "engine/engine.h"
@@ -138,7 +140,11 @@ static mt_request *request_of(const mt_options *opt, const asked *a, printer *p)
     r->sampling.eos_count = a->generation.eos_count;
     r->max_tokens = most_tokens(opt);
     r->repeat_limit = (uint32_t)opt->repeat_limit;
-    r->sampling.temperature = 0;
+    r->sampling.temperature = isnan(opt->temperature) ? 0 : (float)opt->temperature;
+    if (opt->seed < 0)
+        mt_random(&r->sampling.seed, sizeof r->sampling.seed);
+    else
+        r->sampling.seed = (uint64_t)opt->seed;
     r->sampling.logprobs = (int32_t)opt->logprobs;
     r->event = print_event;
     r->ctx = p;
@@ -205,17 +211,32 @@ static bool generate(mt_opened *o, const mt_options *opt, asked *a, mt_error *er
     return ok;
 }
 
+/* How much is to come on standard input. */
+static size_t reads_input(const mt_options *opt)
+{
+    size_t count = opt->input && strcmp(opt->input, "-") == 0;
+    for (size_t i = 0; i < opt->images.count; i++)
+        count += strcmp(opt->images.at[i], "-") == 0;
+    for (size_t i = 0; i < opt->videos.count; i++)
+        count += strcmp(opt->videos.at[i], "-") == 0;
+    return count;
+}
+
 /* One of the three ways to ask, and what goes with it. */
 static bool check(const mt_options *opt, mt_error *err)
 {
     if ((opt->input != NULL) + (opt->prompt != NULL) + (opt->token_ids != NULL) != 1)
         return mt_fail(err, MT_E_INVALID,
                        "give one prompt: motet run DIR \"what to say\", or raw with \"--prompt\" or \"--token-ids\"");
-    if (opt->input && (opt->json || opt->logprobs))
-        return mt_fail(err, MT_E_INVALID, "\"--json\" and \"--logprobs\" go with \"--prompt\" or \"--token-ids\"");
-    if (!opt->input && opt->images.count + opt->videos.count > 0)
-        return mt_fail(err, MT_E_INVALID,
-                       "\"--image\" and \"--video\" go with a message: motet run DIR \"what to say\" --image FILE");
+    if (opt->input && opt->logprobs)
+        return mt_fail(err, MT_E_INVALID, "\"--logprobs\" goes with \"--prompt\" or \"--token-ids\"");
+    if (!opt->input && (opt->images.count + opt->videos.count > 0 || opt->system || opt->think != MT_THINK_AUTO))
+        return mt_fail(
+            err, MT_E_INVALID,
+            "\"--image\", \"--video\", \"--system\" and \"--think\" go with a message: motet run DIR \"what to "
+            "say\" --image FILE");
+    if (reads_input(opt) > 1)
+        return mt_fail(err, MT_E_INVALID, "\"-\" stands for standard input, which is read once: give one of them");
     return true;
 }
 

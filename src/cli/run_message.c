@@ -20,6 +20,26 @@ static void show(mt_chat_answer *a, bool reasoning, const char *text)
         mt_chat_show(a, reasoning, text);
 }
 
+static void keep(mt_chat_answer *a, bool reasoning, const char *text)
+{
+    (void)a, (void)reasoning, (void)text;
+}
+
+/* The whole answer, for programs. */
+static void print_json(const mt_chat_answer *a)
+{
+    json_t *all = json_pack("{s:s, s:s?, s:s}", "content", a->text.len ? a->text.data : "", "reasoning",
+                            a->reasoning.len ? a->reasoning.data : NULL, "finish_reason", a->finish);
+
+    if (a->tokens >= 0)
+        json_object_set_new(all, "usage",
+                            json_pack("{s:I, s:I}", "prompt_tokens", (json_int_t)a->prompt, "completion_tokens",
+                                      (json_int_t)a->tokens));
+    json_dumpf(all, stdout, JSON_COMPACT);
+    fputs("\n", stdout);
+    json_decref(all);
+}
+
 /* Standard input without the ends of its last lines. */
 static bool read_input(mt_buf *text, mt_error *err)
 {
@@ -43,7 +63,7 @@ static bool read_input(mt_buf *text, mt_error *err)
 static bool add_files(json_t *parts, const mt_option_list *files, const char *kind, mt_error *err)
 {
     for (size_t i = 0; i < files->count; i++)
-        if (!mt_chat_add_file(parts, kind, files->at[i], err))
+        if (!mt_chat_add_media(parts, kind, files->at[i], err))
             return false;
     return true;
 }
@@ -51,7 +71,7 @@ static bool add_files(json_t *parts, const mt_option_list *files, const char *ki
 /* The one message as a conversation. */
 static json_t *conversation(const mt_options *opt, mt_error *err)
 {
-    json_t *media = json_array(), *message = NULL;
+    json_t *media = json_array(), *message = NULL, *all = NULL;
     mt_buf input;
 
     mt_buf_init(&input, MT_LIMIT_ENCODE_BYTES);
@@ -60,7 +80,13 @@ static json_t *conversation(const mt_options *opt, mt_error *err)
         message = mt_chat_message(media, input.len ? input.data : opt->input, err);
     mt_buf_free(&input);
     json_decref(media);
-    return message ? json_pack("[o]", message) : NULL;
+    if (message && opt->system)
+        all = json_pack("[{s:s, s:s}, o]", "role", "system", "content", opt->system, message);
+    else if (message)
+        all = json_pack("[o]", message);
+    if (message && !all)
+        mt_fail(err, MT_E_INVALID, "\"--system\" is not text in UTF-8");
+    return all;
 }
 
 static bool ask(const mt_options *opt, const json_t *messages, mt_chat_answer *answer, mt_error *err)
@@ -77,7 +103,7 @@ static bool ask(const mt_options *opt, const json_t *messages, mt_chat_answer *a
 
 int mt_run_message(const mt_options *opt)
 {
-    mt_chat_answer answer = {.piece = show, .colours = isatty(STDOUT_FILENO)};
+    mt_chat_answer answer = {.piece = opt->json ? keep : show, .colours = isatty(STDOUT_FILENO)};
     mt_error err = {0};
     json_t *messages;
     bool ok, interrupted;
@@ -88,13 +114,15 @@ int mt_run_message(const mt_options *opt)
     ok = messages && ask(opt, messages, &answer, &err);
     interrupted = mt_chat_interrupted();
     mt_chat_interruptible(false);
-    if (ok)
+    if (ok && opt->json && !interrupted)
+        print_json(&answer);
+    else if (ok && !opt->json)
         mt_chat_show_end(&answer);
-    if (ok && strcmp(answer.finish, "length") == 0)
+    if (ok && !opt->json && strcmp(answer.finish, "length") == 0)
         fprintf(stderr, "motet: cut off: the answer has as many tokens as it may\n");
     if (!ok && !interrupted)
         fprintf(stderr, "motet: %s\n", err.text);
-    mt_buf_free(&answer.text);
+    mt_chat_answer_free(&answer);
     json_decref(messages);
     curl_global_cleanup();
     return interrupted ? EXIT_INTERRUPTED : ok ? 0 : 1;

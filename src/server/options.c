@@ -242,6 +242,25 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
     return opt->topic != MT_COMMAND_NONE || fail_command(word, err);
 }
 
+/* -h and -v, which people try first. */
+static bool take_letter(mt_options *opt, const char *word, mt_error *err)
+{
+    if (strcmp(word, "-h") == 0)
+        return opt->help = true;
+    if (strcmp(word, "-v") == 0 && mt_option_applies(&mt_option_rows[ROW_version], opt->command))
+        return opt->version = true;
+    return fail_option(opt->command, word, err);
+}
+
+/* Who asks one question does not want to read what a server logs. */
+static void calm_log(mt_options *opt, bool given, char *(*env)(const char *name))
+{
+    const char *text = env(mt_option_rows[ROW_log_level].env);
+
+    if (!given && !(text && *text) && opt->command != MT_COMMAND_SERVE)
+        opt->log_level = MT_LOG_WARN;
+}
+
 /* Checks that nothing is missing. */
 static bool check_complete(const mt_options *opt, mt_error *err)
 {
@@ -278,11 +297,13 @@ bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)
         else if (!only_operands && word[0] == '-' && word[1] == '-') {
             if (!take_option(opt, argc, argv, &at, given, err))
                 return false;
-        } else if (!only_operands && word[0] == '-' && word[1])
-            return fail_option(opt->command, word, err);
-        else if (!take_operand(opt, word, err))
+        } else if (!only_operands && word[0] == '-' && word[1]) {
+            if (!take_letter(opt, word, err))
+                return false;
+        } else if (!take_operand(opt, word, err))
             return false;
     }
+    calm_log(opt, given[ROW_log_level], env);
     return opt->help || check_complete(opt, err);
 }
 

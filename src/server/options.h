@@ -18,6 +18,7 @@ typedef enum mt_command {
 #include "server/options.def"
 } mt_command;
 
+typedef enum mt_thinking { MT_THINK_AUTO, MT_THINK_ON, MT_THINK_OFF } mt_thinking;
 typedef enum mt_isolation { MT_ISOLATE_AUTO, MT_ISOLATE_ON, MT_ISOLATE_OFF } mt_isolation;
 
 /* Of an option that may be given often. */

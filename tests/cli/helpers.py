@@ -1,12 +1,14 @@
 """A server that parrots, a terminal with a person at it, and the running of tests, for the tests of commands."""
 import argparse
 import codecs
+import fcntl
 import http.server
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,9 @@ class Fake(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         try:
+            if text == "call":
+                self.call("sum", '{"a": 1,', ' "b": 2}')
+                return None
             self.chunk({"reasoning_content": "hm"})
             for word in ["you", "said", text]:
                 self.chunk({"content": word + " "})
@@ -59,6 +64,13 @@ class Fake(http.server.BaseHTTPRequestHandler):
         except OSError:
             self.server.gone += 1
         return None
+
+    def call(self, name, *pieces):
+        self.chunk({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": name}}]})
+        for piece in pieces:
+            self.chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
+        self.chunk({}, "tool_calls")
+        self.wfile.write(b"data: [DONE]\n\n")
 
     def chunk(self, delta, finish=None):
         event = {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
@@ -93,13 +105,17 @@ def running(folder):
 class Terminal:
     """A person's: what is typed goes in, what is shown can be waited for."""
 
-    def __init__(self, *command, home=None):
+    def __init__(self, *command, home=None, columns=0):
         try:
             self.pid, self.fd = pty.fork()
         except OSError as why:  # a root folder may have no /dev/pts
             raise served.Skip("there are no pseudo-terminals") from why
         if self.pid == 0:
             os.environ.update(TERM="xterm", HOME=home or "/nowhere")
+            if columns:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            for name in "LANG", "LC_ALL", "LC_CTYPE":  # as in a container
+                os.environ.pop(name, None)
             os.execv(command[0], command)
         self.shown = ""
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """motet run: one question, by a person at a terminal and by a script."""
 import base64
+import json
 import os
 import signal
 import subprocess
@@ -78,10 +79,62 @@ def no_proxy_is_asked_about_this_machine(motet, _):
 @test
 def wrong_usage_is_status_2(motet, tiny):
     for arguments, what in (((), "give one prompt"), (("a", "--prompt", "b"), "give one prompt"),
-                            (("a", "b"), "one argument too many"), (("a", "--json"), "go with"),
+                            (("a", "b"), "one argument too many"), (("a", "--logprobs", "2"), "goes with"),
+                            (("-", "--image", "-"), "read once"), (("--prompt", "a", "--system", "b"), "go with a message"),
                             (("--prompt", "a", "--image", SHAPES), "go with a message")):
         code, out, err = run(motet, tiny, *arguments)
         assert (code, out) == (2, "") and what in err, (arguments, code, err)
+
+
+@test
+def a_request_says_what_options_say(motet, _):
+    server = fake()
+    assert run(motet, server.url, "hi", "--system", "be brief", "--temperature", "0.5", "--seed", "7", "--think", "off")[0] == 0
+    body = server.asked[0][0]
+    assert [m["content"] for m in body["messages"]] == ["be brief", "hi"]
+    assert (body["temperature"], body["seed"]) == (0.5, 7)
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+    run(motet, server.url, "hi")
+    assert not {"temperature", "seed", "chat_template_kwargs"} & set(server.asked[1][0])
+
+
+@test
+def an_answer_as_json_has_all_of_it(motet, _):
+    server = fake()
+    code, out, err = run(motet, server.url, "cut", "--json")
+    assert (code, err) == (0, "") and out.count("\n") == 1, (code, out, err)
+    assert json.loads(out) == {"content": "you said cut ", "reasoning": "hm", "finish_reason": "length"}, out
+
+
+@test
+def pictures_come_from_urls_and_from_standard_input(motet, _):
+    server = fake()
+    with open(SHAPES, "rb") as f:
+        data = f.read()
+    assert run(motet, server.url, "and?", "--image", "https://example.org/a.png", "--image", "-", text=data)[0] == 0
+    parts = server.asked[0][0]["messages"][0]["content"]
+    assert parts[0]["image_url"]["url"] == "https://example.org/a.png"
+    assert base64.b64decode(parts[1]["image_url"]["url"].split(",")[1]) == data
+    code, _, err = run(motet, server.url, "and?", "--image", "-")
+    assert code == 1 and '"-" is empty' in err, err
+
+
+@test
+def nothing_is_logged_unless_it_is_asked_for(motet, tiny):
+    raw = ("--prompt", "hello", "--max-tokens", "2")
+    assert run(motet, tiny, *raw)[2] == ""
+    assert "model.opened" in run(motet, tiny, *raw, "--log-level", "info")[2]
+    assert "model.opened" in run(motet, tiny, *raw, MOTET_LOG_LEVEL="info")[2]
+
+
+@test
+def letters_and_a_command_tell_help_and_version(motet, _):
+    said = helpers.run(motet, "--version")
+    assert said[0] == 0 and said[1].startswith("motet ")
+    assert helpers.run(motet, "-v") == helpers.run(motet, "version") == said
+    assert helpers.run(motet, "-h") == helpers.run(motet, "--help")
+    assert helpers.run(motet, "run", "-h") == helpers.run(motet, "run", "--help")
+    assert helpers.run(motet, "run", "-v")[0] == 2
 
 
 @test

@@ -55,7 +55,9 @@ static void defaults(void **state)
     assert_int_equal(opt.logprobs, 0);
     assert_int_equal(opt.context, 0);
     assert_int_equal(opt.chunk, 0);
-    assert_int_equal(opt.log_level, MT_LOG_INFO);
+    assert_int_equal(opt.log_level, MT_LOG_WARN); /* of a server: info */
+    assert_int_equal(opt.seed, -1);
+    assert_int_equal(opt.think, MT_THINK_AUTO);
     assert_int_equal(opt.log_format, MT_LOG_TEXT);
     assert_false(opt.json || opt.help || opt.version || opt.markdown);
 }
