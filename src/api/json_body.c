@@ -10,6 +10,7 @@
 
 /* What the thread may still allocate for the body it is parsing. Nothing is given back: bodies only grow. */
 static MT_THREAD_LOCAL size_t budget = SIZE_MAX;
+static size_t most = MT_LIMIT_JSON_MEMORY;        /* that a body may take */
 static MT_THREAD_LOCAL bool denied;               /* something was more than that */
 static MT_THREAD_LOCAL const atomic_bool *ending; /* NULL: nobody ends it */
 
@@ -34,7 +35,7 @@ static void *take(size_t size)
 
 void mt_json_guard_begin(void)
 {
-    budget = MT_LIMIT_JSON_MEMORY;
+    budget = most;
     denied = false;
 }
 
@@ -42,6 +43,11 @@ bool mt_json_guard_end(void)
 {
     budget = SIZE_MAX;
     return !denied;
+}
+
+void mt_json_body_bound(size_t bytes)
+{
+    most = bytes < MT_LIMIT_JSON_MEMORY ? bytes : MT_LIMIT_JSON_MEMORY;
 }
 
 void mt_json_body_setup(void)

@@ -175,6 +175,9 @@
 #define MT_LIMIT_API_KEYS 1024               /* that are accepted */
 #define MT_LIMIT_KEY_NAME 64                 /* bytes of what one is called, NUL included */
 #define MT_LIMIT_PREPARING 256               /* calls that wait for a preparation thread */
+#define MT_LIMIT_REQUESTS_ALONE (640u << 20) /* bytes for requests, where there is no engine that shares out memory */
+#define MT_LIMIT_PREPARE_COST 6              /* bytes that preparing a byte of a body takes at most */
+#define MT_LIMIT_TOKEN_COST 24               /* bytes that a token takes which is counted and nothing else */
 #define MT_LIMIT_SMALL_BODY (256u << 10)     /* bytes; larger ones are prepared one at a time, in a lane of their own */
 #define MT_LIMIT_PREPARING_LARGE 256         /* calls with large bodies that wait for that */
 #define MT_LIMIT_COMPILING_MS 100            /* for a small body's constraint; one that takes longer goes there, too */

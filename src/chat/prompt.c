@@ -185,7 +185,8 @@ bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *mode
                                       .trusted_parts = m.context.trusted,
                                       .trusted_part_count = m.context.trusted_count,
                                       .watch = "messages",
-                                      .stop = model->stop};
+                                      .stop = model->stop,
+                                      .memory = model->memory};
     ok = ok && make(&m, chat, err);
     out->media = m.context.media;
     out->media_count = m.context.media_count;

@@ -23,6 +23,7 @@ typedef struct mt_prompt_model {
     bool (*show)(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err);
     void *show_ctx;
     const atomic_bool *stop; /* as in mt_encode_options, and while the template is rendered */
+    size_t memory;           /* bytes that rendering may take; 0: as limits.h has it */
     size_t most;             /* tokens of the text, as in mt_encode_options; 0: any number */
     bool allow_special;      /* special tokens are taken for what they are even where a client wrote them */
     const struct tm *now;    /* what strftime_now tells; NULL: the local time */

@@ -31,7 +31,8 @@ typedef struct mt_engine_params {
     double turn_ms;       /* that a seat is kept, once its sequence answers, though clients with fewer want it */
     double step_ms;       /* what a step with running answers may take; 0: somewhat more than they need alone */
     uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
-    uint64_t pictures;    /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
+    uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
+    uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
     const mt_encoder *encoder; /* instead of the model's tower, for tests; borrowed */
     size_t chunk;              /* most prompt positions of a sequence in a step, for tests; 0: what fits */
     bool canary;               /* for debugging: what is free is NaN, and it is checked that nobody has written there */

@@ -9,7 +9,9 @@
 #define MEDIA_CACHE (1u << 30)     /* bytes of features, where nobody says how many */
 #define PICTURES (1u << 30)        /* bytes of pixels, the same */
 #define PICTURES_LEAST (96u << 20) /* but at least so many, if that is no more than a fourth: 12 million in a JPEG */
-#define ASIDE (4u << 20)           /* bytes for requests that are being read and answered */
+#define ASIDE (4u << 20)           /* bytes for small requests that are being read and answered */
+#define REQUESTS (640u << 20)      /* bytes for large ones, where nobody says how many: enough for one of 64 MiB */
+#define REQUESTS_LEAST (32u << 20) /* but at least so many, if that is no more than a fourth */
 #define STATE_SHARE 8              /* states to continue from take one part of so many of what memory leaves */
 #define STATES_EACH 4              /* but no more of them for each sequence */
 #define STATES_LEAST 2             /* nor fewer than these: a step may read one and write another */
@@ -92,6 +94,18 @@ static uint64_t share_pictures(mt_engine *e, uint64_t bytes)
     return e->stats.bytes_pictures;
 }
 
+/* What of the bytes is for requests, which others read and prepare. */
+static uint64_t share_requests(mt_engine *e, uint64_t bytes)
+{
+    uint64_t requests = e->params.requests;
+    if (requests == MT_ENGINE_CHOOSE) {
+        requests = bytes / 8 < REQUESTS ? bytes / 8 : REQUESTS;
+        requests = requests > REQUESTS_LEAST ? requests : bytes / 4 < REQUESTS_LEAST ? bytes / 4 : REQUESTS_LEAST;
+    }
+    e->stats.bytes_requests = requests < bytes ? requests : bytes;
+    return e->stats.bytes_requests;
+}
+
 /* What of the bytes is for features of pictures. */
 static uint64_t share_features(mt_engine *e, uint64_t bytes)
 {
@@ -130,6 +144,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
     const size_t states = share_states(e, &bytes);
+    bytes -= share_requests(e, bytes);
     bytes -= share_pictures(e, bytes);
     share_pages(e, bytes - share_features(e, bytes), pages);
     if (!wanted)

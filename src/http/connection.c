@@ -71,6 +71,8 @@ void mt_http_connection_doom(mt_http_connection *c)
 void mt_http_connection_drop_request(mt_http_connection *c)
 {
     mt_http_count_sub(&c->server->count.bodies, c->body.len);
+    mt_room_give(c->server->room, c->charged);
+    c->charged = 0;
     mt_buf_free(&c->body);
     mt_http_request_free(c->request);
     c->request = NULL;
@@ -137,11 +139,22 @@ static void end_of_input(mt_http_connection *c)
         mt_http_connection_close(c);
 }
 
+/* A buffer that grows has up to twice the bytes that are in it. */
+static bool charge(mt_http_connection *c, size_t len)
+{
+    const size_t cost = 2 * (c->body.len + len) - c->charged;
+
+    if (!mt_room_take(c->server->room, cost))
+        return false;
+    c->charged += cost;
+    return true;
+}
+
 static void take_piece(mt_http_connection *c)
 {
     size_t len = c->parser.piece_len;
 
-    if (mt_http_count_get(&c->server->count.bodies) + len > c->server->limits.bodies_bytes) {
+    if (!charge(c, len)) {
         mt_http_dispatch_fault(c, 503, "too many large requests are being read at once: try again in a moment");
         return;
     }

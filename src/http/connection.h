@@ -52,6 +52,7 @@ struct mt_http_connection {
     mt_http_request *request; /* while its body is read */
     const mt_http_route *route;
     mt_buf body;
+    size_t charged; /* bytes of the room that it has */
     mt_http_exchange exchange;
 };
 

@@ -24,8 +24,10 @@ static bool refuse(mt_http_connection *c, int status, const char *sentence, cons
 
 void mt_http_dispatch_fault(mt_http_connection *c, int status, const char *sentence)
 {
+    static const mt_http_header again = {"retry-after", "1"};
+
     c->exchange.keep_alive = false;
-    refuse(c, status, sentence, NULL, 0);
+    refuse(c, status, sentence, &again, status == 503);
 }
 
 static bool answer_empty(mt_http_connection *c, const mt_http_header *headers, size_t count)
@@ -161,7 +163,9 @@ void mt_http_dispatch_request(mt_http_connection *c)
 
     c->request = NULL;
     mt_http_count_sub(&server->count.bodies, c->body.len);
-    mt_http_request_set_body(request, &c->body);
+    mt_room_give(server->room, c->charged - c->body.len);
+    mt_http_request_set_body(request, &c->body, server->room, c->body.len);
+    c->charged = 0;
     c->exchange.id = ++server->exchange_count << MT_HTTP_SLOT_BITS | c->slot;
     request->handle.id = c->exchange.id;
     mt_http_count_add(&server->count.exchanges, 1);

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/room.h"
 
 struct event_base;
 
@@ -56,6 +57,7 @@ typedef struct mt_http_request {
     void *who;                         /* whose it is, as hooks.admit says; NULL: nobody's in particular */
     char *body; /* NUL-terminated; "" when there is none. Who sets it to NULL owns it and frees it with mt_free */
     size_t body_len;
+    size_t charged; /* bytes of config.room that the body has: who takes the body gives them back */
 } mt_http_request;
 
 /* NULL is fine. Any thread. */
@@ -92,7 +94,7 @@ typedef struct mt_http_limits {
     size_t head_bytes;     /* request line and headers; the trailers of a body as well */
     size_t headers;        /* of a request */
     size_t body_bytes;     /* of a request */
-    size_t bodies_bytes;   /* all bodies being read; beyond, 503 */
+    size_t bodies_bytes;   /* all bodies; where the server is given no room for them */
     size_t pipeline_bytes; /* read ahead of the request that is being answered; beyond, the client is cut off */
     size_t output_pause;   /* waiting for a client to read; beyond, its producer is told to pause */
     size_t output_drop;    /* writing when this much waits already drops the client */
@@ -144,6 +146,7 @@ typedef struct mt_http_config {
     size_t origin_count;
     const char *tls_certificate, *tls_key; /* PEM files, both or none */
     const struct mt_http_proxies *proxies; /* that are trusted; NULL: none */
+    mt_room *room; /* what bodies take, from their first byte on; beyond, 503. NULL: one of limits.bodies_bytes */
     mt_http_limits limits;
 } mt_http_config;
 
@@ -152,6 +155,9 @@ mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err) 
 
 /* The loop must have ended and no thread may post any more. Clients still connected are dropped. NULL is fine. */
 void mt_http_server_free(mt_http_server *server);
+
+/* The limit of bodies from now on; io thread. */
+void mt_http_server_bound(mt_http_server *server, size_t body_bytes);
 
 int mt_http_server_port(const mt_http_server *server); /* 0 for a unix socket */
 

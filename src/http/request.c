@@ -13,6 +13,7 @@ typedef struct owned_request {
     mt_http_head head;
     char *path;
     char *match_text;
+    mt_room *room; /* borrowed */
     const char *params[MT_LIMIT_HTTP_PARAMS];
     char peer[PEER_SIZE], client[MT_HTTP_CLIENT_SIZE];
 } owned_request;
@@ -53,6 +54,8 @@ void mt_http_request_free(mt_http_request *request)
     if (!request)
         return;
     mt_http_head_free(&owned(request)->head);
+    if (request->charged)
+        mt_room_give(owned(request)->room, request->charged);
     mt_free(owned(request)->path);
     mt_free(owned(request)->match_text);
     mt_free(request->body);
@@ -76,8 +79,10 @@ void mt_http_request_set_match(mt_http_request *request, mt_http_match *match)
     match->text = NULL;
 }
 
-void mt_http_request_set_body(mt_http_request *request, mt_buf *body)
+void mt_http_request_set_body(mt_http_request *request, mt_buf *body, mt_room *room, size_t charged)
 {
+    owned(request)->room = room;
+    request->charged = charged;
     if (!body->data)
         return;
     mt_free(request->body);

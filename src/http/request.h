@@ -16,7 +16,8 @@ const char *mt_http_request_raw_path(const mt_http_request *request, size_t *len
 /* Takes the match's text. */
 void mt_http_request_set_match(mt_http_request *request, mt_http_match *match);
 
-/* Takes the buffer's memory; an empty one gives "". */
-void mt_http_request_set_body(mt_http_request *request, mt_buf *body);
+/* Takes the buffer's memory; an empty one gives "". charged: what of the room is the body's; the request gives it back,
+   unless somebody takes the body. */
+void mt_http_request_set_body(mt_http_request *request, mt_buf *body, mt_room *room, size_t charged);
 
 #endif

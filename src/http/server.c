@@ -249,6 +249,8 @@ mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err)
 
     server->config = *config;
     server->limits = config->limits;
+    server->own_room.limit = config->limits.bodies_bytes;
+    server->room = config->room ? config->room : &server->own_room;
     atomic_init(&server->drain_ms, -1);
     signal(SIGPIPE, SIG_IGN); /* a client that leaves while it is written to is an error of that write alone */
     make_slots(server);
@@ -286,6 +288,12 @@ void mt_http_server_free(mt_http_server *server)
     mt_free(server->slots);
     mt_free(server->free_slots);
     mt_free(server);
+}
+
+void mt_http_server_bound(mt_http_server *server, size_t body_bytes)
+{
+    mt_http_server_owned(server);
+    server->limits.body_bytes = body_bytes;
 }
 
 int mt_http_server_port(const mt_http_server *server)

@@ -26,6 +26,7 @@ typedef struct mt_http_counters {
 struct mt_http_server {
     mt_http_config config;
     mt_http_limits limits;
+    mt_room *room, own_room; /* what bodies take */
     struct event_base *loop;
     mt_http_tls *tls; /* NULL: plain */
     mt_http_sockets sockets;

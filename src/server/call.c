@@ -76,6 +76,7 @@ void mt_call_release(mt_call *call)
     report(call);
     unlink_call(call);
     mt_call_give_places(call, 0);
+    mt_room_give(&call->server->room, call->body_charge + call->charged);
     mt_answer_free(call->answer);
     mt_buf_free(&call->text);
     mt_buf_free(&call->out);
@@ -371,7 +372,9 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->client = mt_client_of(call->account, request);
     call->body = request->body;
     call->body_len = request->body_len;
+    call->body_charge = request->charged;
     request->body = NULL;
+    request->charged = 0;
     mt_answer_name(call->id, dialect ? dialect->prefix : "task-");
     mt_buf_init(&call->text, MT_LIMIT_RESPONSE_BYTES);
     mt_buf_init(&call->out, MT_LIMIT_RESPONSE_BYTES);

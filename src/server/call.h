@@ -42,6 +42,8 @@ struct mt_call {
     char id[MT_ANSWER_ID];
     char *body; /* the preparation's, which frees it */
     size_t body_len;
+    size_t body_charge;       /* bytes of the server's room that it has, until it is prepared */
+    size_t charged;           /* and those of what was made of it, until it ends */
     json_t *json;             /* what it says, on the way from one lane of preparation to the other */
     struct mt_pooler *pooler; /* computes it instead of the engine, where it is not NULL */
     mt_lane lane;             /* where it is prepared */

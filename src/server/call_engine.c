@@ -176,10 +176,27 @@ bool mt_call_more(mt_call *call, mt_error *err)
     return ok;
 }
 
+/* What waits and runs holds its prompts all the while. */
+static bool charge(mt_call *call, mt_request **requests, size_t count, mt_error *err)
+{
+    size_t bytes = mt_arena_used(call->answer->arena);
+
+    for (size_t i = 0; i < count; i++)
+        bytes += mt_arena_used(requests[i]->arena);
+    if (!mt_room_take(&call->server->room, bytes))
+        return mt_fail(err, MT_E_BUSY, "the requests that wait take as much memory as they may: try again in a moment");
+    call->charged += bytes;
+    return true;
+}
+
 bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
     const bool vectors = call->answer->vectors;
 
+    if (!charge(call, requests, count, err)) {
+        withdraw(call, requests, 0, count);
+        return false;
+    }
     if (!publish(call, requests, count)) {
         withdraw(call, requests, 0, count);
         return mt_fail(err, MT_E_INVALID, "the request was cancelled before it began");

@@ -23,7 +23,7 @@ struct mt_server {
     mt_http_server *http;
     mt_mailbox *mailbox;
     mt_workers *lanes[MT_LANE_COUNT]; /* NULL until the model is open */
-    atomic_size_t shown;              /* bytes of the bodies in the lane of pictures */
+    mt_room room; /* for bodies and what is made of them; the rest of served.requests is for making it */
     mt_keys keys;
     mt_http_proxies proxies;
     mt_guard guard;

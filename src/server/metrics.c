@@ -179,6 +179,7 @@ static void memory(const writer *w, const mt_stats *s)
     labelled(w, name, "kind", "working", s->bytes_working);
     labelled(w, name, "kind", "constraints", s->bytes_constraints);
     labelled(w, name, "kind", "pictures", s->bytes_pictures);
+    labelled(w, name, "kind", "requests", s->bytes_requests);
 }
 
 static void http(const writer *w, mt_server *server)
@@ -205,6 +206,8 @@ static void http(const writer *w, mt_server *server)
     gauge(w, "motet_store_bytes", (double)store.held.bytes, "Bytes of them, with what was asked.");
     gauge(w, "motet_store_waiting", (double)store.waiting, "Responses that are yet to be written.");
     counter(w, "motet_store_failed_total", store.failed, "Responses that could not be kept.");
+    gauge(w, "motet_requests_bytes", (double)atomic_load(&server->room.used),
+          "Bodies that are read or prepared, and what requests that wait or run are made of.");
     gauge(w, "motet_calls", (double)server->call_count, "Calls between their arrival and their end.");
     counter(w, "motet_calls_total", server->calls_total, "Calls that were prepared.");
     counter(w, "motet_calls_refused_total", server->refused_total,

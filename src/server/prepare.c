@@ -500,8 +500,9 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
                               "\"prompt_logprobs\" are not streamed: send \"stream\" as false");
-    ok = mt_tokens_make(served, ask, &call->stop, call->dialect->count ? 0 : MT_LIMIT_COUNTED * served->context,
-                        &prompts, &count, why);
+    ok = mt_tokens_make(served, ask, &call->stop,
+                        call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context, &prompts,
+                        &count, why);
     if (ok && call->dialect->count)
         call->dialect->count(&call->text, prompts[0].count);
     else {
@@ -540,23 +541,6 @@ static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
     return takes_long(call, body) || call->task(call, body, &call->text, why);
 }
 
-/* Pictures have a bound on the bytes of their calls, besides. */
-static bool may_join(mt_call *call)
-{
-    const size_t room = call->server->served.room.limit, bodies = room ? room : MT_LIMIT_HTTP_BODIES_BYTES;
-    size_t before;
-
-    if (call->lane == MT_LANE_LARGE)
-        return mt_workers_waiting(call->server->lanes[MT_LANE_LARGE]) < MT_LIMIT_PREPARING_LARGE;
-    if (call->lane != MT_LANE_MEDIA)
-        return true;
-    before = atomic_fetch_add(&call->server->shown, call->body_len);
-    if (before == 0 || before + call->body_len <= bodies)
-        return true;
-    atomic_fetch_sub(&call->server->shown, call->body_len);
-    return false;
-}
-
 /* A call goes on in the lane that it has now. False when as much waits there as may. */
 static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
 {
@@ -564,13 +548,12 @@ static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
                                         [MT_LANE_COMPILE] = " with new constraints",
                                         [MT_LANE_LARGE] = " that take long to prepare",
                                         [MT_LANE_MEDIA] = " with pictures"};
-    const bool fits = may_join(call), shows = call->lane == MT_LANE_MEDIA;
+    const bool fits = call->lane != MT_LANE_LARGE ||
+                      mt_workers_waiting(call->server->lanes[MT_LANE_LARGE]) < MT_LIMIT_PREPARING_LARGE;
 
     call->json = body;
     if (fits && mt_workers_take(call->server->lanes[call->lane], call))
         return true; /* it may be gone */
-    if (fits && shows)
-        atomic_fetch_sub(&call->server->shown, call->body_len);
     call->json = NULL;
     return mt_failure_set(why, 429, "queue_full", NULL, "too many requests%s are waiting: try again in a moment",
                           kinds[call->lane]);
@@ -607,7 +590,7 @@ void mt_call_prepare(mt_call *call)
     if (!ok)
         call->failure = why;
     mt_json_body_free(body, call->body_len);
-    if (lane == MT_LANE_MEDIA)
-        atomic_fetch_sub(&call->server->shown, call->body_len);
+    mt_room_give(&call->server->room, call->body_charge);
+    call->body_charge = 0;
     mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
 }

@@ -148,6 +148,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.step_ms = (double)opt->step_ms;
     params.chunk = (size_t)opt->chunk;
     params.media_cache = (uint64_t)opt->media_cache;
+    params.requests = MT_ENGINE_CHOOSE;
     params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;
     params.speculate = opt->speculate;
     params.lease = s->shared ? &s->lease : NULL;
@@ -159,13 +160,14 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     return s->engine != NULL;
 }
 
-/* What pictures may take is known once the engine has shared out the memory. */
-static void size_room(mt_served *s)
+/* What pictures and requests may take is known once the engine has shared out the memory. */
+static void size_rooms(mt_served *s)
 {
     mt_stats stats;
 
     mt_engine_stats(s->engine, &stats);
     s->room.limit = (size_t)stats.bytes_pictures;
+    s->requests = (size_t)stats.bytes_requests;
 }
 
 /* The model itself: its last token means the whole text, unless its folder says otherwise. */
@@ -259,6 +261,7 @@ static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
     s->context = t->context;
     s->vocab = t->vocab;
     s->tokenizer = t->tokenizer;
+    s->requests = MT_LIMIT_REQUESTS_ALONE;
     return true;
 }
 
@@ -274,7 +277,7 @@ static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
     s->vocab = s->opened.spec.vocab;
     if (!start_engine(s, opt, err))
         return false;
-    size_room(s);
+    size_rooms(s);
     s->context = mt_engine_context(s->engine);
     add_model(s, opt);
     return true;

@@ -26,6 +26,8 @@ typedef struct mt_served {
     mt_generation_config generation;
     mt_media_limits media;
     mt_picture_room room; /* the one thing that changes */
+    size_t requests;      /* bytes of memory for requests */
+    size_t work;          /* bytes of these for one that is being prepared */
     mt_engine *engine;
     mt_constraints *constraints; /* NULL without a tokenizer */
     size_t context, vocab;

@@ -133,6 +133,19 @@ static bool start_lanes(mt_server *server)
     return true;
 }
 
+/* Of what there is for requests, two fifths are for those that are read, wait or run. The rest is for the one large body
+   that is prepared at a time. */
+static void share_memory(mt_server *server)
+{
+    const size_t all = server->served.requests, most = all / 5 * 3 / MT_LIMIT_PREPARE_COST;
+
+    server->room.limit = all / 5 * 2;
+    server->served.work = all / 5 * 3;
+    mt_json_body_bound(server->served.work / 3 * 2);
+    if (most < (size_t)server->opt->max_body)
+        mt_http_server_bound(server->http, most);
+}
+
 static void open_loaded(mt_letter *letter)
 {
     mt_server *server = (mt_server *)(void *)((char *)letter - offsetof(mt_server, loaded_letter));
@@ -141,6 +154,8 @@ static void open_loaded(mt_letter *letter)
         return;
     pthread_join(server->loader, NULL);
     server->loading = false;
+    if (server->load_ok)
+        share_memory(server);
     server->ready = server->load_ok && start_lanes(server);
     if (!server->ready)
         mt_http_server_drain(server->http, 0);
@@ -170,8 +185,10 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
         .tls_certificate = opt->tls_cert,
         .tls_key = opt->tls_key,
         .proxies = &server->proxies,
+        .room = &server->room,
         .limits = mt_http_limits_default()};
 
+    server->room.limit = MT_LIMIT_HTTP_BODIES_BYTES; /* until it is known what there is */
     config.limits.connections = (size_t)opt->max_connections;
     config.limits.head_bytes = (size_t)opt->max_header;
     config.limits.body_bytes = (size_t)opt->max_body;

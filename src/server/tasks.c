@@ -55,8 +55,10 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     if (!read_flag(body, "add_special_tokens", &add_special, why))
         return false;
     if (text.data)
-        return mt_tokens_encode(&call->server->served, arena, text, add_special, &call->stop, 0, tokens, why);
-    return mt_tokens_chat(&call->server->served, arena, body, &call->stop, 0, tokens, NULL, why);
+        return mt_tokens_encode(&call->server->served, arena, text, add_special, &call->stop,
+                                mt_tokens_most(&call->server->served), tokens, why);
+    return mt_tokens_chat(&call->server->served, arena, body, &call->stop, mt_tokens_most(&call->server->served),
+                          tokens, NULL, why);
 }
 
 /* {"prompt": text} or {"messages": [...]}. */
@@ -129,8 +131,8 @@ bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_f
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_token_prompt tokens = {.count = 0};
     mt_chat_text text;
-    const bool ok =
-        check_model(served, body, why) && mt_tokens_chat(served, arena, body, &call->stop, 0, &tokens, &text, why);
+    const bool ok = check_model(served, body, why) &&
+                    mt_tokens_chat(served, arena, body, &call->stop, mt_tokens_most(served), &tokens, &text, why);
 
     if (ok) {
         mt_buf_puts(out, "{\"prompt\":");

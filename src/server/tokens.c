@@ -5,6 +5,13 @@
 #include "api/fields.h"
 #include "server/own_templates.h"
 
+size_t mt_tokens_most(const mt_served *served)
+{
+    const size_t most = served->work / MT_LIMIT_TOKEN_COST;
+
+    return most > served->context ? most : served->context;
+}
+
 static bool need_tokenizer(const mt_served *served, mt_failure *why)
 {
     return served->tokenizer ||
@@ -111,6 +118,7 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
                              .show = mt_pictures_show,
                              .show_ctx = pictures,
                              .stop = pictures->stop,
+                             .memory = served->work < MT_LIMIT_TEMPLATE_MEMORY ? served->work : 0,
                              .most = most};
     mt_chat chat;
     mt_error err;

@@ -100,6 +100,11 @@ class Server:
         with open("/proc/{}/status".format(self.process.pid), encoding="utf-8") as f:
             return 1024 * int(re.search(what + r":\s+(\d+)", f.read()).group(1))
 
+    def memory_peak(self):
+        """The most that it ever had."""
+        with open("/proc/{}/status".format(self.process.pid), encoding="utf-8") as f:
+            return 1024 * int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1))
+
     def cpu(self, part=""):
         """Seconds of processor time that the process has had, or a part of it: "/task/NUMBER"."""
         with open("/proc/{}{}/stat".format(self.process.pid, part), encoding="utf-8") as f:

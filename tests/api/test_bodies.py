@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import json
 import os
+import select
 import tempfile
 
 import fixture
@@ -33,6 +34,10 @@ def send(server, path, body, extra=""):
     head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\n{}content-length: {}\r\n\r\n".format(path, extra, len(data))
     s.sendall(head.encode() + data)
     return s
+
+
+def readable(s):
+    return bool(select.select([s], [], [], 0)[0])
 
 
 def preparing(server):
@@ -68,6 +73,71 @@ def a_prompt_that_is_much_too_long_is_not_read_to_its_end():
             error = got.json()["error"]
             assert error["code"] == "context_length_exceeded" and error["param"] == param, error
             assert "more than" in error["message"], error
+
+
+# ---- memory
+
+
+def room(server):
+    """Bytes for bodies, and for what is made of them until they are answered."""
+    return server.metrics()['motet_memory_bytes{kind="requests"}'] * 2 / 5
+
+
+def held(server):
+    return server.metrics()["motet_requests_bytes"]
+
+
+@test
+def bodies_count_while_they_are_received():
+    with start("--memory", "64M") as server, contextlib.ExitStack() as clients:
+        most = int(room(server))
+        part = most // 5  # a buffer that grows takes twice what is in it
+        head = "POST /v1/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n".format(part + 1)
+        for i in range(2):
+            s = clients.enter_context(server.socket())
+            s.sendall(head.encode() + b"x" * part)
+            assert eventually(lambda: held(server) == 2 * part * (i + 1)), held(server)
+        got = server.post("/v1/completions", b"x" * part)
+        assert got.status == 503 and "retry-after" in got.headers, (got.status, got.body)
+        assert server.complete(prompt=[0, 5], max_tokens=1).status == 200, "a small one fits beside them"
+        clients.close()
+        assert eventually(lambda: held(server) == 0)
+        assert server.post("/v1/completions", b"x" * part).status == 400
+        assert server.post("/v1/completions", b"x" * most).status == 413
+
+
+@test
+def prompts_that_wait_count():
+    with start("--memory", "64M", "--max-sequences", "1", "--batch-tokens", "1", "--threads", "1") as server:
+        with contextlib.ExitStack() as clients:
+            most, answer = room(server), None
+            body = {"prompt": ["a b " * 450] * 100, "max_tokens": 2000, "ignore_eos": True}
+            while not answer and held(server) <= most:
+                before = held(server)
+                s = clients.enter_context(send(server, "/v1/completions", body))
+                assert eventually(lambda: preparing(server) == 0 and held(server) != before or readable(s))
+                answer = readable(s) and s.recv(65536).decode()
+            assert answer.startswith("HTTP/1.1 429 ") and "retry-after" in answer, answer
+            assert "take as much memory as they may" in answer, answer
+            assert held(server) > most / 2
+        assert eventually(lambda: held(server) == 0)
+
+
+@test
+def the_process_stays_within_its_memory_whatever_is_sent():
+    if "MOTET_TEST_QUICK" in os.environ:
+        raise served.Skip("a sanitizer takes memory of its own")
+    budget = 160 << 20
+    with start("--memory", str(budget), "--max-queue", "100") as server, contextlib.ExitStack() as clients:
+        largest = int(room(server) / 4)
+        for text in ("the quick brown fox ", "a", "\n", "e\u0301 ", "[1,"):
+            body = json.dumps({"prompt": text * (largest // len(json.dumps(text)))}, ensure_ascii=False).encode()
+            for path in ("/v1/completions", "/tokenize"):
+                for _ in range(3):
+                    clients.enter_context(send(server, path, body[:largest]))
+        assert eventually(lambda: preparing(server) == 0)
+        peak = server.memory_peak()
+        assert peak < budget, (peak, budget)
 
 
 # ---- the end

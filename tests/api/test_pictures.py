@@ -310,15 +310,22 @@ def text_never_waits_for_pictures():
 
 @test
 def bodies_that_wait_for_pictures_are_bounded():
-    with Silent() as web, fetching("--media-memory", "1M") as server:
-        words = {"type": "text", "text": "x" * 700000}
-        with concurrent.futures.ThreadPoolExecutor(1) as clients:
-            first = clients.submit(ask, server, web.part(), words)
+    with Silent() as web, fetching("--memory", "64M") as server:
+        room = server.metrics()['motet_memory_bytes{kind="requests"}'] * 2 / 5  # the rest is for preparing them
+        words = {"type": "text", "text": "x" * int(room * 0.15)}  # and while it is read, it takes twice that
+        with concurrent.futures.ThreadPoolExecutor(5) as clients:
+            waiting = []
+            for i in range(5):
+                waiting.append(clients.submit(ask, server, web.part(), words))
+                assert eventually(lambda: room * 0.16 * (i + 1) > server.metrics()["motet_requests_bytes"] >
+                                  room * 0.149 * (i + 1))
             assert eventually(lambda: web.taken)
             reply = ask(server, image(1), words)
-            assert reply.status == 429 and "retry-after" in reply.headers, reply.body
+            assert reply.status == 503 and "retry-after" in reply.headers, reply.body
+            assert ask(server).status == 200
             web.__exit__()
-            assert first.result().status == 400
+            assert all(reply.result().status == 400 for reply in waiting)
+        assert eventually(lambda: server.metrics()["motet_requests_bytes"] == 0)
         assert ask(server, image(1)).status == 200
 
 

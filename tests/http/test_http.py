@@ -275,7 +275,7 @@ class Limits(unittest.TestCase):
         return server
 
     def test_sizes(self):
-        server = self.serve("head_bytes=1000", "headers=10", "body_bytes=100", "bodies_bytes=150")
+        server = self.serve("head_bytes=1000", "headers=10", "body_bytes=100", "bodies_bytes=300")
         rows = [
             (GET.format("/show?" + "x" * 1000), 414),
             ("GET /show HTTP/1.1\r\nHost: a\r\nX: " + "x" * 1000 + "\r\n\r\n", 431),
