@@ -1,0 +1,180 @@
+/* Keys, values and attention over pages. Units are sequences: number n is so long, ends with so many rows whose queries
+   are asked, and holds the same keys wherever its pages lie. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "check.h"
+
+#define SEQUENCES 7
+#define LENGTH 700
+#define QUERIES 20
+#define PAGES (SEQUENCES * (LENGTH / MT_PAGE_TOKENS + 1))
+
+typedef struct sequence {
+    size_t length, queries;
+    uint32_t pages[LENGTH / MT_PAGE_TOKENS + 1];
+} sequence;
+
+static void draw_sequences(run *r, sequence *s)
+{
+    uint32_t free[PAGES], left = PAGES;
+    for (uint32_t i = 0; i < PAGES; i++)
+        free[i] = (i * 29 + 7 * (uint32_t)r->units) % PAGES;
+    for (size_t i = 0; i < r->units; i++) {
+        run own = *r; /* what a sequence is does not depend on the others */
+        own.rng = r->seed + 1000 * (r->unit[i] + 1);
+        s[i].length = 1 + below(&own, below(&own, 2) ? 40 : LENGTH - 1);
+        s[i].queries = 1 + below(&own, s[i].length < QUERIES ? s[i].length : QUERIES);
+        for (size_t p = 0; p <= s[i].length / MT_PAGE_TOKENS; p++)
+            s[i].pages[p] = free[--left];
+    }
+}
+
+/* Rows that hold what positions [from, from + rows) of a unit say. */
+static void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t unit, size_t from, size_t rows,
+                            size_t cols)
+{
+    float *x = mt_alloc_array(cols, sizeof *x);
+    for (size_t i = 0; i < rows; i++) {
+        fill(r, thing, 1 + unit * 1000 + from + i, x, cols);
+        mt_tensor_write(r->dev, t, at + i, x);
+    }
+    mt_free(x);
+}
+
+/* In chunks, as prompts come. */
+static void write_keys(run *r, mt_kv *kv, size_t layer, const sequence *s, uint32_t unit, size_t cols)
+{
+    mt_tensor *k = mt_tensor_new(r->set, 256, cols), *v = mt_tensor_new(r->set, 256, cols);
+    for (size_t at = 0; at < s->length;) {
+        const size_t left = s->length - at, most = 97 + at % 159, n = left < most ? left : most;
+        const mt_span span = {.rows = (uint32_t)n, .position = (uint32_t)at, .pages = {s->pages, s->pages}};
+        write_positions(r, k, 0, 1, unit, at, n, cols);
+        write_positions(r, v, 0, 2, unit, at, n, cols);
+        mt_step_begin(r->dev, &(mt_batch){.rows = n, .spans = 1, .span = &span});
+        mt_op_kv_write(r->dev, kv, layer, k, v);
+        at += n;
+    }
+}
+
+typedef struct view {
+    uint32_t seen_from[SEQUENCES * QUERIES], seen[SEQUENCES * QUERIES];
+} view;
+
+/* What rows see where a batch says so: from the middle of their sequence on, and as far as its end. */
+static void draw_view(mt_batch *b, const sequence *s, size_t count, view *v, unsigned kind)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t q = 0; q < s[i].queries; q++, row++) {
+            const size_t at = s[i].length - s[i].queries + q;
+            v->seen_from[row] = (uint32_t)(at / 3);
+            v->seen[row] = (uint32_t)s[i].length;
+        }
+    b->seen_from = kind & 1 ? v->seen_from : NULL;
+    b->seen = kind & 2 ? v->seen : NULL;
+}
+
+static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t cols)
+{
+    mt_span spans[SEQUENCES];
+    mt_batch batch = {.spans = r->units, .span = spans};
+    view seen;
+    for (size_t i = 0; i < r->units; i++) {
+        spans[i] = (mt_span){.row = (uint32_t)batch.rows,
+                             .rows = (uint32_t)s[i].queries,
+                             .position = (uint32_t)(s[i].length - s[i].queries),
+                             .pages = {s[i].pages, s[i].pages}};
+        batch.rows += s[i].queries;
+    }
+    mt_tensor *q = mt_tensor_new(r->set, batch.rows, cols), *y = mt_tensor_new(r->set, batch.rows, cols);
+    for (size_t i = 0; i < r->units; i++)
+        write_positions(r, q, spans[i].row, 3, r->unit[i], spans[i].position, spans[i].rows, cols);
+    draw_view(&batch, s, r->units, &seen, (unsigned)below(r, 4));
+    const uint32_t window = below(r, 2) ? (uint32_t)(1 + below(r, 300)) : 0;
+    mt_step_begin(r->dev, &batch);
+    mt_op_attention(r->dev, y, q, kv, layer, window, real(r, 0.05f, 0.4f), below(r, 3) == 0 ? real(r, 5, 50) : 0);
+    mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
+    float *none = mt_alloc_array(cols, sizeof *none);
+    for (size_t i = 0; i < r->units; i++)
+        for (size_t row = 0; row < QUERIES; row++) {
+            mt_read_rows(r->dev, reading, y, row < spans[i].rows ? spans[i].row + row : 0, 1);
+            give_floats(r, row < spans[i].rows ? mt_reading_row(r->dev, reading, 0) : none, cols);
+        }
+    mt_free(none);
+}
+
+static void attention(run *r)
+{
+    static const size_t dims[] = {8, 16, 64, 72, 80, 96, 128, 256}, groups[] = {1, 2, 3, 4, 8};
+    mt_kv_shape shape = {.group = below(r, 2),
+                         .layers = 1 + below(r, 2),
+                         .heads = 1 + below(r, 3),
+                         .head_dim = pick(r, dims, MT_COUNT(dims)),
+                         .page_tokens = MT_PAGE_TOKENS,
+                         .type = below(r, 2) ? MT_KV_F32 : MT_KV_BF16};
+    sequence s[SEQUENCES];
+    mt_error err;
+    const size_t layer = below(r, shape.layers);
+    shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups));
+    mt_kv *kv = mt_kv_new(r->set, &shape, &err);
+    const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
+    (void)held;
+    if (shape.type == MT_KV_BF16)
+        r->rule = NEAR;
+    say(r, "%zu of %zu heads of %zu, %s", shape.heads, shape.query_heads, shape.head_dim,
+        shape.type == MT_KV_F32 ? "f32" : "bf16");
+    plan(r, 256);
+    draw_sequences(r, s);
+    for (size_t i = 0; i < r->units; i++)
+        write_keys(r, kv, layer, &s[i], r->unit[i], shape.heads * shape.head_dim);
+    ask(r, kv, layer, s, shape.query_heads * shape.head_dim);
+}
+
+/* Pages that were copied, and read out and written back, are what they were. */
+static void pages(run *r)
+{
+    const mt_kv_shape shape = {.layers = 1,
+                               .heads = 2,
+                               .query_heads = 4,
+                               .head_dim = 24,
+                               .page_tokens = MT_PAGE_TOKENS,
+                               .type = below(r, 2) ? MT_KV_F32 : MT_KV_BF16};
+    const size_t bytes = mt_kv_page_bytes(r->dev, &shape);
+    sequence s[SEQUENCES];
+    mt_error err;
+    mt_kv *kv = mt_kv_new(r->set, &shape, &err);
+    const bool held = kv && mt_kv_reserve(r->set, kv, 2 * PAGES, &err);
+    (void)held;
+    mt_reading *reading = mt_reading_new(r->set, bytes);
+    uint8_t *copy = mt_alloc(bytes);
+    if (shape.type == MT_KV_BF16)
+        r->rule = NEAR;
+    say(r, "%s", shape.type == MT_KV_F32 ? "f32" : "bf16");
+    plan(r, 256);
+    draw_sequences(r, s);
+    for (size_t i = 0; i < r->units; i++) {
+        write_keys(r, kv, 0, &s[i], r->unit[i], 2 * 24);
+        for (size_t p = 0; p <= s[i].length / MT_PAGE_TOKENS; p++) {
+            const uint32_t to = s[i].pages[p] + PAGES;
+            if (p % 2) {
+                mt_op_kv_copy(r->dev, kv, to, s[i].pages[p]);
+            } else {
+                mt_read_page(r->dev, reading, kv, s[i].pages[p]);
+                memcpy(copy, mt_reading_data(r->dev, reading), bytes);
+                mt_kv_restore(r->dev, kv, to, copy);
+            }
+            mt_kv_poison(r->dev, kv, s[i].pages[p]);
+            if (!mt_kv_poisoned(r->dev, kv, s[i].pages[p]) || mt_kv_poisoned(r->dev, kv, to))
+                s[i].pages[p] = 0; /* shows */
+            s[i].pages[p] = to;
+        }
+    }
+    ask(r, kv, 0, s, 4 * 24);
+    mt_free(copy);
+}
+
+const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},
+                                         {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
+                                         {0}};

@@ -1,0 +1,371 @@
+/* usage: checkdevice [--device NAME] [--threads N] [--trials N] [--seed N] [--quick] [OPERATION ...] */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "check.h"
+
+typedef struct harness {
+    mt_device *defined, *tested;
+    size_t trials, passed, failed;
+    uint64_t seed;
+    char **wanted;
+    int wanted_count;
+} harness;
+
+static uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+size_t below(run *r, size_t n)
+{
+    r->rng = mix(r->rng);
+    return (size_t)(r->rng >> 16) % n;
+}
+
+size_t pick(run *r, const size_t *from, size_t n)
+{
+    return from[below(r, n)];
+}
+
+float real(run *r, float low, float high)
+{
+    return low + (high - low) * (float)below(r, 1 << 20) / (float)(1 << 20);
+}
+
+void fill(const run *r, unsigned thing, uint64_t number, float *x, size_t n)
+{
+    uint64_t state = mix(r->seed ^ mix(number * 1000 + thing));
+    for (size_t i = 0; i < n; i++) {
+        state = mix(state);
+        x[i] = state % 19 == 0 ? 0.0f : ((float)(state >> 40) / (float)(1 << 23) - 1.0f) * 2.0f;
+    }
+}
+
+mt_tensor *unit_rows(run *r, unsigned thing, size_t cols)
+{
+    mt_tensor *t = mt_tensor_new(r->set, r->units, cols);
+    float *x = mt_alloc_array(cols, sizeof *x);
+    for (size_t i = 0; i < r->units; i++) {
+        fill(r, thing, 1 + r->unit[i], x, cols);
+        mt_tensor_write(r->dev, t, i, x);
+    }
+    mt_free(x);
+    return t;
+}
+
+mt_tensor *row_of(run *r, unsigned thing, size_t cols)
+{
+    mt_tensor *t = mt_tensor_new(r->set, 1, cols);
+    float *x = mt_alloc_array(cols, sizeof *x);
+    fill(r, thing, 0, x, cols);
+    mt_tensor_write(r->dev, t, 0, x);
+    mt_free(x);
+    return t;
+}
+
+/* Bytes that are no NaN in E4M3: one would hide everything else in a row. */
+static void without_nan(const uint8_t *codes, size_t n)
+{
+    uint8_t *p = (uint8_t *)(uintptr_t)codes;
+    for (size_t i = 0; i < n; i++)
+        if ((p[i] & 0x7f) == 0x7f)
+            p[i] ^= 0x40;
+}
+
+mt_mat matrix(run *r, mt_format format, size_t n, size_t k)
+{
+    static const uint8_t affine[] = {2, 3, 4, 5, 6, 8};
+    static const mt_mat shapes[] = {[MT_FORMAT_F32] = {.bits = 32},
+                                    [MT_FORMAT_F16] = {.bits = 16},
+                                    [MT_FORMAT_BF16] = {.bits = 16},
+                                    [MT_FORMAT_FP8] = {.bits = 8, .group = 128, .scale_type = MT_SCALE_BF16},
+                                    [MT_FORMAT_AFFINE] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_F16},
+                                    [MT_FORMAT_MXFP4] = {.bits = 4, .group = 32, .scale_type = MT_SCALE_E8M0},
+                                    [MT_FORMAT_NVFP4] = {.bits = 4, .group = 16, .scale_type = MT_SCALE_E4M3},
+                                    [MT_FORMAT_MXFP8] = {.bits = 8, .group = 32, .scale_type = MT_SCALE_E8M0}};
+    mt_mat shape = shapes[format], w;
+    shape.format = format;
+    shape.n = n;
+    shape.k = k;
+    if (format == MT_FORMAT_AFFINE) {
+        shape.bits = affine[below(r, sizeof affine)];
+        shape.group = (uint16_t)(32u << below(r, k % 128 == 0 ? 3 : k % 64 == 0 ? 2 : 1));
+        shape.scale_type = below(r, 2) ? MT_SCALE_BF16 : MT_SCALE_F16;
+    }
+    check_matrix(r->memory, &w, &shape, CHECK_NORMAL);
+    if (format == MT_FORMAT_FP8 || format == MT_FORMAT_MXFP8)
+        without_nan(w.w, n * w.stride);
+    if (format == MT_FORMAT_NVFP4)
+        without_nan(w.scales, n * w.scale_stride);
+    return w;
+}
+
+void plan(run *r, size_t rows)
+{
+    mt_error err;
+    if (!mt_device_plan(r->dev, rows, &err))
+        abort();
+}
+
+mt_format draw_format(run *r, size_t k)
+{
+    static const mt_format plain[] = {MT_FORMAT_F32, MT_FORMAT_F16, MT_FORMAT_BF16};
+    static const mt_format all[] = {MT_FORMAT_AFFINE, MT_FORMAT_AFFINE, MT_FORMAT_BF16, MT_FORMAT_F32,  MT_FORMAT_F16,
+                                    MT_FORMAT_MXFP4,  MT_FORMAT_NVFP4,  MT_FORMAT_FP8,  MT_FORMAT_MXFP8};
+    const mt_format f = k % 32 ? plain[below(r, MT_COUNT(plain))] : all[below(r, MT_COUNT(all))];
+    const bool bf16 = f == MT_FORMAT_BF16 || f == MT_FORMAT_FP8 || f == MT_FORMAT_MXFP8;
+    if (bf16 && mt_device_precision(r->dev) == MT_PRECISION_FAST)
+        r->rule = NEAR;
+    return f;
+}
+
+void give_floats(run *r, const float *x, size_t n)
+{
+    if (r->filled + n > MOST_FLOATS)
+        abort();
+    memcpy(r->out + r->filled, x, n * sizeof *x);
+    r->filled += n;
+}
+
+void give(run *r, const mt_tensor *t, size_t rows, size_t cols)
+{
+    mt_reading *reading = mt_reading_new(r->set, r->units * rows * cols * sizeof(float));
+    mt_read_rows(r->dev, reading, t, 0, r->units * rows);
+    for (size_t i = 0; i < r->units * rows; i++)
+        give_floats(r, mt_reading_row(r->dev, reading, i), cols);
+}
+
+void say(run *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->shape, sizeof r->shape, format, args);
+    va_end(args);
+}
+
+void begin_rows(run *r, mt_batch *batch)
+{
+    static uint32_t tokens[MOST_UNITS], no_page;
+    static mt_position positions[MOST_UNITS];
+    static mt_span spans[MOST_UNITS];
+    for (size_t i = 0; i < r->units; i++) {
+        const uint32_t at = r->unit[i] * 131 % 9973;
+        tokens[i] = r->unit[i];
+        positions[i] = (mt_position){{at, at / 3, at / 7}};
+        spans[i] = (mt_span){.row = (uint32_t)i, .rows = 1, .pages = {&no_page}};
+    }
+    *batch = (mt_batch){.rows = r->units, .tokens = tokens, .positions = positions, .spans = r->units, .span = spans};
+}
+
+/* ---- trials ---- */
+
+static void start(harness *h, run *r, mt_device *dev, uint64_t seed, check *memory)
+{
+    (void)h;
+    *r = (run){.dev = dev, .set = mt_set_new(dev), .seed = seed, .rng = seed, .memory = memory};
+    r->out = mt_alloc_array(MOST_FLOATS, sizeof *r->out);
+    memory->rng = seed;
+}
+
+static void finish(run *r)
+{
+    mt_set_free(r->set);
+    mt_free(r->out);
+}
+
+static void go(const device_check *c, run *r)
+{
+    c->fn(r);
+    mt_device_wait(r->dev);
+    r->each = r->filled / r->units;
+}
+
+static bool same(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static bool near(float a, float b, float most)
+{
+    return same(a, b) || fabsf(a - b) <= most / 512;
+}
+
+static bool agree(const run *a, const float *x, const float *y, rule by, size_t *where)
+{
+    float most = 0;
+    for (size_t i = 0; i < a->each; i++)
+        most = fmaxf(most, fabsf(x[i]));
+    for (*where = 0; *where < a->each; (*where)++)
+        if (by == BITS ? !same(x[*where], y[*where]) : !near(x[*where], y[*where], most))
+            return false;
+    return true;
+}
+
+static bool report(const device_check *c, const run *r, const char *against, size_t unit, size_t at, float want,
+                   float got)
+{
+    printf("%s: %s, %zu units: unit %zu differs from %s at %zu: %a instead of %a (--seed %llu)\n", c->name, r->shape,
+           r->units, unit, against, at, (double)got, (double)want, (unsigned long long)r->seed);
+    return false;
+}
+
+/* Some of the units in another order. */
+static void shuffle(run *some, const run *all)
+{
+    uint64_t state = mix(all->seed + 1);
+    uint32_t order[MOST_UNITS];
+    for (uint32_t i = 0; i < all->units; i++) {
+        const size_t at = (size_t)((state = mix(state)) % (i + 1));
+        order[i] = order[at];
+        order[at] = i;
+    }
+    some->units = 1 + (size_t)(mix(state) % all->units);
+    for (size_t i = 0; i < some->units; i++)
+        some->unit[i] = all->unit[order[i]];
+}
+
+static bool try(harness *h, const device_check *c, uint64_t seed)
+{
+    check memory = {0};
+    run defined, tested, some;
+    const size_t most = c->units ? c->units : MOST_UNITS;
+    size_t at = 0;
+    bool ok = true;
+    start(h, &defined, h->defined, seed, &memory);
+    defined.units = 1 + (size_t)(mix(seed + 7) % most);
+    for (uint32_t i = 0; i < defined.units; i++)
+        defined.unit[i] = i;
+    go(c, &defined);
+    start(h, &tested, h->tested, seed, &memory);
+    tested.units = defined.units;
+    memcpy(tested.unit, defined.unit, sizeof tested.unit);
+    go(c, &tested);
+    for (size_t i = 0; ok && i < tested.units; i++)
+        if (!agree(&tested, defined.out + i * tested.each, tested.out + i * tested.each, tested.rule, &at))
+            ok = report(c, &tested, "the definition", i, at, defined.out[i * tested.each + at],
+                        tested.out[i * tested.each + at]);
+    start(h, &some, h->tested, seed, &memory);
+    shuffle(&some, &tested);
+    go(c, &some);
+    for (size_t i = 0; ok && i < some.units; i++) {
+        const float *want = tested.out + some.unit[i] * tested.each, *got = some.out + i * some.each;
+        if (!agree(&some, want, got, BITS, &at))
+            ok = report(c, &some, "itself among others", some.unit[i], at, want[at], got[at]);
+    }
+    finish(&defined);
+    finish(&tested);
+    finish(&some);
+    check_release(&memory);
+    return ok;
+}
+
+static bool wants(const harness *h, const char *name)
+{
+    for (int i = 0; i < h->wanted_count; i++)
+        if (strstr(name, h->wanted[i]))
+            return true;
+    return h->wanted_count == 0;
+}
+
+static void run_checks(harness *h, const device_check *checks)
+{
+    for (const device_check *c = checks; c->name; c++) {
+        bool ok = true;
+        for (size_t t = 0; ok && wants(h, c->name) && t < h->trials; t++)
+            ok = try(h, c, h->seed ? h->seed : mix(t * 7919 + strlen(c->name)));
+        h->passed += ok;
+        h->failed += !ok;
+    }
+}
+
+static const device_check *const groups[] = {row_checks, product_checks, attention_checks, recurrent_checks,
+                                             object_checks};
+
+/* An operation that no check names is not checked. */
+static bool all_named(void)
+{
+    static const char *const names[] = {
+#define NAME(result, name, parameters, arguments) #name,
+        MT_DEVICE_OPERATIONS(NAME)
+#undef NAME
+    };
+    bool ok = true;
+    for (size_t i = 0; i < MT_COUNT(names); i++) {
+        const size_t len = strlen(names[i]);
+        bool found = false;
+        for (size_t g = 0; g < MT_COUNT(groups); g++)
+            for (const device_check *c = groups[g]; c->name; c++)
+                for (const char *p = c->name; (p = strstr(p, names[i])); p += len)
+                    found = found || ((p == c->name || p[-1] == ' ') && (p[len] == ' ' || p[len] == '\0'));
+        if (!found)
+            printf("mt_%s has no check: write one in tests/device\n", names[i]);
+        ok = ok && found;
+    }
+    return ok;
+}
+
+static bool check_device(harness *h, const char *name, size_t threads, mt_precision precision)
+{
+    mt_error err = {0};
+    const mt_device_params definition = {.name = "cpu", .precision = precision, .host = {.threads = 1}};
+    const mt_device_params tested = {
+        .name = name, .precision = precision, .host = {.threads = threads, .cpu_mask = ~0u}};
+    h->defined = mt_device_open(&definition, &err);
+    h->tested = h->defined ? mt_device_open(&tested, &err) : NULL;
+    if (!h->tested) {
+        printf("checkdevice: %s\n", err.text);
+        mt_device_close(h->defined);
+        return false;
+    }
+    printf("%s, %s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference");
+    for (size_t g = 0; g < MT_COUNT(groups); g++)
+        run_checks(h, groups[g]);
+    mt_device_close(h->tested);
+    mt_device_close(h->defined);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    harness h = {.trials = 60};
+    const char *name = "cpu";
+    size_t threads = 3;
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        const bool value = i + 1 < argc;
+        if (strcmp(argv[i], "--quick") == 0)
+            h.trials = 8;
+        else if (value && strcmp(argv[i], "--device") == 0)
+            name = argv[++i];
+        else if (value && strcmp(argv[i], "--threads") == 0)
+            threads = strtoul(argv[++i], NULL, 10);
+        else if (value && strcmp(argv[i], "--trials") == 0)
+            h.trials = strtoul(argv[++i], NULL, 10);
+        else if (value && strcmp(argv[i], "--seed") == 0) {
+            h.seed = strtoull(argv[++i], NULL, 10);
+            h.trials = 1;
+        } else {
+            fprintf(stderr, "usage: checkdevice [--device NAME] [--threads N] [--trials N] [--seed N] [--quick] "
+                            "[OPERATION ...]\n");
+            return 2;
+        }
+    }
+    if (getenv("MOTET_TEST_QUICK"))
+        h.trials = h.trials < 8 ? h.trials : 8;
+    h.wanted = argv + i;
+    h.wanted_count = argc - i;
+    const bool named = all_named();
+    const bool opened =
+        check_device(&h, name, threads, MT_PRECISION_FAST) && check_device(&h, name, threads, MT_PRECISION_REFERENCE);
+    h.failed += (size_t)!named + (size_t)!opened;
+    printf("checkdevice: %zu passed, %zu failed\n", h.passed, h.failed);
+    return h.failed ? 1 : 0;
+}

@@ -1,0 +1,93 @@
+/* What is no operation: states that are read out and written back, and tokens that are chosen. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "check.h"
+
+/* The bytes of a slot are the device's own, but a round trip through the host changes none. */
+static void states(run *r)
+{
+    const mt_state_shape shape = {
+        .layers = 2, .key_heads = 2, .value_heads = 4, .key_dim = 16, .value_dim = 24, .taps = 4};
+    const size_t bytes = mt_state_slot_bytes(r->dev, &shape);
+    mt_states *all = mt_state_new(r->set, &shape, 1);
+    mt_reading *reading = mt_reading_new(r->set, bytes);
+    uint8_t *copy = mt_alloc(bytes);
+    mt_error err;
+    bool same = mt_state_reserve(r->set, all, 2, &err);
+    for (size_t i = 0; i < bytes; i++)
+        copy[i] = (uint8_t)below(r, 256);
+    mt_state_restore(r->dev, all, 1, copy);
+    mt_read_state(r->dev, reading, all, 1);
+    same = same && memcmp(copy, mt_reading_data(r->dev, reading), bytes) == 0 && !mt_state_poisoned(r->dev, all, 1);
+    mt_state_poison(r->dev, all, 1);
+    same = same && mt_state_poisoned(r->dev, all, 1) && !mt_state_poisoned(r->dev, all, 0);
+    for (size_t i = 0; i < r->units; i++)
+        give_floats(r, &(float){same ? 1.0f : (float)(intptr_t)r->dev}, 1);
+    mt_free(copy);
+}
+
+/* Each unit is an answer with settings of its own and a guess or two. */
+static void choices(run *r)
+{
+    const size_t vocab = 40 + below(r, 400);
+    mt_tensor *logits = mt_tensor_new(r->set, 3 * r->units, vocab);
+    mt_chooser *chooser = mt_chooser_new(r->set, vocab);
+    mt_chain *chains = mt_alloc_array(r->units, sizeof *chains), **list = mt_alloc_array(r->units, sizeof(mt_chain *));
+    mt_sample_settings *settings = mt_alloc_array(r->units, sizeof *settings);
+    uint32_t(*guesses)[2] = mt_alloc_array(r->units, sizeof *guesses), (*masks)[16];
+    float *row = mt_alloc_array(vocab, sizeof *row);
+    masks = mt_alloc_array(r->units, sizeof *masks);
+    say(r, "%zu tokens", vocab);
+    for (size_t i = 0; i < r->units; i++) {
+        run own = *r;
+        own.rng = r->seed + 31 * (r->unit[i] + 1);
+        mt_sample_settings_init(&settings[i]);
+        settings[i].temperature = below(&own, 3) ? real(&own, 0.2f, 2) : 0;
+        settings[i].top_k = below(&own, 2) ? (int32_t)below(&own, 30) : 0;
+        settings[i].top_p = below(&own, 2) ? real(&own, 0.1f, 1) : 1;
+        settings[i].min_p = below(&own, 2) ? real(&own, 0, 0.3f) : 0;
+        settings[i].seed = r->unit[i];
+        settings[i].logprobs = (int32_t)below(&own, 4) - 1;
+        for (size_t k = 0; k < 16; k++)
+            masks[i][k] = (uint32_t)below(&own, 1u << 31) | 1;
+        for (size_t k = 0; k < 3; k++) {
+            size_t best = 0;
+            fill(r, (unsigned)k, 1 + r->unit[i], row, vocab);
+            for (size_t t = 0; t < vocab; t++)
+                best = row[t] > row[best] ? t : best;
+            if (k < 2)
+                guesses[i][k] = (uint32_t)best; /* right where the likeliest is taken */
+            mt_tensor_write(r->dev, logits, 3 * i + k, row);
+        }
+        chains[i] = (mt_chain){.first = 3 * i,
+                               .settings = &settings[i],
+                               .index = (uint32_t)below(&own, 9),
+                               .constrained = below(&own, 3) == 0,
+                               .guessed = below(&own, 3),
+                               .guess = guesses[i],
+                               .allowed = {masks[i], masks[i]},
+                               .allowed_count = 2};
+        list[i] = &chains[i];
+    }
+    mt_step_choose(r->dev, chooser, logits, list, r->units);
+    mt_device_wait(r->dev);
+    for (size_t i = 0; i < r->units; i++) {
+        const mt_chain *c = &chains[i];
+        float told[16] = {(float)c->status, (float)c->sampled_count};
+        for (size_t k = 0; k < c->sampled_count; k++) {
+            told[2 + 4 * k] = (float)c->sampled[k].chosen.id;
+            told[3 + 4 * k] = c->sampled[k].chosen.logprob;
+            told[4 + 4 * k] = c->sampled[k].top_count ? (float)c->sampled[k].top[0].id : -1;
+            told[5 + 4 * k] = c->sampled[k].top_count ? c->sampled[k].top[0].logprob : 0;
+        }
+        give_floats(r, told, 16);
+    }
+    void *const arrays[] = {chains, list, settings, guesses, masks, row};
+    for (size_t i = 0; i < MT_COUNT(arrays); i++)
+        mt_free(arrays[i]);
+}
+
+const device_check object_checks[] = {
+    {.name = "state_restore read_state", .fn = states}, {.name = "step_choose", .fn = choices}, {0}};
