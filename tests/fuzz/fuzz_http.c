@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "http/parser.h"
 #include "http/request.h"
+#include "server/guard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,12 +20,16 @@ static void route(mt_http_parser *parser)
                                            {.method = MT_HTTP_POST, .pattern = "/{x}"}};
     static const mt_http_proxies proxies = {.unix_socket = true};
     mt_http_request *request = mt_http_request_new(&parser->head, "unix", &proxies);
+    static const mt_options opt = {.allowed_hosts = {.at = {"a,*.b"}, .count = 1}};
+    const mt_guard guard = {.hosts = true, .pages = true, .opt = &opt};
+    mt_http_refusal refusal;
     mt_http_match match;
     size_t len;
     const char *path;
 
     if (!request)
         return;
+    assert(mt_guard_admit(&guard, request, &refusal) || strlen(refusal.text) < sizeof(refusal.text));
     path = mt_http_request_raw_path(request, &len);
     if (*path == '/') {
         mt_http_router_match(routes, MT_COUNT(routes), request->method, path, len, &match);
