@@ -17,8 +17,8 @@ void *mt_realloc(void *ptr, size_t old_size, size_t new_size); /* the new part i
 void mt_free(void *ptr);
 char *mt_strdup(const char *s);
 
-/* Once, at the start: large blocks go back to the system as soon as they are freed, so that what a budget counts is what
-   the process has. */
+/* Once, at the start: large blocks go back to the system as soon as they are freed, so that what a budget counts is
+   what the process has. */
 void mt_alloc_setup(void);
 
 /* Gives back to the system what was freed and is kept for later: some milliseconds where there is much. */

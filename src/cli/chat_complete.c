@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "cli/chat.h"
 
 enum { PATH_BYTES = 4096, LIST_BYTES = 1 << 16 };
@@ -85,8 +86,8 @@ static void offer_files(common *c, const char *folder, const char *begin)
         offer(c, name, stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? "/" : "");
     }
     for (int i = 0; i < count; i++)
-        free(all[i]);
-    free(all);
+        mt_free(all[i]);
+    mt_free(all);
 }
 
 /* Where the operand of a command that takes a file begins; NULL: the line is no such. */

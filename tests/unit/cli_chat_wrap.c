@@ -62,7 +62,10 @@ static void letters_have_widths(void **state)
 static void control_characters_are_left_out(void **state)
 {
     (void)state;
-    expect_shown(20, 1, "a\033[2Jb\a\x7f\xc2\x9b" "c", "a[2Jbc");
+    expect_shown(20, 1,
+                 "a\033[2Jb\a\x7f\xc2\x9b"
+                 "c",
+                 "a[2Jbc");
 }
 
 static const struct CMUnitTest tests[] = {
