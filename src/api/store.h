@@ -1,5 +1,6 @@
 /* Answers that were given and may be referred to, by id: at most so many and so many bytes, and of whoever keeps most
-   those that were not asked for longest go first. Kept by sqlite, in memory or in a file that outlives the process. Any thread.
+   those go first that were not asked for longest. Kept by sqlite, in memory or in a file that outlives the process. Any
+   thread.
 
    A thread of the store's own writes, so that who puts an answer in never waits for the disk; whoever asks for one that
    has yet to be written waits until it is. */

@@ -109,7 +109,7 @@ static void a_digest_stands_for_its_key(void **state)
     SHA256((const unsigned char *)"secret", 6, digest);
     for (size_t i = 0; i < 32; i++)
         snprintf(text + 7 + 2 * i, 3, i % 2 ? "%02x" : "%02X", digest[i]);
-    strcat(text, " name=a");
+    snprintf(text + 7 + 64, sizeof(text) - 7 - 64, " name=a");
     keys = keys_of(text);
     assert_non_null(mt_keys_find(&keys, "secret"));
     assert_null(mt_keys_find(&keys, text));
