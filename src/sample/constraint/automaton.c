@@ -31,6 +31,7 @@ enum {
     PLACES_ITEMS = 4,     /* times as many of all states */
     WALK_STATES = 8,      /* the part of all states that a walk may keep, */
     WALK_REST = 4,        /* and of their places and frames */
+    GLANCES = 16,         /* at places, which are as much work as a visit */
     LOOK = 4096           /* places visited between two looks at whether anybody still wants them */
 };
 
@@ -76,6 +77,7 @@ struct mt_automaton {
     mt_automaton_state start;
     uint64_t epoch;
     size_t work;                 /* places visited since mt_automaton_rest */
+    size_t look;                 /* when to look again whether anybody still wants it */
     const mt_patience *patience; /* NULL once it is made */
     bool full;
     mt_automaton_lack lack; /* of what there was too little, when last there was */
@@ -176,8 +178,11 @@ static void visit(mt_automaton *a, uint32_t at, uint32_t stack)
             return;
     if (a->work++ >= MT_LIMIT_AUTOMATON_WORK)
         fill(a, MT_LACK_WORK);
-    if (a->work % LOOK == 1 && mt_patience_over(a->patience))
-        fill(a, MT_LACK_STOPPED);
+    if (a->work >= a->look) {
+        a->look = a->work + LOOK;
+        if (mt_patience_over(a->patience))
+            fill(a, MT_LACK_STOPPED);
+    }
     if (a->seen_count == a->places)
         fill(a, MT_LACK_PLACES);
     if (a->full)
@@ -408,7 +413,7 @@ void mt_automaton_settle(mt_automaton *a)
 
 void mt_automaton_rest(mt_automaton *a)
 {
-    a->work = 0;
+    a->work = a->look = 0;
 }
 
 mt_automaton_state mt_automaton_start(const mt_automaton *a)
@@ -422,6 +427,7 @@ static mt_automaton_state step(mt_automaton *a, mt_automaton_state from, unsigne
     const uint8_t byte = a->p->class_byte[class];
 
     begin_state(a);
+    a->work += s->count / GLANCES; /* most places do not read the byte, and cost little, but not nothing */
     for (uint32_t i = 0; i < s->count && !a->full; i++) {
         const place at = a->h->items[s->begin + i];
 

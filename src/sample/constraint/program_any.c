@@ -20,8 +20,8 @@ enum {
 
 typedef struct branch {
     const char *text;
-    size_t begin, len; /* of the text; begin: in the buffer, which moves while it grows */
-    uint32_t behind;   /* what follows it */
+    uint32_t begin, len; /* of the text; begin: in the buffer, which moves while it grows */
+    uint32_t behind;     /* what follows it */
 } branch;
 
 typedef struct node {
@@ -141,7 +141,8 @@ static void collect(trie *t, const mt_expr_node *any, uint32_t next)
         }
         behind = peel(t, e, next);
         t->branches = grow(t->branches, &t->cap, t->count, sizeof(*t->branches));
-        t->branches[t->count++] = (branch){.begin = begin, .len = t->text.len - begin, .behind = behind};
+        t->branches[t->count++] =
+            (branch){.begin = (uint32_t)begin, .len = (uint32_t)(t->text.len - begin), .behind = behind};
     }
 }
 
@@ -296,7 +297,8 @@ uint32_t mt_program_any(mt_compiler *c, const mt_expr_node *any, uint32_t next)
         c->full = true;
     if (!c->full) {
         qsort(t.branches, t.count, sizeof(*t.branches), by_text);
-        for (t.slots = 1; t.count >= MANY && t.slots < 8 * t.count;)
+        /* a text makes two edges and a fork at most */
+        for (t.slots = 1; t.count >= MANY && t.slots < 4 * t.count;)
             t.slots *= 2;
         t.made = t.slots > 1 ? mt_alloc_array(t.slots, sizeof(*t.made)) : NULL;
         at = build(&t);
