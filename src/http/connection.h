@@ -2,6 +2,7 @@
 #ifndef MT_HTTP_CONNECTION_H
 #define MT_HTTP_CONNECTION_H
 
+#include "http/name.h"
 #include "http/parser.h"
 #include "http/server.h"
 
@@ -30,8 +31,9 @@ typedef struct mt_http_exchange {
     bool begun;   /* the head of the answer is out */
     bool chunked; /* and says so */
     bool paused;
-    void *who;    /* whose request it is, as the hook said */
-    char *origin; /* the page that is allowed to read the answer, "*", or NULL; mt_free */
+    void *who;                    /* whose request it is, as the hook said */
+    char name[MT_HTTP_NAME_SIZE]; /* what the client calls it; "": nothing */
+    char *origin;                 /* the page that is allowed to read the answer, "*", or NULL; mt_free */
     const mt_http_follower *follower;
     void *follower_user;
 } mt_http_exchange;

@@ -112,6 +112,7 @@ static void begin_exchange(mt_http_connection *c, const mt_http_head *head)
 {
     const char *origin = mt_http_field_get(head->headers, head->header_count, "origin");
     const char *allowed = mt_http_cors_origin(&c->server->config, origin);
+    const char *name = mt_http_field_get(head->headers, head->header_count, "x-request-id");
 
     assert(!c->exchange.id && !c->exchange.origin);
     c->exchange = (mt_http_exchange){
@@ -120,6 +121,9 @@ static void begin_exchange(mt_http_connection *c, const mt_http_head *head)
         .keep_alive = head->keep_alive,
         .origin = allowed ? mt_strdup(allowed) : NULL,
     };
+    c->route = NULL;
+    if (name && mt_http_name_valid(name))
+        snprintf(c->exchange.name, sizeof(c->exchange.name), "%s", name);
 }
 
 /* A refusal before the body is read leaves the body in the way of the next request. */

@@ -66,6 +66,9 @@ void mt_http_request_free(mt_http_request *request);
 /* The first header of that name (in lower case), or NULL. */
 const char *mt_http_request_header(const mt_http_request *request, const char *name);
 
+/* What the client calls it, as x-request-id; NULL where it does not, or not well. */
+const char *mt_http_request_name(const mt_http_request *request);
+
 /* What "authorization: Bearer KEY" or else "x-api-key: KEY" carries, or NULL. */
 const char *mt_http_request_key(const mt_http_request *request);
 
@@ -74,6 +77,7 @@ typedef void mt_http_handler(void *user, mt_http_server *server, mt_http_request
 
 enum {
     MT_HTTP_PUBLIC = 1u << 0,     /* the route is not shown to hooks.admit */
+    MT_HTTP_REQUEST_ID = 1u << 1, /* its answers say what the request is called as "request-id", too */
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this and all above mean what the application likes */
 };
 
@@ -195,7 +199,8 @@ typedef struct mt_http_follower {
 /* Borrows follower until the answer is complete or gone was called. False: the client has left already. */
 bool mt_http_follow(mt_http_server *server, mt_http_handle handle, const mt_http_follower *follower, void *user);
 
-/* Bytes that may not stand in a header are sent as blanks. content-length, connection and date are the server's. */
+/* Bytes that may not stand in a header are sent as blanks. content-length, connection and date are the server's. So is
+   x-request-id where the client gave one, or headers have none. */
 typedef struct mt_http_response {
     int status;
     const char *type; /* content type; NULL: none */

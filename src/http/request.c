@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "http/field.h"
+#include "http/name.h"
 
 enum { PEER_SIZE = 64 };
 
@@ -21,6 +22,21 @@ typedef struct owned_request {
 static owned_request *owned(mt_http_request *request)
 {
     return (owned_request *)request;
+}
+
+/* Slashes that stand for nothing go: of several side by side all but one, and one at the end. */
+static size_t tidy(char *path, size_t len)
+{
+    size_t kept = 0;
+
+    if (path[0] != '/')
+        return len;
+    for (size_t i = 0; i < len; i++)
+        if (path[i] != '/' || kept == 0 || path[kept - 1] != '/')
+            path[kept++] = path[i];
+    kept -= kept > 1 && path[kept - 1] == '/';
+    path[kept] = '\0';
+    return kept;
 }
 
 mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const mt_http_proxies *proxies)
@@ -41,6 +57,7 @@ mt_http_request *mt_http_request_new(mt_http_head *head, const char *peer, const
     made->seen.client = made->client;
     len = strcspn(made->head.target, "?");
     made->seen.query = made->head.target + len + (made->head.target[len] == '?');
+    len = tidy(made->head.text + (made->head.target - made->head.text), len);
     made->path = mt_alloc(len + 1);
     made->seen.path = made->path;
     if (mt_http_path_decode(made->head.target, len, made->path))
@@ -94,6 +111,13 @@ void mt_http_request_set_body(mt_http_request *request, mt_buf *body, mt_room *r
 const char *mt_http_request_header(const mt_http_request *request, const char *name)
 {
     return mt_http_field_get(request->headers, request->header_count, name);
+}
+
+const char *mt_http_request_name(const mt_http_request *request)
+{
+    const char *name = mt_http_request_header(request, "x-request-id");
+
+    return name && mt_http_name_valid(name) ? name : NULL;
 }
 
 const char *mt_http_request_key(const mt_http_request *request)

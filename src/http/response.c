@@ -90,6 +90,23 @@ static void add_extra(mt_http_connection *c, struct evbuffer *out)
         add_header(out, extra.headers[i].name, extra.headers[i].value);
 }
 
+/* What the client calls the request, or else the application, or else a name that nobody has. */
+static void add_name(mt_http_connection *c, const mt_http_response *response, struct evbuffer *out)
+{
+    const char *name = mt_http_field_get(response->headers, response->header_count, "x-request-id");
+    char made[MT_HTTP_NAME_SIZE];
+
+    if (c->exchange.name[0])
+        name = c->exchange.name;
+    if (!name) {
+        mt_http_name_make(made);
+        name = made;
+    }
+    add_header(out, "x-request-id", name);
+    if (c->route && (c->route->flags & MT_HTTP_REQUEST_ID))
+        add_header(out, "request-id", name);
+}
+
 /* All of the head but what says how long the body is, and the empty line. */
 static void add_head(mt_http_connection *c, const mt_http_response *response)
 {
@@ -101,7 +118,9 @@ static void add_head(mt_http_connection *c, const mt_http_response *response)
     if (response->type)
         add_header(out, "content-type", response->type);
     for (size_t i = 0; i < response->header_count; i++)
-        add_header(out, response->headers[i].name, response->headers[i].value);
+        if (strcmp(response->headers[i].name, "x-request-id") != 0)
+            add_header(out, response->headers[i].name, response->headers[i].value);
+    add_name(c, response, out);
     add_extra(c, out);
     add_cors(c, out);
     add_connection(c, out);

@@ -20,6 +20,7 @@
       engine's bounds on what waits and runs hold for it as for others. Clients may come back to its stream: watch.c. */
 #include "server/call.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -52,12 +53,13 @@ static void report(const mt_call *call)
                      ms_since(call->received, now));
         return;
     }
-    mt_log_info("request.done",
-                "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s",
-                call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
-                mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
-                ms_since(call->received, call->first_token), ms_since(call->received, now),
-                call->account ? " key " : "", call->account ? call->account->name : "");
+    mt_log_info(
+        "request.done",
+        "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s%s%s",
+        call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
+        mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
+        ms_since(call->received, call->first_token), ms_since(call->received, now), call->account ? " key " : "",
+        call->account ? call->account->name : "", call->name[0] ? " as " : "", call->name);
 }
 
 static void unlink_call(mt_call *call)
@@ -375,6 +377,8 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->body_charge = request->charged;
     request->body = NULL;
     request->charged = 0;
+    if (mt_http_request_name(request))
+        snprintf(call->name, sizeof(call->name), "%s", mt_http_request_name(request));
     mt_answer_name(call->id, dialect ? dialect->prefix : "task-");
     mt_buf_init(&call->text, MT_LIMIT_RESPONSE_BYTES);
     mt_buf_init(&call->out, MT_LIMIT_RESPONSE_BYTES);

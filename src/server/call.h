@@ -40,7 +40,8 @@ struct mt_call {
     const mt_dialect *dialect; /* NULL: none, and OpenAI's for what is wrong */
     mt_task *task;             /* answers instead of the engine, where it is not NULL */
     char id[MT_ANSWER_ID];
-    char *body; /* the preparation's, which frees it */
+    char name[MT_LIMIT_HTTP_NAME + 1]; /* what the client calls it, or "" */
+    char *body;                        /* the preparation's, which frees it */
     size_t body_len;
     size_t body_charge;       /* bytes of the server's room that it has, until it is prepared */
     size_t charged;           /* and those of what was made of it, until it ends */

@@ -124,10 +124,19 @@ static void post_apply_template(void *user, mt_http_server *http, mt_http_reques
 
 static void add_model(mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
 {
+    const time_t created = (time_t)server->served.created;
+    struct tm utc;
+    char since[32];
+
+    strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&created, &utc));
     mt_buf_puts(out, "{\"id\":");
     mt_buf_json_string(out, name, strlen(name));
+    mt_buf_puts(out, ",\"type\":\"model\",\"display_name\":");
+    mt_buf_json_string(out, name, strlen(name));
     mt_buf_printf(
-        out, ",\"object\":\"model\",\"created\":%" PRId64 ",\"owned_by\":\"motet\",\"root\":", server->served.created);
+        out,
+        ",\"created_at\":\"%s\",\"object\":\"model\",\"created\":%" PRId64 ",\"owned_by\":\"motet\",\"root\":", since,
+        server->served.created);
     mt_buf_json_string(out, root, strlen(root));
     mt_buf_puts(out, ",\"parent\":null,\"max_model_len\":");
     if (server->ready)
@@ -136,10 +145,12 @@ static void add_model(mt_server *server, mt_buf *out, const char *name, const ch
         mt_buf_puts(out, "null}");
 }
 
+/* In the shapes of OpenAI's lists and of Anthropic's at once: their clients look at their own fields. */
 static void get_models(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
     const mt_option_list *aliases = &server->opt->aliases;
+    const char *last = aliases->count ? aliases->at[aliases->count - 1] : server->served.name;
     mt_buf body;
 
     (void)http;
@@ -155,8 +166,13 @@ static void get_models(void *user, mt_http_server *http, mt_http_request *reques
 
         mt_buf_puts(&body, ",");
         add_model(server, &body, t->name, t->name, t->context);
+        last = t->name;
     }
-    mt_buf_puts(&body, "]}");
+    mt_buf_puts(&body, "],\"has_more\":false,\"first_id\":");
+    mt_buf_json_string(&body, server->served.name, strlen(server->served.name));
+    mt_buf_puts(&body, ",\"last_id\":");
+    mt_buf_json_string(&body, last, strlen(last));
+    mt_buf_puts(&body, "}");
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);
     mt_http_request_free(request);
@@ -187,7 +203,7 @@ static void get_model(void *user, mt_http_server *http, mt_http_request *request
     mt_http_request_free(request);
 }
 
-static void get_health(void *user, mt_http_server *http, mt_http_request *request)
+static void get_live(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
     mt_buf body;
@@ -200,13 +216,14 @@ static void get_health(void *user, mt_http_server *http, mt_http_request *reques
     mt_http_request_free(request);
 }
 
-static void get_ready(void *user, mt_http_server *http, mt_http_request *request)
+/* Whether the server answers: not while a model loads, nor while it ends. */
+static void get_health(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
     mt_failure why;
 
     if (server->ready && server->signals == 0) {
-        get_health(user, http, request);
+        get_live(user, http, request);
         return;
     }
     mt_failure_set(&why, 503, server->signals ? "draining" : "loading", NULL, "%s",
@@ -282,19 +299,23 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
         {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = mt_stored_delete},
         {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}/input_items", .handler = mt_stored_items},
         {.method = MT_HTTP_POST, .pattern = "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
-        {.method = MT_HTTP_POST, .pattern = "/v1/messages", .handler = post_messages},
-        {.method = MT_HTTP_POST, .pattern = "/v1/messages/count_tokens", .handler = post_count_tokens},
-        {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models},
-        {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model},
+        {.method = MT_HTTP_POST, .pattern = "/v1/messages", .handler = post_messages, .flags = MT_HTTP_REQUEST_ID},
+        {.method = MT_HTTP_POST,
+         .pattern = "/v1/messages/count_tokens",
+         .handler = post_count_tokens,
+         .flags = MT_HTTP_REQUEST_ID},
+        {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models, .flags = MT_HTTP_REQUEST_ID},
+        {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model, .flags = MT_HTTP_REQUEST_ID},
         {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status},
         {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
         {.method = MT_HTTP_POST, .pattern = "/tokenize", .handler = post_tokenize},
         {.method = MT_HTTP_POST, .pattern = "/detokenize", .handler = post_detokenize},
         {.method = MT_HTTP_POST, .pattern = "/apply-template", .handler = post_apply_template},
         {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics},
-        {.method = MT_HTTP_GET, .pattern = "/", .handler = get_health, .flags = MT_HTTP_PUBLIC},
+        {.method = MT_HTTP_GET, .pattern = "/", .handler = get_live, .flags = MT_HTTP_PUBLIC},
         {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC},
-        {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_ready, .flags = MT_HTTP_PUBLIC},
+        {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC},
+        {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC},
     };
     mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
 

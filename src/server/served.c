@@ -283,6 +283,33 @@ static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
     return true;
 }
 
+static bool look_at(const mt_checkpoint *c, const mt_options *opt, mt_error *err)
+{
+    mt_arena *arena = mt_arena_new(0);
+    const uint64_t bytes = mt_checkpoint_bytes(c);
+    mt_model_spec spec;
+    bool ok = mt_model_spec_read(&spec, mt_checkpoint_config(c), opt->family, arena, err);
+
+    if (ok && opt->memory && bytes > (uint64_t)opt->memory)
+        ok = mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB and the weights take %.0f; raise it",
+                     (double)opt->memory / (1 << 20), (double)bytes / (1 << 20));
+    mt_arena_free(arena);
+    return ok;
+}
+
+bool mt_served_look(const mt_options *opt, mt_error *err)
+{
+    mt_checkpoint *c;
+    bool ok;
+
+    if (mt_pooler_takes(opt->dir))
+        return true;
+    c = mt_checkpoint_open(opt->dir, err);
+    ok = c && look_at(c, opt, err);
+    mt_checkpoint_close(c);
+    return ok;
+}
+
 bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();

@@ -40,6 +40,10 @@ typedef struct mt_served {
 /* The names only, which are known at once. Free with mt_served_close. */
 void mt_served_name(mt_served *served, const mt_options *opt);
 
+/* What can be known of the folder in a moment: that it is there, holds a model of a known family and all its files, and
+   fits into --memory. False with a sentence. */
+bool mt_served_look(const mt_options *opt, mt_error *err) MT_NODISCARD;
+
 /* All the rest. False with a sentence. */
 bool mt_served_open(mt_served *served, const mt_options *opt, mt_error *err) MT_NODISCARD;
 void mt_served_stop(mt_served *served);  /* ends the engine: events may still come from it during the call */

@@ -1,5 +1,6 @@
-/* The thread that calls mt_serve becomes the io thread. It listens first and then has another thread open the model, so
-   that a client that comes early gets a 503 rather than no connection, and a port that is taken is said at once.
+/* The thread that calls mt_serve becomes the io thread. It looks whether the folder holds a model, listens, and then
+   has another thread open the model, so that a client that comes early gets a 503 rather than no connection, and a wrong
+   folder or a port that is taken is said at once.
 
    The end, in this order, so that nobody posts to what is gone: the loop ends (http has dropped or completed all
    exchanges), preparation ends, the engine ends, remaining letters are opened with `closing` set, http is freed. */
@@ -249,7 +250,8 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
 {
     const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
-    if (!mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
+    if (!mt_served_look(server->opt, err) ||
+        !mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
         !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;
     for (size_t i = 0; i < server->opt->trusted_proxies.count; i++)

@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
 ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
+TIME = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 def mask(value, key=None):
@@ -40,7 +41,7 @@ def mask(value, key=None):
     if isinstance(value, list):
         return [mask(v, key) for v in value]
     if isinstance(value, str):
-        return ID.sub(r"\1ID", value)
+        return TIME.sub("TIME", ID.sub(r"\1ID", value))
     # what is cached depends on what was asked before; test_server.py looks at it
     if key in ("created", "created_at", "completed_at", "cached_tokens") and value is not None:
         return 0

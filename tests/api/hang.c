@@ -1,5 +1,5 @@
-/* Put before PCRE2 by the loader, it makes a preparation thread that is to tokenize the word "hang" never come back:
-   stands for whatever such a thread might one day not end. */
+/* Put before PCRE2 by the loader, it makes a thread that is to compile the expression "hang", or to match it with that
+   word alone, never come back: stands for whatever a thread might one day not end. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <dlfcn.h>
 #include <string.h>
@@ -7,17 +7,41 @@
 
 #include <pcre2.h>
 
+typedef pcre2_code *compile(PCRE2_SPTR pattern, PCRE2_SIZE len, uint32_t options, int *error, PCRE2_SIZE *offset,
+                            pcre2_compile_context *context);
 typedef int match(const pcre2_code *code, PCRE2_SPTR text, PCRE2_SIZE len, PCRE2_SIZE from, uint32_t options,
                   pcre2_match_data *data, pcre2_match_context *context);
+
+static void hang_at(const unsigned char *text, size_t len)
+{
+    while (len == 4 && memcmp(text, "hang", 4) == 0)
+        pause();
+}
+
+/* C has no other way from one kind of pointer to the other. */
+static void find(const char *name, void *function)
+{
+    void *next = dlsym(RTLD_NEXT, name);
+
+    memcpy(function, &next, sizeof(next));
+}
+
+pcre2_code *pcre2_compile(PCRE2_SPTR pattern, PCRE2_SIZE len, uint32_t options, int *error, PCRE2_SIZE *offset,
+                          pcre2_compile_context *context)
+{
+    compile *real;
+
+    hang_at(pattern, len);
+    find("pcre2_compile_8", &real);
+    return real(pattern, len, options, error, offset, context);
+}
 
 int pcre2_match(const pcre2_code *code, PCRE2_SPTR text, PCRE2_SIZE len, PCRE2_SIZE from, uint32_t options,
                 pcre2_match_data *data, pcre2_match_context *context)
 {
-    void *next = dlsym(RTLD_NEXT, "pcre2_match_8");
     match *real;
 
-    while (len == 4 && memcmp(text, "hang", 4) == 0)
-        pause();
-    memcpy(&real, &next, sizeof(real)); /* C has no other way from one kind of pointer to the other */
+    hang_at(text, len);
+    find("pcre2_match_8", &real);
     return real(code, text, len, from, options, data, context);
 }

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""What stands around bodies: names of requests, paths, whether the server is there, and how bodies are packed.
+
+usage: tests/api/test_heads.py --motet PROGRAM [--hang LIBRARY] [NAME ...]"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+
+import fixture
+import served
+from served import eventually
+
+PROGRAM = FOLDER = HANG = None
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def start(*options, folder=None, **settings):
+    return served.Server(PROGRAM, folder or FOLDER, *options, **settings)
+
+
+def first_line(s):
+    with s.makefile("rb") as f:
+        return f.readline().decode().strip()
+
+
+# ---- names
+
+
+@test
+def a_request_is_called_as_its_client_says_in_every_answer():
+    with start("--api-key", "k") as server:
+        def name(method, path, body=None, **headers):
+            got = server.request(method, path, body, {"authorization": "Bearer k", **headers})
+            return got.headers["x-request-id"], got.headers.get("request-id")
+        chat = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
+        mine = {"x-request-id": "trace:1/a=b@c_d-e.f"}
+        given = mine["x-request-id"]
+        for method, path, body in (("POST", "/v1/chat/completions", chat), ("GET", "/v1/status", None),
+                                   ("POST", "/v1/chat/completions", dict(chat, stream=True)),
+                                   ("POST", "/v1/chat/completions", {}), ("GET", "/nowhere", None),
+                                   ("PUT", "/v1/models", None), ("GET", "/metrics", None)):
+            assert name(method, path, body, **mine) == (given, None), (method, path)
+        assert name("GET", "/v1/status", **mine, authorization="Bearer wrong") == (given, None)
+        for body in (chat, dict(chat, stream=True), {}, "{"):
+            assert name("POST", "/v1/messages", body, **mine) == (given, given), body
+        assert name("POST", "/v1/messages", chat, authorization="Bearer wrong", **mine) == (given, given)
+        assert any(" as " + given in line for line in server.log if "request.done" in line), server.log
+
+
+@test
+def a_request_that_is_not_called_anything_gets_a_name():
+    with start() as server:
+        seen = set()
+        for headers in ({}, {"x-request-id": ""}, {"x-request-id": "a b"}, {"x-request-id": 'a"b'},
+                        {"x-request-id": "x" * 129}, {"x-request-id": "a,b"}):
+            name = server.request("GET", "/v1/models", headers=headers).headers["x-request-id"]
+            assert re.fullmatch("req_[0-9a-f]{24}", name), name
+            seen.add(name)
+        assert len(seen) == 6
+        assert server.request("GET", "/", headers={"x-request-id": "x" * 128}).headers["x-request-id"] == "x" * 128
+        got = server.chat("hi", max_tokens=1)
+        assert got.headers["x-request-id"] == got.json()["id"]
+        with server.socket() as s:
+            s.sendall(b"nonsense\r\n\r\n")
+            assert b"x-request-id: req_" in s.recv(65536)
+
+
+# ---- paths
+
+
+@test
+def slashes_that_stand_for_nothing_are_forgiven():
+    with start() as server:
+        for path in ("/v1/models/", "//v1//models", "/v1/models///", "/v1/models/tiny/", "//", "/health/?x=/y/"):
+            assert server.request("GET", path).status == 200, path
+        body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
+        assert server.post("//v1/chat/completions/", body).status == 200
+        assert server.post("//v1/messages/", {}).json()["type"] == "error", "not in Anthropic's shape"
+        assert server.request("GET", "/v1%2Fmodels").status == 404
+
+
+# ---- whether it is there
+
+
+def hanging(folder):
+    """A folder whose tokenizer the library never comes back from reading."""
+    fixture.write(folder)
+    path = os.path.join(folder, "tokenizer.json")
+    with open(path, encoding="utf-8") as f:
+        tokenizer = json.load(f)
+    tokenizer["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": "hang"}, "behavior": "Isolated", "invert": False}
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(tokenizer, f)
+    return folder
+
+
+@test
+def a_server_that_loads_is_alive_and_not_healthy():
+    if "MOTET_TEST_QUICK" in os.environ:
+        raise served.Skip("the sanitizers want to be loaded first")
+    with tempfile.TemporaryDirectory() as folder:
+        server = start("--drain-seconds", "600", folder=hanging(folder), ready=False, env={"LD_PRELOAD": HANG})
+        for path in ("/health", "/ready"):
+            got = server.request("GET", path)
+            assert got.status == 503 and got.json()["error"]["code"] == "loading", got.body
+            assert "retry-after" in got.headers
+        assert server.request("GET", "/live").status == 200
+        assert server.request("GET", "/v1/models").status == 200
+        assert server.chat("hi").status == 503
+        server.process.send_signal(signal.SIGTERM)
+        assert eventually(lambda: "server.draining" in "".join(server.log))
+        assert server.stop() in (-signal.SIGTERM, 128 + signal.SIGTERM)
+
+
+@test
+def a_server_that_ends_is_alive_and_not_healthy():
+    with start("--batch-tokens", "1", "--threads", "1") as server:
+        assert server.request("GET", "/health").status == 200
+        probes = [server.socket() for _ in range(2)]
+        for s, path in zip(probes, ("health", "live")):
+            s.sendall("GET /{} HTTP/1.1\r\nhost: 127.0.0.1\r\n".format(path).encode())
+        assert eventually(lambda: server.metrics()["motet_http_connections"] == 3)
+        server.process.send_signal(signal.SIGTERM)
+        assert eventually(lambda: not server.listens())
+        for s, status in zip(probes, ("503 Service Unavailable", "200 OK")):
+            s.sendall(b"\r\n")
+            assert first_line(s) == "HTTP/1.1 " + status
+            s.close()
+        assert server.process.wait(served.PATIENCE) == 0
+
+
+@test
+def a_folder_that_does_not_do_is_told_before_anybody_listens():
+    def fails(folder, *options):
+        done = subprocess.run([PROGRAM, "serve", folder, "--port", "0", *options], stderr=subprocess.PIPE, text=True,
+                              timeout=served.PATIENCE, check=False)
+        assert done.returncode == 1 and "server.listening" not in done.stderr, done.stderr
+        return done.stderr.strip().splitlines()[-1]
+    assert "/nowhere" in fails("/nowhere")
+    assert "--memory" in fails(FOLDER, "--memory", "100K")
+    with tempfile.TemporaryDirectory() as folder:
+        assert folder in fails(folder)
+        fixture.write(folder)
+        path = os.path.join(folder, "config.json")
+        with open(path, encoding="utf-8") as f:
+            config = json.load(f)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(dict(config, model_type="unheard-of", architectures=["UnheardOf"]), f)
+        assert "unheard-of" in fails(folder).lower()
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        os.truncate(os.path.join(folder, "model.safetensors"), 1000)
+        assert "model.safetensors" in fails(folder)
+
+
+def main():
+    global PROGRAM, FOLDER, HANG  # pylint: disable=global-statement
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("--hang", help="a library that makes a thread hang: tests/api/hang.c")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    PROGRAM, HANG = arguments.motet, arguments.hang
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = fixture.write(os.path.join(folder, "tiny"))
+        served.run_tests("api_heads", TESTS, arguments.names)
+
+
+main()
