@@ -70,7 +70,8 @@
 #define MT_LIMIT_STOP_BYTES 1024 /* of each */
 
 /* http: where a server is not told otherwise */
-#define MT_LIMIT_HTTP_CONNECTIONS 4096
+#define MT_LIMIT_HTTP_CONNECTIONS 4096            /* of one address; a third more are for others */
+#define MT_LIMIT_HTTP_SPARE 32                    /* beyond, for what is always answered */
 #define MT_LIMIT_HTTP_HEAD_BYTES 32768            /* request line and headers */
 #define MT_LIMIT_HTTP_HEADERS 100                 /* of a request */
 #define MT_LIMIT_HTTP_BODY_BYTES (128u << 20)     /* of a request */

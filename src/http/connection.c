@@ -6,9 +6,9 @@
       So who fills the pipeline while being answered is cut off.
    3. The end of the client's side before the answer is complete means that it has left, and the work for it is worth
       nothing. An answer that is complete by then is still delivered.
-   4. Memory is freed by the timer's callback and nowhere else while the loop runs: whatever happens inside a handler
-      or an answering function only dooms. Callbacks of bufferevents are deferred for the same reason: a write never
-      calls back into us.
+   4. Memory is freed by the timer's callback, or where another connection needs the room (crowd.c), and nowhere else
+      while the loop runs: whatever happens inside a handler or an answering function only dooms. Callbacks of
+      bufferevents are deferred for the same reason: a write never calls back into us.
    5. Closing: answer out, our side shut, the client's end awaited for linger_ms. A close with unread bytes would send a
       reset, which may overtake the answer. */
 #include "http/connection.h"
@@ -22,6 +22,7 @@
 #include <event2/event.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "http/request.h"
 #include "http/response.h"
@@ -124,6 +125,7 @@ void mt_http_connection_finish(mt_http_connection *c)
         return;
     }
     end_exchange(c);
+    c->quiet = mt_clock_ns();
     c->phase = MT_HTTP_READING_HEAD;
     set_alarm(c, MT_HTTP_ALARM_IDLE);
     if (!c->advancing) /* what the client sent ahead is looked at from the loop, not from inside an answer */
@@ -372,6 +374,7 @@ mt_http_connection *mt_http_connection_new(mt_http_server *server, int fd, uint3
     c = mt_alloc(sizeof(*c));
     c->server = server;
     c->slot = slot;
+    c->quiet = mt_clock_ns();
     c->bev = bev;
     c->timer = evtimer_new(server->loop, on_timer, c);
     snprintf(c->peer, sizeof(c->peer), "%s", peer);

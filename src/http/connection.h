@@ -48,6 +48,9 @@ struct mt_http_connection {
     bool eof;    /* the client has shut its side */
     bool doomed; /* is freed by the loop in a moment */
     bool advancing;
+    bool spare;         /* there was no room for it: see crowd.c */
+    mt_http_peer *from; /* whose it is */
+    uint64_t quiet;     /* mt_clock_ns when it came, or its last answer was complete */
     char peer[64];
 
     mt_http_parser parser;

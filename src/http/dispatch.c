@@ -78,6 +78,18 @@ static bool find_route(mt_http_connection *c)
     return match.route ? true : refuse_method(c, match.allowed);
 }
 
+/* Who came when there was no room may stay by now, or be told what everybody may know. */
+static bool settle(mt_http_connection *c)
+{
+    static const mt_http_header later = {"retry-after", "1"};
+
+    if (mt_http_crowd_settle(c) || (c->route->flags & MT_HTTP_ALWAYS))
+        return true;
+    mt_http_count_add(&c->server->count.refused, 1);
+    return refuse(c, 503, "too many connections are open: close those that are not needed, or try again in a moment",
+                  &later, 1);
+}
+
 static bool admit(mt_http_connection *c)
 {
     const mt_http_hooks *hooks = &c->server->config.hooks;
@@ -131,10 +143,10 @@ static bool dispatch(mt_http_connection *c, bool has_body)
 {
     bool keep_alive = c->exchange.keep_alive;
 
-    c->exchange.keep_alive = keep_alive && !has_body;
-    if (!find_route(c) || !admit(c))
+    c->exchange.keep_alive = keep_alive && !has_body && !c->spare;
+    if (!find_route(c) || !settle(c) || !admit(c))
         return false;
-    c->exchange.keep_alive = keep_alive;
+    c->exchange.keep_alive = keep_alive && !c->spare;
     return true;
 }
 

@@ -10,7 +10,7 @@ static mt_http_connection *find(mt_http_server *server, mt_http_handle handle)
     mt_http_connection *c;
 
     mt_http_server_owned(server);
-    if (handle.id == 0 || slot >= server->limits.connections)
+    if (handle.id == 0 || slot >= server->slot_count)
         return NULL;
     c = server->slots[slot];
     return c && c->exchange.id == handle.id && !c->doomed ? c : NULL;

@@ -78,6 +78,7 @@ typedef void mt_http_handler(void *user, mt_http_server *server, mt_http_request
 enum {
     MT_HTTP_PUBLIC = 1u << 0,     /* the route is not shown to hooks.admit */
     MT_HTTP_REQUEST_ID = 1u << 1, /* its answers say what the request is called as "request-id", too */
+    MT_HTTP_ALWAYS = 1u << 2,     /* it is answered even when there are too many connections */
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this and all above mean what the application likes */
 };
 
@@ -94,7 +95,8 @@ typedef struct mt_http_route {
 
 /* Milliseconds and bytes; mt_http_limits_default has base/limits.h's values. None may be 0. */
 typedef struct mt_http_limits {
-    size_t connections;
+    size_t connections;    /* of one address alone; a third more are for others */
+    size_t spare;          /* beyond, for routes that are always answered */
     size_t head_bytes;     /* request line and headers; the trailers of a body as well */
     size_t headers;        /* of a request */
     size_t body_bytes;     /* of a request */
@@ -177,8 +179,9 @@ void mt_http_server_drain(mt_http_server *server, int deadline_ms);
 
 typedef struct mt_http_stats {
     uint64_t connections_open, connections_accepted, connections_refused;
-    uint64_t exchanges_open; /* requests with a handler that is not done */
-    uint64_t answers[6];     /* by hundreds of the status; [0] is empty */
+    uint64_t connections_yielded; /* closed so that others had room */
+    uint64_t exchanges_open;      /* requests with a handler that is not done */
+    uint64_t answers[6];          /* by hundreds of the status; [0] is empty */
     uint64_t bytes_in, bytes_out;
     uint64_t body_bytes;        /* of bodies being read */
     uint64_t dropped_slow;      /* clients that did not read what they had asked for */

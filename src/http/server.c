@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,12 +25,13 @@
 #include "http/connection.h"
 #include "http/router.h"
 
-enum { LISTEN_PAUSE_MS = 100, KEEPALIVE_IDLE_S = 30, KEEPALIVE_EACH_S = 10, KEEPALIVE_TRIES = 3 };
+enum { OTHER_FILES = 256, LISTEN_PAUSE_MS = 100, KEEPALIVE_IDLE_S = 30, KEEPALIVE_EACH_S = 10, KEEPALIVE_TRIES = 3 };
 
 mt_http_limits mt_http_limits_default(void)
 {
     return (mt_http_limits){
         .connections = MT_LIMIT_HTTP_CONNECTIONS,
+        .spare = MT_LIMIT_HTTP_SPARE,
         .head_bytes = MT_LIMIT_HTTP_HEAD_BYTES,
         .headers = MT_LIMIT_HTTP_HEADERS,
         .body_bytes = MT_LIMIT_HTTP_BODY_BYTES,
@@ -78,38 +80,31 @@ static void name_peer(const struct sockaddr *address, char *text, size_t size)
         inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)address)->sin6_addr, text, (socklen_t)size);
 }
 
-/* One try, without waiting: who comes in a crowd may miss the reason. */
-static void turn_away(mt_http_server *server, int fd)
-{
-    static const char words[] = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n"
-                                "content-length: 0\r\n\r\n";
-
-    mt_http_count_add(&server->count.refused, 1);
-    if (!server->tls && write(fd, words, sizeof(words) - 1) > 0)
-        shutdown(fd, SHUT_WR);
-    close(fd);
-}
-
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len, void *arg)
 {
     mt_http_server *server = arg;
     char peer[INET6_ADDRSTRLEN];
+    mt_http_connection *c;
+    mt_http_peer *from;
     uint32_t slot;
+    bool room;
 
     (void)listener, (void)len;
-    if (server->free_count == 0) {
-        turn_away(server, fd);
-        return;
-    }
     if (address->sa_family != AF_UNIX)
         tune_socket(fd);
     name_peer(address, peer, sizeof(peer));
+    from = mt_http_crowd_peer(&server->crowd, peer);
+    room = mt_http_crowd_make_room(server, from);
+    if (!room)
+        mt_http_crowd_make_spare(server);
     slot = server->free_slots[server->free_count - 1];
-    server->slots[slot] = mt_http_connection_new(server, fd, slot, peer);
-    if (!server->slots[slot]) {
+    c = mt_http_connection_new(server, fd, slot, peer);
+    if (!c) {
         mt_http_count_add(&server->count.refused, 1);
         return;
     }
+    mt_http_crowd_enter(&server->crowd, from, c, !room);
+    server->slots[slot] = c;
     server->free_count--;
     mt_http_count_add(&server->count.open, 1);
     mt_http_count_add(&server->count.accepted, 1);
@@ -117,12 +112,13 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 
 static void stop_if_drained(mt_http_server *server)
 {
-    if (server->draining && server->free_count == server->limits.connections)
+    if (server->draining && server->free_count == server->slot_count)
         event_base_loopbreak(server->loop);
 }
 
 void mt_http_server_forget(mt_http_server *server, mt_http_connection *c)
 {
+    mt_http_crowd_leave(&server->crowd, c);
     server->slots[c->slot] = NULL;
     server->free_slots[server->free_count++] = c->slot;
     mt_http_count_sub(&server->count.open, 1);
@@ -139,13 +135,18 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
             evconnlistener_enable(server->listeners[i]);
 }
 
-/* Out of descriptors: the waiting connection would wake the loop again and again, so it is left waiting for a while. */
+/* Out of descriptors: somebody makes way. Where nobody can, the waiting connection would wake the loop again and again,
+   so it is left waiting for a while. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
+    static const mt_http_peer anybody;
     mt_http_server *server = arg;
     struct timeval pause = milliseconds(LISTEN_PAUSE_MS);
+    const int error = errno;
 
-    mt_log_warn("http.accept", "a connection cannot be accepted: %s", strerror(errno));
+    if ((error == EMFILE || error == ENFILE) && mt_http_crowd_close_one(server, &anybody))
+        return;
+    mt_log_warn("http.accept", "a connection cannot be accepted: %s", strerror(error));
     evconnlistener_disable(listener);
     event_add(server->listen_again, &pause);
 }
@@ -164,7 +165,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     mt_http_server *server = arg;
 
     (void)fd, (void)what;
-    for (size_t i = 0; i < server->limits.connections; i++)
+    for (size_t i = 0; i < server->slot_count; i++)
         if (server->slots[i])
             mt_http_connection_doom(server->slots[i]);
 }
@@ -178,7 +179,7 @@ static void on_drain(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     server->draining = true;
     stop_listening(server);
-    for (size_t i = 0; i < server->limits.connections; i++)
+    for (size_t i = 0; i < server->slot_count; i++)
         if (server->slots[i])
             mt_http_connection_close_idle(server->slots[i]);
     event_add(server->deadline_event, &deadline);
@@ -231,11 +232,35 @@ static bool open_tls(mt_http_server *server, const mt_http_config *config, mt_er
     return server->tls != NULL;
 }
 
+/* As many connections as there are descriptors for, besides those that the rest of the program needs. The system's soft
+   limit is for programs that use select(). */
+static size_t connections_within(size_t wanted, size_t spare)
+{
+    const rlim_t needed = wanted + wanted / 3 + 1 + spare + OTHER_FILES;
+    struct rlimit files;
+    size_t fits;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return wanted;
+    if (files.rlim_cur < needed) {
+        files.rlim_cur = files.rlim_max < needed ? files.rlim_max : needed;
+        if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed)
+            return wanted;
+        fits = files.rlim_cur > spare + OTHER_FILES ? (size_t)(files.rlim_cur - spare - OTHER_FILES) / 4 * 3 : 1;
+        mt_log_warn("http.files", "room for %zu connections, not %zu: raise the limit of open files (ulimit -n)",
+                    fits > 0 ? fits : 1, wanted);
+        return fits > 0 ? fits : 1;
+    }
+    return wanted;
+}
+
 static void make_slots(mt_http_server *server)
 {
-    size_t count = server->limits.connections;
+    size_t count = connections_within(server->limits.connections, server->limits.spare);
 
-    assert(count > 0 && count <= 1u << MT_HTTP_SLOT_BITS);
+    mt_http_crowd_init(&server->crowd, count, server->limits.spare);
+    count = server->slot_count = server->crowd.all + server->crowd.spare;
+    assert(server->limits.spare > 0 && count <= 1u << MT_HTTP_SLOT_BITS);
     server->slots = mt_alloc_array(count, sizeof(*server->slots));
     server->free_slots = mt_alloc_array(count, sizeof(*server->free_slots));
     for (size_t i = 0; i < count; i++)
@@ -272,7 +297,7 @@ void mt_http_server_free(mt_http_server *server)
     if (!server)
         return;
     assert(!server->running);
-    for (size_t i = 0; i < server->limits.connections; i++)
+    for (size_t i = 0; i < server->slot_count; i++)
         if (server->slots[i])
             mt_http_connection_free(server->slots[i]);
     stop_listening(server);
@@ -287,6 +312,7 @@ void mt_http_server_free(mt_http_server *server)
     mt_http_tls_free(server->tls);
     mt_free(server->slots);
     mt_free(server->free_slots);
+    mt_http_crowd_free(&server->crowd);
     mt_free(server);
 }
 
@@ -322,6 +348,7 @@ void mt_http_server_stats(const mt_http_server *server, mt_http_stats *stats)
         .connections_open = mt_http_count_get(&count->open),
         .connections_accepted = mt_http_count_get(&count->accepted),
         .connections_refused = mt_http_count_get(&count->refused),
+        .connections_yielded = mt_http_count_get(&count->yielded),
         .exchanges_open = mt_http_count_get(&count->exchanges),
         .bytes_in = mt_http_count_get(&count->bytes_in),
         .bytes_out = mt_http_count_get(&count->bytes_out),

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/queue.h"
+#include "http/crowd.h"
 #include "http/http.h"
 #include "http/listen.h"
 #include "http/tls.h"
@@ -16,11 +17,10 @@ enum { MT_HTTP_SLOT_BITS = 20 }; /* of a handle; the others count exchanges */
 struct event;
 struct evconnlistener;
 
-typedef struct mt_http_connection mt_http_connection;
-
 /* Written by the io thread alone, read by any: relaxed everywhere, since each is a number by itself. */
 typedef struct mt_http_counters {
-    atomic_ullong open, accepted, refused, exchanges, answers[6], bytes_in, bytes_out, bodies, slow, timed_out, gone;
+    atomic_ullong open, accepted, refused, yielded, exchanges, answers[6], bytes_in, bytes_out, bodies, slow, timed_out,
+        gone;
 } mt_http_counters;
 
 struct mt_http_server {
@@ -33,8 +33,10 @@ struct mt_http_server {
     struct evconnlistener *listeners[MT_LIMIT_HTTP_SOCKETS];
     struct event *listen_again; /* after a pause for want of descriptors */
 
-    mt_http_connection **slots; /* limits.connections of them; NULL: free */
-    uint32_t *free_slots;       /* a stack */
+    mt_http_crowd crowd;
+    mt_http_connection **slots; /* slot_count of them; NULL: free */
+    size_t slot_count;
+    uint32_t *free_slots; /* a stack */
     size_t free_count;
     uint64_t exchange_count; /* ever begun: makes handles unique */
 

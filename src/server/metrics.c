@@ -193,7 +193,10 @@ static void http(const writer *w, mt_server *server)
     gauge(w, "motet_http_connections", (double)s.connections_open, "Connections open.");
     gauge(w, "motet_http_exchanges", (double)s.exchanges_open, "Requests that are being answered.");
     counter(w, "motet_http_connections_total", s.connections_accepted, "Connections accepted.");
-    counter(w, "motet_http_connections_refused_total", s.connections_refused, "Connections beyond the limit.");
+    counter(w, "motet_http_connections_refused_total", s.connections_refused,
+            "Connections for which there was no room.");
+    counter(w, "motet_http_connections_yielded_total", s.connections_yielded,
+            "Connections without a request that were closed to make room for others.");
     head(w, name, "counter", "Answers, by hundreds of their status.");
     for (size_t i = 1; i < MT_COUNT(classes); i++)
         labelled(w, name, "status", classes[i], s.answers[i]);

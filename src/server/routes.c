@@ -306,16 +306,16 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
          .flags = MT_HTTP_REQUEST_ID},
         {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models, .flags = MT_HTTP_REQUEST_ID},
         {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model, .flags = MT_HTTP_REQUEST_ID},
-        {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status},
+        {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
         {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
         {.method = MT_HTTP_POST, .pattern = "/tokenize", .handler = post_tokenize},
         {.method = MT_HTTP_POST, .pattern = "/detokenize", .handler = post_detokenize},
         {.method = MT_HTTP_POST, .pattern = "/apply-template", .handler = post_apply_template},
-        {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics},
-        {.method = MT_HTTP_GET, .pattern = "/", .handler = get_live, .flags = MT_HTTP_PUBLIC},
-        {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC},
-        {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC},
-        {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC},
+        {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},
+        {.method = MT_HTTP_GET, .pattern = "/", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+        {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+        {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+        {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     };
     mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
 

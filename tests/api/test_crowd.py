@@ -99,6 +99,35 @@ def a_key_leaves_them_to_another():
         check_shares(server, Client(server, x_api_key="one"), Client(server, x_api_key="two"), **{"x-api-key": "one"})
 
 
+@test
+def health_and_metrics_are_told_when_connections_run_short():
+    with start("--max-connections", "4", *SEATED) as server, contextlib.ExitStack() as stack:
+        greedy = Client(server)
+        for _ in range(4):
+            stack.enter_context(greedy.send(dict(WORK, n=15)))
+        assert eventually(lambda: server.status()["running"] == SEATS)  # at the limit already
+        for path in ("/", "/health", "/live", "/ready", "/metrics", "/v1/status"):
+            assert server.request("GET", path).status == 200, path
+        refused = greedy.complete(prompt=[0, 8], max_tokens=4)
+        assert refused.status == 503 and refused.headers["retry-after"] == "1", refused.body
+        assert refused.json()["error"]["code"] == "overloaded", refused.body
+        assert Client(server, "127.0.0.2").complete(prompt=[0, 8], max_tokens=4, ignore_eos=True).status == 200
+        assert server.metrics()["motet_http_connections_refused_total"] == 1
+
+
+@test
+def idle_and_slow_connections_make_way():
+    with start("--max-connections", "8") as server, contextlib.ExitStack() as stack:
+        for i in range(100):
+            s = stack.enter_context(Client(server).connect())
+            with contextlib.suppress(OSError):  # it may be closed already
+                s.sendall(b"GET /health HTTP/1.1\r\n" if i % 2 else b"")
+        for address in ("127.0.0.1", "127.0.0.2"):
+            # who is one of a crowd may be told to come again before what the crowd has sent is read
+            assert eventually(lambda: Client(server, address).complete(prompt=[0, 8], max_tokens=4).status == 200)
+        assert server.metrics()["motet_http_connections_yielded_total"] > 50
+
+
 def main():
     global PROGRAM, FOLDER
     parser = argparse.ArgumentParser()

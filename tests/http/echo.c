@@ -106,12 +106,13 @@ static void echo_stats(void *user, mt_http_server *server, mt_http_request *requ
     mt_buf_init(&text, 4096);
     mt_buf_printf(&text,
                   "{\"live\": %d, \"app_gone\": %d, \"pauses\": %d, \"open\": %d, \"accepted\": %d, \"refused\": %d, "
+                  "\"yielded\": %d, "
                   "\"exchanges\": %d, \"ok\": %d, \"bad\": %d, \"in\": %d, \"out\": %d, \"bodies\": %d, \"slow\": %d, "
                   "\"timed_out\": %d, \"gone\": %d}",
                   atomic_load(&echo.live), atomic_load(&echo.gone), atomic_load(&echo.pauses), (int)s.connections_open,
-                  (int)s.connections_accepted, (int)s.connections_refused, (int)s.exchanges_open, (int)s.answers[2],
-                  (int)s.answers[4], (int)s.bytes_in, (int)s.bytes_out, (int)s.body_bytes, (int)s.dropped_slow,
-                  (int)s.dropped_timed_out, (int)s.gone);
+                  (int)s.connections_accepted, (int)s.connections_refused, (int)s.connections_yielded,
+                  (int)s.exchanges_open, (int)s.answers[2], (int)s.answers[4], (int)s.bytes_in, (int)s.bytes_out,
+                  (int)s.body_bytes, (int)s.dropped_slow, (int)s.dropped_timed_out, (int)s.gone);
     answer(server, request, "application/json", text.data, text.len);
     mt_buf_free(&text);
 }
@@ -134,8 +135,8 @@ const mt_http_route echo_routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/late", .handler = echo_late},
     {.method = MT_HTTP_GET, .pattern = "/held", .handler = echo_held},
     {.method = MT_HTTP_GET, .pattern = "/release", .handler = echo_release},
-    {.method = MT_HTTP_POST, .pattern = "/drain", .handler = echo_drain},
-    {.method = MT_HTTP_GET, .pattern = "/stats", .handler = echo_stats, .flags = MT_HTTP_PUBLIC},
+    {.method = MT_HTTP_POST, .pattern = "/drain", .handler = echo_drain, .flags = MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/stats", .handler = echo_stats, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
 };
 const size_t echo_route_count = MT_COUNT(echo_routes);
 
@@ -174,7 +175,7 @@ static bool set_number(mt_http_limits *limits, const char *name, long value)
         {"output_pause", &limits->output_pause, NULL}, {"output_drop", &limits->output_drop, NULL},
         {"idle_ms", NULL, &limits->idle_ms},           {"head_ms", NULL, &limits->head_ms},
         {"body_ms", NULL, &limits->body_ms},           {"send_ms", NULL, &limits->send_ms},
-        {"linger_ms", NULL, &limits->linger_ms},
+        {"linger_ms", NULL, &limits->linger_ms},       {"spare", &limits->spare, NULL},
     };
 
     for (size_t i = 0; i < MT_COUNT(fields); i++)

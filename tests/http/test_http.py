@@ -268,6 +268,125 @@ class Crowds(Shared):
         self.server.wait_for(live=0)
 
 
+class Crowds(unittest.TestCase):
+    """One address may have as many connections as the limit says, and others a third more."""
+
+    def serve(self, *settings):
+        self.server = Server(*settings)
+        self.addCleanup(self.server.stop)
+
+    def connect(self, address="127.0.0.1"):
+        client = self.server.connect(address)
+        self.addCleanup(client.sock.close)
+        return client
+
+    def busy(self, *addresses):
+        """Clients whose answers never come."""
+        live = self.server.stats()["live"]
+        clients = [self.connect(address) for address in addresses]
+        for client in clients:
+            client.send(GET.format("/wait"))
+        self.server.wait_for(live=live + len(clients))
+        return clients
+
+    def idle(self, *addresses):
+        """Clients that have had an answer, one after the other, and ask for nothing more."""
+        clients = []
+        for address in addresses:
+            clients.append(self.connect(address))
+            self.assertEqual(clients[-1].ask(GET.format("/show")).status, 200)
+        return clients
+
+    def show(self, address="127.0.0.1"):
+        return self.connect(address).ask(GET.format("/show"))
+
+    def test_an_address_leaves_connections_to_others(self):
+        self.serve("connections=3")
+        self.busy(*["127.0.0.1"] * 3)
+        refused = self.show()
+        self.assertEqual((refused.status, refused.headers["retry-after"]), (503, "1"))
+        self.assertEqual(refused.headers["connection"], "close")
+        self.assertIn("too many connections", refused.text())
+        self.assertEqual(self.connect().ask(post("/echo", "body")).status, 503)
+        other = self.idle("127.0.0.2")[0]
+        self.assertEqual(other.ask(GET.format("/show")).status, 200)
+        self.assertEqual(self.server.stats()["refused"], 2)
+
+    def test_what_is_always_answered_is(self):
+        self.serve("connections=3", "spare=2")
+        self.busy("127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.2")
+        self.assertEqual(self.show("127.0.0.3").status, 503)
+        for address in ("127.0.0.1", "127.0.0.3"):
+            answer = self.connect(address).ask(GET.format("/stats"))
+            self.assertEqual((answer.status, answer.headers["connection"]), (200, "close"))
+        silent = [self.connect() for _ in range(9)]  # which are too many even to be told so
+        self.assertEqual(self.server.stats()["live"], 4)
+        self.assertTrue(silent[0].ended())
+        self.assertEqual(self.show().status, 503)
+
+    def test_who_came_too_early_is_served_when_there_is_room(self):
+        self.serve("connections=3")
+        busy = self.busy(*["127.0.0.1"] * 3)
+        early = self.connect()
+        early.send("GET /show HTTP/1.1\r\n")
+        busy[0].sock.close()
+        self.server.wait_for(live=2)
+        answer = early.ask("Host: a\r\n\r\n")
+        self.assertEqual((answer.status, answer.headers.get("connection")), (200, None))
+        self.assertEqual(early.ask(GET.format("/show")).status, 200)
+
+    def test_idle_ones_make_way(self):
+        self.serve("connections=3")
+        first, second, third = self.idle(*["127.0.0.1"] * 3)
+        self.assertEqual(first.ask(GET.format("/show")).status, 200)  # the second has been idle for longest now
+        self.assertEqual(self.show().status, 200)
+        self.assertTrue(second.ended())
+        for client in (first, third):
+            self.assertEqual(client.ask(GET.format("/show")).status, 200)
+        self.assertEqual(self.server.stats()["yielded"], 2)  # who asks for it takes a place, too
+
+    def test_those_of_the_address_with_the_most_make_way_first(self):
+        self.serve("connections=3")
+        many, other = self.idle(*["127.0.0.1"] * 3), self.idle("127.0.0.2")[0]
+        for client in many:  # the other one has been idle for longest now
+            self.assertEqual(client.ask(GET.format("/show")).status, 200)
+        self.assertEqual(self.show("127.0.0.3").status, 200)
+        self.assertTrue(many[0].ended())
+        self.assertEqual(other.ask(GET.format("/show")).status, 200)
+
+    def test_slow_senders_make_way(self):
+        self.serve("connections=3")
+        heads = [self.connect() for _ in range(3)]
+        for client in heads:
+            client.send("GET /show HTTP/1.1\r\nX: ")
+        deadline = time.monotonic() + PATIENCE
+        while self.show().status != 200:  # what they sent has yet to be read
+            self.assertLess(time.monotonic(), deadline)
+        self.assertGreaterEqual(self.server.stats()["yielded"], 1)
+        bodies = [self.connect() for _ in range(3)]
+        for client in bodies:
+            client.send(post("/echo", "body")[:-1])
+        self.server.wait_for(bodies=9)
+        self.busy("127.0.0.2")
+        self.assertEqual(self.show().status, 503)  # its own are as good as the new one
+        self.assertEqual(self.show("127.0.0.3").status, 200)
+        self.server.wait_for(bodies=6)
+
+    def test_a_storm_of_connections_shuts_nobody_out(self):
+        self.serve("connections=20")
+        storm = [self.connect() for _ in range(400)]
+        for client in storm[:200:7]:
+            try:
+                client.send("GET /")
+            except OSError:
+                pass  # it was closed
+        self.assertEqual(self.show("127.0.0.2").status, 200)
+        self.assertEqual(self.show().status, 200)
+        stats = self.server.stats()
+        self.assertLessEqual(stats["open"], 27 + 32)  # with spare ones
+        self.assertGreater(stats["yielded"], 300)
+
+
 class Limits(unittest.TestCase):
     def serve(self, *settings):
         server = Server(*settings)
@@ -330,26 +449,6 @@ class Limits(unittest.TestCase):
             self.assertGreater(time.monotonic() - start, 1.9)
             self.assertEqual(busy.response().text(), "data: xxxxxxxxxx\n\n" * 2)
         self.assertEqual(server.wait_for(live=0, open=1)["timed_out"], 2)
-
-    def turned_away(self, server):
-        """A client that is one too many hears 503, or nothing when its request crosses the close."""
-        try:
-            return server.get("/show").status == 503
-        except (OSError, EOFError):
-            return True
-
-    def test_connections(self):
-        server = self.serve("connections=3")
-        held = [server.connect() for _ in range(3)]
-        for client in held:
-            self.assertEqual(client.ask(GET.format("/show")).status, 200)
-        self.assertTrue(self.turned_away(server))
-        for client in held:
-            client.sock.close()
-        deadline = time.monotonic() + PATIENCE
-        while self.turned_away(server):
-            self.assertLess(time.monotonic(), deadline)
-        self.assertGreaterEqual(server.wait_for(open=1)["refused"], 1)
 
     def test_many_slow_senders_keep_nobody_out(self):
         server = self.serve("head_ms=300")

@@ -1,0 +1,202 @@
+/* Connections are shared by address when they run short.
+
+   1. One address alone may have limits.connections. A third more are for others: each may have at most three times as
+      many as are free, and who has none gets the last one.
+   2. Beyond that, a new one takes the place of one that nobody waits for: one that is closed but for the client's end,
+      one without a request, one whose head has not come yet. That of the address with the most goes first, of these
+      the one that has been so for longest. One whose body is being sent goes for an address that has two fewer.
+      Whoever has an answer coming is never closed for another.
+   3. Who finds no room is spare: it may ask what is always answered (MT_HTTP_ALWAYS: is the server alive, what is it
+      at) and is told 503 for all else, unless there is room by then. Spare ones are closed after one answer, and the
+      oldest goes for the newest, so that they cannot be used up.
+
+   To close for another is to free at once: a loop that accepts many connections in one go has no time between them. */
+#include "http/crowd.h"
+
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "http/connection.h"
+#include "http/proxies.h"
+
+enum {
+    TIMES = 3, /* as many as are free */
+    TRIES = 8, /* to find one that is really idle, for one that comes */
+};
+
+void mt_http_crowd_init(mt_http_crowd *crowd, size_t most, size_t spare)
+{
+    *crowd = (mt_http_crowd){.all = most + (most + TIMES - 1) / TIMES, .spare = spare};
+    crowd->peers = mt_alloc_array(crowd->all + spare + 1, sizeof(*crowd->peers)); /* one: who has just come */
+}
+
+void mt_http_crowd_free(mt_http_crowd *crowd)
+{
+    mt_free(crowd->peers);
+    *crowd = (mt_http_crowd){0};
+}
+
+/* FNV-1a */
+static uint64_t hash(const char *text)
+{
+    uint64_t sum = 14695981039346656037u;
+
+    for (; *text; text++)
+        sum = (sum ^ (unsigned char)*text) * 1099511628211u;
+    return sum;
+}
+
+mt_http_peer *mt_http_crowd_peer(mt_http_crowd *crowd, const char *address)
+{
+    char name[MT_HTTP_CLIENT_SIZE];
+    mt_http_peer *unused = NULL;
+    uint64_t id;
+
+    mt_http_client(NULL, address, NULL, 0, name);
+    id = hash(name);
+    for (size_t i = 0; i < crowd->top; i++) {
+        mt_http_peer *peer = &crowd->peers[i];
+
+        if (peer->held > 0 && peer->id == id)
+            return peer;
+        if (peer->held == 0 && !unused)
+            unused = peer;
+    }
+    if (!unused)
+        unused = &crowd->peers[crowd->top++];
+    *unused = (mt_http_peer){.id = id};
+    return unused;
+}
+
+static bool has_room(const mt_http_crowd *crowd, const mt_http_peer *peer)
+{
+    const size_t left = crowd->all - crowd->open;
+
+    return left > 0 && (peer->open == 0 || peer->open + 1 <= TIMES * (left - 1));
+}
+
+/* How little is lost with it: the higher, the less; 4: nothing, it is on its way out; 0: it stays. */
+static int worthless(mt_http_connection *c, const mt_http_peer *to)
+{
+    if (c->doomed && !c->spare)
+        return 4;
+    if (c->spare || (c->from != to && c->from->open <= to->open))
+        return 0;
+    switch (c->phase) {
+    case MT_HTTP_LINGERING: return 3;
+    case MT_HTTP_READING_HEAD: return mt_http_connection_waiting(c) > 0 ? 0 : 2;
+    case MT_HTTP_READING_BODY: return c->from->open >= to->open + 2;
+    case MT_HTTP_ANSWERING:
+    case MT_HTTP_CLOSING: break;
+    }
+    return 0;
+}
+
+/* Who goes first: of the address with the most, who is worth least, who has been there for longest. */
+static bool goes_first(mt_http_connection *a, mt_http_connection *b, const mt_http_peer *to)
+{
+    const int x = worthless(a, to), y = worthless(b, to);
+
+    if (x == 4 || y == 4)
+        return x == 4;
+    if ((x > 1) != (y > 1)) /* a request is worth more than none, whoever it is from */
+        return x > 1;
+    if (a->from->open != b->from->open)
+        return a->from->open > b->from->open;
+    return x != y ? x > y : a->quiet < b->quiet;
+}
+
+static mt_http_connection *who_goes(const mt_http_server *server, const mt_http_peer *peer)
+{
+    mt_http_connection *first = NULL;
+
+    for (size_t i = 0; i < server->slot_count; i++) {
+        mt_http_connection *c = server->slots[i];
+
+        if (c && worthless(c, peer) && (!first || goes_first(c, first, peer)))
+            first = c;
+    }
+    return first;
+}
+
+/* Whether something has come for it that was not read yet: then it is as good as who has just come. */
+static bool speaks(mt_http_connection *c)
+{
+    char byte;
+
+    if (c->phase != MT_HTTP_READING_HEAD || (evbuffer_get_length(bufferevent_get_input(c->bev)) == 0 &&
+                                             recv(bufferevent_getfd(c->bev), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0))
+        return false;
+    c->quiet = mt_clock_ns();
+    return true;
+}
+
+bool mt_http_crowd_close_one(mt_http_server *server, const mt_http_peer *peer)
+{
+    mt_http_connection *first = NULL;
+
+    for (int tries = 0; tries < TRIES; tries++) {
+        first = who_goes(server, peer);
+        if (!first || !speaks(first))
+            break;
+        first = NULL;
+    }
+    if (!first)
+        return false;
+    mt_http_count_add(&server->count.yielded, !first->doomed);
+    mt_http_connection_free(first);
+    return true;
+}
+
+bool mt_http_crowd_make_room(mt_http_server *server, const mt_http_peer *peer)
+{
+    return has_room(&server->crowd, peer) || mt_http_crowd_close_one(server, peer);
+}
+
+void mt_http_crowd_make_spare(mt_http_server *server)
+{
+    mt_http_connection *first = NULL;
+
+    if (server->crowd.spares < server->crowd.spare)
+        return;
+    for (size_t i = 0; i < server->slot_count; i++) {
+        mt_http_connection *c = server->slots[i];
+
+        if (c && c->spare && (!first || c->quiet < first->quiet))
+            first = c;
+    }
+    mt_http_count_add(&server->count.yielded, 1);
+    mt_http_connection_free(first);
+}
+
+void mt_http_crowd_enter(mt_http_crowd *crowd, mt_http_peer *peer, mt_http_connection *c, bool spare)
+{
+    c->from = peer;
+    c->spare = spare;
+    peer->held++;
+    peer->open += !spare;
+    *(spare ? &crowd->spares : &crowd->open) += 1;
+}
+
+void mt_http_crowd_leave(mt_http_crowd *crowd, mt_http_connection *c)
+{
+    c->from->held--;
+    c->from->open -= !c->spare;
+    *(c->spare ? &crowd->spares : &crowd->open) -= 1;
+}
+
+bool mt_http_crowd_settle(mt_http_connection *c)
+{
+    mt_http_crowd *crowd = &c->server->crowd;
+    mt_http_peer *peer = c->from;
+
+    if (!c->spare || !mt_http_crowd_make_room(c->server, peer))
+        return !c->spare;
+    mt_http_crowd_leave(crowd, c);
+    mt_http_crowd_enter(crowd, peer, c, false);
+    return true;
+}
