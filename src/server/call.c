@@ -20,6 +20,7 @@
       engine's bounds on what waits and runs hold for it as for others. Clients may come back to its stream: watch.c. */
 #include "server/call.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +86,7 @@ void mt_call_release(mt_call *call)
     for (size_t i = call->submitted; i < call->source_count; i++)
         mt_request_free(call->sources[i].request);
     mt_free(call->sources);
+    mt_free(call->warning);
     pthread_mutex_destroy(&call->lock);
     mt_free(call);
 }
@@ -180,12 +182,48 @@ static void fail_call(mt_call *call, const mt_failure *why)
     give_up(call);
 }
 
+/* 299 motet "sentence", 299 motet "sentence": as HTTP has it for what does not pass. */
+void mt_call_warn(mt_call *call, const char *fmt, ...)
+{
+    char text[MT_LIMIT_ERROR_TEXT];
+    va_list args;
+    mt_buf all;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+            *c = *c == '"' ? '\'' : ' ';
+    mt_buf_init(&all, MT_LIMIT_WARNINGS);
+    if (call->warning)
+        mt_buf_printf(&all, "%s, ", call->warning);
+    mt_buf_printf(&all, "299 motet \"%s\"", text);
+    if (!all.full) {
+        mt_free(call->warning);
+        call->warning = mt_strdup(all.data);
+    }
+    mt_buf_free(&all);
+}
+
+void mt_call_note(mt_call *call, const mt_ask *ask)
+{
+    if (!*ask->ignored)
+        return;
+    mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
+    mt_call_warn(call, "not looked at: %s", ask->ignored);
+}
+
 bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle)
 {
-    const mt_http_header headers[] = {
-        {"cache-control", "no-cache"}, {"x-accel-buffering", "no"}, {"x-request-id", call->id}};
-    const mt_http_response response = {
-        .status = 200, .type = "text/event-stream", .headers = headers, .header_count = MT_COUNT(headers)};
+    const mt_http_header headers[] = {{"cache-control", "no-cache"},
+                                      {"x-accel-buffering", "no"},
+                                      {"x-request-id", call->id},
+                                      {"warning", call->warning}};
+    const mt_http_response response = {.status = 200,
+                                       .type = "text/event-stream",
+                                       .headers = headers,
+                                       .header_count = MT_COUNT(headers) - !call->warning};
 
     return mt_http_begin(call->server->http, handle, &response);
 }
@@ -233,8 +271,11 @@ void mt_server_keep_alive(mt_server *server)
 
 static void send_whole(mt_call *call)
 {
-    const mt_http_header id = {"x-request-id", call->id};
-    const mt_http_response response = {.status = 200, .type = "application/json", .headers = &id, .header_count = 1};
+    const mt_http_header headers[] = {{"x-request-id", call->id}, {"warning", call->warning}};
+    const mt_http_response response = {.status = 200,
+                                       .type = "application/json",
+                                       .headers = headers,
+                                       .header_count = MT_COUNT(headers) - !call->warning};
 
     if (call->answer->open > 0)
         return;

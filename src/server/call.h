@@ -57,6 +57,7 @@ struct mt_call {
     mt_buf text;        /* of what is answered at once */
     const char *type;   /* of that text; NULL: JSON */
     mt_failure failure; /* status 0: none */
+    char *warning;      /* value of a header, see mt_call_warn; NULL: none */
     size_t submitted;   /* requests that the engine took; the others are the call's still */
     mt_places *queue;   /* of calls for vectors: where they have places */
     size_t places;      /* so many, and one at least until the last of their texts has ended */
@@ -104,6 +105,13 @@ bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle) MT_NODISCA
 
 /* Any thread: no more is computed for it. */
 void mt_call_cancel(mt_call *call);
+
+/* Preparation thread, before mt_call_submit: says what of the ask is not looked at, in the log and to the client. */
+void mt_call_note(mt_call *call, const mt_ask *ask);
+
+/* Preparation thread, before mt_call_submit: the answer carries this sentence in a "warning" header, behind those before it. What no header may
+   hold becomes a blank. */
+void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
 
 /* Preparation thread: makes the call's letter ready and posts it. See prepare.c. */
 void mt_call_prepare(mt_call *call);

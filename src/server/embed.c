@@ -109,6 +109,7 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
     for (size_t i = 0; i < ask->prompt_count; i++)
         a->prompts[i].count = requests[i]->prompt_len;
     call->answer = a;
+    mt_call_note(call, ask);
     return true;
 }
 

@@ -414,6 +414,7 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
             return false;
     }
     call->answer = a;
+    mt_call_note(call, ask);
     return !ask->is_chat || set_parser(a, served, ask, &prompts[0], why);
 }
 
@@ -527,8 +528,6 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
         mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);
         ask->store = mt_call_store(call);
         ok = prepare(call, ask, why);
-        if (call->answer && *ask->ignored)
-            mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
         mt_ask_free(ask);
     }
     if (!call->answer)

@@ -768,6 +768,22 @@ def a_response_is_cancelled_by_its_id():
 
 
 @test
+def what_is_not_looked_at_is_said():
+    with start() as server:
+        known = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 1, "user": "me", "metadata": {"a": "b"}}
+        odd = 'a "b"\r\nx: y'
+        for body in (known, dict(known, stream=True)):
+            assert "warning" not in server.post("/v1/chat/completions", body).headers
+            told = server.post("/v1/chat/completions", dict(body, temperatur=0, **{odd: 1})).headers
+            assert told.get("warning") == "299 motet \"not looked at: temperatur, a 'b'  x: y\"", told
+            assert "x" not in told
+        told = server.post("/v1/embeddings", {"input": "hello", "input_type": "query"}).headers
+        assert told.get("warning") == '299 motet "not looked at: input_type"', told
+        many = server.post("/v1/chat/completions", dict(known, **{"unknown{}".format(i): i for i in range(1000)}))
+        assert many.status == 200 and len(many.headers["warning"]) < 300, many.headers
+
+
+@test
 def pages_of_named_origins_may_call():
     with start("--cors", "https://app.example") as server:
         got = server.request("OPTIONS", "/v1/chat/completions", headers={
