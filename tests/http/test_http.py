@@ -268,7 +268,7 @@ class Crowds(Shared):
         self.server.wait_for(live=0)
 
 
-class Crowds(unittest.TestCase):
+class Shortage(unittest.TestCase):
     """One address may have as many connections as the limit says, and others a third more."""
 
     def serve(self, *settings):
