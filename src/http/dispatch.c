@@ -7,6 +7,7 @@
 #include <event2/bufferevent.h>
 
 #include "base/alloc.h"
+#include "http/coding.h"
 #include "http/connection.h"
 #include "http/cors.h"
 #include "http/field.h"
@@ -111,6 +112,16 @@ static bool admit(mt_http_connection *c)
     return refuse(c, refusal.status, refusal.text, &header, refusal.status == 401 || refusal.retry_after);
 }
 
+static bool read_coding(mt_http_connection *c)
+{
+    static const mt_http_header known = {"accept-encoding", "gzip, deflate, zstd"};
+    const char *coding = mt_http_request_header(c->request, "content-encoding");
+
+    return mt_http_coding_read(coding, &c->request->coding) ||
+           refuse(c, 415, "the body's content-encoding is not known: send gzip, deflate, zstd, or the body as it is",
+                  &known, 1);
+}
+
 /* The client is told to go on, unless it has done so already. */
 static void say_continue(mt_http_connection *c)
 {
@@ -144,7 +155,7 @@ static bool dispatch(mt_http_connection *c, bool has_body)
     bool keep_alive = c->exchange.keep_alive;
 
     c->exchange.keep_alive = keep_alive && !has_body && !c->spare;
-    if (!find_route(c) || !settle(c) || !admit(c))
+    if (!find_route(c) || !settle(c) || !admit(c) || (has_body && !read_coding(c)))
         return false;
     c->exchange.keep_alive = keep_alive && !c->spare;
     return true;

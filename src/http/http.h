@@ -38,6 +38,9 @@ typedef enum mt_http_method {
 
 const char *mt_http_method_name(mt_http_method method);
 
+/* How a body is packed (content-encoding). The server leaves it so: unpacking takes time. See http/coding.h. */
+typedef enum mt_http_coding { MT_HTTP_PLAIN, MT_HTTP_GZIP, MT_HTTP_DEFLATE, MT_HTTP_ZSTD } mt_http_coding;
+
 typedef struct mt_http_header {
     const char *name, *value; /* of a request: the name in lower case */
 } mt_http_header;
@@ -57,7 +60,8 @@ typedef struct mt_http_request {
     void *who;                         /* whose it is, as hooks.admit says; NULL: nobody's in particular */
     char *body; /* NUL-terminated; "" when there is none. Who sets it to NULL owns it and frees it with mt_free */
     size_t body_len;
-    size_t charged; /* bytes of config.room that the body has: who takes the body gives them back */
+    mt_http_coding coding; /* of the body */
+    size_t charged;        /* bytes of config.room that the body has: who takes the body gives them back */
 } mt_http_request;
 
 /* NULL is fine. Any thread. */

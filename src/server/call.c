@@ -81,6 +81,7 @@ void mt_call_release(mt_call *call)
     mt_call_give_places(call, 0);
     mt_room_give(&call->server->room, call->body_charge + call->charged);
     mt_answer_free(call->answer);
+    mt_free(call->body);
     mt_buf_free(&call->text);
     mt_buf_free(&call->out);
     for (size_t i = call->submitted; i < call->source_count; i++)
@@ -415,6 +416,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->client = mt_client_of(call->account, request);
     call->body = request->body;
     call->body_len = request->body_len;
+    call->coding = request->coding;
     call->body_charge = request->charged;
     request->body = NULL;
     request->charged = 0;

@@ -43,6 +43,7 @@ struct mt_call {
     char name[MT_LIMIT_HTTP_NAME + 1]; /* what the client calls it, or "" */
     char *body;                        /* the preparation's, which frees it */
     size_t body_len;
+    mt_http_coding coding;
     size_t body_charge;       /* bytes of the server's room that it has, until it is prepared */
     size_t charged;           /* and those of what was made of it, until it ends */
     json_t *json;             /* what it says, on the way from one lane of preparation to the other */
@@ -112,6 +113,9 @@ void mt_call_note(mt_call *call, const mt_ask *ask);
 /* Preparation thread, before mt_call_submit: the answer carries this sentence in a "warning" header, behind those before it. What no header may
    hold becomes a blank. */
 void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
+
+/* Preparation thread: what its body says. NULL: the lane has changed, or *why says why not. See body.c. */
+json_t *mt_call_body(mt_call *call, mt_failure *why) MT_NODISCARD;
 
 /* Preparation thread: makes the call's letter ready and posts it. See prepare.c. */
 void mt_call_prepare(mt_call *call);

@@ -23,6 +23,7 @@ struct mt_server {
     mt_http_server *http;
     mt_mailbox *mailbox;
     mt_workers *lanes[MT_LANE_COUNT]; /* NULL until the model is open */
+    size_t body_most;                 /* bytes of a body when it is unpacked */
     mt_room room; /* for bodies and what is made of them; the rest of served.requests is for making it */
     mt_keys keys;
     mt_http_proxies proxies;

@@ -558,28 +558,12 @@ static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
                           kinds[call->lane]);
 }
 
-static json_t *take_body(mt_call *call, mt_failure *why)
-{
-    json_t *body = call->json;
-
-    call->json = NULL;
-    if (mt_call_cancelled(call)) {
-        mt_json_body_free(body, call->body_len);
-        mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled before it began");
-        body = NULL;
-    } else if (!body)
-        body = mt_json_body_parse(call->body, call->body_len, &call->stop, why);
-    mt_free(call->body);
-    call->body = NULL;
-    return body;
-}
-
 void mt_call_prepare(mt_call *call)
 {
     const mt_lane lane = call->lane;
     mt_failure why = {.status = 0};
-    json_t *body = take_body(call, &why);
-    bool ok = body && (call->task ? prepare_task(call, body, &why) : prepare_answer(call, body, &why));
+    json_t *body = mt_call_body(call, &why);
+    bool ok = body ? (call->task ? prepare_task : prepare_answer)(call, body, &why) : call->lane != lane;
 
     if (ok && call->lane != lane) {
         ok = change_lane(call, body, &why);

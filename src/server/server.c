@@ -53,10 +53,10 @@ static void error_body(void *user, const char *path, int status, const char *sen
     static const struct {
         int status;
         const char *code;
-    } codes[] = {{401, "invalid_api_key"},    {403, "forbidden"},         {404, "not_found"},
-                 {405, "method_not_allowed"}, {408, "request_timeout"},   {413, "request_too_large"},
-                 {414, "request_too_large"},  {431, "request_too_large"}, {429, "rate_limit_exceeded"},
-                 {503, "overloaded"}};
+    } codes[] = {{401, "invalid_api_key"},        {403, "forbidden"},         {404, "not_found"},
+                 {405, "method_not_allowed"},     {408, "request_timeout"},   {413, "request_too_large"},
+                 {415, "unsupported_media_type"}, {414, "request_too_large"}, {431, "request_too_large"},
+                 {429, "rate_limit_exceeded"},    {503, "overloaded"}};
     static const char messages[] = "/v1/messages";
     const char *code = NULL;
     mt_failure why;
@@ -143,8 +143,8 @@ static void share_memory(mt_server *server)
     server->room.limit = all / 5 * 2;
     server->served.work = all / 5 * 3;
     mt_json_body_bound(server->served.work / 3 * 2);
-    if (most < (size_t)server->opt->max_body)
-        mt_http_server_bound(server->http, most);
+    server->body_most = most < (size_t)server->opt->max_body ? most : (size_t)server->opt->max_body;
+    mt_http_server_bound(server->http, server->body_most);
 }
 
 static void open_loaded(mt_letter *letter)

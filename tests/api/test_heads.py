@@ -4,12 +4,14 @@
 usage: tests/api/test_heads.py --motet PROGRAM [--hang LIBRARY] [NAME ...]"""
 
 import argparse
+import gzip
 import json
 import os
 import re
 import signal
 import subprocess
 import tempfile
+import zlib
 
 import fixture
 import served
@@ -87,6 +89,77 @@ def slashes_that_stand_for_nothing_are_forgiven():
         assert server.post("//v1/chat/completions/", body).status == 200
         assert server.post("//v1/messages/", {}).json()["type"] == "error", "not in Anthropic's shape"
         assert server.request("GET", "/v1%2Fmodels").status == 404
+
+
+# ---- how bodies are packed
+
+
+def zstd(text):
+    """A frame of blocks that are not packed."""
+    blocks = [text[i:i + 100000] for i in range(0, len(text), 100000)]
+    frame = b"\x28\xb5\x2f\xfd\x00\x58"
+    for i, block in enumerate(blocks):
+        frame += (len(block) << 3 | (i + 1 == len(blocks))).to_bytes(3, "little") + block
+    return frame
+
+
+def zstd_bomb(megabytes):
+    """A frame of blocks that say how often a byte is repeated."""
+    block = (128 << 10) << 3 | 1 << 1
+    count = megabytes * 8
+    return b"\x28\xb5\x2f\xfd\x00\x58" + b"".join(
+        (block | (i + 1 == count)).to_bytes(3, "little") + b" " for i in range(count))
+
+
+PACKERS = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd,
+           "GZip": lambda text: gzip.compress(text[:9]) + gzip.compress(text[9:])}
+
+
+def post(server, body, coding, path="/v1/chat/completions"):
+    return server.post(path, body, {"content-encoding": coding, "content-type": "application/json"})
+
+
+@test
+def packed_bodies_are_answered_like_others():
+    words = " ".join("word{}".format(i) for i in range(100))
+    small = {"messages": [{"role": "user", "content": words}], "max_tokens": 8, "temperature": 0}
+    large = {"prompt": "some words " * 25_000}  # goes on among the large ones once that is known
+    with start() as server:
+        plain = server.post("/v1/chat/completions", small).json()["choices"]
+        count = server.post("/tokenize", large).json()["count"]
+        for coding, packed in PACKERS.items():
+            got = post(server, packed(json.dumps(small).encode()), coding)
+            assert got.status == 200 and got.json()["choices"] == plain, (coding, got.body)
+            got = post(server, packed(json.dumps(large).encode()), coding, "/tokenize")
+            assert got.status == 200 and got.json()["count"] == count, (coding, got.body[:200])
+            assert post(server, packed(json.dumps(small).encode())[:-1], coding).status == 400
+            assert post(server, b"{}", coding).status == 400
+        assert eventually(lambda: server.metrics()["motet_requests_bytes"] == 0)
+        assert post(server, json.dumps(small).encode(), "identity").status == 200
+
+
+@test
+def unknown_packings_are_told_which_are_known():
+    with start() as server:
+        for coding in ("br", "compress", "gzip, gzip", "nonsense"):
+            got = post(server, b"xyz", coding)
+            assert got.status == 415 and got.headers["accept-encoding"] == "gzip, deflate, zstd", got.body
+            assert got.json()["error"]["code"] == "unsupported_media_type", got.body
+
+
+@test
+def a_bomb_is_a_body_that_is_too_large():
+    with start("--max-body", "4M") as server:
+        before = server.memory_peak()
+        blanks = b" " * (16 << 20)
+        for coding, bomb in (("gzip", gzip.compress(blanks)), ("deflate", zlib.compress(blanks)),
+                             ("zstd", zstd_bomb(60))):
+            assert len(bomb) < 100_000
+            got = post(server, bomb, coding)
+            assert got.status == 413, (coding, got.status, got.body[:200])
+        if "MOTET_TEST_QUICK" not in os.environ:
+            assert server.memory_peak() < before + (32 << 20), (before, server.memory_peak())
+        assert eventually(lambda: server.metrics()["motet_requests_bytes"] == 0)
 
 
 # ---- whether it is there
