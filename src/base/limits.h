@@ -87,7 +87,7 @@
 
 /* http: always */
 #define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024 /* bytes of all extensions of a body's chunks */
-#define MT_LIMIT_WARNINGS 4096             /* bytes of an answer's warnings */
+#define MT_LIMIT_WARNINGS 4096              /* bytes of an answer's warnings */
 #define MT_LIMIT_HTTP_EXTRA 8               /* headers of an answer that a hook adds */
 #define MT_LIMIT_HTTP_NAME 128              /* bytes of what a client calls a request */
 #define MT_LIMIT_HTTP_PARAMS 4              /* of a path pattern */

@@ -19,9 +19,9 @@ typedef enum mt_http_unpacked {
     MT_HTTP_UNPACK_STOPPED
 } mt_http_unpacked;
 
-/* Unpacks a body into out, an initialised buffer whose limit holds, piece by piece: no more is unpacked than fits, however
-   much would come. What out takes is taken from the room first, as it grows, and added to *charged; what is there in the
-   end is charged once, whatever happened in between. stop: NULL, or ends it from another thread. Any thread. */
+/* Unpacks a body into out, an initialised buffer whose limit holds, piece by piece: no more is unpacked than fits,
+   however much would come. What out takes is taken from the room first, as it grows; in the end what is there is
+   charged once, which is added to *charged. stop: NULL, or ends it from another thread. Any thread. */
 mt_http_unpacked mt_http_unpack(mt_http_coding coding, const char *data, size_t len, mt_buf *out, mt_room *room,
                                 size_t *charged, const atomic_bool *stop);
 

@@ -50,6 +50,19 @@ static void decode(const mt_tokenizer *t, const mt_ids *ids, bool skip)
     mt_buf_free(&parts);
 }
 
+/* As many tokens as there are may be there, and no fewer. */
+static void encode_within(const mt_tokenizer *t, const char *text, size_t len, mt_encode_options options, size_t count)
+{
+    mt_ids ids = {0};
+    mt_error err = {0};
+
+    options.most = count;
+    assert(count == 0 || (mt_tokenizer_encode(t, text, len, &options, &ids, &err) && ids.count == count));
+    options.most = count - 1;
+    assert(count < 2 || (!mt_tokenizer_encode(t, text, len, &options, &ids, &err) && err.code == MT_E_TOO_LONG));
+    mt_ids_free(&ids);
+}
+
 static void encode(const mt_tokenizer *t, const char *text, size_t len, const mt_encode_options *options)
 {
     mt_ids ids = {0}, again = {0};
@@ -65,6 +78,7 @@ static void encode(const mt_tokenizer *t, const char *text, size_t len, const mt
     assert(ids.count == 0 || memcmp(again.data, ids.data, ids.count * sizeof(*ids.data)) == 0);
     for (size_t i = 0; i < ids.count; i++) /* a post-processor may name what is not there */
         assert(ids.data[i] < mt_tokenizer_size(t) || options->add_special);
+    encode_within(t, text, len, *options, ids.count);
     decode(t, &ids, false);
     decode(t, &ids, true);
     mt_ids_free(&ids);
