@@ -92,7 +92,15 @@ static bool add_tools(json_t *body, const json_t *functions, mt_failure *why)
     return true;
 }
 
-static bool add_choice(json_t *body, const json_t *call, mt_failure *why)
+static bool is_function(const json_t *functions, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(functions); i++)
+        if (strcmp(mt_body_text(json_array_get(functions, i), "name"), name) == 0)
+            return true;
+    return false;
+}
+
+static bool add_choice(json_t *body, const json_t *functions, const json_t *call, mt_failure *why)
 {
     const char *word = json_string_value(call);
 
@@ -100,6 +108,9 @@ static bool add_choice(json_t *body, const json_t *call, mt_failure *why)
         return json_object_set_new(body, "tool_choice", mt_body_share(call)) == 0;
     if (!json_is_string(json_object_get(call, "name")))
         return bad_functions("function_call", "is none of auto, none and an object with a name: send one", why);
+    if (!is_function(functions, mt_body_text(call, "name")))
+        return bad_functions("function_call", "names a function that \"functions\" does not have: send one of these",
+                             why);
     return json_object_set_new(body, "tool_choice", mt_body_named(json_object_get(call, "name"))) == 0;
 }
 
@@ -121,5 +132,5 @@ bool mt_functions_read(mt_ask *ask, mt_failure *why)
     ask->body = body;
     ask->old_calls = true;
     json_object_set_new(body, "parallel_tool_calls", json_false());
-    return add_tools(body, functions, why) && (!call || add_choice(body, call, why));
+    return add_tools(body, functions, why) && (!call || add_choice(body, functions, call, why));
 }

@@ -168,7 +168,8 @@ static bool read_tools(reader *r)
     return true;
 }
 
-/* A tool of the client's that a choice names, as a chat names it; NULL: it is one that OpenAI's servers run, or none. */
+/* A tool of the client's that a choice names, as a chat names it; NULL: it is none, or one that OpenAI's servers
+   run. */
 static json_t *named(const json_t *tool)
 {
     const char *type = mt_body_text(tool, "type");

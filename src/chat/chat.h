@@ -70,9 +70,9 @@ const char *mt_chat_role_name(mt_chat_role role);
 bool mt_chat_shows(const json_t *request);
 
 /* Reads a request in the shape of OpenAI's chat completions: messages, tools, add_generation_prompt,
-   continue_final_message, chat_template_kwargs, enable_thinking, thinking, reasoning_effort, documents. Other fields are not
-   looked at. An error is a sentence for a 400: it says which message
-   is wrong, and why. chat borrows arena and request. */
+   continue_final_message, chat_template_kwargs, enable_thinking, thinking, reasoning_effort, documents. Other fields
+   are not looked at. An error is a sentence for a 400: it says which message is wrong, and why. chat borrows arena and
+   request. */
 bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_error *err) MT_NODISCARD;
 
 #endif

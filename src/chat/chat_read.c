@@ -359,9 +359,15 @@ static bool read_tools(mt_chat *chat, const json_t *tools, mt_error *err)
         return true;
     if (!json_is_array(tools))
         return mt_fail(err, MT_E_INVALID, "tools is %s; send a list of objects", kind_of(tools));
-    for (size_t i = 0; i < json_array_size(tools); i++)
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const char *type = json_string_value(json_object_get(json_array_get(tools, i), "type"));
+
         if (!json_is_object(json_array_get(tools, i)))
             return mt_fail(err, MT_E_INVALID, "tools[%zu] is %s; send an object", i, kind_of(json_array_get(tools, i)));
+        if (type && strcmp(type, "function") != 0)
+            return mt_fail(err, MT_E_INVALID, "tools[%zu] is of type \"%.60s\", which is not supported; send functions",
+                           i, type);
+    }
     chat->tools = json_array_size(tools) ? tools : NULL;
     return true;
 }

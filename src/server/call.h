@@ -110,8 +110,8 @@ void mt_call_cancel(mt_call *call);
 /* Preparation thread, before mt_call_submit: says what of the ask is not looked at, in the log and to the client. */
 void mt_call_note(mt_call *call, const mt_ask *ask);
 
-/* Preparation thread, before mt_call_submit: the answer carries this sentence in a "warning" header, behind those before it. What no header may
-   hold becomes a blank. */
+/* The same of a sentence: the answer carries it in a "warning" header, behind those before it. What no header may hold
+   becomes a blank. */
 void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
 
 /* Preparation thread: what its body says. NULL: the lane has changed, or *why says why not. See body.c. */
