@@ -12,11 +12,10 @@ static void expect_shown(size_t columns, size_t piece, const char *text, const c
     FILE *out = open_memstream(&written, &size);
 
     for (size_t i = 0; text[i];) {
-        size_t len = piece;
+        size_t len = piece < strlen(text + i) ? piece : strlen(text + i);
 
         while (((unsigned char)text[i + len] & 0xC0) == 0x80)
             len++;
-        len = len < strlen(text + i) ? len : strlen(text + i);
         snprintf(part, sizeof(part), "%.*s", (int)len, text + i);
         mt_chat_wrap_put(&w, columns, part, out);
         i += len;
