@@ -91,6 +91,37 @@ symbols() {
     [ -z "$foreign" ] || { echo "$foreign"; return 1; }
 }
 
+# Files of a folder may use each other, but not in a circle. Who uses whom is what nm says of their objects.
+circles() {
+    local folder found status=0
+    for folder in engine device; do
+        found=$(nm -A "$gcc"/libmotet_core.a | awk -v folder="src_$folder" '
+            {
+                split($1, part, ":")
+                file = part[2]
+                if (index(file, folder) != 1)
+                    next
+                if ($(NF - 1) == "U")
+                    uses[file, $NF] = file
+                else if ($(NF - 1) ~ /[TDBR]/)
+                    home[$NF] = file
+            }
+            END {
+                for (use in uses) {
+                    split(use, pair, SUBSEP)
+                    if (pair[2] in home && home[pair[2]] != pair[1])
+                        print pair[1], home[pair[2]]
+                }
+            }' | sort -u | tsort 2>&1 >/dev/null | grep -v 'input contains a loop' || true)
+        if [ -n "$found" ]; then
+            echo "src/$folder: these files use each other in a circle: turn a call around"
+            echo "$found"
+            status=1
+        fi
+    done
+    return $status
+}
+
 documents() {
     if ! "$gcc"/motet help --markdown | cmp -s - docs/options.md; then
         echo "docs/options.md:1: is not what src/server/options.def says: run make docs"
@@ -107,6 +138,7 @@ check "gcc" ninja -C "$gcc" --quiet
 check "clang" ninja -C "$clang" --quiet
 check "lists" listed
 check "symbols" symbols
+check "circles" circles
 check "documents" documents
 [ $failed = 0 ] && echo "lint: ok"
 exit $failed

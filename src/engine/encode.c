@@ -104,11 +104,11 @@ static void add_all(mt_engine *e, mt_sequence *s)
     }
 }
 
-void mt_engine_encode_begin(mt_engine *e)
+void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer)
 {
-    assert(e->job.count == 0 && e->viewer);
+    assert(e->job.count == 0);
     e->job = (mt_job){.began = mt_clock_ns()};
-    add_all(e, e->viewer);
+    add_all(e, viewer);
     if (e->job.count == 0)
         return;
     for (size_t i = 0; i < e->running_count; i++)
@@ -157,42 +157,29 @@ static bool sound(mt_engine *e, const uint32_t *rows, size_t count)
     return true;
 }
 
-static void end_request(mt_engine *e, const mt_request *r, mt_sequence **list, const size_t *count)
-{
-    mt_error err = {0};
-    mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers for a picture are not finite; the checkpoint may be damaged");
-    for (size_t i = *count; i-- > 0;)
-        if (i < *count && list[i]->request == r)
-            mt_engine_end(e, list[i], MT_FINISH_ERROR, &err);
-}
-
-/* The job is done: its features serve everybody, except those that are not sound, which end who brought them. */
+/* The job is done: its features serve everybody, except those that are not sound. */
 static void finish(mt_engine *e)
 {
     const mt_job j = e->job;
-    bool ok[MT_JOB_PARTS];
     mt_histogram_add(&e->stats.encode, (double)(mt_clock_ns() - j.began) * 1e-9);
     e->job.count = 0;
     for (size_t i = 0; i < j.count; i++) {
-        ok[i] = sound(e, j.to[i], j.sight[i]->picture.tokens);
-        mt_gallery_filled(e->gallery, j.sight[i]->medium, ok[i]);
+        const bool ok = sound(e, j.to[i], j.sight[i]->picture.tokens);
+        mt_gallery_filled(e->gallery, j.sight[i]->medium, ok);
+        if (!ok)
+            e->job.unsound[e->job.unsound_count++] = j.request[i];
     }
-    for (size_t i = 0; i < j.count; i++)
-        if (!ok[i]) {
-            end_request(e, j.request[i], e->running, &e->running_count);
-            end_request(e, j.request[i], e->waiting, &e->waiting_count);
-        }
 }
 
-void mt_engine_encode(mt_engine *e)
+void mt_engine_encode(mt_engine *e, double planned)
 {
     const uint64_t begin = mt_clock_ns();
-    const double expected = e->encode * e->cost.encode, work = e->encoder->run(e->encoder->ctx, e->encode);
+    const double expected = planned * e->past.cost.encode, work = e->encoder->run(e->encoder->ctx, planned);
     const uint64_t end = mt_clock_ns();
     const double seconds = (double)(end - begin) * 1e-9;
     mt_log_debug("engine.encode", "%.3g products for %zu pictures, %.2f ms, %.2f expected", work, e->job.count,
                  1e3 * seconds, 1e3 * expected);
-    mt_cost_learn_encode(&e->cost, work, seconds);
+    mt_cost_learn_encode(&e->past.cost, work, seconds);
     mt_guest_charge(e->job.request[0]->guest, seconds, end);
     e->stats.encode_seconds += seconds;
     e->stats.encode_work += work;

@@ -147,32 +147,6 @@ size_t mt_engine_list(mt_engine *e, const mt_client *client, mt_engine_row *rows
 
 /* ---- the thread ---- */
 
-void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err)
-{
-    mt_request *r = s->request;
-    size_t *count = &e->waiting_count;
-    mt_sequence **list = e->waiting;
-    for (size_t i = 0; i < e->running_count; i++)
-        if (e->running[i] == s) {
-            list = e->running;
-            count = &e->running_count;
-            r->guest->running--;
-        }
-    r->guest->here--;
-    mt_engine_leave(list, count, s);
-    mt_engine_unsee(e, s);
-    if (e->viewer == s)
-        e->viewer = NULL;
-    if (r->live == 1)
-        mt_engine_forget(e, r);
-    e->stats.finished[finish]++;
-    e->stats.repeated += s->repeated;
-    mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
-    if (!r->placed)
-        mt_places_give(&e->places, &r->client, 1); /* before it is told: who hears of the end finds room */
-    mt_sequence_finish(s, finish, err);
-}
-
 /* Whoever asks something else about the same picture continues behind it: the last two. */
 static void stop_behind_pictures(mt_sequence *s)
 {
@@ -292,10 +266,11 @@ static void *run(void *ctx)
         const bool stopping = atomic_load(&e->stopping);
         sweep(e, e->running, &e->running_count, stopping);
         sweep(e, e->waiting, &e->waiting_count, stopping);
-        idle = stopping || !mt_engine_plan(e);
+        idle = stopping || !mt_engine_plan(e, &e->step);
         if (!idle) {
             mt_lease_take(e->params.lease);
-            mt_engine_step(e);
+            mt_engine_run(e, &e->step);
+            mt_engine_settle(e, &e->step);
             mt_lease_give(e->params.lease);
         }
         show(e);
@@ -311,30 +286,13 @@ static void allot(mt_engine *e)
     const size_t sequences = e->params.sequences, all = e->places.all;
     e->running = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
-    e->candidates = mt_alloc_array(all, sizeof(mt_candidate *));
-    e->order = mt_alloc_array(all, sizeof(mt_candidate *));
-    e->chosen = mt_alloc_array(sequences, sizeof(mt_sequence *));
-    e->tokens = mt_alloc_array(e->params.rows, sizeof *e->tokens);
-    e->positions = mt_alloc_array(e->params.rows, sizeof *e->positions);
-    e->feature_of = mt_alloc_array(e->params.rows, sizeof *e->feature_of);
-    e->pooled = mt_alloc_array(e->params.rows, sizeof *e->pooled);
-    e->seen = mt_alloc_array(e->params.rows, sizeof *e->seen);
-    e->wanted = mt_alloc_array(e->max_logits, sizeof *e->wanted);
-    e->guessers = mt_alloc_array(e->max_logits, sizeof(mt_sequence *));
-    e->guessed = mt_alloc_array(e->max_logits, sizeof *e->guessed);
-    e->spans = mt_alloc_array(sequences, sizeof *e->spans);
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     mt_clients_init(&e->clients, all);
-    e->chains = mt_alloc_array(sequences, sizeof(mt_chain *));
-    e->chooser = mt_chooser_new(e->set, e->spec->vocab);
-    e->logits_reading = mt_reading_new(e->set, e->max_logits * e->spec->vocab * sizeof(float));
+    mt_step_init(&e->step, e->set, e->params.rows, sequences, all, e->spec->vocab);
 }
 
 static void free_engine(mt_engine *e)
 {
-    void *const arrays[] = {e->running,   e->waiting,  e->candidates, e->order, e->chosen, e->tokens,
-                            e->positions, e->wanted,   e->spans,      e->rows,  e->chains, e->feature_of,
-                            e->seen,      e->guessers, e->guessed,    e->pooled};
     mt_set_free(e->set);
     mt_model_free(e->model);
     mt_vision_free(e->vision);
@@ -344,8 +302,10 @@ static void free_engine(mt_engine *e)
     mt_clients_free(&e->clients);
     mt_places_free(&e->places);
     mt_queue_free(e->inbox);
-    for (size_t i = 0; i < MT_COUNT(arrays); i++)
-        mt_free(arrays[i]);
+    mt_step_free(&e->step);
+    mt_free(e->running);
+    mt_free(e->waiting);
+    mt_free(e->rows);
     pthread_mutex_destroy(&e->lock);
     mt_free(e);
 }
@@ -388,7 +348,6 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     e->params = *params;
     if (e->params.rows < least_rows(e))
         e->params.rows = least_rows(e);
-    e->max_logits = e->params.sequences + 32;
     mt_places_init(&e->places, e->params.sequences + e->params.queue);
     pthread_mutex_init(&e->lock, NULL);
     const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
@@ -396,8 +355,10 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     if (e->params.speculate == MT_SPECULATE_OFF)
         e->memos = 0;
     o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
-    const mt_model_params model = {
-        .rows = e->params.rows, .logits = e->max_logits, .places = e->params.sequences, .memos = e->memos};
+    const mt_model_params model = {.rows = e->params.rows,
+                                   .logits = mt_step_most_wanted(e->params.sequences),
+                                   .places = e->params.sequences,
+                                   .memos = e->memos};
     e->inbox = mt_queue_new(e->places.all + 1); /* one: see mt_engine_poke */
     if (e->inbox && make_encoder(e, o, err))
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
@@ -410,7 +371,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     allot(e);
     if (e->params.canary)
         mt_engine_canary(e);
-    mt_cost_init(&e->cost, (double)weights, (double)weights);
+    mt_cost_init(&e->past.cost, (double)weights, (double)weights);
     show(e);
     if (pthread_create(&e->thread, NULL, run, e) != 0) {
         mt_fail(err, MT_E_IO, "the engine's thread could not be started; raise the limit (ulimit -u)");

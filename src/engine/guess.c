@@ -10,8 +10,8 @@
    `answers` its part of a step when it and all before it are right. */
 static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
 {
-    const double step = mt_cost_predict(&e->cost, answers, 0);
-    const double cost = mt_cost_predict(&e->cost, answers + 1, 0) - step + e->guess_seconds;
+    const double step = mt_cost_predict(&e->past.cost, answers, 0);
+    const double cost = mt_cost_predict(&e->past.cost, answers + 1, 0) - step + e->past.guess_seconds;
     const size_t left = mt_sequence_left(s);
     size_t most = e->params.draft < MT_LIMIT_MEMO_ROWS ? e->params.draft : MT_LIMIT_MEMO_ROWS, depth = 0;
     double chance = s->draft.chance;
@@ -24,27 +24,27 @@ static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
 }
 
 /* Whether it goes on with one known token, after a step that it took part in. */
-static bool goes_on(const mt_sequence *s)
+static bool goes_on(const mt_part *p)
 {
-    return s->rows > 0 && s->generated > 0 && s->seq.known - s->seq.done == 1;
+    return p->s && p->s->generated > 0 && p->s->seq.known - p->s->seq.done == 1;
 }
 
-static size_t count_answers(const mt_engine *e)
+static size_t count_answers(const mt_step *step)
 {
     size_t count = 0;
-    for (size_t i = 0; i < e->running_count; i++)
-        count += goes_on(e->running[i]);
+    for (size_t i = 0; i < step->parts; i++)
+        count += goes_on(&step->part[i]);
     return count;
 }
 
 /* Fills guessers, the deepest first. What the client expects comes before what the head would say. */
-static size_t list(mt_engine *e)
+static size_t list(mt_engine *e, mt_step *step)
 {
-    const size_t answers = count_answers(e);
+    const size_t answers = count_answers(step);
     size_t count = 0;
-    for (size_t i = 0; i < e->running_count && count < e->max_logits; i++) {
-        mt_sequence *s = e->running[i];
-        if (!goes_on(s))
+    for (size_t i = 0; i < step->parts && count < step->max_wanted; i++) {
+        mt_sequence *s = step->part[i].s;
+        if (!goes_on(&step->part[i]))
             continue;
         s->draft.depth = depth_of(e, s, answers);
         if (s->draft.depth == 0)
@@ -53,42 +53,43 @@ static size_t list(mt_engine *e)
             !mt_seq_grow(&s->seq, s->seq.done + s->draft.depth))
             continue;
         size_t at = count++;
-        for (; at > 0 && e->guessers[at - 1]->draft.depth < s->draft.depth; at--)
-            e->guessers[at] = e->guessers[at - 1];
-        e->guessers[at] = s;
+        for (; at > 0 && step->guessers[at - 1]->draft.depth < s->draft.depth; at--)
+            step->guessers[at] = step->guessers[at - 1];
+        step->guessers[at] = s;
     }
     return count;
 }
 
 /* Guess number `ahead` of the first `count`. */
-static void guess_round(mt_engine *e, size_t count, size_t ahead)
+static void guess_round(mt_engine *e, mt_step *step, size_t count, size_t ahead)
 {
-    mt_batch b = {.rows = count, .tokens = e->tokens, .positions = e->positions, .spans = count, .span = e->spans};
+    mt_batch b = {
+        .rows = count, .tokens = step->tokens, .positions = step->positions, .spans = count, .span = step->spans};
     for (size_t i = 0; i < count; i++) {
-        const mt_sequence *s = e->guessers[i];
+        const mt_sequence *s = step->guessers[i];
         const size_t at = s->seq.done + ahead;
-        e->tokens[i] = ahead ? s->draft.token[ahead - 1] : mt_key_token(s->seq.key[at]);
-        e->positions[i] = mt_media_position(s->request->spans, s->request->span_count, at);
-        e->spans[i] = (mt_span){.row = (uint32_t)i, .rows = 1, .position = (uint32_t)at, .memo = s->place};
+        step->tokens[i] = ahead ? s->draft.token[ahead - 1] : mt_key_token(s->seq.key[at]);
+        step->positions[i] = mt_media_position(s->request->spans, s->request->span_count, at);
+        step->spans[i] = (mt_span){.row = (uint32_t)i, .rows = 1, .position = (uint32_t)at, .memo = s->place};
         for (size_t g = 0; g < s->seq.groups; g++)
-            e->spans[i].pages[g] = s->seq.page[g];
+            step->spans[i].pages[g] = s->seq.page[g];
     }
-    mt_model_guess(e->model, &b, ahead > 0, e->guessed);
+    mt_model_guess(e->model, &b, ahead > 0, step->guessed);
     for (size_t i = 0; i < count; i++)
-        e->guessers[i]->draft.token[e->guessers[i]->draft.count++] = e->guessed[i];
+        step->guessers[i]->draft.token[step->guessers[i]->draft.count++] = step->guessed[i];
 }
 
-void mt_engine_guess(mt_engine *e)
+void mt_engine_guess(mt_engine *e, mt_step *step)
 {
     if (!e->spec->mtp)
         return;
-    size_t count = list(e);
+    size_t count = list(e, step);
     for (size_t ahead = 0; count > 0; ahead++) {
         const uint64_t begin = mt_clock_ns();
-        guess_round(e, count, ahead);
+        guess_round(e, step, count, ahead);
         const double seconds = (double)(mt_clock_ns() - begin) * 1e-9 / (double)count;
-        e->guess_seconds += (e->guess_seconds > 0 ? LEARNED : 1) * (seconds - e->guess_seconds);
-        while (count > 0 && e->guessers[count - 1]->draft.depth == ahead + 1)
+        e->past.guess_seconds += (e->past.guess_seconds > 0 ? LEARNED : 1) * (seconds - e->past.guess_seconds);
+        while (count > 0 && step->guessers[count - 1]->draft.depth == ahead + 1)
             count--;
     }
 }

@@ -12,6 +12,7 @@
 #include "engine/encoder.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
+#include "engine/step.h"
 
 #define MT_JOB_PARTS 64          /* parts of pictures that are encoded together */
 #define MT_FEATURES_LOOKED_AT 64 /* rows of features that are checked at a time */
@@ -24,6 +25,8 @@ typedef struct mt_job {
     mt_request *request[MT_JOB_PARTS]; /* who brought it */
     size_t count, patches;
     uint64_t began;
+    mt_request *unsound[MT_JOB_PARTS]; /* of a job that has ended: who brought what has no finite features */
+    size_t unsound_count;
 } mt_job;
 
 /* Features of pictures on the device, and what looking at some of them needs. */
@@ -43,10 +46,7 @@ struct mt_engine {
     mt_engine_params params;
     size_t context; /* most positions of a sequence */
     mt_model *model;
-    mt_sequence **guessers; /* that the model's head guesses for */
-    uint32_t *guessed;
-    double guess_seconds; /* of the head, for one guess */
-    size_t memos;         /* sequences with a recurrent state that may guess */
+    size_t memos; /* sequences with a recurrent state that may guess */
     mt_tree *tree;
     mt_vision *vision;         /* the model's tower */
     mt_encoder tower;          /* as an encoder */
@@ -55,32 +55,14 @@ struct mt_engine {
     mt_set *set;               /* what the engine has on the device besides the model */
     mt_features features;
     mt_job job;
-    mt_cost cost;
+    mt_past past;
+    mt_step step; /* the one that is being planned or run */
     mt_clients clients;
 
     mt_sequence **running, **waiting; /* waiting: by arrival */
     size_t running_count, waiting_count;
-    uint64_t company; /* mt_clock_ns when requests last met */
     mt_stats stats;
 
-    /* the step: arrays of the most it may have */
-    mt_candidate **candidates, **order;
-    mt_sequence **chosen; /* in the batch */
-    size_t chosen_count;
-    uint32_t *tokens, *wanted;
-    mt_position *positions;
-    mt_span *spans;
-    size_t wanted_count, max_logits;
-    uint32_t *feature_of; /* [rows]: a row of features */
-    uint32_t *seen;
-    uint32_t *pooled; /* places that rows are added to */
-    mt_batch batch;
-    mt_sequence *viewer; /* the first of those that wait for the job's pictures, or for a job */
-    double encode;       /* work of the encoder in this step */
-    const mt_tensor *logits;
-    mt_reading *logits_reading;
-    mt_chooser *chooser;
-    mt_chain **chains;
     mt_masks *masks; /* NULL until an answer is constrained */
 
     /* other threads' doors */
@@ -99,8 +81,8 @@ struct mt_engine {
 /* Poisons all that is free, and from now on what becomes free. */
 void mt_engine_canary(mt_engine *e);
 
-/* Chooses what the next step does and gives it pages: fills chosen. False when there is nothing to do. */
-bool mt_engine_plan(mt_engine *e);
+/* Chooses what the step does and gives it pages: fills its parts. False when there is nothing to do. */
+bool mt_engine_plan(mt_engine *e, mt_step *step);
 
 /* Shares the memory there is among cache, states and features, and has the device hold them. weights: bytes of those
    that are mapped. See memory.c. */
@@ -108,14 +90,22 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCA
 uint64_t mt_engine_budget(const mt_engine *e); /* of all that the engine may have */
 
 /* Has the model's head guess what follows, for the next step. */
-void mt_engine_guess(mt_engine *e);
+void mt_engine_guess(mt_engine *e, mt_step *step);
 
-/* Runs it, learns what it took and hands out the tokens. */
-void mt_engine_step(mt_engine *e);
+/* Has the device compute it and choose tokens, and learns what that took. */
+void mt_engine_run(mt_engine *e, mt_step *step);
+
+/* Hands out the tokens, has the head guess, and gives the encoder its slice. */
+void mt_engine_settle(mt_engine *e, mt_step *step);
+
+/* ---- lists: roster.c ---- */
 
 /* Puts a sequence into the queue, by priority and arrival. */
 void mt_engine_queue(mt_engine *e, mt_sequence *s);
 void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s); /* takes it out of a list it is in */
+
+/* Ends a sequence that waits or runs. */
+void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err);
 
 /* ---- seats: turns.c ---- */
 
@@ -139,19 +129,16 @@ size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running);
 bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
 
 /* Starts a job for the viewer and others, where there is room for it; features that nobody has pinned may go. */
-void mt_engine_encode_begin(mt_engine *e);
+void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer);
 double mt_engine_encode_left(const mt_engine *e); /* 0: no job is under way */
 
-/* Runs a slice of the job. */
-void mt_engine_encode(mt_engine *e);
+/* Runs a slice of the job, of so much work. Who brought pictures whose features are not finite stands in job.unsound. */
+void mt_engine_encode(mt_engine *e, double work);
 
 /* s needs no features any more, or not now. */
 void mt_engine_unsee(mt_engine *e, mt_sequence *s);
 
 /* A request goes. */
 void mt_engine_forget(mt_engine *e, mt_request *r);
-
-/* Ends a sequence that waits or runs. */
-void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err);
 
 #endif

@@ -77,16 +77,17 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     const mt_request *r = s->request;
     const size_t chunk = e->params.chunk ? e->params.chunk : e->params.rows;
     const size_t sees = mt_engine_sees(e, s, done, running);
-    s->candidate = (mt_candidate){.left = s->seq.known - done,
-                                  .depth = done,
-                                  .most = r->prompt_logprobs && chunk > e->max_logits / 2 ? e->max_logits / 2 : chunk,
-                                  .answering = running && answering(s),
-                                  .running = running,
-                                  .priority = r->priority,
-                                  .debt = mt_guest_debt(r->guest, now),
-                                  .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
-                                  .places = running ? NULL : &r->guest->places,
-                                  .owed = s->candidate.owed};
+    s->candidate =
+        (mt_candidate){.left = s->seq.known - done,
+                       .depth = done,
+                       .most = r->prompt_logprobs && chunk > e->step.max_wanted / 2 ? e->step.max_wanted / 2 : chunk,
+                       .answering = running && answering(s),
+                       .running = running,
+                       .priority = r->priority,
+                       .debt = mt_guest_debt(r->guest, now),
+                       .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
+                       .places = running ? NULL : &r->guest->places,
+                       .owed = s->candidate.owed};
     if (s->candidate.answering) {
         s->candidate.drafts = drafts_of(e, s);
         s->candidate.chance = s->draft.chance;
@@ -94,8 +95,9 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     if (s->candidate.most == 0)
         s->candidate.most = 1;
     keep_solid(&s->candidate, r);
-    if (s->blind && (e->job.count == 0 || mt_engine_awaits(e, s)) && (!e->viewer || mt_sequence_before(s, e->viewer)))
-        e->viewer = s;
+    if (s->blind && (e->job.count == 0 || mt_engine_awaits(e, s)) &&
+        (!e->step.viewer || mt_sequence_before(s, e->step.viewer)))
+        e->step.viewer = s;
     if (sees > 0 && s->candidate.left > sees)
         s->candidate.left = sees;
     return !s->blind;
@@ -142,30 +144,12 @@ static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, con
     if (!state && (hit->pages + 1) * MT_PAGE_TOKENS > s->seq.known - 1)
         return false;
     for (size_t i = 0; i < listed; i++) {
-        mt_sequence *leader = owner(e->candidates[i]);
-        const size_t done = e->candidates[i]->depth;
+        mt_sequence *leader = owner(e->step.candidates[i]);
+        const size_t done = e->step.candidates[i]->depth;
         if (state ? leads_to_state(leader, done, s, hit->positions) : leads(leader, done, s, hit->pages))
             return true;
     }
     return false;
-}
-
-void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
-{
-    size_t at = 0;
-    while (at < *count && list[at] != s)
-        at++;
-    assert(at < *count);
-    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
-    --*count;
-}
-
-void mt_engine_queue(mt_engine *e, mt_sequence *s)
-{
-    size_t at = e->waiting_count++;
-    for (; at > 0 && mt_sequence_before(s, e->waiting[at - 1]); at--)
-        e->waiting[at] = e->waiting[at - 1];
-    e->waiting[at] = s;
 }
 
 /* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
@@ -176,7 +160,7 @@ static void preempt(mt_engine *e, mt_sequence *s)
     mt_engine_leave(e->running, &e->running_count, s);
     s->request->guest->running--;
     mt_engine_queue(e, s);
-    s->rows = 0;
+    s->candidate.rows = 0;
     e->stats.preemptions++;
     mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
 }
@@ -188,8 +172,8 @@ static size_t yield(mt_engine *e, mt_sequence *s, size_t count)
     preempt(e, s);
     e->stats.yields++;
     for (size_t i = 0; i < count; i++)
-        if (e->candidates[i] != &s->candidate)
-            e->candidates[kept++] = e->candidates[i];
+        if (e->step.candidates[i] != &s->candidate)
+            e->step.candidates[kept++] = e->step.candidates[i];
     return kept;
 }
 
@@ -198,7 +182,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
     size_t count = 0;
     for (size_t i = 0; i < e->running_count; i++) {
         mt_sequence *s = e->running[i];
-        s->rows = 0;
+        s->candidate.rows = 0;
         if (mt_sequence_paused(s)) {
             mt_engine_unsee(e, s);
             continue;
@@ -207,7 +191,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
             s->answering = now;
         advance(e, s);
         if (describe(e, s, true, s->seq.done, now))
-            e->candidates[count++] = &s->candidate;
+            e->step.candidates[count++] = &s->candidate;
     }
     return count;
 }
@@ -225,7 +209,7 @@ static size_t list_waiting(mt_engine *e, size_t count, uint64_t now)
         if (!needs_all(s) && follows(e, count, s, &hit))
             continue;
         if (describe(e, s, false, hit.positions, now))
-            e->candidates[count++] = &s->candidate;
+            e->step.candidates[count++] = &s->candidate;
     }
     return yields && count > running ? yield(e, yields, count) : count;
 }
@@ -291,10 +275,12 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
         return false;
     }
     note_lookup(e, s, &hit);
-    /* pages that were there may have gone for others who were let in: then its rows are planned anew, for it may need
-       pictures that it did not */
+    /* Pages that were there may have gone for others who were let in, and who made way may have left some behind. With
+       pictures its rows are planned anew, for it may need some that it did not; else there may be fewer to compute. */
     if (s->request->sight_count > 0 && s->seq.done != s->candidate.depth)
-        s->rows = 0;
+        s->candidate.rows = 0;
+    if (s->candidate.rows > s->seq.known - s->seq.done)
+        s->candidate.rows = s->seq.known - s->seq.done;
     mt_engine_leave(e->waiting, &e->waiting_count, s);
     s->request->guest->running++;
     s->seated = now;
@@ -340,9 +326,9 @@ static void make_way(mt_engine *e, uint64_t now)
 static void make_room(mt_engine *e, mt_sequence *s)
 {
     const size_t sure = s->seq.known - s->seq.done;
-    if (s->rows > sure && !mt_seq_grow(&s->seq, s->seq.done + s->rows))
-        s->rows = sure;
-    while (!mt_seq_grow(&s->seq, s->seq.done + s->rows)) {
+    if (s->candidate.rows > sure && !mt_seq_grow(&s->seq, s->seq.done + s->candidate.rows))
+        s->candidate.rows = sure;
+    while (!mt_seq_grow(&s->seq, s->seq.done + s->candidate.rows)) {
         mt_sequence *v = mt_engine_victim(e);
         if (v == s && e->running_count == 1) {
             mt_error err = {0};
@@ -363,8 +349,8 @@ static double larger(double a, double b)
 
 static mt_budget budget_of(const mt_engine *e, uint64_t now)
 {
-    const double least = mt_cost_predict(&e->cost, 1, 0), given = e->params.step_ms * 1e-3;
-    const bool company = now - e->company < COMPANY_NS;
+    const double least = mt_cost_predict(&e->past.cost, 1, 0), given = e->params.step_ms * 1e-3;
+    const bool company = now - e->past.company < COMPANY_NS;
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
                    .seconds = given,
@@ -382,8 +368,8 @@ static mt_sequence *impatient(const mt_engine *e, size_t count, uint64_t now)
 {
     mt_sequence *first = NULL;
     for (size_t i = 0; i < count; i++) {
-        mt_sequence *s = owner(e->order[i]);
-        if (s->rows > 0 && !e->order[i]->running && (!first || mt_sequence_before(s, first)))
+        mt_sequence *s = owner(e->step.order[i]);
+        if (s->candidate.rows > 0 && !e->step.order[i]->running && (!first || mt_sequence_before(s, first)))
             first = s;
     }
     return first && now - first->request->received > PATIENCE_NS ? first : NULL;
@@ -395,8 +381,8 @@ static mt_sequence *next_in(const mt_engine *e, size_t count, const mt_sequence 
 {
     mt_sequence *next = NULL;
     for (size_t i = 0; i < count; i++) {
-        mt_sequence *s = owner(e->order[i]);
-        if (s->rows == 0 || s->candidate.running)
+        mt_sequence *s = owner(e->step.order[i]);
+        if (s->candidate.rows == 0 || s->candidate.running)
             continue;
         const int more = next ? mt_guest_compare(s->request->guest, 0, next->request->guest, 0) : -1;
         if (more < 0 || (more == 0 && s == first))
@@ -415,60 +401,58 @@ static void admit_all(mt_engine *e, size_t count, uint64_t now)
         full = full || !admit(e, s, now);
         s->candidate.running = !full;
         if (full)
-            s->rows = 0;
+            s->candidate.rows = 0;
     }
 }
 
 /* All that can do something. */
 static size_t list(mt_engine *e, uint64_t now)
 {
-    e->viewer = NULL;
+    e->step.viewer = NULL;
     size_t count = list_waiting(e, list_running(e, now), now);
-    if (e->viewer && e->job.count > 0) {
-        e->viewer->candidate.work = mt_engine_encode_left(e);
-        e->candidates[count++] = &e->viewer->candidate;
+    if (e->step.viewer && e->job.count > 0) {
+        e->step.viewer->candidate.work = mt_engine_encode_left(e);
+        e->step.candidates[count++] = &e->step.viewer->candidate;
     }
     return count;
 }
 
 /* Who takes part in the step keeps the features it needs when a job makes room for others. */
-static void begin_job(mt_engine *e)
+static void begin_job(mt_engine *e, mt_step *step)
 {
-    if (!e->viewer || e->job.count > 0)
+    if (!step->viewer || e->job.count > 0)
         return;
-    for (size_t i = 0; i < e->chosen_count; i++)
-        mt_engine_sees(e, e->chosen[i], e->chosen[i]->seq.done, true);
-    mt_engine_encode_begin(e);
+    for (size_t i = 0; i < step->parts; i++)
+        mt_engine_sees(e, step->part[i].s, step->part[i].s->seq.done, true);
+    mt_engine_encode_begin(e, step->viewer);
 }
 
-bool mt_engine_plan(mt_engine *e)
+bool mt_engine_plan(mt_engine *e, mt_step *step)
 {
     const uint64_t now = mt_clock_ns();
+    step->parts = 0;
+    step->encode = 0;
     make_way(e, now);
     size_t count = list(e, now);
     if (e->running_count + e->waiting_count > 1)
-        e->company = now;
-    e->chosen_count = 0;
-    e->encode = 0;
+        e->past.company = now;
     if (count == 0) { /* all are blind, or there is nobody */
-        begin_job(e);
+        begin_job(e, step);
         count = list(e, now);
     }
     if (count == 0)
         return false;
     const size_t before = e->running_count;
     const mt_budget budget = budget_of(e, now);
-    mt_schedule(e->candidates, count, &e->cost, &budget, e->order);
-    for (size_t i = 0; i < count; i++)
-        owner(e->order[i])->rows = e->order[i]->rows;
-    e->encode = e->viewer && e->job.count > 0 ? e->viewer->candidate.encode : 0;
+    mt_schedule(step->candidates, count, &e->past.cost, &budget, step->order);
+    step->encode = step->viewer && e->job.count > 0 ? step->viewer->candidate.encode : 0;
     admit_all(e, count, now);
     for (size_t i = 0; i < count; i++)
-        if (owner(e->order[i])->rows > 0)
-            make_room(e, owner(e->order[i]));
+        if (step->order[i]->rows > 0)
+            make_room(e, owner(step->order[i]));
     for (size_t i = 0; i < e->running_count; i++)
-        if (e->running[i]->rows > 0)
-            e->chosen[e->chosen_count++] = e->running[i];
-    begin_job(e);
-    return e->chosen_count > 0 || e->encode > 0 || e->running_count > before;
+        if (e->running[i]->candidate.rows > 0)
+            step->part[step->parts++] = (mt_part){.s = e->running[i], .rows = e->running[i]->candidate.rows};
+    begin_job(e, step);
+    return step->parts > 0 || step->encode > 0 || e->running_count > before;
 }

@@ -29,13 +29,7 @@ typedef struct mt_sequence {
     size_t pinned, pinned_end; /* parts whose features are pinned for it */
     size_t waited_for;         /* parts before this one were encoded for it, and are no hits */
 
-    /* its part of the step that runs */
-    size_t rows;                   /* of the batch */
-    uint32_t row;                  /* the first of them */
-    uint32_t wanted, wanted_count; /* which rows of the logits */
-    bool samples;                  /* the last of them gives a token, and those of right guesses before it */
-    mt_chain chain;                /* these tokens */
-    mt_draft draft;                /* what may follow what is known */
+    mt_draft draft; /* what may follow what is known */
 
     /* output */
     mt_detokenizer detokenizer;

@@ -1,4 +1,4 @@
-/* A step: the batch, the model, the sampler, and what becomes of each sequence. */
+/* What a step does once it is planned: the batch, the model, the tokens, and what becomes of each sequence. */
 #include <assert.h>
 #include <string.h>
 
@@ -8,11 +8,39 @@
 #include "engine/inside.h"
 #include "kernels/kernels.h"
 
-/* Rows of s in this step that are guesses. */
-static size_t guesses(const mt_sequence *s)
+void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab)
 {
-    const size_t end = s->seq.done + s->rows;
-    return end > s->seq.known ? end - s->seq.known : 0;
+    step->max_wanted = mt_step_most_wanted(sequences);
+    step->candidates = mt_alloc_array(listed, sizeof(mt_candidate *));
+    step->order = mt_alloc_array(listed, sizeof(mt_candidate *));
+    step->part = mt_alloc_array(sequences, sizeof *step->part);
+    step->tokens = mt_alloc_array(rows, sizeof *step->tokens);
+    step->positions = mt_alloc_array(rows, sizeof *step->positions);
+    step->spans = mt_alloc_array(sequences, sizeof *step->spans);
+    step->feature_of = mt_alloc_array(rows, sizeof *step->feature_of);
+    step->seen = mt_alloc_array(rows, sizeof *step->seen);
+    step->pooled = mt_alloc_array(rows, sizeof *step->pooled);
+    step->wanted = mt_alloc_array(step->max_wanted, sizeof *step->wanted);
+    step->chains = mt_alloc_array(sequences, sizeof(mt_chain *));
+    step->guessers = mt_alloc_array(step->max_wanted, sizeof(mt_sequence *));
+    step->guessed = mt_alloc_array(step->max_wanted, sizeof *step->guessed);
+    step->chooser = mt_chooser_new(set, vocab);
+    step->logits_reading = mt_reading_new(set, step->max_wanted * vocab * sizeof(float));
+}
+
+void mt_step_free(mt_step *step)
+{
+    void *const arrays[] = {step->candidates, step->order,      step->part,   step->tokens, step->positions,
+                            step->spans,      step->feature_of, step->seen,   step->pooled, step->wanted,
+                            step->chains,     step->guessers,   step->guessed};
+    for (size_t i = 0; i < MT_COUNT(arrays); i++)
+        mt_free(arrays[i]);
+}
+
+size_t mt_part_guesses(const mt_part *p)
+{
+    const size_t end = p->s->seq.done + p->rows;
+    return end > p->s->seq.known ? end - p->s->seq.known : 0;
 }
 
 /* Positions of s whose logits are wanted: for the next token, for those after right guesses, and for the prompt's
@@ -30,12 +58,12 @@ static size_t wants(const mt_sequence *s, size_t rows)
 }
 
 /* What row `row` of the batch has in place of its token's embedding, and how far it sees: position `at` of s. */
-static void show_row(mt_engine *e, const mt_sequence *s, size_t row, size_t at)
+static void show_row(mt_engine *e, mt_step *step, const mt_sequence *s, size_t row, size_t at)
 {
     const mt_request *r = s->request;
     const mt_media_span *span = r->span_count ? mt_media_span_at(r->spans, r->span_count, at) : NULL;
-    e->feature_of[row] = MT_NO_PAGE;
-    e->seen[row] = (uint32_t)at + 1;
+    step->feature_of[row] = MT_NO_PAGE;
+    step->seen[row] = (uint32_t)at + 1;
     if (!span)
         return;
     const size_t which = mt_sights_after(r, at);
@@ -43,78 +71,83 @@ static void show_row(mt_engine *e, const mt_sequence *s, size_t row, size_t at)
     const uint32_t *features = mt_gallery_features(e->gallery, sight->medium);
     assert(features);
     e->stats.media_hits += at == sight->first && which >= s->waited_for;
-    e->feature_of[row] = features[span->row + (at - span->first) - sight->row];
-    e->batch.features = e->feature_of;
+    step->feature_of[row] = features[span->row + (at - span->first) - sight->row];
+    step->batch.features = step->feature_of;
     if (!span->block)
         return;
-    e->seen[row] = span->first + span->count;
-    e->batch.seen = e->seen;
+    step->seen[row] = span->first + span->count;
+    step->batch.seen = step->seen;
 }
 
-static void add_rows(mt_engine *e, mt_sequence *s)
+static void add_rows(mt_engine *e, mt_step *step, mt_part *p)
 {
-    mt_batch *b = &e->batch;
-    mt_span *span = &e->spans[b->spans++];
-    s->row = (uint32_t)b->rows;
-    *span = (mt_span){.row = s->row, .rows = (uint32_t)s->rows, .position = (uint32_t)s->seq.done};
+    mt_sequence *s = p->s;
+    mt_batch *b = &step->batch;
+    mt_span *span = &step->spans[b->spans++];
+    assert(mt_part_guesses(p) <= s->draft.count);
+    p->row = (uint32_t)b->rows;
+    *span = (mt_span){.row = p->row, .rows = (uint32_t)p->rows, .position = (uint32_t)s->seq.done};
     for (size_t g = 0; g < s->seq.groups; g++)
         span->pages[g] = s->seq.page[g];
     if (e->spec->state.layers)
-        mt_seq_cut(&s->seq, s->rows, guesses(s), span);
+        mt_seq_cut(&s->seq, p->rows, mt_part_guesses(p), span);
     span->memo = s->place;
-    for (size_t i = 0; i < s->rows; i++) {
+    for (size_t i = 0; i < p->rows; i++) {
         const size_t at = s->seq.done + i;
-        e->tokens[b->rows + i] = at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
-        e->positions[b->rows + i] = mt_media_position(s->request->spans, s->request->span_count, at);
-        show_row(e, s, b->rows + i, at);
+        step->tokens[b->rows + i] =
+            at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
+        step->positions[b->rows + i] = mt_media_position(s->request->spans, s->request->span_count, at);
+        show_row(e, step, s, b->rows + i, at);
     }
-    b->rows += s->rows;
-    s->samples = !s->request->pool && s->seq.done + s->rows >= s->seq.known;
-    s->wanted = (uint32_t)e->wanted_count;
-    s->wanted_count = (uint32_t)wants(s, s->rows);
-    for (size_t i = s->rows - s->wanted_count; i < s->rows; i++)
-        e->wanted[e->wanted_count++] = s->row + (uint32_t)i;
+    b->rows += p->rows;
+    p->samples = !s->request->pool && s->seq.done + p->rows >= s->seq.known;
+    p->wanted = (uint32_t)step->wanted_count;
+    p->wanted_count = (uint32_t)wants(s, p->rows);
+    for (size_t i = p->rows - p->wanted_count; i < p->rows; i++)
+        step->wanted[step->wanted_count++] = p->row + (uint32_t)i;
 }
 
-/* Sequences that want many logits share what the others leave. Returns the sum of positions before all rows. */
-static double build(mt_engine *e)
+/* Sequences that want many logits share what the others leave. */
+static void build(mt_engine *e, mt_step *step)
 {
-    double positions = 0;
     size_t kept = 0;
-    e->batch = (mt_batch){.tokens = e->tokens, .positions = e->positions, .span = e->spans};
-    e->wanted_count = 0;
-    for (size_t i = 0; i < e->chosen_count; i++) {
-        mt_sequence *s = e->chosen[i];
-        const size_t room = e->max_logits - e->wanted_count - (e->chosen_count - i - 1);
-        if (wants(s, s->rows) > room)
-            s->rows = room;
-        if (s->rows == 0)
+    step->batch = (mt_batch){.tokens = step->tokens, .positions = step->positions, .span = step->spans};
+    step->wanted_count = 0;
+    step->positions_before = 0;
+    for (size_t i = 0; i < step->parts; i++) {
+        mt_part *p = &step->part[i];
+        const size_t room = step->max_wanted - step->wanted_count - (step->parts - i - 1);
+        if (wants(p->s, p->rows) > room)
+            p->rows = room;
+        if (p->rows == 0)
             continue;
-        add_rows(e, s);
-        e->chosen[kept++] = s;
-        positions += (double)s->rows * ((double)s->seq.done + (double)(s->rows - 1) / 2);
+        step->part[kept] = *p;
+        p = &step->part[kept++];
+        add_rows(e, step, p);
+        step->positions_before += (double)p->rows * ((double)p->s->seq.done + (double)(p->rows - 1) / 2);
     }
-    e->chosen_count = kept;
-    return positions;
+    step->parts = kept;
 }
 
-/* The mask for the first token of s, or those after its guesses as far as they may follow and there is room. */
-static void allow(mt_engine *e, mt_sequence *s, bool after_guesses)
+/* The mask for the first token of a part, or those after its guesses as far as they may follow and there is room. */
+static void allow(mt_engine *e, mt_part *p, bool after_guesses)
 {
-    if (!s->samples || !s->run.constraint)
+    mt_sequence *s = p->s;
+    mt_chain *c = &p->chain;
+    if (!p->samples || !s->run.constraint)
         return;
     if (!after_guesses) {
-        s->chain.allowed[0] = mt_masks_get(e->masks, &s->run);
-        s->chain.allowed_count = s->chain.allowed[0] != NULL;
+        c->allowed[0] = mt_masks_get(e->masks, &s->run);
+        c->allowed_count = c->allowed[0] != NULL;
         return;
     }
     mt_run ahead;
     mt_run_copy(&ahead, &s->run);
-    for (size_t i = 0; i < guesses(s) && s->chain.allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
+    for (size_t i = 0; i < mt_part_guesses(p) && c->allowed_count == i + 1 && mt_masks_room(e->masks); i++) {
         if (!mt_run_token(&ahead, s->draft.token[i]) || ahead.over)
             break;
-        s->chain.allowed[i + 1] = mt_masks_get(e->masks, &ahead);
-        s->chain.allowed_count += s->chain.allowed[i + 1] != NULL;
+        c->allowed[i + 1] = mt_masks_get(e->masks, &ahead);
+        c->allowed_count += c->allowed[i + 1] != NULL;
     }
     mt_run_end(&ahead);
 }
@@ -128,75 +161,82 @@ static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS]
     return count;
 }
 
-/* What is to be chosen for s. */
-static void ask(mt_sequence *s)
+/* What is to be chosen. */
+static void ask(mt_part *p)
 {
-    mt_chain *c = &s->chain;
-    c->first = s->wanted + s->wanted_count - 1 - guesses(s);
+    const mt_sequence *s = p->s;
+    mt_chain *c = &p->chain;
+    c->guessed = mt_part_guesses(p);
+    c->first = p->wanted + p->wanted_count - 1 - c->guessed;
     c->settings = &s->request->sampling;
     c->counts = s->counts;
     c->choice = s->choice;
     c->index = (uint32_t)s->generated;
     c->tail_count = s->request->sampling.bad_count ? copy_tail(s, c->tail) : 0;
     c->constrained = s->run.constraint != NULL;
-    c->guessed = guesses(s);
     c->guess = s->draft.token;
 }
 
-/* Has tokens chosen for all that give one. A row whose numbers are not finite gives none, nor do those behind it. */
-static void choose(mt_engine *e)
+/* A row whose numbers are not finite gives no token, nor do those behind it. */
+static void cut_unsound(mt_engine *e, mt_part *p)
+{
+    const uint32_t first = p->row + (uint32_t)(p->rows - 1 - mt_part_guesses(p));
+    size_t sound = 1;
+    while (sound < p->chain.sampled_count && mt_model_sound(e->model, first + sound))
+        sound++;
+    if (p->chain.sampled_count > sound)
+        p->chain.sampled_count = sound;
+}
+
+/* Has tokens chosen for all that give one. */
+static void choose(mt_engine *e, mt_step *step)
 {
     size_t count = 0;
-    for (size_t i = 0; i < e->chosen_count; i++)
-        if (e->chosen[i]->samples) {
-            ask(e->chosen[i]);
-            e->chains[count++] = &e->chosen[i]->chain;
+    for (size_t i = 0; i < step->parts; i++)
+        if (step->part[i].samples) {
+            ask(&step->part[i]);
+            step->chains[count++] = &step->part[i].chain;
         }
-    mt_step_choose(e->dev, e->chooser, e->logits, e->chains, count);
+    mt_step_choose(e->dev, step->chooser, step->logits, step->chains, count);
     mt_device_wait(e->dev);
-    for (size_t i = 0; i < e->chosen_count; i++) {
-        mt_sequence *s = e->chosen[i];
-        size_t sound = 1;
-        while (s->samples && sound < s->chain.sampled_count &&
-               mt_model_sound(e->model, s->row + s->rows - 1 - guesses(s) + sound))
-            sound++;
-        if (s->samples && s->chain.sampled_count > sound)
-            s->chain.sampled_count = sound;
-    }
+    for (size_t i = 0; i < step->parts; i++)
+        if (step->part[i].samples)
+            cut_unsound(e, &step->part[i]);
 }
 
 /* Masks are this thread's: choosing only reads them. */
-static void allow_all(mt_engine *e)
+static void allow_all(mt_engine *e, mt_step *step)
 {
     if (!e->masks)
         return;
     mt_alloc_forbid();
     mt_masks_round(e->masks);
-    for (size_t i = 0; i < e->chosen_count; i++)
-        allow(e, e->chosen[i], false);
-    for (size_t i = 0; i < e->chosen_count; i++)
-        allow(e, e->chosen[i], true);
+    for (size_t i = 0; i < step->parts; i++)
+        allow(e, &step->part[i], false);
+    for (size_t i = 0; i < step->parts; i++)
+        allow(e, &step->part[i], true);
     mt_alloc_permit();
     e->stats.masks = *mt_masks_stats_of(e->masks);
 }
 
 /* Logprobs of the prompt positions that this step's rows predict, each once. */
-static void tell_prompt(mt_engine *e, mt_sequence *s)
+static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
 {
     const mt_kernels *k = mt_host_kernels(mt_device_host(e->dev));
+    mt_sequence *s = p->s;
     const mt_request *r = s->request;
-    if (s->wanted_count == 0 || !r->prompt_logprobs || s->generated > 0)
+    if (p->wanted_count == 0 || !r->prompt_logprobs || s->generated > 0)
         return;
     if (s->told == 0) {
         mt_sequence_prompt(s, r->prompt[0], NULL, NULL, 0);
         s->told = 1;
     }
-    for (size_t i = 0; i < s->wanted_count; i++) {
+    for (size_t i = 0; i < p->wanted_count; i++) {
         const size_t position = s->seq.done + i + 1;
         if (position < s->told || position >= r->prompt_len)
             continue;
         mt_logprob top[MT_LIMIT_TOP_LOGPROBS];
-        const float *logits = mt_reading_row(e->dev, e->logits_reading, s->wanted + i);
+        const float *logits = mt_reading_row(e->dev, step->logits_reading, p->wanted + i);
         const float sum = mt_logprobs_sum(k, logits, e->spec->vocab, k->max(logits, e->spec->vocab));
         const size_t count =
             r->prompt_top > 0 ? mt_logprobs_top(logits, e->spec->vocab, sum, (size_t)r->prompt_top, top) : 0;
@@ -206,12 +246,12 @@ static void tell_prompt(mt_engine *e, mt_sequence *s)
     }
 }
 
-static bool sound(const mt_engine *e, const mt_sequence *s)
+static bool sound(const mt_engine *e, const mt_part *p)
 {
-    for (size_t i = 0; i < s->rows - guesses(s); i++)
-        if (!mt_model_sound(e->model, s->row + i))
+    for (size_t i = 0; i < p->rows - mt_part_guesses(p); i++)
+        if (!mt_model_sound(e->model, p->row + i))
             return false;
-    return !s->samples || s->chain.status != MT_SAMPLE_NOT_FINITE;
+    return !p->samples || p->chain.status != MT_SAMPLE_NOT_FINITE;
 }
 
 static void note_token(mt_engine *e, mt_sequence *s)
@@ -228,29 +268,29 @@ static void note_token(mt_engine *e, mt_sequence *s)
     s->last = now;
 }
 
-static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried)
+static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried, size_t taken)
 {
     if (s->draft.count == 0)
         return;
-    mt_draft_learn(&s->draft, tried, s->chain.sampled_count - 1);
+    mt_draft_learn(&s->draft, tried, taken);
     e->stats.drafts += tried > 0;
     e->stats.draft_tokens += tried;
-    e->stats.draft_accepted += s->chain.sampled_count - 1;
+    e->stats.draft_accepted += taken;
     s->draft.count = 0;
 }
 
 /* Hands out the tokens that were chosen. The row of a guess that was right is the token's own. */
-static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
+static void take_tokens(mt_engine *e, mt_sequence *s, const mt_chain *c)
 {
     mt_error err = {0};
     mt_finish finish;
-    note_drafts(e, s, tried);
+    note_drafts(e, s, c->guessed, c->sampled_count - 1);
     e->stats.answer_steps++;
-    for (size_t i = 0; i < s->chain.sampled_count; i++) {
+    for (size_t i = 0; i < c->sampled_count; i++) {
         if (i > 0)
             mt_seq_commit(&s->seq, 1);
-        mt_seq_add(&s->seq, s->chain.sampled[i].chosen.id);
-        const bool ends = mt_sequence_token(s, &s->chain.sampled[i], &finish);
+        mt_seq_add(&s->seq, c->sampled[i].chosen.id);
+        const bool ends = mt_sequence_token(s, &c->sampled[i], &finish);
         note_token(e, s);
         if (ends || s->run.failed) {
             mt_fail(&err, MT_E_INTERNAL, "the constraint takes more memory than it may have; make it simpler");
@@ -260,28 +300,22 @@ static void take_tokens(mt_engine *e, mt_sequence *s, size_t tried)
     }
 }
 
-/* Guesses that were right. */
-static size_t taken(const mt_sequence *s)
-{
-    return s->samples && s->chain.sampled_count > 0 ? s->chain.sampled_count - 1 : 0;
-}
-
 /* Adds what this step's rows mean for the vectors that are wanted. */
-static void pool(mt_engine *e)
+static void pool(mt_engine *e, mt_step *step)
 {
     bool any = false;
-    for (size_t i = 0; i < e->chosen_count; i++) {
-        const mt_sequence *s = e->chosen[i];
-        const mt_request *r = s->request;
+    for (size_t i = 0; i < step->parts; i++) {
+        const mt_part *p = &step->part[i];
+        const mt_request *r = p->s->request;
         const size_t wanted = r->pool == MT_POOL_FIRST ? 0 : r->prompt_len - 1;
         any = any || r->pool;
-        for (size_t row = 0; row < s->rows; row++) {
-            const bool counts = r->pool == MT_POOL_MEAN || (r->pool && s->seq.done + row == wanted);
-            e->pooled[s->row + row] = counts ? s->place : MT_NO_PAGE;
+        for (size_t row = 0; row < p->rows; row++) {
+            const bool counts = r->pool == MT_POOL_MEAN || (r->pool && p->s->seq.done + row == wanted);
+            step->pooled[p->row + row] = counts ? p->s->place : MT_NO_PAGE;
         }
     }
     if (any)
-        mt_model_pool(e->model, e->pooled, e->batch.rows);
+        mt_model_pool(e->model, step->pooled, step->batch.rows);
 }
 
 static void take_vector(mt_engine *e, const mt_sequence *s)
@@ -293,29 +327,31 @@ static void take_vector(mt_engine *e, const mt_sequence *s)
 }
 
 /* What the step means for one sequence. It may be gone afterwards. */
-static void settle(mt_engine *e, mt_sequence *s)
+static void settle(mt_engine *e, mt_step *step, mt_part *p)
 {
+    mt_sequence *s = p->s;
     mt_error err = {0};
-    if (!sound(e, s)) {
+    if (!sound(e, p)) {
         mt_seq_spoil(&s->seq);
         mt_fail(&err, MT_E_INTERNAL,
                 "the model's numbers are not finite after %zu tokens; the checkpoint may be damaged", s->seq.done);
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
         return;
     }
-    const size_t tried = guesses(s);
-    tell_prompt(e, s);
-    mt_seq_commit(&s->seq, s->rows - tried);
+    const size_t sure = p->rows - mt_part_guesses(p);
+    const size_t taken = p->samples && p->chain.sampled_count > 0 ? p->chain.sampled_count - 1 : 0; /* right guesses */
+    tell_prompt(e, step, p);
+    mt_seq_commit(&s->seq, sure);
     if (e->spec->mtp)
-        mt_model_carry(e->model, s->place, s->row + (uint32_t)(s->rows - tried + taken(s) - 1));
+        mt_model_carry(e->model, s->place, p->row + (uint32_t)(sure + taken - 1));
     if (s->request->pool && s->seq.done == s->seq.known) {
         take_vector(e, s);
         mt_engine_end(e, s, MT_FINISH_STOP, NULL);
         return;
     }
-    if (!s->samples)
+    if (!p->samples)
         return;
-    if (s->chain.status != MT_SAMPLE_OK) {
+    if (p->chain.status != MT_SAMPLE_OK) {
         mt_fail(&err, MT_E_INVALID, "no token is allowed after %zu tokens; loosen \"logit_bias\" or the constraint",
                 s->generated);
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
@@ -325,47 +361,67 @@ static void settle(mt_engine *e, mt_sequence *s)
         mt_engine_end(e, s, MT_FINISH_LENGTH, NULL);
         return;
     }
-    take_tokens(e, s, tried);
+    take_tokens(e, s, &p->chain);
 }
 
-static void charge(mt_engine *e, double seconds)
+/* What it took is learned, and shared by those who took part. */
+static void note_step(mt_engine *e, const mt_step *step)
 {
     const uint64_t now = mt_clock_ns();
-    for (size_t i = 0; i < e->chosen_count; i++)
-        mt_guest_charge(e->chosen[i]->request->guest, seconds * (double)e->chosen[i]->rows / (double)e->batch.rows,
-                        now);
-}
-
-static void step_rows(mt_engine *e)
-{
-    const double positions = build(e);
-    if (e->batch.rows == 0)
-        return;
-    const uint64_t begin = mt_clock_ns();
-    e->logits = mt_model_step(e->model, &e->batch, e->wanted, e->wanted_count);
-    allow_all(e);
-    choose(e);
-    mt_read_rows(e->dev, e->logits_reading, e->logits, 0, e->wanted_count);
-    pool(e);
-    const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
-    mt_log_debug("engine.step", "%zu rows of %zu sequences, %.2f ms, %.2f expected", e->batch.rows, e->chosen_count,
-                 1e3 * seconds, 1e3 * mt_cost_predict(&e->cost, e->batch.rows, positions));
-    mt_cost_learn(&e->cost, e->batch.rows, positions, seconds);
-    charge(e, seconds);
+    const double seconds = (double)(now - step->began) * 1e-9, rows = (double)step->batch.rows;
+    mt_log_debug("engine.step", "%zu rows of %zu sequences, %.2f ms, %.2f expected", step->batch.rows, step->parts,
+                 1e3 * seconds, 1e3 * mt_cost_predict(&e->past.cost, step->batch.rows, step->positions_before));
+    mt_cost_learn(&e->past.cost, step->batch.rows, step->positions_before, seconds);
+    for (size_t i = 0; i < step->parts; i++)
+        mt_guest_charge(step->part[i].s->request->guest, seconds * (double)step->part[i].rows / rows, now);
     e->stats.steps++;
-    e->stats.step_rows += e->batch.rows;
+    e->stats.step_rows += step->batch.rows;
     e->stats.step_seconds += seconds;
     mt_histogram_add(&e->stats.step, seconds);
-    for (size_t i = 0; i < e->chosen_count; i++)
-        settle(e, e->chosen[i]);
-    mt_engine_guess(e);
 }
 
-/* Tokens go out before the encoder has its slice. */
-void mt_engine_step(mt_engine *e)
+void mt_engine_run(mt_engine *e, mt_step *step)
 {
-    if (e->chosen_count > 0)
-        step_rows(e);
-    if (e->encode > 0 && e->job.count > 0)
-        mt_engine_encode(e);
+    build(e, step);
+    if (step->batch.rows == 0)
+        return;
+    step->began = mt_clock_ns();
+    step->logits = mt_model_step(e->model, &step->batch, step->wanted, step->wanted_count);
+    allow_all(e, step);
+    choose(e, step);
+    mt_read_rows(e->dev, step->logits_reading, step->logits, 0, step->wanted_count);
+    pool(e, step);
+    note_step(e, step);
+}
+
+static void end_unsound(mt_engine *e, const mt_request *r, mt_sequence **list, const size_t *count)
+{
+    mt_error err = {0};
+    mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers for a picture are not finite; the checkpoint may be damaged");
+    for (size_t i = *count; i-- > 0;)
+        if (i < *count && list[i]->request == r)
+            mt_engine_end(e, list[i], MT_FINISH_ERROR, &err);
+}
+
+/* A slice of the job, and the end of those whose pictures came to nothing. */
+static void encode(mt_engine *e, double work)
+{
+    mt_job *j = &e->job;
+    mt_engine_encode(e, work);
+    for (; j->unsound_count > 0; j->unsound_count--) {
+        const mt_request *r = j->unsound[j->unsound_count - 1];
+        end_unsound(e, r, e->running, &e->running_count);
+        end_unsound(e, r, e->waiting, &e->waiting_count);
+    }
+}
+
+/* Tokens go out before the head guesses and the encoder has its slice. */
+void mt_engine_settle(mt_engine *e, mt_step *step)
+{
+    for (size_t i = 0; i < step->parts; i++)
+        settle(e, step, &step->part[i]);
+    if (step->parts > 0)
+        mt_engine_guess(e, step);
+    if (step->encode > 0 && e->job.count > 0)
+        encode(e, step->encode);
 }

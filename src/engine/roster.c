@@ -1,0 +1,53 @@
+/* Who runs and who waits: the lists, and the way out of them. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/inside.h"
+
+void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
+{
+    size_t at = 0;
+    while (at < *count && list[at] != s)
+        at++;
+    assert(at < *count);
+    memmove(list + at, list + at + 1, (*count - at - 1) * sizeof *list);
+    --*count;
+}
+
+void mt_engine_queue(mt_engine *e, mt_sequence *s)
+{
+    size_t at = e->waiting_count++;
+    for (; at > 0 && mt_sequence_before(s, e->waiting[at - 1]); at--)
+        e->waiting[at] = e->waiting[at - 1];
+    e->waiting[at] = s;
+}
+
+void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err)
+{
+    mt_request *r = s->request;
+    size_t *count = &e->waiting_count;
+    mt_sequence **list = e->waiting;
+    for (size_t i = 0; i < e->running_count; i++)
+        if (e->running[i] == s) {
+            list = e->running;
+            count = &e->running_count;
+            r->guest->running--;
+        }
+    r->guest->here--;
+    mt_engine_leave(list, count, s);
+    mt_engine_unsee(e, s);
+    if (e->step.viewer == s)
+        e->step.viewer = NULL;
+    if (r->live == 1)
+        mt_engine_forget(e, r);
+    e->stats.finished[finish]++;
+    e->stats.repeated += s->repeated;
+    mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
+    if (!r->placed)
+        mt_places_give(&e->places, &r->client, 1); /* before it is told: who hears of the end finds room */
+    for (size_t i = 0; i < e->step.parts; i++)
+        if (e->step.part[i].s == s)
+            e->step.part[i].s = NULL;
+    mt_sequence_finish(s, finish, err);
+}
