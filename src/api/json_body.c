@@ -47,7 +47,9 @@ bool mt_json_guard_end(void)
 
 void mt_json_body_bound(size_t bytes)
 {
-    most = bytes < MT_LIMIT_JSON_MEMORY ? bytes : MT_LIMIT_JSON_MEMORY;
+    most = bytes < MT_LIMIT_JSON_LEAST    ? MT_LIMIT_JSON_LEAST
+           : bytes < MT_LIMIT_JSON_MEMORY ? bytes
+                                          : MT_LIMIT_JSON_MEMORY;
 }
 
 void mt_json_body_setup(void)

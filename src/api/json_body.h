@@ -12,7 +12,7 @@
 /* Once, before any thread uses jansson: its memory comes from base/alloc.h and is counted. */
 void mt_json_body_setup(void);
 
-/* How much memory a parsed body may take, at most MT_LIMIT_JSON_MEMORY; while nobody parses one. */
+/* How much memory a parsed body may take, from MT_LIMIT_JSON_LEAST to MT_LIMIT_JSON_MEMORY; while nobody parses one. */
 void mt_json_body_bound(size_t bytes);
 
 /* The object a body holds; free with mt_json_body_free. NULL with a 400 or 413, or a 409 once another thread has set

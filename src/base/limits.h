@@ -169,6 +169,7 @@
 #define MT_LIMIT_EMBEDDINGS 2048        /* texts of one call for embeddings or scores, as OpenAI has it */
 #define MT_LIMIT_EMBEDDING_FLIGHT 16    /* of them that the engine has at a time */
 #define MT_LIMIT_BODY_BYTES (64u << 20) /* of a request */
+#define MT_LIMIT_JSON_LEAST (8u << 20)  /* what a parsed body may have where memory is short: a small one fits */
 #define MT_LIMIT_JSON_MEMORY (256u << 20)    /* of a parsed body */
 #define MT_LIMIT_JSON_TRIM (1u << 20)        /* of a body, after which memory is given back to the system */
 #define MT_LIMIT_REQUEST_MEMORY (256u << 20) /* what is prepared from it */
