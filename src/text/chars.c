@@ -1,9 +1,9 @@
 #include "text/chars.h"
 
 #include <string.h>
-#include <utf8proc.h>
 
 #include "base/utf8.h"
+#include "text/unicode_data.h"
 
 size_t mt_tok_char_open(const char *s, size_t len)
 {
@@ -46,9 +46,20 @@ size_t mt_tok_valid(const char *s, size_t len)
     }
 }
 
-static utf8proc_category_t category(uint32_t c)
+static bool is_in(mt_unicode_set_name name, uint32_t c)
 {
-    return utf8proc_category((utf8proc_int32_t)c);
+    const mt_unicode_set *set = &mt_unicode_sets[name];
+    size_t low = 0, high = set->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (c > set->at[middle].last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->count && c >= set->at[low].first;
 }
 
 bool mt_tok_is_space(uint32_t c)
@@ -61,14 +72,7 @@ bool mt_tok_is_space(uint32_t c)
 
 bool mt_tok_is_numeric(uint32_t c)
 {
-    if (c < 0x80)
-        return c >= '0' && c <= '9';
-    switch (category(c)) {
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO: return true;
-    default: return false;
-    }
+    return c < 0x80 ? c >= '0' && c <= '9' : is_in(MT_UNICODE_NUMERIC_16, c);
 }
 
 static bool is_ascii_punct(uint32_t c)
@@ -78,74 +82,41 @@ static bool is_ascii_punct(uint32_t c)
 
 bool mt_tok_is_punct(uint32_t c)
 {
-    if (c < 0x80)
-        return is_ascii_punct(c);
-    if (c == 0x166D || c == 0x111C9) /* they were, in Unicode 8 */
-        return true;
-    switch (category(c)) {
-    case UTF8PROC_CATEGORY_PC:
-    case UTF8PROC_CATEGORY_PD:
-    case UTF8PROC_CATEGORY_PS:
-    case UTF8PROC_CATEGORY_PE:
-    case UTF8PROC_CATEGORY_PI:
-    case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO: return !mt_tok_is_later(c, 8);
-    default: return false;
-    }
+    return c < 0x80 ? is_ascii_punct(c) : is_in(MT_UNICODE_PUNCT_8, c);
 }
 
 bool mt_tok_is_other(uint32_t c)
 {
-    switch (category(c)) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CO: return !mt_tok_is_later(c, 8);
-    default: return false;
-    }
-}
-
-static bool is_any_mark(uint32_t c)
-{
-    switch (category(c)) {
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME: return true;
-    default: return false;
-    }
+    return is_in(MT_UNICODE_OTHER_8, c);
 }
 
 bool mt_tok_is_mark(uint32_t c)
 {
-    return c == 0x1CF2 || c == 0x1CF3 || (is_any_mark(c) && !mt_tok_is_later(c, 9)); /* two were, in Unicode 9 */
+    return is_in(MT_UNICODE_MARK_9, c);
 }
 
 bool mt_tok_is_overlay(uint32_t c)
 {
-    return c == 0x1734 || (category(c) == UTF8PROC_CATEGORY_MN && !mt_tok_is_later(c, 8)); /* one was, in Unicode 8 */
+    return is_in(MT_UNICODE_OVERLAY_8, c);
 }
 
-/* Symbols that count as letters: circled, squared and other boxed ones. */
-static bool is_boxed_letter(uint32_t c)
+bool mt_tok_is_new(uint32_t c)
 {
-    return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||
-           (c >= 0x1F170 && c <= 0x1F189);
+    return c >= 0x80 && is_in(MT_UNICODE_CHANGED_16, c);
+}
+
+bool mt_tok_is_later(uint32_t c)
+{
+    if (c < 0x10000 && !(mt_unicode_pages[c >> 9] >> (c >> 6 & 7) & 1)) /* most of them, for speed */
+        return false;
+    return is_in(MT_UNICODE_UNASSIGNED_9, c);
 }
 
 bool mt_tok_is_word(uint32_t c)
 {
     if (c < 0x80)
         return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-    switch (category(c)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_PC: return true;
-    default: return is_any_mark(c) || c == 0x200C || c == 0x200D || is_boxed_letter(c);
-    }
+    return is_in(MT_UNICODE_WORD_16, c);
 }
 
 bool mt_tok_is_ideograph(uint32_t c)
@@ -153,6 +124,25 @@ bool mt_tok_is_ideograph(uint32_t c)
     return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
            (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
            (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+static uint32_t lower_of(uint32_t c)
+{
+    size_t low = 0, high = mt_unicode_lower_count;
+    const mt_unicode_run *run;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (c > mt_unicode_lower[middle].last)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    run = &mt_unicode_lower[low];
+    if (low == mt_unicode_lower_count || c < run->first || (c - run->first) % run->step)
+        return c;
+    return (uint32_t)((int32_t)c + run->delta);
 }
 
 size_t mt_tok_lower(uint32_t c, uint32_t out[MT_TOK_LOWER_MAX])
@@ -166,6 +156,6 @@ size_t mt_tok_lower(uint32_t c, uint32_t out[MT_TOK_LOWER_MAX])
         out[1] = 0x307;
         return 2;
     }
-    out[0] = (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
+    out[0] = lower_of(c);
     return 1;
 }

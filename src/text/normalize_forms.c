@@ -5,6 +5,9 @@
    before them (marks may combine with it), make up a stretch that is decomposed, ordered and, for NFC and NFKC,
    composed again.
 
+   The library has the tables of Unicode 9. What has decomposed or combined since then keeps doing so in the same way,
+   so newer tables differ only in characters that were not there yet.
+
    utf8proc's own ordering is a bubble sort, which takes hours for a megabyte of marks. Here marks are sorted by
    counting. */
 #include "base/utf8.h"
@@ -50,7 +53,7 @@ static int class_of(utf8proc_int32_t c)
 {
     int class = utf8proc_get_property(c)->combining_class;
 
-    return class > 0 && mt_tok_is_later((uint32_t)c, 9) ? 0 : class;
+    return class > 0 && mt_tok_is_later((uint32_t)c) ? 0 : class;
 }
 
 static void reserve(stretch *s, size_t more)
@@ -75,7 +78,7 @@ static void decompose(stretch *s, const mt_tok_view *in, size_t begin, size_t en
         int last_class = 0;
 
         reserve(s, MOST_DECOMPOSED);
-        if (!mt_tok_is_later((uint32_t)c, 9))
+        if (!mt_tok_is_later((uint32_t)c))
             count = utf8proc_decompose_char(c, s->chars + s->count, MOST_DECOMPOSED, options, &last_class);
         if (count > 0 && count <= MOST_DECOMPOSED)
             s->count += (size_t)count;
@@ -112,6 +115,27 @@ static void order(stretch *s)
     }
 }
 
+/* Characters that the library does not know stay as they are, and nothing combines across them. */
+static void compose(stretch *s, utf8proc_option_t options)
+{
+    size_t kept = 0;
+
+    for (size_t begin = 0, end; begin < s->count; begin = end) {
+        utf8proc_ssize_t count;
+
+        for (end = begin; end < s->count && !mt_tok_is_later((uint32_t)s->chars[end]);)
+            end++;
+        count = utf8proc_normalize_utf32(s->chars + begin, (utf8proc_ssize_t)(end - begin),
+                                         options & ~(unsigned)UTF8PROC_COMPAT);
+        if (count > 0)
+            memmove(s->chars + kept, s->chars + begin, (size_t)count * sizeof(*s->chars));
+        kept += count > 0 ? (size_t)count : 0;
+        if (end < s->count)
+            s->chars[kept++] = s->chars[end++];
+    }
+    s->count = kept;
+}
+
 /* Normalizes in[begin, end) and appends it; returns whether that changed it. */
 static bool change_stretch(stretch *s, const mt_tok_view *in, size_t begin, size_t end, utf8proc_option_t options,
                            mt_tok_text *out)
@@ -121,12 +145,8 @@ static bool change_stretch(stretch *s, const mt_tok_view *in, size_t begin, size
 
     decompose(s, in, begin, end, options);
     order(s);
-    if (options & UTF8PROC_COMPOSE) {
-        utf8proc_ssize_t count =
-            utf8proc_normalize_utf32(s->chars, (utf8proc_ssize_t)s->count, options & ~(unsigned)UTF8PROC_COMPAT);
-
-        s->count = count > 0 ? (size_t)count : 0;
-    }
+    if (options & UTF8PROC_COMPOSE)
+        compose(s, options);
     for (size_t i = 0; i < s->count; i++)
         mt_tok_text_put_char(out, (uint32_t)s->chars[i], mark);
     return out->len - start != end - begin || memcmp(out->data + start, in->data + begin, end - begin) != 0;

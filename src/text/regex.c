@@ -2,20 +2,28 @@
 
    A match first runs on the small stack that PCRE2 brings along. A pattern that must remember a place to come back
    to for each of a hundred thousand characters runs out of it; then it is tried once more on a stack that grows to
-   MT_LIMIT_REGEX_STACK, which the matcher keeps from then on. */
+   MT_LIMIT_REGEX_STACK, which the matcher keeps from then on.
+
+   The library has the properties of Unicode 16. Where PCRE2's tables are older, a pattern is compiled once more with
+   what they lack spelled out. That takes up to half as much time again, so it is used only for texts with characters
+   that are new. */
 #include "text/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "text/chars.h"
 
 enum { FIRST_STACK = 32 * 1024, MOST_SHOWN = 200 };
 
 struct mt_tok_regex {
-    pcre2_code *code;
+    pcre2_code *code;  /* for texts of which PCRE2's tables know every character */
+    pcre2_code *newer; /* for others; NULL where that is the same */
 };
 
 struct mt_tok_matcher {
@@ -24,6 +32,14 @@ struct mt_tok_matcher {
     pcre2_jit_stack *stack; /* NULL until a match needed it */
     const atomic_bool *stop;
 };
+
+static bool is_old(void)
+{
+    char version[32] = "";
+
+    return pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, NULL) <= (int)sizeof(version) &&
+           pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version) > 0 && strtol(version, NULL, 10) < 16;
+}
 
 static void *take(size_t size, void *unused)
 {
@@ -61,10 +77,9 @@ static pcre2_code *compile(const char *pattern, size_t len, int *error)
 }
 
 /* shown: how the file writes the pattern. */
-static mt_tok_regex *build(const char *pattern, size_t len, const char *shown, size_t shown_len, mt_error *err)
+static pcre2_code *build(const char *pattern, size_t len, const char *shown, size_t shown_len, mt_error *err)
 {
     PCRE2_UCHAR reason[128];
-    mt_tok_regex *regex;
     int error = 0;
     pcre2_code *code = compile(pattern, len, &error);
 
@@ -73,28 +88,54 @@ static mt_tok_regex *build(const char *pattern, size_t len, const char *shown, s
         mt_fail(err, MT_E_UNSUPPORTED,
                 "it has a regular expression that motet cannot read, \"%.*s\": %s; use another file",
                 (int)(shown_len < MOST_SHOWN ? shown_len : MOST_SHOWN), shown, (const char *)reason);
-        return NULL;
     }
-    regex = mt_alloc(sizeof(*regex));
-    regex->code = code;
-    return regex;
+    return code;
+}
+
+/* Takes the codes; NULL, and frees them, when there is no first one. */
+static mt_tok_regex *make(pcre2_code *code, pcre2_code *newer)
+{
+    mt_tok_regex *regex = mt_alloc(sizeof(*regex));
+
+    *regex = (mt_tok_regex){.code = code, .newer = newer};
+    if (code)
+        return regex;
+    mt_tok_regex_free(regex);
+    return NULL;
+}
+
+static pcre2_code *translated(const char *pattern, size_t len, bool newer, mt_buf *native, mt_error *err)
+{
+    mt_buf_init(native, 64 * (size_t)MT_LIMIT_REGEX);
+    if (!mt_tok_regex_translate(pattern, len, newer, native, err))
+        return NULL;
+    return build(native->data, native->len, pattern, len, err);
 }
 
 mt_tok_regex *mt_tok_regex_new(const char *pattern, size_t len, mt_error *err)
 {
-    mt_tok_regex *regex = NULL;
-    mt_buf native;
+    pcre2_code *code, *newer = NULL;
+    mt_buf native, other;
 
-    mt_buf_init(&native, 16 * (size_t)MT_LIMIT_REGEX);
-    if (mt_tok_regex_translate(pattern, len, &native, err))
-        regex = build(native.data, native.len, pattern, len, err);
+    code = translated(pattern, len, false, &native, err);
+    if (code && is_old()) {
+        newer = translated(pattern, len, true, &other, err);
+        if (newer && other.len == native.len) { /* nothing was added */
+            pcre2_code_free(newer);
+            newer = NULL;
+        } else if (!newer) {
+            pcre2_code_free(code);
+            code = NULL;
+        }
+        mt_buf_free(&other);
+    }
     mt_buf_free(&native);
-    return regex;
+    return make(code, newer);
 }
 
 mt_tok_regex *mt_tok_regex_native(const char *pattern, size_t len, mt_error *err)
 {
-    return build(pattern, len, pattern, len, err);
+    return make(build(pattern, len, pattern, len, err), NULL);
 }
 
 void mt_tok_regex_free(mt_tok_regex *regex)
@@ -102,6 +143,7 @@ void mt_tok_regex_free(mt_tok_regex *regex)
     if (!regex)
         return;
     pcre2_code_free(regex->code);
+    pcre2_code_free(regex->newer);
     mt_free(regex);
 }
 
@@ -136,9 +178,9 @@ bool mt_tok_matcher_goes_on(const mt_tok_matcher *matcher, mt_error *err)
            mt_fail(err, MT_E_INVALID, "the request was cancelled while its text was read; send it again");
 }
 
-static int run(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len, size_t from)
+static int run(const pcre2_code *code, mt_tok_matcher *matcher, const char *text, size_t len, size_t from)
 {
-    return pcre2_match(regex->code, (PCRE2_SPTR)text, len, from, PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
+    return pcre2_match(code, (PCRE2_SPTR)text, len, from, PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
 }
 
 static bool grow_stack(mt_tok_matcher *matcher)
@@ -151,17 +193,17 @@ static bool grow_stack(mt_tok_matcher *matcher)
     return matcher->stack != NULL;
 }
 
-mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,
-                               size_t from, mt_range *found, mt_error *err)
+static mt_tok_found find(const pcre2_code *code, mt_tok_matcher *matcher, const char *text, size_t len, size_t from,
+                         mt_range *found, mt_error *err)
 {
     const PCRE2_SIZE *bounds;
     int result;
 
     if (!mt_tok_matcher_goes_on(matcher, err))
         return MT_TOK_FOUND_ERROR;
-    result = run(regex, matcher, text, len, from);
+    result = run(code, matcher, text, len, from);
     if (result == PCRE2_ERROR_JIT_STACKLIMIT && grow_stack(matcher))
-        result = run(regex, matcher, text, len, from);
+        result = run(code, matcher, text, len, from);
     if (result == PCRE2_ERROR_NOMATCH)
         return MT_TOK_FOUND_NOTHING;
     if (result < 0) {
@@ -173,11 +215,39 @@ mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matche
     return MT_TOK_FOUND;
 }
 
+mt_tok_found mt_tok_regex_find(const mt_tok_regex *regex, mt_tok_matcher *matcher, const char *text, size_t len,
+                               size_t from, mt_range *found, mt_error *err)
+{
+    return find(regex->newer ? regex->newer : regex->code, matcher, text, len, from, found, err);
+}
+
+/* Those from U+0340 to U+037F are the only ones with fewer than three bytes; none is from U+4000 to U+9FFF or from
+   U+B000 to U+FFFF. */
+static bool has_new(const char *text, size_t len)
+{
+    for (size_t at = 0; at < len; at += mt_utf8_size(text[at])) {
+        const unsigned char first = (unsigned char)text[at];
+
+        if ((first == 0xCD || (first >= 0xE0 && first <= 0xE3) || first == 0xEA || first >= 0xF0) &&
+            mt_tok_is_new(mt_utf8_at(text + at)))
+            return true;
+    }
+    return false;
+}
+
+static const pcre2_code *code_for(mt_tok_finder *finder)
+{
+    if (!finder->begun)
+        finder->plain = !finder->regex->newer || !has_new(finder->text, finder->len);
+    finder->begun = true;
+    return finder->plain ? finder->regex->code : finder->regex->newer;
+}
+
 bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err)
 {
     while (finder->at <= finder->len) {
         mt_tok_found result =
-            mt_tok_regex_find(finder->regex, finder->matcher, finder->text, finder->len, finder->at, found, err);
+            find(code_for(finder), finder->matcher, finder->text, finder->len, finder->at, found, err);
 
         finder->failed = result == MT_TOK_FOUND_ERROR;
         if (result != MT_TOK_FOUND)

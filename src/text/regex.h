@@ -45,6 +45,8 @@ typedef struct mt_tok_finder {
     /* private */
     size_t at;
     bool matched; /* a match ended at `at` */
+    bool begun;
+    bool plain; /* the text has no character that PCRE2's tables may have wrong */
 } mt_tok_finder;
 
 /* The next match; false when there is no more. Matches do not overlap, and an empty one does not touch the one
@@ -54,7 +56,8 @@ bool mt_tok_finder_next(mt_tok_finder *finder, mt_range *found, mt_error *err) M
 /* A character of one script and all that follow of the same one; in scripts.c. */
 mt_tok_regex *mt_tok_regex_of_scripts(mt_error *err) MT_NODISCARD;
 
-/* Appends the pattern in the syntax of PCRE2; in regex_syntax.c. */
-bool mt_tok_regex_translate(const char *pattern, size_t len, mt_buf *out, mt_error *err) MT_NODISCARD;
+/* Appends the pattern in the syntax of PCRE2; newer: with the properties of Unicode 16, whatever PCRE2's tables are.
+   In regex_syntax.c. */
+bool mt_tok_regex_translate(const char *pattern, size_t len, bool newer, mt_buf *out, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -7,6 +7,8 @@
      [[:alpha:]]                       Alphabetic, where PCRE2 means letters
      x{,n} x{n}+ x{n}?                 {0,n}; repeated once more, not possessive; optional, not lazy
      \uHHHH, \p{^L}, (?m)              \x{HHHH}, \P{L}, (?s)
+     \p{L} \p{Letter} \p{Han}          \p{L} \p{L} \p{sc:Han}; where that is wanted, as Unicode 16 has them: PCRE2's
+                                       tables may be older
 
    A set is translated as one class where that is possible. Otherwise it becomes an expression that still matches
    exactly one character: alternatives for a union with something negated, lookaheads for an intersection.
@@ -19,6 +21,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "text/unicode_data.h"
 
 #define SPACES \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
@@ -39,6 +42,7 @@ typedef struct syntax {
     size_t atom;               /* where in out the last thing that a quantifier may follow begins */
     size_t groups[MOST_DEPTH]; /* where in out each open group begins */
     size_t depth;
+    bool newer; /* properties are those of Unicode 16, not PCRE2's */
     mt_error *err;
 } syntax;
 
@@ -50,7 +54,7 @@ typedef struct shorthand {
 
 static const shorthand shorthands[] = {
     {'s', 'S', SPACES, NOT_SPACES},
-    {'d', 'D', "\\p{Nd}", "\\P{Nd}"},
+    {'d', 'D', "\\p{Nd}", NULL},
     {'w', 'W', WORDS, NULL},
     {'h', 'H', HEXES, NULL},
 };
@@ -107,6 +111,86 @@ static void copy_through(syntax *x, mt_buf *out, const char *last)
     copy(x, out, strlen(last));
 }
 
+/* The property of that name; NULL when there is none, or nothing is to be said of it. */
+static const mt_unicode_property *find_property(const char *name, size_t len)
+{
+    char plain[40];
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] == '_' || name[i] == '-' || name[i] == ' ')
+            continue;
+        if (n + 1 == sizeof(plain))
+            return NULL;
+        plain[n++] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]);
+    }
+    plain[n] = '\0';
+    for (size_t i = 0; i < mt_unicode_property_count; i++)
+        for (size_t k = 0; k < 2 && mt_unicode_properties[i].names[k]; k++)
+            if (strcmp(plain, mt_unicode_properties[i].names[k]) == 0)
+                return &mt_unicode_properties[i];
+    return NULL;
+}
+
+static const char *added(const syntax *x, const mt_unicode_property *property)
+{
+    return property->added && x->newer ? property->added : "";
+}
+
+static const char *removed(const syntax *x, const mt_unicode_property *property)
+{
+    return property->removed && x->newer ? property->removed : "";
+}
+
+/* The inside of a class that was written here: properties that lose nothing, and other things. */
+static void put_inside(const syntax *x, mt_buf *out, const char *inside)
+{
+    for (const char *end; *inside; inside = end) {
+        const mt_unicode_property *property = NULL;
+
+        end = inside + 1;
+        if (strncmp(inside, "\\p{", 3) == 0) {
+            end = strchr(inside, '}') + 1;
+            property = find_property(inside + 3, (size_t)(end - inside) - 4);
+        }
+        mt_buf_add(out, inside, (size_t)(end - inside));
+        mt_buf_puts(out, property ? added(x, property) : "");
+    }
+}
+
+/* One character that has the property, or has it not, as an expression. */
+static void put_property(const syntax *x, mt_buf *out, const mt_unicode_property *p, bool negated)
+{
+    if (*removed(x, p)) {
+        mt_buf_printf(out, negated ? "(?:(?!(?![%s])[\\p{%s}%s])(?s:.))" : "(?:(?![%s])[\\p{%s}%s])", removed(x, p),
+                      p->native, added(x, p));
+        return;
+    }
+    if (!*added(x, p)) {
+        mt_buf_printf(out, negated ? "\\P{%s}" : "\\p{%s}", p->native);
+        return;
+    }
+    mt_buf_printf(out, negated ? "[^\\p{%s}%s]" : "[\\p{%s}%s]", p->native, added(x, p));
+}
+
+/* Reads \p{name} or \P{^name} and the like at x; NULL, and nothing is read, when it is no property to be changed. */
+static const mt_unicode_property *take_property(syntax *x, bool *negated)
+{
+    const bool opposite = peek(x, 3) == '^';
+    const size_t begin = 3 + (size_t)opposite;
+    const mt_unicode_property *property;
+    size_t end = begin;
+
+    if (!at_text(x, "\\p{") && !at_text(x, "\\P{"))
+        return NULL;
+    while (peek(x, end) && peek(x, end) != '}')
+        end++;
+    property = peek(x, end) ? find_property(x->in + x->at + begin, end - begin) : NULL;
+    *negated = (peek(x, 1) == 'P') != opposite;
+    x->at += property ? end + 1 : 0;
+    return property;
+}
+
 /* An escape that stands for itself in both languages, or nearly so; x is at its backslash. */
 static void copy_escape(syntax *x, mt_buf *out)
 {
@@ -134,7 +218,7 @@ static void copy_class(syntax *x, mt_buf *out)
 {
     for (size_t i = 0; i < MT_COUNT(classes); i++) {
         if (at_text(x, classes[i].name)) {
-            mt_buf_puts(out, classes[i].inside);
+            put_inside(x, out, classes[i].inside);
             x->at += strlen(classes[i].name);
             return;
         }
@@ -237,16 +321,36 @@ static void end_term(set *s)
     mt_buf_free(&s->others);
 }
 
-static void add_shorthand(set *s, const shorthand *known, bool opposite)
+static void add_shorthand(const syntax *x, set *s, const shorthand *known, bool opposite)
 {
     mt_buf text;
 
     if (!opposite || known->outside) {
-        mt_buf_puts(&s->items, opposite ? known->outside : known->inside);
+        put_inside(x, &s->items, opposite ? known->outside : known->inside);
         return;
     }
-    mt_buf_init(&text, 1024);
-    mt_buf_printf(&text, "[^%s]", known->inside);
+    mt_buf_init(&text, 16 * (size_t)MT_LIMIT_REGEX);
+    mt_buf_puts(&text, "[^");
+    put_inside(x, &text, known->inside);
+    mt_buf_puts(&text, "]");
+    add_other(s, text.data, text.len);
+    mt_buf_free(&text);
+}
+
+static void add_property(const syntax *x, set *s, const mt_unicode_property *property, bool negated)
+{
+    mt_buf text;
+
+    if (!negated && !*removed(x, property)) {
+        mt_buf_printf(&s->items, "\\p{%s}%s", property->native, added(x, property));
+        return;
+    }
+    if (!*added(x, property) && !*removed(x, property)) {
+        mt_buf_printf(&s->items, "\\P{%s}", property->native);
+        return;
+    }
+    mt_buf_init(&text, 16 * (size_t)MT_LIMIT_REGEX);
+    put_property(x, &text, property, negated);
     add_other(s, text.data, text.len);
     mt_buf_free(&text);
 }
@@ -255,7 +359,7 @@ static void add_shorthand(set *s, const shorthand *known, bool opposite)
 static bool lone_hyphen(const syntax *x, bool after_many)
 {
     return after_many || peek(x, 1) == ']' || peek(x, 1) == '[' || (peek(x, 1) == '&' && peek(x, 2) == '&') ||
-           (peek(x, 1) == '\\' && find_shorthand(peek(x, 2)));
+           (peek(x, 1) == '\\' && (find_shorthand(peek(x, 2)) || peek(x, 2) == 'p' || peek(x, 2) == 'P'));
 }
 
 static bool read_set(syntax *x, set *s, size_t depth);
@@ -264,11 +368,15 @@ static bool read_set(syntax *x, set *s, size_t depth);
 static bool read_item(syntax *x, set *s, bool *many, size_t depth)
 {
     const shorthand *known = peek(x, 0) == '\\' ? find_shorthand(peek(x, 1)) : NULL;
-    bool after_many = *many, ok;
+    const mt_unicode_property *property;
+    bool after_many = *many, negated, ok;
     set inner;
 
     *many = true;
-    if (at_text(x, "[:")) {
+    property = take_property(x, &negated);
+    if (property) {
+        add_property(x, s, property, negated);
+    } else if (at_text(x, "[:")) {
         copy_class(x, &s->items);
     } else if (peek(x, 0) == '[') {
         init_set(&inner);
@@ -281,7 +389,7 @@ static bool read_item(syntax *x, set *s, bool *many, size_t depth)
         end_term(s);
         x->at += 2;
     } else if (known) {
-        add_shorthand(s, known, peek(x, 1) == known->opposite);
+        add_shorthand(x, s, known, peek(x, 1) == known->opposite);
         x->at += 2;
     } else {
         *many = false;
@@ -415,6 +523,8 @@ static bool open_group(syntax *x)
 static bool translate_next(syntax *x)
 {
     const shorthand *known = peek(x, 0) == '\\' ? find_shorthand(peek(x, 1)) : NULL;
+    const mt_unicode_property *property;
+    bool negated;
 
     switch (peek(x, 0)) {
     case '{': translate_brace(x); return true;
@@ -432,8 +542,13 @@ static bool translate_next(syntax *x)
     x->atom = x->out->len;
     if (peek(x, 0) == '[')
         return translate_set(x);
-    if (known) {
-        mt_buf_printf(x->out, peek(x, 1) == known->letter ? "[%s]" : "[^%s]", known->inside);
+    property = take_property(x, &negated);
+    if (property) {
+        put_property(x, x->out, property, negated);
+    } else if (known) {
+        mt_buf_puts(x->out, peek(x, 1) == known->letter ? "[" : "[^");
+        put_inside(x, x->out, known->inside);
+        mt_buf_puts(x->out, "]");
         x->at += 2;
     } else if (peek(x, 0) == '\\') {
         copy_escape(x, x->out);
@@ -443,9 +558,9 @@ static bool translate_next(syntax *x)
     return true;
 }
 
-bool mt_tok_regex_translate(const char *pattern, size_t len, mt_buf *out, mt_error *err)
+bool mt_tok_regex_translate(const char *pattern, size_t len, bool newer, mt_buf *out, mt_error *err)
 {
-    syntax x = {.in = pattern, .len = len, .out = out, .err = err};
+    syntax x = {.in = pattern, .len = len, .out = out, .newer = newer, .err = err};
 
     if (len > MT_LIMIT_REGEX)
         return mt_fail(err, MT_E_TOO_LARGE, "it has a regular expression of %zu bytes; at most %d are read", len,

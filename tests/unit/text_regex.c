@@ -17,9 +17,8 @@ static void patterns_are_translated(void **state)
         {"abc", "abc"},
         {"\\s", "[" SPACES "]"},
         {"\\S+", "[^" SPACES "]+"},
-        {"[^\\s\\p{L}]", "[^" SPACES "\\p{L}]"},
-        {"\\d\\D", "[\\p{Nd}][^\\p{Nd}]"},
-        {"[\\D]", "[\\P{Nd}]"},
+        {"[^\\s\\p{Zs}]", "[^" SPACES "\\p{Zs}]"},
+        {"[\\P{Space_Separator}-x]", "[\\P{Zs}\\-x]"},
         {"\\h", "[0-9a-fA-F]"},
         {"[a[bc]]", "[abc]"},
         {"[^a[bc]d]", "[^abcd]"},
@@ -30,9 +29,9 @@ static void patterns_are_translated(void **state)
         {"[a^-]", "[a\\^\\-]"},
         {"[\\s-]", "[" SPACES "\\-]"},
         {"[a-z]", "[a-z]"},
-        {"[[:digit:][:upper:]]", "[\\p{Nd}[:upper:]]"},
+        {"[[:space:][:upper:]]", "[" SPACES "[:upper:]]"},
         {"\\u00e9\\x{41}", "\\x{00e9}\\x{41}"},
-        {"\\p{^L}\\P{^N}\\p{L}", "\\P{L}\\p{N}\\p{L}"},
+        {"\\p{^Zs}\\P{^Pc}\\p{Connector_Punctuation}", "\\P{Zs}\\p{Pc}\\p{Pc}"},
         {"a{,3}", "a{0,3}"},
         {"a{2,}?", "a{2,}?"},
         {"xa{1,3}+", "x(?:a{1,3})+"},
@@ -49,7 +48,7 @@ static void patterns_are_translated(void **state)
         mt_buf out;
 
         mt_buf_init(&out, 10000);
-        assert_true(mt_tok_regex_translate(rows[i].from, strlen(rows[i].from), &out, &err));
+        assert_true(mt_tok_regex_translate(rows[i].from, strlen(rows[i].from), false, &out, &err));
         assert_string_equal(out.data, rows[i].to);
         mt_buf_free(&out);
     }
@@ -165,9 +164,41 @@ static void what_cannot_be_read_is_an_error(void **state)
     mt_free(deep);
 }
 
+#define LETTER "\xf0\x90\xb5\x8a"    /* U+10D4A, of Unicode 16 */
+#define IDEOGRAPH "\xf0\xae\xaf\xb0" /* U+2EBF0, of 15.1 */
+#define DIGIT "\xf0\x9e\x93\xb0"     /* U+1E4F0, of 15.0 */
+#define SIGN "\xf0\x91\xbc\x80"      /* U+11F00, a mark of 15.0 */
+
+/* Whatever the tables of PCRE2 are: properties are those of Unicode 16, as in the library. */
+static void properties_are_those_of_unicode_16(void **state)
+{
+    static const char *const letters[] = {"\\p{L}", "\\p{Lo}", "\\p{Letter}", "\\p{other letter}"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        check(letters[i], "." LETTER "1" IDEOGRAPH DIGIT, "|" LETTER "||" IDEOGRAPH "|");
+    check("[^\\P{L}]+", "." LETTER IDEOGRAPH DIGIT "a", "|" LETTER IDEOGRAPH "||a|");
+    check("[\\P{L}]+", "." LETTER IDEOGRAPH DIGIT "a", "|.||" DIGIT "|");
+    check("[[:alpha:]]+", "." LETTER IDEOGRAPH DIGIT SIGN "a", "|" LETTER IDEOGRAPH "||" SIGN "a|");
+    check("[[:alpha:]]", "\xcd\xa3", "|\xcd\xa3|"); /* U+0363, which is none in Unicode 14 */
+    check("\\p{N}|\\P{^Nd}", LETTER DIGIT "7", "|" DIGIT "||7|");
+    check("\\d+", LETTER DIGIT "7", "|" DIGIT "7|");
+    check("\\D+", LETTER DIGIT "a" SIGN, "|" LETTER "||a" SIGN "|");
+    check("\\w+", "." LETTER DIGIT SIGN "a!", "|" LETTER DIGIT SIGN "a|");
+    check("[^\\s\\p{L}\\p{N}]+", LETTER DIGIT SIGN "!", "|" SIGN "!|");
+    check("\\p{M}", LETTER SIGN, "|" SIGN "|");
+    check("\\p{Han}+", "a" IDEOGRAPH "\xe4\xb8\xad\xe3\x80\x82" LETTER, "|" IDEOGRAPH "\xe4\xb8\xad|"); /* not U+3002 */
+    check("[\\p{C}]+", "\x01" LETTER DIGIT, "|\x01|");
+    check("[^\\p{Cn}]", LETTER, "|" LETTER "|");
+    check("\\p{L}?-", LETTER "-", "|" LETTER "-|");
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(patterns_are_translated),         cmocka_unit_test(matches_are_those_of_oniguruma),
-    cmocka_unit_test(long_texts_get_a_longer_stack),   cmocka_unit_test(a_stack_has_an_end),
+    cmocka_unit_test(properties_are_those_of_unicode_16),
+    cmocka_unit_test(patterns_are_translated),
+    cmocka_unit_test(matches_are_those_of_oniguruma),
+    cmocka_unit_test(long_texts_get_a_longer_stack),
+    cmocka_unit_test(a_stack_has_an_end),
     cmocka_unit_test(what_cannot_be_read_is_an_error),
 };
 UNIT_MAIN(tests)
