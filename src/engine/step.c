@@ -352,7 +352,8 @@ static void settle(mt_engine *e, mt_step *step, mt_part *p)
     if (!p->samples)
         return;
     if (p->chain.status != MT_SAMPLE_OK) {
-        mt_fail(&err, MT_E_INVALID, "no token is allowed after %zu tokens; loosen \"logit_bias\" or the constraint",
+        mt_fail(&err, MT_E_INVALID,
+                "no token is allowed after %zu tokens; loosen \"allowed_token_ids\", \"bad_words\" or the constraint",
                 s->generated);
         mt_engine_end(e, s, MT_FINISH_ERROR, &err);
         return;

@@ -778,6 +778,8 @@ def what_is_not_looked_at_is_said():
             assert "warning" not in server.post("/v1/chat/completions", body).headers
             told = server.post("/v1/chat/completions", dict(body, temperatur=0, **{odd: 1})).headers
             assert told.get("warning") == "299 motet \"not looked at: temperatur, a 'b'  x: y\"", told
+            told = server.post("/v1/chat/completions", dict(body, **{"": 1})).headers
+            assert told.get("warning") == "299 motet \"not looked at: ''\"", told
             assert "x" not in told
         told = server.post("/v1/embeddings", {"input": "hello", "input_type": "query"}).headers
         assert told.get("warning") == '299 motet "not looked at: input_type"', told
