@@ -44,6 +44,7 @@ bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value,
 {
     const char *type = json_string_value(json_object_get(value, "type"));
     const json_t *schema = json_object_get(value, "json_schema");
+    const bool strict = json_is_true(json_object_get(schema ? schema : value, "strict"));
 
     if (!type)
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is not an object with a type: send one", name);
@@ -60,7 +61,10 @@ bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value,
     if (!schema)
         return mt_failure_set(why, 400, "invalid_value", "response_format.json_schema",
                               "\"%s\" of type json_schema has no schema: send one as \"json_schema.schema\"", name);
-    return set_schema(ask, name, schema, why);
+    if (!set_schema(ask, name, schema, why))
+        return false;
+    ask->source.strict = strict;
+    return true;
 }
 
 static bool read_kind(mt_ask *ask, const char *name, const char *kind, const json_t *value, mt_failure *why)

@@ -154,11 +154,16 @@
 #define MT_LIMIT_REGEX_CATEGORIES 8           /* of Unicode, in a regular expression */
 #define MT_LIMIT_REGEX_WORK (64u << 20)       /* nodes looked at to make that automaton */
 #define MT_LIMIT_SCHEMA_PATTERNS 256          /* regular expressions of a schema */
-#define MT_LIMIT_SCHEMA_MEMBERS 20000         /* properties of all places of a schema */
+#define MT_LIMIT_SCHEMA_MEMBERS 200000        /* properties of all places of a schema */
 #define MT_LIMIT_AUTOMATON_WORK (2u << 20)    /* places visited for one mask */
-#define MT_LIMIT_REGEX_STATES 8192            /* of the automaton that they make */
+#define MT_LIMIT_REGEX_STATES 16384           /* of the automaton that they make */
 #define MT_LIMIT_SCHEMA_RULES 4096            /* different places of a schema */
-#define MT_LIMIT_SCHEMA_PARTS 32              /* schemas that apply to one place together */
+#define MT_LIMIT_SCHEMA_PARTS 128             /* schemas that apply to one place together */
+#define MT_LIMIT_SCHEMA_STRINGS 24            /* of them that say what a string looks like */
+#define MT_LIMIT_SCHEMA_KEY_PATTERNS 24       /* patterns of one object's properties */
+#define MT_LIMIT_SCHEMA_ONE_OF 512            /* alternatives of a oneOf */
+#define MT_LIMIT_SCHEMA_COMPARED (1u << 20)   /* pairs of schemas that are compared */
+#define MT_LIMIT_SCHEMA_JUDGED (1u << 24)     /* steps to find which listed values are valid */
 #define MT_LIMIT_SCHEMA_PATH 512              /* bytes of a place's name in a sentence */
 #define MT_LIMIT_SCHEMA_PROPERTIES 2048       /* of an object */
 #define MT_LIMIT_SCHEMA_COUNTED 20000         /* of them, times what minProperties and maxProperties count to */

@@ -15,7 +15,7 @@ bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_e
         *out = mt_grammar_text(w->g, "{}");
         return true;
     }
-    if (mt_schema_expr(&w->arguments, schema, schema, true, out, strict ? w->err : &ignored))
+    if (mt_schema_expr(&w->arguments, schema, schema, true, strict, out, strict ? w->err : &ignored))
         return true;
     *out = mt_json_object(&w->arguments); /* what the schema says is then the model's affair */
     return !strict;
@@ -33,7 +33,7 @@ static bool patterned(mt_shape_writer *w, const json_t *schema, const json_t *ro
 {
     mt_json raw = {.g = w->g, .notation = MT_NOTATION_GEMMA, .quotes = mt_grammar_empty(w->g)};
 
-    return mt_schema_expr(&raw, schema, root, false, out, w->err);
+    return mt_schema_expr(&raw, schema, root, false, true, out, w->err);
 }
 
 /* Values that are written without quotes: those of a list of strings, or any text. */
@@ -71,7 +71,7 @@ static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, 
 {
     mt_error ignored = {0};
 
-    if (mt_schema_expr(&w->arguments, schema, root, false, out, strict ? w->err : &ignored))
+    if (mt_schema_expr(&w->arguments, schema, root, false, strict, out, strict ? w->err : &ignored))
         return true;
     *out = mt_json_value(&w->arguments);
     return !strict;

@@ -113,7 +113,8 @@ static bool digest_of(const uint8_t *owner, const mt_shape *s, uint8_t out[MT_DI
     mt_digest_part parts[MT_COUNT(texts) + 1] = {[MT_COUNT(texts)] = {.data = owner, .size = owner ? 32 : 0}};
     bool ok = true;
 
-    snprintf(numbers, sizeof(numbers), "%d %d %d %d", (int)s->source.kind, (int)s->calls, (int)s->one, (int)s->opened);
+    snprintf(numbers, sizeof(numbers), "%d %d %d %d %d", (int)s->source.kind, (int)s->source.strict, (int)s->calls,
+             (int)s->one, (int)s->opened);
     for (size_t i = 0; i < MT_COUNT(values); i++) {
         mt_buf_init(&dumped[i], MT_LIMIT_BODY_BYTES * 2ul);
         ok = (!values[i] || mt_json_tree_write(&dumped[i], values[i])) && ok;

@@ -298,6 +298,13 @@ static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_e
     return found;
 }
 
+/* Once, though every prompt of a call has its constraint. */
+static void warn(mt_call *call, const char *left_out)
+{
+    if (*left_out && !(call->warning && strstr(call->warning, left_out)))
+        mt_call_warn(call, "not enforced of the schema: %s", left_out);
+}
+
 /* What constrains the answer to a prompt, where something does. */
 static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt, mt_failure *why)
 {
@@ -323,8 +330,10 @@ static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt,
         return mt_failure_set(why, 400, "no_tokenizer", ask->source_field,
                               "the model \"%s\" has no tokenizer: leave \"%s\" out", served->name, ask->source_field);
     prompt->constraint = find_constraint(call, &shape, &err);
-    if (prompt->constraint)
+    if (prompt->constraint) {
+        warn(call, mt_constraint_left_out(prompt->constraint));
         return true;
+    }
     if (err.code == MT_E_BUSY)
         return mt_failure_from(why, &err, NULL);
     return mt_failure_set(why, 400, "invalid_value", about(&err, ask), "%s", err.text);

@@ -91,6 +91,40 @@ def long_lists_are_held_against_each_other_at_once():
         assert 299_990 <= int(text(got.json())) < 300_000, got.body[:300]
 
 
+# ---- what cannot be enforced
+
+
+@test
+def what_is_not_enforced_stands_in_a_header():
+    schema = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string", "maxLength": 2},
+                                                        "maxItems": 1, "uniqueItems": True},
+                                               "kinds": {"type": "array", "items": {"type": "null"}, "maxItems": 3,
+                                                         "contains": {"type": "null"}},
+                                               "names": {"type": "array", "items": {"type": "integer", "maximum": 9,
+                                                                                    "minimum": 0},
+                                                         "maxItems": 2, "uniqueItems": True}},
+              "required": ["tags", "kinds", "names"]}
+    with start() as server:
+        for strict in (False, None):
+            inner = {"name": "x", "schema": schema, "strict": strict}
+            for stream in (False, True):
+                got = server.chat(response_format={"type": "json_schema", "json_schema": inner}, max_tokens=200,
+                                  stream=stream)
+                assert got.status == 200, got.body[:300]
+                said = got.headers.get("warning")
+                assert said == '299 motet "not enforced of the schema: uniqueItems"', said
+        got = server.chat(guided_json=schema, max_tokens=200)
+        assert got.headers.get("warning"), got.headers
+        value = json.loads(got.json()["choices"][0]["message"]["content"])
+        assert value["kinds"] and set(value["names"]) <= set(range(10)), value
+        inner = {"name": "x", "schema": schema, "strict": True}
+        got = server.chat(response_format={"type": "json_schema", "json_schema": inner}, max_tokens=200)
+        assert got.status == 400 and '"uniqueItems" at "#/properties/names"' in got.json()["error"]["message"], got.body
+        del schema["properties"]["names"]["uniqueItems"]
+        got = server.chat(response_format={"type": "json_schema", "json_schema": inner}, max_tokens=200)
+        assert got.status == 200 and "warning" not in got.headers, got.headers
+
+
 # ---- what is too large
 
 

@@ -96,7 +96,7 @@ static inline mt_vocabulary *constraint_vocabulary(const mt_tokenizer *tokenizer
 static inline mt_constraint *constraint_compile(const mt_vocabulary *v, mt_source_kind kind, const json_t *value,
                                                 mt_error *err)
 {
-    const mt_source source = {.kind = kind, .value = value};
+    const mt_source source = {.kind = kind, .value = value, .strict = true};
     mt_grammar *g = mt_grammar_new();
     mt_json j = {.g = g};
     mt_constraint *c = NULL;

@@ -56,7 +56,7 @@ class Test:
 
     def follow(self, schema, seed):
         """What is made at random is valid. Returns whether the schema is supported."""
-        made = self.walk.ask(kind="schema", value=schema, walk=WALKS, seed=seed)
+        made = self.walk.ask(kind="schema", value=schema, walk=WALKS, seed=seed, strict=True)
         if "error" in made:
             self.refused += 1
             return False
@@ -73,7 +73,7 @@ class Test:
     def judge(self, schema, cases):
         """What is not valid is not allowed; what is valid is, unless it is written in a way that is never chosen."""
         texts = [json.dumps(case["data"], ensure_ascii=False) for case in cases]
-        fits = self.walk.ask(kind="schema", value=schema, texts=texts)["fits"]
+        fits = self.walk.ask(kind="schema", value=schema, texts=texts, strict=True)["fits"]
         for case, text, fit in zip(cases, texts, fits):
             if fit and not case["valid"]:
                 self.fail(f"allowed, but not valid ({case['description']}):", schema, text)

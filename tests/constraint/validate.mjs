@@ -11,7 +11,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { schema, texts } = JSON.parse(line);
   let out;
   try {
-    const ajv = new Ajv({ strict: false, ownProperties: true, validateSchema: false, logger: false });
+    const ajv = new Ajv({ strict: false, ownProperties: true, validateSchema: false, logger: false,
+                          multipleOfPrecision: 9 });
     formats(ajv);
     const validate = ajv.compile(schema);
     out = { valid: texts.map((text) => { try { return validate(JSON.parse(text)); } catch { return false; } }) };

@@ -2,6 +2,7 @@
 
      {"kind": "schema", "value": S, "walk": 20, "seed": 1}  ->  {"texts": [...], "cut": 3}    texts made at random
      {"kind": "schema", "value": S, "texts": [...]}         ->  {"fits": [true, ...]}         whether each is allowed
+     "strict": false                                        ->  and "warning": what of the schema is not followed
      what cannot be compiled                                ->  {"error": "..."}
 
    usage: walk TOKENIZER   a tokenizer.json, or the folder it is in */
@@ -16,7 +17,7 @@
 #include "sample/constraint/source.h"
 #include "text/tokenizer.h"
 
-enum { TOKENS = 1000, LINE = 1 << 24 };
+enum { TOKENS = 1000, LINE = 1 << 24, LEFT_OUT = 256 };
 
 static uint64_t random_next(uint64_t *state)
 {
@@ -123,11 +124,12 @@ static const struct {
              {"choice", MT_SOURCE_CHOICE},
              {"gbnf", MT_SOURCE_GBNF}};
 
-static mt_constraint *compile(const json_t *line, const mt_vocabulary *v, mt_error *err)
+static mt_constraint *compile(const json_t *line, const mt_vocabulary *v, char left_out[LEFT_OUT], mt_error *err)
 {
     mt_grammar *g = mt_grammar_new();
     mt_json j = {.g = g};
-    mt_source source = {.value = json_object_get(line, "value")};
+    mt_source source = {.value = json_object_get(line, "value"),
+                        .strict = json_is_true(json_object_get(line, "strict"))};
     mt_constraint *c = NULL;
     mt_expr e;
 
@@ -138,6 +140,7 @@ static mt_constraint *compile(const json_t *line, const mt_vocabulary *v, mt_err
         mt_grammar_define(g, MT_GRAMMAR_START, e);
         c = mt_constraint_new(g, v, err);
     }
+    snprintf(left_out, LEFT_OUT, "%s", mt_grammar_left_out(g));
     mt_grammar_free(g);
     return c;
 }
@@ -164,7 +167,8 @@ static json_t *answer_texts(mt_constraint *c, const mt_vocabulary *v, const json
 static json_t *answer(const json_t *line, const mt_vocabulary *v)
 {
     mt_error err = {0};
-    mt_constraint *c = compile(line, v, &err);
+    char left_out[LEFT_OUT];
+    mt_constraint *c = compile(line, v, left_out, &err);
     const json_t *texts = json_object_get(line, "texts");
     json_t *list, *out;
 
@@ -179,6 +183,8 @@ static json_t *answer(const json_t *line, const mt_vocabulary *v)
     } else {
         out = answer_texts(c, v, line);
     }
+    if (left_out[0])
+        json_object_set_new(out, "warning", json_string(left_out));
     mt_constraint_release(c);
     return out;
 }

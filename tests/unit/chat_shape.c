@@ -65,7 +65,7 @@ static void content_begins_where_reasoning_ends(void **state)
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(rows); i++) {
-        const mt_shape shape = {.source = {MT_SOURCE_CHOICE, choices},
+        const mt_shape shape = {.source = {.kind = MT_SOURCE_CHOICE, .value = choices},
                                 .formats = {.tools = "none", .reasoning = "think"},
                                 .opened = rows[i].opened};
         mt_error err = {0};
@@ -85,7 +85,7 @@ static void what_cannot_be_enforced_is_said(void **state)
 {
     json_t *tools = load(tools_json);
     json_t *odd = load("[{'type':'function','function':{'name':'f','strict':true,'parameters':{'type':'object',"
-                       "'properties':{'a':{'not':{}}}}}}]");
+                       "'properties':{'a':{'type':'array','uniqueItems':true}}}}}]");
     json_t *nobody = load("{'nobody':true}");
     const mt_shape rows[] = {
         {.calls = MT_SHAPE_CALLS_REQUIRED, .tools = tools, .formats = {.tools = "none", .reasoning = "none"}},
@@ -98,7 +98,8 @@ static void what_cannot_be_enforced_is_said(void **state)
     static const char *const sentences[] = {
         "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"none\": send auto or none",
         "\"tool_choice\" names the tool \"nobody\", which \"tools\" does not have",
-        "tool \"f\": \"not\" at \"#/properties/a\" of the schema is not supported: leave it out",
+        ("tool \"f\": \"uniqueItems\" at \"#/properties/a\" of the schema is supported for listed values only "
+         "(\"enum\", \"const\"): leave it out"),
     };
     mt_tokenizer *tokenizer = constraint_tokenizer(NULL, 0);
     mt_vocabulary *v = constraint_vocabulary(tokenizer);
@@ -287,7 +288,7 @@ static void calls_beside_wanted_content_are_whole_answers(void **state)
     };
     json_t *tools = load(tools_json);
     const mt_shape shape = {
-        .source = {MT_SOURCE_JSON, NULL}, .tools = tools, .formats = {.tools = "hermes", .reasoning = "none"}};
+        .source = {.kind = MT_SOURCE_JSON}, .tools = tools, .formats = {.tools = "hermes", .reasoning = "none"}};
 
     (void)state;
     check_rows(&shape, rows, MT_COUNT(rows));

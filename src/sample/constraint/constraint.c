@@ -107,6 +107,11 @@ void mt_constraint_release(mt_constraint *c)
     mt_free(c);
 }
 
+const char *mt_constraint_left_out(const mt_constraint *c)
+{
+    return c->program->left_out;
+}
+
 const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c)
 {
     return c->v;

@@ -29,7 +29,8 @@ mt_constraint *mt_constraint_hold(mt_constraint *c); /* one more reference; retu
 void mt_constraint_release(mt_constraint *c);        /* NULL is fine */
 
 const mt_vocabulary *mt_constraint_vocabulary(const mt_constraint *c);
-size_t mt_constraint_bytes(const mt_constraint *c); /* all that it will ever have */
+const char *mt_constraint_left_out(const mt_constraint *c); /* names of what is not enforced; "" for nothing */
+size_t mt_constraint_bytes(const mt_constraint *c);         /* all that it will ever have */
 
 /* Takes what it has off *total when its last reference goes; total outlives it. Once, by who made it. */
 void mt_constraint_charge(mt_constraint *c, atomic_size_t *total);

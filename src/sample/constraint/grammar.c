@@ -1,6 +1,7 @@
 #include "sample/constraint/grammar.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -90,6 +91,23 @@ void mt_grammar_watch(mt_grammar *g, const mt_patience *patience)
 bool mt_grammar_say_stopped(mt_error *err)
 {
     return mt_fail(err, MT_E_INVALID, "the request was cancelled while its constraint was compiled");
+}
+
+void mt_grammar_leave_out(mt_grammar *g, const char *name)
+{
+    const size_t len = strlen(name), used = strlen(g->left_out);
+    const char *at = g->left_out;
+
+    for (; (at = strstr(at, name)); at += len)
+        if ((at == g->left_out || at[-1] == ' ') && (at[len] == ',' || !at[len]))
+            return;
+    if (used + len + 3 <= sizeof(g->left_out))
+        snprintf(g->left_out + used, sizeof(g->left_out) - used, "%s%s", used ? ", " : "", name);
+}
+
+const char *mt_grammar_left_out(const mt_grammar *g)
+{
+    return g->left_out;
 }
 
 mt_rule mt_grammar_rule(mt_grammar *g)

@@ -58,6 +58,10 @@ bool mt_grammar_say_full(const mt_grammar *g, mt_error *err);   /* of what; retu
 void mt_grammar_watch(mt_grammar *g, const mt_patience *patience);
 bool mt_grammar_say_stopped(mt_error *err); /* returns false */
 
+/* Something that was asked for and that the grammar does not say: its name is kept, once, in a list between commas. */
+void mt_grammar_leave_out(mt_grammar *g, const char *name);
+const char *mt_grammar_left_out(const mt_grammar *g); /* "" for nothing */
+
 #define MT_GRAMMAR_START 0u
 
 mt_rule mt_grammar_rule(mt_grammar *g);                             /* a new one */
@@ -118,6 +122,7 @@ typedef struct mt_expr_node {
 } mt_expr_node;
 
 #define MT_GRAMMAR_SET_SLOTS 1024
+#define MT_GRAMMAR_LEFT_OUT 256
 
 struct mt_grammar {
     mt_expr_node *nodes;
@@ -135,6 +140,7 @@ struct mt_grammar {
     bool full;
     const char *full_of; /* what there is too much of, and how much there may be */
     size_t full_at;
+    char left_out[MT_GRAMMAR_LEFT_OUT];
 };
 
 static inline bool mt_grammar_stopped(const mt_grammar *g)

@@ -46,11 +46,4 @@ mt_expr mt_json_quote(mt_json *j); /* around strings */
 
 mt_char_writer *mt_json_chars(const mt_json *j); /* how characters are written inside of them */
 
-/* Whole numbers from low to high; neither beyond 18 digits. */
-#define MT_JSON_INTEGER_MAX INT64_C(999999999999999999)
-mt_expr mt_json_integers(mt_json *j, int64_t low, int64_t high);
-
-/* Numbers between whole ones; without their bounds themselves where so said. -MAX and MAX are no bounds at all. */
-mt_expr mt_json_numbers(mt_json *j, int64_t low, bool above, int64_t high, bool below);
-
 #endif

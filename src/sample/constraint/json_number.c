@@ -1,151 +1,321 @@
-/* Ranges of numbers, digit by digit. */
+/* Numbers that have to lie within bounds and be multiples: an automaton reads them digit by digit. It knows how the
+   digits so far compare with those of each bound, which of them is longer shows where the whole part ends, and what
+   is left of them divided. States become right-linear rules. */
+#include "sample/constraint/json_number.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "sample/constraint/json.h"
+#include "base/alloc.h"
+#include "base/limits.h"
 
-enum { DIGITS = 18 };
+/* A reader that takes numbers for doubles must not round them past a bound: with a fraction they have at most so many
+   digits. */
+enum { PRECISION = 15, STATES = 16384 };
+enum { LESS, SAME, MORE };
+enum { START, MINUS, ZERO, WHOLE, POINT, FRACTION };
 
-static mt_expr digit(mt_json *j, char low, char high)
+typedef struct state {
+    uint32_t left;                  /* what is left of the digits, divided */
+    uint8_t phase, whole, fraction; /* digits of each */
+    uint8_t room;                   /* digits that there may be behind the point */
+    bool negative, some, broken;    /* some: a digit that is not zero; broken: one behind the point */
+    uint8_t compared[MT_NUMBER_BOUNDS];
+} state;
+
+typedef struct machine {
+    const mt_number *n;
+    mt_grammar *g;
+    state *states;
+    mt_rule *rules;
+    size_t count, cap;
+    uint32_t *slots;
+    bool full;
+} machine;
+
+bool mt_decimal_read(const char *text, mt_decimal *out)
 {
-    mt_byteset set = {0};
+    char digits[400];
+    long point = -1, exponent = 0, first, last;
+    size_t count = 0;
 
-    if (low > high)
-        return mt_grammar_never(j->g);
-    mt_byteset_add(&set, (unsigned char)low, (unsigned char)high);
-    return mt_grammar_bytes(j->g, &set);
-}
-
-static mt_expr any_digits(mt_json *j, size_t count)
-{
-    return mt_grammar_repeat(j->g, digit(j, '0', '9'), (uint32_t)count, (uint32_t)count);
-}
-
-/* Digits from `low` up to all nines (up), or from all zeros up to `high`. */
-static mt_expr one_sided(mt_json *j, const char *bound, bool up)
-{
-    mt_expr all = mt_grammar_empty(j->g);
-
-    for (size_t i = strlen(bound); i-- > 0;) {
-        const mt_expr same = mt_grammar_seq(j->g, digit(j, bound[i], bound[i]), all);
-        const mt_expr inner = up ? digit(j, (char)(bound[i] + 1), '9') : digit(j, '0', (char)(bound[i] - 1));
-        const bool none = up ? bound[i] == '9' : bound[i] == '0';
-
-        all =
-            none ? same : mt_grammar_or(j->g, same, mt_grammar_seq(j->g, inner, any_digits(j, strlen(bound) - i - 1)));
+    *out = (mt_decimal){.negative = *text == '-'};
+    text += *text == '-' || *text == '+';
+    for (; (*text >= '0' && *text <= '9') || *text == '.'; text++) {
+        if (*text == '.')
+            point = (long)count;
+        else if (count < sizeof(digits))
+            digits[count++] = *text;
+        else
+            return false;
     }
-    return all;
+    if (*text == 'e' || *text == 'E')
+        exponent = strtol(text + 1, NULL, 10);
+    if (point < 0)
+        point = (long)count;
+    if (exponent > 1000 || exponent < -1000)
+        return false;
+    point += exponent;
+    for (first = 0; first < (long)count && digits[first] == '0'; first++)
+        continue;
+    for (last = (long)count; last > first && digits[last - 1] == '0'; last--)
+        continue;
+    if (first == last) {
+        out->negative = false;
+        return true;
+    }
+    if (point - first > MT_DECIMAL_DIGITS || last - point > MT_DECIMAL_DIGITS)
+        return false;
+    for (long i = first < point ? first : point; i < (last > point ? last : point); i++) {
+        const char digit = i < first || i >= last ? '0' : digits[i];
+
+        if (i < point)
+            out->whole[out->whole_count++] = digit;
+        else
+            out->fraction[out->fraction_count++] = digit;
+    }
+    return true;
 }
 
-/* Numbers of as many digits as low and high have both. */
-static mt_expr same_length(mt_json *j, const char *low, const char *high)
+static int compare_digits(const char *a, size_t a_count, const char *b, size_t b_count)
 {
-    size_t shared = 0;
-    mt_expr parts[3];
-    size_t count = 0;
+    for (size_t i = 0; i < a_count || i < b_count; i++) {
+        const int x = i < a_count ? a[i] : '0', y = i < b_count ? b[i] : '0';
 
-    while (low[shared] && low[shared] == high[shared])
-        shared++;
-    if (!low[shared])
-        return mt_grammar_text(j->g, low);
-    parts[count++] = mt_grammar_seq(j->g, digit(j, low[shared], low[shared]), one_sided(j, low + shared + 1, true));
-    if (low[shared] + 1 < high[shared])
-        parts[count++] = mt_grammar_seq(j->g, digit(j, (char)(low[shared] + 1), (char)(high[shared] - 1)),
-                                        any_digits(j, strlen(low) - shared - 1));
-    parts[count++] = mt_grammar_seq(j->g, digit(j, high[shared], high[shared]), one_sided(j, high + shared + 1, false));
-    return mt_grammar_seq(j->g, mt_grammar_literal(j->g, low, shared), mt_grammar_any(j->g, parts, count));
+        if (x != y)
+            return x < y ? -1 : 1;
+    }
+    return 0;
 }
 
-/* 0 <= low <= high. */
-static mt_expr naturals(mt_json *j, int64_t low, int64_t high)
+int mt_decimal_compare(const mt_decimal *a, const mt_decimal *b)
 {
-    mt_expr parts[DIGITS + 1];
+    const int sign = a->negative ? -1 : 1;
+    int whole;
+
+    if (a->negative != b->negative)
+        return sign;
+    if (a->whole_count != b->whole_count)
+        return a->whole_count < b->whole_count ? -sign : sign;
+    whole = compare_digits(a->whole, a->whole_count, b->whole, b->whole_count);
+    return sign * (whole ? whole : compare_digits(a->fraction, a->fraction_count, b->fraction, b->fraction_count));
+}
+
+static uint32_t intern(machine *m, const state *s)
+{
+    uint64_t hash = 1;
+    const unsigned char *bytes = (const unsigned char *)s;
+    size_t slot;
+
+    for (size_t i = 0; i < sizeof(*s); i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
+    for (slot = hash % (2 * STATES); m->slots[slot]; slot = (slot + 1) % (2 * STATES))
+        if (memcmp(&m->states[m->slots[slot] - 1], s, sizeof(*s)) == 0)
+            return m->slots[slot] - 1;
+    if (m->count == STATES) {
+        m->full = true;
+        return 0;
+    }
+    if (m->count == m->cap) {
+        const size_t cap = m->cap ? 2 * m->cap : 64;
+
+        m->states = mt_realloc(m->states, m->cap * sizeof(*m->states), cap * sizeof(*m->states));
+        m->rules = mt_realloc(m->rules, m->cap * sizeof(*m->rules), cap * sizeof(*m->rules));
+        m->cap = cap;
+    }
+    m->states[m->count] = *s;
+    m->rules[m->count] = mt_grammar_rule(m->g);
+    m->slots[slot] = (uint32_t)++m->count;
+    return (uint32_t)m->count - 1;
+}
+
+/* How the whole part, which is complete, compares with a bound's, by their magnitudes. */
+static uint8_t compare_whole(const state *s, const mt_decimal *bound, uint8_t so_far)
+{
+    const size_t count = s->phase == ZERO ? 0 : s->whole;
+
+    if (count != bound->whole_count)
+        return count < bound->whole_count ? LESS : MORE;
+    return so_far;
+}
+
+/* By their magnitudes, if the number ended here. */
+static uint8_t compare_all(const state *s, const mt_decimal *bound, uint8_t so_far)
+{
+    if (s->phase <= WHOLE)
+        so_far = compare_whole(s, bound, so_far);
+    return so_far == SAME && s->fraction < bound->fraction_count ? LESS : so_far;
+}
+
+static bool within(const mt_number *n, const state *s)
+{
+    for (size_t i = 0; i < n->bound_count; i++) {
+        const mt_number_bound *b = &n->bounds[i];
+        const uint8_t magnitude = compare_all(s, &b->value, s->compared[i]);
+        const bool negative = s->negative && s->some;
+        const int order = negative != b->value.negative ? (negative ? -1 : 1)
+                          : negative                    ? 1 - (int)magnitude
+                                                        : (int)magnitude - 1;
+
+        if (b->kind == MT_NUMBER_NOT ? order == 0
+            : order == 0             ? b->exclusive
+                                     : (b->kind == MT_NUMBER_LEAST) != (order > 0))
+            return false;
+    }
+    return true;
+}
+
+static bool accepts(const machine *m, const state *s)
+{
+    uint64_t left = s->left;
+
+    if (s->phase != ZERO && s->phase != WHOLE && s->phase != FRACTION)
+        return false;
+    if (m->n->broken && !s->broken)
+        return false;
+    if (m->n->divisor) {
+        for (unsigned i = s->fraction; i < m->n->scale; i++)
+            left = left * 10 % m->n->divisor;
+        if (left)
+            return false;
+    }
+    return within(m->n, s);
+}
+
+/* Leading digits are compared as they come: more of them than the bound has is found where the whole part ends. */
+static void compare_digit(const machine *m, state *s, char digit)
+{
+    for (size_t i = 0; i < m->n->bound_count; i++) {
+        const mt_decimal *b = &m->n->bounds[i].value;
+        const bool whole = s->phase == WHOLE;
+        const size_t at = whole ? s->whole : s->fraction, count = whole ? b->whole_count : b->fraction_count;
+        const char other = at < count ? (whole ? b->whole : b->fraction)[at] : '0';
+
+        if (s->compared[i] == SAME && digit != other)
+            s->compared[i] = digit < other ? LESS : MORE;
+    }
+}
+
+static bool take_digit(const machine *m, state *s, char digit)
+{
+    const mt_number *n = m->n;
+
+    if (s->phase == ZERO)
+        return false;
+    if (s->phase == START || s->phase == MINUS) {
+        s->phase = digit == '0' ? ZERO : WHOLE;
+        if (digit == '0' && s->negative && !n->fractions)
+            return false;
+    }
+    if (s->phase == WHOLE && s->whole == n->digits)
+        return false;
+    if (s->phase >= POINT && (s->fraction == s->room || (n->divisor && s->fraction == n->scale)))
+        return false;
+    if (s->phase == POINT)
+        s->phase = FRACTION;
+    s->some |= digit != '0';
+    s->broken |= digit != '0' && s->phase == FRACTION && n->broken;
+    if (s->phase != ZERO)
+        compare_digit(m, s, digit);
+    if (n->divisor)
+        s->left = (uint32_t)(((uint64_t)s->left * 10 + (uint64_t)(digit - '0')) % n->divisor);
+    s->whole = (uint8_t)(s->whole + (s->phase == WHOLE));
+    s->fraction = (uint8_t)(s->fraction + (s->phase == FRACTION));
+    return true;
+}
+
+static bool take(const machine *m, state *s, char c)
+{
+    if (c >= '0' && c <= '9')
+        return take_digit(m, s, c);
+    if (c == '-' && s->phase == START) {
+        s->phase = MINUS;
+        return s->negative = true;
+    }
+    if (c != '.' || !m->n->fractions || (s->phase != ZERO && s->phase != WHOLE) || (m->n->divisor && !m->n->scale))
+        return false;
+    for (size_t i = 0; i < m->n->bound_count; i++)
+        s->compared[i] = compare_whole(s, &m->n->bounds[i].value, s->compared[i]);
+    s->phase = POINT;
+    s->room = s->whole < PRECISION ? (uint8_t)(PRECISION - s->whole) : 0;
+    s->whole = 0;
+    return s->room > 0;
+}
+
+/* Whether nothing that follows changes what the number is: only its digits have to be counted. */
+static bool decided(const machine *m, const state *s)
+{
+    if ((s->phase != POINT && s->phase != FRACTION) || m->n->divisor || (m->n->broken && !s->broken))
+        return false;
+    for (size_t i = 0; i < m->n->bound_count; i++)
+        if (s->compared[i] == SAME)
+            return false;
+    return true;
+}
+
+static void define_rest(machine *m, uint32_t at)
+{
+    state s = m->states[at];
+    const uint32_t least = s.phase == POINT, most = (uint32_t)s.room - s.fraction;
+    mt_byteset digits = {0};
+    mt_expr rest;
+
+    s.phase = FRACTION;
+    mt_byteset_add(&digits, '0', '9');
+    rest = mt_grammar_repeat(m->g, mt_grammar_bytes(m->g, &digits), least, most);
+    mt_grammar_define(m->g, m->rules[at], accepts(m, &s) ? rest : mt_grammar_never(m->g));
+}
+
+static void define(machine *m, uint32_t at)
+{
+    static const char chars[] = "-.0123456789";
+    mt_expr parts[16];
+    uint32_t targets[12];
     size_t count = 0;
-    int64_t power = 1;
 
-    for (size_t length = 1; length <= DIGITS; length++) {
-        const int64_t least = length == 1 ? 0 : power, most = 10 * power - 1;
-        const int64_t from = low > least ? low : least, to = high < most ? high : most;
-        char a[24], b[24];
+    if (decided(m, &m->states[at])) {
+        define_rest(m, at);
+        return;
+    }
+    for (size_t i = 0; i < 12; i++) {
+        state next = m->states[at];
 
-        power *= 10;
-        if (from > to)
+        targets[i] = take(m, &next, chars[i]) ? intern(m, &next) : UINT32_MAX;
+    }
+    for (size_t i = 0; i < 12; i++) {
+        mt_byteset set = {0};
+        size_t before = 0;
+
+        while (before < i && targets[before] != targets[i])
+            before++;
+        if (before < i || targets[i] == UINT32_MAX || m->full)
             continue;
-        snprintf(a, sizeof(a), "%lld", (long long)from);
-        snprintf(b, sizeof(b), "%lld", (long long)to);
-        parts[count++] = same_length(j, a, b);
+        for (size_t k = i; k < 12; k++)
+            if (targets[k] == targets[i])
+                mt_byteset_add(&set, (unsigned char)chars[k], (unsigned char)chars[k]);
+        parts[count++] =
+            mt_grammar_seq(m->g, mt_grammar_bytes(m->g, &set), mt_grammar_call(m->g, m->rules[targets[i]]));
     }
-    return mt_grammar_any(j->g, parts, count);
+    if (accepts(m, &m->states[at]))
+        parts[count++] = mt_grammar_empty(m->g);
+    mt_grammar_define(m->g, m->rules[at], mt_grammar_any(m->g, parts, count));
 }
 
-mt_expr mt_json_integers(mt_json *j, int64_t low, int64_t high)
+bool mt_number_expr(mt_grammar *g, const mt_number *n, mt_expr *out)
 {
-    mt_expr all = mt_grammar_never(j->g);
+    machine m = {.n = n, .g = g};
+    state first;
 
-    if (low > high)
-        return all;
-    if (low <= -MT_JSON_INTEGER_MAX && high >= MT_JSON_INTEGER_MAX)
-        return mt_json_integer(j);
-    if (high >= 0)
-        all = naturals(j, low > 0 ? low : 0, high);
-    if (low < 0)
-        all = mt_grammar_or(j->g, all,
-                            mt_grammar_seq(j->g, mt_grammar_text(j->g, "-"), naturals(j, high < 0 ? -high : 1, -low)));
-    return all;
-}
-
-/* Digits behind a point that are not all zeros. */
-static mt_expr some_fraction(mt_json *j)
-{
-    return mt_grammar_list(j->g,
-                           (mt_expr[]){mt_grammar_text(j->g, "."),
-                                       mt_grammar_repeat(j->g, mt_grammar_text(j->g, "0"), 0, DIGITS / 2),
-                                       digit(j, '1', '9'), mt_grammar_repeat(j->g, digit(j, '0', '9'), 0, DIGITS / 2)},
-                           4);
-}
-
-static mt_expr fraction(mt_json *j)
-{
-    return mt_grammar_seq(j->g, mt_grammar_text(j->g, "."), mt_grammar_repeat(j->g, digit(j, '0', '9'), 1, DIGITS));
-}
-
-static mt_expr zeros(mt_json *j)
-{
-    return mt_grammar_seq(j->g, mt_grammar_text(j->g, "."),
-                          mt_grammar_repeat(j->g, mt_grammar_text(j->g, "0"), 1, DIGITS / 2));
-}
-
-/* From low to high, both at least 0, with fractions. */
-static mt_expr magnitudes(mt_json *j, int64_t low, bool above, int64_t high, bool below)
-{
-    mt_expr parts[3];
-    size_t count = 0;
-
-    if (low > high || (low == high && (above || below)))
-        return mt_grammar_never(j->g);
-    if (above && low < high)
-        parts[count++] = mt_grammar_seq(j->g, naturals(j, low, low), some_fraction(j));
-    if (low + above < high)
-        parts[count++] = mt_grammar_seq(j->g, naturals(j, low + above, high - 1), mt_grammar_maybe(j->g, fraction(j)));
-    if (!below)
-        parts[count++] = mt_grammar_seq(j->g, naturals(j, high, high), mt_grammar_maybe(j->g, zeros(j)));
-    return mt_grammar_any(j->g, parts, count);
-}
-
-mt_expr mt_json_numbers(mt_json *j, int64_t low, bool above, int64_t high, bool below)
-{
-    const mt_expr minus = mt_grammar_text(j->g, "-");
-    mt_expr all = mt_grammar_never(j->g);
-
-    if (low <= -MT_JSON_INTEGER_MAX && high >= MT_JSON_INTEGER_MAX)
-        return mt_json_number(j);
-    if (high >= 0)
-        all = magnitudes(j, low > 0 ? low : 0, above && low >= 0, high, below);
-    if (low < 0) {
-        const bool reaches = high >= 0; /* zero is among those that are not negative */
-
-        all = mt_grammar_or(
-            j->g, all, mt_grammar_seq(j->g, minus, magnitudes(j, reaches ? 0 : -high, reaches || below, -low, above)));
-    }
-    return all;
+    memset(&first, 0, sizeof(first)); /* its bytes are compared */
+    memset(first.compared, SAME, sizeof(first.compared));
+    m.slots = mt_alloc_array((size_t)2 * STATES, sizeof(*m.slots));
+    intern(&m, &first);
+    *out = mt_grammar_call(g, m.rules[0]);
+    for (uint32_t i = 0; i < m.count && !m.full; i++)
+        define(&m, i);
+    mt_free(m.states);
+    mt_free(m.rules);
+    mt_free(m.slots);
+    return !m.full;
 }

@@ -377,6 +377,7 @@ mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered,
     bool ok;
 
     c.entries = mt_alloc_array(grammar->rule_count, sizeof(*c.entries));
+    memcpy(c.p->left_out, mt_grammar_left_out(grammar), sizeof(c.p->left_out));
     make_sets(&c);
     if (!mt_grammar_full(grammar))
         compile_rules(&c);

@@ -39,7 +39,8 @@ typedef struct mt_program {
     size_t set_count;
     uint8_t class_of[256]; /* bytes that no set tells apart are one class */
     unsigned class_count;
-    uint8_t class_byte[256]; /* one byte of each class */
+    uint8_t class_byte[256];            /* one byte of each class */
+    char left_out[MT_GRAMMAR_LEFT_OUT]; /* what was asked for and is not in it; see mt_grammar_leave_out */
 } mt_program;
 
 /* A place that reads is the number of an instruction or, behind the first byte of a TEXT, where in the text it is: so

@@ -1,5 +1,6 @@
-/* A recursive-descent reader, and what becomes of ^ and $: they may stand at the beginning and the end of an
-   alternative, and there they say whether anything may come before and behind it. */
+/* A recursive-descent reader, and what becomes of ^ and $: at the beginning and the end of an alternative they say
+   whether anything may come before and behind it, and are gone. An expression that still has some, or that looks
+   ahead, is aware: only an automaton (regex_all.c) can follow it. */
 #include "sample/constraint/regex.h"
 
 #include <string.h>
@@ -33,36 +34,78 @@ static mt_regex *make_set(mt_regex_reader *r, mt_charset *set)
 
 static mt_regex *read_any(mt_regex_reader *r);
 
+static mt_regex *make_rest(mt_regex_reader *r);
+
+/* What follows must be this, and then anything. */
+static mt_regex *make_look(mt_regex_reader *r, mt_regex *inside, bool inverted)
+{
+    mt_regex *look = make(r, MT_REGEX_LOOK, 1), *list = make(r, MT_REGEX_LIST, 2);
+
+    list->parts[0] = inside;
+    list->parts[1] = make_rest(r);
+    look->parts[0] = list;
+    look->inverted = inverted;
+    r->aware = true;
+    return look;
+}
+
+/* (?<name>, (?P<name>, (?:, (?= and (?!; *ahead: 1 or, for (?!, -1. */
+static bool read_prefix(mt_regex_reader *r, int *ahead)
+{
+    *ahead = mt_regex_take(r, '=') ? 1 : mt_regex_take(r, '!') ? -1 : 0;
+    if (*ahead || mt_regex_take(r, ':'))
+        return true;
+    if (mt_regex_take(r, 'P') || mt_regex_at(r, '<')) {
+        const bool named = mt_regex_take(r, '<') && !mt_regex_at(r, '=') && !mt_regex_at(r, '!');
+
+        while (named && r->at < r->len && !mt_regex_at(r, '>'))
+            r->at++;
+        if (named && mt_regex_take(r, '>'))
+            return true;
+        return mt_regex_fail(r, "looks behind or names a group in an unknown way, which is not supported") != NULL;
+    }
+    return mt_regex_fail(r, "sets flags, which is not supported") != NULL;
+}
+
 /* Behind "(". */
 static mt_regex *read_group(mt_regex_reader *r)
 {
     mt_regex *inside;
+    int ahead = 0;
 
-    if (mt_regex_take(r, '?')) {
-        if (mt_regex_take(r, 'P') || mt_regex_at(r, '<')) {
-            const bool named = mt_regex_take(r, '<') && !mt_regex_at(r, '=') && !mt_regex_at(r, '!');
-
-            while (named && r->at < r->len && !mt_regex_at(r, '>'))
-                r->at++;
-            if (!named || !mt_regex_take(r, '>'))
-                return mt_regex_fail(r, "looks behind or names a group in an unknown way, which is not supported");
-        } else if (!mt_regex_take(r, ':')) {
-            return mt_regex_fail(r, "looks ahead or sets flags, which is not supported");
-        }
-    }
+    if (mt_regex_take(r, '?') && !read_prefix(r, &ahead))
+        return NULL;
     if (++r->depth > MT_LIMIT_GRAMMAR_NESTING)
         return mt_regex_fail(r, "has too many groups within one another");
     inside = read_any(r);
     r->depth--;
     if (inside && !mt_regex_take(r, ')'))
         return mt_regex_fail(r, "has a \"(\" without its \")\"");
-    return inside;
+    return inside && ahead ? make_look(r, inside, ahead < 0) : inside;
+}
+
+/* \b and \B, and Python's \A, \Z and \z; NULL: something else. */
+static mt_regex *read_border(mt_regex_reader *r)
+{
+    const char c = mt_regex_at(r, '\\') && r->at + 1 < r->len ? r->text[r->at + 1] : '\0';
+    mt_regex *border;
+
+    if (!c || !strchr("bBAZz", c))
+        return NULL;
+    r->at += 2;
+    border = make(r, c == 'A' ? MT_REGEX_BEGIN : c == 'Z' || c == 'z' ? MT_REGEX_END : MT_REGEX_BORDER, 0);
+    border->inverted = c == 'B';
+    r->aware |= border->kind == MT_REGEX_BORDER;
+    return border;
 }
 
 static mt_regex *read_atom(mt_regex_reader *r)
 {
+    mt_regex *border = read_border(r);
     mt_charset set = {0};
 
+    if (border)
+        return border;
     if (mt_regex_take(r, '('))
         return read_group(r);
     if (mt_regex_take(r, '^'))
@@ -129,8 +172,8 @@ static mt_regex *read_repeat(mt_regex_reader *r)
     uint32_t least, most;
 
     while (atom && read_quantifier(r, &least, &most)) {
-        if (atom->kind == MT_REGEX_BEGIN || atom->kind == MT_REGEX_END)
-            return mt_regex_fail(r, "repeats \"^\" or \"$\"");
+        if (atom->kind == MT_REGEX_BEGIN || atom->kind == MT_REGEX_END || atom->kind == MT_REGEX_BORDER)
+            return mt_regex_fail(r, "repeats \"^\", \"$\" or a border of words");
         if (least > most || (most != MT_GRAMMAR_UNLIMITED && most >= MT_LIMIT_GRAMMAR_NODES) ||
             least >= MT_LIMIT_GRAMMAR_NODES)
             return mt_regex_fail(r, "has bounds that are too large, or in the wrong order");
@@ -218,7 +261,7 @@ static bool has_anchor(const mt_regex *node)
     return false;
 }
 
-/* Takes the anchors off an expression that is a whole text. */
+/* Takes the anchors off an expression that is a whole text, as far as that goes. */
 static mt_regex *anchor(mt_regex_reader *r, mt_regex *node, bool search)
 {
     size_t begin = 0, end = node->count, at = 0;
@@ -226,8 +269,7 @@ static mt_regex *anchor(mt_regex_reader *r, mt_regex *node, bool search)
 
     if (node->kind == MT_REGEX_ANY) {
         for (size_t i = 0; i < node->count; i++)
-            if (!(node->parts[i] = anchor(r, node->parts[i], search)))
-                return NULL;
+            node->parts[i] = anchor(r, node->parts[i], search);
         return node;
     }
     if (node->kind == MT_REGEX_LIST && node->count == 1 &&
@@ -247,7 +289,8 @@ static mt_regex *anchor(mt_regex_reader *r, mt_regex *node, bool search)
     if (search && end == node->count)
         list->parts[at++] = make_rest(r);
     list->count = at;
-    return has_anchor(list) ? mt_regex_fail(r, "has \"^\" or \"$\" in the middle, which is not supported") : list;
+    r->aware |= has_anchor(list);
+    return list;
 }
 
 mt_regex *mt_regex_read(mt_arena *arena, const char *text, size_t len, bool search, mt_error *err)
@@ -260,7 +303,48 @@ mt_regex *mt_regex_read(mt_arena *arena, const char *text, size_t len, bool sear
     node = read_any(&r);
     if (node && r.at < r.len)
         return mt_regex_fail(&r, "has a \")\" without its \"(\"");
-    return node ? anchor(&r, node, search) : NULL;
+    if (!node)
+        return NULL;
+    node = anchor(&r, node, search);
+    node->aware = r.aware;
+    return node;
+}
+
+static uint32_t times(uint32_t a, uint32_t b)
+{
+    if (a == 0 || b == 0)
+        return 0;
+    return a == MT_GRAMMAR_UNLIMITED || b == MT_GRAMMAR_UNLIMITED || a > (MT_GRAMMAR_UNLIMITED - 1) / b
+               ? MT_GRAMMAR_UNLIMITED
+               : a * b;
+}
+
+static uint32_t plus(uint32_t a, uint32_t b)
+{
+    return a > MT_GRAMMAR_UNLIMITED - b ? MT_GRAMMAR_UNLIMITED : a + b;
+}
+
+void mt_regex_length(const mt_regex *node, uint32_t *least, uint32_t *most)
+{
+    uint32_t low, high;
+
+    *least = *most = node->kind == MT_REGEX_SET;
+    if (node->kind == MT_REGEX_SET)
+        return;
+    for (size_t i = 0; i < node->count; i++) {
+        mt_regex_length(node->parts[i], &low, &high);
+        if (node->kind == MT_REGEX_ANY) {
+            *least = i == 0 || low < *least ? low : *least;
+            *most = high > *most ? high : *most;
+        } else {
+            *least = plus(*least, low);
+            *most = plus(*most, high);
+        }
+    }
+    if (node->kind == MT_REGEX_REPEAT) {
+        *least = times(*least, node->least);
+        *most = times(*most, node->most);
+    }
 }
 
 static mt_expr repeat(const mt_regex *node, mt_grammar *g, mt_char_writer *write)

@@ -1,355 +1,336 @@
 /* Several regular expressions at once, with bounds on the length: a deterministic automaton over characters whose
-   states say where each expression may be and how long the text is. It becomes right-linear rules, one a state.
-
-   The expressions are first made into one list of nodes: each reads a character of a set, or goes on to up to two
-   others without reading. */
+   states say where each expression may be (a formula, regex_inside.h) and how long the text is. It becomes right-linear
+   rules, one a state. Characters that no expression tells apart are one class. */
 #include "base/utf8.h"
-#include "sample/constraint/regex.h"
+#include "sample/constraint/regex_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/compiler.h"
 #include "base/limits.h"
 
-enum { READS, FORKS, ENDS };
+enum { TOLD = 31, WRITTEN = 1024 };
 
-typedef struct node {
-    int kind;
-    const mt_regex *set; /* of READS */
-    uint32_t next, other;
-} node;
+typedef struct class_of_chars {
+    uint64_t mark; /* which sets have it */
+    uint32_t code; /* one of them */
+    mt_charset set;
+} class_of_chars;
+
+typedef struct border {
+    uint32_t at;
+    uint64_t change; /* of the mark */
+} border;
 
 typedef struct machine {
-    node *nodes;
-    size_t count, cap;
-    bool full;
-    uint32_t *borders; /* where sets begin, ascending; between two of them all characters are alike */
-    size_t border_count;
+    const mt_regex_query *q;
+    mt_formulas m;
+    uint32_t entries[TOLD + 1 + 64];
+    class_of_chars *classes;
+    size_t class_count, class_cap;
 
-    size_t words;   /* of a set of nodes */
-    uint64_t *sets; /* [states][words] */
-    uint32_t *lengths;
+    size_t width;   /* of a state: the formula of all, those told, the length */
+    uint32_t *keys; /* [states][width] */
     size_t states, state_cap;
     uint32_t *slots; /* hash to state, plus 1 */
-    uint32_t least, most;
-    size_t work;            /* nodes looked at */
-    const uint32_t *starts; /* of each expression's nodes; [expressions + 1] */
-    size_t expressions;
+
+    mt_grammar *g;
+    mt_char_writer *write;
+    mt_rule *rules;
+    struct {
+        uint64_t hash;
+        mt_expr expr;
+    } written[WRITTEN]; /* sets of classes that were written before */
 } machine;
 
-static uint32_t add_node(machine *m, int kind, const mt_regex *set, uint32_t next, uint32_t other)
+static int by_border(const void *x, const void *y)
 {
-    if (m->count == MT_LIMIT_REGEX_NODES) {
-        m->full = true;
-        return 0;
-    }
-    if (m->count == m->cap) {
-        const size_t cap = m->cap ? 2 * m->cap : 64;
+    const border *a = x, *b = y;
 
-        m->nodes = mt_realloc(m->nodes, m->cap * sizeof(*m->nodes), cap * sizeof(*m->nodes));
-        m->cap = cap;
-    }
-    m->nodes[m->count] = (node){kind, set, next, other};
-    return (uint32_t)m->count++;
+    return (a->at > b->at) - (a->at < b->at);
 }
 
-static uint32_t add_regex(machine *m, const mt_regex *r, uint32_t next);
-
-static uint32_t add_repeat(machine *m, const mt_regex *r, uint32_t next)
+static uint64_t scramble(uint64_t x)
 {
-    if (r->most == MT_GRAMMAR_UNLIMITED) {
-        const uint32_t fork = add_node(m, FORKS, NULL, 0, next), body = m->full ? 0 : add_regex(m, r->parts[0], fork);
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
 
-        if (!m->full)
-            m->nodes[fork].next = body;
-        next = fork;
+static void add_range(machine *a, uint64_t mark, uint32_t low, uint32_t high)
+{
+    size_t i = 0;
+
+    while (i < a->class_count && a->classes[i].mark != mark)
+        i++;
+    if (i == a->class_cap) {
+        const size_t cap = a->class_cap ? 2 * a->class_cap : 32;
+
+        a->classes = mt_realloc(a->classes, a->class_cap * sizeof(*a->classes), cap * sizeof(*a->classes));
+        a->class_cap = cap;
     }
-    for (uint32_t i = r->least; r->most != MT_GRAMMAR_UNLIMITED && i < r->most && !m->full; i++)
-        next = add_node(m, FORKS, NULL, add_regex(m, r->parts[0], next), next);
-    for (uint32_t i = 0; i < r->least && !m->full; i++)
-        next = add_regex(m, r->parts[0], next);
-    return next;
+    if (i == a->class_count)
+        a->classes[a->class_count++] = (class_of_chars){.mark = mark, .code = low};
+    mt_charset_add(&a->classes[i].set, low, high);
 }
 
-static uint32_t add_regex(machine *m, const mt_regex *r, uint32_t next)
+/* Each set has a mark; where the marks of all sets that have a character are the same, characters are alike. */
+static void find_classes(machine *a)
 {
-    uint32_t at = next;
+    static const mt_char_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    size_t total = 2 * MT_COUNT(words) + 1, count = 0;
+    border *borders;
+    uint64_t mark = 0;
 
-    if (m->full)
-        return 0;
-    switch (r->kind) {
-    case MT_REGEX_SET: return add_node(m, READS, r, next, 0);
-    case MT_REGEX_REPEAT: return add_repeat(m, r, next);
-    case MT_REGEX_ANY:
-        at = add_regex(m, r->parts[r->count - 1], next);
-        for (size_t i = r->count - 1; i-- > 0 && !m->full;)
-            at = add_node(m, FORKS, NULL, add_regex(m, r->parts[i], next), at);
-        return at;
-    case MT_REGEX_LIST:
-        for (size_t i = r->count; i-- > 0 && !m->full;)
-            at = add_regex(m, r->parts[i], at);
-        return at;
-    default: return next;
-    }
-}
+    for (size_t i = 0; i < a->m.count; i++)
+        total += a->m.nodes[i].set ? 2 * a->m.nodes[i].set->count : 0;
+    borders = mt_alloc_array(total, sizeof(*borders));
+    for (size_t i = 0; i < a->m.count; i++)
+        for (size_t k = 0; a->m.nodes[i].set && k < a->m.nodes[i].set->count; k++) {
+            const uint64_t own = scramble((uint64_t)(uintptr_t)a->m.nodes[i].set->ranges);
 
-static int by_value(const void *x, const void *y)
-{
-    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-
-    return (a > b) - (a < b);
-}
-
-static void find_borders(machine *m)
-{
-    size_t total = 1, kept = 0;
-
-    for (size_t i = 0; i < m->count; i++)
-        total += m->nodes[i].kind == READS ? 2 * m->nodes[i].set->count : 0;
-    m->borders = mt_alloc_array(total + 1, sizeof(*m->borders));
-    total = 1;
-    for (size_t i = 0; i < m->count; i++)
-        for (size_t k = 0; m->nodes[i].kind == READS && k < m->nodes[i].set->count; k++) {
-            m->borders[total++] = m->nodes[i].set->ranges[k].low;
-            m->borders[total++] = m->nodes[i].set->ranges[k].high + 1;
+            borders[count++] = (border){a->m.nodes[i].set->ranges[k].low, own};
+            borders[count++] = (border){a->m.nodes[i].set->ranges[k].high + 1, 0 - own};
         }
-    qsort(m->borders, total, sizeof(*m->borders), by_value);
-    for (size_t i = 1; i < total; i++)
-        if (m->borders[i] != m->borders[kept] && m->borders[i] <= MT_CHAR_MAX)
-            m->borders[++kept] = m->borders[i];
-    m->border_count = kept + 1;
-}
-
-/* Adds a node, and where it leads without reading; stack has room for all nodes. */
-static void enter(const machine *m, uint64_t *set, uint32_t at, uint32_t *stack)
-{
-    size_t depth = 0;
-
-    stack[depth++] = at;
-    while (depth > 0) {
-        const uint32_t i = stack[--depth];
-
-        if (set[i / 64] >> i % 64 & 1)
-            continue;
-        set[i / 64] |= UINT64_C(1) << i % 64;
-        if (m->nodes[i].kind == FORKS) {
-            stack[depth++] = m->nodes[i].next;
-            stack[depth++] = m->nodes[i].other;
-        }
+    for (size_t k = 0; a->m.borders_matter && k < MT_COUNT(words); k++) {
+        borders[count++] = (border){words[k].low, scramble(1)};
+        borders[count++] = (border){words[k].high + 1, 0 - scramble(1)};
     }
-}
+    borders[count++] = (border){0, 0};
+    qsort(borders, count, sizeof(*borders), by_border);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t high = i + 1 < count ? borders[i + 1].at : MT_CHAR_MAX + 1;
 
-static bool reads(const mt_regex *set, uint32_t code)
-{
-    for (size_t i = 0; i < set->count && set->ranges[i].low <= code; i++)
-        if (code <= set->ranges[i].high)
-            return true;
-    return false;
-}
-
-/* What each expression may be at has to be something, in all of them. *accepts: all may end. */
-static bool alive(const machine *m, const uint64_t *set, bool *accepts)
-{
-    *accepts = true;
-    for (size_t e = 0; e < m->expressions; e++) {
-        bool any = false, ends = false;
-
-        for (uint32_t i = m->starts[e]; i < m->starts[e + 1]; i++)
-            if (set[i / 64] >> i % 64 & 1) {
-                any |= m->nodes[i].kind != FORKS;
-                ends |= m->nodes[i].kind == ENDS;
-            }
-        if (!any)
-            return false;
-        *accepts &= ends;
+        mark += borders[i].change;
+        if (high > borders[i].at && borders[i].at <= MT_CHAR_MAX)
+            add_range(a, mark, borders[i].at, high - 1);
     }
-    return true;
+    mt_free(borders);
 }
 
 /* The number of a state; UINT32_MAX when there are too many. */
-static uint32_t intern(machine *m, const uint64_t *set, uint32_t length)
+static uint32_t intern(machine *a, const uint32_t *key)
 {
-    uint64_t hash = length * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = 1;
     size_t slot;
 
-    for (size_t i = 0; i < m->words; i++)
-        hash = (hash ^ set[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 31;
-    for (slot = hash % (2 * MT_LIMIT_REGEX_STATES); m->slots[slot]; slot = (slot + 1) % (2 * MT_LIMIT_REGEX_STATES)) {
-        const uint32_t i = m->slots[slot] - 1;
-
-        if (m->lengths[i] == length && memcmp(m->sets + i * m->words, set, m->words * sizeof(*set)) == 0)
-            return i;
-    }
-    if (m->states == MT_LIMIT_REGEX_STATES)
+    for (size_t i = 0; i < a->width; i++)
+        hash = scramble(hash ^ key[i]);
+    for (slot = hash % (2 * MT_LIMIT_REGEX_STATES); a->slots[slot]; slot = (slot + 1) % (2 * MT_LIMIT_REGEX_STATES))
+        if (memcmp(a->keys + (a->slots[slot] - 1) * a->width, key, a->width * sizeof(*key)) == 0)
+            return a->slots[slot] - 1;
+    if (a->states == MT_LIMIT_REGEX_STATES)
         return UINT32_MAX;
-    if (m->states == m->state_cap) {
-        const size_t cap = m->state_cap ? 2 * m->state_cap : 64;
+    if (a->states == a->state_cap) {
+        const size_t cap = a->state_cap ? 2 * a->state_cap : 64;
 
-        m->sets = mt_realloc(m->sets, m->state_cap * m->words * sizeof(*m->sets), cap * m->words * sizeof(*m->sets));
-        m->lengths = mt_realloc(m->lengths, m->state_cap * sizeof(*m->lengths), cap * sizeof(*m->lengths));
-        m->state_cap = cap;
+        a->keys = mt_realloc(a->keys, a->state_cap * a->width * sizeof(*key), cap * a->width * sizeof(*key));
+        a->rules = mt_realloc(a->rules, a->state_cap * sizeof(*a->rules), cap * sizeof(*a->rules));
+        a->state_cap = cap;
     }
-    memcpy(m->sets + m->states * m->words, set, m->words * sizeof(*set));
-    m->lengths[m->states] = length;
-    m->slots[slot] = (uint32_t)++m->states;
-    return (uint32_t)m->states - 1;
+    memcpy(a->keys + a->states * a->width, key, a->width * sizeof(*key));
+    a->rules[a->states] = mt_grammar_rule(a->g);
+    a->slots[slot] = (uint32_t)++a->states;
+    return (uint32_t)a->states - 1;
 }
 
-typedef struct arrow {
-    uint32_t to;
-    mt_charset set;
-} arrow;
-
-/* All that may follow a state: a list of sets and where they lead. False when there are too many states. */
-static bool find_arrows(machine *m, uint32_t from, arrow *arrows, size_t *count, uint64_t *set, uint32_t *stack)
+/* The state behind a character of a class; *to: UINT32_MAX for none. False when there are too many. */
+static bool step(machine *a, uint32_t from, const class_of_chars *class, uint32_t *to)
 {
-    uint32_t length = m->lengths[from] + 1;
+    const mt_regex_before before = mt_regex_word(class->code) ? MT_BEFORE_WORD : MT_BEFORE_OTHER;
+    uint32_t key[TOLD + 2], length = a->keys[from * a->width + a->width - 1] + 1;
 
-    *count = 0;
-    if (length > m->most && m->most != MT_GRAMMAR_UNLIMITED)
+    *to = UINT32_MAX;
+    if (a->q->most != MT_GRAMMAR_UNLIMITED && length > a->q->most)
         return true;
-    if (m->most == MT_GRAMMAR_UNLIMITED && length > m->least)
-        length = m->least;
-    for (size_t b = 0; b < m->border_count; b++) {
-        const uint32_t low = m->borders[b], high = b + 1 < m->border_count ? m->borders[b + 1] - 1 : MT_CHAR_MAX;
-        uint32_t to;
-        size_t k = 0;
-        bool accepts;
-
-        m->work += m->count;
-        if (m->work > MT_LIMIT_REGEX_WORK)
-            return false;
-        memset(set, 0, m->words * sizeof(*set));
-        for (uint32_t i = 0; i < m->count; i++)
-            if (m->sets[from * m->words + i / 64] >> i % 64 & 1 && m->nodes[i].kind == READS &&
-                reads(m->nodes[i].set, low))
-                enter(m, set, m->nodes[i].next, stack);
-        if (!alive(m, set, &accepts))
-            continue;
-        to = intern(m, set, length);
-        if (to == UINT32_MAX)
-            return false;
-        while (k < *count && arrows[k].to != to)
-            k++;
-        if (k == *count)
-            arrows[(*count)++] = (arrow){.to = to};
-        mt_charset_add(&arrows[k].set, low, high);
+    if (a->q->most == MT_GRAMMAR_UNLIMITED && length > a->q->least)
+        length = a->q->least;
+    for (size_t i = 0; i + 1 < a->width; i++) {
+        key[i] = mt_formula_step(&a->m, a->keys[from * a->width + i], class->code, before);
+        if (i == 0 && key[i] == MT_FORMULA_FALSE)
+            return true;
     }
-    return true;
+    key[a->width - 1] = length;
+    if (a->m.full || a->m.work > MT_LIMIT_REGEX_WORK)
+        return false;
+    *to = intern(a, key);
+    return *to != UINT32_MAX;
 }
 
-/* Rules are made as states are found: rule[state]. */
-static bool build(machine *m, mt_grammar *g, mt_char_writer *write, mt_rule *rules)
+/* Sets are written once: a large one as a rule of its own. */
+static mt_expr write_set(machine *a, const mt_charset *set)
 {
-    arrow *arrows = mt_alloc_array(m->border_count + 1, sizeof(*arrows));
-    mt_expr *parts = mt_alloc_array(m->border_count + 1, sizeof(*parts));
-    uint64_t *set = mt_alloc_array(m->words, sizeof(*set));
-    uint32_t *stack = mt_alloc_array(2 * m->count + 2, sizeof(*stack));
-    size_t made = 1;
+    uint64_t hash = 1;
+    size_t slot, nodes = a->g->node_count;
+    mt_expr e;
+
+    for (size_t i = 0; i < set->count; i++)
+        hash = scramble(hash ^ ((uint64_t)set->at[i].low << 32 | set->at[i].high));
+    slot = hash % WRITTEN;
+    if (a->written[slot].hash == hash)
+        return a->written[slot].expr;
+    e = a->write(a->g, set->at, set->count);
+    if (a->g->node_count - nodes > 8) {
+        const mt_rule rule = mt_grammar_rule(a->g);
+
+        mt_grammar_define(a->g, rule, e);
+        e = mt_grammar_call(a->g, rule);
+    }
+    a->written[slot].hash = hash;
+    a->written[slot].expr = e;
+    return e;
+}
+
+/* All that a class of those that lead to the same state has. */
+static void gather(const machine *a, const uint32_t *targets, size_t first, mt_charset *set)
+{
+    for (size_t k = first; k < a->class_count; k++)
+        if (targets[k] == targets[first])
+            mt_charset_add_all(set, &a->classes[k].set);
+    mt_charset_sort(set);
+}
+
+static mt_expr end_of(machine *a, const uint32_t *key)
+{
+    uint32_t told = 0;
+
+    if (!mt_formula_accepts(&a->m, key[0]) || key[a->width - 1] < a->q->least)
+        return mt_grammar_never(a->g);
+    for (size_t i = 0; i < a->q->told_count; i++)
+        told |= (uint32_t)mt_formula_accepts(&a->m, key[1 + i]) << i;
+    return a->q->behind ? a->q->behind(a->q->context, told) : mt_grammar_empty(a->g);
+}
+
+/* A state that plain characters do not leave is a plain repetition, which makes its masks cheap. */
+static void define(machine *a, uint32_t state, const uint32_t *targets)
+{
+    mt_expr *parts = mt_alloc_array(a->class_count + 1, sizeof(*parts)), loop = mt_grammar_empty(a->g);
+    size_t count = 0;
+
+    parts[count++] = end_of(a, a->keys + state * a->width);
+    for (size_t k = 0; k < a->class_count; k++) {
+        mt_charset set = {0};
+        size_t before = 0;
+
+        while (before < k && targets[before] != targets[k])
+            before++;
+        if (targets[k] == UINT32_MAX || before < k)
+            continue;
+        gather(a, targets, k, &set);
+        if (targets[k] == state && mt_char_ranges_plain(set.at, set.count))
+            loop = mt_grammar_repeat_plain(a->g, a->write(a->g, set.at, set.count), 0, MT_GRAMMAR_UNLIMITED);
+        else
+            parts[count++] = mt_grammar_seq(a->g, write_set(a, &set), mt_grammar_call(a->g, a->rules[targets[k]]));
+        mt_charset_free(&set);
+    }
+    mt_grammar_define(a->g, a->rules[state], mt_grammar_seq(a->g, loop, mt_grammar_any(a->g, parts, count)));
+    mt_free(parts);
+}
+
+static bool build(machine *a)
+{
+    uint32_t *targets = mt_alloc_array(a->class_count + 1, sizeof(*targets));
     bool ok = true;
 
-    for (uint32_t s = 0; ok && s < m->states; s++) {
-        size_t count, at = 0;
-        bool accepts;
-
-        ok = find_arrows(m, s, arrows, &count, set, stack) && !mt_grammar_full(g);
-        for (; made < m->states; made++)
-            rules[made] = mt_grammar_rule(g);
-        for (size_t k = 0; k < count; k++) {
-            mt_charset_sort(&arrows[k].set);
-            if (ok)
-                parts[at++] = mt_grammar_seq(g, write(g, arrows[k].set.at, arrows[k].set.count),
-                                             mt_grammar_call(g, rules[arrows[k].to]));
-            mt_charset_free(&arrows[k].set);
-        }
-        if (alive(m, m->sets + s * m->words, &accepts) && accepts && m->lengths[s] >= m->least)
-            parts[at++] = mt_grammar_empty(g);
+    for (uint32_t s = 0; ok && s < a->states; s++) {
+        for (size_t k = 0; ok && k < a->class_count; k++)
+            ok = step(a, s, &a->classes[k], &targets[k]);
+        ok = ok && !mt_grammar_full(a->g) && !mt_grammar_stopped(a->g);
         if (ok)
-            mt_grammar_define(g, rules[s], mt_grammar_any(g, parts, at));
+            define(a, s, targets);
     }
-    mt_free(arrows);
-    mt_free(parts);
-    mt_free(set);
-    mt_free(stack);
+    mt_free(targets);
     return ok;
 }
 
-static bool run(machine *m, const uint32_t *entries, mt_grammar *g, mt_char_writer *write, mt_expr *out)
+static bool run(machine *a, mt_expr *out)
 {
-    mt_rule *rules = mt_alloc_array(MT_LIMIT_REGEX_STATES, sizeof(*rules));
-    uint64_t *first;
-    uint32_t *stack = mt_alloc_array(2 * m->count + 2, sizeof(*stack));
-    bool ok;
+    const mt_regex_query *q = a->q;
+    uint32_t first[TOLD + 2];
+    mt_formula all = MT_FORMULA_TRUE;
+    size_t at = 0;
 
-    find_borders(m);
-    m->words = m->count / 64 + 1;
-    m->slots = mt_alloc_array(2 * MT_LIMIT_REGEX_STATES, sizeof(*m->slots));
-    first = mt_alloc_array(m->words, sizeof(*first));
-    for (size_t e = 0; e < m->expressions; e++)
-        enter(m, first, entries[e], stack);
-    intern(m, first, 0);
-    rules[0] = mt_grammar_rule(g);
-    *out = mt_grammar_call(g, rules[0]);
-    ok = build(m, g, write, rules);
-    mt_free(first);
-    mt_free(stack);
-    mt_free(rules);
-    return ok;
+    mt_formulas_begin(&a->m);
+    find_classes(a);
+    for (size_t i = 0; i < q->all_count; i++)
+        all = mt_formula_and(&a->m, all, mt_formula_enter(&a->m, a->entries[at++], MT_BEFORE_NOTHING));
+    for (size_t i = 0; i < q->none_count; i++)
+        all = mt_formula_and(&a->m, all,
+                             mt_formula_not(&a->m, mt_formula_enter(&a->m, a->entries[at++], MT_BEFORE_NOTHING)));
+    first[0] = all;
+    for (size_t i = 0; i < q->told_count; i++)
+        first[1 + i] = mt_formula_enter(&a->m, a->entries[at++], MT_BEFORE_NOTHING);
+    first[1 + q->told_count] = 0;
+    a->width = q->told_count + 2;
+    a->slots = mt_alloc_array(2 * MT_LIMIT_REGEX_STATES, sizeof(*a->slots));
+    intern(a, first);
+    *out = mt_grammar_call(a->g, a->rules[0]);
+    return !a->m.full && build(a);
 }
 
-bool mt_regex_all(const mt_regex *const *list, size_t count, uint32_t least, uint32_t most, mt_grammar *g,
-                  mt_char_writer *write, mt_expr *out)
+static void machine_free(machine *a)
 {
-    machine m = {.least = least, .most = most, .expressions = count};
-    uint32_t *starts = mt_alloc_array(count + 1, sizeof(*starts)), *entries = mt_alloc_array(count, sizeof(*entries));
+    for (size_t i = 0; i < a->class_count; i++)
+        mt_charset_free(&a->classes[i].set);
+    mt_free(a->classes);
+    mt_free(a->keys);
+    mt_free(a->rules);
+    mt_free(a->slots);
+    mt_formulas_free(&a->m);
+    mt_free(a);
+}
+
+bool mt_regex_query_expr(const mt_regex_query *q, mt_grammar *g, mt_char_writer *write, mt_expr *out)
+{
+    const size_t nodes = g->node_count, parts = g->part_count, rules = g->rule_count;
+    const bool full = g->full;
+    machine *a;
+    size_t at = 0;
     bool ok;
 
-    m.starts = starts;
-    for (size_t i = 0; i < count && !m.full; i++) {
-        starts[i] = (uint32_t)m.count;
-        entries[i] = add_regex(&m, list[i], add_node(&m, ENDS, NULL, 0, 0));
-        starts[i + 1] = (uint32_t)m.count;
+    if (q->told_count > TOLD || q->all_count + q->none_count > 64)
+        return false;
+    a = mt_alloc(sizeof(*a));
+    a->q = q;
+    a->g = g;
+    a->write = write;
+    for (size_t i = 0; i < q->all_count && !a->m.full; i++)
+        a->entries[at++] = mt_formulas_add(&a->m, q->all[i]);
+    for (size_t i = 0; i < q->none_count && !a->m.full; i++)
+        a->entries[at++] = mt_formulas_add(&a->m, q->none[i]);
+    for (size_t i = 0; i < q->told_count && !a->m.full; i++)
+        a->entries[at++] = mt_formulas_add(&a->m, q->told[i]);
+    ok = !a->m.full && run(a, out);
+    if (!ok) { /* what was written is forgotten, so that others have room */
+        g->node_count = nodes;
+        g->part_count = parts;
+        g->rule_count = rules;
+        g->full = full;
     }
-    ok = !m.full && run(&m, entries, g, write, out);
-    mt_free(m.nodes);
-    mt_free(m.borders);
-    mt_free(m.sets);
-    mt_free(m.lengths);
-    mt_free(m.slots);
-    mt_free(starts);
-    mt_free(entries);
+    machine_free(a);
     return ok;
 }
 
 bool mt_regex_matches(const mt_regex *regex, const char *text, size_t len, bool *out)
 {
-    machine m = {.expressions = 1};
-    const uint32_t end = add_node(&m, ENDS, NULL, 0, 0), first = add_regex(&m, regex, end);
-    const uint32_t starts[2] = {0, (uint32_t)m.count};
-    uint64_t *now = mt_alloc_array(m.count / 64 + 1, sizeof(*now)),
-             *then = mt_alloc_array(m.count / 64 + 1, sizeof(*then));
-    uint32_t *stack = mt_alloc_array(2 * m.count + 2, sizeof(*stack));
+    mt_formulas m = {0};
+    const uint32_t first = mt_formulas_add(&m, regex);
+    mt_formula f;
 
-    m.starts = starts;
-    m.words = m.count / 64 + 1;
     if (!m.full)
-        enter(&m, now, first, stack);
-    for (const char *at = text; !m.full && at < text + len; at += mt_utf8_size(*at)) {
+        mt_formulas_begin(&m);
+    f = m.full ? MT_FORMULA_FALSE : mt_formula_enter(&m, first, MT_BEFORE_NOTHING);
+    for (const char *at = text; !m.full && f != MT_FORMULA_FALSE && at < text + len; at += mt_utf8_size(*at)) {
         const uint32_t code = mt_utf8_at(at);
-        uint64_t *swap = now;
 
-        memset(then, 0, m.words * sizeof(*then));
-        for (uint32_t i = 0; i < m.count; i++)
-            if (now[i / 64] >> i % 64 & 1 && m.nodes[i].kind == READS && reads(m.nodes[i].set, code))
-                enter(&m, then, m.nodes[i].next, stack);
-        now = then;
-        then = swap;
+        f = mt_formula_step(&m, f, code, mt_regex_word(code) ? MT_BEFORE_WORD : MT_BEFORE_OTHER);
+        if (m.work > MT_LIMIT_REGEX_WORK)
+            m.full = true;
     }
-    *out = !m.full && alive(&m, now, out) && *out;
-    mt_free(m.nodes);
-    mt_free(now);
-    mt_free(then);
-    mt_free(stack);
+    *out = !m.full && mt_formula_accepts(&m, f);
+    mt_formulas_free(&m);
     return !m.full;
 }

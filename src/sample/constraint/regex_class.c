@@ -158,8 +158,8 @@ static bool read_escape(mt_regex_reader *r, mt_charset *set, uint32_t *code, boo
         *code = r->at < r->len ? (uint32_t)(unsigned char)r->text[r->at++] % 32 : 0;
         return true;
     }
-    if ((c >= '1' && c <= '9') || c == 'b' || c == 'B' || c == 'k' || c == 'A' || c == 'Z' || c == 'z')
-        return fail(r, "refers back or asks for a border of words, which is not supported");
+    if ((c >= '1' && c <= '9') || c == 'k')
+        return fail(r, "refers back, which is not supported");
     return read_char(r, code);
 }
 

@@ -11,6 +11,7 @@ typedef struct mt_regex_reader {
     const char *text;
     size_t len, at;
     size_t depth, parts, categories;
+    bool aware;
     mt_error *err;
 } mt_regex_reader;
 

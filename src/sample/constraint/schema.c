@@ -1,18 +1,30 @@
 /* Schemas that apply to the same place (a schema, what it refers to, allOf, the properties of several) are gathered
-   into a list. Alternatives multiply such lists out, one at a time. A list that has none left says what its values
-   look like. Each different list is one rule, found again by its members, so that recursion ends; rules wait in a
-   queue, so that nothing here recurses however deep a schema is. */
+   into a list. Alternatives multiply such lists out, one at a time: anyOf as it is, and all that schema_choice.c makes
+   one of (oneOf, if, not, dependencies). A list that has none left says what its values look like. Each different list
+   is one rule, found again by its members, so that recursion ends; rules wait in a queue, so that nothing here recurses
+   however deep a schema is.
+
+   What is written is always valid; not all that is valid is written. A keyword that cannot be followed is an error, or
+   is left out and named, as the caller wants it. */
 #include "sample/constraint/schema.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "sample/constraint/regex.h"
+#include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
 bool mt_schema_fail(mt_schema_reader *r, const char *path, const char *keyword, const char *what)
 {
     return mt_fail(r->err, MT_E_INVALID, "\"%s\" at \"%.300s\" of the schema %s", keyword, path, what);
+}
+
+bool mt_schema_loosen(mt_schema_reader *r, const char *path, const char *keyword, const char *what)
+{
+    if (r->strict)
+        return mt_schema_fail(r, path, keyword, what);
+    mt_grammar_leave_out(r->j->g, keyword);
+    return true;
 }
 
 const char *mt_schema_path(mt_schema_reader *r, const char *path, const char *keyword, const char *key)
@@ -30,66 +42,21 @@ const char *mt_schema_path_index(mt_schema_reader *r, const char *path, const ch
     return mt_arena_printf(r->arena, "%s/%s/%zu", path, keyword, index);
 }
 
-/* The next part of a JSON pointer, with ~0, ~1 and %XX undone. */
-static bool next_key(const char **at, char *key, size_t size)
+const mt_regex *mt_schema_regex(mt_schema_reader *r, const char *path, const char *keyword, const char *text,
+                                size_t len)
 {
-    size_t len = 0;
-
-    for (; **at && **at != '/'; (*at)++) {
-        char c = **at;
-
-        if (c == '~' && ((*at)[1] == '0' || (*at)[1] == '1')) {
-            c = (*at)[1] == '0' ? '~' : '/';
-            (*at)++;
-        } else if (c == '%' && strspn(*at + 1, "0123456789abcdefABCDEF") >= 2) {
-            const char digits[3] = {(*at)[1], (*at)[2], '\0'};
-
-            c = (char)strtol(digits, NULL, 16);
-            *at += 2;
-        }
-        if (len + 1 == size)
-            return false;
-        key[len++] = c;
-    }
-    key[len] = '\0';
-    return true;
-}
-
-const json_t *mt_schema_target(mt_schema_reader *r, const json_t *ref, const char *path)
-{
-    const char *at = json_string_value(ref);
-    const json_t *target = r->root;
-    char key[MT_LIMIT_SCHEMA_PATH];
-
-    if (!at || *at++ != '#' || (*at && *at != '/')) {
-        mt_schema_fail(r, path, "$ref", "does not begin with \"#/\": refer to a place of the same schema");
-        return NULL;
-    }
-    while (target && *at == '/') {
-        at++;
-        if (!next_key(&at, key, sizeof(key)))
-            target = NULL;
-        else if (json_is_array(target))
-            target = json_array_get(target, (size_t)strtoul(key, NULL, 10));
-        else
-            target = json_object_get(target, key);
-    }
-    if (!target)
-        mt_schema_fail(r, path, "$ref", "refers to a place that the schema does not have");
-    return target;
-}
-
-const struct mt_regex *mt_schema_regex(mt_schema_reader *r, const char *path, const char *keyword, const char *text,
-                                       size_t len)
-{
+    mt_schema_regex_known *known = &r->regexes[((uintptr_t)text >> 3) % MT_COUNT(r->regexes)];
     mt_error err = {0};
     const mt_regex *regex;
 
+    if (known->text == text && known->regex)
+        return known->regex;
     if (++r->patterns > MT_LIMIT_SCHEMA_PATTERNS) {
         mt_schema_fail(r, path, keyword, "is one of too many patterns: use fewer");
         return NULL;
     }
     regex = mt_regex_read(r->arena, text, len, true, &err);
+    *known = (mt_schema_regex_known){.text = text, .regex = regex};
     if (!regex)
         mt_fail(r->err, MT_E_INVALID, "\"%s\" at \"%.300s\" of the schema: %.500s", keyword, path, err.text);
     return regex;
@@ -103,7 +70,8 @@ static bool known(const mt_schema_place *place, const json_t *schema)
     return false;
 }
 
-static bool add_one(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path)
+bool mt_schema_add_below(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path,
+                         size_t parent)
 {
     if (json_is_true(schema) || known(place, schema))
         return true;
@@ -115,47 +83,94 @@ static bool add_one(mt_schema_reader *r, mt_schema_place *place, const json_t *s
         return mt_fail(r->err, MT_E_INVALID, "the schema has at \"%.300s\" neither an object nor true or false", path);
     if (place->count == MT_LIMIT_SCHEMA_PARTS)
         return mt_schema_fail(r, path, "allOf", "applies too many schemas to one place: use fewer");
-    place->part[place->count++] = (mt_schema_part){.schema = schema, .path = path};
-    return mt_schema_check_keywords(r, schema, path);
-}
-
-/* What was added may refer to more, which is added behind it. */
-bool mt_schema_add(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path)
-{
-    size_t i = place->count;
-
-    if (!add_one(r, place, schema, path))
-        return false;
-    for (; i < place->count; i++) {
-        const mt_schema_part part = place->part[i];
-        const json_t *ref = json_object_get(part.schema, "$ref"), *all = json_object_get(part.schema, "allOf");
-        const json_t *target = ref ? mt_schema_target(r, ref, part.path) : NULL;
-
-        if (ref && (!target || !add_one(r, place, target, json_string_value(ref))))
-            return false;
-        if (all && !json_is_array(all))
-            return mt_schema_fail(r, part.path, "allOf", "is not a list: give a list of schemas");
-        for (size_t k = 0; k < json_array_size(all); k++)
-            if (!add_one(r, place, json_array_get(all, k), mt_schema_path_index(r, part.path, "allOf", k)))
-                return false;
-    }
+    place->part[place->count] = (mt_schema_part){.schema = schema, .path = path, .parent = (uint16_t)parent};
+    place->count++;
     return true;
 }
 
-static bool same_place(const mt_schema_place *a, const mt_schema_place *b)
+/* A place that is not in the schema may be left out as well: then it allows everything. */
+static const json_t *find_target(mt_schema_reader *r, const mt_schema_part *part, const json_t *ref)
 {
-    if (a->count != b->count || a->never != b->never)
+    mt_error *err = r->err, ignored = {0};
+    const json_t *target;
+
+    r->err = r->strict ? err : &ignored;
+    target = mt_schema_target(r, ref, part->path);
+    r->err = err;
+    return target || r->strict || !mt_schema_loosen(r, part->path, "$ref", "") ? target : json_true();
+}
+
+/* What a part refers to, and its allOf. */
+static bool add_all(mt_schema_reader *r, mt_schema_place *place, size_t at)
+{
+    const mt_schema_part part = place->part[at];
+    const json_t *ref = json_object_get(part.schema, "$ref"), *all = json_object_get(part.schema, "allOf");
+    const json_t *target;
+
+    if (json_object_get(part.schema, "$dynamicRef") || json_object_get(part.schema, "$recursiveRef")) {
+        const char *keyword = json_object_get(part.schema, "$dynamicRef") ? "$dynamicRef" : "$recursiveRef";
+
+        if (!mt_schema_loosen(r, part.path, keyword, "is not supported: use \"$ref\""))
+            return false;
+    }
+    if (ref) {
+        target = find_target(r, &part, ref);
+        if (!target || !mt_schema_add_below(r, place, target, json_string_value(ref), at))
+            return false;
+    }
+    if (all && !json_is_array(all))
+        return mt_schema_fail(r, part.path, "allOf", "is not a list: give a list of schemas");
+    for (size_t k = 0; k < json_array_size(all); k++)
+        if (!mt_schema_add_below(r, place, json_array_get(all, k), mt_schema_path_index(r, part.path, "allOf", k), at))
+            return false;
+    return true;
+}
+
+static bool add_with_all(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path,
+                         size_t parent)
+{
+    size_t i = place->count;
+
+    if (!mt_schema_add_below(r, place, schema, path, parent))
+        return false;
+    for (; i < place->count; i++) /* each may add more */
+        if (!add_all(r, place, i) || !mt_schema_add_choices(r, place, i))
+            return false;
+    return true;
+}
+
+bool mt_schema_add(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path)
+{
+    return add_with_all(r, place, schema, path, place->count);
+}
+
+static uint64_t hash_of(const mt_schema_place *place)
+{
+    uint64_t hash = place->count;
+
+    for (size_t i = 0; i < place->count; i++) {
+        hash = (hash ^ (uint64_t)(uintptr_t)place->part[i].schema) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29 ^ place->part[i].split;
+    }
+    return hash;
+}
+
+static bool same_place(const mt_schema_rule *a, const mt_schema_place *b)
+{
+    if (a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++)
-        if (a->part[i].schema != b->part[i].schema || a->part[i].split != b->part[i].split ||
-            a->part[i].split_one != b->part[i].split_one)
+        if (a->parts[i].schema != b->part[i].schema || a->parts[i].split != b->part[i].split ||
+            a->parts[i].parent != b->part[i].parent)
             return false;
     return true;
 }
 
 bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
 {
-    mt_schema_todo *made;
+    const uint64_t hash = hash_of(place);
+    uint32_t *slot = &r->rule_slots[(hash >> 20) % MT_SCHEMA_SLOTS];
+    mt_schema_part *parts;
 
     if (place->never) {
         *out = mt_grammar_never(r->j->g);
@@ -165,67 +180,84 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
         *out = mt_json_value(r->j);
         return true;
     }
-    for (size_t i = 0; i < r->todo_count; i++)
-        if (same_place(&r->todo[i]->place, place)) {
-            *out = mt_grammar_call(r->j->g, r->todo[i]->rule);
+    for (uint32_t i = *slot; i; i = r->rules[i - 1].same)
+        if (r->rules[i - 1].hash == hash && same_place(&r->rules[i - 1], place)) {
+            *out = mt_grammar_call(r->j->g, r->rules[i - 1].rule);
             return true;
         }
-    if (r->todo_count == MT_LIMIT_SCHEMA_RULES)
+    r->crowded = r->rule_count == (r->frugal ? MT_LIMIT_SCHEMA_RULES : MT_LIMIT_SCHEMA_RULES / 2);
+    if (r->crowded)
         return mt_fail(r->err, MT_E_INVALID, "the schema has more than %d different places; make it smaller",
                        MT_LIMIT_SCHEMA_RULES);
-    if (r->todo_count == r->todo_cap) {
-        const size_t cap = r->todo_cap ? 2 * r->todo_cap : 64;
+    if (r->rule_count == r->rule_cap) {
+        const size_t cap = r->rule_cap ? 2 * r->rule_cap : 64;
 
-        r->todo = mt_realloc(r->todo, r->todo_cap * sizeof(*r->todo), cap * sizeof(*r->todo));
-        r->todo_cap = cap;
+        r->rules = mt_realloc(r->rules, r->rule_cap * sizeof(*r->rules), cap * sizeof(*r->rules));
+        r->rule_cap = cap;
     }
-    made = mt_arena_alloc(r->arena, sizeof(*made));
-    made->place = *place;
-    made->rule = mt_grammar_rule(r->j->g);
-    r->todo[r->todo_count++] = made;
-    *out = mt_grammar_call(r->j->g, made->rule);
-    return true;
-}
-
-static bool check_one_of(mt_schema_reader *r, const mt_schema_part *part, const json_t *list)
-{
-    if (json_array_size(list) > MT_LIMIT_SCHEMA_RULES)
-        return mt_schema_fail(r, part->path, "oneOf", "has too many alternatives: use fewer, or \"enum\"");
-    for (size_t a = 0; a < json_array_size(list) && !mt_grammar_stopped(r->j->g); a++)
-        for (size_t b = a + 1; b < json_array_size(list); b++)
-            if (!mt_schema_apart(r, json_array_get(list, a), json_array_get(list, b)))
-                return mt_schema_fail(r, part->path, "oneOf",
-                                      "has alternatives that a value may satisfy together: use \"anyOf\", or give each "
-                                      "another type or a required property with another constant");
+    parts = mt_arena_alloc(r->arena, place->count * sizeof(*parts));
+    memcpy(parts, place->part, place->count * sizeof(*parts));
+    r->rules[r->rule_count] = (mt_schema_rule){
+        .parts = parts, .count = place->count, .hash = hash, .rule = mt_grammar_rule(r->j->g), .same = *slot};
+    *out = mt_grammar_call(r->j->g, r->rules[r->rule_count].rule);
+    *slot = (uint32_t)++r->rule_count;
     return true;
 }
 
 /* A place with alternatives is one of the places that have each of them in addition. */
-static bool split(mt_schema_reader *r, const mt_schema_place *place, size_t at, const char *keyword, mt_expr *out)
+static bool split(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *list, const char *keyword,
+                  mt_expr *out)
 {
-    const json_t *list = json_object_get(place->part[at].schema, keyword);
     const size_t count = json_array_size(list);
-    const bool one = strcmp(keyword, "oneOf") == 0;
-    mt_expr *parts;
+    mt_schema_place *other = mt_alloc(sizeof(*other));
+    mt_expr *parts = mt_alloc_array(count + 1, sizeof(*parts));
+    size_t made = 0;
     bool ok = true;
 
-    if (!json_is_array(list) || count == 0)
-        return mt_schema_fail(r, place->part[at].path, keyword, "is not a list of schemas: give one");
-    if (one && !check_one_of(r, &place->part[at], list))
-        return false;
-    parts = mt_alloc_array(count, sizeof(*parts));
     for (size_t i = 0; ok && i < count; i++) {
-        mt_schema_place other = *place;
-
-        other.part[at].split |= !one;
-        other.part[at].split_one |= one;
-        ok = mt_schema_add(r, &other, json_array_get(list, i),
-                           mt_schema_path_index(r, place->part[at].path, keyword, i)) &&
-             mt_schema_call(r, &other, &parts[i]);
+        *other = *place;
+        other->part[at].split = true;
+        ok = add_with_all(r, other, json_array_get(list, i), mt_schema_path_index(r, place->part[at].path, keyword, i),
+                          at);
+        if (ok && !mt_schema_dead(r, other))
+            ok = mt_schema_call(r, other, &parts[made++]);
     }
     if (ok)
-        *out = mt_grammar_any(r->j->g, parts, count);
+        *out = mt_grammar_any(r->j->g, parts, made);
     mt_free(parts);
+    mt_free(other);
+    return ok;
+}
+
+/* Properties that schemas of the place declare or require and that are none of the names: one of them is there. */
+static bool split_outside(mt_schema_reader *r, const mt_schema_place *place, size_t at, mt_expr *out)
+{
+    const json_t *outside = json_object_get(place->part[at].schema, MT_SCHEMA_OUTSIDE);
+    const json_t *names = json_object_get(outside, "names"), *schema = json_object_get(outside, "schema");
+    json_t *seen = json_object(), *list = json_array(), *value;
+    const char *key;
+    bool ok;
+
+    for (size_t i = 0; i < place->count; i++) {
+        const json_t *required = json_object_get(place->part[i].schema, "required");
+
+        json_object_foreach(json_object_get(place->part[i].schema, "properties"), key, value)
+            json_object_set_new(seen, key, json_null());
+        for (size_t k = 0; k < json_array_size(required); k++)
+            if (json_is_string(json_array_get(required, k)))
+                json_object_set_new(seen, json_string_value(json_array_get(required, k)), json_null());
+    }
+    json_object_foreach(seen, key, value) if (!json_object_get(names, key))
+    {
+        json_t *one = mt_schema_new("object"), *properties = json_object();
+
+        json_object_set(properties, key, (json_t *)schema);
+        json_object_set_new(one, "properties", properties);
+        json_object_set_new(one, "required", json_pack("[s]", key));
+        json_array_append_new(list, one);
+    }
+    json_decref(seen);
+    ok = split(r, place, at, mt_schema_keep(r, NULL, 0, list), MT_SCHEMA_OUTSIDE, out);
     return ok;
 }
 
@@ -236,17 +268,46 @@ static bool kinds(mt_schema_reader *r, const mt_schema_place *place, unsigned ty
     mt_expr parts[8];
     size_t count = 0;
 
+    for (size_t i = 0; i < place->count; i++) { /* true, false and null that a "not" leaves out */
+        bool single;
+        const json_t *values = mt_schema_excluded(&place->part[i], &single);
+        const size_t total = !values ? 0 : single ? 1 : json_array_size(values);
+
+        for (size_t k = 0; k < total; k++) {
+            const json_t *value = single ? values : json_array_get(values, k);
+
+            if (json_is_null(value))
+                types &= ~(unsigned)MT_TYPE_NULL;
+            if ((json_is_array(value) && json_array_size(value)))
+                types &= ~(unsigned)MT_TYPE_ARRAY;
+            if ((json_is_object(value) && json_object_size(value)))
+                types &= ~(unsigned)MT_TYPE_OBJECT;
+        }
+    }
     if (types & MT_TYPE_OBJECT && !mt_schema_object(r, place, &parts[count++]))
         return false;
     if (types & MT_TYPE_ARRAY && !mt_schema_array(r, place, &parts[count++]))
         return false;
     if (types & MT_TYPE_STRING && !mt_schema_string(r, place, &parts[count++]))
         return false;
-    if (types & (MT_TYPE_INTEGER | MT_TYPE_NUMBER) &&
-        !mt_schema_numbers(r, place, (types & MT_TYPE_NUMBER) != 0, &parts[count++]))
+    if (types & (MT_TYPE_INTEGER | MT_TYPE_NUMBER) && !mt_schema_numbers(r, place, types, &parts[count++]))
         return false;
-    if (types & MT_TYPE_BOOLEAN)
-        parts[count++] = mt_json_boolean(j);
+    if (types & MT_TYPE_BOOLEAN) {
+        for (int value = 1; value >= 0; value--) {
+            json_t *boolean = value ? json_true() : json_false();
+            bool out_of = false;
+
+            for (size_t i = 0; i < place->count; i++) {
+                bool single;
+                const json_t *values = mt_schema_excluded(&place->part[i], &single);
+
+                for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
+                    out_of |= mt_value_equal(single ? values : json_array_get(values, k), boolean);
+            }
+            if (!out_of)
+                parts[count++] = mt_json_constant(j, boolean);
+        }
+    }
     if (types & MT_TYPE_NULL)
         parts[count++] = mt_json_null(j);
     *out = mt_grammar_any(j->g, parts, count);
@@ -258,42 +319,94 @@ static bool write_place(mt_schema_reader *r, const mt_schema_place *place, mt_ex
     unsigned types;
     bool constants;
 
-    for (size_t i = 0; i < place->count; i++) {
-        const json_t *schema = place->part[i].schema;
-
-        if (!place->part[i].split && json_object_get(schema, "anyOf"))
-            return split(r, place, i, "anyOf", out);
-        if (!place->part[i].split_one && json_object_get(schema, "oneOf"))
-            return split(r, place, i, "oneOf", out);
-    }
-    if (!mt_schema_types(r, place, &types) || !mt_schema_constants(r, place, types, &constants, out))
+    if (!mt_schema_constants(r, place, &constants, out))
         return false;
-    return constants || kinds(r, place, types, out);
+    if (constants)
+        return true;
+    for (size_t i = 0; i < place->count; i++) {
+        const json_t *list = json_object_get(place->part[i].schema, "anyOf");
+
+        if (place->part[i].split)
+            continue;
+        if (list && (!json_is_array(list) || json_array_size(list) == 0) &&
+            !json_object_get(place->part[i].schema, MT_SCHEMA_MADE))
+            return mt_schema_fail(r, place->part[i].path, "anyOf", "is not a list of schemas: give one");
+        if (list)
+            return split(r, place, i, list, "anyOf", out);
+    }
+    for (size_t i = 0; i < place->count; i++)
+        if (!place->part[i].split && json_object_get(place->part[i].schema, MT_SCHEMA_OUTSIDE))
+            return split_outside(r, place, i, out);
+    return mt_schema_types(r, place, &types) && kinds(r, place, types, out);
 }
 
 static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_expr *out)
 {
     json_t *only = json_pack("{s:s}", "type", "object");
-    mt_schema_place place = {.count = 0};
+    mt_schema_place *place = mt_alloc(sizeof(*place));
     mt_expr value;
-    bool ok = mt_schema_add(r, &place, schema, "#") && (!object || mt_schema_add(r, &place, only, "#")) &&
-              mt_schema_call(r, &place, out);
+    bool ok = mt_schema_add(r, place, schema, "#") && (!object || mt_schema_add(r, place, only, "#")) &&
+              mt_schema_call(r, place, out);
 
-    for (size_t i = 0; ok && i < r->todo_count && !mt_grammar_full(r->j->g); i++) { /* each may add more */
-        ok = write_place(r, &r->todo[i]->place, &value);
+    for (size_t i = 0; ok && i < r->rule_count && !mt_grammar_full(r->j->g) && !mt_grammar_stopped(r->j->g);
+         i++) { /* each may add more */
+        const mt_rule rule = r->rules[i].rule;
+
+        place->count = r->rules[i].count;
+        memcpy(place->part, r->rules[i].parts, place->count * sizeof(*place->part));
+        place->never = false;
+        ok = write_place(r, place, &value);
         if (ok)
-            mt_grammar_define(r->j->g, r->todo[i]->rule, value);
+            mt_grammar_define(r->j->g, rule, value);
     }
+    mt_free(place);
     json_decref(only);
     return ok;
 }
 
-bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, mt_expr *out, mt_error *err)
+/* *crowded: it failed because there are too many places. */
+static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, bool frugal,
+                        bool *crowded, mt_expr *out, mt_error *err)
 {
-    mt_schema_reader r = {.j = j, .arena = mt_arena_new(0), .root = root, .err = err};
-    const bool ok = read_all(&r, schema, object, out);
+    mt_schema_reader *r = mt_alloc(sizeof(*r));
+    bool ok;
 
-    mt_free(r.todo);
-    mt_arena_free(r.arena);
+    *r = (mt_schema_reader){
+        .j = j, .arena = mt_arena_new(0), .root = root, .strict = strict, .frugal = frugal, .err = err};
+    ok = read_all(r, schema, object, out);
+    *crowded = r->crowded;
+    for (size_t i = 0; i < r->made_count; i++)
+        json_decref(r->made[i].schema);
+    for (size_t i = 0; i < MT_COUNT(r->sets); i++)
+        mt_value_set_free(r->sets[i].set);
+    mt_free(r->made);
+    mt_free(r->rules);
+    mt_free(r->member_rules);
+    mt_free(r->numbers);
+    mt_arena_free(r->arena);
+    mt_free(r);
     return ok;
+}
+
+/* Alternatives that overlap can be kept apart in many ways, and these multiply: where there are too many, it is tried
+   again with one way each. */
+bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, mt_expr *out,
+                    mt_error *err)
+{
+    const mt_json before = *j;
+    mt_grammar *g = j->g;
+    const size_t nodes = g->node_count, parts = g->part_count, rules = g->rule_count;
+    bool crowded;
+
+    if (read_schema(j, schema, root, object, strict, false, &crowded, out, err))
+        return true;
+    if (mt_grammar_stopped(g))
+        return mt_grammar_say_stopped(err);
+    if (!crowded)
+        return false;
+    *j = before;
+    g->node_count = nodes;
+    g->part_count = parts;
+    g->rule_count = rules;
+    return read_schema(j, schema, root, object, strict, true, &crowded, out, err);
 }

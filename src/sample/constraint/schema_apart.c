@@ -1,11 +1,13 @@
 /* Whether two schemas can be told apart: no value is valid under both. Only what is plain to see counts. */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
-#include "sample/constraint/value_set.h"
+
+enum { DEPTH = 4 };
 
 /* What a lone $ref stands for, a few steps deep. */
-static const json_t *resolve(mt_schema_reader *r, const json_t *schema)
+const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema)
 {
     mt_error *err = r->err, ignored = {0};
 
@@ -24,12 +26,12 @@ static const json_t *resolve(mt_schema_reader *r, const json_t *schema)
 /* Only types that are given: a schema that implies one still lets every other pass. */
 static unsigned types_of(mt_schema_reader *r, const json_t *schema)
 {
-    mt_schema_place place = {.part = {{.schema = schema, .path = ""}}, .count = 1};
+    const mt_schema_part place = {.schema = schema, .path = ""};
     mt_error *err = r->err, ignored = {0};
     unsigned types = MT_TYPE_ANY;
 
     r->err = &ignored;
-    if (!json_object_get(schema, "type") || !mt_schema_types(r, &place, &types))
+    if (!json_object_get(schema, "type") || !mt_schema_own_types(r, &place, &types))
         types = MT_TYPE_ANY;
     r->err = err;
     return types;
@@ -92,7 +94,9 @@ static bool closed_to(const json_t *a, const json_t *b)
     return false;
 }
 
-static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
+static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth);
+
+static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
 {
     const json_t *mine = json_object_get(a, "properties"), *other;
     const char *key;
@@ -101,28 +105,214 @@ static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
     json_object_foreach((json_t *)mine, key, value)
     {
         other = json_object_get(json_object_get(b, "properties"), key);
-        if (!other || !requires(a, key) || !requires(b, key))
+        if (json_is_false(value) && requires(b, key))
+            return true;
+        if (!other || (!requires(a, key) && !requires(b, key)))
             continue;
-        value = (json_t *)resolve(r, value);
-        other = resolve(r, other);
-        if (values_apart(value, other) || !(types_of(r, value) & types_of(r, other)))
+        if (json_is_false(other) && requires(a, key))
+            return true;
+        if (requires(a, key) && requires(b, key) && apart(r, value, other, depth + 1))
             return true;
     }
     return closed_to(a, b) || closed_to(b, a);
 }
 
-bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
+/* One keyword's bound against the other's. */
+static bool crossed(const json_t *a, const char *least, const json_t *b, const char *most)
+{
+    const json_t *low = json_object_get(a, least), *high = json_object_get(b, most);
+
+    return json_is_number(low) && json_is_number(high) && json_number_value(low) > json_number_value(high);
+}
+
+static bool counts_apart(const json_t *a, const json_t *b, unsigned shared)
+{
+    static const struct {
+        unsigned types;
+        const char *least, *most;
+    } pairs[] = {
+        {MT_TYPE_STRING, "minLength", "maxLength"},
+        {MT_TYPE_ARRAY, "minItems", "maxItems"},
+        {MT_TYPE_OBJECT, "minProperties", "maxProperties"},
+        {MT_TYPE_INTEGER | MT_TYPE_NUMBER, "minimum", "maximum"},
+    };
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+        if (!(shared & ~pairs[i].types) &&
+            (crossed(a, pairs[i].least, b, pairs[i].most) || crossed(b, pairs[i].least, a, pairs[i].most)))
+            return true;
+    return false;
+}
+
+/* What one applies besides must be apart from the other one, too: then so is the whole. */
+static bool applied_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
+{
+    const json_t *all = json_object_get(a, "allOf"), *any = json_object_get(a, "anyOf");
+    bool every = true;
+
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (apart(r, json_array_get(all, i), b, depth + 1))
+            return true;
+    any = any ? any : json_object_get(a, "oneOf");
+    for (size_t i = 0; i < json_array_size(any) && every; i++)
+        every = apart(r, json_array_get(any, i), b, depth + 1);
+    return json_array_size(any) > 0 && every;
+}
+
+static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
 {
     unsigned shared;
 
-    a = resolve(r, a);
-    b = resolve(r, b);
+    a = mt_schema_resolve(r, a);
+    b = mt_schema_resolve(r, b);
     if (json_is_false(a) || json_is_false(b))
         return true;
-    if (!json_is_object(a) || !json_is_object(b))
+    if (!json_is_object(a) || !json_is_object(b) || depth > DEPTH || a == b)
         return false;
     shared = types_of(r, a) & types_of(r, b);
-    if (shared == 0 || values_apart(a, b))
+    if (shared == 0 || values_apart(a, b) || counts_apart(a, b, shared))
         return true;
-    return shared == MT_TYPE_OBJECT && objects_apart(r, a, b);
+    return (shared == MT_TYPE_OBJECT && objects_apart(r, a, b, depth)) || applied_apart(r, a, b, depth) ||
+           applied_apart(r, b, a, depth);
+}
+
+bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
+{
+    return apart(r, a, b, 0);
+}
+
+/* Annotations say nothing of values. */
+static bool says_nothing(const char *keyword)
+{
+    static const char *const keywords[] = {"title",    "description", "default",  "examples",  "example",
+                                           "$comment", "deprecated",  "readOnly", "writeOnly", MT_SCHEMA_MADE};
+
+    for (size_t i = 0; i < MT_COUNT(keywords); i++)
+        if (strcmp(keyword, keywords[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool listed(const json_t *value, const json_t *schema)
+{
+    bool single;
+    const json_t *values = values_of(schema, &single);
+
+    for (size_t i = 0; values && i < (single ? 1 : json_array_size(values)); i++)
+        if (mt_value_equal(single ? values : json_array_get(values, i), value))
+            return true;
+    return false;
+}
+
+/* All that a lists, b lists as well. */
+static bool lists_less(const json_t *a, const json_t *b)
+{
+    bool single;
+    const json_t *values = values_of(a, &single);
+
+    if (!values || (!single && json_array_size(values) > 64))
+        return false;
+    for (size_t i = 0; i < (single ? 1 : json_array_size(values)); i++)
+        if (!listed(single ? values : json_array_get(values, i), b))
+            return false;
+    return true;
+}
+
+/* Whether all that is valid under a is valid under b, where that is plain: b has no keyword that a does not have. */
+static bool implies(mt_schema_reader *r, const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+
+    a = mt_schema_resolve(r, a);
+    b = mt_schema_resolve(r, b);
+    if (a == b || json_is_true(b))
+        return true;
+    if (!json_is_object(a) || !json_is_object(b) || ++r->compared > MT_LIMIT_SCHEMA_COMPARED)
+        return false;
+    json_object_foreach((json_t *)b, key, value)
+    {
+        const json_t *own = json_object_get(a, key);
+
+        if (says_nothing(key) || (own && json_equal((json_t *)own, value)))
+            continue;
+        if (strcmp(key, "type") == 0 && !(types_of(r, a) & ~types_of(r, b)))
+            continue;
+        if ((strcmp(key, "enum") == 0 || strcmp(key, "const") == 0) && lists_less(a, b))
+            continue;
+        return false;
+    }
+    return true;
+}
+
+/* Whether nothing is valid under all of these, where that is plain: no type is left, or one is the opposite of what
+   another one implies. */
+static bool none_left(mt_schema_reader *r, const json_t *const *list, size_t count)
+{
+    unsigned types = MT_TYPE_ANY;
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *opposite = json_object_get(list[i], "not");
+
+        if (json_is_false(list[i]))
+            return true;
+        types &= types_of(r, mt_schema_resolve(r, list[i]));
+        for (size_t k = 0; opposite && k < count; k++)
+            if (k != i && implies(r, list[k], opposite))
+                return true;
+    }
+    return types == 0;
+}
+
+enum { SAME_NAME = 16 };
+
+/* Objects that have to have a property that nothing is valid as. */
+static bool contradicts(mt_schema_reader *r, const json_t *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const json_t *required = json_object_get(list[i], "required");
+
+        for (size_t k = 0; k < json_array_size(required); k++) {
+            const char *name = json_string_value(json_array_get(required, k));
+            const json_t *found[SAME_NAME];
+            size_t named = 0;
+
+            for (size_t p = 0; name && p < count && named < SAME_NAME; p++)
+                if ((found[named] = json_object_get(json_object_get(list[p], "properties"), name)))
+                    named++;
+            if (named > 0 && none_left(r, found, named))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool only_objects(mt_schema_reader *r, const json_t *const *list, size_t count)
+{
+    unsigned types = MT_TYPE_ANY, implied = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        types &= types_of(r, list[i]);
+        implied |= json_object_get(list[i], "properties") || json_object_get(list[i], "required");
+    }
+    return types == MT_TYPE_OBJECT || (types == MT_TYPE_ANY && implied);
+}
+
+bool mt_schema_dead(mt_schema_reader *r, const mt_schema_place *place)
+{
+    const json_t *list[MT_LIMIT_SCHEMA_PARTS];
+
+    if (place->never)
+        return true;
+    for (size_t i = 0; i < place->count; i++)
+        list[i] = place->part[i].schema;
+    return none_left(r, list, place->count) ||
+           (only_objects(r, list, place->count) && contradicts(r, list, place->count));
+}
+
+bool mt_schema_clash(mt_schema_reader *r, const json_t *a, const json_t *b)
+{
+    const json_t *list[2] = {a, b};
+
+    return none_left(r, list, 2) || (only_objects(r, list, 2) && contradicts(r, list, 2));
 }

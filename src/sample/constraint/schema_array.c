@@ -1,5 +1,22 @@
+/* Arrays: items one by one for a prefix, then any number of the same. Where some of them have to fit contains, or all
+   have to be different, a state counts more than items: rules are a chain, one for each count. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "sample/constraint/schema_inside.h"
+
+enum { SUBSETS = 7, VALUES = 512 }; /* values whose order is free; values in all, which then come in their order */
+
+typedef struct arrays {
+    const mt_schema_place *place;
+    size_t prefix;
+    uint32_t least, most;
+    const json_t *contains;
+    const char *contains_path;
+    uint32_t contains_least, contains_most;
+    bool unique;
+    const char *unique_path;
+} arrays;
 
 /* prefixItems, or the list that items was before there was prefixItems. */
 static const json_t *prefix_of(const json_t *schema)
@@ -17,61 +34,260 @@ static const json_t *rest_of(const json_t *schema)
     return json_is_array(items) ? json_object_get(schema, "additionalItems") : items;
 }
 
-/* What is valid as the index-th item. */
-static bool item(mt_schema_reader *r, const mt_schema_place *place, size_t index, mt_expr *out)
+/* Whether some schema that part `above` applies to the place says something about an item. */
+static bool evaluated(const mt_schema_place *place, size_t above, size_t index)
 {
-    mt_schema_place own = {.count = 0};
+    for (size_t i = 0; i < place->count; i++) {
+        const json_t *schema = place->part[i].schema;
 
+        if (!mt_schema_below(place, i, above) || json_object_get(schema, MT_SCHEMA_MADE))
+            continue;
+        if (index < json_array_size(prefix_of(schema)) || rest_of(schema) ||
+            (i != above && json_object_get(schema, "unevaluatedItems")))
+            return true;
+    }
+    return false;
+}
+
+/* What is valid as the index-th item. */
+static bool item_place(mt_schema_reader *r, const mt_schema_place *place, size_t index, mt_schema_place *own)
+{
+    own->count = 0;
+    own->never = false;
     for (size_t i = 0; i < place->count; i++) {
         const mt_schema_part *part = &place->part[i];
         const json_t *prefix = prefix_of(part->schema), *rest = rest_of(part->schema);
+        const json_t *others = json_object_get(part->schema, "unevaluatedItems");
 
         if (index < json_array_size(prefix)) {
-            if (!mt_schema_add(r, &own, json_array_get(prefix, index),
+            if (!mt_schema_add(r, own, json_array_get(prefix, index),
                                mt_schema_path_index(r, part->path, "prefixItems", index)))
                 return false;
-        } else if (rest && !mt_schema_add(r, &own, rest, mt_schema_path(r, part->path, "items", NULL))) {
+        } else if (rest && !mt_schema_add(r, own, rest, mt_schema_path(r, part->path, "items", NULL))) {
             return false;
         }
-    }
-    return mt_schema_call(r, &own, out);
-}
-
-static bool bounds(mt_schema_reader *r, const mt_schema_place *place, size_t *prefix, uint32_t *least, uint32_t *most)
-{
-    *prefix = *least = 0;
-    *most = MT_GRAMMAR_UNLIMITED;
-    for (size_t i = 0; i < place->count; i++) {
-        uint32_t low = 0, high = MT_GRAMMAR_UNLIMITED;
-        const json_t *list = prefix_of(place->part[i].schema);
-
-        if (list && !json_is_array(list))
-            return mt_schema_fail(r, place->part[i].path, "prefixItems", "is not a list: give one");
-        if (!mt_schema_count(r, &place->part[i], "minItems", &low) ||
-            !mt_schema_count(r, &place->part[i], "maxItems", &high))
+        if (others && !evaluated(place, i, index) &&
+            !mt_schema_add(r, own, others, mt_schema_path(r, part->path, "unevaluatedItems", NULL)))
             return false;
-        *prefix = json_array_size(list) > *prefix ? json_array_size(list) : *prefix;
-        *least = low > *least ? low : *least;
-        *most = high < *most ? high : *most;
     }
-    if (*prefix > MT_LIMIT_SCHEMA_PROPERTIES)
-        return mt_schema_fail(r, place->part[0].path, "prefixItems", "is too long: shorten it");
     return true;
 }
 
-/* Built from the end: what may follow the first n items. */
-bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
+static bool item(mt_schema_reader *r, const mt_schema_place *place, size_t index, mt_expr *out)
+{
+    mt_schema_place own;
+
+    return item_place(r, place, index, &own) && mt_schema_call(r, &own, out);
+}
+
+static bool read_contains(mt_schema_reader *r, const mt_schema_part *part, arrays *a)
+{
+    const json_t *contains = json_object_get(part->schema, "contains");
+    uint32_t least = 1, most = MT_GRAMMAR_UNLIMITED;
+
+    if (!contains)
+        return true;
+    if (!mt_schema_count(r, part, "minContains", &least) || !mt_schema_count(r, part, "maxContains", &most))
+        return false;
+    if (least == 0 && most == MT_GRAMMAR_UNLIMITED)
+        return true;
+    if (a->contains && a->contains != contains)
+        return mt_schema_loosen(r, part->path, "contains", "is one of several for one place: use one");
+    a->contains = contains;
+    a->contains_path = mt_schema_path(r, part->path, "contains", NULL);
+    a->contains_least = least;
+    a->contains_most = most;
+    return true;
+}
+
+static bool read_part(mt_schema_reader *r, const mt_schema_part *part, arrays *a)
+{
+    const json_t *list = prefix_of(part->schema);
+    uint32_t low = 0, high = MT_GRAMMAR_UNLIMITED;
+    bool single = false;
+    const json_t *values = mt_schema_excluded(part, &single);
+
+    if (list && !json_is_array(list))
+        return mt_schema_fail(r, part->path, "prefixItems", "is not a list: give one");
+    if (!mt_schema_count(r, part, "minItems", &low) || !mt_schema_count(r, part, "maxItems", &high))
+        return false;
+    for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
+        if (json_is_array(single ? values : json_array_get(values, k)) && low == 0)
+            low = 1; /* [] is left out */
+    a->prefix = json_array_size(list) > a->prefix ? json_array_size(list) : a->prefix;
+    a->least = low > a->least ? low : a->least;
+    a->most = high < a->most ? high : a->most;
+    if (json_is_true(json_object_get(part->schema, "uniqueItems"))) {
+        a->unique = true;
+        a->unique_path = part->path;
+    }
+    return read_contains(r, part, a);
+}
+
+static mt_expr brackets(mt_json *j, mt_expr inside)
+{
+    return mt_grammar_list(j->g, (mt_expr[]){mt_grammar_text(j->g, "["), inside, mt_grammar_text(j->g, "]")}, 3);
+}
+
+/* An item and what follows it, as what follows `had` items. */
+static mt_expr step(mt_json *j, bool first, mt_expr value, mt_rule next)
+{
+    return mt_grammar_list(
+        j->g, (mt_expr[]){first ? mt_json_space(j) : mt_json_comma(j), value, mt_grammar_call(j->g, next)}, 3);
+}
+
+/* ---- contains ---- */
+
+/* Rules for (items so far, items so far that fit), both up to where more makes no difference. */
+static bool write_contains(mt_schema_reader *r, const arrays *a, mt_expr *out)
 {
     mt_json *j = r->j;
     mt_grammar *g = j->g;
-    size_t prefix;
-    uint32_t least, most;
+    const bool limited = a->contains_most != MT_GRAMMAR_UNLIMITED;
+    const size_t fits = limited ? a->contains_most : a->contains_least;
+    size_t items = a->least > a->prefix ? a->least : a->prefix;
+    mt_rule first;
+
+    if (a->most != MT_GRAMMAR_UNLIMITED && a->most > items)
+        items = a->most;
+    items = items ? items : 1;
+    if ((uint64_t)(items + 1) * (fits + 1) > MT_LIMIT_SCHEMA_COUNTED)
+        return false;
+    first = (mt_rule)g->rule_count;
+    for (size_t i = 0; i < (items + 1) * (fits + 1); i++)
+        mt_grammar_rule(g);
+    for (size_t i = 0; i <= items && !mt_grammar_full(g); i++) {
+        mt_schema_place fitting, others;
+        mt_expr yes, no;
+
+        if (!item_place(r, a->place, i, &others))
+            return false;
+        fitting = others;
+        if (!mt_schema_add(r, &fitting, a->contains, a->contains_path) || !mt_schema_call(r, &fitting, &yes))
+            return false;
+        if (limited && !mt_schema_add(r, &others, mt_schema_wrap_not(r, a->contains), a->contains_path))
+            return false;
+        if (!mt_schema_call(r, &others, &no))
+            return false;
+        for (size_t c = 0; c <= fits; c++) {
+            const size_t then = i < items ? i + 1 : i;
+            mt_expr parts[3];
+            size_t count = 0;
+
+            if (i >= a->least && c >= a->contains_least)
+                parts[count++] = i ? mt_json_space(j) : mt_grammar_empty(g);
+            if (a->most == MT_GRAMMAR_UNLIMITED || i < a->most) {
+                parts[count++] = step(j, i == 0, no, first + (mt_rule)(then * (fits + 1) + c));
+                if (c < fits)
+                    parts[count++] = step(j, i == 0, yes, first + (mt_rule)(then * (fits + 1) + c + 1));
+            }
+            mt_grammar_define(g, first + (mt_rule)(i * (fits + 1) + c), mt_grammar_any(g, parts, count));
+        }
+    }
+    *out = brackets(j, mt_grammar_call(g, first));
+    return true;
+}
+
+/* ---- uniqueItems ---- */
+
+/* Each value at most once, in any order: a state is which of them were there. */
+static void write_subsets(mt_json *j, const arrays *a, const mt_expr *values, size_t count, mt_expr *out)
+{
+    mt_grammar *g = j->g;
+    const mt_rule first = (mt_rule)g->rule_count;
+
+    for (size_t s = 0; s < (size_t)1 << count; s++)
+        mt_grammar_rule(g);
+    for (size_t s = 0; s < (size_t)1 << count; s++) {
+        mt_expr parts[SUBSETS + 1];
+        size_t made = 0, had = 0;
+
+        for (size_t i = 0; i < count; i++)
+            had += s >> i & 1;
+        if (had >= a->least && had <= a->most)
+            parts[made++] = had ? mt_json_space(j) : mt_grammar_empty(g);
+        for (size_t i = 0; i < count && had < a->most; i++)
+            if (!(s >> i & 1))
+                parts[made++] = step(j, had == 0, values[i], first + (mt_rule)(s | (size_t)1 << i));
+        mt_grammar_define(g, first + (mt_rule)s, mt_grammar_any(g, parts, made));
+    }
+    *out = brackets(j, mt_grammar_call(g, first));
+}
+
+/* In the order in which they are listed. */
+static bool write_ordered(mt_json *j, const arrays *a, const mt_expr *values, size_t count, mt_expr *out)
+{
+    mt_grammar *g = j->g;
+    size_t top = a->most != MT_GRAMMAR_UNLIMITED ? a->most : a->least ? a->least : 1;
+    mt_rule first;
+
+    top = top > count ? count + 1 : top ? top : 1;
+    if ((count + 1) * (top + 1) > MT_LIMIT_SCHEMA_COUNTED)
+        return false;
+    first = (mt_rule)g->rule_count;
+    for (size_t i = 0; i < (count + 1) * (top + 1); i++)
+        mt_grammar_rule(g);
+    for (size_t i = 0; i <= count && !mt_grammar_full(g); i++)
+        for (size_t had = 0; had <= top; had++) {
+            const size_t more = had < top ? had + 1 : had;
+            mt_expr parts[2];
+            size_t made = 0;
+
+            if (i == count && had >= a->least)
+                parts[made++] = had ? mt_json_space(j) : mt_grammar_empty(g);
+            if (i < count)
+                parts[made++] = mt_grammar_call(g, first + (mt_rule)((i + 1) * (top + 1) + had));
+            if (i < count && had < a->most)
+                parts[made++] = step(j, had == 0, values[i], first + (mt_rule)((i + 1) * (top + 1) + more));
+            mt_grammar_define(g, first + (mt_rule)(i * (top + 1) + had), mt_grammar_any(g, parts, made));
+        }
+    *out = brackets(j, mt_grammar_call(g, first));
+    return true;
+}
+
+/* *done: the items are listed values, each of which is written at most once. */
+static bool write_unique(mt_schema_reader *r, const arrays *a, bool *done, mt_expr *out)
+{
+    mt_schema_place own;
+    json_t *list;
+    mt_expr *values;
+    size_t count;
+
+    *done = false;
+    if (a->prefix > 0 || a->contains)
+        return true;
+    if (!item_place(r, a->place, 0, &own))
+        return false;
+    list = own.never ? json_array() : own.count ? mt_schema_values(r, &own, VALUES) : NULL;
+    if (!list)
+        return true;
+    count = json_array_size(list);
+    values = mt_alloc_array(count + 1, sizeof(*values));
+    for (size_t i = 0; i < count; i++)
+        values[i] = mt_json_constant(r->j, json_array_get(list, i));
+    *done = true;
+    if (count <= SUBSETS)
+        write_subsets(r->j, a, values, count, out);
+    else
+        *done = write_ordered(r->j, a, values, count, out);
+    mt_free(values);
+    json_decref(list);
+    return true;
+}
+
+/* ---- the plain case ---- */
+
+/* Built from the end: what may follow the first n items. */
+static bool write_plain(mt_schema_reader *r, const arrays *a, mt_expr *out)
+{
+    mt_json *j = r->j;
+    mt_grammar *g = j->g;
+    const uint32_t least = a->least, most = a->most;
+    const size_t prefix = most < a->prefix ? most : a->prefix;
     mt_expr tail, rest;
 
-    if (!bounds(r, place, &prefix, &least, &most) || !item(r, place, prefix, &rest))
+    if (!item(r, a->place, a->prefix, &rest))
         return false;
-    if (most < prefix)
-        prefix = most;
     if (prefix == 0) { /* the first has no comma before it */
         const uint32_t more = most == MT_GRAMMAR_UNLIMITED ? most : most ? most - 1 : 0;
 
@@ -88,7 +304,7 @@ bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr 
             mt_rule rule = mt_grammar_rule(g);
             mt_expr value;
 
-            if (!item(r, place, i, &value))
+            if (!item(r, a->place, i, &value))
                 return false;
             tail = mt_grammar_seq(g, i ? mt_grammar_seq(g, mt_json_comma(j), value) : value, tail);
             mt_grammar_define(g, rule, i && i >= least ? mt_grammar_maybe(g, tail) : tail);
@@ -96,8 +312,33 @@ bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr 
         }
     }
     tail = mt_grammar_list(g, (mt_expr[]){mt_json_space(j), tail, mt_json_space(j)}, 3);
-    if (least == 0)
-        tail = mt_grammar_maybe(g, tail);
-    *out = mt_grammar_list(g, (mt_expr[]){mt_grammar_text(g, "["), tail, mt_grammar_text(g, "]")}, 3);
+    *out = brackets(j, least == 0 ? mt_grammar_maybe(g, tail) : tail);
     return true;
+}
+
+bool mt_schema_array(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
+{
+    arrays a = {.place = place, .most = MT_GRAMMAR_UNLIMITED};
+    bool done = false;
+
+    for (size_t i = 0; i < place->count; i++)
+        if (!read_part(r, &place->part[i], &a))
+            return false;
+    if (a.prefix > MT_LIMIT_SCHEMA_PROPERTIES)
+        return mt_schema_fail(r, place->part[0].path, "prefixItems", "is too long: shorten it");
+    if (a.unique && a.most > 1) {
+        if (!write_unique(r, &a, &done, out))
+            return false;
+        if (done)
+            return true;
+        if (!mt_schema_loosen(r, a.unique_path, "uniqueItems",
+                              "is supported for listed values only (\"enum\", \"const\"): leave it out"))
+            return false;
+    }
+    if (a.contains && write_contains(r, &a, out))
+        return true;
+    if (a.contains && !mt_schema_loosen(r, a.contains_path, "contains",
+                                        "takes too many states together with the numbers of items: make them smaller"))
+        return false;
+    return write_plain(r, &a, out);
 }

@@ -1,31 +1,16 @@
 /* Objects: the declared properties in their order, those that are not required may be missing; others behind them,
-   where they are allowed. A property is what all schemas of the place say about it.
+   where they are allowed (schema_keys.c). A property is what all schemas of the place say about it.
 
    Where some schema declares properties and none says additionalProperties, there are no others: nobody who lists
    the properties of an answer wants to be sent further ones. */
+#include "sample/constraint/schema_object.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/utf8.h"
-#include "sample/constraint/charset.h"
-#include "sample/constraint/regex.h"
-#include "sample/constraint/schema_inside.h"
+#include "base/compiler.h"
 
-typedef struct object {
-    const mt_schema_place *place;
-    const char **names;
-    bool *required;
-    mt_expr *members; /* "name": value */
-    size_t count;
-    const mt_regex *pattern; /* of patternProperties, of which there is one; NULL: none */
-    const char *pattern_path;
-    const json_t *pattern_schema;
-    bool open;            /* others may follow */
-    mt_expr other;        /* one of them */
-    uint32_t least, most; /* properties in all */
-} object;
-
-static bool find(const object *o, const char *name, size_t *at)
+static bool find(const mt_schema_object_reader *o, const char *name, size_t *at)
 {
     for (*at = 0; *at < o->count; (*at)++)
         if (strcmp(o->names[*at], name) == 0)
@@ -33,17 +18,39 @@ static bool find(const object *o, const char *name, size_t *at)
     return false;
 }
 
-static void add_name(object *o, const char *name)
+static size_t add_name(mt_schema_object_reader *o, const char *name)
 {
     size_t at;
 
     if (!find(o, name, &at))
         o->names[o->count++] = name;
+    return at;
 }
 
-static bool read_names(mt_schema_reader *r, object *o)
+/* Names that propertyNames lists are the only ones that there are. NULL: it lists none. */
+static bool read_listed(mt_schema_reader *r, mt_schema_object_reader *o)
 {
-    size_t most = 0, at;
+    mt_schema_place *names = mt_alloc(sizeof(*names));
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < o->place->count; i++) {
+        const json_t *schema = json_object_get(o->place->part[i].schema, "propertyNames");
+
+        if (schema)
+            ok = mt_schema_add(r, names, schema, mt_schema_path(r, o->place->part[i].path, "propertyNames", NULL));
+    }
+    o->restricted = names->count > 0 || names->never;
+    if (ok && names->count > 0)
+        o->listed = mt_schema_values(r, names, MT_LIMIT_SCHEMA_PROPERTIES);
+    if (o->listed)
+        mt_schema_keep(r, NULL, 0, o->listed);
+    mt_free(names);
+    return ok;
+}
+
+static bool read_names(mt_schema_reader *r, mt_schema_object_reader *o)
+{
+    size_t most = json_array_size(o->listed);
 
     for (size_t i = 0; i < o->place->count; i++) {
         const json_t *schema = o->place->part[i].schema;
@@ -56,7 +63,7 @@ static bool read_names(mt_schema_reader *r, object *o)
         most += json_object_size(properties) + json_array_size(list);
     }
     r->members += most;
-    if (most > MT_LIMIT_SCHEMA_PROPERTIES || r->members > MT_LIMIT_SCHEMA_MEMBERS)
+    if (r->members > MT_LIMIT_SCHEMA_MEMBERS)
         return mt_schema_fail(r, o->place->part[0].path, "properties", "are too many: use fewer");
     o->names = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->names));
     o->required = mt_arena_alloc(r->arena, (most + 1) * sizeof(*o->required));
@@ -67,6 +74,9 @@ static bool read_names(mt_schema_reader *r, object *o)
 
         json_object_foreach(json_object_get(o->place->part[i].schema, "properties"), key, value) add_name(o, key);
     }
+    for (size_t k = 0; k < json_array_size(o->listed); k++)
+        if (json_is_string(json_array_get(o->listed, k)))
+            add_name(o, json_string_value(json_array_get(o->listed, k)));
     for (size_t i = 0; i < o->place->count; i++) {
         const json_t *list = json_object_get(o->place->part[i].schema, "required");
 
@@ -75,199 +85,187 @@ static bool read_names(mt_schema_reader *r, object *o)
 
             if (!name)
                 return mt_schema_fail(r, o->place->part[i].path, "required", "is not a list of names: give one");
-            add_name(o, name);
-            find(o, name, &at);
-            o->required[at] = true;
+            o->required[add_name(o, name)] = true;
+        }
+    }
+    return o->count <= MT_LIMIT_SCHEMA_PROPERTIES ||
+           mt_schema_fail(r, o->place->part[0].path, "properties", "are too many: use fewer");
+}
+
+static bool read_patterns(mt_schema_reader *r, mt_schema_object_reader *o)
+{
+    for (size_t i = 0; i < o->place->count; i++) {
+        const mt_schema_part *part = &o->place->part[i];
+        json_t *patterns = json_object_get(part->schema, "patternProperties"), *schema;
+        const char *pattern;
+
+        json_object_foreach(patterns, pattern, schema)
+        {
+            mt_schema_pattern *own = &o->patterns[o->pattern_count];
+
+            if (o->pattern_count == MT_LIMIT_SCHEMA_KEY_PATTERNS)
+                return mt_schema_fail(r, part->path, "patternProperties", "has too many patterns: use fewer");
+            own->regex = mt_schema_regex(r, part->path, "patternProperties", pattern, strlen(pattern));
+            if (!own->regex)
+                return false;
+            own->part = i;
+            own->schema = schema;
+            own->path = mt_schema_path(r, part->path, "patternProperties", pattern);
+            o->pattern_count++;
         }
     }
     return true;
 }
 
-/* The pattern of patternProperties, read once. */
-static bool read_pattern(mt_schema_reader *r, object *o)
+bool mt_schema_below(const mt_schema_place *place, size_t part, size_t above)
+{
+    while (part != above && place->part[part].parent != part) {
+        if (json_object_get(place->part[part].schema, MT_SCHEMA_OPPOSITE))
+            return false;
+        part = place->part[part].parent;
+    }
+    return part == above;
+}
+
+/* Whether some schema that part `above` applies to the place says something about a key: by its name (NULL: none), a
+   pattern of those told, or as one of all others. */
+static bool evaluated(const mt_schema_object_reader *o, size_t above, const char *name, uint32_t told)
 {
     for (size_t i = 0; i < o->place->count; i++) {
-        const mt_schema_part *part = &o->place->part[i];
-        json_t *patterns = json_object_get(part->schema, "patternProperties");
-        const char *pattern = json_object_iter_key(json_object_iter(patterns));
+        const json_t *schema = o->place->part[i].schema;
 
-        if (json_object_size(patterns) == 0)
+        if (!mt_schema_below(o->place, i, above) || json_object_get(schema, MT_SCHEMA_MADE))
             continue;
-        if (json_object_size(patterns) > 1)
-            return mt_schema_fail(r, part->path, "patternProperties", "has several patterns: use one");
-        if (o->place->count > 1)
-            return mt_schema_fail(r, part->path, "patternProperties",
-                                  "stands beside other schemas of the same place, which is not supported");
-        o->pattern = mt_schema_regex(r, part->path, "patternProperties", pattern, strlen(pattern));
-        o->pattern_path = mt_schema_path(r, part->path, "patternProperties", pattern);
-        o->pattern_schema = json_object_get(patterns, pattern);
-        return o->pattern != NULL;
+        if ((name && json_object_get(json_object_get(schema, "properties"), name)) ||
+            json_object_get(schema, "additionalProperties") ||
+            (i != above && json_object_get(schema, "unevaluatedProperties")))
+            return true;
+        for (size_t k = 0; k < o->pattern_count; k++)
+            if (o->patterns[k].part == i && told >> k & 1)
+                return true;
     }
-    return true;
+    return false;
 }
 
-/* A declared property that the pattern fits as well could come twice. */
-static bool check_apart(mt_schema_reader *r, const object *o)
+/* What a part says about a key. */
+static bool add_rules(mt_schema_reader *r, const mt_schema_object_reader *o, size_t at, const char *name, uint32_t told,
+                      mt_schema_place *own)
 {
-    bool fits = false;
-
-    for (size_t i = 0; o->pattern && i < o->count && !fits; i++)
-        if (!mt_regex_matches(o->pattern, o->names[i], strlen(o->names[i]), &fits))
-            return mt_schema_fail(r, o->pattern_path, "patternProperties", "is too large: simplify it");
-    return !fits || mt_schema_fail(r, o->pattern_path, "patternProperties",
-                                   "has a pattern that a declared property fits, too: make it narrower");
-}
-
-/* What a schema says about a property: by its name, or as one of the others. */
-static bool add_rules(mt_schema_reader *r, const mt_schema_part *part, const char *name, mt_schema_place *own)
-{
-    const json_t *schema = json_object_get(json_object_get(part->schema, "properties"), name);
+    const mt_schema_part *part = &o->place->part[at];
+    const json_t *schema = name ? json_object_get(json_object_get(part->schema, "properties"), name) : NULL;
     const json_t *others = json_object_get(part->schema, "additionalProperties");
+    const json_t *rest = json_object_get(part->schema, "unevaluatedProperties");
+    bool said = schema != NULL;
 
-    if (schema)
-        return mt_schema_add(r, own, schema, mt_schema_path(r, part->path, "properties", name));
-    return !others || mt_schema_add(r, own, others, mt_schema_path(r, part->path, "additionalProperties", NULL));
+    if (schema && !mt_schema_add(r, own, schema, mt_schema_path(r, part->path, "properties", name)))
+        return false;
+    for (size_t k = 0; k < o->pattern_count; k++) {
+        if (o->patterns[k].part != at || !(told >> k & 1))
+            continue;
+        said = true;
+        if (!mt_schema_add(r, own, o->patterns[k].schema, o->patterns[k].path))
+            return false;
+    }
+    if (!said && others && !mt_schema_add(r, own, others, mt_schema_path(r, part->path, "additionalProperties", NULL)))
+        return false;
+    return !rest || evaluated(o, at, name, told) ||
+           mt_schema_add(r, own, rest, mt_schema_path(r, part->path, "unevaluatedProperties", NULL));
 }
 
-static bool read_members(mt_schema_reader *r, object *o)
+bool mt_schema_key_rules(mt_schema_reader *r, const mt_schema_object_reader *o, const char *name, uint32_t told,
+                         mt_schema_place *own)
+{
+    for (size_t i = 0; i < o->place->count; i++)
+        if (!add_rules(r, o, i, name, told, own))
+            return false;
+    return true;
+}
+
+/* Which patterns a name fits. */
+static bool tell(mt_schema_reader *r, const mt_schema_object_reader *o, const char *name, uint32_t *told)
+{
+    *told = 0;
+    for (size_t k = 0; k < o->pattern_count; k++) {
+        bool fits;
+
+        if (!mt_regex_matches(o->patterns[k].regex, name, strlen(name), &fits))
+            return mt_schema_fail(r, o->patterns[k].path, "patternProperties", "is too large: simplify it");
+        *told |= (uint32_t)fits << k;
+    }
+    return true;
+}
+
+/* Whether propertyNames allows a name. What nobody can say is not allowed. */
+static bool allowed(mt_schema_reader *r, const mt_schema_object_reader *o, const char *name)
+{
+    json_t *value = json_string(name);
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < o->place->count; i++) {
+        const json_t *schema = json_object_get(o->place->part[i].schema, "propertyNames");
+
+        ok = !schema || mt_schema_judge(r, schema, value) == MT_JUDGED_YES;
+    }
+    json_decref(value);
+    return ok;
+}
+
+/* "name": value, as a rule that is shared by all objects that have it. */
+static mt_expr write_member(mt_schema_reader *r, const char *name, mt_expr value)
 {
     mt_grammar *g = r->j->g;
+    const bool called = g->nodes[value].kind == MT_EXPR_CALL;
+    const mt_rule rule = called ? g->nodes[value].a : 0;
+    uint64_t hash = rule;
+    uint32_t *slot;
+    mt_expr made;
 
+    for (const char *at = name; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 31;
+    slot = &r->member_slots[(hash >> 20) % MT_SCHEMA_SLOTS];
+    for (uint32_t i = *slot; called && i; i = r->member_rules[i - 1].same)
+        if (r->member_rules[i - 1].value == rule && strcmp(r->member_rules[i - 1].name, name) == 0)
+            return mt_grammar_call(g, r->member_rules[i - 1].rule);
+    made = mt_grammar_list(g, (mt_expr[]){mt_json_key(r->j, name), mt_json_colon(r->j), value}, 3);
+    if (!called)
+        return made;
+    if (r->member_count == r->member_cap) {
+        const size_t cap = r->member_cap ? 2 * r->member_cap : 64;
+
+        r->member_rules =
+            mt_realloc(r->member_rules, r->member_cap * sizeof(*r->member_rules), cap * sizeof(*r->member_rules));
+        r->member_cap = cap;
+    }
+    r->member_rules[r->member_count] =
+        (mt_schema_member){.name = name, .value = rule, .rule = mt_grammar_rule(g), .same = *slot};
+    mt_grammar_define(g, r->member_rules[r->member_count].rule, made);
+    made = mt_grammar_call(g, r->member_rules[r->member_count].rule);
+    *slot = (uint32_t)++r->member_count;
+    return made;
+}
+
+static bool read_members(mt_schema_reader *r, mt_schema_object_reader *o)
+{
     for (size_t n = 0; n < o->count; n++) {
-        mt_schema_place own = {.count = 0};
+        mt_schema_place own;
         mt_expr value = 0;
-        bool ok = true;
+        uint32_t told;
 
-        for (size_t i = 0; ok && i < o->place->count; i++)
-            ok = add_rules(r, &o->place->part[i], o->names[n], &own);
-        ok = ok && mt_schema_call(r, &own, &value);
-        if (ok)
-            o->members[n] =
-                mt_grammar_list(g, (mt_expr[]){mt_json_key(r->j, o->names[n]), mt_json_colon(r->j), value}, 3);
-        if (!ok)
+        own.count = 0;
+        own.never = o->restricted && !allowed(r, o, o->names[n]);
+        if (!tell(r, o, o->names[n], &told) || !mt_schema_key_rules(r, o, o->names[n], told, &own) ||
+            !mt_schema_call(r, &own, &value))
             return false;
+        o->members[n] = own.never ? mt_grammar_never(r->j->g) : write_member(r, o->names[n], value);
     }
     return true;
-}
-
-/* ---- properties that are not declared ---- */
-
-/* Keys that are none of the names: behind names[i] for i in live, which all begin with the same `depth` bytes. */
-static mt_expr other_key(mt_schema_reader *r, const char *const *names, const size_t *offsets, size_t count)
-{
-    mt_grammar *g = r->j->g;
-    mt_char_writer *const write = mt_json_chars(r->j);
-    mt_charset taken = {0};
-    const char **same = mt_alloc_array(count + 1, sizeof(*same));
-    size_t *same_offsets = mt_alloc_array(count + 1, sizeof(*same_offsets));
-    mt_expr all = mt_grammar_never(g), free_rest;
-    bool ends = true;
-
-    for (size_t i = 0; i < count; i++) {
-        const char *at = names[i] + offsets[i];
-        uint32_t code;
-        size_t alike = 0;
-
-        if (!*at) {
-            ends = false;
-            continue;
-        }
-        code = mt_utf8_at(at);
-        if (mt_charset_has(&taken, code))
-            continue;
-        mt_charset_add(&taken, code, code);
-        for (size_t k = i; k < count; k++) {
-            const char *other = names[k] + offsets[k];
-
-            if (!*other || mt_utf8_at(other) != code)
-                continue;
-            same[alike] = names[k];
-            same_offsets[alike++] = offsets[k] + mt_utf8_size(*other);
-        }
-        all = mt_grammar_or(
-            g, all,
-            mt_grammar_seq(g, write(g, &(mt_char_range){code, code}, 1), other_key(r, same, same_offsets, alike)));
-    }
-    mt_charset_sort(&taken);
-    mt_charset_invert(&taken);
-    free_rest = mt_grammar_seq(
-        g, mt_grammar_repeat_plain(g, write(g, &(mt_char_range){0, MT_CHAR_MAX}, 1), 0, MT_GRAMMAR_UNLIMITED),
-        mt_json_quote(r->j));
-    all = mt_grammar_or(g, all, mt_grammar_seq(g, write(g, taken.at, taken.count), free_rest));
-    if (ends)
-        all = mt_grammar_or(g, all, mt_json_quote(r->j));
-    mt_charset_free(&taken);
-    mt_free(same);
-    mt_free(same_offsets);
-    return all;
-}
-
-static bool check_names(mt_schema_reader *r, const object *o)
-{
-    for (size_t i = 0; i < o->count; i++)
-        if (strlen(o->names[i]) > MT_LIMIT_PARSE_NAME)
-            return mt_schema_fail(r, o->place->part[0].path, "properties", "has a name that is too long: shorten it");
-    return true;
-}
-
-static bool read_others(mt_schema_reader *r, object *o, const mt_schema_place *values)
-{
-    mt_grammar *g = r->j->g;
-    size_t *offsets;
-    mt_expr value, key;
-
-    if (!check_names(r, o) || !mt_schema_call(r, values, &value))
-        return false;
-    offsets = mt_alloc_array(o->count + 1, sizeof(*offsets));
-    key = mt_grammar_seq(g, mt_json_quote(r->j), other_key(r, (const char *const *)o->names, offsets, o->count));
-    mt_free(offsets);
-    o->other = mt_grammar_list(g, (mt_expr[]){key, mt_json_colon(r->j), value}, 3);
-    o->open = true;
-    return true;
-}
-
-/* Keys that the pattern fits. */
-static bool read_patterned(mt_schema_reader *r, object *o)
-{
-    mt_schema_place own = {.count = 0};
-    mt_grammar *g = r->j->g;
-    mt_expr value, key;
-
-    if (!mt_schema_add(r, &own, o->pattern_schema, o->pattern_path) || !mt_schema_call(r, &own, &value))
-        return false;
-    key = mt_grammar_list(
-        g, (mt_expr[]){mt_json_quote(r->j), mt_regex_expr(o->pattern, g, mt_json_chars(r->j)), mt_json_quote(r->j)}, 3);
-    o->other = mt_grammar_list(g, (mt_expr[]){key, mt_json_colon(r->j), value}, 3);
-    o->open = true;
-    return true;
-}
-
-static bool read_rest(mt_schema_reader *r, object *o)
-{
-    mt_schema_place values = {.count = 0};
-    bool declared = false, said = false;
-
-    if (o->pattern)
-        return read_patterned(r, o);
-    for (size_t i = 0; i < o->place->count; i++) {
-        const mt_schema_part *part = &o->place->part[i];
-        const json_t *others = json_object_get(part->schema, "additionalProperties");
-
-        declared |= json_object_get(part->schema, "properties") != NULL;
-        said |= others != NULL;
-        if (others && !mt_schema_add(r, &values, others, mt_schema_path(r, part->path, "additionalProperties", NULL)))
-            return false;
-    }
-    if (values.never || (declared && !said))
-        return true;
-    return read_others(r, o, &values);
 }
 
 /* ---- the whole ---- */
 
 /* properties[i ...] may follow `had` others; had counts up to `top`. Right-linear rules, one for each pair. */
 typedef struct chain {
-    const object *o;
+    const mt_schema_object_reader *o;
     mt_rule first;
     uint32_t top;
 } chain;
@@ -291,7 +289,7 @@ static mt_expr member(mt_schema_reader *r, const chain *c, mt_expr what, size_t 
 
 static void define(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
 {
-    const object *o = c->o;
+    const mt_schema_object_reader *o = c->o;
     mt_grammar *g = r->j->g;
     mt_expr all;
 
@@ -301,42 +299,48 @@ static void define(mt_schema_reader *r, const chain *c, size_t i, uint32_t had)
             all = mt_grammar_or(g, all, follow(r, c, i + 1, had));
     } else {
         all = had < o->least ? mt_grammar_never(g) : had ? mt_json_space(r->j) : mt_grammar_empty(g);
-        if (o->open)
+        /* free keys may come twice and then count once: only one of them is counted on */
+        if (o->open && had + 1 >= o->least)
             all = mt_grammar_or(g, member(r, c, o->other, i, had), all);
     }
     mt_grammar_define(g, c->first + (mt_rule)(i * (c->top + 1) + had), all);
 }
 
-static bool read_counts(mt_schema_reader *r, object *o)
+static bool read_counts(mt_schema_reader *r, mt_schema_object_reader *o)
 {
-    size_t required = 0;
-
     o->most = MT_GRAMMAR_UNLIMITED;
     for (size_t i = 0; i < o->place->count; i++) {
         uint32_t low = 0, high = MT_GRAMMAR_UNLIMITED;
+        bool single = false;
+        const json_t *values = mt_schema_excluded(&o->place->part[i], &single);
 
         if (!mt_schema_count(r, &o->place->part[i], "minProperties", &low) ||
             !mt_schema_count(r, &o->place->part[i], "maxProperties", &high))
             return false;
+        for (size_t k = 0; values && k < (single ? 1 : json_array_size(values)); k++)
+            if (json_is_object(single ? values : json_array_get(values, k)) && low == 0)
+                low = 1; /* {} is left out */
         o->least = low > o->least ? low : o->least;
         o->most = high < o->most ? high : o->most;
     }
-    for (size_t i = 0; i < o->count; i++)
-        required += o->required[i];
-    if (o->least > required && o->open) /* keys that are free may come twice and then count once */
-        return mt_schema_fail(r, o->place->part[0].path, "minProperties",
-                              "counts properties that are not declared, which is not supported: leave it out");
+    if (o->least > o->count + 1 && o->open) {
+        if (!mt_schema_loosen(r, o->place->part[0].path, "minProperties",
+                              "counts properties that are not declared, beyond the first of them, which is not "
+                              "supported: leave it out"))
+            return false;
+        o->least = (uint32_t)o->count + 1;
+    }
     return true;
 }
 
 bool mt_schema_object(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
 {
     mt_grammar *g = r->j->g;
-    object o = {.place = place};
+    mt_schema_object_reader o = {.place = place};
     chain c = {.o = &o};
 
-    if (!read_names(r, &o) || !read_pattern(r, &o) || !check_apart(r, &o) || !read_members(r, &o) ||
-        !read_rest(r, &o) || !read_counts(r, &o))
+    if (!read_listed(r, &o) || !read_names(r, &o) || !read_patterns(r, &o) || !read_members(r, &o) ||
+        !mt_schema_read_keys(r, &o) || !read_counts(r, &o))
         return false;
     c.top = o.most != MT_GRAMMAR_UNLIMITED ? o.most : o.least > 0 ? o.least : 1;
     if (c.top > o.count && !o.open)

@@ -1,252 +1,300 @@
-/* Numbers, strings, and values that are listed. */
+/* Numbers: bounds, multiples and formats become one description, which json_number.c writes. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
 #include "base/json_tree.h"
-#include "sample/constraint/regex.h"
 #include "sample/constraint/schema_inside.h"
-#include "sample/constraint/value_set.h"
 
-enum { PATTERNS = 8 };
+enum { DIGITS = 18, DIVISOR = 2000 };
 
-#define LABEL "[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?"
-#define HEX4 "[0-9a-fA-F]{1,4}"
-#define BYTE "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-#define DATE                                                                                              \
-    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|" \
-    "02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
-#define TIME "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-#define DAYS "(?:[0-9]{1,4}Y(?:[0-9]{1,4}M(?:[0-9]{1,4}D)?)?|[0-9]{1,4}M(?:[0-9]{1,4}D)?|[0-9]{1,4}D)"
-#define HOURS "T(?:[0-9]{1,4}H(?:[0-9]{1,4}M(?:[0-9]{1,4}S)?)?|[0-9]{1,4}M(?:[0-9]{1,4}S)?|[0-9]{1,4}S)"
-#define PATH "[A-Za-z0-9._~!$&'()*+,;=:@-]"
-
-static const struct {
-    const char *name, *regex;
-} formats[] = {
-    {"date", "^" DATE "$"},
-    {"time", "^" TIME "$"},
-    {"date-time", "^" DATE "T" TIME "$"},
-    {"duration", "^P(?:[0-9]{1,4}W|" DAYS "(?:" HOURS ")?|" HOURS ")$"},
-    {"uuid", "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"},
-    {"email", "^[A-Za-z0-9][A-Za-z0-9_+-]{0,31}(?:\\.[A-Za-z0-9_+-]{1,32}){0,3}@(?:" LABEL "\\.){1,4}[A-Za-z]{2,24}$"},
-    {"hostname", "^" LABEL "(?:\\." LABEL "){0,5}$"},
-    {"ipv4", "^" BYTE "(?:\\." BYTE "){3}$"},
-    {"ipv6", "^(?:(?:" HEX4 ":){7}" HEX4 "|(?:" HEX4 ":){1,7}:|:(?::" HEX4 "){1,7}|(?:" HEX4 ":){1,6}:" HEX4 ")$"},
-    {"uri", "^https?://" LABEL "(?:\\." LABEL "){0,5}(?::[1-9][0-9]{0,3})?(?:/" PATH "*)*(?:\\?" PATH "*)?$"},
-};
-
-/* Narrows the range by one keyword. */
-static bool narrow(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, bool fractions, int64_t *low,
-                   int64_t *high, bool *above, bool *below)
+bool mt_schema_decimal(const json_t *value, mt_decimal *out)
 {
-    const json_t *value = json_object_get(part->schema, keyword);
-    const bool upper = strstr(keyword, "ax") != NULL;
-    bool exclusive = keyword[0] == 'e';
-    double bound;
-    int64_t whole;
+    char text[40];
+
+    if (mt_json_wide(value))
+        return mt_decimal_read(mt_json_wide(value), out);
+    if (json_is_integer(value)) {
+        snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return mt_decimal_read(text, out);
+    }
+    for (int precision = 15; precision <= 17; precision++) { /* the shortest that is read as the same number */
+        snprintf(text, sizeof(text), "%.*g", precision, json_real_value(value));
+        if (strtod(text, NULL) == json_real_value(value))
+            break;
+    }
+    return mt_decimal_read(text, out);
+}
+
+typedef struct numbers {
+    mt_number n;
+    bool none; /* no number fits */
+} numbers;
+
+/* Narrows what is there already. False: there is no room for another one. */
+static bool add_bound(numbers *s, mt_number_kind kind, bool exclusive, const mt_decimal *value)
+{
+    mt_number *n = &s->n;
+
+    for (size_t i = 0; i < n->bound_count; i++) {
+        mt_number_bound *b = &n->bounds[i];
+        const int order = mt_decimal_compare(value, &b->value);
+
+        if (b->kind != kind)
+            continue;
+        if (kind == MT_NUMBER_NOT) {
+            if (order == 0)
+                return true;
+            continue;
+        }
+        if (order == 0)
+            b->exclusive |= exclusive;
+        else if ((order > 0) == (kind == MT_NUMBER_LEAST)) {
+            b->exclusive = exclusive;
+            b->value = *value;
+        }
+        return true;
+    }
+    if (n->bound_count == MT_NUMBER_BOUNDS - 2 && kind == MT_NUMBER_NOT)
+        return false;
+    n->bounds[n->bound_count++] = (mt_number_bound){.kind = kind, .exclusive = exclusive};
+    n->bounds[n->bound_count - 1].value = *value; /* byte by byte: equal ones are found again */
+    return true;
+}
+
+/* One that has more digits than are ever written: no bound, or one that nothing passes. */
+static void add_extreme(numbers *s, mt_number_kind kind, double value)
+{
+    const mt_decimal zero = {0};
+
+    if (fabs(value) > 1)
+        s->none |= (value > 0) == (kind == MT_NUMBER_LEAST);
+    else
+        add_bound(s, kind, (value > 0) == (kind == MT_NUMBER_LEAST), &zero);
+}
+
+static bool read_bounds(mt_schema_reader *r, const mt_schema_part *part, numbers *s)
+{
+    static const char *const keywords[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
+
+    for (size_t i = 0; i < MT_COUNT(keywords); i++) {
+        const json_t *value = json_object_get(part->schema, keywords[i]);
+        const mt_number_kind kind = i % 2 ? MT_NUMBER_MOST : MT_NUMBER_LEAST;
+        mt_decimal bound;
+
+        if (!value || (i >= 2 && json_is_boolean(value))) /* draft 4: says how minimum and maximum are meant */
+            continue;
+        if (!json_is_number(value))
+            return mt_schema_fail(r, part->path, keywords[i], "is not a number: give one");
+        if (mt_schema_decimal(value, &bound))
+            add_bound(s, kind, i >= 2 || json_is_true(json_object_get(part->schema, keywords[i % 2 + 2])), &bound);
+        else
+            add_extreme(s, kind, json_number_value(value));
+    }
+    return true;
+}
+
+static bool read_format(const mt_schema_part *part, numbers *s)
+{
+    const char *format = json_string_value(json_object_get(part->schema, "format")), *low, *high;
+    mt_decimal bound;
+
+    if (!format || !mt_schema_number_format(format, &low, &high))
+        return true;
+    s->n.fractions = false;
+    return mt_decimal_read(low, &bound) && add_bound(s, MT_NUMBER_LEAST, false, &bound) &&
+           mt_decimal_read(high, &bound) && add_bound(s, MT_NUMBER_MOST, false, &bound);
+}
+
+static bool read_excluded(mt_schema_reader *r, const mt_schema_part *part, numbers *s)
+{
+    bool single = false;
+    const json_t *values = mt_schema_excluded(part, &single);
+    const size_t count = !values ? 0 : single ? 1 : json_array_size(values);
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = single ? values : json_array_get(values, i);
+        mt_decimal decimal;
+
+        if (json_is_number(value) && mt_schema_decimal(value, &decimal) &&
+            !add_bound(s, MT_NUMBER_NOT, false, &decimal))
+            return mt_schema_loosen(r, part->path, "not", "lists too many numbers: use fewer");
+    }
+    return true;
+}
+
+static uint64_t shared_divisor(uint64_t a, uint64_t b)
+{
+    return b ? shared_divisor(b, a % b) : a;
+}
+
+/* Multiples of both: of what they share the least of, once they have as many digits behind the point. */
+static bool read_multiple(mt_schema_reader *r, const mt_schema_part *part, numbers *s)
+{
+    const json_t *value = json_object_get(part->schema, "multipleOf");
+    uint64_t divisor = 0, own = s->n.divisor ? s->n.divisor : 1;
+    unsigned scale, own_scale = s->n.scale;
+    mt_decimal d;
 
     if (!value)
         return true;
-    if (json_is_boolean(value) && exclusive) /* draft 4: says how minimum and maximum are meant */
-        return json_is_false(value) || mt_schema_fail(r, part->path, keyword, "is true: give the number instead");
-    if (!json_is_number(value))
-        return mt_schema_fail(r, part->path, keyword, "is not a number: give one");
-    bound = json_number_value(value);
-    if (bound != floor(bound)) {
-        if (fractions)
-            return mt_schema_fail(r, part->path, keyword,
-                                  "is not a whole number, which is supported for integers only: round it");
-        bound = upper ? floor(bound) : ceil(bound);
-        exclusive = false;
-    }
-    if (!(fabs(bound) < (double)MT_JSON_INTEGER_MAX))
-        whole = bound < 0 ? -MT_JSON_INTEGER_MAX : MT_JSON_INTEGER_MAX;
-    else
-        whole = json_is_integer(value) ? json_integer_value(value) : (int64_t)bound;
-    if (exclusive && !fractions) {
-        whole += upper ? -1 : 1;
-        exclusive = false;
-    }
-    if (upper && (whole < *high || (whole == *high && exclusive))) {
-        *high = whole;
-        *below = exclusive;
-    }
-    if (!upper && (whole > *low || (whole == *low && exclusive))) {
-        *low = whole;
-        *above = exclusive;
+    if (!json_is_number(value) || json_number_value(value) <= 0)
+        return mt_schema_fail(r, part->path, "multipleOf", "is not a number above 0: give one");
+    if (!mt_schema_decimal(value, &d) || d.whole_count + d.fraction_count > 15 || d.fraction_count > DIGITS)
+        return mt_schema_loosen(r, part->path, "multipleOf", "has too many digits: round it");
+    for (size_t i = 0; i < d.whole_count; i++)
+        divisor = 10 * divisor + (uint64_t)(d.whole[i] - '0');
+    for (size_t i = 0; i < d.fraction_count; i++)
+        divisor = 10 * divisor + (uint64_t)(d.fraction[i] - '0');
+    scale = d.fraction_count;
+    for (; s->n.divisor && scale < own_scale && divisor < 1000000000; scale++)
+        divisor *= 10;
+    for (; s->n.divisor && own_scale < scale && own < 1000000000; own_scale++)
+        own *= 10;
+    divisor = divisor / shared_divisor(divisor, own) * own;
+    if (divisor > UINT32_MAX || (s->n.divisor && scale != own_scale))
+        return mt_schema_loosen(r, part->path, "multipleOf", "has too many digits: round it");
+    s->n.divisor = (uint32_t)divisor;
+    s->n.scale = (uint8_t)scale;
+    return true;
+}
+
+/* A tenth, so often. */
+static bool shift(mt_decimal *d, size_t count)
+{
+    for (; count > 0 && (d->whole_count || d->fraction_count); count--) {
+        if (d->fraction_count == MT_DECIMAL_DIGITS)
+            return false;
+        if (d->fraction_count || (d->whole_count && d->whole[d->whole_count - 1] != '0') || !d->whole_count) {
+            memmove(d->fraction + 1, d->fraction, d->fraction_count);
+            d->fraction[0] = d->whole_count ? d->whole[d->whole_count - 1] : '0';
+            d->fraction_count++;
+        }
+        if (d->whole_count)
+            d->whole[--d->whole_count] = '\0';
     }
     return true;
 }
 
-bool mt_schema_numbers(mt_schema_reader *r, const mt_schema_place *place, bool fractions, mt_expr *out)
-{
-    static const char *const keywords[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
-    int64_t low = -MT_JSON_INTEGER_MAX, high = MT_JSON_INTEGER_MAX;
-    bool above = false, below = false;
-
-    for (size_t i = 0; i < place->count; i++)
-        for (size_t k = 0; k < MT_COUNT(keywords); k++)
-            if (!narrow(r, &place->part[i], keywords[k], fractions, &low, &high, &above, &below))
-                return false;
-    *out = fractions ? mt_json_numbers(r->j, low, above, high, below) : mt_json_integers(r->j, low, high);
-    return true;
-}
-
-typedef struct strings {
-    uint32_t least, most;
-    const mt_regex *regex[PATTERNS];
-    size_t count;
-} strings;
-
-static bool add_regex(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, const char *regex,
-                      size_t len, strings *s)
-{
-    if (s->count == PATTERNS)
-        return mt_schema_fail(r, part->path, keyword, "is one of too many patterns for one place");
-    s->regex[s->count] = mt_schema_regex(r, part->path, keyword, regex, len);
-    return s->regex[s->count++] != NULL;
-}
-
-static bool add_format(mt_schema_reader *r, const mt_schema_part *part, strings *s)
-{
-    const json_t *format = json_object_get(part->schema, "format");
-
-    if (!format)
-        return true;
-    for (size_t i = 0; json_is_string(format) && i < MT_COUNT(formats); i++)
-        if (strcmp(formats[i].name, json_string_value(format)) == 0)
-            return add_regex(r, part, "format", formats[i].regex, strlen(formats[i].regex), s);
-    return mt_schema_fail(r, part->path, "format", "names a format that is not supported: leave it out");
-}
-
-static bool read_string(mt_schema_reader *r, const mt_schema_part *part, strings *s)
-{
-    const json_t *pattern = json_object_get(part->schema, "pattern");
-    uint32_t least = 0, most = MT_GRAMMAR_UNLIMITED;
-
-    if (pattern && !json_is_string(pattern))
-        return mt_schema_fail(r, part->path, "pattern", "is not a string: give one");
-    if (!mt_schema_count(r, part, "minLength", &least) || !mt_schema_count(r, part, "maxLength", &most) ||
-        !add_format(r, part, s))
-        return false;
-    s->least = least > s->least ? least : s->least;
-    s->most = most < s->most ? most : s->most;
-    return !pattern || add_regex(r, part, "pattern", json_string_value(pattern), json_string_length(pattern), s);
-}
-
-bool mt_schema_string(mt_schema_reader *r, const mt_schema_place *place, mt_expr *out)
+/* Multiples of 10 are those of a tenth of it, with a zero behind them; but 0 itself has no more. */
+static bool write_tens(mt_schema_reader *r, const mt_number *number, mt_expr *out)
 {
     mt_grammar *g = r->j->g;
-    strings s = {.most = MT_GRAMMAR_UNLIMITED};
-    mt_expr inside;
+    mt_number n = *number;
+    const mt_decimal zero = {0};
+    char zeros[16] = "";
+    size_t tens = 0;
+    mt_expr some;
+    bool has_zero = true;
 
-    for (size_t i = 0; i < place->count; i++)
-        if (!read_string(r, &place->part[i], &s))
+    for (; n.divisor % 10 == 0; n.divisor /= 10)
+        zeros[tens++] = '0';
+    for (size_t i = 0; i < n.bound_count; i++) {
+        const int order = mt_decimal_compare(&zero, &n.bounds[i].value);
+
+        if (n.bounds[i].kind == MT_NUMBER_NOT)
+            has_zero &= order != 0;
+        else
+            has_zero &= order == 0 ? !n.bounds[i].exclusive : (n.bounds[i].kind == MT_NUMBER_LEAST) == (order > 0);
+        if (!shift(&n.bounds[i].value, tens))
             return false;
-    if (s.count == 0) {
-        *out = mt_json_string(r->j, s.least, s.most);
-        return true;
     }
-    if (s.count == 1 && s.least == 0 && s.most == MT_GRAMMAR_UNLIMITED)
-        inside = mt_regex_expr(s.regex[0], g, mt_json_chars(r->j));
-    else if (!mt_regex_all(s.regex, s.count, s.least, s.most, g, mt_json_chars(r->j), &inside))
-        return mt_schema_fail(r, place->part[0].path, "pattern",
-                              "is too large together with the bounds on the length, or with another one: simplify it");
-    *out = mt_grammar_list(g, (mt_expr[]){mt_json_quote(r->j), inside, mt_json_quote(r->j)}, 3);
-    return true;
-}
-
-static unsigned type_of(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_NULL: return MT_TYPE_NULL;
-    case JSON_TRUE:
-    case JSON_FALSE: return MT_TYPE_BOOLEAN;
-    case JSON_INTEGER: return MT_TYPE_INTEGER;
-    case JSON_REAL: return json_real_value(value) == floor(json_real_value(value)) ? MT_TYPE_INTEGER : MT_TYPE_NUMBER;
-    case JSON_STRING: return MT_TYPE_STRING;
-    case JSON_ARRAY: return MT_TYPE_ARRAY;
-    case JSON_OBJECT: return MT_TYPE_OBJECT;
-    }
-    return 0;
-}
-
-/* Keywords beside a list of values would each have to be checked against all of them. */
-static bool check_beside(mt_schema_reader *r, const mt_schema_part *part)
-{
-    static const char *const keywords[] = {
-        "properties", "required",  "patternProperties", "items",   "prefixItems",      "pattern",         "format",
-        "minLength",  "maxLength", "minimum",           "maximum", "exclusiveMinimum", "exclusiveMaximum"};
-
-    for (size_t i = 0; i < MT_COUNT(keywords); i++)
-        if (json_object_get(part->schema, keywords[i]))
-            return mt_schema_fail(
-                r, part->path, keywords[i],
-                "stands beside \"enum\" or \"const\", which is not supported: list only what it allows");
-    return true;
-}
-
-static bool allowed(const mt_schema_place *place, mt_value_set *const *lists, unsigned types, const json_t *value)
-{
-    if (!(types & type_of(value)))
+    if (n.bound_count == MT_NUMBER_BOUNDS)
         return false;
-    for (size_t i = 0; i < place->count; i++) {
-        const json_t *constant = json_object_get(place->part[i].schema, "const");
-
-        if ((lists[i] && !mt_value_set_has(lists[i], value)) || (constant && !mt_value_equal(constant, value)))
-            return false;
-    }
+    n.bounds[n.bound_count++].kind = MT_NUMBER_NOT;
+    n.fractions = false;
+    n.digits = (uint8_t)(DIGITS - tens);
+    if (!mt_number_expr(g, &n, &some))
+        return false;
+    some = mt_grammar_seq(g, some, mt_grammar_text(g, zeros));
+    *out = has_zero ? mt_grammar_or(g, some, mt_grammar_text(g, "0")) : some;
     return true;
 }
 
-/* What of a list, or of one value, all schemas of the place allow. lists: the others' that it is held against. */
-static mt_expr write_constants(mt_schema_reader *r, const mt_schema_place *place, mt_value_set *const *lists,
-                               unsigned types, const json_t *list, const json_t *constant)
+static bool write_number(mt_schema_reader *r, const mt_number *n, mt_expr *out)
 {
-    const size_t given = constant ? 1 : json_array_size(list);
-    mt_expr *parts = mt_alloc_array(given + 1, sizeof(*parts)), all;
-    size_t count = 0;
+    mt_number plain = *n;
 
-    for (size_t i = 0; i < given && !mt_grammar_full(r->j->g); i++) {
-        const json_t *value = constant ? constant : json_array_get(list, i);
-
-        if (allowed(place, lists, types, value))
-            parts[count++] = mt_json_constant(r->j, value);
+    if (n->divisor && n->scale == 0 && n->divisor % 10 == 0)
+        return !n->broken && write_tens(r, n, out);
+    for (; plain.divisor && plain.divisor % 10 == 0 && plain.scale; plain.scale--)
+        plain.divisor /= 10;
+    if (plain.divisor == 1 && plain.scale == 0) { /* whole numbers */
+        plain.fractions = false;
+        plain.divisor = 0;
     }
-    all = mt_grammar_any(r->j->g, parts, count);
-    mt_free(parts);
-    return all;
+    return plain.divisor <= DIVISOR && mt_number_expr(r->j->g, &plain, out);
 }
 
-bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, unsigned types, bool *has, mt_expr *out)
+/* Equal ones are written once, as a rule. */
+static bool write_known(mt_schema_reader *r, const mt_number *n, mt_expr *out)
 {
-    const json_t *list = NULL, *constant = NULL;
-    mt_value_set *lists[MT_LIMIT_SCHEMA_PARTS] = {NULL};
+    mt_rule rule;
+    mt_expr made;
 
-    for (size_t i = 0; i < place->count; i++) {
-        const json_t *own = json_object_get(place->part[i].schema, "enum");
+    for (size_t i = 0; i < r->number_count; i++)
+        if (memcmp(&r->numbers[i].number, n, sizeof(*n)) == 0) {
+            *out = r->numbers[i].expr;
+            return true;
+        }
+    if (!write_number(r, n, &made))
+        return false;
+    if (r->number_count == r->number_cap) {
+        const size_t cap = r->number_cap ? 2 * r->number_cap : 16;
 
-        if (own && !json_is_array(own))
-            return mt_schema_fail(r, place->part[i].path, "enum", "is not a list: give one");
-        list = list ? list : own;
-        constant = constant ? constant : json_object_get(place->part[i].schema, "const");
+        r->numbers = mt_realloc(r->numbers, r->number_cap * sizeof(*r->numbers), cap * sizeof(*r->numbers));
+        r->number_cap = cap;
     }
-    *has = list || constant;
-    for (size_t i = 0; *has && i < place->count; i++)
-        if (!check_beside(r, &place->part[i]))
-            return false;
-    if (!*has)
-        return true;
-    for (size_t i = 0; i < place->count; i++) {
-        const json_t *own = json_object_get(place->part[i].schema, "enum");
+    rule = mt_grammar_rule(r->j->g);
+    mt_grammar_define(r->j->g, rule, made);
+    *out = mt_grammar_call(r->j->g, rule);
+    memcpy(&r->numbers[r->number_count].number, n, sizeof(*n));
+    r->numbers[r->number_count++].expr = *out;
+    return true;
+}
 
-        if (own && (constant || own != list)) /* the list that is written need not be held against itself */
-            lists[i] = mt_value_set_new(own);
+/* No more digits than the bounds have, where there are two. */
+static uint8_t digits_of(const mt_number *n)
+{
+    uint8_t most = 0, sides = 0;
+
+    for (size_t i = 0; i < n->bound_count; i++) {
+        const mt_number_bound *b = &n->bounds[i];
+
+        if (b->kind == MT_NUMBER_NOT)
+            continue;
+        sides++;
+        most = b->value.whole_count > most ? b->value.whole_count : most;
     }
-    *out = write_constants(r, place, lists, types, list, constant);
+    return sides == 2 && most < DIGITS ? (most ? most : 1) : DIGITS;
+}
+
+bool mt_schema_numbers(mt_schema_reader *r, const mt_schema_place *place, unsigned types, mt_expr *out)
+{
+    numbers s;
+
+    memset(&s, 0, sizeof(s));
+    s.n.fractions = (types & MT_TYPE_NUMBER) != 0;
+    s.n.broken = !(types & MT_TYPE_INTEGER);
     for (size_t i = 0; i < place->count; i++)
-        mt_value_set_free(lists[i]);
-    return true;
+        if (!read_bounds(r, &place->part[i], &s) || !read_format(&place->part[i], &s) ||
+            !read_excluded(r, &place->part[i], &s) || !read_multiple(r, &place->part[i], &s))
+            return false;
+    if (s.none || (s.n.broken && !s.n.fractions)) {
+        *out = mt_grammar_never(r->j->g);
+        return true;
+    }
+    if (s.n.bound_count == 0 && s.n.divisor == 0 && !s.n.broken) {
+        *out = s.n.fractions ? mt_json_number(r->j) : mt_json_integer(r->j);
+        return true;
+    }
+    s.n.digits = digits_of(&s.n);
+    if (write_known(r, &s.n, out))
+        return true;
+    s.n.divisor = 0;
+    return mt_schema_loosen(r, place->part[0].path, "multipleOf", "is too large: make it smaller") &&
+           write_known(r, &s.n, out);
 }

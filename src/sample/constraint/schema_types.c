@@ -1,4 +1,4 @@
-/* Types, and which keywords mean something. */
+/* Types, given and implied. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static const struct {
     {"null", MT_TYPE_NULL},       {"boolean", MT_TYPE_BOOLEAN},
     {"integer", MT_TYPE_INTEGER}, {"number", MT_TYPE_INTEGER | MT_TYPE_NUMBER},
     {"string", MT_TYPE_STRING},   {"array", MT_TYPE_ARRAY},
-    {"object", MT_TYPE_OBJECT},
+    {"object", MT_TYPE_OBJECT},   {"motet:fraction", MT_TYPE_NUMBER},
 };
 
 /* Keywords that speak of one type: without "type", that is the one that is meant. */
@@ -26,10 +26,18 @@ static const struct {
     {"patternProperties", MT_TYPE_OBJECT},
     {"minProperties", MT_TYPE_OBJECT},
     {"maxProperties", MT_TYPE_OBJECT},
+    {"propertyNames", MT_TYPE_OBJECT},
+    {"dependentRequired", MT_TYPE_OBJECT},
+    {"dependentSchemas", MT_TYPE_OBJECT},
+    {"dependencies", MT_TYPE_OBJECT},
+    {"unevaluatedProperties", MT_TYPE_OBJECT},
     {"items", MT_TYPE_ARRAY},
     {"prefixItems", MT_TYPE_ARRAY},
     {"minItems", MT_TYPE_ARRAY},
     {"maxItems", MT_TYPE_ARRAY},
+    {"uniqueItems", MT_TYPE_ARRAY},
+    {"contains", MT_TYPE_ARRAY},
+    {"unevaluatedItems", MT_TYPE_ARRAY},
     {"minLength", MT_TYPE_STRING},
     {"maxLength", MT_TYPE_STRING},
     {"pattern", MT_TYPE_STRING},
@@ -38,27 +46,7 @@ static const struct {
     {"maximum", MT_TYPE_INTEGER | MT_TYPE_NUMBER},
     {"exclusiveMinimum", MT_TYPE_INTEGER | MT_TYPE_NUMBER},
     {"exclusiveMaximum", MT_TYPE_INTEGER | MT_TYPE_NUMBER},
-};
-
-/* Keywords that change what is valid, and that nothing here follows. Those nobody knows are annotations. */
-static const char *const unsupported[] = {
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-    "contains",
-    "minContains",
-    "maxContains",
-    "propertyNames",
-    "$dynamicRef",
-    "$recursiveRef",
-    "multipleOf",
-    "uniqueItems",
-    "unevaluatedProperties",
-    "unevaluatedItems",
+    {"multipleOf", MT_TYPE_INTEGER | MT_TYPE_NUMBER},
 };
 
 bool mt_schema_type_name(const char *name, unsigned *types)
@@ -71,34 +59,7 @@ bool mt_schema_type_name(const char *name, unsigned *types)
     return false;
 }
 
-/* Values with which such a keyword says nothing. */
-static bool harmless(const json_t *schema, const char *keyword, const json_t *value)
-{
-    const json_t *most = json_object_get(schema, "maxItems");
-
-    if (strcmp(keyword, "uniqueItems") == 0)
-        return json_is_false(value) || (json_is_integer(most) && json_integer_value(most) <= 1);
-    if (strcmp(keyword, "multipleOf") == 0)
-        return json_is_number(value) && json_number_value(value) == 1 &&
-               mt_schema_type_name(json_string_value(json_object_get(schema, "type")), &(unsigned){0}) &&
-               strcmp(json_string_value(json_object_get(schema, "type")), "integer") == 0;
-    if (strcmp(keyword, "then") == 0 || strcmp(keyword, "else") == 0)
-        return !json_object_get(schema, "if");
-    return strncmp(keyword, "unevaluated", 11) == 0 && json_is_true(value);
-}
-
-bool mt_schema_check_keywords(mt_schema_reader *r, const json_t *schema, const char *path)
-{
-    for (size_t i = 0; i < MT_COUNT(unsupported); i++) {
-        const json_t *value = json_object_get(schema, unsupported[i]);
-
-        if (value && !harmless(schema, unsupported[i], value))
-            return mt_schema_fail(r, path, unsupported[i], "is not supported: leave it out");
-    }
-    return true;
-}
-
-static bool types_of(mt_schema_reader *r, const mt_schema_part *part, unsigned *types)
+bool mt_schema_own_types(mt_schema_reader *r, const mt_schema_part *part, unsigned *types)
 {
     const json_t *type = json_object_get(part->schema, "type");
     unsigned one;
@@ -123,9 +84,14 @@ bool mt_schema_types(mt_schema_reader *r, const mt_schema_place *place, unsigned
 
     *types = MT_TYPE_ANY;
     for (size_t i = 0; i < place->count; i++) {
-        if (!types_of(r, &place->part[i], &own))
+        if (!mt_schema_own_types(r, &place->part[i], &own))
             return false;
         *types &= own;
+        if (json_is_string(json_object_get(json_object_get(place->part[i].schema, "not"), "pattern")) &&
+            mt_schema_leaf_not(json_object_get(place->part[i].schema, "not"))) { /* only strings do not match */
+            *types &= MT_TYPE_STRING;
+            given = true;
+        }
         given |= json_object_get(place->part[i].schema, "type") != NULL;
         for (size_t k = 0; k < MT_COUNT(typed); k++)
             if (json_object_get(place->part[i].schema, typed[k].name))

@@ -29,11 +29,15 @@ static bool regex(const json_t *text, mt_grammar *g, mt_expr *out, mt_error *err
 {
     mt_arena *arena = mt_arena_new(0);
     const mt_regex *read = mt_regex_read(arena, json_string_value(text), json_string_length(text), false, err);
+    const mt_regex_query query = {.all = &read, .all_count = 1, .most = MT_GRAMMAR_UNLIMITED};
+    bool ok = read != NULL;
 
-    if (read)
+    if (read && !read->aware)
         *out = mt_regex_expr(read, g, mt_grammar_chars);
+    else if (read && !mt_regex_query_expr(&query, g, mt_grammar_chars, out))
+        ok = mt_fail(err, MT_E_INVALID, "the regular expression takes too many states; simplify it");
     mt_arena_free(arena);
-    return read != NULL;
+    return ok;
 }
 
 bool mt_source_expr(const mt_source *source, mt_json *j, mt_expr *out, mt_error *err)
@@ -41,7 +45,7 @@ bool mt_source_expr(const mt_source *source, mt_json *j, mt_expr *out, mt_error 
     switch (source->kind) {
     case MT_SOURCE_NONE: break;
     case MT_SOURCE_JSON: *out = mt_json_object(j); return true;
-    case MT_SOURCE_SCHEMA: return mt_schema_expr(j, source->value, source->value, false, out, err);
+    case MT_SOURCE_SCHEMA: return mt_schema_expr(j, source->value, source->value, false, source->strict, out, err);
     case MT_SOURCE_REGEX: return regex(source->value, j->g, out, err);
     case MT_SOURCE_CHOICE: return choices(source->value, j->g, out, err);
     case MT_SOURCE_GBNF:

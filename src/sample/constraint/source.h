@@ -18,6 +18,7 @@ typedef enum mt_source_kind {
 typedef struct mt_source {
     mt_source_kind kind;
     const json_t *value; /* borrowed */
+    bool strict;         /* of a schema: all of it has to be followed */
 } mt_source;
 
 /* What the source allows. False with a sentence. */

@@ -1,0 +1,363 @@
+/* Expressions become one list of nodes, from their end to their beginning. A position in a text is a formula over
+   nodes: "or" of all nodes that the expression may be at, with "and" and "not" only where it looks ahead. Equal
+   formulas are one number, so the formulas that a text leads through are the states of a deterministic automaton. */
+#include "sample/constraint/regex_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+
+enum { READS, FORKS, ENDS, ANYTHING, BEGINS, STOPS, LOOKS, BORDERS }; /* nodes */
+enum { FALSE_FORMULA, TRUE_FORMULA, LEAF, OR, AND, NOT };             /* formulas */
+enum { SLOTS = 1 << 15, FORMULAS = 1 << 16, PARTS = 1 << 22 };
+
+/* ---- nodes ---- */
+
+static uint32_t add_node(mt_formulas *m, mt_regex_node node)
+{
+    if (m->count == MT_LIMIT_REGEX_NODES) {
+        m->full = true;
+        return 0;
+    }
+    if (m->count == m->cap) {
+        const size_t cap = m->cap ? 2 * m->cap : 64;
+
+        m->nodes = mt_realloc(m->nodes, m->cap * sizeof(*m->nodes), cap * sizeof(*m->nodes));
+        m->cap = cap;
+    }
+    m->nodes[m->count] = node;
+    return (uint32_t)m->count++;
+}
+
+static uint32_t add_regex(mt_formulas *m, const mt_regex *r, uint32_t next);
+
+static uint32_t add_fork(mt_formulas *m, uint32_t next, uint32_t other)
+{
+    return add_node(m, (mt_regex_node){.kind = FORKS, .next = next, .other = other});
+}
+
+static bool anything(const mt_regex *r)
+{
+    return r->kind == MT_REGEX_SET && r->count == 1 && r->ranges[0].low == 0 && r->ranges[0].high >= MT_CHAR_MAX;
+}
+
+static uint32_t add_repeat(mt_formulas *m, const mt_regex *r, uint32_t next)
+{
+    const uint32_t end = next;
+
+    if (r->most == MT_GRAMMAR_UNLIMITED && r->least == 0 && anything(r->parts[0]) &&
+        (m->nodes[next].kind == ENDS || m->nodes[next].kind == ANYTHING))
+        return add_node(m, (mt_regex_node){.kind = ANYTHING});
+    if (r->most == MT_GRAMMAR_UNLIMITED) {
+        const uint32_t fork = add_fork(m, 0, next), body = m->full ? 0 : add_regex(m, r->parts[0], fork);
+
+        if (!m->full)
+            m->nodes[fork].next = body;
+        next = fork;
+    }
+    for (uint32_t i = r->least; r->most != MT_GRAMMAR_UNLIMITED && i < r->most && !m->full; i++)
+        next = add_fork(m, add_regex(m, r->parts[0], next), end);
+    for (uint32_t i = 0; i < r->least && !m->full; i++)
+        next = add_regex(m, r->parts[0], next);
+    return next;
+}
+
+static uint32_t add_look(mt_formulas *m, const mt_regex *r, uint32_t next)
+{
+    const uint32_t end = add_node(m, (mt_regex_node){.kind = ENDS});
+    const uint32_t other = m->full ? 0 : add_regex(m, r->parts[0], end);
+
+    return add_node(m, (mt_regex_node){.kind = LOOKS, .next = next, .other = other, .inverted = r->inverted});
+}
+
+static uint32_t add_regex(mt_formulas *m, const mt_regex *r, uint32_t next)
+{
+    uint32_t at = next;
+
+    if (m->full)
+        return 0;
+    switch (r->kind) {
+    case MT_REGEX_EMPTY: return next;
+    case MT_REGEX_SET: return add_node(m, (mt_regex_node){.kind = READS, .set = r, .next = next});
+    case MT_REGEX_REPEAT: return add_repeat(m, r, next);
+    case MT_REGEX_BEGIN: return add_node(m, (mt_regex_node){.kind = BEGINS, .next = next});
+    case MT_REGEX_END: return add_node(m, (mt_regex_node){.kind = STOPS, .next = next});
+    case MT_REGEX_LOOK: return add_look(m, r, next);
+    case MT_REGEX_BORDER:
+        m->borders_matter = true;
+        return add_node(m, (mt_regex_node){.kind = BORDERS, .next = next, .inverted = r->inverted});
+    case MT_REGEX_ANY:
+        at = add_regex(m, r->parts[r->count - 1], next);
+        for (size_t i = r->count - 1; i-- > 0 && !m->full;)
+            at = add_fork(m, add_regex(m, r->parts[i], next), at);
+        return at;
+    case MT_REGEX_LIST:
+        for (size_t i = r->count; i-- > 0 && !m->full;)
+            at = add_regex(m, r->parts[i], at);
+        return at;
+    }
+    return next;
+}
+
+uint32_t mt_formulas_add(mt_formulas *m, const mt_regex *regex)
+{
+    const uint32_t end = add_node(m, (mt_regex_node){.kind = ENDS});
+
+    return m->full ? 0 : add_regex(m, regex, end);
+}
+
+/* ---- formulas ---- */
+
+static mt_formula intern(mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_formula *parts, size_t count)
+{
+    const uint64_t prime = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = (kind + 1u) * prime + leaf;
+    uint32_t *slot;
+    mt_formula_node *f;
+
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ parts[i]) * prime ^ hash >> 31;
+    slot = &m->slots[(hash >> 20) % SLOTS];
+    for (uint32_t i = *slot; i; i = m->formulas[i - 1].same) {
+        f = &m->formulas[i - 1];
+        if (f->kind == kind &&
+            (kind == LEAF ? f->begin == leaf
+                          : f->count == count && memcmp(m->parts + f->begin, parts, count * sizeof(*parts)) == 0))
+            return i - 1;
+    }
+    if (m->formula_count == FORMULAS || m->part_count + count > PARTS) {
+        m->full = true;
+        return MT_FORMULA_FALSE;
+    }
+    if (m->formula_count == m->formula_cap) {
+        const size_t cap = m->formula_cap ? 2 * m->formula_cap : 256;
+
+        m->formulas = mt_realloc(m->formulas, m->formula_cap * sizeof(*f), cap * sizeof(*f));
+        m->formula_cap = cap;
+    }
+    while (m->part_count + count > m->part_cap) {
+        const size_t cap = m->part_cap ? 2 * m->part_cap : 1024;
+
+        m->parts = mt_realloc(m->parts, m->part_cap * sizeof(*m->parts), cap * sizeof(*m->parts));
+        m->part_cap = cap;
+    }
+    if (count)
+        memcpy(m->parts + m->part_count, parts, count * sizeof(*parts));
+    m->formulas[m->formula_count] = (mt_formula_node){
+        .kind = kind, .begin = kind == LEAF ? leaf : (uint32_t)m->part_count, .count = (uint32_t)count, .same = *slot};
+    m->part_count += count;
+    *slot = (uint32_t)++m->formula_count;
+    return (mt_formula)m->formula_count - 1;
+}
+
+static void push(mt_formulas *m, mt_formula f)
+{
+    if (m->stack_count == m->stack_cap) {
+        const size_t cap = m->stack_cap ? 2 * m->stack_cap : 256;
+
+        m->stack = mt_realloc(m->stack, m->stack_cap * sizeof(*m->stack), cap * sizeof(*m->stack));
+        m->stack_cap = cap;
+    }
+    m->stack[m->stack_count++] = f;
+}
+
+/* One that is itself of the kind is taken apart. */
+static void push_flat(mt_formulas *m, uint8_t kind, mt_formula f)
+{
+    if (m->formulas[f].kind != kind) {
+        push(m, f);
+        return;
+    }
+    for (uint32_t i = 0; i < m->formulas[f].count; i++)
+        push(m, m->parts[m->formulas[f].begin + i]);
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* The "or" or "and" of what was pushed since `from`, which it takes off. */
+static mt_formula join(mt_formulas *m, uint8_t kind, size_t from)
+{
+    const mt_formula ends = kind == OR ? MT_FORMULA_TRUE : MT_FORMULA_FALSE, none = kind == OR ? MT_FORMULA_FALSE : 1;
+    mt_formula *list = m->stack + from, made;
+    const size_t total = m->stack_count - from;
+    size_t count = 0;
+
+    if (total)
+        qsort(list, total, sizeof(*list), by_value);
+    for (size_t i = 0; i < total; i++) {
+        if (list[i] == ends) {
+            m->stack_count = from;
+            return ends;
+        }
+        if (list[i] != none && (count == 0 || list[count - 1] != list[i]))
+            list[count++] = list[i];
+    }
+    made = count == 0 ? none : count == 1 ? list[0] : intern(m, kind, 0, list, count);
+    m->stack_count = from;
+    return made;
+}
+
+mt_formula mt_formula_not(mt_formulas *m, mt_formula f)
+{
+    if (f <= MT_FORMULA_TRUE)
+        return !f;
+    return m->formulas[f].kind == NOT ? m->parts[m->formulas[f].begin] : intern(m, NOT, 0, &f, 1);
+}
+
+mt_formula mt_formula_and(mt_formulas *m, mt_formula a, mt_formula b)
+{
+    const size_t from = m->stack_count;
+
+    push_flat(m, AND, a);
+    push_flat(m, AND, b);
+    return join(m, AND, from);
+}
+
+void mt_formulas_begin(mt_formulas *m)
+{
+    m->slots = mt_alloc_array(SLOTS, sizeof(*m->slots));
+    m->known = mt_alloc_array(3 * m->count + 1, sizeof(*m->known));
+    m->entered = mt_alloc_array(m->count + 1, sizeof(*m->entered));
+    intern(m, FALSE_FORMULA, 0, NULL, 0);
+    intern(m, TRUE_FORMULA, 0, NULL, 0);
+}
+
+void mt_formulas_free(mt_formulas *m)
+{
+    mt_free(m->nodes);
+    mt_free(m->formulas);
+    mt_free(m->parts);
+    mt_free(m->slots);
+    mt_free(m->known);
+    mt_free(m->entered);
+    mt_free(m->stack);
+}
+
+static mt_formula enter(mt_formulas *m, uint32_t at, mt_regex_before before);
+
+/* A word begins or ends here: what follows is a word's character, or is none. */
+static mt_formula border(mt_formulas *m, uint32_t at, mt_regex_before before)
+{
+    const bool wanted = (before == MT_BEFORE_WORD) == m->nodes[at].inverted; /* that a character of a word follows */
+    const mt_formula word = intern(m, LEAF, at, NULL, 0);
+
+    return mt_formula_and(m, wanted ? word : mt_formula_not(m, word), enter(m, m->nodes[at].next, before));
+}
+
+static mt_formula enter_inside(mt_formulas *m, uint32_t at, mt_regex_before before)
+{
+    const mt_regex_node *n = &m->nodes[at];
+    mt_formula look;
+    size_t from;
+
+    switch (n->kind) {
+    case ANYTHING: return MT_FORMULA_TRUE;
+    case BEGINS: return before == MT_BEFORE_NOTHING ? enter(m, n->next, before) : MT_FORMULA_FALSE;
+    case BORDERS: return border(m, at, before);
+    case LOOKS:
+        look = enter(m, n->other, before);
+        return mt_formula_and(m, n->inverted ? mt_formula_not(m, look) : look, enter(m, n->next, before));
+    case STOPS: return mt_formula_and(m, intern(m, LEAF, at, NULL, 0), enter(m, n->next, before));
+    case FORKS:
+        from = m->stack_count;
+        push_flat(m, OR, enter(m, n->next, before));
+        push_flat(m, OR, enter(m, n->other, before));
+        return join(m, OR, from);
+    default: return intern(m, LEAF, at, NULL, 0);
+    }
+}
+
+/* Going in circles without reading leads nowhere. */
+static mt_formula enter(mt_formulas *m, uint32_t at, mt_regex_before before)
+{
+    const mt_formula known = m->known[before * m->count + at];
+    mt_formula f;
+
+    m->work++;
+    if (known)
+        return known - 1;
+    if (m->entered[at] || m->full)
+        return MT_FORMULA_FALSE;
+    m->entered[at] = true;
+    f = enter_inside(m, at, before);
+    m->entered[at] = false;
+    return f;
+}
+
+/* What was found while others were being entered may lack them, and is not kept. */
+mt_formula mt_formula_enter(mt_formulas *m, uint32_t node, mt_regex_before before)
+{
+    const mt_formula f = enter(m, node, before);
+
+    m->known[before * m->count + node] = f + 1;
+    return f;
+}
+
+static bool reads(const mt_regex *set, uint32_t code)
+{
+    size_t low = 0, high = set->count;
+
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+
+        if (set->ranges[middle].high < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->count && set->ranges[low].low <= code;
+}
+
+static mt_formula step_leaf(mt_formulas *m, uint32_t at, uint32_t code, mt_regex_before before)
+{
+    const mt_regex_node *n = &m->nodes[at];
+
+    if (n->kind == BORDERS)
+        return mt_regex_word(code) ? MT_FORMULA_TRUE : MT_FORMULA_FALSE;
+    if (n->kind != READS || !reads(n->set, code))
+        return MT_FORMULA_FALSE;
+    return mt_formula_enter(m, n->next, m->borders_matter ? before : MT_BEFORE_OTHER);
+}
+
+mt_formula mt_formula_step(mt_formulas *m, mt_formula f, uint32_t code, mt_regex_before before)
+{
+    const mt_formula_node n = m->formulas[f];
+    const size_t from = m->stack_count;
+
+    m->work++;
+    switch (n.kind) {
+    case LEAF: return step_leaf(m, n.begin, code, before);
+    case NOT: return mt_formula_not(m, mt_formula_step(m, m->parts[n.begin], code, before));
+    case OR:
+    case AND:
+        for (uint32_t i = 0; i < n.count; i++)
+            push_flat(m, n.kind, mt_formula_step(m, m->parts[n.begin + i], code, before));
+        return join(m, n.kind, from);
+    default: return f;
+    }
+}
+
+bool mt_formula_accepts(const mt_formulas *m, mt_formula f)
+{
+    const mt_formula_node *n = &m->formulas[f];
+    bool any = false, all = true;
+
+    if (n->kind == LEAF)
+        return m->nodes[n->begin].kind == ENDS || m->nodes[n->begin].kind == STOPS;
+    if (n->kind == NOT)
+        return !mt_formula_accepts(m, m->parts[n->begin]);
+    for (uint32_t i = 0; i < n->count; i++) {
+        const bool one = mt_formula_accepts(m, m->parts[n->begin + i]);
+
+        any |= one;
+        all &= one;
+    }
+    return n->kind == OR ? any : n->kind == AND ? all : n->kind == TRUE_FORMULA;
+}

@@ -1,0 +1,144 @@
+/* What references stand for: places of the same schema, by a JSON pointer, by "$anchor", or by "$id". */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "sample/constraint/schema_inside.h"
+
+enum { DEPTH = 64 };
+
+/* The next part of a JSON pointer, with ~0, ~1 and %XX undone. */
+static bool next_key(const char **at, char *key, size_t size)
+{
+    size_t len = 0;
+
+    for (; **at && **at != '/'; (*at)++) {
+        char c = **at;
+
+        if (c == '%' && strspn(*at + 1, "0123456789abcdefABCDEF") >= 2) {
+            const char digits[3] = {(*at)[1], (*at)[2], '\0'};
+
+            c = (char)strtol(digits, NULL, 16);
+            *at += 2;
+        } else if (c == '~' && ((*at)[1] == '0' || (*at)[1] == '1')) {
+            c = (*at)[1] == '0' ? '~' : '/';
+            (*at)++;
+        }
+        if (len + 1 == size)
+            return false;
+        key[len++] = c;
+    }
+    key[len] = '\0';
+    return true;
+}
+
+static const json_t *follow_pointer(const json_t *target, const char *at)
+{
+    char key[MT_LIMIT_SCHEMA_PATH];
+
+    while (target && *at == '/') {
+        at++;
+        if (!next_key(&at, key, sizeof(key)))
+            target = NULL;
+        else if (json_is_array(target))
+            target = json_array_get(target, (size_t)strtoul(key, NULL, 10));
+        else
+            target = json_object_get(target, key);
+    }
+    return target;
+}
+
+typedef struct search {
+    const char *keyword, *value;
+    const json_t *found;
+    size_t count;
+} search;
+
+/* Values that may look like schemas are none. */
+static bool holds_values(const char *key)
+{
+    static const char *const keys[] = {"enum", "const", "default", "examples", "example"};
+
+    for (size_t i = 0; i < MT_COUNT(keys); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The name itself, or a longer address of it. */
+static bool ends_with(const char *address, const char *name)
+{
+    const size_t len = strlen(address), end = strlen(name);
+
+    return len >= end && strcmp(address + len - end, name) == 0 && (len == end || address[len - end - 1] == '/');
+}
+
+static void look_for(search *s, const json_t *at, size_t depth)
+{
+    const char *own = json_string_value(json_object_get(at, s->keyword)), *key;
+    json_t *value;
+    size_t i;
+
+    if (own && ends_with(own, s->value)) {
+        s->found = at;
+        s->count++;
+    }
+    if (depth == DEPTH)
+        return;
+    json_array_foreach((json_t *)at, i, value) look_for(s, value, depth + 1);
+    json_object_foreach((json_t *)at, key, value) if (!holds_values(key)) look_for(s, value, depth + 1);
+}
+
+/* The only place with that keyword. */
+static const json_t *find(const mt_schema_reader *r, const char *keyword, const char *value)
+{
+    search s = {.keyword = keyword, .value = value};
+
+    look_for(&s, r->root, 0);
+    return s.count == 1 ? s.found : NULL;
+}
+
+static const json_t *find_resource(const mt_schema_reader *r, const char *name, size_t len)
+{
+    char base[MT_LIMIT_SCHEMA_PATH];
+    const json_t *found;
+
+    if (len == 0)
+        return r->root;
+    if (len >= sizeof(base))
+        return NULL;
+    memcpy(base, name, len);
+    base[len] = '\0';
+    found = find(r, "$id", base);
+    return found ? found : find(r, "id", base);
+}
+
+static const json_t *find_anchor(const mt_schema_reader *r, const char *hash)
+{
+    const json_t *found = find(r, "$anchor", hash + 1);
+
+    if (!found)
+        found = find(r, "$dynamicAnchor", hash + 1);
+    if (!found)
+        found = find(r, "$id", hash);
+    return found ? found : find(r, "id", hash);
+}
+
+const json_t *mt_schema_target(mt_schema_reader *r, const json_t *ref, const char *path)
+{
+    const char *text = json_string_value(ref), *hash = text ? strchr(text, '#') : NULL;
+    const json_t *target;
+
+    if (!text) {
+        mt_schema_fail(r, path, "$ref", "is not a string: refer to a place of the same schema");
+        return NULL;
+    }
+    target = find_resource(r, text, hash ? (size_t)(hash - text) : strlen(text));
+    if (target && hash && hash[1] == '/')
+        target = follow_pointer(target, hash + 1);
+    else if (target && hash && hash[1])
+        target = find_anchor(r, hash);
+    if (!target)
+        mt_schema_fail(r, path, "$ref", "refers to a place that the schema does not have");
+    return target;
+}

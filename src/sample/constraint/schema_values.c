@@ -1,0 +1,198 @@
+/* Values that are listed: what beside them rules some out is asked of each. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "sample/constraint/schema_inside.h"
+
+const json_t *mt_schema_excluded(const mt_schema_part *part, bool *single)
+{
+    const json_t *schema = json_object_get(part->schema, "not"), *constant;
+
+    if (!mt_schema_leaf_not(schema))
+        return NULL;
+    constant = json_object_get(schema, "const");
+    *single = constant != NULL;
+    return constant ? constant : json_object_get(schema, "enum");
+}
+
+/* The shortest list, or a constant; NULL: there is none. *at: the part that has it. */
+static bool find_list(mt_schema_reader *r, const mt_schema_place *place, const json_t **list, const json_t **constant,
+                      size_t *at)
+{
+    *list = *constant = NULL;
+    for (size_t i = 0; i < place->count; i++) {
+        const json_t *own = json_object_get(place->part[i].schema, "enum");
+        const json_t *single = json_object_get(place->part[i].schema, "const");
+
+        if (own && !json_is_array(own))
+            return mt_schema_fail(r, place->part[i].path, "enum", "is not a list: give one");
+        if (own && !*constant && (!*list || json_array_size(own) < json_array_size(*list))) {
+            *list = own;
+            *at = i;
+        }
+        if (single && !*constant) {
+            *constant = single;
+            *at = i;
+        }
+    }
+    return true;
+}
+
+/* Nothing stands beside the list that has to be asked. */
+static bool alone(const mt_schema_place *place, size_t at)
+{
+    static const char *const harmless[] = {"enum",     "const",    "title",      "description", "default",
+                                           "examples", "$comment", "deprecated", MT_SCHEMA_MADE};
+    const char *key;
+    json_t *value;
+
+    if (place->count > 1)
+        return false;
+    json_object_foreach((json_t *)place->part[at].schema, key, value)
+    {
+        bool known = false;
+
+        for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+            known |= strcmp(key, harmless[i]) == 0;
+        if (!known)
+            return false;
+    }
+    return !(json_object_get(place->part[at].schema, "enum") && json_object_get(place->part[at].schema, "const"));
+}
+
+/* The part's own list is known to have the value: only what else it says is asked. */
+static mt_judged judge_all(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *rest,
+                           const json_t *value)
+{
+    mt_judged all = mt_schema_judge(r, rest, value);
+
+    for (size_t i = 0; i < place->count && all != MT_JUDGED_NO; i++) {
+        const mt_judged one = i == at ? MT_JUDGED_YES : mt_schema_judge(r, place->part[i].schema, value);
+
+        all = one == MT_JUDGED_YES ? all : one;
+    }
+    return all;
+}
+
+/* Values of the list that are valid at the place, as a new list. */
+static json_t *valid_values(mt_schema_reader *r, const mt_schema_place *place, size_t at, const json_t *list,
+                            const json_t *constant, bool *unknown)
+{
+    const size_t total = constant ? 1 : json_array_size(list);
+    json_t *rest = json_copy((json_t *)place->part[at].schema), *kept = json_array();
+    const bool free_of_others = alone(place, at);
+
+    *unknown = false;
+    json_object_del(rest, constant ? "const" : "enum");
+    for (size_t i = 0; i < total && !mt_grammar_stopped(r->j->g); i++) {
+        const json_t *value = constant ? constant : json_array_get(list, i);
+        const mt_judged judged = free_of_others ? MT_JUDGED_YES : judge_all(r, place, at, rest, value);
+
+        *unknown |= judged == MT_JUDGED_UNKNOWN;
+        if (judged == MT_JUDGED_YES)
+            json_array_append(kept, (json_t *)value);
+    }
+    json_decref(rest);
+    return kept;
+}
+
+bool mt_schema_constants(mt_schema_reader *r, const mt_schema_place *place, bool *has, mt_expr *out)
+{
+    const json_t *list, *constant;
+    json_t *kept;
+    mt_expr *parts;
+    size_t at = 0, count;
+    bool unknown;
+
+    if (!find_list(r, place, &list, &constant, &at))
+        return false;
+    *has = list || constant;
+    if (!*has)
+        return true;
+    kept = valid_values(r, place, at, list, constant, &unknown);
+    if (json_array_size(kept) == 0 && unknown) {
+        const char *keyword = constant ? "const" : "enum";
+
+        if (!mt_schema_loosen(r, place->part[at].path, keyword,
+                              "stands beside keywords of which cannot be said whether they allow its values: leave "
+                              "them out")) {
+            json_decref(kept);
+            return false;
+        }
+        json_decref(kept);
+        kept = constant ? json_pack("[O]", constant) : json_incref((json_t *)list);
+    }
+    count = json_array_size(kept);
+    parts = mt_alloc_array(count + 1, sizeof(*parts));
+    for (size_t i = 0; i < count && !mt_grammar_full(r->j->g); i++)
+        parts[i] = mt_json_constant(r->j, json_array_get(kept, i));
+    *out = mt_grammar_any(r->j->g, parts, count);
+    mt_free(parts);
+    json_decref(kept);
+    return true;
+}
+
+/* What one schema lists, without regard to others: of its own, of what it refers to, of its alternatives. */
+static bool list_values(mt_schema_reader *r, const json_t *schema, size_t most, size_t depth, json_t *out)
+{
+    const json_t *list = json_object_get(schema, "enum"), *constant = json_object_get(schema, "const");
+    const json_t *any = json_object_get(schema, "anyOf"), *type = json_object_get(schema, "type"), *target;
+    mt_error *err = r->err, ignored = {0};
+
+    if (depth > 8 || json_array_size(out) > most)
+        return false;
+    if (constant)
+        return json_array_append(out, (json_t *)constant) == 0;
+    if (list)
+        return json_array_extend(out, (json_t *)list) == 0;
+    if (json_object_get(schema, "$ref")) {
+        r->err = &ignored;
+        target = mt_schema_target(r, json_object_get(schema, "$ref"), "");
+        r->err = err;
+        return target && list_values(r, target, most, depth + 1, out);
+    }
+    any = any ? any : json_object_get(schema, "oneOf");
+    for (size_t i = 0; i < json_array_size(any); i++)
+        if (!list_values(r, json_array_get(any, i), most, depth + 1, out))
+            return false;
+    if (json_array_size(any))
+        return true;
+    if (json_is_string(type) && strcmp(json_string_value(type), "boolean") == 0)
+        return json_array_append_new(out, json_true()) == 0 && json_array_append_new(out, json_false()) == 0;
+    return json_is_string(type) && strcmp(json_string_value(type), "null") == 0 &&
+           json_array_append_new(out, json_null()) == 0;
+}
+
+json_t *mt_schema_values(mt_schema_reader *r, const mt_schema_place *place, size_t most)
+{
+    json_t *all = NULL, *kept;
+
+    for (size_t i = 0; i < place->count && !all; i++) {
+        all = json_array();
+        if (!list_values(r, place->part[i].schema, most, 0, all)) {
+            json_decref(all);
+            all = NULL;
+        }
+    }
+    if (!all)
+        return NULL;
+    kept = json_array();
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *value = json_array_get(all, i);
+        mt_judged judged = MT_JUDGED_YES;
+        bool twice = false;
+
+        for (size_t k = 0; k < json_array_size(kept) && !twice; k++)
+            twice = mt_value_equal(json_array_get(kept, k), value);
+        for (size_t k = 0; k < place->count && !twice && judged == MT_JUDGED_YES; k++)
+            judged = mt_schema_judge(r, place->part[k].schema, value);
+        if (!twice && judged == MT_JUDGED_YES)
+            json_array_append(kept, (json_t *)value);
+    }
+    json_decref(all);
+    if (json_array_size(kept) > most) {
+        json_decref(kept);
+        return NULL;
+    }
+    return kept;
+}

@@ -1,0 +1,314 @@
+/* Keywords of JSON Schema one by one: what is allowed, what is not, what is said of those that cannot be followed. */
+#include "unit.h"
+
+#include "../constraint/follow.h"
+
+#include "base/alloc.h"
+
+static mt_tokenizer *tokenizer;
+static mt_vocabulary *vocabulary;
+
+static int setup(void **state)
+{
+    (void)state;
+    tokenizer = constraint_tokenizer(NULL, 0);
+    vocabulary = constraint_vocabulary(tokenizer);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    mt_vocabulary_free(vocabulary);
+    mt_tokenizer_free(tokenizer);
+    return 0;
+}
+
+/* JSON with ' for ". */
+static json_t *load(const char *text)
+{
+    char *json = mt_strdup(text);
+    json_t *value;
+
+    for (char *at = json; (at = strchr(at, '\'')); at++)
+        *at = '"';
+    value = json_loads(json, JSON_DECODE_ANY, NULL);
+    mt_free(json);
+    if (!value)
+        fail_msg("no JSON: %s", text);
+    return value;
+}
+
+static bool fits(mt_constraint *c, const char *text)
+{
+    char *json = mt_strdup(text);
+    bool ok;
+
+    for (char *at = json; (at = strchr(at, '\'')); at++)
+        *at = '"';
+    ok = constraint_fits(c, json, strlen(json));
+    mt_free(json);
+    return ok;
+}
+
+typedef struct row {
+    const char *schema;    /* JSON with ' for ", as are all texts */
+    const char *fits[8];   /* texts that are allowed */
+    const char *others[8]; /* and that are not */
+} row;
+
+static const row rows[] = {
+    /* records */
+    {"{'type':'object','propertyNames':{'pattern':'^[a-c]+$'},'additionalProperties':{'type':'integer'}}",
+     {"{}", "{'ab':1}", "{'a':1,'cc':2}"},
+     {"{'d':1}", "{'':1}", "{'a':'x'}", "{'ad':1}"}},
+    {"{'type':'object','propertyNames':{'enum':['x','y']},'additionalProperties':{'type':'integer'},'required':['y']}",
+     {"{'y':1}", "{'x':1,'y':2}"},
+     {"{}", "{'x':1}", "{'y':1,'z':2}", "{'y':null}"}},
+    {"{'type':'object','propertyNames':{'maxLength':2}}", {"{'ab':1}", "{'':[]}"}, {"{'abc':1}"}},
+    /* patternProperties */
+    {"{'type':'object','patternProperties':{'^s':{'type':'string'},'t$':{'minLength':2}},'additionalProperties':false}",
+     {"{}", "{'s':'a'}", "{'st':'ab'}", "{'at':'ab'}"},
+     {"{'s':1}", "{'st':'a'}", "{'a':'ab'}", "{'at':'a'}"}},
+    {"{'type':'object','properties':{'s1':{'maxLength':1}},'patternProperties':{'^s':{'type':'string'}},"
+     "'additionalProperties':{'type':'null'}}",
+     {"{'s1':'a'}", "{'s1':'a','s2':'abc','x':null}", "{'x':null,'s2':''}"},
+     {"{'s1':'ab'}", "{'s1':1}", "{'s2':1}", "{'x':1}"}},
+    /* how many properties */
+    {"{'type':'object','additionalProperties':{'type':'integer'},'minProperties':1}",
+     {"{'a':1}", "{'a':1,'b':2}"},
+     {"{}"}},
+    {"{'type':'object','properties':{'a':{},'b':{}},'additionalProperties':true,'minProperties':2}",
+     {"{'a':1,'b':2}", "{'a':1,'c':2}", "{'a':1,'b':2,'c':3}"},
+     {"{}", "{'a':1}", "{'c':1}", "{'c':1,'c':2}"}},
+    /* numbers */
+    {"{'type':'integer','multipleOf':7,'minimum':-14,'maximum':30}",
+     {"-14", "-7", "0", "7", "28"},
+     {"-21", "1", "35", "27", "70"}},
+    {"{'type':'integer','multipleOf':100,'minimum':50}", {"100", "1200"}, {"0", "50", "10", "150", "-100"}},
+    {"{'type':'number','multipleOf':0.25,'maximum':1}", {"0.25", "1", "1.0", "-0.75", "0.5"}, {"0.3", "1.25", "0.125"}},
+    {"{'type':'number','minimum':0.5,'exclusiveMaximum':1.25}",
+     {"0.5", "0.50", "1", "1.249", "0.99"},
+     {"0.49", "1.25", "1.250", "0", "2", "-0.7", "1.3"}},
+    {"{'type':'number','exclusiveMinimum':-2.5,'maximum':-0.1}",
+     {"-2.4", "-0.1", "-1"},
+     {"-2.5", "0", "-0.05", "-3", "1"}},
+    {"{'type':'integer','minimum':0.5,'maximum':3.5}", {"1", "3"}, {"0", "4"}},
+    {"{'type':'integer','minimum':3,'exclusiveMinimum':true}", {"4"}, {"3", "2"}},
+    {"{'type':'integer','format':'int32'}", {"2147483647", "-2147483648"}, {"2147483648", "-2147483649"}},
+    {"{'type':'number','format':'uint8'}", {"255", "0"}, {"256", "-1", "1.5"}},
+    /* strings */
+    {"{'type':'string','format':'something'}", {"''", "'abc'"}, {"1"}},
+    {"{'type':'string','pattern':'^(?!ab)[a-c]+$'}", {"'a'", "'ba'", "'acb'"}, {"'ab'", "'abc'", "''"}},
+    {"{'type':'string','pattern':'^(?=.*[0-9])(?=.*[a-z]).{3,}$'}", {"'a1b'", "'12x'"}, {"'abc'", "'123'", "'a1'"}},
+    {"{'type':'string','pattern':'^(?:(?!--)[a-z-])*$'}", {"'a-b'", "''"}, {"'a--b'", "'--'"}},
+    {"{'type':'string','pattern':'^a$|^b|c$'}", {"'a'", "'bx'", "'xc'"}, {"'ax'", "'x'"}},
+    {"{'type':'string','pattern':'(^a|x)b$'}", {"'ab'", "'zxb'"}, {"'zab'", "'abz'"}},
+    {"{'type':'string','pattern':'\\\\bcat\\\\b'}", {"'cat'", "'a cat!'"}, {"'cats'", "'scat'"}},
+    {"{'type':'string','pattern':'^[a-z]+$','minLength':2,'maxLength':3}", {"'ab'", "'abc'"}, {"'a'", "'abcd'"}},
+    {"{'type':'string','pattern':'^x[a-z]*$','maxLength':100000}", {"'x'", "'xab'"}, {"''", "'a'"}},
+    {"{'type':'string','format':'uri','maxLength':20}", {"'http://ab.c/x'"}, {"'http://ab.c/xxxxxxxxxxxxx'", "'ab'"}},
+    {"{'type':'string','format':'uri','maxLength':2083}", {"'https://ab.c/x?y=1'"}, {"'ab'"}},
+    {"{'type':'string','format':'email','maxLength':9}", {"'a@bc.de'"}, {"'abcde@bc.de'", "'a@bc'"}},
+    /* oneOf */
+    {"{'oneOf':[{'type':'integer'},{'minimum':2}]}", {"1", "2.5"}, {"2", "3", "1.5"}},
+    {"{'type':'object','oneOf':[{'required':['a']},{'required':['b']}],'properties':{'a':{},'b':{}}}",
+     {"{'a':1}", "{'b':1}"},
+     {"{}", "{'a':1,'b':2}"}},
+    {"{'oneOf':[{'type':'object','properties':{'k':{'const':'x'},'v':{'type':'integer'}},'required':['k']},"
+     "{'type':'object','properties':{'k':{'enum':['y','z']}},'required':['k']}]}",
+     {"{'k':'x','v':1}", "{'k':'y'}"},
+     {"{'k':'y','v':1}", "{}", "{'k':'w'}"}},
+    {"{'oneOf':[{'type':'object','properties':{'a':{'type':'string'}},'additionalProperties':false},"
+     "{'type':'object','properties':{'b':{'type':'string'}},'additionalProperties':false}]}",
+     {"{'a':'x'}", "{'b':'x'}"},
+     {"{}", "{'a':'x','b':'y'}"}},
+    {"{'type':'string','oneOf':[{'pattern':'a'},{'pattern':'b'}]}", {"'a'", "'xb'"}, {"'ab'", "'c'"}},
+    /* not */
+    {"{'not':{'type':'string'}}", {"1", "null", "[]", "{}"}, {"'a'"}},
+    {"{'type':'integer','not':{'enum':[1,2]}}", {"0", "3", "12"}, {"1", "2"}},
+    {"{'type':'string','not':{'enum':['a','b.']}}", {"''", "'aa'", "'b'", "'bx'"}, {"'a'", "'b.'"}},
+    {"{'type':'string','not':{'pattern':'^x'}}", {"''", "'ax'"}, {"'x'", "'xa'", "1"}},
+    {"{'type':'object','properties':{'a':{},'b':{}},'not':{'required':['a','b']}}",
+     {"{}", "{'a':1}", "{'b':1}"},
+     {"{'a':1,'b':1}"}},
+    {"{'type':'boolean','not':{'const':true}}", {"false"}, {"true"}},
+    {"{'type':'number','not':{'type':'integer'}}", {"0.5", "-3.25"}, {"1", "1.0", "0"}},
+    {"{'type':['array','null'],'not':{'const':[]}}", {"null", "[1]"}, {"[]"}},
+    {"{'type':'array','items':{'type':'integer'},'not':{'items':{'minimum':5}}}", {"[4]", "[7,1]"}, {"[]", "[5]"}},
+    /* if */
+    {"{'type':'object','properties':{'k':{'enum':['a','b']},'x':{'type':'integer'}},'required':['k'],"
+     "'if':{'properties':{'k':{'const':'a'}}},'then':{'required':['x']},'else':{'properties':{'x':false}}}",
+     {"{'k':'a','x':1}", "{'k':'b'}"},
+     {"{'k':'a'}", "{'k':'b','x':1}"}},
+    {"{'type':'integer','if':{'minimum':10},'then':{'multipleOf':5}}", {"1", "9", "10", "15"}, {"11", "12"}},
+    /* dependencies */
+    {"{'type':'object','properties':{'a':{},'b':{}},'dependentRequired':{'a':['b']}}",
+     {"{}", "{'b':1}", "{'a':1,'b':2}"},
+     {"{'a':1}"}},
+    {"{'type':'object','properties':{'a':{},'b':{}},'dependentSchemas':{'a':{'properties':{'b':{'type':'null'}}}}}",
+     {"{'b':1}", "{'a':1,'b':null}", "{'a':1}"},
+     {"{'a':1,'b':2}"}},
+    {"{'type':'object','properties':{'a':{},'b':{}},'dependencies':{'a':['b'],'b':{'required':['a']}}}",
+     {"{}", "{'a':1,'b':2}"},
+     {"{'a':1}", "{'b':1}"}},
+    /* arrays */
+    {"{'type':'array','items':{'type':'integer'},'contains':{'minimum':5}}",
+     {"[5]", "[1,9,2]"},
+     {"[]", "[1,2]", "['x',5]"}},
+    {"{'type':'array','contains':{'const':1},'minContains':2,'maxContains':2,'items':{'enum':[1,2]}}",
+     {"[1,1]", "[2,1,1]", "[1,2,1,2]"},
+     {"[1]", "[1,1,1]", "[2,2]"}},
+    {"{'type':'array','items':{'enum':['a','b',1]},'uniqueItems':true,'minItems':1}",
+     {"['a']", "['b','a']", "[1,'b','a']"},
+     {"[]", "['a','a']", "['a','b','a']", "['c']"}},
+    {"{'type':'array','items':{'enum':['a','b','c','d','e','f','g','h']},'uniqueItems':true,'maxItems':2}",
+     {"[]", "['h']", "['a','c']"},
+     {"['a','a']", "['a','b','c']"}},
+    {"{'type':'array','items':{'type':'boolean'},'uniqueItems':true}",
+     {"[true,false]", "[false,true]"},
+     {"[true,true]"}},
+    {"{'type':'array','prefixItems':[{'type':'integer'}],'unevaluatedItems':false}", {"[]", "[1]"}, {"[1,2]"}},
+    {"{'allOf':[{'properties':{'a':{'type':'integer'}}}],'type':'object','properties':{'b':{}},"
+     "'unevaluatedProperties':false}",
+     {"{'b':1}", "{'b':1,'a':2}"},
+     {"{'c':1}", "{'a':'x'}"}},
+    /* values beside other keywords */
+    {"{'enum':['a','abc',3,5],'minLength':2,'maximum':4}", {"'abc'", "3"}, {"'a'", "5"}},
+    {"{'enum':[1,2,3],'not':{'const':2}}", {"1", "3"}, {"2"}},
+    /* references */
+    {"{'$defs':{'x':{'$anchor':'here','type':'integer'}},'$ref':'#here'}", {"1"}, {"'a'"}},
+    {"{'$id':'http://a/b.json','$defs':{'x':{'$id':'c.json','type':'null'}},'$ref':'c.json'}", {"null"}, {"1"}},
+};
+
+static mt_constraint *compile(const json_t *schema, bool strict, char *left_out, mt_error *err)
+{
+    const mt_source source = {.kind = MT_SOURCE_SCHEMA, .value = schema, .strict = strict};
+    mt_grammar *g = mt_grammar_new();
+    mt_json j = {.g = g};
+    mt_constraint *c = NULL;
+    mt_expr e;
+
+    if (mt_source_expr(&source, &j, &e, err)) {
+        mt_grammar_define(g, MT_GRAMMAR_START, e);
+        c = mt_constraint_new(g, vocabulary, err);
+    }
+    mt_grammar_free(g);
+    if (c)
+        snprintf(left_out, MT_GRAMMAR_LEFT_OUT, "%s", mt_constraint_left_out(c));
+    return c;
+}
+
+static void keywords_allow_what_they_should_and_nothing_else(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+        json_t *schema = load(rows[i].schema);
+        char left_out[MT_GRAMMAR_LEFT_OUT];
+        mt_error err = {0};
+        mt_constraint *c = compile(schema, true, left_out, &err);
+
+        if (!c)
+            fail_msg("%s: %s", rows[i].schema, err.text);
+        assert_string_equal(left_out, "");
+        for (size_t k = 0; k < MT_COUNT(rows[i].fits) && rows[i].fits[k]; k++)
+            if (!fits(c, rows[i].fits[k]))
+                fail_msg("%s does not allow %s", rows[i].schema, rows[i].fits[k]);
+        for (size_t k = 0; k < MT_COUNT(rows[i].others) && rows[i].others[k]; k++)
+            if (fits(c, rows[i].others[k]))
+                fail_msg("%s allows %s", rows[i].schema, rows[i].others[k]);
+        mt_constraint_release(c);
+        json_decref(schema);
+    }
+}
+
+static const struct {
+    const char *schema, *sentence; /* where all of it has to be followed */
+    const char *left_out;          /* where not */
+    const char *fits, *other;      /* what is then allowed, and not */
+} loose[] = {
+    {"{'type':'array','items':{'type':'string'},'uniqueItems':true,'maxItems':2}",
+     "\"uniqueItems\" at \"#\" of the schema is supported for listed values only (\"enum\", \"const\"): leave it out",
+     "uniqueItems", "['a','a']", "['a','b','c']"},
+    {"{'type':'object','additionalProperties':{'type':'integer'},'minProperties':2}",
+     "\"minProperties\" at \"#\" of the schema counts properties that are not declared, beyond the first of them, which "
+     "is not supported: leave it out",
+     "minProperties", "{'a':1}", "{'a':'x'}"},
+    {"{'type':'string','pattern':'(a)\\\\1','maxLength':3}",
+     "\"pattern\" at \"#\" of the schema: the regular expression \"(a)\\1\" refers back, which is not supported",
+     "pattern", "'xyz'", "'wxyz'"},
+    {"{'type':'string','pattern':'(?<=a)b'}",
+     "\"pattern\" at \"#\" of the schema: the regular expression \"(?<=a)b\" looks behind or names a group in an unknown "
+     "way, which is not supported",
+     "pattern", "'b'", "1"},
+    {"{'type':'string','not':{'format':'date'}}",
+     "\"not\" at \"#\" of the schema is about keywords whose opposite is not supported: leave it out", "not", "'a'",
+     "1"},
+    {"{'type':'string','oneOf':[{'format':'date'},{'format':'time'}]}",
+     "\"oneOf\" at \"#\" of the schema has alternatives that a value may satisfy together: use \"anyOf\", or give each "
+     "another type or a required property with another constant",
+     "oneOf", "'2024-02-29'", "'a'"},
+    {"{'type':'object','properties':{'a':{'$ref':'http://x/y.json'},'b':{'type':'integer','multipleOf':9973}}}",
+     "\"$ref\" at \"#/properties/a\" of the schema refers to a place that the schema does not have", "$ref, multipleOf",
+     "{'a':[],'b':1}", "{'b':'x'}"},
+    {"{'$dynamicRef':'#x'}", "\"$dynamicRef\" at \"#\" of the schema is not supported: use \"$ref\"", "$dynamicRef",
+     "1", "x"},
+};
+
+static void what_cannot_be_followed_is_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(loose); i++) {
+        json_t *schema = load(loose[i].schema);
+        char left_out[MT_GRAMMAR_LEFT_OUT] = "";
+        mt_error err = {0};
+        mt_constraint *c = compile(schema, true, left_out, &err);
+
+        if (c)
+            fail_msg("%s is taken", loose[i].schema);
+        assert_string_equal(err.text, loose[i].sentence);
+        c = compile(schema, false, left_out, &err);
+        if (!c)
+            fail_msg("%s: %s", loose[i].schema, err.text);
+        assert_string_equal(left_out, loose[i].left_out);
+        if (!fits(c, loose[i].fits) || fits(c, loose[i].other))
+            fail_msg("%s is wrong about %s or %s", loose[i].schema, loose[i].fits, loose[i].other);
+        mt_constraint_release(c);
+        json_decref(schema);
+    }
+}
+
+/* Alternatives that overlap multiply; what they take stays within bounds. */
+static void many_alternatives_stay_small(void **state)
+{
+    json_t *list = json_array(), *schema;
+    char left_out[MT_GRAMMAR_LEFT_OUT];
+    mt_error err = {0};
+    mt_constraint *c;
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%d", i);
+        json_array_append_new(list, json_pack("{s:s,s:{s:{s:s},s:{s:s}},s:[s]}", "type", "object", "properties", name,
+                                              "type", "string", "n", "type", "integer", "required", name));
+    }
+    schema = json_pack("{s:o}", "oneOf", list);
+    c = compile(schema, true, left_out, &err);
+    if (!c)
+        fail_msg("%s", err.text);
+    assert_true(fits(c, "{'p7':'x','n':1}"));
+    assert_false(fits(c, "{'n':1}"));
+    assert_false(fits(c, "{'p7':'x','p8':'y'}"));
+    mt_constraint_release(c);
+    json_decref(schema);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(keywords_allow_what_they_should_and_nothing_else, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_cannot_be_followed_is_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(many_alternatives_stay_small, setup, teardown),
+};
+
+UNIT_MAIN(tests)
