@@ -1,6 +1,6 @@
 /* The thread that calls mt_serve becomes the io thread. It looks whether the folder holds a model, listens, and then
-   has another thread open the model, so that a client that comes early gets a 503 rather than no connection, and a wrong
-   folder or a port that is taken is said at once.
+   has another thread open the model, so that a client that comes early gets a 503 rather than no connection, and a
+   wrong folder or a port that is taken is said at once.
 
    The end, in this order, so that nobody posts to what is gone: the loop ends (http has dropped or completed all
    exchanges), preparation ends, the engine ends, remaining letters are opened with `closing` set, http is freed. */
@@ -134,8 +134,8 @@ static bool start_lanes(mt_server *server)
     return true;
 }
 
-/* Of what there is for requests, two fifths are for those that are read, wait or run. The rest is for the one large body
-   that is prepared at a time. */
+/* Of what there is for requests, two fifths are for those that are read, wait or run. The rest is for the one large
+   body that is prepared at a time. */
 static void share_memory(mt_server *server)
 {
     const size_t all = server->served.requests, most = all / 5 * 3 / MT_LIMIT_PREPARE_COST;
