@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds checkkernels with a C compiler alone: no Meson, no library but libm and threads.
-# usage: tests/kernels/build.sh [PROGRAM]     (default: ./checkkernels; CC and CFLAGS are heeded)
+# Builds checkkernels, or checkdevice, with a C compiler alone: no Meson, no library but libm and threads.
+# usage: tests/kernels/build.sh [checkkernels|checkdevice]     (into this folder; CC and CFLAGS are heeded)
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -28,7 +28,16 @@ compile() { # file, flags of its level
     $cc $flags $2 -I"$top/src" -c "$1" -o "$objects/$(echo "${1#"$top"/}" | tr / _).o"
 }
 
-for file in "$top"/tests/kernels/*.c "$top"/src/kernels/*.c; do
+if [ "$(basename "$program")" = checkdevice ]; then
+    # $base is a list of words: what of it needs no library.
+    base=$(grep -L jansson.h "$top"/src/base/*.c)
+    # shellcheck disable=SC2086
+    set -- "$top"/tests/device/*.c "$top"/tests/kernels/harness.c "$top"/tests/kernels/matrix.c $base \
+        "$top"/src/device/*.c "$top"/src/device/cpu/*.c "$top"/src/sample/*.c
+else
+    set -- "$top"/tests/kernels/*.c
+fi
+for file in "$@" "$top"/src/kernels/*.c; do
     compile "$file" ""
 done
 for file in "$top"/src/kernels/*/*.c; do
