@@ -447,6 +447,21 @@ static void refuse(mt_server *server, mt_http_request *request, const mt_dialect
     mt_server_fail(server, request->handle, dialect, &why);
 }
 
+/* Whether one more may wait in a lane that one client may fill up to `most`: a third more are for others, as in
+   engine/places.h, so that whoever sends too much keeps nobody else out. */
+static bool may_wait(const mt_server *server, mt_workers *lane, size_t most, const mt_http_request *request)
+{
+    const size_t waiting = mt_workers_waiting(lane), all = most + most / 3;
+    const mt_client client = mt_client_of(request->who, request);
+    size_t own = 0;
+
+    if (waiting < most / 3)
+        return true;
+    for (const mt_call *call = server->calls; call; call = call->next)
+        own += !call->prepared && call->client.id == client.id;
+    return waiting < all && (own == 0 || own < 3 * (all - waiting));
+}
+
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
 {
     const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
@@ -454,7 +469,7 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
     mt_call *call;
 
     /* Where others put calls in, too, the lane is wider than what may wait: there is still room afterwards. */
-    if (!server->ready || mt_workers_waiting(lane) >= (large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING)) {
+    if (!server->ready || !may_wait(server, lane, large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING, request)) {
         refuse(server, request, dialect);
         mt_http_request_free(request);
         return;

@@ -121,7 +121,7 @@ static bool start_lanes(mt_server *server)
     const size_t text = (size_t)server->opt->prep_threads, media = (size_t)server->opt->media_threads;
     const struct {
         size_t threads, calls;
-    } lanes[] = {[MT_LANE_SMALL] = {text, MT_LIMIT_PREPARING},
+    } lanes[] = {[MT_LANE_SMALL] = {text, 2 * MT_LIMIT_PREPARING}, /* a third is for other clients */
                  [MT_LANE_COMPILE] = {text, MT_LIMIT_PREPARING},
                  [MT_LANE_LARGE] = {1, 2 * MT_LIMIT_PREPARING_LARGE}, /* others than this thread put calls in, too */
                  [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_MEDIA}};

@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import socket
 import tempfile
 
@@ -15,7 +16,7 @@ import fixture
 import served
 from served import eventually
 
-PROGRAM = FOLDER = None
+PROGRAM = FOLDER = HANG = None
 TESTS = []
 
 # Every seat, for longer than a test lasts; not streamed, so it never stands still.
@@ -29,8 +30,8 @@ def test(function):
     return function
 
 
-def start(*options):
-    return served.Server(PROGRAM, FOLDER, *options)
+def start(*options, **settings):
+    return served.Server(PROGRAM, FOLDER, *options, **settings)
 
 
 class Client:
@@ -100,6 +101,27 @@ def a_key_leaves_them_to_another():
 
 
 @test
+def a_client_leaves_room_to_be_prepared_to_another():
+    if "MOTET_TEST_QUICK" in os.environ:
+        raise served.Skip("the sanitizers want to be loaded first")
+    server = start("--prep-threads", "1", "--drain-seconds", "0", env={"LD_PRELOAD": HANG})
+    with contextlib.closing(contextlib.ExitStack()) as stack:
+        def preparing():
+            return server.status()["preparing"]
+        greedy, wanted = Client(server), {"prompt": "hello", "max_tokens": 1}
+        stack.enter_context(greedy.send({"prompt": "hang", "max_tokens": 1}))
+        assert eventually(lambda: preparing() == 1)
+        for _ in range(300):
+            stack.enter_context(greedy.send(wanted))
+        assert eventually(lambda: preparing() + server.metrics()["motet_calls_refused_total"] == 301)
+        taken = preparing()
+        assert 250 < taken < 270, taken
+        stack.enter_context(Client(server, "127.0.0.2").send(wanted))
+        assert eventually(lambda: preparing() == taken + 1)
+    server.stop(signal.SIGKILL)  # it would wait for the thread
+
+
+@test
 def health_and_metrics_are_told_when_connections_run_short():
     with start("--max-connections", "4", *SEATED) as server, contextlib.ExitStack() as stack:
         greedy = Client(server)
@@ -129,12 +151,13 @@ def idle_and_slow_connections_make_way():
 
 
 def main():
-    global PROGRAM, FOLDER
+    global PROGRAM, FOLDER, HANG
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
+    parser.add_argument("--hang", help="a library that makes a thread hang: tests/api/hang.c")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    PROGRAM = arguments.motet
+    PROGRAM, HANG = arguments.motet, arguments.hang
     with tempfile.TemporaryDirectory() as folder:
         FOLDER = fixture.write(os.path.join(folder, "tiny"))
         served.run_tests("api_crowd", TESTS, arguments.names)
