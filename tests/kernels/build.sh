@@ -30,7 +30,7 @@ compile() { # file, flags of its level
 
 if [ "$(basename "$program")" = checkdevice ]; then
     # $base is a list of words: what of it needs no library.
-    base=$(grep -L jansson.h "$top"/src/base/*.c || true)
+    base=$(grep -L 'jansson.h\|json_tree.h' "$top"/src/base/*.c || true)
     # shellcheck disable=SC2086
     set -- "$top"/tests/device/*.c "$top"/tests/kernels/harness.c "$top"/tests/kernels/matrix.c $base \
         "$top"/src/device/*.c "$top"/src/device/cpu/*.c "$top"/src/sample/*.c
