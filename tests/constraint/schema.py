@@ -148,12 +148,51 @@ def make_array(rng, depth):
     return schema
 
 
+def make_choice(rng, depth):
+    """Schemas that are combined; some overlap, some contradict each other."""
+    small = lambda: rng.choice([make_string, make_number])(rng) if rng.random() < 0.5 else make_object(rng, depth - 1)
+    return rng.choice([
+        lambda: {"oneOf": [small() for _ in range(rng.randrange(2, 4))]},
+        lambda: {"type": ["string", "integer", "object"], "not": small()},
+        lambda: {"if": small(), "then": small(), "else": small()},
+        lambda: {"allOf": [small(), {"not": small()}]},
+        lambda: dict(make_object(rng, depth - 1), oneOf=[{"required": [word(rng)]}, {"required": [word(rng)]}]),
+    ])()
+
+
+def make_rare(rng, depth):
+    """One of the keywords that few schemas have."""
+    values = rng.sample(["a", "b", 1, 2.5, None, True], rng.randrange(1, 6))
+    return rng.choice([
+        lambda: {"type": "object", "propertyNames": make_string(rng), "additionalProperties": make(rng, depth - 1)},
+        lambda: {"type": "object", "properties": {word(rng): make(rng, depth - 1)}, "patternProperties": {
+            "^[a-k]": make(rng, depth - 1), "e$": make(rng, depth - 1)}, "additionalProperties": make(rng, depth - 1)},
+        lambda: dict(make_object(rng, depth), dependentRequired={word(rng): [word(rng)]}),
+        lambda: dict(make_object(rng, depth), dependentSchemas={word(rng): make_object(rng, depth - 1)}),
+        lambda: {"type": "array", "items": {"enum": values}, "uniqueItems": True, "minItems": rng.randrange(2)},
+        lambda: {"type": "array", "items": make(rng, depth - 1), "contains": make(rng, 0),
+                 "maxContains": rng.randrange(1, 3)},
+        lambda: {"type": "number", "multipleOf": rng.choice([2, 3, 0.5, 0.01, 10, 25]),
+                 "minimum": rng.choice([-3.5, 0, 7.25])},
+        lambda: {"type": "number", "exclusiveMinimum": rng.choice([-1.5, 0.25]), "maximum": rng.choice([2.75, 10.1])},
+        lambda: dict(make_object(rng, depth), minProperties=rng.randrange(3), additionalProperties=True),
+        lambda: {"allOf": [make_object(rng, depth - 1)], "properties": {word(rng): True},
+                 "unevaluatedProperties": False},
+        lambda: {"type": "string",
+                 "pattern": rng.choice(["^(?!a)[a-c]{1,3}$", "^(?=.*b)[ab]*$", "\\bab\\b", "(^a|b)c"])},
+    ])()
+
+
 def make(rng, depth):
     """A schema at random, of keywords that are supported; not every one has an answer."""
     if depth <= 0:
         kind = rng.randrange(4)
     else:
-        kind = rng.randrange(10)
+        kind = rng.randrange(13)
+    if kind == 10:
+        return make_choice(rng, depth)
+    if kind > 10:
+        return make_rare(rng, depth)
     if kind == 0:
         return make_string(rng)
     if kind == 1:

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/json_tree.h"
 #include "sample/constraint/constraint.h"
 #include "sample/constraint/source.h"
 #include "text/tokenizer.h"
@@ -202,7 +203,7 @@ int main(int argc, char **argv)
     end = (uint32_t)mt_tokenizer_size(tokenizer);
     v = mt_vocabulary_new(tokenizer, end + 1, &end, 1);
     while (fgets(text, LINE, stdin)) {
-        json_t *line = json_loads(text, JSON_DECODE_ANY, NULL);
+        json_t *line = mt_json_tree_try(text, strlen(text));
         json_t *out = line ? answer(line, v) : json_pack("{s:s}", "error", "the line is no JSON");
         char *dumped = json_dumps(out, JSON_COMPACT);
 

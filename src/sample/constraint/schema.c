@@ -185,7 +185,7 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
             *out = mt_grammar_call(r->j->g, r->rules[i - 1].rule);
             return true;
         }
-    r->crowded = r->rule_count == (r->frugal ? MT_LIMIT_SCHEMA_RULES : MT_LIMIT_SCHEMA_RULES / 2);
+    r->crowded = r->rule_count == (r->effort == MT_EFFORT_ALL ? MT_LIMIT_SCHEMA_RULES / 2 : MT_LIMIT_SCHEMA_RULES);
     if (r->crowded)
         return mt_fail(r->err, MT_E_INVALID, "the schema has more than %d different places; make it smaller",
                        MT_LIMIT_SCHEMA_RULES);
@@ -365,14 +365,14 @@ static bool read_all(mt_schema_reader *r, const json_t *schema, bool object, mt_
 }
 
 /* *crowded: it failed because there are too many places. */
-static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, bool frugal,
-                        bool *crowded, mt_expr *out, mt_error *err)
+static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict,
+                        mt_schema_effort effort, bool *crowded, mt_expr *out, mt_error *err)
 {
     mt_schema_reader *r = mt_alloc(sizeof(*r));
     bool ok;
 
     *r = (mt_schema_reader){
-        .j = j, .arena = mt_arena_new(0), .root = root, .strict = strict, .frugal = frugal, .err = err};
+        .j = j, .arena = mt_arena_new(0), .root = root, .strict = strict, .effort = effort, .err = err};
     ok = read_all(r, schema, object, out);
     *crowded = r->crowded;
     for (size_t i = 0; i < r->made_count; i++)
@@ -388,25 +388,25 @@ static bool read_schema(mt_json *j, const json_t *schema, const json_t *root, bo
     return ok;
 }
 
-/* Alternatives that overlap can be kept apart in many ways, and these multiply: where there are too many, it is tried
-   again with one way each. */
+/* Where there are too many places, it is tried again with less effort. */
 bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool object, bool strict, mt_expr *out,
                     mt_error *err)
 {
     const mt_json before = *j;
     mt_grammar *g = j->g;
     const size_t nodes = g->node_count, parts = g->part_count, rules = g->rule_count;
-    bool crowded;
+    const mt_schema_effort least = strict ? MT_EFFORT_BEST : MT_EFFORT_NONE;
+    bool crowded = true;
 
-    if (read_schema(j, schema, root, object, strict, false, &crowded, out, err))
-        return true;
-    if (mt_grammar_stopped(g))
-        return mt_grammar_say_stopped(err);
-    if (!crowded)
-        return false;
-    *j = before;
-    g->node_count = nodes;
-    g->part_count = parts;
-    g->rule_count = rules;
-    return read_schema(j, schema, root, object, strict, true, &crowded, out, err);
+    for (mt_schema_effort effort = MT_EFFORT_ALL; crowded && effort <= least; effort++) {
+        *j = before;
+        g->node_count = nodes;
+        g->part_count = parts;
+        g->rule_count = rules;
+        if (read_schema(j, schema, root, object, strict, effort, &crowded, out, err))
+            return true;
+        if (mt_grammar_stopped(g))
+            return mt_grammar_say_stopped(err);
+    }
+    return false;
 }

@@ -60,6 +60,10 @@ static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, co
 
         if (i == at || mt_schema_apart(r, own, other))
             continue;
+        if (r->effort == MT_EFFORT_NONE) {
+            mt_grammar_leave_out(r->j->g, "oneOf");
+            continue;
+        }
         broken = mt_schema_make_not(r, other, part->path, &partly);
         kept = broken ? keep_apart(r, own, broken, best) : NULL;
         if (kept && json_array_size(kept) == 0 && partly) {
@@ -86,7 +90,7 @@ static json_t *find_overlaps(mt_schema_reader *r, const mt_schema_part *part, co
 static bool exclude(mt_schema_reader *r, const mt_schema_part *part, const json_t *list, size_t at, json_t *all)
 {
     size_t product;
-    json_t *overlaps = find_overlaps(r, part, list, at, r->frugal, &product);
+    json_t *overlaps = find_overlaps(r, part, list, at, r->effort != MT_EFFORT_ALL, &product);
 
     if (overlaps && product > COMBINATIONS) {
         json_decref(overlaps);
@@ -211,6 +215,10 @@ static bool add_not(mt_schema_reader *r, mt_schema_place *place, size_t at)
 
     if (mt_schema_leaf_not(schema))
         return true;
+    if (r->effort == MT_EFFORT_NONE && json_is_object(schema) && !json_object_get(part.schema, MT_SCHEMA_MADE)) {
+        mt_grammar_leave_out(r->j->g, "not");
+        return true;
+    }
     if (!json_is_object(schema) && !json_is_boolean(schema))
         return mt_schema_fail(r, part.path, "not", "is no schema: give one");
     made = mt_schema_make_not(r, schema, mt_schema_path(r, part.path, "not", NULL), &partly);
@@ -233,7 +241,9 @@ bool mt_schema_add_choices(mt_schema_reader *r, mt_schema_place *place, size_t a
     }
     if (json_object_get(part.schema, "not") && !add_not(r, place, at))
         return false;
-    if (json_object_get(part.schema, "if")) {
+    if (json_object_get(part.schema, "if") && r->effort == MT_EFFORT_NONE)
+        mt_grammar_leave_out(r->j->g, "if");
+    else if (json_object_get(part.schema, "if")) {
         if (!make_if(r, &part, &made) || (made && !mt_schema_add_below(r, place, made, part.path, at)))
             return false;
     }

@@ -52,6 +52,32 @@ static const struct {
     {"regex", "^[^\\\\()\\[\\]{}*+?|^$\\u0000-\\u001f]*$", NULL, 0},
 };
 
+static const struct {
+    const char *name, *regex;
+} wide_formats[] = {
+    {"date", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+    {"time", "^[0-9]{2}:[0-9]{2}"},
+    {"date-time", "^[0-9]{4}-[0-9]{2}-[0-9]{2}[^0-9]"},
+    {"duration", "^[Pp]"},
+    {"uuid", "^(?:[Uu][Rr][Nn]:[^:]*:)?[0-9a-fA-F]{8}-[0-9a-fA-F-]*$"},
+    {"email", "@"},
+    {"idn-email", "@"},
+    {"hostname", "^[A-Za-z0-9._-]*$"},
+    {"ipv4", "^[0-9.]*$"},
+    {"ipv6", ":.*:"},
+    {"uri", "^[A-Za-z][A-Za-z0-9+.-]*:"},
+    {"url", "^[A-Za-z][A-Za-z0-9+.-]*:"},
+    {"iri", "^[A-Za-z][A-Za-z0-9+.-]*:"},
+};
+
+const char *mt_schema_format_wide(const char *name)
+{
+    for (size_t i = 0; i < MT_COUNT(wide_formats); i++)
+        if (strcmp(wide_formats[i].name, name) == 0)
+            return wide_formats[i].regex;
+    return NULL;
+}
+
 const char *mt_schema_format(const char *name, const char **short_texts, uint32_t *most)
 {
     for (size_t i = 0; i < MT_COUNT(formats); i++)

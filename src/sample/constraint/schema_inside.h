@@ -80,11 +80,18 @@ typedef struct mt_schema_set_known {
 
 #define MT_SCHEMA_SLOTS 1024
 
+/* Opposites multiply places. Where there are too many, less of them is followed. */
+typedef enum mt_schema_effort {
+    MT_EFFORT_ALL,  /* all ways to keep alternatives apart */
+    MT_EFFORT_BEST, /* only the best of them */
+    MT_EFFORT_NONE  /* none; that needs to be said */
+} mt_schema_effort;
+
 typedef struct mt_schema_reader {
     mt_json *j;
     mt_arena *arena; /* paths, places, regular expressions */
     const json_t *root;
-    bool frugal;  /* few places: of all ways to keep alternatives apart only the best */
+    mt_schema_effort effort;
     bool crowded; /* there were too many of them */
     bool strict;  /* keywords that cannot be followed are errors */
     mt_schema_rule *rules;
@@ -151,6 +158,8 @@ bool mt_schema_string(mt_schema_reader *r, const mt_schema_place *place, mt_expr
 /* schema_format.c: the expression of a format of strings; NULL: none is known. short_texts: another one, whose texts
    have at most *most characters, for where there is not much room. */
 const char *mt_schema_format(const char *name, const char **short_texts, uint32_t *most);
+/* An expression that all texts of a format match, and others too; NULL: none is known. */
+const char *mt_schema_format_wide(const char *name);
 /* Bounds of a format of numbers; false: none is known. */
 bool mt_schema_number_format(const char *name, const char **low, const char **high);
 

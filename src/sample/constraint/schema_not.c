@@ -378,10 +378,14 @@ static void invert_unique(inverter *v, const json_t *value)
 
 static void invert_format(inverter *v, const json_t *value)
 {
-    const char *name = json_string_value(value), *ignored;
+    const char *name = json_string_value(value), *ignored, *wide = name ? mt_schema_format_wide(name) : NULL;
     uint32_t most;
 
-    v->partly |= name && (mt_schema_format(name, &ignored, &most) || mt_schema_number_format(name, &ignored, &ignored));
+    if (wide)
+        add(v, "string", "not", json_pack("{s:s}", "pattern", wide));
+    else
+        v->partly |=
+            name && (mt_schema_format(name, &ignored, &most) || mt_schema_number_format(name, &ignored, &ignored));
 }
 
 static const struct {
