@@ -20,8 +20,8 @@ typedef enum mt_json_event {
     MT_JSON_ARRAY_END,
     MT_JSON_KEY,    /* str, len */
     MT_JSON_STRING, /* str, len */
-    MT_JSON_NUMBER, /* num, which is infinite where it is too large for a double, and str, len as it is written; whole when
-                       that is an integer, is_int and integer when it also fits */
+    MT_JSON_NUMBER, /* num, which is infinite where it is too large for a double, and str, len as it is written;
+                       whole when that is an integer, is_int and integer when it also fits */
     MT_JSON_TRUE,
     MT_JSON_FALSE,
     MT_JSON_NULL

@@ -162,8 +162,8 @@ static json_t *json_text(maker *m, const json_t *value)
     return string;
 }
 
-/* Arguments that are no object, such as those of a call that was cut: as the text they are, alone or, where the template
-   takes nothing but an object, in one. */
+/* Arguments that are no object, such as those of a call that was cut: as the text they are, alone or, where the
+   template takes nothing but an object, in one. */
 static json_t *broken_arguments(maker *m, const json_t *given)
 {
     json_t *text = json_is_string(given) ? share(given) : json_text(m, given);

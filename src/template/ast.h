@@ -31,7 +31,8 @@
      FILTER_BLOCK             filter                               body
      WITH                                                          body               list: targets and values in turn
      SCOPE                    autoescape or 0                      body
-     BLOCK                                                         body               name, scoped, required, else_scope: what it sees
+     BLOCK                                                         body               name, scoped, required,
+                                                                                      else_scope: what it sees
      BREAK, CONTINUE
      LOAD                     what include, import and extends name; fails when reached */
 #ifndef MT_TEMPLATE_AST_H

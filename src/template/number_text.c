@@ -45,7 +45,8 @@ static bool drop_underscores(char *text)
 }
 
 /* The text without the white space around it and the underscores between digits, and with the decimal digits of all
-   scripts as those of ASCII; false when it is too long, has other characters than ASCII's, or an underscore elsewhere. */
+   scripts as those of ASCII; false when it is too long, has other characters than ASCII's, or an underscore
+   elsewhere. */
 static bool clean(const mt_tpl_str *s, char *out, size_t size)
 {
     const char *p = s->data, *end = s->data + s->len;

@@ -1,6 +1,6 @@
-/* The pull reader and the tree on arbitrary bytes. Reading and skipping must agree on whether a document is well formed,
-   and what jansson reads must be the same tree, unless it nests too deep; numbers of any size, half of a surrogate pair
-   and a byte order mark are beyond jansson. A tree that is written and read is the same. */
+/* The pull reader and the tree on arbitrary bytes. Reading and skipping must agree on whether a document is well
+   formed, and what jansson reads must be the same tree, unless it nests too deep; numbers of any size, half of a
+   surrogate pair and a byte order mark are beyond jansson. A tree that is written and read is the same. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
