@@ -191,8 +191,8 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
             tell(out, a, i);
 }
 
-/* {"input","previous","response"}: what a later request needs to go on from here; "events", the log of the stream, where
-   it has one that is whole. */
+/* {"input","previous","response"}: what a later request needs to go on from here; "events", the log of the stream,
+   where it has one that is whole. */
 static void keep(const mt_answer *a, const mt_failure *why)
 {
     const json_t *input = json_object_get(a->extra, "input");

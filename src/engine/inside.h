@@ -132,7 +132,8 @@ bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer);
 double mt_engine_encode_left(const mt_engine *e); /* 0: no job is under way */
 
-/* Runs a slice of the job, of so much work. Who brought pictures whose features are not finite stands in job.unsound. */
+/* Runs a slice of the job, of so much work. Who brought pictures whose features are not finite stands in
+   job.unsound. */
 void mt_engine_encode(mt_engine *e, double work);
 
 /* s needs no features any more, or not now. */

@@ -1,5 +1,5 @@
-/* Packed bodies that are anything at all: what comes out fits, and what is charged is what is there. The first byte says
-   how the rest is packed. */
+/* Packed bodies that are anything at all: what comes out fits, and what is charged is what is there. The first byte
+   says how the rest is packed. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -235,15 +235,15 @@ static const struct {
      "\"uniqueItems\" at \"#\" of the schema is supported for listed values only (\"enum\", \"const\"): leave it out",
      "uniqueItems", "['a','a']", "['a','b','c']"},
     {"{'type':'object','additionalProperties':{'type':'integer'},'minProperties':2}",
-     "\"minProperties\" at \"#\" of the schema counts properties that are not declared, beyond the first of them, which "
-     "is not supported: leave it out",
+     "\"minProperties\" at \"#\" of the schema counts properties that are not declared, beyond the first of them, "
+     "which is not supported: leave it out",
      "minProperties", "{'a':1}", "{'a':'x'}"},
     {"{'type':'string','pattern':'(a)\\\\1','maxLength':3}",
      "\"pattern\" at \"#\" of the schema: the regular expression \"(a)\\1\" refers back, which is not supported",
      "pattern", "'xyz'", "'wxyz'"},
     {"{'type':'string','pattern':'(?<=a)b'}",
-     "\"pattern\" at \"#\" of the schema: the regular expression \"(?<=a)b\" looks behind or names a group in an unknown "
-     "way, which is not supported",
+     "\"pattern\" at \"#\" of the schema: the regular expression \"(?<=a)b\" looks behind or names a group in an "
+     "unknown way, which is not supported",
      "pattern", "'b'", "1"},
     {"{'type':'integer','not':{'multipleOf':3}}",
      "\"not\" at \"#\" of the schema is about keywords whose opposite is not supported: leave it out", "not", "3",

@@ -1,6 +1,6 @@
 /* Alternatives. What each begins with is a text, often, and then a trie holds all of those texts: alternatives that
-   begin alike are followed in one place, so that a list of any length is in one place after a few bytes. Equal pieces are
-   one where there are many, so that texts that end alike share their ends: numbers from 1 to 100000 are a few dozen
+   begin alike are followed in one place, so that a list of any length is in one place after a few bytes. Equal pieces
+   are one where there are many, so that texts that end alike share their ends: numbers from 1 to 100000 are a few dozen
    instructions.
 
    The trie is made of sorted texts, in one pass: `open` are the nodes on the way to the last text, `pending` the

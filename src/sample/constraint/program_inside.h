@@ -25,7 +25,8 @@ uint32_t mt_program_literal(mt_compiler *c, const char *bytes, size_t len, uint3
 /* program_any.c: alternatives. */
 uint32_t mt_program_any(mt_compiler *c, const mt_expr_node *any, uint32_t next);
 
-/* program_end.c: finds who goes on to whom; then what can reach the end of its rule without reading, and the heights. */
+/* program_end.c: finds who goes on to whom; then what can reach the end of its rule without reading, and the
+   heights. */
 #define MT_PROGRAM_ENDLESS UINT32_MAX /* the height of what never ends */
 void mt_program_link(mt_compiler *c);
 void mt_program_find_nullable(mt_compiler *c);
