@@ -163,6 +163,7 @@
 #define MT_LIMIT_SCHEMA_KEY_PATTERNS 24       /* patterns of one object's properties */
 #define MT_LIMIT_SCHEMA_ONE_OF 512            /* alternatives of a oneOf */
 #define MT_LIMIT_SCHEMA_COMPARED (1u << 20)   /* pairs of schemas that are compared */
+#define MT_LIMIT_SCHEMA_APART (1u << 26)      /* steps in telling pairs apart */
 #define MT_LIMIT_SCHEMA_JUDGED (1u << 24)     /* steps to find which listed values are valid */
 #define MT_LIMIT_SCHEMA_PATH 512              /* bytes of a place's name in a sentence */
 #define MT_LIMIT_SCHEMA_PROPERTIES 2048       /* of an object */

@@ -216,6 +216,7 @@ static void long_chains_of_rules_work(void **state)
 /* Nothing here is a choice of texts, so that each alternative is a place of its own, from the first to the last. */
 static void what_is_too_large_is_said(void **state)
 {
+    json_t *lists = json_array();
     mt_error err = {0};
 
     (void)state;
@@ -225,6 +226,15 @@ static void what_is_too_large_is_said(void **state)
     assert_null(repeated("root ::= ", "\"a\"? \"b\"? ", 10000, &err));
     assert_string_equal(err.text,
                         "the constraint needs more than 16384 places at once to find its first token; make it simpler");
+    for (int i = 0; i < 500; i++) {
+        json_t *values = names_of(2 * (size_t)i + 1);
+
+        json_array_append_new(values, json_integer(i)); /* so that no two are the same, and few are apart */
+        json_array_append_new(lists, json_pack("{s:o}", "enum", values));
+    }
+    assert_null(compile(MT_SOURCE_SCHEMA, json_pack("{s:o}", "oneOf", lists), &err));
+    assert_string_equal(err.text,
+                        "the constraint has more than 67108864 steps in telling its schemas apart; make it smaller");
     assert_null(repeated("root ::= ", ". ", 600000, &err));
     assert_string_equal(err.text, "the constraint has more than 1048576 parts; make it smaller");
 }

@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
-enum { DEPTH = 4 };
+enum { DEPTH = 4, LOOK = 1 << 14 }; /* LOOK: steps between two looks at whether anybody still wants it */
 
 /* What a lone $ref stands for, a few steps deep. */
 const json_t *mt_schema_resolve(mt_schema_reader *r, const json_t *schema)
@@ -46,16 +46,30 @@ static const json_t *values_of(const json_t *schema, bool *single)
     return constant ? constant : json_object_get(schema, "enum");
 }
 
-static bool values_apart(const json_t *a, const json_t *b)
+/* Pairs of large schemas are much work, and there may be many. Beyond a bound, or when nobody wants it any more, the
+   grammar is full: what is said from then on means nothing, and is said at once. */
+static bool tired(mt_schema_reader *r, size_t steps)
+{
+    mt_grammar *g = r->j->g;
+    const size_t before = r->apart_steps;
+
+    r->apart_steps += steps;
+    if (r->apart_steps > MT_LIMIT_SCHEMA_APART || (before / LOOK != r->apart_steps / LOOK && mt_grammar_stopped(g)))
+        mt_grammar_fill(g, "steps in telling its schemas apart", MT_LIMIT_SCHEMA_APART);
+    return mt_grammar_full(g);
+}
+
+static bool values_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
 {
     bool one, other;
     const json_t *x = values_of(a, &one), *y = values_of(b, &other);
-
     mt_value_set *set;
     bool apart = true;
 
     if (!x || !y)
         return false;
+    if (tired(r, 4 * (json_array_size(x) + json_array_size(y))))
+        return true;
     if (one && other)
         return !mt_value_equal(x, y);
     set = mt_value_set_new(one ? y : x); /* a list; the other one may be a value */
@@ -99,11 +113,15 @@ static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t 
 static bool objects_apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t depth)
 {
     const json_t *mine = json_object_get(a, "properties"), *other;
+    const size_t names =
+        json_array_size(json_object_get(a, "required")) + json_array_size(json_object_get(b, "required"));
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)mine, key, value)
     {
+        if (tired(r, 1 + names))
+            return true;
         other = json_object_get(json_object_get(b, "properties"), key);
         if (json_is_false(value) && requires(b, key))
             return true;
@@ -165,12 +183,12 @@ static bool apart(mt_schema_reader *r, const json_t *a, const json_t *b, size_t 
 
     a = mt_schema_resolve(r, a);
     b = mt_schema_resolve(r, b);
-    if (json_is_false(a) || json_is_false(b))
+    if (json_is_false(a) || json_is_false(b) || tired(r, 1))
         return true;
     if (!json_is_object(a) || !json_is_object(b) || depth > DEPTH || a == b)
         return false;
     shared = types_of(r, a) & types_of(r, b);
-    if (shared == 0 || values_apart(a, b) || counts_apart(a, b, shared))
+    if (shared == 0 || values_apart(r, a, b) || counts_apart(a, b, shared))
         return true;
     return (shared == MT_TYPE_OBJECT && objects_apart(r, a, b, depth)) || applied_apart(r, a, b, depth) ||
            applied_apart(r, b, a, depth);

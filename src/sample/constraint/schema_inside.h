@@ -110,6 +110,7 @@ typedef struct mt_schema_reader {
     size_t patterns, members;     /* regular expressions and properties so far */
     size_t judged;                /* steps of judging values */
     size_t compared;              /* pairs of schemas that were compared */
+    size_t apart_steps;           /* and what telling them apart has taken */
     mt_error *err;
 } mt_schema_reader;
 
