@@ -36,7 +36,8 @@ static void end(fixture *f)
 static mt_constraint *get(fixture *f, const char *word, mt_error *err)
 {
     json_t *words = json_pack("[s]", word);
-    const mt_shape shape = {.source = {MT_SOURCE_CHOICE, words}, .formats = {.tools = "none", .reasoning = "none"}};
+    const mt_shape shape = {.source = {.kind = MT_SOURCE_CHOICE, .value = words},
+                            .formats = {.tools = "none", .reasoning = "none"}};
     mt_constraint *c = mt_constraints_get(f->constraints, f->owner, &shape, NULL, err);
 
     json_decref(words);
@@ -110,7 +111,8 @@ static void all_bytes_are_counted(void **state)
     mt_constraint *a = get(&f, "a", &err);
     const size_t vocabulary = mt_vocabulary_memory(mt_constraint_vocabulary(a));
     json_t *ahead = json_string("(?=a)");
-    const mt_shape impossible = {.source = {MT_SOURCE_REGEX, ahead}, .formats = {.tools = "none", .reasoning = "none"}};
+    const mt_shape impossible = {.source = {.kind = MT_SOURCE_REGEX, .value = ahead},
+                                 .formats = {.tools = "none", .reasoning = "none"}};
 
     (void)state;
     assert_int_equal(look(&f).bytes, vocabulary + mt_constraint_bytes(a));
@@ -211,8 +213,10 @@ static void what_is_too_large_or_too_late_takes_no_room(void **state)
     const atomic_bool left = true;
     const mt_patience gone = {.stop = &left}, late = {.until = 1};
     json_t *many = json_array(), *word = json_pack("[s]", "a");
-    const mt_shape large = {.source = {MT_SOURCE_CHOICE, many}, .formats = {.tools = "none", .reasoning = "none"}},
-                   small = {.source = {MT_SOURCE_CHOICE, word}, .formats = {.tools = "none", .reasoning = "none"}};
+    const mt_shape large = {.source = {.kind = MT_SOURCE_CHOICE, .value = many},
+                            .formats = {.tools = "none", .reasoning = "none"}},
+                   small = {.source = {.kind = MT_SOURCE_CHOICE, .value = word},
+                            .formats = {.tools = "none", .reasoning = "none"}};
     mt_constraint *a;
     mt_error err = {0};
     uint64_t seed = 3;
