@@ -190,13 +190,17 @@ void mt_seq_resume(mt_seq *seq, mt_page_copy *copy, mt_hit *hit)
     if (hit->partial)
         take_tail(seq, copy, hit);
     slide(seq);
-    if (!has_state(seq))
-        return;
-    if (hit->partial && !copy->needed) { /* a state is of use at its very place only */
+    const bool state = has_state(seq);
+    /* a state is of use at its very place only, and before the tail a window may begin at a page that is not there */
+    if (hit->partial && !copy->needed && (state || seq->groups > 1)) {
         mt_seq_suspend(seq);
-        *hit = (mt_hit){.node = seq->root, .shared = hit->shared, .state = MT_NO_PAGE, .miss = MT_MISS_STATE};
+        *hit = (mt_hit){.node = seq->root,
+                        .shared = hit->shared,
+                        .state = MT_NO_PAGE,
+                        .miss = state ? MT_MISS_STATE : MT_MISS_WINDOW};
     }
-    mt_seq_state_resume(seq, hit);
+    if (state)
+        mt_seq_state_resume(seq, hit);
 }
 
 size_t mt_seq_advance(mt_seq *seq)

@@ -6,6 +6,7 @@
 #include "cache/seq.h"
 
 #define PAGES 80
+#define WINDOW_PAGES 34 /* windows have fewer pages than the first group, as in use */
 #define LIMIT 1000
 #define SLOTS 12
 static const uint8_t no_salt[32];
@@ -80,11 +81,17 @@ static void expect_sound(const mt_seq *s, const memory *m)
     }
 }
 
+static mt_tree *new_tree_with(size_t pages, size_t window_pages)
+{
+    const mt_cache_groups g = {.count = 2, .window = {0, 40}};
+    const size_t all[MT_KV_GROUPS] = {pages, window_pages};
+    return mt_tree_new(&g, all, 16);
+}
+
 static mt_tree *new_tree_of(size_t groups, size_t pages, size_t states)
 {
-    const mt_cache_groups g = {.count = groups, .window = {0, 40}, .states = states};
-    const size_t all[MT_KV_GROUPS] = {pages, pages};
-    return mt_tree_new(&g, all, 16);
+    const mt_cache_groups g = {.count = 1, .states = states};
+    return groups > 1 ? new_tree_with(pages, WINDOW_PAGES) : mt_tree_new(&g, &pages, 16);
 }
 
 static mt_tree *new_tree(size_t groups, size_t pages)
@@ -308,6 +315,103 @@ static size_t ask(mt_tree *t, memory *m, size_t n, size_t apart, const uint32_t 
     return found;
 }
 
+/* A page at a time, as a prompt that does not fit into one step. */
+static size_t ask_in_chunks(mt_tree *t, memory *m, size_t n, size_t apart, const uint32_t *cuts, size_t cut_count,
+                            mt_miss *miss)
+{
+    mt_seq s;
+    prompt_of(&s, t, n, apart, cuts, cut_count);
+    const size_t found = resume(&s, m, miss);
+    while (s.done < s.known) {
+        const size_t left = s.known - s.done, rows = left < MT_PAGE_TOKENS ? left : MT_PAGE_TOKENS;
+        assert_true(mt_seq_grow(&s, s.done + rows));
+        compute(&s, m, rows);
+        expect_sound(&s, m);
+    }
+    mt_seq_free(&s);
+    return found;
+}
+
+/* The window has moved on and its pages were used again and again, but not those before the cut. */
+static void windows_before_a_cut_are_kept(void **state)
+{
+    static memory m;
+    static const uint32_t cuts[] = {200};
+    mt_tree *t = new_tree_with(PAGES, 20);
+    (void)state;
+    assert_int_equal(ask_in_chunks(t, &m, 900, 900, cuts, 1, NULL), 0);
+    assert_int_equal(ask_in_chunks(t, &m, 250, 200, cuts, 1, NULL), 200);
+    mt_tree_free(t);
+}
+
+/* All tokens are known, but the window's pages there have gone to others. */
+static void a_window_that_is_gone_is_not_found(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree_with(PAGES, 14);
+    mt_miss miss;
+    (void)state;
+    assert_int_equal(ask_in_chunks(t, &m, 900, 900, NULL, 0, NULL), 0);
+    assert_true(ask_in_chunks(t, &m, 400, 300, NULL, 0, &miss) < 256);
+    assert_int_equal(miss, MT_MISS_WINDOW);
+    mt_tree_free(t);
+}
+
+/* Who has computed a page takes over what another has computed behind it, as far as its window is there. */
+static void who_is_behind_takes_no_page_without_its_window(void **state)
+{
+    static memory m;
+    mt_tree *t = new_tree_with(PAGES, 16);
+    mt_seq behind;
+    (void)state;
+    prompt_of(&behind, t, 400, 400, NULL, 0);
+    resume(&behind, &m, NULL);
+    assert_true(mt_seq_grow(&behind, 32));
+    compute(&behind, &m, 32);
+    assert_int_equal(ask_in_chunks(t, &m, 900, 900, NULL, 0, NULL), 32);
+    mt_seq_advance(&behind);
+    expect_sound(&behind, &m);
+    mt_seq_free(&behind);
+    mt_tree_free(t);
+}
+
+static void prompt_from(mt_seq *s, mt_tree *t, mt_key first, size_t n)
+{
+    mt_key keys[LIMIT];
+    for (size_t i = 0; i < n; i++)
+        keys[i] = first + i;
+    begin(s, t, no_salt, keys, n, NULL, 0);
+}
+
+/* Three prompts of two pages, and room for two of them: who was used last stays, be it that somebody only looked. */
+static void who_was_used_last_stays(void **state)
+{
+    static memory m;
+    (void)state;
+    for (int looks = 0; looks < 2; looks++) {
+        mt_tree *t = new_tree(1, 4);
+        mt_seq s;
+        for (mt_key first = 100; first <= 300; first += 100) {
+            if (first == 300) {
+                prompt_from(&s, t, 100, 65);
+                assert_int_equal(looks ? mt_seq_look(&s).positions : resume(&s, &m, NULL), 64);
+                mt_seq_free(&s);
+            }
+            prompt_from(&s, t, first, 64);
+            resume(&s, &m, NULL);
+            finish_prompt(&s, &m);
+            mt_seq_free(&s);
+        }
+        prompt_from(&s, t, 100, 65);
+        assert_int_equal(mt_seq_look(&s).positions, 64);
+        mt_seq_free(&s);
+        prompt_from(&s, t, 200, 65);
+        assert_int_equal(mt_seq_look(&s).positions, 0);
+        mt_seq_free(&s);
+        mt_tree_free(t);
+    }
+}
+
 static void a_lookup_ends_where_a_state_is_kept(void **state)
 {
     static memory m;
@@ -449,7 +553,7 @@ static size_t live(size_t groups, size_t states, uint64_t seed)
     for (size_t i = 0; i < SEQUENCES; i++)
         mt_seq_free(&s[i]);
     for (size_t g = 0; g < groups; g++)
-        assert_int_equal(mt_tree_available(t, g), PAGES);
+        assert_int_equal(mt_tree_available(t, g), mt_tree_total(t, g));
     assert_int_equal(mt_anchors_available(mt_tree_anchors(t)), states);
     mt_tree_clear(t);
     assert_int_equal(mt_tree_anchors(t)->slots.free, states);
@@ -490,6 +594,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_that_is_behind_takes_what_another_has_computed),
     cmocka_unit_test(random_lives_are_sound),
     cmocka_unit_test(random_lives_with_windows_are_sound),
+    cmocka_unit_test(windows_before_a_cut_are_kept),
+    cmocka_unit_test(a_window_that_is_gone_is_not_found),
+    cmocka_unit_test(who_is_behind_takes_no_page_without_its_window),
+    cmocka_unit_test(who_was_used_last_stays),
     cmocka_unit_test(a_lookup_ends_where_a_state_is_kept),
     cmocka_unit_test(where_prompts_part_is_learned),
     cmocka_unit_test(stops_are_few),
