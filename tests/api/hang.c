@@ -1,8 +1,13 @@
 /* Put before PCRE2 by the loader, it makes a thread that is to compile the expression "hang", or to match it with that
-   word alone, never come back: stands for whatever a thread might one day not end. */
+   word alone, never come back: stands for whatever a thread might one day not end. With MOTET_TEST_LAZY_LOOP in the
+   environment, loops look at what has happened ten times a second only: until then, it piles up before them. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
 #include <unistd.h>
 
 #include <pcre2.h>
@@ -45,3 +50,15 @@ int pcre2_match(const pcre2_code *code, PCRE2_SPTR text, PCRE2_SIZE len, PCRE2_S
     find("pcre2_match_8", &real);
     return real(code, text, len, from, options, data, context);
 }
+
+#ifdef __linux__
+int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
+{
+    int (*real)(int, struct epoll_event *, int, int);
+
+    find("epoll_wait", &real);
+    if (getenv("MOTET_TEST_LAZY_LOOP"))
+        usleep(100000);
+    return real(epoll, events, most, timeout);
+}
+#endif

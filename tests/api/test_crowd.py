@@ -122,6 +122,15 @@ def a_client_leaves_room_to_be_prepared_to_another():
 
 
 @test
+def a_stream_goes_on_after_its_outbox_was_full():
+    if "MOTET_TEST_QUICK" in os.environ:
+        raise served.Skip("the sanitizers want to be loaded first")
+    with start(env={"LD_PRELOAD": HANG, "MOTET_TEST_LAZY_LOOP": "1"}) as server:
+        answer = server.complete(prompt=[0, 9], n=32, max_tokens=60, ignore_eos=True)
+        assert answer.status == 200 and answer.json()["usage"]["completion_tokens"] == 32 * 60, answer.body
+
+
+@test
 def health_and_metrics_are_told_when_connections_run_short():
     with start("--max-connections", "4", *SEATED) as server, contextlib.ExitStack() as stack:
         greedy = Client(server)

@@ -93,6 +93,29 @@ static void long_strings_are_told_as_they_come(void **state)
     mt_buf_free(&r.text);
 }
 
+/* At its start an answer may hold back what looks like a marker; where it ends there, that was its text. */
+static void an_answer_that_is_the_beginning_of_a_marker_is_text(void **state)
+{
+    static const char *const texts[][2] = {{"llama3", "<|python"}, {"llama3", "\n<func"}, {"xlam", "```js"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        record r = parse_repeated(texts[i][0], texts[i][1], "", 0, "");
+
+        assert_true(ends(&r, texts[i][1] + (texts[i][1][0] == '\n')));
+        mt_buf_free(&r.text);
+    }
+    record r;
+    const mt_parse_settings settings = {.formats = {.reasoning = "think"}};
+    mt_parser *parser = mt_parser_new(&settings, NULL);
+    record_init(&r);
+    mt_parser_feed(parser, "<thi", 4, record_event, &r);
+    mt_parser_finish(parser, record_event, &r);
+    assert_string_equal(r.text.data, "\ncontent: <thi");
+    mt_parser_free(parser);
+    mt_buf_free(&r.text);
+}
+
 static void nesting_has_no_depth_that_breaks_it(void **state)
 {
     static const char *const texts[][4] = {
@@ -180,6 +203,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_value_that_is_too_long_to_be_held_is_a_string),
     cmocka_unit_test(arguments_that_wait_too_long_for_a_name_are_text),
     cmocka_unit_test(long_strings_are_told_as_they_come),
+    cmocka_unit_test(an_answer_that_is_the_beginning_of_a_marker_is_text),
     cmocka_unit_test(nesting_has_no_depth_that_breaks_it),
     cmocka_unit_test(an_event_ends_with_a_whole_character),
     cmocka_unit_test(a_name_that_is_no_format_is_refused),

@@ -307,6 +307,76 @@ static void cancelled_requests_end_and_leave_nothing(void **state)
     check_cancelled(HYBRID);
 }
 
+/* At a token of its own it cancels another. */
+typedef struct ender {
+    asked inner;
+    mt_request *other;
+} ender;
+
+static void ender_event(void *ctx, const mt_event *ev)
+{
+    ender *x = ctx;
+    driver_event(&x->inner, ev);
+    if (ev->kind == MT_EVENT_TOKEN && x->inner.answers->count == 2)
+        atomic_store(&x->other->cancelled, true);
+}
+
+/* It does not wait for a seat until it is told: there is one only when the other has ended. */
+static void who_waits_and_is_cancelled_ends_at_once(void **state)
+{
+    static answer runs, waits;
+    const uint32_t prompt[] = {1, 2, 3, 4, 5};
+    driver d;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    d.params.sequences = 1;
+    driver_start(&d);
+    mt_request *first = driver_request(&d, prompt, 5, ANSWER_TOKENS, &runs);
+    mt_request *second = driver_request(&d, prompt, 5, ANSWER_TOKENS, &waits);
+    ender x = {.inner = {&d, &runs}, .other = second};
+    first->event = ender_event;
+    first->ctx = &x;
+    driver_hold(&d);
+    driver_send(&d, first);
+    driver_send(&d, second);
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    assert_int_equal(waits.finish, MT_FINISH_CANCELLED);
+    assert_int_equal(waits.begun_at, 0);
+    assert_true(waits.ended_at < runs.ended_at);
+    assert_int_equal(runs.count, ANSWER_TOKENS);
+    driver_close(&d);
+}
+
+/* Two prompts, either of which takes more than half of the pool, a page at a time: the second is let in when the first
+   has ended, and nobody has to make way. */
+static void pages_are_promised_to_who_was_let_in(void **state)
+{
+    enum { LONG = 6 * MT_PAGE_TOKENS - 8 };
+    static answer answers[2];
+    uint32_t prompt[LONG];
+    draw random = {5};
+    mt_stats stats;
+    driver d;
+    (void)state;
+    driver_open(&d, FIXTURE, MT_PRECISION_FAST, 2);
+    d.params.sequences = 4;
+    d.params.chunk = MT_PAGE_TOKENS;
+    d.params.cache = 10 * MT_PAGE_TOKENS;
+    driver_start(&d);
+    driver_hold(&d);
+    for (size_t i = 0; i < 2; i++) {
+        draw_tokens(&random, prompt, LONG, d.o.spec.vocab);
+        driver_send(&d, driver_request(&d, prompt, LONG, 4, &answers[i]));
+    }
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    driver_stats(&d, &stats);
+    assert_int_equal(stats.preemptions, 0);
+    assert_true(answers[1].begun_at > answers[0].ended_at || answers[0].begun_at > answers[1].ended_at);
+    driver_close(&d);
+}
+
 static void what_cannot_fit_is_refused_at_once(void **state)
 {
     uint32_t prompt[200] = {0};
@@ -516,6 +586,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(choices_share_their_prompt),
     cmocka_unit_test(a_common_beginning_is_computed_once),
     cmocka_unit_test(cancelled_requests_end_and_leave_nothing),
+    cmocka_unit_test(who_waits_and_is_cancelled_ends_at_once),
+    cmocka_unit_test(pages_are_promised_to_who_was_let_in),
     cmocka_unit_test(small_requests_do_not_keep_a_large_one_out),
     cmocka_unit_test(what_cannot_fit_is_refused_at_once),
     cmocka_unit_test(places_that_are_kept_are_nobody_elses),

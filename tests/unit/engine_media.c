@@ -5,6 +5,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "engine/inside.h"
+
 #define SIDE 6               /* patches */
 #define TOKENS (SIDE * SIDE) /* one a patch */
 #define PATCH 12             /* bytes */
@@ -26,7 +28,7 @@ typedef struct stand_in {
     const uint32_t *to[64];
     size_t count, at, row; /* the picture and the row that come next */
     size_t most;           /* patches of a job */
-    atomic_size_t jobs, pictures, dropped;
+    atomic_size_t jobs, pictures, dropped, runs;
     atomic_bool hold; /* nothing gets done while it is set */
 } stand_in;
 
@@ -82,6 +84,7 @@ static double run(void *ctx, double budget)
 {
     stand_in *s = ctx;
     double done = 0;
+    s->runs++;
     while (s->at < s->count && done <= budget && !s->hold) {
         const mt_picture *p = s->picture[s->at];
         float to[WIDTH_MOST];
@@ -439,6 +442,28 @@ static void text_goes_on_beside_the_encoder(void **state)
     driver_close(&w.d);
 }
 
+/* It had no row of any step, but the encoder's time. */
+static void the_encoders_work_is_charged_to_a_client(void **state)
+{
+    answer gone;
+    shown w;
+    (void)state;
+    shown_open(&w, models[0]);
+    driver_start(&w.d);
+    w.encoder.hold = true;
+    mt_request *r = show(&w, 6, 1, 0, &gone);
+    r->client.id = 7;
+    driver_send(&w.d, r);
+    while (w.encoder.runs < 2)
+        usleep(1000);
+    r->cancelled = true;
+    driver_wait(&w.d, 0);
+    assert_int_equal(w.d.engine->stats.step_rows, 0);
+    assert_int_equal(w.d.engine->clients.guest[0].client.id, 7);
+    assert_true(w.d.engine->clients.guest[0].seconds > 0);
+    driver_close(&w.d);
+}
+
 /* Small pictures of several requests are encoded in one job. */
 static void pictures_are_encoded_together(void **state)
 {
@@ -506,6 +531,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_encoder_that_breaks_ends_one_request),
     cmocka_unit_test(a_request_may_go_while_its_picture_is_encoded),
     cmocka_unit_test(text_goes_on_beside_the_encoder),
+    cmocka_unit_test(the_encoders_work_is_charged_to_a_client),
     cmocka_unit_test(pictures_are_encoded_together),
     cmocka_unit_test(what_is_never_possible_is_refused_at_once),
     cmocka_unit_test(every_answer_is_that_of_its_picture_alone),

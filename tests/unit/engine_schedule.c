@@ -162,6 +162,21 @@ static void priority_comes_first(void **state)
 }
 
 /* A client that has had much comes after one that has had nothing. */
+/* A quarter belongs to the oldest of the highest priority, not to one of a lower that came before it. */
+static void the_oldest_is_one_of_the_highest_priority(void **state)
+{
+    mt_candidate soon = {.left = 2000, .most = 256, .order = 2, .running = true};
+    mt_candidate oldest = {.left = 4000, .most = 256, .order = 1, .running = true};
+    mt_candidate lower = {.left = 4000, .most = 256, .order = 0, .running = true, .priority = 5};
+    mt_candidate *const all[] = {&lower, &oldest, &soon};
+    mt_candidate *order[MT_COUNT(all)];
+    const mt_cost cost = costs();
+    (void)state;
+    mt_schedule(all, MT_COUNT(all), &cost, &usual, order);
+    assert_true(soon.rows > oldest.rows && oldest.rows > 0);
+    assert_int_equal(lower.rows, 0);
+}
+
 static void clients_take_turns(void **state)
 {
     mt_candidate greedy = {.left = 50, .most = 50, .debt = 2, .order = 0};
@@ -347,6 +362,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_short_prompt_overtakes_a_long_one),
     cmocka_unit_test(nobody_starves),
     cmocka_unit_test(priority_comes_first),
+    cmocka_unit_test(the_oldest_is_one_of_the_highest_priority),
     cmocka_unit_test(clients_take_turns),
     cmocka_unit_test(places_and_rows_are_kept),
     cmocka_unit_test(clients_take_no_more_places_than_are_theirs),

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "engine/inside.h"
+
 #define FIXTURE FIXTURES "/qwen3-mlx-4bit-g32"
 #define HYBRID FIXTURES "/qwen35-mlx-4bit"
 
@@ -227,9 +229,55 @@ static void one_client_alone_is_not_disturbed(void **state)
     driver_close(&d);
 }
 
+/* When pages run dry: the youngest of the lowest priority of the client with the most seats. */
+static void who_makes_way_is_the_youngest_of_the_lowest_priority(void **state)
+{
+    static mt_engine e;
+    static mt_sequence s[4];
+    static mt_request r[4];
+    mt_sequence *running[4];
+    mt_guest many = {.client = {.share = 1}, .running = 3}, few = {.client = {.share = 1}, .running = 1};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        r[i] = (mt_request){.order = i, .guest = i < 3 ? &many : &few};
+        s[i] = (mt_sequence){.request = &r[i]};
+        running[i] = &s[i];
+    }
+    e.running = running;
+    e.running_count = 4;
+    assert_ptr_equal(mt_engine_victim(&e), &s[2]);
+    r[0].priority = 1;
+    assert_ptr_equal(mt_engine_victim(&e), &s[0]);
+    r[1].priority = 1;
+    assert_ptr_equal(mt_engine_victim(&e), &s[1]);
+    few.running = 4;
+    assert_ptr_equal(mt_engine_victim(&e), &s[3]);
+}
+
+/* Whose rows a step had is charged for it: see mt_guest_debt. */
+static void steps_are_charged_to_their_client(void **state)
+{
+    static uint32_t prompt[1][PROMPT];
+    static answer got;
+    driver d;
+    (void)state;
+    open_seats(&d, FIXTURE, 1, 0);
+    draw_prompts(prompt, 1, d.o.spec.vocab);
+    driver_send(&d, request_of(&d, prompt[0], 4, 7, &got));
+    driver_wait(&d, 0);
+    assert_int_equal(d.engine->clients.count, 1);
+    assert_int_equal(d.engine->clients.guest[0].client.id, 7);
+    assert_true(d.engine->clients.guest[0].seconds > 0);
+    driver_close(&d);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_newcomer_gets_a_seat_at_once),    cmocka_unit_test(a_newcomer_gets_pages_at_once),
-    cmocka_unit_test(free_seats_go_to_who_has_fewest),   cmocka_unit_test(a_seat_goes_round),
+    cmocka_unit_test(who_makes_way_is_the_youngest_of_the_lowest_priority),
+    cmocka_unit_test(steps_are_charged_to_their_client),
+    cmocka_unit_test(a_newcomer_gets_a_seat_at_once),
+    cmocka_unit_test(a_newcomer_gets_pages_at_once),
+    cmocka_unit_test(free_seats_go_to_who_has_fewest),
+    cmocka_unit_test(a_seat_goes_round),
     cmocka_unit_test(one_client_alone_is_not_disturbed),
 };
 
