@@ -71,11 +71,8 @@ static void tell(mt_watcher *w, bool complete)
     w->spoke = w->spoke || log->len > from;
     if (log->len > from && !mt_http_write(http, handle, log->data + from, log->len - from))
         return; /* it is gone, which http has said or will say */
-    if (log->full) {
-        mt_http_abort(http, handle); /* what follows was not kept */
-        return;
-    }
-    if (complete && mt_http_end(http, handle))
+    /* a log that is full has no end: what follows was not kept */
+    if (log->full ? mt_http_abort(http, handle) : complete && mt_http_end(http, handle))
         unlink_watcher(w);
 }
 

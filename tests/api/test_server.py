@@ -756,6 +756,28 @@ def clients_come_back_to_a_stream_in_the_background():
 
 
 @test
+def a_response_whose_events_are_too_many_to_keep_ends_for_who_follows_it():
+    """Three events repeat what the request said, and two of them are kept: who follows sees that there is no end."""
+    body = {"input": "hello", "background": True, "stream": True, "max_output_tokens": 1, "user": "u" * (12 << 20)}
+    with start(*OCCUPIED) as server:
+        with occupy(server):
+            first, follower = server.connect(), server.connect()
+            first.request("POST", "/v1/responses", json.dumps(body))
+            name = first.getresponse().getheader("x-request-id")
+            first.close()
+            follower.request("GET", "/v1/responses/{}?stream=true".format(name))
+            response = follower.getresponse()
+            assert response.status == 200, response.read()
+        try:
+            response.read()
+            assert False, "a stream without an end was ended"
+        except http.client.IncompleteRead as e:
+            assert b"response.created" in e.partial and b"response.completed" not in e.partial
+        follower.close()
+        assert eventually(lambda: server.metrics()["motet_calls"] == 0)
+
+
+@test
 def a_response_is_cancelled_by_its_id():
     with start(*OCCUPIED) as server, occupy(server):
         connection = server.connect()
