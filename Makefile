@@ -13,7 +13,7 @@ MODEL ?= models/box
 SERVE ?=
 
 .PHONY: all serve test test-sdk test-clients test-corpus checkkernels bench docs format lint asan ubsan tsan \
-        fuzz clean help setup develop test-schema
+        fuzz clean help setup develop test-schema mutants
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -33,6 +33,9 @@ test-schema: all ## follow schemas at random and let ajv judge, which npm fetche
 
 test: all ## build, run every test, say how many passed
 	@tests/run.py $(BUILD) $(TESTS)
+
+mutants: setup ## try bugs on purpose, and say which the tests do not notice: MUTANTS="names" for some of them
+	@tests/mutants/run.py $(MUTANTS)
 
 checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set level
 	@ninja -C $(BUILD) --quiet checkkernels
