@@ -216,3 +216,23 @@ bool mt_json_tree_write(mt_buf *out, const json_t *value)
     }
     return !out->full;
 }
+
+size_t mt_json_tree_memory(const json_t *value)
+{
+    enum { VALUE = 64, TABLE = 192, ENTRY = 64, PLACE = sizeof(json_t *) }; /* as jansson and the allocator have them */
+    size_t sum = VALUE;
+    const char *key;
+    json_t *item;
+
+    if (json_is_string(value))
+        return sum + json_string_length(value);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        sum += PLACE + mt_json_tree_memory(json_array_get(value, i));
+    if (json_is_object(value))
+        sum += TABLE;
+    json_object_foreach((json_t *)(uintptr_t)value, key, item)
+    {
+        sum += ENTRY + strlen(key) + mt_json_tree_memory(item);
+    }
+    return value ? sum : 0;
+}

@@ -25,4 +25,7 @@ bool mt_json_wide_is_int(const char *text); /* of that text: an integer, and not
 /* Appends a value without white space; floating-point numbers as short as they can be. False when it does not fit. */
 bool mt_json_tree_write(mt_buf *out, const json_t *value);
 
+/* Bytes that a value takes, about; NULL takes none. */
+size_t mt_json_tree_memory(const json_t *value);
+
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "engine/pooler.h"
 #include "server/call.h"
@@ -176,10 +177,11 @@ bool mt_call_more(mt_call *call, mt_error *err)
     return ok;
 }
 
-/* What waits and runs holds its prompts all the while. */
+/* What waits and runs holds its prompts all the while, and what its answer repeats of the body. */
 static bool charge(mt_call *call, mt_request **requests, size_t count, mt_error *err)
 {
-    size_t bytes = mt_arena_used(call->answer->arena);
+    const mt_answer *a = call->answer;
+    size_t bytes = mt_arena_used(a->arena) + mt_json_tree_memory(a->extra) + mt_json_tree_memory(a->tools);
 
     for (size_t i = 0; i < count; i++)
         bytes += mt_arena_used(requests[i]->arena);
