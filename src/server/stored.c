@@ -143,6 +143,7 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
     mt_free(request->body);
     request->body = body.data; /* both are the allocator's */
     request->body_len = body.len;
+    request->coding = MT_HTTP_PLAIN; /* however what was sent is packed */
     mt_call_start(server, request, NULL, task);
 }
 

@@ -127,11 +127,14 @@ def packed_bodies_are_answered_like_others():
     with start() as server:
         plain = server.post("/v1/chat/completions", small).json()["choices"]
         count = server.post("/tokenize", large).json()["count"]
+        kept = server.post("/v1/responses", {"input": "hello", "max_output_tokens": 1}).json()["id"]
         for coding, packed in PACKERS.items():
             got = post(server, packed(json.dumps(small).encode()), coding)
             assert got.status == 200 and got.json()["choices"] == plain, (coding, got.body)
             got = post(server, packed(json.dumps(large).encode()), coding, "/tokenize")
             assert got.status == 200 and got.json()["count"] == count, (coding, got.body[:200])
+            got = post(server, packed(b"{}"), coding, "/v1/responses/{}/cancel".format(kept))
+            assert got.status == 200 and got.json()["id"] == kept, (coding, got.body)
             assert post(server, packed(json.dumps(small).encode())[:-1], coding).status == 400
             assert post(server, b"{}", coding).status == 400
         assert eventually(lambda: server.metrics()["motet_requests_bytes"] == 0)
