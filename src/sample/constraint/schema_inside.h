@@ -107,6 +107,7 @@ typedef struct mt_schema_reader {
     size_t number_count, number_cap;
     mt_schema_regex_known regexes[512];
     mt_schema_set_known sets[16]; /* of long lists that values were looked for in */
+    size_t sets_made;             /* the next takes the place of the oldest */
     size_t patterns, members;     /* regular expressions and properties so far */
     size_t judged;                /* steps of judging values */
     size_t compared;              /* pairs of schemas that were compared */

@@ -60,14 +60,19 @@ static mt_judged judge_types(const json_t *schema, const json_t *value)
     return is(mt_schema_type_name(json_string_value(type), &one) && (one & own));
 }
 
-/* Long lists are looked up; the last few of them are kept. */
+/* Long lists are looked up; the last few of them are kept. Making one ready counts as judging each of its values, so
+   that more lists than are kept, used by turns, end like any other work without end. */
 static bool listed(mt_schema_reader *r, const json_t *list, const json_t *value)
 {
-    mt_schema_set_known *known = &r->sets[((uintptr_t)list >> 4) % MT_COUNT(r->sets)];
+    mt_schema_set_known *known = r->sets;
 
-    if (known->list != list) {
+    while (known < r->sets + MT_COUNT(r->sets) && known->list != list)
+        known++;
+    if (known == r->sets + MT_COUNT(r->sets)) {
+        known = &r->sets[r->sets_made++ % MT_COUNT(r->sets)];
         mt_value_set_free(known->set);
         *known = (mt_schema_set_known){.list = list, .set = mt_value_set_new(list)};
+        r->judged += json_array_size(list);
     }
     return mt_value_set_has(known->set, value);
 }

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/json_tree.h"
 
 struct mt_value_set {
     const json_t **slots; /* NULL: free */
     size_t mask;
+    uint64_t seed; /* another in each set, so that nobody can choose values that all meet in one slot */
 };
 
 bool mt_value_equal(const json_t *a, const json_t *b)
@@ -20,34 +22,37 @@ bool mt_value_equal(const json_t *a, const json_t *b)
     return json_equal((json_t *)a, (json_t *)b);
 }
 
+/* Every bit of both decides about every bit: those of small numbers differ in a few high ones only. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
+    hash = (hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash = (hash ^ hash >> 27) * UINT64_C(0x94d049bb133111eb);
+    return hash ^ hash >> 31;
 }
 
-static uint64_t hash_text(const char *text, size_t len)
+static uint64_t hash_text(uint64_t seed, const char *text, size_t len)
 {
-    uint64_t hash = len;
+    uint64_t hash = mix(seed, len);
 
     for (size_t i = 0; i < len; i++)
         hash = mix(hash, (unsigned char)text[i]);
     return hash;
 }
 
-static uint64_t hash_number(double number)
+static uint64_t hash_number(uint64_t seed, double number)
 {
     uint64_t bits;
 
     number += 0.0; /* -0 is 0 */
     memcpy(&bits, &number, sizeof(bits));
-    return mix(1, bits);
+    return mix(seed, bits);
 }
 
 /* Equal values have equal ones. As deep as JSON nests. */
-static uint64_t hash_of(const json_t *value)
+static uint64_t hash_of(uint64_t seed, const json_t *value)
 {
-    uint64_t hash = (uint64_t)json_typeof(value) + 2;
+    uint64_t hash = mix(seed, (uint64_t)json_typeof(value) + 2);
     const char *key;
     json_t *item;
 
@@ -55,14 +60,15 @@ static uint64_t hash_of(const json_t *value)
     case JSON_INTEGER:
     case JSON_REAL:
         key = mt_json_wide(value);
-        return key ? hash_text(key, strlen(key)) : hash_number(json_number_value(value));
-    case JSON_STRING: return mix(hash, hash_text(json_string_value(value), json_string_length(value)));
+        return key ? hash_text(seed, key, strlen(key)) : hash_number(seed, json_number_value(value));
+    case JSON_STRING: return mix(hash, hash_text(seed, json_string_value(value), json_string_length(value)));
     case JSON_ARRAY:
         for (size_t i = 0; i < json_array_size(value); i++)
-            hash = mix(hash, hash_of(json_array_get(value, i)));
+            hash = mix(hash, hash_of(seed, json_array_get(value, i)));
         return hash;
     case JSON_OBJECT: /* in any order */
-        json_object_foreach((json_t *)value, key, item) hash += mix(hash_text(key, strlen(key)), hash_of(item));
+        json_object_foreach((json_t *)value, key, item) hash +=
+            mix(hash_text(seed, key, strlen(key)), hash_of(seed, item));
         return hash;
     default: return hash;
     }
@@ -71,7 +77,7 @@ static uint64_t hash_of(const json_t *value)
 /* Where the value is, or would be. */
 static const json_t **slot_of(const mt_value_set *s, const json_t *value)
 {
-    size_t at = (size_t)(hash_of(value) >> 20) & s->mask;
+    size_t at = (size_t)hash_of(s->seed, value) & s->mask;
 
     while (s->slots[at] && !mt_value_equal(s->slots[at], value))
         at = (at + 1) & s->mask;
@@ -83,6 +89,7 @@ mt_value_set *mt_value_set_new(const json_t *array)
     const size_t count = json_array_size(array);
     mt_value_set *s = mt_alloc(sizeof(*s));
 
+    s->seed = mix(mt_clock_ns(), (uintptr_t)s);
     for (s->mask = 1; s->mask < 2 * count;)
         s->mask *= 2;
     s->slots = mt_alloc_array(s->mask--, sizeof(*s->slots));
