@@ -87,7 +87,8 @@ const tests = {
   },
 
   async completions() {
-    const answer = await client.completions.create({ model, prompt: ["the", "fox"], max_tokens: 5, logprobs: 2 });
+    const answer = await client.completions.create({ model, prompt: ["the", "fox"], max_tokens: 5, ignore_eos: true,
+                                                    logprobs: 2 });
     assert.deepEqual(answer.choices.map((c) => c.index), [0, 1]);
     assert.equal(answer.choices[0].logprobs.tokens.length, 5);
     let text = "";
