@@ -110,13 +110,12 @@ static bool set_only(mt_request *r, const mt_served *served, const mt_ask *ask, 
     return true;
 }
 
-/* A word as it is written alone and behind a space. With a space it counts only where it is as many tokens, and begins
-   with another one: otherwise what it would forbid is something else. */
+/* A word as it is written alone and behind a space, each once. */
 static bool add_bad(mt_request *r, mt_call *call, mt_chat_text word, mt_bad_word *bad, mt_failure *why)
 {
     mt_sample_settings *s = &r->sampling;
     char *spaced = mt_arena_alloc(r->arena, word.len + 1);
-    mt_token_prompt ids;
+    mt_token_prompt ids, alone = {0};
 
     if (!spaced)
         return mt_failure_memory(why, NULL);
@@ -127,12 +126,10 @@ static bool add_bad(mt_request *r, mt_call *call, mt_chat_text word, mt_bad_word
 
         if (!mt_tokens_encode(&call->server->served, r->arena, text, false, &call->stop, 0, &ids, why))
             return false;
-        if (i == 1 && (ids.count != bad[s->bad_count - 1].count || ids.ids[0] == bad[s->bad_count - 1].ids[0]))
-            continue;
-        if (ids.count > 0)
+        if (ids.count > 0 &&
+            (i == 0 || ids.count != alone.count || memcmp(ids.ids, alone.ids, ids.count * sizeof(*ids.ids)) != 0))
             bad[s->bad_count++] = (mt_bad_word){.ids = ids.ids, .count = ids.count};
-        else
-            break;
+        alone = ids;
     }
     return true;
 }

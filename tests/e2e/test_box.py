@@ -154,6 +154,14 @@ def readme(server):
     return len(rows[shown])
 
 
+def bad_words(server):
+    """A word that is one token alone and several behind a space is written neither way."""
+    body = {"messages": [{"role": "user", "content": "hi"}], "temperature": 0, "max_tokens": 20, "logprobs": True}
+    assert "Hello" in ask(server, body)[0]
+    assert "Hello" not in ask(server, dict(body, bad_words=["Hello"]))[0]
+    return 1
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
@@ -164,7 +172,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(len(talks)) as pool:
             list(pool.map(lambda pair: together(server, *pair), zip(talks, answers)))
         server.wait_idle()
-        shown = readme(server)
+        shown = readme(server) + bad_words(server)
         metrics = server.metrics()
         hits = metrics["vllm:prefix_cache_hits_total"] / metrics["vllm:prefix_cache_queries_total"]
         guessed, right = (metrics["vllm:spec_decode_num_{}_tokens_total".format(n)] for n in ("draft", "accepted"))
