@@ -1,5 +1,6 @@
 """A motet server for tests: starts the program on a free port, talks HTTP to it, and looks after its end."""
 
+import argparse
 import http.client
 import json
 import os
@@ -8,9 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
+
+import fixture
 
 PATIENCE = 240  # seconds for what must happen; only a test that fails waits so long
 LISTENING = re.compile(r"server\.listening http(s?)://[^ ]*:(\d+)")
@@ -194,6 +198,47 @@ def stream_text(events, choice=0):
 
 class Skip(Exception):
     """The machine lacks what a test needs."""
+
+
+class Suite:
+    """The tests of a file that all want servers with the fixture's model. Its program takes --motet PROGRAM, --hang
+    LIBRARY (tests/api/hang.c, which makes a thread hang) and names of tests."""
+
+    def __init__(self, name):
+        self.name, self.tests = name, []
+        self.program = self.folder = self.hang = None
+
+    def test(self, function):
+        self.tests.append(function)
+        return function
+
+    def start(self, *options, folder=None, **settings):
+        return Server(self.program, folder or self.folder, *options, **settings)
+
+    def main(self):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--motet", required=True)
+        parser.add_argument("--hang")
+        parser.add_argument("names", nargs="*")
+        arguments = parser.parse_args()
+        self.program, self.hang = os.path.abspath(arguments.motet), arguments.hang
+        with tempfile.TemporaryDirectory() as folder:
+            self.folder = fixture.write(os.path.join(folder, "tiny"))
+            run_tests(self.name, self.tests, arguments.names)
+
+
+def send(server, path, body, extra=""):
+    """The socket of a client that has asked and does not read."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    s = server.socket()
+    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\n{}content-length: {}\r\n\r\n".format(path, extra, len(data))
+    s.sendall(head.encode() + data)
+    return s
+
+
+def preparing(server):
+    """Requests that are on their way to the engine."""
+    return sum(r["phase"] == "preparing" for r in server.status()["requests"])
 
 
 def run_tests(name, tests, wanted, *arguments):

@@ -3,7 +3,6 @@
 
 usage: tests/api/test_access.py --motet PROGRAM [NAME ...]"""
 
-import argparse
 import contextlib
 import hashlib
 import json
@@ -14,21 +13,11 @@ import subprocess
 import tempfile
 import time
 
-import fixture
 import served
 from served import eventually
 
-PROGRAM = FOLDER = None
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def start(*options, **settings):
-    return served.Server(PROGRAM, FOLDER, *options, **settings)
+SUITE = served.Suite("api_access")
+test, start = SUITE.test, SUITE.start
 
 
 # ---- pages in a browser
@@ -88,7 +77,7 @@ def a_page_of_others_starts_no_work():
 
 @test
 def what_is_allowed_must_be_names():
-    command = [PROGRAM, "serve", FOLDER, "--port", "0", "--allowed-host", "http://llm.example"]
+    command = [SUITE.program, "serve", SUITE.folder, "--port", "0", "--allowed-host", "http://llm.example"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=served.PATIENCE, check=False)
     assert done.returncode == 1 and "--allowed-host" in done.stderr, done
 
@@ -309,22 +298,9 @@ def keys_that_others_may_read_are_warned_of_and_faults_name_their_line():
             assert server.request("GET", "/v1/models").status == 401
         with open(keys, "w", encoding="utf-8") as file:
             file.write("one\ntwo requests/min=many\n")
-        done = subprocess.run([PROGRAM, "serve", FOLDER, "--port", "0", "--keys", keys], capture_output=True, text=True,
+        done = subprocess.run([SUITE.program, "serve", SUITE.folder, "--port", "0", "--keys", keys], capture_output=True, text=True,
                               timeout=served.PATIENCE, check=False)
         assert done.returncode == 1 and "line 2" in done.stderr and "requests/min=many" in done.stderr, done
 
 
-def main():
-    global PROGRAM, FOLDER
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--motet", required=True)
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    PROGRAM = os.path.abspath(arguments.motet)
-    with tempfile.TemporaryDirectory() as folder:
-        FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        served.run_tests("api_access", TESTS, arguments.names)
-
-
-if __name__ == "__main__":
-    main()
+SUITE.main()

@@ -3,46 +3,21 @@
 
 usage: tests/api/test_bodies.py --motet PROGRAM [NAME ...]"""
 
-import argparse
 import contextlib
 import json
 import os
 import select
-import tempfile
 
-import fixture
 import served
-from served import eventually
+from served import eventually, preparing, send
 
-PROGRAM = FOLDER = HANG = None
+SUITE = served.Suite("api_bodies")
+test, start = SUITE.test, SUITE.start
 LITTLE = "384M" if "MOTET_TEST_QUICK" in os.environ else "64M"  # a sanitizer takes memory of its own
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def start(*options, **settings):
-    return served.Server(PROGRAM, FOLDER, *options, **settings)
-
-
-def send(server, path, body, extra=""):
-    """The socket of a client that has asked and does not read."""
-    data = json.dumps(body).encode() if not isinstance(body, bytes) else body
-    s = server.socket()
-    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\n{}content-length: {}\r\n\r\n".format(path, extra, len(data))
-    s.sendall(head.encode() + data)
-    return s
 
 
 def readable(s):
     return bool(select.select([s], [], [], 0)[0])
-
-
-def preparing(server):
-    return sum(r["phase"] == "preparing" for r in server.status()["requests"])
 
 
 # ---- time
@@ -164,7 +139,7 @@ def the_process_stays_within_its_memory_whatever_is_sent():
 def a_thread_that_hangs_does_not_outlive_the_time_to_end():
     if "MOTET_TEST_QUICK" in os.environ:
         raise served.Skip("the sanitizers want to be loaded first")
-    server = start("--drain-seconds", "0", env={"LD_PRELOAD": HANG})
+    server = start("--drain-seconds", "0", env={"LD_PRELOAD": SUITE.hang})
     with send(server, "/v1/completions", {"prompt": "hang", "max_tokens": 1}):
         assert eventually(lambda: preparing(server) == 1)
         assert server.complete(prompt="come back", max_tokens=1).status == 200
@@ -172,17 +147,4 @@ def a_thread_that_hangs_does_not_outlive_the_time_to_end():
     assert any("server.stuck a thread is still at work" in line for line in server.log), server.log
 
 
-def main():
-    global PROGRAM, FOLDER, HANG  # pylint: disable=global-statement
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--motet", required=True)
-    parser.add_argument("--hang", help="a library that makes a thread hang: tests/api/hang.c")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    PROGRAM, HANG = arguments.motet, arguments.hang
-    with tempfile.TemporaryDirectory() as folder:
-        FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        served.run_tests("api_bodies", TESTS, arguments.names)
-
-
-main()
+SUITE.main()

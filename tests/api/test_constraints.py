@@ -3,41 +3,16 @@
 
 usage: tests/api/test_constraints.py --motet PROGRAM [NAME ...]"""
 
-import argparse
 import contextlib
 import json
 import os
-import tempfile
 
-import fixture
 import served
-from served import eventually
+from served import eventually, preparing, send
 
-PROGRAM = FOLDER = None
+SUITE = served.Suite("api_constraints")
+test, start = SUITE.test, SUITE.start
 MANY = 20_000 if os.environ.get("MOTET_TEST_QUICK") else 100_000
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def start(*options):
-    return served.Server(PROGRAM, FOLDER, *options)
-
-
-def send(server, path, body):
-    """The socket of a client that has asked and does not read."""
-    data = json.dumps(body).encode()
-    s = server.socket()
-    head = "POST {} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n".format(path, len(data))
-    s.sendall(head.encode() + data)
-    return s
-
-
-def preparing(server):
-    return sum(r["phase"] == "preparing" for r in server.status()["requests"])
 
 
 def dialects(schema):
@@ -176,16 +151,4 @@ def nobody_waits_for_what_takes_long_to_compile():
         server.wait_idle()
 
 
-def main():
-    global PROGRAM, FOLDER  # pylint: disable=global-statement
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--motet", required=True)
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    PROGRAM = arguments.motet
-    with tempfile.TemporaryDirectory() as folder:
-        FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        served.run_tests("api_constraints", TESTS, arguments.names)
-
-
-main()
+SUITE.main()

@@ -3,35 +3,23 @@
 
 usage: tests/api/test_crowd.py --motet PROGRAM [NAME ...]"""
 
-import argparse
 import contextlib
 import http.client
 import json
 import os
 import signal
 import socket
-import tempfile
 
-import fixture
 import served
 from served import eventually
 
-PROGRAM = FOLDER = HANG = None
-TESTS = []
+SUITE = served.Suite("api_crowd")
+test, start = SUITE.test, SUITE.start
 
 # Every seat, for longer than a test lasts; not streamed, so it never stands still.
 SEATS = 60
 WORK = {"prompt": [0, 9], "max_tokens": 2000, "ignore_eos": True, "n": SEATS}
 SEATED = ("--max-sequences", str(SEATS), "--batch-tokens", "1", "--threads", "1")
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def start(*options, **settings):
-    return served.Server(PROGRAM, FOLDER, *options, **settings)
 
 
 class Client:
@@ -104,7 +92,7 @@ def a_key_leaves_them_to_another():
 def a_client_leaves_room_to_be_prepared_to_another():
     if "MOTET_TEST_QUICK" in os.environ:
         raise served.Skip("the sanitizers want to be loaded first")
-    server = start("--prep-threads", "1", "--drain-seconds", "0", env={"LD_PRELOAD": HANG})
+    server = start("--prep-threads", "1", "--drain-seconds", "0", env={"LD_PRELOAD": SUITE.hang})
     with contextlib.closing(contextlib.ExitStack()) as stack:
         def preparing():
             return server.status()["preparing"]
@@ -125,7 +113,7 @@ def a_client_leaves_room_to_be_prepared_to_another():
 def a_stream_goes_on_after_its_outbox_was_full():
     if "MOTET_TEST_QUICK" in os.environ:
         raise served.Skip("the sanitizers want to be loaded first")
-    with start(env={"LD_PRELOAD": HANG, "MOTET_TEST_LAZY_LOOP": "1"}) as server:
+    with start(env={"LD_PRELOAD": SUITE.hang, "MOTET_TEST_LAZY_LOOP": "1"}) as server:
         answer = server.complete(prompt=[0, 9], n=32, max_tokens=60, ignore_eos=True)
         assert answer.status == 200 and answer.json()["usage"]["completion_tokens"] == 32 * 60, answer.body
 
@@ -159,17 +147,4 @@ def idle_and_slow_connections_make_way():
         assert server.metrics()["motet_http_connections_yielded_total"] > 50
 
 
-def main():
-    global PROGRAM, FOLDER, HANG
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--motet", required=True)
-    parser.add_argument("--hang", help="a library that makes a thread hang: tests/api/hang.c")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    PROGRAM, HANG = arguments.motet, arguments.hang
-    with tempfile.TemporaryDirectory() as folder:
-        FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        served.run_tests("api_crowd", TESTS, arguments.names)
-
-
-main()
+SUITE.main()

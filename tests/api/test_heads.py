@@ -3,7 +3,6 @@
 
 usage: tests/api/test_heads.py --motet PROGRAM [--hang LIBRARY] [NAME ...]"""
 
-import argparse
 import gzip
 import json
 import os
@@ -17,17 +16,8 @@ import fixture
 import served
 from served import eventually
 
-PROGRAM = FOLDER = HANG = None
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def start(*options, folder=None, **settings):
-    return served.Server(PROGRAM, folder or FOLDER, *options, **settings)
+SUITE = served.Suite("api_heads")
+test, start = SUITE.test, SUITE.start
 
 
 def first_line(s):
@@ -185,7 +175,7 @@ def a_server_that_loads_is_alive_and_not_healthy():
     if "MOTET_TEST_QUICK" in os.environ:
         raise served.Skip("the sanitizers want to be loaded first")
     with tempfile.TemporaryDirectory() as folder:
-        server = start("--drain-seconds", "600", folder=hanging(folder), ready=False, env={"LD_PRELOAD": HANG})
+        server = start("--drain-seconds", "600", folder=hanging(folder), ready=False, env={"LD_PRELOAD": SUITE.hang})
         for path in ("/health", "/ready"):
             got = server.request("GET", path)
             assert got.status == 503 and got.json()["error"]["code"] == "loading", got.body
@@ -218,12 +208,12 @@ def a_server_that_ends_is_alive_and_not_healthy():
 @test
 def a_folder_that_does_not_do_is_told_before_anybody_listens():
     def fails(folder, *options):
-        done = subprocess.run([PROGRAM, "serve", folder, "--port", "0", *options], stderr=subprocess.PIPE, text=True,
+        done = subprocess.run([SUITE.program, "serve", folder, "--port", "0", *options], stderr=subprocess.PIPE, text=True,
                               timeout=served.PATIENCE, check=False)
         assert done.returncode == 1 and "server.listening" not in done.stderr, done.stderr
         return done.stderr.strip().splitlines()[-1]
     assert "/nowhere" in fails("/nowhere")
-    assert "--memory" in fails(FOLDER, "--memory", "100K")
+    assert "--memory" in fails(SUITE.folder, "--memory", "100K")
     with tempfile.TemporaryDirectory() as folder:
         assert folder in fails(folder)
         fixture.write(folder)
@@ -239,17 +229,4 @@ def a_folder_that_does_not_do_is_told_before_anybody_listens():
         assert "model.safetensors" in fails(folder)
 
 
-def main():
-    global PROGRAM, FOLDER, HANG  # pylint: disable=global-statement
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--motet", required=True)
-    parser.add_argument("--hang", help="a library that makes a thread hang: tests/api/hang.c")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    PROGRAM, HANG = arguments.motet, arguments.hang
-    with tempfile.TemporaryDirectory() as folder:
-        FOLDER = fixture.write(os.path.join(folder, "tiny"))
-        served.run_tests("api_heads", TESTS, arguments.names)
-
-
-main()
+SUITE.main()
