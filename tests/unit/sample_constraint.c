@@ -1,46 +1,9 @@
 /* What each kind of constraint allows, that masks say the same as the automaton, and that no memory is ever needed
    beyond what was reserved. */
-#include "unit.h"
+#include "constraint_tests.h"
 
-#include "../constraint/follow.h"
-
-#include "base/alloc.h"
 #include "base/limits.h"
 #include "sample/constraint/masks.h"
-
-static mt_tokenizer *tokenizer;
-static mt_vocabulary *vocabulary;
-
-static int setup(void **state)
-{
-    (void)state;
-    tokenizer = constraint_tokenizer(NULL, 0);
-    vocabulary = constraint_vocabulary(tokenizer);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    mt_vocabulary_free(vocabulary);
-    mt_tokenizer_free(tokenizer);
-    return 0;
-}
-
-/* JSON with ' for ". */
-static json_t *load(const char *text)
-{
-    char *json = mt_strdup(text);
-    json_t *value;
-
-    for (char *at = json; (at = strchr(at, '\'')); at++)
-        *at = '"';
-    value = json_loads(json, JSON_DECODE_ANY, NULL);
-    mt_free(json);
-    if (!value)
-        fail_msg("no JSON: %s", text);
-    return value;
-}
 
 typedef struct row {
     mt_source_kind kind;

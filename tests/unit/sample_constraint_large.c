@@ -1,28 +1,7 @@
 /* Constraints that are large: they work, or a sentence says what is too large. None ends the process. */
-#include "unit.h"
-
-#include "../constraint/follow.h"
+#include "constraint_tests.h"
 
 #include "base/limits.h"
-
-static mt_tokenizer *tokenizer;
-static mt_vocabulary *vocabulary;
-
-static int setup(void **state)
-{
-    (void)state;
-    tokenizer = constraint_tokenizer(NULL, 0);
-    vocabulary = constraint_vocabulary(tokenizer);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    mt_vocabulary_free(vocabulary);
-    mt_tokenizer_free(tokenizer);
-    return 0;
-}
 
 static mt_constraint *compile(mt_source_kind kind, json_t *value, mt_error *err)
 {

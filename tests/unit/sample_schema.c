@@ -1,52 +1,11 @@
 /* Keywords of JSON Schema one by one: what is allowed, what is not, what is said of those that cannot be followed. */
-#include "unit.h"
-
-#include "../constraint/follow.h"
-
-#include "base/alloc.h"
-
-static mt_tokenizer *tokenizer;
-static mt_vocabulary *vocabulary;
-
-static int setup(void **state)
-{
-    (void)state;
-    tokenizer = constraint_tokenizer(NULL, 0);
-    vocabulary = constraint_vocabulary(tokenizer);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    mt_vocabulary_free(vocabulary);
-    mt_tokenizer_free(tokenizer);
-    return 0;
-}
-
-/* JSON with ' for ". */
-static json_t *load(const char *text)
-{
-    char *json = mt_strdup(text);
-    json_t *value;
-
-    for (char *at = json; (at = strchr(at, '\'')); at++)
-        *at = '"';
-    value = json_loads(json, JSON_DECODE_ANY, NULL);
-    mt_free(json);
-    if (!value)
-        fail_msg("no JSON: %s", text);
-    return value;
-}
+#include "constraint_tests.h"
 
 static bool fits(mt_constraint *c, const char *text)
 {
-    char *json = mt_strdup(text);
-    bool ok;
+    char *json = quoted(text);
+    const bool ok = constraint_fits(c, json, strlen(json));
 
-    for (char *at = json; (at = strchr(at, '\'')); at++)
-        *at = '"';
-    ok = constraint_fits(c, json, strlen(json));
     mt_free(json);
     return ok;
 }

@@ -112,7 +112,7 @@ static const mt_regex *fit_shares(fitter *f, const mt_regex *node, uint32_t spar
             taken += high - low;
             given++;
             made->parts[i] = copy(f, made->parts[i]);
-            made->parts[i]->aware = true; /* for now: it has its share */
+            made->parts[i]->aware = true; /* marks who has its share, until the last loop */
         }
         changed = given > 0;
         left -= given;
