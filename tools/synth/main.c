@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/limits.h"
-#include "synth.h"
+#include "synth/synth.h"
 
 typedef struct request {
     mt_synth_model model;

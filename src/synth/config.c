@@ -1,4 +1,4 @@
-#include "synth.h"
+#include "synth/synth.h"
 
 /* An object being written: what stands between its members. */
 typedef struct object {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "synth.h"
+#include "synth/synth.h"
 
 enum { QUANTILES = 65536 };
 

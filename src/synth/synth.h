@@ -1,9 +1,10 @@
-/* Random checkpoints of real shapes, for benches and for tests that need size. The parts of the program `synth`:
-   models.c knows the shapes, config.c writes config.json, plan.c lists the tensors, fill.c makes their numbers,
-   write.c puts them into files. */
+/* Random checkpoints of real shapes, for benches and for tests that need size: models.c knows the shapes, config.c
+   writes config.json, plan.c lists the tensors, fill.c makes their numbers, write.c puts them into files, memory.c into
+   none. */
 #ifndef MT_SYNTH_H
 #define MT_SYNTH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -100,6 +101,20 @@ void mt_synth_fill(mt_synth_filler *filler, const mt_synth_tensor *tensor, uint6
 /* Writes the tensors into dir as one safetensors file, or as several of about shard_bytes with an index. */
 bool mt_synth_write(const char *dir, const mt_synth_plan *plan, const char *format, uint64_t seed, uint64_t shard_bytes,
                     mt_error *err) MT_NODISCARD;
+bool mt_synth_write_one(int fd, const mt_synth_plan *plan, const char *format, uint64_t seed,
+                        mt_error *err) MT_NODISCARD; /* the file of all tensors, into an open one */
 bool mt_synth_write_file(const char *dir, const char *name, const mt_buf *content, mt_error *err) MT_NODISCARD;
+
+/* A checkpoint in memory. Its folder is there until mt_synth_vanish, which comes as soon as it has been opened and
+   leaves what was mapped. Signals that would end the program wait meanwhile, so that nothing is left behind. */
+typedef struct mt_synth_drawn {
+    char dir[64];
+    int fd; /* of the weights */
+    sigset_t signals;
+} mt_synth_drawn;
+
+bool mt_synth_draw(mt_synth_drawn *drawn, const mt_synth_model *model, const mt_synth_layout *layout, uint64_t seed,
+                   mt_error *err) MT_NODISCARD;
+void mt_synth_vanish(mt_synth_drawn *drawn);
 
 #endif

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/limits.h"
-#include "synth.h"
+#include "base/progress.h"
+#include "synth/synth.h"
 
 enum { PIECE = 4 << 20 }; /* bytes made and written at a time */
 
@@ -20,7 +20,8 @@ typedef struct writer {
     const mt_synth_plan *plan;
     mt_synth_filler *filler;
     unsigned char *piece;
-    uint64_t done, total, started, shown;
+    uint64_t total;
+    mt_progress progress;
     size_t shards;
     mt_error *err;
 } writer;
@@ -30,18 +31,6 @@ typedef struct shard {
     int fd;
     char name[64], path[MT_LIMIT_PATH];
 } shard;
-
-static void show_progress(writer *w, bool last)
-{
-    uint64_t now = mt_clock_ns();
-    double seconds = (double)(now - w->started) / 1e9;
-
-    if (now - w->shown < 500000000u && !(last && w->shown != w->started))
-        return;
-    w->shown = now;
-    fprintf(stderr, "\rsynth: %3.0f %% of %.2f GB, %.0f MB/s%s", 100 * (double)w->done / (double)w->total,
-            (double)w->total / 1e9, (double)w->done / 1e6 / (seconds > 0 ? seconds : 1), last ? "\n" : "");
-}
 
 static bool put(writer *w, const shard *s, const void *data, size_t size)
 {
@@ -69,8 +58,7 @@ static bool put_tensor(writer *w, const shard *s, const mt_synth_tensor *t)
         mt_synth_fill(w->filler, t, begin, n, w->piece);
         if (!put(w, s, w->piece, n * t->element_size))
             return false;
-        w->done += n * t->element_size;
-        show_progress(w, false);
+        mt_progress_add(&w->progress, n * t->element_size);
     }
     return true;
 }
@@ -218,22 +206,40 @@ static bool write_shards(writer *w, uint64_t shard_bytes)
     return ok;
 }
 
+static void begin(writer *w)
+{
+    for (size_t i = 0; i < w->plan->count; i++)
+        w->total += mt_synth_tensor_bytes(&w->plan->tensors[i]);
+    mt_progress_begin(&w->progress, "weights.drawing", "drawing weights", w->total);
+    w->piece = mt_alloc(PIECE);
+}
+
+static bool end(writer *w, bool ok)
+{
+    mt_progress_end();
+    mt_free(w->piece);
+    mt_synth_filler_free(w->filler);
+    return ok;
+}
+
 bool mt_synth_write(const char *dir, const mt_synth_plan *plan, const char *format, uint64_t seed, uint64_t shard_bytes,
                     mt_error *err)
 {
     writer w = {.dir = dir, .format = format, .plan = plan, .err = err, .shards = count_shards(plan, shard_bytes)};
-    bool ok;
 
-    for (size_t i = 0; i < plan->count; i++)
-        w.total += mt_synth_tensor_bytes(&plan->tensors[i]);
     w.filler = mt_synth_filler_new(seed);
-    w.piece = mt_alloc(PIECE);
-    w.started = w.shown = mt_clock_ns();
-    ok = write_shards(&w, shard_bytes);
-    show_progress(&w, true);
-    mt_free(w.piece);
-    mt_synth_filler_free(w.filler);
-    return ok;
+    begin(&w);
+    return end(&w, write_shards(&w, shard_bytes));
+}
+
+bool mt_synth_write_one(int fd, const mt_synth_plan *plan, const char *format, uint64_t seed, mt_error *err)
+{
+    writer w = {.format = format, .plan = plan, .err = err, .shards = 1};
+    shard s = {.end = plan->count, .fd = fd, .path = "the weights"};
+
+    w.filler = mt_synth_filler_new(seed);
+    begin(&w);
+    return end(&w, put_header(&w, &s) && each_tensor(&w, &s, visit_data, NULL));
 }
 
 bool mt_synth_write_file(const char *dir, const char *name, const mt_buf *content, mt_error *err)

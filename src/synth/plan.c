@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "synth.h"
+#include "synth/synth.h"
 
 typedef struct planner {
     mt_synth_plan *plan;
