@@ -41,6 +41,9 @@ typedef enum mt_precision {
     MT_PRECISION_REFERENCE /* fp32 against exactly dequantised weights */
 } mt_precision;
 
+/* What products with a weight are made of. */
+typedef enum mt_arithmetic { MT_ARITHMETIC_INT8, MT_ARITHMETIC_BF16, MT_ARITHMETIC_FP32 } mt_arithmetic;
+
 typedef enum mt_activation {
     MT_ACT_SILU,
     MT_ACT_GELU_TANH,
@@ -206,6 +209,18 @@ typedef struct mt_pixels {
     /* Wait for what was begun. Valid until the reading is used again, or what was read is written. */                 \
     X(const float *, reading_row, (mt_device *dev, mt_reading *r, size_t row), (dev, r, row))                          \
     X(const void *, reading_data, (mt_device *dev, mt_reading *r), (dev, r))                                           \
+    /* What an object is, for those who count bytes and operations. */                                                 \
+    X(size_t, tensor_cols, (const mt_device *dev, const mt_tensor *t), (dev, t))                                       \
+    X(const mt_mat *, weight_mat, (const mt_device *dev, const mt_weight *w), (dev, w))                                \
+    X(mt_arithmetic, weight_arithmetic, (const mt_device *dev, const mt_weight *w), (dev, w))                          \
+    /* Expert `which` has the weights [gate, up, down]. */                                                             \
+    X(size_t, experts_count, (const mt_device *dev, const mt_experts *e), (dev, e))                                    \
+    X(size_t, experts_top_k, (const mt_device *dev, const mt_experts *e), (dev, e))                                    \
+    X(const mt_weight *, experts_weight,                                                                               \
+      (const mt_device *dev, const mt_experts *e, size_t which, size_t part),                                          \
+      (dev, e, which, part))                                                                                           \
+    X(const mt_kv_shape *, kv_shape_of, (const mt_device *dev, const mt_kv *kv), (dev, kv))                            \
+    X(const mt_state_shape *, state_shape_of, (const mt_device *dev, const mt_states *states), (dev, states))          \
     /* For debugging: whether a page, or a slot, is still NaN all over. */                                             \
     X(bool, kv_poisoned, (mt_device *dev, const mt_kv *kv, uint32_t page), (dev, kv, page))                            \
     X(bool, state_poisoned, (mt_device *dev, const mt_states *states, uint32_t slot), (dev, states, slot))

@@ -4,6 +4,7 @@
 #define MT_DEVICE_HOST_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -24,5 +25,15 @@ const mt_kernels *mt_host_kernels(const mt_host *host);
 
 /* fn for items [0, items) on the host's threads; worker is below mt_host_threads. */
 void mt_host_run(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items);
+
+/* What the threads did in runs, in nanoseconds. `wall` of all threads is busy, or lost: before a thread's first item,
+   after its last one, and between its items. */
+typedef struct mt_host_work {
+    uint64_t wall;                     /* from a run's begin to its end */
+    uint64_t busy, late, idle, claims; /* of all threads together */
+} mt_host_work;
+
+/* Adds up in `work` what is run from here on; NULL: no more. Runs take a little longer meanwhile. */
+void mt_host_measure(mt_host *host, mt_host_work *work);
 
 #endif

@@ -307,3 +307,56 @@ void mt_cpu_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, 
     choosing op = {.dev = dev, .c = c, .logits = logits, .chains = chains};
     mt_host_run(dev->head.host, choose_item, &op, count);
 }
+
+/* ---- what they are ---- */
+
+size_t mt_cpu_tensor_cols(const mt_device *dev, const mt_tensor *t)
+{
+    (void)dev;
+    return t->cols;
+}
+
+const mt_mat *mt_cpu_weight_mat(const mt_device *dev, const mt_weight *w)
+{
+    (void)dev;
+    return &w->mat;
+}
+
+mt_arithmetic mt_cpu_weight_arithmetic(const mt_device *dev, const mt_weight *w)
+{
+    (void)dev;
+    static const mt_arithmetic of[] = {
+        [MT_CLASS_Q] = MT_ARITHMETIC_INT8, [MT_CLASS_B] = MT_ARITHMETIC_BF16, [MT_CLASS_F] = MT_ARITHMETIC_FP32};
+    return of[w->class];
+}
+
+size_t mt_cpu_experts_count(const mt_device *dev, const mt_experts *e)
+{
+    (void)dev;
+    return e->count;
+}
+
+size_t mt_cpu_experts_top_k(const mt_device *dev, const mt_experts *e)
+{
+    (void)dev;
+    return e->top_k;
+}
+
+const mt_weight *mt_cpu_experts_weight(const mt_device *dev, const mt_experts *e, size_t which, size_t part)
+{
+    (void)dev;
+    assert(which < e->count && part < 3);
+    return &(const mt_weight *const[]){e->gate, e->up, e->down}[part][which];
+}
+
+const mt_kv_shape *mt_cpu_kv_shape_of(const mt_device *dev, const mt_kv *kv)
+{
+    (void)dev;
+    return &kv->shape;
+}
+
+const mt_state_shape *mt_cpu_state_shape_of(const mt_device *dev, const mt_states *states)
+{
+    (void)dev;
+    return &states->shape;
+}

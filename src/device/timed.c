@@ -1,0 +1,284 @@
+#include "device/timed.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "device/backend.h"
+
+struct mt_timed {
+    mt_backend table; /* first, so that a device's backend leads here */
+    const mt_backend *real;
+    mt_device *dev;
+    mt_timings *timings;
+    mt_batch batch; /* of the step */
+    mt_work next;   /* what the call that follows has to do */
+    mt_host_work host;
+};
+
+static mt_timed *of(mt_device *dev)
+{
+    return (mt_timed *)(uintptr_t)((const mt_device_head *)dev)->backend;
+}
+
+static void note(mt_timed *t, const char *name, uint64_t begin)
+{
+    mt_timings *list = t->timings;
+    t->real->device_wait(t->dev);
+    if (list->count < list->capacity)
+        list->at[list->count++] = (mt_timing){name, begin, mt_clock_ns(), t->next, t->host};
+    else
+        list->dropped++;
+    t->next = (mt_work){0};
+    t->host = (mt_host_work){0};
+}
+
+#define TIMED(result, name, parameters, arguments) \
+    static result timed_##name parameters          \
+    {                                              \
+        mt_timed *timed = of(dev);                 \
+        const uint64_t begin = mt_clock_ns();      \
+        timed->real->name arguments;               \
+        note(timed, #name, begin);                 \
+    }
+MT_DEVICE_CALLS(TIMED)
+MT_DEVICE_OPERATIONS(TIMED)
+#undef TIMED
+
+/* ---- what operations have to do ---- */
+
+static double scale_bytes(mt_scale_type type)
+{
+    switch (type) {
+    case MT_SCALE_NONE: return 0;
+    case MT_SCALE_F32: return 4;
+    case MT_SCALE_F16:
+    case MT_SCALE_BF16: return 2;
+    case MT_SCALE_E8M0:
+    case MT_SCALE_E4M3: return 1;
+    }
+    return 0;
+}
+
+double mt_work_mat_bytes(const mt_mat *mat)
+{
+    double rows = (double)mat->n, groups = mat->group ? ceil((double)mat->k / mat->group) : 0;
+    const double codes = rows * (double)mat->k * mat->bits / 8;
+    if (mat->format == MT_FORMAT_FP8)
+        rows = ceil(rows / 128);
+    return codes + rows * groups * scale_bytes(mat->scale_type) * (mat->biases ? 2 : 1);
+}
+
+static double cols(const mt_device *dev, const mt_tensor *t)
+{
+    return (double)mt_tensor_cols(dev, t);
+}
+
+/* Rows of floats that come or go `count` times. */
+static void rows(mt_device *dev, const mt_tensor *t, size_t m, double count, double ops)
+{
+    const double elements = (double)m * cols(dev, t);
+    of(dev)->next =
+        (mt_work){.bytes = 4 * count * elements, .ops = ops * elements, .arithmetic = MT_ARITHMETIC_FP32, .m = m};
+}
+
+static void counted_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count,
+                           const mt_tensor *x, size_t m)
+{
+    mt_work work = {.arithmetic = mt_weight_arithmetic(dev, w[0]), .m = m, .k = mt_weight_mat(dev, w[0])->k};
+    work.bytes = 4.0 * (double)m * (double)work.k;
+    for (size_t i = 0; i < count; i++) {
+        const mt_mat *mat = mt_weight_mat(dev, w[i]);
+        work.n += mat->n;
+        work.bytes += mt_work_mat_bytes(mat) + 4.0 * (double)m * (double)mat->n;
+    }
+    work.ops = 2.0 * (double)m * (double)work.n * (double)work.k;
+    of(dev)->next = work;
+    timed_op_matmul(dev, y, w, count, x, m);
+}
+
+/* Which experts the rows take is not known: as many as draws of equal chance would hit. */
+static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
+                        const mt_experts *experts, bool renormalise, bool gelu)
+{
+    const double all = (double)mt_experts_count(dev, experts), top = (double)mt_experts_top_k(dev, experts);
+    const double hit = all * (1 - pow(1 - top / all, (double)m));
+    mt_work work = {.arithmetic = mt_weight_arithmetic(dev, mt_experts_weight(dev, experts, 0, 0)), .m = m};
+    for (size_t part = 0; part < 3; part++) {
+        const mt_mat *mat = mt_weight_mat(dev, mt_experts_weight(dev, experts, 0, part));
+        work.bytes += hit * mt_work_mat_bytes(mat) + 4 * (double)m * top * (double)(mat->n + mat->k);
+        work.ops += 2 * (double)m * top * (double)mat->n * (double)mat->k;
+    }
+    of(dev)->next = work;
+    timed_op_moe(dev, y, x, router, m, experts, renormalise, gelu);
+}
+
+/* Bytes of a position's keys and values in one layer. */
+static double position_bytes(const mt_device *dev, const mt_kv_shape *s)
+{
+    return (double)mt_kv_page_bytes(dev, s) / (double)(s->page_tokens * s->layers);
+}
+
+/* Positions that row i of the batch sees. */
+static void seen(const mt_batch *b, const mt_span *s, size_t i, uint32_t window, double *from, double *to)
+{
+    const double own = (double)s->position + (double)(i - s->row) + 1;
+    *to = b->seen ? b->seen[i] : own;
+    *from = b->seen_from ? b->seen_from[i] : 0;
+    if (window)
+        *from = fmax(*from, own - window);
+}
+
+static void counted_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer,
+                              uint32_t window, float scale, float softcap)
+{
+    const mt_batch *b = &of(dev)->batch;
+    const mt_kv_shape *s = mt_kv_shape_of(dev, kv);
+    double pairs = 0, keys = 0;
+    for (size_t j = 0; j < b->spans; j++) {
+        double first = INFINITY, last = 0;
+        for (size_t i = b->span[j].row; i < b->span[j].row + b->span[j].rows; i++) {
+            double from, to;
+            seen(b, &b->span[j], i, window, &from, &to);
+            pairs += to - from;
+            first = fmin(first, from);
+            last = fmax(last, to);
+        }
+        keys += last > first ? last - first : 0;
+    }
+    const double query = (double)(s->query_heads * s->head_dim);
+    of(dev)->next =
+        (mt_work){.bytes = keys * position_bytes(dev, s) + 8 * (double)b->rows * query,
+                  .ops = 4 * pairs * query,
+                  .arithmetic = mt_device_precision(dev) == MT_PRECISION_FAST ? MT_ARITHMETIC_BF16 : MT_ARITHMETIC_FP32,
+                  .m = b->rows};
+    timed_op_attention(dev, y, q, kv, layer, window, scale, softcap);
+}
+
+static void counted_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
+{
+    const size_t m = of(dev)->batch.rows;
+    rows(dev, k, m, 2, 0);
+    of(dev)->next.bytes += (double)m * position_bytes(dev, mt_kv_shape_of(dev, kv));
+    timed_op_kv_write(dev, kv, layer, k, v);
+}
+
+static void counted_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float scale)
+{
+    const mt_mat *mat = mt_weight_mat(dev, w);
+    const size_t m = of(dev)->batch.rows;
+    rows(dev, x, m, 1, 0);
+    of(dev)->next.bytes += (double)m * mt_work_mat_bytes(mat) / (double)mat->n;
+    timed_op_embed(dev, x, w, scale);
+}
+
+static void counted_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x,
+                          const mt_tensor *gates)
+{
+    const mt_batch *b = &of(dev)->batch;
+    const mt_state_shape *s = mt_state_shape_of(dev, states);
+    const double slot = (double)mt_state_slot_bytes(dev, s) / (double)s->layers;
+    rows(dev, y, b->rows, 4, 0);
+    of(dev)->next.bytes += 2 * (double)b->spans * slot;
+    of(dev)->next.ops = 6.0 * (double)b->rows * (double)(s->value_heads * s->key_dim * s->value_dim);
+    timed_op_delta(dev, y, states, layer, x, gates);
+}
+
+static void counted_conv(mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_columns in[3],
+                         const mt_tensor *w)
+{
+    rows(dev, y, of(dev)->batch.rows, 2, 2.0 * (double)mt_state_shape_of(dev, states)->taps);
+    timed_op_conv(dev, y, states, layer, in, w);
+}
+
+static void counted_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
+                         float offset)
+{
+    rows(dev, x, m, 2, 4);
+    timed_op_norm(dev, y, x, m, w, eps, offset);
+}
+
+static void counted_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
+                               const mt_tensor *bias, float eps)
+{
+    rows(dev, x, m, 2, 6);
+    timed_op_layer_norm(dev, y, x, m, w, bias, eps);
+}
+
+static void counted_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
+{
+    rows(dev, x, m, 3, 1);
+    timed_op_add(dev, y, x, m);
+}
+
+static void counted_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w,
+                          float eps, float offset, const mt_tensor *table)
+{
+    rows(dev, x, m, 2, (w ? 4 : 0) + (table ? 3 : 0));
+    timed_op_heads(dev, x, m, heads, head_dim, w, eps, offset, table);
+}
+
+static void counted_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+{
+    rows(dev, y, m, 3, 0);
+    timed_op_silu_mul(dev, y, gate, up, m);
+}
+
+static void counted_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+{
+    rows(dev, y, m, 3, 0);
+    timed_op_gelu_mul(dev, y, gate, up, m);
+}
+
+static void counted_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
+{
+    rows(dev, x, m, 2, 0);
+    timed_op_act(dev, x, m, act);
+}
+
+static void noted_begin(mt_device *dev, const mt_batch *batch)
+{
+    of(dev)->batch = *batch;
+    timed_step_begin(dev, batch);
+}
+
+/* ---- in front of the backend, and away again ---- */
+
+mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
+{
+    mt_device_head *head = (mt_device_head *)dev;
+    mt_timed *t = mt_alloc(sizeof *t);
+    *t = (mt_timed){.table = *head->backend, .real = head->backend, .dev = dev, .timings = timings};
+#define FIELD(result, name, parameters, arguments) t->table.name = timed_##name;
+    MT_DEVICE_CALLS(FIELD)
+    MT_DEVICE_OPERATIONS(FIELD)
+#undef FIELD
+    t->table.step_begin = noted_begin;
+    t->table.op_matmul = counted_matmul;
+    t->table.op_moe = counted_moe;
+    t->table.op_attention = counted_attention;
+    t->table.op_kv_write = counted_kv_write;
+    t->table.op_embed = counted_embed;
+    t->table.op_delta = counted_delta;
+    t->table.op_conv = counted_conv;
+    t->table.op_norm = counted_norm;
+    t->table.op_layer_norm = counted_layer_norm;
+    t->table.op_add = counted_add;
+    t->table.op_heads = counted_heads;
+    t->table.op_silu_mul = counted_silu_mul;
+    t->table.op_gelu_mul = counted_gelu_mul;
+    t->table.op_act = counted_act;
+    head->backend = &t->table;
+    mt_host_measure(head->host, &t->host);
+    return t;
+}
+
+void mt_timed_end(mt_timed *timed)
+{
+    if (!timed)
+        return;
+    mt_device_head *head = (mt_device_head *)timed->dev;
+    mt_host_measure(head->host, NULL);
+    head->backend = timed->real;
+    mt_free(timed);
+}
