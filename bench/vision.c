@@ -91,13 +91,14 @@ static void measure(mt_device *dev, mt_vision *v, const mt_vision_spec *s, const
     uint32_t *rows = mt_alloc_array(picture.tokens, sizeof *rows);
     for (uint32_t i = 0; i < picture.tokens; i++)
         rows[i] = i;
-    mt_vision_begin(v, features, (const mt_picture *[]){&picture}, (const uint32_t *[]){rows}, 1);
-    const double ops = 2 * mt_vision_left(v);
+    const mt_tower tower = mt_vision_tower(v);
+    tower.begin(tower.cursor, features, (const mt_picture *[]){&picture}, (const uint32_t *[]){rows}, 1);
+    const double ops = 2 * mt_cursor_left(tower.cursor);
     const uint64_t begin = mt_clock_ns();
     double longest = 0;
-    while (mt_vision_left(v) > 0) {
+    while (mt_cursor_left(tower.cursor) > 0) {
         const uint64_t at = mt_clock_ns();
-        mt_vision_run(v, a->budget);
+        mt_cursor_run(tower.cursor, a->budget);
         longest = fmax(longest, (double)(mt_clock_ns() - at) * 1e-9);
     }
     const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;

@@ -8,7 +8,7 @@
 #define KEEP 0.98
 #define GUESS_BANDWIDTH 20e9 /* bytes a second */
 #define GUESS_RATE 200e9     /* products a second */
-#define GUESS_ENCODE 20e-12  /* seconds of a product: rather too long than too short, for whoever is answering */
+#define GUESS_WORK 20e-12    /* seconds of a product: rather too long than too short, for whoever is answering */
 #define GUESS_WEIGHT 0.05
 #define STAY_WEIGHT 1e-4
 #define DEPTH_UNIT 1024.0
@@ -71,7 +71,6 @@ void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
     c->term[1] = 1e-6 + row_products / GUESS_RATE;
     c->term[2] = 0.2 * c->term[1];
     memcpy(c->guess, c->term, sizeof c->guess);
-    c->encode = GUESS_ENCODE;
     stay(c, GUESS_WEIGHT);
 }
 
@@ -100,11 +99,16 @@ void mt_cost_learn(mt_cost *c, size_t rows, double positions, double seconds)
     solve(c);
 }
 
-void mt_cost_learn_encode(mt_cost *c, double work, double seconds)
+void mt_rate_init(mt_rate *r)
+{
+    *r = (mt_rate){.seconds = GUESS_WORK};
+}
+
+void mt_rate_learn(mt_rate *r, double work, double seconds)
 {
     if (!(seconds > 0) || !(work > 0))
         return;
-    c->encode_xx = c->encode_xx * KEEP + work / seconds * work / seconds;
-    c->encode_xy = c->encode_xy * KEEP + work / seconds;
-    c->encode = c->encode_xy / c->encode_xx;
+    r->xx = r->xx * KEEP + work / seconds * work / seconds;
+    r->xy = r->xy * KEEP + work / seconds;
+    r->seconds = r->xy / r->xx;
 }

@@ -7,14 +7,12 @@
 
 #define MT_COST_TERMS 3
 
-/* Seconds: of any step; of a row; of a row and 1024 positions before it. The encoder's work is measured by itself. */
+/* Seconds: of any step; of a row; of a row and 1024 positions before it. */
 typedef struct mt_cost {
     double term[MT_COST_TERMS];
-    double encode; /* seconds of a unit of the encoder's work */
     /* private: the first guess, and what was measured, older steps counting less */
     double guess[MT_COST_TERMS];
     double xx[MT_COST_TERMS][MT_COST_TERMS], xy[MT_COST_TERMS];
-    double encode_xx, encode_xy;
 } mt_cost;
 
 /* A first guess from the bytes of weights that a step reads and the products of a row. */
@@ -24,6 +22,14 @@ void mt_cost_init(mt_cost *cost, double weight_bytes, double row_products);
 double mt_cost_predict(const mt_cost *cost, size_t rows, double positions);
 
 void mt_cost_learn(mt_cost *cost, size_t rows, double positions, double seconds);
-void mt_cost_learn_encode(mt_cost *cost, double work, double seconds);
+
+/* What a cursor's work takes (models/cursor.h), each by itself. */
+typedef struct mt_rate {
+    double seconds; /* of a multiplication */
+    double xx, xy;  /* private: what was measured, older slices counting less */
+} mt_rate;
+
+void mt_rate_init(mt_rate *rate);
+void mt_rate_learn(mt_rate *rate, double work, double seconds);
 
 #endif

@@ -9,7 +9,6 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "engine/inside.h"
 
 #define TOGETHER 1024 /* patches of a job of several pictures: more would only make the first of them wait */
@@ -17,7 +16,7 @@
 static bool in_job(const mt_engine *e, const mt_medium *medium)
 {
     for (size_t i = 0; i < e->job.count; i++)
-        if (e->job.sight[i]->medium == medium)
+        if (e->pictures.sight[i]->medium == medium)
             return true;
     return false;
 }
@@ -72,21 +71,20 @@ bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s)
 /* One more part of a request for the job. False when it does not fit in. */
 static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
 {
-    mt_job *j = &e->job;
+    mt_shown *p = &e->pictures;
+    const size_t at = e->job.count;
     if (mt_gallery_features(e->gallery, sight->medium) || mt_medium_filling(sight->medium))
         return true;
-    if (j->count == MT_JOB_PARTS)
+    if (at == MT_JOB_PARTS)
         return false;
-    j->picture[j->count] = &sight->picture;
-    if (!e->encoder->fits(e->encoder->ctx, j->picture, j->count + 1))
+    p->picture[at] = &sight->picture;
+    if (!e->tower.fits(e->tower.cursor, p->picture, at + 1))
         return false;
-    const uint32_t *to = mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens);
-    if (!to)
+    p->to[at] = mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens);
+    if (!p->to[at])
         return false;
-    j->to[j->count] = to;
-    j->sight[j->count] = sight;
-    j->request[j->count++] = r;
-    j->patches += mt_picture_patches(&sight->picture);
+    p->sight[at] = sight;
+    mt_job_add(&e->job, r, (double)mt_picture_patches(&sight->picture));
     e->stats.media_misses++;
     return true;
 }
@@ -96,7 +94,7 @@ static void add_all(mt_engine *e, mt_sequence *s)
 {
     mt_request *r = s->request;
     for (size_t i = s->missing; i < r->sight_count; i++) {
-        if (e->job.count > 0 && e->job.patches + mt_picture_patches(&r->sights[i].picture) > TOGETHER)
+        if (e->job.count > 0 && e->job.whole + (double)mt_picture_patches(&r->sights[i].picture) > TOGETHER)
             return;
         if (!add(e, r, &r->sights[i]))
             return;
@@ -107,7 +105,6 @@ static void add_all(mt_engine *e, mt_sequence *s)
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer)
 {
     assert(e->job.count == 0);
-    e->job = (mt_job){.began = mt_clock_ns()};
     add_all(e, viewer);
     if (e->job.count == 0)
         return;
@@ -117,12 +114,7 @@ void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer)
     for (size_t i = 0; i < e->waiting_count && i < MT_JOB_PARTS; i++)
         if (e->waiting[i]->blind)
             add_all(e, e->waiting[i]);
-    e->encoder->begin(e->encoder->ctx, e->features.rows, e->job.picture, e->job.to, e->job.count);
-}
-
-double mt_engine_encode_left(const mt_engine *e)
-{
-    return e->job.count ? e->encoder->left(e->encoder->ctx) : 0;
+    e->tower.begin(e->tower.cursor, e->features.rows, e->pictures.picture, e->pictures.to, e->job.count);
 }
 
 void mt_engine_forget(mt_engine *e, mt_request *r)
@@ -131,9 +123,9 @@ void mt_engine_forget(mt_engine *e, mt_request *r)
     for (size_t i = 0; i < e->job.count; i++)
         mine |= e->job.request[i] == r;
     if (mine) {
-        e->encoder->drop(e->encoder->ctx);
+        mt_cursor_drop(e->tower.cursor);
         for (size_t i = 0; i < e->job.count; i++)
-            mt_gallery_filled(e->gallery, e->job.sight[i]->medium, false);
+            mt_gallery_filled(e->gallery, e->pictures.sight[i]->medium, false);
         e->job.count = 0;
     }
     if (e->gallery)
@@ -157,32 +149,15 @@ static bool sound(mt_engine *e, const uint32_t *rows, size_t count)
     return true;
 }
 
-/* The job is done: its features serve everybody, except those that are not sound. */
-static void finish(mt_engine *e)
+void mt_engine_encoded(mt_engine *e, mt_job *j)
 {
-    const mt_job j = e->job;
-    mt_histogram_add(&e->stats.encode, (double)(mt_clock_ns() - j.began) * 1e-9);
-    e->job.count = 0;
-    for (size_t i = 0; i < j.count; i++) {
-        const bool ok = sound(e, j.to[i], j.sight[i]->picture.tokens);
-        mt_gallery_filled(e->gallery, j.sight[i]->medium, ok);
+    mt_shown *p = &e->pictures;
+    mt_histogram_add(&e->stats.encode, (double)(mt_clock_ns() - j->began) * 1e-9);
+    for (size_t i = 0; i < j->count; i++) {
+        const bool ok = sound(e, p->to[i], p->sight[i]->picture.tokens);
+        mt_gallery_filled(e->gallery, p->sight[i]->medium, ok);
         if (!ok)
-            e->job.unsound[e->job.unsound_count++] = j.request[i];
+            p->unsound[p->unsound_count++] = j->request[i];
     }
-}
-
-void mt_engine_encode(mt_engine *e, double planned)
-{
-    const uint64_t begin = mt_clock_ns();
-    const double expected = planned * e->past.cost.encode, work = e->encoder->run(e->encoder->ctx, planned);
-    const uint64_t end = mt_clock_ns();
-    const double seconds = (double)(end - begin) * 1e-9;
-    mt_log_debug("engine.encode", "%.3g products for %zu pictures, %.2f ms, %.2f expected", work, e->job.count,
-                 1e3 * seconds, 1e3 * expected);
-    mt_cost_learn_encode(&e->past.cost, work, seconds);
-    mt_guest_charge(e->job.request[0]->guest, seconds, end);
-    e->stats.encode_seconds += seconds;
-    e->stats.encode_work += work;
-    if (mt_engine_encode_left(e) <= 0)
-        finish(e);
+    j->count = 0;
 }

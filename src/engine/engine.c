@@ -36,12 +36,12 @@ void mt_engine_params_init(mt_engine_params *params)
 /* What no job could take must not wait for one. */
 static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
 {
-    if (!e->encoder)
+    if (!e->tower.cursor)
         return true;
     if (!mt_sights_make(r, e->features.count, err))
         return false;
     for (size_t i = 0; i < r->sight_count; i++)
-        if (!e->encoder->fits(e->encoder->ctx, (const mt_picture *[]){&r->sights[i].picture}, 1))
+        if (!e->tower.fits(e->tower.cursor, (const mt_picture *[]){&r->sights[i].picture}, 1))
             return mt_fail(err, MT_E_TOO_LARGE,
                            "a picture has %zu patches, more than the encoder takes; send a smaller one",
                            mt_picture_patches(&r->sights[i].picture));
@@ -50,7 +50,7 @@ static bool cut_pictures(const mt_engine *e, mt_request *r, mt_error *err)
 
 static bool check_pictures(const mt_engine *e, const mt_request *r, mt_error *err)
 {
-    if (r->picture_count > 0 && !e->encoder)
+    if (r->picture_count > 0 && !e->tower.cursor)
         return mt_fail(err, MT_E_INVALID, "this model takes no pictures; send text");
     for (size_t i = 0; i < r->span_count; i++) {
         if (!r->spans[i].block)
@@ -221,11 +221,13 @@ static mt_phase phase_of(const mt_sequence *s, bool running)
 static void show_media(mt_engine *e)
 {
     const mt_gallery_stats media = e->gallery ? mt_gallery_look(e->gallery) : (mt_gallery_stats){0};
-    const size_t width = e->encoder ? e->encoder->width * sizeof(float) : 0;
+    const size_t width = e->tower.width * sizeof(float);
     e->stats.media_known = media.known;
     e->stats.media_bytes = media.rows * width;
     e->stats.media_total = media.total * width;
     e->stats.media_evictions = media.evictions;
+    e->stats.encode_seconds = e->job.seconds;
+    e->stats.encode_work = e->job.work;
 }
 
 /* Copies what others may see. */
@@ -288,7 +290,7 @@ static void allot(mt_engine *e)
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     mt_clients_init(&e->clients, all);
-    mt_step_init(&e->step, e->set, e->params.rows, sequences, all, e->spec->vocab);
+    mt_step_init(&e->step, e->set, e->params.rows, sequences, all + 1, e->spec->vocab);
 }
 
 static void free_engine(mt_engine *e)
@@ -310,12 +312,11 @@ static void free_engine(mt_engine *e)
     mt_free(e);
 }
 
-/* The tower, with room for the largest picture that takes no more than a share of the memory. */
-static bool make_encoder(mt_engine *e, const mt_opened *o, mt_error *err)
+/* The model's tower, with room for the largest picture that takes no more than a share of the memory. */
+static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
 {
     const mt_vision_spec *spec = o->spec.vision;
-    e->encoder = e->params.encoder;
-    if (e->encoder || !spec || !o->processor)
+    if (!spec || !o->processor)
         return true;
     const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
     const uint64_t most = mt_engine_budget(e) / TOWER_SHARE / each;
@@ -324,8 +325,7 @@ static bool make_encoder(mt_engine *e, const mt_opened *o, mt_error *err)
     e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
     if (!e->vision)
         return false;
-    e->tower = mt_encoder_of(e->vision, spec);
-    e->encoder = &e->tower;
+    e->tower = mt_vision_tower(e->vision);
     return true;
 }
 
@@ -360,7 +360,9 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
                                    .places = e->params.sequences,
                                    .memos = e->memos};
     e->inbox = mt_queue_new(e->places.all + 1); /* one: see mt_engine_poke */
-    if (e->inbox && make_encoder(e, o, err))
+    if (e->params.tower)
+        e->tower = *e->params.tower;
+    if (e->inbox && (e->tower.cursor || make_tower(e, o, err)))
         e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
     if (!e->inbox)
         mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
@@ -371,6 +373,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     allot(e);
     if (e->params.canary)
         mt_engine_canary(e);
+    mt_job_init(&e->job, e->tower.cursor, mt_engine_encoded);
     mt_cost_init(&e->past.cost, (double)weights, (double)weights);
     show(e);
     if (pthread_create(&e->thread, NULL, run, e) != 0) {

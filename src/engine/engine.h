@@ -5,11 +5,11 @@
 
 #include "base/lease.h"
 #include "engine/draft.h"
-#include "engine/encoder.h"
 #include "engine/opened.h"
 #include "engine/places.h"
 #include "engine/request.h"
 #include "engine/stats.h"
+#include "models/vision.h"
 #include "text/tokenizer.h"
 
 typedef struct mt_engine mt_engine;
@@ -33,9 +33,9 @@ typedef struct mt_engine_params {
     uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
-    const mt_encoder *encoder; /* instead of the model's tower, for tests; borrowed */
-    size_t chunk;              /* most prompt positions of a sequence in a step, for tests; 0: what fits */
-    bool canary;               /* for debugging: what is free is NaN, and it is checked that nobody has written there */
+    const mt_tower *tower; /* instead of the model's, for tests */
+    size_t chunk;          /* most prompt positions of a sequence in a step, for tests; 0: what fits */
+    bool canary;           /* for debugging: what is free is NaN, and it is checked that nobody has written there */
     mt_speculation speculate;
     size_t draft;   /* most tokens guessed ahead, at most MT_LIMIT_DRAFT */
     bool draft_all; /* all guesses are tried, whatever they cost, for tests */

@@ -9,25 +9,36 @@
 #include "base/queue.h"
 #include "cache/gallery.h"
 #include "engine/clients.h"
-#include "engine/encoder.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "engine/step.h"
 
-#define MT_JOB_PARTS 64          /* parts of pictures that are encoded together */
+#define MT_JOB_PARTS 64          /* of a job: parts of pictures, texts */
 #define MT_FEATURES_LOOKED_AT 64 /* rows of features that are checked at a time */
 
-/* What the encoder is at. */
-typedef struct mt_job {
+typedef struct mt_job mt_job;
+
+/* What a cursor is at, and for whom. See job.c. */
+struct mt_job {
+    mt_cursor *cursor;
+    void (*done)(mt_engine *e, mt_job *j); /* takes what has come out, and empties the job */
+    mt_rate rate;
+    mt_candidate candidate;
+    mt_request *request[MT_JOB_PARTS]; /* whose each part is */
+    double size[MT_JOB_PARTS], whole;  /* of each part beside the others, and of all */
+    size_t count;                      /* 0: there is none */
+    uint64_t began;
+    double seconds, work; /* of all jobs so far */
+};
+
+/* What stands in the job of the tower, part by part. */
+typedef struct mt_shown {
     mt_sight *sight[MT_JOB_PARTS];
     const mt_picture *picture[MT_JOB_PARTS];
     const uint32_t *to[MT_JOB_PARTS];  /* rows of features */
-    mt_request *request[MT_JOB_PARTS]; /* who brought it */
-    size_t count, patches;
-    uint64_t began;
     mt_request *unsound[MT_JOB_PARTS]; /* of a job that has ended: who brought what has no finite features */
     size_t unsound_count;
-} mt_job;
+} mt_shown;
 
 /* Features of pictures on the device, and what looking at some of them needs. */
 typedef struct mt_features {
@@ -48,13 +59,13 @@ struct mt_engine {
     mt_model *model;
     size_t memos; /* sequences with a recurrent state that may guess */
     mt_tree *tree;
-    mt_vision *vision;         /* the model's tower */
-    mt_encoder tower;          /* as an encoder */
-    const mt_encoder *encoder; /* the tower, or a test's; NULL: the model takes no pictures */
-    mt_gallery *gallery;       /* likewise */
-    mt_set *set;               /* what the engine has on the device besides the model */
+    mt_vision *vision;   /* the model's tower */
+    mt_tower tower;      /* this, or a test's; its cursor is NULL where the model takes no pictures */
+    mt_gallery *gallery; /* likewise */
+    mt_set *set;         /* what the engine has on the device besides the model */
     mt_features features;
-    mt_job job;
+    mt_shown pictures;
+    mt_job job; /* of the tower */
     mt_past past;
     mt_step step; /* the one that is being planned or run */
     mt_clients clients;
@@ -95,8 +106,21 @@ void mt_engine_guess(mt_engine *e, mt_step *step);
 /* Has the device compute it and choose tokens, and learns what that took. */
 void mt_engine_run(mt_engine *e, mt_step *step);
 
-/* Hands out the tokens, has the head guess, and gives the encoder its slice. */
+/* Hands out the tokens, has the head guess, and gives jobs their slices. */
 void mt_engine_settle(mt_engine *e, mt_step *step);
+
+/* ---- jobs: job.c ---- */
+
+void mt_job_init(mt_job *job, mt_cursor *cursor, void (*done)(mt_engine *e, mt_job *j));
+
+/* One part more, the first of which begins it; the cursor is started afterwards. size: beside other parts' */
+void mt_job_add(mt_job *job, mt_request *request, double size);
+
+/* What the scheduler is to give it; first: of the requests that wait for it. */
+mt_candidate *mt_job_offer(mt_job *job, const mt_request *first, uint64_t now);
+
+/* Runs a slice: what the scheduler gave. */
+void mt_job_run(mt_engine *e, mt_job *job);
 
 /* ---- lists: roster.c ---- */
 
@@ -130,11 +154,10 @@ bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
 
 /* Starts a job for the viewer and others, where there is room for it; features that nobody has pinned may go. */
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer);
-double mt_engine_encode_left(const mt_engine *e); /* 0: no job is under way */
 
-/* Runs a slice of the job, of so much work. Who brought pictures whose features are not finite stands in
-   job.unsound. */
-void mt_engine_encode(mt_engine *e, double work);
+/* The job is done: its features serve everybody. Who brought pictures whose features are not finite stands in
+   pictures.unsound. */
+void mt_engine_encoded(mt_engine *e, mt_job *job);
 
 /* s needs no features any more, or not now. */
 void mt_engine_unsee(mt_engine *e, mt_sequence *s);

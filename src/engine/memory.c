@@ -84,7 +84,7 @@ static uint64_t own_memory(uint64_t weights)
 static uint64_t share_pictures(mt_engine *e, uint64_t bytes)
 {
     uint64_t pixels = e->params.pictures;
-    if (!e->encoder)
+    if (!e->tower.cursor)
         return 0;
     if (pixels == MT_ENGINE_CHOOSE) {
         pixels = bytes / 8 < PICTURES ? bytes / 8 : PICTURES;
@@ -110,23 +110,23 @@ static uint64_t share_requests(mt_engine *e, uint64_t bytes)
 static uint64_t share_features(mt_engine *e, uint64_t bytes)
 {
     uint64_t media = e->params.media_cache;
-    if (!e->encoder)
+    if (!e->tower.cursor)
         return 0;
     if (media == 0)
         media = bytes / 8 < MEDIA_CACHE ? bytes / 8 : MEDIA_CACHE;
     media = media < bytes ? media : bytes;
-    e->features.count = media / (e->encoder->width * sizeof(float));
+    e->features.count = media / (e->tower.width * sizeof(float));
     return media;
 }
 
 static bool reserve_features(mt_engine *e, mt_error *err)
 {
     mt_features *f = &e->features;
-    if (!e->encoder)
+    if (!e->tower.cursor)
         return true;
     e->gallery = mt_gallery_new(f->count, MT_LIMIT_MEDIA_REMEMBERED);
-    f->rows = mt_tensor_reserve(e->set, f->count > 0 ? f->count : 1, e->encoder->width, err);
-    f->some = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, e->encoder->width);
+    f->rows = mt_tensor_reserve(e->set, f->count > 0 ? f->count : 1, e->tower.width, err);
+    f->some = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, e->tower.width);
     f->sound = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, 1);
     f->which = mt_index_new(e->set, MT_FEATURES_LOOKED_AT);
     f->reading = mt_reading_new(e->set, MT_FEATURES_LOOKED_AT * sizeof(float));

@@ -368,9 +368,9 @@ static mt_sequence *impatient(const mt_engine *e, size_t count, uint64_t now)
 {
     mt_sequence *first = NULL;
     for (size_t i = 0; i < count; i++) {
-        mt_sequence *s = owner(e->step.order[i]);
-        if (s->candidate.rows > 0 && !e->step.order[i]->running && (!first || mt_sequence_before(s, first)))
-            first = s;
+        mt_candidate *c = e->step.order[i];
+        if (c->rows > 0 && !c->running && (!first || mt_sequence_before(owner(c), first)))
+            first = owner(c);
     }
     return first && now - first->request->received > PATIENCE_NS ? first : NULL;
 }
@@ -382,7 +382,7 @@ static mt_sequence *next_in(const mt_engine *e, size_t count, const mt_sequence 
     mt_sequence *next = NULL;
     for (size_t i = 0; i < count; i++) {
         mt_sequence *s = owner(e->step.order[i]);
-        if (s->candidate.rows == 0 || s->candidate.running)
+        if (e->step.order[i]->rows == 0 || e->step.order[i]->running)
             continue;
         const int more = next ? mt_guest_compare(s->request->guest, 0, next->request->guest, 0) : -1;
         if (more < 0 || (more == 0 && s == first))
@@ -410,10 +410,9 @@ static size_t list(mt_engine *e, uint64_t now)
 {
     e->step.viewer = NULL;
     size_t count = list_waiting(e, list_running(e, now), now);
-    if (e->step.viewer && e->job.count > 0) {
-        e->step.viewer->candidate.work = mt_engine_encode_left(e);
-        e->step.candidates[count++] = &e->step.viewer->candidate;
-    }
+    const mt_sequence *viewer = e->step.viewer;
+    if (e->job.count > 0)
+        e->step.candidates[count++] = mt_job_offer(&e->job, viewer ? viewer->request : e->job.request[0], now);
     return count;
 }
 
@@ -431,7 +430,6 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
 {
     const uint64_t now = mt_clock_ns();
     step->parts = 0;
-    step->encode = 0;
     make_way(e, now);
     size_t count = list(e, now);
     if (e->running_count + e->waiting_count > 1)
@@ -445,7 +443,7 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
     const size_t before = e->running_count;
     const mt_budget budget = budget_of(e, now);
     mt_schedule(step->candidates, count, &e->past.cost, &budget, step->order);
-    step->encode = step->viewer && e->job.count > 0 ? step->viewer->candidate.encode : 0;
+    const bool work = e->job.count > 0 && e->job.candidate.worked > 0;
     admit_all(e, count, now);
     for (size_t i = 0; i < count; i++)
         if (step->order[i]->rows > 0)
@@ -454,5 +452,5 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
         if (e->running[i]->candidate.rows > 0)
             step->part[step->parts++] = (mt_part){.s = e->running[i], .rows = e->running[i]->candidate.rows};
     begin_job(e, step);
-    return step->parts > 0 || step->encode > 0 || e->running_count > before;
+    return step->parts > 0 || work || e->running_count > before;
 }

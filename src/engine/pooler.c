@@ -18,7 +18,6 @@
 
 #define JOB_ROWS 2048    /* or the longest text */
 #define SLICE_ROWS 128   /* at most */
-#define SLICE_FEW 16     /* at least */
 #define SLICE_WORK 300e6 /* multiplications after which others have their turn: some milliseconds */
 
 struct mt_pooler {
@@ -142,15 +141,15 @@ static bool wanted(const mt_pooler *p)
 /* False when nobody waits for it any more. */
 static bool compute(mt_pooler *p)
 {
-    bool more = true;
-    while (more) {
+    mt_cursor *cursor = mt_bert_cursor(p->bert);
+    while (mt_cursor_left(cursor) > 0) {
         if (!wanted(p)) {
-            mt_bert_drop(p->bert);
+            mt_cursor_drop(cursor);
             return false;
         }
         mt_lease_take(p->lease);
         const uint64_t begin = mt_clock_ns();
-        more = mt_bert_run(p->bert);
+        mt_cursor_run(cursor, p->lease ? SLICE_WORK : INFINITY);
         atomic_fetch_add_explicit(&p->busy_ns, mt_clock_ns() - begin, memory_order_relaxed); /* a statistic */
         mt_lease_give(p->lease);
     }
@@ -184,14 +183,6 @@ bool mt_pooler_takes(const char *dir)
     return known;
 }
 
-/* Alone it has no reason to stop early. */
-static size_t slice_rows(const mt_pooler *p)
-{
-    const double row = 2.0 * p->spec.hidden * (p->spec.hidden + (double)p->spec.ffn);
-    const double fit = p->lease ? SLICE_WORK / row : SLICE_ROWS;
-    return fit < SLICE_FEW ? SLICE_FEW : fit > SLICE_ROWS ? SLICE_ROWS : (size_t)fit;
-}
-
 static bool open_model(mt_pooler *p, const char *dir, const mt_pooler_params *params, mt_error *err)
 {
     p->checkpoint = mt_checkpoint_open(dir, err);
@@ -209,9 +200,8 @@ static bool open_model(mt_pooler *p, const char *dir, const mt_pooler_params *pa
     if (!p->dev)
         return false;
     p->rows = p->spec.context > JOB_ROWS ? p->spec.context : JOB_ROWS;
-    p->bert =
-        mt_bert_new(p->dev, &p->spec, &p->weights, &(mt_bert_params){.rows = p->rows, .slice = slice_rows(p)}, err);
-    return p->bert != NULL;
+    p->bert = mt_bert_new(p->dev, &p->spec, &p->weights, &(mt_bert_params){.rows = p->rows, .slice = SLICE_ROWS}, err);
+    return p->bert && mt_device_plan(p->dev, SLICE_ROWS, err);
 }
 
 static void free_pooler(mt_pooler *p)

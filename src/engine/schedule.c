@@ -31,7 +31,7 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
 {
     for (size_t i = 0; i < count; i++) {
         mt_candidate *c = candidates[i];
-        c->score = cost_of(cost, c->depth, c->left) + c->work * cost->encode + c->debt;
+        c->score = cost_of(cost, c->depth, c->left) + c->work + c->debt;
         size_t at = i;
         for (; at > 0 && compare(c, order[at - 1]) < 0; at--)
             order[at] = order[at - 1];
@@ -70,15 +70,15 @@ typedef struct rest {
     double seconds;
 } rest;
 
-/* The encoder's work comes before rows. It needs no place; what is given of it, be it ever so little, is a slice. */
+/* A job's work needs no place; what is given of it, be it ever so little, is a slice. */
 static void give_work(mt_candidate *c, rest *r, double seconds, bool any)
 {
-    const double left = c->work - c->encode, fits = larger(seconds, 0) / r->cost->encode;
+    const double left = c->work - c->worked, fits = larger(seconds, 0);
     double now = fits < left ? fits : left;
-    if (now <= 0 && any && c->encode <= 0)
+    if (now <= 0 && any && c->worked <= 0)
         now = c->work * LEAST_WORK;
-    c->encode += now;
-    r->seconds -= now * r->cost->encode;
+    c->worked += now;
+    r->seconds -= now;
 }
 
 /* How many of the next `rows` rows may be computed: what is solid is not cut. */
@@ -144,7 +144,7 @@ static mt_candidate *oldest(mt_candidate *const *order, size_t begin, size_t cou
 
 static bool gained(const mt_candidate *c)
 {
-    return c->rows > 0 || c->encode > 0;
+    return c->rows > 0 || c->worked > 0;
 }
 
 /* Whether the next guess of an answer is worth a row: it saves one of `answers` its part of a step of `seconds`, when
@@ -193,7 +193,7 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     sort(candidates, count, cost, order);
     for (size_t i = 0; i < count; i++) {
         order[i]->rows = 0;
-        order[i]->encode = 0;
+        order[i]->worked = 0;
     }
     for (; answers < count && order[answers]->answering && r.rows > 0; answers++, r.rows--) {
         order[answers]->rows = 1;

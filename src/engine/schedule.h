@@ -8,13 +8,13 @@
 
 #include "engine/cost.h"
 
-/* A sequence that could have rows in the next step. */
+/* A sequence that could have rows in the next step, or a job that could have a slice (job.c). */
 typedef struct mt_candidate {
-    size_t left;             /* positions that can be computed now, at least 1 */
+    size_t left;             /* positions that can be computed now, at least 1 but where there is work */
     size_t depth;            /* positions before them */
     size_t most;             /* of them that may be computed in one step */
     size_t solid, solid_end; /* of them, [solid, solid_end) are computed in one step or not at all; equal: none are */
-    double work;             /* of the encoder, that stands before the first of them; 0: none */
+    double work;             /* seconds that a job takes before anything else can be done; 0: none */
     bool answering;          /* its next row gives a generated token, not the first */
     bool running;            /* it has its place already */
     size_t *places;          /* that its client may still take, which is counted down; NULL: as many as there are */
@@ -24,7 +24,7 @@ typedef struct mt_candidate {
     double debt;             /* seconds of the machine that its client has had lately */
     uint64_t order;          /* of arrival */
     size_t rows;             /* result */
-    double encode;           /* result: the part of work */
+    double worked;           /* result: the part of work */
     double owed;             /* seconds of its share that it has not had; kept from step to step */
     double score;            /* private */
 } mt_candidate;
@@ -43,7 +43,7 @@ typedef struct mt_budget {
    seconds. Every answer gets its row, and rows for its guesses where they are expected to save more time than they
    take; prompts get what is left, by priority and then by how soon they will be done. A quarter of it belongs to the
    oldest of the highest priority, which saves it up until it pays for a row, so that nobody waits for ever. Somebody's
-   prompt gets a row, or some work of the encoder, in any case. */
+   prompt gets a row, or a job some work, in any case. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 

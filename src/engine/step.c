@@ -404,25 +404,24 @@ static void end_unsound(mt_engine *e, const mt_request *r, mt_sequence **list, c
             mt_engine_end(e, list[i], MT_FINISH_ERROR, &err);
 }
 
-/* A slice of the job, and the end of those whose pictures came to nothing. */
-static void encode(mt_engine *e, double work)
+/* The end of those whose pictures came to nothing. */
+static void end_blind(mt_engine *e, mt_shown *p)
 {
-    mt_job *j = &e->job;
-    mt_engine_encode(e, work);
-    for (; j->unsound_count > 0; j->unsound_count--) {
-        const mt_request *r = j->unsound[j->unsound_count - 1];
+    for (; p->unsound_count > 0; p->unsound_count--) {
+        const mt_request *r = p->unsound[p->unsound_count - 1];
         end_unsound(e, r, e->running, &e->running_count);
         end_unsound(e, r, e->waiting, &e->waiting_count);
     }
 }
 
-/* Tokens go out before the head guesses and the encoder has its slice. */
+/* Tokens go out before the head guesses and jobs have their slices. */
 void mt_engine_settle(mt_engine *e, mt_step *step)
 {
     for (size_t i = 0; i < step->parts; i++)
         settle(e, step, &step->part[i]);
     if (step->parts > 0)
         mt_engine_guess(e, step);
-    if (step->encode > 0 && e->job.count > 0)
-        encode(e, step->encode);
+    if (e->job.count > 0 && e->job.candidate.worked > 0)
+        mt_job_run(e, &e->job);
+    end_blind(e, &e->pictures);
 }

@@ -23,7 +23,6 @@ typedef struct mt_step {
     mt_part *part;
     size_t parts;
     mt_sequence *viewer; /* the first of those that wait for the job's pictures, or for a job */
-    double encode;       /* work of the encoder */
 
     /* the batch */
     mt_batch batch;
@@ -60,7 +59,7 @@ static inline size_t mt_step_most_wanted(size_t sequences)
     return sequences + 32;
 }
 
-/* sequences: that may run; listed: that may wait and run. Its objects go into the set. Free with mt_step_free. */
+/* sequences: that may run; listed: that may wait and run, and jobs. Its objects go into the set. Free with mt_step_free. */
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab);
 void mt_step_free(mt_step *step);
 

@@ -1,11 +1,8 @@
 /* A job is some texts one after the other, whose tokens are rows of one tensor. As in a tower (vision.c), a layer has
-   two passes over all rows: keys and values into pages, then everything else, which reads them; each pass goes in
-   slices of rows, and between any two slices others may compute.
+   two passes over all rows: keys and values into pages, then everything else, which reads them.
 
-   Owned by the device's thread. Invariants:
-   1. rows [0, row) of the current pass are done, and those of all earlier passes;
-   2. no row depends on where slices end or what other texts there are (R1): each text has pages of its own, from
-      position 0 on, and sees nothing else. */
+   Owned by the device's thread. No row depends on what other texts there are: each text has pages of its own, from
+   position 0 on, and sees nothing else. */
 #include "models/bert.h"
 
 #include <assert.h>
@@ -23,9 +20,10 @@ typedef struct layer {
     norms attn_norm, norm;
 } layer;
 
-typedef enum pass { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_DONE } pass;
+enum { PASS_EMBED, PASS_KEYS, PASS_REST };
 
 struct mt_bert {
+    mt_cursor cursor;
     mt_device *dev;
     mt_set *set;
     const mt_bert_spec *spec;
@@ -37,20 +35,19 @@ struct mt_bert {
     mt_tensor *h, *q, *k, *v, *y, *up; /* a slice's values */
     mt_tensor *middle, *score;         /* of the classifier */
     mt_reading *reading;               /* of a row */
-    size_t max_rows, max_slice, max_pages;
+    size_t max_rows, max_pages;
     /* the job */
     mt_bert_text text[MT_BERT_TEXTS];
     size_t first[MT_BERT_TEXTS + 1], page[MT_BERT_TEXTS]; /* rows and pages of each */
-    size_t texts, rows;
+    size_t texts;
     uint32_t *pages; /* the numbers of all, in order */
     /* the slice, [rows] */
     uint32_t *tokens, *place, *type, *seen;
     mt_index *place_index, *type_index;
     mt_span spans[MT_BERT_TEXTS];
-    /* the cursor */
-    pass pass;
-    size_t at, row;
 };
+
+static const mt_cursor_kind passes;
 
 static norms load_norm(mt_bert *b, const mt_bert_norm *n)
 {
@@ -87,7 +84,7 @@ static void load(mt_bert *b, const mt_bert_weights *w)
 
 static void new_tensors(mt_bert *b)
 {
-    const size_t hidden = b->spec->hidden, rows = b->max_slice;
+    const size_t hidden = b->spec->hidden, rows = b->cursor.most;
     b->x = mt_tensor_new(b->set, b->max_rows, hidden);
     b->view = mt_tensor_view(b->set);
     b->h = mt_tensor_new(b->set, rows, hidden);
@@ -106,10 +103,10 @@ static void new_tensors(mt_bert *b)
 static void new_arrays(mt_bert *b)
 {
     b->pages = mt_alloc_array(b->max_pages, sizeof *b->pages);
-    b->tokens = mt_alloc_array(b->max_slice, sizeof *b->tokens);
-    b->place = mt_alloc_array(b->max_slice, sizeof *b->place);
-    b->type = mt_alloc_array(b->max_slice, sizeof *b->type);
-    b->seen = mt_alloc_array(b->max_slice, sizeof *b->seen);
+    b->tokens = mt_alloc_array(b->cursor.most, sizeof *b->tokens);
+    b->place = mt_alloc_array(b->cursor.most, sizeof *b->place);
+    b->type = mt_alloc_array(b->cursor.most, sizeof *b->type);
+    b->seen = mt_alloc_array(b->cursor.most, sizeof *b->seen);
     for (size_t i = 0; i < b->max_pages; i++)
         b->pages[i] = (uint32_t)i;
 }
@@ -122,9 +119,8 @@ mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_wei
     b->set = mt_set_new(dev);
     b->spec = spec;
     b->max_rows = params->rows;
-    b->max_slice = params->slice;
+    b->cursor = (mt_cursor){.kind = &passes, .whole = 1, .most = params->slice};
     b->max_pages = params->rows / MT_PAGE_TOKENS + MT_BERT_TEXTS;
-    b->pass = PASS_DONE;
     b->layers = mt_alloc_array(spec->layers, sizeof *b->layers);
     assert(params->rows >= spec->context && params->slice > 0);
     new_arrays(b);
@@ -141,10 +137,7 @@ mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_wei
     }
     load(b, weights);
     new_tensors(b);
-    if (mt_device_plan(dev, b->max_slice, err))
-        return b;
-    mt_bert_free(b);
-    return NULL;
+    return b;
 }
 
 void mt_bert_free(mt_bert *b)
@@ -160,27 +153,25 @@ void mt_bert_free(mt_bert *b)
 
 void mt_bert_begin(mt_bert *b, const mt_bert_text *texts, size_t count)
 {
-    size_t page = 0;
-    assert(b->pass == PASS_DONE && count > 0 && count <= MT_BERT_TEXTS);
-    b->rows = 0;
+    size_t page = 0, rows = 0;
+    assert(!b->cursor.busy && count > 0 && count <= MT_BERT_TEXTS);
     b->texts = count;
     for (size_t i = 0; i < count; i++) {
         assert(texts[i].count > 0 && texts[i].count <= b->spec->context);
         b->text[i] = texts[i];
-        b->first[i] = b->rows;
+        b->first[i] = rows;
         b->page[i] = page;
-        b->rows += texts[i].count;
+        rows += texts[i].count;
         page += (texts[i].count + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS;
     }
-    b->first[count] = b->rows;
-    assert(b->rows <= b->max_rows && page <= b->max_pages);
-    b->pass = PASS_EMBED;
-    b->at = b->row = 0;
+    b->first[count] = rows;
+    assert(rows <= b->max_rows && page <= b->max_pages);
+    mt_cursor_begin(&b->cursor, rows);
 }
 
-void mt_bert_drop(mt_bert *b)
+mt_cursor *mt_bert_cursor(mt_bert *b)
 {
-    b->pass = PASS_DONE;
+    return &b->cursor;
 }
 
 /* RoBERTa counts positions from behind padding's, and padding tokens stay there: what came before decides. */
@@ -196,26 +187,50 @@ static uint32_t place_of(const mt_bert *b, const mt_bert_text *text, size_t at)
     return place;
 }
 
+/* What rows [first, first + rows) have of a text; none where the two are equal. */
+static void overlap(const mt_bert *b, size_t text, size_t first, size_t rows, size_t *from, size_t *to)
+{
+    const size_t end = first + rows;
+    *from = b->first[text] > first ? b->first[text] : first;
+    *to = b->first[text + 1] < end ? b->first[text + 1] : end;
+    *to = *to > *from ? *to : *from;
+}
+
+static double slice_cost(const mt_cursor *c, size_t first, size_t rows)
+{
+    const mt_bert *b = (const mt_bert *)c;
+    const double hidden = b->spec->hidden, n = (double)rows;
+    double keys = 0;
+    if (c->pass != PASS_REST)
+        return c->pass == PASS_KEYS ? 2 * hidden * hidden * n : 3 * hidden * n;
+    for (size_t t = 0; t < b->texts; t++) {
+        size_t from, to;
+        overlap(b, t, first, rows, &from, &to);
+        keys += (double)(to - from) * (double)b->text[t].count;
+    }
+    return 2 * hidden * ((hidden + b->spec->ffn) * n + keys);
+}
+
 /* Describes rows [row, row + n). */
 static mt_batch describe(mt_bert *b, size_t n)
 {
     mt_batch batch = {.rows = n, .tokens = b->tokens, .span = b->spans, .seen = b->seen};
-    const size_t end = b->row + n;
+    const size_t first = b->cursor.row;
     for (size_t t = 0; t < b->texts; t++) {
-        const size_t from = b->first[t] > b->row ? b->first[t] : b->row;
-        const size_t to = b->first[t + 1] < end ? b->first[t + 1] : end;
-        if (from >= to)
+        size_t from, to;
+        overlap(b, t, first, n, &from, &to);
+        if (from == to)
             continue;
-        b->spans[batch.spans++] = (mt_span){.row = (uint32_t)(from - b->row),
+        b->spans[batch.spans++] = (mt_span){.row = (uint32_t)(from - first),
                                             .rows = (uint32_t)(to - from),
                                             .position = (uint32_t)(from - b->first[t]),
                                             .pages = {b->pages + b->page[t]}};
         for (size_t row = from; row < to; row++) {
-            const size_t i = row - b->row, at = row - b->first[t];
+            const size_t i = row - first, at = row - b->first[t];
             b->tokens[i] = b->text[t].tokens[at];
             b->type[i] = b->text[t].second > 0 && at >= b->text[t].second && b->spec->two_types;
             b->seen[i] = (uint32_t)b->text[t].count;
-            if (b->pass == PASS_EMBED)
+            if (b->cursor.pass == PASS_EMBED)
                 b->place[i] = place_of(b, &b->text[t], at);
         }
     }
@@ -262,37 +277,30 @@ static void rest(mt_bert *b, const layer *l, size_t n)
     norm(b, &l->norm, n);
 }
 
-static void next_pass(mt_bert *b)
+static bool next_pass(mt_cursor *c)
 {
-    b->row = 0;
-    if (b->pass == PASS_REST)
-        b->at++;
-    b->pass = b->at == b->spec->layers ? PASS_DONE : b->pass == PASS_KEYS ? PASS_REST : PASS_KEYS;
+    c->layer += c->pass == PASS_REST;
+    c->pass = c->pass == PASS_KEYS ? PASS_REST : PASS_KEYS;
+    return c->layer < ((const mt_bert *)c)->spec->layers;
 }
 
-bool mt_bert_run(mt_bert *b)
+static void run_slice(mt_cursor *c, size_t n)
 {
-    const size_t left = b->rows - b->row, n = left < b->max_slice ? left : b->max_slice;
-    if (b->pass == PASS_DONE)
-        return false;
-    mt_alloc_forbid();
+    mt_bert *b = (mt_bert *)c;
     const mt_batch batch = describe(b, n);
     mt_step_begin(b->dev, &batch);
-    mt_tensor_look(b->dev, b->view, b->x, b->row, n);
-    if (b->pass == PASS_EMBED)
+    mt_tensor_look(b->dev, b->view, b->x, c->row, n);
+    if (c->pass == PASS_EMBED)
         embed(b, n);
     else
-        (b->pass == PASS_KEYS ? keys : rest)(b, &b->layers[b->at], n);
-    mt_alloc_permit();
-    b->row += n;
-    if (b->row == b->rows)
-        next_pass(b);
-    return true;
+        (c->pass == PASS_KEYS ? keys : rest)(b, &b->layers[c->layer], n);
 }
+
+static const mt_cursor_kind passes = {.slice = run_slice, .cost = slice_cost, .next = next_pass};
 
 const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
 {
-    assert(b->pass == PASS_DONE && text < b->texts && row < b->text[text].count);
+    assert(!b->cursor.busy && text < b->texts && row < b->text[text].count);
     mt_read_rows(b->dev, b->reading, b->x, b->first[text] + row, 1);
     return mt_reading_row(b->dev, b->reading, 0);
 }
@@ -300,7 +308,7 @@ const float *mt_bert_hidden(mt_bert *b, size_t text, size_t row)
 /* tanh is what a cap of 1 does. */
 float mt_bert_score(mt_bert *b, size_t text)
 {
-    assert(b->pass == PASS_DONE && b->spec->scores && text < b->texts);
+    assert(!b->cursor.busy && b->spec->scores && text < b->texts);
     mt_tensor_look(b->dev, b->view, b->x, b->first[text], 1);
     multiply(b, b->middle, b->dense, b->view, 1);
     mt_op_softcap(b->dev, b->middle, 1, 1);

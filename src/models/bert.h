@@ -4,6 +4,7 @@
 #define MT_MODELS_BERT_H
 
 #include "device/device.h"
+#include "models/cursor.h"
 #include "weights/bind.h"
 #include "weights/checkpoint.h"
 
@@ -53,10 +54,11 @@ typedef struct mt_bert mt_bert;
 
 typedef struct mt_bert_params {
     size_t rows;  /* of a job, at least spec->context */
-    size_t slice; /* rows that are computed at a time */
+    size_t slice; /* most rows that are computed at a time */
 } mt_bert_params;
 
-/* Borrows everything it is given; free with mt_bert_free before closing the device. */
+/* Makes the encoder's objects, in a set of its own; the device is to be planned for its slices. Borrows everything it
+   is given; free with mt_bert_free before closing the device. */
 mt_bert *mt_bert_new(mt_device *dev, const mt_bert_spec *spec, const mt_bert_weights *weights,
                      const mt_bert_params *params, mt_error *err) MT_NODISCARD;
 void mt_bert_free(mt_bert *bert);
@@ -68,13 +70,9 @@ typedef struct mt_bert_text {
 } mt_bert_text;
 
 /* Starts a job of at most MT_BERT_TEXTS texts, together at most params->rows tokens. Tokens are borrowed until it is
-   done. What else is in the job changes no bit of a text's rows. */
+   done or dropped. What else is in the job changes no bit of a text's rows. */
 void mt_bert_begin(mt_bert *bert, const mt_bert_text *texts, size_t count);
-
-void mt_bert_drop(mt_bert *bert);
-
-/* Computes the next slice. False when nothing was left to do. Allocates nothing. */
-bool mt_bert_run(mt_bert *bert);
+mt_cursor *mt_bert_cursor(mt_bert *bert); /* that runs it */
 
 /* Of a job that is done: a row of the last hidden state, spec->hidden floats, valid until the next call; and what the
    classifier says. */

@@ -1,13 +1,11 @@
-/* The cursor over a tower's work. A job is some pictures one after the other; its patches are rows of one tensor, in
-   the order in which the tower takes them. A layer has two passes over all rows: keys and values into pages, then
-   everything else, which reads them; each pass goes in slices of rows, and between any two slices the device may do
-   other work. Queries are made in the second pass, so that nothing but the residual stream and one layer's keys and
-   values is kept for the whole job.
+/* The passes of a tower's cursor (cursor.h). A job is some pictures one after the other; its patches are rows of one
+   tensor, in the order in which the tower takes them. A layer has two passes over all rows: keys and values into pages,
+   then everything else, which reads them. Queries are made in the second pass, so that nothing but the residual stream
+   and one layer's keys and values is kept for the whole job.
 
    Owned by the device's thread. Invariants:
-   1. rows [0, row) of the current pass are done, and those of all earlier passes;
-   2. a slice holds whole tokens (squares of merge * merge patches), and no row depends on where slices end (R1);
-   3. each view is a sequence of its own: its pages begin at position 0, and no row sees another view. */
+   1. a slice holds whole tokens (squares of merge * merge patches);
+   2. each view is a sequence of its own: its pages begin at position 0, and no row sees another view. */
 #include "models/vision.h"
 
 #include <assert.h>
@@ -16,7 +14,6 @@
 #include "base/alloc.h"
 #include "models/vision_layout.h"
 
-#define FEW_ROWS 16   /* of the smallest slice */
 #define MORE_PAGES 64 /* than patches fill, for views that leave a page half empty */
 
 typedef struct layer {
@@ -29,9 +26,10 @@ typedef struct merger {
     mt_weight *up, *down;
 } merger;
 
-typedef enum pass { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_TAP, PASS_MERGE, PASS_DONE } pass;
+enum { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_TAP, PASS_MERGE };
 
 struct mt_vision {
+    mt_cursor cursor;
     mt_device *dev;
     mt_set *set;
     const mt_vision_spec *spec;
@@ -51,13 +49,11 @@ struct mt_vision {
     mt_tensor *features;              /* of the job */
     mt_tensor *inv_freq;              /* [1, head_dim / 2] */
     mt_index *axis;
-    size_t max_rows, cell; /* cell: patches of a token */
+    size_t cell; /* patches of a token */
     mt_vision_layout layout;
-    /* the cursor */
-    pass pass;
-    size_t at, row; /* layer, first row to do */
-    double left;
 };
+
+static const mt_cursor_kind passes;
 
 size_t mt_vision_width(const mt_vision_spec *spec)
 {
@@ -161,21 +157,20 @@ mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vi
     v->set = mt_set_new(dev);
     v->spec = spec;
     v->cell = (size_t)spec->merge * spec->merge;
-    v->max_rows = params->rows / v->cell * v->cell;
-    v->pass = PASS_DONE;
+    v->cursor = (mt_cursor){.kind = &passes, .whole = v->cell, .most = params->rows / v->cell * v->cell};
     v->layers = mt_alloc_array(spec->layers, sizeof *v->layers);
     new_frequencies(v);
     const size_t patches = (params->patches + v->cell - 1) / v->cell * v->cell;
     const size_t more = patches / v->cell < MORE_PAGES ? patches / v->cell : MORE_PAGES;
     const size_t pages = patches / MT_PAGE_TOKENS + more;
-    mt_vision_layout_init(&v->layout, spec, patches, pages, v->max_rows);
+    mt_vision_layout_init(&v->layout, spec, patches, pages, v->cursor.most);
     const mt_kv_shape shape = {.layers = 1,
                                .heads = spec->heads,
                                .query_heads = spec->heads,
                                .head_dim = spec->head_dim,
                                .page_tokens = MT_PAGE_TOKENS,
                                .type = mt_kv_type_of(dev)};
-    if (v->max_rows == 0) {
+    if (v->cursor.most == 0) {
         mt_fail(err, MT_E_INVALID, "slices of %zu patches are too small for tokens of %zu", params->rows, v->cell);
         goto fail;
     }
@@ -183,7 +178,7 @@ mt_vision *mt_vision_new(mt_device *dev, const mt_vision_spec *spec, const mt_vi
     if (!v->kv || !mt_kv_reserve(v->set, v->kv, pages, err))
         goto fail;
     load(v, weights);
-    new_tensors(v, patches, v->max_rows);
+    new_tensors(v, patches, v->cursor.most);
     return v;
 fail:
     mt_vision_free(v);
@@ -202,38 +197,25 @@ void mt_vision_free(mt_vision *v)
 
 /* ---- costs ---- */
 
-static double row_cost(const mt_vision *v, pass which)
+static double row_cost(const mt_vision *v)
 {
     const mt_vision_spec *s = v->spec;
     const double hidden = s->hidden, cell = (double)v->cell, wide = cell * hidden;
-    switch (which) {
+    switch (v->cursor.pass) {
     case PASS_EMBED: return 3.0 * s->frames * s->patch * s->patch * hidden;
     case PASS_KEYS: return 2 * hidden * hidden;
     case PASS_REST: return 2 * hidden * hidden + (s->gated ? 3 : 2) * hidden * s->ffn;
-    case PASS_TAP:
-    case PASS_MERGE: return (s->pool ? hidden * s->out : wide * wide + wide * s->out) / cell;
-    case PASS_DONE: break;
+    default: return (s->pool ? hidden * s->out : wide * wide + wide * s->out) / cell;
     }
-    return 0;
 }
 
-/* Of rows [first, first + rows), in the pass the cursor stands in. */
-static double slice_cost(const mt_vision *v, size_t first, size_t rows)
+static double slice_cost(const mt_cursor *c, size_t first, size_t rows)
 {
-    double cost = row_cost(v, v->pass) * (double)rows;
-    if (v->pass == PASS_REST)
-        cost += 2.0 * v->spec->hidden * mt_vision_layout_keys(&v->layout, first, rows, v->at);
+    const mt_vision *v = (const mt_vision *)c;
+    double cost = row_cost(v) * (double)rows;
+    if (c->pass == PASS_REST)
+        cost += 2.0 * v->spec->hidden * mt_vision_layout_keys(&v->layout, first, rows, c->layer);
     return cost;
-}
-
-static double job_cost(const mt_vision *v)
-{
-    const double rows = (double)v->layout.rows;
-    double cost = rows * (row_cost(v, PASS_EMBED) + row_cost(v, PASS_MERGE));
-    for (size_t l = 0; l < v->spec->layers; l++)
-        cost += rows * (row_cost(v, PASS_KEYS) + row_cost(v, PASS_REST)) +
-                2.0 * v->spec->hidden * mt_vision_layout_keys(&v->layout, 0, v->layout.rows, l);
-    return cost + rows * v->spec->tap_count * row_cost(v, PASS_TAP);
 }
 
 /* ---- passes over a slice of n rows, which `slice` describes ---- */
@@ -248,12 +230,12 @@ static void norm(mt_vision *v, mt_tensor *y, const mt_tensor *x, size_t n, const
 
 static void embed(mt_vision *v, size_t n)
 {
-    mt_vision_layout_pixels(&v->layout, v->row, n);
+    mt_vision_layout_pixels(&v->layout, v->cursor.row, n);
     mt_patches_write(v->dev, v->patches, v->layout.pixels, n);
     mt_op_pixels(v->dev, v->pixels, v->patches, n);
     mt_op_matmul(v->dev, &v->view, (const mt_weight *[]){v->patch}, 1, v->pixels, n);
     if (v->table) {
-        mt_vision_layout_table(&v->layout, v->row, n);
+        mt_vision_layout_table(&v->layout, v->cursor.row, n);
         mt_index_write(v->dev, v->table_index, v->layout.table_index, 4 * n);
         for (size_t i = 0; i < n; i++)
             mt_tensor_write(v->dev, v->table_factor, i, v->layout.table_factor + 4 * i);
@@ -308,7 +290,7 @@ static void write_tokens(mt_vision *v, size_t n, size_t offset)
 {
     const size_t tokens = n / v->cell;
     for (size_t i = 0; i < tokens; i++)
-        v->layout.to[i] = mt_vision_layout_token(&v->layout, v->row / v->cell + i);
+        v->layout.to[i] = mt_vision_layout_token(&v->layout, v->cursor.row / v->cell + i);
     mt_index_write(v->dev, v->to, v->layout.to, tokens);
     mt_op_scatter(v->dev, v->features, v->to, offset, v->out, tokens);
 }
@@ -340,125 +322,76 @@ static void pool(mt_vision *v, size_t n)
     write_tokens(v, n, 0);
 }
 
-static size_t tap_of(const mt_vision *v, size_t at)
+static size_t tap_of(const mt_vision_spec *spec, size_t at)
 {
     size_t i = 0;
-    while (i < v->spec->tap_count && v->spec->taps[i] != at)
+    while (i < spec->tap_count && spec->taps[i] != at)
         i++;
     return i;
 }
 
-static void run_slice(mt_vision *v, size_t n)
+static void run_slice(mt_cursor *c, size_t n)
 {
-    const layer *l = &v->layers[v->at];
+    mt_vision *v = (mt_vision *)c;
+    const size_t tap = tap_of(v->spec, c->layer);
     mt_batch batch;
-    mt_tensor_look(v->dev, v->view, v->x, v->row, n);
-    switch (v->pass) {
+    mt_tensor_look(v->dev, v->view, v->x, c->row, n);
+    switch (c->pass) {
     case PASS_EMBED: embed(v, n); break;
     case PASS_KEYS:
     case PASS_REST:
-        mt_vision_layout_batch(&v->layout, v->row, n, v->at, &batch);
+        mt_vision_layout_batch(&v->layout, c->row, n, c->layer, &batch);
         mt_step_begin(v->dev, &batch);
-        (v->pass == PASS_KEYS ? keys : rest)(v, l, n);
+        (c->pass == PASS_KEYS ? keys : rest)(v, &v->layers[c->layer], n);
         break;
-    case PASS_TAP: {
-        const size_t tap = tap_of(v, v->at);
-        merge(v, &v->taps[tap], n, (1 + tap) * v->spec->out, true);
-        break;
-    }
-    case PASS_MERGE:
+    case PASS_TAP: merge(v, &v->taps[tap], n, (1 + tap) * v->spec->out, true); break;
+    default:
         if (v->spec->pool)
             pool(v, n);
         else
             merge(v, &v->merger, n, 0, false);
-        break;
-    case PASS_DONE: break;
     }
 }
 
 /* ---- the cursor ---- */
 
-static void next_layer(mt_vision *v)
+static void next_layer(mt_cursor *c, size_t layers)
 {
-    const bool last = v->at + 1 == v->spec->layers;
-    v->pass = last ? PASS_MERGE : PASS_KEYS;
-    v->at += !last;
+    const bool last = c->layer + 1 == layers;
+    c->pass = last ? PASS_MERGE : PASS_KEYS;
+    c->layer += !last;
 }
 
-static void next_pass(mt_vision *v)
+static bool next_pass(mt_cursor *c)
 {
-    v->row = 0;
-    switch (v->pass) {
-    case PASS_EMBED: v->pass = PASS_KEYS; break;
-    case PASS_KEYS: v->pass = PASS_REST; break;
-    case PASS_REST:
-        if (tap_of(v, v->at) < v->spec->tap_count)
-            v->pass = PASS_TAP;
-        else
-            next_layer(v);
-        break;
-    case PASS_TAP: next_layer(v); break;
-    case PASS_MERGE:
-    case PASS_DONE: v->pass = PASS_DONE; break;
-    }
+    const mt_vision_spec *spec = ((const mt_vision *)c)->spec;
+    if (c->pass == PASS_MERGE)
+        return false;
+    if (c->pass < PASS_REST || (c->pass == PASS_REST && tap_of(spec, c->layer) < spec->tap_count))
+        c->pass++;
+    else
+        next_layer(c, spec->layers);
+    return true;
 }
 
-bool mt_vision_fits(const mt_vision *v, const mt_picture *const *pictures, size_t count)
+static const mt_cursor_kind passes = {.slice = run_slice, .cost = slice_cost, .next = next_pass};
+
+static bool fits(const mt_cursor *c, const mt_picture *const *pictures, size_t count)
 {
-    return mt_vision_layout_fits(&v->layout, pictures, count);
+    return mt_vision_layout_fits(&((const mt_vision *)c)->layout, pictures, count);
 }
 
-void mt_vision_begin(mt_vision *v, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
-                     size_t count)
+static void begin(mt_cursor *c, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+                  size_t count)
 {
-    assert(v->pass == PASS_DONE && mt_vision_fits(v, pictures, count));
+    mt_vision *v = (mt_vision *)c;
+    assert(!c->busy && fits(c, pictures, count));
     mt_vision_layout_begin(&v->layout, pictures, to, count);
     v->features = features;
-    v->pass = PASS_EMBED;
-    v->at = v->row = 0;
-    v->left = job_cost(v);
+    mt_cursor_begin(c, v->layout.rows);
 }
 
-void mt_vision_drop(mt_vision *v)
+mt_tower mt_vision_tower(mt_vision *v)
 {
-    v->pass = PASS_DONE;
-    v->left = 0;
-}
-
-double mt_vision_left(const mt_vision *v)
-{
-    return v->pass == PASS_DONE ? 0 : fmax(v->left, 1);
-}
-
-/* Rows of the next slice: what the rest of a budget allows, but at least a few where `must`. */
-static size_t slice_rows(const mt_vision *v, double budget, bool must)
-{
-    const size_t left = v->layout.rows - v->row, most = left < v->max_rows ? left : v->max_rows;
-    size_t few = (FEW_ROWS + v->cell - 1) / v->cell * v->cell;
-    few = few < most ? few : most;
-    const double fit = budget * (double)few / slice_cost(v, v->row, few);
-    if (fit >= (double)most)
-        return most;
-    if (fit < (double)few)
-        return must ? few : 0;
-    return (size_t)fit / v->cell * v->cell;
-}
-
-double mt_vision_run(mt_vision *v, double budget)
-{
-    double spent = 0;
-    mt_alloc_forbid();
-    while (v->pass != PASS_DONE) {
-        const size_t rows = slice_rows(v, budget - spent, spent == 0);
-        if (rows == 0)
-            break;
-        spent += slice_cost(v, v->row, rows);
-        run_slice(v, rows);
-        v->row += rows;
-        if (v->row == v->layout.rows)
-            next_pass(v);
-    }
-    mt_alloc_permit();
-    v->left -= spent;
-    return spent;
+    return (mt_tower){.cursor = &v->cursor, .width = mt_vision_width(v->spec), .fits = fits, .begin = begin};
 }

@@ -1,8 +1,9 @@
-/* A vision tower: its shape as data, its weights, and the cursor that runs it slice by slice on a device. */
+/* A vision tower: its shape as data, its weights, and a job of pictures on a device. */
 #ifndef MT_MODELS_VISION_H
 #define MT_MODELS_VISION_H
 
 #include "device/device.h"
+#include "models/cursor.h"
 #include "models/picture.h"
 #include "models/spec.h"
 #include "weights/bind.h"
@@ -78,20 +79,20 @@ void mt_vision_free(mt_vision *vision);
 /* Floats of one row of features: the token's, then those of each tap, spec->out each. */
 size_t mt_vision_width(const mt_vision_spec *spec);
 
-/* Whether these pictures, one after the other, fit into a job. */
-bool mt_vision_fits(const mt_vision *vision, const mt_picture *const *pictures, size_t count);
+/* What makes features of pictures: a model's tower, or a stand-in of a test. */
+typedef struct mt_tower {
+    mt_cursor *cursor; /* of its jobs */
+    size_t width;      /* floats of a row of features */
 
-/* Starts a job. features has mt_vision_width columns, and to[i] says which of its rows the tokens of pictures[i]
-   become. All are borrowed until the job is done or dropped. What else runs in the job changes no bit of them. */
-void mt_vision_begin(mt_vision *vision, mt_tensor *features, const mt_picture *const *pictures,
-                     const uint32_t *const *to, size_t count);
-void mt_vision_drop(mt_vision *vision);
+    /* Whether these pictures, one after the other, fit into a job. */
+    bool (*fits)(const mt_cursor *cursor, const mt_picture *const *pictures, size_t count);
 
-/* What is left of the job, in multiplications; 0: there is none, or it is done. */
-double mt_vision_left(const mt_vision *vision);
+    /* Starts a job. features has `width` columns, and to[i] says which of its rows the tokens of pictures[i] become.
+       All are borrowed until the job is done or dropped. What else runs in the job changes no bit of them. */
+    void (*begin)(mt_cursor *cursor, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+                  size_t count);
+} mt_tower;
 
-/* Runs slices of together at most `budget` multiplications, at least one of at least a few rows. Returns how many
-   that were. Allocates nothing. */
-double mt_vision_run(mt_vision *vision, double budget);
+mt_tower mt_vision_tower(mt_vision *vision); /* borrows it */
 
 #endif

@@ -21,14 +21,15 @@
 /* ---- the stand-in ---- */
 
 typedef struct stand_in {
-    mt_encoder encoder;
+    mt_cursor cursor;
+    mt_tower tower;
     const mt_picture *picture[64];
     mt_device *dev;
     mt_tensor *features;
     const uint32_t *to[64];
-    size_t count, at, row; /* the picture and the row that come next */
-    size_t most;           /* patches of a job */
-    atomic_size_t jobs, pictures, dropped, runs;
+    size_t count; /* the passes are pictures */
+    size_t most;  /* patches of a job */
+    atomic_size_t jobs, pictures, runs;
     atomic_bool hold; /* nothing gets done while it is set */
 } stand_in;
 
@@ -40,76 +41,70 @@ static uint64_t content(const mt_picture *p)
     return hash;
 }
 
-static bool fits(void *ctx, const mt_picture *const *pictures, size_t count)
+static bool fits(const mt_cursor *c, const mt_picture *const *pictures, size_t count)
 {
-    const stand_in *s = ctx;
+    const stand_in *s = (const stand_in *)c;
     size_t patches = 0;
     for (size_t i = 0; i < count; i++)
         patches += mt_picture_patches(pictures[i]);
     return patches <= s->most;
 }
 
-static void begin(void *ctx, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
+static void begin(mt_cursor *c, mt_tensor *features, const mt_picture *const *pictures, const uint32_t *const *to,
                   size_t count)
 {
-    stand_in *s = ctx;
-    assert_true(count > 0 && count <= 64 && fits(ctx, pictures, count));
+    stand_in *s = (stand_in *)c;
+    assert_true(count > 0 && count <= 64 && fits(c, pictures, count));
     memcpy(s->picture, pictures, count * sizeof *pictures);
     memcpy(s->to, to, count * sizeof *to);
     s->features = features;
     s->count = count;
-    s->at = s->row = 0;
     s->jobs++;
     s->pictures += count;
+    mt_cursor_begin(c, TOKENS);
 }
 
-static void drop(void *ctx)
+static double cost(const mt_cursor *c, size_t first, size_t rows)
 {
-    stand_in *s = ctx;
-    s->count = s->at = 0;
-    s->dropped++;
+    (void)c, (void)first;
+    return 1e6 * (double)rows;
 }
 
-static double left(void *ctx)
+static bool next(mt_cursor *c)
 {
-    const stand_in *s = ctx;
-    double rows = 0;
-    for (size_t i = s->at; i < s->count; i++)
-        rows += s->picture[i]->tokens;
-    return 1e6 * (rows - (double)s->row);
+    return ++c->pass < ((const stand_in *)c)->count;
 }
 
 /* A picture whose first byte is 255 breaks the encoder. */
-static double run(void *ctx, double budget)
+static void slice(mt_cursor *c, size_t rows)
 {
-    stand_in *s = ctx;
-    double done = 0;
+    stand_in *s = (stand_in *)c;
+    const mt_picture *p = s->picture[c->pass];
+    float to[WIDTH_MOST];
     s->runs++;
-    while (s->at < s->count && done <= budget && !s->hold) {
-        const mt_picture *p = s->picture[s->at];
-        float to[WIDTH_MOST];
-        assert_true(s->encoder.width <= WIDTH_MOST);
-        draw random = {content(p) + s->row};
-        for (size_t i = 0; i < s->encoder.width; i++)
-            to[i] = ((float)draw_below(&random, 2001) - 1000) * 0.0005f;
-        if (p->patches[0] == 255 && s->row == 3)
-            to[s->encoder.width - 1] = NAN;
-        mt_tensor_write(s->dev, s->features, s->to[s->at][s->row], to);
-        done += 1e6;
-        if (++s->row == p->tokens) {
-            s->row = 0;
-            s->at++;
-        }
+    if (s->hold) {
+        c->row -= rows;
+        return;
     }
-    return done > 0 ? done : 1;
+    for (size_t row = c->row; row < c->row + rows; row++) {
+        draw random = {content(p) + row};
+        for (size_t i = 0; i < s->tower.width; i++)
+            to[i] = ((float)draw_below(&random, 2001) - 1000) * 0.0005f;
+        if (p->patches[0] == 255 && row == 3)
+            to[s->tower.width - 1] = NAN;
+        mt_tensor_write(s->dev, s->features, s->to[c->pass][row], to);
+    }
 }
+
+static const mt_cursor_kind kind = {.slice = slice, .cost = cost, .next = next};
 
 static void stand_in_init(stand_in *s, size_t width)
 {
+    assert_true(width <= WIDTH_MOST);
     memset(s, 0, sizeof *s);
     s->most = 100000;
-    s->encoder =
-        (mt_encoder){.ctx = s, .width = width, .fits = fits, .begin = begin, .drop = drop, .left = left, .run = run};
+    s->cursor = (mt_cursor){.kind = &kind, .most = 4, .whole = 1};
+    s->tower = (mt_tower){.cursor = &s->cursor, .width = width, .fits = fits, .begin = begin};
 }
 
 /* ---- requests ---- */
@@ -128,11 +123,11 @@ static void shown_open(shown *w, const char *name)
     driver_open(&w->d, dir, MT_PRECISION_FAST, 2);
     stand_in_init(&w->encoder, w->d.o.spec.hidden);
     w->encoder.dev = w->d.o.dev;
-    w->d.params.encoder = &w->encoder.encoder;
+    w->d.params.tower = &w->encoder.tower;
     w->d.params.sequences = 16;
     w->d.params.rows = 128;
     w->d.params.cache = 8192;
-    w->d.params.media_cache = PICTURES * TOKENS * w->encoder.encoder.width * sizeof(float);
+    w->d.params.media_cache = PICTURES * TOKENS * w->encoder.tower.width * sizeof(float);
     w->block = false;
 }
 
@@ -219,7 +214,7 @@ static void crowd(const char *name, const answer *alone, size_t positions, size_
     shown_open(&w, name);
     w.d.params.queue = 4 * REQUESTS;
     w.d.params.cache = positions;
-    w.d.params.media_cache = features * TOKENS * w.encoder.encoder.width * sizeof(float);
+    w.d.params.media_cache = features * TOKENS * w.encoder.tower.width * sizeof(float);
     driver_start(&w.d);
     for (size_t i = 0; i < REQUESTS; i++) {
         uint32_t prompt[30];
@@ -411,7 +406,7 @@ static void a_request_may_go_while_its_picture_is_encoded(void **state)
     w.encoder.hold = false;
     driver_wait(&w.d, 0);
     assert_int_equal(gone.finish, MT_FINISH_CANCELLED);
-    assert_int_equal(w.encoder.dropped, 1);
+    assert_int_equal(w.encoder.jobs, 2);
     expect_same("whose twin was cancelled", &alone, &same);
     assert_int_equal(other.finish, MT_FINISH_LENGTH);
     driver_close(&w.d);
@@ -512,7 +507,7 @@ static void what_is_never_possible_is_refused_at_once(void **state)
     driver_close(&w.d);
 
     shown_open(&w, models[0]);
-    w.d.params.encoder = NULL;
+    w.d.params.tower = NULL;
     driver_start(&w.d);
     r = show(&w, 0, 1, BEFORE, &a);
     assert_false(mt_engine_submit(w.d.engine, r, &err));

@@ -237,39 +237,36 @@ static void clients_take_no_more_places_than_are_theirs(void **state)
     assert_int_equal(left[0] + left[1], 0);
 }
 
-/* The encoder's work shares the step with answers as rows of prompts do, and goes on until it is done. */
-static void answers_keep_their_pace_beside_the_encoder(void **state)
+/* A job's work shares the step with answers as rows of prompts do, and goes on until it is done. */
+static void answers_keep_their_pace_beside_a_job(void **state)
 {
     mt_candidate answer = {.left = 1, .most = 1, .answering = true, .running = true};
-    mt_candidate picture = {.left = 500, .most = 256, .work = 1000, .order = 1}, *list[] = {&answer, &picture},
-                 *order[2];
+    mt_candidate picture = {.work = 2, .order = 1}, *list[] = {&answer, &picture}, *order[2];
     mt_cost cost = costs();
     size_t steps = 0;
     (void)state;
-    cost.encode = 0.002;
     for (; picture.work > 0; steps++) {
         const double taken = mt_schedule(list, 2, &cost, &usual, order);
         assert_int_equal(answer.rows, 1);
         assert_int_equal(picture.rows, 0);
-        assert_true(picture.encode > 0 && picture.encode <= picture.work);
+        assert_true(picture.worked > 0 && picture.worked <= picture.work);
         assert_true(taken <= 0.011 * (1 + usual.share) + 1e-9);
-        picture.work -= picture.encode;
+        picture.work -= picture.worked;
         if (picture.work < 1e-9)
             picture.work = 0;
     }
-    assert_true((double)steps < 1000 * 0.002 / (0.011 * usual.share) + 2);
+    assert_true((double)steps < 2 / (0.011 * usual.share) + 2);
 }
 
 static void a_short_prompt_overtakes_a_picture(void **state)
 {
-    mt_candidate picture = {.left = 500, .most = 256, .work = 1000, .order = 0};
+    mt_candidate picture = {.work = 2, .order = 0};
     mt_candidate brief = {.left = 20, .most = 20, .order = 1}, *list[] = {&picture, &brief}, *order[2];
     mt_cost cost = costs();
     (void)state;
-    cost.encode = 0.002;
     mt_schedule(list, 2, &cost, &usual, order);
     assert_int_equal(brief.rows, 20);
-    assert_true(picture.encode > 0); /* as the oldest it has its share */
+    assert_true(picture.worked > 0); /* as the oldest it has its share */
 }
 
 /* Whatever the budget, rows that belong together come together or not at all. */
@@ -297,14 +294,14 @@ static void what_is_solid_is_not_cut(void **state)
     assert_int_equal(block.rows, 0);
 }
 
-static void the_encoders_cost_is_learned(void **state)
+static void what_jobs_take_is_learned(void **state)
 {
-    mt_cost c;
+    mt_rate r;
     (void)state;
-    mt_cost_init(&c, 1e9, 1e9);
+    mt_rate_init(&r);
     for (int i = 0; i < 200; i++)
-        mt_cost_learn_encode(&c, 1e9 * (1 + i % 7), (i % 2 ? 0.009 : 0.011) * (1 + i % 7));
-    assert_true(fabs(c.encode - 1e-11) < 0.05e-11);
+        mt_rate_learn(&r, 1e9 * (1 + i % 7), (i % 2 ? 0.009 : 0.011) * (1 + i % 7));
+    assert_true(fabs(r.seconds - 1e-11) < 0.05e-11);
 }
 
 static void costs_are_learned(void **state)
@@ -366,10 +363,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(clients_take_turns),
     cmocka_unit_test(places_and_rows_are_kept),
     cmocka_unit_test(clients_take_no_more_places_than_are_theirs),
-    cmocka_unit_test(answers_keep_their_pace_beside_the_encoder),
+    cmocka_unit_test(answers_keep_their_pace_beside_a_job),
     cmocka_unit_test(a_short_prompt_overtakes_a_picture),
     cmocka_unit_test(what_is_solid_is_not_cut),
-    cmocka_unit_test(the_encoders_cost_is_learned),
+    cmocka_unit_test(what_jobs_take_is_learned),
     cmocka_unit_test(costs_are_learned),
     cmocka_unit_test(guesses_get_rows_where_they_save_time),
 };

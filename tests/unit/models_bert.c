@@ -2,6 +2,8 @@
 #include "folder.h"
 #include "unit.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 #include "models/bert.h"
 
@@ -84,6 +86,7 @@ static void open_bert(opened *o, const char *dir, size_t slice, size_t threads)
         fail_msg("%s", err.text);
     o->bert = mt_bert_new(o->dev, &o->spec, &o->weights, &(mt_bert_params){.rows = 1024, .slice = slice}, &err);
     assert_non_null(o->bert);
+    assert_true(mt_device_plan(o->dev, slice, &err));
 }
 
 static void close_bert(opened *o)
@@ -95,12 +98,16 @@ static void close_bert(opened *o)
 }
 
 /* The hidden states of the last of some texts. */
-static void run(opened *o, const mt_bert_text *texts, size_t count, float *out)
+static void run(opened *o, const mt_bert_text *texts, size_t count, double budget, float *out)
 {
     const size_t width = o->spec.hidden, last = count - 1;
+    mt_cursor *cursor = mt_bert_cursor(o->bert);
+    double spent = 0;
     mt_bert_begin(o->bert, texts, count);
-    while (mt_bert_run(o->bert))
-        ;
+    const double promised = mt_cursor_left(cursor);
+    while (mt_cursor_left(cursor) > 0)
+        spent += mt_cursor_run(cursor, budget);
+    assert_true(fabs(spent - promised) <= 1e-9 * promised);
     for (size_t i = 0; i < texts[last].count; i++)
         memcpy(out + i * width, mt_bert_hidden(o->bert, last, i), width * sizeof *out);
 }
@@ -110,6 +117,7 @@ static void slices_threads_and_company_change_no_bit(void **state)
     enum { LONG = 300, SHORT = 37 };
     static const char *const folders[] = {FOLDER "bert-cls-bf16", FOLDER "xlmr-mean-bf16", FOLDER "bert-mean-f32"};
     static const size_t slices[] = {128, 1, 7, 300};
+    static const double budgets[] = {INFINITY, 0, 1e5, 1e6};
     static float first[LONG * 32], other[LONG * 32];
     uint32_t tokens[2][LONG];
     (void)state;
@@ -124,10 +132,10 @@ static void slices_threads_and_company_change_no_bit(void **state)
         for (size_t s = 0; s < MT_COUNT(slices); s++) {
             opened o;
             open_bert(&o, folders[f], slices[s], 1 + s % 2);
-            run(&o, &text, 1, s == 0 ? first : other);
+            run(&o, &text, 1, budgets[s], s == 0 ? first : other);
             if (s > 0)
                 assert_memory_equal(first, other, sizeof first);
-            run(&o, company, MT_COUNT(company), other);
+            run(&o, company, MT_COUNT(company), budgets[s], other);
             assert_memory_equal(first, other, sizeof first);
             close_bert(&o);
         }
@@ -156,7 +164,7 @@ static void norms_may_have_their_old_names(void **state)
     for (size_t i = 0; i < 2; i++) {
         opened o;
         open_bert(&o, i ? folder : FOLDER "bert-cls-bf16", 16, 1);
-        run(&o, &text, 1, i ? other : first);
+        run(&o, &text, 1, INFINITY, i ? other : first);
         close_bert(&o);
     }
     assert_memory_equal(first, other, sizeof first);
@@ -173,13 +181,14 @@ static void a_job_may_be_dropped(void **state)
     for (uint32_t i = 0; i < 64; i++)
         tokens[i] = i + 5;
     const mt_bert_text text = {.tokens = tokens, .count = 64}, half = {.tokens = tokens + 32, .count = 32};
-    run(&o, &text, 1, first);
+    mt_cursor *cursor = mt_bert_cursor(o.bert);
+    run(&o, &text, 1, INFINITY, first);
     mt_bert_begin(o.bert, &half, 1);
     for (size_t i = 0; i < 5; i++)
-        assert_true(mt_bert_run(o.bert));
-    mt_bert_drop(o.bert);
-    assert_false(mt_bert_run(o.bert));
-    run(&o, &text, 1, other);
+        assert_true(mt_cursor_run(cursor, 0) > 0);
+    mt_cursor_drop(cursor);
+    assert_true(mt_cursor_left(cursor) == 0 && mt_cursor_run(cursor, 1e9) == 0);
+    run(&o, &text, 1, INFINITY, other);
     assert_memory_equal(first, other, sizeof first);
     close_bert(&o);
 }

@@ -17,6 +17,7 @@ static const char *const folders[] = {FIXTURES "qwen3vl-bf16", FIXTURES "qwen25v
 typedef struct tower {
     mt_opened o;
     mt_vision *vision;
+    mt_tower tower;
     float levels[3][256];
     mt_set *set;
     mt_tensor *features;
@@ -32,6 +33,7 @@ static void open_tower(tower *t, const char *folder, size_t threads, mt_precisio
     assert_true(mt_opened_open(&t->o, folder, &device, &err));
     t->vision = mt_vision_new(t->o.dev, t->o.spec.vision, t->o.weights.vision, &params, &err);
     assert_non_null(t->vision);
+    t->tower = mt_vision_tower(t->vision);
     assert_true(mt_device_plan(t->o.dev, rows, &err));
     t->set = mt_set_new(t->o.dev);
     t->features = mt_tensor_new(t->set, ROWS, mt_vision_width(t->o.spec.vision));
@@ -76,13 +78,13 @@ static void encode(tower *t, const mt_picture *const *pictures, float *const *fe
 {
     const size_t width = mt_vision_width(t->o.spec.vision);
     const uint32_t *to[8] = {t->rows};
-    assert_true(mt_vision_fits(t->vision, pictures, count));
+    assert_true(t->tower.fits(t->tower.cursor, pictures, count));
     for (size_t i = 1; i < count; i++)
         to[i] = to[i - 1] + pictures[i - 1]->tokens;
-    mt_vision_begin(t->vision, t->features, pictures, to, count);
-    double promised = mt_vision_left(t->vision), spent = 0;
-    while (mt_vision_left(t->vision) > 0)
-        spent += mt_vision_run(t->vision, budget);
+    t->tower.begin(t->tower.cursor, t->features, pictures, to, count);
+    double promised = mt_cursor_left(t->tower.cursor), spent = 0;
+    while (mt_cursor_left(t->tower.cursor) > 0)
+        spent += mt_cursor_run(t->tower.cursor, budget);
     assert_true(fabs(spent - promised) <= 1e-9 * promised);
     for (size_t i = 0; i < count; i++)
         for (size_t row = 0; row < pictures[i]->tokens; row++) {
@@ -165,10 +167,10 @@ static void a_dropped_job_leaves_nothing_behind(void **state)
     open_tower(&t, folders[0], 2, MT_PRECISION_FAST, 96);
     mt_picture other = make_picture(&t, 9, 4, 1, 5), p = make_picture(&t, 5, 7, 1, 1);
     float *features = new_features(&t, &p);
-    mt_vision_begin(t.vision, t.features, (const mt_picture *[]){&other}, (const uint32_t *[]){t.rows}, 1);
-    mt_vision_run(t.vision, mt_vision_left(t.vision) / 2);
-    mt_vision_drop(t.vision);
-    assert_true(mt_vision_left(t.vision) == 0);
+    t.tower.begin(t.tower.cursor, t.features, (const mt_picture *[]){&other}, (const uint32_t *[]){t.rows}, 1);
+    mt_cursor_run(t.tower.cursor, mt_cursor_left(t.tower.cursor) / 2);
+    mt_cursor_drop(t.tower.cursor);
+    assert_true(mt_cursor_left(t.tower.cursor) == 0);
     encode(&t, (const mt_picture *[]){&p}, &features, 1, 5e5);
     assert_same(&t, &p, features, wanted);
     mt_free(features);
@@ -184,8 +186,8 @@ static void too_much_does_not_fit(void **state)
     tower t;
     open_tower(&t, folders[0], 1, MT_PRECISION_FAST, 64);
     const mt_picture large = {.views = 1, .height = 64, .width = 34}, many = {.views = 1025, .height = 2, .width = 2};
-    assert_false(mt_vision_fits(t.vision, (const mt_picture *[]){&large}, 1));
-    assert_false(mt_vision_fits(t.vision, (const mt_picture *[]){&many}, 1));
+    assert_false(t.tower.fits(t.tower.cursor, (const mt_picture *[]){&large}, 1));
+    assert_false(t.tower.fits(t.tower.cursor, (const mt_picture *[]){&many}, 1));
     close_tower(&t);
 }
 

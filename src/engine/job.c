@@ -1,0 +1,57 @@
+/* Jobs: work of a cursor for some requests, which is done in slices between the rows of steps. A job has a candidate of
+   its own, so the scheduler gives it time as it gives it to prompts, and what it takes is charged to the clients whose
+   requests it is for. The tower has one job at a time, and each encoder. */
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/inside.h"
+
+void mt_job_init(mt_job *j, mt_cursor *cursor, void (*done)(mt_engine *e, mt_job *j))
+{
+    *j = (mt_job){.cursor = cursor, .done = done};
+    mt_rate_init(&j->rate);
+}
+
+void mt_job_add(mt_job *j, mt_request *r, double size)
+{
+    assert(j->count < MT_JOB_PARTS);
+    if (j->count == 0) {
+        j->began = mt_clock_ns();
+        j->candidate = (mt_candidate){0};
+        j->whole = 0;
+    }
+    j->request[j->count] = r;
+    j->size[j->count++] = size;
+    j->whole += size;
+}
+
+mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
+{
+    j->candidate = (mt_candidate){.work = mt_cursor_left(j->cursor) * j->rate.seconds,
+                                  .running = true,
+                                  .priority = first->priority,
+                                  .debt = mt_guest_debt(first->guest, now),
+                                  .order = first->order * MT_LIMIT_SEQUENCES,
+                                  .owed = j->candidate.owed};
+    return &j->candidate;
+}
+
+void mt_job_run(mt_engine *e, mt_job *j)
+{
+    const double expected = j->candidate.worked;
+    const uint64_t begin = mt_clock_ns();
+    const double work = mt_cursor_run(j->cursor, expected / j->rate.seconds);
+    mt_device_wait(e->dev);
+    const uint64_t end = mt_clock_ns();
+    const double seconds = (double)(end - begin) * 1e-9;
+    mt_log_debug("engine.encode", "%.3g products for %zu parts, %.2f ms, %.2f expected", work, j->count, 1e3 * seconds,
+                 1e3 * expected);
+    mt_rate_learn(&j->rate, work, seconds);
+    for (size_t i = 0; i < j->count; i++)
+        mt_guest_charge(j->request[i]->guest, seconds * j->size[i] / j->whole, end);
+    j->seconds += seconds;
+    j->work += work;
+    if (mt_cursor_left(j->cursor) <= 0)
+        j->done(e, j);
+}
