@@ -7,7 +7,7 @@
 
 #include "device/device.h"
 
-/* Group 0 keeps every position. The others keep a window's worth; 0 there is not allowed. */
+/* Group 0 keeps every position. The others keep a window's worth, where UINT32_MAX is all; 0 is not allowed. */
 typedef struct mt_cache_groups {
     size_t count;                  /* 1 to MT_KV_GROUPS */
     uint32_t window[MT_KV_GROUPS]; /* keys a query sees, itself included; of group 0 not used */

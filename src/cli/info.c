@@ -28,17 +28,20 @@ static void print_model(const mt_model_spec *s)
     printf("%-14s%s (%s)\n", "family", s->family, s->architecture);
     printf("%-14s%u of width %u, vocabulary %u%s\n", "layers", s->layers, s->hidden, s->vocab,
            s->tied ? ", tied head" : "");
-    printf("%-14s%u head%s, %u key/value head%s of %u%s%s\n", "attention", s->heads, plural(s->heads), s->kv_heads,
-           plural(s->kv_heads), s->head_dim, s->qk_norm ? ", normalised queries and keys" : "",
-           s->qkv_bias ? ", biases" : "");
+    const mt_attn_spec *a = &mt_model_spec_attention(s)->attn;
+    printf("%-14s%u head%s, %u key/value head%s of %u%s%s\n", "attention", a->heads, plural(a->heads), a->kv_heads,
+           plural(a->kv_heads), a->head_dim, a->qk_norm ? ", normalised queries and keys" : "",
+           a->qkv_bias ? ", biases" : "");
     size_t sparse = 0;
     for (size_t i = 0; i < s->layers; i++)
         sparse += s->layer[i].sparse;
-    if (sparse > 0)
-        printf("%-14s%u of width %u, %u per token, in %zu of %u layers\n", "experts", s->experts, s->expert_ffn,
-               s->experts_per_token, sparse, s->layers);
+    if (sparse > 0) {
+        const mt_moe_spec *moe = &mt_model_spec_sparse(s)->moe;
+        printf("%-14s%u of width %u, %u per token, in %zu of %u layers\n", "experts", moe->experts, moe->ffn,
+               moe->top_k, sparse, s->layers);
+    }
     if (sparse < s->layers)
-        printf("%-14s%u wide%s\n", "mlp", s->ffn, s->mlp_bias ? ", biases" : "");
+        printf("%-14s%u wide%s\n", "mlp", s->layer[0].mlp.ffn, s->layer[0].mlp.bias ? ", biases" : "");
 }
 
 static void print_recurrent(const mt_info *info)
@@ -67,9 +70,9 @@ static void print_ropes(const mt_model_spec *s)
         const mt_rope *rope = &s->ropes[r];
         size_t layers = 0;
         for (size_t i = 0; i < s->layers; i++)
-            layers += s->layer[i].rope == r;
+            layers += s->layer[i].attn.rope == r;
         printf("%-14s%s, theta %.7g", r ? "" : "rope", rope->type, rope->theta);
-        printf(", %u of %u dimensions", 2 * rope->half, s->head_dim);
+        printf(", %u of %u dimensions", 2 * rope->half, mt_model_spec_attention(s)->attn.head_dim);
         if (s->rope_count > 1)
             printf(", in %zu layer%s", layers, plural(layers));
         printf("\n");
@@ -87,7 +90,7 @@ static void print_window(const mt_info *info)
     const unsigned shown = s->layers < 48 ? s->layers : 48;
     printf("%-14s%zu of %u layers see %u tokens: ", "window", info->windowed_layers, s->layers, info->window);
     for (unsigned i = 0; i < shown; i++)
-        putchar(s->layer[i].window ? 'w' : 'F');
+        putchar(s->layer[i].attn.window ? 'w' : 'F');
     printf("%s (F: all, w: window)\n", shown < s->layers ? "..." : "");
 }
 

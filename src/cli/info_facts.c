@@ -40,13 +40,15 @@ static uint64_t state_bytes(const mt_state_shape *s)
 static void count_cache(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
-    const uint64_t token = (uint64_t)s->kv_heads * s->head_dim * 2 * sizeof(mt_bf16);
+    uint64_t token = 0;
     if (s->state.layers)
         info->state_bytes = state_bytes(&s->state);
     for (size_t i = 0; i < s->layers; i++) {
-        const uint32_t window = s->layer[i].window;
-        if (s->layer[i].recurrent)
+        const mt_attn_spec *a = &s->layer[i].attn;
+        const uint32_t window = a->window;
+        if (s->layer[i].kind == MT_LAYER_RECURRENT)
             continue;
+        token = (uint64_t)a->kv_heads * a->head_dim * 2 * sizeof(mt_bf16);
         info->cache_bytes += token * THOUSAND;
         if (window == 0) {
             info->cache_full_bytes += token * THOUSAND;
@@ -134,7 +136,7 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
         remark(info, "no lm_head although the config does not tie it: the embeddings are used");
     if (!info->spec.tied && tied_by_config)
         remark(info, "an lm_head although the config ties it: it is used");
-    if (info->spec.experts > 0 && info->cost.copied_bytes > info->cost.mapped_bytes / 8)
+    if (mt_model_spec_sparse(&info->spec) && info->cost.copied_bytes > info->cost.mapped_bytes / 8)
         remark(info, "experts lie transposed in the files: %s are repacked at every load",
                mt_info_bytes(info->cost.copied_bytes, size));
 }
@@ -142,11 +144,13 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
 static void remark_spec(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
-    if (s->attn_softcap > 0)
-        remark(info, "attention scores are capped at %g", (double)s->attn_softcap);
+    const mt_attn_spec *a = &mt_model_spec_attention(s)->attn;
+    const mt_layer_spec *sparse = mt_model_spec_sparse(s);
+    if (a->softcap > 0)
+        remark(info, "attention scores are capped at %g", (double)a->softcap);
     if (s->final_softcap > 0)
         remark(info, "logits are capped at %g", (double)s->final_softcap);
-    if (s->experts > 0 && !s->renormalise)
+    if (sparse && !sparse->moe.renormalise)
         remark(info, "the weights of the chosen experts are not normalised");
 }
 

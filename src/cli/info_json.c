@@ -50,25 +50,28 @@ static json_t *windows(const mt_model_spec *s)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->layers; i++)
-        json_array_append_new(list, number(s->layer[i].window));
+        json_array_append_new(list, number(s->layer[i].attn.window));
     return list;
 }
 
 static void set_model(json_t *root, const mt_model_spec *s)
 {
+    const mt_attn_spec *a = &mt_model_spec_attention(s)->attn;
+    const mt_layer_spec *sparse = mt_model_spec_sparse(s);
+    const mt_moe_spec moe = sparse ? sparse->moe : (mt_moe_spec){0};
     set(root, "family", string(s->family));
     set(root, "architecture", string(s->architecture));
     set(root, "layers", number(s->layers));
     set(root, "hidden", number(s->hidden));
     set(root, "vocabulary", number(s->vocab));
     set(root, "tied", json_boolean(s->tied));
-    set(root, "heads", number(s->heads));
-    set(root, "kv_heads", number(s->kv_heads));
-    set(root, "head_dim", number(s->head_dim));
-    set(root, "ffn", number(s->ffn));
-    set(root, "experts", number(s->experts));
-    set(root, "experts_per_token", number(s->experts_per_token));
-    set(root, "expert_ffn", number(s->expert_ffn));
+    set(root, "heads", number(a->heads));
+    set(root, "kv_heads", number(a->kv_heads));
+    set(root, "head_dim", number(a->head_dim));
+    set(root, "ffn", number(s->layer[0].mlp.ffn));
+    set(root, "experts", number(moe.experts));
+    set(root, "experts_per_token", number(moe.top_k));
+    set(root, "expert_ffn", number(moe.ffn));
     set(root, "context", number(s->context));
     set(root, "vision", json_boolean(s->vision != NULL));
     set(root, "rope", ropes(s));

@@ -24,12 +24,12 @@ static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_G
     double weight = 0;
     for (size_t g = 0; g < spec->group_count; g++) {
         const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_type_of(e->dev));
-        weight += (double)mt_kv_page_bytes(e->dev, &shape) * (g == 0 ? 1 : 0.5);
+        weight += (double)mt_kv_page_bytes(e->dev, &shape) * (spec->groups[g].window ? 0.5 : 1);
     }
     const size_t whole = (size_t)((double)bytes / weight);
     for (size_t g = 0; g < spec->group_count; g++) {
         const size_t window = (spec->groups[g].window + e->params.rows + 2 * MT_KV_SEGMENT) / MT_PAGE_TOKENS + 2;
-        pages[g] = g == 0 ? whole : whole / 2 > window ? whole / 2 : window;
+        pages[g] = !spec->groups[g].window ? whole : whole / 2 > window ? whole / 2 : window;
     }
 }
 
@@ -164,7 +164,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
         return false;
     mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
     for (size_t g = 0; g < groups.count; g++)
-        groups.window[g] = e->spec->groups[g].window;
+        groups.window[g] = e->spec->groups[g].window ? e->spec->groups[g].window : UINT32_MAX;
     e->tree = mt_tree_new(&groups, pages, e->places.all + 1);
     /* a page may be held for copying from */
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;

@@ -8,12 +8,36 @@
 #include "models/mixer.h"
 #include "models/model.h"
 
+/* Working tensors whose width is a matter of the layer; those of one role and width are one. Keys and values, gate and
+   up stand together, as products write them. */
+typedef enum role {
+    QUERIES,
+    GATED_QUERIES, /* with a gate behind each head */
+    QUERY_GATES,
+    KEYS,
+    VALUES,
+    ATTENDED,
+    GATE,
+    UP,
+    ROUTER,
+    SHARED_GATE, /* of the expert that every row gets */
+    SHARED_UP,
+    ROLES
+} role;
+
+typedef struct work {
+    role role;
+    size_t cols;
+    mt_tensor *tensor;
+} work;
+
 typedef struct layer {
     mt_tensor *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm;
     mt_weight *q, *k, *v, *o;
     mt_weight *gate, *up, *down, *router;
     mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
     mt_experts *experts;
+    mt_tensor *in[ROLES]; /* its working tensors */
 } layer;
 
 /* Tokens that are guessed at all. Vocabularies begin with what is frequent, and a head of a quarter of a million rows
@@ -56,13 +80,11 @@ struct mt_model {
     layer *layers;
     mt_kv *kv[MT_KV_GROUPS];
     /* one step's values, [rows, ...] */
-    mt_tensor *x, *h, *y; /* residual stream, normed input, what a block adds */
-    mt_tensor *q, *k, *v, *attn;
-    mt_tensor *gate, *up;
-    mt_tensor *gated_q, *attn_gate; /* where attention is gated */
-    mt_tensor *router;
-    mt_tensor *shared, *shared_gate, *shared_up, *shared_router; /* of the expert that every row gets */
-    mt_mixer *mixer;                                             /* the recurrent layers; NULL where there are none */
+    mt_tensor *x, *h, *y;              /* residual stream, normed input, what a block adds */
+    mt_tensor *shared, *shared_router; /* of the expert that every row gets */
+    work *work;
+    size_t works;
+    mt_mixer *mixer; /* the recurrent layers; NULL where there are none */
     rope *ropes;
     const mt_tensor *features; /* of pictures; NULL: there are none */
     mt_index *wanted;          /* rows whose logits are */
@@ -78,28 +100,55 @@ struct mt_model {
 
 mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_type type)
 {
+    const mt_layer_group *g = &spec->groups[group];
     return (mt_kv_shape){.group = group,
-                         .layers = spec->groups[group].layers + (group == 0 && spec->mtp),
-                         .heads = spec->kv_heads,
-                         .query_heads = spec->heads,
-                         .head_dim = spec->head_dim,
+                         .layers = g->layers + (group == 0 && spec->mtp),
+                         .heads = g->kv_heads,
+                         .query_heads = g->heads,
+                         .head_dim = g->head_dim,
                          .page_tokens = MT_PAGE_TOKENS,
                          .type = type};
 }
 
-static void load_shared(mt_set *set, layer *l, const mt_layer_weights *w)
+static void make_work(mt_model *m, layer *l, role what, size_t cols)
 {
+    size_t i = 0;
+    while (i < m->works && (m->work[i].role != what || m->work[i].cols != cols))
+        i++;
+    if (i == m->works)
+        m->work[m->works++] = (work){what, cols, mt_tensor_new(m->set, m->max_rows, cols)};
+    l->in[what] = m->work[i].tensor;
+}
+
+static void load_shared(mt_model *m, layer *l, const mt_layer_weights *w, size_t ffn)
+{
+    mt_set *set = m->set;
+    make_work(m, l, SHARED_GATE, ffn);
+    make_work(m, l, SHARED_UP, ffn);
+    if (!m->shared) {
+        m->shared = mt_tensor_new(set, m->max_rows, m->spec->hidden);
+        m->shared_router = mt_tensor_new(set, m->max_rows, 1);
+    }
     l->shared_router = mt_weight_new(set, &w->shared_router, NULL, true);
     l->shared_gate = mt_weight_new(set, &w->shared_gate, NULL, false);
     l->shared_up = mt_weight_new(set, &w->shared_up, NULL, false);
     l->shared_down = mt_weight_new(set, &w->shared_down, NULL, false);
 }
 
-static void load_attention(mt_model *m, layer *l, const mt_layer_weights *w)
+static void load_attention(mt_model *m, layer *l, const mt_layer_weights *w, const mt_attn_spec *a)
 {
+    const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
     mt_set *set = m->set;
-    l->q_norm = mt_tensor_of(set, w->q_norm, 1, m->spec->head_dim);
-    l->k_norm = mt_tensor_of(set, w->k_norm, 1, m->spec->head_dim);
+    make_work(m, l, QUERIES, query);
+    make_work(m, l, ATTENDED, query);
+    make_work(m, l, KEYS, key);
+    make_work(m, l, VALUES, key);
+    if (a->gate) {
+        make_work(m, l, GATED_QUERIES, 2 * query);
+        make_work(m, l, QUERY_GATES, query);
+    }
+    l->q_norm = mt_tensor_of(set, w->q_norm, 1, a->head_dim);
+    l->k_norm = mt_tensor_of(set, w->k_norm, 1, a->head_dim);
     l->q = mt_weight_new(set, &w->q, w->q_bias, false);
     l->k = mt_weight_new(set, &w->k, w->k_bias, false);
     l->v = mt_weight_new(set, &w->v, w->v_bias, false);
@@ -114,17 +163,19 @@ static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, const m
     l->attn_post_norm = mt_tensor_of(set, w->attn_post_norm, 1, s->hidden);
     l->mlp_norm = mt_tensor_of(set, w->mlp_norm, 1, s->hidden);
     l->mlp_post_norm = mt_tensor_of(set, w->mlp_post_norm, 1, s->hidden);
-    if (ls->recurrent)
+    if (ls->kind == MT_LAYER_RECURRENT)
         mt_mixer_load(m->mixer, ls->slot, w);
     else
-        load_attention(m, l, w);
+        load_attention(m, l, w, &ls->attn);
     if (ls->sparse) {
-        if (s->shared_ffn)
-            load_shared(set, l, w);
+        if (ls->moe.shared_ffn)
+            load_shared(m, l, w, ls->moe.shared_ffn);
+        make_work(m, l, ROUTER, ls->moe.experts);
         l->router = mt_weight_new(set, &w->router, NULL, true); /* R9: routers are exact */
-        l->experts =
-            mt_experts_new(set, s->experts, s->experts_per_token, w->expert_gate, w->expert_up, w->expert_down);
+        l->experts = mt_experts_new(set, ls->moe.experts, ls->moe.top_k, w->expert_gate, w->expert_up, w->expert_down);
     } else {
+        make_work(m, l, GATE, ls->mlp.ffn);
+        make_work(m, l, UP, ls->mlp.ffn);
         l->gate = mt_weight_new(set, &w->gate, w->gate_bias, false);
         l->up = mt_weight_new(set, &w->up, w->up_bias, false);
         l->down = mt_weight_new(set, &w->down, w->down_bias, false);
@@ -197,28 +248,9 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
 {
     const mt_model_spec *s = m->spec;
     mt_set *set = m->set;
-    const size_t query = (size_t)s->heads * s->head_dim, key = (size_t)s->kv_heads * s->head_dim;
     m->x = mt_tensor_new(set, rows, s->hidden);
     m->h = mt_tensor_new(set, rows, s->hidden);
     m->y = mt_tensor_new(set, rows, s->hidden);
-    m->q = mt_tensor_new(set, rows, query);
-    m->attn = mt_tensor_new(set, rows, query);
-    m->k = mt_tensor_new(set, rows, key);
-    m->v = mt_tensor_new(set, rows, key);
-    m->gate = mt_tensor_new(set, rows, s->ffn);
-    m->up = mt_tensor_new(set, rows, s->ffn);
-    if (s->attn_gate) {
-        m->gated_q = mt_tensor_new(set, rows, 2 * query);
-        m->attn_gate = mt_tensor_new(set, rows, query);
-    }
-    if (s->experts)
-        m->router = mt_tensor_new(set, rows, s->experts);
-    if (s->shared_ffn) {
-        m->shared = mt_tensor_new(set, rows, s->hidden);
-        m->shared_gate = mt_tensor_new(set, rows, s->shared_ffn);
-        m->shared_up = mt_tensor_new(set, rows, s->shared_ffn);
-        m->shared_router = mt_tensor_new(set, rows, 1);
-    }
     new_ropes(m, rows);
     m->wanted = mt_index_new(set, logits);
     m->last = mt_tensor_new(set, logits, s->hidden);
@@ -241,6 +273,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->max_logits = params->logits;
     m->max_places = params->places;
     m->layers = mt_alloc(spec->layers * sizeof *m->layers);
+    m->work = mt_alloc_array((spec->layers + 1) * ROLES, sizeof *m->work);
     m->ropes = mt_alloc_array(spec->rope_count, sizeof *m->ropes);
     for (size_t g = 0; g < spec->group_count; g++) {
         const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_type_of(dev));
@@ -277,6 +310,7 @@ void mt_model_free(mt_model *m)
     }
     mt_free(m->guess);
     mt_free(m->layers);
+    mt_free(m->work);
     mt_free(m->ropes);
     mt_set_free(m->set);
     mt_free(m);
@@ -328,61 +362,71 @@ static void norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, con
     mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
 }
 
+/* Keys and values of the rows, which have been projected, into the pages. */
+static void keep(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t n)
+{
+    const mt_attn_spec *a = &ls->attn;
+    mt_op_heads(m->dev, l->in[KEYS], n, a->kv_heads, a->head_dim, l->k_norm, m->spec->eps, m->spec->norm_offset,
+                m->ropes[a->rope].table);
+    mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, l->in[KEYS], l->in[VALUES]);
+}
+
 static void attention(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t n)
 {
-    const mt_model_spec *s = m->spec;
-    mt_op_matmul(m->dev, (mt_tensor *[]){s->attn_gate ? m->gated_q : m->q, m->k, m->v},
+    const mt_attn_spec *a = &ls->attn;
+    mt_tensor *const *in = l->in;
+    mt_op_matmul(m->dev, (mt_tensor *[]){in[a->gate ? GATED_QUERIES : QUERIES], in[KEYS], in[VALUES]},
                  (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
-    if (s->attn_gate)
-        mt_op_split_heads(m->dev, m->q, m->attn_gate, m->gated_q, s->head_dim, n);
-    mt_op_heads(m->dev, m->q, n, s->heads, s->head_dim, l->q_norm, s->eps, s->norm_offset, m->ropes[ls->rope].table);
-    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset, m->ropes[ls->rope].table);
-    mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, m->k, m->v);
-    mt_op_attention(m->dev, m->attn, m->q, m->kv[ls->group], ls->slot, ls->window, s->attn_scale, s->attn_softcap);
-    if (s->attn_gate)
-        mt_op_gate(m->dev, m->attn, m->attn_gate, n);
-    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, m->attn, n);
+    if (a->gate)
+        mt_op_split_heads(m->dev, in[QUERIES], in[QUERY_GATES], in[GATED_QUERIES], a->head_dim, n);
+    mt_op_heads(m->dev, in[QUERIES], n, a->heads, a->head_dim, l->q_norm, m->spec->eps, m->spec->norm_offset,
+                m->ropes[a->rope].table);
+    keep(m, l, ls, n);
+    mt_op_attention(m->dev, in[ATTENDED], in[QUERIES], m->kv[ls->group], ls->slot, a->window, a->scale, a->softcap);
+    if (a->gate)
+        mt_op_gate(m->dev, in[ATTENDED], in[QUERY_GATES], n);
+    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, in[ATTENDED], n);
 }
 
 /* y = down(act(gate(h)) * up(h)) */
-static void glu(mt_model *m, const mt_weight *const in[2], const mt_weight *down, mt_tensor *const inner[2],
-                mt_tensor *y, size_t rows)
+static void glu(mt_model *m, mt_activation act, const mt_weight *const in[2], const mt_weight *down,
+                mt_tensor *const inner[2], mt_tensor *y, size_t rows)
 {
     mt_op_matmul(m->dev, inner, in, 2, m->h, rows);
-    if (m->spec->activation == MT_ACT_SILU)
+    if (act == MT_ACT_SILU)
         mt_op_silu_mul(m->dev, inner[0], inner[0], inner[1], rows);
     else
         mt_op_gelu_mul(m->dev, inner[0], inner[0], inner[1], rows);
     mt_op_matmul(m->dev, &y, &down, 1, inner[0], rows);
 }
 
-static void dense(mt_model *m, const layer *l, size_t rows)
+static void dense(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t rows)
 {
-    glu(m, (const mt_weight *[]){l->gate, l->up}, l->down, (mt_tensor *[]){m->gate, m->up}, m->y, rows);
+    glu(m, ls->mlp.activation, (const mt_weight *[]){l->gate, l->up}, l->down, &l->in[GATE], m->y, rows);
 }
 
 /* The expert that every row gets, weighed by a gate of its own, comes last (R9). */
-static void add_shared(mt_model *m, const layer *l, size_t rows)
+static void add_shared(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t rows)
 {
     mt_op_matmul(m->dev, &m->shared_router, (const mt_weight *[]){l->shared_router}, 1, m->h, rows);
-    glu(m, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down,
-        (mt_tensor *[]){m->shared_gate, m->shared_up}, m->shared, rows);
+    glu(m, ls->mlp.activation, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down, &l->in[SHARED_GATE],
+        m->shared, rows);
     mt_op_add_gated(m->dev, m->y, m->shared, m->shared_router, rows);
 }
 
-static void sparse(mt_model *m, const layer *l, size_t rows)
+static void sparse(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t rows)
 {
-    mt_op_matmul(m->dev, &m->router, (const mt_weight *[]){l->router}, 1, m->h, rows);
-    mt_op_moe(m->dev, m->y, m->h, m->router, rows, l->experts, m->spec->renormalise,
-              m->spec->activation == MT_ACT_GELU_TANH);
-    if (l->shared_router)
-        add_shared(m, l, rows);
+    mt_op_matmul(m->dev, &l->in[ROUTER], (const mt_weight *[]){l->router}, 1, m->h, rows);
+    mt_op_moe(m->dev, m->y, m->h, l->in[ROUTER], rows, l->experts, ls->moe.renormalise,
+              ls->mlp.activation == MT_ACT_GELU_TANH);
+    if (ls->moe.shared_ffn)
+        add_shared(m, l, ls, rows);
 }
 
 static void run_layer(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t n)
 {
     norm(m, m->h, m->x, n, l->attn_norm);
-    if (ls->recurrent)
+    if (ls->kind == MT_LAYER_RECURRENT)
         mt_mixer_run(m->mixer, ls->slot, m->y, m->h, n);
     else
         attention(m, l, ls, n);
@@ -390,10 +434,10 @@ static void run_layer(mt_model *m, const layer *l, const mt_layer_spec *ls, size
         norm(m, m->y, m->y, n, l->attn_post_norm);
     mt_op_add(m->dev, m->x, m->y, n);
     norm(m, m->h, m->x, n, l->mlp_norm);
-    if (l->experts)
-        sparse(m, l, n);
+    if (ls->sparse)
+        sparse(m, l, ls, n);
     else
-        dense(m, l, n);
+        dense(m, l, ls, n);
     if (l->mlp_post_norm)
         norm(m, m->y, m->y, n, l->mlp_post_norm);
     mt_op_add(m->dev, m->x, m->y, n);
@@ -427,7 +471,6 @@ static void enter(mt_model *m, const mt_batch *batch)
 {
     guess *g = m->guess;
     const layer *l = &g->layer;
-    const mt_model_spec *s = m->spec;
     const size_t n = batch->rows;
     norm(m, g->rows, m->x, n, m->norm);
     for (size_t i = 0; i < batch->spans; i++) {
@@ -439,10 +482,8 @@ static void enter(mt_model *m, const mt_batch *batch)
     }
     join(m, batch, g->hidden);
     norm(m, m->h, m->x, n, l->attn_norm);
-    mt_op_matmul(m->dev, (mt_tensor *[]){m->k, m->v}, (const mt_weight *[]){l->k, l->v}, 2, m->h, n);
-    mt_op_heads(m->dev, m->k, n, s->kv_heads, s->head_dim, l->k_norm, s->eps, s->norm_offset,
-                m->ropes[g->spec.rope].table);
-    mt_op_kv_write(m->dev, m->kv[0], g->spec.slot, m->k, m->v);
+    mt_op_matmul(m->dev, &l->in[KEYS], (const mt_weight *[]){l->k, l->v}, 2, m->h, n);
+    keep(m, l, &g->spec, n);
 }
 
 void mt_model_carry(mt_model *m, size_t place, uint32_t row)

@@ -16,7 +16,8 @@ typedef struct mt_family {
     const char *name;       /* "qwen3" */
     const char *model_type; /* as config.json says it */
     mt_family_defaults defaults;
-    /* Fills what is the family's own, after the common keys. layer is spec->layer, writable. */
+    /* Fills what is the family's own, after the common keys, which every layer has been given. layer is spec->layer,
+       writable: what all layers have goes to the first, mt_layers_repeat, then what only some have. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
     /* Fills *vision from config.json, which has a "vision_config"; NULL where the family has no eyes. */
     bool (*read_vision)(struct mt_vision_spec *vision, const mt_model_spec *spec, const mt_config *c, mt_arena *arena,
@@ -48,6 +49,9 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
    fallback: in sections one after the other, or taking turns where interleaved (M-RoPE). */
 bool mt_rope_axes_read(mt_model_spec *spec, const mt_config *c, const uint32_t fallback[3], bool interleaved,
                        mt_arena *arena, mt_error *err) MT_NODISCARD;
+
+/* Makes all layers what the first is. */
+void mt_layers_repeat(const mt_model_spec *spec, mt_layer_spec *layer);
 
 /* Windows of layers whose entry in layer_types is "sliding_attention"; false when the config has no such list. */
 bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window);

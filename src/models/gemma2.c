@@ -11,7 +11,7 @@ static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config
         return false;
     if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
         for (size_t i = 0; i < s->layers; i++)
-            layer[i].window = ((int64_t)i + 1) % pattern ? (uint32_t)window : 0;
+            layer[i].attn.window = ((int64_t)i + 1) % pattern ? (uint32_t)window : 0;
     return true;
 }
 
@@ -25,10 +25,11 @@ bool mt_gemma_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, i
             "which is not supported");
     if (!mt_config_float(c, "query_pre_attn_scalar", 256, 1e-6, 1e9, &scalar, err))
         return false;
-    s->post_norms = true;
+    layer->post_norms = true;
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    layer->attn.scale = (float)(1 / sqrt(scalar));
+    mt_layers_repeat(s, layer);
     s->norm_offset = 1;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
-    s->attn_scale = (float)(1 / sqrt(scalar));
     s->embed_scale = (float)sqrt((double)s->hidden);
     return read_windows(s, layer, c, pattern, err);
 }
@@ -45,7 +46,7 @@ static bool read_gemma2(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
     if (!read_cap(c, "attn_logit_softcapping", 50, &attn_cap, err) ||
         !read_cap(c, "final_logit_softcapping", 30, &final_cap, err))
         return false;
-    s->attn_softcap = (float)attn_cap;
+    layer->attn.softcap = (float)attn_cap;
     s->final_softcap = (float)final_cap;
     return mt_gemma_read(s, layer, c, 2, err) && mt_rope_read_one(s, c, 1e4, arena, err);
 }

@@ -24,19 +24,19 @@ static bool read_ropes(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt
         global = older;
     s->ropes = rope;
     s->rope_count = 2;
-    return mt_rope_read(&rope[ROPE_GLOBAL], c, global, theta, s->head_dim, s->context, arena, err) &&
-           mt_rope_read(&rope[ROPE_LOCAL], c, local, local_theta, s->head_dim, s->context, arena, err);
+    return mt_rope_read(&rope[ROPE_GLOBAL], c, global, theta, s->layer[0].attn.head_dim, s->context, arena, err) &&
+           mt_rope_read(&rope[ROPE_LOCAL], c, local, local_theta, s->layer[0].attn.head_dim, s->context, arena, err);
 }
 
 static bool read_gemma3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     int64_t pattern;
+    layer->attn.qk_norm = true; /* attn_logit_softcapping may be in its config, but transformers never applies it */
     if (!mt_config_int(c, "sliding_window_pattern", 6, 1, INT64_MAX, &pattern, err) ||
         !mt_gemma_read(s, layer, c, pattern, err))
         return false;
-    s->qk_norm = true; /* attn_logit_softcapping may be in its config, but transformers never applies it */
     for (size_t i = 0; i < s->layers; i++)
-        layer[i].rope = layer[i].window ? ROPE_LOCAL : ROPE_GLOBAL;
+        layer[i].attn.rope = layer[i].attn.window ? ROPE_LOCAL : ROPE_GLOBAL;
     return read_ropes(s, c, arena, err);
 }
 

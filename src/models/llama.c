@@ -2,9 +2,9 @@
 
 static bool read_llama(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    (void)layer;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
-    s->mlp_bias = mt_config_bool(c, "mlp_bias", false);
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    layer->mlp.bias = mt_config_bool(c, "mlp_bias", false);
+    mt_layers_repeat(s, layer);
     return mt_rope_read_one(s, c, 10000, arena, err);
 }
 

@@ -54,7 +54,7 @@ mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, c
     const mt_state_shape *s = &spec->state;
     const mt_layer_weights *w = layers;
     const size_t keys = 2 * s->key_heads * s->key_dim, values = s->value_heads * s->value_dim;
-    for (size_t i = 0; !spec->layer[i].recurrent; i++)
+    for (size_t i = 0; spec->layer[i].kind != MT_LAYER_RECURRENT; i++)
         w = &layers[i + 1];
     const bool together = w->mix_z.n == 0;
     m->dev = dev;

@@ -8,10 +8,11 @@
 /* sliding_window counts only when use_sliding_window is set, and from layer max_window_layers on. */
 bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err) MT_NODISCARD;
 
-/* What a config of experts may leave out; renormalise is norm_topk_prob. */
+/* What a config of experts may leave out; renormalise is norm_topk_prob, which `always` overrules. */
 typedef struct mt_qwen_experts {
     int64_t experts, top_k, inner;
-    bool renormalise;
+    bool renormalise, always;
+    uint32_t shared; /* as mt_moe_spec has it */
 } mt_qwen_experts;
 
 /* Which layers have experts, how many of them and of what size. defaults: NULL for Qwen3's. */

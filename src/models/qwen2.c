@@ -11,13 +11,14 @@ bool mt_qwen_windows_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
         return false;
     if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
         for (size_t i = 0; i < s->layers; i++)
-            layer[i].window = (int64_t)i >= first ? (uint32_t)window : 0;
+            layer[i].attn.window = (int64_t)i >= first ? (uint32_t)window : 0;
     return true;
 }
 
 static bool read_qwen2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    s->qkv_bias = true;
+    layer->attn.qkv_bias = true;
+    mt_layers_repeat(s, layer);
     return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 

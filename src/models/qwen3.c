@@ -3,8 +3,9 @@
 
 static bool read_qwen3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    s->qk_norm = true;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    layer->attn.qk_norm = true;
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    mt_layers_repeat(s, layer);
     return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 
@@ -34,14 +35,16 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     if (experts && top_k > experts)
         return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %d but there are only %d experts", (int)top_k,
                        (int)experts);
-    s->renormalise = mt_config_bool(c, "norm_topk_prob", defaults->renormalise);
+    const mt_moe_spec moe = {.experts = (uint32_t)experts,
+                             .top_k = (uint32_t)top_k,
+                             .ffn = (uint32_t)inner,
+                             .renormalise =
+                                 defaults->always || mt_config_bool(c, "norm_topk_prob", defaults->renormalise),
+                             .shared_ffn = defaults->shared};
     for (size_t i = 0; experts && i < s->layers; i++) {
         layer[i].sparse = ((int64_t)i + 1) % step == 0 && !dense_by_list(c, i);
-        if (layer[i].sparse) {
-            s->experts = (uint32_t)experts;
-            s->experts_per_token = (uint32_t)top_k;
-            s->expert_ffn = (uint32_t)inner;
-        }
+        if (layer[i].sparse)
+            layer[i].moe = moe;
     }
     return true;
 }
@@ -50,13 +53,14 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
 static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     int64_t window = 0;
-    s->qk_norm = true;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    layer->attn.qk_norm = true;
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    mt_layers_repeat(s, layer);
     if (mt_config_bool(c, "use_sliding_window", false) && mt_config_has(c, "sliding_window") &&
         !mt_config_int(c, "sliding_window", 0, 1, MT_LIMIT_CONTEXT, &window, err))
         return false;
     for (size_t i = 0; i < s->layers; i++)
-        layer[i].window = (uint32_t)window;
+        layer[i].attn.window = (uint32_t)window;
     return mt_qwen_experts_read(s, layer, c, NULL, err) && mt_rope_read_one(s, c, 10000, arena, err);
 }
 

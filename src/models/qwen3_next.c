@@ -16,7 +16,8 @@ static bool read_layers(const mt_model_spec *s, mt_layer_spec *layer, const mt_c
         return false;
     for (size_t i = 0; i < s->layers; i++) {
         const char *type = listed ? mt_config_array_string(c, "layer_types", i) : NULL;
-        layer[i].recurrent = listed ? type && strcmp(type, "linear_attention") == 0 : (i + 1) % (size_t)every != 0;
+        const bool recurrent = listed ? type && strcmp(type, "linear_attention") == 0 : (i + 1) % (size_t)every != 0;
+        layer[i].kind = recurrent ? MT_LAYER_RECURRENT : MT_LAYER_ATTENTION;
     }
     return true;
 }
@@ -55,10 +56,10 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena 
     if (!mt_config_float(from, "partial_rotary_factor", 0.25, 0, 1, &part, err) ||
         !mt_config_float(c, "rope_theta", 10000, 1, 1e12, &theta, err))
         return false;
-    const uint32_t dim = (uint32_t)((double)s->head_dim * part);
+    const uint32_t head_dim = s->layer[0].attn.head_dim, dim = (uint32_t)((double)head_dim * part);
     if (dim < 2 || dim % 2)
         return mt_fail(err, MT_E_INVALID, "\"partial_rotary_factor\" is %g, which makes %u of %u dimensions", part, dim,
-                       s->head_dim);
+                       head_dim);
     s->ropes = rope;
     s->rope_count = 1;
     return mt_rope_read(rope, c, parameters, theta, dim, s->context, arena, err) &&
@@ -68,10 +69,10 @@ static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena 
 static bool read_text(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, bool axes, mt_arena *arena,
                       mt_error *err)
 {
-    s->qk_norm = true;
-    s->attn_gate = true;
+    layer->attn.qk_norm = layer->attn.gate = true;
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    mt_layers_repeat(s, layer);
     s->norm_offset = 1;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
     return read_layers(s, layer, c, err) && read_state(&s->state, c, err) && read_rope(s, c, axes, arena, err);
 }
 
@@ -80,31 +81,25 @@ static bool read_dense(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     return read_text(s, layer, c, true, arena, err);
 }
 
-static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, const mt_qwen_experts *defaults,
-                     bool axes, mt_arena *arena, mt_error *err)
+static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_qwen_experts experts, bool axes,
+                     mt_arena *arena, mt_error *err)
 {
-    int64_t shared;
-    if (!read_text(s, layer, c, axes, arena, err) || !mt_qwen_experts_read(s, layer, c, defaults, err) ||
-        !mt_config_int(c, "shared_expert_intermediate_size", 512, 1, MT_LIMIT_WIDTH, &shared, err))
-        return false;
-    if (s->experts)
-        s->shared_ffn = (uint32_t)shared;
-    return true;
+    return read_text(s, layer, c, axes, arena, err) &&
+           mt_size_read(c, "shared_expert_intermediate_size", 512, MT_LIMIT_WIDTH, &experts.shared, err) &&
+           mt_qwen_experts_read(s, layer, c, &experts, err);
 }
 
 static bool read_next(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     const mt_qwen_experts defaults = {.experts = 512, .top_k = 10, .inner = 512, .renormalise = true};
-    return read_moe(s, layer, c, &defaults, false, arena, err);
+    return read_moe(s, layer, c, defaults, false, arena, err);
 }
 
 /* Its router always renormalises, whatever a config says. */
 static bool read_5_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    const mt_qwen_experts defaults = {.experts = 256, .top_k = 8, .inner = 512};
-    const bool ok = read_moe(s, layer, c, &defaults, true, arena, err);
-    s->renormalise = true;
-    return ok;
+    const mt_qwen_experts defaults = {.experts = 256, .top_k = 8, .inner = 512, .always = true};
+    return read_moe(s, layer, c, defaults, true, arena, err);
 }
 
 #define DEFAULTS(...)                                                                                \

@@ -9,27 +9,25 @@ static const uint32_t sections2[3] = {16, 24, 24}, sections3[3] = {24, 20, 20};
 
 static bool read_qwen2_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    s->qkv_bias = true;
+    layer->attn.qkv_bias = true;
+    mt_layers_repeat(s, layer);
     return mt_qwen_windows_read(s, layer, c, err) && mt_rope_read_one(s, c, 1e6, arena, err) &&
            mt_rope_axes_read(s, c, sections2, false, arena, err);
 }
 
 static bool read_qwen3_vl(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    (void)layer;
-    s->qk_norm = true;
-    s->qkv_bias = s->o_bias = mt_config_bool(c, "attention_bias", false);
+    layer->attn.qk_norm = true;
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", false);
+    mt_layers_repeat(s, layer);
     return mt_rope_read_one(s, c, 5e5, arena, err) && mt_rope_axes_read(s, c, sections3, true, arena, err);
 }
 
 static bool read_qwen3_vl_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena,
                               mt_error *err)
 {
-    static const mt_qwen_experts defaults = {.experts = 60, .top_k = 4, .inner = 1408};
-    if (!read_qwen3_vl(s, layer, c, arena, err) || !mt_qwen_experts_read(s, layer, c, &defaults, err))
-        return false;
-    s->renormalise = true; /* whatever norm_topk_prob says */
-    return true;
+    static const mt_qwen_experts defaults = {.experts = 60, .top_k = 4, .inner = 1408, .always = true};
+    return read_qwen3_vl(s, layer, c, arena, err) && mt_qwen_experts_read(s, layer, c, &defaults, err);
 }
 
 static bool read_activation(mt_vision_spec *v, const mt_config *c, const char *fallback, mt_error *err)

@@ -157,7 +157,7 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
         return false;
     spec->ropes = rope;
     spec->rope_count = 1;
-    return mt_rope_read(rope, c, mt_rope_parameters(c), theta, spec->head_dim, spec->context, arena, err);
+    return mt_rope_read(rope, c, mt_rope_parameters(c), theta, spec->layer[0].attn.head_dim, spec->context, arena, err);
 }
 
 /* Of three frequencies one is the height's and one the width's, as far as their sections go; the rest is time's. */

@@ -43,51 +43,59 @@ bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t
     return true;
 }
 
-static bool read_shape(mt_model_spec *s, const mt_config *c, const mt_family_defaults *d, mt_error *err)
+static bool read_heads(mt_attn_spec *a, uint32_t hidden, const mt_config *c, const mt_family_defaults *d, mt_error *err)
 {
-    if (!mt_size_read(c, "vocab_size", d->vocab, MT_LIMIT_VOCAB, &s->vocab, err) ||
-        !mt_size_read(c, "hidden_size", d->hidden, MT_LIMIT_WIDTH, &s->hidden, err) ||
-        !mt_size_read(c, "num_hidden_layers", d->layers, MT_LIMIT_LAYERS, &s->layers, err) ||
-        !mt_size_read(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &s->heads, err) ||
-        !mt_size_read(c, "num_key_value_heads", d->kv_heads ? d->kv_heads : s->heads, s->heads, &s->kv_heads, err) ||
-        !mt_size_read(c, "head_dim", d->head_dim ? d->head_dim : s->hidden / s->heads, MT_LIMIT_HEAD_DIM, &s->head_dim,
-                      err) ||
-        !mt_size_read(c, "intermediate_size", d->ffn, MT_LIMIT_WIDTH, &s->ffn, err) ||
-        !mt_size_read(c, "max_position_embeddings", d->context, MT_LIMIT_CONTEXT, &s->context, err))
+    if (!mt_size_read(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &a->heads, err) ||
+        !mt_size_read(c, "num_key_value_heads", d->kv_heads ? d->kv_heads : a->heads, a->heads, &a->kv_heads, err) ||
+        !mt_size_read(c, "head_dim", d->head_dim ? d->head_dim : hidden / a->heads, MT_LIMIT_HEAD_DIM, &a->head_dim,
+                      err))
         return false;
-    if (s->heads % s->kv_heads)
+    if (a->heads % a->kv_heads)
         return mt_fail(err, MT_E_INVALID,
-                       "\"num_attention_heads\" is %u, which is no multiple of \"num_key_value_heads\" %u", s->heads,
-                       s->kv_heads);
-    if (s->head_dim % 2)
-        return mt_fail(err, MT_E_INVALID, "\"head_dim\" is %u; rotary embeddings need an even number", s->head_dim);
+                       "\"num_attention_heads\" is %u, which is no multiple of \"num_key_value_heads\" %u", a->heads,
+                       a->kv_heads);
+    if (a->head_dim % 2)
+        return mt_fail(err, MT_E_INVALID, "\"head_dim\" is %u; rotary embeddings need an even number", a->head_dim);
+    a->scale = 1.0f / sqrtf((float)a->head_dim);
     return true;
 }
 
-static bool read_activation(mt_model_spec *s, const mt_config *c, const mt_family_defaults *d, mt_error *err)
+static bool read_activation(mt_mlp_spec *mlp, const mt_config *c, const mt_family_defaults *d, mt_error *err)
 {
     const char *name = mt_config_string(c, d->activation_key, d->activation);
     if (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0)
-        s->activation = MT_ACT_SILU;
+        mlp->activation = MT_ACT_SILU;
     else if (strcmp(name, "gelu_pytorch_tanh") == 0)
-        s->activation = MT_ACT_GELU_TANH;
+        mlp->activation = MT_ACT_GELU_TANH;
     else
         return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh",
                        d->activation_key, name);
     return true;
 }
 
-static bool read_common(mt_model_spec *s, const mt_config *c, const mt_family_defaults *d, mt_error *err)
+/* What all configs have: the model's own, and what a layer has unless its family says otherwise. */
+static bool read_common(mt_model_spec *s, mt_layer_spec *usual, const mt_config *c, const mt_family_defaults *d,
+                        mt_error *err)
 {
     double eps;
-    if (!read_shape(s, c, d, err) || !read_activation(s, c, d, err) ||
-        !mt_config_float(c, "rms_norm_eps", d->eps, 0, 1, &eps, err))
+    if (!mt_size_read(c, "vocab_size", d->vocab, MT_LIMIT_VOCAB, &s->vocab, err) ||
+        !mt_size_read(c, "hidden_size", d->hidden, MT_LIMIT_WIDTH, &s->hidden, err) ||
+        !mt_size_read(c, "num_hidden_layers", d->layers, MT_LIMIT_LAYERS, &s->layers, err) ||
+        !read_heads(&usual->attn, s->hidden, c, d, err) ||
+        !mt_size_read(c, "intermediate_size", d->ffn, MT_LIMIT_WIDTH, &usual->mlp.ffn, err) ||
+        !mt_size_read(c, "max_position_embeddings", d->context, MT_LIMIT_CONTEXT, &s->context, err) ||
+        !read_activation(&usual->mlp, c, d, err) || !mt_config_float(c, "rms_norm_eps", d->eps, 0, 1, &eps, err))
         return false;
     s->eps = (float)eps;
-    s->attn_scale = 1.0f / sqrtf((float)s->head_dim);
     s->embed_scale = 1.0f;
     s->tied = mt_config_bool(c, "tie_word_embeddings", d->tied);
     return true;
+}
+
+void mt_layers_repeat(const mt_model_spec *spec, mt_layer_spec *layer)
+{
+    for (size_t i = 1; i < spec->layers; i++)
+        layer[i] = layer[0];
 }
 
 bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window)
@@ -96,57 +104,83 @@ bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const 
         return false;
     for (size_t i = 0; i < spec->layers; i++) {
         const char *type = mt_config_array_string(c, "layer_types", i);
-        layer[i].window = type && strcmp(type, "sliding_attention") == 0 ? window : 0;
+        layer[i].attn.window = type && strcmp(type, "sliding_attention") == 0 ? window : 0;
     }
     return true;
 }
 
-static size_t find_group(mt_model_spec *spec, uint32_t window)
+static bool keeps_alike(const mt_layer_group *g, const mt_attn_spec *a)
 {
-    for (size_t g = 0; g < spec->group_count; g++)
-        if (spec->groups[g].window == window)
-            return g;
-    return spec->group_count;
+    return g->window == a->window && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim;
 }
 
-/* The window of the first attention layer, or 0 where one sees everything; false where there is no such layer. */
-static bool kept_window(const mt_model_spec *spec, const mt_layer_spec *layer, uint32_t *kept)
+/* The group of a layer, which joins it; MT_KV_GROUPS: there are too many. */
+static size_t join_group(mt_model_spec *spec, const mt_attn_spec *a)
 {
-    bool found = false;
-    for (size_t i = 0; i < spec->layers; i++) {
-        if (layer[i].recurrent)
-            continue;
-        if (!found || layer[i].window == 0)
-            *kept = layer[i].window;
-        found = true;
-    }
+    size_t g = 0;
+    while (g < spec->group_count && !keeps_alike(&spec->groups[g], a))
+        g++;
+    if (g == MT_KV_GROUPS)
+        return g;
+    if (g == spec->group_count)
+        spec->groups[spec->group_count++] =
+            (mt_layer_group){.window = a->window, .kv_heads = a->kv_heads, .head_dim = a->head_dim};
+    if (a->heads > spec->groups[g].heads)
+        spec->groups[g].heads = a->heads;
+    return g;
+}
+
+/* The first layer that sees everything; where none does, the first of attention; NULL where there is none of it. */
+static const mt_layer_spec *widest(const mt_model_spec *spec)
+{
+    const mt_layer_spec *found = NULL;
+    for (size_t i = spec->layers; i-- > 0;)
+        if (spec->layer[i].kind == MT_LAYER_ATTENTION && (!found || !spec->layer[i].attn.window || found->attn.window))
+            found = &spec->layer[i];
     return found;
 }
 
 /* The group that keeps everything comes first; where no layer sees everything, the first layer's window does. */
 static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
 {
-    uint32_t kept = 0;
-    if (!kept_window(spec, layer, &kept))
+    const mt_layer_spec *first = widest(spec);
+    if (!first)
         return mt_fail(err, MT_E_UNSUPPORTED, "all layers are recurrent; at least one must have attention");
-    spec->group_count = 1;
-    spec->groups[0] = (mt_layer_group){.window = kept};
+    join_group(spec, &first->attn);
     for (size_t i = 0; i < spec->layers; i++) {
-        if (layer[i].recurrent) {
+        if (layer[i].kind == MT_LAYER_RECURRENT) {
             layer[i].slot = (uint16_t)spec->state.layers++;
             continue;
         }
-        const size_t g = find_group(spec, layer[i].window);
+        const size_t g = join_group(spec, &layer[i].attn);
         if (g == MT_KV_GROUPS)
-            return mt_fail(err, MT_E_UNSUPPORTED, "layers with more than %d different windows are not supported",
+            return mt_fail(err, MT_E_UNSUPPORTED,
+                           "layers with more than %d different windows or shapes of keys are not supported",
                            MT_KV_GROUPS - 1);
-        if (g == spec->group_count)
-            spec->groups[spec->group_count++] = (mt_layer_group){.window = layer[i].window};
         layer[i].group = (uint8_t)g;
         layer[i].slot = (uint16_t)spec->groups[g].layers++;
     }
+    if (spec->state.layers && spec->group_count > 1)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "recurrent layers beside attention of different windows or shapes are not supported");
     spec->groups[0].window = 0;
     return true;
+}
+
+const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec)
+{
+    const mt_layer_spec *layer = spec->layer;
+    while (layer->kind != MT_LAYER_ATTENTION)
+        layer++;
+    return layer;
+}
+
+const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec)
+{
+    for (size_t i = 0; i < spec->layers; i++)
+        if (spec->layer[i].sparse)
+            return &spec->layer[i];
+    return NULL;
 }
 
 static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config *config, mt_arena *arena,
@@ -185,7 +219,8 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     spec->architecture = mt_config_array_string(config, "architectures", 0);
     if (!spec->architecture)
         spec->architecture = type;
-    if (!read_common(spec, text, &f->defaults, err))
+    mt_layer_spec usual = {0};
+    if (!read_common(spec, &usual, text, &f->defaults, err))
         return false;
     if (text != config && mt_config_has(config, "tie_word_embeddings"))
         spec->tied = mt_config_bool(config, "tie_word_embeddings", spec->tied);
@@ -193,6 +228,8 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     if (!layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the model");
     spec->layer = layer;
+    layer[0] = usual;
+    mt_layers_repeat(spec, layer);
     return f->read(spec, layer, text, arena, err) && declare_groups(spec, layer, err) &&
            read_vision(spec, f, config, arena, err);
 }

@@ -11,10 +11,12 @@
 #include "device/device.h"
 #include "weights/config.h"
 
-/* Layers whose keys and values are kept alike. */
+/* Layers whose keys and values are kept alike: as far back, as many heads, of one size. */
 typedef struct mt_layer_group {
     uint32_t window; /* 0: all keys are kept */
     uint32_t layers;
+    uint32_t kv_heads, head_dim;
+    uint32_t heads; /* the most that any of its layers asks with */
 } mt_layer_group;
 
 /* One rotary embedding: angle of frequency i at position p is p * inv_freq[i]; cos and sin are both times scale. */
@@ -27,34 +29,55 @@ typedef struct mt_rope {
     float scale;
 } mt_rope;
 
+/* What mixes a token with those before it. */
+typedef enum mt_layer_kind {
+    MT_LAYER_ATTENTION,
+    MT_LAYER_RECURRENT /* keeps a state instead of keys and values */
+} mt_layer_kind;
+
+typedef struct mt_attn_spec {
+    uint32_t heads, kv_heads, head_dim;
+    uint32_t window;      /* keys a query sees, itself included; 0 is all */
+    uint8_t rope;         /* index into mt_model_spec.ropes */
+    float scale, softcap; /* softcap 0: none */
+    bool qkv_bias, o_bias;
+    bool qk_norm;
+    bool gate; /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
+} mt_attn_spec;
+
+typedef struct mt_mlp_spec {
+    uint32_t ffn;
+    mt_activation activation; /* of experts too */
+    bool bias;
+} mt_mlp_spec;
+
+typedef struct mt_moe_spec {
+    uint32_t experts, top_k, ffn; /* so many, so many of them a row, each so wide */
+    bool renormalise;             /* the chosen experts' probabilities are divided by their sum */
+    uint32_t shared_ffn;          /* of an expert that every row gets besides; 0: none */
+} mt_moe_spec;
+
 typedef struct mt_layer_spec {
-    uint32_t window; /* keys a query sees, itself included; 0 is all */
-    uint8_t rope;    /* index into mt_model_spec.ropes */
+    mt_layer_kind kind;
     bool sparse;     /* experts instead of a dense MLP */
-    bool recurrent;  /* keeps a state instead of keys and values */
+    bool post_norms; /* norms after attention and after the MLP, before the residual is added */
     uint8_t group;   /* index into mt_model_spec.groups; of a recurrent layer not used */
     uint16_t slot;   /* which of the group's layers it is, or of the recurrent ones */
+    mt_attn_spec attn;
+    mt_mlp_spec mlp;
+    mt_moe_spec moe; /* where the layer is sparse */
 } mt_layer_spec;
 
 typedef struct mt_model_spec {
     const char *family;       /* "llama", "qwen2", "qwen3", "qwen3_moe", "gemma3" */
     const char *architecture; /* as config.json says it */
-    uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
+    uint32_t vocab, hidden, layers, context;
     float eps;
-    float norm_offset; /* 1 where norms multiply by (1 + w) */
-    float attn_scale;
-    float attn_softcap, final_softcap; /* 0: none */
-    float embed_scale;                 /* 1: none */
-    mt_activation activation;
-    bool qkv_bias, o_bias, mlp_bias;
-    bool qk_norm;
-    bool attn_gate;  /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
-    bool post_norms; /* norms after attention and after the MLP, before the residual is added */
-    bool tied;       /* the head is the embedding */
-    uint32_t experts, experts_per_token, expert_ffn; /* 0 where no layer is sparse */
-    bool renormalise;                                /* the chosen experts' probabilities are divided by their sum */
-    uint32_t shared_ffn;                             /* of an expert that every row gets besides; 0: none */
-    const struct mt_vision_spec *vision;             /* the tower of a model that sees; NULL: none, or none wanted */
+    float norm_offset;                   /* 1 where norms multiply by (1 + w) */
+    float final_softcap;                 /* 0: none */
+    float embed_scale;                   /* 1: none */
+    bool tied;                           /* the head is the embedding */
+    const struct mt_vision_spec *vision; /* the tower of a model that sees; NULL: none, or none wanted */
     uint32_t deepstack; /* of the first layers, each adds a part of an image's features to its output */
     bool image_blocks;  /* the positions of an image see all of it (Gemma) */
     bool mtp;           /* the checkpoint has a head that guesses the token after the next one */
@@ -65,6 +88,10 @@ typedef struct mt_model_spec {
     uint32_t group_count;
     mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;
+
+/* The first layer of attention, and the first that is sparse (NULL: there is none): what a short text may say of all. */
+const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec);
+const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec);
 
 /* Reads config.json (top level given) into *spec; what it points to lives in the arena. family may be NULL (detect).
    Errors name the key, or the architecture and those that are known. */

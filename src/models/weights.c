@@ -39,28 +39,30 @@ static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_ma
 static void bind_norms(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_model_spec *s = lb->spec;
+    const mt_attn_spec *a = &lb->layer->attn;
     w->attn_norm = vector(lb, "input_layernorm", s->hidden);
-    if (s->post_norms) {
+    if (lb->layer->post_norms) {
         w->attn_post_norm = vector(lb, "post_attention_layernorm", s->hidden);
         w->mlp_norm = vector(lb, "pre_feedforward_layernorm", s->hidden);
         w->mlp_post_norm = vector(lb, "post_feedforward_layernorm", s->hidden);
     } else {
         w->mlp_norm = vector(lb, "post_attention_layernorm", s->hidden);
     }
-    if (s->qk_norm && !lb->layer->recurrent) {
-        w->q_norm = vector(lb, "self_attn.q_norm", s->head_dim);
-        w->k_norm = vector(lb, "self_attn.k_norm", s->head_dim);
+    if (a->qk_norm && lb->layer->kind == MT_LAYER_ATTENTION) {
+        w->q_norm = vector(lb, "self_attn.q_norm", a->head_dim);
+        w->k_norm = vector(lb, "self_attn.k_norm", a->head_dim);
     }
 }
 
 static void bind_attention(layer_binder *lb, mt_layer_weights *w)
 {
-    const mt_model_spec *s = lb->spec;
-    const size_t query = (size_t)s->heads * s->head_dim, key = (size_t)s->kv_heads * s->head_dim;
-    matrix(lb, "self_attn.q_proj", s->attn_gate ? 2 * query : query, s->hidden, &w->q, s->qkv_bias, &w->q_bias);
-    matrix(lb, "self_attn.k_proj", key, s->hidden, &w->k, s->qkv_bias, &w->k_bias);
-    matrix(lb, "self_attn.v_proj", key, s->hidden, &w->v, s->qkv_bias, &w->v_bias);
-    matrix(lb, "self_attn.o_proj", s->hidden, query, &w->o, s->o_bias, &w->o_bias);
+    const mt_attn_spec *a = &lb->layer->attn;
+    const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
+    const size_t hidden = lb->spec->hidden;
+    matrix(lb, "self_attn.q_proj", a->gate ? 2 * query : query, hidden, &w->q, a->qkv_bias, &w->q_bias);
+    matrix(lb, "self_attn.k_proj", key, hidden, &w->k, a->qkv_bias, &w->k_bias);
+    matrix(lb, "self_attn.v_proj", key, hidden, &w->v, a->qkv_bias, &w->v_bias);
+    matrix(lb, "self_attn.o_proj", hidden, query, &w->o, a->o_bias, &w->o_bias);
 }
 
 static void plain(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat *out)
@@ -100,34 +102,35 @@ static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
 
 static void bind_shared(layer_binder *lb, mt_layer_weights *w)
 {
-    const mt_model_spec *s = lb->spec;
-    plain(lb, "mlp.shared_expert_gate", 1, s->hidden, &w->shared_router);
-    plain(lb, "mlp.shared_expert.gate_proj", s->shared_ffn, s->hidden, &w->shared_gate);
-    plain(lb, "mlp.shared_expert.up_proj", s->shared_ffn, s->hidden, &w->shared_up);
-    plain(lb, "mlp.shared_expert.down_proj", s->hidden, s->shared_ffn, &w->shared_down);
+    const size_t hidden = lb->spec->hidden, ffn = lb->layer->moe.shared_ffn;
+    plain(lb, "mlp.shared_expert_gate", 1, hidden, &w->shared_router);
+    plain(lb, "mlp.shared_expert.gate_proj", ffn, hidden, &w->shared_gate);
+    plain(lb, "mlp.shared_expert.up_proj", ffn, hidden, &w->shared_up);
+    plain(lb, "mlp.shared_expert.down_proj", hidden, ffn, &w->shared_down);
 }
 
 static void bind_dense(layer_binder *lb, mt_layer_weights *w)
 {
-    const mt_model_spec *s = lb->spec;
-    matrix(lb, "mlp.gate_proj", s->ffn, s->hidden, &w->gate, s->mlp_bias, &w->gate_bias);
-    matrix(lb, "mlp.up_proj", s->ffn, s->hidden, &w->up, s->mlp_bias, &w->up_bias);
-    matrix(lb, "mlp.down_proj", s->hidden, s->ffn, &w->down, s->mlp_bias, &w->down_bias);
+    const mt_mlp_spec *mlp = &lb->layer->mlp;
+    const size_t hidden = lb->spec->hidden;
+    matrix(lb, "mlp.gate_proj", mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
+    matrix(lb, "mlp.up_proj", mlp->ffn, hidden, &w->up, mlp->bias, &w->up_bias);
+    matrix(lb, "mlp.down_proj", hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
 }
 
 static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
-    const mt_model_spec *s = lb->spec;
+    const size_t experts = lb->layer->moe.experts, hidden = lb->spec->hidden;
     /* The router first: where it has another size, no memory is taken for as many experts as the config says. */
-    if (!mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), s->experts, s->hidden, &w->router))
+    if (!mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), experts, hidden, &w->router))
         return true;
-    mt_mat *mats = mt_arena_alloc(arena, 3 * s->experts * sizeof *mats);
+    mt_mat *mats = mt_arena_alloc(arena, 3 * experts * sizeof *mats);
     if (!mats)
-        return mt_fail(err, MT_E_MEMORY, "no memory for %u experts", s->experts);
+        return mt_fail(err, MT_E_MEMORY, "no memory for %zu experts", experts);
     w->expert_gate = mats;
-    w->expert_up = mats + s->experts;
-    w->expert_down = mats + 2 * s->experts;
-    mt_bind_experts(lb->b, layer_path(lb, "mlp"), s->experts, s->hidden, s->expert_ffn, w->expert_gate, w->expert_up,
+    w->expert_up = mats + experts;
+    w->expert_down = mats + 2 * experts;
+    mt_bind_experts(lb->b, layer_path(lb, "mlp"), experts, hidden, lb->layer->moe.ffn, w->expert_gate, w->expert_up,
                     w->expert_down);
     return true;
 }
@@ -135,12 +138,12 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
 static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     bind_norms(lb, w);
-    if (lb->layer->recurrent)
+    if (lb->layer->kind == MT_LAYER_RECURRENT)
         bind_recurrent(lb, w);
     else
         bind_attention(lb, w);
     if (lb->layer->sparse) {
-        if (lb->spec->shared_ffn)
+        if (lb->layer->moe.shared_ffn)
             bind_shared(lb, w);
         return bind_sparse(lb, w, arena, err);
     }
@@ -183,10 +186,10 @@ static bool check_experts(const mt_layer_weights *w, size_t experts, size_t laye
 static bool check_layers(const mt_model_spec *spec, const mt_model_weights *w, mt_error *err)
 {
     for (size_t l = 0; l < spec->layers; l++)
-        if (spec->layer[l].sparse && !check_experts(&w->layer[l], spec->experts, l, err))
+        if (spec->layer[l].sparse && !check_experts(&w->layer[l], spec->layer[l].moe.experts, l, err))
             return false;
-    return !spec->mtp || !mt_model_guess_layer(spec).sparse ||
-           check_experts(&w->guess.layer, spec->experts, spec->layers, err);
+    const mt_layer_spec guess = mt_model_guess_layer(spec);
+    return !spec->mtp || !guess.sparse || check_experts(&w->guess.layer, guess.moe.experts, spec->layers, err);
 }
 
 static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
@@ -203,10 +206,14 @@ static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, 
 
 mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec)
 {
-    mt_layer_spec layer = {.sparse = spec->layer[spec->layers - 1].sparse, .slot = (uint16_t)spec->groups[0].layers};
+    mt_layer_spec layer = spec->layer[spec->layers - 1];
     for (size_t i = 0; i < spec->layers; i++)
-        if (!spec->layer[i].recurrent)
-            layer.rope = spec->layer[i].rope;
+        if (spec->layer[i].kind == MT_LAYER_ATTENTION && spec->layer[i].group == 0)
+            layer.attn = spec->layer[i].attn;
+    layer.kind = MT_LAYER_ATTENTION;
+    layer.group = 0;
+    layer.slot = (uint16_t)spec->groups[0].layers;
+    layer.attn.window = 0;
     return layer;
 }
 

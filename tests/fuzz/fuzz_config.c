@@ -55,11 +55,13 @@ static void read_spec(const mt_config *c)
     mt_error err = {0};
 
     if (mt_model_spec_read(&s, c, NULL, arena, &err)) {
-        assert(s.layers >= 1 && s.layers <= MT_LIMIT_LAYERS && s.head_dim >= 1 && s.head_dim <= MT_LIMIT_HEAD_DIM);
+        assert(s.layers >= 1 && s.layers <= MT_LIMIT_LAYERS);
         assert(s.hidden >= 1 && s.hidden <= MT_LIMIT_WIDTH && s.vocab >= 1 && s.vocab <= MT_LIMIT_VOCAB);
-        assert(s.kv_heads >= 1 && s.heads % s.kv_heads == 0 && s.experts <= MT_LIMIT_EXPERTS);
-        for (size_t i = 0; i < s.layers; i++)
-            assert(s.layer[i].rope < s.rope_count);
+        for (size_t i = 0; i < s.layers; i++) {
+            const mt_attn_spec *a = &s.layer[i].attn;
+            assert(a->head_dim >= 1 && a->head_dim <= MT_LIMIT_HEAD_DIM && a->rope < s.rope_count);
+            assert(a->kv_heads >= 1 && a->heads % a->kv_heads == 0 && s.layer[i].moe.experts <= MT_LIMIT_EXPERTS);
+        }
     } else {
         assert(err.code != MT_OK && strlen(err.text) > 0);
     }

@@ -29,12 +29,13 @@ static void llama_fills_in_what_is_missing(void **state)
     (void)state;
     assert_string_equal(read_spec("{\"model_type\":\"llama\"," SHAPE "}", &s), "");
     assert_string_equal(s.family, "llama");
-    assert_int_equal(s.kv_heads, 4);
-    assert_int_equal(s.head_dim, 16);
+    assert_int_equal(s.layer[0].attn.kv_heads, 4);
+    assert_int_equal(s.layer[0].attn.head_dim, 16);
     assert_int_equal(s.rope_count, 1);
-    assert_false(s.qkv_bias || s.o_bias || s.mlp_bias || s.qk_norm || s.tied);
+    assert_false(s.layer[0].attn.qkv_bias || s.layer[0].attn.o_bias || s.layer[0].mlp.bias || s.layer[0].attn.qk_norm ||
+                 s.tied);
     assert_true(s.ropes[0].inv_freq[0] == 1.0f && s.ropes[0].scale == 1.0f);
-    assert_true(s.attn_scale == 0.25f);
+    assert_true(s.layer[0].attn.scale == 0.25f);
 }
 
 static void llama3_scaling_keeps_short_wavelengths(void **state)
@@ -70,14 +71,14 @@ static void qwen_ignores_a_window_that_is_switched_off(void **state)
     (void)state;
     assert_string_equal(
         read_spec("{\"model_type\":\"qwen2\",\"sliding_window\":8,\"max_window_layers\":2," SHAPE "}", &s), "");
-    assert_int_equal(s.layer[3].window, 0);
-    assert_true(s.qkv_bias && !s.o_bias);
+    assert_int_equal(s.layer[3].attn.window, 0);
+    assert_true(s.layer[0].attn.qkv_bias && !s.layer[0].attn.o_bias);
     assert_string_equal(read_spec("{\"model_type\":\"qwen2\",\"use_sliding_window\":true,\"sliding_window\":8,"
                                   "\"max_window_layers\":2," SHAPE "}",
                                   &s),
                         "");
-    assert_int_equal(s.layer[1].window, 0);
-    assert_int_equal(s.layer[2].window, 8);
+    assert_int_equal(s.layer[1].attn.window, 0);
+    assert_int_equal(s.layer[2].attn.window, 8);
 }
 
 static void qwen3_moe_mixes_dense_and_sparse_layers(void **state)
@@ -90,8 +91,8 @@ static void qwen3_moe_mixes_dense_and_sparse_layers(void **state)
                   &s),
         "");
     assert_true(s.layer[0].sparse && !s.layer[1].sparse && s.layer[2].sparse);
-    assert_false(s.renormalise); /* the class's own default */
-    assert_int_equal(s.expert_ffn, 32);
+    assert_false(s.layer[0].moe.renormalise); /* the class's own default */
+    assert_int_equal(s.layer[0].moe.ffn, 32);
 }
 
 static void gemma_alternates_windows_and_ropes(void **state)
@@ -104,12 +105,13 @@ static void gemma_alternates_windows_and_ropes(void **state)
                   "\"query_pre_attn_scalar\":64," SHAPE "}",
                   &s),
         "");
-    assert_true(s.tied && s.post_norms && s.qk_norm && s.norm_offset == 1.0f && s.embed_scale == 8.0f);
-    assert_int_equal(s.layer[0].window, 16);
-    assert_int_equal(s.layer[1].window, 0);
-    assert_true(s.ropes[s.layer[0].rope].inv_freq[0] == 1.0f);
-    assert_true(s.ropes[s.layer[1].rope].inv_freq[0] == 0.125f);
-    assert_true(s.attn_scale == 0.125f);
+    assert_true(s.tied && s.layer[0].post_norms && s.layer[0].attn.qk_norm && s.norm_offset == 1.0f &&
+                s.embed_scale == 8.0f);
+    assert_int_equal(s.layer[0].attn.window, 16);
+    assert_int_equal(s.layer[1].attn.window, 0);
+    assert_true(s.ropes[s.layer[0].attn.rope].inv_freq[0] == 1.0f);
+    assert_true(s.ropes[s.layer[1].attn.rope].inv_freq[0] == 0.125f);
+    assert_true(s.layer[0].attn.scale == 0.125f);
 }
 
 static void gemma_reads_its_text_config(void **state)
@@ -122,8 +124,8 @@ static void gemma_reads_its_text_config(void **state)
                   &s),
         "");
     assert_int_equal(s.vocab, 262208);
-    assert_int_equal(s.heads, 8);
-    assert_int_equal(s.head_dim, 256);
+    assert_int_equal(s.layer[0].attn.heads, 8);
+    assert_int_equal(s.layer[0].attn.head_dim, 256);
 }
 
 #define FAMILIES                                                                                    \
@@ -139,21 +141,21 @@ static void hybrids_have_three_recurrent_layers_to_one(void **state)
                                   &s),
                         "");
     for (size_t i = 0; i < 8; i++)
-        assert_int_equal(s.layer[i].recurrent, i % 4 != 3);
+        assert_int_equal(s.layer[i].kind == MT_LAYER_RECURRENT, i % 4 != 3);
     assert_int_equal(s.state.layers, 6);
     assert_int_equal(s.layer[4].slot, 3);
     assert_int_equal(s.layer[7].slot, 1);
     assert_int_equal(s.groups[0].layers, 2);
     assert_int_equal(s.ropes[0].half, 32);
-    assert_true(s.attn_gate && s.qk_norm && s.norm_offset == 1);
+    assert_true(s.layer[0].attn.gate && s.layer[0].attn.qk_norm && s.norm_offset == 1);
     assert_string_equal(read_spec("{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":2,\"layer_types\":"
                                   "[\"full_attention\",\"linear_attention\"],\"linear_num_value_heads\":48}",
                                   &s),
                         "");
-    assert_true(!s.layer[0].recurrent && s.layer[1].recurrent);
+    assert_true(s.layer[0].kind == MT_LAYER_ATTENTION && s.layer[1].kind == MT_LAYER_RECURRENT);
     assert_int_equal(s.state.value_heads / s.state.key_heads, 3);
-    assert_int_equal(s.shared_ffn, 512);
-    assert_true(s.renormalise);
+    assert_int_equal(s.layer[0].moe.shared_ffn, 512);
+    assert_true(s.layer[0].moe.renormalise);
 }
 
 static void of_two_rope_keys_the_older_counts(void **state)
@@ -203,10 +205,10 @@ static void gemma2_caps_unless_a_cap_is_null(void **state)
     mt_model_spec s;
     (void)state;
     read_spec("{\"model_type\":\"gemma2\"," SHAPE "}", &s);
-    assert_true(s.attn_softcap == 50 && s.final_softcap == 30);
+    assert_true(s.layer[0].attn.softcap == 50 && s.final_softcap == 30);
     read_spec("{\"model_type\":\"gemma2\",\"attn_logit_softcapping\":null,\"final_logit_softcapping\":null," SHAPE "}",
               &s);
-    assert_true(s.attn_softcap == 0 && s.final_softcap == 0);
+    assert_true(s.layer[0].attn.softcap == 0 && s.final_softcap == 0);
 }
 
 /* Keys that look as if they mattered: transformers writes the one and never reads it, and knows the other only by
@@ -219,7 +221,7 @@ static void gemma3_goes_by_the_keys_that_count(void **state)
         "{\"model_type\":\"gemma3_text\",\"_sliding_window_pattern\":2,\"rope_parameters\":{\"rope_theta\":100}," SHAPE
         "}",
         &s);
-    assert_int_equal(s.layer[1].window, 4096);
+    assert_int_equal(s.layer[1].attn.window, 4096);
     assert_true(s.ropes[0].theta == 1e6);
 }
 
@@ -228,10 +230,10 @@ static void experts_that_see_fill_in_what_is_missing(void **state)
     mt_model_spec s;
     (void)state;
     assert_string_equal(read_spec("{\"model_type\":\"qwen3_vl_moe\",\"text_config\":{" SHAPE "}}", &s), "");
-    assert_int_equal(s.head_dim, 16); /* not the 128 of the dense class */
-    assert_int_equal(s.experts, 60);
-    assert_int_equal(s.experts_per_token, 4);
-    assert_int_equal(s.expert_ffn, 1408);
+    assert_int_equal(s.layer[0].attn.head_dim, 16); /* not the 128 of the dense class */
+    assert_int_equal(s.layer[0].moe.experts, 60);
+    assert_int_equal(s.layer[0].moe.top_k, 4);
+    assert_int_equal(s.layer[0].moe.ffn, 1408);
 }
 
 static void wrong_configs_say_what_is_wrong(void **state)
