@@ -127,6 +127,11 @@ FILENAME == "src/device/device.h" {
         report("an operation with a pointer into the host's memory: take an mt_tensor or an mt_index")
 }
 
+# In what families differ stands in their tables; no code asks which of them it has.
+FILENAME ~ /^src\// && /[!=]= *&mt_(family|vision)_|strcmp\([a-z_.>-]*family,/ {
+    report("asks which family a model is: put what differs into the family's table")
+}
+
 /^#include "/ && FILENAME ~ /^src\// {
     check_include($0)
 }

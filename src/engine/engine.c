@@ -333,8 +333,7 @@ static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
 static size_t least_rows(const mt_engine *e)
 {
     const mt_vision_spec *v = e->spec->vision;
-    const size_t block = v && e->spec->image_blocks ? (size_t)(v->table / v->merge) * (v->table / v->merge) : 0;
-    const size_t beside = e->params.sequences + block, token = v ? (size_t)v->merge * v->merge : 0;
+    const size_t beside = e->params.sequences + (v ? v->block : 0), token = v ? (size_t)v->merge * v->merge : 0;
     return beside > token ? beside : token;
 }
 

@@ -19,15 +19,19 @@ typedef struct mt_family {
     /* Fills what is the family's own, after the common keys, which every layer has been given. layer is spec->layer,
        writable: what all layers have goes to the first, mt_layers_repeat, then what only some have. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
-    /* Fills *vision from config.json, which has a "vision_config"; NULL where the family has no eyes. */
-    bool (*read_vision)(struct mt_vision_spec *vision, const mt_model_spec *spec, const mt_config *c, mt_arena *arena,
-                        mt_error *err);
+    const struct mt_vision_family *vision; /* its eyes (vision_family.h); NULL: none */
 } mt_family;
 
-extern const mt_family mt_family_llama, mt_family_qwen2, mt_family_qwen3, mt_family_qwen3_moe, mt_family_gemma2,
-    mt_family_gemma3_text, mt_family_gemma3, mt_family_qwen2_vl, mt_family_qwen2_5_vl, mt_family_qwen3_vl,
-    mt_family_qwen3_vl_moe, mt_family_qwen3_next, mt_family_qwen3_5, mt_family_qwen3_5_text, mt_family_qwen3_5_moe,
-    mt_family_qwen3_5_moe_text;
+/* All of them; who is listed here is known. */
+#define MT_FAMILIES(X)                                                                                            \
+    X(llama), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), X(gemma3), X(qwen2_vl), X(qwen2_5_vl), \
+        X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text)
+#define MT_FAMILY(name) mt_family_##name
+extern const mt_family MT_FAMILIES(MT_FAMILY);
+
+/* Eyes that several of them have, or that stand in another file. */
+extern const struct mt_vision_family mt_vision_qwen2, mt_vision_qwen2_5, mt_vision_qwen3, mt_vision_qwen3_5,
+    mt_vision_gemma3;
 
 /* A count of at least one; missing and without a default (0) is an error. */
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,

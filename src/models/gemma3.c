@@ -1,6 +1,5 @@
 #include "models/family.h"
 #include "models/gemma.h"
-#include "models/vision.h"
 
 enum { ROPE_GLOBAL, ROPE_LOCAL };
 
@@ -50,58 +49,6 @@ static bool read_gemma3_text(mt_model_spec *s, mt_layer_spec *layer, const mt_co
     return read_gemma3(s, layer, c, arena, err);
 }
 
-/* SigLIP; a token is the mean of a square of patches. */
-static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_error *err)
-{
-    uint32_t side;
-    double eps;
-    *v = (mt_vision_spec){.names = MT_VISION_SIGLIP,
-                          .frames = 1,
-                          .out = s->hidden,
-                          .activation = MT_ACT_GELU_TANH,
-                          .patch_bias = true,
-                          .pool = true};
-    if (!mt_size_read(c, "hidden_size", 768, MT_LIMIT_WIDTH, &v->hidden, err) ||
-        !mt_size_read(c, "intermediate_size", 3072, MT_LIMIT_WIDTH, &v->ffn, err) ||
-        !mt_size_read(c, "num_hidden_layers", 12, MT_LIMIT_LAYERS, &v->layers, err) ||
-        !mt_size_read(c, "num_attention_heads", 12, MT_LIMIT_WIDTH, &v->heads, err) ||
-        !mt_size_read(c, "image_size", 224, 1 << 16, &side, err) ||
-        !mt_size_read(c, "patch_size", 16, 256, &v->patch, err) ||
-        !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
-        return false;
-    v->eps = (float)eps;
-    v->table = side / v->patch;
-    if (v->hidden % v->heads || v->table == 0)
-        return mt_fail(err, MT_E_INVALID,
-                       "\"vision_config\" has %u elements for %u heads and patches of %u for %u "
-                       "pixels",
-                       v->hidden, v->heads, v->patch, side);
-    v->head_dim = v->hidden / v->heads;
-    return true;
-}
-
-/* mm_tokens_per_image stands beside vision_config, not in it. */
-static bool read_pool(mt_vision_spec *v, const mt_config *config, mt_error *err)
-{
-    uint32_t tokens, side = 0;
-    if (!mt_size_read(config, "mm_tokens_per_image", 256, 1 << 16, &tokens, err))
-        return false;
-    while ((side + 1) * (side + 1) <= tokens)
-        side++;
-    if (side * side != tokens || v->table % side)
-        return mt_fail(err, MT_E_INVALID, "\"mm_tokens_per_image\" is %u, which %u x %u patches do not make", tokens,
-                       v->table, v->table);
-    v->merge = v->table / side;
-    return true;
-}
-
-static bool read_vision(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
-                        mt_error *err)
-{
-    (void)arena;
-    return read_tower(v, s, mt_config_object(config, "vision_config"), err) && read_pool(v, config, err);
-}
-
 #define GEMMA3_DEFAULTS                                                                                         \
     {                                                                                                           \
         .vocab = 262208, .hidden = 2304, .layers = 26, .heads = 8, .kv_heads = 4, .head_dim = 256, .ffn = 9216, \
@@ -116,4 +63,4 @@ const mt_family mt_family_gemma3 = {.name = "gemma3",
                                     .model_type = "gemma3",
                                     .defaults = GEMMA3_DEFAULTS,
                                     .read = read_gemma3,
-                                    .read_vision = read_vision};
+                                    .vision = &mt_vision_gemma3};

@@ -30,14 +30,11 @@ typedef struct mt_picture_wish {
     double fps;                      /* frames looked at in a second of video */
     uint32_t frames;                 /* frames looked at, instead of fps */
     bool low;                        /* detail "low": as few tokens as the checkpoint allows within reason */
-    bool crops;                      /* Gemma: pan and scan */
+    bool crops;                      /* pieces of long images, too (pan and scan), where the family has them */
 } mt_picture_wish;
 
 /* Most patches of any picture or video, which the tower must have room for. */
 size_t mt_processor_patches(const mt_processor *p);
-
-/* False where the family takes no videos. */
-bool mt_processor_takes_video(const mt_processor *p);
 
 /* Whose pictures they are: what a request wishes for, and where its pictures go. */
 typedef struct mt_picture_order {
@@ -67,8 +64,9 @@ bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const
    the family takes none. */
 const char *mt_processor_marker(const mt_processor *p, bool video);
 
-/* Appends the text that a picture's marker becomes. It is as trusted as the template's own. */
-bool mt_processor_text(const mt_processor *p, const mt_picture *picture, mt_buf *out) MT_NODISCARD;
+/* Appends the text that a picture's marker becomes; number: which of the prompt's pictures it is, from 0. The text is
+   as trusted as the template's own. */
+bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out) MT_NODISCARD;
 
 /* A prompt as the engine takes it. */
 typedef struct mt_expanded {

@@ -1,64 +1,55 @@
 /* Sizes, pixels and patches of pictures. */
 #include <math.h>
-#include <string.h>
 
-#include "models/processor_inside.h"
+#include "models/vision_family.h"
 
 #define MAX_RATIO 200          /* of a picture's sides */
 #define LOW_PIXELS (512 * 512) /* what detail "low" means */
 
-/* What there is room for: a patch of a video holds several frames. */
-static uint64_t limit_pixels(const mt_processor *p, uint64_t pixels, bool together)
-{
-    const uint64_t most = (uint64_t)MT_LIMIT_PATCHES * p->patch * p->patch * (together ? p->frames : 1);
-    return pixels < most ? pixels : most;
-}
-
-/* What the checkpoint says, what the request wishes, and what there is room for. */
+/* What the checkpoint says, what the request wishes, and what there is room for: a patch of a video holds several
+   frames. */
 static void pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, bool together,
                          double *least, double *most)
 {
+    const uint64_t room = (uint64_t)MT_LIMIT_PATCHES * p->patch * p->patch * (together ? p->frames : 1);
     uint64_t max = wish->max_pixels ? wish->max_pixels : rules->max_pixels;
     uint64_t min = wish->min_pixels ? wish->min_pixels : rules->min_pixels;
     if (wish->low && !wish->max_pixels && max > LOW_PIXELS && !together)
         max = LOW_PIXELS;
-    max = limit_pixels(p, max, together);
+    max = max < room ? max : room;
     *most = (double)max;
     *least = (double)(min < max ? min : max);
 }
 
-static double up_to(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Rounding is to even where a side lies halfway between two multiples. */
-bool mt_pixel_size_fit(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, uint32_t height,
-                       uint32_t width, uint32_t frames, mt_pixel_size *out, mt_error *err)
+bool mt_pixel_size_fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width,
+                       uint32_t frames, mt_pixel_size *out, mt_error *err)
 {
-    const double side = (double)p->patch * p->merge, count = frames ? up_to(frames, p->frames) : 1;
+    const mt_pixel_rules *rules = frames ? &p->video : &p->image;
+    frames = p->together ? frames : 0;
+    const double side = (double)p->patch * p->merge, count = frames ? fmax(frames, p->frames) : 1;
     double h = height, w = width, least, most;
     pixel_limits(p, rules, wish, frames > 0, &least, &most);
     if (frames && (h < side || w < side)) {
-        const double scale = up_to(side / h, side / w);
+        const double scale = fmax(side / h, side / w);
         h = floor(h * scale);
         w = floor(w * scale);
     }
-    if (up_to(h, w) / (h < w ? h : w) > MAX_RATIO)
+    if (fmax(h, w) / (h < w ? h : w) > MAX_RATIO)
         return mt_fail(err, MT_E_INVALID, "a picture of %u x %u pixels is too long; its sides may differ %d times",
                        width, height, MAX_RATIO);
     double fit_h = rint(h / side) * side, fit_w = rint(w / side) * side;
     const double shown = frames ? rint(count / p->frames) * p->frames : 1;
     if (shown * fit_h * fit_w > most) {
         const double shrink = sqrt(count * h * w / most);
-        fit_h = up_to(side, floor(h / shrink / side) * side);
-        fit_w = up_to(side, floor(w / shrink / side) * side);
+        fit_h = fmax(side, floor(h / shrink / side) * side);
+        fit_w = fmax(side, floor(w / shrink / side) * side);
     } else if (shown * fit_h * fit_w < least) {
         const double grow = sqrt(least / (count * h * w));
         fit_h = ceil(h * grow / side) * side;
         fit_w = ceil(w * grow / side) * side;
     }
-    *out = (mt_pixel_size){.height = (uint32_t)up_to(fit_h, side), .width = (uint32_t)up_to(fit_w, side)};
+    *out = (mt_pixel_size){.height = (uint32_t)fmax(fit_h, side), .width = (uint32_t)fmax(fit_w, side)};
     return true;
 }
 
@@ -69,6 +60,7 @@ bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t
                         .height = size.height / p->patch,
                         .width = size.width / p->patch,
                         .frames = frames,
+                        .step = 1,
                         .patch_bytes = (size_t)3 * frames * p->patch * p->patch,
                         .levels = rules->levels};
     const size_t patches = mt_picture_patches(out);
@@ -121,74 +113,32 @@ void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const m
 void mt_picture_sign(const mt_processor *p, mt_picture *out)
 {
     const uint32_t numbers[] = {out->video, out->views, out->height, out->width, out->frames,
-                                out->step,  p->names,   p->patch,    p->merge,   p->frames};
+                                out->step,  p->patch,   p->merge,    p->frames};
     const mt_digest_part parts[] = {{numbers, sizeof numbers},
                                     {out->levels, sizeof p->image.levels},
                                     {out->patches, mt_picture_patches(out) * out->patch_bytes}};
     mt_digest(out->digest, parts, MT_COUNT(parts));
 }
 
-/* ---- pan and scan: an image that is long in one direction is also shown in pieces ---- */
-
-/* Pieces along the longer side; 0: none. */
-static uint32_t crop_count(uint32_t lengthwise, uint32_t across)
+static bool one_view(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                     mt_error *err)
 {
-    if ((double)lengthwise / across < MT_CROP_RATIO)
-        return 0;
-    uint32_t count = (uint32_t)floor((double)lengthwise / across + 0.5);
-    count = lengthwise / MT_CROP_LEAST < count ? lengthwise / MT_CROP_LEAST : count;
-    count = count < 2 ? 2 : count;
-    count = count > MT_CROPS ? MT_CROPS : count;
-    const uint32_t piece = (lengthwise + count - 1) / count;
-    return (piece < across ? piece : across) < MT_CROP_LEAST ? 0 : count;
-}
-
-static void fill_crops(const mt_processor *p, const mt_image *image, uint32_t crops, mt_picture *out)
-{
-    const bool wide = image->width >= image->height;
-    const uint32_t whole = wide ? image->width : image->height, piece = crops ? (whole + crops - 1) / crops : whole;
-    for (uint32_t i = 0; i < crops; i++) {
-        const uint32_t begin = i * piece, length = begin + piece > whole ? whole - begin : piece;
-        mt_image crop;
-        mt_image_crop(&crop, image, wide ? begin : 0, wide ? 0 : begin, wide ? length : image->width,
-                      wide ? image->height : length);
-        mt_picture_fill(p, &p->image, &crop, 1 + i, 0, out);
-        mt_image_free(&crop);
-    }
-}
-
-static bool gemma_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
-                        mt_error *err)
-{
-    const bool wide = image->width >= image->height;
-    const uint32_t lengthwise = wide ? image->width : image->height, across = wide ? image->height : image->width;
-    const uint32_t crops = order->wish.crops ? crop_count(lengthwise, across) : 0;
-    const mt_pixel_size size = {.height = p->image.height, .width = p->image.width};
-    const size_t crop = crops ? (size_t)3 * across * ((lengthwise + crops - 1) / crops) : 0;
-    if (!mt_picture_new(p, &p->image, 1 + crops, size, 1, order, out, err) ||
-        !mt_media_take(order->watch, crop + mt_picture_fill_memory(p, &p->image, image->height, image->width, out),
-                       err))
+    mt_pixel_size size;
+    if (!p->family->size(p, &order->wish, image->height, image->width, 0, &size, err) ||
+        !mt_picture_new(p, &p->image, 1, size, 1, order, out, err) ||
+        !mt_media_take(order->watch, mt_picture_fill_memory(p, &p->image, image->height, image->width, out), err))
         return false;
     mt_picture_fill(p, &p->image, image, 0, 0, out);
-    fill_crops(p, image, crops, out);
-    mt_picture_sign(p, out);
     return true;
 }
 
 bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                         mt_error *err)
 {
-    mt_pixel_size size;
     if (image->width == 0 || image->height == 0)
         return mt_fail(err, MT_E_INVALID, "a picture has no pixels");
-    if (p->names == MT_VISION_SIGLIP)
-        return gemma_image(p, image, order, out, err);
-    if (!mt_pixel_size_fit(p, &p->image, &order->wish, image->height, image->width, 0, &size, err) ||
-        !mt_picture_new(p, &p->image, 1, size, 1, order, out, err) ||
-        !mt_media_take(order->watch, mt_picture_fill_memory(p, &p->image, image->height, image->width, out), err))
+    if (!(p->family->image ? p->family->image : one_view)(p, image, order, out, err))
         return false;
-    out->step = 1;
-    mt_picture_fill(p, &p->image, image, 0, 0, out);
     mt_picture_sign(p, out);
     return true;
 }

@@ -1,48 +1,22 @@
 /* Placeholders: the text that stands for a picture, and the tokens it becomes. */
-#include "models/processor_inside.h"
+#include "models/vision_family.h"
 
 const char *mt_processor_marker(const mt_processor *p, bool video)
 {
     return video ? p->video_marker : p->image_marker;
 }
 
-/* Whether each view has a run of tokens of its own. */
-static bool apart(const mt_processor *p, const mt_picture *picture)
+uint32_t mt_picture_view_tokens(const mt_processor *p, const mt_picture *picture)
 {
-    return p->names == MT_VISION_SIGLIP || (p->names == MT_VISION_QWEN3 && picture->video);
+    (void)p;
+    return picture->tokens / picture->views;
 }
 
-static bool put(mt_buf *out, const char *text)
+bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out)
 {
-    return mt_buf_printf(out, "%s", text);
-}
-
-static bool gemma_view(const mt_processor *p, mt_buf *out)
-{
-    return mt_buf_printf(out, "\n\n%s%s%s\n\n", p->opening, p->image_pad, p->closing);
-}
-
-static bool gemma_text(const mt_processor *p, const mt_picture *picture, mt_buf *out)
-{
-    if (picture->views == 1)
-        return gemma_view(p, out);
-    bool ok = put(out, "Here is the original image ") && gemma_view(p, out) &&
-              put(out, " and here are some crops to help you see better ");
-    for (uint32_t i = 1; ok && i < picture->views; i++)
-        ok = (i == 1 || put(out, " ")) && gemma_view(p, out);
-    return ok;
-}
-
-bool mt_processor_text(const mt_processor *p, const mt_picture *picture, mt_buf *out)
-{
-    if (p->names == MT_VISION_SIGLIP)
-        return gemma_text(p, picture, out);
-    if (!apart(p, picture))
-        return put(out, picture->video ? p->video_pad : p->image_pad);
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < picture->views; i++)
-        ok = mt_buf_printf(out, "<%.1f seconds>%s%s%s", picture->times[i], p->opening, p->video_pad, p->closing);
-    return ok;
+    if (p->family->text)
+        return p->family->text(p, picture, number, out);
+    return mt_buf_printf(out, "%s", picture->video ? p->video_pad : p->image_pad);
 }
 
 /* Where in the pictures the next pad token belongs. */
@@ -50,7 +24,7 @@ typedef struct walk {
     const mt_processor *p;
     const mt_picture *const *pictures;
     size_t count, picture;
-    uint32_t view;
+    uint32_t row; /* of its features */
 } walk;
 
 static bool is_pad(const mt_processor *p, uint32_t id)
@@ -61,89 +35,76 @@ static bool is_pad(const mt_processor *p, uint32_t id)
 /* How many tokens the next pad token stands for; 0: there is no picture for it. */
 static uint32_t run_length(const walk *w, uint32_t id)
 {
-    if (w->picture == w->count)
+    const mt_picture *picture = w->picture < w->count ? w->pictures[w->picture] : NULL;
+    if (!picture || id != (picture->video ? w->p->video_id : w->p->image_id))
         return 0;
-    const mt_picture *picture = w->pictures[w->picture];
-    if (id != (picture->video ? w->p->video_id : w->p->image_id))
-        return 0;
-    return apart(w->p, picture) ? picture->tokens / picture->views : picture->tokens;
-}
-
-static void step(walk *w)
-{
-    const mt_picture *picture = w->pictures[w->picture];
-    w->view += apart(w->p, picture) ? 1 : picture->views;
-    if (w->view < picture->views)
-        return;
-    w->view = 0;
-    w->picture++;
-}
-
-static bool measure(walk w, const uint32_t *ids, size_t count, size_t *tokens, size_t *runs, mt_error *err)
-{
-    *tokens = count;
-    *runs = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_pad(w.p, ids[i]))
-            continue;
-        const uint32_t length = run_length(&w, ids[i]);
-        if (length == 0)
-            return mt_fail(err, MT_E_INVALID, "the prompt has more places for pictures than there are pictures");
-        *tokens += length - 1;
-        ++*runs;
-        step(&w);
-    }
-    if (w.picture < w.count)
-        return mt_fail(err, MT_E_INVALID, "the prompt has no place for %zu of its pictures", w.count - w.picture);
-    if (*tokens > MT_LIMIT_CONTEXT)
-        return mt_fail(err, MT_E_TOO_LARGE, "a prompt of %zu tokens is longer than any context", *tokens);
-    return true;
+    const uint32_t left = picture->tokens - w->row, run = w->p->family->run ? w->p->family->run(w->p, picture) : left;
+    return run < left ? run : left;
 }
 
 static mt_media_span make_span(const walk *w, size_t first, uint32_t length, uint32_t begin)
 {
     const mt_picture *picture = w->pictures[w->picture];
     const uint32_t height = picture->height / w->p->merge, width = picture->width / w->p->merge;
-    const bool block = w->p->names == MT_VISION_SIGLIP;
+    const bool grid = w->p->family->grid;
     return (mt_media_span){.first = (uint32_t)first,
                            .count = length,
                            .picture = (uint32_t)w->picture,
-                           .row = w->view * (picture->tokens / picture->views),
-                           .grid = !block,
-                           .block = block,
+                           .row = w->row,
+                           .grid = grid,
+                           .block = w->p->block > 0,
                            .height = height,
                            .width = width,
                            .step = picture->step,
                            .begin = begin,
-                           .after = begin + (block            ? length
+                           .after = begin + (!grid            ? length
                                              : height > width ? height
                                                               : width)};
+}
+
+/* Memory for as many tokens and runs as there are if all places and pictures meet. */
+static bool reserve(const walk *w, const uint32_t *ids, size_t count, mt_arena *arena, mt_expanded *out, mt_error *err)
+{
+    size_t tokens = count, runs = 0;
+    for (size_t i = 0; i < w->count; i++)
+        tokens += w->pictures[i]->tokens;
+    for (size_t i = 0; i < count; i++)
+        runs += is_pad(w->p, ids[i]);
+    if (tokens - runs > MT_LIMIT_CONTEXT)
+        return mt_fail(err, MT_E_TOO_LARGE, "a prompt of %zu tokens is longer than any context", tokens - runs);
+    *out = (mt_expanded){.ids = mt_arena_alloc(arena, tokens * sizeof *out->ids),
+                         .origin = mt_arena_alloc(arena, tokens * sizeof *out->origin),
+                         .spans = mt_arena_alloc(arena, (runs + 1) * sizeof *out->spans)};
+    return (out->ids && out->origin && out->spans) ||
+           mt_fail(err, MT_E_TOO_LARGE, "the prompt takes more memory than a request may");
 }
 
 bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t count, const mt_picture *const *pictures,
                          size_t picture_count, mt_arena *arena, mt_expanded *out, mt_error *err)
 {
     walk w = {.p = p, .pictures = pictures, .count = picture_count};
-    size_t tokens, runs;
-    if (!measure(w, ids, count, &tokens, &runs, err))
+    if (!reserve(&w, ids, count, arena, out, err))
         return false;
-    *out = (mt_expanded){.ids = mt_arena_alloc(arena, tokens * sizeof *out->ids),
-                         .origin = mt_arena_alloc(arena, tokens * sizeof *out->origin),
-                         .spans = mt_arena_alloc(arena, (runs + 1) * sizeof *out->spans)};
-    if (!out->ids || !out->origin || !out->spans)
-        return mt_fail(err, MT_E_TOO_LARGE, "the prompt takes more memory than a request may");
     for (size_t i = 0; i < count; i++) {
-        uint32_t length = 1;
-        if (is_pad(p, ids[i])) {
-            length = run_length(&w, ids[i]);
+        const bool pad = is_pad(p, ids[i]);
+        const uint32_t length = pad ? run_length(&w, ids[i]) : 1;
+        if (length == 0)
+            return mt_fail(err, MT_E_INVALID, "the prompt has more places for pictures than there are pictures");
+        if (pad) {
             const uint32_t begin = mt_media_position(out->spans, out->span_count, out->count).axis[0];
             out->spans[out->span_count++] = make_span(&w, out->count, length, begin);
-            step(&w);
+            w.row += length;
         }
         for (uint32_t j = 0; j < length; j++, out->count++) {
             out->ids[out->count] = ids[i];
             out->origin[out->count] = (uint32_t)i;
         }
+        if (pad && w.row == pictures[w.picture]->tokens) {
+            w.picture++;
+            w.row = 0;
+        }
     }
+    if (w.picture < picture_count)
+        return mt_fail(err, MT_E_INVALID, "the prompt has no place for %zu of its pictures", picture_count - w.picture);
     return true;
 }

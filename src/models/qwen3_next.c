@@ -117,13 +117,13 @@ const mt_family mt_family_qwen3_5 = {.name = "qwen3_5",
                                      .model_type = "qwen3_5",
                                      .defaults = DENSE_DEFAULTS,
                                      .read = read_dense,
-                                     .read_vision = mt_qwen_tower_read};
+                                     .vision = &mt_vision_qwen3_5};
 const mt_family mt_family_qwen3_5_text = {
     .name = "qwen3_5_text", .model_type = "qwen3_5_text", .defaults = DENSE_DEFAULTS, .read = read_dense};
 const mt_family mt_family_qwen3_5_moe = {.name = "qwen3_5_moe",
                                          .model_type = "qwen3_5_moe",
                                          .defaults = MOE_DEFAULTS,
                                          .read = read_5_moe,
-                                         .read_vision = mt_qwen_tower_read};
+                                         .vision = &mt_vision_qwen3_5};
 const mt_family mt_family_qwen3_5_moe_text = {
     .name = "qwen3_5_moe_text", .model_type = "qwen3_5_moe_text", .defaults = MOE_DEFAULTS, .read = read_5_moe};

@@ -6,14 +6,10 @@
 #include "base/buf.h"
 #include "models/bert.h"
 #include "models/family.h"
-#include "models/vision.h"
+#include "models/vision_family.h"
 
-static const mt_family *const families[] = {
-    &mt_family_llama,      &mt_family_qwen2,        &mt_family_qwen3,        &mt_family_qwen3_moe,
-    &mt_family_gemma2,     &mt_family_gemma3_text,  &mt_family_gemma3,       &mt_family_qwen2_vl,
-    &mt_family_qwen2_5_vl, &mt_family_qwen3_vl,     &mt_family_qwen3_vl_moe, &mt_family_qwen3_next,
-    &mt_family_qwen3_5,    &mt_family_qwen3_5_text, &mt_family_qwen3_5_moe,  &mt_family_qwen3_5_moe_text,
-};
+#define LISTED(name) &mt_family_##name
+static const mt_family *const families[] = {MT_FAMILIES(LISTED)};
 
 static const mt_family *find_family(const char *name)
 {
@@ -186,15 +182,15 @@ const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec)
 static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config *config, mt_arena *arena,
                         mt_error *err)
 {
-    if (!f->read_vision || !mt_config_object(config, "vision_config"))
+    if (!f->vision || !mt_config_object(config, "vision_config"))
         return true;
     mt_vision_spec *vision = mt_arena_alloc(arena, sizeof *vision);
     if (!vision)
         return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
-    if (!f->read_vision(vision, spec, config, arena, err))
+    if (!f->vision->read_tower(vision, spec, config, arena, err))
         return false;
+    vision->family = f->vision;
     spec->vision = vision;
-    spec->image_blocks = vision->pool;
     spec->deepstack = vision->tap_count < spec->layers ? vision->tap_count : spec->layers;
     return true;
 }

@@ -79,7 +79,6 @@ typedef struct mt_model_spec {
     bool tied;                           /* the head is the embedding */
     const struct mt_vision_spec *vision; /* the tower of a model that sees; NULL: none, or none wanted */
     uint32_t deepstack; /* of the first layers, each adds a part of an image's features to its output */
-    bool image_blocks;  /* the positions of an image see all of it (Gemma) */
     bool mtp;           /* the checkpoint has a head that guesses the token after the next one */
     uint32_t rope_count;
     const mt_rope *ropes;

@@ -11,13 +11,10 @@
 
 #define MT_VISION_TAPS 8 /* layers whose output goes to the text model besides the last one's */
 
-/* The names tensors have. */
-typedef enum mt_vision_names { MT_VISION_QWEN2, MT_VISION_QWEN2_5, MT_VISION_QWEN3, MT_VISION_SIGLIP } mt_vision_names;
-
 typedef struct mt_vision_spec {
-    mt_vision_names names;
-    uint32_t patch, frames; /* pixels of a patch's side; frames of a patch */
-    uint32_t merge;         /* side of the square of patches that one token is made of */
+    const struct mt_vision_family *family; /* what this data does not say (vision_family.h) */
+    uint32_t patch, frames;                /* pixels of a patch's side; frames of a patch */
+    uint32_t merge;                        /* side of the square of patches that one token is made of */
     uint32_t hidden, layers, heads, head_dim, ffn;
     uint32_t out; /* width of the text model */
     float eps;
@@ -26,13 +23,14 @@ typedef struct mt_vision_spec {
     bool gated;      /* the MLP has a gate */
     bool patch_bias; /* of the patch embedding */
     bool rotary;
-    bool pool;        /* tokens are means of patches and one projection (Gemma), else patches side by side and an MLP */
-    uint32_t table;   /* side of the square of learned positions; 0: none */
-    uint32_t window;  /* patches of a window's side; 0: a view sees all of itself */
-    const bool *full; /* [layers] where there are windows: this layer has none */
-    uint32_t tap_count;            /* DeepStack */
+    bool pool;          /* tokens are means of patches and one projection, else patches side by side and an MLP */
+    uint32_t table;     /* side of the square of learned positions; 0: none */
+    uint32_t window;    /* patches of a window's side; 0: a view sees all of itself */
+    const bool *full;   /* [layers] where there are windows: this layer has none */
+    uint32_t tap_count; /* DeepStack */
     uint32_t taps[MT_VISION_TAPS]; /* layers, ascending */
-    uint32_t tokens_per_second;    /* rotary positions of a second of video (Qwen2.5-VL) */
+    uint32_t tokens_per_second;    /* rotary positions of a second of video; 0: views count, not seconds */
+    uint32_t block; /* tokens of the largest run that sees all of itself in the text model; 0: none does */
 } mt_vision_spec;
 
 /* What makes tokens of patches. Where the norm is the patch's, it comes before they are put side by side. */
@@ -54,7 +52,7 @@ typedef struct mt_vision_weights {
     mt_mat patch; /* [hidden, 3 * frames * patch * patch] */
     const float *patch_bias;
     mt_mat table;                  /* [table * table, hidden] */
-    const float *norm, *norm_bias; /* of the last layer's output (SigLIP) */
+    const float *norm, *norm_bias; /* of the last layer's output */
     mt_vision_layer_weights *layer;
     mt_merger_weights merger, tap[MT_VISION_TAPS];
 } mt_vision_weights;

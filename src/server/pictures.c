@@ -314,7 +314,7 @@ static bool say(const mt_pictures *p, const mt_picture *picture, mt_chat_text *t
     bool ok;
 
     mt_buf_init(&out, MT_LIMIT_TEMPLATE_OUTPUT);
-    ok = mt_processor_text(p->processor, picture, &out);
+    ok = mt_processor_text(p->processor, picture, p->count, &out);
     copy = ok ? mt_arena_alloc(p->arena, out.len + 1) : NULL;
     if (copy && out.len)
         memcpy(copy, out.data, out.len);

@@ -3,7 +3,8 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "models/processor_inside.h"
+#include "models/family.h"
+#include "models/vision_family.h"
 
 static mt_arena *arena;
 static const mt_picture_wish none;
@@ -11,10 +12,11 @@ static const mt_picture_wish none;
 static mt_processor *qwen3(void)
 {
     mt_processor *p = mt_arena_alloc(arena, sizeof *p);
-    *p = (mt_processor){.names = MT_VISION_QWEN3,
+    *p = (mt_processor){.family = &mt_vision_qwen3,
                         .patch = 16,
                         .frames = 2,
                         .merge = 2,
+                        .together = true,
                         .image_id = 7,
                         .video_id = 8,
                         .image_marker = "<i>",
@@ -32,7 +34,7 @@ static mt_pixel_size fit(const mt_processor *p, const mt_picture_wish *wish, uin
 {
     mt_pixel_size size;
     mt_error err = {0};
-    assert_true(mt_pixel_size_fit(p, &p->image, wish, height, width, 0, &size, &err));
+    assert_true(mt_pixel_size_fit(p, wish, height, width, 0, &size, &err));
     return size;
 }
 
@@ -75,7 +77,7 @@ static void frames_share_the_pixels_of_a_video(void **state)
     mt_error err = {0};
     (void)state;
     p->video.max_pixels = 1000000;
-    assert_true(mt_pixel_size_fit(p, &p->video, &none, 480, 640, 8, &size, &err));
+    assert_true(mt_pixel_size_fit(p, &none, 480, 640, 8, &size, &err));
     ASSERT_SIZE(size, 288, 384);
 }
 
@@ -144,7 +146,7 @@ static void long_pictures_are_refused(void **state)
     const mt_processor *p = qwen3();
     mt_pixel_size size;
     mt_error err = {0};
-    assert_false(mt_pixel_size_fit(p, &p->image, &none, 1, 5000, 0, &size, &err));
+    assert_false(mt_pixel_size_fit(p, &none, 1, 5000, 0, &size, &err));
     assert_string_equal(err.text, "a picture of 5000 x 1 pixels is too long; its sides may differ 200 times");
 }
 
@@ -209,7 +211,7 @@ static void placeholders_become_runs_with_positions(void **state)
     }
     mt_buf text;
     mt_buf_init(&text, 1024);
-    assert_true(mt_processor_text(p, &video, &text));
+    assert_true(mt_processor_text(p, &video, 0, &text));
     assert_string_equal(text.data, "<0.2 seconds>[<v>]<1.8 seconds>[<v>]");
     mt_buf_free(&text);
 }
@@ -235,7 +237,7 @@ static void long_images_are_shown_in_pieces(void **state)
 {
     (void)state;
     mt_processor *p = qwen3();
-    *p = (mt_processor){.names = MT_VISION_SIGLIP,
+    *p = (mt_processor){.family = &mt_vision_gemma3,
                         .patch = 4,
                         .frames = 1,
                         .merge = 2,
@@ -257,7 +259,7 @@ static void long_images_are_shown_in_pieces(void **state)
     assert_int_equal(pieces.views, 4); /* 800 / 290 is nearly 3 */
     mt_buf text;
     mt_buf_init(&text, 1024);
-    assert_true(mt_processor_text(p, &pieces, &text));
+    assert_true(mt_processor_text(p, &pieces, 0, &text));
     assert_string_equal(text.data,
                         "Here is the original image \n\n[i]\n\n and here are some crops to help you see better "
                         "\n\n[i]\n\n \n\n[i]\n\n \n\n[i]\n\n");
@@ -265,11 +267,11 @@ static void long_images_are_shown_in_pieces(void **state)
     mt_image_free(&image);
 }
 
-/* The processor that the test's folder describes for a tower of these names. */
-static const mt_processor *read_folder(mt_vision_names names)
+/* The processor that the test's folder describes for eyes of this family. */
+static const mt_processor *read_folder(const mt_vision_family *family)
 {
-    const mt_vision_spec vision = {.names = names, .patch = 8, .frames = 2, .merge = 2};
-    const mt_model_spec spec = {.vocab = 200000, .vision = &vision};
+    const mt_vision_spec vision = {.family = family, .patch = 8, .frames = 2, .merge = 2};
+    const mt_model_spec spec = {.vocab = 250000, .vision = &vision};
     mt_error err = {0};
     mt_config *config = mt_config_parse("{}", 2, &err);
     const mt_processor *p = mt_processor_read(folder, config, &spec, arena, &err);
@@ -283,16 +285,16 @@ static void files_count_in_the_order_of_transformers(void **state)
     (void)state;
     make_folder(NULL);
     put("preprocessor_config.json", "{\"min_pixels\":100,\"max_pixels\":1000}");
-    assert_int_equal(read_folder(MT_VISION_QWEN2_5)->image.max_pixels, 1000);
-    assert_int_equal(read_folder(MT_VISION_QWEN2_5)->video.max_pixels, 1000); /* one file for both */
-    assert_int_equal(read_folder(MT_VISION_QWEN3)->video.max_pixels, 32 * 32 * 768);
+    assert_int_equal(read_folder(&mt_vision_qwen2_5)->image.max_pixels, 1000);
+    assert_int_equal(read_folder(&mt_vision_qwen2_5)->video.max_pixels, 1000); /* one file for both */
+    assert_int_equal(read_folder(&mt_vision_qwen3)->video.max_pixels, 32 * 32 * 768);
     put("video_preprocessor_config.json", "{\"max_pixels\":2000,\"size\":{\"longest_edge\":3000}}");
-    assert_int_equal(read_folder(MT_VISION_QWEN2_5)->video.max_pixels, 2000);
-    assert_int_equal(read_folder(MT_VISION_QWEN3)->video.max_pixels, 3000);
+    assert_int_equal(read_folder(&mt_vision_qwen2_5)->video.max_pixels, 2000);
+    assert_int_equal(read_folder(&mt_vision_qwen3)->video.max_pixels, 3000);
     put("processor_config.json", "{\"image_processor\":{\"max_pixels\":4000},"
                                  "\"video_processor\":{\"size\":{\"longest_edge\":5000}}}");
-    assert_int_equal(read_folder(MT_VISION_QWEN3)->image.max_pixels, 4000);
-    assert_int_equal(read_folder(MT_VISION_QWEN3)->video.max_pixels, 5000);
+    assert_int_equal(read_folder(&mt_vision_qwen3)->image.max_pixels, 4000);
+    assert_int_equal(read_folder(&mt_vision_qwen3)->video.max_pixels, 5000);
     remove_folder(NULL);
 }
 
@@ -303,9 +305,78 @@ static void levels_that_no_file_names_are_those_of_the_class(void **state)
     make_folder(NULL);
     put("preprocessor_config.json", "{}");
     put("video_preprocessor_config.json", "{}");
-    const mt_processor *p = read_folder(MT_VISION_QWEN3);
+    const mt_processor *p = read_folder(&mt_vision_qwen3);
     assert_true(p->video.levels[0][0] == -1.0f);
     assert_true(p->image.levels[0][0] < -1.79f && p->image.levels[0][0] > -1.80f); /* 0.48145466 / 0.26862954 */
+    remove_folder(NULL);
+}
+
+/* A family that no file of src knows: a run for each row of tokens with a break behind it, after the picture's
+   number. */
+static bool square(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
+                   mt_pixel_size *out, mt_error *err)
+{
+    (void)wish, (void)frames, (void)err;
+    *out = (mt_pixel_size){.height = height / 2 * p->patch, .width = width / 2 * p->patch};
+    return true;
+}
+
+static bool rows_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out)
+{
+    bool ok = mt_buf_printf(out, "%zu:", number);
+    for (uint32_t i = 0; ok && i < picture->height; i++)
+        ok = mt_buf_printf(out, "%s%s", p->image_pad, i + 1 < picture->height ? "/" : "!");
+    return ok;
+}
+
+static uint32_t row_tokens(const mt_processor *p, const mt_picture *picture)
+{
+    return picture->width / p->merge;
+}
+
+static const mt_vision_family rows = {.size = square, .text = rows_text, .run = row_tokens};
+
+static void a_new_family_is_a_table(void **state)
+{
+    const mt_processor p = {.family = &rows, .patch = 4, .frames = 1, .merge = 1, .image_id = 7, .image_pad = "i"};
+    const uint32_t ids[] = {1, 7, 2, 7, 3, 4}, wanted[] = {1, 7, 7, 7, 2, 7, 7, 7, 3, 4};
+    mt_image image;
+    mt_picture picture;
+    mt_expanded out;
+    mt_buf text;
+    mt_error err = {0};
+    (void)state;
+    mt_image_new(&image, 6, 4);
+    assert_true(mt_processor_image(&p, &image, &(mt_picture_order){.arena = arena}, &picture, &err));
+    mt_image_free(&image);
+    assert_int_equal(picture.tokens, 6);
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(&p, &picture, 3, &text));
+    assert_string_equal(text.data, "3:i/i!");
+    mt_buf_free(&text);
+    assert_true(mt_processor_expand(&p, ids, 6, (const mt_picture *[]){&picture}, 1, arena, &out, &err));
+    assert_int_equal(out.count, MT_COUNT(wanted));
+    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_int_equal(out.span_count, 2);
+    assert_int_equal(out.spans[1].row, 3);
+    assert_int_equal(out.spans[1].first, 5);
+    assert_false(out.spans[1].block);
+    for (size_t i = 0; i < out.count; i++) /* rotary positions go on as for text */
+        assert_int_equal(mt_media_position(out.spans, out.span_count, i).axis[1], i);
+    assert_false(
+        mt_processor_frames(&p, &(mt_frame_list){.count = 1}, &(mt_picture_order){.arena = arena}, &picture, &err));
+    assert_string_equal(err.text, "this model takes no videos; send single frames as images");
+}
+
+/* Vocabularies differ; what config.json does not say, the family does. */
+static void pad_tokens_are_the_familys(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    assert_int_equal(read_folder(&mt_vision_qwen2)->image_id, 151655);
+    assert_int_equal(read_folder(&mt_vision_qwen3)->video_id, 151656);
+    assert_int_equal(read_folder(&mt_vision_qwen3_5)->image_id, 248056);
+    assert_int_equal(read_folder(&mt_vision_qwen3_5)->video_id, 248057);
     remove_folder(NULL);
 }
 
@@ -337,6 +408,8 @@ static const struct CMUnitTest tests[] = {
     TEST(places_and_pictures_must_be_as_many),
     TEST(files_count_in_the_order_of_transformers),
     TEST(levels_that_no_file_names_are_those_of_the_class),
+    TEST(pad_tokens_are_the_familys),
     TEST(long_images_are_shown_in_pieces),
+    TEST(a_new_family_is_a_table),
 };
 UNIT_MAIN(tests)
