@@ -8,7 +8,6 @@
 #include "base/log.h"
 
 #define UNNOTICED 0.005 /* seconds that nobody minds waiting */
-#define SHARE 0.5       /* prompts take this much of what the running answers take alone */
 /* after this time a request comes before smaller ones that would fit, and an answer that is not read makes way */
 #define PATIENCE_NS 2000000000u
 #define COMPANY_NS 10000000000u /* requests that met within this time are expected to meet again */
@@ -354,9 +353,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
                    .seconds = given,
-                   .share = SHARE,
                    .draft_all = e->params.draft_all,
-                   .least = UNNOTICED,
                    .alone = company ? TOGETHER * larger(least, UNNOTICED) : larger(ALONE * least, ALONE_SECONDS)};
     if (given > 0 && b.alone > given)
         b.alone = given;

@@ -29,12 +29,15 @@ typedef struct mt_candidate {
     double score;            /* private */
 } mt_candidate;
 
+/* While somebody is answering a step takes no longer than the larger of two times, and prompts have what answers leave
+   of it: */
+#define MT_STEP_SECONDS 0.05 /* nobody reads more than 20 tokens a second */
+#define MT_STEP_TIMES 3      /* what the answers need alone */
+
 typedef struct mt_budget {
     size_t rows;    /* most rows of the step */
     size_t places;  /* candidates that may begin to run */
-    double seconds; /* what the step may take when somebody is answering; 0: `share` decides */
-    double share;   /* prompts may take this much of what the answers alone take */
-    double least;   /* a step that short is never too long */
+    double seconds; /* what the step may take when somebody is answering; 0: MT_STEP_SECONDS or MT_STEP_TIMES */
     double alone; /* seconds the step may take when nobody is answering, or twice as many where a prompt is done then */
     bool draft_all; /* every guess gets its row, for tests */
 } mt_budget;
