@@ -46,6 +46,7 @@
 #define MT_LIMIT_LAYERS 512
 #define MT_LIMIT_EXPERTS 4096
 #define MT_LIMIT_EXPERTS_PER_TOKEN 64
+#define MT_LIMIT_EXPERT_GROUPS 64
 #define MT_LIMIT_HEAD_DIM 1024
 #define MT_LIMIT_CONV_TAPS 16     /* of the convolution of a recurrent layer */
 #define MT_LIMIT_STATE_HEADS 1024 /* of a recurrent layer */

@@ -150,7 +150,7 @@ static void remark_spec(mt_info *info)
         remark(info, "attention scores are capped at %g", (double)a->softcap);
     if (s->final_softcap > 0)
         remark(info, "logits are capped at %g", (double)s->final_softcap);
-    if (sparse && !sparse->moe.renormalise)
+    if (sparse && !sparse->moe.routing.renormalise)
         remark(info, "the weights of the chosen experts are not normalised");
 }
 

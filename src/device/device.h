@@ -51,6 +51,40 @@ typedef enum mt_activation {
     MT_ACT_GELU
 } mt_activation;
 
+/* How gate and up of an MLP meet: act(gate) * (up + offset). Where there is a limit, gate is cut at it from above and
+   up at it and its negative, before. */
+typedef struct mt_glu {
+    mt_activation act;
+    float limit, offset; /* limit 0: none */
+} mt_glu;
+
+typedef enum mt_route {
+    MT_ROUTE_SOFTMAX, /* probabilities of all experts; the best are chosen */
+    MT_ROUTE_CHOSEN,  /* the best are chosen; probabilities of them alone */
+    MT_ROUTE_SIGMOID  /* each expert by itself; the best are chosen */
+} mt_route;
+
+/* From a router's numbers to experts and what each counts. */
+typedef struct mt_routing {
+    mt_route kind;
+    bool renormalise;            /* what the chosen count is divided by their sum */
+    float scaling;               /* and then multiplied by this; 0: by nothing */
+    uint32_t groups, top_groups; /* so many groups of neighbours, of which the best are chosen from: a group counts by
+                                    its two best experts. 0: no groups */
+} mt_routing;
+
+/* The experts of a layer: matrices [inner, hidden], [inner, hidden], [hidden, inner] of each, biases [count][n] or
+   NULL. */
+typedef struct mt_experts_params {
+    size_t count, top_k; /* top_k of them a row */
+    const mt_mat *gate, *up, *down;
+    const float *gate_bias, *up_bias, *down_bias;
+    const float *correction; /* [count], added for choosing alone; NULL: nothing */
+    const float *scale;      /* [count]: of each expert's result, after all else; NULL: nothing */
+    mt_routing routing;
+    mt_glu glu;
+} mt_experts_params;
+
 typedef struct mt_device_params {
     const char *name; /* which of the devices: "cpu"; NULL: the first that works here */
     mt_precision precision;
@@ -140,6 +174,15 @@ typedef struct mt_batch {
                                          NULL, from the first, and up to the row's own */
 } mt_batch;
 
+/* What a layer's queries see of their sequence, besides what the batch says, and how scores become shares. */
+typedef struct mt_attention {
+    uint32_t window; /* the last so many keys up to the row's own; 0: all */
+    uint32_t chunk;  /* from the last multiple of this on; 0: all */
+    bool causal;     /* no further than the row's own, whatever the batch says */
+    float scale, softcap;
+    const mt_tensor *sinks; /* one row: of each query head a score that takes a share and gives nothing; NULL: none */
+} mt_attention;
+
 /* Columns of a matmul's result by key head: those of head g begin at base + g * step. */
 typedef struct mt_columns {
     const mt_tensor *x;
@@ -176,11 +219,8 @@ typedef struct mt_pixels {
     X(mt_weight *, weight_new,                                                                                         \
       (mt_set *set, const mt_mat *mat, const float *bias, bool exact),                                                 \
       (set, mat, bias, exact))                                                                                         \
-    /* count experts, top_k of them a row, with matrices [inner, hidden], [inner, hidden], [hidden, inner].            \
-       Borrows memory as above; copies the arrays. */                                                                  \
-    X(mt_experts *, experts_new,                                                                                       \
-      (mt_set *set, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up, const mt_mat *down),             \
-      (set, count, top_k, gate, up, down))                                                                             \
+    /* Borrows memory as above; copies the arrays of matrices. */                                                      \
+    X(mt_experts *, experts_new, (mt_set *set, const mt_experts_params *params), (set, params))                        \
     /* NULL with a sentence for a shape that the device has not. */                                                    \
     X(mt_kv *, kv_new, (mt_set *set, const mt_kv_shape *shape, mt_error *err), (set, shape, err))                      \
     /* Gives it pages, once, before the first step; all zeros. Memory is used as they are written. */                  \
@@ -303,36 +343,33 @@ typedef struct mt_pixels {
     X(void, op_rope_table,                                                                                             \
       (mt_device *dev, mt_tensor *table, const mt_tensor *inv_freq, const mt_index *axis, float scale),                \
       (dev, table, inv_freq, axis, scale))                                                                             \
-    /* Each head of each row: norm (w may be NULL), then rotation by the table (NULL: none). In place. */              \
+    /* y = each head of each row of x: norm (w may be NULL), then rotation by the table (NULL: none), of elements      \
+       i and i + half, or of neighbours (pairs). y may be x. */                                                        \
     X(void, op_heads,                                                                                                  \
-      (mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w, float eps,           \
-       float offset, const mt_tensor *table),                                                                          \
-      (dev, x, m, heads, head_dim, w, eps, offset, table))                                                             \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w, float eps,     \
+       float offset, const mt_tensor *table, bool pairs),                                                              \
+      (dev, y, x, m, head_dim, w, eps, offset, table, pairs))                                                          \
     /* Page `to` becomes a copy of page `from`. */                                                                     \
     X(void, op_kv_copy, (mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from), (dev, kv, to, from))                  \
     /* K and V of the step's rows into their sequences' pages, rounded once to the pages' type */                      \
     X(void, op_kv_write,                                                                                               \
       (mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v),                               \
       (dev, kv, layer, k, v))                                                                                          \
-    /* Attention of the step's rows over what they see of their sequences' pages; window 0 is all of it, else          \
-       what is not further back than the last `window` keys up to the row's own. y has heads * head_dim columns. */    \
+    /* Attention of the step's rows over what they see of their sequences' pages. q and y have as many columns as      \
+       the layer's query heads have elements: a multiple of the pages' heads, at most the shape's query_heads. */      \
     X(void, op_attention,                                                                                              \
-      (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, uint32_t window, float scale,        \
-       float softcap),                                                                                                 \
-      (dev, y, q, kv, layer, window, scale, softcap))                                                                  \
-    /* y = act(gate) * up */                                                                                           \
-    X(void, op_silu_mul,                                                                                               \
-      (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m),                            \
-      (dev, y, gate, up, m))                                                                                           \
-    X(void, op_gelu_mul,                                                                                               \
-      (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m),                            \
-      (dev, y, gate, up, m))                                                                                           \
-    /* y = sum over the top_k experts of softmax(router), by rank, of probability times expert(x); renormalise         \
-       divides the probabilities by their sum. `gelu` picks the experts' activation. */                                \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how),                   \
+      (dev, y, q, kv, layer, how))                                                                                     \
+    /* y = act(gate) * up, as glu says; y may be gate or up */                                                         \
+    X(void, op_glu,                                                                                                    \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m, mt_glu glu),                \
+      (dev, y, gate, up, m, glu))                                                                                      \
+    /* y = sum over a row's experts, by rank, of what each counts times expert(x). The router's numbers are lost. */   \
     X(void, op_moe,                                                                                                    \
-      (mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,                            \
-       const mt_experts *experts, bool renormalise, bool gelu),                                                        \
-      (dev, y, x, router, m, experts, renormalise, gelu))                                                              \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m, const mt_experts *experts),      \
+      (dev, y, x, router, m, experts))                                                                                 \
+    /* x = factor * x */                                                                                               \
+    X(void, op_scale, (mt_device *dev, mt_tensor *x, size_t m, float factor), (dev, x, m, factor))                     \
     /* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by          \
        sqrt(key_dim): y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for         \
        the row itself. What came before a span is in its state, and moves on there. */                                 \

@@ -98,8 +98,8 @@ static void counted_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight 
 }
 
 /* Which experts the rows take is not known: as many as draws of equal chance would hit. */
-static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
-                        const mt_experts *experts, bool renormalise, bool gelu)
+static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m,
+                        const mt_experts *experts)
 {
     const double all = (double)mt_experts_count(dev, experts), top = (double)mt_experts_top_k(dev, experts);
     const double hit = all * (1 - pow(1 - top / all, (double)m));
@@ -110,7 +110,7 @@ static void counted_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const 
         work.ops += 2 * (double)m * top * (double)mat->n * (double)mat->k;
     }
     of(dev)->next = work;
-    timed_op_moe(dev, y, x, router, m, experts, renormalise, gelu);
+    timed_op_moe(dev, y, x, router, m, experts);
 }
 
 /* Bytes of a position's keys and values in one layer. */
@@ -120,17 +120,19 @@ static double position_bytes(const mt_device *dev, const mt_kv_shape *s)
 }
 
 /* Positions that row i of the batch sees. */
-static void seen(const mt_batch *b, const mt_span *s, size_t i, uint32_t window, double *from, double *to)
+static void seen(const mt_batch *b, const mt_span *s, size_t i, const mt_attention *how, double *from, double *to)
 {
     const double own = (double)s->position + (double)(i - s->row) + 1;
-    *to = b->seen ? b->seen[i] : own;
+    *to = b->seen && !how->causal ? b->seen[i] : own;
     *from = b->seen_from ? b->seen_from[i] : 0;
-    if (window)
-        *from = fmax(*from, own - window);
+    if (how->window)
+        *from = fmax(*from, own - how->window);
+    if (how->chunk)
+        *from = fmax(*from, floor((own - 1) / how->chunk) * how->chunk);
 }
 
 static void counted_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer,
-                              uint32_t window, float scale, float softcap)
+                              mt_attention how)
 {
     const mt_batch *b = &of(dev)->batch;
     const mt_kv_shape *s = mt_kv_shape_of(dev, kv);
@@ -139,7 +141,7 @@ static void counted_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, 
         double first = INFINITY, last = 0;
         for (size_t i = b->span[j].row; i < b->span[j].row + b->span[j].rows; i++) {
             double from, to;
-            seen(b, &b->span[j], i, window, &from, &to);
+            seen(b, &b->span[j], i, &how, &from, &to);
             pairs += to - from;
             first = fmin(first, from);
             last = fmax(last, to);
@@ -152,7 +154,7 @@ static void counted_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, 
                   .ops = 4 * pairs * query,
                   .arithmetic = mt_device_precision(dev) == MT_PRECISION_FAST ? MT_ARITHMETIC_BF16 : MT_ARITHMETIC_FP32,
                   .m = b->rows};
-    timed_op_attention(dev, y, q, kv, layer, window, scale, softcap);
+    timed_op_attention(dev, y, q, kv, layer, how);
 }
 
 static void counted_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
@@ -211,23 +213,23 @@ static void counted_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t
     timed_op_add(dev, y, x, m);
 }
 
-static void counted_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w,
-                          float eps, float offset, const mt_tensor *table)
+static void counted_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim,
+                          const mt_tensor *w, float eps, float offset, const mt_tensor *table, bool pairs)
 {
     rows(dev, x, m, 2, (w ? 4 : 0) + (table ? 3 : 0));
-    timed_op_heads(dev, x, m, heads, head_dim, w, eps, offset, table);
+    timed_op_heads(dev, y, x, m, head_dim, w, eps, offset, table, pairs);
 }
 
-static void counted_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+static void counted_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m, mt_glu glu)
 {
     rows(dev, y, m, 3, 0);
-    timed_op_silu_mul(dev, y, gate, up, m);
+    timed_op_glu(dev, y, gate, up, m, glu);
 }
 
-static void counted_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
+static void counted_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
 {
-    rows(dev, y, m, 3, 0);
-    timed_op_gelu_mul(dev, y, gate, up, m);
+    rows(dev, x, m, 2, 1);
+    timed_op_scale(dev, x, m, factor);
 }
 
 static void counted_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
@@ -265,8 +267,8 @@ mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
     t->table.op_layer_norm = counted_layer_norm;
     t->table.op_add = counted_add;
     t->table.op_heads = counted_heads;
-    t->table.op_silu_mul = counted_silu_mul;
-    t->table.op_gelu_mul = counted_gelu_mul;
+    t->table.op_glu = counted_glu;
+    t->table.op_scale = counted_scale;
     t->table.op_act = counted_act;
     head->backend = &t->table;
     mt_host_measure(head->host, &t->host);

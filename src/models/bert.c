@@ -266,7 +266,7 @@ static void keys(mt_bert *b, const layer *l, size_t n)
 static void rest(mt_bert *b, const layer *l, size_t n)
 {
     multiply(b, b->q, l->q, b->view, n);
-    mt_op_attention(b->dev, b->h, b->q, b->kv, 0, 0, 1.0f / sqrtf((float)b->spec->head_dim), 0);
+    mt_op_attention(b->dev, b->h, b->q, b->kv, 0, (mt_attention){.scale = 1.0f / sqrtf((float)b->spec->head_dim)});
     multiply(b, b->y, l->o, b->h, n);
     mt_op_add(b->dev, b->view, b->y, n);
     norm(b, &l->attn_norm, n);

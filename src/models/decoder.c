@@ -172,7 +172,13 @@ static void load_layer(mt_model *m, layer *l, const mt_layer_weights *w, const m
             load_shared(m, l, w, ls->moe.shared_ffn);
         make_work(m, l, ROUTER, ls->moe.experts);
         l->router = mt_weight_new(set, &w->router, NULL, true); /* R9: routers are exact */
-        l->experts = mt_experts_new(set, ls->moe.experts, ls->moe.top_k, w->expert_gate, w->expert_up, w->expert_down);
+        l->experts = mt_experts_new(set, &(mt_experts_params){.count = ls->moe.experts,
+                                                              .top_k = ls->moe.top_k,
+                                                              .gate = w->expert_gate,
+                                                              .up = w->expert_up,
+                                                              .down = w->expert_down,
+                                                              .routing = ls->moe.routing,
+                                                              .glu = ls->mlp.glu});
     } else {
         make_work(m, l, GATE, ls->mlp.ffn);
         make_work(m, l, UP, ls->mlp.ffn);
@@ -366,8 +372,8 @@ static void norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, con
 static void keep(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t n)
 {
     const mt_attn_spec *a = &ls->attn;
-    mt_op_heads(m->dev, l->in[KEYS], n, a->kv_heads, a->head_dim, l->k_norm, m->spec->eps, m->spec->norm_offset,
-                m->ropes[a->rope].table);
+    mt_op_heads(m->dev, l->in[KEYS], l->in[KEYS], n, a->head_dim, l->k_norm, m->spec->eps, m->spec->norm_offset,
+                m->ropes[a->rope].table, false);
     mt_op_kv_write(m->dev, m->kv[ls->group], ls->slot, l->in[KEYS], l->in[VALUES]);
 }
 
@@ -379,37 +385,35 @@ static void attention(mt_model *m, const layer *l, const mt_layer_spec *ls, size
                  (const mt_weight *[]){l->q, l->k, l->v}, 3, m->h, n);
     if (a->gate)
         mt_op_split_heads(m->dev, in[QUERIES], in[QUERY_GATES], in[GATED_QUERIES], a->head_dim, n);
-    mt_op_heads(m->dev, in[QUERIES], n, a->heads, a->head_dim, l->q_norm, m->spec->eps, m->spec->norm_offset,
-                m->ropes[a->rope].table);
+    mt_op_heads(m->dev, in[QUERIES], in[QUERIES], n, a->head_dim, l->q_norm, m->spec->eps, m->spec->norm_offset,
+                m->ropes[a->rope].table, false);
     keep(m, l, ls, n);
-    mt_op_attention(m->dev, in[ATTENDED], in[QUERIES], m->kv[ls->group], ls->slot, a->window, a->scale, a->softcap);
+    mt_op_attention(m->dev, in[ATTENDED], in[QUERIES], m->kv[ls->group], ls->slot,
+                    (mt_attention){.window = a->window, .scale = a->scale, .softcap = a->softcap});
     if (a->gate)
         mt_op_gate(m->dev, in[ATTENDED], in[QUERY_GATES], n);
     mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, in[ATTENDED], n);
 }
 
 /* y = down(act(gate(h)) * up(h)) */
-static void glu(mt_model *m, mt_activation act, const mt_weight *const in[2], const mt_weight *down,
-                mt_tensor *const inner[2], mt_tensor *y, size_t rows)
+static void glu(mt_model *m, mt_glu how, const mt_weight *const in[2], const mt_weight *down, mt_tensor *const inner[2],
+                mt_tensor *y, size_t rows)
 {
     mt_op_matmul(m->dev, inner, in, 2, m->h, rows);
-    if (act == MT_ACT_SILU)
-        mt_op_silu_mul(m->dev, inner[0], inner[0], inner[1], rows);
-    else
-        mt_op_gelu_mul(m->dev, inner[0], inner[0], inner[1], rows);
+    mt_op_glu(m->dev, inner[0], inner[0], inner[1], rows, how);
     mt_op_matmul(m->dev, &y, &down, 1, inner[0], rows);
 }
 
 static void dense(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t rows)
 {
-    glu(m, ls->mlp.activation, (const mt_weight *[]){l->gate, l->up}, l->down, &l->in[GATE], m->y, rows);
+    glu(m, ls->mlp.glu, (const mt_weight *[]){l->gate, l->up}, l->down, &l->in[GATE], m->y, rows);
 }
 
 /* The expert that every row gets, weighed by a gate of its own, comes last (R9). */
 static void add_shared(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t rows)
 {
     mt_op_matmul(m->dev, &m->shared_router, (const mt_weight *[]){l->shared_router}, 1, m->h, rows);
-    glu(m, ls->mlp.activation, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down, &l->in[SHARED_GATE],
+    glu(m, ls->mlp.glu, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down, &l->in[SHARED_GATE],
         m->shared, rows);
     mt_op_add_gated(m->dev, m->y, m->shared, m->shared_router, rows);
 }
@@ -417,8 +421,7 @@ static void add_shared(mt_model *m, const layer *l, const mt_layer_spec *ls, siz
 static void sparse(mt_model *m, const layer *l, const mt_layer_spec *ls, size_t rows)
 {
     mt_op_matmul(m->dev, &l->in[ROUTER], (const mt_weight *[]){l->router}, 1, m->h, rows);
-    mt_op_moe(m->dev, m->y, m->h, l->in[ROUTER], rows, l->experts, ls->moe.renormalise,
-              ls->mlp.activation == MT_ACT_GELU_TANH);
+    mt_op_moe(m->dev, m->y, m->h, l->in[ROUTER], rows, l->experts);
     if (ls->moe.shared_ffn)
         add_shared(m, l, ls, rows);
 }

@@ -38,7 +38,7 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
     const mt_moe_spec moe = {.experts = (uint32_t)experts,
                              .top_k = (uint32_t)top_k,
                              .ffn = (uint32_t)inner,
-                             .renormalise =
+                             .routing.renormalise =
                                  defaults->always || mt_config_bool(c, "norm_topk_prob", defaults->renormalise),
                              .shared_ffn = defaults->shared};
     for (size_t i = 0; experts && i < s->layers; i++) {

@@ -60,9 +60,9 @@ static bool read_activation(mt_mlp_spec *mlp, const mt_config *c, const mt_famil
 {
     const char *name = mt_config_string(c, d->activation_key, d->activation);
     if (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0)
-        mlp->activation = MT_ACT_SILU;
+        mlp->glu.act = MT_ACT_SILU;
     else if (strcmp(name, "gelu_pytorch_tanh") == 0)
-        mlp->activation = MT_ACT_GELU_TANH;
+        mlp->glu.act = MT_ACT_GELU_TANH;
     else
         return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh",
                        d->activation_key, name);

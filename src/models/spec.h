@@ -47,14 +47,14 @@ typedef struct mt_attn_spec {
 
 typedef struct mt_mlp_spec {
     uint32_t ffn;
-    mt_activation activation; /* of experts too */
+    mt_glu glu; /* of experts too */
     bool bias;
 } mt_mlp_spec;
 
 typedef struct mt_moe_spec {
     uint32_t experts, top_k, ffn; /* so many, so many of them a row, each so wide */
-    bool renormalise;             /* the chosen experts' probabilities are divided by their sum */
-    uint32_t shared_ffn;          /* of an expert that every row gets besides; 0: none */
+    mt_routing routing;
+    uint32_t shared_ffn; /* of an expert that every row gets besides; 0: none */
 } mt_moe_spec;
 
 typedef struct mt_layer_spec {
@@ -88,7 +88,7 @@ typedef struct mt_model_spec {
     mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;
 
-/* The first layer of attention, and the first that is sparse (NULL: there is none): what a short text may say of all. */
+/* The first layer of attention, and the first that is sparse (NULL: there is none), for who says a word of all. */
 const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec);
 const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec);
 

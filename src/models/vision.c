@@ -249,7 +249,7 @@ static void turn(mt_vision *v, mt_tensor *x, size_t n)
     if (!s->rotary)
         return;
     mt_op_rope_table(v->dev, v->rope, v->inv_freq, v->axis, 1);
-    mt_op_heads(v->dev, x, n, s->heads, s->head_dim, NULL, 0, 0, v->rope);
+    mt_op_heads(v->dev, x, x, n, s->head_dim, NULL, 0, 0, v->rope, false);
 }
 
 static void keys(mt_vision *v, const layer *l, size_t n)
@@ -264,7 +264,7 @@ static void mlp(mt_vision *v, const layer *l, size_t n)
 {
     if (l->gate) {
         mt_op_matmul(v->dev, (mt_tensor *[]){v->gate, v->up}, (const mt_weight *[]){l->gate, l->up}, 2, v->h, n);
-        mt_op_silu_mul(v->dev, v->up, v->gate, v->up, n);
+        mt_op_glu(v->dev, v->up, v->gate, v->up, n, (mt_glu){.act = MT_ACT_SILU});
     } else {
         mt_op_matmul(v->dev, &v->up, (const mt_weight *[]){l->up}, 1, v->h, n);
         mt_op_act(v->dev, v->up, n, v->spec->activation);
@@ -278,7 +278,7 @@ static void rest(mt_vision *v, const layer *l, size_t n)
     norm(v, v->h, v->view, n, l->norm1, l->norm1_bias);
     mt_op_matmul(v->dev, &v->q, (const mt_weight *[]){l->q}, 1, v->h, n);
     turn(v, v->q, n);
-    mt_op_attention(v->dev, v->h, v->q, v->kv, 0, 0, 1.0f / sqrtf((float)v->spec->head_dim), 0);
+    mt_op_attention(v->dev, v->h, v->q, v->kv, 0, (mt_attention){.scale = 1.0f / sqrtf((float)v->spec->head_dim)});
     mt_op_matmul(v->dev, &v->y, (const mt_weight *[]){l->o}, 1, v->h, n);
     mt_op_add(v->dev, v->view, v->y, n);
     norm(v, v->h, v->view, n, l->norm2, l->norm2_bias);

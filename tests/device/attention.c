@@ -76,8 +76,9 @@ static void draw_view(mt_batch *b, const sequence *s, size_t count, view *v, uns
     b->seen = kind & 2 ? v->seen : NULL;
 }
 
-static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t cols)
+static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t heads, size_t head_dim)
 {
+    const size_t cols = heads * head_dim;
     mt_span spans[SEQUENCES];
     mt_batch batch = {.spans = r->units, .span = spans};
     view seen;
@@ -92,9 +93,15 @@ static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t cols)
     for (size_t i = 0; i < r->units; i++)
         write_positions(r, q, spans[i].row, 3, r->unit[i], spans[i].position, spans[i].rows, cols);
     draw_view(&batch, s, r->units, &seen, (unsigned)below(r, 4));
-    const uint32_t window = below(r, 2) ? (uint32_t)(1 + below(r, 300)) : 0;
+    mt_attention how = {.window = below(r, 2) ? (uint32_t)(1 + below(r, 300)) : 0,
+                        .chunk = below(r, 4) == 0 ? (uint32_t)(1 + below(r, 300)) : 0,
+                        .causal = below(r, 4) == 0,
+                        .scale = real(r, 0.05f, 0.4f),
+                        .softcap = below(r, 3) == 0 ? real(r, 5, 50) : 0};
+    if (below(r, 3) == 0)
+        how.sinks = row_of(r, 4, heads);
     mt_step_begin(r->dev, &batch);
-    mt_op_attention(r->dev, y, q, kv, layer, window, real(r, 0.05f, 0.4f), below(r, 3) == 0 ? real(r, 5, 50) : 0);
+    mt_op_attention(r->dev, y, q, kv, layer, how);
     mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
     float *none = mt_alloc_array(cols, sizeof *none);
     for (size_t i = 0; i < r->units; i++)
@@ -129,7 +136,9 @@ static void attention(run *r)
     draw_sequences(r, s);
     for (size_t i = 0; i < r->units; i++)
         write_keys(r, kv, layer, &s[i], r->unit[i], shape.heads * shape.head_dim);
-    ask(r, kv, layer, s, shape.query_heads * shape.head_dim);
+    /* a layer may ask with fewer heads than others of its pages */
+    const size_t share = 1 + below(r, shape.query_heads / shape.heads);
+    ask(r, kv, layer, s, share * shape.heads, shape.head_dim);
 }
 
 /* Pages that were copied, and read out and written back, are what they were. */
@@ -171,7 +180,7 @@ static void pages(run *r)
             s[i].pages[p] = to;
         }
     }
-    ask(r, kv, 0, s, 4 * 24);
+    ask(r, kv, 0, s, 4, 24);
     mt_free(copy);
 }
 

@@ -67,6 +67,9 @@ void say(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* After the last weight and page. */
 void plan(run *r, size_t rows);
 
+/* How gate and up meet: any activation, half of the time with a limit. */
+mt_glu draw_glu(run *r);
+
 /* A batch of one row a unit, for operations that only look at rows. */
 void begin_rows(run *r, mt_batch *batch);
 

@@ -71,6 +71,29 @@ static void add_rows(run *r)
     give(r, x, 1, k);
 }
 
+/* Floats that live as long as the trial. */
+static const float *vector(run *r, unsigned thing, size_t n)
+{
+    float *x = check_alloc(r->memory, n * sizeof *x, 4);
+    fill(r, thing, 0, x, n);
+    return x;
+}
+
+static void draw_routing(run *r, mt_experts_params *p)
+{
+    p->routing = (mt_routing){
+        .kind = (mt_route)below(r, 3), .renormalise = below(r, 2), .scaling = below(r, 2) ? real(r, 0.5f, 3) : 0};
+    if (below(r, 2)) { /* as many groups as leave enough experts */
+        const uint32_t groups = (uint32_t)(1 + below(r, 4)), open = (uint32_t)(1 + below(r, groups));
+        if (p->count % groups == 0 && open * (p->count / groups) >= p->top_k) {
+            p->routing.groups = groups;
+            p->routing.top_groups = open;
+        }
+    }
+    p->correction = below(r, 3) == 0 ? vector(r, 6, p->count) : NULL;
+    p->scale = below(r, 3) == 0 ? vector(r, 7, p->count) : NULL;
+}
+
 /* Some routers have equal numbers: the lower expert comes first (R9). */
 static void moe(run *r)
 {
@@ -93,12 +116,25 @@ static void moe(run *r)
             row[e] = (float)(int)row[e];
         mt_tensor_write(r->dev, router, i, row);
     }
-    const bool renormalise = below(r, 2), gelu = below(r, 2);
-    const mt_experts *all = mt_experts_new(r->set, experts, top_k, mats, mats + experts, mats + 2 * experts);
-    say(r, "%s, %zu of %zu experts, %zu to %zu%s%s", check_matrix_name(&mats[0]), top_k, experts, hidden, inner,
-        renormalise ? ", renormalised" : "", gelu ? ", gelu" : "");
+    mt_experts_params params = {.count = experts,
+                                .top_k = top_k,
+                                .gate = mats,
+                                .up = mats + experts,
+                                .down = mats + 2 * experts,
+                                .glu = draw_glu(r)};
+    draw_routing(r, &params);
+    if (below(r, 3) == 0) {
+        params.gate_bias = vector(r, 3, experts * inner);
+        params.up_bias = vector(r, 4, experts * inner);
+        params.down_bias = vector(r, 5, experts * hidden);
+    }
+    const mt_experts *all = mt_experts_new(r->set, &params);
+    say(r, "%s, %zu of %zu experts, %zu to %zu, activation %d, routing %d%s, %u of %u groups%s%s%s",
+        check_matrix_name(&mats[0]), top_k, experts, hidden, inner, (int)params.glu.act, (int)params.routing.kind,
+        params.routing.renormalise ? " renormalised" : "", params.routing.top_groups, params.routing.groups,
+        params.gate_bias ? ", biases" : "", params.correction ? ", corrected" : "", params.scale ? ", scaled" : "");
     plan(r, MOST_UNITS);
-    mt_op_moe(r->dev, y, x, router, r->units, all, renormalise, gelu);
+    mt_op_moe(r->dev, y, x, router, r->units, all);
     give(r, y, 1, hidden);
     mt_free(mats);
 }

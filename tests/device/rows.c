@@ -50,23 +50,33 @@ static void gate(run *r)
     two(r, mt_op_gate);
 }
 
-static void glu(run *r, void (*op)(mt_device *, mt_tensor *, const mt_tensor *, const mt_tensor *, size_t))
+mt_glu draw_glu(run *r)
+{
+    mt_glu glu = {.act = (mt_activation)below(r, 4)};
+    if (below(r, 2)) {
+        glu.limit = real(r, 0.3f, 1.5f);
+        glu.offset = (float)below(r, 2);
+    }
+    return glu;
+}
+
+static void glu(run *r)
 {
     const size_t n = width(r);
-    mt_tensor *g = unit_rows(r, 1, n), *up = unit_rows(r, 2, n);
+    const mt_glu how = draw_glu(r);
+    mt_tensor *g = unit_rows(r, 1, n), *up = unit_rows(r, 2, n), *y = below(r, 2) ? g : up;
+    say(r, "%zu columns, activation %d, limit %g, offset %g", n, (int)how.act, (double)how.limit, (double)how.offset);
+    mt_op_glu(r->dev, y, g, up, r->units, how);
+    give(r, y, 1, n);
+}
+
+static void scale(run *r)
+{
+    const size_t n = width(r);
+    mt_tensor *x = unit_rows(r, 1, n);
     say(r, "%zu columns", n);
-    op(r->dev, g, g, up, r->units);
-    give(r, g, 1, n);
-}
-
-static void silu_mul(run *r)
-{
-    glu(r, mt_op_silu_mul);
-}
-
-static void gelu_mul(run *r)
-{
-    glu(r, mt_op_gelu_mul);
+    mt_op_scale(r->dev, x, r->units, real(r, -3, 3));
+    give(r, x, 1, n);
 }
 
 static void add_gated(run *r)
@@ -117,13 +127,16 @@ static void rope(run *r)
     for (size_t i = 0; i < half; i++)
         axes[i] = (uint32_t)below(r, 3);
     mt_index *axis = below(r, 2) ? mt_index_of(r->set, axes, half) : NULL;
-    const bool normed = below(r, 2);
+    const bool normed = below(r, 2), pairs = below(r, 3) == 0;
+    mt_tensor *y = below(r, 2) ? x : mt_tensor_new(r->set, r->units, heads * dim);
     begin_rows(r, &batch);
     mt_step_begin(r->dev, &batch);
-    say(r, "%zu heads of %zu, %zu pairs%s%s", heads, dim, half, axis ? ", axes" : "", normed ? ", norm" : "");
+    say(r, "%zu heads of %zu, %zu pairs%s%s%s", heads, dim, half, axis ? ", axes" : "", normed ? ", norm" : "",
+        pairs ? ", of neighbours" : "");
     mt_op_rope_table(r->dev, table, inv_freq, axis, below(r, 2) ? 1 : real(r, 0.5f, 2));
-    mt_op_heads(r->dev, x, r->units, heads, dim, normed ? row_of(r, 3, dim) : NULL, 1e-6f, (float)below(r, 2), table);
-    give(r, x, 1, heads * dim);
+    mt_op_heads(r->dev, y, x, r->units, dim, normed ? row_of(r, 3, dim) : NULL, 1e-6f, (float)below(r, 2), table,
+                pairs);
+    give(r, y, 1, heads * dim);
 }
 
 /* Row i of the features is that of unit i; every third unit has none. */
@@ -273,8 +286,8 @@ const device_check row_checks[] = {{.name = "op_norm", .fn = norm},
                                    {.name = "op_layer_norm", .fn = layer_norm},
                                    {.name = "op_add", .fn = add},
                                    {.name = "op_gate", .fn = gate},
-                                   {.name = "op_silu_mul", .fn = silu_mul},
-                                   {.name = "op_gelu_mul", .fn = gelu_mul},
+                                   {.name = "op_glu", .fn = glu},
+                                   {.name = "op_scale", .fn = scale},
                                    {.name = "op_add_gated", .fn = add_gated},
                                    {.name = "op_softcap", .fn = softcap},
                                    {.name = "op_act", .fn = act},

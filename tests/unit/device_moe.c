@@ -36,15 +36,20 @@ static void route(const fixture *f, const float *router, size_t top, float *out)
     mt_set *set = mt_set_new(dev);
     mt_tensor *x = mt_tensor_new(set, 1, WIDTH), *y = mt_tensor_new(set, 1, WIDTH), *r = mt_tensor_new(set, 1, EXPERTS);
     mt_reading *reading = mt_reading_new(set, WIDTH * sizeof(float));
-    const mt_experts *all =
-        mt_experts_new(set, EXPERTS, top, f->mats, f->mats + EXPERTS, f->mats + (size_t)2 * EXPERTS);
+    const mt_experts_params params_of = {.count = EXPERTS,
+                                         .top_k = top,
+                                         .gate = f->mats,
+                                         .up = f->mats + EXPERTS,
+                                         .down = f->mats + (size_t)2 * EXPERTS,
+                                         .routing = {.renormalise = true}};
+    const mt_experts *all = mt_experts_new(set, &params_of);
     float row[WIDTH];
     for (size_t i = 0; i < WIDTH; i++)
         row[i] = (float)i / WIDTH - 0.3f;
     mt_tensor_write(dev, x, 0, row);
     mt_tensor_write(dev, r, 0, router);
     assert_true(mt_device_plan(dev, 4, &err));
-    mt_op_moe(dev, y, x, r, 1, all, true, false);
+    mt_op_moe(dev, y, x, r, 1, all);
     mt_read_rows(dev, reading, y, 0, 1);
     memcpy(out, mt_reading_row(dev, reading, 0), WIDTH * sizeof(float));
     mt_set_free(set);

@@ -91,7 +91,7 @@ static void qwen3_moe_mixes_dense_and_sparse_layers(void **state)
                   &s),
         "");
     assert_true(s.layer[0].sparse && !s.layer[1].sparse && s.layer[2].sparse);
-    assert_false(s.layer[0].moe.renormalise); /* the class's own default */
+    assert_false(s.layer[0].moe.routing.renormalise); /* the class's own default */
     assert_int_equal(s.layer[0].moe.ffn, 32);
 }
 
@@ -155,7 +155,7 @@ static void hybrids_have_three_recurrent_layers_to_one(void **state)
     assert_true(s.layer[0].kind == MT_LAYER_ATTENTION && s.layer[1].kind == MT_LAYER_RECURRENT);
     assert_int_equal(s.state.value_heads / s.state.key_heads, 3);
     assert_int_equal(s.layer[0].moe.shared_ffn, 512);
-    assert_true(s.layer[0].moe.renormalise);
+    assert_true(s.layer[0].moe.routing.renormalise);
 }
 
 static void of_two_rope_keys_the_older_counts(void **state)

@@ -21,8 +21,7 @@ typedef struct attention {
     size_t group; /* query heads a kv head serves */
     size_t tile;  /* tokens of a tile */
     size_t most;  /* segments of the longest sequence */
-    uint32_t window;
-    float scale, softcap;
+    mt_attention how;
 } attention;
 
 /* One tile of one span and kv head. */
@@ -75,6 +74,14 @@ static void query_row(void *ctx, size_t i, size_t worker)
     }
 }
 
+/* The first position that the row before position `end` sees. */
+static uint32_t first_seen(const mt_attention *s, uint32_t end)
+{
+    const uint32_t window = s->window && end > s->window ? end - s->window : 0;
+    const uint32_t chunk = s->chunk ? (end - 1) / s->chunk * s->chunk : 0;
+    return window > chunk ? window : chunk;
+}
+
 static void make_tile(const attention *op, const mt_span *span, size_t index, size_t kv_head, tile *t)
 {
     const mt_kv *kv = op->kv;
@@ -89,8 +96,8 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
                      .pages = span->pages[op->kv->shape.group],
                      .page_tokens = kv->shape.page_tokens,
                      .head_stride = kv->head_stride,
-                     .scale = op->scale,
-                     .softcap = op->softcap,
+                     .scale = op->how.scale,
+                     .softcap = op->how.softcap,
                      .rows = t->tokens * op->group,
                      .q = op->dev->queries +
                           (kv_head * op->batch->rows + t->row) * op->group * kv->head_stride * kv->element,
@@ -100,9 +107,9 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
     for (size_t i = 0; i < t->a.rows; i++) {
         const size_t token = first + i / op->group, row = span->row + token;
         const uint32_t end = span->position + (uint32_t)token + 1;
-        const uint32_t lo = op->window && end > op->window ? end - op->window : 0;
+        const uint32_t lo = first_seen(&op->how, end);
         const uint32_t from = op->batch->seen_from ? op->batch->seen_from[row] : 0;
-        t->hi[i] = op->batch->seen ? op->batch->seen[row] : end;
+        t->hi[i] = op->batch->seen && !op->how.causal ? op->batch->seen[row] : end;
         t->lo[i] = lo > from ? lo : from;
         seen_from = t->lo[i] < seen_from ? t->lo[i] : seen_from;
         seen = t->hi[i] > seen ? t->hi[i] : seen;
@@ -128,10 +135,15 @@ static void segment(const attention *op, float *o, mt_attn_part *part, const til
     (op->kv->shape.type == MT_KV_F32 ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
 }
 
-static void finish_row(const attention *op, const tile *t, size_t i, const float *o, const mt_attn_part *acc)
+/* A sink is merged after the last segment, as one whose values are 0. */
+static void finish_row(const attention *op, const tile *t, size_t i, float *o, mt_attn_part *acc)
 {
+    static const float nothing[MT_LIMIT_HEAD_DIM];
     const size_t head_dim = op->head_dim;
     const size_t head = t->kv_head * op->group + i % op->group;
+    if (op->how.sinks)
+        op->dev->k.attn_merge(o, acc, nothing, &(mt_attn_part){.m = op->how.sinks->data[head], .l = 1},
+                              op->kv->head_stride);
     float *y = op->y->data + (t->row + i / op->group) * op->y->stride + head * head_dim;
     op->dev->k.scale(y, 1.0f / acc->l, o, head_dim);
 }
@@ -211,7 +223,7 @@ static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
                          const mt_batch *batch)
 {
     attention op = {.dev = dev, .kv = kv, .y = y, .q = q, .batch = batch, .layer = layer};
-    op.heads = kv->shape.query_heads;
+    op.heads = q->cols / kv->shape.head_dim;
     op.kv_heads = kv->shape.heads;
     op.head_dim = kv->shape.head_dim;
     op.group = op.heads / op.kv_heads;
@@ -222,16 +234,13 @@ static attention prepare(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
     return op;
 }
 
-void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, uint32_t window,
-                         float scale, float softcap)
+void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how)
 {
     const mt_batch *batch = &dev->batch;
     attention op = prepare(dev, y, q, kv, layer, batch);
-    assert(q->cols == op.heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers &&
-           batch->rows <= dev->rows);
-    op.window = window;
-    op.scale = scale;
-    op.softcap = softcap;
+    assert(q->cols == op.group * op.kv_heads * op.head_dim && y->cols == q->cols && layer < kv->shape.layers &&
+           op.heads <= kv->shape.query_heads && batch->rows <= dev->rows);
+    op.how = how;
     size_t tiles = 0, work = 0;
     for (size_t i = 0; i < batch->spans; i++) {
         const mt_span *s = &batch->span[i];

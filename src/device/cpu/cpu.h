@@ -49,6 +49,9 @@ struct mt_weight {
 struct mt_experts {
     size_t count, top_k, hidden, inner;
     mt_weight *gate, *up, *down; /* [count] */
+    const float *correction, *scale;
+    mt_routing routing;
+    mt_glu glu;
 };
 
 struct mt_kv {
@@ -176,6 +179,9 @@ void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const 
 /* y[i][n0..n1) for all rows, bias included. rows is packed for w; x, ldx and index serve MT_CLASS_F. */
 void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ldy, size_t n0, size_t n1,
                    const mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch);
+
+/* y = act(gate) * up of n elements; y may be gate or up. */
+void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *gate, const float *up, size_t n);
 
 /* Columns of one work item when `m` rows meet this weight. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);

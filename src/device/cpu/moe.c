@@ -2,6 +2,7 @@
    multiplied as one small batch. A row's result is the sum over its experts in rank order, so it does not depend on
    which other rows chose the same expert (R1, R9). */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "device/cpu/cpu.h"
@@ -14,44 +15,100 @@ typedef struct projection {
 typedef struct moe {
     mt_device *dev;
     const mt_experts *e;
-    const mt_tensor *x, *router;
-    mt_tensor *y;
+    const mt_tensor *x;
+    mt_tensor *router, *y;
     size_t m, top_k, active;
-    bool renormalise;
-    void (*glu)(float *, const float *, const float *, size_t);
     size_t inner_stride, hidden_stride;
     size_t columns, tiles; /* of one expert's matrix */
     projection input[2];   /* gate and up, when they read the same packed rows; else one at a time */
     size_t inputs;
 } moe;
 
-/* R9: highest probability first, lower id first among equals. */
-static void route_row(void *ctx, size_t i, size_t worker)
+/* What expert j is chosen by. */
+static float choice(const mt_experts *e, const float *p, size_t j)
 {
-    (void)worker;
-    const moe *op = ctx;
-    const mt_kernels *k = &op->dev->k;
-    float *p = op->router->data + i * op->router->stride;
-    uint32_t *expert = op->dev->moe.expert + i * op->top_k;
-    float *weight = op->dev->moe.weight + i * op->top_k;
+    return e->correction ? p[j] + e->correction[j] : p[j];
+}
+
+/* What a group of experts counts: its two best together. */
+static float group_score(const mt_experts *e, const float *p, size_t first, size_t size)
+{
+    float best = choice(e, p, first), second = -INFINITY;
+    for (size_t j = first + 1; j < first + size; j++) {
+        const float c = choice(e, p, j);
+        second = c > best ? best : c > second ? c : second;
+        best = c > best ? c : best;
+    }
+    return size > 1 ? best + second : best;
+}
+
+/* The groups whose experts may be chosen, a bit each: the best, the lower of equal ones first. */
+static uint64_t open_groups(const mt_experts *e, const float *p)
+{
+    const size_t groups = e->routing.groups, size = groups ? e->count / groups : 0;
+    float score[MT_LIMIT_EXPERT_GROUPS];
+    uint64_t open = 0;
+    for (size_t g = 0; g < groups; g++)
+        score[g] = group_score(e, p, g * size, size);
+    for (size_t n = 0; n < e->routing.top_groups; n++) {
+        size_t best = groups;
+        for (size_t g = 0; g < groups; g++)
+            if (!(open >> g & 1) && (best == groups || score[g] > score[best]))
+                best = g;
+        open |= UINT64_C(1) << best;
+    }
+    return open;
+}
+
+/* R9: the best first, lower id first among equals. */
+static void choose(const mt_experts *e, const float *p, uint32_t *expert, float *weight)
+{
+    const size_t size = e->routing.groups ? e->count / e->routing.groups : 0;
+    const uint64_t open = size ? open_groups(e, p) : 0;
     size_t filled = 0;
-    k->softmax(p, op->e->count);
-    for (size_t j = 0; j < op->e->count; j++) {
-        size_t at = filled < op->top_k ? filled++ : op->top_k;
-        while (at > 0 && p[j] > weight[at - 1]) {
-            if (at < op->top_k) {
+    for (size_t j = 0; j < e->count; j++) {
+        if (size && !(open >> j / size & 1))
+            continue;
+        const float c = choice(e, p, j);
+        size_t at = filled < e->top_k ? filled++ : e->top_k;
+        while (at > 0 && c > weight[at - 1]) {
+            if (at < e->top_k) {
                 weight[at] = weight[at - 1];
                 expert[at] = expert[at - 1];
             }
             at--;
         }
-        if (at < op->top_k) {
-            weight[at] = p[j];
+        if (at < e->top_k) {
+            weight[at] = c;
             expert[at] = (uint32_t)j;
         }
     }
-    if (op->renormalise)
+}
+
+static void route_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const moe *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    const mt_experts *e = op->e;
+    const mt_routing *how = &e->routing;
+    float *p = mt_cpu_row(op->router, i), *weight = op->dev->moe.weight + i * op->top_k;
+    uint32_t *expert = op->dev->moe.expert + i * op->top_k;
+    if (how->kind == MT_ROUTE_SOFTMAX)
+        k->softmax(p, e->count);
+    else if (how->kind == MT_ROUTE_SIGMOID)
+        k->sigmoid(p, p, e->count);
+    choose(e, p, expert, weight);
+    for (size_t r = 0; r < op->top_k; r++)
+        weight[r] = p[expert[r]];
+    if (how->kind == MT_ROUTE_CHOSEN)
+        k->softmax(weight, op->top_k);
+    if (how->renormalise)
         k->scale(weight, 1.0f / k->sum(weight, op->top_k), weight, op->top_k);
+    if (how->scaling != 0)
+        k->scale(weight, how->scaling, weight, op->top_k);
+    for (size_t r = 0; e->scale && r < op->top_k; r++)
+        weight[r] *= e->scale[expert[r]];
 }
 
 /* Counting sort of the pairs by expert; rows stay ascending within one. */
@@ -127,7 +184,7 @@ static void activate_item(void *ctx, size_t a, size_t worker)
     const uint32_t e = plan->active[a];
     for (size_t s = plan->first[e]; s < plan->first[e + 1]; s++) {
         float *gate = plan->gate + s * op->inner_stride;
-        op->glu(gate, gate, plan->up + s * op->inner_stride, op->e->inner);
+        mt_cpu_glu(&op->dev->k, &op->e->glu, gate, gate, plan->up + s * op->inner_stride, op->e->inner);
     }
     mt_rows rows = expert_rows(op, a, &op->e->down[e]);
     mt_cpu_pack(op->dev, &op->e->down[e], &rows, plan->gate + plan->first[e] * op->inner_stride, op->inner_stride, NULL,
@@ -174,8 +231,8 @@ static void run_inputs(moe *op, const projection *input, size_t count)
     mt_cpu_run(op->dev, input_item, op, op->active * count * op->tiles, pairs * op->e->hidden * op->e->inner);
 }
 
-void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *router, size_t m,
-                   const mt_experts *experts, bool renormalise, bool gelu)
+void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m,
+                   const mt_experts *experts)
 {
     assert(m <= dev->rows && x->cols == experts->hidden && y->cols == x->cols && router->cols == experts->count);
     moe op = {.dev = dev,
@@ -185,8 +242,6 @@ void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_te
               .y = y,
               .m = m,
               .top_k = experts->top_k,
-              .renormalise = renormalise,
-              .glu = gelu ? dev->k.gelu_mul : dev->k.silu_mul,
               .inner_stride = mt_cpu_up(experts->inner, MT_ROW_PAD),
               .hidden_stride = mt_cpu_up(experts->hidden, MT_ROW_PAD)};
     const size_t pairs = m * op.top_k;

@@ -122,27 +122,31 @@ mt_weight *mt_cpu_weight_new(mt_set *set, const mt_mat *mat, const float *bias, 
     return w;
 }
 
-static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats)
+static mt_weight *copy_weights(mt_set *set, size_t count, const mt_mat *mats, const float *bias)
 {
     mt_weight *w = mt_cpu_alloc(set, count * sizeof *w);
     for (size_t i = 0; i < count; i++)
-        init_weight(set, &w[i], &mats[i], NULL, false);
+        init_weight(set, &w[i], &mats[i], bias ? bias + i * mats[i].n : NULL, false);
     return w;
 }
 
-mt_experts *mt_cpu_experts_new(mt_set *set, size_t count, size_t top_k, const mt_mat *gate, const mt_mat *up,
-                               const mt_mat *down)
+mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 {
     mt_experts *e = mt_cpu_alloc(set, sizeof *e);
-    e->count = count;
-    e->top_k = top_k;
-    e->hidden = gate[0].k;
-    e->inner = gate[0].n;
-    e->gate = copy_weights(set, count, gate);
-    e->up = copy_weights(set, count, up);
-    e->down = copy_weights(set, count, down);
-    set->needs.experts = mt_cpu_max(set->needs.experts, count);
-    set->needs.top_k = mt_cpu_max(set->needs.top_k, top_k);
+    assert(p->top_k <= p->count && p->routing.groups <= MT_LIMIT_EXPERT_GROUPS);
+    *e = (mt_experts){.count = p->count,
+                      .top_k = p->top_k,
+                      .hidden = p->gate[0].k,
+                      .inner = p->gate[0].n,
+                      .gate = copy_weights(set, p->count, p->gate, p->gate_bias),
+                      .up = copy_weights(set, p->count, p->up, p->up_bias),
+                      .down = copy_weights(set, p->count, p->down, p->down_bias),
+                      .correction = p->correction,
+                      .scale = p->scale,
+                      .routing = p->routing,
+                      .glu = p->glu};
+    set->needs.experts = mt_cpu_max(set->needs.experts, e->count);
+    set->needs.top_k = mt_cpu_max(set->needs.top_k, e->top_k);
     set->needs.hidden = mt_cpu_max(set->needs.hidden, e->hidden);
     set->needs.inner = mt_cpu_max(set->needs.inner, e->inner);
     return e;

@@ -1,12 +1,10 @@
-/* Operations that only towers need: pixels, layer norms, activations without a gate, learned positions, and patches
+/* Operations that only towers need: pixels, layer norms, learned positions, and patches
    that become tokens. Each row by itself, as elsewhere. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "device/cpu/cpu.h"
-
-#define CHUNK 256 /* elements that an activation takes at a time */
 
 typedef struct patches {
     mt_device *dev;
@@ -18,7 +16,6 @@ typedef struct patches {
     const mt_tensor *factor;
     size_t count, area;
     float eps;
-    mt_activation act;
 } patches;
 
 static void pixels_row(void *ctx, size_t i, size_t worker)
@@ -68,70 +65,6 @@ void mt_cpu_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size
     assert(m <= y->rows && y->cols == x->cols && w->cols == x->cols && bias->cols == x->cols);
     patches op = {.dev = dev, .y = y, .x = x, .w = w, .bias = bias, .eps = eps};
     mt_cpu_run(dev, layer_norm_row, &op, m, 3 * m * x->cols);
-}
-
-/* erfc(z) = t exp(f(t) - z z) with t = 1 / (1 + z / 2): f is smooth, and a polynomial fitted for 0 <= z <= 12 keeps its
-   value to 6e-8. */
-static float erfc_exponent(float t)
-{
-    static const float f[] = {0.15775100886821747f, -0.7501815557479858f,  1.3186529874801636f,  -0.909740686416626f,
-                              0.09432142227888107f, -0.09025565534830093f, 0.06523264944553375f, 0.3803541362285614f,
-                              0.9993481040000916f,  -1.2654823064804077f};
-    float sum = f[0];
-    for (size_t i = 1; i < MT_COUNT(f); i++)
-        sum = fmaf(sum, t, f[i]);
-    return sum;
-}
-
-/* x = x / 2 erfc(-x / sqrt 2) */
-static void gelu(const mt_kernels *k, float *x, size_t n)
-{
-    float t[CHUNK], e[CHUNK];
-    for (size_t j = 0; j < n; j++) {
-        const float z = fabsf(x[j]) * 0.70710678118654752f;
-        t[j] = 1.0f / fmaf(0.5f, z, 1.0f);
-        e[j] = fmaf(-z, z, erfc_exponent(t[j]));
-    }
-    k->exp(e, e, n);
-    for (size_t j = 0; j < n; j++) {
-        const float tail = 0.5f * (t[j] * e[j]);
-        x[j] *= x[j] < 0 ? tail : 1.0f - tail;
-    }
-}
-
-static void quick_gelu(const mt_kernels *k, float *x, size_t n)
-{
-    float s[CHUNK];
-    k->scale(s, 1.702f, x, n);
-    k->sigmoid(s, s, n);
-    for (size_t j = 0; j < n; j++)
-        x[j] *= s[j];
-}
-
-static void act_row(void *ctx, size_t i, size_t worker)
-{
-    (void)worker;
-    const patches *op = ctx;
-    const mt_kernels *k = &op->dev->k;
-    float *x = mt_cpu_row(op->y, i), ones[CHUNK];
-    for (size_t j = 0; j < CHUNK; j++)
-        ones[j] = 1;
-    for (size_t j = 0; j < op->y->cols; j += CHUNK) {
-        const size_t left = op->y->cols - j, n = left < CHUNK ? left : CHUNK;
-        switch (op->act) {
-        case MT_ACT_GELU: gelu(k, x + j, n); break;
-        case MT_ACT_QUICK_GELU: quick_gelu(k, x + j, n); break;
-        case MT_ACT_GELU_TANH: k->gelu_mul(x + j, x + j, ones, n); break;
-        case MT_ACT_SILU: k->silu_mul(x + j, x + j, ones, n); break;
-        }
-    }
-}
-
-void mt_cpu_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
-{
-    assert(m <= x->rows);
-    patches op = {.dev = dev, .y = x, .act = act};
-    mt_cpu_run(dev, act_row, &op, m, 8 * m * x->cols);
 }
 
 static void add_rows_row(void *ctx, size_t i, size_t worker)

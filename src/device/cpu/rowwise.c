@@ -13,7 +13,7 @@ typedef struct rowwise {
     const mt_index *index;
     float eps, offset, scale;
     size_t heads, head_dim, first;
-    void (*glu)(float *, const float *, const float *, size_t);
+    bool pairs;
 } rowwise;
 
 static void embed_row(void *ctx, size_t i, size_t worker)
@@ -117,54 +117,49 @@ void mt_cpu_op_features(mt_device *dev, mt_tensor *x, const mt_tensor *features,
     mt_cpu_run(dev, add ? add_feature : set_feature, &op, m, m * x->cols);
 }
 
+/* Rotates elements 2 i and 2 i + 1. */
+static void rotate_pairs(float *x, const float *c, const float *s, size_t half)
+{
+    for (size_t i = 0; i < half; i++) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        x[2 * i] = fmaf(a, c[i], -(b * s[i]));
+        x[2 * i + 1] = fmaf(b, c[i], a * s[i]);
+    }
+}
+
 static void heads_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
     const mt_kernels *k = &op->dev->k;
-    const float *table = op->x2 ? mt_cpu_row(op->x2, i) : NULL;
+    const float *table = op->x2 ? mt_cpu_row(op->x2, i) : NULL, *from = mt_cpu_row(op->x, i);
     const size_t half = op->x2 ? op->x2->cols / 2 : 0;
-    for (size_t h = 0; h < op->heads; h++) {
-        float *x = mt_cpu_row(op->y, i) + h * op->head_dim;
+    float *y = mt_cpu_row(op->y, i);
+    for (size_t h = 0; h < op->heads; h++, y += op->head_dim, from += op->head_dim) {
         if (op->w)
-            k->rmsnorm(x, x, op->w->data, op->head_dim, op->eps, op->offset);
+            k->rmsnorm(y, from, op->w->data, op->head_dim, op->eps, op->offset);
+        else if (y != from)
+            memcpy(y, from, op->head_dim * sizeof *y);
         if (table)
-            k->rope(x, table, table + half, half);
+            (op->pairs ? rotate_pairs : k->rope)(y, table, table + half, half);
     }
 }
 
-void mt_cpu_op_heads(mt_device *dev, mt_tensor *x, size_t m, size_t heads, size_t head_dim, const mt_tensor *w,
-                     float eps, float offset, const mt_tensor *table)
+void mt_cpu_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w,
+                     float eps, float offset, const mt_tensor *table, bool pairs)
 {
-    assert(m <= x->rows && x->cols == heads * head_dim && (!table || table->cols <= head_dim));
-    rowwise op = {
-        .dev = dev, .y = x, .x2 = table, .w = w, .eps = eps, .offset = offset, .heads = heads, .head_dim = head_dim};
+    assert(m <= x->rows && x->cols == y->cols && x->cols % head_dim == 0 && (!table || table->cols <= head_dim));
+    rowwise op = {.dev = dev,
+                  .y = y,
+                  .x = x,
+                  .x2 = table,
+                  .w = w,
+                  .eps = eps,
+                  .offset = offset,
+                  .heads = x->cols / head_dim,
+                  .head_dim = head_dim,
+                  .pairs = pairs};
     mt_cpu_run(dev, heads_row, &op, m, m * x->cols);
-}
-
-static void glu_row(void *ctx, size_t i, size_t worker)
-{
-    (void)worker;
-    const rowwise *op = ctx;
-    op->glu(mt_cpu_row(op->y, i), mt_cpu_row(op->x, i), mt_cpu_row(op->x2, i), op->y->cols);
-}
-
-static void run_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m,
-                    void (*glu)(float *, const float *, const float *, size_t))
-{
-    assert(m <= y->rows && y->cols == gate->cols && y->cols == up->cols);
-    rowwise op = {.dev = dev, .y = y, .x = gate, .x2 = up, .glu = glu};
-    mt_cpu_run(dev, glu_row, &op, m, 4 * m * y->cols);
-}
-
-void mt_cpu_op_silu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
-{
-    run_glu(dev, y, gate, up, m, dev->k.silu_mul);
-}
-
-void mt_cpu_op_gelu_mul(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m)
-{
-    run_glu(dev, y, gate, up, m, dev->k.gelu_mul);
 }
 
 static void split_row(void *ctx, size_t i, size_t worker)
@@ -266,6 +261,20 @@ void mt_cpu_op_clear(mt_device *dev, mt_tensor *y, size_t row, size_t m)
     assert(row + m <= y->rows);
     for (size_t i = row; i < row + m; i++)
         memset(mt_cpu_row(y, i), 0, y->cols * sizeof(float));
+}
+
+static void scale_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    op->dev->k.scale(mt_cpu_row(op->y, i), op->scale, mt_cpu_row(op->y, i), op->y->cols);
+}
+
+void mt_cpu_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
+{
+    assert(m <= x->rows);
+    rowwise op = {.dev = dev, .y = x, .scale = factor};
+    mt_cpu_run(dev, scale_row, &op, m, m * x->cols);
 }
 
 static void softcap_row(void *ctx, size_t i, size_t worker)
