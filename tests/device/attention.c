@@ -175,9 +175,8 @@ static void pages(run *r)
                 mt_kv_restore(r->dev, kv, to, copy);
             }
             mt_kv_poison(r->dev, kv, s[i].pages[p]);
-            if (!mt_kv_poisoned(r->dev, kv, s[i].pages[p]) || mt_kv_poisoned(r->dev, kv, to))
-                s[i].pages[p] = 0; /* shows */
-            s[i].pages[p] = to;
+            if (mt_kv_poisoned(r->dev, kv, s[i].pages[p]) && !mt_kv_poisoned(r->dev, kv, to))
+                s[i].pages[p] = to; /* else NaN shows */
         }
     }
     ask(r, kv, 0, s, 4, 24);

@@ -1,4 +1,4 @@
-/* What is no operation: states that are read out and written back, and tokens that are chosen. */
+/* What is no operation: states and features that are read out and written back, and tokens that are chosen. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +25,37 @@ static void states(run *r)
     same = same && mt_state_poisoned(r->dev, all, 1) && !mt_state_poisoned(r->dev, all, 0);
     for (size_t i = 0; i < r->units; i++)
         give_floats(r, &(float){same ? 1.0f : (float)(intptr_t)r->dev}, 1);
+    mt_free(copy);
+}
+
+/* The same of features of pictures: rows of a tensor that are anybody's, in any order. */
+static void features(run *r)
+{
+    enum { ROWS = 40 };
+    const size_t cols = 1 + below(r, 300);
+    mt_error err;
+    mt_tensor *all = mt_tensor_reserve(r->set, 2 * ROWS, cols, &err);
+    mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
+    float(*x)[300] = mt_alloc_array(ROWS, sizeof *x), *copy = mt_alloc_array(cols, sizeof *copy);
+    bool same = all != NULL;
+    say(r, "%zu columns", cols);
+    for (size_t i = 0; same && i < ROWS; i++) {
+        fill(r, 0, (uint32_t)i, x[i], cols);
+        mt_tensor_write(r->dev, all, i * 7 % ROWS, x[i]);
+    }
+    for (size_t i = 0; same && i < ROWS; i++) {
+        mt_read_rows(r->dev, reading, all, i * 7 % ROWS, 1);
+        memcpy(copy, mt_reading_row(r->dev, reading, 0), cols * sizeof *copy);
+        mt_tensor_write(r->dev, all, ROWS + i, copy);
+        mt_op_clear(r->dev, all, i * 7 % ROWS, 1);
+    }
+    for (size_t i = 0; same && i < ROWS; i++) {
+        mt_read_rows(r->dev, reading, all, ROWS + i, 1);
+        same = memcmp(x[i], mt_reading_row(r->dev, reading, 0), cols * sizeof *copy) == 0;
+    }
+    for (size_t i = 0; i < r->units; i++)
+        give_floats(r, &(float){same ? 1.0f : (float)(intptr_t)r->dev}, 1);
+    mt_free(x);
     mt_free(copy);
 }
 
@@ -89,5 +120,7 @@ static void choices(run *r)
         mt_free(arrays[i]);
 }
 
-const device_check object_checks[] = {
-    {.name = "state_restore read_state", .fn = states}, {.name = "step_choose", .fn = choices}, {0}};
+const device_check object_checks[] = {{.name = "state_restore read_state", .fn = states},
+                                      {.name = "tensor_reserve tensor_write read_rows", .fn = features},
+                                      {.name = "step_choose", .fn = choices},
+                                      {0}};
