@@ -198,7 +198,6 @@
 #define MT_LIMIT_MEDIA_PARTS 256             /* pictures and videos of a request */
 #define MT_LIMIT_MEDIA_LIST 768              /* frames of a video that is sent as a list of pictures */
 #define MT_LIMIT_MEDIA_FPS 240               /* frames a second that may be asked for */
-#define MT_LIMIT_MEDIA_REMEMBERED 65536      /* media that are known by number though nobody uses them */
 #define MT_LIMIT_EVENT_LOG (32u << 20)       /* events of a background answer, kept for who comes back to its stream */
 #define MT_LIMIT_WATCHERS 16                 /* clients that follow one background answer, besides who asked for it */
 #define MT_LIMIT_STORE_QUEUE 4096            /* answers that wait to be written to the store */

@@ -1,12 +1,8 @@
 /* Which media are known, and what the encoder made of them. Owned by the engine's thread.
 
    1. A medium is found by its whole digest and salt: the table's bucket only narrows the search.
-   2. A number is given once and never again, so that keys in the prefix tree that outlive their medium match nothing.
-   3. Features that nobody has pinned lie in a list, least lately used first, and go when room is needed. A medium
-      whose features go keeps its number.
-   4. Media that nobody holds lie in another list; only so many are remembered.
-
-   Rejected: keys that hold a part of the digest. They need no table, but two pictures may share one. */
+   2. Features that nobody has pinned lie in a list, least lately used first, and go when room is needed.
+   3. A medium is there as long as somebody holds it or it has features. */
 #include "cache/gallery.h"
 
 #include <assert.h>
@@ -14,69 +10,51 @@
 
 #include "base/alloc.h"
 
-typedef struct link {
-    struct mt_medium *before, *after;
-} link;
-
-enum { IDLE, UNPINNED, LISTS }; /* of media that nobody holds; of features that nobody has pinned */
-
 struct mt_medium {
     uint8_t digest[32], salt[32];
-    uint64_t number;
     uint32_t held, pinned;
     uint32_t *features; /* rows */
     size_t rows;
     bool complete;
     mt_medium *chain;
-    link in[LISTS];
+    mt_medium *before, *after; /* in the list */
 };
 
-typedef struct list {
-    mt_medium *oldest, *newest;
-    size_t count;
-} list;
-
 struct mt_gallery {
-    size_t total, rows, remembered;
-    uint32_t *free; /* [total - rows]: those that are nobody's */
-    list lists[LISTS];
+    size_t total, rows;
+    uint32_t *free;             /* [total - rows]: those that are nobody's */
+    mt_medium *oldest, *newest; /* of features that nobody has pinned */
     mt_medium **bucket;
     size_t buckets; /* a power of two */
     size_t known;
-    uint64_t next, evictions;
+    uint64_t evictions;
 };
 
-mt_gallery *mt_gallery_new(size_t rows, size_t remembered)
+mt_gallery *mt_gallery_new(size_t rows)
 {
     mt_gallery *g = mt_alloc(sizeof *g);
     g->total = rows;
     g->free = mt_alloc_array(rows, sizeof *g->free);
     for (size_t i = 0; i < rows; i++)
         g->free[i] = (uint32_t)(rows - 1 - i); /* the first ones first */
-    g->remembered = remembered;
-    for (g->buckets = 64; g->buckets < remembered;)
+    for (g->buckets = 64; g->buckets < rows / 16;)
         g->buckets *= 2;
     g->bucket = mt_alloc_array(g->buckets, sizeof(mt_medium *));
-    g->next = 1;
     return g;
 }
 
-static void add(mt_gallery *g, int which, mt_medium *e)
+static void add(mt_gallery *g, mt_medium *e)
 {
-    list *l = &g->lists[which];
-    e->in[which] = (link){.before = l->newest};
-    *(l->newest ? &l->newest->in[which].after : &l->oldest) = e;
-    l->newest = e;
-    l->count++;
+    e->before = g->newest;
+    e->after = NULL;
+    *(g->newest ? &g->newest->after : &g->oldest) = e;
+    g->newest = e;
 }
 
-static void take_out(mt_gallery *g, int which, mt_medium *e)
+static void take_out(mt_gallery *g, mt_medium *e)
 {
-    list *l = &g->lists[which];
-    const link at = e->in[which];
-    *(at.before ? &at.before->in[which].after : &l->oldest) = at.after;
-    *(at.after ? &at.after->in[which].before : &l->newest) = at.before;
-    l->count--;
+    *(e->before ? &e->before->after : &g->oldest) = e->after;
+    *(e->after ? &e->after->before : &g->newest) = e->before;
 }
 
 /* A digest is as random as a hash can be; a salt is one, or zeros. */
@@ -88,44 +66,39 @@ static mt_medium **bucket_of(const mt_gallery *g, const uint8_t digest[32], cons
     return &g->bucket[(a ^ b) & (g->buckets - 1)];
 }
 
+static void forget_unused(mt_gallery *g, mt_medium *e)
+{
+    if (e->held > 0 || e->features)
+        return;
+    mt_medium **at = bucket_of(g, e->digest, e->salt);
+    while (*at != e)
+        at = &(*at)->chain;
+    *at = e->chain;
+    g->known--;
+    mt_free(e);
+}
+
 static void drop_features(mt_gallery *g, mt_medium *e)
 {
+    take_out(g, e);
     while (e->rows > 0)
         g->free[g->total - g->rows--] = e->features[--e->rows];
     mt_free(e->features);
     e->features = NULL;
     e->complete = false;
+    forget_unused(g, e);
 }
 
 static void evict(mt_gallery *g)
 {
-    mt_medium *e = g->lists[UNPINNED].oldest;
-    take_out(g, UNPINNED, e);
-    drop_features(g, e);
+    drop_features(g, g->oldest);
     g->evictions++;
-}
-
-static void forget(mt_gallery *g, mt_medium *e)
-{
-    mt_medium **at = bucket_of(g, e->digest, e->salt);
-    while (*at != e)
-        at = &(*at)->chain;
-    *at = e->chain;
-    take_out(g, IDLE, e);
-    if (e->features) {
-        take_out(g, UNPINNED, e);
-        drop_features(g, e);
-    }
-    g->known--;
-    mt_free(e);
 }
 
 void mt_gallery_clear(mt_gallery *g)
 {
-    while (g->lists[UNPINNED].count > 0)
+    while (g->oldest)
         evict(g);
-    while (g->lists[IDLE].count > 0)
-        forget(g, g->lists[IDLE].oldest);
 }
 
 void mt_gallery_free(mt_gallery *g)
@@ -144,7 +117,6 @@ static mt_medium *new_medium(mt_gallery *g, const uint8_t digest[32], const uint
     mt_medium *e = mt_alloc(sizeof *e), **at = bucket_of(g, digest, salt);
     memcpy(e->digest, digest, sizeof e->digest);
     memcpy(e->salt, salt, sizeof e->salt);
-    e->number = g->next++;
     e->chain = *at;
     *at = e;
     g->known++;
@@ -158,8 +130,6 @@ mt_medium *mt_gallery_hold(mt_gallery *g, const uint8_t digest[32], const uint8_
         e = e->chain;
     if (!e)
         e = new_medium(g, digest, salt);
-    else if (e->held == 0)
-        take_out(g, IDLE, e);
     e->held++;
     return e;
 }
@@ -167,17 +137,9 @@ mt_medium *mt_gallery_hold(mt_gallery *g, const uint8_t digest[32], const uint8_
 void mt_gallery_release(mt_gallery *g, mt_medium *e)
 {
     assert(e->held > 0);
-    if (--e->held > 0)
-        return;
-    assert(e->pinned == 0);
-    add(g, IDLE, e);
-    while (g->lists[IDLE].count > g->remembered)
-        forget(g, g->lists[IDLE].oldest);
-}
-
-uint64_t mt_medium_number(const mt_medium *e)
-{
-    return e->number;
+    e->held--;
+    assert(e->held > 0 || e->pinned == 0);
+    forget_unused(g, e);
 }
 
 const uint32_t *mt_gallery_features(mt_gallery *g, mt_medium *e)
@@ -185,8 +147,8 @@ const uint32_t *mt_gallery_features(mt_gallery *g, mt_medium *e)
     if (!e->complete)
         return NULL;
     if (e->pinned == 0) {
-        take_out(g, UNPINNED, e);
-        add(g, UNPINNED, e);
+        take_out(g, e);
+        add(g, e);
     }
     return e->features;
 }
@@ -194,7 +156,7 @@ const uint32_t *mt_gallery_features(mt_gallery *g, mt_medium *e)
 const uint32_t *mt_gallery_fill(mt_gallery *g, mt_medium *e, size_t rows)
 {
     assert(e->held > 0 && !e->features && rows > 0);
-    while (g->total - g->rows < rows && g->lists[UNPINNED].count > 0)
+    while (g->total - g->rows < rows && g->oldest)
         evict(g);
     if (g->total - g->rows < rows)
         return NULL;
@@ -215,24 +177,22 @@ void mt_gallery_filled(mt_gallery *g, mt_medium *e, bool sound)
     assert(mt_medium_filling(e) && e->pinned == 1);
     e->complete = true;
     mt_gallery_unpin(g, e);
-    if (sound)
-        return;
-    take_out(g, UNPINNED, e);
-    drop_features(g, e);
+    if (!sound)
+        drop_features(g, e);
 }
 
 void mt_gallery_pin(mt_gallery *g, mt_medium *e)
 {
     assert(e->held > 0 && e->complete);
     if (e->pinned++ == 0)
-        take_out(g, UNPINNED, e);
+        take_out(g, e);
 }
 
 void mt_gallery_unpin(mt_gallery *g, mt_medium *e)
 {
     assert(e->pinned > 0);
     if (--e->pinned == 0)
-        add(g, UNPINNED, e);
+        add(g, e);
 }
 
 mt_gallery_stats mt_gallery_look(const mt_gallery *g)

@@ -1,5 +1,4 @@
-/* Media by their content: the number that stands for each in the keys of the prefix tree, and what the encoder made of
-   it, as long as there is room. See gallery.c. */
+/* Media by their content: what the encoder made of each, as long as there is room. See gallery.c. */
 #ifndef MT_CACHE_GALLERY_H
 #define MT_CACHE_GALLERY_H
 
@@ -12,18 +11,15 @@
 typedef struct mt_gallery mt_gallery;
 typedef struct mt_medium mt_medium;
 
-/* rows: of features, which lie elsewhere; the gallery says whose each is. remembered: media that nobody holds and that
-   keep their numbers. Free with mt_gallery_free, after everything that was held has been released. */
-mt_gallery *mt_gallery_new(size_t rows, size_t remembered);
+/* rows: of features, which lie elsewhere; the gallery says whose each is. Free with mt_gallery_free, after everything
+   that was held has been released. */
+mt_gallery *mt_gallery_new(size_t rows);
 void mt_gallery_free(mt_gallery *gallery);
 
-/* The medium of this content for requests of this salt. It stays what it is until it is released as often as it was
-   held, and then as long as it is remembered. */
+/* The medium of this content for requests of this salt. It stays until it is released as often as it was held, and
+   then as long as its features do. */
 mt_medium *mt_gallery_hold(mt_gallery *gallery, const uint8_t digest[32], const uint8_t salt[32]);
 void mt_gallery_release(mt_gallery *gallery, mt_medium *medium);
-
-/* At least 1; no other medium has it, or ever will. */
-uint64_t mt_medium_number(const mt_medium *medium);
 
 /* ---- features: some of the rows, of a medium that is held ---- */
 
@@ -43,11 +39,11 @@ void mt_gallery_filled(mt_gallery *gallery, mt_medium *medium, bool sound);
 void mt_gallery_pin(mt_gallery *gallery, mt_medium *medium);
 void mt_gallery_unpin(mt_gallery *gallery, mt_medium *medium);
 
-/* Forgets all that nobody holds, and features that nobody has pinned. */
+/* Forgets features that nobody has pinned. */
 void mt_gallery_clear(mt_gallery *gallery);
 
 typedef struct mt_gallery_stats {
-    size_t known;       /* media with a number */
+    size_t known;       /* media that are held or have features */
     size_t rows, total; /* of features; total: what there may be */
     uint64_t evictions; /* of features */
 } mt_gallery_stats;

@@ -16,8 +16,8 @@ static size_t pages_for(size_t positions)
 void mt_seq_init(mt_seq *seq, size_t groups, size_t limit)
 {
     *seq = (mt_seq){.groups = groups, .limit = limit, .state = {.slot = MT_NO_PAGE, .next = MT_NO_PAGE}};
-    seq->key = mt_alloc_array(limit, sizeof *seq->key);
-    seq->hash = mt_alloc_array(pages_for(limit), sizeof *seq->hash);
+    seq->text.key = mt_alloc_array(limit, sizeof *seq->text.key);
+    seq->text.hash = mt_alloc_array(pages_for(limit), sizeof *seq->text.hash);
     for (size_t g = 0; g < groups; g++)
         seq->page[g] = mt_alloc_array(pages_for(limit), sizeof *seq->page[g]);
 }
@@ -43,35 +43,31 @@ void mt_seq_free(mt_seq *seq)
     }
     for (size_t g = 0; g < seq->groups; g++)
         mt_free(seq->page[g]);
-    mt_free(seq->key);
-    mt_free(seq->hash);
+    mt_free(seq->text.key);
+    mt_free(seq->text.hash);
     memset(seq, 0, sizeof *seq);
 }
 
-static void hash_page(mt_seq *seq, size_t page)
+void mt_seq_prompt(mt_seq *seq, const uint32_t *tokens, size_t count, const mt_figure *figure, size_t figures)
 {
-    seq->hash[page] = mt_tree_hash(page ? seq->hash[page - 1] : 0, seq->key + page * MT_PAGE_TOKENS, MT_PAGE_TOKENS);
+    assert(seq->known == 0 && count <= seq->limit);
+    memcpy(seq->text.key, tokens, count * sizeof *tokens);
+    seq->text.figure = figure;
+    seq->text.figures = figures;
+    for (size_t i = 0; i < figures; i++)
+        for (size_t at = figure[i].first; at < figure[i].first + (size_t)figure[i].count; at++)
+            seq->text.key[at] |= MT_KEY_MEDIUM;
+    for (size_t page = 0; page < count / MT_PAGE_TOKENS; page++)
+        mt_text_hash(&seq->text, page);
+    seq->known = count;
 }
 
-void mt_seq_add(mt_seq *seq, mt_key key)
+void mt_seq_add(mt_seq *seq, uint32_t token)
 {
     assert(seq->known < seq->limit);
-    seq->key[seq->known++] = key;
+    seq->text.key[seq->known++] = token;
     if (seq->known % MT_PAGE_TOKENS == 0)
-        hash_page(seq, seq->known / MT_PAGE_TOKENS - 1);
-}
-
-void mt_seq_mark(mt_seq *seq, size_t first, size_t count, uint64_t medium)
-{
-    assert(seq->pages == 0 && first + count <= seq->known);
-    for (size_t i = first; i < first + count; i++)
-        seq->key[i] = mt_key_of(mt_key_token(seq->key[i]), medium);
-}
-
-void mt_seq_marked(mt_seq *seq, size_t first)
-{
-    for (size_t page = first / MT_PAGE_TOKENS; page < seq->known / MT_PAGE_TOKENS; page++)
-        hash_page(seq, page);
+        mt_text_hash(&seq->text, seq->known / MT_PAGE_TOKENS - 1);
 }
 
 static size_t reusable(const mt_seq *seq)
@@ -81,7 +77,7 @@ static size_t reusable(const mt_seq *seq)
 
 mt_hit mt_seq_look(mt_seq *seq)
 {
-    return mt_tree_find(seq->tree, seq->root, seq->key, seq->hash, reusable(seq));
+    return mt_tree_find(seq->tree, seq->root, &seq->text, reusable(seq));
 }
 
 /* Puts the node's pages at index `at` of the tables. */
@@ -142,7 +138,7 @@ static void fill(mt_seq *seq, size_t count)
     for (size_t g = 0; g < seq->groups; g++)
         page[g] = seq->page[g][at];
     mt_node *n = used ? seq->node : mt_tree_begin(seq->tree, seq->node, page);
-    seq->node = mt_tree_fill(seq->tree, n, seq->key + at * MT_PAGE_TOKENS, used + count, seq->hash[at], page);
+    seq->node = mt_tree_fill(seq->tree, n, &seq->text, at, used + count, page);
     for (size_t g = 0; g < seq->groups; g++)
         seq->page[g][at] = page[g];
     seq->done += count;
@@ -210,7 +206,7 @@ size_t mt_seq_advance(mt_seq *seq)
         return 0;
     while (seq->done % MT_PAGE_TOKENS == 0 && seq->done + MT_PAGE_TOKENS <= reusable(seq)) {
         const size_t at = seq->done / MT_PAGE_TOKENS;
-        mt_node *n = mt_tree_child(seq->tree, seq->node, seq->key + seq->done, seq->hash[at]);
+        mt_node *n = mt_tree_child(seq->tree, seq->node, &seq->text, at);
         if (!n)
             break;
         for (size_t g = 0; at < seq->pages && g < seq->groups; g++)

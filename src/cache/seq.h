@@ -28,8 +28,7 @@ typedef struct mt_seq_state {
 typedef struct mt_seq {
     mt_tree *tree; /* NULL until it is attached */
     size_t groups;
-    mt_key *key; /* [limit]: what stands at each position, known ones first */
-    uint64_t *hash;
+    mt_text text; /* its keys: [limit], known ones first */
     size_t known; /* positions with a key */
     size_t limit;
     size_t done;                  /* positions whose keys and values are in the pages */
@@ -57,13 +56,11 @@ void mt_seq_attach(mt_seq *seq, mt_tree *tree, const uint8_t salt[32]);
 /* Lets go of everything; what is in the tree stays there. */
 void mt_seq_free(mt_seq *seq);
 
-/* One more token at the end. */
-void mt_seq_add(mt_seq *seq, mt_key key);
+/* What the sequence begins with, and which of it stands for pictures; borrows the figures. On any thread. */
+void mt_seq_prompt(mt_seq *seq, const uint32_t *tokens, size_t count, const mt_figure *figure, size_t figures);
 
-/* Known positions [first, first + count) are placeholders of a medium. Before anything is taken from the tree; after
-   the last of them, mt_seq_marked from the first of them on. */
-void mt_seq_mark(mt_seq *seq, size_t first, size_t count, uint64_t medium);
-void mt_seq_marked(mt_seq *seq, size_t first);
+/* One more token at the end. */
+void mt_seq_add(mt_seq *seq, uint32_t token);
 
 /* What the tree has of it, at most all but the last known position. Takes nothing. */
 mt_hit mt_seq_look(mt_seq *seq);

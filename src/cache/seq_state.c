@@ -68,12 +68,11 @@ size_t mt_seq_common(const mt_seq *a, const mt_seq *b)
     size_t low = 0, high = most / MT_PAGE_TOKENS + 1; /* the first `low` pages are equal, the first `high` are not */
     while (high - low > 1) {
         const size_t middle = (low + high) / 2;
-        *(a->hash[middle - 1] == b->hash[middle - 1] ? &low : &high) = middle;
+        *(a->text.hash[middle - 1] == b->text.hash[middle - 1] ? &low : &high) = middle;
     }
-    size_t n = low * MT_PAGE_TOKENS;
-    while (n < most && a->key[n] == b->key[n])
-        n++;
-    return n;
+    const mt_passage in_a = mt_text_page(&a->text, low), in_b = mt_text_page(&b->text, low);
+    const size_t at = low * MT_PAGE_TOKENS, left = most - at;
+    return at + mt_passage_common(&in_a, &in_b, left < MT_PAGE_TOKENS ? left : MT_PAGE_TOKENS);
 }
 
 void mt_seq_state_resume(mt_seq *seq, const mt_hit *hit)

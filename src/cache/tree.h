@@ -1,34 +1,16 @@
-/* The prefix tree: every page whose keys and values are known, by the exact tokens that lead to it. See tree.c. */
+/* The prefix tree: every page whose keys and values are known, by the exact text that leads to it. See tree.c. */
 #ifndef MT_CACHE_TREE_H
 #define MT_CACHE_TREE_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/limits.h"
 #include "cache/anchors.h"
 #include "cache/group.h"
 #include "cache/pages.h"
-
-/* What stands at a position: a token, and above it the number of the medium that it is a placeholder of (gallery.h),
-   one number a digest; 0 for text. Two positions with equal keys and equal positions before them hold equal numbers. */
-typedef uint64_t mt_key;
-
-#define MT_KEY_TOKEN_BITS 22
-static_assert(MT_LIMIT_VOCAB <= 1u << MT_KEY_TOKEN_BITS, "every token fits a key");
-
-static inline mt_key mt_key_of(uint32_t token, uint64_t medium)
-{
-    return medium << MT_KEY_TOKEN_BITS | token;
-}
-
-static inline uint32_t mt_key_token(mt_key key)
-{
-    return (uint32_t)key & ((1u << MT_KEY_TOKEN_BITS) - 1);
-}
+#include "cache/text.h"
 
 /* Why a lookup did not find everything. */
 typedef enum mt_miss {
@@ -45,7 +27,9 @@ typedef enum mt_miss {
 const char *mt_miss_name(mt_miss miss); /* "first_sight", ... */
 
 typedef struct mt_tree mt_tree;
-typedef struct mt_node mt_node; /* a page's place in the tree; a root has no page */
+typedef struct mt_node mt_node; /* a page's place in the tree, which outlives the page; a root has none */
+
+#define MT_TREE_NODES 4 /* most nodes, for each page of the first group; and one root a sequence */
 
 /* sequences: most that hold on to it at one time. Free with mt_tree_free, after all of them have let go. */
 mt_tree *mt_tree_new(const mt_cache_groups *groups, const size_t pages[], size_t sequences);
@@ -63,8 +47,17 @@ mt_node *mt_node_parent(const mt_node *node); /* NULL for a root */
 mt_node *mt_tree_root(mt_tree *tree, const uint8_t salt[32]);
 void mt_tree_root_release(mt_tree *tree, mt_node *root);
 
-/* What a page's hash becomes when the keys of one more page follow. */
-uint64_t mt_tree_hash(uint64_t hash, const mt_key *keys, size_t count);
+/* Where that is which a node's page of a group holds: in a page, with a tier below, in both or in neither. */
+typedef struct mt_place {
+    uint32_t page; /* MT_NO_PAGE: it is not here */
+    uint32_t away; /* what the tier calls it; MT_NO_PAGE: it has none */
+} mt_place;
+
+mt_place mt_node_place(const mt_node *node, size_t group);
+
+/* A tier has a copy of the node's page now, or (MT_NO_PAGE) has none any more. That the node stays in the tree nobody
+   promises: what a tier has it must find by itself, too. */
+void mt_tree_sent(mt_tree *tree, mt_node *node, size_t group, uint32_t away);
 
 /* What is known of a prompt. */
 typedef struct mt_hit {
@@ -72,16 +65,17 @@ typedef struct mt_hit {
     size_t pages, tail;
     mt_node *node;    /* of the last whole page, or the root */
     mt_node *partial; /* whose page holds the tail; NULL when there is none */
-    size_t shared;    /* positions whose pages are known; more than `positions` where there is no anchor */
+    size_t shared;    /* positions whose pages are here; more than `positions` where there is no anchor */
+    size_t reach;     /* of whole pages that are here or, in the first group, with a tier; or `shared` */
     uint32_t state;   /* of the anchor at `positions`; MT_NO_PAGE where models have none, or none is there */
     mt_miss miss;     /* why it is not all of `count` */
 } mt_hit;
 
-/* The longest known beginning of keys[0..count). hash[i]: of whole page i. Counts as a use. */
-mt_hit mt_tree_find(mt_tree *tree, mt_node *root, const mt_key *keys, const uint64_t *hash, size_t count);
+/* The longest beginning of the first `count` positions whose pages are here. Counts as a use. */
+mt_hit mt_tree_find(mt_tree *tree, mt_node *root, const mt_text *text, size_t count);
 
-/* The node of a whole page below `parent`, all of whose pages exist, or NULL. */
-mt_node *mt_tree_child(mt_tree *tree, mt_node *parent, const mt_key *keys, uint64_t hash);
+/* The node of a whole page of the text below `parent`, all of whose pages are here, or NULL. */
+mt_node *mt_tree_child(mt_tree *tree, mt_node *parent, const mt_text *text, size_t page);
 
 /* Takes a reference to a node's page, of each group that has one; MT_NO_PAGE otherwise. */
 void mt_tree_ref(mt_tree *tree, mt_node *node, uint32_t page[MT_KV_GROUPS]);
@@ -90,10 +84,10 @@ void mt_tree_ref(mt_tree *tree, mt_node *node, uint32_t page[MT_KV_GROUPS]);
    to each of the pages, which the sequence that begins it fills from the front. */
 mt_node *mt_tree_begin(mt_tree *tree, mt_node *parent, const uint32_t page[MT_KV_GROUPS]);
 
-/* Positions [node's count, count) of the page have been written; keys are the page's. A page that becomes whole may
-   be known already: then the known one's node is returned, its pages are put in place of page[], and the node given
-   is gone. Else the node itself is returned. */
-mt_node *mt_tree_fill(mt_tree *tree, mt_node *node, const mt_key *keys, size_t count, uint64_t hash,
+/* Positions [node's count, count) of the node, which is page `at` of the text, have been written. A page that becomes
+   whole may be known already: then the known one's node is returned, and the node given is gone. What it has in pages
+   is put in place of page[]; what it has not, it takes from there. Else the node itself is returned. */
+mt_node *mt_tree_fill(mt_tree *tree, mt_node *node, const mt_text *text, size_t at, size_t count,
                       uint32_t page[MT_KV_GROUPS]) MT_NODISCARD;
 
 /* The slot's state is that after the node's first `offset` positions, of which there are that many: others may
@@ -110,8 +104,10 @@ void mt_tree_release(mt_tree *tree, size_t group, uint32_t page, bool soon);
 /* Pages that mt_tree_take could give. */
 size_t mt_tree_available(const mt_tree *tree, size_t group);
 size_t mt_tree_total(const mt_tree *tree, size_t group);
-size_t mt_tree_nodes(const mt_tree *tree); /* with a page */
+size_t mt_tree_nodes(const mt_tree *tree); /* whose pages are here */
+size_t mt_tree_gone(const mt_tree *tree);  /* whose pages are not */
 uint64_t mt_tree_evictions(const mt_tree *tree);
+uint64_t mt_tree_probes(const mt_tree *tree); /* nodes that were looked at to find others by hash */
 
 /* Forgets everything that no sequence holds. */
 void mt_tree_clear(mt_tree *tree);

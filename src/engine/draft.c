@@ -85,9 +85,9 @@ void mt_draft_look_up(mt_draft *d, const mt_key *key, size_t known, size_t most)
     /* what repeats itself goes on beyond the end of what is known */
     for (size_t i = 0; i < most && i < MT_LIMIT_DRAFT; i++) {
         const mt_key next = from + i < known ? key[from + i] : d->token[from + i - known];
-        if (next != mt_key_token(next)) /* a placeholder */
+        if (next & MT_KEY_MEDIUM)
             return;
-        d->token[d->count++] = mt_key_token(next);
+        d->token[d->count++] = next;
     }
 }
 

@@ -49,7 +49,7 @@ static size_t list(mt_engine *e, mt_step *step)
         s->draft.depth = depth_of(e, s, answers);
         if (s->draft.depth == 0)
             mt_draft_learn(&s->draft, 0, 0);
-        if (s->draft.depth == 0 || mt_draft_follow(&s->draft, s->seq.key, s->seq.known, s->draft.depth) ||
+        if (s->draft.depth == 0 || mt_draft_follow(&s->draft, s->seq.text.key, s->seq.known, s->draft.depth) ||
             !mt_seq_grow(&s->seq, s->seq.done + s->draft.depth))
             continue;
         size_t at = count++;
@@ -68,7 +68,7 @@ static void guess_round(mt_engine *e, mt_step *step, size_t count, size_t ahead)
     for (size_t i = 0; i < count; i++) {
         const mt_sequence *s = step->guessers[i];
         const size_t at = s->seq.done + ahead;
-        step->tokens[i] = ahead ? s->draft.token[ahead - 1] : mt_key_token(s->seq.key[at]);
+        step->tokens[i] = ahead ? s->draft.token[ahead - 1] : mt_key_token(s->seq.text.key[at]);
         step->positions[i] = mt_media_position(s->request->spans, s->request->span_count, at);
         step->spans[i] = (mt_span){.row = (uint32_t)i, .rows = 1, .position = (uint32_t)at, .memo = s->place};
         for (size_t g = 0; g < s->seq.groups; g++)

@@ -124,7 +124,7 @@ static bool reserve_features(mt_engine *e, mt_error *err)
     mt_features *f = &e->features;
     if (!e->tower.cursor)
         return true;
-    e->gallery = mt_gallery_new(f->count, MT_LIMIT_MEDIA_REMEMBERED);
+    e->gallery = mt_gallery_new(f->count);
     f->rows = mt_tensor_reserve(e->set, f->count > 0 ? f->count : 1, e->tower.width, err);
     f->some = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, e->tower.width);
     f->sound = mt_tensor_new(e->set, MT_FEATURES_LOOKED_AT, 1);

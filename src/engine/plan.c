@@ -44,7 +44,7 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
     if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
         most = MT_LIMIT_MEMO_ROWS;
     if (!e->spec->mtp) /* whose head has guessed already */
-        mt_draft_look_up(&s->draft, s->seq.key, s->seq.known, most);
+        mt_draft_look_up(&s->draft, s->seq.text.key, s->seq.known, most);
     return s->draft.count < most ? s->draft.count : most;
 }
 
@@ -119,7 +119,7 @@ static bool leads(const mt_sequence *leader, size_t done, const mt_sequence *s, 
 {
     const size_t end = (page + 1) * MT_PAGE_TOKENS;
     return leader->seq.root == s->seq.root && leader->candidate.priority <= s->request->priority && done < end &&
-           leader->seq.known >= end && leader->seq.hash[page] == s->seq.hash[page];
+           leader->seq.known >= end && leader->seq.text.hash[page] == s->seq.text.hash[page];
 }
 
 /* The same where a recurrent state is needed too: it has to be kept at some place of what both have in common, and

@@ -115,6 +115,8 @@ struct mt_request {
     struct mt_sequence *sequences; /* [choices] */
     mt_sight *sights;              /* the pictures in parts */
     size_t sight_count;
+    mt_figure *figures; /* where they stand in the prompt, for the cache */
+    size_t figure_count;
     float *vector; /* what it pools */
     size_t vector_len;
     uint32_t live;  /* of them that have not ended */

@@ -25,8 +25,7 @@ mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size
         mt_draft_init(&s->draft, r->expected, r->expected_count);
         s->stop_token = MT_TOKEN_NONE;
         mt_seq_init(&s->seq, groups, r->prompt_len + max_tokens);
-        for (size_t i = 0; i < r->prompt_len; i++)
-            mt_seq_add(&s->seq, r->prompt[i]);
+        mt_seq_prompt(&s->seq, r->prompt, r->prompt_len, r->figures, r->figure_count);
         s->seq.cuts = r->cuts;
         s->seq.cut_count = r->cut_count;
         s->counts = counts_of(r, max_tokens, vocab);

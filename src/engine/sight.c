@@ -1,5 +1,7 @@
 #include "engine/sight.h"
 
+#include <string.h>
+
 #include "engine/sequence.h"
 
 #define PART_TOKENS 4096 /* of a part of several views; one view is a part, however large */
@@ -73,6 +75,16 @@ static size_t count_parts(const mt_request *r)
     return parts;
 }
 
+static void make_figures(mt_request *r)
+{
+    for (size_t i = 0; i < r->span_count; i++) {
+        mt_figure *figure = &r->figures[i];
+        *figure = (mt_figure){.first = r->spans[i].first, .count = r->spans[i].count};
+        memcpy(figure->digest, r->pictures[r->spans[i].picture].digest, sizeof figure->digest);
+    }
+    r->figure_count = r->span_count;
+}
+
 bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
 {
     if (r->picture_count == 0)
@@ -80,8 +92,10 @@ bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
     if (!spans_fit(r))
         return mt_fail(err, MT_E_INTERNAL, "the places of the pictures do not fit the prompt");
     r->sights = mt_arena_alloc(r->arena, count_parts(r) * sizeof *r->sights);
-    if (!r->sights)
+    r->figures = mt_arena_alloc(r->arena, r->span_count * sizeof *r->figures);
+    if (!r->sights || !r->figures)
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
+    make_figures(r);
     for (size_t i = 0; i < r->picture_count; i++) {
         const mt_picture *p = &r->pictures[i];
         const uint32_t each = views_of_part(p);
@@ -100,26 +114,10 @@ bool mt_sights_make(mt_request *r, size_t rows, mt_error *err)
     return true;
 }
 
-/* The positions of spans that hold the part's rows get its number. */
-static void mark(const mt_request *r, const mt_sight *s)
-{
-    const uint64_t number = mt_medium_number(s->medium);
-    for (size_t i = 0; i < r->span_count; i++) {
-        const size_t begin = r->spans[i].first, end = begin + r->spans[i].count;
-        const size_t from = begin > s->first ? begin : s->first, to = end < s->end ? end : s->end;
-        for (uint32_t c = 0; from < to && c < r->choices; c++)
-            mt_seq_mark(&r->sequences[c].seq, from, to - from, number);
-    }
-}
-
 void mt_sights_take(mt_request *r, mt_gallery *gallery)
 {
-    for (size_t i = 0; i < r->sight_count; i++) {
+    for (size_t i = 0; i < r->sight_count; i++)
         r->sights[i].medium = mt_gallery_hold(gallery, r->sights[i].picture.digest, r->salt);
-        mark(r, &r->sights[i]);
-    }
-    for (uint32_t c = 0; r->sight_count > 0 && c < r->choices; c++)
-        mt_seq_marked(&r->sequences[c].seq, r->sights[0].first);
 }
 
 void mt_sights_release(mt_request *r, mt_gallery *gallery)

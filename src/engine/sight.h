@@ -16,11 +16,11 @@ typedef struct mt_sight {
     mt_medium *medium;   /* held from mt_sights_take to mt_sights_release */
 } mt_sight;
 
-/* Cuts the pictures of a request, in its arena. False with a sentence when a part alone has more than `rows` rows of
-   features, or the spans do not fit the prompt and the pictures. */
+/* Cuts the pictures of a request and notes where they stand in its prompt, in its arena. False with a sentence when a
+   part alone has more than `rows` rows of features, or the spans do not fit the prompt and the pictures. */
 bool mt_sights_make(mt_request *request, size_t rows, mt_error *err) MT_NODISCARD;
 
-/* The engine's thread: finds the parts in the gallery and makes the keys of the sequences theirs. */
+/* The engine's thread: finds the parts in the gallery. */
 void mt_sights_take(mt_request *request, mt_gallery *gallery);
 void mt_sights_release(mt_request *request, mt_gallery *gallery);
 

@@ -95,7 +95,7 @@ static void add_rows(mt_engine *e, mt_step *step, mt_part *p)
     for (size_t i = 0; i < p->rows; i++) {
         const size_t at = s->seq.done + i;
         step->tokens[b->rows + i] =
-            at < s->seq.known ? mt_key_token(s->seq.key[at]) : s->draft.token[at - s->seq.known];
+            at < s->seq.known ? mt_key_token(s->seq.text.key[at]) : s->draft.token[at - s->seq.known];
         step->positions[b->rows + i] = mt_media_position(s->request->spans, s->request->span_count, at);
         show_row(e, step, s, b->rows + i, at);
     }
@@ -157,7 +157,7 @@ static size_t copy_tail(const mt_sequence *s, uint32_t tail[MT_LIMIT_BAD_TOKENS]
 {
     const size_t said = s->generated, count = said < MT_LIMIT_BAD_TOKENS ? said : MT_LIMIT_BAD_TOKENS;
     for (size_t i = 0; i < count; i++)
-        tail[i] = mt_key_token(s->seq.key[s->request->prompt_len + said - count + i]);
+        tail[i] = mt_key_token(s->seq.text.key[s->request->prompt_len + said - count + i]);
     return count;
 }
 

@@ -1,4 +1,4 @@
-/* Media by content: numbers that are never given twice, features within their rows. */
+/* Media by content, and features within their rows. */
 #include "unit.h"
 
 #include "cache/gallery.h"
@@ -36,9 +36,9 @@ static void fill(mt_gallery *g, mt_medium *e, size_t rows, float value)
     mt_gallery_filled(g, e, true);
 }
 
-static void equal_content_has_one_number(void **state)
+static void equal_content_is_one_medium(void **state)
 {
-    mt_gallery *g = mt_gallery_new(100, 8);
+    mt_gallery *g = mt_gallery_new(100);
     uint8_t salt[32] = {0};
     (void)state;
     salt[31] = 1;
@@ -46,41 +46,35 @@ static void equal_content_has_one_number(void **state)
     const name first = named(1);
     mt_medium *salted = mt_gallery_hold(g, first.digest, salt);
     assert_true(a == again && a != b && a != salted);
-    assert_true(mt_medium_number(a) != mt_medium_number(b) && mt_medium_number(a) != mt_medium_number(salted));
-    assert_true(mt_medium_number(a) > 0);
-    const uint64_t number = mt_medium_number(a);
     mt_gallery_release(g, a);
     mt_gallery_release(g, again);
-    a = hold(g, 1);
-    assert_true(mt_medium_number(a) == number);
-    mt_gallery_release(g, a);
     mt_gallery_release(g, b);
     mt_gallery_release(g, salted);
     mt_gallery_free(g);
 }
 
-static void a_medium_that_was_forgotten_has_another_number(void **state)
+static void a_medium_stays_as_long_as_its_features(void **state)
 {
-    mt_gallery *g = mt_gallery_new(100, 8);
+    mt_gallery *g = mt_gallery_new(100);
     (void)state;
     mt_medium *kept = hold(g, 0), *a = hold(g, 1);
-    const uint64_t number = mt_medium_number(a), held = mt_medium_number(kept);
+    fill(g, a, 60, 1);
     mt_gallery_release(g, a);
     for (unsigned i = 2; i < 2000; i++)
         mt_gallery_release(g, hold(g, i));
-    assert_int_equal(mt_gallery_look(g).known, 8 + 1);
-    a = hold(g, 1);
-    assert_true(mt_medium_number(a) > number + 1900);
-    assert_true(mt_medium_number(hold(g, 0)) == held);
-    mt_gallery_release(g, kept);
-    mt_gallery_release(g, kept);
+    assert_int_equal(mt_gallery_look(g).known, 2);
+    assert_ptr_equal(hold(g, 1), a);
+    assert_true(content[mt_gallery_features(g, a)[59]] == 1);
     mt_gallery_release(g, a);
+    fill(g, kept, 50, 0);
+    assert_int_equal(mt_gallery_look(g).known, 1); /* a's features had to go, and a with them */
+    mt_gallery_release(g, kept);
     mt_gallery_free(g);
 }
 
 static void features_go_in_the_order_of_their_last_use(void **state)
 {
-    mt_gallery *g = mt_gallery_new(100, 8);
+    mt_gallery *g = mt_gallery_new(100);
     mt_medium *e[5];
     (void)state;
     for (unsigned i = 0; i < 5; i++)
@@ -103,7 +97,7 @@ static void features_go_in_the_order_of_their_last_use(void **state)
 
 static void pinned_features_stay_and_what_does_not_fit_waits(void **state)
 {
-    mt_gallery *g = mt_gallery_new(100, 8);
+    mt_gallery *g = mt_gallery_new(100);
     mt_medium *a = hold(g, 1), *b = hold(g, 2), *c = hold(g, 3);
     (void)state;
     fill(g, a, 60, 1);
@@ -126,7 +120,7 @@ static void pinned_features_stay_and_what_does_not_fit_waits(void **state)
 
 static void features_that_are_not_sound_are_forgotten(void **state)
 {
-    mt_gallery *g = mt_gallery_new(100, 8);
+    mt_gallery *g = mt_gallery_new(100);
     mt_medium *a = hold(g, 1);
     (void)state;
     assert_non_null(mt_gallery_fill(g, a, 100));
@@ -141,7 +135,7 @@ static void features_that_are_not_sound_are_forgotten(void **state)
 static void nothing_is_ever_mixed_up(void **state)
 {
     enum { MEDIA = 40, STEPS = 20000 };
-    mt_gallery *g = mt_gallery_new(500, 10);
+    mt_gallery *g = mt_gallery_new(500);
     mt_medium *held[MEDIA] = {0};
     bool pinned[MEDIA] = {false};
     uint64_t seed = 3;
@@ -180,8 +174,8 @@ static void nothing_is_ever_mixed_up(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(equal_content_has_one_number),
-    cmocka_unit_test(a_medium_that_was_forgotten_has_another_number),
+    cmocka_unit_test(equal_content_is_one_medium),
+    cmocka_unit_test(a_medium_stays_as_long_as_its_features),
     cmocka_unit_test(features_go_in_the_order_of_their_last_use),
     cmocka_unit_test(pinned_features_stay_and_what_does_not_fit_waits),
     cmocka_unit_test(features_that_are_not_sound_are_forgotten),

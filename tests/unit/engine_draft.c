@@ -29,7 +29,7 @@ static void the_last_tokens_are_looked_for_in_what_stands_before(void **state)
 
 static void media_are_not_guessed(void **state)
 {
-    const mt_key key[] = {1, 2, 3, mt_key_of(4, 7), 5, 1, 2};
+    const mt_key key[] = {1, 2, 3, 4 | MT_KEY_MEDIUM, 5, 1, 2};
     mt_draft d;
     (void)state;
     mt_draft_init(&d, NULL, 0);

@@ -1,0 +1,63 @@
+/* Rejected: one number a position that stands for the picture, too. A cut of its digest can be met by another picture
+   on purpose, and a number that is given to each digest means something else in the next process. */
+#include "cache/text.h"
+
+#include <string.h>
+
+mt_passage mt_text_page(const mt_text *text, size_t page)
+{
+    const size_t first = page * MT_PAGE_TOKENS;
+    size_t low = 0, high = text->figures; /* those before `low` do not reach beyond `first`, those from `high` on do */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (text->figure[middle].first + (size_t)text->figure[middle].count > first)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return (mt_passage){.key = text->key + first,
+                        .first = first,
+                        .figure = low < text->figures ? &text->figure[low] : NULL,
+                        .figures = text->figures - low};
+}
+
+/* Where in the passage the picture of figure i begins, or goes on from before it; at most `most`. */
+static size_t begins(const mt_passage *p, size_t i, size_t most)
+{
+    const size_t at = i == p->figures ? SIZE_MAX : p->figure[i].first > p->first ? p->figure[i].first - p->first : 0;
+    return at < most ? at : most;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+    hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+void mt_text_hash(mt_text *text, size_t page)
+{
+    const mt_passage p = mt_text_page(text, page);
+    uint64_t hash = page ? text->hash[page - 1] : 0, digest;
+    for (size_t i = 0; i < MT_PAGE_TOKENS; i++)
+        hash = mix(hash, p.key[i]);
+    for (size_t i = 0, at; (at = begins(&p, i, MT_PAGE_TOKENS)) < MT_PAGE_TOKENS; i++) {
+        memcpy(&digest, p.figure[i].digest, sizeof digest);
+        hash = mix(mix(hash, at), digest);
+    }
+    text->hash[page] = hash;
+}
+
+size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most)
+{
+    size_t same = 0;
+    while (same < most && a->key[same] == b->key[same])
+        same++;
+    /* the keys say where pictures stand; the figures, which */
+    for (size_t i = 0;; i++) {
+        const size_t in_a = begins(a, i, same), in_b = begins(b, i, same);
+        if (in_a != in_b)
+            return in_a < in_b ? in_a : in_b;
+        if (in_a == same || memcmp(a->figure[i].digest, b->figure[i].digest, sizeof a->figure[i].digest) != 0)
+            return in_a;
+    }
+}
