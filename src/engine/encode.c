@@ -126,7 +126,7 @@ void mt_engine_forget(mt_engine *e, mt_request *r)
         mt_cursor_drop(e->tower.cursor);
         for (size_t i = 0; i < e->job.count; i++)
             mt_gallery_filled(e->gallery, e->pictures.sight[i]->medium, false);
-        e->job.count = 0;
+        mt_job_clear(&e->job);
     }
     if (e->gallery)
         mt_sights_release(r, e->gallery);
@@ -159,5 +159,5 @@ void mt_engine_encoded(mt_engine *e, mt_job *j)
         if (!ok)
             p->unsound[p->unsound_count++] = j->request[i];
     }
-    j->count = 0;
+    mt_job_clear(j);
 }

@@ -85,29 +85,32 @@ static bool check(const mt_engine *e, const mt_request *r, mt_error *err)
     return check_pictures(e, r, err) && mt_sample_settings_check(&r->sampling, vocab, err);
 }
 
-mt_places *mt_engine_places(mt_engine *e)
+mt_places *mt_engine_places(mt_engine *e, size_t encoder)
 {
-    return &e->places;
+    assert(encoder <= e->desk_count);
+    return encoder ? &e->desks[encoder - 1].places : &e->places;
 }
 
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
-    if (!check(e, r, err) || !cut_pictures(e, r, err) ||
-        (!r->placed && !mt_places_take(&e->places, &r->client, r->choices, r->choices, err)))
+    mt_places *places = mt_engine_places(e, r->encoder);
+    if (!(r->encoder || (check(e, r, err) && cut_pictures(e, r, err))) ||
+        (!r->placed && !mt_places_take(places, &r->client, r->choices, r->choices, err)))
         return false;
     if (r->received == 0)
         r->received = mt_clock_ns();
-    mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
+    if (!r->encoder)
+        mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
     if (r->pool) {
-        r->vector_len = e->spec->hidden;
+        r->vector_len = !r->encoder ? e->spec->hidden : mt_bert_width(&e->desks[r->encoder - 1].encoder->spec);
         r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof *r->vector);
     }
     r->order = atomic_fetch_add(&e->order_next, 1);
     if (mt_queue_push(e->inbox, r))
         return true;
     if (!r->placed)
-        mt_places_give(&e->places, &r->client, r->choices);
-    for (uint32_t c = 0; c < r->choices; c++)
+        mt_places_give(places, &r->client, r->choices);
+    for (uint32_t c = 0; c < r->choices && r->sequences; c++)
         mt_sequence_close(&r->sequences[c]);
     return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
 }
@@ -129,6 +132,14 @@ void mt_engine_stats(mt_engine *e, mt_stats *out)
     pthread_mutex_lock(&e->lock);
     *out = e->shown;
     pthread_mutex_unlock(&e->lock);
+}
+
+mt_encoder_stats mt_engine_encoder_stats(mt_engine *e, size_t encoder)
+{
+    pthread_mutex_lock(&e->lock);
+    const mt_encoder_stats stats = e->desks[encoder - 1].stats;
+    pthread_mutex_unlock(&e->lock);
+    return stats;
 }
 
 size_t mt_engine_list(mt_engine *e, const mt_client *client, mt_engine_row *rows, size_t most)
@@ -165,6 +176,11 @@ static void take(mt_engine *e, mt_request *r)
     if (r->constraint && !e->masks)
         e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, (size_t)e->params.masks);
     r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, mt_clock_ns());
+    if (r->encoder) {
+        mt_desk *d = &e->desks[r->encoder - 1];
+        d->waiting[d->waiting_count++] = r;
+        return;
+    }
     if (e->gallery)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
@@ -230,27 +246,36 @@ static void show_media(mt_engine *e)
     e->stats.encode_work = e->job.work;
 }
 
-/* Copies what others may see. */
-static void show(mt_engine *e)
+static void show_cache(const mt_engine *e, mt_stats *st)
 {
-    const uint64_t now = mt_clock_ns();
-    mt_stats *st = &e->stats;
-    st->running = e->running_count;
-    st->waiting = e->waiting_count;
     for (size_t g = 0; g < e->spec->group_count; g++) {
         st->pages_total[g] = mt_tree_total(e->tree, g);
         st->pages_held[g] = st->pages_total[g] - mt_tree_available(e->tree, g);
     }
     st->pages_known = mt_tree_nodes(e->tree);
     st->evictions = mt_tree_evictions(e->tree);
-    show_media(e);
     const mt_anchors *anchors = mt_tree_anchors(e->tree);
     st->states_total = anchors->slots.total;
     st->states_held = st->states_total - mt_anchors_available(anchors);
     st->states_known = anchors->count;
     st->state_evictions = anchors->evictions;
+}
+
+/* Copies what others may see. */
+static void show(mt_engine *e)
+{
+    const uint64_t now = mt_clock_ns();
+    e->stats.running = e->running_count;
+    e->stats.waiting = e->waiting_count;
+    if (e->model)
+        show_cache(e, &e->stats);
+    show_media(e);
     pthread_mutex_lock(&e->lock);
-    e->shown = *st;
+    e->shown = e->stats;
+    for (size_t i = 0; i < e->desk_count; i++) {
+        e->desks[i].stats.seconds = e->desks[i].job.seconds;
+        e->desks[i].stats.waiting = e->desks[i].waiting_count;
+    }
     e->row_count = 0;
     for (size_t i = 0; i < e->running_count; i++)
         e->rows[e->row_count++] = describe(e->running[i], phase_of(e->running[i], true), now);
@@ -268,12 +293,15 @@ static void *run(void *ctx)
         const bool stopping = atomic_load(&e->stopping);
         sweep(e, e->running, &e->running_count, stopping);
         sweep(e, e->waiting, &e->waiting_count, stopping);
+        mt_texts_look(e, stopping);
         idle = stopping || !mt_engine_plan(e, &e->step);
         if (!idle) {
-            mt_lease_take(e->params.lease);
+            if (e->params.turn)
+                e->params.turn(e->params.turn_ctx, true);
             mt_engine_run(e, &e->step);
             mt_engine_settle(e, &e->step);
-            mt_lease_give(e->params.lease);
+            if (e->params.turn)
+                e->params.turn(e->params.turn_ctx, false);
         }
         show(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
@@ -289,13 +317,14 @@ static void allot(mt_engine *e)
     e->running = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
     e->rows = mt_alloc_array(all, sizeof *e->rows);
-    mt_clients_init(&e->clients, all);
-    mt_step_init(&e->step, e->set, e->params.rows, sequences, all + 1, e->spec->vocab);
+    mt_clients_init(&e->clients, all + e->text_places);
+    mt_step_init(&e->step, e->set, e->params.rows, sequences, all + e->job_count, e->spec->vocab);
 }
 
 static void free_engine(mt_engine *e)
 {
     mt_set_free(e->set);
+    mt_texts_close(e);
     mt_model_free(e->model);
     mt_vision_free(e->vision);
     mt_tree_free(e->tree);
@@ -316,10 +345,12 @@ static void free_engine(mt_engine *e)
 static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
 {
     const mt_vision_spec *spec = o->spec.vision;
-    if (!spec || !o->processor)
+    if (e->params.tower)
+        e->tower = *e->params.tower;
+    if (e->params.tower || !spec || !o->processor)
         return true;
     const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
-    const uint64_t most = mt_engine_budget(e) / TOWER_SHARE / each;
+    const uint64_t most = mt_engine_memory(&e->params, e->dev) / TOWER_SHARE / each;
     const size_t given = mt_processor_patches(o->processor), patches = given > TOWER_PATCHES ? given : TOWER_PATCHES;
     const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
     e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
@@ -337,6 +368,47 @@ static size_t least_rows(const mt_engine *e)
     return beside > token ? beside : token;
 }
 
+static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
+{
+    e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
+    if (e->params.speculate == MT_SPECULATE_OFF)
+        e->memos = 0;
+    o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
+    const mt_model_params model = {.rows = e->params.rows,
+                                   .logits = mt_step_most_wanted(e->params.sequences),
+                                   .places = e->params.sequences,
+                                   .memos = e->memos};
+    e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
+    return e->model != NULL;
+}
+
+/* Encoders, the tower and the model, which plans the device for all of them. */
+static bool load(mt_engine *e, mt_opened *o, mt_error *err)
+{
+    uint64_t weights = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
+    mt_cost_init(&e->past.cost, (double)weights, (double)weights);
+    if (!mt_texts_open(e, err) || !make_tower(e, o, err) ||
+        !(o->checkpoint ? make_model(e, o, err) : mt_device_plan(e->dev, e->params.rows, err)))
+        return false;
+    mt_job_init(&e->job, e->tower.cursor, mt_engine_encoded);
+    for (size_t i = 0; i < e->desk_count; i++)
+        weights += mt_encoder_weights(e->desks[i].encoder);
+    return mt_engine_reserve(e, weights, err);
+}
+
+static bool start(mt_engine *e, mt_error *err)
+{
+    e->inbox = mt_queue_new(e->places.all + e->text_places + 1); /* one: see mt_engine_poke */
+    if (!e->inbox)
+        return mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
+    allot(e);
+    if (e->params.canary && e->model)
+        mt_engine_canary(e);
+    show(e);
+    return pthread_create(&e->thread, NULL, run, e) == 0 ||
+           mt_fail(err, MT_E_IO, "the engine's thread could not be started; raise the limit (ulimit -u)");
+}
+
 mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt_engine_params *params, mt_error *err)
 {
     mt_engine *e = mt_alloc(sizeof *e);
@@ -349,38 +421,10 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
         e->params.rows = least_rows(e);
     mt_places_init(&e->places, e->params.sequences + e->params.queue);
     pthread_mutex_init(&e->lock, NULL);
-    const uint64_t weights = mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes;
-    e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
-    if (e->params.speculate == MT_SPECULATE_OFF)
-        e->memos = 0;
-    o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
-    const mt_model_params model = {.rows = e->params.rows,
-                                   .logits = mt_step_most_wanted(e->params.sequences),
-                                   .places = e->params.sequences,
-                                   .memos = e->memos};
-    e->inbox = mt_queue_new(e->places.all + 1); /* one: see mt_engine_poke */
-    if (e->params.tower)
-        e->tower = *e->params.tower;
-    if (e->inbox && (e->tower.cursor || make_tower(e, o, err)))
-        e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
-    if (!e->inbox)
-        mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
-    if (!e->model || !mt_engine_reserve(e, weights, err)) {
-        free_engine(e);
-        return NULL;
-    }
-    allot(e);
-    if (e->params.canary)
-        mt_engine_canary(e);
-    mt_job_init(&e->job, e->tower.cursor, mt_engine_encoded);
-    mt_cost_init(&e->past.cost, (double)weights, (double)weights);
-    show(e);
-    if (pthread_create(&e->thread, NULL, run, e) != 0) {
-        mt_fail(err, MT_E_IO, "the engine's thread could not be started; raise the limit (ulimit -u)");
-        free_engine(e);
-        return NULL;
-    }
-    return e;
+    if (load(e, o, err) && start(e, err))
+        return e;
+    free_engine(e);
+    return NULL;
 }
 
 void mt_engine_stop(mt_engine *e)

@@ -1,10 +1,10 @@
-/* The one engine: a thread that owns the model, the cache and every sequence, and takes all requests through one
-   step after the other. Always batching, nothing else. See engine.c. */
+/* The one engine: a thread that owns the model, the encoders, the cache and every sequence, and takes all requests
+   through one step after the other. Always batching, nothing else. See engine.c. */
 #ifndef MT_ENGINE_ENGINE_H
 #define MT_ENGINE_ENGINE_H
 
-#include "base/lease.h"
 #include "engine/draft.h"
+#include "engine/encoder.h"
 #include "engine/opened.h"
 #include "engine/places.h"
 #include "engine/request.h"
@@ -22,10 +22,8 @@ typedef struct mt_engine_params {
     size_t rows;      /* most rows of a step */
     size_t context;   /* most positions of a sequence; 0: what the model allows */
     uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
-    uint64_t beside; /* bytes of that which others in the process have */
     uint64_t constraints; /* bytes of it for constraints, masks among them; 0: no request has one */
     uint64_t masks;       /* bytes of those for masks */
-    mt_lease *lease;      /* each step takes it; borrowed; NULL: nobody else computes */
     size_t cache;         /* positions of the cache; 0: what memory leaves */
     uint64_t state_cache; /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
     double turn_ms;       /* that a seat is kept, once its sequence answers, though clients with fewer want it */
@@ -33,9 +31,13 @@ typedef struct mt_engine_params {
     uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
-    const mt_tower *tower; /* instead of the model's, for tests */
-    size_t chunk;          /* most prompt positions of a sequence in a step, for tests; 0: what fits */
-    bool canary;           /* for debugging: what is free is NaN, and it is checked that nobody has written there */
+    const mt_tower *tower;             /* instead of the model's, for tests */
+    const mt_encoder *const *encoders; /* that requests may name, from 1 on; they are borrowed, the list is not */
+    size_t encoder_count;
+    void (*turn)(void *ctx, bool begins); /* before and after each step, for tests; NULL: nobody waits */
+    void *turn_ctx;
+    size_t chunk; /* most prompt positions of a sequence in a step, for tests; 0: what fits */
+    bool canary;  /* for debugging: what is free is NaN, and it is checked that nobody has written there */
     mt_speculation speculate;
     size_t draft;   /* most tokens guessed ahead, at most MT_LIMIT_DRAFT */
     bool draft_all; /* all guesses are tried, whatever they cost, for tests */
@@ -47,7 +49,8 @@ void mt_engine_params_init(mt_engine_params *params);
 uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev);
 
 /* Loads the model of an opened checkpoint and starts the thread. Borrows all it is given; tokenizer may be NULL: then
-   events have no text. NULL with a sentence that says what to change. Free with mt_engine_stop. */
+   events have no text. Where nothing but a device is opened, there are encoders only. NULL with a sentence that says
+   what to change. Free with mt_engine_stop. */
 mt_engine *mt_engine_start(mt_opened *opened, const mt_tokenizer *tokenizer, const mt_engine_params *params,
                            mt_error *err) MT_NODISCARD;
 
@@ -57,19 +60,23 @@ void mt_engine_stop(mt_engine *engine);
 /* ---- from any thread ---- */
 
 /* Takes the request on success; its events begin at once, perhaps before this returns. MT_E_BUSY when there is no
-   place for it, MT_E_TOO_LARGE when it can never fit; then it is the caller's still. */
+   place for it, MT_E_TOO_LARGE when it can never fit; then it is the caller's still. Where it names an encoder, its
+   tokens must be within that one's vocabulary and context, and it must pool by score where the encoder scores and
+   nowhere else. */
 bool mt_engine_submit(mt_engine *engine, mt_request *request, mt_error *err) MT_NODISCARD;
 
-/* Where those who submit several requests take places for them: all at once, or fewer than there are requests. */
-mt_places *mt_engine_places(mt_engine *engine);
+/* Where those who submit several requests for an encoder, or the model (0), take places for them: all at once, or fewer
+   than there are requests. */
+mt_places *mt_engine_places(mt_engine *engine, size_t encoder);
 
 /* Wakes the engine after a change of cancelled or paused. NULL, an engine that has ended, is fine. */
 void mt_engine_poke(mt_engine *engine);
 
 size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequence */
 
-/* What has happened so far, and what is. */
+/* What has happened so far, and what is: to the model, and to an encoder. */
 void mt_engine_stats(mt_engine *engine, mt_stats *out);
+mt_encoder_stats mt_engine_encoder_stats(mt_engine *engine, size_t encoder);
 
 typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_ENCODE, MT_PHASE_PREFILL, MT_PHASE_DECODE } mt_phase;
 

@@ -40,6 +40,18 @@ typedef struct mt_shown {
     size_t unsound_count;
 } mt_shown;
 
+/* An encoder, and the texts that wait for it. See texts.c. */
+typedef struct mt_desk {
+    mt_job job; /* the first member */
+    const mt_encoder *encoder;
+    mt_bert *bert;
+    size_t rows; /* of a job */
+    mt_places places;
+    mt_request **waiting;
+    size_t waiting_count;
+    mt_encoder_stats stats; /* under the engine's lock */
+} mt_desk;
+
 /* Features of pictures on the device, and what looking at some of them needs. */
 typedef struct mt_features {
     size_t count;     /* rows */
@@ -55,9 +67,9 @@ struct mt_engine {
     const mt_model_spec *spec;
     const mt_tokenizer *tokenizer;
     mt_engine_params params;
-    size_t context; /* most positions of a sequence */
-    mt_model *model;
-    size_t memos; /* sequences with a recurrent state that may guess */
+    size_t context;  /* most positions of a sequence */
+    mt_model *model; /* NULL: there are encoders only */
+    size_t memos;    /* sequences with a recurrent state that may guess */
     mt_tree *tree;
     mt_vision *vision;   /* the model's tower */
     mt_tower tower;      /* this, or a test's; its cursor is NULL where the model takes no pictures */
@@ -65,7 +77,11 @@ struct mt_engine {
     mt_set *set;         /* what the engine has on the device besides the model */
     mt_features features;
     mt_shown pictures;
-    mt_job job; /* of the tower */
+    mt_job job;                     /* of the tower */
+    mt_desk *desks;                 /* of the encoders */
+    size_t desk_count, text_places; /* of all desks */
+    mt_job **jobs;                  /* all of them, the tower's first */
+    size_t job_count;
     mt_past past;
     mt_step step; /* the one that is being planned or run */
     mt_clients clients;
@@ -96,9 +112,8 @@ void mt_engine_canary(mt_engine *e);
 bool mt_engine_plan(mt_engine *e, mt_step *step);
 
 /* Shares the memory there is among cache, states and features, and has the device hold them. weights: bytes of those
-   that are mapped. See memory.c. */
+   that are mapped, the encoders' among them. See memory.c. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCARD;
-uint64_t mt_engine_budget(const mt_engine *e); /* of all that the engine may have */
 
 /* Has the model's head guess what follows, for the next step. */
 void mt_engine_guess(mt_engine *e, mt_step *step);
@@ -116,11 +131,26 @@ void mt_job_init(mt_job *job, mt_cursor *cursor, void (*done)(mt_engine *e, mt_j
 /* One part more, the first of which begins it; the cursor is started afterwards. size: beside other parts' */
 void mt_job_add(mt_job *job, mt_request *request, double size);
 
-/* What the scheduler is to give it; first: of the requests that wait for it. */
+void mt_job_clear(mt_job *job); /* it is over */
+
+/* What the scheduler is to give it; first: of the requests that wait for it, NULL: the one that began it. */
 mt_candidate *mt_job_offer(mt_job *job, const mt_request *first, uint64_t now);
 
-/* Runs a slice: what the scheduler gave. */
-void mt_job_run(mt_engine *e, mt_job *job);
+static inline bool mt_job_planned(const mt_job *job) /* the scheduler gave it something */
+{
+    return job->count > 0 && job->candidate.worked > 0;
+}
+
+/* A slice of each: what the scheduler gave. */
+void mt_jobs_run(mt_engine *e);
+
+/* ---- encoders: texts.c ---- */
+
+bool mt_texts_open(mt_engine *e, mt_error *err) MT_NODISCARD;
+void mt_texts_close(mt_engine *e);
+
+/* Ends those that are cancelled, or all when it is stopping; then each desk where texts wait has a job. */
+void mt_texts_look(mt_engine *e, bool stopping);
 
 /* ---- lists: roster.c ---- */
 

@@ -16,18 +16,24 @@ void mt_job_init(mt_job *j, mt_cursor *cursor, void (*done)(mt_engine *e, mt_job
 void mt_job_add(mt_job *j, mt_request *r, double size)
 {
     assert(j->count < MT_JOB_PARTS);
-    if (j->count == 0) {
+    if (j->count == 0)
         j->began = mt_clock_ns();
-        j->candidate = (mt_candidate){0};
-        j->whole = 0;
-    }
     j->request[j->count] = r;
     j->size[j->count++] = size;
     j->whole += size;
 }
 
+void mt_job_clear(mt_job *j)
+{
+    j->count = 0;
+    j->whole = 0;
+    j->candidate = (mt_candidate){0};
+}
+
 mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
 {
+    if (!first)
+        first = j->request[0];
     j->candidate = (mt_candidate){.work = mt_cursor_left(j->cursor) * j->rate.seconds,
                                   .running = true,
                                   .priority = first->priority,
@@ -37,7 +43,7 @@ mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
     return &j->candidate;
 }
 
-void mt_job_run(mt_engine *e, mt_job *j)
+static void run(mt_engine *e, mt_job *j)
 {
     const double expected = j->candidate.worked;
     const uint64_t begin = mt_clock_ns();
@@ -54,4 +60,11 @@ void mt_job_run(mt_engine *e, mt_job *j)
     j->work += work;
     if (mt_cursor_left(j->cursor) <= 0)
         j->done(e, j);
+}
+
+void mt_jobs_run(mt_engine *e)
+{
+    for (size_t i = 0; i < e->job_count; i++)
+        if (mt_job_planned(e->jobs[i]))
+            run(e, e->jobs[i]);
 }

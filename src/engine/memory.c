@@ -61,12 +61,6 @@ uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev)
     return params->memory ? params->memory : mt_device_memory(dev) / 4 * 3;
 }
 
-uint64_t mt_engine_budget(const mt_engine *e)
-{
-    const uint64_t all = mt_engine_memory(&e->params, e->dev);
-    return all > e->params.beside ? all - e->params.beside : 0;
-}
-
 /* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
    back, as much is taken for weights as could be. 0 where the system does not tell. */
 static uint64_t own_memory(uint64_t weights)
@@ -134,15 +128,25 @@ static bool reserve_features(mt_engine *e, mt_error *err)
     return f->rows != NULL;
 }
 
+/* Encoders alone take what they take. */
+static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
+{
+    return e->params.memory == 0 || bytes <= e->params.memory ||
+           mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB and the encoders take %.0f; raise it",
+                   (double)e->params.memory / (1 << 20), (double)bytes / (1 << 20));
+}
+
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
 {
     const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
     const uint64_t working = (own > device ? own : device) + ASIDE + e->params.constraints;
-    const uint64_t memory = mt_engine_budget(e);
+    const uint64_t memory = mt_engine_memory(&e->params, e->dev);
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
+    if (!e->model)
+        return check_encoders(e, weights + device, err);
     const size_t states = share_states(e, &bytes);
     bytes -= share_requests(e, bytes);
     bytes -= share_pictures(e, bytes);

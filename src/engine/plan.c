@@ -407,9 +407,10 @@ static size_t list(mt_engine *e, uint64_t now)
 {
     e->step.viewer = NULL;
     size_t count = list_waiting(e, list_running(e, now), now);
-    const mt_sequence *viewer = e->step.viewer;
-    if (e->job.count > 0)
-        e->step.candidates[count++] = mt_job_offer(&e->job, viewer ? viewer->request : e->job.request[0], now);
+    const mt_request *viewer = e->step.viewer ? e->step.viewer->request : NULL;
+    for (size_t i = 0; i < e->job_count; i++)
+        if (e->jobs[i]->count > 0)
+            e->step.candidates[count++] = mt_job_offer(e->jobs[i], e->jobs[i] == &e->job ? viewer : NULL, now);
     return count;
 }
 
@@ -426,6 +427,7 @@ static void begin_job(mt_engine *e, mt_step *step)
 bool mt_engine_plan(mt_engine *e, mt_step *step)
 {
     const uint64_t now = mt_clock_ns();
+    bool work = false;
     step->parts = 0;
     make_way(e, now);
     size_t count = list(e, now);
@@ -440,7 +442,6 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
     const size_t before = e->running_count;
     const mt_budget budget = budget_of(e, now);
     mt_schedule(step->candidates, count, &e->past.cost, &budget, step->order);
-    const bool work = e->job.count > 0 && e->job.candidate.worked > 0;
     admit_all(e, count, now);
     for (size_t i = 0; i < count; i++)
         if (step->order[i]->rows > 0)
@@ -449,5 +450,7 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
         if (e->running[i]->candidate.rows > 0)
             step->part[step->parts++] = (mt_part){.s = e->running[i], .rows = e->running[i]->candidate.rows};
     begin_job(e, step);
+    for (size_t i = 0; i < e->job_count; i++)
+        work |= mt_job_planned(e->jobs[i]);
     return step->parts > 0 || work || e->running_count > before;
 }

@@ -84,7 +84,8 @@ struct mt_request {
 
     mt_pool
         pool; /* where it is not MT_POOL_NONE, nothing is generated, there is one choice, and DONE brings a vector */
-    size_t second; /* where the second text of a pair begins, for encoders that tell them apart; 0: there is none */
+    size_t encoder; /* of the engine's, from 1 on, that does so; 0: the model */
+    size_t second;  /* where the second text of a pair begins, for encoders that tell them apart; 0: there is none */
 
     mt_sample_settings sampling;
     mt_constraint *constraint;          /* that every answer follows; the arena holds a reference; NULL: none */

@@ -24,6 +24,8 @@ void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, siz
     step->chains = mt_alloc_array(sequences, sizeof(mt_chain *));
     step->guessers = mt_alloc_array(step->max_wanted, sizeof(mt_sequence *));
     step->guessed = mt_alloc_array(step->max_wanted, sizeof *step->guessed);
+    if (vocab == 0)
+        return;
     step->chooser = mt_chooser_new(set, vocab);
     step->logits_reading = mt_reading_new(set, step->max_wanted * vocab * sizeof(float));
 }
@@ -421,7 +423,6 @@ void mt_engine_settle(mt_engine *e, mt_step *step)
         settle(e, step, &step->part[i]);
     if (step->parts > 0)
         mt_engine_guess(e, step);
-    if (e->job.count > 0 && e->job.candidate.worked > 0)
-        mt_job_run(e, &e->job);
+    mt_jobs_run(e);
     end_blind(e, &e->pictures);
 }

@@ -59,7 +59,8 @@ static inline size_t mt_step_most_wanted(size_t sequences)
     return sequences + 32;
 }
 
-/* sequences: that may run; listed: that may wait and run, and jobs. Its objects go into the set. Free with mt_step_free. */
+/* sequences: that may run; listed: that may wait and run, and jobs. Its objects go into the set; vocab 0: there
+   is no model, which needs none. Free with mt_step_free. */
 void mt_step_init(mt_step *step, mt_set *set, size_t rows, size_t sequences, size_t listed, size_t vocab);
 void mt_step_free(mt_step *step);
 

@@ -20,6 +20,12 @@ typedef struct mt_bert_spec {
     mt_activation activation;
 } mt_bert_spec;
 
+/* Numbers of a text's vector. */
+static inline size_t mt_bert_width(const mt_bert_spec *spec)
+{
+    return spec->scores ? 1 : spec->hidden;
+}
+
 /* Whether config.json is that of such an encoder. */
 bool mt_bert_known(const mt_config *config);
 bool mt_bert_spec_read(mt_bert_spec *spec, const mt_config *config, mt_error *err) MT_NODISCARD;

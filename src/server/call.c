@@ -106,7 +106,7 @@ static void update_pause(mt_call *call)
             changed = true;
     }
     pthread_mutex_unlock(&call->lock);
-    if (changed && !call->pooler)
+    if (changed)
         mt_engine_poke(call->server->served.engine);
 }
 

@@ -44,13 +44,13 @@ struct mt_call {
     char *body;                        /* the preparation's, which frees it */
     size_t body_len;
     mt_http_coding coding;
-    size_t body_charge;       /* bytes of the server's room that it has, until it is prepared */
-    size_t charged;           /* and those of what was made of it, until it ends */
-    json_t *json;             /* what it says, on the way from one lane of preparation to the other */
-    struct mt_pooler *pooler; /* computes it instead of the engine, where it is not NULL */
-    mt_lane lane;             /* where it is prepared */
-    uint64_t received;        /* mt_clock_ns */
-    mt_account *account;      /* whose it is; NULL where no key is needed */
+    size_t body_charge;  /* bytes of the server's room that it has, until it is prepared */
+    size_t charged;      /* and those of what was made of it, until it ends */
+    json_t *json;        /* what it says, on the way from one lane of preparation to the other */
+    size_t encoder;      /* of the engine's, which computes it; 0: the model */
+    mt_lane lane;        /* where it is prepared */
+    uint64_t received;   /* mt_clock_ns */
+    mt_account *account; /* whose it is; NULL where no key is needed */
     mt_client client;
 
     /* written by preparation, read by the io thread after the first letter of the call */

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/json_tree.h"
 #include "base/limits.h"
-#include "engine/pooler.h"
 #include "server/call.h"
 #include "server/inside.h"
 
@@ -97,7 +96,7 @@ void mt_call_cancel(mt_call *call)
             any = true;
         }
     pthread_mutex_unlock(&call->lock);
-    if (any && !call->pooler)
+    if (any)
         mt_engine_poke(call->server->served.engine);
 }
 
@@ -141,19 +140,13 @@ static void withdraw(mt_call *call, mt_request **requests, size_t first, size_t 
         mt_request_free(requests[i]);
 }
 
-static bool submit_one(mt_call *call, mt_request *request, mt_error *err)
-{
-    return call->pooler ? mt_pooler_submit(call->pooler, request, err)
-                        : mt_engine_submit(call->server->served.engine, request, err);
-}
-
 /* For as many of its texts as are computed at a time, or for fewer, if it has one at least. */
 static bool take_places(mt_call *call, mt_error *err)
 {
     const size_t open = call->answer->open;
     const size_t most = open < MT_LIMIT_EMBEDDING_FLIGHT ? open : MT_LIMIT_EMBEDDING_FLIGHT;
 
-    call->queue = call->pooler ? mt_pooler_places(call->pooler) : mt_engine_places(call->server->served.engine);
+    call->queue = mt_engine_places(call->server->served.engine, call->encoder);
     if (call->places < most)
         call->places += mt_places_take(call->queue, &call->client, 1, most - call->places, err);
     return call->places > 0;
@@ -173,7 +166,7 @@ bool mt_call_more(mt_call *call, mt_error *err)
 
     for (; ok && call->submitted < call->source_count && call->submitted < call->ended + call->places;
          call->submitted += ok)
-        ok = submit_one(call, call->sources[call->submitted].request, err);
+        ok = mt_engine_submit(call->server->served.engine, call->sources[call->submitted].request, err);
     return ok;
 }
 
@@ -206,7 +199,7 @@ bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error
     bool ok = !vectors || take_places(call, err);
     const size_t first = vectors ? call->places : count;
     for (; ok && call->submitted < first; call->submitted += ok)
-        ok = submit_one(call, requests[call->submitted], err);
+        ok = mt_engine_submit(call->server->served.engine, requests[call->submitted], err);
     if (!ok) {
         withdraw(call, requests, call->submitted, count);
         mt_call_cancel(call);

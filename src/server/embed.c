@@ -91,6 +91,7 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
 
     r->name = mt_arena_strdup(r->arena, call->id);
     r->pool = t->pool;
+    r->encoder = t->number;
     mt_client_mark(call, ask, r);
     return make_tokens(r, &text, why) && check_tokens(r, t, ask, index, why);
 }
@@ -155,7 +156,7 @@ bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         ok = fill(requests[made], call, t, ask, made, why);
     }
     ok = ok && make_answer(call, t, ask, requests, why);
-    call->pooler = t->pooler;
+    call->encoder = t->number;
     if (ok)
         ok = mt_call_submit(call, requests, count, &err) || mt_failure_from(why, &err, NULL);
     else

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/pooler.h"
 #include "server/inside.h"
 
 typedef struct writer {
@@ -255,9 +254,9 @@ static void encoders(mt_server *server, mt_buf *out)
         const mt_target *t = &server->served.targets[i];
         writer w = {.out = out};
 
-        if (!t->pooler)
+        if (!t->number)
             continue;
-        const mt_pooler_stats stats = mt_pooler_count(t->pooler);
+        const mt_encoder_stats stats = mt_engine_encoder_stats(server->served.engine, t->number);
         label.len = 0;
         add_label(&label, t->name);
         w.model = label.data ? label.data : "";
@@ -285,9 +284,9 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
     mt_buf_init(&label, MT_LIMIT_PATH);
     add_label(&label, server->served.name);
     w.model = label.data ? label.data : "";
-    if (server->ready)
+    if (server->ready && server->served.engine)
         encoders(server, out);
-    if (server->ready && server->served.engine) {
+    if (server->ready && server->served.engine && server->served.opened.checkpoint) {
         mt_engine_stats(server->served.engine, &stats);
         if (server->isolate && mt_account_scope(account))
             hide_others(&stats);

@@ -24,7 +24,7 @@ static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *
 
 static bool check_answers(const mt_served *served, mt_failure *why)
 {
-    return served->engine ||
+    return served->opened.checkpoint ||
            mt_failure_set(why, 400, "unsupported_value", "model",
                           "the model \"%s\" is an encoder and writes no text: use /v1/embeddings or /v1/rerank",
                           served->name);

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/pooler.h"
 #include "server/own_templates.h"
 #include "weights/hub.h"
 
@@ -135,6 +134,7 @@ static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *e
 
 static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
 {
+    const mt_encoder *encoders[MT_LIMIT_OPTION_LIST + 1];
     mt_engine_params params;
 
     mt_engine_params_init(&params);
@@ -151,9 +151,10 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.requests = MT_ENGINE_CHOOSE;
     params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;
     params.speculate = opt->speculate;
-    params.lease = s->shared ? &s->lease : NULL;
     for (size_t i = 0; i < s->target_count; i++)
-        params.beside += mt_pooler_look(s->targets[i].pooler).bytes;
+        encoders[i] = &s->targets[i].encoder;
+    params.encoders = encoders;
+    params.encoder_count = s->target_count; /* the model is not among them yet */
     if (!open_constraints(s, &params, err))
         return false;
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
@@ -185,55 +186,33 @@ static void add_model(mt_served *s, const mt_options *opt)
     mt_target_read(t, opt->dir);
 }
 
-/* Encoders and the cache share the memory that there is. */
-static bool check_memory(const mt_served *s, const mt_options *opt, mt_error *err)
-{
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < s->target_count; i++)
-        bytes += mt_pooler_look(s->targets[i].pooler).bytes;
-    if (opt->memory == 0 || bytes <= (uint64_t)opt->memory)
-        return true;
-    return mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB and the encoders take %.0f; raise it",
-                   (double)opt->memory / (1 << 20), (double)bytes / (1 << 20));
-}
-
 /* Encoders take the mean of all tokens where their folders do not say what to do. Takes name. */
-static bool add_encoder(mt_served *s, const mt_options *opt, const char *dir, char *name, mt_error *err)
+static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err)
 {
-    const mt_pooler_params params = {
-        .device = mt_options_device(opt), .queue = (size_t)opt->max_queue, .lease = s->shared ? &s->lease : NULL};
-    mt_target *t = &s->targets[s->target_count];
-    mt_pooler_facts facts;
+    mt_target *t = &s->targets[s->target_count++];
 
-    *t = (mt_target){
-        .name = name, .pooler = mt_pooler_start(dir, &params, err), .pool = MT_POOL_MEAN, .normalise = true};
-    if (!t->pooler) {
-        mt_free(name);
+    *t = (mt_target){.name = name, .number = s->target_count, .embeds = true, .pool = MT_POOL_MEAN, .normalise = true};
+    if (!mt_encoder_open(&t->encoder, dir, err))
         return false;
-    }
-    s->target_count++;
-    facts = mt_pooler_look(t->pooler);
-    t->context = facts.context;
-    t->vocab = facts.vocab;
-    t->width = facts.width;
-    t->embeds = true;
-    t->twice = facts.twice;
+    t->context = t->encoder.spec.context;
+    t->vocab = t->encoder.spec.vocab;
+    t->width = mt_bert_width(&t->encoder.spec);
+    t->twice = t->encoder.spec.roberta;
     mt_target_read(t, dir);
-    if (facts.scores) {
+    if (t->encoder.spec.scores) {
         t->pool = MT_POOL_SCORE;
         mt_error_clear(&t->unfit);
     }
     if (has_file(dir, "tokenizer.json"))
         t->tokenizer = mt_tokenizer_load(dir, err);
-    return (t->tokenizer || !has_file(dir, "tokenizer.json")) && check_memory(s, opt, err);
+    return t->tokenizer || !has_file(dir, "tokenizer.json");
 }
 
 /* By a folder or a name, as the model itself. */
 static bool find_encoder(mt_served *s, const mt_options *opt, const char *given, mt_error *err)
 {
     char *dir = mt_hub_find(given, opt->models_dir, getenv, err);
-    const bool ok = dir && add_encoder(s, opt, dir, strcmp(dir, given) ? mt_strdup(given) : folder_name(dir), err);
+    const bool ok = dir && add_encoder(s, dir, strcmp(dir, given) ? mt_strdup(given) : folder_name(dir), err);
 
     mt_free(dir);
     return ok;
@@ -243,8 +222,6 @@ static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
 {
     const mt_option_list *dirs = &opt->embedding_models;
 
-    mt_lease_init(&s->lease);
-    s->shared = dirs->count > 0;
     for (size_t i = 0; i < dirs->count; i++)
         if (!find_encoder(s, opt, dirs->at[i], err))
             return false;
@@ -255,8 +232,12 @@ static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
 static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
 {
     const mt_target *t = &s->targets[s->target_count];
+    const mt_device_params device = mt_options_device(opt);
 
-    if (!add_encoder(s, opt, opt->dir, mt_strdup(s->name), err))
+    if (!add_encoder(s, opt->dir, mt_strdup(s->name), err))
+        return false;
+    s->opened.dev = mt_device_open(&device, err);
+    if (!s->opened.dev || !start_engine(s, opt, err))
         return false;
     s->context = t->context;
     s->vocab = t->vocab;
@@ -302,7 +283,7 @@ bool mt_served_look(const mt_options *opt, mt_error *err)
     mt_checkpoint *c;
     bool ok;
 
-    if (mt_pooler_takes(opt->dir))
+    if (mt_encoder_known(opt->dir))
         return true;
     c = mt_checkpoint_open(opt->dir, err);
     ok = c && look_at(c, opt, err);
@@ -317,7 +298,7 @@ bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
     s->media = mt_options_media(opt);
     mt_picture_room_init(&s->room, 0);
     if (!set_formats(s, opt, err) || !open_encoders(s, opt, err) ||
-        !(mt_pooler_takes(opt->dir) ? open_alone : open_model)(s, opt, err))
+        !(mt_encoder_known(opt->dir) ? open_alone : open_model)(s, opt, err))
         return false;
     mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
                 (double)(mt_clock_ns() - start) / 1e9);
@@ -328,10 +309,6 @@ void mt_served_stop(mt_served *s)
 {
     mt_engine_stop(s->engine);
     s->engine = NULL;
-    for (size_t i = 0; i < s->target_count; i++) {
-        mt_pooler_stop(s->targets[i].pooler);
-        s->targets[i].pooler = NULL;
-    }
 }
 
 void mt_served_close(mt_served *s)
@@ -343,11 +320,11 @@ void mt_served_close(mt_served *s)
     for (size_t i = 0; i < s->target_count; i++) {
         if (s->targets[i].tokenizer != s->tokenizer)
             mt_tokenizer_free(s->targets[i].tokenizer);
+        mt_encoder_close(&s->targets[i].encoder);
         mt_free(s->targets[i].name);
     }
     mt_tokenizer_free(s->tokenizer);
-    if (s->opened.arena)
-        mt_opened_close(&s->opened);
+    mt_opened_close(&s->opened);
     if (s->room.limit)
         mt_picture_room_free(&s->room);
     mt_free(s->name);

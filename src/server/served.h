@@ -17,7 +17,7 @@ typedef struct mt_served {
     bool any_model;  /* whatever they call it */
     int64_t created; /* seconds since 1970 */
 
-    mt_opened opened;
+    mt_opened opened;                       /* without a checkpoint where there are encoders only */
     mt_tokenizer *tokenizer;                /* NULL: the folder has none */
     mt_chat_templates *templates;           /* NULL: the folder has none */
     struct mt_own_templates *own_templates; /* NULL: requests bring none of their own */
@@ -33,8 +33,6 @@ typedef struct mt_served {
     size_t context, vocab;
     mt_target targets[MT_LIMIT_OPTION_LIST + 1]; /* what makes vectors: encoders, and the model itself last */
     size_t target_count;
-    mt_lease lease; /* of the engine and the encoders */
-    bool shared;    /* there are both */
 } mt_served;
 
 /* The names only, which are known at once. Free with mt_served_close. */

@@ -439,7 +439,7 @@ static void places_that_are_kept_are_nobody_elses(void **state)
     driver_open(&d, FIXTURE, MT_PRECISION_FAST, 1);
     d.params.sequences = d.params.queue = 1;
     driver_start(&d);
-    mt_places *places = mt_engine_places(d.engine);
+    mt_places *places = mt_engine_places(d.engine, 0);
     const mt_client me = {.share = 1};
     assert_int_equal(mt_places_take(places, &me, 1, 5, &err), 2);
     mt_request *other = driver_request(&d, prompt, 20, 4, &a[2]);

@@ -31,9 +31,10 @@ typedef struct driver {
     mt_engine_params params;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    mt_lease lease; /* without it the engine computes nothing */
-    size_t sent;    /* choices */
-    size_t open;    /* choices that have not ended */
+    pthread_cond_t passed;
+    uint64_t drawn, turn; /* who computes, or holds, draws a number and waits for its turn */
+    size_t sent;          /* choices */
+    size_t open;          /* choices that have not ended */
     uint64_t events;
 } driver;
 
@@ -79,17 +80,38 @@ static inline void driver_event(void *ctx, const mt_event *ev)
     pthread_mutex_unlock(&d->lock);
 }
 
-static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
+/* Turns at the engine, in the order of asking. */
+static inline void driver_turn(void *ctx, bool begins)
 {
-    const mt_device_params device = {.host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
-    mt_error err = {0};
+    driver *d = ctx;
+    pthread_mutex_lock(&d->lock);
+    if (begins)
+        for (const uint64_t mine = d->drawn++; d->turn != mine;)
+            pthread_cond_wait(&d->passed, &d->lock);
+    else
+        d->turn++;
+    pthread_cond_broadcast(&d->passed);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* Opens nothing yet. */
+static inline void driver_init(driver *d)
+{
     memset(d, 0, sizeof *d);
     mt_engine_params_init(&d->params);
     d->params.canary = true;
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->ended, NULL);
-    mt_lease_init(&d->lease);
-    d->params.lease = &d->lease;
+    pthread_cond_init(&d->passed, NULL);
+    d->params.turn = driver_turn;
+    d->params.turn_ctx = d;
+}
+
+static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
+{
+    const mt_device_params device = {.host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
+    mt_error err = {0};
+    driver_init(d);
     if (!mt_opened_open(&d->o, dir, &device, &err))
         fail_msg("%s: %s", dir, err.text);
 }
@@ -123,12 +145,12 @@ static inline void driver_stats(driver *d, mt_stats *stats)
 /* Between the two no step is computed: what is sent meanwhile comes together, however slow the sender is. */
 static inline void driver_hold(driver *d)
 {
-    mt_lease_take(&d->lease);
+    driver_turn(d, true);
 }
 
 static inline void driver_let_go(driver *d)
 {
-    mt_lease_give(&d->lease);
+    driver_turn(d, false);
 }
 
 static inline void driver_close(driver *d)
@@ -138,7 +160,7 @@ static inline void driver_close(driver *d)
     assert_int_equal(stats.canary_faults, 0);
     mt_engine_stop(d->engine);
     mt_opened_close(&d->o);
-    mt_lease_free(&d->lease);
+    pthread_cond_destroy(&d->passed);
     pthread_cond_destroy(&d->ended);
     pthread_mutex_destroy(&d->lock);
 }

@@ -1,6 +1,6 @@
 /* Never the wrong picture: requests that show the model something, with a stand-in for the encoder whose features are a
    function of all bytes of a picture and of nothing else. Any text model takes them. */
-#include "engine_driver.h"
+#include "engine_encoders.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -437,6 +437,39 @@ static void text_goes_on_beside_the_encoder(void **state)
     driver_close(&w.d);
 }
 
+/* Each job has its slices: a text does not wait for the tower's, nor an answer for either. */
+static void an_encoder_goes_on_beside_the_tower(void **state)
+{
+    answer seen, answered, alone;
+    sent_text before, beside;
+    uint32_t prompt[20] = {1, 2, 3};
+    mt_encoder encoder;
+    shown w;
+    (void)state;
+    ask_alone(models[0], false, 6, &alone);
+    encoder_open(&encoder, VECTORS "bert-mean-f32");
+    shown_open(&w, models[0]);
+    w.d.params.encoders = (const mt_encoder *[]){&encoder};
+    w.d.params.encoder_count = 1;
+    driver_start(&w.d);
+    text_send(&w.d, text_request(&w.d, 1, MT_POOL_MEAN, 3, 300, &before));
+    driver_wait(&w.d, 0);
+    w.encoder.hold = true;
+    driver_send(&w.d, show(&w, 6, 1, BEFORE, &seen));
+    wait_for_jobs(&w, 1);
+    text_send(&w.d, text_request(&w.d, 1, MT_POOL_MEAN, 3, 300, &beside));
+    driver_send(&w.d, driver_request(&w.d, prompt, 20, NEW_TOKENS, &answered));
+    driver_wait(&w.d, 1);
+    assert_int_equal(answered.count, NEW_TOKENS);
+    assert_memory_equal(before.vector, beside.vector, sizeof before.vector);
+    assert_int_equal(seen.count, 0);
+    w.encoder.hold = false;
+    driver_wait(&w.d, 0);
+    expect_same("a picture beside an encoder", &alone, &seen);
+    driver_close(&w.d);
+    mt_encoder_close(&encoder);
+}
+
 /* It had no row of any step, but the encoder's time. */
 static void the_encoders_work_is_charged_to_a_client(void **state)
 {
@@ -526,6 +559,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_encoder_that_breaks_ends_one_request),
     cmocka_unit_test(a_request_may_go_while_its_picture_is_encoded),
     cmocka_unit_test(text_goes_on_beside_the_encoder),
+    cmocka_unit_test(an_encoder_goes_on_beside_the_tower),
     cmocka_unit_test(the_encoders_work_is_charged_to_a_client),
     cmocka_unit_test(pictures_are_encoded_together),
     cmocka_unit_test(what_is_never_possible_is_refused_at_once),

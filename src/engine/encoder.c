@@ -1,0 +1,47 @@
+#include "engine/encoder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool mt_encoder_known(const char *dir)
+{
+    char path[MT_LIMIT_PATH];
+    const int len = snprintf(path, sizeof path, "%s/config.json", dir);
+    mt_config *config = len > 0 && (size_t)len < sizeof path ? mt_config_read(path, NULL) : NULL;
+    const bool known = config && mt_bert_known(config);
+    mt_config_free(config);
+    return known;
+}
+
+static bool bind(mt_encoder *n, const char *dir, mt_error *err)
+{
+    const mt_config *config = mt_checkpoint_config(n->checkpoint);
+    if (!mt_bert_known(config))
+        return mt_fail(
+            err, MT_E_UNSUPPORTED,
+            "\"%.200s\" is no encoder but of type \"%.64s\"; known are bert, roberta, xlm-roberta, camembert", dir,
+            mt_config_string(config, "model_type", ""));
+    return mt_bert_spec_read(&n->spec, config, err) &&
+           mt_bert_bind(&n->weights, &n->spec, n->checkpoint, n->arena, err);
+}
+
+bool mt_encoder_open(mt_encoder *n, const char *dir, mt_error *err)
+{
+    *n = (mt_encoder){.arena = mt_arena_new(0), .checkpoint = mt_checkpoint_open(dir, err)};
+    if (n->checkpoint && bind(n, dir, err))
+        return true;
+    mt_encoder_close(n);
+    return false;
+}
+
+void mt_encoder_close(mt_encoder *n)
+{
+    mt_checkpoint_close(n->checkpoint);
+    mt_arena_free(n->arena);
+    *n = (mt_encoder){0};
+}
+
+uint64_t mt_encoder_weights(const mt_encoder *n)
+{
+    return mt_checkpoint_bytes(n->checkpoint) + n->weights.cost.copied_bytes;
+}

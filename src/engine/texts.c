@@ -1,0 +1,205 @@
+/* Texts for encoders (models/bert.h), which become vectors and scores. An encoder has no cache and its texts no
+   answers: each waits at the encoder's desk until a job takes it, and hears of its end when the job is done.
+
+   1. A text is at a desk or in its job from the moment it is taken from the inbox to its last event.
+   2. A job takes texts of the client that has had the least of the machine lately, with what it has in this job; so one
+      with many of them does not crowd out the others.
+   3. Jobs borrow tokens of their texts: one that is cancelled ends with the job, and the job when none is wanted.
+   4. Memory is reserved at the start: a job has at most so many rows, whatever comes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/inside.h"
+
+#define JOB_ROWS 2048  /* or the longest text */
+#define SLICE_ROWS 128 /* at most */
+
+_Static_assert(MT_BERT_TEXTS <= MT_JOB_PARTS, "a job has a part for each text");
+
+static void end(mt_desk *d, mt_request *r, mt_finish finish, const mt_error *err)
+{
+    const bool done = finish == MT_FINISH_STOP;
+    r->guest->here--;
+    if (!r->placed)
+        mt_places_give(&d->places, &r->client, 1); /* before it is told: who hears of the end finds room */
+    r->event(r->ctx, &(mt_event){.kind = MT_EVENT_DONE,
+                                 .finish = finish,
+                                 .error = err,
+                                 .stop_token = MT_TOKEN_NONE,
+                                 .prompt_tokens = r->prompt_len,
+                                 .vector = done ? r->vector : NULL,
+                                 .vector_len = done ? r->vector_len : 0,
+                                 .last = true});
+    mt_request_free(r);
+}
+
+static bool cancelled(const mt_request *r)
+{
+    return atomic_load_explicit(&r->cancelled, memory_order_relaxed); /* no data hangs on it */
+}
+
+/* ---- into a job ---- */
+
+static bool comes_before(const mt_request *a, const mt_request *b)
+{
+    if (a->guest->debt != b->guest->debt)
+        return a->guest->debt < b->guest->debt;
+    return a->priority != b->priority ? a->priority < b->priority : a->order < b->order;
+}
+
+/* The text whose turn it is; NULL when there is none, or it does not fit into the job any more. */
+static mt_request *take(mt_desk *d)
+{
+    size_t first = 0;
+    for (size_t i = 1; i < d->waiting_count; i++)
+        if (comes_before(d->waiting[i], d->waiting[first]))
+            first = i;
+    if (d->waiting_count == 0 || d->job.count == MT_BERT_TEXTS ||
+        d->job.whole + (double)d->waiting[first]->prompt_len > (double)d->rows)
+        return NULL;
+    mt_request *r = d->waiting[first];
+    memmove(d->waiting + first, d->waiting + first + 1, (--d->waiting_count - first) * sizeof *d->waiting);
+    return r;
+}
+
+static void begin(mt_engine *e, mt_desk *d, uint64_t now)
+{
+    mt_bert_text texts[MT_BERT_TEXTS];
+    const double token = (d->job.seconds + 1e-6) / (double)(d->stats.tokens + 1);
+    for (size_t i = 0; i < e->clients.count; i++)
+        e->clients.guest[i].debt = mt_guest_debt(&e->clients.guest[i], now);
+    for (mt_request *r; (r = take(d));) {
+        texts[d->job.count] = (mt_bert_text){.tokens = r->prompt, .count = r->prompt_len, .second = r->second};
+        mt_job_add(&d->job, r, (double)r->prompt_len);
+        r->guest->debt += token * (double)r->prompt_len / r->guest->client.share;
+        r->event(r->ctx, &(mt_event){.kind = MT_EVENT_BEGUN});
+    }
+    mt_bert_begin(d->bert, texts, d->job.count);
+    if (d->job.count + e->running_count + e->waiting_count > 1)
+        e->past.company = now;
+}
+
+/* ---- and out of it ---- */
+
+static void pool(mt_desk *d, mt_request *r, size_t text)
+{
+    const size_t first = r->pool == MT_POOL_LAST ? r->prompt_len - 1 : 0;
+    const size_t last = r->pool == MT_POOL_FIRST ? 1 : r->prompt_len;
+    if (r->pool == MT_POOL_SCORE) {
+        r->vector[0] = mt_bert_score(d->bert, text);
+        return;
+    }
+    for (size_t row = first; row < last; row++) {
+        const float *hidden = mt_bert_hidden(d->bert, text, row);
+        for (size_t k = 0; k < r->vector_len; k++)
+            r->vector[k] += hidden[k];
+    }
+    for (size_t k = 0; k < r->vector_len; k++)
+        r->vector[k] /= (float)(last - first);
+}
+
+static void settle(mt_desk *d, mt_request *r, size_t text)
+{
+    mt_error err = {0};
+    bool finite = true;
+    pool(d, r, text);
+    for (size_t k = 0; k < r->vector_len; k++)
+        finite = finite && isfinite(r->vector[k]);
+    if (!finite)
+        mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers are not finite; the checkpoint may be damaged");
+    end(d, r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
+}
+
+static void done(mt_engine *e, mt_job *j)
+{
+    mt_desk *d = (mt_desk *)j;
+    pthread_mutex_lock(&e->lock);
+    d->stats.texts += j->count;
+    d->stats.tokens += (uint64_t)j->whole;
+    pthread_mutex_unlock(&e->lock);
+    for (size_t i = 0; i < j->count; i++)
+        if (cancelled(j->request[i]))
+            end(d, j->request[i], MT_FINISH_CANCELLED, NULL);
+        else
+            settle(d, j->request[i], i);
+    mt_job_clear(j);
+}
+
+static void sweep(mt_desk *d, bool all)
+{
+    size_t kept = 0, wanted = 0;
+    for (size_t i = 0; i < d->waiting_count; i++)
+        if (all || cancelled(d->waiting[i]))
+            end(d, d->waiting[i], MT_FINISH_CANCELLED, NULL);
+        else
+            d->waiting[kept++] = d->waiting[i];
+    d->waiting_count = kept;
+    for (size_t i = 0; i < d->job.count; i++)
+        wanted += !all && !cancelled(d->job.request[i]);
+    if (wanted > 0)
+        return;
+    mt_cursor_drop(d->job.cursor);
+    for (size_t i = 0; i < d->job.count; i++)
+        end(d, d->job.request[i], MT_FINISH_CANCELLED, NULL);
+    mt_job_clear(&d->job);
+}
+
+void mt_texts_look(mt_engine *e, bool stopping)
+{
+    for (size_t i = 0; i < e->desk_count; i++) {
+        mt_desk *d = &e->desks[i];
+        sweep(d, stopping);
+        if (d->job.count == 0 && d->waiting_count > 0)
+            begin(e, d, mt_clock_ns());
+    }
+}
+
+/* ---- desks ---- */
+
+static bool open_desk(mt_engine *e, mt_desk *d, const mt_encoder *n, mt_error *err)
+{
+    const size_t slice = e->params.rows < SLICE_ROWS ? e->params.rows : SLICE_ROWS;
+    const uint64_t before = mt_device_bytes(e->dev);
+    d->encoder = n;
+    d->rows = n->spec.context > JOB_ROWS ? n->spec.context : JOB_ROWS;
+    d->bert = mt_bert_new(e->dev, &n->spec, &n->weights, &(mt_bert_params){.rows = d->rows, .slice = slice}, err);
+    if (!d->bert)
+        return false;
+    mt_job_init(&d->job, mt_bert_cursor(d->bert), done);
+    mt_log_info("encoder.opened", "%s \"%s\" on %s, %.1f MiB", n->spec.roberta ? "roberta" : "bert",
+                mt_checkpoint_dir(n->checkpoint), mt_device_name(e->dev),
+                (double)(mt_encoder_weights(n) + mt_device_bytes(e->dev) - before) / (1 << 20));
+    return true;
+}
+
+bool mt_texts_open(mt_engine *e, mt_error *err)
+{
+    bool ok = true;
+    e->desk_count = e->params.encoder_count;
+    e->desks = mt_alloc_array(e->desk_count, sizeof *e->desks);
+    e->jobs = mt_alloc_array(1 + e->desk_count, sizeof(mt_job *));
+    e->jobs[e->job_count++] = &e->job;
+    for (size_t i = 0; i < e->desk_count; i++) {
+        mt_desk *d = &e->desks[i];
+        e->jobs[e->job_count++] = &d->job;
+        mt_places_init(&d->places, e->params.queue + MT_BERT_TEXTS);
+        d->waiting = mt_alloc_array(d->places.all, sizeof(mt_request *));
+        e->text_places += d->places.all;
+        ok = ok && open_desk(e, d, e->params.encoders[i], err);
+    }
+    return ok;
+}
+
+void mt_texts_close(mt_engine *e)
+{
+    for (size_t i = 0; i < e->desk_count; i++) {
+        mt_bert_free(e->desks[i].bert);
+        mt_places_free(&e->desks[i].places);
+        mt_free(e->desks[i].waiting);
+    }
+    mt_free(e->desks);
+    mt_free(e->jobs);
+}
