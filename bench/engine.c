@@ -246,7 +246,7 @@ static double show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t w
     b->random = words;
     for (size_t i = 0; i < MT_COUNT(ids); i++)
         ids[i] = i == SHORT_PROMPT ? (uint32_t)pad : draw(b) % 1000;
-    if (!mt_processor_expand(b->o.processor, ids, MT_COUNT(ids), (const mt_picture *[]){p}, 1, r->arena, &to, &err))
+    if (!mt_processor_expand(b->o.processor, ids, MT_COUNT(ids), p, 1, r->arena, &to, &err))
         fail(&err);
     const double seconds = (double)(mt_clock_ns() - drawn) * 1e-9;
     mt_image_free(&image);

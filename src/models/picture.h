@@ -10,14 +10,17 @@
 #include "device/device.h"
 #include "media/digest.h"
 
+#define MT_PICTURE_SIZES 2 /* most pictures that one image becomes */
+
 /* Pixels are kept as bytes; what a byte means depends on its channel alone, and the tower looks it up in levels. */
 typedef struct mt_picture {
     bool video;
     uint32_t views;         /* that do not see each other: frames of a video, an image and its crops; 1 for most */
     uint32_t height, width; /* of a view, in patches */
-    uint32_t tokens;        /* of all views: rows of features, places in the prompt */
-    uint32_t frames;        /* that a patch holds: 1 where all are the same */
-    size_t patch_bytes;     /* 3 * frames * side * side */
+    uint32_t more;      /* pictures after it in the array that are made of the same image, with views of other sizes */
+    uint32_t tokens;    /* of all views: rows of features, places in the prompt */
+    uint32_t frames;    /* that a patch holds: 1 where all are the same */
+    size_t patch_bytes; /* 3 * frames * side * side */
     const uint8_t *patches; /* [views][height * width][channel][frame][y][x]; the patches that one token is made of lie
                                together, tokens go from left to right and from the top down */
     const float (*levels)[256];      /* [3]: the processor's */

@@ -43,7 +43,8 @@ typedef struct mt_picture_order {
     mt_arena *arena;             /* patches lie in it; everything else that is needed on the way is freed */
 } mt_picture_order;
 
-/* Failures are the client's, or the watch's. */
+/* Failures are the client's, or the watch's. An image may become several pictures: out has room for
+   MT_PICTURE_SIZES. */
 bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                         mt_error *err) MT_NODISCARD;
 bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture *out,
@@ -64,8 +65,8 @@ bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const
    the family takes none. */
 const char *mt_processor_marker(const mt_processor *p, bool video);
 
-/* Appends the text that a picture's marker becomes; number: which of the prompt's pictures it is, from 0. The text is
-   as trusted as the template's own. */
+/* Appends the text that the marker of a picture, and of those that belong to it, becomes; number: which of the prompt's
+   markers it is, from 0. The text is as trusted as the template's own. */
 bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out) MT_NODISCARD;
 
 /* A prompt as the engine takes it. */
@@ -79,7 +80,7 @@ typedef struct mt_expanded {
 
 /* pictures in the order in which they stand in the prompt. Fails when the prompt has more or fewer pad tokens than
    they call for. What out points to lies in the arena. */
-bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t count, const mt_picture *const *pictures,
+bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t count, const mt_picture *pictures,
                          size_t picture_count, mt_arena *arena, mt_expanded *out, mt_error *err) MT_NODISCARD;
 
 #endif

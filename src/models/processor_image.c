@@ -139,6 +139,7 @@ bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_p
         return mt_fail(err, MT_E_INVALID, "a picture has no pixels");
     if (!(p->family->image ? p->family->image : one_view)(p, image, order, out, err))
         return false;
-    mt_picture_sign(p, out);
+    for (uint32_t i = 0; i <= out->more; i++)
+        mt_picture_sign(p, &out[i]);
     return true;
 }

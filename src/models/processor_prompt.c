@@ -22,7 +22,7 @@ bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t 
 /* Where in the pictures the next pad token belongs. */
 typedef struct walk {
     const mt_processor *p;
-    const mt_picture *const *pictures;
+    const mt_picture *pictures;
     size_t count, picture;
     uint32_t row; /* of its features */
 } walk;
@@ -35,7 +35,7 @@ static bool is_pad(const mt_processor *p, uint32_t id)
 /* How many tokens the next pad token stands for; 0: there is no picture for it. */
 static uint32_t run_length(const walk *w, uint32_t id)
 {
-    const mt_picture *picture = w->picture < w->count ? w->pictures[w->picture] : NULL;
+    const mt_picture *picture = w->picture < w->count ? &w->pictures[w->picture] : NULL;
     if (!picture || id != (picture->video ? w->p->video_id : w->p->image_id))
         return 0;
     const uint32_t left = picture->tokens - w->row, run = w->p->family->run ? w->p->family->run(w->p, picture) : left;
@@ -44,7 +44,7 @@ static uint32_t run_length(const walk *w, uint32_t id)
 
 static mt_media_span make_span(const walk *w, size_t first, uint32_t length, uint32_t begin)
 {
-    const mt_picture *picture = w->pictures[w->picture];
+    const mt_picture *picture = &w->pictures[w->picture];
     const uint32_t height = picture->height / w->p->merge, width = picture->width / w->p->merge;
     const bool grid = w->p->family->grid;
     return (mt_media_span){.first = (uint32_t)first,
@@ -67,7 +67,7 @@ static bool reserve(const walk *w, const uint32_t *ids, size_t count, mt_arena *
 {
     size_t tokens = count, runs = 0;
     for (size_t i = 0; i < w->count; i++)
-        tokens += w->pictures[i]->tokens;
+        tokens += w->pictures[i].tokens;
     for (size_t i = 0; i < count; i++)
         runs += is_pad(w->p, ids[i]);
     if (tokens - runs > MT_LIMIT_CONTEXT)
@@ -79,7 +79,7 @@ static bool reserve(const walk *w, const uint32_t *ids, size_t count, mt_arena *
            mt_fail(err, MT_E_TOO_LARGE, "the prompt takes more memory than a request may");
 }
 
-bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t count, const mt_picture *const *pictures,
+bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t count, const mt_picture *pictures,
                          size_t picture_count, mt_arena *arena, mt_expanded *out, mt_error *err)
 {
     walk w = {.p = p, .pictures = pictures, .count = picture_count};
@@ -99,7 +99,7 @@ bool mt_processor_expand(const mt_processor *p, const uint32_t *ids, size_t coun
             out->ids[out->count] = ids[i];
             out->origin[out->count] = (uint32_t)i;
         }
-        if (pad && w.row == pictures[w.picture]->tokens) {
+        if (pad && w.row == pictures[w.picture].tokens) {
             w.picture++;
             w.row = 0;
         }

@@ -90,7 +90,7 @@ typedef struct mt_vision_family {
     /* Pixels that a picture is brought to; frames > 0: each of that many frames of a video. */
     bool (*size)(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
                  mt_pixel_size *out, mt_error *err);
-    /* Makes the views of an image; NULL: there is one, the whole image. */
+    /* Makes the views of an image, of which those of one size are a picture; NULL: there is one, the whole image. */
     bool (*image)(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                   mt_error *err);
     /* Fills c->count and c->index. wanted: by the pace that counts, or a number that is asked for, where fixed. NULL:
@@ -98,7 +98,7 @@ typedef struct mt_vision_family {
     void (*choose)(mt_frame_choice *c, double wanted, bool fixed);
 
     /* Appends what a picture's marker becomes, with a pad token for each run of its tokens. number: which of the
-       prompt's pictures it is, from 0. NULL: a pad token. */
+       prompt's markers it is, from 0. NULL: a pad token. */
     bool (*text)(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out);
     /* Tokens of a run; NULL: all of the picture's. */
     uint32_t (*run)(const mt_processor *p, const mt_picture *picture);

@@ -307,14 +307,14 @@ static bool load(mt_pictures *p, const mt_chat_media *media, mt_picture *out, mt
     return ok;
 }
 
-static bool say(const mt_pictures *p, const mt_picture *picture, mt_chat_text *text, mt_error *err)
+static bool say(const mt_pictures *p, const mt_picture *picture, size_t number, mt_chat_text *text, mt_error *err)
 {
     mt_buf out;
     char *copy;
     bool ok;
 
     mt_buf_init(&out, MT_LIMIT_TEMPLATE_OUTPUT);
-    ok = mt_processor_text(p->processor, picture, p->count, &out);
+    ok = mt_processor_text(p->processor, picture, number, &out);
     copy = ok ? mt_arena_alloc(p->arena, out.len + 1) : NULL;
     if (copy && out.len)
         memcpy(copy, out.data, out.len);
@@ -323,10 +323,10 @@ static bool say(const mt_pictures *p, const mt_picture *picture, mt_chat_text *t
     return copy || mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
 }
 
-static void note(const mt_pictures *p, uint64_t begin)
+static void note(const mt_pictures *p, size_t count, uint64_t begin)
 {
     pthread_mutex_lock(&p->room->lock);
-    p->room->pictures += p->count;
+    p->room->pictures += count;
     mt_histogram_add(&p->room->seconds, (double)(mt_clock_ns() - begin) * 1e-9);
     pthread_mutex_unlock(&p->room->lock);
 }
@@ -339,24 +339,21 @@ bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_ch
     if (count > MT_LIMIT_MEDIA_PARTS)
         return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
     p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
-    p->at = mt_arena_alloc(p->arena, count * sizeof(*p->at));
-    for (; p->count < count; p->count++) {
+    p->at = mt_arena_alloc(p->arena, count * MT_PICTURE_SIZES * sizeof(*p->at));
+    for (size_t i = 0; i < count; i++) {
+        mt_picture *picture = &p->at[p->count];
+
         if (stopped(p))
             return cancelled(err);
-        if (!load(p, &media[p->count], &p->at[p->count], err) || !say(p, &p->at[p->count], &texts[p->count], err))
+        if (!load(p, &media[i], picture, err) || !say(p, picture, i, &texts[i], err))
             return false;
+        p->count += 1 + picture->more;
     }
-    note(p, begin);
+    note(p, count, begin);
     return true;
 }
 
 bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err)
 {
-    const mt_picture **pictures = mt_arena_alloc(p->arena, (p->count + 1) * sizeof(*pictures));
-
-    if (!pictures)
-        return mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
-    for (size_t i = 0; i < p->count; i++)
-        pictures[i] = &p->at[i];
-    return mt_processor_expand(p->processor, ids, count, pictures, p->count, p->arena, &p->prompt, err);
+    return mt_processor_expand(p->processor, ids, count, p->at, p->count, p->arena, &p->prompt, err);
 }

@@ -105,14 +105,11 @@ static void draw_picture(unsigned which, mt_arena *arena, mt_picture *to)
 /* Gives the request its pictures, and the talk the tokens that stand for them. */
 static void show(talk *t, mt_arena *arena, mt_picture *pictures, mt_expanded *to)
 {
-    const mt_picture *list[SHOWN];
     mt_error err = {0};
     assert_true(t->shown <= SHOWN);
-    for (unsigned i = 0; i < t->shown; i++) {
+    for (unsigned i = 0; i < t->shown; i++)
         draw_picture(i, arena, &pictures[i]);
-        list[i] = &pictures[i];
-    }
-    if (!mt_processor_expand(now.d.o.processor, t->token, t->len, list, t->shown, arena, to, &err))
+    if (!mt_processor_expand(now.d.o.processor, t->token, t->len, pictures, t->shown, arena, to, &err))
         fail_msg("%s", err.text);
     assert_true(to->count <= MOST);
     for (size_t i = 0, at = 0; i < t->cuts; i++) {

@@ -50,7 +50,6 @@ static mt_request *show_for(sighted *w, unsigned which, size_t pictures, size s,
 {
     uint32_t ids[2 * WORDS + 8];
     const size_t count = 2 * WORDS + pictures;
-    const mt_picture *list[8];
     draw random = {words};
     mt_expanded to;
     mt_error err = {0};
@@ -63,10 +62,9 @@ static mt_request *show_for(sighted *w, unsigned which, size_t pictures, size s,
         if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_order){.arena = arena}, &p[i], &err))
             fail_msg("%s", err.text);
         mt_image_free(&image);
-        list[i] = &p[i];
         ids[WORDS + i] = w->pad;
     }
-    if (!mt_processor_expand(w->d.o.processor, ids, count, list, pictures, arena, &to, &err))
+    if (!mt_processor_expand(w->d.o.processor, ids, count, p, pictures, arena, &to, &err))
         fail_msg("%s", err.text);
     mt_request *r = driver_request(&w->d, to.ids, to.count, tokens, a);
     assert_true(mt_arena_defer(r->arena, (void (*)(void *))mt_arena_free, arena));

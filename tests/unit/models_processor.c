@@ -188,12 +188,11 @@ static void placeholders_become_runs_with_positions(void **state)
 {
     (void)state;
     const mt_processor *p = qwen3();
-    const mt_picture image = {.views = 1, .height = 4, .width = 6, .tokens = 6, .step = 1};
     const double times[] = {0.25, 1.75};
-    const mt_picture video = {
-        .video = true, .views = 2, .height = 2, .width = 2, .tokens = 2, .step = 1, .times = times};
+    const mt_picture pictures[] = {
+        {.views = 1, .height = 4, .width = 6, .tokens = 6, .step = 1},
+        {.video = true, .views = 2, .height = 2, .width = 2, .tokens = 2, .step = 1, .times = times}};
     const uint32_t ids[] = {1, 7, 2, 3, 8, 4, 8, 5};
-    const mt_picture *pictures[] = {&image, &video};
     mt_expanded out;
     mt_error err = {0};
     assert_true(mt_processor_expand(p, ids, 8, pictures, 2, arena, &out, &err));
@@ -211,7 +210,7 @@ static void placeholders_become_runs_with_positions(void **state)
     }
     mt_buf text;
     mt_buf_init(&text, 1024);
-    assert_true(mt_processor_text(p, &video, 0, &text));
+    assert_true(mt_processor_text(p, &pictures[1], 0, &text));
     assert_string_equal(text.data, "<0.2 seconds>[<v>]<1.8 seconds>[<v>]");
     mt_buf_free(&text);
 }
@@ -221,7 +220,7 @@ static void places_and_pictures_must_be_as_many(void **state)
     (void)state;
     const mt_processor *p = qwen3();
     const mt_picture image = {.views = 1, .height = 2, .width = 2, .tokens = 1};
-    const mt_picture *pictures[] = {&image, &image};
+    const mt_picture pictures[] = {image, image};
     const uint32_t ids[] = {7, 1, 8};
     mt_expanded out;
     mt_error err = {0};
@@ -354,7 +353,7 @@ static void a_new_family_is_a_table(void **state)
     assert_true(mt_processor_text(&p, &picture, 3, &text));
     assert_string_equal(text.data, "3:i/i!");
     mt_buf_free(&text);
-    assert_true(mt_processor_expand(&p, ids, 6, (const mt_picture *[]){&picture}, 1, arena, &out, &err));
+    assert_true(mt_processor_expand(&p, ids, 6, &picture, 1, arena, &out, &err));
     assert_int_equal(out.count, MT_COUNT(wanted));
     assert_memory_equal(out.ids, wanted, sizeof wanted);
     assert_int_equal(out.span_count, 2);
@@ -366,6 +365,45 @@ static void a_new_family_is_a_table(void **state)
     assert_false(
         mt_processor_frames(&p, &(mt_frame_list){.count = 1}, &(mt_picture_order){.arena = arena}, &picture, &err));
     assert_string_equal(err.text, "this model takes no videos; send single frames as images");
+}
+
+/* The whole image in one size, its left half in another. */
+static bool two_sizes(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                      mt_error *err)
+{
+    mt_image half;
+    if (!mt_picture_new(p, &p->image, 1, (mt_pixel_size){4, 4}, 1, order, &out[0], err) ||
+        !mt_picture_new(p, &p->image, 1, (mt_pixel_size){8, 4}, 1, order, &out[1], err))
+        return false;
+    out->more = 1;
+    mt_picture_fill(p, &p->image, image, 0, 0, &out[0]);
+    mt_image_crop(&half, image, 0, 0, image->width / 2, image->height);
+    mt_picture_fill(p, &p->image, &half, 0, 0, &out[1]);
+    mt_image_free(&half);
+    return true;
+}
+
+static void views_may_have_two_sizes(void **state)
+{
+    const mt_vision_family family = {.image = two_sizes};
+    const mt_processor p = {.family = &family, .patch = 4, .frames = 1, .merge = 1, .image_id = 7};
+    const uint32_t ids[] = {7, 1, 7, 2}, wanted[] = {7, 1, 7, 7, 2};
+    static const uint8_t unsigned_digest[MT_DIGEST_BYTES];
+    mt_image image;
+    mt_picture pictures[MT_PICTURE_SIZES];
+    mt_expanded out;
+    mt_error err = {0};
+    (void)state;
+    mt_image_new(&image, 16, 8);
+    assert_true(mt_processor_image(&p, &image, &(mt_picture_order){.arena = arena}, pictures, &err));
+    mt_image_free(&image);
+    assert_memory_not_equal(pictures[1].digest, unsigned_digest, sizeof unsigned_digest);
+    assert_memory_not_equal(pictures[1].digest, pictures[0].digest, sizeof unsigned_digest);
+    assert_true(mt_processor_expand(&p, ids, 4, pictures, 1 + pictures->more, arena, &out, &err));
+    assert_int_equal(out.count, MT_COUNT(wanted));
+    assert_memory_equal(out.ids, wanted, sizeof wanted);
+    assert_int_equal(out.spans[1].picture, 1);
+    assert_int_equal(out.spans[1].row, 0);
 }
 
 /* Vocabularies differ; what config.json does not say, the family does. */
@@ -411,5 +449,6 @@ static const struct CMUnitTest tests[] = {
     TEST(pad_tokens_are_the_familys),
     TEST(long_images_are_shown_in_pieces),
     TEST(a_new_family_is_a_table),
+    TEST(views_may_have_two_sizes),
 };
 UNIT_MAIN(tests)
