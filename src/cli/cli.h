@@ -12,6 +12,8 @@ int mt_run_message(const mt_options *opt); /* run with a message for the chat te
 int mt_cmd_tokenize(const mt_options *opt);
 int mt_cmd_detokenize(const mt_options *opt);
 int mt_cmd_render(const mt_options *opt);
+int mt_cmd_bench(const mt_options *opt);
+bool mt_bench_has_url(const mt_options *opt); /* where others name a folder */
 int mt_cmd_help(const mt_options *opt);
 
 #endif

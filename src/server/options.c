@@ -109,12 +109,21 @@ static void clear_list(mt_options *opt, size_t row)
     }
 }
 
-static const mt_option_row *find_option(const char *name, size_t len)
+/* Commands may have options of one name that mean different things; one of another command is found last. */
+static const mt_option_row *find_option(const char *name, size_t len, mt_command command)
 {
-    for (size_t i = 0; i < mt_option_count; i++)
-        if (strncmp(mt_option_rows[i].name, name, len) == 0 && mt_option_rows[i].name[len] == '\0')
-            return &mt_option_rows[i];
-    return NULL;
+    const mt_option_row *found = NULL;
+
+    for (size_t i = 0; i < mt_option_count; i++) {
+        const mt_option_row *row = &mt_option_rows[i];
+
+        if (strncmp(row->name, name, len) != 0 || row->name[len] != '\0')
+            continue;
+        if (mt_option_applies(row, command))
+            return row;
+        found = found ? found : row;
+    }
+    return found;
 }
 
 static mt_command find_command(const char *name)
@@ -203,7 +212,7 @@ static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, b
 {
     const char *word = argv[*at], *name = word + 2, *text = NULL;
     size_t len = strcspn(name, "=");
-    const mt_option_row *row = find_option(name, len);
+    const mt_option_row *row = find_option(name, len, opt->command);
     char label[64];
 
     snprintf(label, sizeof(label), "%.*s", (int)len + 2, word);

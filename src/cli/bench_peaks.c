@@ -1,0 +1,78 @@
+/* What the machine can do at most with the threads of a host: the measure for everything else. */
+#include "kernels/peak.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "cli/bench.h"
+
+enum { ROUNDS = 20000, PARTS = 8, LEAST_RUNS = 5, ENOUGH_NS = 60000000 };
+#define STREAM_BYTES ((size_t)128 << 20)
+
+typedef struct job {
+    mt_peak peak;
+    const uint8_t *data;
+    size_t bytes; /* of an item */
+    uint64_t sink[MT_LIMIT_THREADS];
+} job;
+
+static void multiply(void *ctx, size_t item, size_t worker)
+{
+    (void)item, (void)worker;
+    ((const job *)ctx)->peak.loop(ROUNDS);
+}
+
+static void read_part(void *ctx, size_t item, size_t worker)
+{
+    job *j = ctx;
+    j->sink[worker] |= mt_peak_read(j->data + item * j->bytes, j->bytes);
+}
+
+/* Seconds of the best of some runs. */
+static double best(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), job *j, size_t items)
+{
+    double least = INFINITY;
+    const uint64_t begin = mt_clock_ns();
+    for (size_t runs = 0; runs < LEAST_RUNS || mt_clock_ns() - begin < ENOUGH_NS; runs++) {
+        const uint64_t at = mt_clock_ns();
+        mt_host_run(host, fn, j, items);
+        least = fmin(least, (double)(mt_clock_ns() - at) * 1e-9);
+    }
+    return least;
+}
+
+static double rate(mt_host *host, job *j, mt_peak peak)
+{
+    const size_t items = PARTS * mt_host_threads(host);
+    j->peak = peak;
+    return peak.loop ? (double)items * ROUNDS * peak.ops / best(host, multiply, j, items) : 0;
+}
+
+void mt_peaks_measure(mt_peaks *p, mt_host *host)
+{
+    const unsigned cpu = mt_host_kernels(host)->cpu;
+    const size_t items = PARTS * mt_host_threads(host);
+    job *j = mt_alloc(sizeof *j);
+    uint8_t *data = mt_alloc_aligned(64, STREAM_BYTES);
+    for (size_t i = 0; i < STREAM_BYTES; i += 64)
+        data[i] = (uint8_t)i; /* a page that nobody has written is none */
+    j->data = data;
+    j->bytes = STREAM_BYTES / items & ~(size_t)255;
+    p->bandwidth = (double)(items * j->bytes) / best(host, read_part, j, items);
+    p->fp32 = rate(host, j, mt_peak_fp32(cpu));
+    p->int8 = fmax(rate(host, j, mt_peak_int8(cpu)), p->fp32);
+    p->bf16 = fmax(rate(host, j, mt_peak_bf16(cpu)), p->fp32);
+    mt_free(data);
+    mt_free(j);
+}
+
+double mt_peaks_of(const mt_peaks *p, mt_arithmetic arithmetic)
+{
+    switch (arithmetic) {
+    case MT_ARITHMETIC_INT8: return p->int8;
+    case MT_ARITHMETIC_BF16: return p->bf16;
+    case MT_ARITHMETIC_FP32: return p->fp32;
+    }
+    return 0;
+}

@@ -1,0 +1,321 @@
+/* Steps of a model as the engine runs them, with numbers for tokens: prompts in chunks, then answers side by side; the
+   same at depths whose cache holds copies of a prompt; and once more with every operation timed. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/bench.h"
+
+enum { CHUNK = 512, TIMINGS = 1 << 16, TIMED_STEPS = 12, DEPTH_STEPS = 8 };
+
+typedef struct bench {
+    mt_model_bench *b;
+    mt_model *model;
+    mt_set *set;
+    mt_reading *reading; /* of logits */
+    size_t pages;
+    uint32_t *tokens, *page, *wanted;
+    mt_position *positions;
+    mt_span *spans;
+    mt_piece *pieces;
+    uint64_t hash;  /* of every logit seen, so that a faster but different result shows */
+    uint64_t begin; /* of the last step */
+} bench;
+
+static double largest(const mt_bench_list *list)
+{
+    double most = 0;
+    for (size_t i = 0; i < list->count; i++)
+        most = fmax(most, list->at[i]);
+    return most;
+}
+
+static size_t pages_for(double tokens)
+{
+    return ((size_t)tokens + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS;
+}
+
+static void add_hash(bench *b, const mt_tensor *logits, size_t rows)
+{
+    const size_t vocab = b->b->o.spec.vocab;
+    mt_read_rows(b->b->o.dev, b->reading, logits, 0, rows);
+    for (size_t r = 0; r < rows; r++)
+        b->hash = mt_bench_hash(b->hash, mt_reading_row(b->b->o.dev, b->reading, r), vocab);
+}
+
+/* One step of `rows` rows for each of `sequences` sequences, of which the first has pages from `first` on, `each` of
+   them. Returns seconds. */
+static double step(bench *b, size_t sequences, size_t rows, size_t position, size_t first, size_t each)
+{
+    const size_t vocab = b->b->o.spec.vocab;
+    mt_batch batch = {
+        .rows = sequences * rows, .tokens = b->tokens, .positions = b->positions, .spans = sequences, .span = b->spans};
+    for (size_t s = 0; s < sequences; s++) {
+        const uint32_t *table = b->page + first + s * each; /* every group has the same */
+        const uint32_t slot = (uint32_t)(table[0] / each);
+        b->pieces[s] = (mt_piece){.rows = (uint32_t)rows, .slot = slot};
+        b->spans[s] = (mt_span){.row = (uint32_t)(s * rows),
+                                .rows = (uint32_t)rows,
+                                .position = (uint32_t)position,
+                                .pages = {table, table, table, table},
+                                .state = position ? slot : MT_NO_PAGE,
+                                .pieces = 1,
+                                .piece = &b->pieces[s]};
+        b->wanted[s] = (uint32_t)(s * rows + rows - 1);
+        for (size_t i = 0; i < rows; i++) {
+            b->tokens[s * rows + i] = (uint32_t)((position + i) * 2654435761u + s * 40503u) % (uint32_t)vocab;
+            const uint32_t at = (uint32_t)(position + i);
+            b->positions[s * rows + i] = (mt_position){{at, at, at}};
+        }
+    }
+    b->begin = mt_clock_ns();
+    const mt_tensor *logits = mt_model_step(b->model, &batch, b->wanted, sequences);
+    mt_device_wait(b->b->o.dev);
+    const double seconds = (double)(mt_clock_ns() - b->begin) * 1e-9;
+    add_hash(b, logits, sequences);
+    return seconds;
+}
+
+/* A prompt in chunks; its pages begin with `first`. */
+static double prefill(bench *b, size_t tokens, size_t first, size_t each)
+{
+    double seconds = 0;
+    for (size_t at = 0; at < tokens; at += CHUNK)
+        seconds += step(b, 1, tokens - at < CHUNK ? tokens - at : CHUNK, at, first, each);
+    return seconds;
+}
+
+static const mt_bench_column step_columns[] = {
+    {"prompt", "prompt tokens", 0},        {"batch", "side by side", 0},      {"prompt_rate", "prompt tokens/s", 1},
+    {"answer_rate", "answer tokens/s", 1}, {"step_ms", "ms a step", 2},       {"weights_rate", "GB/s of weights", 1},
+    {"memory_share", "% of memory", 0},    {"hash", "logits", MT_BENCH_TEXT},
+};
+
+static void measure_steps(bench *b, mt_chart *chart)
+{
+    mt_model_bench *m = b->b;
+    const double bytes = (double)mt_checkpoint_bytes(m->o.checkpoint);
+    mt_bench_section *s =
+        mt_report_section(m->report, "steps", "Prompts, then answers", step_columns, MT_COUNT(step_columns));
+    snprintf(s->note, sizeof s->note,
+             "Each prompt by itself, in chunks of %d; then %zu tokens of all answers side by side. What stands last is "
+             "equal where all logits are.",
+             CHUNK, m->tokens);
+    for (size_t j = 0; j < m->batches.count; j++) {
+        const size_t batch = (size_t)m->batches.at[j];
+        for (size_t i = 0; i < m->prompts.count; i++) {
+            const size_t prompt = (size_t)m->prompts.at[i], each = pages_for(m->prompts.at[i] + (double)m->tokens);
+            double read = 0, answer = 0;
+            char hash[32];
+            mt_log_passing("bench.steps", "prompts of %zu tokens, %zu side by side", prompt, batch);
+            b->hash = MT_BENCH_HASH;
+            for (size_t k = 0; k < batch; k++)
+                read += prefill(b, prompt, k * each, each);
+            for (size_t t = 0; t < m->tokens; t++)
+                answer += step(b, batch, 1, prompt + t, 0, each);
+            const double steps = (double)m->tokens, rate = bytes * steps / answer;
+            snprintf(hash, sizeof hash, "hash %016llx", (unsigned long long)b->hash);
+            json_t *row = json_pack("{s:I, s:I, s:f, s:s}", "prompt", (json_int_t)prompt, "batch", (json_int_t)batch,
+                                    "prompt_rate", (double)(prompt * batch) / read, "hash", hash);
+            if (m->tokens) {
+                json_object_set_new(row, "answer_rate", json_real((double)batch * steps / answer));
+                json_object_set_new(row, "step_ms", json_real(1e3 * answer / steps));
+                json_object_set_new(row, "weights_rate", json_real(rate * 1e-9));
+                json_object_set_new(row, "memory_share", json_real(100 * rate / m->peaks.bandwidth));
+            }
+            if (j == 0)
+                mt_chart_point(&chart->line[0], (double)prompt, (double)prompt * (double)batch / read);
+            mt_report_row(s, row);
+        }
+    }
+    mt_report_show(m->report, s);
+}
+
+static const mt_bench_column depth_columns[] = {
+    {"depth", "tokens before", 0},         {"batch", "side by side", 0},        {"step_ms", "ms a step", 2},
+    {"answer_rate", "answer tokens/s", 1}, {"cache_mb", "MB of cache read", 1},
+};
+
+/* Whether the pages of a cell are there. */
+static bool fits(const bench *b, double depth, double batch)
+{
+    return (double)pages_for(depth + DEPTH_STEPS) * batch <= (double)b->pages &&
+           depth + DEPTH_STEPS <= (double)b->b->o.spec.context;
+}
+
+static double cache_bytes(const mt_model_bench *m, double depth)
+{
+    double bytes = 0;
+    for (size_t g = 0; g < m->o.spec.group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(&m->o.spec, g, mt_kv_type_of(m->o.dev));
+        const double window = m->o.spec.groups[g].window;
+        bytes += (double)mt_kv_page_bytes(m->o.dev, &shape) / MT_PAGE_TOKENS * (window ? fmin(window, depth) : depth);
+    }
+    return bytes;
+}
+
+/* Fills the pages of all sequences with copies of those that a prompt has left in the first. */
+static void fill_pages(bench *b, size_t count, size_t known)
+{
+    for (size_t i = known; i < count; i++) {
+        uint32_t to[MT_KV_GROUPS], from[MT_KV_GROUPS];
+        for (size_t g = 0; g < MT_KV_GROUPS; g++) {
+            to[g] = g < b->b->o.spec.group_count ? b->page[i] : MT_NO_PAGE;
+            from[g] = b->page[i % known];
+        }
+        mt_model_copy_pages(b->model, to, from);
+    }
+}
+
+static void measure_depths(bench *b, mt_chart *chart)
+{
+    mt_model_bench *m = b->b;
+    mt_bench_section *s =
+        mt_report_section(m->report, "depths", "Answers by depth", depth_columns, MT_COUNT(depth_columns));
+    snprintf(s->note, sizeof s->note,
+             "Steps of one token an answer, behind a cache of copies of a prompt's. What is left out does not fit.");
+    const size_t known = pages_for(CHUNK) < b->pages ? pages_for(CHUNK) : b->pages;
+    prefill(b, known * MT_PAGE_TOKENS, 0, known);
+    fill_pages(b, b->pages, known);
+    for (size_t j = 0; j < m->depth_batches.count; j++) {
+        char label[32];
+        const size_t batch = (size_t)m->depth_batches.at[j];
+        snprintf(label, sizeof label, "%zu side by side", batch);
+        mt_chart_line *line = mt_chart_add(chart, label, m->depths.count);
+        for (size_t i = 0; i < m->depths.count; i++) {
+            const double depth = m->depths.at[i];
+            const size_t each = pages_for(depth + DEPTH_STEPS);
+            double seconds = 0;
+            if (!fits(b, depth, (double)batch))
+                continue;
+            mt_log_passing("bench.depths", "answers behind %.0f tokens, %zu side by side", depth, batch);
+            step(b, batch, 1, (size_t)depth, 0, each); /* the first one finds the caches cold */
+            for (size_t t = 1; t < DEPTH_STEPS; t++)
+                seconds += step(b, batch, 1, (size_t)depth + t, 0, each);
+            const double steps = DEPTH_STEPS - 1;
+            mt_report_row(s, json_pack("{s:f, s:I, s:f, s:f, s:f}", "depth", depth, "batch", (json_int_t)batch,
+                                       "step_ms", 1e3 * seconds / steps, "answer_rate", (double)batch * steps / seconds,
+                                       "cache_mb", 1e-6 * (double)batch * cache_bytes(m, depth)));
+            mt_chart_point(line, depth, (double)batch * steps / seconds);
+        }
+    }
+    mt_report_show(m->report, s);
+}
+
+/* A step with every operation timed, of a prompt's chunk or of answers: the quickest of some, as others share the
+   machine. */
+static void time_step(bench *b, const char *name, size_t sequences, size_t rows, size_t tries)
+{
+    mt_model_bench *m = b->b;
+    const size_t at = rows > 1 ? 0 : (size_t)m->prompts.at[0], each = pages_for((double)(at + rows + tries));
+    mt_timing *room = mt_alloc_array(2 * TIMINGS, sizeof *room), *kept = room + TIMINGS;
+    mt_timings timings = {.at = room, .capacity = TIMINGS};
+    char about[96];
+    mt_step_times best = {.name = name, .about = about, .wall = UINT64_MAX};
+    if (rows > 1)
+        snprintf(about, sizeof about, "%zu tokens of a prompt", rows);
+    else
+        snprintf(about, sizeof about, "%zu answer%s, %zu tokens before", sequences, sequences > 1 ? "s" : "", at);
+    mt_log_passing("bench.operations", "operations of %s", about);
+    mt_timed *timed = mt_timed_begin(m->o.dev, &timings);
+    for (size_t i = 0; i < tries; i++) {
+        timings.count = 0;
+        const uint64_t wall = (uint64_t)(1e9 * step(b, sequences, rows, rows > 1 ? 0 : at + i, 0, each));
+        while (timings.count > 0 && timings.at[timings.count - 1].begin >= b->begin + wall)
+            timings.count--; /* what this bench itself reads is no part of the step */
+        if (wall >= best.wall)
+            continue;
+        best.wall = wall;
+        best.begin = b->begin;
+        best.at = timings.at;
+        best.count = timings.count;
+        timings.at = kept;
+        kept = best.at;
+    }
+    mt_timed_end(timed);
+    mt_bench_operations(m, &best);
+    mt_free(room);
+}
+
+/* Pages for the hungriest measurement, but for depths that would take more than a quarter of memory. */
+static size_t count_pages(const mt_model_bench *m)
+{
+    const double most = largest(&m->batches);
+    const double own = most * (double)pages_for(largest(&m->prompts) + (double)m->tokens + TIMED_STEPS + CHUNK);
+    const double room = (double)mt_device_memory(m->o.dev) / 4 / fmax(cache_bytes(m, MT_PAGE_TOKENS), 1);
+    double deep = 0;
+    for (size_t i = 0; mt_bench_wants(m, "depths") && i < m->depths.count; i++)
+        for (size_t j = 0; j < m->depth_batches.count; j++) {
+            const double pages = (double)pages_for(m->depths.at[i] + DEPTH_STEPS) * m->depth_batches.at[j];
+            if (pages <= room)
+                deep = fmax(deep, pages);
+        }
+    return (size_t)fmax(own, deep);
+}
+
+static bool start(bench *b, mt_error *err)
+{
+    const mt_model_bench *m = b->b;
+    const size_t batch = (size_t)fmax(largest(&m->batches), largest(&m->depth_batches));
+    const size_t rows = batch > CHUNK ? batch : CHUNK;
+    const mt_model_params params = {.rows = rows, .logits = batch};
+    b->pages = count_pages(m);
+    const size_t all[MT_KV_GROUPS] = {b->pages, b->pages, b->pages, b->pages};
+    b->model = mt_model_new(m->o.dev, &m->o.spec, &m->o.weights, &params, err);
+    if (!b->model || !mt_model_reserve(b->model, all, batch, err))
+        return false;
+    b->set = mt_set_new(m->o.dev);
+    b->reading = mt_reading_new(b->set, batch * m->o.spec.vocab * sizeof(float));
+    b->tokens = mt_alloc_array(rows, sizeof *b->tokens);
+    b->positions = mt_alloc_array(rows, sizeof *b->positions);
+    b->wanted = mt_alloc_array(batch, sizeof *b->wanted);
+    b->spans = mt_alloc_array(batch, sizeof *b->spans);
+    b->pieces = mt_alloc_array(batch, sizeof *b->pieces);
+    b->page = mt_alloc_array(b->pages, sizeof *b->page);
+    for (size_t i = 0; i < b->pages; i++)
+        b->page[i] = (uint32_t)i;
+    return true;
+}
+
+static void measure(bench *b)
+{
+    mt_model_bench *m = b->b;
+    const size_t prompt = (size_t)m->prompts.at[0];
+    mt_chart *prompts = mt_report_chart(m->report, "Prompts by length", "tokens of the prompt", "tokens/s");
+    mt_chart_add(prompts, "one prompt at a time", m->prompts.count);
+    if (mt_bench_wants(m, "steps"))
+        measure_steps(b, prompts);
+    if (m->prompts.count < 2) { /* a point is no line */
+        mt_chart_free(prompts);
+        m->report->charts--;
+    }
+    if (mt_bench_wants(m, "operations")) {
+        time_step(b, "prompt", 1, prompt < CHUNK ? prompt : CHUNK, 2);
+        if (m->tokens)
+            time_step(b, "answer", (size_t)m->batches.at[0], 1, TIMED_STEPS);
+        mt_report_show(m->report, mt_report_find(m->report, "operations"));
+        mt_report_show(m->report, mt_report_find(m->report, "losses"));
+    }
+    if (mt_bench_wants(m, "depths"))
+        measure_depths(b, mt_report_chart(m->report, "Answers by depth", "tokens before the answer", "tokens/s"));
+}
+
+bool mt_bench_steps(mt_model_bench *m, mt_error *err)
+{
+    bench b = {.b = m};
+    const bool ok = start(&b, err);
+    if (ok)
+        measure(&b);
+    mt_set_free(b.set);
+    mt_model_free(b.model);
+    mt_free(b.tokens);
+    mt_free(b.positions);
+    mt_free(b.wanted);
+    mt_free(b.spans);
+    mt_free(b.pieces);
+    mt_free(b.page);
+    return ok;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""motet bench: a model by its steps, operations and first tokens; a shape that lies in memory alone."""
+import html.parser
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+import helpers
+
+TESTS = []
+SIGHTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "sighted")
+STEPS = ["--prompt", "40", "--tokens", "5", "--threads", "2"]
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def bench(motet, *arguments, **settings):
+    return helpers.run(motet, "bench", *arguments, **settings)
+
+
+def measured(motet, *arguments, **settings):
+    code, out, err = bench(motet, *arguments, "--json", **settings)
+    assert (code, err) == (0, ""), (code, out, err)
+    return json.loads(out)
+
+
+class Page(html.parser.HTMLParser):
+    """What of a page has to be closed is, and it asks nobody for anything."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.count = [], {}
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+        assert not {"src", "href"} & set(dict(attrs)), (tag, attrs)
+        if tag not in ("meta", "line", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.count[tag] = self.count.get(tag, 0) + 1
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, (tag, self.open)
+
+
+@test
+def every_part_is_measured_and_told_as_json(motet, tiny):
+    all_of = measured(motet, tiny, *STEPS, "--batch", "1,3", "--depth", "40,80")
+    assert all_of["bandwidth"] > 0 and all_of["fp32"] >= 0
+    assert [(r["prompt"], r["batch"]) for r in all_of["steps"]] == [(40, 1), (40, 3)], all_of["steps"]
+    assert all(r["prompt_rate"] > 0 and r["answer_rate"] > 0 for r in all_of["steps"])
+    assert [(r["batch"], r["depth"]) for r in all_of["depths"]] == [(1, 40), (1, 80), (3, 40), (3, 80)], all_of["depths"]
+    names = {r["operation"].split()[0] for r in all_of["operations"]}
+    assert {"matmul", "attention", "norm"} <= names or "attention" in names, names
+    for step in "prompt", "answer":
+        parts = [r["ms"] for r in all_of["losses"] if r["step"] == step]
+        assert abs(sum(parts[:-1]) - parts[-1]) < 1e-3 * parts[-1] + 1e-3, parts  # what is lost adds up to the step
+        shares = [r["share"] for r in all_of["operations"] if r["step"] == step]
+        assert 0 < sum(shares) < 100.1, shares
+    assert all_of["first"][0]["cached"] == 39, all_of["first"]
+    assert "tower" not in all_of and "company" not in all_of
+
+
+@test
+def the_hash_is_of_the_logits_alone(motet, tiny):
+    def hashes(*more):
+        rows = measured(motet, tiny, "--only", "steps", *STEPS, *more)["steps"]
+        return [r["hash"] for r in rows]
+
+    one = hashes()
+    assert len(one) == 1 and len(one[0]) == len("hash ") + 16, one
+    assert hashes() == one and hashes("--threads", "1") == one
+    assert hashes("--precision", "reference", "--cpu-mask", "portable") == hashes("--precision", "reference")
+    assert hashes("--batch", "1,2")[0] == one[0] and hashes("--batch", "1,2")[1] != one[0]
+    assert hashes("--prompt", "41") != one
+
+
+@test
+def people_get_tables_and_a_page(motet, tiny):
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "page.html")
+        code, out, err = bench(motet, tiny, *STEPS, "--depth", "40", "--plot", page)
+        assert (code, err) == (0, ""), err
+        for what in "peaks ", "Prompts, then answers", "Operations of a step", "What is lost", "first token", page:
+            assert what in out, (what, out)
+        with open(page, encoding="utf-8") as f:
+            count = Page(f.read()).count
+        assert count["svg"] >= 5 and count["table"] == 5 and count["rect"] > 20, count
+        code, out, err = bench(motet, tiny, "--only", "steps", *STEPS, "--plot", os.path.join(folder, "no", "page"))
+        assert code == 1 and "cannot be written" in err, err
+
+
+@test
+def a_tower_is_measured_by_size(motet, _):
+    for name in sorted(os.listdir(SIGHTED)):
+        if not os.path.exists(os.path.join(SIGHTED, name, "config.json")):
+            continue
+        rows = measured(motet, os.path.join(SIGHTED, name), "--only", "tower", "--picture", "56,112")["tower"]
+        assert [r["side"] for r in rows] == [56, 112] and rows[0]["patches"] < rows[1]["patches"], rows
+        break
+
+
+@test
+def a_shape_is_what_synth_writes_and_leaves_nothing_behind(motet, _):
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "tmp"))
+        drawn = {"TMPDIR": os.path.join(folder, "tmp")}
+        shape = ["--shape", "wide", "--only", "steps", *STEPS]
+        four = measured(motet, *shape, **drawn)["steps"][0]["hash"]
+        eight = measured(motet, *shape, "--bits", "8", **drawn)["steps"][0]["hash"]
+        assert four != eight and measured(motet, *shape, "--seed", "2", **drawn)["steps"][0]["hash"] != four
+        assert measured(motet, *shape, "--layers", "1", **drawn)["steps"][0]["hash"] != four
+        if os.environ.get("MOTET_SYNTH"):
+            written = os.path.join(folder, "written")
+            subprocess.run([os.environ["MOTET_SYNTH"], "wide", written, "--layout", "mlx-4bit"], check=True)
+            assert measured(motet, written, "--only", "steps", *STEPS)["steps"][0]["hash"] == four
+        # the folder is there for a moment only; a signal at any time must find none or wait
+        for delay in 0, 0.005, 0.01, 0.02, 0.04, 0.08:
+            child = subprocess.Popen([motet, "bench", "--shape", "wide"], env=dict(os.environ, **drawn),
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            child.send_signal(signal.SIGTERM)
+            assert child.wait(helpers.PATIENCE) == -signal.SIGTERM, child.returncode
+        assert os.listdir(drawn["TMPDIR"]) == [], os.listdir(drawn["TMPDIR"])
+
+
+@test
+def what_cannot_be_measured_is_said(motet, tiny):
+    for arguments, status, what in (
+            ([], 2, "give one thing to measure"),
+            ([tiny, "--shape", "wide"], 2, "give one thing to measure"),
+            ([tiny, "--compare"], 2, "needs two servers"),
+            ([tiny, tiny], 2, "one argument too many"),
+            (["--shape", "none"], 1, "there are qwen3-0.6b, "),
+            (["--shape", "wide", "--bits", "5"], 1, "4, 8 or 16"),
+            ([tiny, "--only", "steps,stairs"], 1, '"stairs"'),
+            ([tiny, "--prompt", "0"], 1, '"--prompt"'),
+            ([tiny, "--prompt", "many"], 1, '"--prompt"'),
+            ([tiny, "--tokens", "-1"], 2, "--tokens"),
+            (["/nowhere"], 1, "/nowhere")):
+        code, out, err = bench(motet, *arguments)
+        assert code == status and what in err and not out, (arguments, code, out, err)
+
+
+helpers.main("cli_bench_model", TESTS)
