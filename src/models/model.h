@@ -9,13 +9,17 @@
 
 /* Where a layer's weights lie in the checkpoint. Vectors that the model has not are NULL, matrices have n == 0. */
 typedef struct mt_layer_weights {
-    const float *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm;
+    const float *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm, *v_norm, *sinks;
+    const float *dense_post_norm, *expert_norm, *expert_post_norm; /* of a dense MLP beside experts, and of these */
+    const float *scale;                                            /* one number: of the residual stream */
     mt_mat q, k, v, o;
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     mt_mat gate, up, down;
     const float *gate_bias, *up_bias, *down_bias;
     mt_mat router;
+    const float *router_bias, *router_norm, *correction, *expert_scale;
     mt_mat *expert_gate, *expert_up, *expert_down; /* [experts] */
+    const float *expert_gate_bias, *expert_up_bias, *expert_down_bias;
     mt_mat shared_router, shared_gate, shared_up, shared_down;
     /* of a recurrent layer. Where z and a have no rows, theirs lie in qkv and b, by key head: [q k v z] and [b a]. */
     mt_mat mix_qkv, mix_z, mix_b, mix_a, mix_out;

@@ -40,7 +40,8 @@ bool mt_qwen_experts_read(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
                              .ffn = (uint32_t)inner,
                              .routing.renormalise =
                                  defaults->always || mt_config_bool(c, "norm_topk_prob", defaults->renormalise),
-                             .shared_ffn = defaults->shared};
+                             .shared_ffn = defaults->shared,
+                             .shared_gated = defaults->shared > 0};
     for (size_t i = 0; experts && i < s->layers; i++) {
         layer[i].sparse = ((int64_t)i + 1) % step == 0 && !dense_by_list(c, i);
         if (layer[i].sparse)

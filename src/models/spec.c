@@ -105,9 +105,15 @@ bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const 
     return true;
 }
 
+/* How many keys a layer's queries see at most; 0: all. */
+static uint32_t reach(const mt_attn_spec *a)
+{
+    return a->chunk && (!a->window || a->chunk < a->window) ? a->chunk : a->window;
+}
+
 static bool keeps_alike(const mt_layer_group *g, const mt_attn_spec *a)
 {
-    return g->window == a->window && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim;
+    return g->window == reach(a) && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim;
 }
 
 /* The group of a layer, which joins it; MT_KV_GROUPS: there are too many. */
@@ -120,7 +126,7 @@ static size_t join_group(mt_model_spec *spec, const mt_attn_spec *a)
         return g;
     if (g == spec->group_count)
         spec->groups[spec->group_count++] =
-            (mt_layer_group){.window = a->window, .kv_heads = a->kv_heads, .head_dim = a->head_dim};
+            (mt_layer_group){.window = reach(a), .kv_heads = a->kv_heads, .head_dim = a->head_dim};
     if (a->heads > spec->groups[g].heads)
         spec->groups[g].heads = a->heads;
     return g;
@@ -131,13 +137,30 @@ static const mt_layer_spec *widest(const mt_model_spec *spec)
 {
     const mt_layer_spec *found = NULL;
     for (size_t i = spec->layers; i-- > 0;)
-        if (spec->layer[i].kind == MT_LAYER_ATTENTION && (!found || !spec->layer[i].attn.window || found->attn.window))
+        if (spec->layer[i].kind == MT_LAYER_ATTENTION &&
+            (!found || !reach(&spec->layer[i].attn) || reach(&found->attn)))
             found = &spec->layer[i];
     return found;
 }
 
+/* A layer that reads what another has written. */
+static bool share_keys(mt_model_spec *spec, mt_layer_spec *layer, size_t i, mt_error *err)
+{
+    const mt_attn_spec *a = &layer[i].attn, *from = &layer[a->source].attn;
+    if (a->source >= i || layer[a->source].kind != MT_LAYER_ATTENTION || from->keys == MT_KEYS_EARLIER ||
+        from->kv_heads != a->kv_heads || from->head_dim != a->head_dim ||
+        (reach(from) && (!reach(a) || reach(a) > reach(from))))
+        return mt_fail(err, MT_E_INVALID, "layer %zu cannot read the keys of layer %u: their shapes or windows differ",
+                       i, a->source);
+    mt_layer_group *g = &spec->groups[layer[a->source].group];
+    layer[i].group = layer[a->source].group;
+    layer[i].slot = layer[a->source].slot;
+    g->heads = a->heads > g->heads ? a->heads : g->heads;
+    return true;
+}
+
 /* The group that keeps everything comes first; where no layer sees everything, the first layer's window does. */
-static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
+bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
 {
     const mt_layer_spec *first = widest(spec);
     if (!first)
@@ -146,6 +169,11 @@ static bool declare_groups(mt_model_spec *spec, mt_layer_spec *layer, mt_error *
     for (size_t i = 0; i < spec->layers; i++) {
         if (layer[i].kind == MT_LAYER_RECURRENT) {
             layer[i].slot = (uint16_t)spec->state.layers++;
+            continue;
+        }
+        if (layer[i].attn.keys == MT_KEYS_EARLIER) {
+            if (!share_keys(spec, layer, i, err))
+                return false;
             continue;
         }
         const size_t g = join_group(spec, &layer[i].attn);
@@ -226,6 +254,6 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     spec->layer = layer;
     layer[0] = usual;
     mt_layers_repeat(spec, layer);
-    return f->read(spec, layer, text, arena, err) && declare_groups(spec, layer, err) &&
+    return f->read(spec, layer, text, arena, err) && mt_model_spec_group(spec, layer, err) &&
            read_vision(spec, f, config, arena, err);
 }

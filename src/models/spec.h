@@ -24,6 +24,7 @@ typedef struct mt_rope {
     const char *type; /* as the config names it */
     double theta;
     uint32_t half; /* rotated pairs (i, i + half) */
+    bool pairs;    /* or rather (2 i, 2 i + 1) */
     const float *inv_freq;
     const uint8_t *axis; /* [half]: which axis of a position a frequency turns with (M-RoPE); NULL: the first */
     float scale;
@@ -35,14 +36,31 @@ typedef enum mt_layer_kind {
     MT_LAYER_RECURRENT /* keeps a state instead of keys and values */
 } mt_layer_kind;
 
+#define MT_NO_ROPE UINT8_MAX
+
+/* Where the keys and values of a layer come from. */
+typedef enum mt_key_source {
+    MT_KEYS_OWN,    /* projections of its own */
+    MT_KEYS_VALUES, /* one for both: values are the keys before their norm and rotation */
+    MT_KEYS_EARLIER /* another layer has written them */
+} mt_key_source;
+
+typedef enum mt_v_norm { MT_V_NORM_NONE, MT_V_NORM_PLAIN, MT_V_NORM_WEIGHTS } mt_v_norm;
+
 typedef struct mt_attn_spec {
     uint32_t heads, kv_heads, head_dim;
-    uint32_t window;      /* keys a query sees, itself included; 0 is all */
-    uint8_t rope;         /* index into mt_model_spec.ropes */
+    uint32_t window; /* keys a query sees, itself included; 0 is all */
+    uint32_t chunk;  /* it sees from the last multiple of this on; 0: from the first */
+    bool causal;     /* nothing that comes later, even of its own picture */
+    uint8_t rope;    /* index into mt_model_spec.ropes; MT_NO_ROPE: none */
+    mt_key_source keys;
+    uint16_t source;      /* the earlier layer whose keys and values it reads */
     float scale, softcap; /* softcap 0: none */
     bool qkv_bias, o_bias;
     bool qk_norm;
-    bool gate; /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
+    mt_v_norm v_norm;
+    bool sinks; /* of each head a score that takes its share and gives nothing */
+    bool gate;  /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
 } mt_attn_spec;
 
 typedef struct mt_mlp_spec {
@@ -53,13 +71,21 @@ typedef struct mt_mlp_spec {
 
 typedef struct mt_moe_spec {
     uint32_t experts, top_k, ffn; /* so many, so many of them a row, each so wide */
+    bool bias;                    /* of each expert's three products */
     mt_routing routing;
+    bool router_bias;    /* of the router's product */
+    bool router_norm;    /* the router has a norm of its own, of the residual stream */
+    bool correction;     /* a number of each expert counts for choosing alone */
+    bool scale;          /* a number of each expert is what its result is multiplied by */
     uint32_t shared_ffn; /* of an expert that every row gets besides; 0: none */
+    bool shared_gated;   /* weighed by the sigmoid of a product of its own */
 } mt_moe_spec;
 
 typedef struct mt_layer_spec {
     mt_layer_kind kind;
     bool sparse;     /* experts instead of a dense MLP */
+    bool beside;     /* or rather both, each with norms of its own, added */
+    bool scaled;     /* a number of the layer multiplies the residual stream after it */
     bool post_norms; /* norms after attention and after the MLP, before the residual is added */
     uint8_t group;   /* index into mt_model_spec.groups; of a recurrent layer not used */
     uint16_t slot;   /* which of the group's layers it is, or of the recurrent ones */
@@ -91,6 +117,9 @@ typedef struct mt_model_spec {
 /* The first layer of attention, and the first that is sparse (NULL: there is none), for who says a word of all. */
 const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec);
 const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec);
+
+/* Shares spec->layer (layer is the same, writable) among groups and gives each its slot. Errors say which is too much. */
+bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err) MT_NODISCARD;
 
 /* Reads config.json (top level given) into *spec; what it points to lives in the arena. family may be NULL (detect).
    Errors name the key, or the architecture and those that are known. */

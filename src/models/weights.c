@@ -1,4 +1,5 @@
 /* From a spec to the tensors of a checkpoint: every name a decoder has, in canonical form. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +40,6 @@ static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_ma
 static void bind_norms(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_model_spec *s = lb->spec;
-    const mt_attn_spec *a = &lb->layer->attn;
     w->attn_norm = vector(lb, "input_layernorm", s->hidden);
     if (lb->layer->post_norms) {
         w->attn_post_norm = vector(lb, "post_attention_layernorm", s->hidden);
@@ -48,9 +48,12 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
     } else {
         w->mlp_norm = vector(lb, "post_attention_layernorm", s->hidden);
     }
-    if (a->qk_norm && lb->layer->kind == MT_LAYER_ATTENTION) {
-        w->q_norm = vector(lb, "self_attn.q_norm", a->head_dim);
-        w->k_norm = vector(lb, "self_attn.k_norm", a->head_dim);
+    if (lb->layer->scaled)
+        w->scale = vector(lb, "layer_scalar", 1);
+    if (lb->layer->beside) {
+        w->dense_post_norm = vector(lb, "post_feedforward_layernorm_1", s->hidden);
+        w->expert_norm = vector(lb, "pre_feedforward_layernorm_2", s->hidden);
+        w->expert_post_norm = vector(lb, "post_feedforward_layernorm_2", s->hidden);
     }
 }
 
@@ -60,9 +63,19 @@ static void bind_attention(layer_binder *lb, mt_layer_weights *w)
     const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
     const size_t hidden = lb->spec->hidden;
     matrix(lb, "self_attn.q_proj", a->gate ? 2 * query : query, hidden, &w->q, a->qkv_bias, &w->q_bias);
-    matrix(lb, "self_attn.k_proj", key, hidden, &w->k, a->qkv_bias, &w->k_bias);
-    matrix(lb, "self_attn.v_proj", key, hidden, &w->v, a->qkv_bias, &w->v_bias);
+    if (a->keys != MT_KEYS_EARLIER)
+        matrix(lb, "self_attn.k_proj", key, hidden, &w->k, a->qkv_bias, &w->k_bias);
+    if (a->keys == MT_KEYS_OWN)
+        matrix(lb, "self_attn.v_proj", key, hidden, &w->v, a->qkv_bias, &w->v_bias);
     matrix(lb, "self_attn.o_proj", hidden, query, &w->o, a->o_bias, &w->o_bias);
+    if (a->qk_norm)
+        w->q_norm = vector(lb, "self_attn.q_norm", a->head_dim);
+    if (a->qk_norm && a->keys != MT_KEYS_EARLIER)
+        w->k_norm = vector(lb, "self_attn.k_norm", a->head_dim);
+    if (a->v_norm == MT_V_NORM_WEIGHTS && a->keys != MT_KEYS_EARLIER)
+        w->v_norm = vector(lb, "self_attn.v_norm", a->head_dim);
+    if (a->sinks)
+        w->sinks = vector(lb, "self_attn.sinks", a->heads);
 }
 
 static void plain(layer_binder *lb, const char *name, size_t n, size_t k, mt_mat *out)
@@ -103,10 +116,12 @@ static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
 static void bind_shared(layer_binder *lb, mt_layer_weights *w)
 {
     const size_t hidden = lb->spec->hidden, ffn = lb->layer->moe.shared_ffn;
-    plain(lb, "mlp.shared_expert_gate", 1, hidden, &w->shared_router);
-    plain(lb, "mlp.shared_expert.gate_proj", ffn, hidden, &w->shared_gate);
-    plain(lb, "mlp.shared_expert.up_proj", ffn, hidden, &w->shared_up);
-    plain(lb, "mlp.shared_expert.down_proj", hidden, ffn, &w->shared_down);
+    const bool many = mt_bind_has(lb->b, layer_path(lb, "mlp.shared_experts.gate_proj"));
+    if (lb->layer->moe.shared_gated)
+        plain(lb, "mlp.shared_expert_gate", 1, hidden, &w->shared_router);
+    plain(lb, many ? "mlp.shared_experts.gate_proj" : "mlp.shared_expert.gate_proj", ffn, hidden, &w->shared_gate);
+    plain(lb, many ? "mlp.shared_experts.up_proj" : "mlp.shared_expert.up_proj", ffn, hidden, &w->shared_up);
+    plain(lb, many ? "mlp.shared_experts.down_proj" : "mlp.shared_expert.down_proj", hidden, ffn, &w->shared_down);
 }
 
 static void bind_dense(layer_binder *lb, mt_layer_weights *w)
@@ -118,11 +133,55 @@ static void bind_dense(layer_binder *lb, mt_layer_weights *w)
     matrix(lb, "mlp.down_proj", hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
 }
 
+/* The norm of a router has no weights of its own but a scale, which goes with hidden^-0.5. */
+static const float *router_norm(layer_binder *lb, mt_arena *arena)
+{
+    const size_t hidden = lb->spec->hidden;
+    const float *scale = vector(lb, "router.scale", hidden);
+    float *w = scale ? mt_arena_alloc(arena, hidden * sizeof *w) : NULL;
+    for (size_t i = 0; w && i < hidden; i++)
+        w[i] = scale[i] / sqrtf((float)hidden);
+    return w;
+}
+
+static const char *router_name(layer_binder *lb)
+{
+    static const char *const names[] = {"router.proj", "mlp.router", "mlp.gate"};
+    size_t i = 0;
+    while (i + 1 < MT_COUNT(names) && !mt_bind_has(lb->b, layer_path(lb, names[i])))
+        i++;
+    return names[i];
+}
+
+static const float *expert_bias(layer_binder *lb, const char *at, const char *name, size_t n)
+{
+    snprintf(lb->path, sizeof lb->path, "%s.experts.%s.bias", at, name);
+    return mt_bind_vectors(lb->b, lb->path, lb->layer->moe.experts, n);
+}
+
+static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
+{
+    const mt_moe_spec *moe = &lb->layer->moe;
+    char name[64];
+    snprintf(name, sizeof name, "%s.bias", router_name(lb));
+    if (moe->router_bias)
+        w->router_bias = vector(lb, name, moe->experts);
+    if (moe->router_norm)
+        w->router_norm = router_norm(lb, arena);
+    if (moe->correction)
+        w->correction = vector(lb, "mlp.gate.e_score_correction_bias", moe->experts);
+    if (moe->scale)
+        w->expert_scale = vector(lb, "router.per_expert_scale", moe->experts);
+}
+
 static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
-    const size_t experts = lb->layer->moe.experts, hidden = lb->spec->hidden;
+    const mt_moe_spec *moe = &lb->layer->moe;
+    const size_t experts = moe->experts, hidden = lb->spec->hidden;
+    char at[sizeof lb->prefix + 8]; /* beside a dense MLP, the experts do not lie within it */
+    snprintf(at, sizeof at, "%.*s%s", (int)(strlen(lb->prefix) - 1), lb->prefix, lb->layer->beside ? "" : ".mlp");
     /* The router first: where it has another size, no memory is taken for as many experts as the config says. */
-    if (!mt_bind_matrix(lb->b, layer_path(lb, "mlp.gate"), experts, hidden, &w->router))
+    if (!mt_bind_matrix(lb->b, layer_path(lb, router_name(lb)), experts, hidden, &w->router))
         return true;
     mt_mat *mats = mt_arena_alloc(arena, 3 * experts * sizeof *mats);
     if (!mats)
@@ -130,8 +189,13 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     w->expert_gate = mats;
     w->expert_up = mats + experts;
     w->expert_down = mats + 2 * experts;
-    mt_bind_experts(lb->b, layer_path(lb, "mlp"), experts, hidden, lb->layer->moe.ffn, w->expert_gate, w->expert_up,
-                    w->expert_down);
+    mt_bind_experts(lb->b, at, experts, hidden, moe->ffn, w->expert_gate, w->expert_up, w->expert_down);
+    if (moe->bias) {
+        w->expert_gate_bias = expert_bias(lb, at, "gate_proj", moe->ffn);
+        w->expert_up_bias = expert_bias(lb, at, "up_proj", moe->ffn);
+        w->expert_down_bias = expert_bias(lb, at, "down_proj", hidden);
+    }
+    bind_router(lb, w, arena);
     return true;
 }
 
@@ -142,13 +206,13 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
         bind_recurrent(lb, w);
     else
         bind_attention(lb, w);
-    if (lb->layer->sparse) {
-        if (lb->layer->moe.shared_ffn)
-            bind_shared(lb, w);
-        return bind_sparse(lb, w, arena, err);
-    }
-    bind_dense(lb, w);
-    return true;
+    if (!lb->layer->sparse || lb->layer->beside)
+        bind_dense(lb, w);
+    if (!lb->layer->sparse)
+        return true;
+    if (lb->layer->moe.shared_ffn)
+        bind_shared(lb, w);
+    return bind_sparse(lb, w, arena, err);
 }
 
 /* A head in the files is used, whatever the config says: some savers store a tied one all the same, and one that
@@ -208,12 +272,13 @@ mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec)
 {
     mt_layer_spec layer = spec->layer[spec->layers - 1];
     for (size_t i = 0; i < spec->layers; i++)
-        if (spec->layer[i].kind == MT_LAYER_ATTENTION && spec->layer[i].group == 0)
+        if (spec->layer[i].kind == MT_LAYER_ATTENTION && spec->layer[i].group == 0 &&
+            spec->layer[i].attn.keys != MT_KEYS_EARLIER)
             layer.attn = spec->layer[i].attn;
     layer.kind = MT_LAYER_ATTENTION;
     layer.group = 0;
     layer.slot = (uint16_t)spec->groups[0].layers;
-    layer.attn.window = 0;
+    layer.attn.window = layer.attn.chunk = 0;
     return layer;
 }
 

@@ -199,11 +199,11 @@ static const float *convert(mt_binder *b, const mt_tensor_info *t, size_t n)
     return out;
 }
 
-const float *mt_bind_vector(mt_binder *b, const char *path, size_t n)
+static const float *bind_floats(mt_binder *b, const char *path, const uint64_t *shape, uint32_t dims)
 {
     char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
     mt_binder_name(b, path, name);
-    mt_shape_text(wanted, (const uint64_t[]){n}, 1);
+    mt_shape_text(wanted, shape, dims);
     const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
     if (!t)
         t = mt_binder_take(b, name, "");
@@ -211,12 +211,22 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n)
         mt_binder_miss(b, name, wanted, "absent");
         return NULL;
     }
-    if (t->dims != 1 || t->shape[0] != n || mt_dtype_size(t->dtype) == 0) {
+    if (t->dims != dims || memcmp(t->shape, shape, dims * sizeof *shape) != 0 || mt_dtype_size(t->dtype) == 0) {
         mt_shape_text(found, t->shape, t->dims);
         mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
         return NULL;
     }
-    return convert(b, t, n);
+    return convert(b, t, dims == 1 ? shape[0] : shape[0] * shape[1]);
+}
+
+const float *mt_bind_vector(mt_binder *b, const char *path, size_t n)
+{
+    return bind_floats(b, path, (const uint64_t[]){n}, 1);
+}
+
+const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n)
+{
+    return bind_floats(b, path, (const uint64_t[]){count, n}, 2);
 }
 
 static const float *convert_conv(mt_binder *b, const mt_tensor_info *t, size_t channels, size_t taps)

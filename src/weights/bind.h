@@ -30,6 +30,9 @@ bool mt_bind_has(const mt_binder *b, const char *path);
    NULL (and one more line in the report) when missing or misshapen. */
 const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
 
+/* The same of `count` of them, [count, n]. */
+const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n);
+
 /* The matrix [n, k] at path: plain, block FP8, or MLX-quantised, decided by what is there. The mapped rows are used in
    place. *out is zeroed when it fails. */
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);

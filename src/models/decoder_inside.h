@@ -1,0 +1,113 @@
+/* The decoder's insides, shared by decoder.c and decoder_layer.c. */
+#ifndef MT_MODELS_DECODER_INSIDE_H
+#define MT_MODELS_DECODER_INSIDE_H
+
+#include "models/mixer.h"
+#include "models/model.h"
+
+/* Working tensors whose width is a matter of the layer; those of one role and width are one. Keys and values, gate and
+   up stand together, as products write them. */
+typedef enum mt_role {
+    MT_ROLE_QUERIES,
+    MT_ROLE_GATED_QUERIES, /* with a gate behind each head */
+    MT_ROLE_QUERY_GATES,
+    MT_ROLE_KEYS,
+    MT_ROLE_VALUES,
+    MT_ROLE_ATTENDED,
+    MT_ROLE_GATE,
+    MT_ROLE_UP,
+    MT_ROLE_ROUTER,
+    MT_ROLE_SHARED_GATE, /* of the expert that every row gets */
+    MT_ROLE_SHARED_UP,
+    MT_ROLE_SHARED,
+    MT_ROLE_SHARED_ROUTER,
+    MT_ROLE_BESIDE, /* what experts add to a dense MLP, or a router's own input */
+    MT_ROLES
+} mt_role;
+
+typedef struct mt_work_tensor {
+    mt_role role;
+    size_t cols;
+    mt_tensor *tensor;
+} mt_work_tensor;
+
+typedef struct mt_decoder_layer {
+    mt_tensor *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm, *q_norm, *k_norm, *v_norm, *sinks;
+    mt_tensor *dense_post_norm, *expert_norm, *expert_post_norm, *router_norm;
+    mt_weight *q, *k, *v, *o;
+    mt_weight *gate, *up, *down, *router;
+    mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
+    mt_experts *experts;
+    mt_tensor *in[MT_ROLES]; /* its working tensors */
+    float scale;             /* of the residual stream after it; 1: none */
+} mt_decoder_layer;
+
+/* A head that guesses ahead. Its keys and values lie in the pages with those of the layers; the entry of a position
+   comes from its token and the hidden state before, so that like theirs it depends on what leads up to it alone. */
+typedef struct mt_guess {
+    mt_weight *fc, *head; /* head: the first rows of the model's */
+    mt_tensor *embed_norm, *hidden_norm, *norm;
+    mt_decoder_layer layer;
+    mt_layer_spec spec;
+    /* Final hidden states: [0] zeros, [1 + place] carried from the step before, then those of the rows. */
+    mt_tensor *hidden, *rows;       /* rows: the last part of it */
+    mt_tensor *out, *logits;        /* of the last guesses */
+    mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
+    uint32_t *before;               /* [rows]: of hidden, or of out */
+    mt_index *before_index;         /* the same on the device */
+    mt_index *tokens;               /* that were guessed */
+    mt_reading *reading;            /* of these */
+    uint32_t *from;                 /* [memos]: the first position that is looked at */
+    size_t places;
+} mt_guess;
+
+/* A rotary embedding: its frequencies, whose axes they turn with, and the step's table. */
+typedef struct mt_rope_table {
+    mt_tensor *inv_freq, *table;
+    mt_index *axis; /* NULL: all with the first */
+    float scale;
+    bool pairs;
+} mt_rope_table;
+
+struct mt_model {
+    mt_device *dev;
+    mt_set *set;
+    const mt_model_spec *spec;
+    float embed_scale;
+    mt_weight *embed, *head;
+    mt_tensor *norm;
+    mt_decoder_layer *layers;
+    mt_kv *kv[MT_KV_GROUPS];
+    /* one step's values, [rows, ...] */
+    mt_tensor *x, *h, *y; /* residual stream, normed input, what a block adds */
+    mt_work_tensor *work;
+    size_t works;
+    mt_mixer *mixer; /* the recurrent layers; NULL where there are none */
+    mt_rope_table *ropes;
+    const mt_tensor *features; /* of pictures; NULL: there are none */
+    mt_index *wanted;          /* rows whose logits are */
+    mt_tensor *last, *logits;
+    mt_tensor *sound; /* [rows, 1]: whether a row is finite */
+    mt_reading *sound_reading;
+    mt_index *pool_to;
+    mt_tensor *pooled; /* [places, hidden] */
+    mt_reading *pooled_reading;
+    size_t max_rows, max_logits, max_places;
+    mt_guess *guess; /* NULL: the model has none */
+};
+
+static inline void mt_model_norm(mt_model *m, mt_tensor *y, const mt_tensor *x, size_t rows, const mt_tensor *w)
+{
+    mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
+}
+
+/* Gives a layer its weights and working tensors. */
+void mt_decoder_layer_load(mt_model *model, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *spec);
+
+/* x += what the layer makes of the step's n rows of it. */
+void mt_decoder_layer_run(mt_model *model, const mt_decoder_layer *l, const mt_layer_spec *spec, size_t n);
+
+/* The layer's keys and values of n rows of h, into their pages. */
+void mt_decoder_layer_enter(mt_model *model, const mt_decoder_layer *l, const mt_layer_spec *spec, size_t n);
+
+#endif

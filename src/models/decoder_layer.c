@@ -1,0 +1,253 @@
+/* One layer of the decoder: its weights and working tensors, and what it does with a step's rows. Every field of
+   mt_layer_spec is obeyed here or, where it says what is kept, in spec.c. */
+#include "base/alloc.h"
+#include "models/decoder_inside.h"
+
+static void make_work(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols)
+{
+    size_t i = 0;
+    while (i < m->works && (m->work[i].role != role || m->work[i].cols != cols))
+        i++;
+    if (i == m->works)
+        m->work[m->works++] = (mt_work_tensor){role, cols, mt_tensor_new(m->set, m->max_rows, cols)};
+    l->in[role] = m->work[i].tensor;
+}
+
+/* ---- loading ---- */
+
+/* A norm without weights is one whose weights come to 1. */
+static mt_tensor *plain_norm(mt_model *m, size_t n)
+{
+    float *w = mt_alloc_array(n, sizeof *w);
+    for (size_t i = 0; i < n; i++)
+        w[i] = 1 - m->spec->norm_offset;
+    mt_tensor *t = mt_tensor_of(m->set, w, 1, n);
+    mt_free(w);
+    return t;
+}
+
+static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_attn_spec *a)
+{
+    const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
+    mt_set *set = m->set;
+    make_work(m, l, MT_ROLE_QUERIES, query);
+    make_work(m, l, MT_ROLE_ATTENDED, query);
+    make_work(m, l, MT_ROLE_KEYS, key);
+    make_work(m, l, MT_ROLE_VALUES, key);
+    if (a->gate) {
+        make_work(m, l, MT_ROLE_GATED_QUERIES, 2 * query);
+        make_work(m, l, MT_ROLE_QUERY_GATES, query);
+    }
+    l->q_norm = mt_tensor_of(set, w->q_norm, 1, a->head_dim);
+    l->k_norm = mt_tensor_of(set, w->k_norm, 1, a->head_dim);
+    l->v_norm =
+        a->v_norm == MT_V_NORM_PLAIN ? plain_norm(m, a->head_dim) : mt_tensor_of(set, w->v_norm, 1, a->head_dim);
+    l->sinks = mt_tensor_of(set, w->sinks, 1, a->heads);
+    l->q = mt_weight_new(set, &w->q, w->q_bias, false);
+    l->o = mt_weight_new(set, &w->o, w->o_bias, false);
+    if (a->keys != MT_KEYS_EARLIER)
+        l->k = mt_weight_new(set, &w->k, w->k_bias, false);
+    if (a->keys == MT_KEYS_OWN)
+        l->v = mt_weight_new(set, &w->v, w->v_bias, false);
+}
+
+static void load_dense(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_mlp_spec *mlp)
+{
+    make_work(m, l, MT_ROLE_GATE, mlp->ffn);
+    make_work(m, l, MT_ROLE_UP, mlp->ffn);
+    l->gate = mt_weight_new(m->set, &w->gate, w->gate_bias, false);
+    l->up = mt_weight_new(m->set, &w->up, w->up_bias, false);
+    l->down = mt_weight_new(m->set, &w->down, w->down_bias, false);
+}
+
+static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_moe_spec *moe)
+{
+    make_work(m, l, MT_ROLE_SHARED_GATE, moe->shared_ffn);
+    make_work(m, l, MT_ROLE_SHARED_UP, moe->shared_ffn);
+    make_work(m, l, MT_ROLE_SHARED, m->spec->hidden);
+    make_work(m, l, MT_ROLE_SHARED_ROUTER, 1);
+    if (moe->shared_gated)
+        l->shared_router = mt_weight_new(m->set, &w->shared_router, NULL, true);
+    l->shared_gate = mt_weight_new(m->set, &w->shared_gate, NULL, false);
+    l->shared_up = mt_weight_new(m->set, &w->shared_up, NULL, false);
+    l->shared_down = mt_weight_new(m->set, &w->shared_down, NULL, false);
+}
+
+static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *s)
+{
+    const size_t hidden = m->spec->hidden;
+    make_work(m, l, MT_ROLE_ROUTER, s->moe.experts);
+    if (s->beside || s->moe.router_norm)
+        make_work(m, l, MT_ROLE_BESIDE, hidden);
+    l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9: routers are exact */
+    l->router_norm = mt_tensor_of(m->set, w->router_norm, 1, hidden);
+    l->dense_post_norm = mt_tensor_of(m->set, w->dense_post_norm, 1, hidden);
+    l->expert_norm = mt_tensor_of(m->set, w->expert_norm, 1, hidden);
+    l->expert_post_norm = mt_tensor_of(m->set, w->expert_post_norm, 1, hidden);
+    l->experts = mt_experts_new(m->set, &(mt_experts_params){.count = s->moe.experts,
+                                                             .top_k = s->moe.top_k,
+                                                             .gate = w->expert_gate,
+                                                             .up = w->expert_up,
+                                                             .down = w->expert_down,
+                                                             .gate_bias = w->expert_gate_bias,
+                                                             .up_bias = w->expert_up_bias,
+                                                             .down_bias = w->expert_down_bias,
+                                                             .correction = w->correction,
+                                                             .scale = w->expert_scale,
+                                                             .routing = s->moe.routing,
+                                                             .glu = s->mlp.glu});
+    if (s->moe.shared_ffn)
+        load_shared(m, l, w, &s->moe);
+}
+
+void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *s)
+{
+    const size_t hidden = m->spec->hidden;
+    l->attn_norm = mt_tensor_of(m->set, w->attn_norm, 1, hidden);
+    l->attn_post_norm = mt_tensor_of(m->set, w->attn_post_norm, 1, hidden);
+    l->mlp_norm = mt_tensor_of(m->set, w->mlp_norm, 1, hidden);
+    l->mlp_post_norm = mt_tensor_of(m->set, w->mlp_post_norm, 1, hidden);
+    l->scale = w->scale ? w->scale[0] : 1;
+    if (s->kind == MT_LAYER_RECURRENT)
+        mt_mixer_load(m->mixer, s->slot, w);
+    else
+        load_attention(m, l, w, &s->attn);
+    if (!s->sparse || s->beside)
+        load_dense(m, l, w, &s->mlp);
+    if (s->sparse)
+        load_experts(m, l, w, s);
+}
+
+/* ---- attention ---- */
+
+/* y = the heads of x, normed and turned as a layer has it */
+static void turn(mt_model *m, const mt_attn_spec *a, mt_tensor *x, const mt_tensor *w, size_t n)
+{
+    const mt_rope_table *rope = a->rope == MT_NO_ROPE ? NULL : &m->ropes[a->rope];
+    if (w || rope)
+        mt_op_heads(m->dev, x, x, n, a->head_dim, w, m->spec->eps, m->spec->norm_offset, rope ? rope->table : NULL,
+                    rope && rope->pairs);
+}
+
+/* Keys and values of the rows, which have been projected, into the pages. Where values are keys, they are so before
+   these are normed and turned. */
+static void keep(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    mt_tensor *k = l->in[MT_ROLE_KEYS], *v = l->in[MT_ROLE_VALUES];
+    const bool same = s->attn.keys == MT_KEYS_VALUES;
+    if (same || l->v_norm)
+        mt_op_heads(m->dev, v, same ? k : v, n, s->attn.head_dim, l->v_norm, m->spec->eps, m->spec->norm_offset, NULL,
+                    false);
+    turn(m, &s->attn, k, l->k_norm, n);
+    mt_op_kv_write(m->dev, m->kv[s->group], s->slot, k, v);
+}
+
+void mt_decoder_layer_enter(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    mt_op_matmul(m->dev, &l->in[MT_ROLE_KEYS], (const mt_weight *[]){l->k, l->v}, s->attn.keys == MT_KEYS_OWN ? 2 : 1,
+                 m->h, n);
+    keep(m, l, s, n);
+}
+
+static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    static const size_t products[] = {[MT_KEYS_OWN] = 3, [MT_KEYS_VALUES] = 2, [MT_KEYS_EARLIER] = 1};
+    const mt_attn_spec *a = &s->attn;
+    mt_tensor *const *in = l->in, *q = in[MT_ROLE_QUERIES], *y = in[MT_ROLE_ATTENDED];
+    mt_op_matmul(m->dev, (mt_tensor *[]){a->gate ? in[MT_ROLE_GATED_QUERIES] : q, in[MT_ROLE_KEYS], in[MT_ROLE_VALUES]},
+                 (const mt_weight *[]){l->q, l->k, l->v}, products[a->keys], m->h, n);
+    if (a->gate)
+        mt_op_split_heads(m->dev, q, in[MT_ROLE_QUERY_GATES], in[MT_ROLE_GATED_QUERIES], a->head_dim, n);
+    turn(m, a, q, l->q_norm, n);
+    if (a->keys != MT_KEYS_EARLIER)
+        keep(m, l, s, n);
+    mt_op_attention(m->dev, y, q, m->kv[s->group], s->slot,
+                    (mt_attention){.window = a->window,
+                                   .chunk = a->chunk,
+                                   .causal = a->causal,
+                                   .scale = a->scale,
+                                   .softcap = a->softcap,
+                                   .sinks = l->sinks});
+    if (a->gate)
+        mt_op_gate(m->dev, y, in[MT_ROLE_QUERY_GATES], n);
+    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, y, n);
+}
+
+/* ---- the MLP and experts, both of h ---- */
+
+/* y = down(act(gate(h)) * up(h)) */
+static void glu(mt_model *m, mt_glu how, const mt_weight *const in[2], const mt_weight *down, mt_tensor *const inner[2],
+                mt_tensor *y, size_t rows)
+{
+    mt_op_matmul(m->dev, inner, in, 2, m->h, rows);
+    mt_op_glu(m->dev, inner[0], inner[0], inner[1], rows, how);
+    mt_op_matmul(m->dev, &y, &down, 1, inner[0], rows);
+}
+
+static void dense(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t rows)
+{
+    glu(m, s->mlp.glu, (const mt_weight *[]){l->gate, l->up}, l->down, &l->in[MT_ROLE_GATE], m->y, rows);
+}
+
+/* The expert that every row gets, which may be weighed by a gate of its own, comes last (R9). */
+static void add_shared(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, mt_tensor *y, size_t rows)
+{
+    mt_tensor *shared = l->in[MT_ROLE_SHARED], *gate = l->in[MT_ROLE_SHARED_ROUTER];
+    if (s->moe.shared_gated)
+        mt_op_matmul(m->dev, &gate, (const mt_weight *[]){l->shared_router}, 1, m->h, rows);
+    glu(m, s->mlp.glu, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down, &l->in[MT_ROLE_SHARED_GATE],
+        shared, rows);
+    if (s->moe.shared_gated)
+        mt_op_add_gated(m->dev, y, shared, gate, rows);
+    else
+        mt_op_add(m->dev, y, shared, rows);
+}
+
+static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, mt_tensor *y, size_t rows)
+{
+    mt_tensor *router = l->in[MT_ROLE_ROUTER], *input = m->h;
+    if (l->router_norm) { /* of the residual stream; not one of those that the model's offset is for */
+        input = l->in[MT_ROLE_BESIDE];
+        mt_op_norm(m->dev, input, m->x, rows, l->router_norm, m->spec->eps, 0);
+    }
+    mt_op_matmul(m->dev, &router, (const mt_weight *[]){l->router}, 1, input, rows);
+    mt_op_moe(m->dev, y, m->h, router, rows, l->experts);
+    if (s->moe.shared_ffn)
+        add_shared(m, l, s, y, rows);
+}
+
+/* y = what a dense MLP and experts make of the residual stream, each between norms of its own */
+static void side_by_side(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    mt_tensor *y = l->in[MT_ROLE_BESIDE];
+    dense(m, l, s, n);
+    mt_model_norm(m, m->y, m->y, n, l->dense_post_norm);
+    mt_model_norm(m, m->h, m->x, n, l->expert_norm);
+    sparse(m, l, s, y, n);
+    mt_model_norm(m, y, y, n, l->expert_post_norm);
+    mt_op_add(m->dev, m->y, y, n);
+}
+
+void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    mt_model_norm(m, m->h, m->x, n, l->attn_norm);
+    if (s->kind == MT_LAYER_RECURRENT)
+        mt_mixer_run(m->mixer, s->slot, m->y, m->h, n);
+    else
+        attention(m, l, s, n);
+    if (l->attn_post_norm)
+        mt_model_norm(m, m->y, m->y, n, l->attn_post_norm);
+    mt_op_add(m->dev, m->x, m->y, n);
+    mt_model_norm(m, m->h, m->x, n, l->mlp_norm);
+    if (s->beside)
+        side_by_side(m, l, s, n);
+    else if (s->sparse)
+        sparse(m, l, s, m->y, n);
+    else
+        dense(m, l, s, n);
+    if (l->mlp_post_norm)
+        mt_model_norm(m, m->y, m->y, n, l->mlp_post_norm);
+    mt_op_add(m->dev, m->x, m->y, n);
+    if (l->scale != 1)
+        mt_op_scale(m->dev, m->x, n, l->scale);
+}

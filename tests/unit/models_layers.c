@@ -1,0 +1,813 @@
+/* Layers that differ in everything a spec can say, with random weights: the decoder against a forward pass written
+   plainly in double, and against itself in chunks and in company, to the bit. */
+#include "weights_files.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "cache/group.h"
+#include "models/model.h"
+
+enum { HIDDEN = 32, VOCAB = 40, LAYERS = 4, LENGTH = 330, OTHER = 150, FFN = 48, EXPERTS = 8, INNER = 24 };
+enum { PAGES = LENGTH / MT_PAGE_TOKENS + 1, ROWS = LENGTH + OTHER, TENSORS = 400 };
+
+typedef struct toy {
+    mt_model_spec spec;
+    mt_layer_spec layer[LAYERS];
+    mt_rope rope[2];
+    float inv_freq[2][32];
+    uint32_t block[2]; /* positions that see each other, where causal layers do not; none where both are 0 */
+    tensor_row tensors[TENSORS];
+    size_t count;
+    uint32_t random;
+    mt_arena *arena;
+    mt_checkpoint *checkpoint;
+    mt_model_weights weights;
+} toy;
+
+static float draw(toy *t)
+{
+    t->random = t->random * 1664525u + 1013904223u;
+    return (float)(t->random >> 8) / (float)(1 << 23) - 1.0f;
+}
+
+/* ---- a checkpoint ---- */
+
+/* A tensor of n numbers around `middle`, of a layer or, where that is LAYERS, of the model. */
+static void add(toy *t, const char *name, size_t layer, const char *shape, size_t n, float middle, float spread)
+{
+    char *full = mt_arena_alloc(t->arena, 128), *text = mt_arena_alloc(t->arena, 64);
+    float *data = mt_arena_alloc(t->arena, n * sizeof *data);
+    if (layer == LAYERS)
+        snprintf(full, 128, "model.%s", name);
+    else
+        snprintf(full, 128, "model.layers.%zu.%s", layer, name);
+    snprintf(text, 64, "%s", shape);
+    for (size_t i = 0; i < n; i++)
+        data[i] = middle + spread * draw(t);
+    assert_true(t->count < TENSORS);
+    t->tensors[t->count++] =
+        (tensor_row){.name = full, .dtype = "F32", .shape = text, .bytes = n * sizeof *data, .data = data};
+}
+
+static void add_vector(toy *t, const char *name, size_t layer, size_t n, float middle)
+{
+    char shape[32];
+    snprintf(shape, sizeof shape, "%zu", n);
+    add(t, name, layer, shape, n, middle, 0.5f);
+}
+
+static void add_matrix(toy *t, const char *name, size_t layer, size_t n, size_t k, bool bias)
+{
+    char shape[64], with[96];
+    snprintf(shape, sizeof shape, "%zu, %zu", n, k);
+    snprintf(with, sizeof with, "%s.weight", name);
+    add(t, with, layer, shape, n * k, 0, 1.7f / sqrtf((float)k));
+    snprintf(with, sizeof with, "%s.bias", name);
+    if (bias)
+        add_vector(t, with, layer, n, 0);
+}
+
+static void add_stack(toy *t, const char *name, size_t layer, size_t n, size_t k, bool bias)
+{
+    char shape[64], with[96];
+    snprintf(shape, sizeof shape, "%d, %zu, %zu", EXPERTS, n, k);
+    snprintf(with, sizeof with, "%s.weight", name);
+    add(t, with, layer, shape, EXPERTS * n * k, 0, 1.7f / sqrtf((float)k));
+    snprintf(shape, sizeof shape, "%d, %zu", EXPERTS, n);
+    snprintf(with, sizeof with, "%s.bias", name);
+    if (bias)
+        add(t, with, layer, shape, EXPERTS * n, 0, 0.5f);
+}
+
+static void add_attention(toy *t, size_t i, const mt_attn_spec *a, float one)
+{
+    const size_t query = a->heads * a->head_dim, key = a->kv_heads * a->head_dim;
+    add_matrix(t, "self_attn.q_proj", i, a->gate ? 2 * query : query, HIDDEN, a->qkv_bias);
+    add_matrix(t, "self_attn.o_proj", i, HIDDEN, query, a->o_bias);
+    if (a->keys != MT_KEYS_EARLIER)
+        add_matrix(t, "self_attn.k_proj", i, key, HIDDEN, a->qkv_bias);
+    if (a->keys == MT_KEYS_OWN)
+        add_matrix(t, "self_attn.v_proj", i, key, HIDDEN, a->qkv_bias);
+    if (a->qk_norm)
+        add_vector(t, "self_attn.q_norm.weight", i, a->head_dim, one);
+    if (a->qk_norm && a->keys != MT_KEYS_EARLIER)
+        add_vector(t, "self_attn.k_norm.weight", i, a->head_dim, one);
+    if (a->v_norm == MT_V_NORM_WEIGHTS)
+        add_vector(t, "self_attn.v_norm.weight", i, a->head_dim, one);
+    if (a->sinks)
+        add_vector(t, "self_attn.sinks", i, a->heads, 1);
+}
+
+static void add_dense(toy *t, const char *at, size_t i, size_t ffn, bool bias)
+{
+    static const char *const parts[] = {"gate_proj", "up_proj", "down_proj"};
+    for (size_t p = 0; p < 3; p++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.%s", at, parts[p]);
+        add_matrix(t, name, i, p < 2 ? ffn : HIDDEN, p < 2 ? HIDDEN : ffn, bias);
+    }
+}
+
+static void add_experts(toy *t, size_t i, const mt_layer_spec *l)
+{
+    const mt_moe_spec *m = &l->moe;
+    const char *at = l->beside ? "experts" : "mlp.experts";
+    char name[64];
+    add_matrix(t, l->beside ? "router.proj" : "mlp.gate", i, EXPERTS, HIDDEN, m->router_bias);
+    snprintf(name, sizeof name, "%s.gate_proj", at);
+    add_stack(t, name, i, INNER, HIDDEN, m->bias);
+    snprintf(name, sizeof name, "%s.up_proj", at);
+    add_stack(t, name, i, INNER, HIDDEN, m->bias);
+    snprintf(name, sizeof name, "%s.down_proj", at);
+    add_stack(t, name, i, HIDDEN, INNER, m->bias);
+    if (m->router_norm)
+        add_vector(t, "router.scale", i, HIDDEN, 4);
+    if (m->correction)
+        add_vector(t, "mlp.gate.e_score_correction_bias", i, EXPERTS, 0);
+    if (m->scale)
+        add_vector(t, "router.per_expert_scale", i, EXPERTS, 1);
+    if (m->shared_ffn)
+        add_dense(t, m->shared_gated ? "mlp.shared_expert" : "mlp.shared_experts", i, m->shared_ffn, false);
+    if (m->shared_gated)
+        add_matrix(t, "mlp.shared_expert_gate", i, 1, HIDDEN, false);
+}
+
+static void add_layer(toy *t, size_t i, const mt_layer_spec *l)
+{
+    const float one = 1 - t->spec.norm_offset;
+    add_vector(t, "input_layernorm.weight", i, HIDDEN, one);
+    add_vector(t, "post_attention_layernorm.weight", i, HIDDEN, one);
+    if (l->post_norms) {
+        add_vector(t, "pre_feedforward_layernorm.weight", i, HIDDEN, one);
+        add_vector(t, "post_feedforward_layernorm.weight", i, HIDDEN, one);
+    }
+    if (l->beside) {
+        add_vector(t, "post_feedforward_layernorm_1.weight", i, HIDDEN, one);
+        add_vector(t, "pre_feedforward_layernorm_2.weight", i, HIDDEN, one);
+        add_vector(t, "post_feedforward_layernorm_2.weight", i, HIDDEN, one);
+    }
+    if (l->scaled)
+        add_vector(t, "layer_scalar", i, 1, 0.8f);
+    add_attention(t, i, &l->attn, one);
+    if (!l->sparse || l->beside)
+        add_dense(t, "mlp", i, l->mlp.ffn, l->mlp.bias);
+    if (l->sparse)
+        add_experts(t, i, l);
+}
+
+static void bind(toy *t)
+{
+    mt_error err = {0};
+    for (size_t i = 0; i < LAYERS; i++)
+        add_layer(t, i, &t->layer[i]);
+    add_matrix(t, "embed_tokens", LAYERS, VOCAB, HIDDEN, false);
+    add_vector(t, "norm.weight", LAYERS, HIDDEN, 1 - t->spec.norm_offset);
+    put_tensors("model.safetensors", t->tensors, t->count);
+    put_text("config.json", "{}");
+    t->checkpoint = mt_checkpoint_open(folder, &err);
+    assert_string_equal(err.text, "");
+    assert_true(mt_model_spec_group(&t->spec, t->layer, &err));
+    if (!mt_model_bind(&t->weights, &t->spec, t->checkpoint, t->arena, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(t->weights.cost.unused_tensors, 0);
+}
+
+/* ---- the forward pass, plainly ---- */
+
+static float element(const void *data, size_t i)
+{
+    float x;
+    memcpy(&x, (const char *)data + i * sizeof x, sizeof x);
+    return x;
+}
+
+static void product(const mt_mat *m, const float *bias, const double *x, double *y)
+{
+    for (size_t r = 0; r < m->n; r++) {
+        y[r] = bias ? bias[r] : 0;
+        for (size_t c = 0; c < m->k; c++)
+            y[r] += element(m->w + r * m->stride, c) * x[c];
+    }
+}
+
+/* w NULL: the root mean square alone */
+static void rms(const toy *t, double *y, const double *x, const float *w, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] / sqrt(sum / (double)n + t->spec.eps) * (w ? t->spec.norm_offset + w[i] : 1);
+}
+
+static void rotate(const mt_rope *r, double *x, size_t position)
+{
+    for (size_t i = 0; i < r->half; i++) {
+        const double angle = (double)position * r->inv_freq[i], c = cos(angle) * r->scale, s = sin(angle) * r->scale;
+        double *a = r->pairs ? &x[2 * i] : &x[i], *b = r->pairs ? a + 1 : a + r->half;
+        const double before = *a;
+        *a = before * c - *b * s;
+        *b = *b * c + before * s;
+    }
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double activate(const mt_glu *g, double gate, double up)
+{
+    if (g->limit > 0) {
+        gate = fmin(gate, g->limit);
+        up = fmax(fmin(up, g->limit), -g->limit);
+    }
+    up += g->offset;
+    switch (g->act) {
+    case MT_ACT_SILU: return gate * sigmoid(gate) * up;
+    case MT_ACT_QUICK_GELU: return gate * sigmoid(1.702 * gate) * up;
+    case MT_ACT_GELU: return gate * 0.5 * erfc(-gate / sqrt(2)) * up;
+    case MT_ACT_GELU_TANH: break;
+    }
+    return 0.5 * gate * (1 + tanh(0.7978845608028654 * (gate + 0.044715 * gate * gate * gate))) * up;
+}
+
+/* y += factor * down(act(gate x) * up x) */
+static void mlp(const mt_glu *g, const mt_mat *const mats[3], const float *const bias[3], const double *x,
+                double factor, double *y)
+{
+    double gate[FFN], up[FFN], out[HIDDEN];
+    product(mats[0], bias[0], x, gate);
+    product(mats[1], bias[1], x, up);
+    for (size_t i = 0; i < mats[0]->n; i++)
+        gate[i] = activate(g, gate[i], up[i]);
+    product(mats[2], bias[2], gate, out);
+    for (size_t i = 0; i < HIDDEN; i++)
+        y[i] += factor * out[i];
+}
+
+static size_t best_of(const double *x, const bool *open, size_t n)
+{
+    size_t best = n;
+    for (size_t i = 0; i < n; i++)
+        if (open[i] && (best == n || x[i] > x[best]))
+            best = i;
+    return best;
+}
+
+/* Experts of the best groups, where there are groups. */
+static void open_experts(const mt_routing *r, const double *choice, bool *open)
+{
+    double score[EXPERTS];
+    bool left[EXPERTS];
+    const size_t size = r->groups ? EXPERTS / r->groups : EXPERTS;
+    for (size_t e = 0; e < EXPERTS; e++)
+        open[e] = !r->groups;
+    for (size_t g = 0; g < r->groups; g++) {
+        double first = -INFINITY, second = -INFINITY;
+        for (size_t e = g * size; e < (g + 1) * size; e++) {
+            second = fmax(second, fmin(first, choice[e]));
+            first = fmax(first, choice[e]);
+        }
+        score[g] = first + second;
+        left[g] = true;
+    }
+    for (size_t n = 0; n < r->top_groups; n++) {
+        const size_t g = best_of(score, left, r->groups);
+        left[g] = false;
+        for (size_t e = g * size; e < (g + 1) * size; e++)
+            open[e] = true;
+    }
+}
+
+/* How much each expert counts. */
+static void route(const mt_moe_spec *m, const mt_layer_weights *w, const double *logits, double *share)
+{
+    double p[EXPERTS], choice[EXPERTS], sum = 0, chosen = 0;
+    bool open[EXPERTS];
+    for (size_t e = 0; e < EXPERTS; e++)
+        sum += exp(logits[e]);
+    for (size_t e = 0; e < EXPERTS; e++) {
+        p[e] = m->routing.kind == MT_ROUTE_SIGMOID ? sigmoid(logits[e]) : exp(logits[e]) / sum;
+        choice[e] = p[e] + (w->correction ? w->correction[e] : 0);
+        share[e] = 0;
+    }
+    open_experts(&m->routing, choice, open);
+    for (size_t n = 0; n < m->top_k; n++) {
+        const size_t e = best_of(choice, open, EXPERTS);
+        open[e] = false;
+        share[e] = p[e];
+        chosen += p[e];
+    }
+    for (size_t e = 0; e < EXPERTS; e++) {
+        share[e] /= m->routing.renormalise || m->routing.kind == MT_ROUTE_CHOSEN ? chosen : 1;
+        share[e] *= m->routing.scaling != 0 ? m->routing.scaling : 1;
+        share[e] *= w->expert_scale ? w->expert_scale[e] : 1;
+    }
+}
+
+static void experts(const toy *t, const mt_layer_spec *l, const mt_layer_weights *w, const double *x, const double *h,
+                    double *y)
+{
+    double input[HIDDEN], logits[EXPERTS], share[EXPERTS], gate = 0;
+    memcpy(input, h, sizeof input);
+    if (l->moe.router_norm) {
+        rms(t, input, x, NULL, HIDDEN);
+        for (size_t i = 0; i < HIDDEN; i++)
+            input[i] *= w->router_norm[i];
+    }
+    product(&w->router, w->router_bias, input, logits);
+    route(&l->moe, w, logits, share);
+    for (size_t e = 0; e < EXPERTS; e++) {
+        const float *bias[3] = {l->moe.bias ? w->expert_gate_bias + e * INNER : NULL,
+                                l->moe.bias ? w->expert_up_bias + e * INNER : NULL,
+                                l->moe.bias ? w->expert_down_bias + e * HIDDEN : NULL};
+        if (share[e] != 0)
+            mlp(&l->mlp.glu, (const mt_mat *[]){&w->expert_gate[e], &w->expert_up[e], &w->expert_down[e]}, bias, h,
+                share[e], y);
+    }
+    if (l->moe.shared_gated)
+        product(&w->shared_router, NULL, h, &gate);
+    if (l->moe.shared_ffn)
+        mlp(&l->mlp.glu, (const mt_mat *[]){&w->shared_gate, &w->shared_up, &w->shared_down},
+            (const float *[]){NULL, NULL, NULL}, h, l->moe.shared_gated ? sigmoid(gate) : 1, y);
+}
+
+typedef struct memory {
+    double k[LAYERS][LENGTH][64], v[LAYERS][LENGTH][64];
+} memory;
+
+static void heads(const toy *t, const mt_attn_spec *a, double *x, size_t count, const float *w, size_t position)
+{
+    for (size_t h = 0; h < count; h++, x += a->head_dim) {
+        if (w)
+            rms(t, x, x, w, a->head_dim);
+        if (a->rope != MT_NO_ROPE)
+            rotate(&t->rope[a->rope], x, position);
+    }
+}
+
+static void remember(const toy *t, const mt_attn_spec *a, const mt_layer_weights *w, const double *h, size_t position,
+                     double *k, double *v)
+{
+    product(&w->k, w->k_bias, h, k);
+    if (a->keys == MT_KEYS_VALUES)
+        memcpy(v, k, a->kv_heads * a->head_dim * sizeof *v);
+    else
+        product(&w->v, w->v_bias, h, v);
+    for (size_t i = 0; a->v_norm != MT_V_NORM_NONE && i < a->kv_heads; i++)
+        rms(t, v + i * a->head_dim, v + i * a->head_dim, w->v_norm, a->head_dim);
+    heads(t, a, k, a->kv_heads, w->k_norm, position);
+}
+
+static void sees(const toy *t, const mt_attn_spec *a, size_t p, size_t *from, size_t *to)
+{
+    *from = 0;
+    *to = !a->causal && p >= t->block[0] && p < t->block[1] ? t->block[1] : p + 1;
+    if (a->window && p + 1 > a->window)
+        *from = p + 1 - a->window;
+    if (a->chunk && p / a->chunk * a->chunk > *from)
+        *from = p / a->chunk * a->chunk;
+}
+
+static void attend(const toy *t, const memory *past, const mt_attn_spec *a, size_t layer, const float *sinks, double *q,
+                   size_t p)
+{
+    const size_t source = a->keys == MT_KEYS_EARLIER ? a->source : layer, dim = a->head_dim;
+    size_t from, to;
+    sees(t, a, p, &from, &to);
+    for (size_t h = 0; h < a->heads; h++, q += dim) {
+        const size_t at = h / (a->heads / a->kv_heads) * dim;
+        double out[64] = {0}, sum = sinks ? exp(sinks[h]) : 0;
+        for (size_t j = from; j < to; j++) {
+            double s = 0;
+            for (size_t i = 0; i < dim; i++)
+                s += q[i] * past->k[source][j][at + i];
+            s *= a->scale;
+            if (a->softcap > 0)
+                s = a->softcap * tanh(s / a->softcap);
+            sum += exp(s);
+            for (size_t i = 0; i < dim; i++)
+                out[i] += exp(s) * past->v[source][j][at + i];
+        }
+        for (size_t i = 0; i < dim; i++)
+            q[i] = out[i] / sum;
+    }
+}
+
+static void attention(const toy *t, const memory *past, size_t layer, const double *h, size_t p, double *y)
+{
+    const mt_attn_spec *a = &t->layer[layer].attn;
+    const mt_layer_weights *w = &t->weights.layer[layer];
+    double q[256], gated[512];
+    product(&w->q, w->q_bias, h, gated);
+    for (size_t i = 0; i < a->heads * a->head_dim; i++)
+        q[i] = gated[a->gate ? i / a->head_dim * 2 * a->head_dim + i % a->head_dim : i];
+    heads(t, a, q, a->heads, w->q_norm, p);
+    attend(t, past, a, layer, w->sinks, q, p);
+    for (size_t i = 0; a->gate && i < a->heads * a->head_dim; i++)
+        q[i] *= sigmoid(gated[i / a->head_dim * 2 * a->head_dim + a->head_dim + i % a->head_dim]);
+    product(&w->o, w->o_bias, q, y);
+}
+
+static void add_to(double *x, const double *y)
+{
+    for (size_t i = 0; i < HIDDEN; i++)
+        x[i] += y[i];
+}
+
+static void feed(const toy *t, const mt_layer_spec *l, const mt_layer_weights *w, double *x)
+{
+    double h[HIDDEN], y[HIDDEN] = {0}, z[HIDDEN] = {0};
+    rms(t, h, x, w->mlp_norm, HIDDEN);
+    if (!l->sparse || l->beside)
+        mlp(&l->mlp.glu, (const mt_mat *[]){&w->gate, &w->up, &w->down},
+            (const float *[]){w->gate_bias, w->up_bias, w->down_bias}, h, 1, y);
+    if (l->beside) {
+        rms(t, y, y, w->dense_post_norm, HIDDEN);
+        rms(t, h, x, w->expert_norm, HIDDEN);
+    }
+    if (l->sparse)
+        experts(t, l, w, x, h, z);
+    if (l->beside)
+        rms(t, z, z, w->expert_post_norm, HIDDEN);
+    add_to(y, z);
+    if (l->post_norms)
+        rms(t, y, y, w->mlp_post_norm, HIDDEN);
+    add_to(x, y);
+    for (size_t i = 0; l->scaled && i < HIDDEN; i++)
+        x[i] *= w->scale[0];
+}
+
+static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB])
+{
+    memory *past = mt_alloc(sizeof *past);
+    double(*x)[HIDDEN] = mt_alloc(LENGTH * sizeof *x), h[HIDDEN], y[HIDDEN];
+    for (size_t p = 0; p < LENGTH; p++)
+        for (size_t i = 0; i < HIDDEN; i++)
+            x[p][i] = element(t->weights.embed.w + tokens[p] * t->weights.embed.stride, i);
+    for (size_t l = 0; l < LAYERS; l++) {
+        const mt_layer_spec *s = &t->layer[l];
+        const mt_layer_weights *w = &t->weights.layer[l];
+        for (size_t p = 0; p < LENGTH && s->attn.keys != MT_KEYS_EARLIER; p++) {
+            rms(t, h, x[p], w->attn_norm, HIDDEN);
+            remember(t, &s->attn, w, h, p, past->k[l][p], past->v[l][p]);
+        }
+        for (size_t p = 0; p < LENGTH; p++) {
+            rms(t, h, x[p], w->attn_norm, HIDDEN);
+            attention(t, past, l, h, p, y);
+            if (s->post_norms)
+                rms(t, y, y, w->attn_post_norm, HIDDEN);
+            add_to(x[p], y);
+            feed(t, s, w, x[p]);
+        }
+    }
+    for (size_t p = 0; p < LENGTH; p++) {
+        rms(t, h, x[p], t->weights.norm, HIDDEN);
+        product(&t->weights.head, NULL, h, logits[p]);
+    }
+    mt_free(x);
+    mt_free(past);
+}
+
+/* ---- the decoder ---- */
+
+typedef struct sequence {
+    uint32_t tokens[LENGTH], pages[MT_KV_GROUPS][PAGES];
+    size_t length, done;
+} sequence;
+
+/* Every group's pool has a size and an order of its own. */
+static size_t pool_size(size_t group)
+{
+    return 2 * PAGES + 3 + 5 * group;
+}
+
+static void make_sequence(sequence *s, size_t number, size_t length)
+{
+    *s = (sequence){.length = length};
+    for (size_t i = 0; i < length; i++)
+        s->tokens[i] = (uint32_t)((i * i * 7 + i * 3 + number * 11) % VOCAB);
+    for (size_t g = 0; g < MT_KV_GROUPS; g++)
+        for (size_t p = 0; p < PAGES; p++)
+            s->pages[g][p] =
+                (uint32_t)(g % 2 ? number * PAGES + p : pool_size(g) - 1 - (2 * p + number)); /* by turns there */
+}
+
+/* What a window has left behind lies in no page any more. */
+static mt_span span_of(const toy *t, sequence *s, size_t row, size_t rows)
+{
+    mt_span span = {.row = (uint32_t)row, .rows = (uint32_t)rows, .position = (uint32_t)s->done};
+    for (size_t g = 0; g < t->spec.group_count; g++) {
+        const uint32_t window = t->spec.groups[g].window;
+        for (size_t p = 0; window && p < mt_window_begin(s->done, window) / MT_PAGE_TOKENS; p++)
+            s->pages[g][p] = MT_NO_PAGE;
+        span.pages[g] = s->pages[g];
+    }
+    return span;
+}
+
+typedef struct driver {
+    mt_device *dev;
+    mt_model *model;
+    mt_set *set;
+    mt_reading *reading;
+} driver;
+
+static void start(driver *d, const toy *t, mt_precision precision)
+{
+    const mt_device_params device = {.precision = precision, .host = {.threads = 2, .cpu_mask = ~0u}};
+    const mt_model_params params = {.rows = ROWS, .logits = LENGTH, .places = 2, .memos = 1};
+    size_t pages[MT_KV_GROUPS];
+    mt_error err = {0};
+    for (size_t g = 0; g < MT_KV_GROUPS; g++)
+        pages[g] = pool_size(g);
+    d->dev = mt_device_open(&device, &err);
+    assert_non_null(d->dev);
+    d->model = mt_model_new(d->dev, &t->spec, &t->weights, &params, &err);
+    assert_non_null(d->model);
+    assert_true(mt_model_reserve(d->model, pages, 0, &err));
+    d->set = mt_set_new(d->dev);
+    d->reading = mt_reading_new(d->set, LENGTH * VOCAB * sizeof(float));
+}
+
+static void stop(driver *d)
+{
+    mt_set_free(d->set);
+    mt_model_free(d->model);
+    mt_device_close(d->dev);
+}
+
+/* `rows` rows of the first sequence, whose logits are taken, and perhaps some of another before them. */
+static void step(const driver *d, const toy *t, sequence *s, size_t rows, sequence *other, size_t others,
+                 float (*logits)[VOCAB])
+{
+    static uint32_t tokens[ROWS], seen[ROWS], wanted[LENGTH];
+    static mt_position positions[ROWS];
+    mt_span spans[2];
+    mt_batch batch = {.tokens = tokens, .positions = positions, .span = spans, .seen = t->block[1] ? seen : NULL};
+    sequence *const both[] = {other, s};
+    const size_t counts[] = {others, rows};
+    for (size_t i = 0; i < 2; i++) {
+        if (counts[i] == 0)
+            continue;
+        spans[batch.spans++] = span_of(t, both[i], batch.rows, counts[i]);
+        for (size_t r = 0; r < counts[i]; r++, batch.rows++) {
+            const uint32_t p = (uint32_t)both[i]->done++;
+            tokens[batch.rows] = both[i]->tokens[p];
+            positions[batch.rows] = (mt_position){{p, p, p}};
+            seen[batch.rows] = i && p >= t->block[0] && p < t->block[1] ? t->block[1] : p + 1;
+        }
+    }
+    for (size_t r = 0; r < rows; r++)
+        wanted[r] = (uint32_t)(others + r);
+    mt_read_rows(d->dev, d->reading, mt_model_step(d->model, &batch, wanted, rows), 0, rows);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(logits[s->done - rows + r], mt_reading_row(d->dev, d->reading, r), sizeof logits[0]);
+}
+
+typedef float rows_of_logits[LENGTH][VOCAB];
+
+static void run_whole(const toy *t, mt_precision precision, rows_of_logits logits)
+{
+    driver d;
+    sequence s;
+    start(&d, t, precision);
+    make_sequence(&s, 0, LENGTH);
+    step(&d, t, &s, LENGTH, NULL, 0, logits);
+    stop(&d);
+}
+
+/* In pieces, beside a sequence that has rows of its own until it ends. */
+static void run_in_company(const toy *t, mt_precision precision, rows_of_logits logits)
+{
+    static const size_t pieces[] = {3, 61, 33, 1, 100, 7, 64, 1, 1, 59};
+    driver d;
+    sequence s, other;
+    start(&d, t, precision);
+    make_sequence(&s, 0, LENGTH);
+    make_sequence(&other, 1, OTHER);
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        const size_t left = other.length - other.done, others = left < 17 ? left : 17;
+        step(&d, t, &s, pieces[i], &other, others, logits);
+    }
+    assert_int_equal(s.done, LENGTH);
+    stop(&d);
+}
+
+static void expect_near(const double (*wanted)[VOCAB], const float (*got)[VOCAB])
+{
+    double most = 0;
+    for (size_t p = 0; p < LENGTH; p++)
+        for (size_t i = 0; i < VOCAB; i++)
+            most = fmax(most, fabs(wanted[p][i]));
+    for (size_t p = 0; p < LENGTH; p++)
+        for (size_t i = 0; i < VOCAB; i++)
+            if (!(fabs(wanted[p][i] - (double)got[p][i]) <= 2e-4 * most))
+                fail_msg("logit %zu of position %zu is %g instead of %g", i, p, (double)got[p][i], wanted[p][i]);
+}
+
+/* Binds and runs a toy that has been described. */
+static void check(toy *t)
+{
+    static const mt_precision precisions[] = {MT_PRECISION_REFERENCE, MT_PRECISION_FAST};
+    double(*wanted)[VOCAB] = mt_alloc(LENGTH * sizeof *wanted);
+    float(*whole)[VOCAB] = mt_alloc(sizeof(rows_of_logits)), (*pieces)[VOCAB] = mt_alloc(sizeof(rows_of_logits));
+    sequence s;
+    bind(t);
+    make_sequence(&s, 0, LENGTH);
+    forward(t, s.tokens, wanted);
+    for (size_t i = 0; i < 2; i++) {
+        run_whole(t, precisions[i], whole);
+        if (i == 0)
+            expect_near((const double(*)[VOCAB])wanted, (const float(*)[VOCAB])whole);
+        run_in_company(t, precisions[i], pieces);
+        assert_memory_equal(whole, pieces, sizeof(rows_of_logits));
+    }
+    mt_free(wanted);
+    mt_free(whole);
+    mt_free(pieces);
+    mt_checkpoint_close(t->checkpoint);
+    mt_arena_free(t->arena);
+}
+
+/* Four plain layers with two rotary embeddings to choose from: of 8 pairs, and of 4. */
+static void begin(toy *t)
+{
+    *t = (toy){.random = 7, .arena = mt_arena_new(0)};
+    for (size_t r = 0; r < 2; r++) {
+        t->rope[r] = (mt_rope){.type = "default", .half = r ? 4 : 8, .inv_freq = t->inv_freq[r], .scale = 1};
+        for (size_t i = 0; i < t->rope[r].half; i++)
+            t->inv_freq[r][i] = powf(100, -(float)i / (float)t->rope[r].half);
+    }
+    t->spec = (mt_model_spec){.family = "toy",
+                              .architecture = "Toy",
+                              .vocab = VOCAB,
+                              .hidden = HIDDEN,
+                              .layers = LAYERS,
+                              .context = LENGTH,
+                              .eps = 1e-6f,
+                              .embed_scale = 1,
+                              .tied = true,
+                              .rope_count = 2,
+                              .ropes = t->rope,
+                              .layer = t->layer};
+    for (size_t i = 0; i < LAYERS; i++)
+        t->layer[i] = (mt_layer_spec){.attn = {.heads = 4, .kv_heads = 2, .head_dim = 16, .scale = 0.25f},
+                                      .mlp = {.ffn = FFN},
+                                      .moe = {.experts = EXPERTS, .top_k = 3, .ffn = INNER}};
+}
+
+static void layers_differ_in_heads_and_sizes(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.layer[0].attn = (mt_attn_spec){.heads = 6, .kv_heads = 1, .head_dim = 8, .window = 40, .rope = 1, .scale = 0.5f};
+    t.layer[1].attn.heads = 2;
+    t.layer[2].attn = (mt_attn_spec){.heads = 2, .kv_heads = 2, .head_dim = 24, .scale = 0.1f, .qkv_bias = true};
+    t.layer[3].attn.softcap = 3;
+    t.layer[3].attn.o_bias = true;
+    t.layer[1].mlp = (mt_mlp_spec){.ffn = 20, .glu.act = MT_ACT_GELU_TANH, .bias = true};
+    check(&t);
+    assert_int_equal(t.spec.group_count, 3);
+    assert_int_equal(t.spec.groups[0].layers, 2); /* of 4 and of 2 heads */
+    assert_int_equal(t.spec.groups[1].window, 40);
+    assert_int_equal(t.spec.groups[2].window, 0); /* keeps all as the first does, in another shape */
+}
+
+static void chunks_and_no_rope(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.layer[0].attn.chunk = 50;
+    t.layer[1].attn.rope = MT_NO_ROPE;
+    t.layer[2].attn.chunk = 300;
+    t.layer[2].attn.window = 70;
+    t.layer[3].attn.rope = MT_NO_ROPE;
+    t.layer[3].attn.qk_norm = true;
+    check(&t);
+    assert_int_equal(t.spec.groups[1].window, 50);
+    assert_int_equal(t.spec.groups[2].window, 70);
+}
+
+/* As gpt-oss has them. */
+static void sinks_limits_and_expert_biases(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    for (size_t i = 0; i < LAYERS; i++) {
+        mt_layer_spec *l = &t.layer[i];
+        l->attn.window = i % 2 ? 0 : 45;
+        l->attn.sinks = l->attn.qkv_bias = l->attn.o_bias = true;
+        l->mlp.glu = (mt_glu){.act = MT_ACT_QUICK_GELU, .limit = 0.7f, .offset = 1};
+        l->sparse = l->moe.bias = l->moe.router_bias = true;
+        l->moe.routing.kind = MT_ROUTE_CHOSEN;
+    }
+    check(&t);
+}
+
+/* As Gemma 4 has them. */
+static void experts_beside_a_dense_mlp(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.block[0] = 66; /* not cut by any piece */
+    t.block[1] = 90;
+    for (size_t i = 0; i < LAYERS; i++) {
+        mt_layer_spec *l = &t.layer[i];
+        l->post_norms = l->scaled = l->sparse = l->beside = true;
+        l->attn.qk_norm = true;
+        l->attn.v_norm = MT_V_NORM_PLAIN;
+        l->attn.scale = 1;
+        l->attn.rope = 1;
+        l->mlp.glu.act = MT_ACT_GELU_TANH;
+        l->moe.routing.renormalise = l->moe.router_norm = l->moe.scale = true;
+        if (i % 2) {
+            l->attn.kv_heads = 1;
+            l->attn.head_dim = 24;
+            l->attn.keys = MT_KEYS_VALUES;
+            l->attn.rope = 0;
+            l->attn.causal = true;
+        } else {
+            l->attn.window = 60;
+        }
+    }
+    t.layer[2].attn.keys = MT_KEYS_EARLIER;
+    t.layer[2].attn.source = 0;
+    t.layer[2].attn.window = 30;
+    t.layer[2].mlp.ffn = 40;
+    t.layer[3].attn.keys = MT_KEYS_EARLIER;
+    t.layer[3].attn.source = 1;
+    t.layer[3].attn.heads = 2;
+    check(&t);
+    assert_int_equal(t.spec.groups[0].layers, 1);
+    assert_int_equal(t.spec.groups[1].layers, 1);
+}
+
+/* As GLM-4.5V has them, and DeepSeek. */
+static void sigmoid_routers_with_groups(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.rope[1].pairs = true;
+    for (size_t i = 0; i < LAYERS; i++) {
+        mt_layer_spec *l = &t.layer[i];
+        l->attn.rope = i % 2;
+        l->sparse = i > 0;
+        l->moe.routing = (mt_routing){
+            .kind = MT_ROUTE_SIGMOID, .renormalise = i > 1, .scaling = i > 2 ? 1.5f : 0, .groups = 4, .top_groups = 2};
+        l->moe.correction = true;
+        l->moe.shared_ffn = i == 1 ? 0 : 32;
+    }
+    check(&t);
+}
+
+/* As Qwen3-Next has them, and a norm of values with weights. */
+static void gates_and_norms_with_an_offset(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.spec.norm_offset = 1;
+    for (size_t i = 0; i < LAYERS; i++) {
+        mt_layer_spec *l = &t.layer[i];
+        l->attn.gate = l->attn.qk_norm = true;
+        l->attn.v_norm = i % 2 ? MT_V_NORM_WEIGHTS : MT_V_NORM_PLAIN;
+        l->sparse = true;
+        l->moe.routing.renormalise = i % 2;
+        l->moe.shared_ffn = 16;
+        l->moe.shared_gated = true;
+    }
+    check(&t);
+}
+
+static void keys_of_layers_that_have_others_are_refused(void **state)
+{
+    toy t;
+    mt_error err = {0};
+    (void)state;
+    begin(&t);
+    t.layer[0].attn.window = 20;
+    t.layer[2].attn.keys = MT_KEYS_EARLIER; /* sees everything, but layer 0 keeps a window */
+    assert_false(mt_model_spec_group(&t.spec, t.layer, &err));
+    assert_string_equal(err.text, "layer 2 cannot read the keys of layer 0: their shapes or windows differ");
+    mt_arena_free(t.arena);
+}
+
+static const struct CMUnitTest tests[] = {
+    IN_FOLDER(layers_differ_in_heads_and_sizes),
+    IN_FOLDER(chunks_and_no_rope),
+    IN_FOLDER(sinks_limits_and_expert_biases),
+    IN_FOLDER(experts_beside_a_dense_mlp),
+    IN_FOLDER(sigmoid_routers_with_groups),
+    IN_FOLDER(gates_and_norms_with_an_offset),
+    cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
+};
+
+UNIT_MAIN(tests)
