@@ -16,9 +16,11 @@
 
 static void features(double x[MT_COST_TERMS], size_t rows, double positions)
 {
+    const size_t few = rows < MT_COST_FEW ? rows : MT_COST_FEW;
     x[0] = 1;
-    x[1] = (double)rows;
-    x[2] = positions / DEPTH_UNIT;
+    x[1] = (double)few;
+    x[2] = (double)((rows - few + MT_COST_BLOCK - 1) / MT_COST_BLOCK * MT_COST_BLOCK);
+    x[3] = positions / DEPTH_UNIT;
 }
 
 /* Solves the normal equations by elimination. */
@@ -69,7 +71,8 @@ void mt_cost_init(mt_cost *c, double weight_bytes, double row_products)
     memset(c, 0, sizeof *c);
     c->term[0] = 20e-6 + weight_bytes / GUESS_BANDWIDTH;
     c->term[1] = 1e-6 + row_products / GUESS_RATE;
-    c->term[2] = 0.2 * c->term[1];
+    c->term[2] = c->term[1];
+    c->term[3] = 0.2 * c->term[1];
     memcpy(c->guess, c->term, sizeof c->guess);
     stay(c, GUESS_WEIGHT);
 }
@@ -81,6 +84,12 @@ double mt_cost_predict(const mt_cost *c, size_t rows, double positions)
     for (size_t i = 0; i < MT_COST_TERMS; i++)
         sum += c->term[i] * x[i];
     return sum;
+}
+
+double mt_cost_row(const mt_cost *c, size_t rows, size_t depth)
+{
+    const double positions = (double)MT_COST_BLOCK * (double)depth;
+    return (mt_cost_predict(c, rows + MT_COST_BLOCK, positions) - mt_cost_predict(c, rows, 0)) / MT_COST_BLOCK;
 }
 
 void mt_cost_learn(mt_cost *c, size_t rows, double positions, double seconds)

@@ -11,7 +11,7 @@
 static size_t depth_of(const mt_engine *e, const mt_sequence *s, size_t answers)
 {
     const double step = mt_cost_predict(&e->past.cost, answers, 0);
-    const double cost = mt_cost_predict(&e->past.cost, answers + 1, 0) - step + e->past.guess_seconds;
+    const double cost = mt_cost_row(&e->past.cost, answers, 0) + e->past.guess_seconds;
     const size_t left = mt_sequence_left(s);
     size_t most = e->params.draft < MT_LIMIT_MEMO_ROWS ? e->params.draft : MT_LIMIT_MEMO_ROWS, depth = 0;
     double chance = s->draft.chance;

@@ -9,10 +9,10 @@ static double positions_before(size_t depth, size_t rows)
     return (double)rows * (double)depth + (double)rows * (double)(rows - (rows > 0)) / 2;
 }
 
-/* Seconds that rows add to a step. */
-static double cost_of(const mt_cost *cost, size_t depth, size_t rows)
+/* Seconds that rows add to a step of `before` rows. */
+static double cost_of(const mt_cost *cost, size_t before, size_t depth, size_t rows)
 {
-    return mt_cost_predict(cost, rows, positions_before(depth, rows)) - mt_cost_predict(cost, 0, 0);
+    return mt_cost_predict(cost, before + rows, positions_before(depth, rows)) - mt_cost_predict(cost, before, 0);
 }
 
 static int compare(const mt_candidate *a, const mt_candidate *b)
@@ -31,26 +31,12 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
 {
     for (size_t i = 0; i < count; i++) {
         mt_candidate *c = candidates[i];
-        c->score = cost_of(cost, c->depth, c->left) + c->work + c->debt;
+        c->score = cost_of(cost, 0, c->depth, c->left) + c->work + c->debt;
         size_t at = i;
         for (; at > 0 && compare(c, order[at - 1]) < 0; at--)
             order[at] = order[at - 1];
         order[at] = c;
     }
-}
-
-/* Most rows of c that take no longer than `seconds`, at most `most`. */
-static size_t rows_within(const mt_candidate *c, const mt_cost *cost, double seconds, size_t most)
-{
-    size_t low = 0, high = most;
-    while (low < high) {
-        const size_t middle = low + (high - low + 1) / 2;
-        if (cost_of(cost, c->depth, middle) <= seconds)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
 }
 
 static size_t least(size_t a, size_t b)
@@ -66,9 +52,23 @@ static double larger(double a, double b)
 /* What is left of a step. */
 typedef struct rest {
     const mt_cost *cost;
-    size_t rows, places;
+    size_t used, rows, places; /* used: rows that it has already */
     double seconds;
 } rest;
+
+/* Most rows from `depth` on that take no longer than `seconds`, at most `most`. */
+static size_t rows_within(const rest *r, size_t depth, double seconds, size_t most)
+{
+    size_t low = 0, high = most;
+    while (low < high) {
+        const size_t middle = low + (high - low + 1) / 2;
+        if (cost_of(r->cost, r->used, depth, middle) <= seconds)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
 
 /* A job's work needs no place; what is given of it, be it ever so little, is a slice. */
 static void give_work(mt_candidate *c, rest *r, double seconds, bool any)
@@ -93,10 +93,17 @@ static bool may_begin(const mt_candidate *c, size_t places)
     return places > 0 && (!c->places || *c->places > 0);
 }
 
+static void take(mt_candidate *c, rest *r, size_t rows)
+{
+    c->rows += rows;
+    r->used += rows;
+    r->rows -= rows;
+}
+
 /* Gives c as much more as `seconds` of the rest allow, some rows in any case where `any` says so. */
 static void give(mt_candidate *c, rest *r, double seconds, bool any)
 {
-    mt_candidate next = *c;
+    const size_t depth = c->depth + c->rows;
     const bool begins = !c->running && c->rows == 0;
     const size_t most = uncut(c, least(least(c->left, c->most) - c->rows, r->rows));
     if (c->work > 0) {
@@ -105,18 +112,16 @@ static void give(mt_candidate *c, rest *r, double seconds, bool any)
     }
     if (begins && !may_begin(c, r->places))
         return;
-    next.depth += c->rows;
-    size_t now = uncut(c, rows_within(&next, r->cost, seconds, most));
+    size_t now = uncut(c, rows_within(r, depth, seconds, most));
     if (now == 0 && any && most > 0)
         now = c->rows == c->solid && c->solid < c->solid_end ? c->solid_end - c->solid : 1;
     if (now == 0)
         return;
-    c->rows += now;
-    r->rows -= now;
+    r->seconds -= cost_of(r->cost, r->used, depth, now);
+    take(c, r, now);
     r->places -= begins;
     if (begins && c->places)
         --*c->places;
-    r->seconds -= cost_of(r->cost, next.depth, now);
 }
 
 /* What it does not use now it may use later. */
@@ -154,7 +159,7 @@ static bool worth(const mt_candidate *c, const rest *r, double seconds, size_t a
     double chance = 1;
     for (size_t i = 0; i < c->rows; i++)
         chance *= c->chance;
-    return chance * seconds / (double)answers > cost_of(r->cost, c->depth + c->rows, 1);
+    return chance * seconds / (double)answers > mt_cost_row(r->cost, r->used, c->depth + c->rows);
 }
 
 /* First the first guess of everybody, then the second. Returns the seconds they take. */
@@ -167,9 +172,8 @@ static double give_drafts(mt_candidate **order, size_t answers, rest *r, double 
             mt_candidate *c = order[i];
             if (c->rows > c->drafts || !(all || worth(c, r, seconds, answers)))
                 continue;
-            taken += cost_of(r->cost, c->depth + c->rows, 1);
-            c->rows++;
-            r->rows--;
+            taken += cost_of(r->cost, r->used, c->depth + c->rows, 1);
+            take(c, r, 1);
             more = true;
         }
     }
@@ -180,7 +184,7 @@ static double give_drafts(mt_candidate **order, size_t answers, rest *r, double 
    would wait for a step more, and whoever comes meanwhile waits no longer for two short ones than for this. */
 static double stretched(const mt_candidate *c, const mt_cost *cost, double taken, double limit)
 {
-    const double wanted = taken + cost_of(cost, c->depth, c->left) / (1 - OLDEST_SHARE);
+    const double wanted = taken + cost_of(cost, 0, c->depth, c->left) / (1 - OLDEST_SHARE);
     return c->left <= c->most && wanted > limit && wanted <= 2 * limit ? wanted : limit;
 }
 
@@ -195,14 +199,14 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
         order[i]->rows = 0;
         order[i]->worked = 0;
     }
-    for (; answers < count && order[answers]->answering && r.rows > 0; answers++, r.rows--) {
-        order[answers]->rows = 1;
-        taken += cost_of(cost, order[answers]->depth, 1);
+    for (; answers < count && order[answers]->answering && r.rows > 0; answers++) {
+        taken += cost_of(cost, r.used, order[answers]->depth, 1);
+        take(order[answers], &r, 1);
     }
     taken += give_drafts(order, answers, &r, taken, budget->draft_all);
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
-        limit = larger(taken * MT_STEP_TIMES, MT_STEP_SECONDS);
+        limit = larger(taken * MT_STEP_TIMES, MT_STEP_SECONDS) + mt_cost_row(cost, r.used, 0) * MT_COST_BLOCK / 2;
     if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
     r.seconds = limit - taken;

@@ -10,22 +10,22 @@
 
 static mt_cost costs(void)
 {
-    mt_cost c = {.term = {0.010, 0.001, 0.002}}; /* a step 10 ms, a row 1 ms, a row at depth 1024 2 ms more */
+    mt_cost c = {.term = {0.010, 0.001, 0.001, 0.002}}; /* a step 10 ms, a row 1 ms, a row at depth 1024 2 ms more */
     return c;
 }
 
 static const mt_budget usual = {.rows = 256, .places = MOST, .alone = 0.12};
 
 /* A model of 0.6 billion weights on two cores: a step 10 ms, a row 1.9, at depth 1024 one more. */
-#define SMALL_MODEL                      \
-    {                                    \
-        .term = { 0.010, 0.0019, 0.001 } \
+#define SMALL_MODEL                              \
+    {                                            \
+        .term = { 0.010, 0.0019, 0.0019, 0.001 } \
     }
 
 /* Seconds of a step whose answers need so many alone. */
-static double allowed(double answers)
+static double allowed(const mt_cost *cost, double answers)
 {
-    return fmax(MT_STEP_TIMES * answers, MT_STEP_SECONDS);
+    return fmax(MT_STEP_TIMES * answers, MT_STEP_SECONDS) + cost->term[2] * MT_COST_BLOCK / 2 + 1e-9;
 }
 
 typedef struct job {
@@ -90,7 +90,7 @@ static bool step(world *w, const mt_budget *budget)
         list[count++] = &j->c;
         prompts |= !j->c.answering;
         if (j->c.answering)
-            answers += w->cost.term[1] + w->cost.term[2] * (double)j->c.depth / 1024;
+            answers += w->cost.term[1] + w->cost.term[3] * (double)j->c.depth / 1024;
     }
     if (count == 0)
         return false;
@@ -103,7 +103,7 @@ static bool step(world *w, const mt_budget *budget)
     }
     assert_true(rows > 0 && rows <= budget->rows); /* no idle step, and never too large a one */
     if (prompts && answers > w->cost.term[0] && rows > 1 + count)
-        assert_true(taken <= allowed(answers) + 1e-9);
+        assert_true(taken <= allowed(&w->cost, answers));
     w->now += taken;
     for (size_t i = 0; i < w->count; i++)
         if (!w->job[i].ended && w->job[i].came <= w->now - taken)
@@ -130,7 +130,7 @@ static void answers_keep_their_pace_beside_a_long_prompt(void **state)
     add(&w, 0, 10, 200, 0);
     add(&w, 0.1, 8000, 2, 0);
     run(&w, &usual);
-    assert_true(w.job[0].slowest < allowed(0.010 + 0.001 + 0.002 * 210 / 1024) + 1e-9);
+    assert_true(w.job[0].slowest < allowed(&w.cost, 0.010 + 0.001 + 0.002 * 210 / 1024));
 }
 
 /* What a step with answers may take: three times what they need alone, at least what nobody reads faster than, or what
@@ -143,7 +143,7 @@ static void answers_leave_prompts_their_time(void **state)
                  {0.010, 0.020, 0.020}, {0.030, 0.200, 0.200}, {0.050, 0.020, 0.050}};
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
-        const mt_cost cost = {.term = {cases[i].answers - 2e-6, 1e-6, 1e-9}};
+        const mt_cost cost = {.term = {cases[i].answers - 2e-6, 1e-6, 1e-6, 1e-9}};
         mt_candidate a = {.left = 1, .most = 1, .answering = true, .running = true}, b = a;
         mt_candidate prompt = {.left = 1 << 20, .most = 1 << 20, .running = true, .order = 1};
         mt_candidate *const list[] = {&a, &b, &prompt};
@@ -157,8 +157,8 @@ static void answers_leave_prompts_their_time(void **state)
     }
 }
 
-/* A prompt of 2,048 tokens beside two streams: on a machine that computes one in 6 s alone, it is done in less than
-   1.8 times as long, and the streams' tokens come at 15 a second or more. */
+/* A prompt of 2,048 tokens beside two streams: on a machine that computes one in 6.5 s alone, it is done in less than
+   1.5 times as long, and the streams' tokens come at 15 a second or more. */
 static void a_prompt_beside_streams_has_most_of_the_machine(void **state)
 {
     world alone = {.cost = SMALL_MODEL}, w = {.cost = SMALL_MODEL};
@@ -170,9 +170,9 @@ static void a_prompt_beside_streams_has_most_of_the_machine(void **state)
     add(&w, 1, 2048, 2, 0);
     run(&w, &usual);
     const double first = w.job[2].first - w.job[2].came;
-    assert_true(alone.job[0].first > 5.5 && alone.job[0].first < 6.5);
+    assert_true(alone.job[0].first > 6 && alone.job[0].first < 7);
     assert_true(first > 1.2 * alone.job[0].first); /* the streams have their time, too */
-    assert_true(first < 1.8 * alone.job[0].first);
+    assert_true(first < 1.5 * alone.job[0].first);
     assert_true(w.job[2].last < w.job[0].last);
     for (size_t i = 0; i < 2; i++)
         assert_true(w.job[i].slowest < 1.0 / 15);
@@ -327,12 +327,12 @@ static void answers_keep_their_pace_beside_a_job(void **state)
         assert_int_equal(answer.rows, 1);
         assert_int_equal(picture.rows, 0);
         assert_true(picture.worked > 0 && picture.worked <= picture.work);
-        assert_true(taken <= allowed(0.011) + 1e-9);
+        assert_true(taken <= allowed(&cost, 0.011));
         picture.work -= picture.worked;
         if (picture.work < 1e-9)
             picture.work = 0;
     }
-    assert_true((double)steps < 2 / ((allowed(0.011) - 0.011)) + 2);
+    assert_true((double)steps < 2 / ((allowed(&cost, 0.011) - 0.011)) + 2);
 }
 
 static void a_short_prompt_overtakes_a_picture(void **state)
@@ -379,6 +379,40 @@ static void what_jobs_take_is_learned(void **state)
     for (int i = 0; i < 200; i++)
         mt_rate_learn(&r, 1e9 * (1 + i % 7), (i % 2 ? 0.009 : 0.011) * (1 + i % 7));
     assert_true(fabs(r.seconds - 1e-11) < 0.05e-11);
+}
+
+/* A block is filled where it has been begun: the ninth row costs what the twelfth does. */
+static void rows_come_in_blocks(void **state)
+{
+    const mt_cost cost = {.term = {0.010, 0.001, 0.001, 1e-8}};
+    mt_budget budget = usual;
+    (void)state;
+    for (size_t ms = 12; ms < 100; ms++) {
+        mt_candidate answer = {.left = 1, .most = 1, .answering = true, .running = true}, other = answer;
+        mt_candidate prompt = {.left = 300, .most = 256, .running = true, .order = 1};
+        mt_candidate *const list[] = {&answer, &other, &prompt};
+        mt_candidate *order[MT_COUNT(list)];
+        budget.seconds = 0.0005 + 0.001 * (double)ms;
+        mt_schedule(list, MT_COUNT(list), &cost, &budget, order);
+        const size_t rows = 2 + prompt.rows, fit = ms - 10;
+        assert_int_equal(rows, ms == 12 ? 3 : fit < MT_COST_FEW ? fit : fit / MT_COST_BLOCK * MT_COST_BLOCK);
+    }
+}
+
+/* Steps of a machine that takes 2 ms a row up to eight, and as much a row in blocks of four beyond. */
+static void the_cost_of_blocks_is_learned(void **state)
+{
+    mt_cost c;
+    (void)state;
+    mt_cost_init(&c, 1e9, 1e9);
+    for (int i = 0; i < 400; i++) {
+        const size_t rows = (size_t)(1 + i * 37 % 60), beyond = rows > 8 ? (rows - 8 + 3) / 4 * 4 : 0;
+        mt_cost_learn(&c, rows, 0, 0.010 + 0.002 * (double)(rows < 8 ? rows : 8) + 0.002 * (double)beyond);
+    }
+    assert_true(fabs(mt_cost_predict(&c, 12, 0) - mt_cost_predict(&c, 9, 0)) < 1e-9);
+    assert_true(fabs(mt_cost_predict(&c, 12, 0) - 0.034) < 0.001);
+    assert_true(fabs(mt_cost_predict(&c, 8, 0) - 0.026) < 0.001);
+    assert_true(fabs(mt_cost_row(&c, 12, 0) - 0.002) < 0.0002);
 }
 
 static void costs_are_learned(void **state)
@@ -447,6 +481,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_short_prompt_overtakes_a_picture),
     cmocka_unit_test(what_is_solid_is_not_cut),
     cmocka_unit_test(what_jobs_take_is_learned),
+    cmocka_unit_test(rows_come_in_blocks),
+    cmocka_unit_test(the_cost_of_blocks_is_learned),
     cmocka_unit_test(costs_are_learned),
     cmocka_unit_test(guesses_get_rows_where_they_save_time),
 };
