@@ -19,7 +19,7 @@ static bool read_body(fixture *f, const mt_dialect *dialect, const char *text)
     defaults.temperature = 0.5f;
     defaults.max_tokens = 99;
     f->arena = mt_arena_new(1 << 20);
-    f->body = json_loads(text, 0, NULL);
+    f->body = json_loads(text, JSON_ALLOW_NUL, NULL);
     assert_non_null(f->body);
     mt_ask_init(&f->ask, f->arena, f->body, &defaults);
     return dialect->read(&f->ask, &f->why);
@@ -78,6 +78,10 @@ static void a_wrong_field_is_named(void **state)
         {"{\"n\":\"3\"}", "n", "\"n\" is a string: send an integer"},
         {"{\"n\":2.5}", "n", "\"n\" is a number with a fraction: send an integer"},
         {"{\"n\":1e300}", "n", "\"n\" is 1.0000000000000001e+300: send a value from 1 to 128"},
+        {"{\"n\":0}", "n", "\"n\" is 0: send a value from 1 to 128"},
+        {"{\"n\":129}", "n", "\"n\" is 129: send a value from 1 to 128"},
+        {"{\"min_p\":1.001}", "min_p", "\"min_p\" is 1.001: send a value from 0 to 1"},
+        {"{\"user\":\"a\\u0000b\"}", "user", "\"user\" has a NUL character in it: leave it out"},
         {"{\"top_p\":true}", "top_p", "\"top_p\" is a boolean: send a number"},
         {"{\"min_p\":-1}", "min_p", "\"min_p\" is -1: send a value from 0 to 1"},
         {"{\"stream\":\"yes\"}", "stream", "\"stream\" is a string: send true or false"},
@@ -94,6 +98,19 @@ static void a_wrong_field_is_named(void **state)
         assert_string_equal(f.why.text, cases[i].sentence);
         drop(&f);
     }
+}
+
+static void the_ends_of_a_range_are_in_it(void **state)
+{
+    fixture f;
+
+    (void)state;
+    assert_true(read_body(&f, &mt_openai_chat, "{\"n\":128,\"min_p\":1}"));
+    assert_true(f.ask.n == 128 && f.ask.min_p == 1.0f);
+    drop(&f);
+    assert_true(read_body(&f, &mt_openai_chat, "{\"n\":1,\"min_p\":0}"));
+    assert_true(f.ask.n == 1 && f.ask.min_p == 0.0f);
+    drop(&f);
 }
 
 static void prompts_come_in_four_shapes(void **state)
@@ -164,6 +181,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_left_out_is_the_default),
     cmocka_unit_test(every_kind_of_field_is_read),
     cmocka_unit_test(a_wrong_field_is_named),
+    cmocka_unit_test(the_ends_of_a_range_are_in_it),
     cmocka_unit_test(prompts_come_in_four_shapes),
     cmocka_unit_test(a_request_that_does_not_fit_its_arena_is_refused),
     cmocka_unit_test(every_common_field_is_in_the_documentation),

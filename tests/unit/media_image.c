@@ -172,6 +172,7 @@ static void bombs_are_refused_by_their_header(void **state)
 {
     static const char png[] = PNG_HEAD "\0\0\x27\x10\0\0\x27\x10\x08\x02\0\0\0\0\0\0\0\0\0\0";
     static const char wide[] = PNG_HEAD "\0\x01\x86\xa0\0\0\0\x01\x08\x02\0\0\0\0\0\0\0\0\0\0";
+    static const char tall[] = PNG_HEAD "\0\0\0\x01\0\x01\x86\xa0\x08\x02\0\0\0\0\0\0\0\0\0\0";
     static const char jpeg[] = "\xff\xd8\xff\xc2\0\x11\x08\xff\xff\xff\xff\x03\1\x22\0\2\x11\1\3\x11\1"
                                "\xff\xda\0\x0c\x03\1\0\2\x11\3\x11\0\x3f\0";
     static const char gif[] = "GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\1\0\1\0\0\2";
@@ -186,6 +187,8 @@ static void bombs_are_refused_by_their_header(void **state)
         "the \"PNG\" picture is 10000x10000 pixels, 100000000 in all, and 67108864 are allowed: send a smaller one");
     expect_refusal(wide, sizeof(wide) - 1,
                    "the \"PNG\" picture is 100000x1 pixels, and a side may have 65535: send a smaller one");
+    expect_refusal(tall, sizeof(tall) - 1,
+                   "the \"PNG\" picture is 1x100000 pixels, and a side may have 65535: send a smaller one");
     expect_refusal(
         jpeg, sizeof(jpeg) - 1,
         "the \"JPEG\" picture is 65535x65535 pixels, 4294836225 in all, and 67108864 are allowed: send a smaller one");

@@ -51,6 +51,38 @@ static void llama3_scaling_keeps_short_wavelengths(void **state)
         "");
     assert_true(s.ropes[0].inv_freq[0] == plain.ropes[0].inv_freq[0]);
     assert_true(fabsf(s.ropes[0].inv_freq[31] * 32 / plain.ropes[0].inv_freq[31] - 1) < 1e-6f);
+    /* between a quarter and the whole of 8192 positions a turn, as transformers blends them */
+    assert_true(s.ropes[0].inv_freq[14] == plain.ropes[0].inv_freq[14]);
+    assert_true(fabsf(s.ropes[0].inv_freq[15] / 0.00129054793f - 1) < 1e-6f);
+    assert_true(fabsf(s.ropes[0].inv_freq[16] / 0.000429556797f - 1) < 1e-6f);
+    assert_true(fabsf(s.ropes[0].inv_freq[17] / 9.7082878e-05f - 1) < 1e-6f);
+    assert_true(fabsf(s.ropes[0].inv_freq[18] * 32 / plain.ropes[0].inv_freq[18] - 1) < 1e-6f);
+}
+
+/* Pairs up to 11 turn 32 times and more over 32768 positions, those from 20 on less than once; between them it goes
+   down from the whole frequency to a quarter in equal steps. As transformers has it. */
+static void yarn_ramps_from_whole_to_stretched(void **state)
+{
+    static const float wanted[32] = {[0] = 1,
+                                     [10] = 0.0133352143f,
+                                     [11] = 0.00865964323f,
+                                     [12] = 0.00515479548f,
+                                     [14] = 0.00177853028f,
+                                     [17] = 0.000324690816f,
+                                     [19] = 9.12806545e-05f,
+                                     [20] = 4.44569853e-05f,
+                                     [31] = 3.84981632e-07f};
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"qwen3\",\"head_dim\":64,\"rope_parameters\":{\"rope_type\":\"yarn\","
+                  "\"rope_theta\":1000000,\"factor\":4,\"original_max_position_embeddings\":32768}," SHAPE "}",
+                  &s),
+        "");
+    assert_int_equal(s.ropes[0].half, 32);
+    for (size_t i = 0; i < MT_COUNT(wanted); i++)
+        if (wanted[i] > 0)
+            assert_true(fabsf(s.ropes[0].inv_freq[i] / wanted[i] - 1) < 1e-6f);
 }
 
 static void yarn_scales_cosines_too(void **state)
@@ -299,6 +331,7 @@ static int close_arena(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(llama_fills_in_what_is_missing),
     TEST(llama3_scaling_keeps_short_wavelengths),
+    TEST(yarn_ramps_from_whole_to_stretched),
     TEST(yarn_scales_cosines_too),
     TEST(qwen_ignores_a_window_that_is_switched_off),
     TEST(qwen3_moe_mixes_dense_and_sparse_layers),

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "engine/opened.h"
 #include "models/vision.h"
+#include "models/vision_layout.h"
 
 #define FIXTURES "tests/oracle/sighted/"
 
@@ -191,10 +192,35 @@ static void too_much_does_not_fit(void **state)
     close_tower(&t);
 }
 
+/* Patches of a token lie together, row by row, and so do tokens: four of each token here, three tokens a row. */
+static void a_patch_knows_where_it_stands(void **state)
+{
+    static const uint8_t bytes[24] = {0};
+    static const uint32_t to[6] = {0, 1, 2, 3, 4, 5};
+    const mt_vision_spec spec = {.merge = 2, .table = 8, .frames = 1};
+    const mt_picture p = {.views = 1, .height = 4, .width = 6, .tokens = 6, .patches = bytes, .patch_bytes = 1};
+    mt_vision_layout l = {0};
+    mt_batch batch;
+    (void)state;
+    mt_vision_layout_init(&l, &spec, 24, 4, 24);
+    mt_vision_layout_begin(&l, (const mt_picture *[]){&p}, (const uint32_t *[]){to}, 1);
+    mt_vision_layout_batch(&l, 0, 24, 0, &batch);
+    for (uint32_t i = 0; i < 24; i++) {
+        const uint32_t token = i / 4, inner = i % 4;
+        assert_int_equal(l.positions[i].axis[1], token / 3 * 2 + inner / 2);
+        assert_int_equal(l.positions[i].axis[2], token % 3 * 2 + inner % 2);
+    }
+    mt_vision_layout_table(&l, 0, 24);
+    assert_int_equal(l.table_index[0], 0);
+    assert_int_equal(l.table_index[4], 1);     /* the second patch of the first token, one to the right of five */
+    assert_int_equal(l.table_index[8], 2 * 8); /* the third, one down of three */
+    assert_int_equal(l.table_index[92], 7 * 8 + 7);
+    mt_vision_layout_free(&l);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(slices_and_threads_change_no_bit),
-    cmocka_unit_test(company_changes_no_bit),
-    cmocka_unit_test(a_dropped_job_leaves_nothing_behind),
-    cmocka_unit_test(too_much_does_not_fit),
+    cmocka_unit_test(slices_and_threads_change_no_bit),    cmocka_unit_test(company_changes_no_bit),
+    cmocka_unit_test(a_dropped_job_leaves_nothing_behind), cmocka_unit_test(too_much_does_not_fit),
+    cmocka_unit_test(a_patch_knows_where_it_stands),
 };
 UNIT_MAIN(tests)

@@ -1,0 +1,50 @@
+/* What operations on rows do with numbers that are none: devices that are compared with each other never see any. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "device/device.h"
+
+enum { WIDTH = 40, ROWS = 3 };
+
+/* A row whose numbers are not finite ends its sequence later on; until then its token is one of the vocabulary. */
+static void the_largest_of_a_row_is_in_it(void **state)
+{
+    const mt_device_params params = {.host = {.threads = 1, .cpu_mask = ~0u}};
+    mt_error err = {0};
+    mt_device *dev = mt_device_open(&params, &err);
+    float row[WIDTH];
+    (void)state;
+    assert_non_null(dev);
+    mt_set *set = mt_set_new(dev);
+    mt_tensor *x = mt_tensor_new(set, ROWS, WIDTH), *y = mt_tensor_new(set, ROWS, 1);
+    mt_index *at = mt_index_new(set, ROWS);
+    mt_tensor *numbers = mt_tensor_new(set, WIDTH, 1);
+    mt_reading *reading = mt_reading_new(set, ROWS * sizeof(float));
+    assert_true(mt_device_plan(dev, WIDTH, &err));
+    for (size_t i = 0; i < WIDTH; i++) {
+        const float number = (float)i;
+        mt_tensor_write(dev, numbers, i, &number);
+        row[i] = NAN;
+    }
+    mt_tensor_write(dev, x, 0, row);
+    row[WIDTH - 1] = -INFINITY;
+    mt_tensor_write(dev, x, 1, row);
+    for (size_t i = 0; i < WIDTH; i++)
+        row[i] = -(float)((i + 5) % WIDTH);
+    mt_tensor_write(dev, x, 2, row);
+    mt_op_argmax(dev, at, x, ROWS);
+    mt_op_gather(dev, y, numbers, at, ROWS);
+    mt_read_rows(dev, reading, y, 0, ROWS);
+    assert_true(*mt_reading_row(dev, reading, 0) < WIDTH);
+    assert_true(*mt_reading_row(dev, reading, 1) < WIDTH);
+    assert_true(*mt_reading_row(dev, reading, 2) == WIDTH - 5);
+    mt_set_free(set);
+    mt_device_close(dev);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_largest_of_a_row_is_in_it),
+};
+
+UNIT_MAIN(tests)
