@@ -12,13 +12,14 @@
       has no descendant that somebody holds.
    4. A page of a node that only the tree refers to is in the group's list of idle pages, oldest use first. In that of
       group 0 a node never comes before one of its descendants, so nothing below the first is here.
-   5. Evicting a page of group 0 takes the node's other pages and its anchors along. A whole node stays, without: it
+   5. Evicting a page of group 0 takes the node's other pages and states along. A whole node stays, without: it
       tells why a lookup failed, whether a tier has what it held, and takes the pages of whoever computes it again. A
       beginning of a page stays only where a tier has it. Evicting a page of another group leaves a gap there.
    6. Nodes that are not here are in the list of those that are gone, longest gone first; so none comes before one of
       its descendants. There are MT_TREE_NODES nodes a page, and a root a sequence; where more are needed, the first of
       that list goes. There is one: nodes that are here and their roots are two a page.
-   7. Where models have recurrent layers, a node has anchors (anchors.c), which go with its pages. A lookup ends at one.
+   7. Where models have recurrent layers, a node has anchors (anchors.c), whose states go with its pages. A lookup ends
+      at one that is here.
 
    Rejected: nodes of variable length (radix). They save little here, since pages are small and many, and cost
    splitting nodes under sequences that point at them. */
@@ -163,7 +164,7 @@ static void forget_page(mt_tree *t, size_t g, mt_node *n)
 static void forget_pages(mt_tree *t, mt_node *n)
 {
     remove_child(n);
-    mt_anchors_drop(&t->anchors, &n->anchors);
+    mt_anchors_leave(&t->anchors, &n->anchors);
     for (size_t g = 0; g < t->groups.count; g++)
         forget_page(t, g, n);
     t->count--;
@@ -180,6 +181,7 @@ static void drop(mt_tree *t, mt_node *n)
             at = &(*at)->chain;
         *at = n->chain;
     }
+    mt_anchors_drop(&t->anchors, &n->anchors);
     mt_free(n->figure);
     n->figure = NULL;
     n->chain = t->unused;
@@ -408,6 +410,8 @@ static void learn(mt_node *n, const mt_passage *p, size_t count)
     size_t figures = n->figures;
     memcpy(n->key + n->count, p->key + n->count, (count - n->count) * sizeof *n->key);
     n->count = (uint32_t)count;
+    for (size_t g = 0; g < MT_KV_GROUPS; g++)
+        n->at[g].away = MT_NO_PAGE; /* a copy that was made before lacks them */
     while (figures < p->figures && p->figure[figures].first < p->first + count)
         figures++;
     if (figures > n->figures)

@@ -55,8 +55,8 @@ typedef struct mt_place {
 
 mt_place mt_node_place(const mt_node *node, size_t group);
 
-/* A tier has a copy of the node's page now, or (MT_NO_PAGE) has none any more. That the node stays in the tree nobody
-   promises: what a tier has it must find by itself, too. */
+/* A tier has a copy of the node's page now, or (MT_NO_PAGE) has none any more; a page that is filled further has none
+   again. That the node stays in the tree nobody promises: what a tier has it must find by itself, too. */
 void mt_tree_sent(mt_tree *tree, mt_node *node, size_t group, uint32_t away);
 
 /* What is known of a prompt. */

@@ -138,6 +138,23 @@ static void beginnings_stay_where_a_tier_has_them(void **state)
     begin(&s, t, no_salt, 1000, 20);
     compute(&s);
     mt_node *n = s.node;
+    mt_tree_sent(t, n, 0, 4);
+    mt_seq_free(&s);
+    begin(&s, t, no_salt, 1000, 21);
+    compute(&s); /* in a page of its own */
+    mt_seq_free(&s);
+    assert_int_equal(mt_node_place(n, 0).away, 4);
+    mt_tree_clear(t);
+    begin(&s, t, no_salt, 1000, 32);
+    mt_page_copy copy;
+    mt_hit hit;
+    mt_seq_resume(&s, &copy, &hit);
+    assert_true(mt_seq_grow(&s, 20));
+    mt_seq_commit(&s, 19);
+    n = s.node;
+    mt_tree_sent(t, n, 0, 4);
+    mt_seq_commit(&s, 1);
+    assert_int_equal(mt_node_place(n, 0).away, MT_NO_PAGE); /* there is more in it than was copied */
     mt_seq_free(&s);
     mt_tree_sent(t, n, 0, 5);
     ask(t, no_salt, 2000, 64);
