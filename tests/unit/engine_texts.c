@@ -376,6 +376,26 @@ static void texts_are_computed_beside_answers(void **state)
         mt_encoder_close(&encoders[k]);
 }
 
+static void encoders_have_their_part_of_the_memory(void **state)
+{
+    mt_stats stats[2];
+    mt_encoder encoder;
+    (void)state;
+    encoder_open(&encoder, VECTORS "bert-cls-bf16");
+    for (size_t i = 0; i < 2; i++) {
+        driver d;
+        driver_open(&d, FIXTURES "/llama-bf16", MT_PRECISION_FAST, 1);
+        d.params.encoders = (const mt_encoder *[]){&encoder};
+        d.params.encoder_count = i;
+        driver_start(&d);
+        mt_engine_stats(d.engine, &stats[i]);
+        driver_close(&d);
+    }
+    assert_true(mt_encoder_weights(&encoder) > 0);
+    assert_int_equal(stats[1].bytes_weights - stats[0].bytes_weights, mt_encoder_weights(&encoder));
+    mt_encoder_close(&encoder);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(texts_become_vectors_and_pairs_scores),
     cmocka_unit_test(a_full_queue_is_told),
@@ -388,6 +408,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_has_had_less_comes_first),
     cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_end_one_text, make_folder, remove_folder),
     cmocka_unit_test(texts_are_computed_beside_answers),
+    cmocka_unit_test(encoders_have_their_part_of_the_memory),
 };
 
 UNIT_MAIN(tests)
