@@ -118,7 +118,7 @@ typedef struct mt_model_spec {
 const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec);
 const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec);
 
-/* Shares spec->layer (layer is the same, writable) among groups and gives each its slot. Errors say which is too much. */
+/* Shares spec->layer (layer is the same, writable) among groups and gives each its slot. */
 bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err) MT_NODISCARD;
 
 /* Reads config.json (top level given) into *spec; what it points to lives in the arena. family may be NULL (detect).

@@ -313,9 +313,14 @@ static void experts(const toy *t, const mt_layer_spec *l, const mt_layer_weights
     double input[HIDDEN], logits[EXPERTS], share[EXPERTS], gate = 0;
     memcpy(input, h, sizeof input);
     if (l->moe.router_norm) {
+        const tensor_row *scale = t->tensors;
+        char name[64];
+        snprintf(name, sizeof name, "model.layers.%d.router.scale", (int)(l - t->layer));
+        while (strcmp(scale->name, name) != 0)
+            scale++;
         rms(t, input, x, NULL, HIDDEN);
         for (size_t i = 0; i < HIDDEN; i++)
-            input[i] *= w->router_norm[i];
+            input[i] *= element(scale->data, i) / sqrt(HIDDEN);
     }
     product(&w->router, w->router_bias, input, logits);
     route(&l->moe, w, logits, share);
@@ -686,9 +691,12 @@ static void chunks_and_no_rope(void **state)
     t.layer[1].attn.rope = MT_NO_ROPE;
     t.layer[2].attn.chunk = 300;
     t.layer[2].attn.window = 70;
+    t.layer[1].attn.keys = MT_KEYS_VALUES;
     t.layer[3].attn.rope = MT_NO_ROPE;
     t.layer[3].attn.qk_norm = true;
+    t.layer[3].attn.kv_heads = 4;
     check(&t);
+    assert_int_equal(t.spec.group_count, 4);
     assert_int_equal(t.spec.groups[1].window, 50);
     assert_int_equal(t.spec.groups[2].window, 70);
 }
