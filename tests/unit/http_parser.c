@@ -150,6 +150,22 @@ static void lines_that_could_be_read_in_two_ways(void **state)
     assert_parses("\x16\x03\x01 a client of TLS", "!400");
 }
 
+/* A proxy may check the first of two, and we believe the second. */
+static void headers_that_must_be_single(void **state)
+{
+    static const char *const names[] = {"Host",      "Content-Type", "Content-Encoding", "Authorization",
+                                        "X-API-Key", "Expect",       "Origin",           "Content-Length"};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(names); i++) {
+        char text[200];
+
+        snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a\r\n%s: 1\r\n%s: 1\r\n\r\n", names[i], names[i]);
+        assert_parses(text, "!400");
+    }
+    assert_parses("GET / HTTP/1.1\r\nHost: a\r\nCookie: 1\r\nCookie: 2\r\n\r\n", "[GET /|host=a|cookie=1|cookie=2];");
+}
+
 static void lengths_that_could_be_read_in_two_ways(void **state)
 {
 #define POST_WITH(headers) "POST / HTTP/1.1\r\nHost: a\r\n" headers "\r\n\r\n0\r\n\r\n"
@@ -295,6 +311,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bodies_in_chunks),
     cmocka_unit_test(requests_in_a_row),
     cmocka_unit_test(lines_that_could_be_read_in_two_ways),
+    cmocka_unit_test(headers_that_must_be_single),
     cmocka_unit_test(lengths_that_could_be_read_in_two_ways),
     cmocka_unit_test(chunks_that_could_be_read_in_two_ways),
     cmocka_unit_test(request_lines_that_are_none),

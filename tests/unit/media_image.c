@@ -330,6 +330,23 @@ static void decoding_asks_for_memory_and_can_be_stopped(void **state)
     each_image(expect_watched);
 }
 
+/* The same orientation in either order of bytes, in one, two and four of them. */
+static void orientations_are_read_in_every_form(void **state)
+{
+    static const struct {
+        const char *tiff;
+        unsigned orientation;
+    } cases[] = {
+        {"II*\0\x08\0\0\0\1\0\x12\1\1\0\1\0\0\0\6\0\0\0", 6},   {"II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 6},
+        {"II*\0\x08\0\0\0\1\0\x12\1\4\0\1\0\0\0\6\0\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\1\0\0\0\1\6\0\0\0", 6},
+        {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0", 6},   {"MM\0*\0\0\0\x08\0\1\1\x12\0\4\0\0\0\1\0\0\0\6", 6},
+        {"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\x09\0\0", 1}, {"MM\0*\0\0\0\x08\0\1\1\x12\0\2\0\0\0\1\0\6\0\0", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++)
+        assert_int_equal(mt_exif_orientation((const uint8_t *)cases[i].tiff, 22), cases[i].orientation);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decoding_asks_for_memory_and_can_be_stopped),
     cmocka_unit_test(pixels_are_those_of_pillow),
@@ -343,5 +360,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(too_many_bytes_are_refused),
     cmocka_unit_test(a_picture_of_too_many_scans_is_refused),
     cmocka_unit_test(a_part_is_cut_out),
+    cmocka_unit_test(orientations_are_read_in_every_form),
 };
 UNIT_MAIN(tests)

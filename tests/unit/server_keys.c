@@ -145,6 +145,8 @@ static void faults_name_their_line(void **state)
     FAULTS("a name=ci\nb name=ci share=2", "line 2", "\"ci\"");
     FAULTS("a\na", "line 2", "twice");
     FAULTS("sha256:12", "line 1", "64 hexadecimal digits");
+    FAULTS("sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff0", "line 1",
+           "64 hexadecimal digits");
     FAULTS("a admin admin admin admin admin admin admin admin admin admin admin admin admin admin admin admin",
            "line 1", "too many");
     FAULTS("# nothing\n", "has no API key");

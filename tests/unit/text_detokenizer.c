@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/utf8.h"
+#include "text/decoder.h"
 #include "text/detokenizer.h"
 
 #define FOLDER "tests/text/tokenizers/"
@@ -183,6 +184,28 @@ static void the_first_token_is_the_first_not_skipped(void **state)
     mt_tokenizer_free(t);
 }
 
+/* Both ends are counted for themselves. */
+static void strips_as_much_as_is_said(void **state)
+{
+    static const struct {
+        size_t start, stop;
+        const char *text;
+    } cases[] = {{0, 0, "__a__"}, {0, 1, "__a_"}, {0, 5, "__a"}, {1, 0, "_a__"}, {5, 0, "a__"}, {1, 2, "_a"}};
+
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const mt_tok_step step = {
+            .kind = MT_TOK_STEP_STRIP, .from = "_", .from_len = 1, .start = cases[i].start, .stop = cases[i].stop};
+        mt_buf out;
+
+        mt_buf_init(&out, 100);
+        assert_true(mt_buf_puts(&out, "_<__a__"));
+        mt_tok_steps_apply(&step, 1, false, &out, 2);
+        assert_string_equal(out.data + 2, cases[i].text);
+        mt_buf_free(&out);
+    }
+}
+
 static void a_full_buffer_is_told(void **state)
 {
     mt_tokenizer *t = load("bpe-gpt2.json");
@@ -197,10 +220,8 @@ static void a_full_buffer_is_told(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(any_split_gives_the_same_text),
-    cmocka_unit_test(characters_come_when_they_are_whole),
-    cmocka_unit_test(what_may_be_stripped_is_held_back),
-    cmocka_unit_test(the_first_token_is_the_first_not_skipped),
-    cmocka_unit_test(a_full_buffer_is_told),
+    cmocka_unit_test(any_split_gives_the_same_text),     cmocka_unit_test(characters_come_when_they_are_whole),
+    cmocka_unit_test(what_may_be_stripped_is_held_back), cmocka_unit_test(the_first_token_is_the_first_not_skipped),
+    cmocka_unit_test(strips_as_much_as_is_said),         cmocka_unit_test(a_full_buffer_is_told),
 };
 UNIT_MAIN(tests)
