@@ -1,6 +1,7 @@
 /* How fast a checkpoint prefills and decodes on this machine, and what share of the weights' bytes that moves.
 
-       bench_model DIR [--prompt N] [--tokens N] [--batch N] [--threads N] [--precision fast|reference] */
+       bench_model DIR [--prompt N] [--tokens N] [--batch N] [--threads N] [--precision fast|reference]
+                        [--kv-bits 16|8|4] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ typedef struct arguments {
     const char *dir;
     size_t prompt, tokens, batch, threads;
     mt_precision precision;
+    mt_kv_bits kv_bits;
 } arguments;
 
 typedef struct bench {
@@ -45,7 +47,10 @@ static bool parse(arguments *a, int argc, char **argv)
             a->threads = strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(argv[i], "--precision") == 0)
             a->precision = strcmp(argv[++i], "reference") == 0 ? MT_PRECISION_REFERENCE : MT_PRECISION_FAST;
-        else if (argv[i][0] != '-' && !a->dir)
+        else if (value && strcmp(argv[i], "--kv-bits") == 0) {
+            const unsigned long bits = strtoul(argv[++i], NULL, 10);
+            a->kv_bits = bits == 8 ? MT_KV_BITS_8 : bits == 4 ? MT_KV_BITS_4 : MT_KV_BITS_16;
+        } else if (argv[i][0] != '-' && !a->dir)
             a->dir = argv[i];
         else
             return false;
@@ -98,7 +103,8 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
 
 static bool start(bench *b, const arguments *a, size_t pages_each, mt_error *err)
 {
-    const mt_device_params device = {.host = {.threads = a->threads, .cpu_mask = ~0u}, .precision = a->precision};
+    const mt_device_params device = {
+        .host = {.threads = a->threads, .cpu_mask = ~0u}, .precision = a->precision, .kv_bits = a->kv_bits};
     const size_t rows = a->batch > CHUNK ? a->batch : CHUNK;
     const mt_model_params params = {.rows = rows, .logits = a->batch};
     const size_t pages = pages_each * a->batch, all[MT_KV_GROUPS] = {pages, pages, pages, pages};
@@ -150,7 +156,7 @@ int main(int argc, char **argv)
     mt_error err = {0};
     if (!parse(&a, argc, argv)) {
         fprintf(stderr, "usage: bench_model DIR [--prompt N] [--tokens N] [--batch N] [--threads N] "
-                        "[--precision fast|reference]\n");
+                        "[--precision fast|reference] [--kv-bits 16|8|4]\n");
         return 2;
     }
     const size_t pages_each = (a.prompt + a.tokens + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS;

@@ -26,6 +26,7 @@ typedef struct mt_device_head {
     const mt_backend *backend;
     mt_host *host;
     mt_precision precision;
+    mt_kv_bits kv_bits;
 } mt_device_head;
 
 typedef struct mt_set_head {

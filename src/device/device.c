@@ -64,6 +64,11 @@ mt_precision mt_device_precision(const mt_device *dev)
     return head_of(dev)->precision;
 }
 
+mt_kv_bits mt_device_kv_bits(const mt_device *dev)
+{
+    return head_of(dev)->kv_bits;
+}
+
 mt_host *mt_device_host(mt_device *dev)
 {
     return head_of(dev)->host;

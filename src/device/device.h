@@ -85,9 +85,14 @@ typedef struct mt_experts_params {
     mt_glu glu;
 } mt_experts_params;
 
+/* What cached keys and values are kept in: 16 bits, fp32 in reference precision, or integers with a scale for each
+   vector, which every precision reads as they are. */
+typedef enum mt_kv_bits { MT_KV_BITS_16, MT_KV_BITS_8, MT_KV_BITS_4 } mt_kv_bits;
+
 typedef struct mt_device_params {
     const char *name; /* which of the devices: "cpu"; NULL: the first that works here */
     mt_precision precision;
+    mt_kv_bits kv_bits;
     mt_host_params host; /* all that the CPU device has to know */
 } mt_device_params;
 
@@ -95,6 +100,7 @@ typedef struct mt_device_params {
 mt_device *mt_device_open(const mt_device_params *params, mt_error *err) MT_NODISCARD;
 void mt_device_close(mt_device *dev);
 mt_precision mt_device_precision(const mt_device *dev);
+mt_kv_bits mt_device_kv_bits(const mt_device *dev);
 mt_host *mt_device_host(mt_device *dev);
 const char *mt_device_name(const mt_device *dev); /* "cpu (neon dotprod i8mm bf16), 2 threads" */
 
@@ -110,7 +116,7 @@ void mt_set_free(mt_set *set); /* NULL is fine */
 #define MT_PAGE_TOKENS 32 /* positions of a page */
 #define MT_KV_SEGMENT 256 /* attention reads keys in whole segments of this many positions (R8) */
 
-typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32 } mt_kv_type;
+typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32, MT_KV_Q8, MT_KV_Q4 } mt_kv_type;
 
 /* A page is one block [layer][k|v][head][position][head_dim]. */
 typedef struct mt_kv_shape {
@@ -122,10 +128,17 @@ typedef struct mt_kv_shape {
     mt_kv_type type;
 } mt_kv_shape;
 
-/* What keys and values are kept as by default: as exact as the device computes. */
+/* What keys and values are written as that the same step reads and nobody later: as exact as the device computes. */
 static inline mt_kv_type mt_kv_type_of(const mt_device *dev)
 {
     return mt_device_precision(dev) == MT_PRECISION_REFERENCE ? MT_KV_F32 : MT_KV_BF16;
+}
+
+/* What those are written as that stay: as the device was told. */
+static inline mt_kv_type mt_kv_cached_type(const mt_device *dev)
+{
+    const mt_kv_bits bits = mt_device_kv_bits(dev);
+    return bits == MT_KV_BITS_16 ? mt_kv_type_of(dev) : bits == MT_KV_BITS_8 ? MT_KV_Q8 : MT_KV_Q4;
 }
 
 /* The recurrent layers of a model. value_heads / key_heads of them share a key head. */
@@ -235,7 +248,7 @@ typedef struct mt_pixels {
 
 /* What a device is asked and answers */
 #define MT_DEVICE_ANSWERS(X)                                                                                           \
-    /* Numerics version, R5 level and precision in one number (R12). */                                                \
+    /* Numerics version, R5 level, precision and the type of cached keys in one number (R12). */                       \
     X(uint32_t, device_fingerprint, (const mt_device *dev), (dev))                                                     \
     /* Memory the device holds besides mapped weights, and all that it could have. */                                  \
     X(uint64_t, device_bytes, (const mt_device *dev), (dev))                                                           \

@@ -23,7 +23,7 @@ static void share_pages(const mt_engine *e, uint64_t bytes, size_t pages[MT_KV_G
     const mt_model_spec *spec = e->spec;
     double weight = 0;
     for (size_t g = 0; g < spec->group_count; g++) {
-        const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_type_of(e->dev));
+        const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_cached_type(e->dev));
         weight += (double)mt_kv_page_bytes(e->dev, &shape) * (spec->groups[g].window ? 0.5 : 1);
     }
     const size_t whole = (size_t)((double)bytes / weight);

@@ -64,6 +64,8 @@ void mt_kernels_init_arm(mt_kernels *k)
     k->q_pack = mt_q_pack_i8mm;
     k->q_scratch_bytes = mt_q_scratch_bytes_i8mm;
     k->q_matmul = mt_q_matmul_i8mm;
+    k->attn_q_scratch_bytes = mt_attn_q_scratch_bytes_i8mm;
+    k->attn_q = mt_attn_q_i8mm;
 }
 
 #endif

@@ -40,18 +40,20 @@ typedef struct mt_rows {
 /* Attention of some query rows over one kv head (R8). A row is one query head of one token; it sees the
    keys lo <= position < hi. Position p lies in page pages[p / page_tokens] at slot p % page_tokens; a page
    holds a block of page_tokens vectors of head_stride elements at base + page * page_stride + k_offset (v_offset).
-   f32 blocks are plain arrays; the order within a bf16 block is the level's own, and kv_put_bf16 knows it.
-   head_stride is head_dim rounded up to a multiple of 16; the padding holds zeros, in q, K and V. */
+   f32 blocks are plain arrays; the order within a bf16 block is the level's own, and kv_put_bf16 knows it; kvq.h has
+   that of blocks of 8 or 4 bits. head_stride is head_dim rounded up to a multiple of 16, of 32 where these are read;
+   the padding holds zeros, in q, K and V. */
 typedef struct mt_attn {
     const uint8_t *base;
     size_t page_stride, k_offset, v_offset; /* bytes */
     const uint32_t *pages;
     size_t page_tokens; /* a multiple of MT_LANES that divides MT_SEGMENT */
     size_t head_stride;
+    unsigned bits; /* of an element, where attn_q reads it: 8 or 4 */
     float scale;
     float softcap; /* s = cap * tanh(s / cap) after scaling; 0 means none */
     size_t rows;
-    const void *q;      /* [rows][head_stride], bf16 or f32 as the pages */
+    const void *q;      /* [rows][head_stride], bf16 or f32 as the pages; what kv_query gives for 8 and 4 bits */
     const uint32_t *lo; /* [rows] */
     const uint32_t *hi; /* [rows] */
 } mt_attn;
@@ -156,6 +158,25 @@ typedef struct mt_delta {
     X(size_t, attn_scratch_bytes, (size_t rows, size_t head_stride))                                                   \
     X(void, attn_bf16, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                 \
     X(void, attn_f32, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                  \
+    /* Keys and values in 8 or 4 bits (kvq.h), head_stride being a multiple of 32. Turns a vector, or turns it back:   \
+       pairs (i, i + h) become (a + b, a - b), h = n / 2, ..., 2, 1. */                                                \
+    X(void, kv_turn, (float *x, size_t head_stride, bool back))                                                        \
+    /* A turned key or value gets the scale d = bf16(amax / 127) and the integers round-to-even(x * (1 / d)), at most  \
+       127; of 4 bits d = bf16(amax / 112), and sixteen times round-to-even(x * (0.0625 / d)), at most 7. All are zero \
+       where that factor is not finite; amax carries NaN, so that d shows it. */                                       \
+    X(void, kv_put_q,                                                                                                  \
+      (uint8_t *block, size_t tokens, size_t slot, size_t head_stride, unsigned bits, const float *x, size_t n,        \
+       bool value))                                                                                                    \
+    /* y[0..head_stride) = what was put, as it is held, turned back */                                                 \
+    X(void, kv_get_q,                                                                                                  \
+      (float *y, const uint8_t *block, size_t tokens, size_t slot, size_t head_stride, unsigned bits, bool value))     \
+    /* A query, turned and divided by the channels that are turned together, in int8 by R3, one scale for all of it */ \
+    X(void, kv_query, (uint8_t *q, const float *x, size_t n, size_t head_stride))                                      \
+    X(size_t, attn_q_scratch_bytes, (size_t rows, size_t head_stride))                                                 \
+    /* R8 over them, with sums of integers that are exact. s = (dot * kd) * (qd * scale); m = max, p = exp(max(s - m,  \
+       -80)), masked p = +0, l by R6 over p; w = p * vd, t = the largest w, u = round-to-even(w * (65535 / t)), zero where\
+       that factor is not finite; o = (t / 65535) * (the sum of u v, as fp32), which is turned. */                     \
+    X(void, attn_q, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                    \
     /* (acc, o) takes one more segment: M' = max(M, m), O = fma(O, exp(M - M'), o * exp(m - M')), L likewise; a part   \
        with l == 0 and m == -inf leaves the accumulator untouched. Start: m = -inf, l = 0, o = 0. */                   \
     X(void, attn_merge, (float *acc_o, mt_attn_part *acc, const float *o, const mt_attn_part *part, size_t n))

@@ -118,7 +118,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->work = mt_alloc_array((spec->layers + 1) * MT_ROLES, sizeof *m->work);
     m->ropes = mt_alloc_array(spec->rope_count, sizeof *m->ropes);
     for (size_t g = 0; g < spec->group_count; g++) {
-        const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_type_of(dev));
+        const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_cached_type(dev));
         m->kv[g] = mt_kv_new(m->set, &shape, err);
         if (!m->kv[g])
             goto fail;

@@ -9,12 +9,19 @@
 #define SEQUENCES 7
 #define LENGTH 700
 #define QUERIES 20
+#define KV_TYPES 4
 #define PAGES (SEQUENCES * (LENGTH / MT_PAGE_TOKENS + 1))
 
 typedef struct sequence {
     size_t length, queries;
     uint32_t pages[LENGTH / MT_PAGE_TOKENS + 1];
 } sequence;
+
+static const char *type_name(mt_kv_type type)
+{
+    static const char *const names[KV_TYPES] = {"bf16", "f32", "8 bits", "4 bits"};
+    return names[type];
+}
 
 static void draw_sequences(run *r, sequence *s)
 {
@@ -120,7 +127,7 @@ static void attention(run *r)
                          .heads = 1 + below(r, 3),
                          .head_dim = pick(r, dims, MT_COUNT(dims)),
                          .page_tokens = MT_PAGE_TOKENS,
-                         .type = below(r, 2) ? MT_KV_F32 : MT_KV_BF16};
+                         .type = (mt_kv_type)below(r, KV_TYPES)};
     sequence s[SEQUENCES];
     mt_error err;
     const size_t layer = below(r, shape.layers);
@@ -130,8 +137,7 @@ static void attention(run *r)
     (void)held;
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
-    say(r, "%zu of %zu heads of %zu, %s", shape.heads, shape.query_heads, shape.head_dim,
-        shape.type == MT_KV_F32 ? "f32" : "bf16");
+    say(r, "%zu of %zu heads of %zu, %s", shape.heads, shape.query_heads, shape.head_dim, type_name(shape.type));
     plan(r, 256);
     draw_sequences(r, s);
     for (size_t i = 0; i < r->units; i++)
@@ -149,7 +155,7 @@ static void pages(run *r)
                                .query_heads = 4,
                                .head_dim = 24,
                                .page_tokens = MT_PAGE_TOKENS,
-                               .type = below(r, 2) ? MT_KV_F32 : MT_KV_BF16};
+                               .type = (mt_kv_type)below(r, KV_TYPES)};
     const size_t bytes = mt_kv_page_bytes(r->dev, &shape);
     sequence s[SEQUENCES];
     mt_error err;
@@ -160,7 +166,7 @@ static void pages(run *r)
     uint8_t *copy = mt_alloc(bytes);
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
-    say(r, "%s", shape.type == MT_KV_F32 ? "f32" : "bf16");
+    say(r, "%s", type_name(shape.type));
     plan(r, 256);
     draw_sequences(r, s);
     for (size_t i = 0; i < r->units; i++) {

@@ -17,6 +17,7 @@
     X(qmatmul)          \
     X(bmatmul)          \
     X(attn)             \
+    X(attnq)            \
     X(delta)
 
 /* X(group): void bench_<group>(bench *b), called once, with the best level. */

@@ -107,9 +107,17 @@ static inline void driver_init(driver *d)
     d->params.turn_ctx = d;
 }
 
+/* What cached keys and values are kept in: MOTET_TEST_KV_BITS, which runs a whole suite with 8 or 4 bits. */
+static inline mt_kv_bits driver_kv_bits(void)
+{
+    const char *bits = getenv("MOTET_TEST_KV_BITS");
+    return !bits ? MT_KV_BITS_16 : bits[0] == '8' ? MT_KV_BITS_8 : bits[0] == '4' ? MT_KV_BITS_4 : MT_KV_BITS_16;
+}
+
 static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
 {
-    const mt_device_params device = {.host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
+    const mt_device_params device = {
+        .host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision, .kv_bits = driver_kv_bits()};
     mt_error err = {0};
     driver_init(d);
     if (!mt_opened_open(&d->o, dir, &device, &err))

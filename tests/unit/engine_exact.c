@@ -112,6 +112,22 @@ static void every_fixture_in_reference_precision(void **state)
     for_each_fixture(check_reference);
 }
 
+/* Windows, recurrent layers and plain ones, with keys and values in 8 and in 4 bits. */
+static void keys_and_values_in_few_bits(void **state)
+{
+    static const char *const bits[] = {"8", "4"};
+    static const size_t few[] = {290, 1, 33, 257};
+    const char *before = getenv("MOTET_TEST_KV_BITS");
+    (void)state;
+    for (size_t i = 0; !before && i < MT_COUNT(bits); i++) {
+        assert_int_equal(setenv("MOTET_TEST_KV_BITS", bits[i], 1), 0);
+        check_folder("tests/oracle/checkpoints/gemma3-bf16", MT_PRECISION_FAST, few, MT_COUNT(few), 64, 512);
+        check_folder("tests/oracle/checkpoints/qwen35-mlx-4bit", MT_PRECISION_FAST, few, MT_COUNT(few), 64, 512);
+        check_folder("tests/oracle/checkpoints/llama-mlx-4bit", MT_PRECISION_REFERENCE, few, MT_COUNT(few), 64, 512);
+        assert_int_equal(unsetenv("MOTET_TEST_KV_BITS"), 0);
+    }
+}
+
 /* In this precision its pages would be a multiple of a cache's way and are therefore larger than what they hold. */
 static void a_model_whose_pages_are_kept_apart(void **state)
 {
@@ -164,7 +180,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_fixture_in_fast_precision),    cmocka_unit_test(every_fixture_in_reference_precision),
     cmocka_unit_test(a_model_whose_pages_are_kept_apart), cmocka_unit_test(a_wide_model_in_bf16),
     cmocka_unit_test(a_wide_model_in_four_bits),          cmocka_unit_test(a_wide_model_of_experts),
-    cmocka_unit_test(a_wide_model_with_recurrent_layers),
+    cmocka_unit_test(a_wide_model_with_recurrent_layers), cmocka_unit_test(keys_and_values_in_few_bits),
 };
 
 UNIT_MAIN(tests)

@@ -151,6 +151,7 @@ static void sentences(void **state)
         {"motet run d --max-tokens -1", "--max-tokens -1 is out of range: use 0 to 16777216"},
         {"motet run d --logprobs 21", "--logprobs 21 is out of range: use 0 to 20"},
         {"motet run d --precision fats", "--precision \"fats\" is not one of the choices: use fast|reference"},
+        {"motet run d --kv-bits 5", "--kv-bits \"5\" is not one of the choices: use 16|8|4"},
         {"motet run d --precision fast|", "--precision \"fast|\" is not one of the choices: use fast|reference"},
         {"motet run d --cpu-mask mmx",
          "--cpu-mask \"mmx\" names no instruction sets: use all, portable, or a list such as neon,dotprod or avx2"},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "kernels/attn.h"
 
 #define PART_ROWS 8192 /* (row, segment) pairs whose partial results are held when segments are split */
 
@@ -65,12 +66,16 @@ static void query_row(void *ctx, size_t i, size_t worker)
     for (size_t h = 0; h < op->heads; h++, q += op->head_dim) {
         /* [kv head][row][head of the group][head_stride]: a tile's queries lie together */
         const size_t at = (h / op->group * op->batch->rows + i) * op->group + h % op->group;
-        uint8_t *to = op->dev->queries + at * kv->head_stride * kv->element;
-        memset(to, 0, kv->head_stride * kv->element);
-        if (kv->shape.type == MT_KV_F32)
-            memcpy(to, q, op->head_dim * sizeof *q);
-        else
+        uint8_t *to = op->dev->queries + at * kv->query;
+        if (kv->bits && !kv->widened) {
+            op->dev->k.kv_query(to, q, op->head_dim, kv->head_stride);
+            continue;
+        }
+        memset(to, 0, kv->query);
+        if (kv->shape.type == MT_KV_BF16)
             op->dev->k.to_bf16((mt_bf16 *)(void *)to, q, op->head_dim);
+        else
+            memcpy(to, q, op->head_dim * sizeof *q);
     }
 }
 
@@ -96,11 +101,11 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
                      .pages = span->pages[op->kv->shape.group],
                      .page_tokens = kv->shape.page_tokens,
                      .head_stride = kv->head_stride,
+                     .bits = kv->bits,
                      .scale = op->how.scale,
                      .softcap = op->how.softcap,
                      .rows = t->tokens * op->group,
-                     .q = op->dev->queries +
-                          (kv_head * op->batch->rows + t->row) * op->group * kv->head_stride * kv->element,
+                     .q = op->dev->queries + (kv_head * op->batch->rows + t->row) * op->group * kv->query,
                      .lo = t->lo,
                      .hi = t->hi};
     uint32_t seen_from = UINT32_MAX, seen = 0;
@@ -129,10 +134,48 @@ static void find_tile(const attention *op, size_t item, tile *t)
     make_tile(op, span, index, kv_head, t);
 }
 
+/* A segment of integers as a page of fp32, of which the rows see as much. */
+static void widened_segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg,
+                            uint8_t *scratch)
+{
+    static const uint32_t only[1] = {0};
+    const mt_kernels *k = &op->dev->k;
+    const mt_attn *from = &t->a;
+    const size_t first = seg * MT_SEGMENT, tokens = from->page_tokens, stride = from->head_stride;
+    const size_t half = MT_SEGMENT * stride * sizeof(float);
+    const mt_attn_range all = mt_attn_seen_by(from, seg, 0, from->rows);
+    uint32_t lo[MT_CPU_ATTN_ROWS], hi[MT_CPU_ATTN_ROWS];
+    for (size_t i = 0; i < from->rows; i++) {
+        const mt_attn_range seen = mt_attn_seen(from, seg, i);
+        lo[i] = (uint32_t)seen.begin;
+        hi[i] = (uint32_t)seen.end;
+    }
+    for (size_t p = all.begin / MT_LANES * MT_LANES; p < all.end; p++) {
+        const uint8_t *page = from->base + from->pages[(first + p) / tokens] * from->page_stride;
+        float *at = (float *)(void *)scratch + p * stride;
+        k->kv_get_q(at, page + from->k_offset, tokens, p % tokens, stride, from->bits, false);
+        k->kv_get_q(at + half / sizeof *at, page + from->v_offset, tokens, p % tokens, stride, from->bits, true);
+    }
+    mt_attn a = *from;
+    a.base = scratch;
+    a.k_offset = 0;
+    a.v_offset = half;
+    a.pages = only;
+    a.page_tokens = MT_SEGMENT;
+    a.lo = lo;
+    a.hi = hi;
+    k->attn_f32(o, part, &a, 0, scratch + 2 * half);
+}
+
 static void segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg, uint8_t *scratch)
 {
     const mt_kernels *k = &op->dev->k;
-    (op->kv->shape.type == MT_KV_F32 ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
+    if (op->kv->widened)
+        widened_segment(op, o, part, t, seg, scratch);
+    else if (op->kv->bits)
+        k->attn_q(o, part, &t->a, seg, scratch);
+    else
+        (op->kv->shape.type == MT_KV_F32 ? k->attn_f32 : k->attn_bf16)(o, part, &t->a, seg, scratch);
 }
 
 /* A sink is merged after the last segment, as one whose values are 0. */
@@ -144,6 +187,8 @@ static void finish_row(const attention *op, const tile *t, size_t i, float *o, m
     if (op->how.sinks)
         op->dev->k.attn_merge(o, acc, nothing, &(mt_attn_part){.m = op->how.sinks->data[head], .l = 1},
                               op->kv->head_stride);
+    if (op->kv->bits && !op->kv->widened)
+        op->dev->k.kv_turn(o, op->kv->head_stride, true);
     float *y = op->y->data + (t->row + i / op->group) * op->y->stride + head * head_dim;
     op->dev->k.scale(y, 1.0f / acc->l, o, head_dim);
 }
@@ -271,6 +316,10 @@ static void write_vectors(const kv_write *op, const float *from, uint8_t *page, 
     const size_t head_dim = kv->shape.head_dim;
     for (size_t h = 0; h < kv->shape.heads; h++, from += head_dim) {
         uint8_t *to = page + (block + h) * kv->block;
+        if (kv->bits) {
+            op->dev->k.kv_put_q(to, kv->shape.page_tokens, slot, kv->head_stride, kv->bits, from, head_dim, value);
+            continue;
+        }
         if (kv->shape.type == MT_KV_BF16) {
             op->dev->k.kv_put_bf16(to, slot, kv->head_stride, from, head_dim, value);
             continue;
@@ -305,8 +354,10 @@ void mt_cpu_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor
 
 size_t mt_cpu_attention_scratch(const mt_device *dev)
 {
-    const size_t accumulators = 2 * MT_CPU_ATTN_ROWS * dev->needs.head_stride * sizeof(float);
-    return accumulators + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, dev->needs.head_stride);
+    const size_t stride = dev->needs.head_stride, accumulators = 2 * MT_CPU_ATTN_ROWS * stride * sizeof(float);
+    const size_t widened = dev->needs.widened ? 2 * MT_SEGMENT * stride * sizeof(float) : 0;
+    return accumulators + mt_cpu_max(widened + dev->k.attn_scratch_bytes(MT_CPU_ATTN_ROWS, stride),
+                                     dev->k.attn_q_scratch_bytes(MT_CPU_ATTN_ROWS, stride));
 }
 
 void mt_cpu_plan_attention(mt_device *dev)

@@ -57,7 +57,9 @@ struct mt_experts {
 struct mt_kv {
     mt_kv_shape shape;
     size_t head_stride, pages;
-    size_t element;    /* bytes of the shape's type */
+    unsigned bits;     /* 8 or 4 where elements are integers with scales (kernels/kvq.h); else 0 */
+    bool widened;      /* such elements are read as fp32 */
+    size_t query;      /* bytes of a query */
     size_t block;      /* bytes of one [page_tokens][head_stride] */
     size_t page_bytes; /* layers * 2 * heads * block, and what keeps pages apart */
     uint8_t *data;
@@ -95,6 +97,7 @@ typedef struct mt_cpu_needs {
     size_t k;           /* widest matmul input */
     size_t head_stride; /* widest head, padded */
     size_t query;       /* query heads times padded head */
+    bool widened;       /* some pages are read as fp32 that are not */
     size_t experts, top_k, hidden, inner;
 } mt_cpu_needs;
 

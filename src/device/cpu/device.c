@@ -96,7 +96,8 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
     mt_device *dev = mt_alloc(sizeof *dev);
     char features[96];
     (void)err;
-    dev->head = (mt_device_head){.backend = &mt_backend_cpu, .host = host, .precision = params->precision};
+    dev->head = (mt_device_head){
+        .backend = &mt_backend_cpu, .host = host, .precision = params->precision, .kv_bits = params->kv_bits};
     dev->k = *mt_host_kernels(host);
     snprintf(dev->name, sizeof dev->name, "cpu (%s), %zu thread%s", mt_cpu_names(dev->k.cpu, features, sizeof features),
              mt_host_threads(host), mt_host_threads(host) == 1 ? "" : "s");
@@ -129,8 +130,8 @@ uint64_t mt_cpu_device_memory(const mt_device *dev)
 
 uint32_t mt_cpu_device_fingerprint(const mt_device *dev)
 {
-    const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE; /* decides the KV type too */
-    return NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | precision;
+    const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
+    return NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | bits << 1 | precision;
 }
 
 void mt_cpu_device_wait(mt_device *dev)
@@ -162,6 +163,7 @@ static mt_cpu_needs sum_needs(const mt_device *dev)
         n.k = mt_cpu_max(n.k, s->needs.k);
         n.head_stride = mt_cpu_max(n.head_stride, s->needs.head_stride);
         n.query = mt_cpu_max(n.query, s->needs.query);
+        n.widened |= s->needs.widened;
         n.experts = mt_cpu_max(n.experts, s->needs.experts);
         n.top_k = mt_cpu_max(n.top_k, s->needs.top_k);
         n.hidden = mt_cpu_max(n.hidden, s->needs.hidden);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/cpu.h"
+#include "kernels/kvq.h"
 #include "sample/chain.h"
 
 /* ---- tensors and lists ---- */
@@ -154,9 +155,22 @@ mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 
 /* ---- pages ---- */
 
-static size_t element_bytes(mt_kv_type type)
+static unsigned integer_bits(mt_kv_type type)
 {
-    return type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16);
+    return type == MT_KV_Q8 ? 8 : type == MT_KV_Q4 ? 4 : 0;
+}
+
+static size_t head_stride(const mt_kv_shape *shape)
+{
+    return mt_cpu_up(shape->head_dim, integer_bits(shape->type) ? 2 * MT_LANES : MT_LANES);
+}
+
+static size_t block_bytes(const mt_kv_shape *shape)
+{
+    const unsigned bits = integer_bits(shape->type);
+    if (bits)
+        return mt_kvq_block_bytes(shape->page_tokens, head_stride(shape), bits);
+    return shape->page_tokens * head_stride(shape) * (shape->type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16));
 }
 
 /* A segment is read from several pages in turns: were they a multiple of a cache's way apart, their lines would push
@@ -164,8 +178,7 @@ static size_t element_bytes(mt_kv_type type)
 size_t mt_cpu_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
 {
     enum { WAY = 64 << 10, SKEW = 512 };
-    const size_t bytes = shape->layers * 2 * shape->heads * shape->page_tokens * mt_cpu_up(shape->head_dim, MT_LANES) *
-                         element_bytes(shape->type);
+    const size_t bytes = shape->layers * 2 * shape->heads * block_bytes(shape);
     (void)dev;
     return bytes % WAY == 0 ? bytes + SKEW : bytes;
 }
@@ -181,12 +194,17 @@ mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
     }
     mt_kv *kv = mt_cpu_alloc(set, sizeof *kv);
     kv->shape = *shape;
-    kv->head_stride = mt_cpu_up(shape->head_dim, MT_LANES);
-    kv->element = element_bytes(shape->type);
-    kv->block = shape->page_tokens * kv->head_stride * kv->element;
+    kv->head_stride = head_stride(shape);
+    kv->bits = integer_bits(shape->type);
+    kv->widened = kv->bits && set->head.dev->head.precision == MT_PRECISION_REFERENCE;
+    kv->query = kv->head_stride * (shape->type == MT_KV_BF16 ? sizeof(mt_bf16) : sizeof(float));
+    if (kv->bits && !kv->widened)
+        kv->query = mt_kvq_query_bytes(kv->head_stride);
+    kv->block = block_bytes(shape);
     kv->page_bytes = mt_cpu_kv_page_bytes(set->head.dev, shape);
     set->needs.head_stride = mt_cpu_max(set->needs.head_stride, kv->head_stride);
     set->needs.query = mt_cpu_max(set->needs.query, shape->query_heads * kv->head_stride);
+    set->needs.widened |= kv->widened;
     return kv;
 }
 

@@ -9,7 +9,7 @@
 
 #include "kernels/levels.h"
 #include "kernels/neon/btile.h"
-#include "kernels/neon/math.h"
+#include "kernels/neon/softmax.h"
 
 enum {
     TILE_PAIRS = 6,
@@ -85,12 +85,6 @@ void mt_kv_put_bf16_bf16(uint8_t *block, size_t slot, size_t head_stride, const 
     (value ? put_value : put_key)(panel, slot % group, x, n, head_stride);
 }
 
-/* Blocks of MT_LANES positions around what is seen. */
-static mt_attn_range blocks(mt_attn_range seen)
-{
-    return (mt_attn_range){seen.begin / MT_LANES * MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES * MT_LANES};
-}
-
 /* The block of V at `from`, with zeros from position `end` of its MT_LANES on. */
 static const uint8_t *cut(uint8_t *tail, const uint8_t *from, size_t end, size_t stride)
 {
@@ -105,7 +99,7 @@ static const uint8_t *cut(uint8_t *tail, const uint8_t *from, size_t end, size_t
 /* Where to read, and what to fetch meanwhile; where there is nothing to fetch, that is q, which is at hand. */
 static void find_blocks(work *w, const mt_attn *a, size_t seg, mt_attn_range seen)
 {
-    mt_attn_range all = blocks(seen);
+    mt_attn_range all = mt_attn_blocks(seen);
     size_t end = 0, next = (seg + 1) * MT_SEGMENT;
     for (size_t r = 0; r < a->rows; r++)
         end = a->hi[r] > end ? a->hi[r] : end;
@@ -314,47 +308,6 @@ MT_INLINE void fetch_turns(ahead *v, size_t count)
         fetch(v->block[v->turn % v->blocks] + v->turn / v->blocks * 64 * TURN, TURN);
 }
 
-/* exp of n vectors x <= 0 as bf16 and BFMMLA see it: below the smallest normal number it is zero. Elsewhere it has the
-   bits of mt_exp16. x is lost. */
-MT_INLINE void exp_negative(float32x4_t *y, float32x4_t *x, size_t n)
-{
-    static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC + 127.0f);
-    float32x4_t z[8];
-    MT_UNROLL
-    for (size_t i = 0; i < n; i++)
-        x[i] = vmaxq_f32(x[i], vdupq_n_f32(-88.0f));
-    mt_exp_reduced(y, z, x, &magic, n);
-    MT_UNROLL
-    for (size_t i = 0; i < n; i++) {
-        float32x4_t power = vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(z[i]), 23));
-        y[i] = vfmaq_f32(power, y[i], power);
-    }
-}
-
-MT_INLINE uint32x4_t visible(size_t t, mt_attn_range seen)
-{
-    static const uint32_t iota[4] = {0, 1, 2, 3};
-    uint32x4_t at = vaddq_u32(vdupq_n_u32((uint32_t)t), vld1q_u32(iota));
-    return vandq_u32(vcgeq_u32(at, vdupq_n_u32((uint32_t)seen.begin)), vcltq_u32(at, vdupq_n_u32((uint32_t)seen.end)));
-}
-
-static void scale_and_cap(float *s, const mt_attn *a, mt_attn_range b)
-{
-    for (size_t t = b.begin; t < b.end; t += 4) {
-        float32x4_t x = vmulq_n_f32(vld1q_f32(s + t), a->scale);
-        vst1q_f32(s + t, a->softcap != 0.0f ? mt_softcap4(x, a->softcap) : x);
-    }
-}
-
-MT_INLINE float32x4_t block_top(float32x4_t top, const float *s, size_t t, mt_attn_range seen, bool part)
-{
-    mt_lanes4 x = mt_lanes4_load(s + t);
-    MT_UNROLL
-    for (size_t i = 0; part && i < 4; i++)
-        x.v[i] = vbslq_f32(visible(t + 4 * i, seen), x.v[i], vdupq_n_f32(-INFINITY));
-    return vmaxq_f32(top, vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
-}
-
 /* p of n fours of positions from t, n being 4 or 8 */
 MT_INLINE mt_lanes4 block_weights(mt_lanes4 sum, uint8_t *p, size_t apart, const float *s, float scale, float m,
                                   size_t t, mt_attn_range seen, bool part, size_t n)
@@ -363,12 +316,12 @@ MT_INLINE mt_lanes4 block_weights(mt_lanes4 sum, uint8_t *p, size_t apart, const
     MT_UNROLL
     for (size_t i = 0; i < n; i++)
         x[i] = vsubq_f32(vmulq_n_f32(vld1q_f32(s + t + 4 * i), scale), vdupq_n_f32(m));
-    exp_negative(e, x, n);
+    mt_exp_negative(e, x, -88.0f, n);
     MT_UNROLL
     for (size_t i = 0; i < n; i++) {
         bfloat16x4_t h = vcvt_bf16_f32(e[i]);
         if (part)
-            h = vreinterpret_bf16_u16(vand_u16(vreinterpret_u16_bf16(h), vmovn_u32(visible(t + 4 * i, seen))));
+            h = vreinterpret_bf16_u16(vand_u16(vreinterpret_u16_bf16(h), vmovn_u32(mt_visible(t + 4 * i, seen))));
         vst1_u8(p + i * apart, vreinterpret_u8_bf16(h));
         sum.v[i % 4] = vaddq_f32(sum.v[i % 4], vcvt_f32_bf16(h));
     }
@@ -391,16 +344,16 @@ __attribute__((noinline)) static void seen_weights(mt_lanes4 *sum, uint8_t *p, s
 static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_attn *a, mt_attn_range seen,
                                 mt_attn_range all, ahead *v)
 {
-    mt_attn_range b = blocks(seen);
+    mt_attn_range b = mt_attn_blocks(seen);
     bool plain = a->softcap == 0.0f && a->scale > 0.0f; /* then the largest product gives the largest score */
     float scale = plain ? a->scale : 1.0f;
     float32x4_t top = vdupq_n_f32(-INFINITY);
     mt_lanes4 sum = mt_lanes4_zero();
     if (!plain)
-        scale_and_cap(s, a, b);
+        mt_scale_and_cap(s, a->scale, a->softcap, b);
     for (size_t t = b.begin; t < b.end; t += MT_LANES)
-        top = t < seen.begin || t + MT_LANES > seen.end ? block_top(top, s, t, seen, true)
-                                                        : block_top(top, s, t, seen, false);
+        top = t < seen.begin || t + MT_LANES > seen.end ? mt_block_top(top, s, t, seen, true)
+                                                        : mt_block_top(top, s, t, seen, false);
     float m = vmaxvq_f32(top) * scale;
     for (size_t t = all.begin; t < b.begin; t += 4, p += apart)
         vst1_u8(p, vdup_n_u8(0));
@@ -437,7 +390,7 @@ static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, si
 static void attend_tile(const work *w, float *o, mt_attn_part *part, const mt_attn *a, size_t seg, size_t r0, size_t n)
 {
     size_t stride = a->head_stride, pairs = (n + 1) / 2;
-    mt_attn_range all = blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
+    mt_attn_range all = mt_attn_blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
     pack_q(w->q, a, r0, n);
 #define EACH_SIZE(f)                         \
     switch (pairs) {                         \
