@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench.h"
+#include "cli/bench_load.h"
 #include "cli/cli.h"
 
 enum { EXIT_USAGE = 2 };
@@ -41,7 +41,7 @@ int mt_cmd_bench(const mt_options *opt)
     }
     mt_report_init(&report, opt->json);
     json_object_set_new(report.facts, "motet", json_string(MT_VERSION));
-    bool ok = mt_bench_model(opt, &report, &err);
+    bool ok = mt_bench_has_url(opt) ? mt_bench_server(opt, &report, &err) : mt_bench_model(opt, &report, &err);
     ok = ok && mt_report_end(&report, opt->bench_plot, &err);
     mt_report_free(&report);
     if (!ok)

@@ -49,8 +49,10 @@ double mt_dice_gap(mt_dice *d, double rate); /* seconds to the next of events th
 
 typedef struct mt_chart_line {
     char label[64];
-    bool dots;   /* points by themselves, not a line */
-    bool dashed; /* a bound rather than what was measured */
+    size_t colour; /* its number, where nobody says otherwise */
+    bool dots;     /* points by themselves, not a line */
+    bool dashed;
+    bool bare; /* a line without points: a bound rather than what was measured */
     double *x, *y;
     size_t count;
     char (*name)[64]; /* of each point, shown beside it; NULL: they have none */

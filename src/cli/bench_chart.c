@@ -21,7 +21,8 @@ mt_chart_line *mt_chart_add(mt_chart *c, const char *label, size_t capacity)
 {
     if (c->lines == MT_CHART_LINES)
         return NULL;
-    mt_chart_line *line = &c->line[c->lines++];
+    mt_chart_line *line = &c->line[c->lines];
+    line->colour = c->lines++;
     snprintf(line->label, sizeof line->label, "%s", label);
     line->x = mt_alloc_array(capacity ? capacity : 1, sizeof *line->x);
     line->y = mt_alloc_array(capacity ? capacity : 1, sizeof *line->y);
@@ -151,12 +152,12 @@ static double free_place(labels *l, double y)
     return y;
 }
 
-static void draw_dots(mt_buf *out, const mt_chart_line *line, size_t number, const axis *x, const axis *y)
+static void draw_dots(mt_buf *out, const mt_chart_line *line, const axis *x, const axis *y)
 {
     labels used = {0};
     for (size_t i = 0; i < line->count; i++) {
         const double px = place(x, line->x[i]), py = place(y, line->y[i]);
-        mt_buf_printf(out, "<circle class=\"c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", number, px, py,
+        mt_buf_printf(out, "<circle class=\"c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", line->colour, px, py,
                       line->dots ? "4" : "3");
         mt_svg_text(out, line->name ? line->name[i] : line->label);
         mt_buf_printf(out, ": %.4g, %.4g</title></circle>", line->x[i], line->y[i]);
@@ -170,16 +171,16 @@ static void draw_dots(mt_buf *out, const mt_chart_line *line, size_t number, con
     }
 }
 
-static void draw_line(mt_buf *out, const mt_chart_line *line, size_t number, const axis *x, const axis *y)
+static void draw_line(mt_buf *out, const mt_chart_line *line, const axis *x, const axis *y)
 {
     if (!line->dots) {
-        mt_buf_printf(out, "<polyline class=\"s%zu%s\" points=\"", number, line->dashed ? " bound" : "");
+        mt_buf_printf(out, "<polyline class=\"s%zu%s\" points=\"", line->colour, line->dashed ? " dashed" : "");
         for (size_t i = 0; i < line->count; i++)
             mt_buf_printf(out, "%.1f,%.1f ", place(x, line->x[i]), place(y, line->y[i]));
         mt_buf_puts(out, "\"/>");
     }
-    if (!line->dashed)
-        draw_dots(out, line, number, x, y);
+    if (!line->bare)
+        draw_dots(out, line, x, y);
 }
 
 void mt_chart_draw(mt_buf *out, const mt_chart *c)
@@ -189,7 +190,7 @@ void mt_chart_draw(mt_buf *out, const mt_chart *c)
     mt_svg_text(out, c->title);
     mt_buf_puts(out, "</figcaption><p class=\"legend\">");
     for (size_t i = 0; i < c->lines; i++) {
-        mt_buf_printf(out, "<span><i class=\"b%zu\"></i>", i);
+        mt_buf_printf(out, "<span><i class=\"b%zu%s\"></i>", c->line[i].colour, c->line[i].dashed ? " half" : "");
         mt_svg_text(out, c->line[i].label);
         mt_buf_puts(out, "</span> ");
     }
@@ -197,6 +198,6 @@ void mt_chart_draw(mt_buf *out, const mt_chart *c)
     draw_axis(out, &x, false, c->x);
     draw_axis(out, &y, true, c->y);
     for (size_t i = 0; i < c->lines; i++)
-        draw_line(out, &c->line[i], i, &x, &y);
+        draw_line(out, &c->line[i], &x, &y);
     mt_buf_puts(out, "</svg></figure>\n");
 }

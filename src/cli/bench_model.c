@@ -71,7 +71,7 @@ static bool open_shape(mt_model_bench *b, const mt_device_params *params, const 
     const mt_synth_layout layout = {.bits = opt->bench_bits == 16 ? 0 : (unsigned)opt->bench_bits, .group = 64};
     if (opt->bench_layers)
         model.layers = (size_t)opt->bench_layers;
-    if (!mt_synth_draw(&drawn, &model, &layout, (uint64_t)opt->bench_seed, err))
+    if (!mt_synth_draw(&drawn, &model, &layout, opt->bench_seed ? (uint64_t)opt->bench_seed : 1, err))
         return false;
     const bool ok = mt_opened_open_as(&b->o, drawn.dir, params, wish, err);
     mt_synth_vanish(&drawn);

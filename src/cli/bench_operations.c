@@ -270,7 +270,7 @@ static void add_roof(mt_chart *c, const char *name, double peak, double bandwidt
     mt_chart_line *line = mt_chart_add(c, label, 3);
     if (!line)
         return;
-    line->dashed = true;
+    line->dashed = line->bare = true;
     mt_chart_point(line, low, low * bandwidth * 1e-9);
     mt_chart_point(line, peak / bandwidth, peak * 1e-9);
     mt_chart_point(line, high, peak * 1e-9);

@@ -2,6 +2,7 @@
 #ifndef MT_CLI_CHAT_H
 #define MT_CLI_CHAT_H
 
+#include <curl/curl.h>
 #include <jansson.h>
 
 #include "base/buf.h"
@@ -44,6 +45,9 @@ typedef struct mt_chat_server {
 bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error *err) MT_NODISCARD;
 void mt_chat_server_close(mt_chat_server *server); /* ends one of our own */
 
+/* Only the first: somebody's server, which must answer. */
+bool mt_chat_server_reach(mt_chat_server *server, const char *url, mt_error *err) MT_NODISCARD;
+
 /* ---- asking ---- */
 
 /* What was answered so far, and what to do with each piece. */
@@ -55,6 +59,7 @@ typedef struct mt_chat_answer {
     char finish[32];      /* why it ended */
     bool interrupted;     /* by Ctrl-C */
     long prompt, tokens;  /* as the server counts them; -1: it does not say */
+    long cached;          /* of the prompt; -1: it does not say */
     bool colours;         /* are for a terminal, as are whole words at its edge */
     bool shows_reasoning; /* of what was printed last */
     mt_chat_wrap wrap;
@@ -63,6 +68,14 @@ typedef struct mt_chat_answer {
 /* Sends the messages and calls piece with what comes. False with a sentence; an interrupted answer is none. */
 bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
                  mt_error *err) MT_NODISCARD;
+
+/* The same for those who have many requests under way at once, whose handles they put together. Borrows both until
+   mt_chat_call_end, which is told how the transfer ended and frees the call. */
+typedef struct mt_chat_call mt_chat_call;
+mt_chat_call *mt_chat_call_new(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
+                               mt_error *err) MT_NODISCARD;
+CURL *mt_chat_call_handle(mt_chat_call *call);
+bool mt_chat_call_end(mt_chat_call *call, CURLcode code, mt_error *err) MT_NODISCARD;
 
 void mt_chat_answer_free(mt_chat_answer *answer);
 

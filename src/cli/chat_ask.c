@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <curl/curl.h>
-
 #include "base/alloc.h"
 #include "cli/chat.h"
 
@@ -54,6 +52,9 @@ static void take_usage(mt_chat_answer *a, const json_t *usage)
         return;
     a->prompt = (long)json_integer_value(json_object_get(usage, "prompt_tokens"));
     a->tokens = (long)json_integer_value(json_object_get(usage, "completion_tokens"));
+    const json_t *cached = json_object_get(json_object_get(usage, "prompt_tokens_details"), "cached_tokens");
+    if (json_is_integer(cached))
+        a->cached = (long)json_integer_value(cached);
 }
 
 /* Calls come in pieces, too, each with the number of its call. */
@@ -251,31 +252,63 @@ static char *request_of(const mt_chat_server *server, const json_t *messages)
     return text;
 }
 
-bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer, mt_error *err)
-{
-    reader r = {.answer = answer};
+struct mt_chat_call {
+    reader r;
+    const mt_chat_server *server;
     struct curl_slist *headers;
-    char why[CURL_ERROR_SIZE] = "", *request = request_of(server, messages);
-    CURL *curl;
+    char *request, why[CURL_ERROR_SIZE];
+};
 
-    if (!request)
-        return mt_fail(err, MT_E_MEMORY, "the messages are more than memory holds");
-    curl = prepare(server, "/v1/chat/completions", &r, &headers);
-    mt_buf_init(&r.line, LINE_BYTES);
-    mt_buf_init(&r.body, LINE_BYTES);
+mt_chat_call *mt_chat_call_new(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
+                               mt_error *err)
+{
+    char *request = request_of(server, messages);
+    mt_chat_call *c;
+
+    if (!request) {
+        mt_fail(err, MT_E_MEMORY, "the messages are more than memory holds");
+        return NULL;
+    }
+    c = mt_alloc(sizeof(*c));
+    c->r.answer = answer;
+    c->server = server;
+    c->request = request;
+    prepare(server, "/v1/chat/completions", &c->r, &c->headers);
+    mt_buf_init(&c->r.line, LINE_BYTES);
+    mt_buf_init(&c->r.body, LINE_BYTES);
     mt_buf_init(&answer->text, ANSWER_BYTES);
     mt_buf_init(&answer->reasoning, ANSWER_BYTES);
-    answer->prompt = answer->tokens = -1;
-    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request);
-    const CURLcode code = curl_easy_perform(curl);
+    answer->prompt = answer->tokens = answer->cached = -1;
+    curl_easy_setopt(c->r.curl, CURLOPT_ERRORBUFFER, c->why);
+    curl_easy_setopt(c->r.curl, CURLOPT_POSTFIELDS, c->request);
+    return c;
+}
+
+CURL *mt_chat_call_handle(mt_chat_call *call)
+{
+    return call->r.curl;
+}
+
+bool mt_chat_call_end(mt_chat_call *c, CURLcode code, mt_error *err)
+{
+    mt_chat_answer *answer = c->r.answer;
+    bool ok;
+
     answer->interrupted = code == CURLE_ABORTED_BY_CALLBACK;
-    bool ok =
-        answer->interrupted || code == CURLE_OK ||
-        mt_fail(err, MT_E_IO, "the server at %s broke off: %s", server->url, why[0] ? why : curl_easy_strerror(code));
-    if (ok && !answer->interrupted && (r.status != 200 || r.body.len))
-        ok = refused(&r, err);
-    reader_free(&r, headers);
-    mt_free(request);
+    ok = answer->interrupted || code == CURLE_OK ||
+         mt_fail(err, MT_E_IO, "the server at %s broke off: %s", c->server->url,
+                 c->why[0] ? c->why : curl_easy_strerror(code));
+    if (ok && !answer->interrupted && (c->r.status != 200 || c->r.body.len))
+        ok = refused(&c->r, err);
+    reader_free(&c->r, c->headers);
+    mt_free(c->request);
+    mt_free(c);
     return ok;
+}
+
+bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer, mt_error *err)
+{
+    mt_chat_call *call = mt_chat_call_new(server, messages, answer, err);
+
+    return call && mt_chat_call_end(call, curl_easy_perform(call->r.curl), err);
 }

@@ -140,6 +140,12 @@ static bool start(mt_chat_server *server, const mt_options *opt, const char *fol
     return wait_for(server, err) && ask_model(server, err);
 }
 
+bool mt_chat_server_reach(mt_chat_server *server, const char *url, mt_error *err)
+{
+    take_url(server, url);
+    return ask_model(server, err);
+}
+
 bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error *err)
 {
     struct stat st;
@@ -148,8 +154,7 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
         (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL, .settings = mt_chat_settings(opt)};
     if (opt->dir && !is_url(opt->dir) && !is_address(opt->dir))
         return start(server, opt, opt->dir, err);
-    take_url(server, opt->dir ? opt->dir : USUAL_URL);
-    if (ask_model(server, err))
+    if (mt_chat_server_reach(server, opt->dir ? opt->dir : USUAL_URL, err))
         return true;
     if (opt->dir)
         return false;
