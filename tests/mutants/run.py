@@ -20,8 +20,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TREE = os.path.join(ROOT, "build-mutants", "tree")
 BUILD = os.path.join(TREE, "build")
-PATIENCE = 5  # times a test's own limit; most bugs fail at once, some hang
-LONGEST = 120  # seconds, all the same
+LONGEST = 300  # seconds of a test on the sound tree
+PATIENCE = 10  # times as long it may take with a bug, and LEAST seconds more: some bugs hang
+LEAST = 15
 # git does not take the copy for a part of the repository around it
 ENV = dict(os.environ, GIT_CEILING_DIRECTORIES=ROOT)
 
@@ -82,6 +83,7 @@ class Tests:
     def __init__(self):
         files = {t["id"]: t["filename"] for t in introspect("targets")}
         self.by_name = {}
+        self.took = {}  # seconds by word, on the sound tree
         for test in introspect("tests"):
             test["files"] = [f for d in test["depends"] for f in files.get(d, [])]
             self.by_name[test["name"]] = test
@@ -99,11 +101,13 @@ class Tests:
     def fails(self, word):
         """Why a test fails: a few words; empty when it passes."""
         test = self.find(word)
-        limit = min(LONGEST, test["timeout"] * PATIENCE)
+        limit = LEAST + PATIENCE * self.took[word] if word in self.took else LONGEST
         env = dict(ENV, **test["env"])
         if not word.startswith("api_"):  # which leave out what sanitizers cannot do, instead of doing less
             env["MOTET_TEST_QUICK"] = "1"
+        begin = time.monotonic()
         status, said = run(test["cmd"] + word.split(":")[1:], limit, cwd=test["workdir"] or BUILD, env=env)
+        self.took.setdefault(word, time.monotonic() - begin)
         if status == 0:
             return ""
         return "{} {}".format(word, "hangs" if status == 124 else "fails" if status > 0 else "crashes")

@@ -194,13 +194,13 @@ static void strips_as_much_as_is_said(void **state)
 
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
-        const mt_tok_step step = {
+        const mt_tok_step strip = {
             .kind = MT_TOK_STEP_STRIP, .from = "_", .from_len = 1, .start = cases[i].start, .stop = cases[i].stop};
         mt_buf out;
 
         mt_buf_init(&out, 100);
         assert_true(mt_buf_puts(&out, "_<__a__"));
-        mt_tok_steps_apply(&step, 1, false, &out, 2);
+        mt_tok_steps_apply(&strip, 1, false, &out, 2);
         assert_string_equal(out.data + 2, cases[i].text);
         mt_buf_free(&out);
     }
