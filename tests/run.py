@@ -22,7 +22,7 @@ def read_result(record):
     """The passed, failed and skipped cases of one program, and a remark."""
     ok = record["result"] == "OK"
     if record["result"] == "SKIP":
-        return 0, 0, 1, ""
+        return 0, 0, 1, "".join(record.get("stdout", "").strip().splitlines()[-1:])
     found = COUNT.findall(record.get("stdout", ""))
     if not found:
         return 0, 1, 0, "ended with {} and no line of counts".format(record["result"])
@@ -77,6 +77,9 @@ def main():
             record["name"] = record["name"].split(" / ")[-1]
             passed, failed, skipped, remark = read_result(record)
             total = [a + b for a, b in zip(total, (passed, failed, skipped))]
+            if record["result"] == "SKIP":
+                print("{:6} {:32} {}".format("-", record["name"], remark), flush=True)
+                continue
             print("{:6} {:32} {:5} passed {:7.1f} s".format(
                 "FAILED" if failed else "ok", record["name"], passed, record["duration"]), flush=True)
             if failed:

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/bench_load.h"
+#include "cli/bench.h"
 #include "cli/cli.h"
 
 enum { EXIT_USAGE = 2 };

@@ -141,6 +141,8 @@ typedef struct mt_model_bench {
     size_t tokens;
 } mt_model_bench;
 
+bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err) MT_NODISCARD;
+
 bool mt_bench_model(const mt_options *opt, mt_report *report, mt_error *err) MT_NODISCARD;
 bool mt_bench_wants(const mt_model_bench *b, const char *part);
 

@@ -59,6 +59,4 @@ void mt_load_result_free(mt_load_result *result);
 /* Tokens of an answer: as the server counts them, else the pieces it came in. */
 double mt_load_tokens(const mt_load_record *r);
 
-bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err) MT_NODISCARD;
-
 #endif

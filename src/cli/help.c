@@ -2,15 +2,24 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "media/fetch.h"
+#include "media/video.h"
 
 enum { MOST_BYTES = 1 << 20 };
+
+/* The version, and what this build has (+) and lacks (-) of what it can do without. */
+static void print_version(void)
+{
+    printf("motet " MT_VERSION " %cfetch %cvideo %cwebp\n", mt_fetch_present ? '+' : '-', mt_video_present ? '+' : '-',
+           mt_image_webp_present ? '+' : '-');
+}
 
 int mt_cmd_help(const mt_options *opt)
 {
     mt_buf out;
 
     if (opt->version || (opt->command == MT_COMMAND_VERSION && !opt->help)) {
-        puts("motet " MT_VERSION);
+        print_version();
         return 0;
     }
     mt_buf_init(&out, MOST_BYTES);

@@ -18,6 +18,8 @@
 
 enum { SHOWN = 200 }; /* bytes of a URL in a sentence */
 
+const bool mt_fetch_present = true;
+
 typedef struct transfer {
     const mt_fetch_rules *rules;
     mt_buf *bytes;

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "media/watch.h"
 
+/* False in a build without libcurl, where every URL is refused as MT_E_UNSUPPORTED. */
+extern const bool mt_fetch_present;
+
 typedef struct mt_fetch_rules {
     int64_t ms;                                      /* in all */
     bool (*allowed)(const struct sockaddr *address); /* asked of every address before it is connected to; NULL: all */

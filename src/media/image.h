@@ -16,6 +16,9 @@ typedef struct mt_image {
 
 typedef enum mt_image_format { MT_IMAGE_JPEG, MT_IMAGE_PNG, MT_IMAGE_WEBP, MT_IMAGE_GIF, MT_IMAGE_BMP } mt_image_format;
 
+/* False in a build without libwebp, where such pictures are refused as MT_E_UNSUPPORTED. */
+extern const bool mt_image_webp_present;
+
 /* What a header says. */
 typedef struct mt_image_info {
     mt_image_format format;

@@ -7,6 +7,8 @@
 #include "media/bytes.h"
 #include "media/codec.h"
 
+const bool mt_image_webp_present = true;
+
 static const char NAME[] = "WebP";
 
 static bool is_webp(const uint8_t *data, size_t size)

@@ -30,6 +30,8 @@ enum {
     EDGE = 128,    /* pixels that whole blocks and the borders around a frame add to a side */
 };
 
+const bool mt_video_present = true;
+
 struct mt_video {
     const mt_media_limits *limits; /* while it is being opened */
     mt_video_info info;

@@ -7,6 +7,9 @@
 
 typedef struct mt_video mt_video;
 
+/* False in a build without FFmpeg, where every video is refused as MT_E_UNSUPPORTED. */
+extern const bool mt_video_present;
+
 typedef struct mt_video_info {
     uint32_t width, height;
     int64_t frames;  /* that are shown, counted, not believed; at least 1 */

@@ -200,6 +200,18 @@ class Skip(Exception):
     """The machine lacks what a test needs."""
 
 
+def features(program):
+    """What a build has of what it can do without: {"fetch", "video", "webp"}, or fewer."""
+    said = subprocess.run([program, "--version"], capture_output=True, check=True, text=True).stdout
+    return {word[1:] for word in said.split() if word.startswith("+")}
+
+
+def need(program, feature):
+    """For a test that cannot be passed without a feature."""
+    if feature not in features(program):
+        raise Skip("motet was built without {}".format(feature))
+
+
 class Suite:
     """The tests of a file that all want servers with the fixture's model. Its program takes --motet PROGRAM, --hang
     LIBRARY (tests/api/hang.c, which makes a thread hang) and names of tests."""

@@ -90,6 +90,7 @@ class Silent:
     """A web server that takes connections and never says a word."""
 
     def __init__(self):
+        served.need(PROGRAM, "fetch")
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.taken = []
         threading.Thread(target=self.take, daemon=True).start()
@@ -206,9 +207,10 @@ def videos_come_as_files_or_as_frames():
     with open(VIDEO, "rb") as f:
         data = "data:video/mp4;base64," + base64.b64encode(f.read()).decode()
     with start() as server:
-        assert usage(ask(server, {"type": "video_url", "video_url": {"url": data}}))[0] > 30
         frames = [url(seed) for seed in range(6)]
         assert usage(ask(server, {"type": "video", "video": frames, "fps": 2}))[0] > 30
+        served.need(PROGRAM, "video")
+        assert usage(ask(server, {"type": "video_url", "video_url": {"url": data}}))[0] > 30
 
 
 @test
@@ -284,6 +286,7 @@ def several_answers_and_logprobs_of_prompts_with_pictures():
 
 @test
 def the_command_line_shows_what_the_server_shows():
+    served.need(PROGRAM, "fetch")
     path = os.path.join(HERE, "..", "oracle", "pictures", "plain.png")
     with open(path, "rb") as f:
         data = "data:image/png;base64," + base64.b64encode(f.read()).decode()

@@ -169,12 +169,15 @@ def run(*command, text=b"", **variables):
     return child.returncode, out.decode(errors="replace"), err.decode()
 
 
-def main(name, tests):
-    """Runs tests(program, folder of a tiny checkpoint), or those named."""
+def main(name, tests, needs=None):
+    """Runs tests(program, folder of a tiny checkpoint), or those named, unless the build lacks what all of them need."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
+    if needs and needs not in served.features(arguments.motet):
+        print("skipped: motet was built without {}".format(needs))
+        sys.exit(77)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background ignores it
     with tempfile.TemporaryDirectory() as folder:
         tiny = fixture.write(os.path.join(folder, "tiny"))

@@ -314,4 +314,4 @@ def what_makes_no_sense_is_said(motet, _):
         assert (code, out) == (1, "") and what in err, (arguments, err)
 
 
-helpers.main("cli_bench_server", TESTS)
+helpers.main("cli_bench_server", TESTS, needs="fetch")

@@ -252,4 +252,4 @@ def killed_at_any_time_it_leaves_no_server(motet, tiny):
                 os.unlink(os.path.join("/tmp", name))
 
 
-helpers.main("cli_chat", TESTS)
+helpers.main("cli_chat", TESTS, needs="fetch")

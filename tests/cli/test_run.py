@@ -165,4 +165,4 @@ def ctrl_c_while_the_model_loads_leaves_no_server(motet, tiny):
     assert not os.path.exists("/tmp/motet-chat-{}.sock".format(child.pid))
 
 
-helpers.main("cli_run", TESTS)
+helpers.main("cli_run", TESTS, needs="fetch")

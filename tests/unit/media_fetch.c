@@ -296,4 +296,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(an_operator_may_open_them, start, stop),
     cmocka_unit_test(long_urls_are_refused),
 };
-UNIT_MAIN(tests)
+UNIT_MAIN_IF(mt_fetch_present, "libcurl", tests)

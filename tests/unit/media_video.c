@@ -260,4 +260,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(claims_of_samples_are_refused),
     cmocka_unit_test(reading_can_be_cancelled),
 };
-UNIT_MAIN(tests)
+UNIT_MAIN_IF(mt_video_present, "FFmpeg", tests)

@@ -80,6 +80,16 @@ static inline int unit_main(const char *file, const struct CMUnitTest *tests, si
     return failed ? 1 : 0;
 }
 
+/* For tests of what a build may lack: where it does, the program ends as skipped, with the library's name. */
+#define UNIT_MAIN_IF(present, library, tests)                                      \
+    int main(void)                                                                 \
+    {                                                                              \
+        if (present)                                                               \
+            return unit_main(__FILE__, tests, sizeof(tests) / sizeof((tests)[0])); \
+        printf("skipped: this motet was built without %s\n", library);             \
+        return 77;                                                                 \
+    }
+
 #define UNIT_MAIN(tests)                                                       \
     int main(void)                                                             \
     {                                                                          \

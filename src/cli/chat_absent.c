@@ -1,0 +1,28 @@
+/* Stands in for the commands that talk to a server where motet is built without libcurl. */
+#include <stdio.h>
+
+#include "cli/bench.h"
+#include "cli/cli.h"
+
+int mt_cmd_chat(const mt_options *opt)
+{
+    (void)opt;
+    fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: start \"motet serve\" and "
+                    "use another client\n");
+    return 1;
+}
+
+int mt_run_message(const mt_options *opt)
+{
+    (void)opt;
+    fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: give raw text with "
+                    "\"--prompt\", or start \"motet serve\" and use another client\n");
+    return 1;
+}
+
+bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err)
+{
+    (void)opt, (void)report;
+    return mt_fail(err, MT_E_UNSUPPORTED,
+                   "this motet was built without libcurl and cannot ask a server: measure with another");
+}

@@ -1,0 +1,21 @@
+/* Stands in for image_webp.c where motet is built without libwebp: such a picture is known, and refused by its name. */
+#include <string.h>
+
+#include "media/codec.h"
+
+const bool mt_image_webp_present = false;
+
+static bool is_webp(const uint8_t *data, size_t size)
+{
+    return size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0;
+}
+
+static bool read_head(mt_codec_head *head, const uint8_t *data, size_t size, mt_error *err)
+{
+    (void)head, (void)data, (void)size;
+    return mt_fail(err, MT_E_UNSUPPORTED,
+                   "the \"WebP\" picture cannot be read, since this motet was built without libwebp: send \"JPEG\", "
+                   "\"PNG\", \"GIF\" or \"BMP\"");
+}
+
+const mt_codec mt_codec_webp = {.name = "WebP", .format = MT_IMAGE_WEBP, .is = is_webp, .head = read_head};

@@ -1,0 +1,41 @@
+/* Stands in for video.c where motet is built without FFmpeg: no video ever opens. */
+#include <assert.h>
+
+#include "media/video.h"
+
+const bool mt_video_present = false;
+
+mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *limits, const mt_media_watch *watch,
+                        mt_error *err)
+{
+    (void)data, (void)size, (void)limits, (void)watch;
+    mt_fail(err, MT_E_UNSUPPORTED,
+            "the video cannot be read, since this motet was built without FFmpeg: send a list of pictures instead");
+    return NULL;
+}
+
+void mt_video_close(mt_video *video)
+{
+    (void)video;
+}
+
+mt_video_info mt_video_about(const mt_video *video)
+{
+    (void)video;
+    assert(false);
+    return (mt_video_info){0};
+}
+
+double mt_video_time(const mt_video *video, int64_t index)
+{
+    (void)video, (void)index;
+    assert(false);
+    return 0;
+}
+
+bool mt_video_frame(mt_video *video, int64_t index, mt_image *image, mt_error *err)
+{
+    (void)video, (void)index, (void)image, (void)err;
+    assert(false);
+    return false;
+}
