@@ -1,5 +1,7 @@
 #include "media_common.h"
 
+#include "media/codec.h"
+
 /* Calls one for every line of images.txt. */
 static int each_image(void (*one)(const char *name, unsigned width, unsigned height, int tolerance, const char *hex))
 {
