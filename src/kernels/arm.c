@@ -40,6 +40,9 @@ void mt_kernels_init_arm(mt_kernels *k)
     k->attn_bf16 = mt_attn_bf16_neon;
     k->attn_f32 = mt_attn_f32_neon;
     k->attn_merge = mt_attn_merge_neon;
+    k->kv_turn = mt_kv_turn_neon;
+    k->kv_put_q = mt_kv_put_q_neon;
+    k->kv_query = mt_kv_query_neon;
 
     if (k->cpu & MT_CPU_BF16) {
         k->b_rows_bytes = mt_b_rows_bytes_bf16;

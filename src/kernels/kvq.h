@@ -2,7 +2,7 @@
    127, or of at most 112 where 4 bits hold its sixteenth.
 
    Some channels of a key are often much larger than the rest, and would leave nothing of it. So vectors are turned
-   first, queries like keys, which leaves products as they are: x becomes H D x, with D the signs of mt_kvq_sign and H
+   first, queries like keys, which leaves products as they are: x becomes H D x, with D the signs of mt_kvq_signs and H
    Hadamard's matrix of ones of either sign, for each mt_kvq_turned(stride) channels by themselves. That spreads every
    channel over all of them; D does so for what channels have in common. Turned back, x is D H x / n.
 
@@ -34,13 +34,13 @@ static inline size_t mt_kvq_turned(size_t head_stride)
     return n < 256 ? n : 256;
 }
 
-/* Bit i of the Rudin-Shapiro sequence: whether i has an odd number of neighbouring ones. Of channels that are all alike
-   Hadamard's matrix makes one that is large; of these signs, none. */
-static inline uint32_t mt_kvq_sign(size_t i)
+/* Bits i, i + 1, ... to the next multiple of 32 of the Rudin-Shapiro sequence: whether a number has an odd count of
+   neighbouring ones. Of channels that are all alike Hadamard's matrix makes one that is large; of these signs, none. */
+static inline uint32_t mt_kvq_signs(size_t i)
 {
     static const uint32_t bits[8] = {0x4748b848u, 0xb8b7b848u, 0x4748b848u, 0x474847b7u,
                                      0x4748b848u, 0xb8b7b848u, 0xb8b747b7u, 0xb8b7b848u};
-    return bits[i / 32 % 8] >> i % 32 & 1;
+    return bits[i / 32 % 8] >> i % 32;
 }
 
 static inline size_t mt_kvq_block_bytes(size_t tokens, size_t head_stride, unsigned bits)

@@ -8,7 +8,7 @@ void mt_kv_turn_portable(float *x, size_t head_stride, bool back)
 {
     const size_t n = mt_kvq_turned(head_stride);
     for (size_t i = 0; i < head_stride; i++)
-        x[i] = back ? x[i] * (1.0f / (float)n) : mt_kvq_sign(i % n) ? -x[i] : x[i];
+        x[i] = back ? x[i] * (1.0f / (float)n) : mt_kvq_signs(i % n) & 1 ? -x[i] : x[i];
     for (size_t h = n / 2; h > 0; h /= 2)
         for (size_t i = 0; i < head_stride; i += 2 * h)
             for (size_t j = i; j < i + h; j++) {
@@ -17,7 +17,7 @@ void mt_kv_turn_portable(float *x, size_t head_stride, bool back)
                 x[j + h] = a - b;
             }
     for (size_t i = 0; back && i < head_stride; i++)
-        x[i] = mt_kvq_sign(i % n) ? -x[i] : x[i];
+        x[i] = mt_kvq_signs(i % n) & 1 ? -x[i] : x[i];
 }
 
 /* x[0..n), then zeros, turned; returns the largest size. */
