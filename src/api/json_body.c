@@ -1,7 +1,6 @@
 #include "api/json_body.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "api/fields.h"
 #include "base/alloc.h"

@@ -1,7 +1,6 @@
 #include "api/openai.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "api/write.h"
 

@@ -1,7 +1,6 @@
 /* POST /v1/responses, as OpenAI defines it: an answer is a list of items, and a stream tells of every item and of every
    part of one that it begins, grows and ends, in numbered events. Those of a background answer are logged as they are
    written, so that a client can leave and come back to the stream. */
-#include <string.h>
 
 #include "api/dialect.h"
 #include "api/openai.h"

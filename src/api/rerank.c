@@ -8,7 +8,6 @@
 #include "api/write.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 
 #define SEARCH_UNIT 100    /* documents that Cohere counts as one search */
 #define LONG_DOCUMENT 4096 /* tokens of a document that are looked at, where Cohere's second version says nothing */

@@ -1,6 +1,5 @@
 /* The items that a response was the answer to, for those who ask later. They are kept as they were sent; what clients
    may leave out is put in here. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

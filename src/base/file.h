@@ -3,7 +3,6 @@
 #define MT_BASE_FILE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/error.h"

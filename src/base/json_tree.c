@@ -8,12 +8,10 @@
 #include "base/json_tree.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/float_text.h"
 #include "base/json_reader.h"
 

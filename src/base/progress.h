@@ -3,7 +3,6 @@
 #ifndef MT_BASE_PROGRESS_H
 #define MT_BASE_PROGRESS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct mt_progress {

@@ -1,6 +1,5 @@
 #include "chat/chat_template.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,12 +2,9 @@
 
 #include <ctype.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 
 /* Roles and types are written here, and are of a known set; special tokens come from the checkpoint. */
 const char *const mt_chat_trusted[] = {"messages.*.role",

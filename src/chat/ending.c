@@ -3,8 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/compiler.h"
-
 /* The space at the end tells whether the template trims what messages say. */
 static const char tag[] = "{the answer goes on here} ";
 enum { TAG = sizeof(tag) - 1, TRIMMED = TAG - 1 };

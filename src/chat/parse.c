@@ -1,8 +1,6 @@
 /* A parser is two machines in a row and what they share. It allocates for what it holds back and for nothing else. */
 #include "chat/parse.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "chat/parse_core.h"

@@ -1,5 +1,4 @@
 /* Formats that write calls in JSON or Python, and the names of all formats of calls. */
-#include <string.h>
 
 #include "chat/parse_table.h"
 

@@ -1,5 +1,4 @@
 /* How a template wants tool calls and reasoning. */
-#include <string.h>
 
 #include "base/alloc.h"
 #include "chat/probe.h"

@@ -11,7 +11,6 @@
 #include "chat/prompt.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/limits.h"

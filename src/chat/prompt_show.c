@@ -3,7 +3,6 @@
    client that writes one writes text. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "chat/prompt.h"
 
 typedef struct shower {

@@ -11,10 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "cli/chat.h"
 #include "server/server.h"
-#include "weights/hub.h"
 
 #define USUAL_URL "http://127.0.0.1:8000"
 #define BOX "models/box"

@@ -1,6 +1,5 @@
 /* motet info: what a checkpoint folder holds and what it will need, from its headers alone. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/info.h"

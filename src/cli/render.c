@@ -1,6 +1,5 @@
 /* motet render: the text that a chat template makes of a context. */
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include <jansson.h>

@@ -24,7 +24,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/request.h"
 #include "http/response.h"
 
 struct evbuffer *mt_http_connection_output(mt_http_connection *c)

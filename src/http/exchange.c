@@ -1,5 +1,4 @@
 /* The functions that answer, found by handle. A handle whose client has left finds nothing, and that is all. */
-#include <assert.h>
 
 #include "http/connection.h"
 #include "http/response.h"

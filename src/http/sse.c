@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "base/alloc.h"
 #include "http/http.h"
 
 /* The end of the line at s: CR, LF and CRLF each end one, as readers of event streams see it. */

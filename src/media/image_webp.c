@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "media/bytes.h"
 #include "media/codec.h"
 
 const bool mt_image_webp_present = true;

@@ -1,7 +1,6 @@
 /* Cameras write pictures as the sensor lay and say in EXIF data how to hold them. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "media/bytes.h"
 #include "media/codec.h"
 

@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <libavcodec/avcodec.h>
 #include <libavutil/imgutils.h>

@@ -2,9 +2,7 @@
    ones a file for images and one for videos; what neither says is what the class in transformers has. */
 #include "models/vision_family.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static void free_config(void *config)

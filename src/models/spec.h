@@ -3,7 +3,6 @@
 #define MT_MODELS_SPEC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"

@@ -7,7 +7,6 @@
 #include "models/picture.h"
 #include "models/spec.h"
 #include "weights/bind.h"
-#include "weights/checkpoint.h"
 
 #define MT_VISION_TAPS 8 /* layers whose output goes to the text model besides the last one's */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "server/client.h"
 #include "server/embed_tokens.h"
 #include "server/inside.h"

@@ -2,8 +2,6 @@
 #ifndef MT_SERVER_INSIDE_H
 #define MT_SERVER_INSIDE_H
 
-#include <stdatomic.h>
-
 #include "api/store.h"
 #include "http/http.h"
 #include "http/proxies.h"

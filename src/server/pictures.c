@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "media/image.h"

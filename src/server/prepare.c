@@ -4,10 +4,8 @@
 
 #include "api/json_body.h"
 #include "api/random.h"
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/patience.h"
 #include "server/client.h"
 #include "server/embed.h"

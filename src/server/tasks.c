@@ -1,5 +1,4 @@
 /* Answers that need the tokenizer or the template but not the model: /tokenize, /detokenize, /apply-template. */
-#include <string.h>
 
 #include "api/fields.h"
 #include "api/openai_prompt.h"

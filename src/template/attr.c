@@ -1,11 +1,9 @@
 #include "template/attr.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/utf8.h"
 #include "template/builtin.h"
-#include "template/compare.h"
 #include "template/iter.h"
 #include "template/loop.h"
 #include "template/macro.h"

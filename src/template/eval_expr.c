@@ -1,5 +1,4 @@
 /* Expressions. Each evaluation that can go deeper is counted, so that no template recurses without end. */
-#include <string.h>
 
 #include "template/attr.h"
 #include "template/compare.h"

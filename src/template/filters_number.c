@@ -1,12 +1,10 @@
 /* Filters that give numbers, and those that suit any value. */
 #include <math.h>
-#include <stdio.h>
 
 #include "template/attr.h"
 #include "template/builtin.h"
 #include "template/loop.h"
 #include "template/number.h"
-#include "template/repr.h"
 
 MT_TPL_BODY(absolute)
 {

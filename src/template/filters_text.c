@@ -6,7 +6,6 @@
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/iter.h"
-#include "template/number.h"
 #include "template/repr.h"
 #include "template/text.h"
 #include "template/tojson.h"

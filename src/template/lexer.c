@@ -1,7 +1,6 @@
 #include "template/lexer.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"

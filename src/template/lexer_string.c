@@ -1,7 +1,6 @@
 #include "template/lexer_string.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"

@@ -1,7 +1,5 @@
 #include "template/macro.h"
 
-#include <string.h>
-
 #include "template/repr.h"
 
 bool mt_tpl_set_macro(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *out)

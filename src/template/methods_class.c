@@ -1,5 +1,4 @@
 /* The methods of str that change case, fill up, and ask what characters there are. */
-#include <string.h>
 
 #include "base/utf8.h"
 #include "template/builtin.h"

@@ -1,6 +1,5 @@
 /* Numbers to text and back. */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 #include "template/path.h"
 
-#include <string.h>
-
 #include "template/attr.h"
 #include "template/number.h"
 #include "template/text.h"

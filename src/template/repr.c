@@ -9,7 +9,6 @@
 #include "template/builtin.h"
 #include "template/loop.h"
 #include "template/macro.h"
-#include "template/number.h"
 #include "template/unicode.h"
 
 static void repr_char(mt_tpl_build *b, uint32_t c, char quote, bool untrusted)

@@ -7,8 +7,6 @@
 
 #include "base/float_text.h"
 #include "base/utf8.h"
-#include "template/number.h"
-#include "template/repr.h"
 #include "template/sort.h"
 
 typedef struct writer {

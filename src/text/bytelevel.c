@@ -1,7 +1,5 @@
 #include "text/bytelevel.h"
 
-#include <stdbool.h>
-
 /* Bytes without a character of their own: 0..20, 7F..A0, AD. */
 enum { LOW = 0x21, HIGH = 0x22, SOFT_HYPHEN = 0xAD };
 

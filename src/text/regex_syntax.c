@@ -17,7 +17,6 @@
 #include "base/utf8.h"
 #include "text/regex.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/limits.h"

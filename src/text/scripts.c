@@ -3,7 +3,6 @@
    count as Han.
 
    PCRE2 has the tables; a match of the pattern made here is one piece. */
-#include <string.h>
 
 #include "base/limits.h"
 #include "text/regex.h"

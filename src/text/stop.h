@@ -4,7 +4,6 @@
 #ifndef MT_TEXT_STOP_H
 #define MT_TEXT_STOP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,14 +1,11 @@
 #include "text/tokenizer.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "text/bytelevel.h"
-#include "text/chars.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer_parts.h"
 

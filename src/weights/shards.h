@@ -3,7 +3,6 @@
 #define MT_WEIGHTS_SHARDS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/error.h"

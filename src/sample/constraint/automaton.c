@@ -15,7 +15,6 @@
    enormous. */
 #include "sample/constraint/automaton.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/json_tree.h"
-#include "base/limits.h"
 #include "sample/constraint/charset.h"
 
 enum { INDENT = 24, DIGITS = 18 };

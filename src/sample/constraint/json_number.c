@@ -3,12 +3,10 @@
    is left of them divided. States become right-linear rules. */
 #include "sample/constraint/json_number.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/limits.h"
 
 /* A reader that takes numbers for doubles must not round them past a bound: with a fraction they have at most so many
    digits. */

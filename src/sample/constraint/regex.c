@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "sample/constraint/regex_class.h"
 
 static mt_regex *make(mt_regex_reader *r, mt_regex_kind kind, size_t parts)

@@ -1,6 +1,5 @@
 /* Arrays: items one by one for a prefix, then any number of the same. Where some of them have to fit contains, or all
    have to be different, a state counts more than items: rules are a chain, one for each count. */
-#include <string.h>
 
 #include "base/alloc.h"
 #include "sample/constraint/schema_inside.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/compiler.h"
 
 static bool find(const mt_schema_object_reader *o, const char *name, size_t *at)
 {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/compiler.h"
 #include "sample/constraint/schema_inside.h"
 
 static bool add_regex(mt_schema_reader *r, const mt_schema_part *part, const char *keyword, const char *text,
