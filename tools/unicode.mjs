@@ -74,7 +74,7 @@ const lowerRuns = async () => {
 };
 
 const short = {
-    Cased_Letter: 'L&', Close_Punctuation: 'Pe', Connector_Punctuation: 'Pc', Control: 'Cc', Currency_Symbol: 'Sc',
+    Cased_Letter: 'LC', Close_Punctuation: 'Pe', Connector_Punctuation: 'Pc', Control: 'Cc', Currency_Symbol: 'Sc',
     Dash_Punctuation: 'Pd', Decimal_Number: 'Nd', Enclosing_Mark: 'Me', Final_Punctuation: 'Pf', Format: 'Cf',
     Initial_Punctuation: 'Pi', Letter: 'L', Letter_Number: 'Nl', Line_Separator: 'Zl', Lowercase_Letter: 'Ll',
     Mark: 'M', Math_Symbol: 'Sm', Modifier_Letter: 'Lm', Modifier_Symbol: 'Sk', Nonspacing_Mark: 'Mn', Number: 'N',
@@ -84,40 +84,48 @@ const short = {
     Uppercase_Letter: 'Lu',
 };
 
-const inClass = (chars) =>
-    ranges(chars).map(([a, b]) => (a === b ? `\\\\x{${hex(a)}}` : `\\\\x{${hex(a)}}-\\\\x{${hex(b)}}`)).join('');
-
-const literal = (text) => {
-    if (!text) return ' NULL';
-    const pieces = text.match(/(?:\\\\x\{[0-9A-F]+\}-?){1,9}/g);
-    return `\n     ${pieces.map((p) => `"${p}"`).join('\n     ')}`;
+// What came since the oldest release of PCRE2 that is used, and what went: by character, the properties' names.
+const now = new Map(), was = new Map();
+const note = (map, chars, name) => {
+    for (const c of chars) map.set(c, [...(map.get(c) ?? []), name]);
 };
 
-const changed = new Set();
-
-// What of a property came since the oldest release of PCRE2 that is used, and what went.
-const property = async (native, names, file) => {
-    const before = await set(14, file), now = await set(16, file);
-    const added = without(now, before), removed = without(before, now);
-    for (const c of [...added, ...removed]) changed.add(c);
-    return { native, names, added: inClass(added), removed: inClass(removed) };
+const property = async (native, file) => {
+    const before = await set(14, file), after = await set(16, file);
+    note(now, without(after, before), native);
+    note(was, without(before, after), native);
 };
 
+// A group of categories is what its members are: its name is enough.
 const properties = async () => {
     const rows = [];
-    for (const [long, name] of Object.entries(short))
-        rows.push(await property(name, [name === 'L&' ? 'LC' : name, long], `General_Category/${long}`));
-    for (const name of ['Alphabetic', 'Lowercase', 'Uppercase', 'Ideographic', 'Emoji', 'Emoji_Presentation'])
-        rows.push(await property(name, [name], `Binary_Property/${name}`));
+    for (const [long, name] of Object.entries(short)) {
+        if (name.length === 2 && name !== 'LC') await property(name, `General_Category/${long}`);
+        rows.push([name, long]);
+    }
+    for (const name of ['Alphabetic', 'Lowercase', 'Uppercase', 'Ideographic', 'Emoji', 'Emoji_Presentation']) {
+        await property(name, `Binary_Property/${name}`);
+        rows.push([name]);
+    }
     for (const entry of readdirSync(path.join(root(14), 'Script'), { withFileTypes: true }))
-        if (entry.isDirectory() && entry.name !== 'Unknown')
-            rows.push(await property(`sc:${entry.name}`, [entry.name], `Script/${entry.name}`)); // not its extensions
+        if (entry.isDirectory() && entry.name !== 'Unknown') {
+            await property(`sc:${entry.name}`, `Script/${entry.name}`); // not its extensions
+            rows.push([`sc:${entry.name}`]);
+        }
     return rows;
 };
 
-const plain = (name) => name.replace(/[_-]/g, '').toLowerCase();
-const row = ({ native, names, added, removed }) =>
-    `    {"${native}", {${names.map((n) => `"${plain(n)}"`).join(', ')}},${literal(added)},${literal(removed)}},`;
+// Runs of characters that gained and lost the same properties.
+const changes = () => {
+    const out = [];
+    for (const c of [...new Set([...now.keys(), ...was.keys()])].sort((a, b) => a - b)) {
+        const names = [now, was].map((map) => (map.get(c) ?? []).join(' ')), run = out.at(-1);
+        if (run && run.last === c - 1 && run.names.join() === names.join()) run.last = c;
+        else out.push({ first: c, last: c, names });
+    }
+    return out;
+};
+
 const words = await set(16, ...gc('Mark', 'Decimal_Number', 'Connector_Punctuation'), 'Binary_Property/Alphabetic',
     'Binary_Property/Join_Control');
 const unassigned = await set(9, ...gc('Unassigned'));
@@ -138,7 +146,6 @@ ${table('overlay_8', 'Mn of Unicode 8', await set(8, ...gc('Nonspacing_Mark')))}
 ${table('mark_9', 'M* of Unicode 9', await set(9, ...gc('Mark')))}
 ${table('unassigned_9', 'Cn of Unicode 9', unassigned)}
 ${table('numeric_16', 'N* of Unicode 16', await set(16, ...gc('Number')))}
-${table('changed_16', 'differs between Unicode 14 and 16', changed)}
 ${table('word_16', 'Alphabetic, M*, Nd, Pc and Join_Control of Unicode 16', words)}
 const mt_unicode_set mt_unicode_sets[MT_UNICODE_SETS] = {
     [MT_UNICODE_PUNCT_8] = {punct_8, MT_COUNT(punct_8)},
@@ -147,7 +154,6 @@ const mt_unicode_set mt_unicode_sets[MT_UNICODE_SETS] = {
     [MT_UNICODE_MARK_9] = {mark_9, MT_COUNT(mark_9)},
     [MT_UNICODE_UNASSIGNED_9] = {unassigned_9, MT_COUNT(unassigned_9)},
     [MT_UNICODE_NUMERIC_16] = {numeric_16, MT_COUNT(numeric_16)},
-    [MT_UNICODE_CHANGED_16] = {changed_16, MT_COUNT(changed_16)},
     [MT_UNICODE_WORD_16] = {word_16, MT_COUNT(word_16)},
 };
 
@@ -156,12 +162,17 @@ ${fill(pages.map((bits) => `0x${hex(bits)}`))}
 };
 
 const mt_unicode_run mt_unicode_lower[] = {
-${fill(runs.map((r) => `{0x${hex(r.first)}, 0x${hex(r.last)}, ${r.step}, ${r.delta}}`))}
+${fill(runs.map((r) => `{{0x${hex(r.first)}, 0x${hex(r.last)}}, ${r.step}, ${r.delta}}`))}
 };
 const size_t mt_unicode_lower_count = MT_COUNT(mt_unicode_lower);
 
+const mt_unicode_change mt_unicode_changes[] = {
+${fill(changes().map((r) => `{{0x${hex(r.first)}, 0x${hex(r.last)}}, "${r.names[0]}", "${r.names[1]}"}`))}
+};
+const size_t mt_unicode_change_count = MT_COUNT(mt_unicode_changes);
+
 const mt_unicode_property mt_unicode_properties[] = {
-${rows.map(row).join('\n')}
+${fill(rows.map(([name, long]) => (long ? `{"${name}", "${long}"}` : `{"${name}", NULL}`)))}
 };
 const size_t mt_unicode_property_count = MT_COUNT(mt_unicode_properties);
 /* clang-format on */`);

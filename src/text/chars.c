@@ -1,5 +1,6 @@
 #include "text/chars.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -46,20 +47,25 @@ size_t mt_tok_valid(const char *s, size_t len)
     }
 }
 
+static int compare(const void *key, const void *range)
+{
+    const uint32_t c = *(const uint32_t *)key;
+    const mt_unicode_range *at = range;
+
+    return c < at->first ? -1 : c > at->last;
+}
+
+/* The row that has c, of a table in order whose rows begin with their range; NULL for none. */
+static const void *row_of(const void *table, size_t count, size_t size, uint32_t c)
+{
+    return bsearch(&c, table, count, size, compare);
+}
+
 static bool is_in(mt_unicode_set_name name, uint32_t c)
 {
     const mt_unicode_set *set = &mt_unicode_sets[name];
-    size_t low = 0, high = set->count;
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (c > set->at[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < set->count && c >= set->at[low].first;
+    return row_of(set->at, set->count, sizeof(*set->at), c) != NULL;
 }
 
 bool mt_tok_is_space(uint32_t c)
@@ -102,7 +108,7 @@ bool mt_tok_is_overlay(uint32_t c)
 
 bool mt_tok_is_new(uint32_t c)
 {
-    return c >= 0x80 && is_in(MT_UNICODE_CHANGED_16, c);
+    return c >= 0x80 && row_of(mt_unicode_changes, mt_unicode_change_count, sizeof(*mt_unicode_changes), c);
 }
 
 bool mt_tok_is_later(uint32_t c)
@@ -128,21 +134,9 @@ bool mt_tok_is_ideograph(uint32_t c)
 
 static uint32_t lower_of(uint32_t c)
 {
-    size_t low = 0, high = mt_unicode_lower_count;
-    const mt_unicode_run *run;
+    const mt_unicode_run *run = row_of(mt_unicode_lower, mt_unicode_lower_count, sizeof(*run), c);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (c > mt_unicode_lower[middle].last)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    run = &mt_unicode_lower[low];
-    if (low == mt_unicode_lower_count || c < run->first || (c - run->first) % run->step)
-        return c;
-    return (uint32_t)((int32_t)c + run->delta);
+    return run && (c - run->of.first) % run->step == 0 ? (uint32_t)((int32_t)c + run->delta) : c;
 }
 
 size_t mt_tok_lower(uint32_t c, uint32_t out[MT_TOK_LOWER_MAX])

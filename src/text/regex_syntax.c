@@ -17,6 +17,8 @@
 #include "base/utf8.h"
 #include "text/regex.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -110,35 +112,63 @@ static void copy_through(syntax *x, mt_buf *out, const char *last)
     copy(x, out, strlen(last));
 }
 
-/* The property of that name; NULL when there is none, or nothing is to be said of it. */
-static const mt_unicode_property *find_property(const char *name, size_t len)
+/* Whether name, of len bytes, is a property's: letters count whatever their case, and _, - and blanks do not. */
+static bool same_name(const char *name, size_t len, const char *property)
 {
-    char plain[40];
-    size_t n = 0;
-
     for (size_t i = 0; i < len; i++) {
         if (name[i] == '_' || name[i] == '-' || name[i] == ' ')
             continue;
-        if (n + 1 == sizeof(plain))
-            return NULL;
-        plain[n++] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + ('a' - 'A') : name[i]);
+        property += *property == '_';
+        if (tolower((unsigned char)name[i]) != tolower((unsigned char)*property++))
+            return false;
     }
-    plain[n] = '\0';
-    for (size_t i = 0; i < mt_unicode_property_count; i++)
-        for (size_t k = 0; k < 2 && mt_unicode_properties[i].names[k]; k++)
-            if (strcmp(plain, mt_unicode_properties[i].names[k]) == 0)
-                return &mt_unicode_properties[i];
+    return *property == '\0';
+}
+
+/* The property of that name; NULL when there is none, or nothing is to be said of it. */
+static const mt_unicode_property *find_property(const char *name, size_t len)
+{
+    for (size_t i = 0; i < mt_unicode_property_count; i++) {
+        const mt_unicode_property *p = &mt_unicode_properties[i];
+
+        if (same_name(name, len, p->native + (strncmp(p->native, "sc:", 3) == 0 ? 3 : 0)) ||
+            (p->longer && same_name(name, len, p->longer)))
+            return p;
+    }
     return NULL;
 }
 
-static const char *added(const syntax *x, const mt_unicode_property *property)
+/* Whether one of the words is the property, or a category of the group that it is. */
+static bool is_named(const char *words, const char *property)
 {
-    return property->added && x->newer ? property->added : "";
+    for (size_t len; *words; words += len + (words[len] == ' ')) {
+        len = strcspn(words, " ");
+        if (strlen(property) == len && memcmp(words, property, len) == 0)
+            return true;
+        if (len == 2 && (strcmp(property, "LC") == 0 ? words[0] == 'L' && strchr("ult", words[1])
+                                                     : property[0] == words[0] && property[1] == '\0'))
+            return true;
+    }
+    return false;
 }
 
-static const char *removed(const syntax *x, const mt_unicode_property *property)
+/* Writes what a property holds in Unicode 16 and did not hold in 14, or the other way round, as the inside of a class.
+   out may be NULL. Returns whether there is any. */
+static bool put_changes(const syntax *x, mt_buf *out, const mt_unicode_property *p, bool gained)
 {
-    return property->removed && x->newer ? property->removed : "";
+    bool any = false;
+
+    for (size_t i = 0; x->newer && i < mt_unicode_change_count; i++) {
+        const mt_unicode_change *c = &mt_unicode_changes[i];
+        const bool now = is_named(c->now, p->native), was = is_named(c->was, p->native);
+
+        if (now == was || now != gained)
+            continue;
+        any = true;
+        if (out)
+            mt_buf_printf(out, "\\x{%" PRIX32 "}-\\x{%" PRIX32 "}", c->of.first, c->of.last);
+    }
+    return any;
 }
 
 /* The inside of a class that was written here: properties that lose nothing, and other things. */
@@ -153,23 +183,28 @@ static void put_inside(const syntax *x, mt_buf *out, const char *inside)
             property = find_property(inside + 3, (size_t)(end - inside) - 4);
         }
         mt_buf_add(out, inside, (size_t)(end - inside));
-        mt_buf_puts(out, property ? added(x, property) : "");
+        if (property)
+            put_changes(x, out, property, true);
     }
 }
 
 /* One character that has the property, or has it not, as an expression. */
 static void put_property(const syntax *x, mt_buf *out, const mt_unicode_property *p, bool negated)
 {
-    if (*removed(x, p)) {
-        mt_buf_printf(out, negated ? "(?:(?!(?![%s])[\\p{%s}%s])(?s:.))" : "(?:(?![%s])[\\p{%s}%s])", removed(x, p),
-                      p->native, added(x, p));
-        return;
-    }
-    if (!*added(x, p)) {
+    const bool loses = put_changes(x, NULL, p, false);
+
+    if (!loses && !put_changes(x, NULL, p, true)) {
         mt_buf_printf(out, negated ? "\\P{%s}" : "\\p{%s}", p->native);
         return;
     }
-    mt_buf_printf(out, negated ? "[^\\p{%s}%s]" : "[\\p{%s}%s]", p->native, added(x, p));
+    if (loses) {
+        mt_buf_puts(out, negated ? "(?:(?!(?![" : "(?:(?![");
+        put_changes(x, out, p, false);
+        mt_buf_puts(out, "])");
+    }
+    mt_buf_printf(out, negated && !loses ? "[^\\p{%s}" : "[\\p{%s}", p->native);
+    put_changes(x, out, p, true);
+    mt_buf_puts(out, !loses ? "]" : negated ? "])(?s:.))" : "])");
 }
 
 /* Reads \p{name} or \P{^name} and the like at x; NULL, and nothing is read, when it is no property to be changed. */
@@ -340,12 +375,9 @@ static void add_property(const syntax *x, set *s, const mt_unicode_property *pro
 {
     mt_buf text;
 
-    if (!negated && !*removed(x, property)) {
-        mt_buf_printf(&s->items, "\\p{%s}%s", property->native, added(x, property));
-        return;
-    }
-    if (!*added(x, property) && !*removed(x, property)) {
-        mt_buf_printf(&s->items, "\\P{%s}", property->native);
+    if (!put_changes(x, NULL, property, false) && (!negated || !put_changes(x, NULL, property, true))) {
+        mt_buf_printf(&s->items, negated ? "\\P{%s}" : "\\p{%s}", property->native);
+        put_changes(x, &s->items, property, true);
         return;
     }
     mt_buf_init(&text, 16 * (size_t)MT_LIMIT_REGEX);

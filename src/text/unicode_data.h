@@ -22,7 +22,6 @@ typedef enum mt_unicode_set_name {
     MT_UNICODE_MARK_9,       /* M* */
     MT_UNICODE_UNASSIGNED_9, /* Cn */
     MT_UNICODE_NUMERIC_16,   /* N* */
-    MT_UNICODE_CHANGED_16,   /* all that some property below holds since 14, or no longer */
     MT_UNICODE_WORD_16,      /* Alphabetic, M*, Nd, Pc, joiners */
     MT_UNICODE_SETS
 } mt_unicode_set_name;
@@ -33,21 +32,30 @@ extern const mt_unicode_set mt_unicode_sets[MT_UNICODE_SETS];
 #define MT_UNICODE_PAGES 128
 extern const uint8_t mt_unicode_pages[MT_UNICODE_PAGES];
 
-/* Every step'th character from first to last has its lower case delta further on. Unicode 16, without ASCII. */
+/* Every step'th character of a range has its lower case delta further on. Unicode 16, without ASCII. */
 typedef struct mt_unicode_run {
-    uint32_t first, last, step;
+    mt_unicode_range of;
+    uint32_t step;
     int32_t delta;
 } mt_unicode_run;
 
 extern const mt_unicode_run mt_unicode_lower[];
 extern const size_t mt_unicode_lower_count;
 
-/* A property of a regular expression: what it holds in Unicode 16 beyond what it held in 14, and what it no longer
-   holds, as the inside of a class, or NULL. */
+/* Characters that Unicode 16 classes otherwise than 14: the properties they have now, and those they had and lost, as
+   words of PCRE2. Groups of categories are not named: "L" is all that begins with it. */
+typedef struct mt_unicode_change {
+    mt_unicode_range of;
+    const char *now, *was;
+} mt_unicode_change;
+
+extern const mt_unicode_change mt_unicode_changes[];
+extern const size_t mt_unicode_change_count;
+
+/* A property of a regular expression. */
 typedef struct mt_unicode_property {
-    const char *native;   /* how PCRE2 calls it */
-    const char *names[2]; /* in small letters, without _ and -; the second may be NULL */
-    const char *added, *removed;
+    const char *native; /* how PCRE2 calls it; that of a script begins with "sc:", which others leave out */
+    const char *longer; /* its other name, or NULL */
 } mt_unicode_property;
 
 extern const mt_unicode_property mt_unicode_properties[];
