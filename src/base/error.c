@@ -4,20 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    int status;
-    const char *name;
-} codes[] = {
-    [MT_OK] = {200, "ok"},
-    [MT_E_INVALID] = {400, "invalid"},
-    [MT_E_NOT_FOUND] = {404, "not_found"},
-    [MT_E_TOO_LARGE] = {413, "too_large"},
-    [MT_E_TOO_LONG] = {400, "too_long"},
-    [MT_E_BUSY] = {429, "busy"},
-    [MT_E_UNSUPPORTED] = {501, "unsupported"},
-    [MT_E_MEMORY] = {503, "memory"},
-    [MT_E_IO] = {500, "io"},
-    [MT_E_INTERNAL] = {500, "internal"},
+static const int statuses[] = {
+    [MT_OK] = 200,     [MT_E_INVALID] = 400,     [MT_E_NOT_FOUND] = 404, [MT_E_TOO_LARGE] = 413, [MT_E_TOO_LONG] = 400,
+    [MT_E_BUSY] = 429, [MT_E_UNSUPPORTED] = 501, [MT_E_MEMORY] = 503,    [MT_E_IO] = 500,        [MT_E_INTERNAL] = 500,
 };
 
 bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...)
@@ -60,10 +49,5 @@ void mt_error_clear(mt_error *err)
 
 int mt_code_status(mt_code code)
 {
-    return (size_t)code < MT_COUNT(codes) ? codes[code].status : 500;
-}
-
-const char *mt_code_name(mt_code code)
-{
-    return (size_t)code < MT_COUNT(codes) ? codes[code].name : "internal";
+    return (size_t)code < MT_COUNT(statuses) ? statuses[code] : 500;
 }

@@ -34,8 +34,7 @@ bool mt_fail_within(mt_error *err, const char *fmt, ...) MT_PRINTF(2, 3);
 /* Resets *err to MT_OK with an empty sentence. */
 void mt_error_clear(mt_error *err);
 
-/* The HTTP status of a code, and its name as it appears in logs ("invalid", "not_found", ...). */
+/* The HTTP status of a code. */
 int mt_code_status(mt_code code);
-const char *mt_code_name(mt_code code);
 
 #endif

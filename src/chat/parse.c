@@ -78,23 +78,6 @@ mt_parser *mt_parser_new(const mt_parse_settings *settings, mt_error *err)
     return p;
 }
 
-static void copy_buf(mt_buf *to, const mt_buf *from)
-{
-    mt_buf_init(to, from->limit);
-    mt_buf_add(to, from->data, from->len);
-    to->full = from->full;
-}
-
-mt_parser *mt_parser_copy(const mt_parser *parser)
-{
-    mt_parser *p = mt_alloc(sizeof(*p));
-
-    *p = *parser;
-    copy_buf(&p->held, &parser->held);
-    copy_buf(&p->raw, &parser->raw);
-    return p;
-}
-
 void mt_parser_free(mt_parser *parser)
 {
     if (!parser)

@@ -53,8 +53,7 @@ bool mt_parse_needed(const mt_parse_settings *settings);
 
 /* NULL with a sentence when a name is not known. Free with mt_parser_free. */
 mt_parser *mt_parser_new(const mt_parse_settings *settings, mt_error *err) MT_NODISCARD;
-mt_parser *mt_parser_copy(const mt_parser *parser) MT_NODISCARD; /* as it stands; goes its own way */
-void mt_parser_free(mt_parser *parser);                          /* NULL is fine */
+void mt_parser_free(mt_parser *parser); /* NULL is fine */
 
 void mt_parser_feed(mt_parser *parser, const char *text, size_t len, mt_parse_fn *fn, void *ctx);
 

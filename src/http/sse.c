@@ -28,15 +28,3 @@ bool mt_http_sse_format(mt_buf *out, const char *name, const char *data, size_t 
         len -= n;
     }
 }
-
-bool mt_http_sse(mt_http_server *server, mt_http_handle handle, const char *name, const char *data, size_t len)
-{
-    mt_buf event;
-    bool sent;
-
-    mt_buf_init(&event, SIZE_MAX / 4);
-    mt_http_sse_format(&event, name, data, len);
-    sent = mt_http_write(server, handle, event.data, event.len);
-    mt_buf_free(&event);
-    return sent;
-}

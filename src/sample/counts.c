@@ -113,11 +113,6 @@ void mt_counts_roll_back(mt_counts *c, size_t tokens)
         pop(c);
 }
 
-size_t mt_counts_generated(const mt_counts *c)
-{
-    return c->generated;
-}
-
 const mt_count *mt_counts_seen(const mt_counts *c, size_t *count)
 {
     *count = c->seen;

@@ -26,8 +26,6 @@ void mt_counts_push(mt_counts *c, uint32_t id);
 /* Forgets the last `tokens` generated: every byte is as before they came. */
 void mt_counts_roll_back(mt_counts *c, size_t tokens);
 
-size_t mt_counts_generated(const mt_counts *c); /* how many tokens */
-
 /* Every token seen, once each, those of the prompt first. */
 const mt_count *mt_counts_seen(const mt_counts *c, size_t *count);
 

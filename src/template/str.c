@@ -28,17 +28,6 @@ mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool u
     return &made->str;
 }
 
-mt_tpl_str *mt_tpl_str_copy(mt_tpl_run *run, const char *data, size_t len, bool untrusted)
-{
-    char *copy = mt_tpl_alloc(run, len);
-
-    if (!copy)
-        return NULL;
-    if (len)
-        memcpy(copy, data, len);
-    return mt_tpl_str_new(run, copy, len, untrusted);
-}
-
 mt_tpl_str *mt_tpl_str_lit(mt_tpl_run *run, const char *text)
 {
     return mt_tpl_str_new(run, text, strlen(text), false);

@@ -33,7 +33,6 @@ typedef struct mt_tpl_str {
 /* Functions that return a string return NULL when the run has failed. */
 
 mt_tpl_str *mt_tpl_str_new(mt_tpl_run *run, const char *data, size_t len, bool untrusted) MT_NODISCARD; /* borrows */
-mt_tpl_str *mt_tpl_str_copy(mt_tpl_run *run, const char *data, size_t len, bool untrusted) MT_NODISCARD;
 mt_tpl_str *mt_tpl_str_lit(mt_tpl_run *run, const char *text) MT_NODISCARD; /* trusted; borrows */
 mt_tpl_str *mt_tpl_str_sub(mt_tpl_run *run, const mt_tpl_str *s, size_t begin, size_t end) MT_NODISCARD; /* bytes */
 mt_tpl_str *mt_tpl_str_concat(mt_tpl_run *run, const mt_tpl_str *a, const mt_tpl_str *b) MT_NODISCARD;

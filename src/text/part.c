@@ -224,12 +224,3 @@ bool mt_tok_part_unknown(const mt_tok_part *part)
                    "it has a %s of type \"%.*s\", which motet does not know; docs/tokenizers.md lists those it does",
                    part->section, MOST_SHOWN, part->type);
 }
-
-void *mt_tok_part_alloc(const mt_tok_part *part, size_t size)
-{
-    void *ptr = mt_arena_alloc(part->arena, size);
-
-    if (!ptr)
-        fail_size(part->err);
-    return ptr;
-}

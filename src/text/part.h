@@ -59,7 +59,6 @@ bool mt_tok_part_pattern(const mt_tok_part *part, const char *key, const char **
 /* Which of names (NULL at the end) the string under a key is. */
 bool mt_tok_part_choice(const mt_tok_part *part, const char *key, const char *const *names, int *choice) MT_NODISCARD;
 
-bool mt_tok_part_unknown(const mt_tok_part *part);             /* says that motet has no such type; returns false */
-void *mt_tok_part_alloc(const mt_tok_part *part, size_t size); /* NULL beyond the arena's limit, with an error */
+bool mt_tok_part_unknown(const mt_tok_part *part); /* says that motet has no such type; returns false */
 
 #endif

@@ -27,7 +27,6 @@ struct mt_safetensors {
     mt_arena *strings;
     mt_tensor_info *tensors;
     size_t count, cap;
-    const char *format;
 };
 
 typedef struct dtype_row {
@@ -283,7 +282,6 @@ static bool read_metadata(header *h)
             return event == MT_JSON_ERROR
                        ? fail_json(h)
                        : mt_fail(h->err, MT_E_INVALID, "the header's format is no string; " DOWNLOAD);
-        h->file->format = keep_string(h);
     }
     return true;
 }
@@ -449,9 +447,4 @@ const mt_tensor_info *mt_safetensors_find(const mt_safetensors *file, const char
 {
     mt_tensor_info key = {.name = name};
     return file->count ? bsearch(&key, file->tensors, file->count, sizeof key, by_name) : NULL;
-}
-
-const char *mt_safetensors_format(const mt_safetensors *file)
-{
-    return file->format;
 }

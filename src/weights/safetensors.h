@@ -23,7 +23,4 @@ size_t mt_safetensors_count(const mt_safetensors *file);
 const mt_tensor_info *mt_safetensors_at(const mt_safetensors *file, size_t i); /* in order of name */
 const mt_tensor_info *mt_safetensors_find(const mt_safetensors *file, const char *name);
 
-/* __metadata__.format ("pt", "mlx"), or NULL. */
-const char *mt_safetensors_format(const mt_safetensors *file);
-
 #endif

@@ -55,7 +55,14 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
     (void)fd, (void)what;
     if (s->pieces-- > 0) {
-        if (mt_http_sse(s->server, s->handle, NULL, s->data, (size_t)s->size) && !s->paused)
+        mt_buf event;
+        bool sent;
+
+        mt_buf_init(&event, SIZE_MAX / 4);
+        mt_http_sse_format(&event, NULL, s->data, (size_t)s->size);
+        sent = mt_http_write(s->server, s->handle, event.data, event.len);
+        mt_buf_free(&event);
+        if (sent && !s->paused)
             schedule(s);
         return;
     }

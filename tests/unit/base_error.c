@@ -60,31 +60,20 @@ static void clear_resets(void **state)
     assert_string_equal(err.text, "");
 }
 
-static void every_code_has_status_and_name(void **state)
+static void every_code_has_a_status(void **state)
 {
     static const struct {
         mt_code code;
         int status;
-        const char *name;
     } rows[] = {
-        {MT_OK, 200, "ok"},
-        {MT_E_INVALID, 400, "invalid"},
-        {MT_E_NOT_FOUND, 404, "not_found"},
-        {MT_E_TOO_LARGE, 413, "too_large"},
-        {MT_E_TOO_LONG, 400, "too_long"},
-        {MT_E_BUSY, 429, "busy"},
-        {MT_E_UNSUPPORTED, 501, "unsupported"},
-        {MT_E_MEMORY, 503, "memory"},
-        {MT_E_IO, 500, "io"},
-        {MT_E_INTERNAL, 500, "internal"},
-        {(mt_code)99, 500, "internal"},
+        {MT_OK, 200},         {MT_E_INVALID, 400},  {MT_E_NOT_FOUND, 404},   {MT_E_TOO_LARGE, 413},
+        {MT_E_TOO_LONG, 400}, {MT_E_BUSY, 429},     {MT_E_UNSUPPORTED, 501}, {MT_E_MEMORY, 503},
+        {MT_E_IO, 500},       {MT_E_INTERNAL, 500}, {(mt_code)99, 500},
     };
 
     (void)state;
-    for (size_t i = 0; i < MT_COUNT(rows); i++) {
+    for (size_t i = 0; i < MT_COUNT(rows); i++)
         assert_int_equal(mt_code_status(rows[i].code), rows[i].status);
-        assert_string_equal(mt_code_name(rows[i].code), rows[i].name);
-    }
 }
 
 static const struct CMUnitTest tests[] = {
@@ -93,6 +82,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(within_puts_a_prefix_and_keeps_the_code),
     cmocka_unit_test(sentences_end_at_the_limit),
     cmocka_unit_test(clear_resets),
-    cmocka_unit_test(every_code_has_status_and_name),
+    cmocka_unit_test(every_code_has_a_status),
 };
 UNIT_MAIN(tests)

@@ -46,13 +46,8 @@ static record byte_by_byte(const settled *s)
     record r;
 
     record_init(&r);
-    for (size_t i = 0; i < s->len; i++) {
-        mt_parser *copy = mt_parser_copy(parser); /* and each byte in a parser of its own */
-
-        mt_parser_free(parser);
-        parser = copy;
+    for (size_t i = 0; i < s->len; i++)
         mt_parser_feed(parser, s->text + i, 1, record_event, &r);
-    }
     mt_parser_finish(parser, record_event, &r);
     mt_parser_free(parser);
     return r;

@@ -43,7 +43,6 @@ static void a_file_is_read(void **state)
     assert_string_equal(err.text, "");
     assert_non_null(file);
     assert_int_equal(mt_safetensors_count(file), 3);
-    assert_string_equal(mt_safetensors_format(file), "mlx");
     assert_string_equal(mt_safetensors_at(file, 0)->name, "a");
     t = mt_safetensors_find(file, "b");
     assert_int_equal(t->dtype, MT_DTYPE_BF16);

@@ -663,11 +663,6 @@ uint64_t mt_automaton_epoch(const mt_automaton *a)
     return a->epoch;
 }
 
-size_t mt_automaton_states(const mt_automaton *a)
-{
-    return a->h->state_count;
-}
-
 size_t mt_automaton_bytes(const mt_program *program)
 {
     const size_t places = places_of(program), classes = program->class_count;

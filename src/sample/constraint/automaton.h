@@ -74,7 +74,6 @@ uint64_t mt_automaton_epoch(const mt_automaton *a);
 /* What there was too little of when last a state was UNKNOWN, and how much there is. */
 mt_automaton_lack mt_automaton_lacks(const mt_automaton *a, uint32_t *most);
 
-size_t mt_automaton_states(const mt_automaton *a);    /* known at present */
 size_t mt_automaton_bytes(const mt_program *program); /* that one of this program reserves */
 
 #endif

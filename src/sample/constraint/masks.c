@@ -147,8 +147,3 @@ const mt_masks_stats *mt_masks_stats_of(const mt_masks *m)
 {
     return &m->stats;
 }
-
-size_t mt_masks_bytes(const mt_masks *m)
-{
-    return m->count * (m->words * sizeof(*m->bits) + sizeof(*m->slots) + sizeof(*m->heads));
-}

@@ -22,6 +22,5 @@ void mt_masks_round(mt_masks *m);
 bool mt_masks_room(const mt_masks *m); /* whether one more may be asked for in this round */
 
 const mt_masks_stats *mt_masks_stats_of(const mt_masks *m);
-size_t mt_masks_bytes(const mt_masks *m);
 
 #endif
