@@ -32,7 +32,7 @@ mt_expr mt_shape_markup(mt_shape_writer *w, const char *text)
     size_t begin = 0, at = 0, len;
     uint32_t id;
 
-    while (text[at]) {
+    while (text && text[at]) {
         len = special_at(w, text + at, &id);
         if (len == 0) {
             at++;

@@ -15,11 +15,11 @@ typedef struct layout {
     const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
     const char *trigger; /* begins the first call, or each one */
     bool each, last;
-    const char *open;            /* behind a trigger that is not each call's */
+    const char *open;            /* behind a trigger that is not each call's; NULL here and below: nothing */
     const char *before, *behind; /* around the name */
     numbering numbered;          /* where a number stands, and then `numbered_end` */
     const char *numbered_end;
-    const char *after, *between, *close; /* behind a call, between two, behind the last */
+    const char *after, *between, *close; /* behind a call, between two (NULL: there is only one), behind the last */
     writing arguments;
     const mt_shape_tags *tags; /* of TAGS */
     mt_notation notation;
@@ -35,9 +35,8 @@ static const mt_shape_tags dsml_tags = {"<｜DSML｜parameter name=\"", "\" stri
                                         "</｜DSML｜parameter>\n"};
 
 #define JSON_CALL .before = "{\"name\": \"", .behind = "\", \"arguments\": ", .after = "}"
-#define PYTHON_CALLS(separated)                                                                       \
-    .before = "", .behind = "(", .arguments = KEYWORDS, .notation = MT_NOTATION_PYTHON, .after = ")", \
-    .between = separated
+#define PYTHON_CALLS(separated) \
+    .behind = "(", .arguments = KEYWORDS, .notation = MT_NOTATION_PYTHON, .after = ")", .between = separated
 #define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL
 
 static const layout layouts[] = {
@@ -69,7 +68,6 @@ static const layout layouts[] = {
     {.format = "glm4",
      .trigger = "<tool_call>",
      .each = true,
-     .before = "",
      .behind = "\n",
      .after = "</tool_call>",
      .between = "\n",
@@ -78,8 +76,6 @@ static const layout layouts[] = {
     {.format = "glm47",
      .trigger = "<tool_call>",
      .each = true,
-     .before = "",
-     .behind = "",
      .after = "</tool_call>",
      .between = "",
      .arguments = TAGS,
@@ -97,7 +93,6 @@ static const layout layouts[] = {
     {.format = "minicpm5",
      .trigger = "<function name=\"",
      .each = true,
-     .before = "",
      .behind = "\">",
      .after = "</function>",
      .between = "\n",
@@ -115,7 +110,6 @@ static const layout layouts[] = {
      .tags = &dsml_tags},
     {.format = "deepseek_v3",
      .trigger = "<｜tool▁calls▁begin｜>",
-     .open = "",
      .before = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
      .behind = "\n```json\n",
      .after = "\n```<｜tool▁call▁end｜>",
@@ -123,7 +117,6 @@ static const layout layouts[] = {
      .close = "<｜tool▁calls▁end｜>"},
     {.format = "deepseek_v31",
      .trigger = "<｜tool▁calls▁begin｜>",
-     .open = "",
      .before = "<｜tool▁call▁begin｜>",
      .behind = "<｜tool▁sep｜>",
      .after = "<｜tool▁call▁end｜>",
@@ -131,7 +124,6 @@ static const layout layouts[] = {
      .close = "<｜tool▁calls▁end｜>"},
     {.format = "kimi_k2",
      .trigger = "<|tool_calls_section_begin|>",
-     .open = "",
      .before = "<|tool_call_begin|>functions.",
      .behind = ":",
      .numbered = NUMBER_LAST,
@@ -141,54 +133,30 @@ static const layout layouts[] = {
      .close = "<|tool_calls_section_end|>"},
     {.format = "llama3",
      .trigger = "",
-     .open = "",
      .before = "{\"name\": \"",
      .behind = "\", \"parameters\": ",
      .after = "}",
-     .between = "; ",
-     .close = ""},
+     .between = "; "},
     {.format = "mistral",
      .needs = "[ARGS]",
      .trigger = "[TOOL_CALLS]",
      .each = true,
-     .before = "",
      .behind = "[ARGS]",
-     .after = "",
      .between = ""},
-    {.format = "mistral",
-     .trigger = "[TOOL_CALLS]",
-     .open = " [",
-     .before = "{\"name\": \"",
-     .behind = "\", \"arguments\": ",
-     .after = "}",
-     .between = ", ",
-     .close = "]"},
+    {.format = "mistral", .trigger = "[TOOL_CALLS]", .open = " [", JSON_CALL, .between = ", ", .close = "]"},
     {.format = "harmony",
      .content = "<|channel|>final<|message|>",
      .trigger = "<|channel|>",
-     .open = "",
      .before = "commentary to=functions.",
-     .behind = " <|constrain|>json<|message|>",
-     .after = "",
-     .between = NULL,
-     .close = ""},
+     .behind = " <|constrain|>json<|message|>"},
     {.format = "granite", .needs = "<|tool_call|>", .trigger = "<|tool_call|>", JSON_LIST},
     {.format = "granite", .trigger = "<tool_call>", JSON_LIST},
     {.format = "granite_20b", .trigger = "<function_call>", .each = true, .last = true, .between = "\n", JSON_CALL},
-    {.format = "nemotron",
-     .trigger = "<TOOLCALL>",
-     .open = "[",
-     .before = "{\"name\": \"",
-     .behind = "\", \"arguments\": ",
-     .after = "}",
-     .between = ", ",
-     .close = "]</TOOLCALL>"},
+    {.format = "nemotron", .trigger = "<TOOLCALL>", .open = "[", JSON_CALL, .between = ", ", .close = "]</TOOLCALL>"},
     {.format = "tool_calls",
      .trigger = "<tool_calls>",
      .open = "[",
-     .before = "{\"name\": \"",
-     .behind = "\", \"arguments\": ",
-     .after = "}",
+     JSON_CALL,
      .between = ", ",
      .close = "]</tool_calls>"},
     {.format = "internlm2",
@@ -197,10 +165,9 @@ static const layout layouts[] = {
      .before = "{\"name\": \"",
      .behind = "\", \"parameters\": ",
      .after = "}",
-     .between = NULL,
      .close = "<|action_end|>"},
     {.format = "xlam", .trigger = "", JSON_LIST},
-    {.format = "phi4_mini", .trigger = "functools[", .open = "", .between = ", ", .close = "]", JSON_CALL},
+    {.format = "phi4_mini", .trigger = "functools[", .between = ", ", .close = "]", JSON_CALL},
     {.format = "cohere",
      .trigger = "<|START_ACTION|>",
      .open = "[\n    ",
@@ -211,34 +178,20 @@ static const layout layouts[] = {
      .after = "}",
      .between = ",\n    ",
      .close = "\n]<|END_ACTION|>"},
-    {.format = "gigachat", .trigger = "<|function_call|>", .open = "", .close = "", JSON_CALL},
+    {.format = "gigachat", .trigger = "<|function_call|>", JSON_CALL},
     {.format = "functionary_v2",
      .content = "all\n<|content|>",
      .trigger = "",
-     .open = "",
-     .before = "",
      .behind = "\n<|content|>",
-     .after = "",
-     .between = "\n<|from|>assistant\n<|recipient|>",
-     .close = ""},
+     .between = "\n<|from|>assistant\n<|recipient|>"},
     {.format = "functionary_v31",
      .trigger = "<function=",
      .each = true,
-     .before = "",
      .behind = ">",
      .after = "</function>",
      .between = ""},
-    {.format = "functionary",
-     .content = "all\n",
-     .trigger = "",
-     .open = "",
-     .before = "",
-     .behind = "\n",
-     .after = "",
-     .between = ">>>",
-     .close = ""},
-    {.format = "pythonic", .trigger = "[", .open = "", .close = "]", PYTHON_CALLS(", ")},
-    {.format = "llama4", .trigger = "[", .open = "", .close = "]", PYTHON_CALLS(", ")},
+    {.format = "functionary", .content = "all\n", .trigger = "", .behind = "\n", .between = ">>>"},
+    {.format = "pythonic", .trigger = "[", .close = "]", PYTHON_CALLS(", ")},
     {.format = "lfm2",
      .trigger = "<|tool_call_start|>",
      .open = "[",
@@ -249,13 +202,12 @@ static const layout layouts[] = {
      .trigger = "<|tool_call>",
      .each = true,
      .before = "call:",
-     .behind = "",
      .after = "<tool_call|>",
      .between = "",
      .notation = MT_NOTATION_GEMMA},
 };
 
-static const char *const same_as[][2] = {{"qwen3", "hermes"}, {"step3p5", "qwen3_xml"}};
+static const char *const same_as[][2] = {{"qwen3", "hermes"}, {"step3p5", "qwen3_xml"}, {"llama4", "pythonic"}};
 
 /* The layout of a format; NULL where there is none. w may be NULL: any will do. */
 static const layout *find(const mt_shape_writer *w, const char *format)

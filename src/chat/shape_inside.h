@@ -13,7 +13,7 @@ typedef struct mt_shape_writer {
     mt_error *err;
 } mt_shape_writer;
 
-/* Text of a format, in which special tokens stand for themselves. */
+/* Text of a format, in which special tokens stand for themselves; NULL for none. */
 mt_expr mt_shape_markup(mt_shape_writer *w, const char *text);
 
 bool mt_shape_special(const mt_shape_writer *w, const char *text, size_t len, uint32_t *id);
