@@ -15,19 +15,20 @@ typedef struct mt_tpl_args {
     const mt_tpl_dict *named; /* NULL when there are none */
 } mt_tpl_args;
 
-/* self: what is filtered or tested, the object of a method; nothing for a global. a: the parameters in order, MISSING
-   where they were not given. */
-typedef bool mt_tpl_builtin_fn(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, const mt_tpl_args *args,
-                               mt_tpl_value *out);
+/* self: what is filtered or tested, the object of a method; nothing for a global. which: the row's. a: the parameters
+   in order, MISSING where they were not given. */
+typedef bool mt_tpl_builtin_fn(mt_tpl_run *run, mt_tpl_value self, unsigned which, const mt_tpl_value *a,
+                               const mt_tpl_args *args, mt_tpl_value *out);
 
 /* The head of such a function. */
-#define MT_TPL_BODY(fn)                                                                                     \
-    static bool fn(MT_UNUSED mt_tpl_run *run, MT_UNUSED mt_tpl_value self, MT_UNUSED const mt_tpl_value *a, \
-                   MT_UNUSED const mt_tpl_args *args, MT_UNUSED mt_tpl_value *out)
+#define MT_TPL_BODY(fn)                                                                              \
+    static bool fn(MT_UNUSED mt_tpl_run *run, MT_UNUSED mt_tpl_value self, MT_UNUSED unsigned which, \
+                   MT_UNUSED const mt_tpl_value *a, MT_UNUSED const mt_tpl_args *args, MT_UNUSED mt_tpl_value *out)
 
 struct mt_tpl_builtin {
     const char *name;
     mt_tpl_builtin_fn *call;
+    unsigned which;                   /* of the things that call does, where it does several */
     unsigned char least, most;        /* arguments it takes */
     const char *names[MT_TPL_PARAMS]; /* of parameters that may be named in a call */
 };

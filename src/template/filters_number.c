@@ -149,7 +149,7 @@ MT_TPL_BODY(filesizeformat)
     mt_tpl_build b;
     size_t i = 0;
 
-    if (!to_float(run, self, &(mt_tpl_value){.kind = MT_TPL_NONE}, args, &number))
+    if (!to_float(run, self, 0, &(mt_tpl_value){.kind = MT_TPL_NONE}, args, &number))
         return false;
     if (number.kind != MT_TPL_FLOAT)
         return mt_tpl_fail(run, "could not convert %s to float", mt_tpl_type(self));
@@ -200,15 +200,15 @@ MT_TPL_BODY(attribute)
 }
 
 const mt_tpl_builtin mt_tpl_number_filters[] = {
-    {"abs", absolute, 0, 0, {0}},
-    {"int", to_int, 0, 2, {"default", "base"}},
-    {"float", to_float, 0, 1, {"default"}},
-    {"round", to_rounded, 0, 2, {"precision", "method"}},
-    {"filesizeformat", filesizeformat, 0, 1, {"binary"}},
-    {"default", fallback, 0, 2, {"default_value", "boolean"}},
-    {"d", fallback, 0, 2, {"default_value", "boolean"}},
-    {"length", length, 0, 0, {0}},
-    {"count", length, 0, 0, {0}},
-    {"attr", attribute, 1, 1, {"name"}},
+    {"abs", absolute, 0, 0, 0, {0}},
+    {"int", to_int, 0, 0, 2, {"default", "base"}},
+    {"float", to_float, 0, 0, 1, {"default"}},
+    {"round", to_rounded, 0, 0, 2, {"precision", "method"}},
+    {"filesizeformat", filesizeformat, 0, 0, 1, {"binary"}},
+    {"default", fallback, 0, 0, 2, {"default_value", "boolean"}},
+    {"d", fallback, 0, 0, 2, {"default_value", "boolean"}},
+    {"length", length, 0, 0, 0, {0}},
+    {"count", length, 0, 0, 0, {0}},
+    {"attr", attribute, 0, 1, 1, {"name"}},
     {0},
 };

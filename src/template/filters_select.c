@@ -138,43 +138,24 @@ static mt_tpl_step next_selected(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_valu
     return step;
 }
 
-static bool make_selection(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_args *args, bool by_attribute, bool negate,
-                           mt_tpl_value *out)
+enum { REJECT = 1, BY_ATTRIBUTE = 2 };
+
+MT_TPL_BODY(choose)
 {
     selection *s = new_selection(run, args);
 
     if (!s)
         return false;
-    s->by_attribute = by_attribute;
-    s->negate = negate;
+    s->by_attribute = which & BY_ATTRIBUTE;
+    s->negate = which & REJECT;
     return mt_tpl_generator(run, self, next_selected, s, out);
 }
 
-MT_TPL_BODY(select_items)
-{
-    return make_selection(run, self, args, false, false, out);
-}
-
-MT_TPL_BODY(reject_items)
-{
-    return make_selection(run, self, args, false, true, out);
-}
-
-MT_TPL_BODY(select_by_attribute)
-{
-    return make_selection(run, self, args, true, false, out);
-}
-
-MT_TPL_BODY(reject_by_attribute)
-{
-    return make_selection(run, self, args, true, true, out);
-}
-
 const mt_tpl_builtin mt_tpl_select_filters[] = {
-    {"map", map, 0, MT_TPL_ANY, {0}},
-    {"select", select_items, 0, MT_TPL_ANY, {0}},
-    {"reject", reject_items, 0, MT_TPL_ANY, {0}},
-    {"selectattr", select_by_attribute, 0, MT_TPL_ANY, {0}},
-    {"rejectattr", reject_by_attribute, 0, MT_TPL_ANY, {0}},
+    {"map", map, 0, 0, MT_TPL_ANY, {0}},
+    {"select", choose, 0, 0, MT_TPL_ANY, {0}},
+    {"reject", choose, REJECT, 0, MT_TPL_ANY, {0}},
+    {"selectattr", choose, BY_ATTRIBUTE, 0, MT_TPL_ANY, {0}},
+    {"rejectattr", choose, BY_ATTRIBUTE | REJECT, 0, MT_TPL_ANY, {0}},
     {0},
 };

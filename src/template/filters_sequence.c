@@ -111,7 +111,7 @@ MT_TPL_BODY(sum)
     return true;
 }
 
-static bool extreme(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, mt_tpl_order op, mt_tpl_value *out)
+MT_TPL_BODY(extreme)
 {
     mt_tpl_items items = {0};
     mt_tpl_value best, key;
@@ -126,7 +126,7 @@ static bool extreme(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, m
         return false;
     for (size_t i = 1; i < items.count; i++) {
         if (!key_of(run, items.at[i], a[1], nothing, !is_true(a[0]), &key) ||
-            !mt_tpl_ordered(run, op, key, best, &better))
+            !mt_tpl_ordered(run, which, key, best, &better))
             return false;
         if (better) {
             *out = items.at[i];
@@ -134,16 +134,6 @@ static bool extreme(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, m
         }
     }
     return true;
-}
-
-MT_TPL_BODY(min)
-{
-    return extreme(run, self, a, MT_TPL_LT, out);
-}
-
-MT_TPL_BODY(max)
-{
-    return extreme(run, self, a, MT_TPL_GT, out);
 }
 
 /* A list of what is sorted by; attribute="a,b" names more than one. */
@@ -243,37 +233,6 @@ MT_TPL_BODY(groupby)
     return mt_tpl_items_end(run, &groups, MT_TPL_LIST, out);
 }
 
-/* A generator that does all its work when its first item is asked for. */
-typedef struct deferred {
-    bool (*make)(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out);
-    mt_tpl_value a[2];
-} deferred;
-
-static mt_tpl_step next_deferred(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    const deferred *d = iter->state;
-    mt_tpl_items made = {0};
-    mt_tpl_value items;
-
-    if (!iter->inner &&
-        (!d->make(run, iter->source, d->a, &made) || !mt_tpl_items_end(run, &made, MT_TPL_LIST, &items) ||
-         !mt_tpl_iterate(run, items, &iter->inner)))
-        return MT_TPL_FAILED;
-    return mt_tpl_next(run, iter->inner, out);
-}
-
-static bool defer(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a,
-                  bool (*make)(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out),
-                  mt_tpl_value *out)
-{
-    deferred *d = mt_tpl_alloc(run, sizeof(*d));
-
-    if (!d)
-        return false;
-    *d = (deferred){.make = make, .a = {a[0], a[1]}};
-    return mt_tpl_generator(run, from, next_deferred, d, out);
-}
-
 static bool make_items(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out)
 {
     mt_tpl_view view = {.part = MT_TPL_ITEMS};
@@ -285,11 +244,6 @@ static bool make_items(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a
         return mt_tpl_fail(run, "Can only get item pairs from a mapping.");
     view.dict = from.as.dict;
     return mt_tpl_collect(run, (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = &view}, out);
-}
-
-MT_TPL_BODY(items)
-{
-    return defer(run, self, a, make_items, out);
 }
 
 static bool add_part(mt_tpl_run *run, mt_tpl_items *part, mt_tpl_items *out)
@@ -323,11 +277,6 @@ static bool make_batches(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value 
     return part.count == 0 || (fill_up(run, &part, a[1], size) && add_part(run, &part, out));
 }
 
-MT_TPL_BODY(batch)
-{
-    return defer(run, self, a, make_batches, out);
-}
-
 static bool make_slices(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out)
 {
     mt_tpl_items all = {0}, part = {0};
@@ -352,9 +301,38 @@ static bool make_slices(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *
     return true;
 }
 
-MT_TPL_BODY(slice)
+enum { ITEMS, BATCHES, SLICES };
+
+static bool (*const makers[])(mt_tpl_run *run, mt_tpl_value from, const mt_tpl_value *a, mt_tpl_items *out) = {
+    [ITEMS] = make_items, [BATCHES] = make_batches, [SLICES] = make_slices};
+
+/* A generator that does all its work when its first item is asked for. */
+typedef struct deferred {
+    unsigned which;
+    mt_tpl_value a[2];
+} deferred;
+
+static mt_tpl_step next_deferred(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {
-    return defer(run, self, a, make_slices, out);
+    const deferred *d = iter->state;
+    mt_tpl_items made = {0};
+    mt_tpl_value items;
+
+    if (!iter->inner &&
+        (!makers[d->which](run, iter->source, d->a, &made) || !mt_tpl_items_end(run, &made, MT_TPL_LIST, &items) ||
+         !mt_tpl_iterate(run, items, &iter->inner)))
+        return MT_TPL_FAILED;
+    return mt_tpl_next(run, iter->inner, out);
+}
+
+MT_TPL_BODY(defer)
+{
+    deferred *d = mt_tpl_alloc(run, sizeof(*d));
+
+    if (!d)
+        return false;
+    *d = (deferred){.which = which, .a = {a[0], a[1]}};
+    return mt_tpl_generator(run, self, next_deferred, d, out);
 }
 
 /* Items come as they are found to be new. */
@@ -392,20 +370,20 @@ MT_TPL_BODY(unique)
 }
 
 const mt_tpl_builtin mt_tpl_sequence_filters[] = {
-    {"batch", batch, 1, 2, {"linecount", "fill_with"}},
-    {"dictsort", dictsort, 0, 3, {"case_sensitive", "by", "reverse"}},
-    {"first", first, 0, 0, {0}},
-    {"groupby", groupby, 1, 3, {"attribute", "default", "case_sensitive"}},
-    {"items", items, 0, 0, {0}},
-    {"join", join, 0, 2, {"d", "attribute"}},
-    {"last", last, 0, 0, {0}},
-    {"list", list, 0, 0, {0}},
-    {"max", max, 0, 2, {"case_sensitive", "attribute"}},
-    {"min", min, 0, 2, {"case_sensitive", "attribute"}},
-    {"reverse", reverse, 0, 0, {0}},
-    {"slice", slice, 1, 2, {"slices", "fill_with"}},
-    {"sort", sort, 0, 3, {"reverse", "case_sensitive", "attribute"}},
-    {"sum", sum, 0, 2, {"attribute", "start"}},
-    {"unique", unique, 0, 2, {"case_sensitive", "attribute"}},
+    {"batch", defer, BATCHES, 1, 2, {"linecount", "fill_with"}},
+    {"dictsort", dictsort, 0, 0, 3, {"case_sensitive", "by", "reverse"}},
+    {"first", first, 0, 0, 0, {0}},
+    {"groupby", groupby, 0, 1, 3, {"attribute", "default", "case_sensitive"}},
+    {"items", defer, ITEMS, 0, 0, {0}},
+    {"join", join, 0, 0, 2, {"d", "attribute"}},
+    {"last", last, 0, 0, 0, {0}},
+    {"list", list, 0, 0, 0, {0}},
+    {"max", extreme, MT_TPL_GT, 0, 2, {"case_sensitive", "attribute"}},
+    {"min", extreme, MT_TPL_LT, 0, 2, {"case_sensitive", "attribute"}},
+    {"reverse", reverse, 0, 0, 0, {0}},
+    {"slice", defer, SLICES, 1, 2, {"slices", "fill_with"}},
+    {"sort", sort, 0, 0, 3, {"reverse", "case_sensitive", "attribute"}},
+    {"sum", sum, 0, 0, 2, {"attribute", "start"}},
+    {"unique", unique, 0, 0, 2, {"case_sensitive", "attribute"}},
     {0},
 };

@@ -11,26 +11,11 @@
 #include "template/tojson.h"
 #include "template/unicode.h"
 
-static bool recase(mt_tpl_run *run, mt_tpl_value self, mt_tpl_case to, mt_tpl_value *out)
+MT_TPL_BODY(recase)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
 
-    return text && mt_tpl_set_str(out, mt_tpl_change_case(run, text, to));
-}
-
-MT_TPL_BODY(upper)
-{
-    return recase(run, self, MT_TPL_UPPER, out);
-}
-
-MT_TPL_BODY(lower)
-{
-    return recase(run, self, MT_TPL_LOWER, out);
-}
-
-MT_TPL_BODY(capitalize)
-{
-    return recase(run, self, MT_TPL_CAPITAL, out);
+    return text && mt_tpl_set_str(out, mt_tpl_change_case(run, text, which));
 }
 
 static bool ends_word(const char *at)
@@ -86,20 +71,14 @@ MT_TPL_BODY(safe)
     return mt_tpl_set_str(out, marked);
 }
 
-MT_TPL_BODY(forceescape)
+/* which: whether markup is escaped once more. */
+MT_TPL_BODY(escape)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
 
-    return text && mt_tpl_set_str(out, mt_tpl_str_escape(run, text));
-}
-
-MT_TPL_BODY(escape)
-{
-    if (self.kind == MT_TPL_STR && self.as.str->markup) {
-        *out = self;
-        return true;
-    }
-    return forceescape(run, self, a, args, out);
+    if (which || self.kind != MT_TPL_STR || !self.as.str->markup)
+        text = text ? mt_tpl_str_escape(run, text) : NULL;
+    return mt_tpl_set_str(out, text);
 }
 
 MT_TPL_BODY(trim)
@@ -377,29 +356,29 @@ MT_TPL_BODY(unsupported)
 }
 
 const mt_tpl_builtin mt_tpl_text_filters[] = {
-    {"capitalize", capitalize, 0, 0, {0}},
-    {"center", center, 0, 1, {"width"}},
-    {"e", escape, 0, 0, {0}},
-    {"escape", escape, 0, 0, {0}},
-    {"forceescape", forceescape, 0, 0, {0}},
-    {"format", format, 0, MT_TPL_ANY, {0}},
-    {"indent", indent, 0, 3, {"width", "first", "blank"}},
-    {"lower", lower, 0, 0, {0}},
-    {"replace", replace, 2, 3, {"old", "new", "count"}},
-    {"safe", safe, 0, 0, {0}},
-    {"string", string, 0, 0, {0}},
-    {"title", title, 0, 0, {0}},
-    {"tojson", tojson, 0, 4, {"ensure_ascii", "indent", "separators", "sort_keys"}},
-    {"trim", trim, 0, 1, {"chars"}},
-    {"truncate", truncate, 0, 4, {"length", "killwords", "end", "leeway"}},
-    {"upper", upper, 0, 0, {0}},
-    {"urlencode", urlencode, 0, 0, {0}},
-    {"wordcount", wordcount, 0, 0, {0}},
-    {"xmlattr", xmlattr, 0, 1, {"autospace"}},
-    {"pprint", unsupported, 0, MT_TPL_ANY, {0}},
-    {"random", unsupported, 0, MT_TPL_ANY, {0}},
-    {"striptags", unsupported, 0, MT_TPL_ANY, {0}},
-    {"urlize", unsupported, 0, MT_TPL_ANY, {0}},
-    {"wordwrap", unsupported, 0, MT_TPL_ANY, {0}},
+    {"capitalize", recase, MT_TPL_CAPITAL, 0, 0, {0}},
+    {"center", center, 0, 0, 1, {"width"}},
+    {"e", escape, 0, 0, 0, {0}},
+    {"escape", escape, 0, 0, 0, {0}},
+    {"forceescape", escape, true, 0, 0, {0}},
+    {"format", format, 0, 0, MT_TPL_ANY, {0}},
+    {"indent", indent, 0, 0, 3, {"width", "first", "blank"}},
+    {"lower", recase, MT_TPL_LOWER, 0, 0, {0}},
+    {"replace", replace, 0, 2, 3, {"old", "new", "count"}},
+    {"safe", safe, 0, 0, 0, {0}},
+    {"string", string, 0, 0, 0, {0}},
+    {"title", title, 0, 0, 0, {0}},
+    {"tojson", tojson, 0, 0, 4, {"ensure_ascii", "indent", "separators", "sort_keys"}},
+    {"trim", trim, 0, 0, 1, {"chars"}},
+    {"truncate", truncate, 0, 0, 4, {"length", "killwords", "end", "leeway"}},
+    {"upper", recase, MT_TPL_UPPER, 0, 0, {0}},
+    {"urlencode", urlencode, 0, 0, 0, {0}},
+    {"wordcount", wordcount, 0, 0, 0, {0}},
+    {"xmlattr", xmlattr, 0, 0, 1, {"autospace"}},
+    {"pprint", unsupported, 0, 0, MT_TPL_ANY, {0}},
+    {"random", unsupported, 0, 0, MT_TPL_ANY, {0}},
+    {"striptags", unsupported, 0, 0, MT_TPL_ANY, {0}},
+    {"urlize", unsupported, 0, 0, MT_TPL_ANY, {0}},
+    {"wordwrap", unsupported, 0, 0, MT_TPL_ANY, {0}},
     {0},
 };

@@ -48,24 +48,14 @@ static bool make_dict(mt_tpl_run *run, const char *name, const mt_tpl_args *args
     return true;
 }
 
-static bool set_dict(mt_tpl_run *run, const char *name, mt_tpl_kind kind, const mt_tpl_args *args, mt_tpl_value *out)
-{
-    mt_tpl_dict *dict = mt_tpl_dict_new(run, 0);
-
-    if (!dict || !make_dict(run, name, args, dict))
-        return false;
-    *out = (mt_tpl_value){.kind = kind, .as.dict = dict};
-    return true;
-}
-
 MT_TPL_BODY(dict)
 {
-    return set_dict(run, "dict", MT_TPL_DICT, args, out);
-}
+    mt_tpl_dict *made = mt_tpl_dict_new(run, 0);
 
-MT_TPL_BODY(namespace)
-{
-    return set_dict(run, "namespace", MT_TPL_NAMESPACE, args, out);
+    if (!made || !make_dict(run, which == MT_TPL_DICT ? "dict" : "namespace", args, made))
+        return false;
+    *out = (mt_tpl_value){.kind = which, .as.dict = made};
+    return true;
 }
 
 MT_TPL_BODY(cycler)
@@ -122,14 +112,14 @@ MT_TPL_BODY(lipsum)
 }
 
 static const mt_tpl_builtin globals[] = {
-    {"range", range, 1, 3, {0}},
-    {"dict", dict, 0, MT_TPL_ANY, {0}},
-    {"namespace", namespace, 0, MT_TPL_ANY, {0}},
-    {"cycler", cycler, 0, MT_TPL_ANY, {0}},
-    {"joiner", joiner, 0, 1, {"sep"}},
-    {"raise_exception", raise_exception, 1, 1, {"message"}},
-    {"strftime_now", strftime_now, 1, 1, {"format"}},
-    {"lipsum", lipsum, 0, MT_TPL_ANY, {0}},
+    {"range", range, 0, 1, 3, {0}},
+    {"dict", dict, MT_TPL_DICT, 0, MT_TPL_ANY, {0}},
+    {"namespace", dict, MT_TPL_NAMESPACE, 0, MT_TPL_ANY, {0}},
+    {"cycler", cycler, 0, 0, MT_TPL_ANY, {0}},
+    {"joiner", joiner, 0, 0, 1, {"sep"}},
+    {"raise_exception", raise_exception, 0, 1, 1, {"message"}},
+    {"strftime_now", strftime_now, 0, 1, 1, {"format"}},
+    {"lipsum", lipsum, 0, 0, MT_TPL_ANY, {0}},
     {0},
 };
 

@@ -8,30 +8,15 @@
 #include "template/loop.h"
 #include "template/number.h"
 
-static bool set_view(mt_tpl_run *run, mt_tpl_value self, mt_tpl_part part, mt_tpl_value *out)
+MT_TPL_BODY(dict_view)
 {
     mt_tpl_view *view = mt_tpl_alloc(run, sizeof(*view));
 
     if (!view)
         return false;
-    *view = (mt_tpl_view){.dict = self.as.dict, .part = part};
+    *view = (mt_tpl_view){.dict = self.as.dict, .part = which};
     *out = (mt_tpl_value){.kind = MT_TPL_VIEW, .as.view = view};
     return true;
-}
-
-MT_TPL_BODY(dict_keys)
-{
-    return set_view(run, self, MT_TPL_KEYS, out);
-}
-
-MT_TPL_BODY(dict_values)
-{
-    return set_view(run, self, MT_TPL_VALUES, out);
-}
-
-MT_TPL_BODY(dict_items)
-{
-    return set_view(run, self, MT_TPL_ITEMS, out);
 }
 
 MT_TPL_BODY(dict_get)
@@ -51,8 +36,12 @@ MT_TPL_BODY(copy)
 }
 
 static const mt_tpl_builtin dict_methods[] = {
-    {"keys", dict_keys, 0, 0, {0}}, {"values", dict_values, 0, 0, {0}}, {"items", dict_items, 0, 0, {0}},
-    {"get", dict_get, 1, 2, {0}},   {"copy", copy, 0, 0, {0}},          {0},
+    {"keys", dict_view, MT_TPL_KEYS, 0, 0, {0}},
+    {"values", dict_view, MT_TPL_VALUES, 0, 0, {0}},
+    {"items", dict_view, MT_TPL_ITEMS, 0, 0, {0}},
+    {"get", dict_get, 0, 1, 2, {0}},
+    {"copy", copy, 0, 0, 0, {0}},
+    {0},
 };
 
 MT_TPL_BODY(sequence_count)
@@ -90,15 +79,15 @@ MT_TPL_BODY(sequence_index)
 }
 
 static const mt_tpl_builtin list_methods[] = {
-    {"count", sequence_count, 1, 1, {0}},
-    {"index", sequence_index, 1, 3, {0}},
-    {"copy", copy, 0, 0, {0}},
+    {"count", sequence_count, 0, 1, 1, {0}},
+    {"index", sequence_index, 0, 1, 3, {0}},
+    {"copy", copy, 0, 0, 0, {0}},
     {0},
 };
 
 static const mt_tpl_builtin tuple_methods[] = {
-    {"count", sequence_count, 1, 1, {0}},
-    {"index", sequence_index, 1, 3, {0}},
+    {"count", sequence_count, 0, 1, 1, {0}},
+    {"index", sequence_index, 0, 1, 3, {0}},
     {0},
 };
 
@@ -113,7 +102,7 @@ MT_TPL_BODY(range_count)
 }
 
 static const mt_tpl_builtin range_methods[] = {
-    {"count", range_count, 1, 1, {0}},
+    {"count", range_count, 0, 1, 1, {0}},
     {0},
 };
 
@@ -133,8 +122,8 @@ MT_TPL_BODY(number_conjugate)
 }
 
 static const mt_tpl_builtin int_methods[] = {
-    {"bit_length", int_bit_length, 0, 0, {0}},
-    {"conjugate", number_conjugate, 0, 0, {0}},
+    {"bit_length", int_bit_length, 0, 0, 0, {0}},
+    {"conjugate", number_conjugate, 0, 0, 0, {0}},
     {0},
 };
 
@@ -146,8 +135,8 @@ MT_TPL_BODY(float_is_integer)
 }
 
 static const mt_tpl_builtin float_methods[] = {
-    {"is_integer", float_is_integer, 0, 0, {0}},
-    {"conjugate", number_conjugate, 0, 0, {0}},
+    {"is_integer", float_is_integer, 0, 0, 0, {0}},
+    {"conjugate", number_conjugate, 0, 0, 0, {0}},
     {0},
 };
 
@@ -168,8 +157,8 @@ MT_TPL_BODY(cycler_reset)
 }
 
 static const mt_tpl_builtin cycler_methods[] = {
-    {"next", cycler_next, 0, 0, {0}},
-    {"reset", cycler_reset, 0, 0, {0}},
+    {"next", cycler_next, 0, 0, 0, {0}},
+    {"reset", cycler_reset, 0, 0, 0, {0}},
     {0},
 };
 
@@ -198,8 +187,8 @@ MT_TPL_BODY(loop_changed)
 }
 
 static const mt_tpl_builtin loop_methods[] = {
-    {"cycle", loop_cycle, 0, MT_TPL_ANY, {0}},
-    {"changed", loop_changed, 0, MT_TPL_ANY, {0}},
+    {"cycle", loop_cycle, 0, 0, MT_TPL_ANY, {0}},
+    {"changed", loop_changed, 0, 0, MT_TPL_ANY, {0}},
     {0},
 };
 

@@ -6,23 +6,10 @@
 #include "template/text.h"
 #include "template/unicode.h"
 
-static bool recase(mt_tpl_run *run, mt_tpl_value self, mt_tpl_case to, mt_tpl_value *out)
+MT_TPL_BODY(str_recase)
 {
-    return mt_tpl_set_str(out, mt_tpl_change_case(run, self.as.str, to));
+    return mt_tpl_set_str(out, mt_tpl_change_case(run, self.as.str, which));
 }
-
-#define CASE_METHOD(name, to)              \
-    MT_TPL_BODY(name)                      \
-    {                                      \
-        return recase(run, self, to, out); \
-    }
-
-CASE_METHOD(str_upper, MT_TPL_UPPER)
-CASE_METHOD(str_lower, MT_TPL_LOWER)
-CASE_METHOD(str_title, MT_TPL_TITLE)
-CASE_METHOD(str_capitalize, MT_TPL_CAPITAL)
-CASE_METHOD(str_swapcase, MT_TPL_SWAP)
-CASE_METHOD(str_casefold, MT_TPL_FOLD)
 
 /* Whether there are characters, and all are of a class. */
 static bool all_are(mt_tpl_run *run, mt_tpl_value self, bool (*is)(uint32_t c), bool empty, mt_tpl_value *out)
@@ -81,15 +68,9 @@ bool mt_tpl_is_all_case(const mt_tpl_str *s, bool upper)
     return cased;
 }
 
-MT_TPL_BODY(str_isupper)
+MT_TPL_BODY(str_iscase)
 {
-    *out = mt_tpl_bool(mt_tpl_is_all_case(self.as.str, true));
-    return mt_tpl_charge(run, self.as.str->len / 4);
-}
-
-MT_TPL_BODY(str_islower)
-{
-    *out = mt_tpl_bool(mt_tpl_is_all_case(self.as.str, false));
+    *out = mt_tpl_bool(mt_tpl_is_all_case(self.as.str, which == MT_TPL_UPPER));
     return mt_tpl_charge(run, self.as.str->len / 4);
 }
 
@@ -110,7 +91,7 @@ MT_TPL_BODY(str_istitle)
     return mt_tpl_charge(run, s->len / 4);
 }
 
-static bool pad(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, mt_tpl_sides text_at, mt_tpl_value *out)
+MT_TPL_BODY(str_pad)
 {
     mt_tpl_str space = {.data = " ", .len = 1, .chars = 1}, *fill = &space;
     int64_t width = 0;
@@ -119,22 +100,7 @@ static bool pad(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, mt_tp
         return false;
     if (mt_tpl_str_chars(fill) != 1)
         return mt_tpl_fail(run, "The fill character must be exactly one character long");
-    return mt_tpl_set_str(out, mt_tpl_pad(run, self.as.str, width, fill, text_at));
-}
-
-MT_TPL_BODY(str_center)
-{
-    return pad(run, self, a, MT_TPL_BOTH, out);
-}
-
-MT_TPL_BODY(str_ljust)
-{
-    return pad(run, self, a, MT_TPL_LEFT, out);
-}
-
-MT_TPL_BODY(str_rjust)
-{
-    return pad(run, self, a, MT_TPL_RIGHT, out);
+    return mt_tpl_set_str(out, mt_tpl_pad(run, self.as.str, width, fill, which));
 }
 
 MT_TPL_BODY(str_zfill)
@@ -188,31 +154,31 @@ MT_TPL_BODY(str_unsupported)
 }
 
 const mt_tpl_builtin mt_tpl_str_class_methods[] = {
-    {"upper", str_upper, 0, 0, {0}},
-    {"lower", str_lower, 0, 0, {0}},
-    {"title", str_title, 0, 0, {0}},
-    {"capitalize", str_capitalize, 0, 0, {0}},
-    {"swapcase", str_swapcase, 0, 0, {0}},
-    {"casefold", str_casefold, 0, 0, {0}},
-    {"isspace", str_isspace, 0, 0, {0}},
-    {"isalpha", str_isalpha, 0, 0, {0}},
-    {"isalnum", str_isalnum, 0, 0, {0}},
-    {"isdigit", str_isdigit, 0, 0, {0}},
-    {"isdecimal", str_isdecimal, 0, 0, {0}},
-    {"isnumeric", str_isnumeric, 0, 0, {0}},
-    {"isprintable", str_isprintable, 0, 0, {0}},
-    {"isascii", str_isascii, 0, 0, {0}},
-    {"isidentifier", str_isidentifier, 0, 0, {0}},
-    {"isupper", str_isupper, 0, 0, {0}},
-    {"islower", str_islower, 0, 0, {0}},
-    {"istitle", str_istitle, 0, 0, {0}},
-    {"center", str_center, 1, 2, {0}},
-    {"ljust", str_ljust, 1, 2, {0}},
-    {"rjust", str_rjust, 1, 2, {0}},
-    {"zfill", str_zfill, 1, 1, {0}},
-    {"expandtabs", str_expandtabs, 0, 1, {"tabsize"}},
-    {"encode", str_unsupported, 0, MT_TPL_ANY, {0}},
-    {"translate", str_unsupported, 0, MT_TPL_ANY, {0}},
-    {"maketrans", str_unsupported, 0, MT_TPL_ANY, {0}},
+    {"upper", str_recase, MT_TPL_UPPER, 0, 0, {0}},
+    {"lower", str_recase, MT_TPL_LOWER, 0, 0, {0}},
+    {"title", str_recase, MT_TPL_TITLE, 0, 0, {0}},
+    {"capitalize", str_recase, MT_TPL_CAPITAL, 0, 0, {0}},
+    {"swapcase", str_recase, MT_TPL_SWAP, 0, 0, {0}},
+    {"casefold", str_recase, MT_TPL_FOLD, 0, 0, {0}},
+    {"isspace", str_isspace, 0, 0, 0, {0}},
+    {"isalpha", str_isalpha, 0, 0, 0, {0}},
+    {"isalnum", str_isalnum, 0, 0, 0, {0}},
+    {"isdigit", str_isdigit, 0, 0, 0, {0}},
+    {"isdecimal", str_isdecimal, 0, 0, 0, {0}},
+    {"isnumeric", str_isnumeric, 0, 0, 0, {0}},
+    {"isprintable", str_isprintable, 0, 0, 0, {0}},
+    {"isascii", str_isascii, 0, 0, 0, {0}},
+    {"isidentifier", str_isidentifier, 0, 0, 0, {0}},
+    {"isupper", str_iscase, MT_TPL_UPPER, 0, 0, {0}},
+    {"islower", str_iscase, MT_TPL_LOWER, 0, 0, {0}},
+    {"istitle", str_istitle, 0, 0, 0, {0}},
+    {"center", str_pad, MT_TPL_BOTH, 1, 2, {0}},
+    {"ljust", str_pad, MT_TPL_LEFT, 1, 2, {0}},
+    {"rjust", str_pad, MT_TPL_RIGHT, 1, 2, {0}},
+    {"zfill", str_zfill, 0, 1, 1, {0}},
+    {"expandtabs", str_expandtabs, 0, 0, 1, {"tabsize"}},
+    {"encode", str_unsupported, 0, 0, MT_TPL_ANY, {0}},
+    {"translate", str_unsupported, 0, 0, MT_TPL_ANY, {0}},
+    {"maketrans", str_unsupported, 0, 0, MT_TPL_ANY, {0}},
     {0},
 };

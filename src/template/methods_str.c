@@ -6,6 +6,9 @@
 #include "template/iter.h"
 #include "template/text.h"
 
+/* Which of two a method is about: that from the left or that from the right. */
+enum { FIRST = 0, LAST = 1, OR_FAIL = 2 };
+
 /* An optional string; None stands for "not given". */
 static bool optional_str(mt_tpl_run *run, mt_tpl_value v, mt_tpl_str **out)
 {
@@ -21,48 +24,22 @@ static bool into(mt_tpl_run *run, const mt_tpl_str *self, mt_tpl_str **s)
     return *s != NULL;
 }
 
-static bool strip(mt_tpl_run *run, mt_tpl_value self, mt_tpl_value chars, mt_tpl_sides sides, mt_tpl_value *out)
+MT_TPL_BODY(str_strip)
 {
     mt_tpl_str *set;
 
-    return optional_str(run, chars, &set) && mt_tpl_set_str(out, mt_tpl_strip(run, self.as.str, set, sides));
+    return optional_str(run, a[0], &set) && mt_tpl_set_str(out, mt_tpl_strip(run, self.as.str, set, which));
 }
 
-MT_TPL_BODY(str_strip)
-{
-    return strip(run, self, a[0], MT_TPL_BOTH, out);
-}
-
-MT_TPL_BODY(str_lstrip)
-{
-    return strip(run, self, a[0], MT_TPL_LEFT, out);
-}
-
-MT_TPL_BODY(str_rstrip)
-{
-    return strip(run, self, a[0], MT_TPL_RIGHT, out);
-}
-
-static bool split(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a,
-                  bool (*by)(mt_tpl_run *, mt_tpl_str *, const mt_tpl_str *, int64_t, mt_tpl_items *),
-                  mt_tpl_value *out)
+MT_TPL_BODY(str_split)
 {
     mt_tpl_items parts = {0};
     mt_tpl_str *separator;
     int64_t most = -1;
 
     return optional_str(run, a[0], &separator) && mt_tpl_arg_int(run, a[1], &most) &&
-           by(run, self.as.str, separator, most, &parts) && mt_tpl_items_end(run, &parts, MT_TPL_LIST, out);
-}
-
-MT_TPL_BODY(str_split)
-{
-    return split(run, self, a, mt_tpl_split, out);
-}
-
-MT_TPL_BODY(str_rsplit)
-{
-    return split(run, self, a, mt_tpl_rsplit, out);
+           (which == LAST ? mt_tpl_rsplit : mt_tpl_split)(run, self.as.str, separator, most, &parts) &&
+           mt_tpl_items_end(run, &parts, MT_TPL_LIST, out);
 }
 
 MT_TPL_BODY(str_splitlines)
@@ -86,31 +63,21 @@ static bool set_parts(mt_tpl_run *run, mt_tpl_value self, size_t at, size_t len,
     return mt_tpl_items_end(run, &parts, MT_TPL_TUPLE, out);
 }
 
-static bool partition(mt_tpl_run *run, mt_tpl_value self, mt_tpl_value by, bool last, mt_tpl_value *out)
+MT_TPL_BODY(str_parts)
 {
     mt_tpl_str *separator = NULL, *s = self.as.str;
     size_t at;
 
-    if (!mt_tpl_arg_str(run, by, &separator) || !mt_tpl_charge_bytes(run, s->len))
+    if (!mt_tpl_arg_str(run, a[0], &separator) || !mt_tpl_charge_bytes(run, s->len))
         return false;
     if (separator->len == 0)
         return mt_tpl_fail(run, "empty separator");
-    at = last ? mt_tpl_find_last(run, s, separator, 0, s->len) : mt_tpl_find(s, separator, 0, s->len);
+    at = which == LAST ? mt_tpl_find_last(run, s, separator, 0, s->len) : mt_tpl_find(s, separator, 0, s->len);
     if (run->failed)
         return false;
     if (at == MT_TPL_UNCOUNTED)
-        return set_parts(run, self, last ? 0 : s->len, 0, out);
+        return set_parts(run, self, which == LAST ? 0 : s->len, 0, out);
     return set_parts(run, self, at, separator->len, out);
-}
-
-MT_TPL_BODY(str_partition)
-{
-    return partition(run, self, a[0], false, out);
-}
-
-MT_TPL_BODY(str_rpartition)
-{
-    return partition(run, self, a[0], true, out);
 }
 
 MT_TPL_BODY(str_replace)
@@ -168,8 +135,9 @@ static bool affix_at(const mt_tpl_str *s, const mt_tpl_str *affix, size_t begin,
     return affix->len == 0 || memcmp(s->data + (at_end ? end - affix->len : begin), affix->data, affix->len) == 0;
 }
 
-static bool has_affix(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, bool at_end, mt_tpl_value *out)
+MT_TPL_BODY(str_has_affix)
 {
+    const bool at_end = which == LAST;
     const char *name = at_end ? "endswith" : "startswith";
     size_t begin, end;
     bool found = false;
@@ -191,61 +159,23 @@ static bool has_affix(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a,
     return true;
 }
 
-MT_TPL_BODY(str_startswith)
-{
-    return has_affix(run, self, a, false, out);
-}
-
-MT_TPL_BODY(str_endswith)
-{
-    return has_affix(run, self, a, true, out);
-}
-
-static bool search(mt_tpl_run *run, mt_tpl_value self, const mt_tpl_value *a, bool last, int64_t *out)
+MT_TPL_BODY(str_find)
 {
     mt_tpl_str *s = self.as.str, *what = NULL;
     size_t begin, end, at;
 
     if (!mt_tpl_arg_str(run, a[0], &what) || !window(run, s, a[1], a[2], &begin, &end))
         return false;
-    at = last ? mt_tpl_find_last(run, s, what, begin, end) : mt_tpl_find(s, what, begin, end);
-    *out = -1;
+    at = which & LAST ? mt_tpl_find_last(run, s, what, begin, end) : mt_tpl_find(s, what, begin, end);
+    *out = mt_tpl_int(-1);
     if (at != MT_TPL_UNCOUNTED) {
         mt_tpl_str before = {.data = s->data, .len = at, .chars = MT_TPL_UNCOUNTED};
 
-        *out = (int64_t)mt_tpl_str_chars(&before);
+        *out = mt_tpl_int((int64_t)mt_tpl_str_chars(&before));
+    } else if (which & OR_FAIL && !run->failed) {
+        return mt_tpl_fail(run, "substring not found");
     }
     return !run->failed;
-}
-
-MT_TPL_BODY(str_find)
-{
-    int64_t at;
-
-    if (!search(run, self, a, false, &at))
-        return false;
-    *out = mt_tpl_int(at);
-    return true;
-}
-
-MT_TPL_BODY(str_rfind)
-{
-    int64_t at;
-
-    if (!search(run, self, a, true, &at))
-        return false;
-    *out = mt_tpl_int(at);
-    return true;
-}
-
-MT_TPL_BODY(str_index)
-{
-    return str_find(run, self, a, args, out) && (out->as.integer >= 0 || mt_tpl_fail(run, "substring not found"));
-}
-
-MT_TPL_BODY(str_rindex)
-{
-    return str_rfind(run, self, a, args, out) && (out->as.integer >= 0 || mt_tpl_fail(run, "substring not found"));
 }
 
 MT_TPL_BODY(str_count)
@@ -271,21 +201,15 @@ MT_TPL_BODY(str_count)
     return true;
 }
 
-MT_TPL_BODY(str_removeprefix)
+MT_TPL_BODY(str_remove_affix)
 {
     mt_tpl_str *s = self.as.str, *affix = NULL;
 
-    return mt_tpl_arg_str(run, a[0], &affix) &&
-           mt_tpl_set_str(out, affix_at(s, affix, 0, s->len, false) ? mt_tpl_str_sub(run, s, affix->len, s->len) : s);
-}
-
-MT_TPL_BODY(str_removesuffix)
-{
-    mt_tpl_str *s = self.as.str, *affix = NULL;
-
-    return mt_tpl_arg_str(run, a[0], &affix) &&
-           mt_tpl_set_str(out,
-                          affix_at(s, affix, 0, s->len, true) ? mt_tpl_str_sub(run, s, 0, s->len - affix->len) : s);
+    if (!mt_tpl_arg_str(run, a[0], &affix))
+        return false;
+    if (affix_at(s, affix, 0, s->len, which == LAST))
+        s = mt_tpl_str_sub(run, s, which == LAST ? 0 : affix->len, s->len - (which == LAST ? affix->len : 0));
+    return mt_tpl_set_str(out, s);
 }
 
 MT_TPL_BODY(str_format)
@@ -304,26 +228,26 @@ MT_TPL_BODY(str_format_map)
 }
 
 const mt_tpl_builtin mt_tpl_str_methods[] = {
-    {"strip", str_strip, 0, 1, {0}},
-    {"lstrip", str_lstrip, 0, 1, {0}},
-    {"rstrip", str_rstrip, 0, 1, {0}},
-    {"split", str_split, 0, 2, {"sep", "maxsplit"}},
-    {"rsplit", str_rsplit, 0, 2, {"sep", "maxsplit"}},
-    {"splitlines", str_splitlines, 0, 1, {"keepends"}},
-    {"partition", str_partition, 1, 1, {0}},
-    {"rpartition", str_rpartition, 1, 1, {0}},
-    {"replace", str_replace, 2, 3, {0}},
-    {"join", str_join, 1, 1, {0}},
-    {"startswith", str_startswith, 1, 3, {0}},
-    {"endswith", str_endswith, 1, 3, {0}},
-    {"find", str_find, 1, 3, {0}},
-    {"rfind", str_rfind, 1, 3, {0}},
-    {"index", str_index, 1, 3, {0}},
-    {"rindex", str_rindex, 1, 3, {0}},
-    {"count", str_count, 1, 3, {0}},
-    {"removeprefix", str_removeprefix, 1, 1, {0}},
-    {"removesuffix", str_removesuffix, 1, 1, {0}},
-    {"format", str_format, 0, MT_TPL_ANY, {0}},
-    {"format_map", str_format_map, 1, 1, {0}},
+    {"strip", str_strip, MT_TPL_BOTH, 0, 1, {0}},
+    {"lstrip", str_strip, MT_TPL_LEFT, 0, 1, {0}},
+    {"rstrip", str_strip, MT_TPL_RIGHT, 0, 1, {0}},
+    {"split", str_split, FIRST, 0, 2, {"sep", "maxsplit"}},
+    {"rsplit", str_split, LAST, 0, 2, {"sep", "maxsplit"}},
+    {"splitlines", str_splitlines, 0, 0, 1, {"keepends"}},
+    {"partition", str_parts, FIRST, 1, 1, {0}},
+    {"rpartition", str_parts, LAST, 1, 1, {0}},
+    {"replace", str_replace, 0, 2, 3, {0}},
+    {"join", str_join, 0, 1, 1, {0}},
+    {"startswith", str_has_affix, FIRST, 1, 3, {0}},
+    {"endswith", str_has_affix, LAST, 1, 3, {0}},
+    {"find", str_find, FIRST, 1, 3, {0}},
+    {"rfind", str_find, LAST, 1, 3, {0}},
+    {"index", str_find, FIRST | OR_FAIL, 1, 3, {0}},
+    {"rindex", str_find, LAST | OR_FAIL, 1, 3, {0}},
+    {"count", str_count, 0, 1, 3, {0}},
+    {"removeprefix", str_remove_affix, FIRST, 1, 1, {0}},
+    {"removesuffix", str_remove_affix, LAST, 1, 1, {0}},
+    {"format", str_format, 0, 0, MT_TPL_ANY, {0}},
+    {"format_map", str_format_map, 0, 1, 1, {0}},
     {0},
 };

@@ -5,6 +5,7 @@
 #include "template/methods.h"
 #include "template/number.h"
 #include "template/repr.h"
+#include "template/text.h"
 
 static bool answer(mt_tpl_value *out, bool is)
 {
@@ -12,117 +13,39 @@ static bool answer(mt_tpl_value *out, bool is)
     return true;
 }
 
-static bool remainder_is(mt_tpl_run *run, mt_tpl_value v, mt_tpl_value by, int64_t wanted, mt_tpl_value *out)
+/* Without an argument it is about 2. */
+MT_TPL_BODY(is_remainder)
 {
     mt_tpl_value rest;
     bool same;
 
-    if (!mt_tpl_mod(run, v, by, &rest) || !mt_tpl_equal(run, rest, mt_tpl_int(wanted), &same))
-        return false;
-    return answer(out, same);
+    return mt_tpl_mod(run, self, MT_TPL_GIVEN(a[0]) ? a[0] : mt_tpl_int(2), &rest) &&
+           mt_tpl_equal(run, rest, mt_tpl_int(which), &same) && answer(out, same);
 }
 
-MT_TPL_BODY(is_odd)
+#define KIND(name) (1u << MT_TPL_##name)
+
+enum {
+    INTEGERS = KIND(INT) | KIND(BIG),
+    NUMBERS = INTEGERS | KIND(BOOL) | KIND(FLOAT),
+    /* What has a length and items, as Python sees it; an undefined value has both. */
+    SEQUENCES = KIND(STR) | KIND(LIST) | KIND(TUPLE) | KIND(DICT) | KIND(RANGE) | KIND(UNDEFINED),
+    CALLABLES = KIND(UNDEFINED) | KIND(MACRO) | KIND(BLOCK) | KIND(LOOP) | KIND(JOINER) | KIND(FUNCTION) | KIND(METHOD),
+};
+
+MT_TPL_BODY(is_kind)
 {
-    return remainder_is(run, self, mt_tpl_int(2), 1, out);
+    return answer(out, which >> self.kind & 1);
 }
 
-MT_TPL_BODY(is_even)
+MT_TPL_BODY(is_bool)
 {
-    return remainder_is(run, self, mt_tpl_int(2), 0, out);
-}
-
-MT_TPL_BODY(is_divisibleby)
-{
-    return remainder_is(run, self, a[0], 0, out);
-}
-
-MT_TPL_BODY(is_defined)
-{
-    return answer(out, self.kind != MT_TPL_UNDEFINED);
-}
-
-MT_TPL_BODY(is_undefined)
-{
-    return answer(out, self.kind == MT_TPL_UNDEFINED);
-}
-
-MT_TPL_BODY(is_none)
-{
-    return answer(out, self.kind == MT_TPL_NONE);
-}
-
-MT_TPL_BODY(is_boolean)
-{
-    return answer(out, self.kind == MT_TPL_BOOL);
-}
-
-MT_TPL_BODY(is_true)
-{
-    return answer(out, self.kind == MT_TPL_BOOL && self.as.boolean);
-}
-
-MT_TPL_BODY(is_false)
-{
-    return answer(out, self.kind == MT_TPL_BOOL && !self.as.boolean);
-}
-
-MT_TPL_BODY(is_integer)
-{
-    return answer(out, self.kind == MT_TPL_INT || self.kind == MT_TPL_BIG);
-}
-
-MT_TPL_BODY(is_float)
-{
-    return answer(out, self.kind == MT_TPL_FLOAT);
-}
-
-MT_TPL_BODY(is_number)
-{
-    return answer(out, MT_TPL_IS_NUMBER(self));
-}
-
-MT_TPL_BODY(is_string)
-{
-    return answer(out, self.kind == MT_TPL_STR);
-}
-
-MT_TPL_BODY(is_mapping)
-{
-    return answer(out, self.kind == MT_TPL_DICT);
-}
-
-/* What has a length and items, as Python sees it; an undefined value has both. */
-MT_TPL_BODY(is_sequence)
-{
-    switch (self.kind) {
-    case MT_TPL_STR:
-    case MT_TPL_LIST:
-    case MT_TPL_TUPLE:
-    case MT_TPL_DICT:
-    case MT_TPL_RANGE:
-    case MT_TPL_UNDEFINED: return answer(out, true);
-    default: return answer(out, false);
-    }
+    return answer(out, self.kind == MT_TPL_BOOL && self.as.boolean == which);
 }
 
 MT_TPL_BODY(is_iterable)
 {
     return answer(out, mt_tpl_is_iterable(self));
-}
-
-MT_TPL_BODY(is_callable)
-{
-    switch (self.kind) {
-    case MT_TPL_UNDEFINED:
-    case MT_TPL_MACRO:
-    case MT_TPL_BLOCK:
-    case MT_TPL_LOOP:
-    case MT_TPL_JOINER:
-    case MT_TPL_FUNCTION:
-    case MT_TPL_METHOD: return answer(out, true);
-    default: return answer(out, false);
-    }
 }
 
 MT_TPL_BODY(is_sameas)
@@ -136,21 +59,11 @@ MT_TPL_BODY(is_escaped)
     return answer(out, self.kind == MT_TPL_STR && self.as.str->markup);
 }
 
-static bool is_case(mt_tpl_run *run, mt_tpl_value v, bool upper, mt_tpl_value *out)
+MT_TPL_BODY(is_case)
 {
-    mt_tpl_str *text = mt_tpl_text(run, v);
+    mt_tpl_str *text = mt_tpl_text(run, self);
 
-    return text && mt_tpl_charge(run, text->len / 4) && answer(out, mt_tpl_is_all_case(text, upper));
-}
-
-MT_TPL_BODY(is_lower)
-{
-    return is_case(run, self, false, out);
-}
-
-MT_TPL_BODY(is_upper)
-{
-    return is_case(run, self, true, out);
+    return text && mt_tpl_charge(run, text->len / 4) && answer(out, mt_tpl_is_all_case(text, which == MT_TPL_UPPER));
 }
 
 MT_TPL_BODY(is_filter)
@@ -174,83 +87,56 @@ MT_TPL_BODY(is_equal)
 {
     bool same;
 
-    return mt_tpl_equal(run, self, a[0], &same) && answer(out, same);
+    return mt_tpl_equal(run, self, a[0], &same) && answer(out, same == which);
 }
 
-MT_TPL_BODY(is_unequal)
-{
-    bool same;
-
-    return mt_tpl_equal(run, self, a[0], &same) && answer(out, !same);
-}
-
-static bool is_ordered(mt_tpl_run *run, mt_tpl_order op, mt_tpl_value self, mt_tpl_value other, mt_tpl_value *out)
+MT_TPL_BODY(is_ordered)
 {
     bool holds;
 
-    return mt_tpl_ordered(run, op, self, other, &holds) && answer(out, holds);
-}
-
-MT_TPL_BODY(is_less)
-{
-    return is_ordered(run, MT_TPL_LT, self, a[0], out);
-}
-
-MT_TPL_BODY(is_at_most)
-{
-    return is_ordered(run, MT_TPL_LE, self, a[0], out);
-}
-
-MT_TPL_BODY(is_greater)
-{
-    return is_ordered(run, MT_TPL_GT, self, a[0], out);
-}
-
-MT_TPL_BODY(is_at_least)
-{
-    return is_ordered(run, MT_TPL_GE, self, a[0], out);
+    return mt_tpl_ordered(run, which, self, a[0], &holds) && answer(out, holds);
 }
 
 static const mt_tpl_builtin tests[] = {
-    {"odd", is_odd, 0, 0, {0}},
-    {"even", is_even, 0, 0, {0}},
-    {"divisibleby", is_divisibleby, 1, 1, {"num"}},
-    {"defined", is_defined, 0, 0, {0}},
-    {"undefined", is_undefined, 0, 0, {0}},
-    {"none", is_none, 0, 0, {0}},
-    {"boolean", is_boolean, 0, 0, {0}},
-    {"true", is_true, 0, 0, {0}},
-    {"false", is_false, 0, 0, {0}},
-    {"integer", is_integer, 0, 0, {0}},
-    {"float", is_float, 0, 0, {0}},
-    {"number", is_number, 0, 0, {0}},
-    {"string", is_string, 0, 0, {0}},
-    {"mapping", is_mapping, 0, 0, {0}},
-    {"sequence", is_sequence, 0, 0, {0}},
-    {"iterable", is_iterable, 0, 0, {0}},
-    {"callable", is_callable, 0, 0, {0}},
-    {"sameas", is_sameas, 1, 1, {"other"}},
-    {"escaped", is_escaped, 0, 0, {0}},
-    {"lower", is_lower, 0, 0, {0}},
-    {"upper", is_upper, 0, 0, {0}},
-    {"filter", is_filter, 0, 0, {0}},
-    {"test", is_test, 0, 0, {0}},
-    {"in", is_in, 1, 1, {"seq"}},
-    {"==", is_equal, 1, 1, {0}},
-    {"eq", is_equal, 1, 1, {0}},
-    {"equalto", is_equal, 1, 1, {0}},
-    {"!=", is_unequal, 1, 1, {0}},
-    {"ne", is_unequal, 1, 1, {0}},
-    {"<", is_less, 1, 1, {0}},
-    {"lt", is_less, 1, 1, {0}},
-    {"lessthan", is_less, 1, 1, {0}},
-    {"<=", is_at_most, 1, 1, {0}},
-    {"le", is_at_most, 1, 1, {0}},
-    {">", is_greater, 1, 1, {0}},
-    {"gt", is_greater, 1, 1, {0}},
-    {"greaterthan", is_greater, 1, 1, {0}},
-    {">=", is_at_least, 1, 1, {0}},
-    {"ge", is_at_least, 1, 1, {0}},
+    {"odd", is_remainder, 1, 0, 0, {0}},
+    {"even", is_remainder, 0, 0, 0, {0}},
+    {"divisibleby", is_remainder, 0, 1, 1, {"num"}},
+    {"defined", is_kind, ~KIND(UNDEFINED), 0, 0, {0}},
+    {"undefined", is_kind, KIND(UNDEFINED), 0, 0, {0}},
+    {"none", is_kind, KIND(NONE), 0, 0, {0}},
+    {"boolean", is_kind, KIND(BOOL), 0, 0, {0}},
+    {"true", is_bool, true, 0, 0, {0}},
+    {"false", is_bool, false, 0, 0, {0}},
+    {"integer", is_kind, INTEGERS, 0, 0, {0}},
+    {"float", is_kind, KIND(FLOAT), 0, 0, {0}},
+    {"number", is_kind, NUMBERS, 0, 0, {0}},
+    {"string", is_kind, KIND(STR), 0, 0, {0}},
+    {"mapping", is_kind, KIND(DICT), 0, 0, {0}},
+    {"sequence", is_kind, SEQUENCES, 0, 0, {0}},
+    {"iterable", is_iterable, 0, 0, 0, {0}},
+    {"callable", is_kind, CALLABLES, 0, 0, {0}},
+    {"sameas", is_sameas, 0, 1, 1, {"other"}},
+    {"escaped", is_escaped, 0, 0, 0, {0}},
+    {"lower", is_case, MT_TPL_LOWER, 0, 0, {0}},
+    {"upper", is_case, MT_TPL_UPPER, 0, 0, {0}},
+    {"filter", is_filter, 0, 0, 0, {0}},
+    {"test", is_test, 0, 0, 0, {0}},
+    {"in", is_in, 0, 1, 1, {"seq"}},
+    {"==", is_equal, true, 1, 1, {0}},
+    {"eq", is_equal, true, 1, 1, {0}},
+    {"equalto", is_equal, true, 1, 1, {0}},
+    {"!=", is_equal, false, 1, 1, {0}},
+    {"ne", is_equal, false, 1, 1, {0}},
+    {"<", is_ordered, MT_TPL_LT, 1, 1, {0}},
+    {"lt", is_ordered, MT_TPL_LT, 1, 1, {0}},
+    {"lessthan", is_ordered, MT_TPL_LT, 1, 1, {0}},
+    {"<=", is_ordered, MT_TPL_LE, 1, 1, {0}},
+    {"le", is_ordered, MT_TPL_LE, 1, 1, {0}},
+    {">", is_ordered, MT_TPL_GT, 1, 1, {0}},
+    {"gt", is_ordered, MT_TPL_GT, 1, 1, {0}},
+    {"greaterthan", is_ordered, MT_TPL_GT, 1, 1, {0}},
+    {">=", is_ordered, MT_TPL_GE, 1, 1, {0}},
+    {"ge", is_ordered, MT_TPL_GE, 1, 1, {0}},
     {0},
 };
 
