@@ -5,28 +5,6 @@
 
 typedef mt_tpl_step next_fn(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out);
 
-static mt_tpl_step next_list(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    const mt_tpl_list *list = iter->source.as.list;
-
-    (void)run;
-    if (iter->at == list->count)
-        return MT_TPL_END;
-    *out = list->at[iter->at++];
-    return MT_TPL_ITEM;
-}
-
-static mt_tpl_step next_list_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    const mt_tpl_list *list = iter->source.as.list;
-
-    (void)run;
-    if (iter->at == list->count)
-        return MT_TPL_END;
-    *out = list->at[list->count - ++iter->at];
-    return MT_TPL_ITEM;
-}
-
 static mt_tpl_step next_char(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {
     const mt_tpl_str *s = iter->source.as.str;
@@ -53,6 +31,16 @@ static mt_tpl_step next_char_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_val
     return mt_tpl_set_str(out, mt_tpl_str_sub(run, s, begin, end)) ? MT_TPL_ITEM : MT_TPL_FAILED;
 }
 
+static size_t count_of(mt_tpl_value source)
+{
+    switch (source.kind) {
+    case MT_TPL_DICT: return source.as.dict->count;
+    case MT_TPL_VIEW: return source.as.view->dict->count;
+    case MT_TPL_RANGE: return source.as.range->count;
+    default: return source.as.list->count;
+    }
+}
+
 static mt_tpl_step entry(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_value *out)
 {
     mt_tpl_part part = source.kind == MT_TPL_VIEW ? source.as.view->part : MT_TPL_KEYS;
@@ -64,41 +52,25 @@ static mt_tpl_step entry(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_
     return MT_TPL_ITEM;
 }
 
-static size_t entries(mt_tpl_value source)
+/* What has its items at places: a list, a tuple, a dict, a view, a range. */
+static mt_tpl_step item(mt_tpl_run *run, mt_tpl_value source, size_t i, mt_tpl_value *out)
 {
-    return source.kind == MT_TPL_VIEW ? source.as.view->dict->count : source.as.dict->count;
-}
-
-static mt_tpl_step next_entry(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    return iter->at == entries(iter->source) ? MT_TPL_END : entry(run, iter->source, iter->at++, out);
-}
-
-static mt_tpl_step next_entry_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    size_t count = entries(iter->source);
-
-    return iter->at == count ? MT_TPL_END : entry(run, iter->source, count - ++iter->at, out);
-}
-
-static mt_tpl_step next_number(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
-{
-    (void)run;
-    if (iter->at == iter->source.as.range->count)
-        return MT_TPL_END;
-    *out = mt_tpl_int(mt_tpl_range_at(iter->source.as.range, iter->at++));
+    if (source.kind == MT_TPL_DICT || source.kind == MT_TPL_VIEW)
+        return entry(run, source, i, out);
+    *out = source.kind == MT_TPL_RANGE ? mt_tpl_int(mt_tpl_range_at(source.as.range, i)) : source.as.list->at[i];
     return MT_TPL_ITEM;
 }
 
-static mt_tpl_step next_number_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+static mt_tpl_step next_item(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
 {
-    const mt_tpl_range *range = iter->source.as.range;
+    return iter->at == count_of(iter->source) ? MT_TPL_END : item(run, iter->source, iter->at++, out);
+}
 
-    (void)run;
-    if (iter->at == range->count)
-        return MT_TPL_END;
-    *out = mt_tpl_int(mt_tpl_range_at(range, range->count - ++iter->at));
-    return MT_TPL_ITEM;
+static mt_tpl_step next_item_back(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
+{
+    const size_t count = count_of(iter->source);
+
+    return iter->at == count ? MT_TPL_END : item(run, iter->source, count - ++iter->at, out);
 }
 
 static mt_tpl_step next_nothing(mt_tpl_run *run, mt_tpl_iter *iter, mt_tpl_value *out)
@@ -115,10 +87,10 @@ static next_fn *forward(mt_tpl_kind kind)
     case MT_TPL_UNDEFINED: return next_nothing;
     case MT_TPL_STR: return next_char;
     case MT_TPL_LIST:
-    case MT_TPL_TUPLE: return next_list;
+    case MT_TPL_TUPLE:
     case MT_TPL_DICT:
-    case MT_TPL_VIEW: return next_entry;
-    case MT_TPL_RANGE: return next_number;
+    case MT_TPL_VIEW:
+    case MT_TPL_RANGE: return next_item;
     default: return NULL;
     }
 }
@@ -129,11 +101,11 @@ static next_fn *backward(mt_tpl_kind kind, const char **type)
     switch (kind) {
     case MT_TPL_UNDEFINED: return next_nothing;
     case MT_TPL_STR: return next_char_back;
-    case MT_TPL_LIST: *type = "list_reverseiterator"; return next_list_back;
-    case MT_TPL_TUPLE: return next_list_back;
-    case MT_TPL_DICT: *type = "dict_reversekeyiterator"; return next_entry_back;
-    case MT_TPL_VIEW: *type = "dict_reverseitemiterator"; return next_entry_back;
-    case MT_TPL_RANGE: *type = "range_iterator"; return next_number_back;
+    case MT_TPL_LIST: *type = "list_reverseiterator"; return next_item_back;
+    case MT_TPL_TUPLE: return next_item_back;
+    case MT_TPL_DICT: *type = "dict_reversekeyiterator"; return next_item_back;
+    case MT_TPL_VIEW: *type = "dict_reverseitemiterator"; return next_item_back;
+    case MT_TPL_RANGE: *type = "range_iterator"; return next_item_back;
     default: return NULL;
     }
 }
