@@ -90,29 +90,16 @@ void mt_answer_free(mt_answer *answer)
     mt_arena_free(answer->arena);
 }
 
-static void *grow(void *list, size_t *cap, size_t needed, size_t size)
-{
-    size_t more = *cap ? *cap : 16;
-
-    if (needed <= *cap)
-        return list;
-    while (more < needed)
-        more *= 2;
-    list = mt_realloc(list, *cap * size, more * size);
-    *cap = more;
-    return list;
-}
-
 static void add_said(mt_said_list *list, const mt_event *event)
 {
-    list->at = grow(list->at, &list->cap, list->count + 1, sizeof(*list->at));
+    list->at = mt_grow(list->at, &list->cap, list->count + 1, sizeof(*list->at));
     list->at[list->count++] = (mt_said){.id = event->token,
                                         .has_logprob = event->has_logprob,
                                         .logprob = event->logprob,
                                         .top_begin = list->top_count,
                                         .top_count = event->top_count,
                                         .part = SIZE_MAX};
-    list->top = grow(list->top, &list->top_cap, list->top_count + event->top_count, sizeof(*list->top));
+    list->top = mt_grow(list->top, &list->top_cap, list->top_count + event->top_count, sizeof(*list->top));
     if (event->top_count)
         memcpy(list->top + list->top_count, event->top, event->top_count * sizeof(*list->top));
     list->top_count += event->top_count;

@@ -24,13 +24,8 @@ void mt_speech_end(mt_speech *s)
 
 static mt_speech_part *begin(mt_speech *s, mt_speech_kind kind)
 {
-    const size_t cap = s->cap ? 2 * s->cap : 4;
-
     mt_speech_end(s);
-    if (s->count == s->cap) {
-        s->at = mt_realloc(s->at, s->cap * sizeof(*s->at), cap * sizeof(*s->at));
-        s->cap = cap;
-    }
+    s->at = mt_grow(s->at, &s->cap, s->count + 1, sizeof(*s->at));
     s->at[s->count] = (mt_speech_part){.kind = kind};
     mt_buf_init(&s->at[s->count].text, MT_LIMIT_ANSWER_BYTES);
     s->calls += kind == MT_SPEECH_CALL;

@@ -86,6 +86,19 @@ void *mt_realloc(void *ptr, size_t old_size, size_t new_size)
     return grown;
 }
 
+void *mt_grow(void *list, size_t *cap, size_t needed, size_t size)
+{
+    size_t more = *cap ? *cap : 16;
+
+    if (needed <= *cap)
+        return list;
+    while (more < needed)
+        more *= 2;
+    list = mt_realloc(list, *cap * size, more * size);
+    *cap = more;
+    return list;
+}
+
 void mt_free(void *ptr)
 {
     free(ptr);

@@ -91,13 +91,7 @@ bool mt_tok_added_read(mt_tok_added *added, mt_json_reader *json, mt_arena *aren
     while ((event = mt_json_next(json)) == MT_JSON_OBJECT_BEGIN) {
         if (added->count == MT_LIMIT_VOCAB)
             return mt_fail(err, MT_E_TOO_LARGE, "it has more than %u added tokens", MT_LIMIT_VOCAB);
-        if (added->count == added->cap) {
-            size_t cap = added->cap ? added->cap * 2 : 64;
-
-            added->tokens =
-                mt_realloc(added->tokens, added->cap * sizeof(*added->tokens), cap * sizeof(*added->tokens));
-            added->cap = cap;
-        }
+        added->tokens = mt_grow(added->tokens, &added->cap, added->count + 1, sizeof(*added->tokens));
         added->tokens[added->count] = (mt_tok_added_token){0};
         if (!read_token(&added->tokens[added->count++], json, arena, err))
             return false;

@@ -71,12 +71,8 @@ static void add_symbol(mt_tok_bpe_work *w, uint32_t id)
 {
     uint32_t at = (uint32_t)w->count;
 
-    if (w->count == w->cap) {
-        size_t cap = w->cap ? w->cap * 2 : 64;
-
-        w->symbols = mt_realloc(w->symbols, w->cap * sizeof(*w->symbols), cap * sizeof(*w->symbols));
-        w->cap = cap;
-    }
+    if (w->count == w->cap)
+        w->symbols = mt_grow(w->symbols, &w->cap, w->count + 1, sizeof(*w->symbols));
     if (at > 0)
         w->symbols[at - 1].after = at;
     w->symbols[w->count++] = (mt_tok_symbol){

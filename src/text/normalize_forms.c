@@ -58,15 +58,10 @@ static int class_of(utf8proc_int32_t c)
 
 static void reserve(stretch *s, size_t more)
 {
-    size_t cap = s->cap ? s->cap : 256;
+    size_t cap = s->cap;
 
-    if (more <= s->cap - s->count)
-        return;
-    while (cap < s->count + more)
-        cap *= 2;
-    s->chars = mt_realloc(s->chars, s->cap * sizeof(*s->chars), cap * sizeof(*s->chars));
-    s->sorted = mt_realloc(s->sorted, s->cap * sizeof(*s->sorted), cap * sizeof(*s->sorted));
-    s->cap = cap;
+    s->chars = mt_grow(s->chars, &cap, s->count + more, sizeof(*s->chars));
+    s->sorted = mt_grow(s->sorted, &s->cap, s->count + more, sizeof(*s->sorted));
 }
 
 static void decompose(stretch *s, const mt_tok_view *in, size_t begin, size_t end, utf8proc_option_t options)

@@ -11,12 +11,8 @@
 
 void mt_ids_add(mt_ids *ids, uint32_t id)
 {
-    if (ids->count == ids->cap) {
-        size_t cap = ids->cap ? ids->cap * 2 : 256;
-
-        ids->data = mt_realloc(ids->data, ids->cap * sizeof(*ids->data), cap * sizeof(*ids->data));
-        ids->cap = cap;
-    }
+    if (ids->count == ids->cap)
+        ids->data = mt_grow(ids->data, &ids->cap, ids->count + 1, sizeof(*ids->data));
     ids->data[ids->count++] = id;
 }
 

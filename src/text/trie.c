@@ -34,14 +34,10 @@ typedef struct builder {
 static void add_node(builder *b, unsigned char byte, span s)
 {
     mt_tok_trie *trie = b->trie;
+    size_t cap = b->cap;
 
-    if (trie->count == b->cap) {
-        size_t cap = b->cap ? b->cap * 2 : 256;
-
-        trie->nodes = mt_realloc(trie->nodes, b->cap * sizeof(*trie->nodes), cap * sizeof(*trie->nodes));
-        b->spans = mt_realloc(b->spans, b->cap * sizeof(*b->spans), cap * sizeof(*b->spans));
-        b->cap = cap;
-    }
+    trie->nodes = mt_grow(trie->nodes, &cap, trie->count + 1, sizeof(*trie->nodes));
+    b->spans = mt_grow(b->spans, &b->cap, trie->count + 1, sizeof(*b->spans));
     trie->nodes[trie->count] = (mt_tok_trie_node){.byte = byte, .value = MT_TRIE_NONE};
     b->spans[trie->count++] = s;
 }

@@ -84,14 +84,7 @@ static void grow(mt_tok_vocab *vocab)
 
 static void keep_text(mt_tok_vocab *vocab, const char *s, size_t len)
 {
-    if (len > vocab->room - vocab->used) {
-        size_t room = vocab->room ? vocab->room : 16 * FIRST_CAP;
-
-        while (len > room - vocab->used)
-            room *= 2;
-        vocab->bytes = mt_realloc(vocab->bytes, vocab->room, room);
-        vocab->room = room;
-    }
+    vocab->bytes = mt_grow(vocab->bytes, &vocab->room, vocab->used + len, 1);
     if (len > 0)
         memcpy(vocab->bytes + vocab->used, s, len);
     vocab->used += len;

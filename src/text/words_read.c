@@ -110,12 +110,7 @@ static bool read_vocab_object(mt_tok_words *words, mt_json_reader *json, mt_erro
 
 static void add_score(mt_tok_unigram *unigram, double score)
 {
-    if (unigram->count == unigram->cap) {
-        size_t cap = unigram->cap ? unigram->cap * 2 : 1024;
-
-        unigram->scores = mt_realloc(unigram->scores, unigram->cap * sizeof(double), cap * sizeof(double));
-        unigram->cap = cap;
-    }
+    unigram->scores = mt_grow(unigram->scores, &unigram->cap, unigram->count + 1, sizeof(double));
     unigram->scores[unigram->count++] = score;
 }
 

@@ -235,11 +235,7 @@ static bool append(header *h, const mt_tensor_info *t)
     mt_safetensors *f = h->file;
     if (f->count == MT_LIMIT_TENSORS)
         return mt_fail(h->err, MT_E_TOO_LARGE, "the header names more than %d tensors", MT_LIMIT_TENSORS);
-    if (f->count == f->cap) {
-        size_t cap = f->cap ? f->cap * 2 : 64;
-        f->tensors = mt_realloc(f->tensors, f->cap * sizeof *f->tensors, cap * sizeof *f->tensors);
-        f->cap = cap;
-    }
+    f->tensors = mt_grow(f->tensors, &f->cap, f->count + 1, sizeof *f->tensors);
     f->tensors[f->count++] = *t;
     return true;
 }

@@ -60,11 +60,7 @@ static bool read_pair(index_reader *r)
         return mt_fail(r->err, MT_E_INVALID, "it has a tensor name that no safetensors file can hold");
     if (r->count == MT_LIMIT_TENSORS)
         return mt_fail(r->err, MT_E_TOO_LARGE, "it names more than %d tensors", MT_LIMIT_TENSORS);
-    if (r->count == r->cap) {
-        size_t cap = r->cap ? r->cap * 2 : 64;
-        r->entries = mt_realloc(r->entries, r->cap * sizeof *r->entries, cap * sizeof *r->entries);
-        r->cap = cap;
-    }
+    r->entries = mt_grow(r->entries, &r->cap, r->count + 1, sizeof *r->entries);
     entry *e = &r->entries[r->count++];
     e->tensor = keep(r);
     if (mt_json_next(&r->json) != MT_JSON_STRING)

@@ -14,12 +14,7 @@ typedef struct builder {
 
 static void push(builder *b, mt_expr part)
 {
-    if (b->count == b->cap) {
-        const size_t cap = b->cap ? 2 * b->cap : 16;
-
-        b->parts = mt_realloc(b->parts, b->cap * sizeof(*b->parts), cap * sizeof(*b->parts));
-        b->cap = cap;
-    }
+    b->parts = mt_grow(b->parts, &b->cap, b->count + 1, sizeof(*b->parts));
     b->parts[b->count++] = part;
 }
 

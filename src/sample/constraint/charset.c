@@ -15,12 +15,7 @@ void mt_charset_free(mt_charset *set)
 
 void mt_charset_add(mt_charset *set, uint32_t low, uint32_t high)
 {
-    if (set->count == set->cap) {
-        const size_t cap = set->cap ? 2 * set->cap : 8;
-
-        set->at = mt_realloc(set->at, set->cap * sizeof(*set->at), cap * sizeof(*set->at));
-        set->cap = cap;
-    }
+    set->at = mt_grow(set->at, &set->cap, set->count + 1, sizeof(*set->at));
     set->at[set->count++] = (mt_char_range){low, high};
 }
 

@@ -35,12 +35,7 @@ typedef struct parts {
 
 static void push(parts *p, mt_expr e)
 {
-    if (p->count == p->cap) {
-        const size_t cap = p->cap ? 2 * p->cap : 8;
-
-        p->at = mt_realloc(p->at, p->cap * sizeof(*p->at), cap * sizeof(*p->at));
-        p->cap = cap;
-    }
+    p->at = mt_grow(p->at, &p->cap, p->count + 1, sizeof(*p->at));
     p->at[p->count++] = e;
 }
 

@@ -26,21 +26,14 @@ static bool reserve(mt_grammar *g, void *list, size_t count, size_t *cap, size_t
     const bool bytes = size == 1;
     const size_t limit = bytes ? MT_LIMIT_GRAMMAR_BYTES : MT_LIMIT_GRAMMAR_NODES;
     void **at = list;
-    size_t wanted = *cap ? *cap : 64;
 
     if (count + more > limit)
         mt_grammar_fill(g, bytes ? "bytes of texts" : "parts", limit);
     if (count % LOOK == 0 && mt_grammar_stopped(g))
         g->full = true;
-    if (g->full)
-        return false;
-    if (count + more <= *cap)
-        return true;
-    while (wanted < count + more)
-        wanted *= 2;
-    *at = mt_realloc(*at, *cap * size, wanted * size);
-    *cap = wanted;
-    return true;
+    if (!g->full)
+        *at = mt_grow(*at, cap, count + more, size);
+    return !g->full;
 }
 
 static mt_expr add(mt_grammar *g, mt_expr_kind kind, uint32_t a, uint32_t b, uint32_t c)

@@ -104,7 +104,7 @@ static uint32_t intern(machine *m, const state *s)
 {
     uint64_t hash = 1;
     const unsigned char *bytes = (const unsigned char *)s;
-    size_t slot;
+    size_t slot, cap = m->cap;
 
     for (size_t i = 0; i < sizeof(*s); i++)
         hash = (hash ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
@@ -115,13 +115,8 @@ static uint32_t intern(machine *m, const state *s)
         m->full = true;
         return 0;
     }
-    if (m->count == m->cap) {
-        const size_t cap = m->cap ? 2 * m->cap : 64;
-
-        m->states = mt_realloc(m->states, m->cap * sizeof(*m->states), cap * sizeof(*m->states));
-        m->rules = mt_realloc(m->rules, m->cap * sizeof(*m->rules), cap * sizeof(*m->rules));
-        m->cap = cap;
-    }
+    m->states = mt_grow(m->states, &cap, m->count + 1, sizeof(*m->states));
+    m->rules = mt_grow(m->rules, &m->cap, m->count + 1, sizeof(*m->rules));
     m->states[m->count] = *s;
     m->rules[m->count] = mt_grammar_rule(m->g);
     m->slots[slot] = (uint32_t)++m->count;

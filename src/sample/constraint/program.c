@@ -19,12 +19,7 @@ uint32_t mt_program_emit(mt_compiler *c, mt_instruction in)
         c->full = true;
     if (c->full)
         return 0;
-    if (p->count == c->cap) {
-        const size_t cap = c->cap ? 2 * c->cap : 256;
-
-        p->code = mt_realloc(p->code, c->cap * sizeof(*p->code), cap * sizeof(*p->code));
-        c->cap = cap;
-    }
+    p->code = mt_grow(p->code, &c->cap, p->count + 1, sizeof(*p->code));
     p->code[p->count] = in;
     return (uint32_t)p->count++;
 }
@@ -34,12 +29,7 @@ uint32_t mt_program_add_targets(mt_compiler *c, size_t count)
     mt_program *p = c->p;
     const size_t begin = p->target_count;
 
-    while (p->target_count + count > c->target_cap) {
-        const size_t cap = c->target_cap ? 2 * c->target_cap : 256;
-
-        p->targets = mt_realloc(p->targets, c->target_cap * sizeof(*p->targets), cap * sizeof(*p->targets));
-        c->target_cap = cap;
-    }
+    p->targets = mt_grow(p->targets, &c->target_cap, p->target_count + count, sizeof(*p->targets));
     p->target_count += count;
     if (count > p->widest)
         p->widest = (uint32_t)count;
@@ -55,12 +45,7 @@ static uint32_t add_text(mt_compiler *c, const char *bytes, size_t len, uint32_t
         c->full = true;
         return 0;
     }
-    while (p->text_len + len + 2 > c->text_cap) {
-        const size_t cap = c->text_cap ? 2 * c->text_cap : 1024;
-
-        p->text = mt_realloc(p->text, c->text_cap * sizeof(*p->text), cap * sizeof(*p->text));
-        c->text_cap = cap;
-    }
+    p->text = mt_grow(p->text, &c->text_cap, p->text_len + len + 2, sizeof(*p->text));
     at = p->text + p->text_len;
     for (size_t i = 0; i < len; i++)
         at[i] = (unsigned char)bytes[i];
@@ -204,12 +189,7 @@ typedef struct walk {
 
 static void add_edge(walk *w, uint32_t rule)
 {
-    if (w->edge_count == w->edge_cap) {
-        const size_t cap = w->edge_cap ? 2 * w->edge_cap : 256;
-
-        w->edges = mt_realloc(w->edges, w->edge_cap * sizeof(*w->edges), cap * sizeof(*w->edges));
-        w->edge_cap = cap;
-    }
+    w->edges = mt_grow(w->edges, &w->edge_cap, w->edge_count + 1, sizeof(*w->edges));
     w->edges[w->edge_count++] = rule;
 }
 

@@ -42,17 +42,6 @@ typedef struct trie {
     size_t slots;
 } trie;
 
-static void *grow(void *list, size_t *cap, size_t count, size_t size)
-{
-    const size_t wanted = *cap ? 2 * *cap : 16;
-
-    if (count < *cap)
-        return list;
-    list = mt_realloc(list, *cap * size, wanted * size);
-    *cap = wanted;
-    return list;
-}
-
 /* The only byte of a set; -1 where there are others. */
 static int only_byte(const mt_byteset *set)
 {
@@ -140,7 +129,7 @@ static void collect(trie *t, const mt_expr_node *any, uint32_t next)
             continue;
         }
         behind = peel(t, e, next);
-        t->branches = grow(t->branches, &t->cap, t->count, sizeof(*t->branches));
+        t->branches = mt_grow(t->branches, &t->cap, t->count + 1, sizeof(*t->branches));
         t->branches[t->count++] =
             (branch){.begin = (uint32_t)begin, .len = (uint32_t)(t->text.len - begin), .behind = behind};
     }
@@ -241,13 +230,13 @@ static uint32_t fork(trie *t, const uint32_t *targets, size_t count)
 
 static void open_node(trie *t, size_t depth)
 {
-    t->open = grow(t->open, &t->open_cap, t->open_count, sizeof(*t->open));
+    t->open = mt_grow(t->open, &t->open_cap, t->open_count + 1, sizeof(*t->open));
     t->open[t->open_count++] = (node){.depth = depth, .first = t->pending_count};
 }
 
 static void add_target(trie *t, uint32_t target)
 {
-    t->pending = grow(t->pending, &t->pending_cap, t->pending_count, sizeof(*t->pending));
+    t->pending = mt_grow(t->pending, &t->pending_cap, t->pending_count + 1, sizeof(*t->pending));
     t->pending[t->pending_count++] = target;
 }
 

@@ -66,12 +66,7 @@ static void add_range(machine *a, uint64_t mark, uint32_t low, uint32_t high)
 
     while (i < a->class_count && a->classes[i].mark != mark)
         i++;
-    if (i == a->class_cap) {
-        const size_t cap = a->class_cap ? 2 * a->class_cap : 32;
-
-        a->classes = mt_realloc(a->classes, a->class_cap * sizeof(*a->classes), cap * sizeof(*a->classes));
-        a->class_cap = cap;
-    }
+    a->classes = mt_grow(a->classes, &a->class_cap, i + 1, sizeof(*a->classes));
     if (i == a->class_count)
         a->classes[a->class_count++] = (class_of_chars){.mark = mark, .code = low};
     mt_charset_add(&a->classes[i].set, low, high);
@@ -115,7 +110,7 @@ static void find_classes(machine *a)
 static uint32_t intern(machine *a, const uint32_t *key)
 {
     uint64_t hash = 1;
-    size_t slot;
+    size_t slot, cap = a->state_cap;
 
     for (size_t i = 0; i < a->width; i++)
         hash = scramble(hash ^ key[i]);
@@ -124,13 +119,8 @@ static uint32_t intern(machine *a, const uint32_t *key)
             return a->slots[slot] - 1;
     if (a->states == MT_LIMIT_REGEX_STATES)
         return UINT32_MAX;
-    if (a->states == a->state_cap) {
-        const size_t cap = a->state_cap ? 2 * a->state_cap : 64;
-
-        a->keys = mt_realloc(a->keys, a->state_cap * a->width * sizeof(*key), cap * a->width * sizeof(*key));
-        a->rules = mt_realloc(a->rules, a->state_cap * sizeof(*a->rules), cap * sizeof(*a->rules));
-        a->state_cap = cap;
-    }
+    a->keys = mt_grow(a->keys, &cap, a->states + 1, a->width * sizeof(*key));
+    a->rules = mt_grow(a->rules, &a->state_cap, a->states + 1, sizeof(*a->rules));
     memcpy(a->keys + a->states * a->width, key, a->width * sizeof(*key));
     a->rules[a->states] = mt_grammar_rule(a->g);
     a->slots[slot] = (uint32_t)++a->states;

@@ -21,12 +21,7 @@ static uint32_t add_node(mt_formulas *m, mt_regex_node node)
         m->full = true;
         return 0;
     }
-    if (m->count == m->cap) {
-        const size_t cap = m->cap ? 2 * m->cap : 64;
-
-        m->nodes = mt_realloc(m->nodes, m->cap * sizeof(*m->nodes), cap * sizeof(*m->nodes));
-        m->cap = cap;
-    }
+    m->nodes = mt_grow(m->nodes, &m->cap, m->count + 1, sizeof(*m->nodes));
     m->nodes[m->count] = node;
     return (uint32_t)m->count++;
 }
@@ -131,18 +126,8 @@ static mt_formula intern(mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_f
         m->full = true;
         return MT_FORMULA_FALSE;
     }
-    if (m->formula_count == m->formula_cap) {
-        const size_t cap = m->formula_cap ? 2 * m->formula_cap : 256;
-
-        m->formulas = mt_realloc(m->formulas, m->formula_cap * sizeof(*f), cap * sizeof(*f));
-        m->formula_cap = cap;
-    }
-    while (m->part_count + count > m->part_cap) {
-        const size_t cap = m->part_cap ? 2 * m->part_cap : 1024;
-
-        m->parts = mt_realloc(m->parts, m->part_cap * sizeof(*m->parts), cap * sizeof(*m->parts));
-        m->part_cap = cap;
-    }
+    m->formulas = mt_grow(m->formulas, &m->formula_cap, m->formula_count + 1, sizeof(*f));
+    m->parts = mt_grow(m->parts, &m->part_cap, m->part_count + count, sizeof(*m->parts));
     if (count)
         memcpy(m->parts + m->part_count, parts, count * sizeof(*parts));
     m->formulas[m->formula_count] = (mt_formula_node){
@@ -154,12 +139,7 @@ static mt_formula intern(mt_formulas *m, uint8_t kind, uint32_t leaf, const mt_f
 
 static void push(mt_formulas *m, mt_formula f)
 {
-    if (m->stack_count == m->stack_cap) {
-        const size_t cap = m->stack_cap ? 2 * m->stack_cap : 256;
-
-        m->stack = mt_realloc(m->stack, m->stack_cap * sizeof(*m->stack), cap * sizeof(*m->stack));
-        m->stack_cap = cap;
-    }
+    m->stack = mt_grow(m->stack, &m->stack_cap, m->stack_count + 1, sizeof(*m->stack));
     m->stack[m->stack_count++] = f;
 }
 

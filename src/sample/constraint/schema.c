@@ -189,12 +189,7 @@ bool mt_schema_call(mt_schema_reader *r, const mt_schema_place *place, mt_expr *
     if (r->crowded)
         return mt_fail(r->err, MT_E_INVALID, "the schema has more than %d different places; make it smaller",
                        MT_LIMIT_SCHEMA_RULES);
-    if (r->rule_count == r->rule_cap) {
-        const size_t cap = r->rule_cap ? 2 * r->rule_cap : 64;
-
-        r->rules = mt_realloc(r->rules, r->rule_cap * sizeof(*r->rules), cap * sizeof(*r->rules));
-        r->rule_cap = cap;
-    }
+    r->rules = mt_grow(r->rules, &r->rule_cap, r->rule_count + 1, sizeof(*r->rules));
     parts = mt_arena_alloc(r->arena, place->count * sizeof(*parts));
     memcpy(parts, place->part, place->count * sizeof(*parts));
     r->rules[r->rule_count] = (mt_schema_rule){

@@ -25,12 +25,7 @@ json_t *mt_schema_keep(mt_schema_reader *r, const json_t *from, int kind, json_t
 {
     uint32_t *slot = &r->made_slots[made_slot(from, kind)];
 
-    if (r->made_count == r->made_cap) {
-        const size_t cap = r->made_cap ? 2 * r->made_cap : 64;
-
-        r->made = mt_realloc(r->made, r->made_cap * sizeof(*r->made), cap * sizeof(*r->made));
-        r->made_cap = cap;
-    }
+    r->made = mt_grow(r->made, &r->made_cap, r->made_count + 1, sizeof(*r->made));
     r->made[r->made_count] = (mt_schema_made){.from = from, .kind = kind, .schema = made, .same = *slot};
     *slot = (uint32_t)++r->made_count;
     return made;

@@ -228,13 +228,7 @@ static mt_expr write_member(mt_schema_reader *r, const char *name, mt_expr value
     made = mt_grammar_list(g, (mt_expr[]){mt_json_key(r->j, name), mt_json_colon(r->j), value}, 3);
     if (!called)
         return made;
-    if (r->member_count == r->member_cap) {
-        const size_t cap = r->member_cap ? 2 * r->member_cap : 64;
-
-        r->member_rules =
-            mt_realloc(r->member_rules, r->member_cap * sizeof(*r->member_rules), cap * sizeof(*r->member_rules));
-        r->member_cap = cap;
-    }
+    r->member_rules = mt_grow(r->member_rules, &r->member_cap, r->member_count + 1, sizeof(*r->member_rules));
     r->member_rules[r->member_count] =
         (mt_schema_member){.name = name, .value = rule, .rule = mt_grammar_rule(g), .same = *slot};
     mt_grammar_define(g, r->member_rules[r->member_count].rule, made);

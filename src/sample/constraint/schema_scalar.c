@@ -242,12 +242,7 @@ static bool write_known(mt_schema_reader *r, const mt_number *n, mt_expr *out)
         }
     if (!write_number(r, n, &made))
         return false;
-    if (r->number_count == r->number_cap) {
-        const size_t cap = r->number_cap ? 2 * r->number_cap : 16;
-
-        r->numbers = mt_realloc(r->numbers, r->number_cap * sizeof(*r->numbers), cap * sizeof(*r->numbers));
-        r->number_cap = cap;
-    }
+    r->numbers = mt_grow(r->numbers, &r->number_cap, r->number_count + 1, sizeof(*r->numbers));
     rule = mt_grammar_rule(r->j->g);
     mt_grammar_define(r->j->g, rule, made);
     *out = mt_grammar_call(r->j->g, rule);
