@@ -120,9 +120,10 @@ static void clear(bench *b)
 /* ---- first tokens ---- */
 
 static const mt_bench_column first_columns[] = {
-    {"what", "prompt", MT_BENCH_TEXT},     {"cold_ms", "cold, ms", 1},
-    {"cached_ms", "seen before, ms", 1},   {"cached", "tokens from the cache", 0},
-    {"steps", "in steps of one token", 2}, {"faster", "times faster", 0},
+    {"what", "prompt", MT_BENCH_TEXT},        {"cold_ms", "cold, ms", 1},
+    {"cached_ms", "seen before, ms", 1},      {"cached", "tokens from the cache", 0},
+    {"steps", "in steps of one token", 2},    {"faster", "times faster", 0},
+    {"moved_ms", "among other words, ms", 1},
 };
 
 static void report_first(bench *b, mt_bench_section *s, const char *what, const asked *cold, const asked *warm)
@@ -151,7 +152,7 @@ static bool measure_prompt(bench *b, mt_bench_section *s, size_t len)
 }
 
 /* A request with a picture of noise between some words. */
-static bool show(bench *b, asked *a, size_t side, uint64_t picture, size_t tokens)
+static bool show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t words, size_t tokens)
 {
     mt_request *r = mt_request_new();
     mt_picture *p = mt_arena_alloc(r->arena, sizeof *p);
@@ -169,6 +170,7 @@ static bool show(bench *b, asked *a, size_t side, uint64_t picture, size_t token
         mt_config_int(mt_checkpoint_config(o->checkpoint), "image_token_id", 0, 0, o->spec.vocab - 1, &pad, b->err);
     const mt_picture_order order = {.wish = {.max_pixels = side * side}, .arena = r->arena};
     ok = ok && mt_processor_image(o->processor, &image, &order, p, b->err);
+    b->dice.state = words;
     for (size_t i = 0; i < MT_COUNT(ids); i++)
         ids[i] = i == SHORT_PROMPT ? (uint32_t)pad : draw(b) % 1000;
     b->dice = before;
@@ -187,16 +189,20 @@ static bool show(bench *b, asked *a, size_t side, uint64_t picture, size_t token
 
 static bool measure_picture(bench *b, mt_bench_section *s, size_t side)
 {
-    asked cold = {0}, warm = {.measured = true};
+    asked cold = {0}, warm = {.measured = true}, moved = {0};
     char what[64];
     mt_log_passing("bench.first", "first token after a picture of %zu pixels, cold and cached", side);
-    if (!show(b, &cold, side, 1, 2) || !wait_for(b, &cold))
+    if (!show(b, &cold, side, 1, 1, 2) || !wait_for(b, &cold))
         return false;
     clear(b);
-    if (!show(b, &warm, side, 1, WARM_TOKENS) || !wait_for(b, &warm))
+    if (!show(b, &warm, side, 1, 1, WARM_TOKENS) || !wait_for(b, &warm))
+        return false;
+    if (!show(b, &moved, side, 1, 2, 2) || !wait_for(b, &moved))
         return false;
     snprintf(what, sizeof what, "picture of %zu x %zu", side, side);
     report_first(b, s, what, &cold, &warm);
+    json_object_set_new(json_array_get(s->rows, json_array_size(s->rows) - 1), "moved_ms",
+                        json_real(1e3 * moved.first));
     return true;
 }
 
@@ -301,7 +307,7 @@ static bool streams(bench *b, size_t side)
     while (ok && side && !is_done(b, &stream[0])) {
         if (is_done(b, &picture)) {
             picture = (asked){0};
-            ok = show(b, &picture, side, 100 + pictures++, 1);
+            ok = show(b, &picture, side, 100 + pictures++, 3, 1);
         }
         pthread_mutex_lock(&b->lock);
         while (!stream[0].done && !picture.done)
