@@ -15,15 +15,15 @@ static const char style[] =
     "margin:4px 0;color:var(--dim);max-width:80ch}.scroll{overflow-x:auto}table{border-collapse:collapse;"
     "margin:8px 0;font-variant-numeric:tabular-nums}th,td{padding:3px 9px;text-align:right;"
     "border-bottom:1px solid var(--line);white-space:nowrap}th{color:var(--dim);font-weight:500;"
-    "vertical-align:bottom}th.t,td.t{text-align:left}tr:hover td{background:var(--soft)}.charts{display:grid;"
+    "vertical-align:bottom;white-space:normal;max-width:8em}th.t,td.t{text-align:left}tr:hover td{"
+    "background:var(--soft)}.charts{display:grid;"
     "grid-template-columns:repeat(auto-fit,minmax(min(100%,560px),1fr));gap:20px;margin-top:24px}figure{margin:0;"
     "padding:12px 14px;border:1px solid var(--line);border-radius:8px}figure.wide{grid-column:1/-1}figcaption{"
     "font-weight:600}svg{width:100%;height:auto;display:block}.legend{max-width:none}.legend span{"
     "margin-right:14px;white-space:nowrap}.legend i{display:inline-block;width:10px;height:10px;"
     "border-radius:2px;margin-right:5px}svg text{fill:var(--dim);font:12px system-ui,sans-serif}svg text.point{"
-    "font-size:11px;fill:var(--ink)}svg .grid{stroke:var(--line)}polyline{fill:none;stroke-width:2}"
-    ".half{opacity:.45}.dashed{"
-    "stroke-dasharray:5 4;stroke-width:1.5}";
+    "font-size:11px;fill:var(--ink)}svg .grid{stroke:var(--line)}polyline{fill:none;stroke-width:2}.half{"
+    "opacity:.45}.dashed{stroke-dasharray:5 4;stroke-width:1.5}";
 
 void mt_svg_text(mt_buf *out, const char *text)
 {

@@ -215,6 +215,19 @@ static const mt_bench_column ratio_columns[] = {
     {"most", "most", 2},
 };
 
+/* What most people want to know, as a sentence for each load. */
+static void say_ratio(mt_server_bench *b, size_t number, mt_series *ratio)
+{
+    char load[32], key[64], text[160];
+    const double r = mt_series_quantile(ratio, 0.5);
+    if (!isfinite(r))
+        return;
+    snprintf(key, sizeof key, "with %s", load_text(b, number, load));
+    snprintf(text, sizeof text, "server 1 gives %.2f times the tokens/s of server 2 (%.2f to %.2f in %zu rounds)", r,
+             mt_series_quantile(ratio, 0), mt_series_quantile(ratio, 1), ratio->count);
+    json_object_set_new(b->report->facts, key, json_string(text));
+}
+
 void mt_bench_ratio_table(mt_server_bench *b)
 {
     static const char *const names[MT_METRICS] = {"tokens/s", "first token, ms", "between tokens, ms",
@@ -247,9 +260,18 @@ void mt_bench_ratio_table(mt_server_bench *b)
             put(row, "first", mt_series_quantile(one, 0.5)); /* sorts: after the pairs */
             put(row, "second", mt_series_quantile(two, 0.5));
             mt_report_row(s, row);
+            if (m == MT_METRIC_RATE)
+                say_ratio(b, i, &ratio);
             mt_series_free(&ratio);
         }
     mt_report_show(b->report, s);
+    for (size_t i = 0; i < b->loads.count; i++) {
+        char load[32], key[64];
+        snprintf(key, sizeof key, "with %s", load_text(b, i, load));
+        if (json_object_get(b->report->facts, key))
+            mt_report_say(b->report, "%s%s, %s.", i ? "" : "\n", key,
+                          json_string_value(json_object_get(b->report->facts, key)));
+    }
 }
 
 static void add_number(mt_buf *out, double value)
