@@ -11,7 +11,15 @@
 #include "cli/bench.h"
 #include "engine/engine.h"
 
-enum { SHORT_PROMPT = 16, SHORT_TOKENS = 16, STREAMS = 4, WARM_TOKENS = 32, SAMPLES = 500, LONG_PROMPT = 8192 };
+enum {
+    SHORT_PROMPT = 16,
+    SHORT_TOKENS = 16,
+    STREAMS = 4,
+    WARM_TOKENS = 32,
+    SAMPLES = 500,
+    LONG_PROMPT = 8192,
+    PLAIN = 64 /* tokens that stand for no picture, whatever the model */
+};
 
 typedef struct bench {
     mt_model_bench *b;
@@ -151,37 +159,41 @@ static bool measure_prompt(bench *b, mt_bench_section *s, size_t len)
     return ok;
 }
 
-/* A request with a picture of noise between some words. */
+/* A picture of noise as the model's processor makes it; perhaps several of them. */
+static bool make_picture(bench *b, size_t side, uint64_t seed, mt_arena *arena, mt_picture *out)
+{
+    const mt_picture_order order = {.wish = {.max_pixels = side * side}, .arena = arena};
+    mt_dice dice = {seed};
+    mt_image image;
+    mt_image_new(&image, (uint32_t)side, (uint32_t)side);
+    for (size_t i = 0; i < 3 * side * side; i++)
+        image.pixels[i] = (uint8_t)mt_dice_roll(&dice);
+    const bool ok = mt_processor_image(b->b->o.processor, &image, &order, out, b->err);
+    mt_image_free(&image);
+    return ok;
+}
+
+/* A request with a picture between some words. */
 static bool show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t words, size_t tokens)
 {
+    const mt_processor *processor = b->b->o.processor;
     mt_request *r = mt_request_new();
-    mt_picture *p = mt_arena_alloc(r->arena, sizeof *p);
-    const mt_opened *o = &b->b->o;
+    mt_picture *p = mt_arena_alloc(r->arena, MT_PICTURE_SIZES * sizeof *p);
+    mt_dice dice = {words};
     mt_expanded to;
-    mt_image image;
-    int64_t pad = 0;
-    uint32_t ids[2 * SHORT_PROMPT + 1];
-    const mt_dice before = b->dice;
-    mt_image_new(&image, (uint32_t)side, (uint32_t)side);
-    b->dice.state = picture;
-    for (size_t i = 0; i < 3 * side * side; i++)
-        image.pixels[i] = (uint8_t)mt_dice_roll(&b->dice);
-    bool ok =
-        mt_config_int(mt_checkpoint_config(o->checkpoint), "image_token_id", 0, 0, o->spec.vocab - 1, &pad, b->err);
-    const mt_picture_order order = {.wish = {.max_pixels = side * side}, .arena = r->arena};
-    ok = ok && mt_processor_image(o->processor, &image, &order, p, b->err);
-    b->dice.state = words;
-    for (size_t i = 0; i < MT_COUNT(ids); i++)
-        ids[i] = i == SHORT_PROMPT ? (uint32_t)pad : draw(b) % 1000;
-    b->dice = before;
-    ok = ok && mt_processor_expand(o->processor, ids, MT_COUNT(ids), p, 1, r->arena, &to, b->err);
-    mt_image_free(&image);
+    uint32_t ids[2 * SHORT_PROMPT + MT_PICTURE_SIZES];
+    bool ok = make_picture(b, side, picture, r->arena, p);
+    const size_t pictures = 1 + p->more, count = 2 * SHORT_PROMPT + pictures;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = i >= SHORT_PROMPT && i < SHORT_PROMPT + pictures ? mt_processor_pad(processor)
+                                                                  : (uint32_t)(mt_dice_roll(&dice) % PLAIN);
+    ok = ok && mt_processor_expand(processor, ids, count, p, pictures, r->arena, &to, b->err);
     if (!ok) {
         mt_request_free(r);
         return false;
     }
     r->pictures = p;
-    r->picture_count = 1;
+    r->picture_count = pictures;
     r->spans = to.spans;
     r->span_count = to.span_count;
     return submit(b, a, r, to.ids, to.count, tokens);
@@ -308,6 +320,7 @@ static bool streams(bench *b, size_t side)
         if (is_done(b, &picture)) {
             picture = (asked){0};
             ok = show(b, &picture, side, 100 + pictures++, 3, 1);
+            picture.done |= !ok; /* nobody else would say so */
         }
         pthread_mutex_lock(&b->lock);
         while (!stream[0].done && !picture.done)

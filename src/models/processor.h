@@ -65,6 +65,9 @@ bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const
    the family takes none. */
 const char *mt_processor_marker(const mt_processor *p, bool video);
 
+/* The token that stands for a run of an image's own before mt_processor_expand. */
+uint32_t mt_processor_pad(const mt_processor *p);
+
 /* Appends the text that the marker of a picture, and of those that belong to it, becomes; number: which of the prompt's
    markers it is, from 0. The text is as trusted as the template's own. */
 bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out) MT_NODISCARD;

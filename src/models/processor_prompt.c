@@ -6,6 +6,11 @@ const char *mt_processor_marker(const mt_processor *p, bool video)
     return video ? p->video_marker : p->image_marker;
 }
 
+uint32_t mt_processor_pad(const mt_processor *p)
+{
+    return p->image_id;
+}
+
 uint32_t mt_picture_view_tokens(const mt_processor *p, const mt_picture *picture)
 {
     (void)p;

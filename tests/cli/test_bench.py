@@ -100,13 +100,27 @@ def people_get_tables_and_a_page(motet, tiny):
 
 
 @test
-def a_tower_is_measured_by_size(motet, _):
-    for name in sorted(os.listdir(SIGHTED)):
-        if not os.path.exists(os.path.join(SIGHTED, name, "config.json")):
+def pictures_are_measured_by_size(motet, _):
+    for name in "gemma3vl-bf16", "qwen3vl-mlx-4bit":
+        folder = os.path.join(SIGHTED, name)
+        if not os.path.exists(folder):
             continue
-        rows = measured(motet, os.path.join(SIGHTED, name), "--only", "tower", "--picture", "56,112")["tower"]
-        assert [r["side"] for r in rows] == [56, 112] and rows[0]["patches"] < rows[1]["patches"], rows
-        break
+        report = measured(motet, folder, "--only", "tower,first", "--picture", "56,112", "--prompt", "20")
+        assert [r["side"] for r in report["tower"]] == [56, 112], report["tower"]
+        assert report["tower"][0]["patches"] < report["tower"][1]["patches"], report["tower"]
+        rows = report["first"]
+        assert [r["what"] for r in rows] == ["20 tokens", "picture of 56 x 56", "picture of 112 x 112"], rows
+        assert all(r["cached"] > 20 and r["moved_ms"] > 0 for r in rows[1:]), rows
+
+
+@test
+def company_is_measured_where_it_is_asked_for(motet, _):
+    folder = os.path.join(SIGHTED, "qwen3vl-mlx-4bit")
+    if os.path.exists(folder):
+        rows = measured(motet, folder, "--only", "company", "--picture", "56")["company"]
+        assert [r["what"].split(" of ")[0] for r in rows] == [
+            "short requests alone", "beside a prompt", "4 streams alone", "4 streams beside pictures"], rows
+        assert all(r["tokens"] > 0 and r["between_p50"] <= r["between_p99"] <= r["between_max"] for r in rows), rows
 
 
 @test
