@@ -206,7 +206,7 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     taken += give_drafts(order, answers, &r, taken, budget->draft_all);
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
-        limit = larger(taken * MT_STEP_TIMES, MT_STEP_SECONDS) + mt_cost_row(cost, r.used, 0) * MT_COST_BLOCK / 2;
+        limit = larger(taken * MT_STEP_TIMES, MT_STEP_SECONDS + mt_cost_row(cost, r.used, 0) * MT_COST_BLOCK / 2);
     if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
     r.seconds = limit - taken;

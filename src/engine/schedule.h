@@ -29,9 +29,8 @@ typedef struct mt_candidate {
     double score;            /* private */
 } mt_candidate;
 
-/* While somebody is answering a step takes the larger of two times, to the nearest block of rows (cost.h), and prompts
-   have what answers leave of it: */
-#define MT_STEP_SECONDS 0.05 /* nobody reads more than 20 tokens a second */
+/* While somebody is answering a step takes the larger of two times, and prompts have what answers leave of it: */
+#define MT_STEP_SECONDS 0.05 /* to the nearest block of rows (cost.h): nobody reads more than 20 tokens a second */
 #define MT_STEP_TIMES 3      /* what the answers need alone */
 
 typedef struct mt_budget {

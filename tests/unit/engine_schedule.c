@@ -25,7 +25,7 @@ static const mt_budget usual = {.rows = 256, .places = MOST, .alone = 0.12};
 /* Seconds of a step whose answers need so many alone. */
 static double allowed(const mt_cost *cost, double answers)
 {
-    return fmax(MT_STEP_TIMES * answers, MT_STEP_SECONDS) + cost->term[2] * MT_COST_BLOCK / 2 + 1e-9;
+    return fmax(MT_STEP_TIMES * answers, MT_STEP_SECONDS + cost->term[2] * MT_COST_BLOCK / 2) + 1e-9;
 }
 
 typedef struct job {
