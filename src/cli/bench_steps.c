@@ -150,7 +150,7 @@ static double cache_bytes(const mt_model_bench *m, double depth)
 {
     double bytes = 0;
     for (size_t g = 0; g < m->o.spec.group_count; g++) {
-        const mt_kv_shape shape = mt_model_kv_shape(&m->o.spec, g, mt_kv_type_of(m->o.dev));
+        const mt_kv_shape shape = mt_model_kv_shape(&m->o.spec, g, mt_kv_cached_type(m->o.dev));
         const double window = m->o.spec.groups[g].window;
         bytes +=
             (double)mt_kv_page_bytes(m->o.dev, &shape) / MT_PAGE_TOKENS * (window > 0 ? fmin(window, depth) : depth);

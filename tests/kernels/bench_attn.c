@@ -9,7 +9,7 @@
 
 void bench_attn(bench *b);
 
-enum { PAGE = 32, POSITIONS = 1024, SLICES = 8, MAX_ROWS = 128, MAX_STRIDE = 256, SEGMENTS = POSITIONS / MT_SEGMENT };
+enum { PAGE = 32, POSITIONS = 8192, SLICES = 8, MAX_ROWS = 128, MAX_STRIDE = 256, SEGMENTS = POSITIONS / MT_SEGMENT };
 
 typedef struct job {
     const mt_kernels *k;
@@ -123,7 +123,8 @@ void bench_attn(bench *b)
     for (size_t s = 0; s < 3; s++) {
         for (size_t i = 0; i < sizeof few / sizeof few[0]; i++)
             for (unsigned bits = 16; bits >= 4; bits /= 2)
-                one(b, j, bits, strides[s], few[i], ((size_t)48 << 20) / (POSITIONS * strides[s] / 8 * bits), "decode");
+                one(b, j, bits, strides[s], few[i], ((size_t)128 << 20) / (POSITIONS * strides[s] / 8 * bits),
+                    "decode");
         for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
             for (unsigned bits = 16; bits >= 4; bits /= 2)
                 one(b, j, bits, strides[s], many[i], 16, "prefill");
