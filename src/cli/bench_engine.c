@@ -226,8 +226,9 @@ static bool measure_first(bench *b)
         s->note, sizeof s->note,
         "Through the engine, alone: a prompt for the first time, and the same one again. What was seen before should "
         "cost little more than one step.");
-    for (size_t i = 0; i < b->b->prompts.count; i++)
-        if (!measure_prompt(b, s, (size_t)b->b->prompts.at[i]))
+    for (size_t i = 0; i < b->b->prompts.count; i++) /* those that the model has room for */
+        if ((size_t)b->b->prompts.at[i] + WARM_TOKENS <= mt_engine_context(b->engine) &&
+            !measure_prompt(b, s, (size_t)b->b->prompts.at[i]))
             return false;
     for (size_t i = 0; b->b->o.processor && i < b->b->sides.count; i++)
         if (!measure_picture(b, s, (size_t)b->b->sides.at[i]))

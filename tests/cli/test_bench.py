@@ -114,6 +114,14 @@ def pictures_are_measured_by_size(motet, _):
 
 
 @test
+def prompts_beyond_the_context_are_left_out_of_first_tokens(motet, tiny):
+    with open(os.path.join(tiny, "config.json"), encoding="utf-8") as f:
+        context = json.load(f)["max_position_embeddings"]
+    report = measured(motet, tiny, "--only", "first", "--prompt", "20,{}".format(context))
+    assert [r["what"] for r in report["first"]] == ["20 tokens"], report["first"]
+
+
+@test
 def company_is_measured_where_it_is_asked_for(motet, _):
     folder = os.path.join(SIGHTED, "qwen3vl-mlx-4bit")
     if os.path.exists(folder):
