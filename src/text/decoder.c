@@ -94,46 +94,37 @@ static bool set_bytes(mt_tok_decoder *d, mt_tok_bytes bytes, const mt_tok_part *
     return true;
 }
 
-static bool add_node(mt_tok_decoder *d, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+static bool add_part(void *to, const mt_tok_part *part)
 {
-    const mt_tok_node *list;
-    mt_tok_part part;
+    mt_tok_decoder *d = to;
 
-    if (!mt_tok_part_init(&part, node, "decoder", arena, err))
-        return false;
-    if (mt_tok_part_is(&part, "ByteLevel"))
-        return set_bytes(d, MT_TOK_BYTES_LEVEL, &part);
-    if (mt_tok_part_is(&part, "ByteFallback"))
-        return set_bytes(d, MT_TOK_BYTES_FALLBACK, &part);
-    if (mt_tok_part_is(&part, "Replace"))
-        return add_replace(d, &part);
-    if (mt_tok_part_is(&part, "Strip"))
-        return add_strip(d, &part);
-    if (mt_tok_part_is(&part, "Metaspace"))
-        return add_metaspace(d, &part);
-    if (mt_tok_part_is(&part, "WordPiece"))
-        return add_wordpiece(d, &part);
-    if (mt_tok_part_is(&part, "Fuse")) {
+    if (mt_tok_part_is(part, "ByteLevel"))
+        return set_bytes(d, MT_TOK_BYTES_LEVEL, part);
+    if (mt_tok_part_is(part, "ByteFallback"))
+        return set_bytes(d, MT_TOK_BYTES_FALLBACK, part);
+    if (mt_tok_part_is(part, "Replace"))
+        return add_replace(d, part);
+    if (mt_tok_part_is(part, "Strip"))
+        return add_strip(d, part);
+    if (mt_tok_part_is(part, "Metaspace"))
+        return add_metaspace(d, part);
+    if (mt_tok_part_is(part, "WordPiece"))
+        return add_wordpiece(d, part);
+    if (mt_tok_part_is(part, "Fuse")) {
         d->joined = true;
         return true;
     }
-    if (!mt_tok_part_is(&part, "Sequence"))
-        return mt_tok_part_unknown(&part);
-    list = mt_tok_part_array(&part, "decoders");
-    for (const mt_tok_node *n = list ? list->child : NULL; n; n = n->next)
-        if (!add_node(d, n, arena, err))
-            return false;
-    return list != NULL;
+    return mt_tok_part_unknown(part);
 }
 
-bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_error *err)
 {
     *decoder = (mt_tok_decoder){0};
     if (!node || node->kind == MT_JSON_NULL) {
         decoder->spaced = true;
         return true;
     }
-    return add_node(decoder, node, arena, err);
+    return mt_tok_parts_read(node, "decoder", "decoders", add_part, decoder, err);
 }
 
 int mt_tok_fallback_byte(const char *s, size_t len)

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -46,8 +45,8 @@ typedef struct mt_tok_decoder {
     bool spaced; /* there is no decoder: blanks between tokens */
 } mt_tok_decoder;
 
-/* node: what "decoder" holds; NULL for none. Strings are borrowed from the arena. */
-bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_arena *arena, mt_error *err) MT_NODISCARD;
+/* node: what "decoder" holds; NULL for none. Strings are borrowed from the node. */
+bool mt_tok_decoder_init(mt_tok_decoder *decoder, const mt_tok_node *node, mt_error *err) MT_NODISCARD;
 
 /* Applies steps to the end of out, from `begin` on: one spelling or element. Fails only when out is full. */
 void mt_tok_steps_apply(const mt_tok_step *steps, size_t count, bool first, mt_buf *out, size_t begin);

@@ -91,45 +91,28 @@ static bool add_plain(mt_tok_normalizer *normalizer, const mt_tok_part *part)
     return mt_tok_part_unknown(part);
 }
 
-static bool add_node(mt_tok_normalizer *normalizer, const mt_tok_node *node, mt_arena *arena, mt_error *err);
-
-static bool add_sequence(mt_tok_normalizer *normalizer, const mt_tok_part *part)
+static bool add_part(void *to, const mt_tok_part *part)
 {
-    const mt_tok_node *list = mt_tok_part_array(part, "normalizers");
+    mt_tok_normalizer *normalizer = to;
 
-    if (!list)
-        return false;
-    for (const mt_tok_node *n = list->child; n; n = n->next)
-        if (!add_node(normalizer, n, part->arena, part->err))
-            return false;
-    return true;
+    if (mt_tok_part_is(part, "BertNormalizer"))
+        return add_bert(normalizer, part);
+    if (mt_tok_part_is(part, "Replace"))
+        return add_replace(normalizer, part);
+    if (mt_tok_part_is(part, "Strip"))
+        return add_strip(normalizer, part);
+    if (mt_tok_part_is(part, "Prepend"))
+        return add_prepend(normalizer, part);
+    if (mt_tok_part_is(part, "Precompiled"))
+        return add_charsmap(normalizer, part);
+    return add_plain(normalizer, part);
 }
 
-static bool add_node(mt_tok_normalizer *normalizer, const mt_tok_node *node, mt_arena *arena, mt_error *err)
-{
-    mt_tok_part part;
-
-    if (!mt_tok_part_init(&part, node, "normalizer", arena, err))
-        return false;
-    if (mt_tok_part_is(&part, "Sequence"))
-        return add_sequence(normalizer, &part);
-    if (mt_tok_part_is(&part, "BertNormalizer"))
-        return add_bert(normalizer, &part);
-    if (mt_tok_part_is(&part, "Replace"))
-        return add_replace(normalizer, &part);
-    if (mt_tok_part_is(&part, "Strip"))
-        return add_strip(normalizer, &part);
-    if (mt_tok_part_is(&part, "Prepend"))
-        return add_prepend(normalizer, &part);
-    if (mt_tok_part_is(&part, "Precompiled"))
-        return add_charsmap(normalizer, &part);
-    return add_plain(normalizer, &part);
-}
-
-bool mt_tok_normalizer_init(mt_tok_normalizer *normalizer, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+bool mt_tok_normalizer_init(mt_tok_normalizer *normalizer, const mt_tok_node *node, mt_error *err)
 {
     *normalizer = (mt_tok_normalizer){0};
-    return !node || node->kind == MT_JSON_NULL || add_node(normalizer, node, arena, err);
+    return !node || node->kind == MT_JSON_NULL ||
+           mt_tok_parts_read(node, "normalizer", "normalizers", add_part, normalizer, err);
 }
 
 void mt_tok_normalizer_free(mt_tok_normalizer *normalizer)

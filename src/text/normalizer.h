@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "text/charsmap.h"
@@ -46,10 +45,9 @@ typedef struct mt_tok_normalizer {
     size_t count;
 } mt_tok_normalizer;
 
-/* node: what "normalizer" holds; NULL for none. Strings are borrowed from the arena. Free with _free, also after a
+/* node: what "normalizer" holds; NULL for none. Strings are borrowed from the node. Free with _free, also after a
    failure. */
-bool mt_tok_normalizer_init(mt_tok_normalizer *normalizer, const mt_tok_node *node, mt_arena *arena,
-                            mt_error *err) MT_NODISCARD;
+bool mt_tok_normalizer_init(mt_tok_normalizer *normalizer, const mt_tok_node *node, mt_error *err) MT_NODISCARD;
 void mt_tok_normalizer_free(mt_tok_normalizer *normalizer);
 
 /* Normalizes *text: afterwards it views what came of it, which may lie in one of the two spare texts. */

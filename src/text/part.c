@@ -100,16 +100,23 @@ const mt_tok_node *mt_tok_node_get(const mt_tok_node *object, const char *key)
     return found && found->kind != MT_JSON_NULL ? found : NULL;
 }
 
-bool mt_tok_part_init(mt_tok_part *part, const mt_tok_node *node, const char *section, mt_arena *arena, mt_error *err)
+bool mt_tok_parts_read(const mt_tok_node *node, const char *section, const char *list_key, mt_tok_adder *add, void *to,
+                       mt_error *err)
 {
-    const mt_tok_node *type = mt_tok_node_get(node, "type");
+    const mt_tok_node *type = mt_tok_node_get(node, "type"), *list;
+    mt_tok_part part = {.node = node, .section = section, .err = err};
 
-    *part = (mt_tok_part){.node = node, .section = section, .arena = arena, .err = err};
     if (!type || type->kind != MT_JSON_STRING)
         return mt_fail(err, MT_E_INVALID,
                        "its \"%s\" has a part without a \"type\"; save it with a newer tokenizers library", section);
-    part->type = type->str;
-    return true;
+    part.type = type->str;
+    if (!mt_tok_part_is(&part, "Sequence"))
+        return add(to, &part);
+    list = mt_tok_part_array(&part, list_key);
+    for (const mt_tok_node *n = list ? list->child : NULL; n; n = n->next)
+        if (!mt_tok_parts_read(n, section, list_key, add, to, err))
+            return false;
+    return list != NULL;
 }
 
 bool mt_tok_part_is(const mt_tok_part *part, const char *type)

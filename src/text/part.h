@@ -36,13 +36,14 @@ typedef struct mt_tok_part {
     const mt_tok_node *node;
     const char *section; /* "normalizer", ... */
     const char *type;
-    mt_arena *arena; /* for what is made of it; as long-lived as the tree */
     mt_error *err;
 } mt_tok_part;
 
-/* Looks at a value of a section; its "type" must be there. */
-bool mt_tok_part_init(mt_tok_part *part, const mt_tok_node *node, const char *section, mt_arena *arena,
-                      mt_error *err) MT_NODISCARD;
+/* Adds the part that a section is or, where it is a "Sequence", all that its list has, in order. Each must have a
+   "type". */
+typedef bool mt_tok_adder(void *to, const mt_tok_part *part);
+bool mt_tok_parts_read(const mt_tok_node *node, const char *section, const char *list_key, mt_tok_adder *add, void *to,
+                       mt_error *err) MT_NODISCARD;
 bool mt_tok_part_is(const mt_tok_part *part, const char *type);
 
 bool mt_tok_part_string(const mt_tok_part *part, const char *key, const char **str, size_t *len) MT_NODISCARD;

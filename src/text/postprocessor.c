@@ -98,30 +98,22 @@ static bool add_template(mt_tok_post *post, const mt_tok_part *part)
     return texts == 1 || fail_template(part);
 }
 
-static bool add_node(mt_tok_post *post, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+static bool add_part(void *to, const mt_tok_part *part)
 {
-    const mt_tok_node *list;
-    mt_tok_part part;
+    mt_tok_post *post = to;
 
-    if (!mt_tok_part_init(&part, node, "post_processor", arena, err))
-        return false;
-    if (mt_tok_part_is(&part, "ByteLevel"))
+    if (mt_tok_part_is(part, "ByteLevel"))
         return true; /* it only moves offsets */
-    if (mt_tok_part_is(&part, "TemplateProcessing"))
-        return add_template(post, &part);
-    if (mt_tok_part_is(&part, "BertProcessing") || mt_tok_part_is(&part, "RobertaProcessing"))
-        return add_bert(post, &part);
-    if (!mt_tok_part_is(&part, "Sequence"))
-        return mt_tok_part_unknown(&part);
-    list = mt_tok_part_array(&part, "processors");
-    for (const mt_tok_node *n = list ? list->child : NULL; n; n = n->next)
-        if (!add_node(post, n, arena, err))
-            return false;
-    return list != NULL;
+    if (mt_tok_part_is(part, "TemplateProcessing"))
+        return add_template(post, part);
+    if (mt_tok_part_is(part, "BertProcessing") || mt_tok_part_is(part, "RobertaProcessing"))
+        return add_bert(post, part);
+    return mt_tok_part_unknown(part);
 }
 
-bool mt_tok_post_init(mt_tok_post *post, const mt_tok_node *node, mt_arena *arena, mt_error *err)
+bool mt_tok_post_init(mt_tok_post *post, const mt_tok_node *node, mt_error *err)
 {
     *post = (mt_tok_post){0};
-    return !node || node->kind == MT_JSON_NULL || add_node(post, node, arena, err);
+    return !node || node->kind == MT_JSON_NULL ||
+           mt_tok_parts_read(node, "post_processor", "processors", add_part, post, err);
 }

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "text/part.h"
@@ -19,6 +18,6 @@ typedef struct mt_tok_post {
 } mt_tok_post;
 
 /* node: what "post_processor" holds; NULL for none. */
-bool mt_tok_post_init(mt_tok_post *post, const mt_tok_node *node, mt_arena *arena, mt_error *err) MT_NODISCARD;
+bool mt_tok_post_init(mt_tok_post *post, const mt_tok_node *node, mt_error *err) MT_NODISCARD;
 
 #endif

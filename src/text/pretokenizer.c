@@ -175,59 +175,41 @@ static bool add_fixed(mt_tok_pretokenizer *pre, const mt_tok_part *part)
     return c->regex != NULL;
 }
 
-static bool add_node(mt_tok_pretokenizer *pre, const mt_tok_node *node, mt_arena *arena, mt_error *err);
-
-static bool add_sequence(mt_tok_pretokenizer *pre, const mt_tok_part *part)
+static bool add_part(void *to, const mt_tok_part *part)
 {
-    const mt_tok_node *list = mt_tok_part_array(part, "pretokenizers");
+    mt_tok_pretokenizer *pre = to;
 
-    if (!list)
-        return false;
-    for (const mt_tok_node *n = list->child; n; n = n->next)
-        if (!add_node(pre, n, part->arena, part->err))
-            return false;
-    return true;
+    if (mt_tok_part_is(part, "Split"))
+        return add_split(pre, part);
+    if (mt_tok_part_is(part, "ByteLevel"))
+        return add_byte_level(pre, part);
+    if (mt_tok_part_is(part, "Metaspace"))
+        return add_metaspace(pre, part);
+    if (mt_tok_part_is(part, "Digits"))
+        return add_digits(pre, part);
+    if (mt_tok_part_is(part, "Punctuation"))
+        return add_punctuation(pre, part);
+    if (mt_tok_part_is(part, "CharDelimiterSplit"))
+        return add_delimiter(pre, part);
+    if (mt_tok_part_is(part, "UnicodeScripts"))
+        return add_scripts(pre, part->err);
+    if (mt_tok_part_is(part, "FixedLength"))
+        return add_fixed(pre, part);
+    if (mt_tok_part_is(part, "Whitespace"))
+        return add_pattern(pre, WHITESPACE_PATTERN, MT_TOK_REMOVED, true, part->err);
+    if (mt_tok_part_is(part, "WhitespaceSplit"))
+        return add_class(pre, mt_tok_is_space, MT_TOK_REMOVED, part->err);
+    if (mt_tok_part_is(part, "BertPreTokenizer"))
+        return add_class(pre, mt_tok_is_space, MT_TOK_REMOVED, part->err) &&
+               add_class(pre, mt_tok_is_punct, MT_TOK_ISOLATED, part->err);
+    return mt_tok_part_unknown(part);
 }
 
-static bool add_node(mt_tok_pretokenizer *pre, const mt_tok_node *node, mt_arena *arena, mt_error *err)
-{
-    mt_tok_part part;
-
-    if (!mt_tok_part_init(&part, node, "pre_tokenizer", arena, err))
-        return false;
-    if (mt_tok_part_is(&part, "Sequence"))
-        return add_sequence(pre, &part);
-    if (mt_tok_part_is(&part, "Split"))
-        return add_split(pre, &part);
-    if (mt_tok_part_is(&part, "ByteLevel"))
-        return add_byte_level(pre, &part);
-    if (mt_tok_part_is(&part, "Metaspace"))
-        return add_metaspace(pre, &part);
-    if (mt_tok_part_is(&part, "Digits"))
-        return add_digits(pre, &part);
-    if (mt_tok_part_is(&part, "Punctuation"))
-        return add_punctuation(pre, &part);
-    if (mt_tok_part_is(&part, "CharDelimiterSplit"))
-        return add_delimiter(pre, &part);
-    if (mt_tok_part_is(&part, "UnicodeScripts"))
-        return add_scripts(pre, err);
-    if (mt_tok_part_is(&part, "FixedLength"))
-        return add_fixed(pre, &part);
-    if (mt_tok_part_is(&part, "Whitespace"))
-        return add_pattern(pre, WHITESPACE_PATTERN, MT_TOK_REMOVED, true, err);
-    if (mt_tok_part_is(&part, "WhitespaceSplit"))
-        return add_class(pre, mt_tok_is_space, MT_TOK_REMOVED, err);
-    if (mt_tok_part_is(&part, "BertPreTokenizer"))
-        return add_class(pre, mt_tok_is_space, MT_TOK_REMOVED, err) &&
-               add_class(pre, mt_tok_is_punct, MT_TOK_ISOLATED, err);
-    return mt_tok_part_unknown(&part);
-}
-
-bool mt_tok_pretokenizer_init(mt_tok_pretokenizer *pre, const mt_tok_node *node, bool takes_bytes, mt_arena *arena,
-                              mt_error *err)
+bool mt_tok_pretokenizer_init(mt_tok_pretokenizer *pre, const mt_tok_node *node, bool takes_bytes, mt_error *err)
 {
     *pre = (mt_tok_pretokenizer){0};
-    if (node && node->kind != MT_JSON_NULL && !add_node(pre, node, arena, err))
+    if (node && node->kind != MT_JSON_NULL &&
+        !mt_tok_parts_read(node, "pre_tokenizer", "pretokenizers", add_part, pre, err))
         return false;
     if (takes_bytes && pre->count > 0 && pre->cutters[pre->count - 1].cut == MT_TOK_TO_BYTE_CHARS) {
         pre->byte_level = true;

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "text/flow.h"
@@ -51,8 +50,8 @@ typedef struct mt_tok_pretokenizer {
 } mt_tok_pretokenizer;
 
 /* node: what "pre_tokenizer" holds; NULL for none. takes_bytes: the model can do without byte-level characters. Strings
-   are borrowed from the arena. Free with _free, also after a failure. */
-bool mt_tok_pretokenizer_init(mt_tok_pretokenizer *pre, const mt_tok_node *node, bool takes_bytes, mt_arena *arena,
+   are borrowed from the node. Free with _free, also after a failure. */
+bool mt_tok_pretokenizer_init(mt_tok_pretokenizer *pre, const mt_tok_node *node, bool takes_bytes,
                               mt_error *err) MT_NODISCARD;
 void mt_tok_pretokenizer_free(mt_tok_pretokenizer *pre);
 

@@ -152,10 +152,9 @@ static void list_tokens(mt_tokenizer *t)
 
 static bool put_together(mt_tokenizer *t, const sections *s, mt_error *err)
 {
-    if (!mt_tok_normalizer_init(&t->normalizer, s->normalizer, t->arena, err) ||
-        !mt_tok_pretokenizer_init(&t->pre, s->pre_tokenizer, t->words.kind == MT_TOK_BPE, t->arena, err) ||
-        !mt_tok_post_init(&t->post, s->post_processor, t->arena, err) ||
-        !mt_tok_decoder_init(&t->decoder, s->decoder, t->arena, err))
+    if (!mt_tok_normalizer_init(&t->normalizer, s->normalizer, err) ||
+        !mt_tok_pretokenizer_init(&t->pre, s->pre_tokenizer, t->words.kind == MT_TOK_BPE, err) ||
+        !mt_tok_post_init(&t->post, s->post_processor, err) || !mt_tok_decoder_init(&t->decoder, s->decoder, err))
         return false;
     mt_tok_words_finish(&t->words, t->pre.byte_level);
     if (!mt_tok_added_number(&t->added, &t->words.vocab, t->words.size, err) || !normalize_added(t, err))
