@@ -9,12 +9,11 @@ typedef struct mt_family_defaults {
     int64_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     double eps;
     bool tied;
-    const char *activation_key, *activation;
+    const char *activation_key, *activation; /* NULL: hidden_act, which is silu */
 } mt_family_defaults;
 
 typedef struct mt_family {
-    const char *name;       /* "qwen3" */
-    const char *model_type; /* as config.json says it */
+    const char *name; /* "qwen3": model_type of config.json */
     mt_family_defaults defaults;
     /* Fills what is the family's own, after the common keys, which every layer has been given. layer is spec->layer,
        writable: what all layers have goes to the first, mt_layers_repeat, then what only some have. */

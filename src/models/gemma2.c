@@ -53,7 +53,6 @@ static bool read_gemma2(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
 
 const mt_family mt_family_gemma2 = {
     .name = "gemma2",
-    .model_type = "gemma2",
     .defaults = {.vocab = 256000,
                  .hidden = 2304,
                  .layers = 26,

@@ -56,11 +56,7 @@ static bool read_gemma3_text(mt_model_spec *s, mt_layer_spec *layer, const mt_co
         .activation = "gelu_pytorch_tanh"                                                                       \
     }
 
-const mt_family mt_family_gemma3_text = {
-    .name = "gemma3_text", .model_type = "gemma3_text", .defaults = GEMMA3_DEFAULTS, .read = read_gemma3_text};
+const mt_family mt_family_gemma3_text = {.name = "gemma3_text", .defaults = GEMMA3_DEFAULTS, .read = read_gemma3_text};
 
-const mt_family mt_family_gemma3 = {.name = "gemma3",
-                                    .model_type = "gemma3",
-                                    .defaults = GEMMA3_DEFAULTS,
-                                    .read = read_gemma3,
-                                    .vision = &mt_vision_gemma3};
+const mt_family mt_family_gemma3 = {
+    .name = "gemma3", .defaults = GEMMA3_DEFAULTS, .read = read_gemma3, .vision = &mt_vision_gemma3};

@@ -10,15 +10,6 @@ static bool read_llama(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
 
 const mt_family mt_family_llama = {
     .name = "llama",
-    .model_type = "llama",
-    .defaults = {.vocab = 32000,
-                 .hidden = 4096,
-                 .layers = 32,
-                 .heads = 32,
-                 .ffn = 11008,
-                 .context = 2048,
-                 .eps = 1e-6,
-                 .activation_key = "hidden_act",
-                 .activation = "silu"},
+    .defaults = {.vocab = 32000, .hidden = 4096, .layers = 32, .heads = 32, .ffn = 11008, .context = 2048, .eps = 1e-6},
     .read = read_llama,
 };

@@ -24,15 +24,7 @@ static bool read_qwen2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
 
 const mt_family mt_family_qwen2 = {
     .name = "qwen2",
-    .model_type = "qwen2",
-    .defaults = {.vocab = 151936,
-                 .hidden = 4096,
-                 .layers = 32,
-                 .heads = 32,
-                 .ffn = 22016,
-                 .context = 32768,
-                 .eps = 1e-6,
-                 .activation_key = "hidden_act",
-                 .activation = "silu"},
+    .defaults =
+        {.vocab = 151936, .hidden = 4096, .layers = 32, .heads = 32, .ffn = 22016, .context = 32768, .eps = 1e-6},
     .read = read_qwen2,
 };

@@ -67,7 +67,6 @@ static bool read_qwen3_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_conf
 
 const mt_family mt_family_qwen3 = {
     .name = "qwen3",
-    .model_type = "qwen3",
     .defaults = {.vocab = 151936,
                  .hidden = 4096,
                  .layers = 32,
@@ -75,15 +74,12 @@ const mt_family mt_family_qwen3 = {
                  .head_dim = 128,
                  .ffn = 22016,
                  .context = 32768,
-                 .eps = 1e-6,
-                 .activation_key = "hidden_act",
-                 .activation = "silu"},
+                 .eps = 1e-6},
     .read = read_qwen3,
 };
 
 const mt_family mt_family_qwen3_moe = {
     .name = "qwen3_moe",
-    .model_type = "qwen3_moe",
     .defaults = {.vocab = 151936,
                  .hidden = 2048,
                  .layers = 24,
@@ -91,8 +87,6 @@ const mt_family mt_family_qwen3_moe = {
                  .kv_heads = 4,
                  .ffn = 6144,
                  .context = 32768,
-                 .eps = 1e-6,
-                 .activation_key = "hidden_act",
-                 .activation = "silu"},
+                 .eps = 1e-6},
     .read = read_qwen3_moe,
 };

@@ -102,28 +102,18 @@ static bool read_5_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *
     return read_moe(s, layer, c, defaults, true, arena, err);
 }
 
-#define DEFAULTS(...)                                                                                \
-    {                                                                                                \
-        .heads = 16, .head_dim = 256, .context = 32768, .eps = 1e-6, .activation_key = "hidden_act", \
-        .activation = "silu", __VA_ARGS__                                                            \
+#define DEFAULTS(...)                                                            \
+    {                                                                            \
+        .heads = 16, .head_dim = 256, .context = 32768, .eps = 1e-6, __VA_ARGS__ \
     }
 #define NEXT_DEFAULTS DEFAULTS(.vocab = 151936, .hidden = 2048, .layers = 48, .kv_heads = 2, .ffn = 5632)
 #define DENSE_DEFAULTS DEFAULTS(.vocab = 248320, .hidden = 4096, .layers = 32, .kv_heads = 4, .ffn = 12288)
 #define MOE_DEFAULTS DEFAULTS(.vocab = 248320, .hidden = 2048, .layers = 40, .kv_heads = 2, .ffn = 512)
 
-const mt_family mt_family_qwen3_next = {
-    .name = "qwen3_next", .model_type = "qwen3_next", .defaults = NEXT_DEFAULTS, .read = read_next};
-const mt_family mt_family_qwen3_5 = {.name = "qwen3_5",
-                                     .model_type = "qwen3_5",
-                                     .defaults = DENSE_DEFAULTS,
-                                     .read = read_dense,
-                                     .vision = &mt_vision_qwen3_5};
-const mt_family mt_family_qwen3_5_text = {
-    .name = "qwen3_5_text", .model_type = "qwen3_5_text", .defaults = DENSE_DEFAULTS, .read = read_dense};
-const mt_family mt_family_qwen3_5_moe = {.name = "qwen3_5_moe",
-                                         .model_type = "qwen3_5_moe",
-                                         .defaults = MOE_DEFAULTS,
-                                         .read = read_5_moe,
-                                         .vision = &mt_vision_qwen3_5};
-const mt_family mt_family_qwen3_5_moe_text = {
-    .name = "qwen3_5_moe_text", .model_type = "qwen3_5_moe_text", .defaults = MOE_DEFAULTS, .read = read_5_moe};
+const mt_family mt_family_qwen3_next = {.name = "qwen3_next", .defaults = NEXT_DEFAULTS, .read = read_next};
+const mt_family mt_family_qwen3_5 = {
+    .name = "qwen3_5", .defaults = DENSE_DEFAULTS, .read = read_dense, .vision = &mt_vision_qwen3_5};
+const mt_family mt_family_qwen3_5_text = {.name = "qwen3_5_text", .defaults = DENSE_DEFAULTS, .read = read_dense};
+const mt_family mt_family_qwen3_5_moe = {
+    .name = "qwen3_5_moe", .defaults = MOE_DEFAULTS, .read = read_5_moe, .vision = &mt_vision_qwen3_5};
+const mt_family mt_family_qwen3_5_moe_text = {.name = "qwen3_5_moe_text", .defaults = MOE_DEFAULTS, .read = read_5_moe};

@@ -30,36 +30,27 @@ static bool read_qwen3_vl_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_c
 #define QWEN2_VL_DEFAULTS                                                                                          \
     {                                                                                                              \
         .vocab = 152064, .hidden = 8192, .layers = 80, .heads = 64, .kv_heads = 8, .ffn = 29568, .context = 32768, \
-        .eps = 1e-5, .activation_key = "hidden_act", .activation = "silu"                                          \
+        .eps = 1e-5                                                                                                \
     }
 
-const mt_family mt_family_qwen2_vl = {.name = "qwen2_vl",
-                                      .model_type = "qwen2_vl",
-                                      .defaults = QWEN2_VL_DEFAULTS,
-                                      .read = read_qwen2_vl,
-                                      .vision = &mt_vision_qwen2};
+const mt_family mt_family_qwen2_vl = {
+    .name = "qwen2_vl", .defaults = QWEN2_VL_DEFAULTS, .read = read_qwen2_vl, .vision = &mt_vision_qwen2};
 
-const mt_family mt_family_qwen2_5_vl = {.name = "qwen2_5_vl",
-                                        .model_type = "qwen2_5_vl",
-                                        .defaults = QWEN2_VL_DEFAULTS,
-                                        .read = read_qwen2_vl,
-                                        .vision = &mt_vision_qwen2_5};
+const mt_family mt_family_qwen2_5_vl = {
+    .name = "qwen2_5_vl", .defaults = QWEN2_VL_DEFAULTS, .read = read_qwen2_vl, .vision = &mt_vision_qwen2_5};
 
-#define QWEN3_VL_DEFAULTS(...)                                                                                 \
-    {                                                                                                          \
-        .vocab = 151936, .context = 128000, .eps = 1e-6, .activation_key = "hidden_act", .activation = "silu", \
-        __VA_ARGS__                                                                                            \
+#define QWEN3_VL_DEFAULTS(...)                                       \
+    {                                                                \
+        .vocab = 151936, .context = 128000, .eps = 1e-6, __VA_ARGS__ \
     }
 
 const mt_family mt_family_qwen3_vl = {
     .name = "qwen3_vl",
-    .model_type = "qwen3_vl",
     .defaults = QWEN3_VL_DEFAULTS(.hidden = 4096, .layers = 32, .heads = 32, .head_dim = 128, .ffn = 22016),
     .read = read_qwen3_vl,
     .vision = &mt_vision_qwen3};
 
 const mt_family mt_family_qwen3_vl_moe = {.name = "qwen3_vl_moe",
-                                          .model_type = "qwen3_vl_moe",
                                           .defaults =
                                               QWEN3_VL_DEFAULTS(.hidden = 2048, .layers = 24, .heads = 16, .ffn = 5632),
                                           .read = read_qwen3_vl_moe,

@@ -14,7 +14,7 @@ static const mt_family *const families[] = {MT_FAMILIES(LISTED)};
 static const mt_family *find_family(const char *name)
 {
     for (size_t i = 0; i < MT_COUNT(families); i++)
-        if (strcmp(families[i]->model_type, name) == 0 || strcmp(families[i]->name, name) == 0)
+        if (strcmp(families[i]->name, name) == 0)
             return families[i];
     return NULL;
 }
@@ -24,7 +24,7 @@ static bool fail_unknown(const char *name, mt_error *err)
     mt_buf known;
     mt_buf_init(&known, MT_LIMIT_ERROR_TEXT);
     for (size_t i = 0; i < MT_COUNT(families); i++)
-        mt_buf_printf(&known, "%s%s", i ? ", " : "", families[i]->model_type);
+        mt_buf_printf(&known, "%s%s", i ? ", " : "", families[i]->name);
     mt_fail(err, MT_E_UNSUPPORTED, "model type \"%.64s\" is not known; known are %s", name, known.data);
     mt_buf_free(&known);
     return false;
@@ -58,14 +58,14 @@ static bool read_heads(mt_attn_spec *a, uint32_t hidden, const mt_config *c, con
 
 static bool read_activation(mt_mlp_spec *mlp, const mt_config *c, const mt_family_defaults *d, mt_error *err)
 {
-    const char *name = mt_config_string(c, d->activation_key, d->activation);
+    const char *key = d->activation_key ? d->activation_key : "hidden_act";
+    const char *name = mt_config_string(c, key, d->activation ? d->activation : "silu");
     if (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0)
         mlp->glu.act = MT_ACT_SILU;
     else if (strcmp(name, "gelu_pytorch_tanh") == 0)
         mlp->glu.act = MT_ACT_GELU_TANH;
     else
-        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh",
-                       d->activation_key, name);
+        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh", key, name);
     return true;
 }
 
