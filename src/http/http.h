@@ -93,6 +93,7 @@ typedef struct mt_http_route {
     const char *pattern;
     mt_http_handler *handler;
     void *user;
+    const void *about; /* for a handler of several routes, which finds it in request->route */
     unsigned flags;
     size_t body_bytes; /* limit of the body; 0: that of the server */
 } mt_http_route;

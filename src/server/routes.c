@@ -38,88 +38,18 @@ bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *
     return ok;
 }
 
-static void post_chat(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_openai_chat, NULL);
-}
+/* What a route to the model asks for: an answer in a dialect, or a task. */
+typedef struct asked {
+    const mt_dialect *dialect;
+    mt_task *task;
+} asked;
 
-static void post_completions(void *user, mt_http_server *http, mt_http_request *request)
+static void post(void *user, mt_http_server *http, mt_http_request *request)
 {
-    (void)http;
-    mt_call_start(user, request, &mt_openai_completions, NULL);
-}
+    const asked *what = request->route->about;
 
-static void post_embeddings(void *user, mt_http_server *http, mt_http_request *request)
-{
     (void)http;
-    mt_call_start(user, request, &mt_openai_embeddings, NULL);
-}
-
-static void post_score(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_score, NULL);
-}
-
-static void post_rerank(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_rerank, NULL);
-}
-
-static void post_rerank_v1(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_rerank_v1, NULL);
-}
-
-static void post_rerank_v2(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_rerank_v2, NULL);
-}
-
-static void post_responses(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_openai_responses, NULL);
-}
-
-static void post_input_tokens(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_responses_input_tokens, NULL);
-}
-
-static void post_messages(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_anthropic_messages, NULL);
-}
-
-static void post_count_tokens(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, &mt_anthropic_count_tokens, NULL);
-}
-
-static void post_tokenize(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, NULL, mt_task_tokenize);
-}
-
-static void post_detokenize(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, NULL, mt_task_detokenize);
-}
-
-static void post_apply_template(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    mt_call_start(user, request, NULL, mt_task_apply_template);
+    mt_call_start(user, request, what->dialect, what->task);
 }
 
 static void add_model(mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
@@ -282,41 +212,53 @@ static void delete_request(void *user, mt_http_server *http, mt_http_request *re
     mt_http_request_free(request);
 }
 
+#define ANSWER(spoken)                       \
+    .handler = post, .about = &(const asked) \
+    {                                        \
+        .dialect = &(spoken)                 \
+    }
+#define TASK(done)                           \
+    .handler = post, .about = &(const asked) \
+    {                                        \
+        .task = (done)                       \
+    }
+
+static const mt_http_route routes[] = {
+    {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", ANSWER(mt_openai_chat)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/completions", ANSWER(mt_openai_completions)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", ANSWER(mt_openai_embeddings)},
+    {.method = MT_HTTP_POST, .pattern = "/score", ANSWER(mt_score)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/score", ANSWER(mt_score)},
+    {.method = MT_HTTP_POST, .pattern = "/rerank", ANSWER(mt_rerank)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/rerank", ANSWER(mt_rerank_v1)},
+    {.method = MT_HTTP_POST, .pattern = "/v2/rerank", ANSWER(mt_rerank_v2)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/responses", ANSWER(mt_openai_responses)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/responses/input_tokens", ANSWER(mt_responses_input_tokens)},
+    {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = mt_stored_get},
+    {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = mt_stored_delete},
+    {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}/input_items", .handler = mt_stored_items},
+    {.method = MT_HTTP_POST, .pattern = "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
+    {.method = MT_HTTP_POST, .pattern = "/v1/messages", ANSWER(mt_anthropic_messages), .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_POST,
+     .pattern = "/v1/messages/count_tokens",
+     ANSWER(mt_anthropic_count_tokens),
+     .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models, .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model, .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
+    {.method = MT_HTTP_POST, .pattern = "/tokenize", TASK(mt_task_tokenize)},
+    {.method = MT_HTTP_POST, .pattern = "/detokenize", TASK(mt_task_detokenize)},
+    {.method = MT_HTTP_POST, .pattern = "/apply-template", TASK(mt_task_apply_template)},
+    {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+};
+
 mt_http_route *mt_server_routes(mt_server *server, size_t *count)
 {
-    static const mt_http_route routes[] = {
-        {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", .handler = post_chat},
-        {.method = MT_HTTP_POST, .pattern = "/v1/completions", .handler = post_completions},
-        {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", .handler = post_embeddings},
-        {.method = MT_HTTP_POST, .pattern = "/score", .handler = post_score},
-        {.method = MT_HTTP_POST, .pattern = "/v1/score", .handler = post_score},
-        {.method = MT_HTTP_POST, .pattern = "/rerank", .handler = post_rerank},
-        {.method = MT_HTTP_POST, .pattern = "/v1/rerank", .handler = post_rerank_v1},
-        {.method = MT_HTTP_POST, .pattern = "/v2/rerank", .handler = post_rerank_v2},
-        {.method = MT_HTTP_POST, .pattern = "/v1/responses", .handler = post_responses},
-        {.method = MT_HTTP_POST, .pattern = "/v1/responses/input_tokens", .handler = post_input_tokens},
-        {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = mt_stored_get},
-        {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = mt_stored_delete},
-        {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}/input_items", .handler = mt_stored_items},
-        {.method = MT_HTTP_POST, .pattern = "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
-        {.method = MT_HTTP_POST, .pattern = "/v1/messages", .handler = post_messages, .flags = MT_HTTP_REQUEST_ID},
-        {.method = MT_HTTP_POST,
-         .pattern = "/v1/messages/count_tokens",
-         .handler = post_count_tokens,
-         .flags = MT_HTTP_REQUEST_ID},
-        {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models, .flags = MT_HTTP_REQUEST_ID},
-        {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model, .flags = MT_HTTP_REQUEST_ID},
-        {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
-        {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
-        {.method = MT_HTTP_POST, .pattern = "/tokenize", .handler = post_tokenize},
-        {.method = MT_HTTP_POST, .pattern = "/detokenize", .handler = post_detokenize},
-        {.method = MT_HTTP_POST, .pattern = "/apply-template", .handler = post_apply_template},
-        {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},
-        {.method = MT_HTTP_GET, .pattern = "/", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-        {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-        {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-        {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-    };
     mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
 
     memcpy(copy, routes, sizeof(routes));
