@@ -16,8 +16,8 @@ void *mt_alloc_aligned(size_t align, size_t size);             /* align: a power
 void *mt_realloc(void *ptr, size_t old_size, size_t new_size); /* the new part is zeroed */
 void mt_free(void *ptr);
 
-/* Room for `needed` entries of `size` bytes in a list that has room for *cap: where that is too little, twice as much as
-   before or more. Returns the list as mt_realloc does, and so must be assigned to it. */
+/* Room for `needed` entries of `size` bytes in a list that has room for *cap: where that is too little, at least twice
+   as much. Returns the list as mt_realloc does, and so must be assigned to it. */
 void *mt_grow(void *list, size_t *cap, size_t needed, size_t size) MT_NODISCARD;
 
 char *mt_strdup(const char *s);
