@@ -1,6 +1,6 @@
 /* How far answers with keys and values in 8 and 4 bits are from those with 16: over one long prompt, at depths that
-   double, KL divergence of the next token and the largest difference of a logprob among the likeliest 20, of the last 64
-   tokens before each depth; and what a token of the cache takes.
+   double, KL divergence of the next token and the largest difference of a logprob among the likeliest 20, of the last
+   64 tokens before each depth; and what a token of the cache takes.
 
        bench_kv_bits DIR [--ids FILE] [--depth N] [--precision fast|reference] [--threads N]
 

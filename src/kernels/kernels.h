@@ -174,8 +174,8 @@ typedef struct mt_delta {
     X(void, kv_query, (uint8_t *q, const float *x, size_t n, size_t head_stride))                                      \
     X(size_t, attn_q_scratch_bytes, (size_t rows, size_t head_stride))                                                 \
     /* R8 over them, with sums of integers that are exact. s = (dot * kd) * (qd * scale); m = max, p = exp(max(s - m,  \
-       -80)), masked p = +0, l by R6 over p; w = p * vd, t = the largest w, u = round-to-even(w * (65535 / t)), zero where\
-       that factor is not finite; o = (t / 65535) * (the sum of u v, as fp32), which is turned. */                     \
+       -80)), masked p = +0, l by R6 over p; w = p * vd, t = the largest w, u = round-to-even(w * (65535 / t)), zero   \
+       where that factor is not finite; o = (t / 65535) * (the sum of u v, as fp32), which is turned. */               \
     X(void, attn_q, (float *o, mt_attn_part *part, const mt_attn *a, size_t seg, uint8_t *scratch))                    \
     /* (acc, o) takes one more segment: M' = max(M, m), O = fma(O, exp(M - M'), o * exp(m - M')), L likewise; a part   \
        with l == 0 and m == -inf leaves the accumulator untouched. Start: m = -inf, l = 0, o = 0. */                   \

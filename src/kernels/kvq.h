@@ -12,8 +12,8 @@
        keys    [position / 8][channel / 8][position % 8][channel % 8]
        values  [channel / 32][position / 8][channel % 32][position % 8]
 
-   Where an integer has 4 bits, there are half as many bytes in each 32 channels, and the upper half of a byte belongs to
-   the channel 16 after that of the lower one: a position never shares a byte with another, which a thread may be
+   Where an integer has 4 bits, there are half as many bytes in each 32 channels, and the upper half of a byte belongs
+   to the channel 16 after that of the lower one: a position never shares a byte with another, which a thread may be
    writing. */
 #ifndef MT_KERNELS_KVQ_H
 #define MT_KERNELS_KVQ_H

@@ -35,8 +35,8 @@ MT_INLINE float32x4_t mt_block_top(float32x4_t top, const float *s, size_t t, mt
     return vmaxq_f32(top, vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
 }
 
-/* exp(max(x, least)) of n vectors x <= 0. With `least` from -87 on it has the bits of mt_exp16; with -88, so has what is
-   above the smallest normal number, and bf16 and BFMMLA make zero of the rest. x is lost. */
+/* exp(max(x, least)) of n vectors x <= 0. With `least` from -87 on it has the bits of mt_exp16; with -88, so has what
+   is above the smallest normal number, and bf16 and BFMMLA make zero of the rest. x is lost. */
 MT_INLINE void mt_exp_negative(float32x4_t *y, float32x4_t *x, float least, size_t n)
 {
     static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC + 127.0f);

@@ -70,7 +70,7 @@ void mt_kv_put_q_portable(uint8_t *block, size_t tokens, size_t slot, size_t hea
                                          : mt_kvq_key_at(tokens, head_stride, bits, slot, g, c));
             *to = (uint8_t)integer(from[0] * factor, most);
             if (bits == 4)
-                *to = (uint8_t)((*to & 15) | integer(from[16] * factor, most) << 4);
+                *to = (uint8_t)((*to & 15u) | (unsigned)integer(from[16] * factor, most) << 4);
         }
 }
 
