@@ -63,7 +63,8 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
                                 .pages = {table, table, table, table},
                                 .state = position ? slot : MT_NO_PAGE,
                                 .pieces = 1,
-                                .piece = &b->pieces[s]};
+                                .piece = &b->pieces[s],
+                                .memo = (uint32_t)s}; /* a head that guesses ahead tells sequences apart by it */
         b->wanted[s] = (uint32_t)(s * rows + rows - 1);
         for (size_t i = 0; i < rows; i++) {
             b->tokens[s * rows + i] = (uint32_t)((position + i) * 2654435761u + s * 40503u) % (uint32_t)vocab;
@@ -262,7 +263,7 @@ static bool start(bench *b, mt_error *err)
     const mt_model_bench *m = b->b;
     const size_t batch = (size_t)fmax(largest(&m->batches), largest(&m->depth_batches));
     const size_t rows = batch > CHUNK ? batch : CHUNK;
-    const mt_model_params params = {.rows = rows, .logits = batch};
+    const mt_model_params params = {.rows = rows, .logits = batch, .places = batch};
     b->pages = count_pages(m);
     const size_t all[MT_KV_GROUPS] = {b->pages, b->pages, b->pages, b->pages};
     b->model = mt_model_new(m->o.dev, &m->o.spec, &m->o.weights, &params, err);

@@ -71,6 +71,13 @@ def every_part_is_measured_and_told_as_json(motet, tiny):
 
 
 @test
+def a_model_whose_head_guesses_ahead_is_measured(motet, tiny):
+    box = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "box")
+    steps = measured(motet, box, *STEPS, "--batch", "1,3", "--only", "steps")["steps"]
+    assert [r["batch"] for r in steps] == [1, 3] and all(r["answer_rate"] > 0 for r in steps), steps
+
+
+@test
 def the_hash_is_of_the_logits_alone(motet, tiny):
     def hashes(*more):
         rows = measured(motet, tiny, "--only", "steps", *STEPS, *more)["steps"]
