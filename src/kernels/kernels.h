@@ -34,6 +34,7 @@ enum {
 typedef struct mt_rows {
     size_t m, k;
     size_t group; /* of the weights (mt_mat.group); 0 for bf16 rows */
+    bool wide;    /* the weights have 8 bits; what is packed for those with fewer does not suit them */
     uint8_t *data;
 } mt_rows;
 

@@ -43,7 +43,7 @@ static void one_size(const bench *b, job *j, const char *format, size_t m)
     snprintf(what, sizeof what, "q_matmul %s m=%zu", format, m);
     if (!bench_picks(b, what))
         return;
-    j->rows = (mt_rows){.m = m, .k = K, .group = j->w.group};
+    j->rows = (mt_rows){.m = m, .k = K, .group = j->w.group, .wide = j->w.bits == 8};
     j->rows.data = bench_alloc(j->k->q_rows_bytes(m, K, j->w.group));
     double packing = bench_time(b, pack, j);
     j->slices = m == 1 ? 2 : m < 16 ? 8 : 48;
@@ -89,7 +89,9 @@ void bench_qmatmul(bench *b)
         j.scratch[t] = bench_alloc(b->k->q_scratch_bytes(K));
     one_format(b, &j, "4-bit g64", 4, 64);
     one_format(b, &j, "4-bit g128", 4, 128);
+    one_format(b, &j, "4-bit g32", 4, 32);
     one_format(b, &j, "8-bit g64", 8, 64);
+    one_format(b, &j, "8-bit g32", 8, 32);
     for (size_t t = 0; t < b->threads; t++)
         free(j.scratch[t]);
     free(j.x);

@@ -1,4 +1,5 @@
 /* q_pack and q_matmul: every format, M, tile position and tail; equal bits for every level, M and column range. */
+#include <math.h>
 #include <string.h>
 
 #include "check.h"
@@ -19,7 +20,7 @@ typedef struct problem {
 
 static void run(check *c, const mt_kernels *k, const problem *p, float *y, size_t n0, size_t n1)
 {
-    mt_rows rows = {.m = p->m, .k = p->w.k, .group = p->w.group};
+    mt_rows rows = {.m = p->m, .k = p->w.k, .group = p->w.group, .wide = p->w.bits == 8};
     rows.data = check_alloc(c, k->q_rows_bytes(p->m, p->w.k, p->w.group), 64);
     uint8_t *scratch = check_alloc(c, k->q_scratch_bytes(p->w.k), 64);
     size_t half = p->m / 2 / MT_ROW_TILE * MT_ROW_TILE;
@@ -102,6 +103,30 @@ static void column_ranges(check *c, mt_mat shape, size_t m)
     check_release(c);
 }
 
+/* The largest weights meet rows whose every other block is `part` of the one before: sums must stay in their range. */
+static void large_sums(check *c, mt_mat shape, float part)
+{
+    problem p;
+    setup(c, &p, shape, 1, CHECK_NORMAL);
+    memset((uint8_t *)(uintptr_t)p.w.w, 0xff, shape.n * p.w.stride);
+    float *row = p.x + (p.index ? p.index[0] : 0) * p.ldx, *w = check_alloc(c, shape.k * sizeof *w, 4);
+    for (size_t i = 0; i < shape.k; i++)
+        row[i] = i / 32 % 2 ? part : 1.0f;
+    float *y = outputs(c, &p);
+    run(c, c->k, &p, y, 0, shape.n);
+    for (size_t j = 0; j < shape.n; j++) {
+        double sum = 0, size = 0;
+        c->ref->row_f32(w, &p.w, j);
+        for (size_t i = 0; i < shape.k; i++) {
+            sum += (double)w[i] * row[i];
+            size += fabs((double)w[i] * row[i]);
+        }
+        check_that(c, fabs(y[j] - sum) <= 0.01 * size + 1e-6, "large sums: %s part=%g: %g, wanted %g",
+                   check_matrix_name(&p.w), (double)part, (double)y[j], sum);
+    }
+    check_release(c);
+}
+
 static const mt_mat shapes[] = {
 #define AFFINE(b, g, s)                                                               \
     {                                                                                 \
@@ -143,6 +168,10 @@ void check_qmatmul(check *c)
         for (size_t groups = 1; groups <= 34; groups++)
             every_row(c, sized(s, 9, groups), 1 + check_below(c, 9), CHECK_NORMAL);
         every_row(c, sized(s, 24, 8192u / shapes[s].group + 1), 70 + check_below(c, 30), CHECK_NORMAL);
+        static const float parts[] = {0.0f, 1e-6f, 0.01f, 0.06f, 0.07f, 0.3f, 0.34f,
+                                      1.0f, 3.0f,  1e3f,  1e6f,  -0.1f, -1.0f};
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+            large_sums(c, sized(s, 5, 4), parts[i]);
         column_ranges(c, sized(s, 19, 3), 1 + check_below(c, 3));
         column_ranges(c, sized(s, 19, 3), 4 + check_below(c, 12));
     }

@@ -6,9 +6,10 @@
     compare.py --filter moe --precision fast
     compare.py --motet build/motet -- --threads 1     what follows -- is passed on to motet
 
-Held to: reference precision within 0.002 in every logprob, fast precision within 0.15 (mixtures of experts: 99 % of
-the logprobs, since a near tie may pick another expert); the greedy token is the oracle's wherever the oracle's margin
-exceeds twice the bound. Where it may differ and does, the texts part and the rest of that prompt is not compared.
+Held to: reference precision within 0.002 in every logprob, fast precision within 0.12 (mixtures of experts: 99 % of
+the logprobs, since a near tie may pick another expert; and of models with recurrent layers, whose states carry on what
+was rounded); the greedy token is the oracle's wherever the oracle's margin exceeds twice the bound. Where it may differ
+and does, the texts part and the rest of that prompt is not compared.
 Needs nothing beyond Python's standard library.
 """
 
@@ -22,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BOUND = {"reference": 0.002, "fast": 0.15}
+BOUND = {"reference": 0.002, "fast": 0.12}
+RECURRENT = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
 TOP = 20
 SECONDS = 120  # for one prompt
 
@@ -117,7 +119,8 @@ def compare_folder(options, folder, precision):
             result.failures.append(f"prompt of {len(prompt['prompt_token_ids'])}: {wrong}")
         except (KeyError, TypeError, ValueError, IndexError) as error:
             result.failures.append(f"prompt of {len(prompt['prompt_token_ids'])}: malformed answer: {error!r}")
-    share = 0.99 if oracle.get("moe") and precision == "fast" else 1.0
+    wanders = oracle.get("moe") or oracle.get("family") in RECURRENT
+    share = 0.99 if wanders and precision == "fast" else 1.0
     worst = result.quantile(share)
     if worst > bound and (result.errors or not result.failures):
         result.failures.append(f"logprobs differ by {worst:.6f}, bound {bound} at {share:.0%}")

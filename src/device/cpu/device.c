@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
 
-#define NUMERICS_VERSION 1u
+#define NUMERICS_VERSION 2u
 
 /* ---- sets ---- */
 

@@ -18,7 +18,8 @@ size_t mt_cpu_rows_bytes(const mt_device *dev, mt_class class, size_t m, size_t 
 
 bool mt_cpu_same_rows(const mt_weight *a, const mt_weight *b)
 {
-    return a->class == b->class && (a->class != MT_CLASS_Q || a->mat.group == b->mat.group);
+    return a->class == b->class &&
+           (a->class != MT_CLASS_Q || (a->mat.group == b->mat.group && (a->mat.bits == 8) == (b->mat.bits == 8)));
 }
 
 void mt_cpu_pack(const mt_device *dev, const mt_weight *w, mt_rows *rows, const float *x, size_t ldx,
@@ -71,6 +72,7 @@ static mt_rows block_rows(const matmul *op, size_t block)
     return (mt_rows){.m = left < MT_CPU_ROW_BLOCK ? left : MT_CPU_ROW_BLOCK,
                      .k = op->w[0]->mat.k,
                      .group = op->w[0]->class == MT_CLASS_Q ? op->w[0]->mat.group : 0,
+                     .wide = op->w[0]->mat.bits == 8,
                      .data = op->dev->packed + block * op->dev->packed_block};
 }
 

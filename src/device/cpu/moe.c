@@ -144,6 +144,7 @@ static mt_rows expert_rows(const moe *op, size_t a, const mt_weight *w)
     const mt_rows rows = {.m = plan->first[e + 1] - plan->first[e],
                           .k = w->mat.k,
                           .group = w->class == MT_CLASS_Q ? w->mat.group : 0,
+                          .wide = w->mat.bits == 8,
                           .data = plan->packed + offset};
     const size_t bytes = mt_cpu_rows_bytes(op->dev, w->class, rows.m, rows.k, w->mat.group);
     assert(bytes <= (rows.m + MT_ROW_TILE - 1) / MT_ROW_TILE * tile && offset + bytes <= plan->packed_bytes);

@@ -1,11 +1,11 @@
-/* Two to eight rows against AFFINE weights of 4 bits with bf16 scales, in groups of 64 or 128. Four columns at a time,
-   written out, because compilers keep an instruction close to those that it waits for. The columns' scales and biases
-   are turned to [group][column] first and widened as they are used.
+/* Two to eight rows against AFFINE weights of 4 bits with bf16 scales, in groups of 64 or 128. Four columns at a
+   time, written out, because compilers keep an instruction close to those that it waits for. The columns' scales and
+   biases are turned to [group][column] first and widened as they are used.
 
-   The loop runs ahead: bytes are loaded and halves of columns meet during the 32 elements of k before, and nibbles come
-   apart during the step of 8 before. v0-7 dot products [pair of rows][pair of columns], from MT_DOT_START on; v8-15 a
-   in the same shape; v16-17 and v18-19 first and last halves of the pairs of columns; v20-21 and v22-23 weights of even
-   and odd steps; v24-27 bytes, and at the end of a group scales; v28 MT_DOT_START, v29 aside, v30 x, v31 15. */
+   The loop runs ahead: bytes are loaded and halves of columns meet during the 32 elements of k before, and nibbles
+   come apart during the step of 8 before. v0-7 sums [pair of rows][pair of columns], from MT_DOT_START on; v8-15 a in
+   the same shape; v16-17 and v18-19 first and last halves of the pairs of columns; v20-21 and v22-23 weights of even
+   and odd steps; v24-27 bytes, and at the end of a link scales; v28-29 aside, v30 x, v31 15. */
 #include "kernels/neon/qmmla.h"
 
 enum { SCALES = 8 }; /* bf16 of a group: four scales, four biases */
@@ -53,46 +53,60 @@ enum { SCALES = 8 }; /* bf16 of a group: four scales, four biases */
 #define BEGIN_4 BEGIN_3 BEGIN(6, 7)
 
 /* v26 and v27 scales [0 0 1 1] [2 2 3 3] */
-#define WIDEN                                           \
-    "ldr d27, [%[s]], #16\n shll v27.4s, v27.4h, #16\n" \
+#define WIDEN                                      \
+    "ldr d27, [%[s]]\n shll v27.4s, v27.4h, #16\n" \
     "zip1 v26.4s, v27.4s, v27.4s\n zip2 v27.4s, v27.4s, v27.4s\n"
 
-/* a = fma(ws * xs, dot, a) */
-#define FIX(i, d, e, a, b)                                                                                         \
-    "ldr q30, [%[xs], #16 * " #i "]\n fsub v" #d ".4s, v" #d ".4s, v28.4s\n fsub v" #e ".4s, v" #e ".4s, v28.4s\n" \
-    "fmul v29.4s, v26.4s, v30.4s\n fmul v30.4s, v27.4s, v30.4s\n"                                                  \
-    "fmla v" #a ".4s, v29.4s, v" #d ".4s\n fmla v" #b ".4s, v30.4s, v" #e ".4s\n"
-#define FIX_1 FIX(0, 0, 1, 8, 9)
-#define FIX_2 FIX_1 FIX(1, 2, 3, 10, 11)
-#define FIX_3 FIX_2 FIX(2, 4, 5, 12, 13)
-#define FIX_4 FIX_3 FIX(3, 6, 7, 14, 15)
+/* A turn of the sums of a pair of rows, number i; then, at the end of a link, a = fma(ws, sum, a) */
+#define TURN(i, pairs)                                                                     \
+    "ldr q30, [%[turn], #16 * " #i "]\n ldr q28, [%[turn], #16 * (" #i " + " #pairs ")]\n" \
+    "ldr q29, [%[turn], #16 * (" #i " + " #pairs ")]\n"
+#define ON(i, pairs, d, e)                                                \
+    TURN(i, pairs)                                                        \
+    "fmla v28.4s, v30.4s, v" #d ".4s\n fmla v29.4s, v30.4s, v" #e ".4s\n" \
+    "mov v" #d ".16b, v28.16b\n mov v" #e ".16b, v29.16b\n"
+#define END(i, pairs, d, e, a, b)                                         \
+    TURN(i, pairs)                                                        \
+    "fmla v28.4s, v30.4s, v" #d ".4s\n fmla v29.4s, v30.4s, v" #e ".4s\n" \
+    "fmla v" #a ".4s, v26.4s, v28.4s\n fmla v" #b ".4s, v27.4s, v29.4s\n"
+#define ON_1(pairs) ON(0, pairs, 0, 1)
+#define ON_2(pairs) ON_1(pairs) ON(1, pairs, 2, 3)
+#define ON_3(pairs) ON_2(pairs) ON(2, pairs, 4, 5)
+#define ON_4(pairs) ON_3(pairs) ON(3, pairs, 6, 7)
+#define END_1(pairs) END(0, pairs, 0, 1, 8, 9)
+#define END_2(pairs) END_1(pairs) END(1, pairs, 2, 3, 10, 11)
+#define END_3(pairs) END_2(pairs) END(2, pairs, 4, 5, 12, 13)
+#define END_4(pairs) END_3(pairs) END(3, pairs, 6, 7, 14, 15)
 
-/* The next four columns are fetched into the first level of the cache and what comes 4 KB later into the second. In the
-   last turn, which has nothing to load for, w goes back to the columns' start. */
+/* The next four columns are fetched into the first level of the cache and what comes 4 KB later into the second. In
+   the last turn, which has nothing to load for, w goes back to the columns' start. */
 /* clang-format off */
 #define GROUPS(pairs)                                                                                                  \
     __asm__ volatile(                                                                                                  \
         CLEAR(8, 9) CLEAR(10, 11) CLEAR(12, 13) CLEAR(14, 15)                                                          \
-        "movi v31.16b, #15\n ldr q28, [%[start]]\n"                                                                    \
+        "movi v31.16b, #15\n"                                                                                          \
         BYTES_0 BYTES_1 BYTES_2 BYTES_3                                                                                \
         FIRST(16, 24, 25) FIRST(17, 26, 27) LAST(18, 24, 25) LAST(19, 26, 27) LOW(20, 16) LOW(21, 17)                  \
         "1:\n"                                                                                                         \
-        BEGIN_##pairs                                                                                                  \
         "mov %[k], %[group]\n"                                                                                         \
         "2:\n"                                                                                                         \
+        BEGIN_##pairs                                                                                                  \
         QUAD(pairs, 0, 1, 2, 3)                                                                                        \
+        ON_##pairs(pairs)                                                                                              \
         "subs %[turns], %[turns], #1\n csel %[w], %[first], %[w], eq\n"                                                \
+        "add %[turn], %[turn], #32 * " #pairs "\n"                                                                     \
         QUAD(pairs, 4, 5, 6, 7)                                                                                        \
         "prfm pldl1keep, [%[near]]\n prfm pldl1keep, [%[near], #64]\n"                                                 \
         "prfm pldl2keep, [%[near], #4096]\n prfm pldl2keep, [%[near], #4160]\n add %[near], %[near], #128\n"           \
-        "add %[x], %[x], #128 * " #pairs "\n subs %[k], %[k], #64\n b.ne 2b\n"                                         \
-        WIDEN FIX_##pairs                                                                                              \
-        "add %[xs], %[xs], #16 * " #pairs "\n cbnz %[turns], 1b\n"                                                     \
+        WIDEN END_##pairs(pairs)                                                                                       \
+        "add %[x], %[x], #128 * " #pairs "\n add %[turn], %[turn], #32 * " #pairs "\n"                                 \
+        "subs %[k], %[k], #64\n b.ne 2b\n"                                                                             \
+        "add %[s], %[s], #16\n cbnz %[turns], 1b\n"                                                                    \
         "stp q8, q9, [%[a]]\n stp q10, q11, [%[a], #32]\n stp q12, q13, [%[a], #64]\n stp q14, q15, [%[a], #96]\n"     \
-        : [w] "+&r"(at), [x] "+&r"(x), [xs] "+&r"(xs), [s] "+&r"(s), [turns] "+&r"(turns), [near] "+&r"(near),         \
+        : [w] "+&r"(at), [x] "+&r"(x), [turn] "+&r"(turn), [s] "+&r"(s), [turns] "+&r"(turns), [near] "+&r"(near),     \
           [k] "=&r"(k)                                                                                                 \
         : [a] "r"(a), [group] "r"((size_t)w->group), [first] "r"(at), [d1] "r"(w->stride), [d2] "r"(2 * w->stride),    \
-          [d3] "r"(3 * w->stride), [start] "r"(start)                                                                  \
+          [d3] "r"(3 * w->stride), [start] "r"(mt_dot_start)                                                           \
         : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",      \
           "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28",     \
           "v29", "v30", "v31")
@@ -101,11 +115,10 @@ enum { SCALES = 8 }; /* bf16 of a group: four scales, four biases */
 /* a [pair of rows][pair of columns][4] of columns j .. j + 3; scales [group][SCALES] */
 static void multiply_columns(float a[2 * SINGLE][4], const mt_small *p, size_t j, const uint16_t *s)
 {
-    static const float start[4] = {MT_DOT_START, MT_DOT_START, MT_DOT_START, MT_DOT_START};
     const mt_mat *w = p->w;
     const uint8_t *at = w->w + j * w->stride, *near = at + 4 * w->stride;
     const int8_t *x = p->x;
-    const float *xs = p->xs;
+    const float *turn = p->turns;
     size_t turns = w->k / 64, k;
     switch ((p->m + 1) / 2) {
     case 1: GROUPS(1); break;

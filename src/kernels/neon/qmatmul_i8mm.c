@@ -5,9 +5,9 @@
 
    Packed rows: pairs of rows in tiles of three pairs (one tile of up to four when there are no more; the last tile
    has what is left). For each chunk of k, one tile after the other, as [k / 8][pair][2 rows][8]; each 32 elements
-   of k lie as even 0-14, odd 1-15, even 16-30, odd 17-31. Then xs in the same order of chunks and tiles, as
-   [group][pair][4], doubled to the shape of a result; then sx as [row][groups to 4]. A single row is left to the
-   level below. */
+   of k lie as even 0-14, odd 1-15, even 16-30, odd 17-31. Then the turns (block.h) in the same order of chunks and
+   tiles, as [unit][mul, add][pair][4], doubled to the shape of a result; then sx as [row][groups to 4]. A single row is
+   left to the level below. */
 #include "kernels/levels.h"
 #include "kernels/neon/qmmla.h"
 #include "kernels/neon/qone.h"
@@ -25,14 +25,14 @@ enum {
 };
 
 typedef struct layout {
-    size_t k, groups, pairs, xs, sx, sx_stride, bytes; /* xs, sx: byte offsets */
+    size_t k, unit, groups, pairs, turns, sx, sx_stride, bytes; /* turns, sx: byte offsets */
 } layout;
 
 static layout layout_of(size_t m, size_t k, size_t group)
 {
-    layout l = {.k = k, .groups = k / group, .pairs = (m + 1) / 2};
-    l.xs = (l.pairs * 2 * k + 63) / 64 * 64;
-    l.sx = l.xs + l.pairs * l.groups * 4 * sizeof(float);
+    layout l = {.k = k, .unit = mt_unit(group), .groups = k / group, .pairs = (m + 1) / 2};
+    l.turns = (l.pairs * 2 * k + 63) / 64 * 64;
+    l.sx = l.turns + l.pairs * (k / l.unit) * 8 * sizeof(float);
     l.sx_stride = (l.groups + 3) / 4 * 4;
     l.bytes = l.sx + 2 * l.pairs * l.sx_stride * sizeof(float);
     return l;
@@ -51,15 +51,15 @@ static span span_of(const layout *l, size_t pair)
     return (span){first, left < TILE ? left : TILE};
 }
 
-/* Where the elements of a tile from k0 on begin, of a chunk of n elements in all; and their xs, in floats. */
+/* Where the elements of a tile from k0 on begin, of a chunk of n elements in all; and their turns, in floats. */
 static size_t q_offset(const layout *l, span s, size_t k0, size_t n)
 {
     return 2 * (k0 * l->pairs + s.first * n);
 }
 
-static size_t xs_offset(const layout *l, span s, size_t g0, size_t groups)
+static size_t turns_offset(const layout *l, span s, size_t k0, size_t n)
 {
-    return 4 * (g0 * l->pairs + s.first * groups);
+    return 8 * (k0 * l->pairs + s.first * n) / l->unit;
 }
 
 size_t mt_q_rows_bytes_i8mm(size_t m, size_t k, size_t group)
@@ -91,14 +91,17 @@ static void pack_row(const mt_rows *rows, const layout *l, const float *x, size_
     for (size_t k0 = 0; k0 < l->k; k0 += CHUNK) {
         const size_t n = l->k - k0 < CHUNK ? l->k - k0 : CHUNK, whole = n / 32 * 32;
         int8_t *q = (int8_t *)rows->data + q_offset(l, s, k0, n) + pair * 16 + i % 2 * 8;
-        mt_qsums sums = {.xs = (float *)(void *)(rows->data + l->xs) + xs_offset(l, s, k0 / group, n / group) +
-                               pair * 4 + i % 2,
+        float *turns = (float *)(void *)(rows->data + l->turns) + turns_offset(l, s, k0, n) + pair * 4 + i % 2;
+        mt_qsums sums = {.mul = turns,
+                         .add = turns + s.pairs * 4,
                          .sx = (float *)(void *)(rows->data + l->sx) + i * l->sx_stride + k0 / group,
-                         .step = s.pairs * 4,
-                         .twice = true};
+                         .step = s.pairs * 8,
+                         .twice = true,
+                         .wide = rows->wide};
         mt_quantise_row(x + k0, whole, group, &sums, q, 4 * stride, stride, emit_row);
         if (whole < n) {
-            sums.xs += whole / 16 * sums.step;
+            sums.mul += whole / 16 * sums.step;
+            sums.add += whole / 16 * sums.step;
             sums.sx += whole / 16;
             pack_end(x + k0 + whole, group, &sums, q + whole / 8 * stride, stride);
         }
@@ -276,7 +279,7 @@ static void tile(float *aside, operands o, size_t pairs, bool eight)
     if (pairs < SINGLE)
         return;
     o.x += 2 * 16;
-    o.xs += 2 * 4;
+    o.turns += 2 * 4;
     functions[eight][2](aside + 2 * PANEL * 4, &o);
 }
 
@@ -343,9 +346,8 @@ static ahead ahead_of(const product *p, const block *b, spot s)
 
 static void place(operands *o, const product *p, span s, size_t k0, size_t k1)
 {
-    const size_t group = p->rows->group;
     o->x = (const int8_t *)p->rows->data + q_offset(&p->l, s, k0, k1 - k0);
-    o->xs = (const float *)(const void *)(p->rows->data + p->l.xs) + xs_offset(&p->l, s, k0 / group, o->groups);
+    o->turns = (const float *)(const void *)(p->rows->data + p->l.turns) + turns_offset(&p->l, s, k0, k1 - k0);
 }
 
 /* One panel, unpacked, against all tiles of the block, over elements [k0, k1) of k */
@@ -355,7 +357,8 @@ static void multiply_panel(const product *p, const block *b, size_t panel, size_
     const size_t full = p->l.pairs == SINGLE ? 0 : pairs / TILE, rest = pairs - full * TILE;
     const bool eight = p->w->bits == 8;
     float *aside = p->s.aside + panel * b->tiles * RESULT;
-    operands o = {.w = p->s.q, .ws = p->s.ws, .groups = (k1 - k0) / group, .group = group};
+    operands o = {
+        .w = p->s.q, .ws = p->s.ws, .groups = (k1 - k0) / group, .each = group / p->l.unit, .unit = p->l.unit};
     if (full > 0) {
         place(&o, p, span_of(&p->l, b->first), k0, k1);
         (eight ? tiles_3_eight : tiles_3)(aside, &o, full, &next);
@@ -426,20 +429,20 @@ static void multiply_columns(const product *p, size_t j)
     }
 }
 
-/* A single row lies as at the level below: q, xs, sx. */
+/* A single row lies as at the level below: q, mul, add, sx. */
 static void multiply_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
 {
     if (mt_q_one_handles_i8mm(w)) {
-        const float *xs = (const float *)(const void *)(rows->data + rows->k);
-        const size_t groups = rows->k / rows->group;
+        const float *mul = (const float *)(const void *)(rows->data + rows->k), *add = mul + rows->k / MT_BLOCK;
         const mt_one one = {.y = y,
                             .n0 = n0,
                             .step = (n1 - n0) / 4,
-                            .groups = groups,
+                            .groups = rows->k / rows->group,
                             .w = w,
                             .x = (const int8_t *)rows->data,
-                            .xs = xs,
-                            .sx = xs + groups};
+                            .mul = mul,
+                            .add = add,
+                            .sx = add + rows->k / MT_BLOCK};
         mt_q_one_i8mm(&one, scratch);
         n0 += 4 * one.step;
     }
@@ -472,7 +475,7 @@ void mt_q_matmul_i8mm(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n
                             .sx_stride = p.l.sx_stride,
                             .w = w,
                             .x = (const int8_t *)rows->data,
-                            .xs = (const float *)(const void *)(rows->data + p.l.xs),
+                            .turns = (const float *)(const void *)(rows->data + p.l.turns),
                             .sx = (const float *)(const void *)(rows->data + p.l.sx)};
         if (mt_q_few_handles_i8mm(w, rows->m))
             mt_q_few_i8mm(&s, p.s.wb);

@@ -3,6 +3,7 @@
 #ifndef MT_KERNELS_NEON_QMMLA_H
 #define MT_KERNELS_NEON_QMMLA_H
 
+#include "kernels/block.h"
 #include "kernels/neon/qload.h"
 
 enum {
@@ -57,140 +58,174 @@ MT_INLINE int32x4_t multiply_add(int32x4_t d, int8x16_t w, int8x16_t x, bool eig
     return eight ? vusmmlaq_s32(d, vreinterpretq_u8_s8(w), x) : vmmlaq_s32(d, w, x);
 }
 
-/* What a tile of rows and some pairs of columns share: groups of k */
+/* What a tile of rows and some pairs of columns share. turns: of each unit of k (block.h) [pair][4] mul, [pair][4]
+   add */
 typedef struct operands {
     const int8_t *x, *w;
-    const float *xs, *ws; /* [group][pair][4] */
-    size_t groups, group;
+    const float *turns, *ws;   /* ws: [group][pair][4] */
+    size_t groups, each, unit; /* each: units of a group */
 } operands;
 
-/* a = fma(ws * xs, dot, a); columns: pairs of them in ws */
-MT_INLINE float32x4_t fix(float32x4_t a, const float *ws, const float *xs, int32x4_t dot)
+static const float mt_dot_start[8] = {MT_DOT_START, MT_DOT_START, MT_DOT_START, MT_DOT_START,
+                                      MT_DOT_START, MT_DOT_START, MT_DOT_START, MT_DOT_START};
+
+MT_INLINE int32x4_t start(void)
 {
-    return vfmaq_f32(a, vmulq_f32(vld1q_f32(ws), vld1q_f32(xs)), vcvtq_f32_s32(dot));
+    return vreinterpretq_s32_f32(vld1q_f32(mt_dot_start));
 }
 
-/* a[pair of rows][pair of columns] += W . x over o->groups; `rows` pairs out of `pairs` in the tile */
+/* What becomes of the sums of a pair of rows, number i of `pairs` */
+MT_INLINE float32x4_t turned(int32x4_t sum, const float *turn, int i, int pairs)
+{
+    return vfmaq_f32(vld1q_f32(turn + 4 * (pairs + i)), vld1q_f32(turn + 4 * i), vreinterpretq_f32_s32(sum));
+}
+
+typedef struct tile_sums {
+    int32x4_t v[TILE][PANEL];
+} tile_sums;
+
+/* The sums of one unit, turned; `rows` pairs out of `pairs` in the tile */
+MT_INLINE void multiply_unit(tile_sums *d, const int8_t *x, const int8_t *w, const float *turn, size_t unit, int rows,
+                             int pairs, bool eight)
+{
+    for (size_t k = 0; k < unit; k += 16) {
+        MT_UNROLL
+        for (int s = 0; s < 2; s++, x += pairs * 16, w += PANEL * 16) {
+            int8x16_t v[TILE];
+            MT_UNROLL
+            for (int i = 0; i < rows; i++)
+                v[i] = vld1q_s8(x + 16 * i);
+            MT_UNROLL
+            for (int j = 0; j < PANEL; j++) {
+                int8x16_t u = vld1q_s8(w + 16 * j);
+                MT_UNROLL
+                for (int i = 0; i < rows; i++)
+                    d->v[i][j] = multiply_add(d->v[i][j], u, v[i], eight);
+            }
+            MT_FENCE();
+        }
+    }
+    MT_UNROLL
+    for (int j = 0; j < PANEL; j++) {
+        MT_UNROLL
+        for (int i = 0; i < rows; i++)
+            d->v[i][j] = vreinterpretq_s32_f32(turned(d->v[i][j], turn, i, pairs));
+        MT_FENCE();
+    }
+}
+
+/* a[pair of rows][pair of columns] += W . x over o->groups */
 MT_INLINE void multiply(float32x4_t a[TILE][PANEL], const operands *o, int rows, int pairs, bool eight)
 {
     const int8_t *x = o->x, *w = o->w;
-    const float *xs = o->xs, *ws = o->ws;
-    const size_t group = o->group;
-    for (size_t g = o->groups; g > 0; g--) {
-        int32x4_t d[TILE][PANEL];
-        MT_UNROLL
-        for (int i = 0; i < rows; i++)
-            MT_UNROLL
-        for (int j = 0; j < PANEL; j++)
-            d[i][j] = mt_zero();
-        for (size_t k = 0; k < group; k += 16) {
-            MT_UNROLL
-            for (int s = 0; s < 2; s++, x += pairs * 16, w += PANEL * 16) {
-                int8x16_t v[TILE];
-                MT_UNROLL
-                for (int i = 0; i < rows; i++)
-                    v[i] = vld1q_s8(x + 16 * i);
-                MT_UNROLL
-                for (int j = 0; j < PANEL; j++) {
-                    int8x16_t u = vld1q_s8(w + 16 * j);
-                    MT_UNROLL
-                    for (int i = 0; i < rows; i++)
-                        d[i][j] = multiply_add(d[i][j], u, v[i], eight);
-                }
-                MT_FENCE();
-            }
-        }
-        MT_UNROLL
-        for (int j = 0; j < PANEL; j++) {
+    const float *turn = o->turns, *ws = o->ws;
+    const size_t unit = o->unit, link = o->each > 1 ? 2 : 1;
+    for (size_t g = o->groups; g > 0; g--, ws += PANEL * 4) {
+        for (size_t left = o->each; left > 0; left -= link) {
+            tile_sums d;
             MT_UNROLL
             for (int i = 0; i < rows; i++)
-                a[i][j] = fix(a[i][j], ws + 4 * j, xs + 4 * i, d[i][j]);
-            MT_FENCE();
+                MT_UNROLL
+            for (int j = 0; j < PANEL; j++)
+                d.v[i][j] = start();
+            for (size_t u = link; u > 0; u--, turn += pairs * 8, x += unit * 2 * (size_t)pairs, w += unit * 2 * PANEL)
+                multiply_unit(&d, x, w, turn, unit, rows, pairs, eight);
+            MT_UNROLL
+            for (int j = 0; j < PANEL; j++)
+                MT_UNROLL
+            for (int i = 0; i < rows; i++)
+                a[i][j] = vfmaq_f32(a[i][j], vld1q_f32(ws + 4 * j), vreinterpretq_f32_s32(d.v[i][j]));
         }
-        xs += pairs * 4;
-        ws += PANEL * 4;
     }
 }
 
 /* The full tile, TILE pairs of rows against PANEL pairs of columns, written out: it needs all 32 registers, and
-   compilers spill, copy zeros and reorder where nothing is to spare. v0-11 dot products, v12-23 results, v24-26 x,
-   v27-30 w, v31 MT_DOT_START.
-
-   A dot product starts from the bits of MT_DOT_START, whose unit in the last place is one: the sum, taken as a float
-   and less MT_DOT_START, is the dot product as a float, exactly, since |dot| <= 255 * 127 * 128 < 2^22. One subtraction
-   on any of four pipes takes the place of a conversion that keeps two of them busy, and a load that of setting zero. */
-#define MT_DOT_START 0x1.8p23f
-#define STEP(mul, x, w)                                                                            \
-    "ldp q24, q25, [%[x], #" #x "]\n"                                                              \
-    "ldr q26, [%[x], #" #x " + 32]\n"                                                              \
-    "ldp q27, q28, [%[w], #" #w "]\n"                                                              \
-    "ldp q29, q30, [%[w], #" #w " + 32]\n" STEP_PAIR(mul, 0, 4, 8, 27) STEP_PAIR(mul, 1, 5, 9, 28) \
-        STEP_PAIR(mul, 2, 6, 10, 29) STEP_PAIR(mul, 3, 7, 11, 30)
+   compilers spill, copy zeros and reorder where nothing is to spare. v0-11 sums, v12-23 results, v24-26 x, v27-30 w.
+   In the middle of a link a turned sum goes where the sum before it was, the first of them to v31. */
+#define LOAD(x, w)                                                    \
+    "ldp q24, q25, [%[x], #" #x "]\n ldr q26, [%[x], #" #x " + 32]\n" \
+    "ldp q27, q28, [%[w], #" #w "]\n ldp q29, q30, [%[w], #" #w " + 32]\n"
 #define STEP_PAIR(mul, a, b, c, w)                                                                              \
     mul " v" #a ".4s, v" #w ".16b, v24.16b\n" mul " v" #b ".4s, v" #w ".16b, v25.16b\n" mul " v" #c ".4s, v" #w \
         ".16b, v26.16b\n"
-#define START(a, b, c) "ldr q" #a ", [%[start]]\n ldr q" #b ", [%[start]]\n ldr q" #c ", [%[start]]\n"
-#define FLOAT(a, b, c) \
-    "fsub v" #a ".4s, v" #a ".4s, v31.4s\n fsub v" #b ".4s, v" #b ".4s, v31.4s\n fsub v" #c ".4s, v" #c ".4s, v31.4s\n"
-#define SCALE(w)                                                                              \
-    "ldr q27, [%[ws], #" #w "]\n fmul v28.4s, v27.4s, v24.4s\n fmul v29.4s, v27.4s, v25.4s\n" \
-    "fmul v30.4s, v27.4s, v26.4s\n"
-#define ADD(ra, a, rb, b, rc, c)                                                                                   \
-    "fmla v" #ra ".4s, v28.4s, v" #a ".4s\n fmla v" #rb ".4s, v29.4s, v" #b ".4s\n fmla v" #rc ".4s, v30.4s, v" #c \
-    ".4s\n"
-#define GROUP_END(w, a, b, c, ra, rb, rc) FLOAT(a, b, c) SCALE(w) ADD(ra, a, rb, b, rc, c) START(a, b, c)
+#define STEP(mul, x, w) \
+    LOAD(x, w)          \
+    STEP_PAIR(mul, 0, 4, 8, 27) STEP_PAIR(mul, 1, 5, 9, 28) STEP_PAIR(mul, 2, 6, 10, 29) STEP_PAIR(mul, 3, 7, 11, 30)
+#define SECOND_STEP(mul, x, w) \
+    LOAD(x, w)                 \
+    STEP_PAIR(mul, 31, 0, 4, 27) STEP_PAIR(mul, 8, 1, 5, 28) STEP_PAIR(mul, 9, 2, 6, 29) STEP_PAIR(mul, 10, 3, 7, 30)
+#define START                                                                                             \
+    "ldp q0, q1, [%[start]]\n ldp q2, q3, [%[start]]\n ldp q4, q5, [%[start]]\n ldp q6, q7, [%[start]]\n" \
+    "ldp q8, q9, [%[start]]\n ldp q10, q11, [%[start]]\n"
+/* v24-26 mul of the unit at `at`, add 48 bytes after it */
+#define MULS(at) "ldp q24, q25, [%[turn], #" #at "]\n ldr q26, [%[turn], #" #at " + 32]\n"
+#define TILE_ON(to, a, b, c)                                                \
+    "ldr q" #to ", [%[turn], #48]\n fmla v" #to ".4s, v24.4s, v" #a ".4s\n" \
+    "ldr q" #a ", [%[turn], #64]\n fmla v" #a ".4s, v25.4s, v" #b ".4s\n"   \
+    "ldr q" #b ", [%[turn], #80]\n fmla v" #b ".4s, v26.4s, v" #c ".4s\n"
+#define TILE_END(at, w, a, b, c, ra, rb, rc)                                                                   \
+    "ldp q28, q29, [%[turn], #" #at " + 48]\n ldr q30, [%[turn], #" #at " + 80]\n ldr q27, [%[ws], #" #w "]\n" \
+    "fmla v28.4s, v24.4s, v" #a ".4s\n fmla v29.4s, v25.4s, v" #b ".4s\n fmla v30.4s, v26.4s, v" #c ".4s\n"    \
+    "fmla v" #ra ".4s, v27.4s, v28.4s\n fmla v" #rb ".4s, v27.4s, v29.4s\n fmla v" #rc ".4s, v27.4s, v30.4s\n"
 #define RESULTS(op)                                                                         \
     op " q12, q13, [%[a]]\n" op " q14, q15, [%[a], #32]\n" op " q16, q17, [%[a], #64]\n" op \
        " q18, q19, [%[a], #96]\n" op " q20, q21, [%[a], #128]\n" op " q22, q23, [%[a], #160]\n"
 
 /* clang-format off */
-/* `unit` elements of k */
 #define STEPS_16(mul) STEP(mul, 0, 0) STEP(mul, 48, 64)
-#define STEPS_64(mul)                                                            \
-    STEPS_16(mul) STEP(mul, 96, 128) STEP(mul, 144, 192) STEP(mul, 192, 256)     \
-    STEP(mul, 240, 320) STEP(mul, 288, 384) STEP(mul, 336, 448)
-#define FULL_TILE(mul, unit)                                                                                           \
+#define STEPS_32(mul) STEPS_16(mul) STEP(mul, 96, 128) STEP(mul, 144, 192)
+#define SECOND_STEPS(mul)                                                                                              \
+    SECOND_STEP(mul, 192, 256) SECOND_STEP(mul, 240, 320) SECOND_STEP(mul, 288, 384) SECOND_STEP(mul, 336, 448)
+#define ONE_END                                                                                                        \
+    MULS(0) TILE_END(0, 0, 0, 4, 8, 12, 16, 20) TILE_END(0, 16, 1, 5, 9, 13, 17, 21)                                   \
+    TILE_END(0, 32, 2, 6, 10, 14, 18, 22) TILE_END(0, 48, 3, 7, 11, 15, 19, 23)
+#define LINK_16(mul) STEPS_16(mul) ONE_END
+#define LINK_32(mul) STEPS_32(mul) ONE_END
+#define LINK_64(mul)                                                                                                   \
+    STEPS_32(mul) MULS(0) TILE_ON(31, 0, 4, 8) TILE_ON(8, 1, 5, 9)                                                     \
+    TILE_ON(9, 2, 6, 10) TILE_ON(10, 3, 7, 11) SECOND_STEPS(mul)                                                       \
+    MULS(96) TILE_END(96, 0, 31, 0, 4, 12, 16, 20) TILE_END(96, 16, 8, 1, 5, 13, 17, 21)                               \
+    TILE_END(96, 32, 9, 2, 6, 14, 18, 22) TILE_END(96, 48, 10, 3, 7, 15, 19, 23)
+/* `length` elements of a link, whose turns take `bytes` */
+#define FULL_TILE(mul, length, bytes)                                                                                  \
     __asm__ volatile(                                                                                                  \
         RESULTS("ldp")                                                                                                 \
-        "ldr q31, [%[start]]\n"                                                                                        \
-        START(0, 4, 8) START(1, 5, 9) START(2, 6, 10) START(3, 7, 11)                                                  \
         "1:\n"                                                                                                         \
-        "mov %[k], %[group]\n"                                                                                         \
+        "mov %[u], %[links]\n"                                                                                         \
         "2:\n"                                                                                                         \
-        STEPS_##unit(mul)                                                                                              \
-        "add %[x], %[x], #6 * " #unit "\n add %[w], %[w], #8 * " #unit "\n subs %[k], %[k], #" #unit "\n b.ne 2b\n"    \
-        "ldp q24, q25, [%[xs]]\n ldr q26, [%[xs], #32]\n"                                                              \
-        GROUP_END(0, 0, 4, 8, 12, 16, 20) GROUP_END(16, 1, 5, 9, 13, 17, 21)                                           \
-        GROUP_END(32, 2, 6, 10, 14, 18, 22) GROUP_END(48, 3, 7, 11, 15, 19, 23)                                        \
-        "add %[xs], %[xs], #48\n add %[ws], %[ws], #64\n subs %[groups], %[groups], #1\n b.ne 1b\n"                    \
+        START LINK_##length(mul)                                                                                       \
+        "add %[x], %[x], #6 * " #length "\n add %[w], %[w], #8 * " #length "\n add %[turn], %[turn], #" #bytes "\n"    \
+        "subs %[u], %[u], #1\n b.ne 2b\n"                                                                              \
+        "add %[ws], %[ws], #64\n subs %[groups], %[groups], #1\n b.ne 1b\n"                                            \
         RESULTS("stp")                                                                                                 \
-        : [x] "+r"(x), [w] "+r"(w), [xs] "+r"(xs), [ws] "+r"(ws), [groups] "+r"(groups), [k] "=&r"(k)                  \
-        : [a] "r"(aside), [group] "r"(o->group), [start] "r"(start)                                                    \
+        : [x] "+r"(x), [w] "+r"(w), [turn] "+r"(turn), [ws] "+r"(ws), [groups] "+r"(groups), [u] "=&r"(u)              \
+        : [a] "r"(aside), [links] "r"(links), [start] "r"(mt_dot_start)                                                \
         : "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",      \
           "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28",     \
           "v29", "v30", "v31")
 /* clang-format on */
 
-/* aside[TILE][PANEL][4] += W . x over o->groups > 0; x and xs move on to what follows the tile */
+/* aside[TILE][PANEL][4] += W . x over o->groups > 0; x and turns move on to what follows the tile */
 MT_INLINE void multiply_full(float *aside, operands *o, bool eight)
 {
-    static const float start[4] = {MT_DOT_START, MT_DOT_START, MT_DOT_START, MT_DOT_START};
     const int8_t *x = o->x, *w = o->w;
-    const float *xs = o->xs, *ws = o->ws;
-    size_t groups = o->groups, k;
-    if (o->group % 64 == 0) {
+    const float *turn = o->turns, *ws = o->ws;
+    size_t groups = o->groups, links = o->each > 1 ? o->each / 2 : 1, u;
+    if (o->unit == 16) {
+        FULL_TILE("smmla", 16, 96);
+    } else if (o->each == 1) {
         if (eight)
-            FULL_TILE("usmmla", 64);
+            FULL_TILE("usmmla", 32, 96);
         else
-            FULL_TILE("smmla", 64);
+            FULL_TILE("smmla", 32, 96);
     } else {
         if (eight)
-            FULL_TILE("usmmla", 16);
+            FULL_TILE("usmmla", 64, 192);
         else
-            FULL_TILE("smmla", 16);
+            FULL_TILE("smmla", 64, 192);
     }
     o->x = x;
-    o->xs = xs;
+    o->turns = turn;
 }
 
 /* The end of a tile against a panel: y = a + b with b = sum of wb[group][column] * sx[row][group], groups in order */
@@ -257,8 +292,8 @@ typedef struct mt_small {
     float *y;
     size_t ldy, n0, step, m, groups, sx_stride;
     const mt_mat *w;
-    const int8_t *x;      /* [k / 8][pair][16] */
-    const float *xs, *sx; /* [group][pair][4], [row][sx_stride] */
+    const int8_t *x;         /* [k / 8][pair][16] */
+    const float *turns, *sx; /* as in operands; [row][sx_stride] */
 } mt_small;
 
 /* Whether qsmall_i8mm.c can multiply so many rows with such a matrix. */

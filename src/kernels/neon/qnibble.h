@@ -2,14 +2,35 @@
 #ifndef MT_KERNELS_NEON_QNIBBLE_H
 #define MT_KERNELS_NEON_QNIBBLE_H
 
+#include <string.h>
+
+#include "kernels/block.h"
 #include "kernels/kernels.h"
 
 typedef struct mt_nibble_row {
     const mt_mat *w;
-    const int8_t *x;      /* [k] in paired order */
-    const float *xs, *sx; /* [groups] */
+    const int8_t *x;             /* [k] in paired order */
+    const float *mul, *add, *sx; /* [blocks], [blocks], [groups] */
+    const float *stream;         /* as mt_nibble_stream has written it */
     size_t groups;
 } mt_nibble_row;
+
+/* Results lag two blocks behind dot products: eight zeros, then for every four blocks mul[4] and each add four times.
+   */
+static inline size_t mt_nibble_floats(size_t blocks)
+{
+    return 8 + (blocks + 3) / 4 * 20;
+}
+
+static inline void mt_nibble_stream(float *out, const float *mul, const float *add, size_t blocks)
+{
+    memset(out, 0, mt_nibble_floats(blocks) * sizeof *out);
+    for (size_t b = 0; b < blocks; b++) {
+        float *four = out + 8 + b / 4 * 20, *each = four + 4 + b % 4 * 4;
+        four[b % 4] = mul[b];
+        each[0] = each[1] = each[2] = each[3] = add[b];
+    }
+}
 
 /* Whether qnibble_dotprod.c can multiply such a matrix. */
 bool mt_q_nibbles_handles_dotprod(const mt_mat *w);

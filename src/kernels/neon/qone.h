@@ -9,8 +9,8 @@ typedef struct mt_one {
     float *y;
     size_t n0, step, groups;
     const mt_mat *w;
-    const int8_t *x;      /* [k] in paired order */
-    const float *xs, *sx; /* [groups] */
+    const int8_t *x;             /* [k] in paired order */
+    const float *mul, *add, *sx; /* [blocks], [blocks], [groups] */
 } mt_one;
 
 /* Whether qone_i8mm.c can multiply such a matrix. */

@@ -2,6 +2,7 @@
    order instead. Four columns at a time, a quarter of the range apart, so that each is read as one stream. */
 #include "kernels/neon/qone.h"
 
+#include "kernels/block.h"
 #include "kernels/neon/qload.h"
 #include "kernels/neon/qscale.h"
 
@@ -9,25 +10,38 @@ typedef struct columns {
     const uint8_t *w[4], *scales[4], *biases[4];
 } columns;
 
-/* a = fma(ws * xs, dot of the next group, a) */
-MT_INLINE float32x4_t next_group(float32x4_t a, columns *at, const int8_t *x, float32x4_t ws, float xs, size_t group)
+/* The sums of a block, turned; they go on from `sum` */
+MT_INLINE float32x4_t next_block(float32x4_t sum, const columns *at, const mt_one *p, const int8_t *x, size_t k,
+                                 size_t u)
 {
+    const int8x16_t low = vld1q_s8(x + k), high = vld1q_s8(x + k + 16);
     int32x4_t acc[4];
     MT_UNROLL
-    for (int c = 0; c < 4; c++)
-        acc[c] = mt_zero();
+    for (int c = 0; c < 4; c++) {
+        acc[c] = vusdotq_s32(mt_zero(), vld1q_u8(at->w[c] + k), low);
+        acc[c] = vusdotq_s32(acc[c], vld1q_u8(at->w[c] + k + 16), high);
+    }
+    const int32x4_t dot = vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
+    const float32x4_t all = vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(sum), dot));
+    return vfmaq_n_f32(vdupq_n_f32(p->add[u]), all, p->mul[u]);
+}
+
+/* a = fma(ws, sum, a) for the links of the next group, whose first block is u */
+MT_INLINE float32x4_t next_group(float32x4_t a, columns *at, const mt_one *p, const int8_t *x, float32x4_t ws, size_t u,
+                                 size_t group)
+{
+    const size_t link = group > MT_BLOCK ? 2 * MT_BLOCK : MT_BLOCK;
     MT_UNROLL
-    for (size_t k = 0; k < group; k += 16) {
-        const int8x16_t v = vld1q_s8(x + k);
-        MT_UNROLL
-        for (int c = 0; c < 4; c++)
-            acc[c] = vusdotq_s32(acc[c], vld1q_u8(at->w[c] + k), v);
+    for (size_t k = 0; k < group; k += link) {
+        float32x4_t sum = next_block(vdupq_n_f32(MT_DOT_START), at, p, x, k, u + k / MT_BLOCK);
+        if (link > MT_BLOCK)
+            sum = next_block(sum, at, p, x, k + MT_BLOCK, u + k / MT_BLOCK + 1);
+        a = vfmaq_f32(a, ws, sum);
     }
     MT_UNROLL
     for (int c = 0; c < 4; c++)
         at->w[c] += group;
-    const int32x4_t dot = vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
-    return vfmaq_f32(a, vmulq_n_f32(ws, xs), vcvtq_f32_s32(dot));
+    return a;
 }
 
 MT_INLINE float32x4_t one_group(const uint8_t *const row[4], size_t g)
@@ -44,12 +58,12 @@ MT_INLINE float32x4_t four_columns(columns at, const mt_one *p, const int8_t *x,
         const mt_f32x4x4 ws = mt_scale_block_bf16(at.scales, g), wb = mt_scale_block_bf16(at.biases, g);
         MT_UNROLL
         for (size_t u = 0; u < 4; u++, x += group) {
-            a = next_group(a, &at, x, ws.v[u], p->xs[g + u], group);
+            a = next_group(a, &at, p, x, ws.v[u], (g + u) * group / MT_BLOCK, group);
             b = vfmaq_n_f32(b, wb.v[u], p->sx[g + u]);
         }
     }
     for (; g < p->groups; g++, x += group) {
-        a = next_group(a, &at, x, one_group(at.scales, g), p->xs[g], group);
+        a = next_group(a, &at, p, x, one_group(at.scales, g), g * group / MT_BLOCK, group);
         b = vfmaq_n_f32(b, one_group(at.biases, g), p->sx[g]);
     }
     return vaddq_f32(a, b);

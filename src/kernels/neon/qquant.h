@@ -2,8 +2,7 @@
 #ifndef MT_KERNELS_NEON_QQUANT_H
 #define MT_KERNELS_NEON_QQUANT_H
 
-#include <float.h>
-
+#include "kernels/block.h"
 #include "kernels/neon/qload.h"
 
 /* FMAX and FMAXV carry NaN */
@@ -19,65 +18,100 @@ static inline float mt_max_abs(const float *x, size_t n)
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(m[0], m[1]), vmaxq_f32(m[2], m[3])));
 }
 
-/* FCVTNS makes 0 of NaN, which is what infinity times a factor of 0 gives */
-MT_INLINE int8x16_t mt_quantise16(const float *x, float factor)
+/* A block as integers, in order, and its scale */
+typedef struct mt_quantised {
+    int8x16_t low, high;
+    float xs;
+} mt_quantised;
+
+/* R6 over 32 products */
+MT_INLINE float mt_fold32(const float32x4_t x[8], const float32x4_t y[8])
 {
-    int16x4_t h[4];
+    float32x4_t lane[4];
     MT_UNROLL
-    for (size_t j = 0; j < 4; j++)
-        h[j] = vmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(x + 4 * j), factor)));
-    return vcombine_s8(vmovn_s16(vcombine_s16(h[0], h[1])), vmovn_s16(vcombine_s16(h[2], h[3])));
+    for (int j = 0; j < 4; j++)
+        lane[j] = vfmaq_f32(vmulq_f32(x[j], y[j]), x[j + 4], y[j + 4]);
+    const float32x4_t v = vaddq_f32(vaddq_f32(lane[0], lane[2]), vaddq_f32(lane[1], lane[3]));
+    const float32x2_t half = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+    return vget_lane_f32(half, 0) + vget_lane_f32(half, 1);
 }
 
-/* Where a row's numbers per group go: the scale (`step` floats apart; twice, two floats apart, where a matrix
-   product wants it so), the scale times the sum of q, and the sum itself unless it is NULL. */
+/* FCVTNS makes 0 of NaN, which is what infinity times a factor of 0 gives */
+MT_INLINE mt_quantised mt_quantise32(const float *from, float least)
+{
+    const mt_block b = mt_block_of(mt_max_abs(from, MT_BLOCK), least);
+    float32x4_t x[8], y[8];
+    int16x4_t h[8];
+    MT_UNROLL
+    for (int j = 0; j < 8; j++) {
+        x[j] = vld1q_f32(from + 4 * j);
+        y[j] = vrndnq_f32(vmulq_n_f32(x[j], b.factor));
+        h[j] = vmovn_s32(vcvtnq_s32_f32(y[j]));
+    }
+    return (mt_quantised){.low = vcombine_s8(vmovn_s16(vcombine_s16(h[0], h[1])), vmovn_s16(vcombine_s16(h[2], h[3]))),
+                          .high = vcombine_s8(vmovn_s16(vcombine_s16(h[4], h[5])), vmovn_s16(vcombine_s16(h[6], h[7]))),
+                          .xs = mt_block_fit(b, mt_fold32(x, y), mt_fold32(y, y))};
+}
+
+/* Where a row's numbers go: the turn of each unit's sum (block.h), mul and add, `step` floats apart; with `twice`
+   each is there twice, two floats apart, as a matrix product wants it. The sum of q unless that is NULL. Of a group
+   the sum of scale times sum over its units. */
 typedef struct mt_qsums {
-    float *xs, *sx;
+    float *mul, *add, *sx;
     int32_t *sum;
     size_t step;
-    bool twice;
+    bool twice, wide; /* wide: as in mt_rows */
 } mt_qsums;
 
-static inline void mt_qsums_put(const mt_qsums *s, size_t g, float xs, int32_t sum)
+static inline void mt_qsums_put(const mt_qsums *s, size_t u, mt_turn t)
 {
-    s->xs[g * s->step] = xs;
-    if (s->twice)
-        s->xs[g * s->step + 2] = xs;
-    s->sx[g] = xs * (float)sum;
-    if (s->sum)
-        s->sum[g] = sum;
+    s->mul[u * s->step] = t.mul;
+    s->add[u * s->step] = t.add;
+    if (s->twice) {
+        s->mul[u * s->step + 2] = t.mul;
+        s->add[u * s->step + 2] = t.add;
+    }
 }
 
 typedef void mt_qemit(int8_t *at, size_t stride, mt_paired p);
 
-/* Quantises k elements (a multiple of 16). Each 32 are handed to emit at q, q + block, ... */
+/* Half a block, of two groups of 16 or of one at the row's end */
+static inline void mt_qsums_half(const mt_qsums *s, size_t u, float xs, int32_t sum)
+{
+    mt_qsums_put(s, u, mt_turn_end(xs));
+    s->sx[u] = xs * (float)sum;
+    if (s->sum)
+        s->sum[u] = sum;
+}
+
+/* Quantises k elements (a multiple of 16). Each block is handed to emit at q, q + block, ... */
 MT_INLINE void mt_quantise_row(const float *x, size_t k, size_t group, const mt_qsums *sums, int8_t *q, size_t block,
                                size_t stride, mt_qemit *emit)
 {
-    size_t span = group < 32 ? 32 : group;
-    for (size_t i = 0; i < k; i += span) {
-        float padded[32] = {0};
+    const size_t link = mt_link(group);
+    float before = 0.0f, sx = 0.0f;
+    for (size_t i = 0, u = 0; i < k; i += MT_BLOCK, u++, q += block) {
+        float padded[MT_BLOCK] = {0};
         const float *from = x + i;
-        if (k - i < span) { /* half a block of two groups of 16 */
-            memcpy(padded, from, 16 * sizeof *from);
-            from = padded;
+        if (k - i < MT_BLOCK)
+            from = memcpy(padded, from, 16 * sizeof *from);
+        const mt_quantised is = mt_quantise32(from, u % link ? mt_block_least(before, sums->wide) : 0.0f);
+        const int8x16_t a = is.low, b = is.high;
+        emit(q, stride, (mt_paired){vuzp1q_s8(a, b), vuzp2q_s8(a, b)});
+        const int32_t sum_a = vaddlvq_s8(a), sum_b = vaddlvq_s8(b);
+        if (group == 16) {
+            mt_qsums_half(sums, 2 * u, is.xs, sum_a);
+            if (k - i > 16)
+                mt_qsums_half(sums, 2 * u + 1, is.xs, sum_b);
+            continue;
         }
-        float amax = mt_max_abs(from, span), xs = amax / 127.0f, factor = 127.0f / amax;
-        factor = factor <= FLT_MAX ? factor : 0.0f;
-        int32_t sum = 0;
-        for (size_t j = 0; j < span; j += 32, q += block) {
-            int8x16_t a = mt_quantise16(from + j, factor), b = mt_quantise16(from + j + 16, factor);
-            emit(q, stride, (mt_paired){vuzp1q_s8(a, b), vuzp2q_s8(a, b)});
-            int32_t sum_a = vaddlvq_s8(a), sum_b = vaddlvq_s8(b);
-            sum += sum_a + sum_b;
-            if (group == 16) {
-                mt_qsums_put(sums, i / 16, xs, sum_a);
-                if (k - i > 16)
-                    mt_qsums_put(sums, i / 16 + 1, xs, sum_b);
-            }
-        }
-        if (group >= 32)
-            mt_qsums_put(sums, i / group, xs, sum);
+        mt_qsums_put(sums, u, mt_turn_end(is.xs));
+        if (u % link != 0)
+            mt_qsums_put(sums, u - 1, mt_turn_on(before, is.xs));
+        if (sums->sum)
+            sums->sum[u] = sum_a + sum_b;
+        sums->sx[i / group] = sx = fmaf(is.xs, (float)(sum_a + sum_b), i % group ? sx : 0.0f);
+        before = is.xs;
     }
 }
 

@@ -3,9 +3,10 @@
    MT_QDOT(acc, a, b)  acc[l] += a[4l] b[4l] + ... + a[4l+3] b[4l+3], signed
    MT_QNIBBLES         where qnibble_dotprod.c can be called
 
-   Packed rows, each a record: q[k to 32], xs[groups], sx[groups] (xs times the sum of q), sum[groups]. A single row
-   lies in paired order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd. 8-bit
-   weights w are taken as w - 128, and 128 times the sum of q is added to the dot product. */
+   Packed rows, each a record: q[k to 32]; of each unit the turn of its sum (block.h), all mul before all add; sx of
+   each group; the sum of q of each unit; and for a single row the turns once more, as qnibble.h wants them. A single
+   row lies in paired order, 16 even and 16 odd; of several rows each 16 elements lie together, 8 even and 8 odd.
+   8-bit weights w are taken as w - 128, and 128 times the sum of q is added to the dot product. */
 #include "kernels/levels.h"
 #include "kernels/neon/qload.h"
 #include "kernels/neon/qnibble.h"
@@ -15,34 +16,43 @@
 enum { PANEL = 8, TILE = 4 };
 
 typedef struct layout {
-    size_t groups, xs, sx, sum, stride; /* byte offsets in a record */
+    size_t units, groups, link, each;         /* each: units of a group */
+    size_t mul, add, sx, sum, stream, stride; /* byte offsets in a record */
 } layout;
 
 typedef struct qrow {
     const int8_t *q;
-    const float *xs, *sx;
+    const float *mul, *add, *sx, *stream;
     const int32_t *sum;
 } qrow;
 
-static layout layout_of(size_t k, size_t group)
+static layout layout_of(size_t m, size_t k, size_t group)
 {
-    layout l = {.groups = k / group, .xs = (k + 31) / 32 * 32};
-    l.sx = l.xs + l.groups * sizeof(float);
+    layout l = {.units = k / mt_unit(group), .groups = k / group, .link = mt_link(group), .mul = (k + 31) / 32 * 32};
+    l.each = group / mt_unit(group);
+    l.add = l.mul + l.units * sizeof(float);
+    l.sx = l.add + l.units * sizeof(float);
     l.sum = l.sx + l.groups * sizeof(float);
-    l.stride = (l.sum + l.groups * sizeof(int32_t) + 63) / 64 * 64;
+    l.stream = l.sum + l.units * sizeof(int32_t);
+    l.stride = l.stream + (m == 1 ? mt_nibble_floats(l.units) * sizeof(float) : 0);
+    l.stride = (l.stride + 63) / 64 * 64;
     return l;
 }
 
 static qrow row_at(const mt_rows *rows, const layout *l, size_t i)
 {
     const uint8_t *p = rows->data + i * l->stride;
-    return (qrow){(const int8_t *)p, (const float *)(const void *)(p + l->xs), (const float *)(const void *)(p + l->sx),
-                  (const int32_t *)(const void *)(p + l->sum)};
+    return (qrow){.q = (const int8_t *)p,
+                  .mul = (const float *)(const void *)(p + l->mul),
+                  .add = (const float *)(const void *)(p + l->add),
+                  .sx = (const float *)(const void *)(p + l->sx),
+                  .stream = (const float *)(const void *)(p + l->stream),
+                  .sum = (const int32_t *)(const void *)(p + l->sum)};
 }
 
 size_t MT_QNAME(q_rows_bytes)(size_t m, size_t k, size_t group)
 {
-    return m * layout_of(k, group).stride;
+    return m * layout_of(m, k, group).stride;
 }
 
 MT_INLINE void emit_paired(int8_t *at, size_t stride, mt_paired p)
@@ -71,18 +81,22 @@ MT_INLINE void emit_halves(int8_t *at, size_t stride, mt_paired p)
 
 void MT_QNAME(q_pack)(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
 {
-    layout l = layout_of(rows->k, rows->group);
+    const layout l = layout_of(rows->m, rows->k, rows->group);
     for (size_t i = i0; i < i1; i++) {
         uint8_t *p = rows->data + i * l.stride;
         const float *from = x + (index ? index[i] : i) * ldx;
-        mt_qsums sums = {.xs = (float *)(void *)(p + l.xs),
-                         .sx = (float *)(void *)(p + l.sx),
-                         .sum = (int32_t *)(void *)(p + l.sum),
-                         .step = 1};
-        if (rows->m == 1)
-            mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_paired);
-        else
+        const mt_qsums sums = {.mul = (float *)(void *)(p + l.mul),
+                               .add = (float *)(void *)(p + l.add),
+                               .sx = (float *)(void *)(p + l.sx),
+                               .sum = (int32_t *)(void *)(p + l.sum),
+                               .step = 1,
+                               .wide = rows->wide};
+        if (rows->m > 1) {
             mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_halves);
+            continue;
+        }
+        mt_quantise_row(from, rows->k, rows->group, &sums, (int8_t *)p, 32, 0, emit_paired);
+        mt_nibble_stream((float *)(void *)(p + l.stream), sums.mul, sums.add, l.units);
     }
 }
 
@@ -102,10 +116,10 @@ MT_INLINE mt_paired load_signed(const uint8_t *p, mt_code code, const mt_coder *
     return v;
 }
 
-/* a = fma(ws * xs, dot, a) on four columns */
-MT_INLINE float32x4_t fix(float32x4_t a, float32x4_t ws, float xs, int32x4_t dot)
+/* What becomes of the sums of unit u on four columns */
+MT_INLINE float32x4_t turned(int32x4_t sum, const qrow *x, size_t u)
 {
-    return vfmaq_f32(a, vmulq_n_f32(ws, xs), vcvtq_f32_s32(dot));
+    return vfmaq_n_f32(vdupq_n_f32(x->add[u]), vreinterpretq_f32_s32(sum), x->mul[u]);
 }
 
 static float32x4_t bias_dot(const float *wb, size_t stride, const float *sx, size_t groups)
@@ -122,33 +136,44 @@ typedef struct cursor {
     const int8_t *q;
 } cursor;
 
-/* The dot products of the next group */
-MT_INLINE int32x4_t next_dots(cursor *at, size_t group, const int32_t *sum, mt_code code, const mt_coder *coder)
+/* The sums of the next block, turned; they go on from `sum` */
+MT_INLINE float32x4_t next_block(float32x4_t sum, cursor *at, const qrow *x, size_t u, mt_code code,
+                                 const mt_coder *coder)
 {
     const size_t bytes = 4 * mt_code_bits(code);
+    const int8x16_t even = vld1q_s8(at->q), odd = vld1q_s8(at->q + 16);
     int32x4_t acc[4];
     MT_UNROLL
-    for (int c = 0; c < 4; c++)
-        acc[c] = mt_zero();
-    MT_UNROLL
-    for (size_t i = 0; i < group; i += 32) {
-        int8x16_t even = vld1q_s8(at->q), odd = vld1q_s8(at->q + 16);
-        MT_UNROLL
-        for (int c = 0; c < 4; c++) {
-            mt_paired w = load_signed(at->p[c], code, coder);
-            acc[c] = MT_QDOT(acc[c], w.even, even);
-            acc[c] = MT_QDOT(acc[c], w.odd, odd);
-            at->p[c] += bytes;
-        }
-        at->q += 32;
+    for (int c = 0; c < 4; c++) {
+        const mt_paired w = load_signed(at->p[c], code, coder);
+        acc[c] = MT_QDOT(MT_QDOT(mt_zero(), w.even, even), w.odd, odd);
+        at->p[c] += bytes;
     }
+    at->q += 32;
     int32x4_t dot = vpaddq_s32(vpaddq_s32(acc[0], acc[1]), vpaddq_s32(acc[2], acc[3]));
-    return code == MT_CODE_8 ? vaddq_s32(dot, vdupq_n_s32(*sum * 128)) : dot;
+    if (code == MT_CODE_8)
+        dot = vaddq_s32(dot, vdupq_n_s32(x->sum[u] * 128));
+    return turned(vaddq_s32(vreinterpretq_s32_f32(sum), dot), x, u);
+}
+
+/* a = fma(ws, sum, a) for the links of a group whose first unit is u */
+MT_INLINE float32x4_t next_group(float32x4_t a, cursor *at, float32x4_t ws, const qrow *x, size_t u, size_t each,
+                                 mt_code code, const mt_coder *coder)
+{
+    const size_t link = each > 1 ? 2 : 1;
+    MT_UNROLL
+    for (size_t i = u; i < u + each; i += link) {
+        float32x4_t sum = next_block(vdupq_n_f32(MT_DOT_START), at, x, i, code, coder);
+        if (link > 1)
+            sum = next_block(sum, at, x, i + 1, code, coder);
+        a = vfmaq_f32(a, ws, sum);
+    }
+    return a;
 }
 
 /* AFFINE with bf16 scales, which are widened on the way */
 MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_scale_rows *t, const qrow *x,
-                                   size_t groups, size_t group, mt_code code)
+                                   size_t groups, size_t each, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
     float32x4_t a = vdupq_n_f32(0.0f), b = vdupq_n_f32(0.0f);
@@ -156,13 +181,13 @@ MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_s
     for (; g + 4 <= groups; g += 4) {
         mt_f32x4x4 ws = mt_scale_block_bf16(s->row, g), wb = mt_scale_block_bf16(t->row, g);
         MT_UNROLL
-        for (size_t u = 0; u < 4; u++) {
-            a = fix(a, ws.v[u], x->xs[g + u], next_dots(&at, group, &x->sum[g + u], code, &coder));
-            b = vfmaq_n_f32(b, wb.v[u], x->sx[g + u]);
+        for (size_t i = 0; i < 4; i++) {
+            a = next_group(a, &at, ws.v[i], x, (g + i) * each, each, code, &coder);
+            b = vfmaq_n_f32(b, wb.v[i], x->sx[g + i]);
         }
     }
     for (; g < groups; g++) {
-        a = fix(a, mt_scale_one(s, g), x->xs[g], next_dots(&at, group, &x->sum[g], code, &coder));
+        a = next_group(a, &at, mt_scale_one(s, g), x, g * each, each, code, &coder);
         b = vfmaq_n_f32(b, mt_scale_one(t, g), x->sx[g]);
     }
     return vaddq_f32(a, b);
@@ -170,7 +195,7 @@ MT_INLINE float32x4_t one_row_bf16(cursor at, const mt_scale_rows *s, const mt_s
 
 /* Columns j, j + step, j + 2 step, j + 3 step for n0 <= j < n0 + step */
 MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, const qrow *x, size_t groups,
-                            size_t group, mt_code code)
+                            size_t each, mt_code code)
 {
     for (size_t j = n0; j < n0 + step; j++) {
         cursor at = {.q = x->q};
@@ -181,7 +206,7 @@ MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, c
             s.row[c] = w->scales + (j + c * step) * w->scale_stride;
             t.row[c] = w->biases + (j + c * step) * w->scale_stride;
         }
-        float32x4_t v = one_row_bf16(at, &s, &t, x, groups, group, code);
+        float32x4_t v = one_row_bf16(at, &s, &t, x, groups, each, code);
         vst1q_lane_f32(y + j, v, 0);
         vst1q_lane_f32(y + j + step, v, 1);
         vst1q_lane_f32(y + j + 2 * step, v, 2);
@@ -190,18 +215,19 @@ MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, c
 }
 
 /* Any code and group, scales as [group][4] */
-MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, size_t group, mt_code code)
+MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, size_t each, mt_code code)
 {
     const mt_coder coder = mt_coder_of(code);
     float32x4_t a = vdupq_n_f32(0.0f);
     for (size_t g = 0; g < groups; g++)
-        a = fix(a, vld1q_f32(ws + 4 * g), x->xs[g], next_dots(&at, group, &x->sum[g], code, &coder));
+        a = next_group(a, &at, vld1q_f32(ws + 4 * g), x, g * each, each, code, &coder);
     return a;
 }
 
 /* Groups of 16: the lower lanes of an accumulator belong to one group, the upper lanes to the next. */
 static float32x4_t one_row_16(cursor at, const float *ws, const qrow *x, size_t groups)
 {
+    static const int32_t start[4] = {MT_DOT_BITS, 0, MT_DOT_BITS, 0};
     const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
     float32x4_t a = vdupq_n_f32(0.0f);
     for (size_t g = 0; g < groups; g += 2) {
@@ -211,12 +237,12 @@ static float32x4_t one_row_16(cursor at, const float *ws, const qrow *x, size_t 
         for (int c = 0; c < 4; c++) {
             const uint8_t *p = at.p[c] + 8 * g;
             mt_paired w = g + 1 < groups ? mt_paired_load(p, MT_CODE_E2M1, &coder) : mt_paired_half(p, &coder);
-            acc[c] = MT_QDOT(MT_QDOT(vdupq_n_s32(0), w.even, even), w.odd, odd);
+            acc[c] = MT_QDOT(MT_QDOT(vld1q_s32(start), w.even, even), w.odd, odd);
         }
         int32x4_t low = vpaddq_s32(acc[0], acc[1]), high = vpaddq_s32(acc[2], acc[3]);
-        a = fix(a, vld1q_f32(ws + 4 * g), x->xs[g], vuzp1q_s32(low, high));
+        a = vfmaq_f32(a, vld1q_f32(ws + 4 * g), turned(vuzp1q_s32(low, high), x, g));
         if (g + 1 < groups)
-            a = fix(a, vld1q_f32(ws + 4 * g + 4), x->xs[g + 1], vuzp2q_s32(low, high));
+            a = vfmaq_f32(a, vld1q_f32(ws + 4 * g + 4), turned(vuzp2q_s32(low, high), x, g + 1));
     }
     return a;
 }
@@ -244,7 +270,7 @@ static float32x4_t four_columns(const mt_mat *w, size_t j, size_t last, const qr
     if (w->group == 16)
         return one_row_16(at, ws, x, groups);
     float32x4_t a = vdupq_n_f32(0.0f);
-#define ONE_ROW(code) a = one_row(at, ws, x, groups, w->group, code)
+#define ONE_ROW(code) a = one_row(at, ws, x, groups, w->group / MT_BLOCK, code)
     MT_SWITCH_CODE(code, ONE_ROW)
 #undef ONE_ROW
     if (!w->biases)
@@ -257,11 +283,12 @@ static float32x4_t four_columns(const mt_mat *w, size_t j, size_t last, const qr
 /* The four columns are a quarter of the range apart, so that each is read as one stream. */
 static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows, uint8_t *scratch)
 {
-    const layout l = layout_of(rows->k, rows->group);
+    const layout l = layout_of(1, rows->k, rows->group);
     const qrow x = row_at(rows, &l, 0);
 #if defined(MT_QNIBBLES)
     if (mt_q_nibbles_handles_dotprod(w)) {
-        const mt_nibble_row row = {.w = w, .x = x.q, .xs = x.xs, .sx = x.sx, .groups = l.groups};
+        const mt_nibble_row row = {
+            .w = w, .x = x.q, .mul = x.mul, .add = x.add, .stream = x.stream, .sx = x.sx, .groups = l.groups};
         mt_q_nibbles_dotprod(y, n0, n1, &row);
         n0 += (n1 - n0) / 4 * 4;
     }
@@ -271,11 +298,11 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
     const bool bf16 = w->scale_type == MT_SCALE_BF16 && w->biases;
     float *space = (float *)(void *)scratch;
     if (bf16 && code == MT_CODE_4 && w->group == 64)
-        columns_bf16(y, w, n0, step, &x, l.groups, 64, MT_CODE_4);
+        columns_bf16(y, w, n0, step, &x, l.groups, 2, MT_CODE_4);
     else if (bf16 && code == MT_CODE_4 && w->group == 128)
-        columns_bf16(y, w, n0, step, &x, l.groups, 128, MT_CODE_4);
+        columns_bf16(y, w, n0, step, &x, l.groups, 4, MT_CODE_4);
     else if (bf16 && code == MT_CODE_8 && w->group == 64)
-        columns_bf16(y, w, n0, step, &x, l.groups, 64, MT_CODE_8);
+        columns_bf16(y, w, n0, step, &x, l.groups, 2, MT_CODE_8);
     else
         for (size_t j = n0; j < rest; j += 4)
             vst1q_f32(y + j, four_columns(w, j, n1 - 1, &x, l.groups, space));
@@ -327,9 +354,9 @@ static void unpack_panel(int8_t *out, const mt_mat *w, size_t j, size_t n1)
 
 typedef struct panel {
     const int8_t *q;
-    const float *ws, *wb; /* [group][PANEL]; wb is NULL without biases */
-    size_t groups, group;
-    bool eight; /* 8-bit weights */
+    const float *ws, *wb;            /* [group][PANEL]; wb is NULL without biases */
+    size_t groups, each, link, unit; /* each: units of a group */
+    bool eight;                      /* 8-bit weights */
 } panel;
 
 /* One unit of k of TILE rows against PANEL columns; `lane` is a constant */
@@ -352,13 +379,18 @@ MT_INLINE void tile(float32x4_t out[TILE][2], const panel *p, const qrow x[TILE]
     MT_UNROLL
     for (int r = 0; r < m; r++)
         a[r][0] = a[r][1] = vdupq_n_f32(0.0f);
+    int32x4_t acc[TILE][2];
+    MT_UNROLL
+    for (int r = 0; r < m; r++)
+        acc[r][0] = acc[r][1] = vdupq_n_s32(MT_DOT_BITS);
     size_t k = 0;
-    for (size_t g = 0; g < p->groups; g++) {
-        int32x4_t acc[TILE][2];
-        MT_UNROLL
-        for (int r = 0; r < m; r++)
-            acc[r][0] = acc[r][1] = vdupq_n_s32(p->eight ? x[r].sum[g] * 128 : 0);
-        for (size_t end = k + p->group; k < end; k += 16, q += 16 * PANEL) {
+    for (size_t u = 0; u < p->groups * p->each; u++) {
+        for (int r = 0; p->eight && r < m; r++) {
+            const int32x4_t more = vdupq_n_s32(x[r].sum[u] * 128);
+            acc[r][0] = vaddq_s32(acc[r][0], more);
+            acc[r][1] = vaddq_s32(acc[r][1], more);
+        }
+        for (size_t end = k + p->unit; k < end; k += 16, q += 16 * PANEL) {
             int8x16_t v[TILE];
             MT_UNROLL
             for (int r = 0; r < m; r++)
@@ -368,11 +400,19 @@ MT_INLINE void tile(float32x4_t out[TILE][2], const panel *p, const qrow x[TILE]
             UNIT(2)
             UNIT(3)
         }
-        float32x4_t left = vld1q_f32(p->ws + g * PANEL), right = vld1q_f32(p->ws + g * PANEL + 4);
+        const bool ends = (u + 1) % p->link == 0;
+        const float *ws = p->ws + u / p->each * PANEL;
+        const float32x4_t left = vld1q_f32(ws), right = vld1q_f32(ws + 4);
         MT_UNROLL
         for (int r = 0; r < m; r++) {
-            a[r][0] = fix(a[r][0], left, x[r].xs[g], acc[r][0]);
-            a[r][1] = fix(a[r][1], right, x[r].xs[g], acc[r][1]);
+            const float32x4_t t[2] = {turned(acc[r][0], &x[r], u), turned(acc[r][1], &x[r], u)};
+            acc[r][0] = vreinterpretq_s32_f32(t[0]);
+            acc[r][1] = vreinterpretq_s32_f32(t[1]);
+            if (ends) {
+                a[r][0] = vfmaq_f32(a[r][0], left, t[0]);
+                a[r][1] = vfmaq_f32(a[r][1], right, t[1]);
+                acc[r][0] = acc[r][1] = vdupq_n_s32(MT_DOT_BITS);
+            }
         }
     }
     MT_UNROLL
@@ -404,14 +444,16 @@ static void tile_rows(float *y, size_t ldy, size_t n, const panel *p, const qrow
 static void matmul_many(float *y, size_t ldy, const mt_mat *w, size_t n0, size_t n1, const mt_rows *rows,
                         uint8_t *scratch)
 {
-    const layout l = layout_of(rows->k, rows->group);
+    const layout l = layout_of(rows->m, rows->k, rows->group);
     float *ws = (float *)(void *)scratch, *wb = ws + l.groups * PANEL;
     int8_t *q = (int8_t *)(void *)(wb + l.groups * PANEL);
     const panel p = {.q = q,
                      .ws = ws,
                      .wb = w->biases ? wb : NULL,
                      .groups = l.groups,
-                     .group = rows->group,
+                     .each = l.each,
+                     .link = l.link,
+                     .unit = mt_unit(rows->group),
                      .eight = mt_code_of(w) == MT_CODE_8};
     for (size_t j = n0; j < n1; j += PANEL) {
         unpack_panel(q, w, j, n1);

@@ -7,36 +7,51 @@ typedef struct columns {
     const uint8_t *w[4], *scales[4], *biases[4];
 } columns;
 
-/* a += the next group; ws are its scales, xs [pair][4] */
-MT_INLINE void next_group(float32x4_t a[SINGLE][2], columns *at, const int8_t **x, float32x4_t ws, const float *xs,
-                          size_t group, int pairs, mt_code code, const mt_coder *coder)
+/* The sums of the next block, turned */
+MT_INLINE void next_block(int32x4_t d[SINGLE][2], columns *at, const int8_t **x, const float **turn, int pairs,
+                          mt_code code, const mt_coder *coder)
 {
     const size_t bytes = 4 * mt_code_bits(code);
-    int32x4_t d[SINGLE][2];
+    steps left = load_steps(at->w[0], at->w[1], code, coder), right = load_steps(at->w[2], at->w[3], code, coder);
     MT_UNROLL
-    for (int i = 0; i < pairs; i++) {
-        d[i][0] = mt_zero();
-        d[i][1] = mt_zero();
-    }
-    for (size_t k = 0; k < group; k += 32) {
-        steps left = load_steps(at->w[0], at->w[1], code, coder), right = load_steps(at->w[2], at->w[3], code, coder);
+    for (int s = 0; s < 4; s++) {
+        at->w[s] += bytes;
         MT_UNROLL
-        for (int s = 0; s < 4; s++) {
-            at->w[s] += bytes;
-            MT_UNROLL
-            for (int i = 0; i < pairs; i++, *x += 16) {
-                int8x16_t v = vld1q_s8(*x);
-                d[i][0] = multiply_add(d[i][0], left.v[s], v, code == MT_CODE_8);
-                d[i][1] = multiply_add(d[i][1], right.v[s], v, code == MT_CODE_8);
-            }
+        for (int i = 0; i < pairs; i++, *x += 16) {
+            int8x16_t v = vld1q_s8(*x);
+            d[i][0] = multiply_add(d[i][0], left.v[s], v, code == MT_CODE_8);
+            d[i][1] = multiply_add(d[i][1], right.v[s], v, code == MT_CODE_8);
         }
     }
-    float32x4_t low = vzip1q_f32(ws, ws), high = vzip2q_f32(ws, ws);
     MT_UNROLL
     for (int i = 0; i < pairs; i++) {
-        float32x4_t scale = vld1q_f32(xs + 4 * i);
-        a[i][0] = vfmaq_f32(a[i][0], vmulq_f32(low, scale), vcvtq_f32_s32(d[i][0]));
-        a[i][1] = vfmaq_f32(a[i][1], vmulq_f32(high, scale), vcvtq_f32_s32(d[i][1]));
+        d[i][0] = vreinterpretq_s32_f32(turned(d[i][0], *turn, i, pairs));
+        d[i][1] = vreinterpretq_s32_f32(turned(d[i][1], *turn, i, pairs));
+    }
+    *turn += pairs * 8;
+}
+
+/* a += the next group; ws are its scales */
+MT_INLINE void next_group(float32x4_t a[SINGLE][2], columns *at, const int8_t **x, float32x4_t ws, const float **turn,
+                          size_t group, int pairs, mt_code code, const mt_coder *coder)
+{
+    const float32x4_t low = vzip1q_f32(ws, ws), high = vzip2q_f32(ws, ws);
+    const size_t link = mt_link(group) * MT_BLOCK;
+    for (size_t k = 0; k < group; k += link) {
+        int32x4_t d[SINGLE][2];
+        MT_UNROLL
+        for (int i = 0; i < pairs; i++) {
+            d[i][0] = start();
+            d[i][1] = start();
+        }
+        next_block(d, at, x, turn, pairs, code, coder);
+        if (link > MT_BLOCK)
+            next_block(d, at, x, turn, pairs, code, coder);
+        MT_UNROLL
+        for (int i = 0; i < pairs; i++) {
+            a[i][0] = vfmaq_f32(a[i][0], low, vreinterpretq_f32_s32(d[i][0]));
+            a[i][1] = vfmaq_f32(a[i][1], high, vreinterpretq_f32_s32(d[i][1]));
+        }
     }
 }
 
@@ -50,16 +65,16 @@ MT_INLINE void multiply_groups(float32x4_t a[SINGLE][2], columns at, const mt_sm
 {
     const mt_coder coder = mt_coder_of(code);
     const int8_t *x = p->x;
-    const float *xs = p->xs;
+    const float *turn = p->turns;
     size_t g = 0;
     for (; g + 4 <= p->groups; g += 4) {
         mt_f32x4x4 ws = mt_scale_block_bf16(at.scales, g);
         MT_UNROLL
-        for (int u = 0; u < 4; u++, xs += pairs * 4)
-            next_group(a, &at, &x, ws.v[u], xs, p->w->group, pairs, code, &coder);
+        for (int u = 0; u < 4; u++)
+            next_group(a, &at, &x, ws.v[u], &turn, p->w->group, pairs, code, &coder);
     }
-    for (; g < p->groups; g++, xs += pairs * 4)
-        next_group(a, &at, &x, one_scale(at.scales, g), xs, p->w->group, pairs, code, &coder);
+    for (; g < p->groups; g++)
+        next_group(a, &at, &x, one_scale(at.scales, g), &turn, p->w->group, pairs, code, &coder);
 }
 
 /* b[row] on the four columns */

@@ -1,23 +1,25 @@
-/* Integer matmul by R3 and R4. A row of rows->data: q[k], padding to 4, scale of each block, sum of q of each group. */
+/* Integer matmul by R3 and R4. A row of rows->data: q[k], padding to 4; the turn of each unit's sum (block.h); of
+   each group the sum of scale times sum of q over its units. */
 #include <math.h>
 #include <string.h>
 
-#include "kernels/convert.h"
+#include "kernels/block.h"
 #include "kernels/levels.h"
+#include "kernels/portable/scalar.h"
 #include "kernels/unpack.h"
 
 typedef struct layout {
-    size_t group, block, groups, blocks, scales, sums, stride; /* scales and sums: byte offsets in a row */
+    size_t unit, units, link, each, turns, sums, stride; /* each: units of a group; turns and sums: byte offsets */
 } layout;
 
 static layout layout_of(size_t k, size_t group)
 {
-    layout l = {.group = group, .block = group < 32 ? 32 : group};
-    l.groups = k / group;
-    l.blocks = (k + l.block - 1) / l.block;
-    l.scales = (k + 3) / 4 * 4;
-    l.sums = l.scales + l.blocks * sizeof(float);
-    l.stride = l.sums + l.groups * sizeof(int32_t);
+    layout l = {.unit = mt_unit(group), .link = mt_link(group)};
+    l.units = k / l.unit;
+    l.each = group / l.unit;
+    l.turns = (k + 3) / 4 * 4;
+    l.sums = l.turns + l.units * sizeof(mt_turn);
+    l.stride = l.sums + k / group * sizeof(float);
     return l;
 }
 
@@ -37,29 +39,43 @@ static float max_abs(const float *x, size_t n)
     return amax;
 }
 
-/* q = rint(x * (127 / amax)); zeros where that factor is not finite. Returns amax / 127. */
-static float quantise(int8_t *q, const float *x, size_t n)
+/* Elements [0, n) of a block; returns its scale */
+static float quantise(int8_t *q, const float *x, size_t n, float least)
 {
-    float amax = max_abs(x, n), factor = 127.0f / amax;
-    bool usable = isfinite(amax) && isfinite(factor);
-    for (size_t i = 0; i < n; i++)
-        q[i] = usable ? (int8_t)rintf(x[i] * factor) : 0;
-    return amax / 127.0f;
+    const mt_block b = mt_block_of(max_abs(x, n), least);
+    float y[MT_BLOCK] = {0};
+    for (size_t i = 0; i < n; i++) {
+        y[i] = b.factor > 0.0f ? rintf(x[i] * b.factor) : 0.0f;
+        q[i] = (int8_t)y[i];
+    }
+    return mt_block_fit(b, mt_dot1(x, y, n), mt_dot1(y, y, n));
 }
 
-static void pack_row(uint8_t *row, const layout *l, const float *x, size_t k)
+static float sum_of(const int8_t *q, size_t n)
+{
+    int sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += q[i];
+    return (float)sum;
+}
+
+static void pack_row(uint8_t *row, const layout *l, const float *x, size_t k, bool wide)
 {
     int8_t *q = (int8_t *)row;
-    for (size_t b = 0; b < l->blocks; b++) {
-        size_t i = b * l->block, n = k - i < l->block ? k - i : l->block;
-        float d = quantise(q + i, x + i, n);
-        memcpy(row + l->scales + b * sizeof d, &d, sizeof d);
-    }
-    for (size_t g = 0; g < l->groups; g++) {
-        int32_t sum = 0;
-        for (size_t i = 0; i < l->group; i++)
-            sum += q[g * l->group + i];
-        memcpy(row + l->sums + g * sizeof sum, &sum, sizeof sum);
+    float before = 0.0f, xs = 0.0f, sx = 0.0f;
+    for (size_t u = 0; u < l->units; u++) {
+        const size_t i = u * l->unit;
+        if (i % MT_BLOCK == 0) {
+            before = xs;
+            xs = quantise(q + i, x + i, k - i < MT_BLOCK ? k - i : MT_BLOCK,
+                          u % l->link ? mt_block_least(before, wide) : 0.0f);
+        }
+        const mt_turn end = mt_turn_end(xs), on = mt_turn_on(before, xs);
+        memcpy(row + l->turns + u * sizeof end, &end, sizeof end);
+        if (u % l->link != 0)
+            memcpy(row + l->turns + (u - 1) * sizeof on, &on, sizeof on);
+        sx = fmaf(xs, sum_of(q + i, l->unit), u % l->each ? sx : 0.0f);
+        memcpy(row + l->sums + u / l->each * sizeof sx, &sx, sizeof sx);
     }
 }
 
@@ -67,7 +83,7 @@ void mt_q_pack_portable(mt_rows *rows, const float *x, size_t ldx, const uint32_
 {
     layout l = layout_of(rows->k, rows->group);
     for (size_t i = i0; i < i1; i++)
-        pack_row(rows->data + i * l.stride, &l, x + (index ? index[i] : i) * ldx, rows->k);
+        pack_row(rows->data + i * l.stride, &l, x + (index ? index[i] : i) * ldx, rows->k, rows->wide);
 }
 
 size_t mt_q_scratch_bytes_portable(size_t k)
@@ -80,17 +96,23 @@ static float matmul_one(const mt_mat *w, size_t r, const int16_t *q, const uint8
     const int8_t *x = (const int8_t *)row;
     const uint8_t *scales = w->scales + r * w->scale_stride,
                   *biases = w->biases ? w->biases + r * w->scale_stride : NULL;
-    float a = 0.0f, b = 0.0f;
-    for (size_t g = 0; g < l->groups; g++) {
-        int32_t dot = 0, sum;
-        float xs;
-        memcpy(&xs, row + l->scales + g * l->group / l->block * sizeof xs, sizeof xs);
-        memcpy(&sum, row + l->sums + g * sizeof sum, sizeof sum);
-        for (size_t i = g * l->group; i < (g + 1) * l->group; i++)
-            dot += q[i] * x[i];
-        a = fmaf(mt_weight_scale(w, scales, g) * xs, (float)dot, a);
-        if (biases)
-            b = fmaf(mt_scale_f32(biases, w->scale_type, g), xs * (float)sum, b);
+    float a = 0.0f, b = 0.0f, sx, sum = MT_DOT_START;
+    for (size_t u = 0; u < l->units; u++) {
+        const size_t g = u / l->each;
+        int32_t bits = (int32_t)mt_f32_bits(sum);
+        mt_turn t;
+        memcpy(&t, row + l->turns + u * sizeof t, sizeof t);
+        for (size_t i = u * l->unit; i < (u + 1) * l->unit; i++)
+            bits += q[i] * x[i];
+        sum = fmaf(t.mul, mt_f32_from_bits((uint32_t)bits), t.add);
+        if ((u + 1) % l->link != 0)
+            continue;
+        a = fmaf(mt_weight_scale(w, scales, g), sum, a);
+        sum = MT_DOT_START;
+        if (!biases || (u + 1) % l->each != 0)
+            continue;
+        memcpy(&sx, row + l->sums + g * sizeof sx, sizeof sx);
+        b = fmaf(mt_scale_f32(biases, w->scale_type, g), sx, b);
     }
     return biases ? a + b : a;
 }

@@ -13,10 +13,10 @@ typedef struct sums {
 /* A chunk of a panel: groups [g0, g1) of the scales */
 typedef struct chunk {
     const uint8_t *w;
-    const float *scales, *biases; /* biases: NULL where there are none */
-    size_t g0, g1, group;
-    size_t planes, flush; /* steps whose sums of pairs fit 16 bits */
-    int lift;             /* what was added to every weight */
+    const float *scales, *biases;    /* biases: NULL where there are none */
+    size_t g0, g1, each, link, unit; /* each: units of a group */
+    size_t planes, flush;            /* steps whose sums of pairs fit 16 bits */
+    int lift;                        /* what was added to every weight */
 } chunk;
 
 size_t MT_LEVEL(q_scratch_bytes)(size_t k)
@@ -42,10 +42,10 @@ MT_INLINE vi dpbusd(vi acc, vi u, vi s)
     return acc;
 }
 
-/* dot[r][h] takes the products of one group */
+/* dot[r][h] takes the products of one unit */
 MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
 {
-    for (size_t s = 0; s < c->group / 4; s += UNROLLED, w += UNROLLED * MT_Q_STEP, x += UNROLLED * 4 * nr) {
+    for (size_t s = 0; s < c->unit / 4; s += UNROLLED, w += UNROLLED * MT_Q_STEP, x += UNROLLED * 4 * nr) {
         MT_UNROLL
         for (size_t u = 0; u < UNROLLED; u++) {
             const vi low = vi_load(w + u * MT_Q_STEP), high = vi_load(w + u * MT_Q_STEP + 4 * VL);
@@ -89,7 +89,7 @@ MT_INLINE void pairs_of(vi pairs[MT_Q_ROWS][HALVES], size_t steps, const uint8_t
 MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w, const int8_t *x, size_t nr)
 {
     for (size_t plane = 0; plane < c->planes; plane++) {
-        for (size_t s = 0; s < c->group / 4; s += c->flush) {
+        for (size_t s = 0; s < c->unit / 4; s += c->flush) {
             vi pairs[MT_Q_ROWS][HALVES];
             __asm__ volatile("" : : "r"(dot) : "memory");
             pairs_of(pairs, c->flush, w + plane * MT_Q_PLANE + s * MT_Q_STEP, x + s * 4 * nr, nr);
@@ -104,28 +104,34 @@ MT_INLINE void dots(vi dot[MT_Q_ROWS][HALVES], const chunk *c, const uint8_t *w,
 
 #endif
 
-/* a = fma(scale of W * scale of x, dot, a), groups ascending */
+/* a = fma(scale of W, sum, a) at the end of each link (block.h) */
 MT_INLINE void scale_fixed(float *a, const chunk *c, const mt_qtile *t, size_t nr)
 {
-    const size_t bytes = c->group / 4 * MT_Q_STEP;
-    for (size_t g = c->g0; g < c->g1; g++) {
-        const float *scales = c->scales + g * MT_Q_COLUMNS, *xscale = t->scale + g * nr;
-        vi dot[MT_Q_ROWS][HALVES];
-        MT_UNROLL
-        for (size_t i = 0; i < nr * HALVES; i++)
-            dot[i / HALVES][i % HALVES] = vi_set1(c->lift ? -c->lift * t->sum[g * nr + i / HALVES] : 0);
-        dots(dot, c, c->w + (g - c->g0) * bytes, t->q + g * c->group * nr, nr);
+    const size_t bytes = c->unit / 4 * MT_Q_STEP, first = c->g0 * c->each;
+    vi dot[MT_Q_ROWS][HALVES];
+    MT_UNROLL
+    for (size_t i = 0; i < nr * HALVES; i++)
+        dot[i / HALVES][i % HALVES] = vi_set1(MT_DOT_BITS);
+    for (size_t u = first; u < c->g1 * c->each; u++) {
+        const float *scales = c->scales + u / c->each * MT_Q_COLUMNS;
+        const bool ends = (u + 1) % c->link == 0;
+        for (size_t i = 0; c->lift && i < nr * HALVES; i++)
+            dot[i / HALVES][i % HALVES] =
+                vi_add(dot[i / HALVES][i % HALVES], vi_set1(-c->lift * t->sum[u * nr + i / HALVES]));
+        dots(dot, c, c->w + (u - first) * bytes, t->q + u * c->unit * nr, nr);
         MT_UNROLL
         for (size_t i = 0; i < nr * HALVES; i++) {
             const size_t r = i / HALVES, h = i % HALVES;
-            const vf scale = vf_mul(vf_load(scales + h * VL), vf_set1(xscale[r]));
+            const vf sum = vf_fma(vf_set1(t->mul[u * nr + r]), vf_from_bits(dot[r][h]), vf_set1(t->add[u * nr + r]));
             float *at = a + r * MT_Q_COLUMNS + h * VL;
-            vf_store(at, vf_fma(scale, vi_to_f32(dot[r][h]), vf_load(at)));
+            dot[r][h] = ends ? vi_set1(MT_DOT_BITS) : vf_bits(sum);
+            if (ends)
+                vf_store(at, vf_fma(vf_load(scales + h * VL), sum, vf_load(at)));
         }
     }
 }
 
-/* b = fma(bias of W, scale of x * sum of x, b) */
+/* b = fma(bias of W, sum of the group of x, b) */
 MT_INLINE void bias_fixed(float *b, const chunk *c, const mt_qtile *t, size_t nr)
 {
     vf sum[MT_Q_ROWS][HALVES];
@@ -177,7 +183,8 @@ static void finish(float *y, const float *a, const float *b, size_t count)
 static size_t steps_to_flush(const mt_mat *w)
 {
     const size_t most = w->format != MT_FORMAT_AFFINE || w->bits == 5 ? 4 : w->bits == 6 ? 2 : 8;
-    return most < w->group / 4u ? most : w->group / 4u;
+    const size_t steps = mt_unit(w->group) / 4;
+    return most < steps ? most : steps;
 }
 
 /* Columns j .. of the panel, rows i0 .. at most ROWS */
@@ -185,7 +192,10 @@ static void block(float *y, size_t ldy, mt_qpanel *p, size_t j, size_t n1, const
 {
     const mt_mat *w = p->w;
     const size_t i1 = rows->m - i0 < ROWS ? rows->m : i0 + ROWS, count = n1 - j < MT_Q_COLUMNS ? n1 - j : MT_Q_COLUMNS;
-    chunk c = {.w = p->planes, .scales = p->scales, .biases = w->biases ? p->biases : NULL, .group = w->group};
+    chunk c = {.w = p->planes, .scales = p->scales, .biases = w->biases ? p->biases : NULL};
+    c.unit = mt_unit(w->group);
+    c.each = w->group / c.unit;
+    c.link = mt_link(w->group);
     c.planes = w->bits == 8 ? MT_Q_PLANES : 1;
     c.flush = steps_to_flush(w);
     c.lift = w->format != MT_FORMAT_AFFINE ? MT_Q_E2M1 : 0;

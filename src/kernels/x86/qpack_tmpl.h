@@ -1,9 +1,8 @@
 /* R3: rows of activations to int8. */
 #include "kernels/levels.h"
+#include "kernels/portable/scalar.h"
 #include "kernels/x86/codes.h"
 #include "kernels/x86/qrows.h"
-
-enum { MAX_BLOCK = 512, MIN_BLOCK = 32 };
 
 size_t MT_LEVEL(q_rows_bytes)(size_t m, size_t k, size_t group)
 {
@@ -22,47 +21,70 @@ static float max_abs(const float *x, size_t n)
     return amax;
 }
 
-/* q = rint(x * factor) in paired order; returns their sum. n % 16 == 0 */
-static int32_t quantise(int8_t *q, const float *x, size_t n, float factor)
+/* q = rint(x * factor), in order and as floats; n % 16 == 0. Returns the block's scale. */
+static float quantise(int8_t *q, const float *x, size_t n, float least)
 {
-    vi sum = vi_set1(0);
-    for (size_t i = 0; i < n; i += VL) {
-        vi v = vf_rint(vf_mul(vf_load(x + i), vf_set1(factor)));
-        sum = vi_add(sum, v);
+    const mt_block b = mt_block_of(max_abs(x, n), least);
+    float y[MT_BLOCK] = {0};
+    for (size_t i = 0; i < n && b.factor > 0.0f; i += VL) {
+        const vi v = vf_rint(vf_mul(vf_load(x + i), vf_set1(b.factor)));
         vi_store_s8(q + i, v);
+        vf_store(y + i, vi_to_f32(v));
     }
+    return mt_block_fit(b, mt_dot1(x, y, n), mt_dot1(y, y, n));
+}
+
+/* Brings n elements to paired order and returns their sum. */
+static int32_t pair_up(int8_t *q, size_t n)
+{
     const __m128i order = _mm_loadu_si128((const void *)mt_paired_bytes);
+    int32_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += q[i];
     for (size_t i = 0; i < n; i += 16) {
         void *at = q + i;
         _mm_storeu_si128(at, _mm_shuffle_epi8(_mm_loadu_si128(at), order));
     }
-    return vi_sum_of(sum);
+    return sum;
 }
 
-/* n elements from column k on, one block of R3 and so at least one group, for row r of the tile */
-static void pack_block(const mt_qtile *t, size_t r, const float *x, size_t k, size_t n, size_t group)
+static void put_turn(const mt_qtile *t, size_t cell, mt_turn turn)
 {
-    const float amax = max_abs(x, n), factor = 127.0f / amax, scale = amax / 127.0f;
-    const bool usable = isfinite(amax) && isfinite(factor);
-    int8_t q[MAX_BLOCK] = {0};
-    for (size_t i = 0; i < n; i += group) {
-        size_t cell = (k + i) / group * t->nr + r;
-        int32_t sum = usable ? quantise(q + i, x + i, group, factor) : 0;
-        t->scale[cell] = scale;
-        t->bias[cell] = scale * (float)sum;
+    t->mul[cell] = turn.mul;
+    t->add[cell] = turn.add;
+}
+
+/* The block of n elements from column k on, for row r of the tile; returns its scale */
+static float pack_block(const mt_qtile *t, size_t r, const float *x, size_t k, size_t n, const mt_rows *rows,
+                        float before)
+{
+    const size_t group = rows->group, unit = mt_unit(group);
+    const bool second = k / MT_BLOCK % mt_link(group) != 0;
+    int8_t q[MT_BLOCK] = {0};
+    const float xs = quantise(q, x, n, second ? mt_block_least(before, rows->wide) : 0.0f);
+    for (size_t i = 0; i < n; i += unit) {
+        const size_t cell = (k + i) / unit * t->nr + r, at = (k + i) / group * t->nr + r;
+        const int32_t sum = pair_up(q + i, unit);
+        put_turn(t, cell, mt_turn_end(xs));
+        if (second)
+            put_turn(t, cell - t->nr, mt_turn_on(before, xs));
         t->sum[cell] = sum;
+        t->bias[at] = fmaf(xs, (float)sum, (k + i) % group == 0 ? 0.0f : t->bias[at]);
     }
     for (size_t i = 0; i < n; i += 4)
         memcpy(t->q + ((k + i) / 4 * t->nr + r) * 4, q + i, 4);
+    return xs;
 }
 
 void MT_LEVEL(q_pack)(mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, size_t i0, size_t i1)
 {
-    const size_t step = rows->group < MIN_BLOCK ? MIN_BLOCK : rows->group;
     for (size_t i = i0; i < i1; i++) {
         const mt_qtile t = mt_qtile_at(rows, i / MT_Q_ROWS * MT_Q_ROWS);
         const float *row = x + (index ? index[i] : i) * ldx;
-        for (size_t k = 0; k < rows->k; k += step)
-            pack_block(&t, i % MT_Q_ROWS, row + k, k, rows->k - k < step ? rows->k - k : step, rows->group);
+        float before = 0.0f;
+        for (size_t k = 0; k < rows->k; k += MT_BLOCK) {
+            const size_t n = rows->k - k < MT_BLOCK ? rows->k - k : MT_BLOCK;
+            before = pack_block(&t, i % MT_Q_ROWS, row + k, k, n, rows, before);
+        }
     }
 }
