@@ -38,6 +38,34 @@ bool mt_http_list_has(const char *list, const char *item)
     return false;
 }
 
+/* Whether parameters, up to the next comma, say that the weight is 0: "q=0", "q=0.0". */
+static bool weighs_nothing(const char *parameters, size_t len)
+{
+    for (const char *at = parameters, *end = parameters + len; at < end; at += strcspn(at, ";,") + 1) {
+        at += strspn(at, " \t");
+        if (strncasecmp(at, "q=", 2) == 0)
+            return strspn(at + 2, "0.") == strcspn(at + 2, " \t;,");
+    }
+    return false;
+}
+
+bool mt_http_list_accepts(const char *list, const char *item)
+{
+    const size_t want = strlen(item);
+
+    while (*list) {
+        size_t name, len;
+
+        list += strspn(list, " \t,");
+        name = strcspn(list, " \t;,");
+        len = strcspn(list, ",");
+        if (name == want && name > 0 && strncasecmp(list, item, name) == 0)
+            return !weighs_nothing(list + name, len - name);
+        list += len;
+    }
+    return false;
+}
+
 const char *mt_http_field_get(const mt_http_header *headers, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)

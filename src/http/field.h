@@ -15,6 +15,9 @@ bool mt_http_is_value_byte(unsigned char c);
 /* Whether a comma-separated list has the item, whatever the case. */
 bool mt_http_list_has(const char *list, const char *item);
 
+/* The same of a list whose items may have a weight, such as "gzip;q=0.5": one of weight 0 is not there. */
+bool mt_http_list_accepts(const char *list, const char *item);
+
 /* The value of the first header of that name (in lower case), or NULL. */
 const char *mt_http_field_get(const mt_http_header *headers, size_t count, const char *name);
 

@@ -19,6 +19,7 @@ typedef enum mt_command {
 } mt_command;
 
 typedef enum mt_thinking { MT_THINK_AUTO, MT_THINK_ON, MT_THINK_OFF } mt_thinking;
+typedef enum mt_web { MT_WEB_ON, MT_WEB_OFF } mt_web;
 typedef enum mt_isolation { MT_ISOLATE_AUTO, MT_ISOLATE_ON, MT_ISOLATE_OFF } mt_isolation;
 
 /* Of an option that may be given often. */

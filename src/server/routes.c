@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "server/inside.h"
+#include "server/web.h"
 
 static bool answer(mt_server *server, mt_http_handle handle, int status, const char *type, const mt_buf *body)
 {
@@ -146,6 +147,12 @@ static void get_live(void *user, mt_http_server *http, mt_http_request *request)
     mt_http_request_free(request);
 }
 
+/* Probes are told that we live, people are shown the chat. */
+static void get_root(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (mt_web_wanted(user, request) ? mt_web_get : get_live)(user, http, request);
+}
+
 /* Whether the server answers: not while a model loads, nor while it ends. */
 static void get_health(void *user, mt_http_server *http, mt_http_request *request)
 {
@@ -251,7 +258,9 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_POST, .pattern = "/detokenize", TASK(mt_task_detokenize)},
     {.method = MT_HTTP_POST, .pattern = "/apply-template", TASK(mt_task_apply_template)},
     {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/", .handler = get_root, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/dashboard", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
+    {.method = MT_HTTP_GET, .pattern = "/assets/{path*}", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
     {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
@@ -261,12 +270,15 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
 {
     mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
 
-    memcpy(copy, routes, sizeof(routes));
+    *count = 0;
     for (size_t i = 0; i < MT_COUNT(routes); i++) {
-        copy[i].user = server;
-        if (copy[i].method == MT_HTTP_POST && copy[i].handler != mt_stored_cancel)
-            copy[i].flags |= MT_SERVER_METERED;
+        mt_http_route *route = &copy[*count];
+
+        *route = routes[i];
+        route->user = server;
+        if (route->method == MT_HTTP_POST && route->handler != mt_stored_cancel)
+            route->flags |= MT_SERVER_METERED;
+        *count += server->opt->web == MT_WEB_ON || route->handler != mt_web_get;
     }
-    *count = MT_COUNT(routes);
     return copy;
 }

@@ -1,0 +1,3 @@
+import {startTheme} from "../base/theme.js";
+
+startTheme();
