@@ -200,6 +200,10 @@
 #define MT_LIMIT_MEDIA_FPS 240               /* frames a second that may be asked for */
 #define MT_LIMIT_EVENT_LOG (32u << 20)       /* events of a background answer, kept for who comes back to its stream */
 #define MT_LIMIT_WATCHERS 16                 /* clients that follow one background answer, besides who asked for it */
+#define MT_LIMIT_SCORE_NOTES (128u << 10)    /* of what was computed lately that are kept; fewer with little memory */
+#define MT_LIMIT_SCORE_VOICES (8u << 10)     /* and of answers that have ended */
+#define MT_LIMIT_SCORE_SECONDS 3600          /* that figures are kept for */
+#define MT_LIMIT_DASHBOARDS 32               /* that are open at a time */
 #define MT_LIMIT_STORE_QUEUE 4096            /* answers that wait to be written to the store */
 #define MT_LIMIT_STORE_BYTES (128ul << 20)   /* of these together */
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */

@@ -142,6 +142,11 @@ mt_encoder_stats mt_engine_encoder_stats(mt_engine *e, size_t encoder)
     return stats;
 }
 
+mt_voices *mt_engine_voices(mt_engine *e)
+{
+    return e->voices;
+}
+
 size_t mt_engine_list(mt_engine *e, const mt_client *client, mt_engine_row *rows, size_t most)
 {
     size_t count = 0;
@@ -175,8 +180,10 @@ static void take(mt_engine *e, mt_request *r)
 {
     if (r->constraint && !e->masks)
         e->masks = mt_masks_new((e->spec->vocab + 31) / 32, e->params.sequences, (size_t)e->params.masks);
-    r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, mt_clock_ns());
+    const uint64_t now = mt_clock_ns();
+    r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, now);
     if (r->encoder) {
+        r->voice = mt_voices_enter(e->voices, r, 0, now);
         mt_desk *d = &e->desks[r->encoder - 1];
         d->waiting[d->waiting_count++] = r;
         return;
@@ -184,6 +191,7 @@ static void take(mt_engine *e, mt_request *r)
     if (e->gallery)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
+        r->sequences[c].voice = mt_voices_enter(e->voices, r, c, now);
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
         if (e->spec->state.layers)
             stop_behind_pictures(&r->sequences[c]);
@@ -318,6 +326,7 @@ static void allot(mt_engine *e)
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     mt_clients_init(&e->clients, all + e->text_places);
+    e->voices = mt_voices_new(mt_engine_memory(&e->params, e->dev), all + e->text_places);
     mt_step_init(&e->step, e->set, e->params.rows, sequences, all + e->job_count, e->spec->vocab);
 }
 
@@ -331,6 +340,7 @@ static void free_engine(mt_engine *e)
     mt_gallery_free(e->gallery);
     mt_masks_free(e->masks);
     mt_clients_free(&e->clients);
+    mt_voices_free(e->voices);
     mt_places_free(&e->places);
     mt_queue_free(e->inbox);
     mt_step_free(&e->step);

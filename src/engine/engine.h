@@ -9,6 +9,7 @@
 #include "engine/places.h"
 #include "engine/request.h"
 #include "engine/stats.h"
+#include "engine/voices.h"
 #include "models/vision.h"
 #include "text/tokenizer.h"
 
@@ -30,6 +31,7 @@ typedef struct mt_engine_params {
     double step_ms;       /* what a step with running answers may take; 0: 50, or three times what they need alone */
     uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
+    uint64_t besides;  /* bytes of it that others have taken and not touched yet */
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
     const mt_tower *tower;             /* instead of the model's, for tests */
     const mt_encoder *const *encoders; /* that requests may name, from 1 on; they are borrowed, the list is not */
@@ -77,6 +79,9 @@ size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequen
 /* What has happened so far, and what is: to the model, and to an encoder. */
 void mt_engine_stats(mt_engine *engine, mt_stats *out);
 mt_encoder_stats mt_engine_encoder_stats(mt_engine *engine, size_t encoder);
+
+/* What it did in the last hour; lives as long as the engine. */
+mt_voices *mt_engine_voices(mt_engine *engine);
 
 typedef enum mt_phase { MT_PHASE_WAITING, MT_PHASE_ENCODE, MT_PHASE_PREFILL, MT_PHASE_DECODE } mt_phase;
 

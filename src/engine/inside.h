@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "engine/step.h"
+#include "engine/voices.h"
 
 #define MT_JOB_PARTS 64          /* of a job: parts of pictures, texts */
 #define MT_FEATURES_LOOKED_AT 64 /* rows of features that are checked at a time */
@@ -89,6 +90,7 @@ struct mt_engine {
     mt_sequence **running, **waiting; /* waiting: by arrival */
     size_t running_count, waiting_count;
     mt_stats stats;
+    mt_voices *voices; /* has a lock of its own */
 
     mt_masks *masks; /* NULL until an answer is constrained */
 

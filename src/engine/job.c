@@ -43,6 +43,25 @@ mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
     return &j->candidate;
 }
 
+/* A slice of the whole job, for all whose parts are in it. Texts and parts of pictures are counted when they are done. */
+static void record(mt_engine *e, const mt_job *j, uint64_t begin, uint64_t end)
+{
+    const bool done = mt_cursor_left(j->cursor) <= 0;
+    for (size_t i = 0, parts; i < j->count; i += parts) {
+        const mt_request *r = j->request[i];
+        for (parts = 1; i + parts < j->count && j->request[i + parts] == r;)
+            parts++;
+        mt_sounding slice = {.kind = r->encoder ? MT_NOTE_PROMPT : MT_NOTE_PICTURES, .begin = begin, .end = end};
+        if (done)
+            slice.count = r->encoder ? r->prompt_len : parts;
+        if (r->encoder)
+            mt_voices_play(e->voices, r->voice, &slice);
+        for (uint32_t c = 0; !r->encoder && c < r->choices; c++)
+            if (r->sequences[c].voice) /* it has not ended */
+                mt_voices_play(e->voices, r->sequences[c].voice, &slice);
+    }
+}
+
 static void run(mt_engine *e, mt_job *j)
 {
     const double expected = j->candidate.worked;
@@ -56,6 +75,7 @@ static void run(mt_engine *e, mt_job *j)
     mt_rate_learn(&j->rate, work, seconds);
     for (size_t i = 0; i < j->count; i++)
         mt_guest_charge(j->request[i]->guest, seconds * j->size[i] / j->whole, end);
+    record(e, j, begin, end);
     j->seconds += seconds;
     j->work += work;
     if (mt_cursor_left(j->cursor) <= 0)

@@ -140,8 +140,9 @@ static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
 {
     const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
-    const uint64_t working = (own > device ? own : device) + ASIDE + e->params.constraints;
     const uint64_t memory = mt_engine_memory(&e->params, e->dev);
+    const uint64_t kept = mt_voices_bytes(memory, e->places.all + e->text_places) + e->params.besides;
+    const uint64_t working = (own > device ? own : device) + ASIDE + kept + e->params.constraints;
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;

@@ -103,7 +103,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
 }
 
 /* Takes what others have computed of the same prompt meanwhile. */
-static void advance(mt_engine *e, mt_sequence *s)
+static void advance(mt_engine *e, mt_sequence *s, uint64_t now)
 {
     if (needs_all(s) || s->seq.known - s->seq.done <= MT_PAGE_TOKENS)
         return;
@@ -112,6 +112,7 @@ static void advance(mt_engine *e, mt_sequence *s)
         return;
     s->cached += got;
     e->stats.cached_tokens += got;
+    mt_voices_cached(e->voices, s->voice, got, now);
 }
 
 /* Whether the leader, which has `done` positions, is going to compute page `page` of s. */
@@ -154,6 +155,7 @@ static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, con
 /* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
 static void preempt(mt_engine *e, mt_sequence *s)
 {
+    mt_voices_unseat(e->voices, s->voice, mt_clock_ns());
     mt_seq_suspend(&s->seq);
     mt_engine_unsee(e, s);
     mt_engine_leave(e->running, &e->running_count, s);
@@ -188,7 +190,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
         }
         if (s->answering == 0 && answering(s))
             s->answering = now;
-        advance(e, s);
+        advance(e, s, now);
         if (describe(e, s, true, s->seq.done, now))
             e->step.candidates[count++] = &s->candidate;
     }
@@ -222,7 +224,7 @@ static size_t promised(const mt_engine *e)
     return pages;
 }
 
-static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit)
+static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit, uint64_t now)
 {
     e->stats.lookups++;
     e->stats.misses[hit->miss]++;
@@ -230,6 +232,7 @@ static void note_lookup(mt_engine *e, mt_sequence *s, const mt_hit *hit)
         return;
     s->cached = hit->positions;
     e->stats.cached_tokens += hit->positions;
+    mt_voices_cached(e->voices, s->voice, hit->positions, now);
     mt_log_debug("cache.lookup", "%s: %zu of %zu tokens, %s", s->request->name, hit->positions, s->request->prompt_len,
                  mt_miss_name(hit->miss));
 }
@@ -273,7 +276,8 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
         mt_seq_suspend(&s->seq);
         return false;
     }
-    note_lookup(e, s, &hit);
+    mt_voices_seat(e->voices, s->voice, now);
+    note_lookup(e, s, &hit, now);
     /* Pages that were there may have gone for others who were let in, and who made way may have left some behind. With
        pictures its rows are planned anew, for it may need some that it did not; else there may be fewer to compute. */
     if (s->request->sight_count > 0 && s->seq.done != s->candidate.depth)

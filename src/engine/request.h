@@ -114,6 +114,7 @@ struct mt_request {
     /* the engine's own */
     mt_guest *guest;               /* whose it is */
     struct mt_sequence *sequences; /* [choices] */
+    struct mt_voice *voice;        /* where it names an encoder; else its sequences have theirs */
     mt_sight *sights;              /* the pictures in parts */
     size_t sight_count;
     mt_figure *figures; /* where they stand in the prompt, for the cache */

@@ -41,9 +41,12 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
         e->step.viewer = NULL;
     if (r->live == 1)
         mt_engine_forget(e, r);
+    const uint64_t now = mt_clock_ns();
+    mt_voices_end(e->voices, s->voice, finish, now);
+    s->voice = NULL;
     e->stats.finished[finish]++;
     e->stats.repeated += s->repeated;
-    mt_histogram_add(&e->stats.end_to_end, (double)(mt_clock_ns() - r->received) * 1e-9);
+    mt_histogram_add(&e->stats.end_to_end, (double)(now - r->received) * 1e-9);
     if (!r->placed)
         mt_places_give(&e->places, &r->client, 1); /* before it is told: who hears of the end finds room */
     for (size_t i = 0; i < e->step.parts; i++)

@@ -13,6 +13,7 @@
 typedef struct mt_sequence {
     mt_request *request;
     uint32_t choice;
+    struct mt_voice *voice; /* what is recorded of it */
     mt_seq seq;
     size_t generated;
     size_t cached;     /* prompt positions that came from the tree */

@@ -260,6 +260,7 @@ static void note_token(mt_engine *e, mt_sequence *s)
 {
     const uint64_t now = mt_clock_ns();
     e->stats.generated_tokens++;
+    mt_voices_token(e->voices, s->voice, now - (s->generated == 1 ? s->request->received : s->last), now);
     if (s->generated == 1) {
         s->first = now;
         mt_histogram_add(&e->stats.first_token, (double)(now - s->request->received) * 1e-9);
@@ -328,11 +329,26 @@ static void take_vector(mt_engine *e, const mt_sequence *s)
         r->vector[k] /= (float)r->prompt_len;
 }
 
+static void record(mt_engine *e, const mt_step *step, const mt_part *p)
+{
+    const mt_sequence *s = p->s;
+    const bool answers = s->generated > 0 && s->seq.known - s->seq.done == 1;
+    const size_t tokens = p->samples ? p->chain.sampled_count : 0;
+    mt_voices_play(e->voices, s->voice,
+                   &(mt_sounding){.kind = answers ? MT_NOTE_ANSWER : MT_NOTE_PROMPT,
+                                  .begin = step->began,
+                                  .end = step->ended,
+                                  .count = answers ? tokens : p->rows,
+                                  .guessed = p->samples ? p->chain.guessed : 0,
+                                  .taken = tokens > 1 ? tokens - 1 : 0});
+}
+
 /* What the step means for one sequence. It may be gone afterwards. */
 static void settle(mt_engine *e, mt_step *step, mt_part *p)
 {
     mt_sequence *s = p->s;
     mt_error err = {0};
+    record(e, step, p);
     if (!sound(e, p)) {
         mt_seq_spoil(&s->seq);
         mt_fail(&err, MT_E_INTERNAL,
@@ -368,9 +384,9 @@ static void settle(mt_engine *e, mt_step *step, mt_part *p)
 }
 
 /* What it took is learned, and shared by those who took part. */
-static void note_step(mt_engine *e, const mt_step *step)
+static void note_step(mt_engine *e, mt_step *step)
 {
-    const uint64_t now = mt_clock_ns();
+    const uint64_t now = step->ended = mt_clock_ns();
     const double seconds = (double)(now - step->began) * 1e-9, rows = (double)step->batch.rows;
     mt_log_debug("engine.step", "%zu rows of %zu sequences, %.2f ms, %.2f expected", step->batch.rows, step->parts,
                  1e3 * seconds, 1e3 * mt_cost_predict(&e->past.cost, step->batch.rows, step->positions_before));

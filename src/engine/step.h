@@ -37,7 +37,7 @@ typedef struct mt_step {
     double positions_before; /* of all rows, together */
 
     /* what comes out */
-    uint64_t began; /* mt_clock_ns */
+    uint64_t began, ended; /* mt_clock_ns */
     const mt_tensor *logits;
     mt_reading *logits_reading;
     mt_chooser *chooser;

@@ -19,9 +19,10 @@
 
 _Static_assert(MT_BERT_TEXTS <= MT_JOB_PARTS, "a job has a part for each text");
 
-static void end(mt_desk *d, mt_request *r, mt_finish finish, const mt_error *err)
+static void end(mt_engine *e, mt_desk *d, mt_request *r, mt_finish finish, const mt_error *err)
 {
     const bool done = finish == MT_FINISH_STOP;
+    mt_voices_end(e->voices, r->voice, finish, mt_clock_ns());
     r->guest->here--;
     if (!r->placed)
         mt_places_give(&d->places, &r->client, 1); /* before it is told: who hears of the end finds room */
@@ -75,6 +76,7 @@ static void begin(mt_engine *e, mt_desk *d, uint64_t now)
         texts[d->job.count] = (mt_bert_text){.tokens = r->prompt, .count = r->prompt_len, .second = r->second};
         mt_job_add(&d->job, r, (double)r->prompt_len);
         r->guest->debt += token * (double)r->prompt_len / r->guest->client.share;
+        mt_voices_seat(e->voices, r->voice, now);
         r->event(r->ctx, &(mt_event){.kind = MT_EVENT_BEGUN});
     }
     mt_bert_begin(d->bert, texts, d->job.count);
@@ -101,7 +103,7 @@ static void pool(mt_desk *d, mt_request *r, size_t text)
         r->vector[k] /= (float)(last - first);
 }
 
-static void settle(mt_desk *d, mt_request *r, size_t text)
+static void settle(mt_engine *e, mt_desk *d, mt_request *r, size_t text)
 {
     mt_error err = {0};
     bool finite = true;
@@ -110,7 +112,7 @@ static void settle(mt_desk *d, mt_request *r, size_t text)
         finite = finite && isfinite(r->vector[k]);
     if (!finite)
         mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers are not finite; the checkpoint may be damaged");
-    end(d, r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
+    end(e, d, r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
 }
 
 static void done(mt_engine *e, mt_job *j)
@@ -122,18 +124,18 @@ static void done(mt_engine *e, mt_job *j)
     pthread_mutex_unlock(&e->lock);
     for (size_t i = 0; i < j->count; i++)
         if (cancelled(j->request[i]))
-            end(d, j->request[i], MT_FINISH_CANCELLED, NULL);
+            end(e, d, j->request[i], MT_FINISH_CANCELLED, NULL);
         else
-            settle(d, j->request[i], i);
+            settle(e, d, j->request[i], i);
     mt_job_clear(j);
 }
 
-static void sweep(mt_desk *d, bool all)
+static void sweep(mt_engine *e, mt_desk *d, bool all)
 {
     size_t kept = 0, wanted = 0;
     for (size_t i = 0; i < d->waiting_count; i++)
         if (all || cancelled(d->waiting[i]))
-            end(d, d->waiting[i], MT_FINISH_CANCELLED, NULL);
+            end(e, d, d->waiting[i], MT_FINISH_CANCELLED, NULL);
         else
             d->waiting[kept++] = d->waiting[i];
     d->waiting_count = kept;
@@ -143,7 +145,7 @@ static void sweep(mt_desk *d, bool all)
         return;
     mt_cursor_drop(d->job.cursor);
     for (size_t i = 0; i < d->job.count; i++)
-        end(d, d->job.request[i], MT_FINISH_CANCELLED, NULL);
+        end(e, d, d->job.request[i], MT_FINISH_CANCELLED, NULL);
     mt_job_clear(&d->job);
 }
 
@@ -151,7 +153,7 @@ void mt_texts_look(mt_engine *e, bool stopping)
 {
     for (size_t i = 0; i < e->desk_count; i++) {
         mt_desk *d = &e->desks[i];
-        sweep(d, stopping);
+        sweep(e, d, stopping);
         if (d->job.count == 0 && d->waiting_count > 0)
             begin(e, d, mt_clock_ns());
     }
