@@ -175,6 +175,7 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
     e->context = context < fits ? context : fits;
     e->stats.bytes_weights = weights;
+    e->stats.bytes_memory = memory;
     e->stats.bytes_working = working - e->params.constraints;
     e->stats.bytes_constraints = e->params.constraints;
     e->stats.bytes_cache = cache;

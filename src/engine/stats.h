@@ -28,6 +28,7 @@ typedef struct mt_stats {
     size_t media_known, media_bytes, media_total; /* pictures with a number; bytes of features, and what they may be */
     size_t states_total, states_held, states_known; /* held by sequences; anchors of the tree */
     uint64_t repeated;                              /* answers that went in circles */
+    uint64_t bytes_memory;                          /* that there may be in all */
     uint64_t bytes_weights, bytes_cache, bytes_working, bytes_constraints, bytes_pictures, bytes_requests;
 
     /* so far */

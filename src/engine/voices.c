@@ -310,6 +310,14 @@ static void copy_page(const mt_voices *v, mt_voices_page *page, uint64_t notes, 
     copy(page->ended, v->ended, v->ended_room, sizeof *v->ended, ended, page->ended_count);
 }
 
+mt_voices_mark mt_voices_now(mt_voices *v)
+{
+    pthread_mutex_lock(&v->lock);
+    const mt_voices_mark mark = {.notes = v->note_count, .ended = v->ended_count, .changed = v->changes};
+    pthread_mutex_unlock(&v->lock);
+    return mark;
+}
+
 static size_t copy_live(const mt_voices *v, mt_voice *out, size_t most, uint64_t changed)
 {
     size_t count = 0;

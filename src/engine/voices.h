@@ -104,6 +104,8 @@ typedef struct mt_voices_mark {
     uint64_t notes, ended, changed;
 } mt_voices_mark;
 
+mt_voices_mark mt_voices_now(mt_voices *v); /* everything */
+
 /* Lists that reading fills: each has room for so many and then so many in it. */
 typedef struct mt_voices_page {
     mt_voice *live, *ended;

@@ -168,6 +168,7 @@ static const mt_http_follower follower = {.gone = gone, .paused = paused};
 static void fail_call(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
+    mt_dashboard_fault(call->server, call->account, call->id, why->status, why->text);
     if (call->detached && call->answer->stream)
         call->dialect->fail(call->answer, why, &call->out);
     else if (call->detached)

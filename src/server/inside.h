@@ -6,6 +6,7 @@
 #include "http/http.h"
 #include "http/proxies.h"
 #include "server/call.h"
+#include "server/dashboard.h"
 #include "server/deadline.h"
 #include "server/guard.h"
 #include "server/keys.h"
@@ -38,6 +39,7 @@ struct mt_server {
     mt_call *calls;       /* the newest first */
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
+    mt_dashboard dashboard;
     uint64_t trimmed; /* calls_total when memory was last given back */
     struct event *wake, *terminated, *interrupted, *tick;
 

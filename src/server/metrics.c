@@ -172,6 +172,7 @@ static void memory(const writer *w, const mt_stats *s)
 {
     static const char name[] = "motet_memory_bytes";
 
+    gauge(w, "motet_memory_limit_bytes", (double)s->bytes_memory, "Memory that there may be in all (--memory).");
     head(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "weights", s->bytes_weights);
     labelled(w, name, "kind", "cache", s->bytes_cache);

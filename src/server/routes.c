@@ -260,6 +260,7 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/", .handler = get_root, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/dashboard", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
+    {.method = MT_HTTP_GET, .pattern = "/dashboard/events", .handler = mt_dashboard_get},
     {.method = MT_HTTP_GET, .pattern = "/assets/{path*}", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
     {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
@@ -278,7 +279,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
         route->user = server;
         if (route->method == MT_HTTP_POST && route->handler != mt_stored_cancel)
             route->flags |= MT_SERVER_METERED;
-        *count += server->opt->web == MT_WEB_ON || route->handler != mt_web_get;
+        *count += server->opt->web == MT_WEB_ON || (route->handler != mt_web_get && route->handler != mt_dashboard_get);
     }
     return copy;
 }

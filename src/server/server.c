@@ -112,6 +112,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
                 (long long)server->opt->drain_seconds);
     if (!mt_deadline_set(&server->deadline, (int)server->opt->drain_seconds * SECOND + MT_LIMIT_END_MS))
         mt_log_warn("server.deadline", "no thread can be started that sees to the end: all others are waited for");
+    mt_dashboard_end(server);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
@@ -157,7 +158,7 @@ static void open_loaded(mt_letter *letter)
     server->loading = false;
     if (server->load_ok)
         share_memory(server);
-    server->ready = server->load_ok && start_lanes(server);
+    server->ready = server->load_ok && start_lanes(server) && mt_dashboard_open(server);
     if (!server->ready)
         mt_http_server_drain(server->http, 0);
 }
@@ -293,6 +294,7 @@ static void end(mt_server *server)
     server->closing = true;
     free_event(server->wake);
     free_event(server->tick);
+    mt_dashboard_close(server);
     end_signals(server);
     if (server->loading)
         pthread_join(server->loader, NULL);

@@ -1,0 +1,329 @@
+/* Who looks at the dashboard is a viewer: a stream of events, four times a second. The first is a snapshot of what is
+   now; then come what has happened since, and, as long as there is any, a piece of what was before.
+
+   Invariants:
+   1. Nothing waits for a viewer but what http holds of its stream. A viewer has marks instead: how far it has been
+      told, forward from its snapshot and back into the past. One that reads slowly is skipped until it has caught up,
+      and goes on from its marks; where the recorder has dropped what it should have heard, it gets a new snapshot.
+   2. A turn writes no more than some pages for each viewer, and there are at most MT_LIMIT_DASHBOARDS of them.
+   3. A viewer is freed when http lets go of it: writing may find that its client is gone, and frees it then. So whoever
+      walks the list takes the next first. */
+#include "server/dashboard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "server/inside.h"
+
+#define TICK_US 250000
+#define HOUR_US 3600000000u
+#define NOTES 2048             /* of an event */
+#define VOICES 256             /* of an event, that have ended */
+#define SECONDS 300            /* of an event */
+#define LIVE 4096              /* of an event, that have not ended; others are told when they go on */
+#define EVENT_BYTES (4u << 20) /* more than all of these take */
+
+struct mt_viewer {
+    mt_server *server;
+    mt_viewer *next;
+    mt_http_handle handle;
+    const mt_account *account; /* NULL: no key is needed */
+    mt_voices_mark told, past; /* forward, and back */
+    uint64_t seconds_told, seconds_past, faults;
+    bool fresh;  /* it needs a snapshot */
+    bool behind; /* there is more of the past */
+    bool paused; /* it reads too slowly */
+};
+
+static size_t told_at_once(size_t live)
+{
+    return live < LIVE ? live : LIVE;
+}
+
+size_t mt_dashboard_bytes(size_t live)
+{
+    return mt_pulse_bytes() + (told_at_once(live) + VOICES) * sizeof(mt_voice) + NOTES * sizeof(mt_note);
+}
+
+/* ---- viewers ---- */
+
+static void unlink_viewer(mt_viewer *viewer)
+{
+    mt_dashboard *d = &viewer->server->dashboard;
+    mt_viewer **at = &d->viewers;
+
+    while (*at != viewer)
+        at = &(*at)->next;
+    *at = viewer->next;
+    if (--d->count == 0 && d->tick)
+        event_del(d->tick);
+    mt_free(viewer);
+}
+
+static void gone(void *user)
+{
+    unlink_viewer(user);
+}
+
+static void paused(void *user, bool is_paused)
+{
+    mt_viewer *viewer = user;
+
+    viewer->paused = is_paused;
+}
+
+static const mt_http_follower follower = {.gone = gone, .paused = paused};
+
+/* ---- events ---- */
+
+static void size_page(mt_server *server, bool live, size_t ended, size_t notes)
+{
+    mt_voices_page *page = &server->dashboard.page;
+
+    page->live_count = live ? told_at_once(mt_voices_live(mt_engine_voices(server->served.engine))) : 0;
+    page->ended_count = ended;
+    page->notes_count = notes;
+}
+
+static bool apart(const mt_viewer *viewer)
+{
+    return viewer->server->isolate && mt_account_scope(viewer->account);
+}
+
+static void add_seconds(const mt_viewer *viewer, uint64_t from, uint64_t end, mt_buf *out)
+{
+    for (uint64_t n = from; n < end; n++) {
+        mt_buf_puts(out, n == from ? ",\"seconds\":[" : ",");
+        mt_pulse_write(&viewer->server->dashboard.pulse, n, apart(viewer), out);
+    }
+    mt_buf_puts(out, from < end ? "]" : "");
+}
+
+static void begin_event(const mt_viewer *viewer, const char *name, mt_buf *out)
+{
+    const mt_voices *voices = mt_engine_voices(viewer->server->served.engine);
+
+    mt_buf_printf(out, "event: %s\ndata: {\"now\":%llu,", name,
+                  (unsigned long long)mt_voices_time(voices, mt_clock_ns()));
+}
+
+/* What is now. From here on it hears what follows, and what was before in pieces. */
+static void add_snapshot(mt_viewer *viewer, mt_buf *out)
+{
+    mt_server *server = viewer->server;
+    mt_dashboard *d = &server->dashboard;
+    mt_voices *voices = mt_engine_voices(server->served.engine);
+
+    viewer->fresh = false;
+    viewer->behind = true;
+    viewer->told = viewer->past = mt_voices_now(voices);
+    viewer->told.changed = 0; /* all that live, changed or not */
+    viewer->seconds_told = viewer->seconds_past = d->pulse.count;
+    viewer->faults = 0;
+    begin_event(viewer, "snapshot", out);
+    mt_dashboard_write_head(server, viewer->account, out);
+    size_page(server, true, VOICES, NOTES);
+    mt_voices_read(voices, &viewer->told, &d->page); /* nothing is lost so soon */
+    mt_dashboard_write_page(server, viewer->account, &d->page, out);
+    mt_dashboard_write_faults(server, viewer->account, &viewer->faults, out);
+    mt_buf_puts(out, "}\n\n");
+}
+
+/* What has happened since. False: some of it is not known any more. */
+static bool add_delta(mt_viewer *viewer, mt_buf *out)
+{
+    mt_server *server = viewer->server;
+    mt_dashboard *d = &server->dashboard;
+    uint64_t end = d->pulse.count;
+
+    size_page(server, true, VOICES, NOTES);
+    if (!mt_voices_read(mt_engine_voices(server->served.engine), &viewer->told, &d->page) ||
+        viewer->seconds_told < mt_pulse_first(&d->pulse))
+        return false;
+    if (end > viewer->seconds_told + SECONDS)
+        end = viewer->seconds_told + SECONDS;
+    begin_event(viewer, "delta", out);
+    mt_buf_printf(out, "\"viewers\":%zu", d->count);
+    mt_dashboard_write_page(server, viewer->account, &d->page, out);
+    add_seconds(viewer, viewer->seconds_told, end, out);
+    viewer->seconds_told = end;
+    mt_dashboard_write_faults(server, viewer->account, &viewer->faults, out);
+    mt_buf_puts(out, "}\n\n");
+    return true;
+}
+
+static bool is_old(const mt_voices_page *page, uint64_t now)
+{
+    return page->notes_count > 0 && page->notes[0].begin + HOUR_US < now;
+}
+
+/* A piece of the past. */
+static void add_history(mt_viewer *viewer, mt_buf *out)
+{
+    mt_server *server = viewer->server;
+    mt_dashboard *d = &server->dashboard;
+    mt_voices *voices = mt_engine_voices(server->served.engine);
+    uint64_t first = mt_pulse_first(&d->pulse), end = viewer->seconds_past;
+
+    if (end > first + SECONDS)
+        first = end - SECONDS;
+    if (end < first)
+        end = first;
+    size_page(server, false, VOICES, NOTES);
+    viewer->behind = mt_voices_before(voices, &viewer->past, &d->page) || end > first;
+    viewer->seconds_past = first;
+    if (is_old(&d->page, mt_voices_time(voices, mt_clock_ns())))
+        viewer->behind = false;
+    begin_event(viewer, "history", out);
+    mt_buf_printf(out, "\"more\":%s", viewer->behind ? "true" : "false");
+    mt_dashboard_write_page(server, viewer->account, &d->page, out);
+    add_seconds(viewer, first, end, out);
+    mt_buf_puts(out, "}\n\n");
+}
+
+/* The viewer may be freed by it. */
+static void tell(mt_viewer *viewer)
+{
+    mt_http_server *http = viewer->server->http;
+    mt_buf out;
+
+    if (viewer->paused)
+        return;
+    mt_buf_init(&out, EVENT_BYTES);
+    if (viewer->fresh || !add_delta(viewer, &out))
+        add_snapshot(viewer, &out);
+    else if (viewer->behind)
+        add_history(viewer, &out);
+    if (!out.full)
+        mt_http_write(http, viewer->handle, out.data, out.len);
+    else if (mt_http_abort(http, viewer->handle))
+        unlink_viewer(viewer);
+    mt_buf_free(&out);
+}
+
+static void tick(evutil_socket_t fd, short what, void *user)
+{
+    mt_server *server = user;
+
+    (void)fd;
+    (void)what;
+    for (mt_viewer *viewer = server->dashboard.viewers, *next; viewer; viewer = next) {
+        next = viewer->next;
+        tell(viewer);
+    }
+}
+
+static void beat(evutil_socket_t fd, short what, void *user)
+{
+    mt_server *server = user;
+
+    (void)fd;
+    (void)what;
+    mt_pulse_beat(&server->dashboard.pulse, server);
+}
+
+/* ---- the route ---- */
+
+static void refuse(mt_server *server, mt_http_handle handle, const char *code, const char *text)
+{
+    mt_failure why;
+
+    mt_failure_set(&why, 503, code, NULL, "%s", text);
+    mt_server_fail(server, handle, NULL, &why);
+}
+
+static void add_viewer(mt_server *server, const mt_http_request *request)
+{
+    static const mt_http_header headers[] = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
+    static const mt_http_response response = {
+        .status = 200, .type = "text/event-stream", .headers = headers, .header_count = MT_COUNT(headers)};
+    static const struct timeval often = {.tv_usec = TICK_US};
+    mt_dashboard *d = &server->dashboard;
+    mt_viewer *viewer = mt_alloc(sizeof(*viewer));
+
+    *viewer = (mt_viewer){
+        .server = server, .next = d->viewers, .handle = request->handle, .account = request->who, .fresh = true};
+    d->viewers = viewer;
+    if (d->count++ == 0)
+        event_add(d->tick, &often);
+    if (!mt_http_follow(server->http, request->handle, &follower, viewer))
+        unlink_viewer(viewer);
+    else if (mt_http_begin(server->http, request->handle, &response))
+        tell(viewer);
+}
+
+void mt_dashboard_get(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+
+    (void)http;
+    if (request->method == MT_HTTP_HEAD)
+        mt_http_answer(server->http, request->handle, &(mt_http_response){.status = 200, .type = "text/event-stream"},
+                       "", 0);
+    else if (server->signals > 0)
+        refuse(server, request->handle, "draining", "the server is shutting down: ask another");
+    else if (!server->ready)
+        refuse(server, request->handle, "loading", "the model is being loaded: try again in a moment");
+    else if (server->dashboard.count == MT_LIMIT_DASHBOARDS)
+        refuse(server, request->handle, "overloaded", "as many look at the dashboard as may: try again later");
+    else
+        add_viewer(server, request);
+    mt_http_request_free(request);
+}
+
+/* ---- beginning and end ---- */
+
+bool mt_dashboard_open(mt_server *server)
+{
+    static const struct timeval second = {.tv_sec = 1};
+    mt_dashboard *d = &server->dashboard;
+    struct event_base *loop = mt_http_server_loop(server->http);
+
+    const size_t live = told_at_once(mt_voices_live(mt_engine_voices(server->served.engine)));
+
+    d->page.live = mt_alloc_array(live, sizeof(mt_voice));
+    d->page.ended = mt_alloc_array(VOICES, sizeof(mt_voice));
+    d->page.notes = mt_alloc_array(NOTES, sizeof(mt_note));
+    mt_pulse_init(&d->pulse);
+    d->tick = event_new(loop, -1, EV_PERSIST, tick, server);
+    d->beat = event_new(loop, -1, EV_PERSIST, beat, server);
+    return d->tick && d->beat && !event_add(d->beat, &second);
+}
+
+void mt_dashboard_end(mt_server *server)
+{
+    for (mt_viewer *viewer = server->dashboard.viewers, *next; viewer; viewer = next) {
+        next = viewer->next;
+        if (mt_http_end(server->http, viewer->handle))
+            unlink_viewer(viewer);
+    }
+}
+
+void mt_dashboard_close(mt_server *server)
+{
+    mt_dashboard *d = &server->dashboard;
+
+    if (d->tick)
+        event_free(d->tick);
+    if (d->beat)
+        event_free(d->beat);
+    d->tick = d->beat = NULL;
+    mt_pulse_free(&d->pulse);
+    mt_free(d->page.live);
+    mt_free(d->page.ended);
+    mt_free(d->page.notes);
+}
+
+void mt_dashboard_fault(mt_server *server, const mt_account *account, const char *id, int status, const char *text)
+{
+    mt_dashboard *d = &server->dashboard;
+    mt_fault *f = &d->faults[d->fault_count++ % MT_DASHBOARD_ERRORS];
+
+    *f = (mt_fault){.at = mt_clock_ns(), .status = status, .account = account};
+    snprintf(f->id, sizeof(f->id), "%s", id);
+    snprintf(f->text, sizeof(f->text), "%s", text);
+}

@@ -1,0 +1,264 @@
+/* A row is what changed within a second, of what is only ever counted up, and how things are at its end, of the rest.
+   Rows are taken from the same copies that /metrics is written from, so the engine does nothing for them. */
+#include "server/pulse.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "server/inside.h"
+
+typedef enum column {
+    RUNNING,
+    WAITING,
+    PROMPT,
+    CACHED,
+    PREFILLED,
+    GENERATED,
+    FIRST, /* three quantiles */
+    BETWEEN = FIRST + 3,
+    STEPS = BETWEEN + 3,
+    ROWS,
+    PAGES_HELD,
+    PAGES_KNOWN,
+    EVICTIONS,
+    STATES_HELD,
+    STATES_KNOWN,
+    FEATURES,
+    PICTURES_FOUND,
+    PICTURES_ENCODED,
+    LOOKUPS, /* by mt_miss */
+    ASIDE = LOOKUPS + MT_MISS_COUNT,
+    GUESSED,
+    TAKEN,
+    CONSTRAINED,
+    MASKS,
+    COMPILED,
+    RESIDENT,
+    ENDED, /* by mt_finish */
+    REFUSED = ENDED + 4,
+    FAILED,
+    CONNECTIONS,
+    ENCODED,
+    COLUMNS
+} column;
+
+_Static_assert(COLUMNS == MT_PULSE_COLUMNS, "a second has a value for each");
+
+static const struct {
+    const char *name;
+    bool counted; /* a row has what it has grown by */
+} columns[COLUMNS] = {
+    [RUNNING] = {"running", false},
+    [WAITING] = {"waiting", false},
+    [PROMPT] = {"prompt_tokens", true},
+    [CACHED] = {"cached_tokens", true},
+    [PREFILLED] = {"prefilled_tokens", true},
+    [GENERATED] = {"generated_tokens", true},
+    [FIRST] = {"first_token_p50_ms", false},
+    [FIRST + 1] = {"first_token_p90_ms", false},
+    [FIRST + 2] = {"first_token_p99_ms", false},
+    [BETWEEN] = {"between_tokens_p50_ms", false},
+    [BETWEEN + 1] = {"between_tokens_p90_ms", false},
+    [BETWEEN + 2] = {"between_tokens_p99_ms", false},
+    [STEPS] = {"steps", true},
+    [ROWS] = {"rows", true},
+    [PAGES_HELD] = {"pages_held", false},
+    [PAGES_KNOWN] = {"pages_known", false},
+    [EVICTIONS] = {"pages_evicted", true},
+    [STATES_HELD] = {"states_held", false},
+    [STATES_KNOWN] = {"states_known", false},
+    [FEATURES] = {"features_bytes", false},
+    [PICTURES_FOUND] = {"pictures_found", true},
+    [PICTURES_ENCODED] = {"pictures_encoded", true},
+    [LOOKUPS + MT_MISS_NONE] = {"lookups_found_all", true},
+    [LOOKUPS + MT_MISS_FIRST_SIGHT] = {"lookups_first_sight", true},
+    [LOOKUPS + MT_MISS_EVICTED] = {"lookups_evicted", true},
+    [LOOKUPS + MT_MISS_SALT] = {"lookups_salt", true},
+    [LOOKUPS + MT_MISS_MEDIA] = {"lookups_media", true},
+    [LOOKUPS + MT_MISS_WINDOW] = {"lookups_window", true},
+    [LOOKUPS + MT_MISS_STATE] = {"lookups_state", true},
+    [ASIDE] = {"set_aside", true},
+    [GUESSED] = {"guessed_tokens", true},
+    [TAKEN] = {"guesses_taken", true},
+    [CONSTRAINED] = {"constrained_tokens", true},
+    [MASKS] = {"masks_computed", true},
+    [COMPILED] = {"constraints_compiled", true},
+    [RESIDENT] = {"resident_bytes", false},
+    [ENDED + MT_FINISH_STOP] = {"ended_stop", true},
+    [ENDED + MT_FINISH_LENGTH] = {"ended_length", true},
+    [ENDED + MT_FINISH_CANCELLED] = {"ended_cancelled", true},
+    [ENDED + MT_FINISH_ERROR] = {"ended_error", true},
+    [REFUSED] = {"http_4xx", true},
+    [FAILED] = {"http_5xx", true},
+    [CONNECTIONS] = {"http_connections", false},
+    [ENCODED] = {"texts_encoded", true},
+};
+
+size_t mt_pulse_bytes(void)
+{
+    return MT_LIMIT_SCORE_SECONDS * sizeof(mt_second);
+}
+
+void mt_pulse_init(mt_pulse *p)
+{
+    *p = (mt_pulse){.seconds = mt_alloc_array(MT_LIMIT_SCORE_SECONDS, sizeof(mt_second))};
+}
+
+void mt_pulse_free(mt_pulse *p)
+{
+    mt_free(p->seconds);
+    p->seconds = NULL;
+}
+
+uint64_t mt_pulse_first(const mt_pulse *p)
+{
+    return p->count > MT_LIMIT_SCORE_SECONDS ? p->count - MT_LIMIT_SCORE_SECONDS : 0;
+}
+
+double mt_pulse_quantile(const uint32_t *now, const uint32_t *before, double part)
+{
+    uint64_t count = 0, below = 0;
+
+    for (size_t i = 0; i < MT_TEMPO_BUCKETS; i++)
+        count += now[i] - before[i];
+    for (size_t i = 0; count > 0 && i < MT_TEMPO_BUCKETS; i++) {
+        below += now[i] - before[i];
+        if (below > 0 && (double)below >= part * (double)count)
+            return mt_tempo_seconds(i) * 1e3;
+    }
+    return NAN;
+}
+
+/* Bytes of the process in memory; 0 where the system does not tell. */
+static double resident(void)
+{
+    unsigned long size = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    const int read = f ? fscanf(f, "%lu %lu", &size, &pages) : 0;
+
+    if (f)
+        fclose(f);
+    return read == 2 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static void look_at_cache(const mt_stats *s, double *v)
+{
+    for (size_t g = 0; g < MT_KV_GROUPS; g++)
+        v[PAGES_HELD] += (double)s->pages_held[g];
+    v[PAGES_KNOWN] = (double)s->pages_known;
+    v[EVICTIONS] = (double)s->evictions;
+    v[STATES_HELD] = (double)s->states_held;
+    v[STATES_KNOWN] = (double)s->states_known;
+    v[FEATURES] = (double)s->media_bytes;
+    v[PICTURES_FOUND] = (double)s->media_hits;
+    v[PICTURES_ENCODED] = (double)s->media_misses;
+    for (size_t i = 0; i < MT_MISS_COUNT; i++)
+        v[LOOKUPS + i] = (double)s->misses[i];
+}
+
+static void look_at_engine(const mt_stats *s, double *v)
+{
+    v[RUNNING] = (double)s->running;
+    v[WAITING] = (double)s->waiting;
+    v[PROMPT] = (double)s->prompt_tokens;
+    v[CACHED] = (double)s->cached_tokens;
+    v[GENERATED] = (double)s->generated_tokens;
+    v[STEPS] = (double)s->steps;
+    v[ROWS] = (double)s->step_rows;
+    v[ASIDE] = (double)s->preemptions;
+    v[GUESSED] = (double)s->draft_tokens;
+    v[TAKEN] = (double)s->draft_accepted;
+    v[CONSTRAINED] = (double)s->masks.asked;
+    v[MASKS] = (double)s->masks.computed;
+    for (size_t i = 0; i < MT_COUNT(s->finished); i++)
+        v[ENDED + i] = (double)s->finished[i];
+    look_at_cache(s, v);
+}
+
+/* Texts have no seats and no answers: those at encoders are told apart. */
+static void look_at_encoders(mt_server *server, double *v)
+{
+    for (size_t i = 0; i < server->served.target_count; i++) {
+        if (!server->served.targets[i].number)
+            continue;
+        const mt_encoder_stats s = mt_engine_encoder_stats(server->served.engine, server->served.targets[i].number);
+        v[WAITING] += (double)s.waiting;
+        v[ENCODED] += (double)s.texts;
+    }
+}
+
+static void look(mt_server *server, const mt_tempo *tempo, double *v)
+{
+    mt_stats stats;
+    mt_constraints_stats constraints = {0};
+    mt_http_stats http;
+
+    mt_engine_stats(server->served.engine, &stats);
+    look_at_engine(&stats, v);
+    look_at_encoders(server, v);
+    if (server->served.constraints)
+        mt_constraints_stats_read(server->served.constraints, &constraints);
+    mt_http_server_stats(server->http, &http);
+    v[PREFILLED] = (double)tempo->prompt;
+    v[COMPILED] = (double)constraints.compiled;
+    v[RESIDENT] = resident();
+    v[REFUSED] = (double)http.answers[4];
+    v[FAILED] = (double)http.answers[5];
+    v[CONNECTIONS] = (double)http.connections_open;
+}
+
+void mt_pulse_beat(mt_pulse *p, mt_server *server)
+{
+    static const double parts[3] = {0.5, 0.9, 0.99};
+    mt_voices *voices = mt_engine_voices(server->served.engine);
+    mt_second *row = &p->seconds[p->count++ % MT_LIMIT_SCORE_SECONDS];
+    double v[COLUMNS] = {0};
+    mt_tempo tempo;
+
+    mt_voices_tempo(voices, &tempo);
+    look(server, &tempo, v);
+    row->at = mt_voices_time(voices, mt_clock_ns());
+    for (size_t i = 0; i < COLUMNS; i++)
+        row->value[i] = (float)(columns[i].counted ? v[i] - p->before[i] : v[i]);
+    for (size_t i = 0; i < 3; i++) {
+        row->value[FIRST + i] = (float)mt_pulse_quantile(tempo.first, p->tempo.first, parts[i]);
+        row->value[BETWEEN + i] = (float)mt_pulse_quantile(tempo.between, p->tempo.between, parts[i]);
+    }
+    memcpy(p->before, v, sizeof(v));
+    p->tempo = tempo;
+}
+
+void mt_pulse_names(mt_buf *out)
+{
+    mt_buf_puts(out, "[\"at\"");
+    for (size_t i = 0; i < COLUMNS; i++)
+        mt_buf_printf(out, ",\"%s\"", columns[i].name);
+    mt_buf_puts(out, "]");
+}
+
+/* Where accounts are kept apart, why a lookup missed would tell that others have sent the same, as in /metrics. */
+static void hide_others(float *v)
+{
+    v[LOOKUPS + MT_MISS_FIRST_SIGHT] += v[LOOKUPS + MT_MISS_SALT] + v[LOOKUPS + MT_MISS_EVICTED];
+    v[LOOKUPS + MT_MISS_SALT] = v[LOOKUPS + MT_MISS_EVICTED] = 0;
+}
+
+void mt_pulse_write(const mt_pulse *p, uint64_t n, bool apart, mt_buf *out)
+{
+    mt_second row = p->seconds[n % MT_LIMIT_SCORE_SECONDS];
+
+    if (apart)
+        hide_others(row.value);
+    mt_buf_printf(out, "[%llu", (unsigned long long)row.at);
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (isnan(row.value[i]))
+            mt_buf_puts(out, ",null");
+        else
+            mt_buf_printf(out, ",%.6g", (double)row.value[i]);
+    mt_buf_puts(out, "]");
+}

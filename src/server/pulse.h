@@ -1,0 +1,49 @@
+/* Figures of each second of the last hour: a row of numbers, under names that the dashboard is told. See pulse.c. */
+#ifndef MT_SERVER_PULSE_H
+#define MT_SERVER_PULSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "cache/tree.h"
+#include "engine/voices.h"
+
+struct mt_server;
+
+#define MT_PULSE_COLUMNS 44
+
+typedef struct mt_second {
+    uint64_t at; /* its end, as mt_voices_time */
+    float value[MT_PULSE_COLUMNS];
+} mt_second;
+
+/* The io thread's. */
+typedef struct mt_pulse {
+    mt_second *seconds; /* a ring */
+    uint64_t count;     /* of those that were ever written */
+    double before[MT_PULSE_COLUMNS];
+    mt_tempo tempo;
+} mt_pulse;
+
+/* Bytes that a pulse takes. */
+size_t mt_pulse_bytes(void);
+
+void mt_pulse_init(mt_pulse *pulse);
+void mt_pulse_free(mt_pulse *pulse); /* a zeroed one is fine */
+
+/* Once a second, of a server whose engine runs. */
+void mt_pulse_beat(mt_pulse *pulse, struct mt_server *server);
+
+/* The oldest that is kept. */
+uint64_t mt_pulse_first(const mt_pulse *pulse);
+
+/* Appends ["name",...], and [at,...] of row number n; apart: for somebody who may not know what others have sent. */
+void mt_pulse_names(mt_buf *out);
+void mt_pulse_write(const mt_pulse *pulse, uint64_t n, bool apart, mt_buf *out);
+
+/* Of times that were counted between two moments, the one that so many (0 to 1) are not above, in milliseconds; NAN
+   where there were none. */
+double mt_pulse_quantile(const uint32_t *now, const uint32_t *before, double part);
+
+#endif
