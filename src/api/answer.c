@@ -39,6 +39,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .tokens_as_ids = ask->tokens_as_ids,
                      .echo = ask->echo,
                      .background = ask->background,
+                     .timings = ask->timings,
                      .logprobs = ask->logprobs,
                      .prompt_logprobs = ask->prompt_logprobs,
                      .store = ask->store,
@@ -130,6 +131,10 @@ static void finish(mt_answer *a, mt_choice *c, const mt_event *event)
     c->finish = event->finish;
     c->tokens = event->tokens;
     c->cached = event->cached;
+    c->waited = event->waited;
+    c->spoke = event->spoke;
+    c->guessed = event->guessed;
+    c->taken = event->taken;
     c->stop = event->stop ? mt_strdup(event->stop) : NULL;
     c->stop_token = event->stop_token;
     c->repeated = event->repeated;

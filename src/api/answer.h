@@ -40,8 +40,10 @@ struct mt_choice {
     size_t offset;     /* characters of the text that `said` begins at */
     size_t tokens, cached;
     size_t reasoning_tokens; /* of them */
-    bool hide_reasoning;     /* it is counted, and not told */
-    bool reasons;            /* what it said last is reasoning */
+    uint64_t waited, spoke;  /* as the engine's event says, and the next two */
+    size_t guessed, taken;
+    bool hide_reasoning; /* it is counted, and not told */
+    bool reasons;        /* what it said last is reasoning */
     mt_finish finish;
     float *vector; /* of an embedding or a score; free with mt_free */
     size_t vector_len;
@@ -66,7 +68,7 @@ struct mt_answer {
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     const uint32_t *eos;           /* the model's ends; borrowed */
     size_t eos_count;
-    bool stream, include_usage, continuous_usage, return_token_ids, tokens_as_ids, echo, background;
+    bool stream, include_usage, continuous_usage, return_token_ids, tokens_as_ids, echo, background, timings;
     bool old_calls;                    /* calls are told in the form of functions */
     bool hide_reasoning;               /* of all choices */
     int64_t logprobs, prompt_logprobs; /* -1: none */

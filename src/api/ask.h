@@ -53,6 +53,7 @@ typedef struct mt_ask {
     bool stream, include_usage;
     bool continuous_usage; /* every chunk tells how much was used until then */
     bool background;       /* the client does not wait for it: it asks later */
+    bool timings;          /* the answer tells how long it took */
     bool return_token_ids;
     bool tokens_as_ids; /* tokens in logprobs are spelled "token_id:7" */
     bool add_special_tokens;

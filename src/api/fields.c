@@ -143,7 +143,6 @@ static bool is_harmless(const char *name)
                                         "session_id",
                                         "spaces_between_special_tokens",
                                         "store",
-                                        "timings_per_token",
                                         "usage",
                                         "user"};
 

@@ -258,6 +258,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("truncate_prompt_tokens", mt_read_truncate),
     MT_FIELD_OTHER_ROW("truncation_side", mt_read_truncation_side),
     MT_FIELD_BOOL_ROW("ignore_eos", ignore_eos),
+    MT_FIELD_BOOL_ROW("timings_per_token", timings),
     MT_FIELD_BOOL_ROW("skip_special_tokens", skip_special_tokens),
     MT_FIELD_BOOL_ROW("include_stop_str_in_output", include_stop),
     MT_FIELD_INT_ROW("prompt_logprobs", prompt_logprobs, 0, MT_LIMIT_TOP_LOGPROBS),

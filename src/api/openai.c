@@ -41,6 +41,7 @@ void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object)
         mt_openai_open(out, answer, object);
         mt_buf_puts(out, ",\"choices\":[],\"usage\":");
         mt_write_usage(out, answer);
+        mt_write_timings(out, answer);
         mt_openai_close(out);
     }
     mt_buf_puts(out, done);

@@ -317,6 +317,7 @@ static void whole(mt_answer *a, mt_buf *out)
     }
     mt_buf_puts(out, "],\"usage\":");
     mt_write_usage(out, a);
+    mt_write_timings(out, a);
     if (a->prompt_logprobs >= 0) {
         mt_buf_puts(out, ",\"prompt_logprobs\":");
         mt_write_prompt_logprobs(out, a, &a->prompts[0].said);

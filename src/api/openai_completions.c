@@ -247,6 +247,7 @@ static void whole(mt_answer *a, mt_buf *out)
     }
     mt_buf_puts(out, "],\"usage\":");
     mt_write_usage(out, a);
+    mt_write_timings(out, a);
     mt_buf_puts(out, "}");
 }
 

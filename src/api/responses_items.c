@@ -50,6 +50,11 @@ static bool add_part(reader *r, json_t *parts, const json_t *part)
             return bad(r, "an input_image has no string as its image_url", "");
         return json_array_append_new(parts, mt_body_share(part)) == 0 || true;
     }
+    if (strcmp(type, "input_video") == 0) {
+        if (!json_is_string(json_object_get(part, "video_url")))
+            return bad(r, "an input_video has no string as its video_url", "");
+        return json_array_append_new(parts, mt_body_share(part)) == 0 || true;
+    }
     if (strcmp(type, "input_file") == 0)
         return add_file(r, parts, part);
     for (size_t i = 0; i < MT_COUNT(texts) || strcmp(type, "refusal") == 0; i++)

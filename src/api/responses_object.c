@@ -208,5 +208,6 @@ void mt_responses_object(mt_buf *out, const mt_answer *a, const mt_failure *why)
         add_usage(out, a);
     else
         mt_buf_puts(out, ",\"usage\":null");
+    mt_write_timings(out, a);
     mt_buf_puts(out, "}");
 }

@@ -92,6 +92,27 @@ void mt_write_usage(mt_buf *out, const mt_answer *answer)
     mt_buf_puts(out, "}");
 }
 
+static double per_second(size_t count, uint64_t ns)
+{
+    return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
+}
+
+void mt_write_timings(mt_buf *out, const mt_answer *answer)
+{
+    const mt_choice *c = &answer->choices[0];
+    const size_t computed = answer->prompts[0].count - c->cached;
+
+    if (!answer->timings || !c->done)
+        return;
+    mt_buf_printf(out,
+                  ",\"timings\":{\"cache_n\":%zu,\"prompt_n\":%zu,\"prompt_ms\":%.3f,\"prompt_per_second\":%.3f,"
+                  "\"predicted_n\":%zu,\"predicted_ms\":%.3f,\"predicted_per_second\":%.3f,"
+                  "\"draft_n\":%zu,\"draft_n_accepted\":%zu}",
+                  c->cached, computed, (double)c->waited * 1e-6, per_second(computed, c->waited), c->tokens,
+                  (double)c->spoke * 1e-6, per_second(c->tokens > 0 ? c->tokens - 1 : 0, c->spoke), c->guessed,
+                  c->taken);
+}
+
 void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
     if (!choice->done)

@@ -23,6 +23,9 @@ void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list 
 /* {"prompt_tokens":...}: OpenAI's usage. */
 void mt_write_usage(mt_buf *out, const mt_answer *answer);
 
+/* ,"timings":{...} of the first choice, with llama.cpp's names, where the call wants them and it is done. */
+void mt_write_timings(mt_buf *out, const mt_answer *answer);
+
 /* "stop", "tool_calls" (or "function_call"), "length" or "abort", with quotes; null while it is not done. */
 void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice);
 

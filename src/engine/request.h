@@ -59,6 +59,8 @@ typedef struct mt_event {
     bool repeated;                /* of DONE with MT_FINISH_LENGTH: it went in circles */
     size_t cached;                /* of BEGUN and DONE: prompt tokens that were not computed */
     size_t prompt_tokens, tokens; /* of DONE */
+    uint64_t waited, spoke;       /* of DONE: ns from its coming to its first token, and from there to its last */
+    size_t guessed, taken;        /* of DONE: tokens that were guessed ahead, and those of them that came */
     const float *vector;          /* of DONE, where the request pools and has finished; NULL elsewhere */
     size_t vector_len;
     bool last; /* of DONE: no event of any choice will follow, and the request is about to go */

@@ -158,6 +158,10 @@ void mt_sequence_finish(mt_sequence *s, mt_finish finish, const mt_error *err)
                         .cached = s->cached,
                         .prompt_tokens = r->prompt_len,
                         .tokens = s->generated,
+                        .waited = s->generated > 0 ? s->first - r->received : 0,
+                        .spoke = s->generated > 0 ? s->last - s->first : 0,
+                        .guessed = s->guessed,
+                        .taken = s->taken,
                         .vector = finish == MT_FINISH_STOP ? r->vector : NULL,
                         .vector_len = finish == MT_FINISH_STOP ? r->vector_len : 0,
                         .last = last});

@@ -30,7 +30,8 @@ typedef struct mt_sequence {
     size_t pinned, pinned_end; /* parts whose features are pinned for it */
     size_t waited_for;         /* parts before this one were encoded for it, and are no hits */
 
-    mt_draft draft; /* what may follow what is known */
+    mt_draft draft;        /* what may follow what is known */
+    size_t guessed, taken; /* tokens of it that were tried so far, and those that were right */
 
     /* output */
     mt_detokenizer detokenizer;

@@ -276,6 +276,8 @@ static void note_drafts(mt_engine *e, mt_sequence *s, size_t tried, size_t taken
     if (s->draft.count == 0)
         return;
     mt_draft_learn(&s->draft, tried, taken);
+    s->guessed += tried;
+    s->taken += taken;
     e->stats.drafts += tried > 0;
     e->stats.draft_tokens += tried;
     e->stats.draft_accepted += taken;

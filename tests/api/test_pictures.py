@@ -211,6 +211,9 @@ def videos_come_as_files_or_as_frames():
         assert usage(ask(server, {"type": "video", "video": frames, "fps": 2}))[0] > 30
         served.need(PROGRAM, "video")
         assert usage(ask(server, {"type": "video_url", "video_url": {"url": data}}))[0] > 30
+        got = server.post("/v1/responses", {"max_output_tokens": 1, "input": [
+            {"role": "user", "content": [{"type": "input_video", "video_url": data}]}]})
+        assert got.status == 200 and got.json()["usage"]["input_tokens"] > 30, got.body
 
 
 @test

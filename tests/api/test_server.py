@@ -236,6 +236,22 @@ def the_second_time_a_prefix_is_seen_it_is_cached_and_the_answer_is_the_same():
 
 
 @test
+def an_answer_tells_how_long_it_took_where_it_is_asked():
+    with start() as server:
+        want = {"max_tokens": 24, "ignore_eos": True, "temperature": 0, "timings_per_token": True}
+        streamed = server.chat(stream=True, stream_options={"include_usage": True}, **want).events()
+        for answer in (server.chat(**want).json(), server.complete(prompt=[0, 9, 9, 9], **want).json(), streamed[-2]):
+            told = answer["timings"]
+            assert told["cache_n"] + told["prompt_n"] == answer["usage"]["prompt_tokens"], answer
+            assert told["predicted_n"] == 24 and told["prompt_ms"] > 0 and told["predicted_ms"] > 0, told
+            assert 0.98 < told["predicted_per_second"] * told["predicted_ms"] / 23e3 < 1.02, told
+            assert 0 <= told["draft_n_accepted"] <= told["draft_n"] and told["draft_n_accepted"] < 24, told
+        kept = server.post("/v1/responses", {"input": "hello", "max_output_tokens": 4, "timings_per_token": True}).json()
+        assert kept["timings"]["predicted_n"] == kept["usage"]["output_tokens"], kept
+        assert "timings" not in server.chat(max_tokens=1).json()
+
+
+@test
 def a_client_that_leaves_cancels_in_preparation_in_prefill_and_in_decoding():
     with start("--batch-tokens", "4") as server:
         for i, wanted in enumerate((set(), {"preparing", "prefill", "decode"}, {"prefill", "decode"}, {"decode"}) * 2):
