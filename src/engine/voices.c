@@ -40,6 +40,8 @@ struct mt_voices {
     size_t live_room, free_count;
     uint64_t note_count, ended_count; /* written so far */
     uint64_t number, changes;
+    size_t seated, waiting; /* of those that live */
+    uint64_t since;         /* since when it is so many */
     mt_tempo tempo;
 };
 
@@ -159,6 +161,15 @@ static void close_note(mt_voices *v, mt_voice *voice)
     voice->open.steps = 0;
 }
 
+/* Time goes on until now with as many voices as there are. */
+static void pass(mt_voices *v, uint64_t now)
+{
+    const uint64_t passed = now > v->since ? now - v->since : 0;
+    v->tempo.running += v->seated * passed;
+    v->tempo.waiting += v->waiting * passed;
+    v->since += passed;
+}
+
 mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, uint32_t choice, uint64_t now)
 {
     pthread_mutex_lock(&v->lock);
@@ -175,6 +186,8 @@ mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, uint32_t choice, ui
                         .prompt = (uint32_t)r->prompt_len,
                         .constrained = r->constraint != NULL};
     snprintf(voice->name, sizeof voice->name, "%s", r->name);
+    pass(v, voice->entered);
+    v->waiting++;
     write_at(v, voice, MT_NOTE_PREPARED, voice->received, voice->entered, 0);
     pthread_mutex_unlock(&v->lock);
     return voice;
@@ -185,7 +198,10 @@ void mt_voices_seat(mt_voices *v, mt_voice *voice, uint64_t now)
     pthread_mutex_lock(&v->lock);
     const uint64_t at = mt_voices_time(v, now);
     voice->waited += at > voice->waiting ? at - voice->waiting : 0;
-    voice->seated = at;
+    voice->seated = at > 0 ? at : 1;
+    pass(v, at);
+    v->waiting--;
+    v->seated++;
     write_at(v, voice, MT_NOTE_SEATED, at, at, 0);
     pthread_mutex_unlock(&v->lock);
 }
@@ -197,6 +213,9 @@ void mt_voices_unseat(mt_voices *v, mt_voice *voice, uint64_t now)
     close_note(v, voice);
     voice->seated = 0;
     voice->waiting = at;
+    pass(v, at);
+    v->seated--;
+    v->waiting++;
     voice->aside++;
     write_at(v, voice, MT_NOTE_ASIDE, at, at, 0);
     pthread_mutex_unlock(&v->lock);
@@ -256,6 +275,8 @@ void mt_voices_end(mt_voices *v, mt_voice *voice, mt_finish finish, uint64_t now
     voice->finish = (uint8_t)finish;
     voice->ended = mt_voices_time(v, now);
     voice->changed = ++v->changes;
+    pass(v, voice->ended);
+    --*(voice->seated ? &v->seated : &v->waiting);
     v->ended[v->ended_count++ % v->ended_room] = *voice;
     voice->number = 0;
     v->free[v->free_count++] = voice;
@@ -350,9 +371,10 @@ bool mt_voices_before(mt_voices *v, mt_voices_mark *mark, mt_voices_page *page)
     return page->notes_count > 0 || page->ended_count > 0;
 }
 
-void mt_voices_tempo(mt_voices *v, mt_tempo *out)
+void mt_voices_tempo(mt_voices *v, uint64_t now, mt_tempo *out)
 {
     pthread_mutex_lock(&v->lock);
+    pass(v, mt_voices_time(v, now));
     *out = v->tempo;
     pthread_mutex_unlock(&v->lock);
 }

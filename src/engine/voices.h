@@ -55,7 +55,8 @@ typedef struct mt_voice {
 typedef struct mt_tempo {
     uint32_t first[MT_TEMPO_BUCKETS]; /* times to the first token, see mt_tempo_bucket */
     uint32_t between[MT_TEMPO_BUCKETS];
-    uint64_t prompt; /* tokens of prompts that were computed */
+    uint64_t prompt;           /* tokens of prompts that were computed */
+    uint64_t running, waiting; /* microseconds of all voices, with a seat and without one */
 } mt_tempo;
 
 size_t mt_tempo_bucket(uint64_t ns);
@@ -121,6 +122,6 @@ bool mt_voices_read(mt_voices *v, mt_voices_mark *mark, mt_voices_page *page);
    may be more. */
 bool mt_voices_before(mt_voices *v, mt_voices_mark *mark, mt_voices_page *page);
 
-void mt_voices_tempo(mt_voices *v, mt_tempo *out);
+void mt_voices_tempo(mt_voices *v, uint64_t now, mt_tempo *out);
 
 #endif

@@ -53,8 +53,8 @@ static const struct {
     const char *name;
     bool counted; /* a row has what it has grown by */
 } columns[COLUMNS] = {
-    [RUNNING] = {"running", false},
-    [WAITING] = {"waiting", false},
+    [RUNNING] = {"running", true},
+    [WAITING] = {"waiting", true},
     [PROMPT] = {"prompt_tokens", true},
     [CACHED] = {"cached_tokens", true},
     [PREFILLED] = {"prefilled_tokens", true},
@@ -163,8 +163,6 @@ static void look_at_cache(const mt_stats *s, double *v)
 
 static void look_at_engine(const mt_stats *s, double *v)
 {
-    v[RUNNING] = (double)s->running;
-    v[WAITING] = (double)s->waiting;
     v[PROMPT] = (double)s->prompt_tokens;
     v[CACHED] = (double)s->cached_tokens;
     v[GENERATED] = (double)s->generated_tokens;
@@ -180,14 +178,12 @@ static void look_at_engine(const mt_stats *s, double *v)
     look_at_cache(s, v);
 }
 
-/* Texts have no seats and no answers: those at encoders are told apart. */
 static void look_at_encoders(mt_server *server, double *v)
 {
     for (size_t i = 0; i < server->served.target_count; i++) {
         if (!server->served.targets[i].number)
             continue;
         const mt_encoder_stats s = mt_engine_encoder_stats(server->served.engine, server->served.targets[i].number);
-        v[WAITING] += (double)s.waiting;
         v[ENCODED] += (double)s.texts;
     }
 }
@@ -204,6 +200,8 @@ static void look(mt_server *server, const mt_tempo *tempo, double *v)
     if (server->served.constraints)
         mt_constraints_stats_read(server->served.constraints, &constraints);
     mt_http_server_stats(server->http, &http);
+    v[RUNNING] = (double)tempo->running / 1e6;
+    v[WAITING] = (double)tempo->waiting / 1e6;
     v[PREFILLED] = (double)tempo->prompt;
     v[COMPILED] = (double)constraints.compiled;
     v[RESIDENT] = resident();
@@ -218,11 +216,12 @@ void mt_pulse_beat(mt_pulse *p, mt_server *server)
     mt_voices *voices = mt_engine_voices(server->served.engine);
     mt_second *row = &p->seconds[p->count++ % MT_LIMIT_SCORE_SECONDS];
     double v[COLUMNS] = {0};
+    const uint64_t now = mt_clock_ns();
     mt_tempo tempo;
 
-    mt_voices_tempo(voices, &tempo);
+    mt_voices_tempo(voices, now, &tempo);
     look(server, &tempo, v);
-    row->at = mt_voices_time(voices, mt_clock_ns());
+    row->at = mt_voices_time(voices, now);
     for (size_t i = 0; i < COLUMNS; i++)
         row->value[i] = (float)(columns[i].counted ? v[i] - p->before[i] : v[i]);
     for (size_t i = 0; i < 3; i++) {

@@ -234,7 +234,12 @@ static void an_engine_records_all_it_does(void **state)
     assert_true(one->received <= one->entered && one->entered <= one->seated && one->seated < one->first &&
                 one->first < one->ended);
     mt_tempo tempo;
-    mt_voices_tempo(mt_engine_voices(d.engine), &tempo);
+    mt_voices_tempo(mt_engine_voices(d.engine), mt_clock_ns(), &tempo);
+    uint64_t seats = 0;
+    for (size_t i = 0; i < 3; i++)
+        seats += r->ended[i].ended - r->ended[i].seated;
+    assert_int_equal(tempo.running, seats);
+    assert_true(tempo.waiting > 0);
     size_t firsts = 0, others = 0;
     for (size_t i = 0; i < MT_TEMPO_BUCKETS; i++) {
         firsts += tempo.first[i];
