@@ -11,6 +11,7 @@ const share = (part, ...whole) => (store, row) => {
     const all = whole.reduce((sum, name) => sum + (store.value(row, name) ?? 0), 0);
     return all > 0 ? 100 * store.value(row, part) / all : null;
 };
+const each = (part, whole) => whole > 0 ? part / whole : null;
 const rate = (name) => (store, time) => store.sum(name, time - RECENT, time) / RECENT;
 
 // Times come seldom: the last within half a minute.
@@ -22,6 +23,7 @@ const latest = (name) => (store, time) => {
 };
 const now = (name) => (store, time) => store.value(store.rows[store.rowAfter(time) - 1], name);
 const milliseconds = (value) => value === null ? "–" : short(value);
+const ended = ["ended_stop", "ended_length"];
 const errors = ["http_4xx", "http_5xx", "ended_error"];
 
 function timed(title, name, help) {
@@ -30,8 +32,8 @@ function timed(title, name, help) {
         value: (store, time) => milliseconds(latest(`${name}_p50_ms`)(store, time)),
         note: (store, time) => `90 %: ${milliseconds(latest(`${name}_p90_ms`)(store, time))} · ` +
                                `99 %: ${milliseconds(latest(`${name}_p99_ms`)(store, time))}`,
-        series: [{read: column(`${name}_p99_ms`), ink: "quiet", dash: [2, 2]}, {read: column(`${name}_p90_ms`), ink: "quiet"},
-                 {read: column(`${name}_p50_ms`), ink: "ink"}],
+        series: [{read: column(`${name}_p99_ms`), ink: "quiet", dash: [2, 2]},
+                 {read: column(`${name}_p90_ms`), ink: "quiet"}, {read: column(`${name}_p50_ms`), ink: "ink"}],
     };
 }
 
@@ -46,7 +48,7 @@ const FIGURES = [
     {
         title: "Tokens out", help: "tokens of answers", unit: "/s",
         value: (store, time) => short(rate("generated_tokens")(store, time)),
-        note: (store, time) => `${short(rate("ended_stop")(store, time) + rate("ended_length")(store, time))} answers/s`,
+        note: (store, time) => `${short(ended.reduce((sum, name) => sum + rate(name)(store, time), 0))} answers/s`,
         series: [{read: column("generated_tokens"), ink: "ink"}],
     },
     {
@@ -57,13 +59,9 @@ const FIGURES = [
     },
     {
         title: "Batch", help: "rows that are computed together in a step", unit: "rows a step",
-        value: (store, time) => {
-            const steps = store.sum("steps", time - RECENT, time);
-            return steps > 0 ? short(store.sum("rows", time - RECENT, time) / steps) : "–";
-        },
+        value: (store, time) => short(each(rate("rows")(store, time), rate("steps")(store, time))),
         note: (store, time) => `${short(rate("steps")(store, time))} steps/s`,
-        series: [{read: (store, row) => store.value(row, "steps") > 0 ? store.value(row, "rows") / store.value(row, "steps") :
-                                                                       null, ink: "ink"}],
+        series: [{read: (store, row) => each(store.value(row, "rows"), store.value(row, "steps")), ink: "ink"}],
     },
     timed("First token", "first_token", "from arrival to the first token: half of the answers need no more"),
     timed("Between tokens", "between_tokens", "between one token and the next: half of them need no more"),
@@ -98,7 +96,7 @@ const FIGURES = [
         title: "Errors", help: "calls refused or failed, in the time that is shown", unit: "",
         value: (store, time, begin) => short(errors.reduce((sum, name) => sum + store.sum(name, begin, time), 0)),
         note: (store, time, begin) => `${short(store.sum("http_5xx", begin, time))} the server's own`,
-        series: [{read: (store, row) => errors.reduce((sum, name) => sum + (store.value(row, name) ?? 0), 0), ink: "bad"}],
+        series: [{read: (store, row) => errors.reduce((sum, name) => sum + store.value(row, name), 0), ink: "bad"}],
     },
 ];
 

@@ -64,7 +64,8 @@ export function attach(element, canvas, score, act) {
     canvas.addEventListener("wheel", (event) => {
         const sideways = event.shiftKey ? event.deltaY : event.deltaX;
         if (event.ctrlKey || event.metaKey) {
-            view.zoom(view.span * Math.exp(Math.max(Math.min(event.deltaY, 60), -60) / 120), place(event)[0] / score.width);
+            const by = Math.max(Math.min(event.deltaY, 60), -60) / 120;
+            view.zoom(view.span * Math.exp(by), place(event)[0] / score.width);
         } else if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
             view.pause();
             view.move(sideways * scale());
@@ -78,7 +79,7 @@ export function attach(element, canvas, score, act) {
     // The next or the one before, by arrival; the first time, the last that is to be seen.
     const step = (by) => {
         const list = store.list, at = score.selected ? list.indexOf(score.selected) : -1;
-        const next = at < 0 ? (score.seen ?? []).at(-1) ?? list.at(-1) : list[at + by];
+        const next = at < 0 ? score.seen.at(-1) ?? list.at(-1) : list[at + by];
         if (!next)
             return;
         if (next.received < view.begin || next.received > view.end) {

@@ -44,7 +44,8 @@ export function makeLedger(element, store, view) {
         const parts = [[value("pages_held"), head.pages], [value("pages_known"), head.pages],
                        [value("states_held"), head.states], [value("states_known"), head.states],
                        [value("features_bytes"), head.features]];
-        kept(parts.map(([part, all]) => all ? part / all : 0), (v) => `${(100 * v).toFixed(v < 0.1 && v > 0 ? 1 : 0)} %`, 1);
+        const written = (v) => `${(100 * v).toFixed(v < 0.1 && v > 0 ? 1 : 0)} %`;
+        kept(parts.map(([part, all]) => all ? part / all : 0), written, 1);
         done(DONE.map(([, name]) => store.sum(name, view.begin, end)), short, Infinity);
         const errors = store.errors.slice(0, ERRORS), stamp = `${errors[0]?.at}/${errors.length}`;
         if (stamp === shown)

@@ -4,44 +4,46 @@ import {begin, ink, type} from "./canvas.js";
 import {clock} from "./format.js";
 import {KIND, endOf} from "./store.js";
 
+const SLIGHT = 3, FEW = 40;       // pixels of a voice, below which it is drawn as one, or in outline
 const TOP = 26, MARGIN = 12;   // for times; at the left and below
 const WIDEST = 20, NARROWEST = 6; // pixels between lines
 const STAFF = 5, BETWEEN = 2.2;   // lines of a staff; and between staves, in distances of lines
+const SOLID = [], DOTTED = [1.5, 2.5];
 const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900]; // seconds between bar lines
 
 export class Score {
     constructor(canvas, store, view) {
-        Object.assign(this, {canvas, store, view, selected: null, pointed: null, height: 0, pitch: WIDEST, staves: []});
-    }
-
-    get width() {
-        return this.canvas.clientWidth;
+        Object.assign(this, {canvas, store, view, selected: null, pointed: null, at: null});
+        Object.assign(this, {seen: [], staves: new Map(), width: 0, height: 0, pitch: WIDEST, begin: 0, scale: 1});
     }
 
     x(time) {
-        return MARGIN + (time - this.view.begin) / this.view.span * (this.width - MARGIN);
+        return MARGIN + (time - this.begin) * this.scale;
     }
 
     time(x) {
-        return this.view.begin + (x - MARGIN) / (this.width - MARGIN) * this.view.span;
+        return this.begin + (x - MARGIN) / this.scale;
     }
 
     y(line) {
-        const staff = this.staves.indexOf(Math.floor(line / STAFF));
+        const staff = this.staves.get(Math.floor(line / STAFF));
         return TOP + this.pitch * (1.5 + staff * (STAFF - 1 + BETWEEN) + line % STAFF);
     }
 
     /** The voices that are to be seen, and the staves that they are on: the first two always. */
     look() {
-        const {begin: from, end: to, now} = this.view, staves = new Set([0, 1]);
+        const {begin: from, end: to, now, span} = this.view, staves = new Set([0, 1]);
+        this.width = this.canvas.clientWidth; // asked once: it makes the browser lay out the page
+        this.begin = from;
+        this.scale = (this.width - MARGIN) / span;
         this.seen = [];
         for (const voice of this.store.list)
             if (voice.received < to && endOf(voice, now) > from) {
                 this.seen.push(voice);
                 staves.add(Math.floor(voice.line / STAFF));
             }
-        this.staves = [...staves].sort((a, b) => a - b);
-        const room = (this.room ?? 400) - TOP, lines = this.staves.length * (STAFF - 1 + BETWEEN) + 1;
+        this.staves = new Map([...staves].sort((a, b) => a - b).map((staff, i) => [staff, i]));
+        const room = (this.room ?? 400) - TOP, lines = staves.size * (STAFF - 1 + BETWEEN) + 1;
         this.pitch = Math.max(Math.min(room / lines, WIDEST), NARROWEST);
         this.height = Math.ceil(TOP + this.pitch * lines);
     }
@@ -86,7 +88,7 @@ export class Score {
         c.lineWidth = 1;
         c.strokeStyle = ink.line;
         c.beginPath();
-        for (const staff of this.staves)
+        for (const staff of this.staves.keys())
             for (let i = 0; i < STAFF; i++) {
                 const y = Math.round(this.y(staff * STAFF + i)) + 0.5;
                 c.moveTo(MARGIN - 6, y);
@@ -96,12 +98,12 @@ export class Score {
         // a bracket for each staff, and the line that joins all
         c.strokeStyle = ink.edge;
         c.beginPath();
-        const first = this.y(this.staves[0] * STAFF), last = this.y(this.staves.at(-1) * STAFF + STAFF - 1);
+        const first = this.y(0), last = first + pitch * ((this.staves.size - 1) * (STAFF - 1 + BETWEEN) + STAFF - 1);
         c.moveTo(MARGIN - 5.5, first);
         c.lineTo(MARGIN - 5.5, last);
         c.stroke();
         c.fillStyle = ink.edge;
-        for (const staff of this.staves)
+        for (const staff of this.staves.keys())
             c.fillRect(MARGIN - 11, this.y(staff * STAFF) - 1, 3, pitch * (STAFF - 1) + 2);
     }
 
@@ -109,7 +111,8 @@ export class Score {
         for (const [voice, colour] of [[this.pointed, ink.wash], [this.selected, ink.wash]]) {
             if (!voice || !this.seen.includes(voice))
                 continue;
-            const x = Math.max(this.x(voice.received), 0), end = Math.min(this.x(endOf(voice, this.view.now)), this.width);
+            const x = Math.max(this.x(voice.received), 0);
+            const end = Math.min(this.x(endOf(voice, this.view.now)), this.width);
             this.c.fillStyle = colour;
             this.c.beginPath();
             this.c.roundRect(x - 6, this.y(voice.line) - this.pitch * 0.6, end - x + 12, this.pitch * 1.2, 6);
@@ -128,9 +131,9 @@ export class Score {
         let from = voice.received, seated = false;
         const rest = (to) => {
             const a = Math.max(this.x(from), 0), b = Math.min(this.x(to), this.width);
-            if (b > a) {
+            if (b - a > 0.5) {
                 c.strokeStyle = seated ? ink.edge : ink.quiet;
-                c.setLineDash(seated ? [] : [1.5, 2.5]);
+                c.setLineDash(seated || b - a < 3 ? SOLID : DOTTED);
                 c.beginPath();
                 c.moveTo(a, y);
                 c.lineTo(b, y);
@@ -145,18 +148,23 @@ export class Score {
                 seated = note.kind === KIND.seated;
             }
         rest(end);
-        c.setLineDash([]);
+        c.setLineDash(SOLID);
     }
 
     // What is shorter than a pixel is drawn once for its pixel; steps of an answer that touch each other are one bar.
     drawVoice(voice) {
-        const {c, pitch, view, width} = this, y = Math.round(this.y(voice.line)) + 0.5, notes = this.store.notes(voice);
+        const {c, pitch, view, width} = this, y = Math.round(this.y(voice.line)) + 0.5;
         const wide = this.x(endOf(voice, view.now)) - this.x(voice.received);
         let lastX = -1, lastKind = -1, held = null;
         const play = (note) => {
             const x = Math.max(this.x(note.begin), -20);
             this.drawNote(note, x, Math.min(this.x(note.end), width + 20) - x, y, wide);
         };
+        if (wide < SLIGHT) {
+            this.drawSlight(voice, wide, y);
+            return;
+        }
+        const notes = voice.ended && wide < FEW ? this.store.outline(voice) : this.store.notes(voice);
         this.drawRests(voice, notes, y);
         for (const note of notes) {
             if (note.end < view.begin || note.begin > view.end)
@@ -177,10 +185,17 @@ export class Score {
         }
         if (held)
             play(held);
-        if (pitch >= 9)
+        if (pitch >= 12)
             this.drawName(voice, y);
         this.drawEnd(voice, y);
         c.globalAlpha = 1;
+    }
+
+    // All of a voice that is but a speck: what it did for longest.
+    drawSlight(voice, wide, y) {
+        const {c, pitch} = this, did = voice.tokens > 0 ? ink.ink : voice.seated ? ink.prompt : ink.quiet;
+        c.fillStyle = voice.finish === "error" ? ink.bad : did;
+        c.fillRect(this.x(voice.received), y - pitch * 0.2, Math.max(wide, 1), pitch * 0.4);
     }
 
     // wide: pixels of the whole voice. What has no length is no wider than a part of it.
@@ -286,7 +301,7 @@ export class Score {
     // Where there is room between it and what follows on its line: it stands above its beginning.
     drawName(voice, y) {
         const {c} = this, x = this.x(voice.received);
-        if (this.x(endOf(voice, this.view.now)) - x < 46 || x < -40)
+        if (this.x(endOf(voice, this.view.now)) - x < 70 || x < -40)
             return;
         c.fillStyle = ink.soft;
         c.font = `italic 10px ${type.serif}`;
@@ -307,7 +322,7 @@ export class Score {
     }
 
     drawPointer() {
-        if (this.at === undefined || this.at === null)
+        if (this.at === null)
             return;
         const {c} = this, time = this.time(this.at), playing = this.playing(time).length;
         const text = `${clock(this.store.wall(time), 2)}  ${playing} in the batch`;
@@ -332,14 +347,14 @@ export class Score {
 
     /** The voices that took part in what was computed at a time. */
     playing(time) {
-        return (this.seen ?? []).filter((voice) => this.store.notes(voice).some(
+        return this.seen.filter((voice) => this.store.notes(voice).some(
             (note) => note.kind >= KIND.pictures && note.begin <= time && time <= note.end));
     }
 
     /** The voice that is nearest to a place, or null. */
     find(x, y) {
         let best = null, least = Math.max(this.pitch * 0.8, 9);
-        for (const voice of this.seen ?? []) {
+        for (const voice of this.seen) {
             const from = this.x(voice.received) - 8, to = this.x(endOf(voice, this.view.now)) + 8;
             const away = Math.max(Math.abs(this.y(voice.line) - y), from - x, x - to);
             if (away < least) {

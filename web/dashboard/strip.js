@@ -34,7 +34,8 @@ export function makeStrip(canvas, store, view, changed) {
         const columns = new Float64Array(Math.ceil(canvas.clientWidth) + 1), start = from(), x = scale();
         let most = 4;
         for (const row of store.rows) {
-            const at = Math.round((row[0] / 1e6 - start) * x), value = store.value(row, "running") + store.value(row, "waiting");
+            const at = Math.round((row[0] / 1e6 - start) * x);
+            const value = store.value(row, "running") + store.value(row, "waiting");
             if (at >= 0 && at < columns.length)
                 columns[at] = Math.max(columns[at], value);
             most = Math.max(most, value);

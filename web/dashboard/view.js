@@ -16,7 +16,8 @@ export class View {
     /** Something was told: corrects the clock a little, or at once where it is far off. */
     told() {
         const ahead = this.store.now - performance.now() / 1e3;
-        this.ahead = this.ahead === null || Math.abs(ahead - this.ahead) > 1 ? ahead : this.ahead + (ahead - this.ahead) / 8;
+        const off = this.ahead === null ? Infinity : ahead - this.ahead;
+        this.ahead = Math.abs(off) > 1 ? ahead : this.ahead + off / 8;
     }
 
     get now() {

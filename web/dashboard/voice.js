@@ -27,6 +27,7 @@ function tempo(voice, now) {
 function rows(store, voice, now) {
     const notes = store.notes(voice), of = (kind) => notes.filter((note) => note.kind === kind);
     const sum = (kind) => of(kind).reduce((total, note) => total + note.end - note.begin, 0);
+    const slices = of(KIND.prompt).reduce((total, note) => total + note.steps, 0);
     const speed = tempo(voice, now), model = store.head.encoders?.[voice.encoder - 1] ?? store.head.model;
     const waits = voice.waited + (!voice.seated && !voice.ended ? Math.max(now - voice.entered, 0) : 0);
     return [
@@ -38,7 +39,7 @@ function rows(store, voice, now) {
         voice.pictures > 0 && ["Pictures", `${voice.pictures}, encoded in ${span(sum(KIND.pictures))}`],
         ["Prompt", `${count(voice.prompt, "token")}, ${short(voice.cached)} from the cache ` +
                    `(${percent(voice.cached, voice.prompt)})`],
-        ["Prefill", `${count(of(KIND.prompt).reduce((total, note) => total + note.steps, 0), "slice")}, ${span(sum(KIND.prompt))}`],
+        ["Prefill", `${count(slices, "slice")}, ${span(sum(KIND.prompt))}`],
         voice.first > 0 && ["First token after", span(voice.first - voice.received)],
         voice.tokens > 0 && ["Answer", count(voice.tokens, "token") + (speed ? `, ${short(speed)} a second` : "")],
         voice.guessed > 0 && ["Guessed ahead", `${short(voice.guessed)}, ${percent(voice.taken, voice.guessed)} right`],
