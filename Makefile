@@ -12,7 +12,7 @@ CORPUS ?= ../shared/corpus
 MODEL ?= models/box
 SERVE ?=
 
-.PHONY: all serve test test-sdk test-clients test-corpus checkkernels bench docs format lint asan ubsan tsan \
+.PHONY: all serve test test-sdk test-clients test-web test-corpus checkkernels bench docs format lint asan ubsan tsan \
         fuzz clean help setup develop test-schema mutants
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
@@ -28,6 +28,9 @@ test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which
 
 test-clients: all ## test the server with real clients and agents, which npm fetches into ~/.cache
 	@tests/clients/run.py --motet $(BUILD)/motet --install
+test-web: all ## test the pages in Chromium, which apt-get installs, with packages that npm fetches into ~/.cache
+	@tools/setup.sh pages
+	@tests/web/run.py --motet $(BUILD)/motet --install
 test-schema: all ## follow schemas at random and let ajv judge, which npm fetches: SUITE=folder of JSON-Schema-Test-Suite
 	@tests/constraint/schema.py --walk $(BUILD)/tests/constraint/constraint_walk --install $(if $(SUITE),--suite $(SUITE))
 

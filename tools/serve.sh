@@ -14,7 +14,7 @@ if [ "$model" = models/box ]; then
         before=$each
     done
     cat <<END
-When it listens, ask it from another terminal:
+When it listens, open http://localhost:$port in a browser, or ask it from another terminal:
 
   curl localhost:$port/v1/chat/completions -d '{"messages": [{"role": "user", "content": "Who are you?"}]}'
 

@@ -9,7 +9,7 @@ else, so that "the token before" is one. The chat template ends the prompt with 
 number of the assistant's turns since then its step.
 Steps that call tools are taken only where the request has tools; without a name it is "plain". "NAME@picture" is taken
 instead of "NAME" where a message has a picture. "behind C" is what is said where a prompt ends with the character C,
-as one does that ends within a message.
+as one does that ends within a message. What a script has whose name begins with "endless" is said over and over.
 
 usage: tests/clients/replay.py FOLDER [SCRIPTS.json]
 
@@ -186,11 +186,12 @@ def vocabulary(scripts):
     for name in sorted(scripts):
         for step, text in enumerate(scripts[name]):
             last = spellings.index(name[-1] if name.startswith("behind ") else mark(name, step))
+            first = len(spellings)
             for piece in cut(text, taken):
                 spellings.append(piece)
                 after[last] = len(spellings) - 1
                 last = after[last]
-            after[last] = end
+            after[last] = first if name.startswith("endless") else end
     return merges, spellings, after, len(SPECIAL) + len(marks)
 
 

@@ -19,14 +19,15 @@ async function refusal(response) {
 
 function send(path, options, key) {
     const headers = {...options.headers};
-    if (key)
-        headers.authorization = `Bearer ${key}`;
-    if (options.body !== undefined)
-        headers["content-type"] = "application/json";
+    if (key) headers.authorization = `Bearer ${key}`;
+    if (options.body !== undefined) headers["content-type"] = "application/json";
     return fetch(path, {
         method: options.method ?? (options.body === undefined ? "GET" : "POST"),
         body: options.body === undefined ? undefined : JSON.stringify(options.body),
-        headers, signal: options.signal, credentials: "omit", cache: "no-store",
+        headers,
+        signal: options.signal,
+        credentials: "omit",
+        cache: "no-store",
     });
 }
 
@@ -36,14 +37,14 @@ export async function call(path, options = {}) {
     for (;;) {
         const key = currentKey();
         const response = await send(path, options, key);
-        if (response.ok)
-            return response;
+        if (response.ok) return response;
         const why = await refusal(response);
-        if (response.status !== 401)
-            throw why;
+        if (response.status !== 401) throw why;
         // somebody else may have been given one in the meantime
-        if (currentKey() === key && !await askForKey(key ? "The key that was given is not one of its keys." :
-                                                           "Ask whoever runs it for one."))
+        if (
+            currentKey() === key &&
+            !(await askForKey(key ? "The key that was given is not one of its keys." : "Ask whoever runs it for one."))
+        )
             throw why;
     }
 }

@@ -3,22 +3,18 @@
 const SVG = "http://www.w3.org/2000/svg";
 
 function set(node, name, value) {
-    if (value === undefined || value === null || value === false)
-        return;
-    if (name.startsWith("on"))
-        node.addEventListener(name.slice(2), value);
-    else if (name === "dataset")
-        Object.assign(node.dataset, value);
+    if (value === undefined || value === null || value === false) return;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "dataset") Object.assign(node.dataset, value);
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden" || name === "open")
         node[name] = value;
-    else
-        node.setAttribute(name, value === true ? "" : String(value));
+    else node.setAttribute(name, value === true ? "" : String(value));
 }
 
 function fill(node, properties, children) {
-    for (const [name, value] of Object.entries(properties ?? {}))
-        set(node, name, value);
+    // children first: a select takes a value that it has, and dir="auto" is found out once
     node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    for (const [name, value] of Object.entries(properties ?? {})) set(node, name, value);
     return node;
 }
 
@@ -73,13 +69,15 @@ export function icon(name) {
 
 /** A button that shows an icon and says what it does. */
 export function iconButton(name, label, onclick, properties) {
-    return h("button", {type: "button", class: "icon-button", "aria-label": label, title: label, onclick, ...properties},
-             icon(name));
+    return h(
+        "button",
+        {type: "button", class: "icon-button", "aria-label": label, title: label, onclick, ...properties},
+        icon(name),
+    );
 }
 
 /** Says something to who cannot see it. */
 export function announce(text) {
     const region = byId("announcer");
-    if (region)
-        region.textContent = text;
+    if (region) region.textContent = text;
 }

@@ -15,20 +15,36 @@ export function forgetKey() {
 
 function prompt(reason) {
     return new Promise((resolve) => {
-        const field = h("input", {type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true});
-        const form = h("form", {method: "dialog"},
+        const field = h("input", {
+            type: "password",
+            id: "key",
+            autocomplete: "off",
+            spellcheck: "false",
+            required: true,
+        });
+        const form = h(
+            "form",
+            {method: "dialog"},
             h("h2", {id: "key-title"}, "This server asks for a key"),
             h("p", {id: "key-reason"}, reason),
-            h("label", {for: "key"}, "Key"), field,
+            h("label", {for: "key"}, "Key"),
+            field,
             h("p", {class: "note"}, "It is kept in this tab until you close it, and sent to this server only."),
-            h("div", {class: "row end"},
+            h(
+                "div",
+                {class: "row end"},
                 h("button", {type: "button", onclick: () => dialog.close("")}, "Not now"),
-                h("button", {class: "primary", value: "use"}, "Use it")));
-        const dialog = h("dialog", {class: "card", "aria-labelledby": "key-title", "aria-describedby": "key-reason"}, form);
+                h("button", {class: "primary", value: "use"}, "Use it"),
+            ),
+        );
+        const dialog = h(
+            "dialog",
+            {class: "card", "aria-labelledby": "key-title", "aria-describedby": "key-reason"},
+            form,
+        );
         dialog.addEventListener("close", () => {
             const key = dialog.returnValue === "use" ? field.value.trim() : "";
-            if (key)
-                sessionStorage.setItem(NAME, key);
+            if (key) sessionStorage.setItem(NAME, key);
             dialog.remove();
             resolve(key !== "");
         });

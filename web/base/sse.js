@@ -7,15 +7,13 @@ export async function* events(response) {
     try {
         for (;;) {
             const {value, done} = await reader.read();
-            if (done)
-                return;
+            if (done) return;
             rest += value;
             const blocks = rest.split(/\r?\n\r?\n/);
             rest = blocks.pop();
             for (const block of blocks) {
                 const event = parse(block);
-                if (event)
-                    yield event;
+                if (event) yield event;
             }
         }
     } finally {
@@ -28,16 +26,12 @@ function parse(block) {
     const data = [];
     for (const line of block.split(/\r?\n/)) {
         const colon = line.indexOf(":");
-        if (colon <= 0)
-            continue; // a comment says that the stream lives
+        if (colon <= 0) continue; // a comment says that the stream lives
         const value = line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
         const field = line.slice(0, colon);
-        if (field === "data")
-            data.push(value);
-        else if (field === "event")
-            event.name = value;
-        else if (field === "id")
-            event.id = value;
+        if (field === "data") data.push(value);
+        else if (field === "event") event.name = value;
+        else if (field === "id") event.id = value;
     }
     event.data = data.join("\n");
     return data.length > 0 ? event : null;

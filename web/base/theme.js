@@ -4,8 +4,11 @@ import {byId, icon} from "./dom.js";
 
 const NAME = "motet.theme";
 const NEXT = {auto: "light", light: "dark", dark: "auto"};
-const SAID = {auto: ["auto", "Colours: as the system has them"], light: ["sun", "Colours: light"],
-              dark: ["moon", "Colours: dark"]};
+const SAID = {
+    auto: ["auto", "Colours: as the system has them"],
+    light: ["sun", "Colours: light"],
+    dark: ["moon", "Colours: dark"],
+};
 
 function current() {
     return document.documentElement.dataset.theme ?? "auto";
@@ -13,10 +16,8 @@ function current() {
 
 function show(theme) {
     const button = byId("theme");
-    if (theme === "auto")
-        delete document.documentElement.dataset.theme;
-    else
-        document.documentElement.dataset.theme = theme;
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
     if (button) {
         const [name, label] = SAID[theme];
         button.replaceChildren(icon(name));

@@ -1,0 +1,112 @@
+// What the tests of the pages share: a browser, tabs that watch what happens in them, and a list of tests.
+
+import {createRequire} from "node:module";
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+
+export const settings = JSON.parse(process.argv[2]);
+const require = createRequire(path.join(settings.packages, "x.js"));
+const {chromium} = require("playwright-core");
+const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf-8");
+const PATIENCE = 60000; // milliseconds for what must happen; only a test that fails waits so long
+
+const tests = [];
+let browser = null;
+
+export function test(name, run) {
+    tests.push({name, run});
+}
+
+/** A picture for people: only where the runner is told to make some. */
+export async function shot(tab, name) {
+    if (settings.shots) await tab.screenshot({path: path.join(settings.shots, `${name}.png`)});
+}
+
+/** A browser of its own, as far as cookies and all that is kept are concerned. Faults that its tabs see fail the
+    test. */
+class Visitor {
+    constructor(context, origin) {
+        this.context = context;
+        this.faults = [];
+        this.allowed = []; // patterns of console lines that a test expects
+        context.on("page", (page) => this.watch(page, origin));
+    }
+
+    watch(page, origin) {
+        page.setDefaultTimeout(PATIENCE);
+        page.on("console", (message) => {
+            if (["error", "warning"].includes(message.type())) this.faults.push(`console: ${message.text()}`);
+        });
+        page.on("pageerror", (error) => this.faults.push(`error: ${error.stack}`));
+        page.on("dialog", (dialog) => {
+            this.faults.push(`dialog: ${dialog.message()}`);
+            dialog.dismiss();
+        });
+        page.on("request", (request) => {
+            const url = request.url();
+            if (!url.startsWith(origin) && !url.startsWith("data:") && !url.startsWith("blob:"))
+                this.faults.push(`request: ${url}`);
+        });
+    }
+
+    check() {
+        const left = this.faults.filter((fault) => !this.allowed.some((pattern) => pattern.test(fault)));
+        assert.deepEqual(left, []);
+    }
+}
+
+/** Runs work(tab, visitor) with a page of a server. */
+export async function visit(url, work, options = {}) {
+    const context = await browser.newContext({viewport: {width: 1280, height: 800}, colorScheme: "light", ...options});
+    const visitor = new Visitor(context, new URL(url).origin);
+    try {
+        const tab = await context.newPage();
+        await tab.goto(url);
+        await work(tab, visitor);
+        visitor.check();
+    } finally {
+        await context.close();
+    }
+}
+
+/** What axe-core finds, as lines; an empty list is what is wanted. */
+export async function barriers(tab) {
+    await tab.evaluate(AXE);
+    const {violations} = await tab.evaluate(() => window.axe.run(document));
+    return violations.flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.target} ${node.failureSummary}`));
+}
+
+export async function accessible(tab, where) {
+    assert.deepEqual(await barriers(tab), [], where);
+}
+
+/** Until the check, in the page, gives something true. */
+export function until(tab, check, argument) {
+    return tab.waitForFunction(check, argument, {timeout: PATIENCE});
+}
+
+/** Runs the tests of a program and ends it. */
+export async function main(name) {
+    browser = await chromium.launch({
+        executablePath: settings.browser,
+        args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+    });
+    let passed = 0,
+        failed = 0;
+    for (const each of tests) {
+        if (settings.tests.length > 0 && !settings.tests.includes(each.name)) continue;
+        const start = Date.now();
+        try {
+            await each.run();
+            passed++;
+            console.log(`ok ${each.name} ${((Date.now() - start) / 1000).toFixed(1)} s`);
+        } catch (error) {
+            failed++;
+            console.log(`FAILED ${each.name}: ${error.stack}`);
+        }
+    }
+    await browser.close();
+    console.log(`web_${name}: ${passed} passed, ${failed} failed, 0 skipped`);
+    process.exitCode = failed > 0 ? 1 : 0;
+}

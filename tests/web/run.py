@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Runs the pages in Chromium: the programs *.mjs of this folder, against a server with the model in the box, one with a
+model that says what is written (tests/clients/replay.py, scripts.json), and one that asks for a key.
+
+usage: tests/web/run.py --motet PROGRAM [--install] [--shots FOLDER] [NAME ...]
+       tests/web/run.py --fetch
+
+playwright-core and axe-core are looked for in $MOTET_WEB_PACKAGES, else in ~/.cache/motet/web; --install puts them
+there, and --fetch does nothing else. Without node, Chromium or the packages the test is skipped with a sentence. NAME:
+of programs, or of their tests. --shots: keeps pictures of the pages."""
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path[:0] = [os.path.join(HERE, "..", "api"), os.path.join(HERE, "..", "clients")]
+import replay  # pylint: disable=wrong-import-position
+import served  # pylint: disable=wrong-import-position
+
+SKIP = 77
+PACKAGES = {"playwright-core": "1.65.0", "axe-core": "4.14.0"}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def skip(sentence):
+    print("web skipped: " + sentence)
+    sys.exit(SKIP)
+
+
+def installed(folder):
+    for name, version in PACKAGES.items():
+        try:
+            with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as f:
+                if json.load(f)["version"] != version:
+                    return False
+        except OSError:
+            return False
+    return True
+
+
+def install(folder):
+    """Scripts of packages are not run, and no browser is fetched."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
+        json.dump({"private": True, "dependencies": PACKAGES}, f)
+    done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder],
+                          stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        skip("npm cannot fetch the packages")
+
+
+def find(arguments):
+    """Where the packages are, and the browser."""
+    folder = os.environ.get("MOTET_WEB_PACKAGES") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "motet", "web")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if not shutil.which("node"):
+        skip("there is no node; install it to test the pages")
+    if not browser:
+        skip("there is no Chromium; install it to test the pages")
+    if arguments.install and not installed(folder):
+        install(folder)
+    if not installed(folder):
+        skip("the packages are not in {}; run make test-web".format(folder))
+    return folder, browser
+
+
+def scripts():
+    with open(os.path.join(HERE, "scripts.json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet")
+    parser.add_argument("--install", "--fetch", action="store_true")
+    parser.add_argument("--shots")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    packages, browser = find(arguments)
+    if not arguments.motet:
+        return
+    programs = {os.path.basename(path)[:-4]: path for path in sorted(glob.glob(os.path.join(HERE, "*.mjs")))}
+    programs.pop("common")
+    chosen = [name for name in programs if name in arguments.names] or list(programs)
+    tests = [name for name in arguments.names if name not in programs]
+    failed = False
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        model = replay.write(os.path.join(folder, "replay"), scripts(), sees=True)
+        in_box = os.path.join(ROOT, "models", "box")
+        box = stack.enter_context(served.Server(arguments.motet, in_box, "--precision", "fast"))
+        said = stack.enter_context(served.Server(arguments.motet, model, "--served-name", "replay <b>model</b>"))
+        keyed = stack.enter_context(served.Server(arguments.motet, model, "--api-key", "secret"))
+        settings = {name + "_url": "http://127.0.0.1:{}/".format(server.port)
+                    for name, server in (("box", box), ("replay", said), ("keyed", keyed))}
+        settings.update(packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
+                        shots=arguments.shots and os.path.abspath(arguments.shots))
+        for name in chosen:
+            done = subprocess.run(["node", programs[name], json.dumps(settings)], timeout=600, check=False)
+            failed |= done.returncode != 0
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

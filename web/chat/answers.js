@@ -1,0 +1,280 @@
+// Answers while they are given. The server gives each as a response in the background: it goes on whether somebody
+// reads it or not, and whoever has its id can follow it from any of its events. So a page that is loaded again, or a
+// second tab, reads the same answer, and a connection that breaks is picked up where it broke.
+//
+// An answer is a message {role: "assistant", items, status, response, times, stats}; status is "running", "done",
+// "stopped", "cut" (no more tokens allowed) or "failed". Items are {type: "reasoning" | "text" | "call", ...}. `base`
+// is how many of them, and how much of the last one, were there before the response that is being followed.
+
+import {call, Refusal} from "../base/api.js";
+import {events} from "../base/sse.js";
+import {loadMessage, saveMessage} from "./store.js";
+
+const SAVE_MS = 1500;
+const FORGET_MS = 5000;
+const TRIES = 6; // in a row, of picking up a connection that broke
+
+const following = new Map(); // message id: {message, abort, sequence, changed, saved}
+
+/** The answer of that id while this page follows it, else undefined. */
+export function live(id) {
+    return following.get(id)?.message;
+}
+
+/* What the events of a response say, taken into the message. */
+
+function itemOf(message, index) {
+    const base = message.base ?? {count: 0};
+    const at = index + base.count;
+    return message.items[base.joined ? at - 1 : at];
+}
+
+function addItem(message, item, index, now) {
+    const base = message.base ?? {count: 0};
+    for (const before of message.items)
+        if (before.type === "reasoning") before.seconds ??= (now - (before.started ?? now)) / 1000;
+    if (base.joined && index === 0) return; // it goes on with the last one
+    if (item.type === "reasoning") message.items.push({type: "reasoning", text: "", started: now});
+    else if (item.type === "message") message.items.push({type: "text", text: ""});
+    else message.items.push({type: "call", call: item.call_id, name: item.name, arguments: item.arguments ?? ""});
+}
+
+function addTokens(item, logprobs) {
+    if (!logprobs?.length) return;
+    item.tokens ??= [];
+    for (const each of logprobs)
+        item.tokens.push({
+            text: each.token,
+            logprob: each.logprob,
+            others: each.top_logprobs.map((other) => [other.token, other.logprob]),
+        });
+}
+
+function finish(message, response) {
+    const ends = {completed: "done", incomplete: "cut", cancelled: "stopped", failed: "failed"};
+    const now = Date.now();
+    message.status = ends[response.status] ?? "failed";
+    message.error = response.error?.message ?? null;
+    message.times.ended ??= now;
+    for (const item of message.items)
+        if (item.type === "reasoning") item.seconds ??= (now - (item.started ?? now)) / 1000;
+    if (response.usage) message.stats = stats(message, response);
+}
+
+function stats(message, response) {
+    const {usage, timings} = response;
+    const seconds = (message.times.ended - (message.times.first ?? message.times.asked)) / 1000;
+    return {
+        prompt: usage.input_tokens,
+        cached: usage.input_tokens_details?.cached_tokens ?? 0,
+        tokens: usage.output_tokens,
+        reasoning: usage.output_tokens_details?.reasoning_tokens ?? 0,
+        first: timings
+            ? timings.prompt_ms / 1000
+            : message.times.first
+              ? (message.times.first - message.times.asked) / 1000
+              : null,
+        rate: timings ? timings.predicted_per_second : seconds > 0 ? (usage.output_tokens - 1) / seconds : null,
+        guessed: timings?.draft_n ?? 0,
+        taken: timings?.draft_n_accepted ?? 0,
+    };
+}
+
+/** Takes an event in; says whether it was the last. */
+export function take(message, event) {
+    const now = Date.now();
+    switch (event.type) {
+        case "response.created":
+            message.response = event.response.id;
+            message.model = event.response.model;
+            break;
+        case "response.output_item.added":
+            message.times.first ??= now;
+            addItem(message, event.item, event.output_index, now);
+            break;
+        case "response.reasoning_text.delta":
+        case "response.reasoning_summary_text.delta":
+            itemOf(message, event.output_index).text += event.delta;
+            break;
+        case "response.output_text.delta":
+            itemOf(message, event.output_index).text += event.delta;
+            addTokens(itemOf(message, event.output_index), event.logprobs);
+            break;
+        case "response.output_text.done": // has the tokens of blanks, too, which were held back
+            if (event.logprobs?.length > 0) {
+                const item = itemOf(message, event.output_index);
+                item.tokens?.splice(message.base?.joined && event.output_index === 0 ? message.base.tokens : 0);
+                addTokens(item, event.logprobs);
+            }
+            break;
+        case "response.function_call_arguments.delta":
+            itemOf(message, event.output_index).arguments += event.delta;
+            break;
+        case "response.function_call_arguments.done":
+            itemOf(message, event.output_index).arguments = event.arguments;
+            break;
+        case "response.completed":
+        case "response.incomplete":
+        case "response.failed":
+            finish(message, event.response);
+            return true;
+        case "error":
+            message.status = "failed";
+            message.error = event.message ?? event.error?.message ?? "the server ended the answer";
+            return true;
+    }
+    return false;
+}
+
+/* A response is told from its first event on again: all that it has said is forgotten before. */
+function rewind(message) {
+    const base = message.base ?? {count: 0};
+    const started = message.items.slice(base.count).map((item) => item.started);
+    const seconds = message.items.slice(base.count).map((item) => item.seconds);
+    message.items.length = base.count;
+    if (base.joined) {
+        const last = message.items.at(-1);
+        last.text = last.text.slice(0, base.length);
+        last.tokens?.splice(base.tokens);
+    }
+    return (index) => ({started: started[index], seconds: seconds[index]});
+}
+
+async function read(run, response) {
+    for await (const event of events(response)) {
+        const data = JSON.parse(event.data);
+        const last = take(run.message, data);
+        run.sequence = data.sequence_number ?? run.sequence;
+        if (data.type === "response.created" || Date.now() - run.saved > SAVE_MS) {
+            run.saved = Date.now();
+            saveMessage(run.message).catch(() => {});
+        }
+        run.changed();
+        if (last) return true;
+    }
+    return false;
+}
+
+function pause(ms, signal) {
+    return new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        signal.addEventListener("abort", () => {
+            clearTimeout(timer);
+            resolve();
+        });
+    });
+}
+
+/* Reads until the end has come, picking the stream up again where it breaks. */
+async function readAll(run, first) {
+    let response = first;
+    for (let failed = 0; ;) {
+        const before = run.sequence;
+        try {
+            response ??= await call(
+                `v1/responses/${run.message.response}?stream=true` +
+                    (run.sequence >= 0 ? `&starting_after=${run.sequence}` : ""),
+                {signal: run.abort.signal},
+            );
+            if (await read(run, response)) return;
+        } catch (error) {
+            if (error instanceof Refusal || run.abort.signal.aborted || !run.message.response) throw error;
+        }
+        response = null;
+        failed = run.sequence > before ? 1 : failed + 1;
+        if (failed > TRIES || !run.message.response) throw new Error("the connection to the server is lost");
+        await pause(250 * 2 ** failed, run.abort.signal);
+    }
+}
+
+/* Another tab may have read it to its end, and had it forgotten by the server. */
+async function adopt(message) {
+    const kept = await loadMessage(message.id).catch(() => null);
+    if (!kept || kept.status === "running") return false;
+    Object.assign(message, kept);
+    return true;
+}
+
+/* What is kept here the server need not keep. Other tabs may still be reading the end. */
+function forget(id) {
+    setTimeout(() => call(`v1/responses/${id}`, {method: "DELETE"}).catch(() => {}), FORGET_MS);
+}
+
+async function follow(run, begin) {
+    const {message} = run;
+    following.set(message.id, run);
+    run.changed();
+    try {
+        await readAll(run, begin ? await begin() : null);
+    } catch (error) {
+        if (run.left) return;
+        if (error.status !== 404 || !(await adopt(message))) {
+            message.status = run.abort.signal.aborted ? "stopped" : "failed";
+            message.error = run.abort.signal.aborted
+                ? null
+                : error.status === 404
+                  ? "the server no longer knows this answer"
+                  : error.message;
+        }
+    } finally {
+        following.delete(message.id);
+    }
+    if ((await saveMessage(message).catch(() => false)) && message.response && message.status !== "failed")
+        forget(message.response);
+    run.changed();
+}
+
+function runOf(message, changed) {
+    return {message, abort: new AbortController(), sequence: -1, changed, saved: 0, left: false};
+}
+
+/** Asks for an answer and follows it. body: of the request, or a promise of it. Resolves at its end. */
+export function start(message, body, changed) {
+    const run = runOf(message, changed);
+    message.status = "running";
+    message.error = null;
+    message.response = null;
+    message.times = {asked: Date.now()};
+    return follow(run, async () => call("v1/responses", {body: await body, signal: run.abort.signal}));
+}
+
+/** Follows an answer that was begun before this page was loaded, or in another tab. */
+export async function resume(message, changed) {
+    if (following.has(message.id)) return;
+    if (!message.response) {
+        // Not saved: another tab may be about to ask.
+        message.status = "failed";
+        message.error = "the server has not said yet that it has the question";
+        changed();
+        return;
+    }
+    const known = rewind(message);
+    const run = runOf(message, () => {
+        for (const [index, item] of message.items.slice(message.base?.count ?? 0).entries())
+            if (item.type === "reasoning") {
+                item.started = known(index).started ?? item.started;
+                item.seconds = known(index).seconds ?? item.seconds;
+            }
+        changed();
+    });
+    await follow(run, null);
+}
+
+/** Ends an answer; what it has said stays. */
+export async function stop(message) {
+    const run = following.get(message.id);
+    if (!message.response) {
+        run?.abort.abort();
+        return;
+    }
+    await call(`v1/responses/${message.response}/cancel`, {method: "POST"}).catch(() => run?.abort.abort());
+}
+
+/** Reads no more of what is running; the answers go on without this page. */
+export function leave() {
+    for (const run of following.values()) {
+        run.left = true;
+        run.abort.abort();
+    }
+    following.clear();
+}

@@ -1,0 +1,155 @@
+// Conversations as a file: {"format": "motet.chat", "version": 1, "conversations": [{..., "messages": [...]}]}.
+// Pictures stand in it as data URLs.
+
+import * as store from "./store.js";
+
+const FORMAT = "motet.chat";
+const MOST = 500 * 1024 * 1024;
+
+function dataUrl(blob) {
+    return new Promise((resolve, reject) => {
+        const reader = new FileReader();
+        reader.onload = () => resolve(reader.result);
+        reader.onerror = () => reject(reader.error);
+        reader.readAsDataURL(blob);
+    });
+}
+
+/* fetch may not read data: URLs here, so that base64 is read by hand. */
+function blobOf(url) {
+    const found = /^data:([\w.+/-]+);base64,([A-Za-z0-9+/=]*)$/.exec(url);
+    if (!found || !/^(?:image|video)\//.test(found[1]))
+        throw new Error("an attachment is neither a picture nor a video");
+    return new Blob([Uint8Array.from(atob(found[2]), (c) => c.charCodeAt(0))], {type: found[1]});
+}
+
+async function packed(message) {
+    const attachments = await Promise.all(
+        (message.attachments ?? []).map(async (each) => ({
+            kind: each.kind,
+            name: each.name,
+            data: await dataUrl(each.blob),
+        })),
+    );
+    return message.attachments ? {...message, attachments} : message;
+}
+
+/** Some conversations, by id, as the text of a file. */
+export async function exported(ids) {
+    const all = [];
+    for (const id of ids) {
+        const found = await store.load(id);
+        if (found)
+            all.push({...found.conversation, messages: await Promise.all([...found.messages.values()].map(packed))});
+    }
+    return JSON.stringify({format: FORMAT, version: 1, conversations: all}, null, 1);
+}
+
+/* What a file says is taken piece by piece: nothing is kept that we would not have written. */
+
+const text = (value, most = 1e8) => (typeof value === "string" ? value.slice(0, most) : "");
+const number = (value) => (Number.isFinite(value) ? value : 0);
+
+function itemFrom(item) {
+    if (item?.type === "call")
+        return {type: "call", call: text(item.call, 200), name: text(item.name, 200), arguments: text(item.arguments)};
+    if (item?.type === "reasoning") return {type: "reasoning", text: text(item.text), seconds: number(item.seconds)};
+    const tokens = Array.isArray(item?.tokens)
+        ? item.tokens.map((token) => ({
+              text: text(token?.text, 1000),
+              logprob: number(token?.logprob),
+              others: (Array.isArray(token?.others) ? token.others : []).map((other) => [
+                  text(other?.[0], 1000),
+                  number(other?.[1]),
+              ]),
+          }))
+        : undefined;
+    return {type: "text", text: text(item?.text), ...(tokens ? {tokens} : {})};
+}
+
+function messageFrom(message, ids, conversation) {
+    const base = {
+        id: ids.get(message.id),
+        conversation,
+        parent: ids.get(message.parent) ?? null,
+        created: number(message.created),
+    };
+    if (message.role === "user")
+        return {
+            ...base,
+            role: "user",
+            text: text(message.text),
+            attachments: (message.attachments ?? []).map((each) => ({
+                kind: each.kind === "video" ? "video" : "image",
+                name: text(each.name, 100),
+                blob: blobOf(text(each.data)),
+            })),
+        };
+    if (message.role === "tool")
+        return {
+            ...base,
+            role: "tool",
+            results: (message.results ?? []).map((each) => ({
+                call: text(each.call, 200),
+                name: text(each.name, 200),
+                output: text(each.output),
+            })),
+        };
+    const stats =
+        message.stats &&
+        Object.fromEntries(
+            ["prompt", "cached", "tokens", "reasoning", "first", "rate", "guessed", "taken"].map((key) => [
+                key,
+                number(message.stats[key]),
+            ]),
+        );
+    return {
+        ...base,
+        role: "assistant",
+        items: (message.items ?? []).map(itemFrom),
+        model: text(message.model, 200),
+        status: ["done", "stopped", "cut", "failed"].includes(message.status) ? message.status : "stopped",
+        error: message.error ? text(message.error, 1000) : null,
+        ...(stats ? {stats} : {}),
+        times: {},
+    };
+}
+
+function settingsFrom(settings) {
+    return Object.fromEntries(
+        Object.entries(settings ?? {})
+            .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+            .slice(0, 50),
+    );
+}
+
+/** Adds the conversations of a file to those that are kept, beside what is there; says how many. */
+export async function imported(file) {
+    if (file.size > MOST) throw new Error("the file is larger than 500 MB");
+    let data = null;
+    try {
+        data = JSON.parse(await file.text());
+    } catch {
+        throw new Error("the file is not JSON");
+    }
+    if (data?.format !== FORMAT || !Array.isArray(data.conversations))
+        throw new Error("the file is not one that was exported here");
+    for (const each of data.conversations) {
+        const messages = Array.isArray(each.messages) ? each.messages : [];
+        const ids = new Map(messages.map((message) => [message.id, store.newId()]));
+        const id = store.newId();
+        const made = messages.map((message) => messageFrom(message, ids, id));
+        for (const message of made) await store.saveMessage(message);
+        await store.saveConversation({
+            id,
+            title: text(each.title, 200),
+            created: number(each.created),
+            updated: Date.now(),
+            leaf: ids.get(each.leaf) ?? null,
+            settings: settingsFrom(each.settings),
+            bytes: made.reduce((sum, message) => sum + store.weight(message), 0),
+        });
+    }
+    await store.prune(null);
+    return data.conversations.length;
+}

@@ -1,0 +1,344 @@
+// Formulas: the part of TeX that answers use, as MathML. What is beyond it is shown as its source.
+
+import {ACCENTS, FENCES, FUNCTIONS, INTEGRALS, LARGE, LETTERS, LIMITS, OPERATORS, SPACES, styled} from "./symbols.js";
+import {h} from "../base/dom.js";
+
+const MATHML = "http://www.w3.org/1998/Math/MathML";
+const DEPTH = 40;
+const MOST = 4000; // characters of a formula
+
+function m(tag, attributes, ...children) {
+    const node = document.createElementNS(MATHML, tag);
+    for (const [name, value] of Object.entries(attributes ?? {})) node.setAttribute(name, value);
+    node.append(...children.flat());
+    return node;
+}
+
+/** Not a formula that can be set. */
+class Beyond extends Error {}
+
+const TOKEN = /\s+|\\([A-Za-z]+)\*?|\\([^A-Za-z])|(\d+(?:\.\d+)?)|([^\s\\])/guy;
+
+function tokens(text) {
+    const found = [];
+    TOKEN.lastIndex = 0;
+    for (let each; TOKEN.lastIndex < text.length;) {
+        const from = TOKEN.lastIndex;
+        each = TOKEN.exec(text);
+        if (!each) throw new Beyond("a lonely backslash");
+        const name = each[1] ?? each[2];
+        found.push({
+            name,
+            number: each[3],
+            text: each[4],
+            blank: name === undefined && !each[3] && !each[4],
+            from,
+            to: TOKEN.lastIndex,
+        });
+    }
+    return found;
+}
+
+class Parser {
+    constructor(text, display) {
+        this.source = text;
+        this.all = tokens(text);
+        this.at = 0;
+        this.display = display;
+        this.depth = 0;
+    }
+
+    peek() {
+        while (this.all[this.at]?.blank) this.at++;
+        return this.all[this.at];
+    }
+
+    next() {
+        const token = this.peek();
+        this.at++;
+        return token;
+    }
+
+    take(text) {
+        if (this.peek()?.text !== text) return false;
+        this.at++;
+        return true;
+    }
+
+    /** Everything until one of the names or characters that end it, which is left. */
+    row(ends) {
+        const nodes = [];
+        if (++this.depth > DEPTH) throw new Beyond("too deep");
+        for (let token; (token = this.peek()); nodes.push(this.scripts(this.atom(), token)))
+            if (ends.includes(token.name === undefined ? token.text : `\\${token.name}`)) break;
+        this.depth--;
+        return nodes;
+    }
+
+    group() {
+        if (!this.take("{")) return this.atom();
+        const nodes = this.row(["}"]);
+        if (!this.take("}")) throw new Beyond("no closing brace");
+        return nodes.length === 1 ? nodes[0] : m("mrow", {}, nodes);
+    }
+
+    /** What stands between braces, as it is. */
+    words() {
+        if (!this.take("{")) throw new Beyond("braces are missing");
+        const from = this.all[this.at - 1].to;
+        let depth = 1;
+        for (; this.at < this.all.length; this.at++) {
+            const token = this.all[this.at];
+            depth += token.text === "{" ? 1 : token.text === "}" ? -1 : 0;
+            if (depth === 0) return this.source.slice(from, this.all[this.at++].from);
+        }
+        throw new Beyond("no closing brace");
+    }
+
+    scripts(base, token) {
+        let below = null,
+            above = null;
+        for (;;) {
+            if (!below && this.take("_")) below = this.group();
+            else if (!above && this.take("^")) above = this.group();
+            else if (!above && this.take("'")) above = this.primes();
+            else if (["limits", "nolimits"].includes(this.peek()?.name)) this.next();
+            else break;
+        }
+        if (!below && !above) return base;
+        const stacked =
+            (this.display && (LARGE.has(token.name) || LIMITS.has(token.name))) ||
+            ["underbrace", "overbrace"].includes(token.name);
+        const tag = stacked
+            ? below && above
+                ? "munderover"
+                : below
+                  ? "munder"
+                  : "mover"
+            : below && above
+              ? "msubsup"
+              : below
+                ? "msub"
+                : "msup";
+        return m(tag, {}, [base, below, above].filter(Boolean));
+    }
+
+    primes() {
+        let text = "′";
+        while (this.take("'")) text += "′";
+        return m("mo", {}, text);
+    }
+
+    atom() {
+        const token = this.next();
+        if (!token) throw new Beyond("something is missing");
+        if (token.number) return m("mn", {}, token.number);
+        if (token.name !== undefined) return this.command(token.name);
+        if (token.text === "{") {
+            this.at--;
+            return this.group();
+        }
+        if (token.text === "^" || token.text === "_") {
+            this.at--;
+            return m("mrow", {});
+        }
+        if ("}&#$%".includes(token.text)) throw new Beyond(`${token.text} where it means nothing`);
+        if (/\p{L}/u.test(token.text)) return m("mi", {}, token.text);
+        return m("mo", "()[]|".includes(token.text) ? {stretchy: "false"} : {}, token.text === "-" ? "−" : token.text);
+    }
+
+    command(name) {
+        if (LETTERS.has(name)) return m("mi", /^[A-Z]/.test(name) ? {mathvariant: "normal"} : {}, LETTERS.get(name));
+        if (OPERATORS.has(name)) return m("mo", {}, OPERATORS.get(name));
+        if (LARGE.has(name)) return m("mo", {largeop: "true", movablelimits: "false"}, LARGE.get(name));
+        if (INTEGRALS.has(name)) return m("mo", {largeop: "true"}, INTEGRALS.get(name));
+        if (FUNCTIONS.has(name) || LIMITS.has(name))
+            return m("mi", {}, name.replace(/^(lim|arg)(sup|inf|max|min)$/, "$1 $2"));
+        if (FENCES.has(name)) return m("mo", {stretchy: "false"}, FENCES.get(name));
+        if (SPACES.has(name)) return m("mspace", {width: `${SPACES.get(name)}em`});
+        if (ACCENTS.has(name))
+            return m(
+                "mover",
+                {accent: "true"},
+                this.group(),
+                m("mo", {stretchy: String(/^(wide|over)/.test(name))}, ACCENTS.get(name)),
+            );
+        return this.structure(name);
+    }
+
+    structure(name) {
+        switch (name) {
+            case "frac":
+            case "dfrac":
+            case "tfrac":
+            case "cfrac":
+                return m("mfrac", {}, this.group(), this.group());
+            case "binom":
+                return m(
+                    "mrow",
+                    {},
+                    m("mo", {}, "("),
+                    m("mfrac", {linethickness: "0"}, this.group(), this.group()),
+                    m("mo", {}, ")"),
+                );
+            case "sqrt":
+                return this.root();
+            case "left":
+                return this.fenced();
+            case "begin":
+                return this.environment();
+            case "text":
+            case "textrm":
+            case "textbf":
+            case "textit":
+            case "mbox":
+                return m("mtext", {}, this.words());
+            case "mathrm":
+            case "operatorname":
+                return m("mi", {mathvariant: "normal"}, this.words().trim());
+            case "underline":
+                return m("munder", {}, this.group(), m("mo", {stretchy: "true"}, "_"));
+            case "underbrace":
+                return m("munder", {}, this.group(), m("mo", {stretchy: "true"}, "⏟"));
+            case "overbrace":
+                return m("mover", {}, this.group(), m("mo", {stretchy: "true"}, "⏞"));
+            case "boxed":
+                return m("mrow", {class: "boxed"}, this.group());
+            case "overset":
+            case "stackrel":
+                return this.stacked("mover");
+            case "underset":
+                return this.stacked("munder");
+            case "pmod":
+                return m(
+                    "mrow",
+                    {},
+                    m("mo", {}, "("),
+                    m("mi", {}, "mod"),
+                    m("mspace", {width: ".3em"}),
+                    this.group(),
+                    m("mo", {}, ")"),
+                );
+            case "displaystyle":
+            case "textstyle":
+            case "bigl":
+            case "bigr":
+            case "Bigl":
+            case "Bigr":
+            case "big":
+            case "Big":
+            case "bigg":
+            case "Bigg":
+            case "biggl":
+            case "biggr":
+                return m("mrow", {});
+            case "not":
+                return m("mo", {}, `${this.atom().textContent}\u0338`);
+            case "{":
+            case "}":
+            case "%":
+            case "&":
+            case "#":
+            case "$":
+            case "_":
+                return m("mo", {stretchy: "false"}, name);
+            case "|":
+                return m("mo", {stretchy: "false"}, "‖");
+        }
+        const letters = styled(name, "") === null ? null : styled(name, this.words());
+        if (letters === null) throw new Beyond(`\\${name}`);
+        return m("mi", {}, letters);
+    }
+
+    root() {
+        if (!this.take("[")) return m("msqrt", {}, this.group());
+        const degree = m("mrow", {}, this.row(["]"]));
+        if (!this.take("]")) throw new Beyond("no closing bracket");
+        return m("mroot", {}, this.group(), degree);
+    }
+
+    stacked(tag) {
+        const small = this.group();
+        return m(tag, {}, this.group(), small);
+    }
+
+    fence() {
+        const token = this.next();
+        const text =
+            token?.text ??
+            (token?.name === "|" ? "‖" : "{}".includes(token?.name ?? "-") ? token.name : FENCES.get(token?.name));
+        if (!text) throw new Beyond("no bracket");
+        return text === "." ? [] : [m("mo", {stretchy: "true", symmetric: "true"}, text)];
+    }
+
+    fenced() {
+        const left = this.fence();
+        const inside = [];
+        for (;;) {
+            inside.push(...this.row(["\\right", "\\middle"]));
+            const end = this.next();
+            if (!end) throw new Beyond("\\left without \\right");
+            inside.push(...this.fence());
+            if (end.name === "right") return m("mrow", {}, left, inside);
+        }
+    }
+
+    environment() {
+        const name = this.words().replace("*", "");
+        const kinds = {
+            matrix: ["", ""],
+            pmatrix: ["(", ")"],
+            bmatrix: ["[", "]"],
+            Bmatrix: ["{", "}"],
+            vmatrix: ["|", "|"],
+            Vmatrix: ["‖", "‖"],
+            cases: ["{", ""],
+            aligned: ["", ""],
+            align: ["", ""],
+            gathered: ["", ""],
+            gather: ["", ""],
+            split: ["", ""],
+            array: ["", ""],
+            equation: ["", ""],
+            smallmatrix: ["", ""],
+        };
+        const fences = kinds[name];
+        if (!fences) throw new Beyond(name);
+        if (name === "array") this.words();
+        const rows = [[]];
+        for (;;) {
+            rows.at(-1).push(m("mtd", {}, this.row(["&", "\\\\", "\\end"])));
+            const end = this.next();
+            if (end?.name === "\\") rows.push([]);
+            else if (end?.name === "end") break;
+            else if (!end) throw new Beyond("no \\end");
+        }
+        this.words();
+        if (rows.at(-1).length === 1 && !rows.at(-1)[0].hasChildNodes()) rows.pop();
+        const side = /^(align|split|aligned)/.test(name) ? "sides" : name === "cases" ? "left" : null;
+        const grid = m(
+            "mtable",
+            side ? {class: side} : {},
+            rows.map((cells) => m("mtr", {}, cells)),
+        );
+        const bracket = (text) => (text ? [m("mo", {stretchy: "true", symmetric: "true"}, text)] : []);
+        return m("mrow", {}, bracket(fences[0]), grid, bracket(fences[1]));
+    }
+}
+
+/** A formula as an element: MathML, or its source where that cannot be. whole: the source with its marks. */
+export function formula(source, display, whole) {
+    try {
+        if (source.length > MOST) throw new Beyond("too long");
+        const parser = new Parser(source, display);
+        const nodes = parser.row([]);
+        return m(
+            "math",
+            display ? {display: "block"} : {},
+            m("semantics", {}, m("mrow", {}, nodes), m("annotation", {encoding: "application/x-tex"}, source)),
+        );
+    } catch (error) {
+        if (!(error instanceof Beyond)) throw error;
+        return h("code", {class: "tex"}, whole);
+    }
+}
