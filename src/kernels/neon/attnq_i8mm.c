@@ -14,11 +14,21 @@ enum {
     EIGHT = 8, /* positions whose keys, or values, lie together */
     TILE = 8,  /* rows taken at once */
     PAIRS = TILE / 2,
-    DEEP = 4, /* rows whose sums over V are taken at once */
-    FEW = 8,  /* rows up to which fetching ahead pays */
-    TURN = 4, /* eights of a page */
-    EIGHTS = MT_SEGMENT / EIGHT
+    DEEP = 4,     /* rows whose sums over V are taken at once */
+    TURN = 4,     /* eights of a page */
+    PIECE = 256,  /* bytes that are fetched at once */
+    NARROW = 256, /* the widest head whose dots are less than 2^22 */
+    EIGHTS = MT_SEGMENT / EIGHT,
+    PAGES = MT_SEGMENT / MT_LANES
 };
+
+/* What is fetched of the next segment while this one is computed: the integers of its keys, then of its values; a piece
+   of each page in turns, of which memory gives more than of one page after the other. */
+typedef struct ahead {
+    const uint8_t *block[2][PAGES];
+    size_t pages, bytes;        /* bytes of a block; 0 where nothing is fetched */
+    size_t value, page, offset; /* the piece that comes next */
+} ahead;
 
 typedef struct work {
     int8_t *q;                            /* [head_stride / 8][pair][2][8] */
@@ -27,8 +37,8 @@ typedef struct work {
     uint8_t *u;                           /* [EIGHTS][TILE][upper | lower][8]: weights as integers */
     const uint8_t *k[EIGHTS], *v[EIGHTS]; /* integers of eight positions; of V those of the first 32 channels */
     const uint8_t *kd[EIGHTS];            /* scales */
-    const uint8_t *next[EIGHTS];          /* K of the next segment */
-    size_t v_step;                        /* bytes to the next 32 channels */
+    ahead ahead;
+    size_t v_step; /* bytes to the next 32 channels */
     float qd[TILE];
 } work;
 
@@ -86,23 +96,40 @@ MT_INLINE void fetch(const uint8_t *at, size_t bytes)
         __builtin_prefetch(at + i, 0, 2);
 }
 
-/* Keys of the next segment, to be fetched; where there are none, that is q, which is at hand. Its scales are fetched
-   now. */
+MT_INLINE void fetch_pieces(ahead *a, size_t count)
+{
+    for (; count > 0 && a->offset < a->bytes; count--) {
+        fetch(a->block[a->value][a->page] + a->offset, PIECE);
+        if (++a->page < a->pages)
+            continue;
+        a->page = 0;
+        a->offset += PIECE;
+        if (a->offset >= a->bytes && a->value == 0) {
+            a->offset = 0;
+            a->value = 1;
+        }
+    }
+}
+
+/* What is to be fetched of the next segment; its scales are fetched now. */
 static void find_next(work *w, const mt_attn *a, size_t seg)
 {
-    const size_t tokens = a->page_tokens, key = a->head_stride * a->bits, first = (seg + 1) * MT_SEGMENT;
+    const size_t tokens = a->page_tokens, scales = tokens * sizeof(mt_bf16), first = (seg + 1) * MT_SEGMENT / tokens;
     size_t end = 0;
     for (size_t r = 0; r < a->rows; r++)
         end = a->hi[r] > end ? a->hi[r] : end;
-    for (size_t e = 0; e < EIGHTS; e++)
-        w->next[e] = a->q;
-    for (size_t page = first / tokens, e = 0; e < EIGHTS && page * tokens < end; page++) {
-        const uint8_t *at = a->base + a->pages[page] * a->page_stride, *k = at + a->k_offset;
-        fetch(k, tokens * sizeof(mt_bf16));
-        fetch(at + a->v_offset, tokens * sizeof(mt_bf16));
-        for (size_t slot = 0; slot < tokens; slot += EIGHT)
-            w->next[e++] = k + tokens * sizeof(mt_bf16) + slot / EIGHT * key;
+    w->ahead = (ahead){.bytes = 0};
+    for (size_t page = first; page < first + MT_SEGMENT / tokens && page * tokens < end; page++) {
+        const uint8_t *at = a->base + a->pages[page] * a->page_stride, *k = at + a->k_offset, *v = at + a->v_offset;
+        for (size_t i = 0; i < scales; i += 64) {
+            fetch(k + i, 64);
+            fetch(v + i, 64);
+        }
+        w->ahead.block[0][w->ahead.pages] = k + scales;
+        w->ahead.block[1][w->ahead.pages++] = v + scales;
     }
+    if (w->ahead.pages)
+        w->ahead.bytes = tokens * a->head_stride * a->bits / 8;
 }
 
 /* Queries r0 .. r0 + n - 1; an odd last one is paired with itself. */
@@ -124,84 +151,98 @@ MT_INLINE int8x16_t load(const void *p)
     return vreinterpretq_s8_u8(vld1q_u8(p));
 }
 
-/* acc[R][4] += q . k for eight channels of eight positions */
-MT_INLINE void step(int32x4_t acc[][4], const int8_t *q, const int8x16_t k[4], size_t R)
+/* acc[R][from ...] += q . k for eight channels of eight positions */
+MT_INLINE void step(int32x4_t acc[][8], size_t from, const int8_t *q, const int8x16_t k[4], size_t R)
 {
     MT_UNROLL
     for (size_t r = 0; r < R; r++) {
         const int8x16_t x = vld1q_s8(q + 16 * r);
         MT_UNROLL
         for (size_t c = 0; c < 4; c++)
-            acc[r][c] = vmmlaq_s32(acc[r][c], x, k[c]);
+            acc[r][from + c] = vmmlaq_s32(acc[r][from + c], x, k[c]);
     }
 }
 
-/* acc[R][4] += q . k for 32 channels of eight positions */
-MT_INLINE void dots(int32x4_t acc[][4], const int8_t *q, const uint8_t *k, unsigned bits, size_t R)
+/* acc[R][from ...] += q . k for 8 or, of 4 bits, 16 channels of eight positions */
+MT_INLINE void dots(int32x4_t acc[][8], size_t from, const int8_t *q, const uint8_t *k, unsigned bits, size_t R)
 {
+    int8x16_t line[4], low[4];
     MT_UNROLL
-    for (size_t j = 0; j < bits / 2; j++) {
-        int8x16_t line[4], low[4];
+    for (size_t c = 0; c < 4; c++)
+        line[c] = load(k + 16 * c);
+    if (bits == 4) {
         MT_UNROLL
-        for (size_t c = 0; c < 4; c++)
-            line[c] = load(k + 64 * j + 16 * c);
-        if (bits == 4) {
-            MT_UNROLL
-            for (size_t c = 0; c < 4; c++) {
-                low[c] = vshlq_n_s8(line[c], 4);
-                line[c] = vandq_s8(line[c], vdupq_n_s8((int8_t)-16));
-            }
-            step(acc, q + 16 * R * j, low, R);
+        for (size_t c = 0; c < 4; c++) {
+            low[c] = vshlq_n_s8(line[c], 4);
+            line[c] = vandq_s8(line[c], vdupq_n_s8((int8_t)-16));
         }
-        step(acc, q + 16 * R * (bits == 4 ? j + 2 : j), line, R);
+        step(acc, from, q, low, R);
+        q += 32 * R;
     }
+    step(acc, from, q, line, R);
 }
 
-MT_INLINE float32x4_t row_dots(int32x4_t a, int32x4_t b, size_t odd)
+MT_INLINE float32x4_t row_dots(int32x4_t a, int32x4_t b, size_t odd, float32x4_t magic, bool narrow)
 {
     const int64x2_t x = vreinterpretq_s64_s32(a), y = vreinterpretq_s64_s32(b);
-    return vcvtq_f32_s32(vreinterpretq_s32_s64(odd ? vzip2q_s64(x, y) : vzip1q_s64(x, y)));
+    const int32x4_t dots = vreinterpretq_s32_s64(odd ? vzip2q_s64(x, y) : vzip1q_s64(x, y));
+    return narrow ? vsubq_f32(vreinterpretq_f32_s32(dots), magic) : vcvtq_f32_s32(dots);
 }
 
-/* p[N][8] = q . k of eight positions, times the scales of K; meanwhile their values may be fetched */
-MT_INLINE void products(float *p, const work *w, size_t e, size_t stride, unsigned bits, size_t N)
+/* p[N][8 E] = q . k of E eights of positions, TURN apart, times the scales of K. Where dots are small enough, sums begin
+   with the bits of a float whose last place is 1: a subtraction makes floats of them, and conversions are slow. */
+MT_INLINE void products(float *p, work *w, size_t e, size_t stride, unsigned bits, size_t N, size_t E)
 {
-    const size_t R = (N + 1) / 2;
-    const uint8_t *k = w->k[e], *v = w->v[e];
+    static const mt_constant zero = MT_EACH4(0.0f), magic = MT_EACH4(MT_ROUND_MAGIC);
+    const size_t R = (N + 1) / 2, pieces = E * bits / 8;
+    const bool narrow = stride <= NARROW;
+    const uint8_t *k[2] = {w->k[e], w->k[e + (E - 1) * TURN]};
     const int8_t *q = w->q;
-    int32x4_t acc[PAIRS][4];
-    float32x4_t d[2];
+    int32x4_t acc[PAIRS][8];
     MT_UNROLL
-    for (size_t i = 0; i < 4 * R; i++)
-        acc[i / 4][i % 4] = vdupq_n_s32(0);
-    for (size_t i = 0; i < stride; i += 32, k += 32 * bits, q += 64 * R, v += w->v_step) {
-        if (N <= FEW)
-            fetch(v, 32 * bits);
-        dots(acc, q, k, bits, R);
+    for (size_t i = 0; i < 4 * E * R; i++)
+        acc[i / (4 * E)][i % (4 * E)] = vreinterpretq_s32_f32(mt_reload(narrow ? &magic : &zero));
+    for (size_t i = 0; i < stride; i += 32, k[0] += 32 * bits, k[1] += 32 * bits, q += 64 * R) {
+        fetch_pieces(&w->ahead, pieces > 0 ? pieces : i / 32 % 2);
+        MT_UNROLL
+        for (size_t j = 0; j < E * bits / 2; j++)
+            dots(acc, j % E * 4, q + 16 * R * (j / E), k[j % E] + 64 * (j / E), bits, R);
     }
-    load_scales(d, w->kd[e]);
     MT_UNROLL
-    for (size_t i = 0; i < 2 * N; i++) {
-        const size_t r = i / 2, h = i % 2;
-        vst1q_f32(p + r * MT_SEGMENT + 4 * h,
-                  vmulq_f32(row_dots(acc[r / 2][2 * h], acc[r / 2][2 * h + 1], r % 2), d[h]));
+    for (size_t f = 0; f < E; f++) {
+        float32x4_t d[2];
+        load_scales(d, w->kd[e + f * TURN]);
+        MT_UNROLL
+        for (size_t i = 0; i < 2 * N; i++) {
+            const size_t r = i / 2, h = i % 2, c = 4 * f + 2 * h;
+            vst1q_f32(p + r * MT_SEGMENT + 8 * TURN * f + 4 * h,
+                      vmulq_f32(row_dots(acc[r / 2][c], acc[r / 2][c + 1], r % 2, mt_reload(&magic), narrow), d[h]));
+        }
     }
 }
 
 /* Memory gives more when some pages are read in turns than when one follows the other. */
-MT_INLINE void all_products(const work *w, size_t stride, mt_attn_range all, unsigned bits, size_t N)
+MT_INLINE void all_products(work *w, size_t stride, mt_attn_range all, unsigned bits, size_t N)
 {
+    const size_t end = all.end / EIGHT;
     for (size_t first = 0; first < TURN; first++)
-        for (size_t e = first; e < all.end / EIGHT; e += TURN)
-            if (e >= all.begin / EIGHT)
-                products(w->p + e * EIGHT, w, e, stride, bits, N);
+        for (size_t e = first; e < end; e += TURN) {
+            if (e < all.begin / EIGHT)
+                continue;
+            if (N <= 4 && e + TURN < end) {
+                products(w->p + e * EIGHT, w, e, stride, bits, N, 2);
+                e += TURN;
+            } else {
+                products(w->p + e * EIGHT, w, e, stride, bits, N, 1);
+            }
+        }
 }
 
 /* A function for each number of rows: together they would share registers badly. */
-#define PRODUCTS(bits, N)                                                                                        \
-    __attribute__((noinline)) static void products_##bits##_##N(const work *w, size_t stride, mt_attn_range all) \
-    {                                                                                                            \
-        all_products(w, stride, all, bits, N);                                                                   \
+#define PRODUCTS(bits, N)                                                                                  \
+    __attribute__((noinline)) static void products_##bits##_##N(work *w, size_t stride, mt_attn_range all) \
+    {                                                                                                      \
+        all_products(w, stride, all, bits, N);                                                             \
     }
 PRODUCTS(8, 1)
 PRODUCTS(8, 2)
@@ -214,7 +255,7 @@ PRODUCTS(4, 4)
 PRODUCTS(4, 6)
 PRODUCTS(4, 8)
 
-typedef void products_fn(const work *, size_t, mt_attn_range);
+typedef void products_fn(work *, size_t, mt_attn_range);
 static products_fn *const products_of[2][TILE / 2 + 1] = {
     {products_8_1, products_8_2, products_8_4, products_8_6, products_8_8},
     {products_4_1, products_4_2, products_4_4, products_4_6, products_4_8}};
@@ -232,14 +273,19 @@ typedef struct row {
     float32x4_t top;
 } row;
 
+/* What products are multiplied with, and what is subtracted then; in memory, as mt_reload wants them */
+typedef struct shift {
+    mt_constant scale, m;
+} shift;
+
 /* Products of 4 n positions from t become p times the scales of V, n being 4 or 8. Those not seen may be anything. */
-MT_INLINE void block_weights(row *x, float *p, const float *vd, float scale, float m, size_t t, mt_attn_range seen,
+MT_INLINE void block_weights(row *x, float *p, const float *vd, const shift *by, size_t t, mt_attn_range seen,
                              bool part, size_t n)
 {
     float32x4_t s[8], e[8];
     MT_UNROLL
     for (size_t i = 0; i < n; i++)
-        s[i] = vsubq_f32(vmulq_n_f32(vld1q_f32(p + t + 4 * i), scale), vdupq_n_f32(m));
+        s[i] = vsubq_f32(vmulq_f32(vld1q_f32(p + t + 4 * i), mt_reload(&by->scale)), mt_reload(&by->m));
     mt_exp_negative(e, s, MT_KVQ_EXP_MIN, n);
     MT_UNROLL
     for (size_t i = 0; i < n; i++) {
@@ -257,16 +303,19 @@ MT_INLINE void block_weights(row *x, float *p, const float *vd, float scale, flo
 
 /* The same for n positions, a multiple of 32, all of them seen. A function of its own keeps its constants in
    registers. */
-__attribute__((noinline)) static void seen_weights(row *x, float *p, const float *vd, float scale, float m, size_t n)
+__attribute__((noinline)) static void seen_weights(row *x, float *p, const float *vd, const shift *by, size_t n,
+                                                   ahead *next, size_t pieces)
 {
     row y = *x;
-    for (size_t t = 0; t < n; t += 32)
-        block_weights(&y, p, vd, scale, m, t, (mt_attn_range){0, n}, false, 8);
+    for (size_t t = 0; t < n; t += 32) {
+        fetch_pieces(next, pieces);
+        block_weights(&y, p, vd, by, t, (mt_attn_range){0, n}, false, 8);
+    }
     *x = y;
 }
 
 /* Products of a row become weights, over the blocks that it sees of; *top is the largest. */
-static mt_attn_part softmax_row(float *p, const float *vd, const mt_attn *a, float qd, mt_attn_range seen, float *top)
+static mt_attn_part softmax_row(float *p, work *w, const mt_attn *a, float qd, mt_attn_range seen, float *top)
 {
     const mt_attn_range b = mt_attn_blocks(seen);
     float scale = qd * a->scale;
@@ -280,35 +329,41 @@ static mt_attn_part softmax_row(float *p, const float *vd, const mt_attn *a, flo
     for (size_t t = b.begin; t < b.end; t += MT_LANES)
         most = mt_block_top(most, p, t, seen, !whole(t, seen));
     const float m = vmaxvq_f32(most) * scale;
+    const shift by = {.scale = MT_EACH4(scale), .m = MT_EACH4(m)};
     for (size_t t = b.begin, n; t < b.end; t += n) {
         n = t < seen.begin || t + 2 * MT_LANES > seen.end ? MT_LANES : (seen.end - t) / 32 * 32;
         if (n == MT_LANES)
-            block_weights(&x, p, vd, scale, m, t, seen, true, 4);
+            block_weights(&x, p, w->vd, &by, t, seen, true, 4);
         else
-            seen_weights(&x, p + t, vd + t, scale, m, n);
+            seen_weights(&x, p + t, w->vd + t, &by, n, &w->ahead, a->bits / 2);
     }
     *top = vmaxvq_f32(x.top);
     return (mt_attn_part){.m = m, .l = mt_lanes4_fold(x.sum)};
 }
 
-/* Weights of eight positions as integers: upper, then lower bytes. FCVTNU makes 0 of NaN. */
-MT_INLINE uint8x16_t integers(const float *p, float factor)
+/* Weights of eight positions as integers: upper, then lower bytes. They are less than 2^22, so that adding a number of
+   which they are the last places rounds them; of NaN it makes what the scale shows to be NaN. */
+MT_INLINE uint8x16_t integers(const float *p, float32x4_t factor, float32x4_t magic, uint8x16_t upper_then_lower)
 {
-    static const uint8_t upper_then_lower[16] = {1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14};
-    const uint32x4_t a = vcvtnq_u32_f32(vmulq_n_f32(vld1q_f32(p), factor));
-    const uint32x4_t b = vcvtnq_u32_f32(vmulq_n_f32(vld1q_f32(p + 4), factor));
-    const uint16x8_t both = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    return vqtbl1q_u8(vreinterpretq_u8_u16(both), vld1q_u8(upper_then_lower));
+    const float32x4_t a = vaddq_f32(vmulq_f32(vld1q_f32(p), factor), magic);
+    const float32x4_t b = vaddq_f32(vmulq_f32(vld1q_f32(p + 4), factor), magic);
+    const uint16x8_t both = vuzp1q_u16(vreinterpretq_u16_f32(a), vreinterpretq_u16_f32(b));
+    return vqtbl1q_u8(vreinterpretq_u8_u16(both), upper_then_lower);
 }
 
 /* The weights of a row as integers; returns what 1 of them is. */
 static float round_row(uint8_t *u, const float *p, float top, mt_attn_range seen, mt_attn_range all)
 {
+    static const uint8_t upper_then_lower[16] = {1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14};
+    static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC);
     const mt_attn_range b = mt_attn_blocks(seen);
-    float factor = MT_KVQ_WEIGHT_MAX / top;
-    factor = factor <= FLT_MAX ? factor : 0.0f;
+    float x = MT_KVQ_WEIGHT_MAX / top;
+    x = x <= FLT_MAX ? x : 0.0f;
+    const mt_constant factor = MT_EACH4(x);
+    const float32x4_t times = mt_reload(&factor), plus = mt_reload(&magic);
+    const uint8x16_t order = vld1q_u8(upper_then_lower);
     for (size_t t = all.begin; t < all.end; t += EIGHT, u += TILE * 16)
-        vst1q_u8(u, t >= b.begin && t < b.end ? integers(p + t, factor) : vdupq_n_u8(0));
+        vst1q_u8(u, t >= b.begin && t < b.end ? integers(p + t, times, plus, order) : vdupq_n_u8(0));
     return top / MT_KVQ_WEIGHT_MAX;
 }
 
@@ -326,28 +381,36 @@ MT_INLINE void add(int32x4_t acc[][16], const uint8_t *u, const int8x16_t *v, si
     }
 }
 
+/* acc[R][2 C] += weights . values for 4 C channels of eight positions */
+MT_INLINE void add_eight(int32x4_t acc[][16], const uint8_t *u, const uint8_t *v, unsigned bits, size_t R, size_t C)
+{
+    int8x16_t low[8], high[8];
+    MT_UNROLL
+    for (size_t c = 0; c < C; c++) {
+        high[c] = load(v + 16 * c);
+        low[c] = bits == 4 ? vshlq_n_s8(high[c], 4) : high[c];
+        high[c] = bits == 4 ? vandq_s8(high[c], vdupq_n_s8((int8_t)-16)) : load(v + 128 + 16 * c);
+    }
+    add(acc, u, low, 0, R, C);
+    add(acc, u, high, C, R, C);
+}
+
 /* o[R][...] of 4 C channels: 2 C of those that lie `at` bytes from the beginning, and 2 C from 16 channels later.
-   Meanwhile as much of the next segment's keys is fetched. */
-MT_INLINE void weigh(float *o, size_t stride, const float *unit, const work *w, const uint8_t *u, mt_attn_range all,
-                     size_t at, size_t ahead, unsigned bits, size_t R, size_t C)
+   Sixteen positions at a time, which are in one page. */
+MT_INLINE void weigh(float *o, size_t stride, const float *unit, work *w, const uint8_t *u, mt_attn_range all,
+                     size_t at, unsigned bits, size_t R, size_t C)
 {
     int32x4_t acc[DEEP][16];
     MT_UNROLL
     for (size_t i = 0; i < 2 * C * R; i++)
         acc[i / (2 * C)][i % (2 * C)] = vdupq_n_s32(0);
-    const size_t begin = all.begin / EIGHT, end = all.end / EIGHT, eights = end - begin;
-    for (size_t n = 0, e = begin; n < eights; n++, e = e + TURN < end ? e + TURN : begin + (e - begin) % TURN + 1) {
+    const size_t begin = all.begin / EIGHT, end = all.end / EIGHT, pieces = C * bits / 32;
+    for (size_t n = 0, e = begin; n < end - begin;
+         n += 2, e = e + TURN < end ? e + TURN : begin + (e - begin) % TURN + 2) {
         const uint8_t *v = w->v[e] + at, *x = u + (e - begin) * TILE * 16;
-        int8x16_t low[8], high[8];
-        fetch(w->next[e] + ahead, 4 * C * bits);
-        MT_UNROLL
-        for (size_t c = 0; c < C; c++) {
-            high[c] = load(v + 16 * c);
-            low[c] = bits == 4 ? vshlq_n_s8(high[c], 4) : high[c];
-            high[c] = bits == 4 ? vandq_s8(high[c], vdupq_n_s8((int8_t)-16)) : load(v + 128 + 16 * c);
-        }
-        add(acc, x, low, 0, R, C);
-        add(acc, x, high, C, R, C);
+        fetch_pieces(&w->ahead, pieces > 0 ? pieces : n % (64 / (C * bits)) == 0);
+        add_eight(acc, x, v, bits, R, C);
+        add_eight(acc, x + TILE * 16, v + 32 * bits, bits, R, C);
     }
     MT_UNROLL
     for (size_t i = 0; i < C * R; i++) {
@@ -359,21 +422,21 @@ MT_INLINE void weigh(float *o, size_t stride, const float *unit, const work *w, 
     }
 }
 
-MT_INLINE void weigh_rows(float *o, size_t stride, const float *unit, const work *w, const uint8_t *u,
-                          mt_attn_range all, unsigned bits, size_t R)
+MT_INLINE void weigh_rows(float *o, size_t stride, const float *unit, work *w, const uint8_t *u, mt_attn_range all,
+                          unsigned bits, size_t R)
 {
     const size_t C = R == 1 ? 8 : R <= 3 ? 4 : 2;
     for (size_t i = 0; i < stride; i += 32)
         for (size_t c = 0; c < 16; c += 2 * C)
-            weigh(o + i + c, stride, unit, w, u, all, i / 32 * w->v_step + 8 * c, (i + 2 * c) * bits, bits, R, C);
+            weigh(o + i + c, stride, unit, w, u, all, i / 32 * w->v_step + 8 * c, bits, R, C);
 }
 
 /* A function for each number of rows: together they would share registers badly. */
-#define WEIGH(bits, R)                                                                                           \
-    __attribute__((noinline)) static void weigh_##bits##_##R(float *o, size_t stride, const float *unit,         \
-                                                             const work *w, const uint8_t *u, mt_attn_range all) \
-    {                                                                                                            \
-        weigh_rows(o, stride, unit, w, u, all, bits, R);                                                         \
+#define WEIGH(bits, R)                                                                                            \
+    __attribute__((noinline)) static void weigh_##bits##_##R(float *o, size_t stride, const float *unit, work *w, \
+                                                             const uint8_t *u, mt_attn_range all)                 \
+    {                                                                                                             \
+        weigh_rows(o, stride, unit, w, u, all, bits, R);                                                          \
     }
 WEIGH(8, 1)
 WEIGH(8, 2)
@@ -384,10 +447,9 @@ WEIGH(4, 2)
 WEIGH(4, 3)
 WEIGH(4, 4)
 
-static void all_weighed(float *o, size_t stride, const float *unit, const work *w, mt_attn_range all, unsigned bits,
-                        size_t n)
+static void all_weighed(float *o, size_t stride, const float *unit, work *w, mt_attn_range all, unsigned bits, size_t n)
 {
-    typedef void weigh_fn(float *, size_t, const float *, const work *, const uint8_t *, mt_attn_range);
+    typedef void weigh_fn(float *, size_t, const float *, work *, const uint8_t *, mt_attn_range);
     static weigh_fn *const fn[2][DEEP] = {{weigh_8_1, weigh_8_2, weigh_8_3, weigh_8_4},
                                           {weigh_4_1, weigh_4_2, weigh_4_3, weigh_4_4}};
     for (size_t r = 0, some; r < n; r += some) {
@@ -406,7 +468,7 @@ static void attend_tile(work *w, float *o, mt_attn_part *part, const mt_attn *a,
     for (size_t r = 0; r < n; r++) {
         const mt_attn_range seen = mt_attn_seen(a, seg, r0 + r);
         float *p = w->p + r * MT_SEGMENT, top;
-        part[r0 + r] = softmax_row(p, w->vd, a, w->qd[r], seen, &top);
+        part[r0 + r] = softmax_row(p, w, a, w->qd[r], seen, &top);
         unit[r] = round_row(w->u + 16 * r, p, top, seen, all);
     }
     all_weighed(o + r0 * stride, stride, unit, w, all, a->bits, n);
