@@ -120,10 +120,10 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err) MT_NODISCA
 /* Has the model's head guess what follows, for the next step. */
 void mt_engine_guess(mt_engine *e, mt_step *step);
 
-/* Has the device compute it and choose tokens, and learns what that took. */
+/* Gives jobs their slices, has the device compute the step and choose tokens, and learns what that took. */
 void mt_engine_run(mt_engine *e, mt_step *step);
 
-/* Hands out the tokens, has the head guess, and gives jobs their slices. */
+/* Hands out the tokens, and has the head guess. */
 void mt_engine_settle(mt_engine *e, mt_step *step);
 
 /* ---- jobs: job.c ---- */

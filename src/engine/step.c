@@ -401,8 +401,11 @@ static void note_step(mt_engine *e, mt_step *step)
     mt_histogram_add(&e->stats.step, seconds);
 }
 
+/* Jobs have their slices first: between two tokens of an answer lies what one plan gave, and no slice of the plan
+   before it. */
 void mt_engine_run(mt_engine *e, mt_step *step)
 {
+    mt_jobs_run(e);
     build(e, step);
     if (step->batch.rows == 0)
         return;
@@ -434,13 +437,12 @@ static void end_blind(mt_engine *e, mt_shown *p)
     }
 }
 
-/* Tokens go out before the head guesses and jobs have their slices. */
+/* Tokens go out before the head guesses. */
 void mt_engine_settle(mt_engine *e, mt_step *step)
 {
     for (size_t i = 0; i < step->parts; i++)
         settle(e, step, &step->part[i]);
     if (step->parts > 0)
         mt_engine_guess(e, step);
-    mt_jobs_run(e);
     end_blind(e, &e->pictures);
 }

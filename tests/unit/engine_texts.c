@@ -376,6 +376,67 @@ static void texts_are_computed_beside_answers(void **state)
         mt_encoder_close(&encoders[k]);
 }
 
+/* What a turn was to compute of a job, on the engine's thread. */
+typedef struct slices {
+    driver d;
+    answer beside;
+    asked asked;
+    double work; /* of the job before the turn */
+    bool planned;
+    size_t before, after; /* tokens that came after their turn's slice, and before it */
+} slices;
+
+static void note_turn(void *ctx, bool begins)
+{
+    slices *x = ctx;
+    driver_turn(&x->d, begins);
+    if (!begins)
+        return;
+    x->planned = mt_job_planned(&x->d.engine->desks[0].job);
+    x->work = x->d.engine->desks[0].job.work;
+}
+
+static void note_token(void *ctx, const mt_event *ev)
+{
+    slices *x = ctx;
+    if (ev->kind == MT_EVENT_TOKEN && x->planned)
+        *(x->d.engine->desks[0].job.work > x->work ? &x->before : &x->after) += 1;
+    driver_event(&x->asked, ev);
+}
+
+/* What lies between two tokens of an answer is one plan's: slices come before the rows that they were planned with. */
+static void slices_come_before_their_rows(void **state)
+{
+    enum { MANY = 12, TOKENS = 60 };
+    static sent_text texts[MANY];
+    static slices x;
+    uint32_t prompt[20] = {1, 2, 3};
+    mt_encoder encoder;
+    (void)state;
+    encoder_open(&encoder, VECTORS "bert-cls-bf16");
+    driver_open(&x.d, FIXTURES "/llama-bf16", MT_PRECISION_FAST, 1);
+    x.d.params.encoders = (const mt_encoder *[]){&encoder};
+    x.d.params.encoder_count = 1;
+    x.d.params.step_ms = 1e-6;
+    x.d.params.turn = note_turn;
+    x.d.params.turn_ctx = &x;
+    driver_start(&x.d);
+    driver_hold(&x.d);
+    for (uint32_t i = 0; i < MANY; i++)
+        text_send(&x.d, text_request(&x.d, 1, MT_POOL_MEAN, i, TEXT - i, &texts[i]));
+    mt_request *r = driver_request(&x.d, prompt, 20, TOKENS, &x.beside);
+    x.asked = (asked){.d = &x.d, .answers = &x.beside};
+    r->event = note_token;
+    r->ctx = &x;
+    driver_send(&x.d, r);
+    driver_let_go(&x.d);
+    driver_wait(&x.d, 0);
+    assert_true(x.before > 0);
+    assert_int_equal(x.after, 0);
+    driver_close(&x.d);
+    mt_encoder_close(&encoder);
+}
+
 static void encoders_have_their_part_of_the_memory(void **state)
 {
     mt_stats stats[2];
@@ -408,6 +469,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_has_had_less_comes_first),
     cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_end_one_text, make_folder, remove_folder),
     cmocka_unit_test(texts_are_computed_beside_answers),
+    cmocka_unit_test(slices_come_before_their_rows),
     cmocka_unit_test(encoders_have_their_part_of_the_memory),
 };
 
