@@ -31,6 +31,11 @@ typedef struct crowd {
 
 static crowd all;
 
+static size_t neighbours(void)
+{
+    return unit_races() ? NEIGHBOURS / 4 : NEIGHBOURS;
+}
+
 static void draw_crowd(uint32_t vocab, uint64_t seed)
 {
     draw random = {seed};
@@ -55,7 +60,7 @@ static mt_request *request_of(driver *d, size_t i, answer *to)
 static void ask_alone(const char *dir)
 {
     driver d;
-    for (size_t i = 0; i < NEIGHBOURS; i++) {
+    for (size_t i = 0; i < neighbours(); i++) {
         if (i % 8 == 0) {
             driver_open(&d, dir, MT_PRECISION_FAST, 1);
             d.params.sequences = 1;
@@ -72,7 +77,7 @@ static void ask_alone(const char *dir)
 static void expect_crowd(const char *what)
 {
     char text[256];
-    for (size_t i = 0; i < NEIGHBOURS; i++) {
+    for (size_t i = 0; i < neighbours(); i++) {
         snprintf(text, sizeof text, "%s, request %zu", what, i);
         expect_same(text, &all.alone[i], &all.together[i]);
     }
@@ -94,14 +99,14 @@ static void run_crowd(const char *dir, size_t threads, size_t sequences, size_t 
     d.params.rows = 64 + draw_below(&random, 200);
     d.params.turn_ms = 0; /* clients take their seats from one another again and again */
     driver_start(&d);
-    for (size_t i = 0; i < NEIGHBOURS; i++) {
+    for (size_t i = 0; i < neighbours(); i++) {
         const size_t k = draw_below(&random, (uint32_t)i + 1);
         order[i] = order[k];
         order[k] = i;
     }
     if (cache > 0)
         driver_hold(&d);
-    for (size_t i = 0; i < NEIGHBOURS; i++) {
+    for (size_t i = 0; i < neighbours(); i++) {
         driver_send(&d, request_of(&d, order[i], &all.together[order[i]]));
         if (cache == 0 && draw_below(&random, 3) == 0)
             usleep(draw_below(&random, 3000));

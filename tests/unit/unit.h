@@ -30,6 +30,13 @@ static inline bool unit_quick(void)
     return getenv("MOTET_TEST_QUICK") != NULL;
 }
 
+/* Whether only who meets whom counts, not what comes of it: true under the thread sanitizer. What is computed alone, or
+   once more by the same threads in another size, shows no other race. */
+static inline bool unit_races(void)
+{
+    return getenv("MOTET_TEST_RACES") != NULL;
+}
+
 /* Ends the running test without a verdict; the reason goes into the log. */
 #define UNIT_SKIP(reason)                             \
     do {                                              \
