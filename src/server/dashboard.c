@@ -174,10 +174,11 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
     if (end < first)
         end = first;
     size_page(server, false, VOICES, NOTES);
-    viewer->behind = mt_voices_before(voices, &viewer->past, &d->page) || end > first;
-    viewer->seconds_past = first;
+    viewer->behind = mt_voices_before(voices, &viewer->past, &d->page);
     if (is_old(&d->page, mt_voices_time(voices, mt_clock_ns())))
-        viewer->behind = false;
+        viewer->past = (mt_voices_mark){0}; /* there is nothing before it */
+    viewer->behind = viewer->behind || end > first;
+    viewer->seconds_past = first;
     begin_event(viewer, "history", out);
     mt_buf_printf(out, "\"more\":%s", viewer->behind ? "true" : "false");
     mt_dashboard_write_page(server, viewer->account, &d->page, out);

@@ -2,7 +2,7 @@
 
 import {h} from "../base/dom.js";
 import {chart} from "./chart.js";
-import {bytes, percent, short} from "./format.js";
+import {bytes, percent, short, span} from "./format.js";
 
 const RECENT = 5; // seconds that a rate is the mean of
 
@@ -22,13 +22,13 @@ const latest = (name) => (store, time) => {
     return null;
 };
 const now = (name) => (store, time) => store.value(store.rows[store.rowAfter(time) - 1], name);
-const milliseconds = (value) => value === null ? "–" : short(value);
+const milliseconds = (value) => value === null ? "–" : span(value / 1e3);
 const ended = ["ended_stop", "ended_length"];
 const errors = ["http_4xx", "http_5xx", "ended_error"];
 
 function timed(title, name, help) {
     return {
-        title, help, unit: "ms", write: (v) => `${short(v)} ms`,
+        title, help, unit: "", write: milliseconds,
         value: (store, time) => milliseconds(latest(`${name}_p50_ms`)(store, time)),
         note: (store, time) => `90 %: ${milliseconds(latest(`${name}_p90_ms`)(store, time))} · ` +
                                `99 %: ${milliseconds(latest(`${name}_p99_ms`)(store, time))}`,

@@ -130,6 +130,7 @@ byId("as-table").addEventListener("click", (event) => {
     event.currentTarget.setAttribute("aria-pressed", String(tabled));
     byId("score").hidden = tabled;
     byId("legend").hidden = tabled;
+    byId("score-keys").hidden = tabled;
     byId("table").hidden = !tabled;
     change();
 });

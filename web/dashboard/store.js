@@ -28,24 +28,25 @@ export class Store {
         this.columns = new Map((head.columns ?? []).map((name, i) => [name, i]));
         this.free = [];           // for each line: when it became free; Infinity: it is not
         this.whole = false;       // all of the past is there
+        this.disorder = false;    // voices have come that are older than others: lines are to be given anew
     }
 
     take(name, data) {
         if (name === "snapshot")
             this.clear(data);
         this.now = seconds(data.now);
-        for (const voice of [...data.ended ?? [], ...data.live ?? []])
+        for (const voice of [...data.ended ?? [], ...data.live ?? []].sort((a, b) => a.number - b.number))
             this.voice(voice);
         for (const note of data.notes ?? [])
             this.note(note);
         if (name === "history") {
             this.rows = [...data.seconds ?? [], ...this.rows];
             this.whole = !data.more;
-            if (data.ended || data.notes)
-                this.arrange();
         } else {
             this.rows.push(...data.seconds ?? []);
         }
+        if (this.disorder)
+            this.arrange();
         for (const error of data.errors ?? [])
             this.errors.unshift({...error, at: seconds(error.at)});
         this.errors.length = Math.min(this.errors.length, 64);
@@ -57,12 +58,12 @@ export class Store {
         const known = this.voices.get(told.number);
         if (known?.ended)
             return;
-        const voice = known ?? {notes: [], line: -1, sorted: true};
+        const voice = known ?? {notes: [], line: -1, sorted: true}, placed = known?.id !== undefined;
         Object.assign(voice, told);
         for (const name of ["received", "entered", "seated", "first", "ended", "waited"])
             voice[name] = seconds(told[name] ?? 0);
         voice.open = told.open ? this.readNote(told.open) : null;
-        if (!known || !known.id) {
+        if (!placed) {
             this.voices.set(told.number, voice);
             this.place(voice);
         }
@@ -115,10 +116,10 @@ export class Store {
     // A line for a voice: of the first lines the one that has been free for longest, else the first that is free.
     place(voice) {
         const at = this.list.length;
-        if (at > 0 && this.list[at - 1].number > voice.number)
-            return; // of the past: all are arranged anew
+        this.disorder ||= at > 0 && this.list[at - 1].number > voice.number;
         this.list.push(voice);
-        this.seat(voice);
+        if (!this.disorder)
+            this.seat(voice);
     }
 
     seat(voice) {
@@ -136,9 +137,9 @@ export class Store {
     }
 
     arrange() {
-        this.list = [...this.voices.values()].filter((voice) => voice.id !== undefined)
-            .sort((a, b) => a.number - b.number);
+        this.list.sort((a, b) => a.number - b.number);
         this.free = [];
+        this.disorder = false;
         for (const voice of this.list)
             this.seat(voice);
     }
@@ -151,7 +152,7 @@ export class Store {
             return;
         this.list = this.list.filter((voice) => !voice.ended || voice.ended >= oldest);
         for (const [number, voice] of this.voices)
-            if (voice.ended && voice.ended < oldest)
+            if (voice.ended ? voice.ended < oldest : voice.id === undefined && this.whole)
                 this.voices.delete(number);
     }
 

@@ -24,18 +24,25 @@ function tempo(voice, now) {
     return voice.tokens > 1 && time > 0 ? (voice.tokens - 1) / time : null;
 }
 
+// Without a seat, until now where it has none.
+function waits(store, voice, now) {
+    if (voice.seated || voice.ended)
+        return voice.waited;
+    const since = store.notes(voice).findLast((note) => note.kind === KIND.aside)?.begin ?? voice.entered;
+    return voice.waited + Math.max(now - since, 0);
+}
+
 function rows(store, voice, now) {
     const notes = store.notes(voice), of = (kind) => notes.filter((note) => note.kind === kind);
     const sum = (kind) => of(kind).reduce((total, note) => total + note.end - note.begin, 0);
     const slices = of(KIND.prompt).reduce((total, note) => total + note.steps, 0);
     const speed = tempo(voice, now), model = store.head.encoders?.[voice.encoder - 1] ?? store.head.model;
-    const waits = voice.waited + (!voice.seated && !voice.ended ? Math.max(now - voice.entered, 0) : 0);
     return [
         ["Model", model],
         voice.key && ["Key", voice.key],
         ["Arrived", clock(store.wall(voice.received), 3)],
         ["Prepared in", span(voice.entered - voice.received)],
-        ["Waited", span(waits)],
+        ["Waited", span(waits(store, voice, now))],
         voice.pictures > 0 && ["Pictures", `${voice.pictures}, encoded in ${span(sum(KIND.pictures))}`],
         ["Prompt", `${count(voice.prompt, "token")}, ${short(voice.cached)} from the cache ` +
                    `(${percent(voice.cached, voice.prompt)})`],
@@ -82,7 +89,7 @@ const COLUMNS = [
     ["№", (store, v) => String(v.number)],
     ["State", (store, v) => stateOf(v)],
     ["Arrived", (store, v) => clock(store.wall(v.received))],
-    ["Waited", (store, v) => span(v.waited)],
+    ["Waited", (store, v) => span(waits(store, v, store.now))],
     ["Prompt", (store, v) => short(v.prompt)],
     ["Cached", (store, v) => short(v.cached)],
     ["First token", (store, v) => v.first ? span(v.first - v.received) : "–"],
