@@ -108,6 +108,32 @@ test("pictures are pasted, dropped, drawn and taken away", () =>
         assert.equal(await lastText(tab), "I see a picture of one colour.");
     }));
 
+test("a video goes along", () =>
+    visit(BOX, async (tab) => {
+        await tab.setInputFiles("#file", path.join(settings.root, "tests", "media", "videos", "vp8.webm"));
+        await tab.locator("#attachments video").waitFor();
+        await ask(tab, "What do you see?");
+        await settled(tab, 2);
+        assert.equal(await tab.locator("[role=alert]").count(), 0);
+        assert.ok((await lastText(tab)).length > 0);
+    }));
+
+test("the browser's way back leads to the conversation before", () =>
+    visit(REPLAY, async (tab) => {
+        await ask(tab, "replay:plain one");
+        await settled(tab, 2);
+        await tab.click("#new");
+        await ask(tab, "replay:plain two");
+        await settled(tab, 2);
+        await tab.fill("#question", "not sent yet");
+        await tab.goBack();
+        await until(tab, () => document.querySelector("#title").textContent === "replay:plain one");
+        await tab.reload();
+        await settled(tab, 2);
+        assert.equal(await tab.locator("#title").innerText(), "replay:plain one");
+        assert.equal(await tab.inputValue("#question"), "not sent yet");
+    }));
+
 test("reasoning is folded away and opens", () =>
     visit(BOX, async (tab) => {
         await tab.click("#think");

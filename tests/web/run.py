@@ -78,6 +78,17 @@ def scripts():
         return json.load(f)
 
 
+@contextlib.contextmanager
+def servers(program, model):
+    """Their addresses by name. Each program has its own: the dashboard shows all that a server has done."""
+    box = os.path.join(ROOT, "models", "box")
+    with served.Server(program, box, "--precision", "fast") as in_box, \
+            served.Server(program, model, "--served-name", "replay <b>model</b>") as said, \
+            served.Server(program, model, "--api-key", "secret") as keyed:
+        yield {name + "_url": "http://127.0.0.1:{}/".format(server.port)
+               for name, server in (("box", in_box), ("replay", said), ("keyed", keyed))}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet")
@@ -93,19 +104,13 @@ def main():
     chosen = [name for name in programs if name in arguments.names] or list(programs)
     tests = [name for name in arguments.names if name not in programs]
     failed = False
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
+    with tempfile.TemporaryDirectory() as folder:
         model = replay.write(os.path.join(folder, "replay"), scripts(), sees=True)
-        in_box = os.path.join(ROOT, "models", "box")
-        box = stack.enter_context(served.Server(arguments.motet, in_box, "--precision", "fast"))
-        said = stack.enter_context(served.Server(arguments.motet, model, "--served-name", "replay <b>model</b>"))
-        keyed = stack.enter_context(served.Server(arguments.motet, model, "--api-key", "secret"))
-        settings = {name + "_url": "http://127.0.0.1:{}/".format(server.port)
-                    for name, server in (("box", box), ("replay", said), ("keyed", keyed))}
-        settings.update(packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
-                        shots=arguments.shots and os.path.abspath(arguments.shots))
         for name in chosen:
-            done = subprocess.run(["node", programs[name], json.dumps(settings)], timeout=600, check=False)
+            with servers(arguments.motet, model) as urls:
+                settings = dict(urls, packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
+                                shots=arguments.shots and os.path.abspath(arguments.shots))
+                done = subprocess.run(["node", programs[name], json.dumps(settings)], timeout=600, check=False)
             failed |= done.returncode != 0
     sys.exit(1 if failed else 0)
 

@@ -5,6 +5,8 @@ import {attachment, filesOf, gallery} from "./media.js";
 import {change, on, path, running, send, session, stop, tell} from "./session.js";
 import {openSketch} from "./sketch.js";
 
+const DRAFT = "motet.draft";
+
 let attachments = [];
 
 function showAttachments() {
@@ -40,6 +42,12 @@ function grow() {
     field.style.height = `${Math.min(field.scrollHeight + 2, window.innerHeight / 3)}px`;
 }
 
+/* What is not sent yet outlives a reload of this tab. */
+function keepDraft() {
+    sessionStorage.setItem(DRAFT, byId("question").value);
+    grow();
+}
+
 function submit() {
     const field = byId("question");
     const text = field.value.trim();
@@ -48,7 +56,7 @@ function submit() {
     field.value = "";
     attachments = [];
     showAttachments();
-    grow();
+    keepDraft();
     send(text, sent);
 }
 
@@ -96,7 +104,9 @@ export function startComposer() {
         submit();
     });
     field.addEventListener("keydown", onKey);
-    field.addEventListener("input", grow);
+    field.value = sessionStorage.getItem(DRAFT) ?? "";
+    grow();
+    field.addEventListener("input", keepDraft);
     field.addEventListener("paste", (event) => {
         const files = filesOf(event.clipboardData);
         if (files.length > 0) {

@@ -86,9 +86,9 @@ class CallPart {
 
 const PARTS = {reasoning: ReasoningPart, text: TextPart, call: CallPart};
 
-function statistics(stats) {
+function statistics({stats, model}) {
     if (!stats) return null;
-    const said = [`${stats.tokens} tokens`];
+    const said = [...(session.models.length > 1 && model ? [model] : []), `${stats.tokens} tokens`];
     if (stats.rate > 0 && Number.isFinite(stats.rate))
         said.push(`${stats.rate >= 10 ? Math.round(stats.rate) : stats.rate.toFixed(1)} tokens/s`);
     if (stats.first !== null)
@@ -207,7 +207,7 @@ class AnswerView {
                             "aria-pressed": String(this.colours),
                         }),
                 ),
-                statistics(message.stats),
+                statistics(message),
             ].filter(Boolean),
         );
     }

@@ -39,24 +39,33 @@ function fresh() {
     return {id: store.newId(), title: "", created: now, updated: now, leaf: null, settings: defaults(), bytes: 0};
 }
 
+/* The address has the conversation's id: so a tab that is loaded again shows the same, and the browser's way back leads
+   to the one before. */
 function show(conversation, messages, kept) {
+    const before = session.conversation;
+    const hash = kept ? `#${conversation.id}` : "";
     session.conversation = conversation;
     session.messages = messages;
     session.kept = kept;
-    const hash = kept ? `#${conversation.id}` : location.pathname + location.search;
-    if (location.hash !== (kept ? hash : "")) history.replaceState(null, "", hash);
+    if (location.hash !== hash)
+        history[before ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash);
     tell("conversation");
     for (const message of messages.values())
         if (message.status === "running") answers.resume(message, () => changed(message));
 }
 
+let opening = 0; // counts what is opened
+
 export function begin() {
+    opening++;
     show(fresh(), new Map(), false);
 }
 
-/** Shows a kept conversation; where it is gone, a new one. */
+/** Shows a kept conversation; where it is gone, a new one. Of several at once the last is shown. */
 export async function openConversation(id) {
+    const turn = ++opening;
     const found = await store.load(id);
+    if (turn !== opening) return;
     if (!found) {
         begin();
         return;
@@ -253,7 +262,8 @@ export function start() {
     });
     window.addEventListener("hashchange", () => {
         const id = location.hash.slice(1);
-        if (id && id !== session.conversation?.id) openConversation(id);
+        if (!id) begin();
+        else if (id !== session.conversation?.id || !session.kept) openConversation(id);
     });
     return location.hash.length > 1 ? openConversation(location.hash.slice(1)) : begin();
 }

@@ -113,8 +113,7 @@ export async function search(words) {
         const texts = new Map((await finished(store.getAll())).map((each) => [each.id, {each, text: each.title}]));
         for (const message of await finished(messages.getAll())) {
             const entry = texts.get(message.conversation);
-            if (entry)
-                entry.text += ["", message.text, ...(message.items ?? []).map((item) => item.text)].join("\n");
+            if (entry) entry.text += ["", message.text, ...(message.items ?? []).map((item) => item.text)].join("\n");
         }
         return [...texts.values()]
             .filter(({text}) => wanted.every((word) => text.toLowerCase().includes(word)))

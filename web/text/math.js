@@ -75,7 +75,13 @@ class Parser {
         return nodes;
     }
 
+    /** What is between braces, or else one thing: of a number its first digit, as \\frac12 is a half. */
     group() {
+        const token = this.peek();
+        if (token?.number?.length > 1) {
+            this.all[this.at] = {...token, number: token.number.slice(1), from: token.from + 1};
+            return m("mn", {}, token.number[0]);
+        }
         if (!this.take("{")) return this.atom();
         const nodes = this.row(["}"]);
         if (!this.take("}")) throw new Beyond("no closing brace");
