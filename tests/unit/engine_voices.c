@@ -177,6 +177,55 @@ static void times_are_told_apart(void **state)
     assert_int_equal(mt_tempo_bucket(UINT64_MAX), MT_TEMPO_BUCKETS - 1);
 }
 
+typedef struct looker {
+    mt_voices *voices;
+    atomic_bool over;
+    size_t notes, ended;
+} looker;
+
+static void *look_on(void *ctx)
+{
+    looker *l = ctx;
+    reader *r = mt_alloc(sizeof *r);
+    mt_tempo tempo;
+    for (bool last = false; !last;) {
+        last = atomic_load(&l->over); /* what was written before is read below */
+        do {
+            read_on(r, l->voices);
+            l->notes += r->page.notes_count;
+            l->ended += r->page.ended_count;
+        } while (r->page.notes_count + r->page.ended_count > 0);
+        mt_voices_tempo(l->voices, mt_clock_ns(), &tempo);
+    }
+    mt_free(r);
+    return NULL;
+}
+
+/* While one thread writes, another reads: it gets each note and each voice once. */
+static void readers_disturb_nobody(void **state)
+{
+    enum { ROUNDS = 200, EACH = 3 }; /* of notes: prepared, seated, and one of an answer */
+    looker l = {.voices = mt_voices_new(1ull << 40, LIVE)};
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, look_on, &l), 0);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        const uint64_t now = mt_clock_ns();
+        const mt_request request = {.name = "x", .received = now};
+        mt_voice *voice = mt_voices_enter(l.voices, &request, 0, now);
+        mt_voices_seat(l.voices, voice, now);
+        sound(l.voices, voice, MT_NOTE_ANSWER, now, now + 1000, 1);
+        mt_voices_token(l.voices, voice, 1000, now);
+        mt_voices_end(l.voices, voice, MT_FINISH_STOP, now + 1000);
+    }
+    atomic_store(&l.over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(l.notes, ROUNDS * EACH);
+    assert_int_equal(l.ended, ROUNDS);
+    mt_voices_free(l.voices);
+}
+
 static const mt_voice *voice_of(const reader *r, const char *name)
 {
     for (size_t i = 0; i < r->page.ended_count; i++)
@@ -256,6 +305,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rings_wrap),
     cmocka_unit_test(bytes_are_what_the_memory_allows),
     cmocka_unit_test(times_are_told_apart),
+    cmocka_unit_test(readers_disturb_nobody),
     cmocka_unit_test(an_engine_records_all_it_does),
 };
 UNIT_MAIN(tests)
