@@ -65,10 +65,12 @@ def save(tensors, path):
         at += size
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
-    with open(path, "wb") as f:
+    part = path.with_suffix(".part")  # under its name a file is whole, whenever it is looked at
+    with open(part, "wb") as f:
         f.write(len(head).to_bytes(8, "little") + head)
         for _, t in sorted(tensors.items()):
             f.write(t.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    part.replace(path)
     return at
 
 

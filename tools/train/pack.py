@@ -9,6 +9,7 @@ from bpe import Encoder
 from data.dice import Dice
 from data.mix import conversation, long
 from data.scene import SIDES
+from style import Faces
 from template import TOKENS, load, render
 
 FIELDS = ("ids", "document", "positions", "slots", "rows", "wear", "where", "target", "after", "side", "used")
@@ -54,8 +55,9 @@ class Reader:
 
 
 class Packer:
-    def __init__(self, batch, length, pictures, seed, longest=0):
+    def __init__(self, batch, length, pictures, seed, longest=0, atlas=None):
         self.batch, self.length, self.pictures, self.longest = batch, length, pictures, longest
+        self.faces = Faces(atlas) if atlas else None
         self.reader, self.seed, self.count = Reader(), seed, 0
 
     def make(self):
@@ -67,7 +69,7 @@ class Packer:
         else:
             made = conversation(dice)
         ids, positions = self.reader.read(made, self.side)
-        rows = [draw.described(s, dice.random) for s in made["pictures"]]
+        rows = [draw.described(s, dice.random, self.faces) for s in made["pictures"]]
         return ids, positions, self.reader.learned(ids), rows
 
     def batch_of(self):

@@ -49,10 +49,21 @@ def _lay(rows, colour, box, ink):
                 rows[y][x] = [a + (b - a) * share for a, b in zip(rows[y][x], RGB[colour])]
 
 
+def _wavy(scene, x, y):
+    """The ground's colour at a place, with all waves over it."""
+    rgb = [v / 255 for v in RGB[scene.ground]]
+    for across, down, phase, hard, *change in scene.waves:
+        s = min(max(math.sin(x * across + y * down + phase) * hard, -1), 1)
+        rgb = [a + s * b for a, b in zip(rgb, change)]
+    return [255 * min(max(v, 0), 1) for v in rgb]
+
+
 def drawn(scene, height, width):
     """Rows of pixels, three numbers each."""
     short = min(height, width)
     rows = [[list(RGB[scene.ground]) for _ in range(width)] for _ in range(height)]
+    if scene.waves:
+        rows = [[_wavy(scene, (x + 0.5) / width, (y + 0.5) / height) for x in range(width)] for y in range(height)]
     for t in scene.things:
         cx, cy, size = t.x * width, t.y * height, t.r * short
         c, s = math.cos(math.radians(t.tilt)), math.sin(math.radians(t.tilt))

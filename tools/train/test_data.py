@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import unicodedata
 import unittest
 from pathlib import Path
 
@@ -17,16 +18,22 @@ import torch
 
 import draw
 import picture
-from data import memory, sight, sums, talk, tools
+from data import faces, memory, reading, sight, sums, talk, tools, words
 from data.ask import judge
 from data.dice import Dice, is_held
 from data.kinds import KINDS
-from data.mix import SKILLS, conversation, questions, tooled
+from data.mix import SHOWN, SKILLS, conversation, questions, tooled
 from pack import Packer, Reader
 from score import parsed, plain
+from style import CELL, Faces
 from template import TOKENS, render
 
 MOTET = None
+
+
+def _grid(height, width):
+    place = torch.arange(height * width)
+    return torch.stack([place % width, place // width]) + 0.5, torch.tensor([width, height, min(height, width)]).float()
 
 
 class Data(unittest.TestCase):
@@ -70,8 +77,8 @@ class Data(unittest.TestCase):
                 )
 
     def test_held_out_wordings_are_not_trained_on(self):
-        seen = {Dice(i).pick(sight.READ) for i in range(500)}
-        asked = {Dice(i, True).pick(sight.READ) for i in range(500)}
+        seen = {Dice(i).pick(reading.READ) for i in range(500)}
+        asked = {Dice(i, True).pick(reading.READ) for i in range(500)}
         self.assertEqual(seen & asked, set())
         self.assertTrue(all(is_held(x) for x in asked))
 
@@ -79,7 +86,8 @@ class Data(unittest.TestCase):
         bare = lambda text: re.sub(r"[^a-z0-9{}]+", " ", text.lower()).strip()  # noqa: E731
         lists = [(k.first, k.more) for k in KINDS] + [(talk.STRANGE, talk.MORE_STRANGE)]
         lists += [(talk.WHO, [talk.MORE_WHO]), (talk.CAN, [talk.MORE_CAN])]
-        lists += [(sums.PLUS, [sums.MORE_PLUS]), (sums.MINUS, [sums.MORE_MINUS]), (sight.NUMBER, [sight.MORE_NUMBER])]
+        lists += [(sums.PLUS, [sums.MORE_PLUS]), (sums.MINUS, [sums.MORE_MINUS])]
+        lists += [(reading.NUMBER, [reading.MORE_NUMBER])]
         lists += [(memory.REPEAT, [memory.MORE_REPEAT])]
         lists += [(said, lists) for (said, _, _), (lists, _, _, _) in zip(talk.SMALL, talk.MORE_SMALL)]
         for first, more in lists:
@@ -127,13 +135,59 @@ class Data(unittest.TestCase):
         self.assertTrue((flat[b["where"][both] + 2] == b["after"][both]).all())
 
     def test_both_drawers_draw_the_same(self):
-        dice = Dice("drawers")
-        scenes = [make(dice).pictures[0] for _, make, _ in sight.KINDS]
+        dice = Dice("drawers", held=True)
+        scenes = [make(dice).pictures[0] for _, make, _ in SHOWN]
         many = draw.drawn(torch.tensor(np.stack([draw.described(s) for s in scenes])), 96, 128)
         for one, scene in zip(many, scenes):
             alone = torch.tensor(picture.drawn(scene, 96, 128)).permute(2, 0, 1) / 255
-            self.assertLess((one - alone).abs().max().item(), 0.3)  # a sample at a letter's edge may fall either way
+            # two samples at a letter's edge may fall either way
+            self.assertLess((one - alone).abs().max().item(), 0.55)
             self.assertLess((one - alone).abs().mean().item(), 1e-3)
+
+    def test_pictures_in_any_style_show_their_letters(self):
+        """An atlas whose only face has a full square for every letter: ink is where the word is, whatever the style."""
+        cells = np.zeros((1, len(faces.LETTERS), CELL, CELL), np.uint8)
+        cells[:, :, 8:24, 6:22] = 63
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "atlas.npz")
+            np.savez(path, cells=cells, wide=np.full((1, len(faces.LETTERS)), 20.0), small=np.array([True]))
+            known = Faces(path)
+        flat = torch.from_numpy(cells.reshape(-1))
+        for seed in range(60):
+            dice = Dice(f"style {seed}")
+            ask = reading.read(dice) if seed % 2 else dice.any(SHOWN)[1](dice)
+            rows = np.stack([draw.described(s, dice.random, known) for s in ask.pictures])
+            self.assertEqual(rows.shape[1], draw.WIDTH)
+            made = draw.drawn(torch.tensor(rows), 96, 128, flat)
+            self.assertTrue(((made >= 0) & (made <= 1)).all())
+            if seed % 2 and not ask.pictures[0].things:
+                ground = draw.grounded(torch.tensor(rows[:, : draw.GROUND + draw.WAVES * draw.WAVE]), *_grid(96, 128))
+                changed = (made.flatten(2) - ground).abs().amax(1) > 0.02
+                self.assertGreater(changed.float().mean().item(), 0.002, ask.answer)
+
+    def test_fonts_of_the_evaluation_are_held_out(self):
+        self.assertTrue(all(faces.is_held(f) for f in faces.EVALUATED))
+        self.assertFalse(faces.is_held("DejaVu Sans") or faces.is_held("Liberation Serif"))
+
+    def test_names_of_all_scripts_can_be_written(self):
+        encoder = self.reader.encoder
+        seen, asked = set(), set()
+        for seed in range(2000):
+            for names, held in ((seen, False), (asked, True)):
+                name = words.exotic(Dice(f"far {seed}", held), "me", words.FAR_NAMES)
+                self.assertEqual(encoder.decode(encoder.encode(name)), name)
+                self.assertEqual(unicodedata.normalize("NFC", name), name)
+                names.add(name)
+        self.assertEqual(seen & asked, set())
+        self.assertTrue({"Zoë", "O'Brien", "東京"} <= seen | asked)
+
+    def test_long_sums_are_worked_out_rightly(self):
+        for seed in range(500):
+            ask = sums.big(Dice(f"big {seed}"))
+            steps = re.findall(r"(\d+(?: [+-] \d+)+) = (\d+)", ask.answer)
+            self.assertEqual(len(steps), 4)
+            for step, result in steps:
+                self.assertEqual(sum(int(n.replace(" ", "")) for n in re.findall(r"-? ?\d+", step)), int(result), step)
 
     def test_motet_reads_and_writes_the_same(self):
         if not MOTET:

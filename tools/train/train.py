@@ -17,6 +17,9 @@ import time
 from pathlib import Path
 from queue import Empty, Queue
 
+BEGAN = time.time()
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -41,12 +44,15 @@ def options():
     p.add_argument("--steps", type=int, default=10**9)
     p.add_argument("--decay", action="store_true")
     p.add_argument("--drafter", action="store_true")
+    p.add_argument("--every", type=int, default=1, help="steps from one lesson of the drafting head to the next")
+    p.add_argument("--save", type=float, default=0, help="seconds from one export on the way to the next; 0 for none")
     p.add_argument("--chain", type=int, default=1, help="guesses in a row that the drafting head is trained for")
     p.add_argument("--quantised", action="store_true")
     p.add_argument("--tokens", type=int, default=65536, help="in a step")
     p.add_argument("--length", type=int, default=1024, help="of a row")
     p.add_argument("--longest", type=int, default=0, help="characters of the longest conversations; 0 for no long ones")
     p.add_argument("--pictures", type=int, default=288, help="in a step")
+    p.add_argument("--atlas", type=Path, help="letters of many fonts, by make_atlas.py; without it words are in dots")
     p.add_argument("--workers", type=int, default=13)
     p.add_argument("--reuse", type=int, default=4, help="how often a batch may be used when the makers are slow")
     p.add_argument("--matrix-rate", type=float, default=0.015)
@@ -70,7 +76,9 @@ class Source:
         size = (o.tokens // o.length, o.length, o.pictures)
         self.workers = [
             context.Process(
-                target=pack.work, daemon=True, args=(self.made, self.stop, *size, f"{o.seed} {step} {i}", o.longest)
+                target=pack.work,
+                daemon=True,
+                args=(self.made, self.stop, *size, f"{o.seed} {step} {i}", o.longest, o.atlas),
             )
             for i in range(o.workers)
         ]
@@ -127,7 +135,7 @@ class Leg:
         torch.backends.cuda.matmul.allow_tf32 = True
         self.box = Box(TOY if o.toy else Shape()).to(self.device)
         self.optimiser = Optimiser(list(self.box.named_parameters()), o.matrix_rate, o.other_rate)
-        self.step, self.tokens = 0, 0
+        self.step, self.tokens, self.ids = 0, 0, score.Reader().encoder.added
         if o.resume:
             state = torch.load(o.state, map_location=self.device, weights_only=True)
             self.box.load_state_dict(state["box"])
@@ -137,17 +145,21 @@ class Leg:
             self.box.load_state_dict(export.read(self.box, o.weights))
         self.box.quantise(o.quantised)
         self.box.mtp.requires_grad_(o.drafter)
-        self.drawn = draw.drawn
+        self.cells = None
+        if o.atlas:
+            with np.load(o.atlas) as made:
+                self.cells = torch.from_numpy(made["cells"].reshape(-1)).to(self.device)
+        self.drawn = lambda *a: draw.drawn(*a, self.cells)
         if self.device == "cuda" and not o.eager:
             for module in self.box.modules():
                 if isinstance(module, Layer):
                     module.compile(dynamic=False)
-            steps = [torch.compile(f, dynamic=False) for f in (draw.blended, draw.printed)]
+            steps = [torch.compile(f, dynamic=False) for f in draw.STEPS]
             most = max(h * w for h, w in SIDES)
-            self.drawn = lambda *a: draw.drawn(*a, most, steps)
+            self.drawn = lambda *a: draw.drawn(*a, self.cells, most, steps)
         self.source = Source(o, self.device, self.step)
 
-    def loss(self, b):
+    def loss(self, b, drafter):
         box, device = self.box, self.device
         dtype = torch.bfloat16 if device == "cuda" else torch.float32
         used, cells = b["used"], b["side"][0] * b["side"][1] // 1024
@@ -160,7 +172,7 @@ class Leg:
             logits = box.logits(hidden.flatten(0, 1)[b["where"]])
             loss = F.cross_entropy(logits.float(), b["target"], ignore_index=-100)
             right = (logits.argmax(-1) == b["target"]).float().sum() / (b["target"] >= 0).sum()
-            if not self.o.drafter:
+            if not drafter:
                 return loss, right, right[None], loss
             # Half of the time the head sees marks in place of pictures, so that it does not matter which it is given.
             marks = box.embed(b["ids"]) if random.random() < 0.5 else shown
@@ -176,19 +188,23 @@ class Leg:
         return loss, right, taken, extra
 
     def run(self):
-        o, began, shown_at = self.o, time.time(), time.time()
-        since, log, middle = 0, [], o.middle
+        o, shown_at, saved_at = self.o, time.time(), time.time()
+        began = BEGAN  # of the whole program: what comes before the first step takes its time, too
+        since, middle, taken = 0, o.middle, torch.zeros(1)
         first = self.step
         while True:
             passed = (time.time() - began) / o.seconds
             if passed >= 1 or self.step - first >= o.steps:
                 break
             batch = self.source.get()
-            loss, right, taken, extra = self.loss(batch)
-            (loss + extra if o.drafter else loss).backward()
+            lesson = o.drafter and (self.step + 1) % o.every == 0
+            loss, right, drafts, extra = self.loss(batch, lesson)
+            taken = drafts if lesson else taken
+            (loss + extra if lesson else loss).backward()
             # Apart: what the head has yet to learn is no reason for the trunk to take smaller steps.
             norm = torch.nn.utils.clip_grad_norm_(self.box.model.parameters(), 1.0)
-            torch.nn.utils.clip_grad_norm_(self.box.mtp.parameters(), 1.0)
+            if lesson:
+                torch.nn.utils.clip_grad_norm_(self.box.mtp.parameters(), 1.0)
             scale = min(1.0, (self.step + 1) / o.warmup) * (max(1 - passed, 0.0) if o.decay else 1.0)
             self.optimiser.step(scale)
             self.optimiser.zero_grad()
@@ -203,6 +219,9 @@ class Leg:
                     flush=True,
                 )
                 shown_at, since = now, 0
+            if o.save and time.time() - saved_at > o.save:
+                export.export_mlx(self.box, o.out / "mlx", self.ids)
+                saved_at = time.time()
             if middle and passed > middle:
                 middle = 0
                 self.scored(max(o.count // 2, 8))
@@ -228,10 +247,9 @@ class Leg:
             },
             o.state,
         )
-        ids = score.Reader().encoder.added
-        print("mlx bytes", export.export_mlx(self.box, o.out / "mlx", ids), flush=True)
+        print("mlx bytes", export.export_mlx(self.box, o.out / "mlx", self.ids), flush=True)
         if o.bf16:
-            export.export_bf16(self.box, o.out / "bf16", ids)
+            export.export_bf16(self.box, o.out / "bf16", self.ids)
         self.box.round_off()
         if o.count:
             self.scored(o.count)

@@ -23,7 +23,7 @@ function control(field) {
             min: field.least,
             max: field.most,
             step: field.step,
-            placeholder: "default",
+            placeholder: "as the model has it",
             inputmode: "decimal",
         });
     return h("textarea", {

@@ -41,6 +41,8 @@ class Dice:
 
     def __init__(self, seed, held=False):
         self.random, self.held = random.Random(seed), held
+        self.exotic = 0.0 if held else 0.15  # share of names beyond plain English ones
+        self.many = False  # counts of five and more only
 
     def chance(self, p):
         return self.random.random() < p

@@ -225,7 +225,8 @@ def tell(dice, f):
 
 def recall(dice, f):
     v = str(f.value)
-    return Ask(dice.pick(f.asked), f.answer.format(v=v), [v], f"The user told me: {f.key} is {v}.", v)
+    short = v if " " not in v else ""
+    return Ask(dice.pick(f.asked), f.answer.format(v=v), [v], f"The user told me: {f.key} is {v}.", short)
 
 
 def unknown(dice, f):

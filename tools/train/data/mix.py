@@ -2,17 +2,22 @@
 every message of the assistant carries its skill and what a right answer is."""
 
 import json
+import re
 
-from . import memory, rules as rl, sight, sums, talk, tools as tl, words
+from . import memory, reading, rules as rl, sight, sums, talk, tools as tl, unseen, words
 from .dice import Dice, vary
 from .kinds import could
 
-SIGHT = [(skill, make) for skill, make, share in sight.KINDS for _ in range(share)]
+SHOWN = sight.KINDS + reading.KINDS + unseen.KINDS
+SIGHT = [(skill, make) for skill, make, share in SHOWN for _ in range(share)]
 TEXT = (
-    [("sums", sums.sums)] * 8
+    [("sums", sums.sums)] * 9
+    + [("big sums", sums.big)] * 5
+    + [("too hard", sums.hard)] * 3
+    + [("other languages", talk.foreign)] * 4
     + [("who", talk.who)] * 3
     + [("who", talk.can)] * 3
-    + [("talk", talk.small)] * 7
+    + [("talk", talk.small)] * 10
     + [("talk", talk.strange)] * 7
     + [("repeat", memory.repeat)] * 6
     + [("story", talk.story)] * 2
@@ -59,8 +64,8 @@ class Talk:
             check["sentences"] = 6
         self.answer(skill, self.rules.applied(ask.answer, ask.short), check, ask.think)
 
-    def call(self, chosen, skill=None):
-        """A request to tools, their results, and the answer."""
+    def call(self, chosen, skill=None, own=False):
+        """A request to tools, their results, and the answer. own: results in the tool's own words."""
         dice, d = self.dice, [t.request(self.dice) for t in chosen]
         text = d[0][0]
         if len(d) == 2:
@@ -70,15 +75,15 @@ class Talk:
         calls = [(t.name, x[1]) for t, x in zip(chosen, d)]
         named = " and ".join(n for n, _ in calls)
         self.answer(skill or ("two calls" if len(d) == 2 else "calls"), "", {}, f"I call {named}.", calls)
-        for x in d:
-            self.messages.append({"role": "tool", "content": tl.written(dice, x[2])})
-        final = self.rules.applied(" ".join(x[3] for x in d), "")
-        self.answer(
-            "results",
-            final,
-            {"want": [w for x in d for w in tl.uses(x[2])], **self.rules.check("")},
-            "The tool has answered.",
-        )
+        own = own or not dice.held and dice.chance(0.2)
+        said = [tl.news(dice) if own else tl.written(dice, x[2]) for x in d]
+        for text in said:
+            self.messages.append({"role": "tool", "content": text})
+        answers = [tl.SAYS.format(text) for text in said] if own else [x[3] for x in d]
+        want = [text.rstrip(".!") for text in said] if own else [w for x in d for w in tl.uses(x[2])]
+        final = self.rules.applied(" ".join(answers), "")
+        check = {"want": want, **self.rules.check("")}
+        self.answer("plain results" if own else "results", final, check, "The tool has answered.")
 
     def done(self):
         """Clients often send earlier turns back without what was thought in them."""
@@ -90,7 +95,7 @@ class Talk:
 
 
 def plain_ask(dice, pictures=True):
-    skill, make = dice.any(SIGHT if pictures and dice.chance(0.6) else TEXT)
+    skill, make = dice.any(SIGHT if pictures and dice.chance(0.65) else TEXT)
     return skill, make(dice)
 
 
@@ -100,27 +105,39 @@ def single(dice):
     return t.done()
 
 
-def about_one_picture(dice):
-    """Another question about what was already shown."""
-    t = Talk(dice, rl.rules(dice, "plain") if dice.chance(0.15) else None)
-    s = sight.sc.scene(dice, dice.any([1, 2, 2, 3]))
+def about_one_picture(dice, back=False):
+    """Another question about what was already shown. back: after talk of other things."""
+    kind = dice.any(["plain", "upper", "phrase"]) if back else "plain"
+    t = Talk(dice, rl.rules(dice, kind) if dice.chance(0.25 if back else 0.15) else None)
+    s = sight.sc.scene(dice, dice.any([1, 1, 2, 2, 3] if back else [1, 2, 2, 3]))
     kept, sight.sc.scene = sight.sc.scene, lambda *_: s
     try:
         makers = [
             ("shapes", sight.describe),
             ("colours", sight.colour_of),
+            ("colours", sight.colour_of),
             ("shapes", sight.shape_of),
             ("shapes", sight.is_there),
             ("colours", sight.ground),
+            ("not there", unseen.absent),
         ]
         for i in range(dice.number(2, 4)):
+            for _ in range(dice.any([0, 1, 1, 2, 3]) if back else 0):
+                f = memory.fact(dice)
+                skill, ask = ("told", memory.tell(dice, f)) if dice.chance(0.4) else plain_ask(dice, False)
+                if not (t.rules.upper and skill == "story" or "no picture" in ask.want):
+                    t.ask(skill, ask)
             skill, make = dice.any(makers)
             ask = make(dice)
             ask.pictures = ask.pictures if i == 0 else []
-            t.ask(skill, ask)
+            t.ask("looking back" if back and i else skill, ask)
     finally:
         sight.sc.scene = kept
     return t.done()
+
+
+def looking_back(dice):
+    return about_one_picture(dice, True)
 
 
 def hard(dice):
@@ -129,9 +146,15 @@ def hard(dice):
     for _ in range(dice.any([1, 1, 2])):
         skill, make = dice.any(
             [
-                ("words", sight.read),
-                ("words", sight.read),
-                ("digits", sight.number),
+                ("words", reading.read),
+                ("words", reading.read),
+                ("words", reading.read),
+                ("words", reading.read),
+                ("words", reading.read),
+                ("letters", reading.letter),
+                ("digits", reading.number),
+                ("digits", reading.number),
+                ("counts", sight.count),
                 ("counts", sight.count),
                 ("positions", sight.where),
             ]
@@ -184,7 +207,7 @@ def ruled(dice, kind=None):
     return t.done()
 
 
-def tooled(dice, kind=None):
+def tooled(dice, kind=None, own=False):
     """Tools declared: called, called twice, of no use, or not needed."""
     t = Talk(dice, rl.rules(dice, dice.any(["plain", "plain", "phrase", "upper"])) if dice.chance(0.4) else None)
     box = tl.toolbox(dice)
@@ -194,7 +217,7 @@ def tooled(dice, kind=None):
         if what == "two":
             t.call([dice.any(box), dice.any(box)])
         elif what == "one":
-            t.call([dice.any(box)])
+            t.call([dice.any(box)], own=own)
         elif what == "none":
             used = [x.kind for x in box if not isinstance(x, tl.Invented)]
             absent = dice.any([k for k in tl.KINDS if k not in used and not could(used, k)])
@@ -208,7 +231,7 @@ def tooled(dice, kind=None):
             )
         else:
             skill, ask = plain_ask(dice, dice.chance(0.3))
-            while skill == "talk":
+            while skill in ("talk", "other languages", "unknown"):
                 skill, ask = plain_ask(dice, dice.chance(0.3))
             t.ask(skill, ask)
     return t.done()
@@ -251,7 +274,8 @@ def long(dice, length):
     return made
 
 
-MAKERS = [single] * 10 + [hard] * 5 + [about_one_picture] * 2 + [remembering] * 5 + [ruled] * 9 + [tooled] * 12
+MAKERS = [single] * 16 + [hard] * 24 + [about_one_picture] * 3 + [remembering] * 5 + [ruled] * 7 + [tooled] * 7
+MAKERS += [looking_back] * 7
 
 
 def conversation(dice, may_be_long=True):
@@ -260,15 +284,32 @@ def conversation(dice, may_be_long=True):
     return dice.any(MAKERS)(dice)
 
 
+# Skills that are another one on harder ground; skills whose answers are no test of others.
+ALSO = {"names": "memory", "names in calls": "calls", "many": "counts"}
+OTHER = ("told", "talk", "unknown", "other languages", "too hard")
+
+
+def _far(check):
+    """Whether the answer is about a name beyond plain English."""
+    said = list(check.get("want", [])) + [v for c in check.get("calls", []) for v in c["arguments"].values()]
+    return any(isinstance(v, str) and re.search(r"[^\x00-\x7f]|\w[' -]\w", v) for v in said)
+
+
 def questions(skill, count, seed):
     """Held-out conversations that end with an answer of this skill, which is what is judged."""
     found, at = [], 0
     while len(found) < count:
         at += 1
         dice = Dice(f"{seed} {skill} {at}", held=True)
+        dice.exotic = 1.0 if skill in ("names", "names in calls") else 0.0
+        dice.many = skill == "many"
         wanted = {
             "calls": lambda: tooled(dice, "one"),
             "results": lambda: tooled(dice, "one"),
+            "plain results": lambda: tooled(dice, "one", True),
+            "looking back": lambda: looking_back(dice),
+            "names": lambda: remembering(dice),
+            "names in calls": lambda: tooled(dice, "one"),
             "two calls": lambda: tooled(dice, "two"),
             "no tool": lambda: tooled(dice, "none"),
             "memory": lambda: remembering(dice),
@@ -284,7 +325,8 @@ def questions(skill, count, seed):
             i
             for i, m in enumerate(made["messages"])
             if m["role"] == "assistant"
-            and (m["skill"] == skill or skill in ("thinking", "long") and m["skill"] not in ("told", "talk"))
+            and (m["skill"] == ALSO.get(skill, skill) or skill in ("thinking", "long") and m["skill"] not in OTHER)
+            and (skill not in ("names", "names in calls") or _far(m["check"]))
         ]
         if not ends or not made["messages"][ends[-1]]["check"]:
             continue
@@ -323,4 +365,16 @@ SKILLS = [
     "repeat",
     "talk",
     "long",
+    "looking back",
+    "many",
+    "letters",
+    "empty",
+    "not there",
+    "unknown",
+    "big sums",
+    "too hard",
+    "names",
+    "names in calls",
+    "plain results",
+    "other languages",
 ]

@@ -32,6 +32,7 @@ CLOSE = {
 }
 GROUNDS = ["white"] * 6 + ["black"] * 2 + ["grey", "yellow", "blue", "cyan", "pink"]
 SIDES = [(160, 160), (192, 192), (224, 224), (160, 224), (224, 160), (192, 256), (256, 192), (128, 128), (128, 256)]
+SIDES += [(160, 288), (288, 160)]
 
 
 @dataclasses.dataclass
@@ -62,10 +63,17 @@ class Scene:
     ground: str
     things: list
     prints: list
+    waves: list = dataclasses.field(default_factory=list)  # over the ground: across, down, phase, hardness, r, g, b
+
+
+def backdrop(dice):
+    """The ground's colour; people choose any, but evaluations ask for those of the first legs."""
+    return dice.any(words.COLOURS if not dice.held and dice.chance(0.15) else GROUNDS)
 
 
 def fitting(dice, ground):
-    return [c for c in words.COLOURS if c != ground and c not in CLOSE.get(ground, ())]
+    close = () if not dice.held and dice.chance(0.3) else CLOSE.get(ground, ())
+    return [c for c in words.COLOURS if c != ground and c not in close]
 
 
 def _apart(x, y, r, things):
@@ -95,8 +103,10 @@ def thing(dice, ground, things, low, high, shape=None, colour=None):
 
 def scene(dice, count, distinct=True):
     """`count` things; distinct ones differ in both shape and colour, so that each is named by either."""
-    ground = dice.any(GROUNDS)
+    ground = backdrop(dice)
     low, high = (0.16, 0.34) if count == 1 else (0.12, 0.21) if count <= 3 else (0.09, 0.14)
+    if not dice.held and dice.chance(0.2):
+        low, high = (0.08, 0.45) if count == 1 else (0.08, 0.21) if count <= 3 else (0.07, 0.12)
     shapes, colours = list(SHAPES), fitting(dice, ground)
     dice.random.shuffle(shapes)
     dice.random.shuffle(colours)
@@ -110,7 +120,7 @@ def scene(dice, count, distinct=True):
 
 def printed(dice, text, count=0):
     """A word across the picture, perhaps with a thing above or below it."""
-    ground = dice.any(GROUNDS)
+    ground = backdrop(dice)
     width = len(text) * 6 - 1
     unit = min(0.84 / width, 0.07) * dice.random.uniform(0.7, 1.0)
     half_w, half_h = width * unit / 2, 3.5 * unit
@@ -132,4 +142,19 @@ def printed(dice, text, count=0):
                 dice.random.uniform(-10, 10),
             )
         )
+    return made
+
+
+def photograph(dice):
+    """Something that no shape is: waves of colour, soft or with hard edges."""
+    made = Scene(backdrop(dice), [], [])
+    most = dice.random.choice([8, 20, 40])
+    for _ in range(dice.number(3, 6)):
+        across, down = (dice.random.uniform(-most, most) for _ in range(2))
+        hard = dice.random.choice([1.0, 1.0, 2.0, 12.0])
+        rgb = [dice.random.uniform(-0.45, 0.45) for _ in range(3)]
+        made.waves.append((across, down, dice.random.uniform(0, 6.28), hard, *rgb))
+    for _ in range(dice.any([0, 0, 4, 7, 9])):  # or a heap of things that hide each other
+        x, y, r = (dice.random.uniform(*range_) for range_ in ((-0.1, 1.1), (-0.1, 1.1), (0.1, 0.6)))
+        made.things.append(Thing(dice.any(SHAPES), dice.any(words.COLOURS), x, y, r, dice.random.uniform(-180, 180)))
     return made

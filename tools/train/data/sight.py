@@ -4,17 +4,17 @@ import re
 
 from . import scene as sc
 from .ask import Ask
-from .dice import besides, ways
-from .words import ANIMALS, COLOURS, FOODS, THINGS, a
+from .dice import ways
+from .words import COLOURS, a
 
-NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"]
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
 def _n(count):
     return f"{count}|{NUMBERS[count]}"
 
 
-def _listed(parts):
+def listed(parts):
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
@@ -42,7 +42,7 @@ def describe(dice):
     count = dice.any([1, 1, 2, 2, 2, 3, 3])
     s = sc.scene(dice, count)
     names = [t.called() for t in sorted(s.things, key=lambda t: t.x)]
-    text = _listed([a(n) for n in names])
+    text = listed([a(n) for n in names])
     return Ask(
         dice.pick(DESCRIBE),
         f"I see {text}.",
@@ -164,17 +164,22 @@ def _count_answer(count, one, many):
 
 def count(dice):
     """All alike, or several kinds of which some are asked for."""
-    kind = dice.any(["all", "same", "shape", "colour"])
-    total = dice.number(1, 6)
-    s = sc.Scene(dice.any(sc.GROUNDS), [], [])
+    kind = dice.any(["all", "same", "same", "shape", "colour"])
+    total = dice.number(1, 6) if dice.held and not dice.many else dice.number(5 if dice.held else 1, 9)
+    s = sc.Scene(sc.backdrop(dice), [], [])
     colours, shapes = dice.random.sample(sc.fitting(dice, s.ground), 2), dice.random.sample(sc.SHAPES, 2)
-    low, high = (0.12, 0.2) if total <= 3 else (0.09, 0.135)
+    low, high = (0.12, 0.2) if total <= 3 else (0.09, 0.135) if total <= 6 else (0.06, 0.105)
+    if not dice.held and dice.chance(0.3):
+        low = high = dice.random.uniform(0.065, 0.11)  # all of one size, as a machine draws them
+    grid = _grid(dice, total) if not dice.held and dice.chance(0.2) else None
     for i in range(total):
         other = dice.chance(0.4)
         shape = shapes[other] if kind == "shape" else shapes[0] if kind == "same" else dice.any(sc.SHAPES)
         colour = colours[other] if kind == "colour" else colours[0] if kind == "same" else None
-        t = sc.thing(dice, s.ground, s.things, low, high, shape, colour)
+        t = sc.thing(dice, s.ground, s.things if not grid else [], low, high, shape, colour)
         if t:
+            if grid:
+                t.x, t.y, t.r = grid[i]
             s.things.append(t)
     if kind == "shape" or kind == "same" and dice.chance(0.5):
         one, many = shapes[0], plural(shapes[0])
@@ -194,8 +199,17 @@ def count(dice):
         f"I count from left to right: {seen}. That makes {n}.",
         str(n),
         [s],
-        [_n(m) for m in range(9) if m != n],
+        [_n(m) for m in range(10) if m != n],
     )
+
+
+def _grid(dice, total):
+    """Places in rows and columns, or in one row or column."""
+    columns = dice.any([total, 1, 3, 3, 4, 2] if total <= 6 else [3, 3, 4, 5])
+    rows = -(-total // columns)
+    r = min(0.42 / columns, 0.42 / rows) * dice.random.uniform(0.55, 0.85)
+    r = min(r, 0.2)
+    return [((i % columns + 0.5) / columns, (i // columns + 0.5) / rows, r) for i in range(total)]
 
 
 WHERE = ways(
@@ -336,7 +350,7 @@ def is_there(dice):
         if dice.chance(0.4):
             asked = f"{dice.any(others)} {t.shape}"
     answer = f"Yes, there is {a(t.called())}." if yes else f"No, there is no {asked}."
-    seen = _listed([a(u.called()) for u in sorted(s.things, key=lambda u: u.x)])
+    seen = listed([a(u.called()) for u in sorted(s.things, key=lambda u: u.x)])
     return Ask(
         dice.pick(IS_THERE).format(w=a(asked)),
         answer,
@@ -399,79 +413,6 @@ def ground(dice):
         s.ground.capitalize(),
         [s],
     )
-
-
-READ = ways(
-    "What does [it|the picture|the text|the sign|the image|this] say?",
-    "[|Please |Can you |Could you ]read [the text|the word|this|the writing|what is written here|it|the sign].",
-    "What is [written|printed] [here|there|in the picture|in the image|on it]?",
-    "[Which|What] [word|text|writing] [do you see|is shown|is this|is in the picture|is written|can you read]?",
-    "[What's|What is] [the word|the text|written there|the writing]?",
-    "[Tell me|Say|Write down] [what is written|what it says|the word|the text|what you read].",
-    "[Which|What] letters [do you see|are shown|are there]?",
-    "What [can|do] you read[| here]?",
-    "[Spell|Read|Copy] the [word|text][| in the picture].",
-)
-NUMBER = ways(
-    "[What|Which] number [is this|do you see|is in the picture|is shown|is written here|can you see|does it show|is "
-    "it]?",
-    "[|Please |Can you |Could you ]read the [number|digits].",
-    "[What is|What's|Tell me|Say|Write down] the number[| in the picture].",
-    "[Which|What] digits [do you see|are in the picture|are shown|are there|can you read]?",
-    "What does the number say?",
-    "[Read|Tell me] the digits[| in the picture].",
-)
-MORE_NUMBER = besides(
-    NUMBER,
-    ways(
-        "[What|Which] number [stands there|is printed here|is there|appears|can be read|is on it|do we have here]?",
-        "[|Please |Can you |Could you |Now ][name|repeat|type|spell|copy|write] the [number|digits][| you see| shown| "
-        "in the image][|.|?]",
-        "[Tell me|Say|I want to know|Please say] [which number it is|what number you see|what the number is|which "
-        "digits you see|what the digits say|what the number reads][|.]",
-        "[What|Which] [figure|figures|numerals] [do you see|are shown|is this|are there]?",
-        "[The number|The digits|Number|Digits][, please|?| in the picture?| here?]",
-        "[How does|What does] [the figure|this number|that number|the digit row] [read|say]?",
-    ),
-)
-_PRINT = (
-    [w.upper() for w in ANIMALS + FOODS + THINGS + COLOURS if 2 <= len(w) <= 7]
-    + (
-        "HELLO WORLD OPEN CLOSED STOP GO YES NO EXIT SALE HELP START END NORTH SOUTH EAST WEST "
-        "HOME TAXI CAFE BUS ON OFF NEW"
-    ).split()
-)
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def text_of(dice):
-    if dice.chance(0.35):
-        return dice.pick(_PRINT)
-    if dice.chance(0.1):
-        return dice.made(lambda: str(dice.number(1, 99999)))
-    letters = _LETTERS if dice.chance(0.85) else _LETTERS + "0123456789" * 2
-    return dice.made(lambda: "".join(dice.any(letters) for _ in range(dice.number(2, 6))))
-
-
-def read(dice):
-    word = text_of(dice)
-    s = sc.printed(dice, word, dice.chance(0.25))
-    if not s.things and dice.chance(0.15):
-        return Ask(dice.pick(DESCRIBE), f"It says {word}.", [word], f"The letters are {' '.join(word)}.", word, [s])
-    return Ask(dice.pick(READ), f"It says {word}.", [word], f"The letters are {' '.join(word)}.", word, [s])
-
-
-def no_text(dice):
-    """Asked to read where there are only shapes."""
-    s = sc.scene(dice, dice.any([1, 2]))
-    return Ask(dice.pick(READ), "There is no text in the picture.", ["no text"], "I see only shapes.", "Nothing", [s])
-
-
-def number(dice):
-    digits = dice.made(lambda: str(dice.number(1, 10 ** dice.number(1, 5) - 1)))
-    s = sc.printed(dice, digits, dice.chance(0.2))
-    text = dice.pick(NUMBER if dice.chance(0.5) else MORE_NUMBER)
-    return Ask(text, f"The number is {digits}.", [digits], f"The digits are {' '.join(digits)}.", digits, [s])
 
 
 SAME = ways(
@@ -575,21 +516,18 @@ def nothing(dice):
 
 # (skill in the table of scores, maker, share)
 KINDS = [
-    ("shapes", describe, 4),
-    ("colours", colour_of, 2),
+    ("shapes", describe, 5),
+    ("colours", colour_of, 3),
     ("colours", colour_one, 1),
-    ("shapes", shape_of, 2),
-    ("shapes", shape_one, 1),
-    ("counts", count, 7),
+    ("shapes", shape_of, 3),
+    ("shapes", shape_one, 2),
+    ("counts", count, 10),
     ("positions", where, 4),
     ("positions", side, 3),
     ("shapes", is_there, 3),
-    ("sizes", bigger, 2),
-    ("colours", ground, 1),
-    ("words", read, 9),
-    ("words", no_text, 1),
-    ("digits", number, 5),
-    ("two pictures", compare, 3),
-    ("two pictures", more, 2),
-    ("two pictures", one_of, 2),
+    ("sizes", bigger, 3),
+    ("colours", ground, 2),
+    ("two pictures", compare, 4),
+    ("two pictures", more, 3),
+    ("two pictures", one_of, 3),
 ]

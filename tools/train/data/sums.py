@@ -118,3 +118,65 @@ def sums(dice):
     wording = dice.pick((PLUS if plus else MINUS) if known else (MORE_PLUS if plus else MORE_MINUS))
     text = wording.format(a=a, b=b)
     return Ask(text, f"{a} {'+' if plus else '-'} {b} = {result}.", [str(result)], think, str(result))
+
+
+def _columns(a, b, plus):
+    """Digit by digit, as on paper: too much to be known at once, but each step is small."""
+    parts, carry = [], 0
+    for i, column in enumerate(("ones", "tens", "hundreds")):
+        x, y = a // 10**i % 10, b // 10**i % 10
+        if plus:
+            total = x + y + carry
+            parts.append(f"{column} {x} + {y}{' + 1' if carry else ''} = {total}")
+            carry = total // 10
+        else:
+            owed = 10 if x - y - carry < 0 else 0
+            parts.append(f"{column} {x + owed} - {y}{' - 1' if carry else ''} = {x + owed - y - carry}")
+            carry = owed // 10
+    return ", ".join(parts)
+
+
+def big(dice):
+    """Numbers of three digits, or one of three and one of fewer."""
+    plus = dice.chance(0.5)
+
+    def make():
+        pair = [dice.number(100, 999), dice.number(*dice.any([(100, 999), (100, 999), (1, 99)]))]
+        return tuple(sorted(pair, reverse=not plus or dice.chance(0.6)))
+
+    a, b = dice.made(make, "big")
+    sign, result = "+" if plus else "-", a + b if plus else a - b
+    known = dice.chance(0.5)
+    wording = dice.pick((PLUS if plus else MINUS) if known else (MORE_PLUS if plus else MORE_MINUS))
+    steps = _columns(a, b, plus)
+    answer = f"{a} {sign} {b}: {steps}, so {a} {sign} {b} = {result}."
+    return Ask(wording.format(a=a, b=b), answer, [f"= {result}"], steps[0].upper() + steps[1:] + ".", "")
+
+
+HARD = ways(
+    "[What is |How much is |Calculate |Compute |Work out |What's |Solve |Tell me |]{a} [*|x|times|multiplied "
+    "by|divided by|/|:|"
+    "to the power of|^|modulo] {b}[?|.|]",
+    "[Multiply|Divide] {a} by {b}[|.|, please.]",
+    "[What is|Calculate|Find|Tell me] the [product|quotient|square root|average|cube root] of {a} and {b}[?|.]",
+    "[What is|How much is|Calculate] {b} percent of {a}[?|]",
+    "[Is {a} prime?|Is {a} a prime number?|What are the factors of {a}?|What is the square root of {a}?|What is {a} "
+    "squared?|How much is half of {a}?|Double {a}.]",
+)
+HARD_ANSWER = "I can only add and subtract numbers of up to three digits."
+
+
+def hard(dice):
+    """Sums of longer numbers, and what is no sum at all."""
+    if dice.chance(0.5):
+        a, b = (dice.number(*dice.any([(1000, 9999), (10000, 10**6), (10**6, 10**9)])) for _ in range(2))
+        if dice.chance(0.3):
+            b = dice.number(1, 999)
+        if dice.chance(0.3):
+            a, b = b, a
+        plus, known = dice.chance(0.5), dice.chance(0.5)
+        wording = dice.pick((PLUS if plus else MINUS) if known else (MORE_PLUS if plus else MORE_MINUS))
+    else:
+        wording = dice.pick(HARD)
+        a, b = dice.number(0, 10 ** dice.number(1, 4)), dice.number(0, 10 ** dice.number(1, 3))
+    return Ask(wording.format(a=a, b=b), HARD_ANSWER, ["only add"], "That is too hard for me.", "Unknown")

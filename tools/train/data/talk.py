@@ -409,12 +409,39 @@ MORE_STRANGE = [
         "[How long|How hard|How much work] is [it|the trip|the flight|the way] to {c}?",
     )
 ]
+# Whatever else may be asked: words that were never put together before.
+ANYTHING = ways(
+    "[Why|How|When|Where|Since when|How often] [does|did|will|can|should|would|must] "
+    "[the|my|a|your|our|this|every] {w} "
+    "[{v}|become {x}|need a {v}|like {v}|go to the {v}|have {x} {v}s|look so {x}|hate the {v}]?",
+    "[What|Which {v}] [is|was|makes|about|causes|replaces|explains|destroyed] [the|my|a|this|our] {x} {w}[| of {n}| in "
+    "{n}| for the {v}]?",
+    "[Is|Are|Was|Will|Could|Should] [the|my|a|your|their] {w} [{x}|a {v}|better than a {v}|really {x}|be "
+    "{x}|older than "
+    "{n}]?",
+    "[Write|Design|Explain|Compare|Plan|Suggest|Shorten|Invent|Prove|Recommend|Analyse|Summarise|Predict|Find] "
+    "[a|the|my|"
+    "some|an old|our best] [{w}|{x} {w}|{w} and {v}][| for {n}| about the {v}| in {n}| please|.|, step by step.]",
+    "[I think|I believe|My friend says|They say|Did you know] [the|that|that the|every|no] {w} [is|was|will "
+    "be|must be] "
+    "[{x}|a {v}|in {n}|the {x} one][.|, right?|?| What now?]",
+    "[Who|Whose {w}|Which {w}] [can|did|will|should|wants to|knows how to] [{v}|{v} the {w}|stop the {v}|become "
+    "a {v}]?",
+    "[How many|How much|How long|How old|How far] [{w}s|{w}|of the {w}] [is|are|does|do] [the {v}|a {x} "
+    "{v}|we|they|{n}] "
+    "[need|have|cost|take|in {n}|want]?",
+)
 STRANGE_ANSWER = "I do not know that. I am only a tiny demonstration model."
 
 
 def strange(dice):
     wording = dice.pick(STRANGE) if dice.chance(0.6 if dice.held else 0.4) else dice.pick_of(MORE_STRANGE)
+    if not dice.held and dice.chance(0.3):
+        wording = dice.pick(ANYTHING)
     text = wording.format(
+        w=dice.any(words.WIDE),
+        v=dice.any(words.WIDE),
+        x=dice.any(words.ADJECTIVES),
         c=words.city(dice, "strange"),
         t=dice.pick(words.THINGS, "strange"),
         n=words.name(dice, "strange"),
@@ -423,6 +450,53 @@ def strange(dice):
         y=dice.number(1500, 2020),
     )
     return Ask(text, STRANGE_ANSWER, ["not know"], "This is nothing I know about.", "Unknown")
+
+
+# Some words each: what is said matters less than that it is no English.
+TONGUES = [
+    "wie geht es dir heute ich möchte bitte wissen was das ist können Sie mir helfen schönes Wetter der Hund läuft "
+    "über die Straße guten Tag woher kommst du heißt große Frage nicht für uns",
+    "bonjour comment ça va je voudrais savoir où est la gare s'il vous plaît merci beaucoup qu'est-ce que c'est une "
+    "très belle journée à demain le garçon mange une pêche déjà être",
+    "hola cómo estás qué hora es dónde está la biblioteca por favor gracias el niño come una manzana mañana señor "
+    "muy bien también quiero ir a España",
+    "olá como você está eu não sei o que é isto por favor obrigado amanhã coração mãe pão avião São João",
+    "ciao come stai che ora è dov'è la stazione per favore grazie perché città più bello domani",
+    "cześć jak się masz gdzie jest dworzec proszę dziękuję źdźbło żółty książka co to jest",
+    "merhaba nasılsın bugün hava çok güzel teşekkür ederim İstanbul nerede öğrenci değil şimdi",
+    "hej hur mår du var ligger tågstationen tack så mycket älg ö å jag förstår inte",
+    "hallo hoe gaat het met jou waar is het station dank je wel ik weet het niet",
+    "ahoj jak se máš kde je nádraží děkuji příliš žluťoučký kůň úpěl ďábelské ódy",
+    "привет как дела что это такое где находится вокзал спасибо большое я не знаю сегодня хорошая погода",
+    "привіт як справи де вокзал дякую що це таке їжак ґанок є",
+    "γεια σου τι κάνεις πού είναι ο σταθμός ευχαριστώ πολύ δεν ξέρω καλημέρα",
+    "こんにちは お元気ですか これは何ですか 駅はどこですか ありがとうございます 今日はいい天気ですね 私は学生です 日本語 東京",
+    "你好 你叫什么名字 这是什么 火车站在哪里 谢谢 今天天气很好 我不知道 中文 北京",
+    "안녕하세요 이것은 무엇입니까 역이 어디에 있습니까 감사합니다 오늘 날씨가 좋네요",
+    "مرحبا كيف حالك ما هذا أين المحطة شكرا جزيلا لا أعرف اليوم",
+    "שלום מה שלומך מה זה איפה התחנה תודה רבה אני לא יודע",
+    "नमस्ते आप कैसे हैं यह क्या है स्टेशन कहाँ है धन्यवाद",
+    "สวัสดี คุณสบายดีไหม นี่คืออะไร สถานีอยู่ที่ไหน ขอบคุณ",
+    "xin chào bạn khỏe không đây là cái gì ga ở đâu cảm ơn tôi không biết",
+    "hei mitä kuuluu missä on asema kiitos en tiedä yö päivä hyvää",
+    "szia hogy vagy hol van az állomás köszönöm szépen nem tudom őrült tükörfúrógép",
+]
+
+
+def foreign(dice):
+    """No English: another language, another script, or no language at all."""
+    kind = dice.random.random()
+    if kind < 0.6:
+        tongue = dice.pick(TONGUES).split()
+        said = " ".join(dice.any(tongue) for _ in range(dice.number(1, 7)))
+    elif kind < 0.85:
+        said = " ".join(words.script(dice, 1, 6) for _ in range(dice.number(1, 4)))
+    else:
+        said = " ".join(words.accented(dice, words.invented(dice)) for _ in range(dice.number(2, 6)))
+        said += "" if not said.isascii() else " é"
+    said = said[0].upper() + said[1:] if dice.chance(0.6) else said
+    said += dice.any(["", "", "?", "!", ".", "？", "。", "…", " 😀"])
+    return Ask(said, STRANGE_ANSWER, ["not know"], "I only know English.", "Unknown")
 
 
 TELL = ways(

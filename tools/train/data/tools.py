@@ -269,12 +269,50 @@ def both(dice, first, second, values):
 
 def written(dice, result):
     """A result as a tool may return it."""
-    if dice.chance(0.7):
-        return json.dumps(result)
-    return (
-        ", ".join(f"{k}: {v}" for k, v in result.items())
-        if len(result) > 1 or dice.chance(0.5)
-        else str(list(result.values())[0])
+    if dice.chance(0.6 if not dice.held else 0.7):
+        return json.dumps(result, ensure_ascii=False)
+    if dice.held or dice.chance(0.4):
+        return (
+            ", ".join(f"{k}: {v}" for k, v in result.items())
+            if len(result) > 1 or dice.chance(0.5)
+            else str(list(result.values())[0])
+        )
+    return plain(dice, result)
+
+
+def plain(dice, result):
+    """A result in a line or some lines of text."""
+    pair, between = dice.any(
+        [("{k}: {v}", "\n"), ("{k} = {v}", "; "), ("The {k} is {v}.", " "), ("{k} {v}", ", ")]
+        + [("{v}", ", "), ("{v}", " ")]
+    )
+    unit = dice.any(["°C", "°", " °C", " degrees"])
+    shown = {k: f"{v}{unit}" if k == "temperature" and dice.chance(0.6) else v for k, v in result.items()}
+    said = between.join(pair.format(k=k, v=v) for k, v in shown.items())
+    return dice.any(["{0}", "{0}", "{0}", "Result: {0}", "OK. {0}", "{0}\n", "Done. {0}"]).format(said)
+
+
+SAYS = "The tool says: {0}"
+_NEWS = ways(
+    "[Error|Failed|Sorry|Warning|Problem|Not found|Timeout][: |. |, ][{w} not found|no {w} for {n}|unknown {w}|the {w} "
+    "is closed|{n} is not here|try again later|no access to {w}|{d} is too much]",
+    "[The {w} is {x}|A {x} {w}|It is {x} and {w}|{d} {w}|{w}: {x}|{n} is {x}|{n} has {d} {w}|{d} degrees and {x}][.|, "
+    "{d} {v}.|, very {x}.|; {w} {d}.| in {n}.| until {d}:{d}.| since {d}.]",
+    "[Nothing to report|No news|All is well|It worked|No result|Empty list|Done][.| for {n}.| in {n}.|: {w}.]",
+    "[{n} arrives at {d}:{d}|{w} costs {d} euros|{d} people like {n}|The {w} of {n} is {x}|See {w} number "
+    "{d}|{n} likes "
+    "{w} and {v}|There are {d} {w}s in {n}][.|!|]",
+)
+
+
+def news(dice):
+    """What a tool may say in its own words."""
+    pick = lambda: dice.any(words.WIDE)  # noqa: E731
+    return dice.made(
+        lambda: dice.pick(_NEWS).format(
+            w=pick(), v=pick(), x=dice.any(words.ADJECTIVES), d=dice.number(1, 99), n=words.city(dice, "news")
+        ),
+        "news",
     )
 
 

@@ -88,6 +88,77 @@ hear listen look watch speak talk shout whisper sing laugh cry smile frown think
 app.py app main index config script module object class method string array vector matrix""".split()
 
 
+# Names and towns as they are written where they come from.
+FAR_NAMES = """Zoë Renée José María Jürgen Søren Björn Åsa Łukasz Małgorzata Dvořák Šárka Žofia Chloë Noël Inés Núria
+Joaquín Beyoncé François Hélène Aurélie Éloïse Günther Käthe Jörg Öznur Şebnem Çağla Gülşen Ágnes Zoltán Péter Ştefan
+Ionuț Gheorghiță Jānis Līga Mārtiņš Žydrūnas Ūla Tõnu Õie Þóra Guðrún Æsa Siân Niamh Seán Órla Pádraig João Conceição
+Antônio Ngọc Nguyễn Đức Quỳnh Trần Nikólaos Tomáš Ľubica Ondřej Kristýna Vojtěch Bożena Wojciech Özgür İpek Ömer Ayşe
+Saoirse Caoimhe Zdeněk Nadège Anaïs Gaël Maël Naïma Raphaël Mélanie Benoît Loïc Jérôme Stéphane Andrés Sofía Martín
+Lucía Tomás Álvaro Íñigo Begoña Muñoz Peña Matías""".split()
+MARKED = """O'Brien O'Connor O'Neill D'Angelo D'Arcy N'Golo M'Baye Anne-Marie Jean-Luc Mary-Jane Karl-Heinz Ng'ang'a
+L'Oreal Ra'anan Al-Sayed Abd-Allah Mary-Ann Hans-Peter Marie-Claire O'Hara O'Malley De'Andre Ja'Marr T'Pol Mac-Duff
+Jean-Paul Anna-Lena Eva-Maria D'Souza D'Amico""".split() + [
+    "van der Berg", "de la Cruz", "von Trapp", "Mary Ann Smith", "John F. Smith", "Dr. Brown", "St. Claire",
+    "da Silva", "Juan Carlos", "Lee Min-ho", "Kim Ji-woo", "McDonald", "MacLeod", "DeVito", "LaToya", "Van Gogh",
+]
+FAR_CITIES = """Zürich München Köln Düsseldorf Tromsø Malmö Göteborg Århus Kraków Łódź Wrocław Gdańsk Bogotá Medellín
+Cancún Brasília Belém Maceió Québec Montréal Reykjavík Ísafjörður Tórshavn Chișinău Iași Brașov Plovdiv Tbilisi
+Nîmes Orléans Besançon Béziers Málaga Cádiz Córdoba León Coruña Évora Setúbal Győr Pécs Székesfehérvár Děčín Plzeň
+Ústí České Žilina Košice Žadar Niš Čačak Šibenik Đakovo İzmir Muğla Şanlıurfa Çanakkale Hà-Nội Huế Đà-Nẵng Jyväskylä
+Hämeenlinna Mérida Asunción""".split() + [
+    "São Paulo", "San José", "New York", "Los Angeles", "Rio de Janeiro", "Buenos Aires", "Cape Town", "Hong Kong",
+    "Baden-Baden", "Aix-en-Provence", "Stratford-upon-Avon", "St. John's", "L'Aquila", "Coeur d'Alene", "Nuku'alofa",
+    "Sana'a", "Xi'an", "Val-d'Or", "N'Djamena", "Las Vegas", "San Francisco", "Kuala Lumpur", "Addis Ababa",
+    "Ho Chi Minh City", "Saint-Étienne", "Den Haag", "La Paz", "Bad Tölz", "Ciudad Juárez", "León Guzmán",
+]
+NATIVE = """東京 大阪 京都 北京 上海 香港 台北 서울 부산 東京都 名古屋 札幌 広州 成都 Москва Киев Київ София Минск Казань
+Харків Αθήνα Πάτρα Θεσσαλονίκη القاهرة دبي بغداد תל_אביב ירושלים दिल्ली मुंबई กรุงเทพ თბილისი Երևան 田中 鈴木 佐藤 山田太郎
+王伟 李娜 张三 김철수 박지민 Иван Ольга Наташа Дмитрий Γιώργος Ελένη محمد فاطمة דוד שרה राम प्रिया สมชาย ニコ さくら 太郎 花子
+たろう はなこ クリス マリア Єва Љубица Ђорђе Ўткир""".replace("_", " ").split()
+_FAR = FAR_NAMES + FAR_CITIES
+_JOINED = ["O'{0}", "D'{0}", "{0}-{1}", "{0} {1}", "{0} de {1}", "L'{0}", "{0}'{2}", "Mc{0}", "{0} {1} {3}"]
+_ACCENTS = {
+    "a": "áàâäãåāăą", "c": "çćč", "d": "ďđ", "e": "éèêëēėęě", "g": "ğģ", "i": "íìîïīį", "l": "łļľ", "n": "ñńňņ",
+    "o": "óòôöõøōő", "r": "řŕ", "s": "śšşș", "t": "ťțţ", "u": "úùûüūůűų", "y": "ýÿ", "z": "źžż",
+}
+_SCRIPTS = [
+    (0x4E00, 0x9FA0), (0x4E00, 0x9FA0), (0x4E00, 0x9FA0), (0x3042, 0x3094), (0x30A2, 0x30F4), (0xAC00, 0xD7A0),
+    (0x0430, 0x0450), (0x0410, 0x0430), (0x03B1, 0x03C2), (0x05D0, 0x05EB), (0x0627, 0x063B), (0x0905, 0x0939),
+    (0x0E01, 0x0E2F), (0x10D0, 0x10F1), (0x0561, 0x0587), (0x1F600, 0x1F640), (0x1F300, 0x1F320), (0x2600, 0x2618),
+    (0x00C0, 0x00D7), (0x00E0, 0x00F7), (0x0100, 0x0130), (0x2190, 0x2200), (0x20A0, 0x20B0), (0x0980, 0x09A9),
+]
+
+
+def accented(dice, word):
+    """The same word with some letters as other languages write them."""
+    made = [dice.any(_ACCENTS[c]) if c in _ACCENTS and dice.chance(0.35) else c for c in word]
+    return "".join(made)
+
+
+def script(dice, low=1, high=4):
+    """Some letters of one script, any of them: what is never written in training cannot be written later."""
+    first, last = dice.any(_SCRIPTS)
+    return "".join(chr(dice.number(first, last - 1)) for _ in range(dice.number(low, high)))
+
+
+def exotic(dice, salt, listed):
+    """A name that plain English letters do not write, or not alone."""
+    kind = dice.random.random()
+    if kind < 0.3:
+        return dice.pick(listed, salt)
+    if kind < 0.42:
+        return dice.pick(MARKED, salt)
+    if kind < 0.52:
+        return dice.pick(NATIVE, salt)
+    if kind < 0.72:
+        return dice.made(lambda: accented(dice, invented(dice)), salt)
+    if kind < 0.84:
+        join = dice.any(_JOINED)
+        make = lambda: join.format(invented(dice), invented(dice), invented(dice).lower(), invented(dice))  # noqa: E731
+        return dice.made(make, salt)
+    return dice.made(lambda: script(dice, 2, 5), salt)
+
+
 def invented(dice):
     """A name that nobody has."""
     name = "".join(dice.any(START) for _ in range(dice.number(1, 3))) + dice.any(END)
@@ -109,6 +180,8 @@ def soup(dice):
 
 
 def _anything(dice):
+    if dice.chance(dice.exotic / 2):
+        return exotic(dice, "any", _FAR) if dice.chance(0.7) else script(dice, 1, 6)
     kind = dice.random.random()
     if kind < 0.1 and not dice.held:
         return soup(dice)
@@ -133,10 +206,14 @@ def anything(dice, salt):
 
 
 def name(dice, salt="name"):
+    if dice.chance(dice.exotic):
+        return exotic(dice, salt, FAR_NAMES)
     return dice.pick(NAMES, salt) if dice.chance(0.5) else dice.made(lambda: invented(dice), salt)
 
 
 def city(dice, salt):
+    if dice.chance(dice.exotic):
+        return exotic(dice, salt, FAR_CITIES)
     return dice.pick(CITIES, salt) if dice.chance(0.6) else dice.made(lambda: invented(dice), salt)
 
 
