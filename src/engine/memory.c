@@ -146,6 +146,8 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
+    e->stats.bytes_memory = memory;
+    e->stats.bytes_weights = weights;
     if (!e->model)
         return check_encoders(e, weights + device, err);
     const size_t states = share_states(e, &bytes);
@@ -174,8 +176,6 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     /* a page may be held for copying from */
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
     e->context = context < fits ? context : fits;
-    e->stats.bytes_weights = weights;
-    e->stats.bytes_memory = memory;
     e->stats.bytes_working = working - e->params.constraints;
     e->stats.bytes_constraints = e->params.constraints;
     e->stats.bytes_cache = cache;

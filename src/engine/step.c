@@ -256,11 +256,12 @@ static bool sound(const mt_engine *e, const mt_part *p)
     return !p->samples || p->chain.status != MT_SAMPLE_NOT_FINITE;
 }
 
-static void note_token(mt_engine *e, mt_sequence *s)
+/* pace: nanoseconds for each token of the step, where it is not the first. */
+static void note_token(mt_engine *e, mt_sequence *s, uint64_t pace)
 {
     const uint64_t now = mt_clock_ns();
     e->stats.generated_tokens++;
-    mt_voices_token(e->voices, s->voice, now - (s->generated == 1 ? s->request->received : s->last), now);
+    mt_voices_token(e->voices, s->voice, s->generated == 1 ? now - s->request->received : pace, now);
     if (s->generated == 1) {
         s->first = now;
         mt_histogram_add(&e->stats.first_token, (double)(now - s->request->received) * 1e-9);
@@ -289,6 +290,7 @@ static void take_tokens(mt_engine *e, mt_sequence *s, const mt_chain *c)
 {
     mt_error err = {0};
     mt_finish finish;
+    const uint64_t pace = c->sampled_count > 0 ? (mt_clock_ns() - s->last) / c->sampled_count : 0;
     note_drafts(e, s, c->guessed, c->sampled_count - 1);
     e->stats.answer_steps++;
     for (size_t i = 0; i < c->sampled_count; i++) {
@@ -296,7 +298,7 @@ static void take_tokens(mt_engine *e, mt_sequence *s, const mt_chain *c)
             mt_seq_commit(&s->seq, 1);
         mt_seq_add(&s->seq, c->sampled[i].chosen.id);
         const bool ends = mt_sequence_token(s, &c->sampled[i], &finish);
-        note_token(e, s);
+        note_token(e, s, pace);
         if (ends || s->run.failed) {
             mt_fail(&err, MT_E_INTERNAL, "the constraint takes more memory than it may have; make it simpler");
             mt_engine_end(e, s, s->run.failed ? MT_FINISH_ERROR : finish, s->run.failed ? &err : NULL);

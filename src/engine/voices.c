@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 
-#define SHARE 64          /* of the memory, one part of so many */
-#define LEAST 16          /* of the limits, at least one part of so many */
+#define SHARE 256         /* of the memory, one part of so many */
+#define LEAST 64          /* of the limits, at least one part of so many */
 #define GAP_US 20000      /* between steps of one note */
 #define FIRST_EXPONENT 10 /* of the smallest time that is told from others: 1024 ns */
 

@@ -89,7 +89,8 @@ typedef struct mt_sounding {
 
 void mt_voices_play(mt_voices *v, mt_voice *voice, const mt_sounding *what);
 
-/* A token of an answer, so long after the one before; of the first, after it was received. */
+/* A token of an answer, so long after the one before; of the first, after it was received. Tokens that came together
+   have had the same time each. */
 void mt_voices_token(mt_voices *v, mt_voice *voice, uint64_t after, uint64_t now);
 
 /* voice is nothing any more afterwards. */

@@ -24,7 +24,7 @@
 #define NOTES 2048             /* of an event */
 #define VOICES 256             /* of an event, that have ended */
 #define SECONDS 300            /* of an event */
-#define LIVE 4096              /* of an event, that have not ended; others are told when they go on */
+#define LIVE 1024              /* of an event, that have not ended; others are told when they go on */
 #define EVENT_BYTES (4u << 20) /* more than all of these take */
 
 struct mt_viewer {
@@ -44,12 +44,26 @@ static size_t told_at_once(size_t live)
     return live < LIVE ? live : LIVE;
 }
 
-size_t mt_dashboard_bytes(size_t live)
+/* ---- viewers ---- */
+
+/* What is read at a time is there while somebody looks: it is of the memory for small requests. */
+static void make_page(mt_server *server)
 {
-    return mt_pulse_bytes() + (told_at_once(live) + VOICES) * sizeof(mt_voice) + NOTES * sizeof(mt_note);
+    mt_voices_page *page = &server->dashboard.page;
+
+    page->live =
+        mt_alloc_array(told_at_once(mt_voices_live(mt_engine_voices(server->served.engine))), sizeof(mt_voice));
+    page->ended = mt_alloc_array(VOICES, sizeof(mt_voice));
+    page->notes = mt_alloc_array(NOTES, sizeof(mt_note));
 }
 
-/* ---- viewers ---- */
+static void free_page(mt_voices_page *page)
+{
+    mt_free(page->live);
+    mt_free(page->ended);
+    mt_free(page->notes);
+    *page = (mt_voices_page){0};
+}
 
 static void unlink_viewer(mt_viewer *viewer)
 {
@@ -59,9 +73,12 @@ static void unlink_viewer(mt_viewer *viewer)
     while (*at != viewer)
         at = &(*at)->next;
     *at = viewer->next;
-    if (--d->count == 0 && d->tick)
-        event_del(d->tick);
     mt_free(viewer);
+    if (--d->count > 0)
+        return;
+    free_page(&d->page);
+    if (d->tick)
+        event_del(d->tick);
 }
 
 static void gone(void *user)
@@ -249,8 +266,10 @@ static void add_viewer(mt_server *server, const mt_http_request *request)
     *viewer = (mt_viewer){
         .server = server, .next = d->viewers, .handle = request->handle, .account = request->who, .fresh = true};
     d->viewers = viewer;
-    if (d->count++ == 0)
+    if (d->count++ == 0) {
+        make_page(server);
         event_add(d->tick, &often);
+    }
     if (!mt_http_follow(server->http, request->handle, &follower, viewer))
         unlink_viewer(viewer);
     else if (mt_http_begin(server->http, request->handle, &response))
@@ -283,13 +302,10 @@ bool mt_dashboard_open(mt_server *server)
     static const struct timeval second = {.tv_sec = 1};
     mt_dashboard *d = &server->dashboard;
     struct event_base *loop = mt_http_server_loop(server->http);
+    mt_stats stats;
 
-    const size_t live = told_at_once(mt_voices_live(mt_engine_voices(server->served.engine)));
-
-    d->page.live = mt_alloc_array(live, sizeof(mt_voice));
-    d->page.ended = mt_alloc_array(VOICES, sizeof(mt_voice));
-    d->page.notes = mt_alloc_array(NOTES, sizeof(mt_note));
-    mt_pulse_init(&d->pulse);
+    mt_engine_stats(server->served.engine, &stats);
+    mt_pulse_init(&d->pulse, stats.bytes_memory);
     d->tick = event_new(loop, -1, EV_PERSIST, tick, server);
     d->beat = event_new(loop, -1, EV_PERSIST, beat, server);
     return d->tick && d->beat && !event_add(d->beat, &second);
@@ -314,9 +330,6 @@ void mt_dashboard_close(mt_server *server)
         event_free(d->beat);
     d->tick = d->beat = NULL;
     mt_pulse_free(&d->pulse);
-    mt_free(d->page.live);
-    mt_free(d->page.ended);
-    mt_free(d->page.notes);
 }
 
 void mt_dashboard_fault(mt_server *server, const mt_account *account, const char *id, int status, const char *text)

@@ -26,13 +26,10 @@ typedef struct mt_dashboard {
     size_t count;
     struct event *tick, *beat; /* while somebody looks; always */
     mt_pulse pulse;
-    mt_voices_page page; /* what is read at a time */
+    mt_voices_page page; /* what is read at a time, while somebody looks */
     mt_fault faults[MT_DASHBOARD_ERRORS];
     uint64_t fault_count; /* ever */
 } mt_dashboard;
-
-/* Bytes that it takes once there is an engine with so many places. */
-size_t mt_dashboard_bytes(size_t live);
 
 /* The engine runs: from now on there is something to see. False: the event loop has no room. */
 bool mt_dashboard_open(struct mt_server *server) MT_NODISCARD;

@@ -12,6 +12,9 @@
 #include "base/limits.h"
 #include "server/inside.h"
 
+#define SHARE 512 /* of the memory, one part of so many */
+#define LEAST 300 /* seconds */
+
 typedef enum column {
     RUNNING,
     WAITING,
@@ -99,14 +102,22 @@ static const struct {
     [ENCODED] = {"texts_encoded", true},
 };
 
-size_t mt_pulse_bytes(void)
+static size_t seconds_of(uint64_t memory)
 {
-    return MT_LIMIT_SCORE_SECONDS * sizeof(mt_second);
+    const uint64_t most = memory / SHARE / sizeof(mt_second);
+
+    return most < LEAST ? LEAST : most < MT_LIMIT_SCORE_SECONDS ? (size_t)most : MT_LIMIT_SCORE_SECONDS;
 }
 
-void mt_pulse_init(mt_pulse *p)
+size_t mt_pulse_bytes(uint64_t memory)
 {
-    *p = (mt_pulse){.seconds = mt_alloc_array(MT_LIMIT_SCORE_SECONDS, sizeof(mt_second))};
+    return seconds_of(memory) * sizeof(mt_second);
+}
+
+void mt_pulse_init(mt_pulse *p, uint64_t memory)
+{
+    *p = (mt_pulse){.room = seconds_of(memory)};
+    p->seconds = mt_alloc_array(p->room, sizeof(mt_second));
 }
 
 void mt_pulse_free(mt_pulse *p)
@@ -117,7 +128,7 @@ void mt_pulse_free(mt_pulse *p)
 
 uint64_t mt_pulse_first(const mt_pulse *p)
 {
-    return p->count > MT_LIMIT_SCORE_SECONDS ? p->count - MT_LIMIT_SCORE_SECONDS : 0;
+    return p->count > p->room ? p->count - p->room : 0;
 }
 
 double mt_pulse_quantile(const uint32_t *now, const uint32_t *before, double part)
@@ -214,7 +225,7 @@ void mt_pulse_beat(mt_pulse *p, mt_server *server)
 {
     static const double parts[3] = {0.5, 0.9, 0.99};
     mt_voices *voices = mt_engine_voices(server->served.engine);
-    mt_second *row = &p->seconds[p->count++ % MT_LIMIT_SCORE_SECONDS];
+    mt_second *row = &p->seconds[p->count++ % p->room];
     double v[COLUMNS] = {0};
     const uint64_t now = mt_clock_ns();
     mt_tempo tempo;
@@ -249,7 +260,7 @@ static void hide_others(float *v)
 
 void mt_pulse_write(const mt_pulse *p, uint64_t n, bool apart, mt_buf *out)
 {
-    mt_second row = p->seconds[n % MT_LIMIT_SCORE_SECONDS];
+    mt_second row = p->seconds[n % p->room];
 
     if (apart)
         hide_others(row.value);

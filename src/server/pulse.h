@@ -21,15 +21,16 @@ typedef struct mt_second {
 /* The io thread's. */
 typedef struct mt_pulse {
     mt_second *seconds; /* a ring */
+    size_t room;        /* of it */
     uint64_t count;     /* of those that were ever written */
     double before[MT_PULSE_COLUMNS];
     mt_tempo tempo;
 } mt_pulse;
 
-/* Bytes that a pulse takes. */
-size_t mt_pulse_bytes(void);
+/* Bytes that a pulse takes: with little memory, of fewer seconds. */
+size_t mt_pulse_bytes(uint64_t memory);
 
-void mt_pulse_init(mt_pulse *pulse);
+void mt_pulse_init(mt_pulse *pulse, uint64_t memory);
 void mt_pulse_free(mt_pulse *pulse); /* a zeroed one is fine */
 
 /* Once a second, of a server whose engine runs. */

@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/dashboard.h"
 #include "server/own_templates.h"
+#include "server/pulse.h"
 #include "weights/hub.h"
 
 /* The last part of the folder's path. "." and the like have none that says anything. */
@@ -152,7 +152,7 @@ static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
     params.requests = MT_ENGINE_CHOOSE;
     params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;
     params.speculate = opt->speculate;
-    params.besides = mt_dashboard_bytes(params.sequences + params.queue);
+    params.besides = mt_pulse_bytes(mt_engine_memory(&params, s->opened.dev));
     for (size_t i = 0; i < s->target_count; i++)
         encoders[i] = &s->targets[i].encoder;
     params.encoders = encoders;

@@ -6,6 +6,7 @@ usage: tests/api/test_dashboard.py --motet PROGRAM [NAME ...]"""
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import tempfile
@@ -15,6 +16,7 @@ from served import eventually
 
 SUITE = served.Suite("api_dashboard")
 test, start = SUITE.test, SUITE.start
+VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "vectors")
 MOST = 32  # that look at a time
 PREPARED, SEATED, ASIDE, CACHED, PICTURES, PROMPT, ANSWER = range(7)
 VOICE, KIND, BEGIN, LENGTH, COUNT, STEPS = range(6)
@@ -30,6 +32,7 @@ class Stream:
         self.status = self.response.status
         self.head, self.live, self.ended, self.notes, self.seconds, self.errors = {}, {}, {}, [], [], []
         self.snapshots = self.now = 0
+        self.voices = []  # that have ended, in that order
         self.whole = False  # all of the past has come
         if self.status == 200 and patient:
             self.step()
@@ -65,6 +68,7 @@ class Stream:
         for voice in data.get("ended", []):
             self.live.pop(voice["number"], None)
             self.ended[voice["id"], voice["choice"]] = voice
+            self.voices.append(voice)
         self.notes += data.get("notes", [])
         self.seconds += data.get("seconds", [])
         self.errors += data.get("errors", [])
@@ -254,6 +258,19 @@ def nobody_waits_for_who_looks_on():
                 pass
             s.close()
             assert server.process.wait(served.PATIENCE) == 0
+
+
+@test
+def texts_at_an_encoder_are_voices_too():
+    with start(folder=os.path.join(VECTORS, "bert-cls-bf16")) as server, watching(server) as s:
+        assert s.head["encoders"] == ["bert-cls-bf16"] and s.head["memory"]["weights"] > 0
+        got = server.post("/v1/embeddings", {"input": [[5, 6, 7], [8, 9]]}).json()
+        assert len(got["data"]) == 2, got
+        s.until(lambda: sum(s.column("texts_encoded")) == 2)
+        s.until(lambda: len(s.voices) == 2)
+        assert sorted(s.count(voice, PROMPT) for voice in s.voices) == [2, 3], s.notes
+        assert all(voice["encoder"] == 1 and voice["finish"] == "stop" for voice in s.voices), s.voices
+        assert sum(s.column("prefilled_tokens")) == 5
 
 
 @test

@@ -113,8 +113,8 @@ static void come_and_go(mt_voices *v, size_t count, uint64_t now)
 /* The oldest gives way; who has not read it by then is told; a voice that lives for long is never lost. */
 static void rings_wrap(void **state)
 {
-    const size_t notes = MT_LIMIT_SCORE_NOTES / 16,
-                 voices = MT_LIMIT_SCORE_VOICES / 16; /* with no memory to speak of */
+    const size_t notes = MT_LIMIT_SCORE_NOTES / 64,
+                 voices = MT_LIMIT_SCORE_VOICES / 64; /* with no memory to speak of */
     mt_voices *v = mt_voices_new(0, LIVE);
     reader *r = mt_alloc(sizeof *r);
     const uint64_t now = mt_clock_ns();

@@ -270,8 +270,14 @@ test("two tabs do not disturb each other", () =>
         await settled(other, 2);
         assert.equal(await lastText(tab), await lastText(other));
         // what one adds, the other sees, while it stays where it is
+        await tab.hover(".question");
+        await tab.click("[aria-label='Edit the question']");
+        await tab.fill(".editing textarea", "half written");
         await ask(other, "replay:plain, something else");
         await settled(other, 4);
+        await until(tab, () => document.querySelector("#conversations a").textContent === "replay:endless");
+        assert.equal(await tab.inputValue(".editing textarea"), "half written");
+        await tab.keyboard.press("Escape");
         await ask(tab, "replay:plain, something different");
         await settled(tab, 4);
         await tab.reload();
@@ -442,7 +448,9 @@ test("a phone has it all", () =>
             await tab.click("#show-sidebar");
             await accessible(tab, "phone, conversations");
             await tab.locator("#conversations a").waitFor();
-            await tab.click("#veil", {position: {x: 380, y: 300}});
+            await tab.click("#hide-sidebar");
+        await tab.click("#show-sidebar");
+        await tab.click("#veil", {position: {x: 380, y: 300}});
             assert.ok(!(await tab.isVisible("#sidebar")));
             await tab.click("#show-settings");
             assert.ok(await fits());

@@ -25,7 +25,7 @@ export function toggleDrawer(name) {
     const open = byId(drawer).hidden;
     if (open) closeDrawers();
     set(drawer, button, open);
-    if (open) byId(drawer).querySelector("button, input, select, textarea")?.focus();
+    if (open) byId(drawer).querySelector("#new, input, select, textarea")?.focus();
 }
 
 export function startDrawers() {
@@ -33,6 +33,11 @@ export function startDrawers() {
     byId("show-settings").append(icon("sliders"));
     for (const [drawer, button] of DRAWERS) {
         byId(button).addEventListener("click", () => toggleDrawer(drawer));
+        byId(`hide-${drawer}`).append(icon("close"));
+        byId(`hide-${drawer}`).addEventListener("click", () => {
+            set(drawer, button, false);
+            byId(button).focus();
+        });
         byId(drawer).addEventListener("keydown", (event) => {
             if (event.key === "Escape" && NARROW.matches) {
                 event.stopPropagation();

@@ -179,8 +179,29 @@ class AnswerView {
         this.showFoot();
     }
 
+    /* All that the foot shows: it is made anew only where that has changed, so that a button stays under the pointer, keeps
+       the focus, and what is being written stays. */
+    footState() {
+        const {message} = this;
+        if (message.status === "running") return message.items.length > 0 ? "speaks" : "reads";
+        const beside = siblings(session.messages, message).map((other) => other.id);
+        const followed = children(session.messages, message.id).length > 0;
+        return JSON.stringify([
+            message.status,
+            message.error,
+            message.stats,
+            beside,
+            followed,
+            this.colours,
+            session.models,
+        ]);
+    }
+
     showFoot() {
         const {message} = this;
+        const state = this.footState();
+        if (state === this.shown) return;
+        this.shown = state;
         if (message.status === "running") {
             this.foot.replaceChildren(
                 h("span", {class: "pulse", "aria-hidden": "true"}),
@@ -228,7 +249,10 @@ class QuestionView {
     }
 
     update(message) {
+        const state = JSON.stringify(siblings(session.messages, message).map((other) => other.id));
         this.message = message;
+        if (this.editing || state === this.shown) return;
+        this.shown = state;
         this.element.replaceChildren(
             h(
                 "div",
@@ -245,8 +269,15 @@ class QuestionView {
         );
     }
 
+    endEdit() {
+        this.editing = false;
+        this.shown = null;
+        this.update(this.message);
+    }
+
     edit() {
         const {message} = this;
+        this.editing = true;
         const field = h("textarea", {
             id: `edit-${message.id}`,
             rows: Math.min(12, message.text.split("\n").length + 1),
@@ -258,6 +289,7 @@ class QuestionView {
                 class: "editing",
                 onsubmit: (event) => {
                     event.preventDefault();
+                    this.endEdit();
                     edit(message, field.value.trim(), message.attachments);
                 },
             },
@@ -267,14 +299,14 @@ class QuestionView {
             h(
                 "div",
                 {class: "row end"},
-                h("button", {type: "button", onclick: () => this.update(message)}, "Cancel"),
+                h("button", {type: "button", onclick: () => this.endEdit()}, "Cancel"),
                 h("button", {class: "primary"}, "Ask"),
             ),
         );
         form.addEventListener("keydown", (event) => {
             if (event.key === "Escape") {
                 event.stopPropagation();
-                this.update(message);
+                this.endEdit();
             } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
                 event.preventDefault();
                 form.requestSubmit();

@@ -23,7 +23,7 @@ function control(field) {
             min: field.least,
             max: field.most,
             step: field.step,
-            placeholder: "as the model has it",
+            placeholder: "default",
             inputmode: "decimal",
         });
     return h("textarea", {

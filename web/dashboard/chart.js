@@ -25,8 +25,10 @@ function line(c, columns, top, colour, gap) {
         if (value === null)
             return;
         const y = HEIGHT - 1 - (HEIGHT - TOP - 2) * Math.min(value / top, 1);
-        if (x - last > gap)
-            c.moveTo(x - 0.5, y);
+        if (x - last > gap) { // one that stands alone is to be seen
+            c.moveTo(x - 1.5, y);
+            c.lineTo(x + 1, y);
+        }
         c.lineTo(x, y);
         last = x;
     });
