@@ -43,7 +43,8 @@ mt_candidate *mt_job_offer(mt_job *j, const mt_request *first, uint64_t now)
     return &j->candidate;
 }
 
-/* A slice of the whole job, for all whose parts are in it. Texts and parts of pictures are counted when they are done. */
+/* A slice of the whole job, for all whose parts are in it. Texts and parts of pictures are counted when they are
+   done. */
 static void record(mt_engine *e, const mt_job *j, uint64_t begin, uint64_t end)
 {
     const bool done = mt_cursor_left(j->cursor) <= 0;

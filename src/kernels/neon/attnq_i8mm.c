@@ -189,8 +189,9 @@ MT_INLINE float32x4_t row_dots(int32x4_t a, int32x4_t b, size_t odd, float32x4_t
     return narrow ? vsubq_f32(vreinterpretq_f32_s32(dots), magic) : vcvtq_f32_s32(dots);
 }
 
-/* p[N][8 E] = q . k of E eights of positions, TURN apart, times the scales of K. Where dots are small enough, sums begin
-   with the bits of a float whose last place is 1: a subtraction makes floats of them, and conversions are slow. */
+/* p[N][8 E] = q . k of E eights of positions, TURN apart, times the scales of K. Where dots are small enough, sums
+   begin with the bits of a float whose last place is 1: a subtraction makes floats of them, and conversions are
+   slow. */
 MT_INLINE void products(float *p, work *w, size_t e, size_t stride, unsigned bits, size_t N, size_t E)
 {
     static const mt_constant zero = MT_EACH4(0.0f), magic = MT_EACH4(MT_ROUND_MAGIC);
