@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../chat/record.h"
+#include "base/json_tree.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -14,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 typedef struct listener {
     record record;
     mt_buf arguments;
-    bool json; /* they have to be good; but jansson takes no NUL in keys */
+    bool json; /* they have to be good; but a tree takes no NUL in keys */
 } listener;
 
 static void listen(void *ctx, const mt_parse_event *e)
@@ -27,7 +28,7 @@ static void listen(void *ctx, const mt_parse_event *e)
     if (e->kind == MT_PARSE_CALL_ARGUMENTS)
         mt_buf_add(&l->arguments, e->text, e->len);
     if (e->kind == MT_PARSE_CALL_END && e->complete && l->json && !strstr(l->arguments.data, "\\u0000")) {
-        json_t *value = json_loadb(l->arguments.data, l->arguments.len, JSON_ALLOW_NUL, NULL);
+        json_t *value = mt_json_tree_try(l->arguments.data, l->arguments.len);
 
         assert(json_is_object(value));
         json_decref(value);
