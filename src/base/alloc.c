@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -123,6 +124,19 @@ void mt_alloc_trim(void)
 #ifdef __GLIBC__
     malloc_trim(0); /* other libraries do so by themselves */
 #endif
+}
+
+uint64_t mt_resident_bytes(uint64_t *files)
+{
+    unsigned long size = 0, resident = 0, shared = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    const bool told = f && fscanf(f, "%lu %lu %lu", &size, &resident, &shared) == 3;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (f)
+        fclose(f);
+    if (files)
+        *files = told ? shared * page : 0;
+    return told ? resident * page : 0;
 }
 
 void mt_alloc_forbid(void)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -28,6 +29,10 @@ void mt_alloc_setup(void);
 
 /* Gives back to the system what was freed and is kept for later: some milliseconds where there is much. */
 void mt_alloc_trim(void);
+
+/* Bytes that the process has in memory, and how many of them files back (NULL: not asked); 0 where the system does not
+   tell. */
+uint64_t mt_resident_bytes(uint64_t *files);
 
 void mt_alloc_forbid(void); /* nests */
 void mt_alloc_permit(void);

@@ -1,8 +1,6 @@
 /* How the memory there is becomes weights, working memory, cache, states and features. The device says what it has and
    what it holds. */
-#include <stdio.h>
-#include <unistd.h>
-
+#include "base/alloc.h"
 #include "base/log.h"
 #include "engine/inside.h"
 
@@ -65,13 +63,9 @@ uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev)
    back, as much is taken for weights as could be. 0 where the system does not tell. */
 static uint64_t own_memory(uint64_t weights)
 {
-    unsigned long size = 0, resident = 0, shared = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    const int read = f ? fscanf(f, "%lu %lu %lu", &size, &resident, &shared) : 0;
-    if (f)
-        fclose(f);
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), mapped = shared * page < weights ? shared * page : weights;
-    return read == 3 && resident * page > mapped ? resident * page - mapped : 0;
+    uint64_t files = 0;
+    const uint64_t resident = mt_resident_bytes(&files), mapped = files < weights ? files : weights;
+    return resident > mapped ? resident - mapped : 0;
 }
 
 /* What of the bytes is for pixels, which others decode: a part, but enough for a photograph where that is not much. */

@@ -3,9 +3,7 @@
 #include "server/pulse.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -145,18 +143,6 @@ double mt_pulse_quantile(const uint32_t *now, const uint32_t *before, double par
     return NAN;
 }
 
-/* Bytes of the process in memory; 0 where the system does not tell. */
-static double resident(void)
-{
-    unsigned long size = 0, pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    const int read = f ? fscanf(f, "%lu %lu", &size, &pages) : 0;
-
-    if (f)
-        fclose(f);
-    return read == 2 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : 0;
-}
-
 static void look_at_cache(const mt_stats *s, double *v)
 {
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
@@ -215,7 +201,7 @@ static void look(mt_server *server, const mt_tempo *tempo, double *v)
     v[WAITING] = (double)tempo->waiting / 1e6;
     v[PREFILLED] = (double)tempo->prompt;
     v[COMPILED] = (double)constraints.compiled;
-    v[RESIDENT] = resident();
+    v[RESIDENT] = (double)mt_resident_bytes(NULL);
     v[REFUSED] = (double)http.answers[4];
     v[FAILED] = (double)http.answers[5];
     v[CONNECTIONS] = (double)http.connections_open;

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import npm
 import replay
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -143,26 +144,10 @@ def skip(sentence):
     sys.exit(SKIP)
 
 
-def installed(folder):
-    for name, version in PACKAGES.items():
-        try:
-            with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as f:
-                if json.load(f)["version"] != version:
-                    return False
-        except OSError:
-            return False
-    return True
-
-
 def install(folder):
-    """Scripts of packages are not run, but for the one that puts Claude Code's program in its place."""
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
-        json.dump({"private": True, "dependencies": PACKAGES}, f)
-    done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder],
-                          stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
+    if not npm.install(folder, PACKAGES):
         skip("npm cannot fetch the packages")
+    # the one script that is run puts Claude Code's program in its place
     subprocess.run(["node", "install.cjs"], cwd=os.path.join(folder, "node_modules", "@anthropic-ai", "claude-code"),
                    stdout=subprocess.DEVNULL, check=True)
 
@@ -187,9 +172,9 @@ def main():
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "motet", "clients")
     if not shutil.which("node"):
         skip("there is no node; install it to test with real clients")
-    if arguments.install and not installed(folder):
+    if arguments.install and not npm.installed(folder, PACKAGES):
         install(folder)
-    if not installed(folder):
+    if not npm.installed(folder, PACKAGES):
         skip("the packages are not in {}; run make test-clients".format(folder))
     failed = passed = 0
     with tempfile.TemporaryDirectory() as made:

@@ -22,6 +22,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path[:0] = [os.path.join(HERE, "..", "api"), os.path.join(HERE, "..", "clients")]
+import npm  # pylint: disable=wrong-import-position
 import replay  # pylint: disable=wrong-import-position
 import served  # pylint: disable=wrong-import-position
 
@@ -35,28 +36,6 @@ def skip(sentence):
     sys.exit(SKIP)
 
 
-def installed(folder):
-    for name, version in PACKAGES.items():
-        try:
-            with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as f:
-                if json.load(f)["version"] != version:
-                    return False
-        except OSError:
-            return False
-    return True
-
-
-def install(folder):
-    """Scripts of packages are not run, and no browser is fetched."""
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
-        json.dump({"private": True, "dependencies": PACKAGES}, f)
-    done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder],
-                          stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        skip("npm cannot fetch the packages")
-
-
 def find(arguments):
     """Where the packages are, and the browser."""
     folder = os.environ.get("MOTET_WEB_PACKAGES") or os.path.join(
@@ -66,9 +45,9 @@ def find(arguments):
         skip("there is no node; install it to test the pages")
     if not browser:
         skip("there is no Chromium; install it to test the pages")
-    if arguments.install and not installed(folder):
-        install(folder)
-    if not installed(folder):
+    if arguments.install and not npm.installed(folder, PACKAGES) and not npm.install(folder, PACKAGES):
+        skip("npm cannot fetch the packages")
+    if not npm.installed(folder, PACKAGES):
         skip("the packages are not in {}; run make test-web".format(folder))
     return folder, browser
 

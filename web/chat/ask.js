@@ -1,15 +1,7 @@
 // From a path of messages to the body of a request to /v1/responses.
 
+import {dataUrl} from "./media.js";
 import {body as settingsBody} from "./settings.js";
-
-function dataUrl(blob) {
-    return new Promise((resolve, reject) => {
-        const reader = new FileReader();
-        reader.onload = () => resolve(reader.result);
-        reader.onerror = () => reject(reader.error);
-        reader.readAsDataURL(blob);
-    });
-}
 
 async function part(attachment) {
     const url = await dataUrl(attachment.blob);

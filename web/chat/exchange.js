@@ -1,19 +1,11 @@
 // Conversations as a file: {"format": "motet.chat", "version": 1, "conversations": [{..., "messages": [...]}]}.
 // Pictures stand in it as data URLs.
 
+import {dataUrl} from "./media.js";
 import * as store from "./store.js";
 
 const FORMAT = "motet.chat";
 const MOST = 500 * 1024 * 1024;
-
-function dataUrl(blob) {
-    return new Promise((resolve, reject) => {
-        const reader = new FileReader();
-        reader.onload = () => resolve(reader.result);
-        reader.onerror = () => reject(reader.error);
-        reader.readAsDataURL(blob);
-    });
-}
 
 /* fetch may not read data: URLs here, so that base64 is read by hand. */
 function blobOf(url) {

@@ -23,6 +23,15 @@ async function redrawn(file) {
     return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
+export function dataUrl(blob) {
+    return new Promise((resolve, reject) => {
+        const reader = new FileReader();
+        reader.onload = () => resolve(reader.result);
+        reader.onerror = () => reject(reader.error);
+        reader.readAsDataURL(blob);
+    });
+}
+
 /** An attachment {kind, name, blob} of a file; throws a sentence where it is none. */
 export async function attachment(file, before = []) {
     const name = (file.name || "picture").slice(0, 100);

@@ -1,0 +1,26 @@
+"""Packages of npm at fixed versions, in a folder of their own."""
+
+import json
+import os
+import subprocess
+
+
+def installed(folder, packages):
+    for name, version in packages.items():
+        try:
+            with open(os.path.join(folder, "node_modules", name, "package.json"), encoding="utf-8") as f:
+                if json.load(f)["version"] != version:
+                    return False
+        except OSError:
+            return False
+    return True
+
+
+def install(folder, packages):
+    """Whether npm could fetch them. Their scripts are not run."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
+        json.dump({"private": True, "dependencies": packages}, f)
+    done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder],
+                          stdout=subprocess.DEVNULL, check=False)
+    return done.returncode == 0
