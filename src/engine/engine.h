@@ -28,7 +28,7 @@ typedef struct mt_engine_params {
     size_t cache;         /* positions of the cache; 0: what memory leaves */
     uint64_t state_cache; /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
     double turn_ms;       /* that a seat is kept, once its sequence answers, though clients with fewer want it */
-    double step_ms;       /* what a step with running answers may take; 0: 50, or three times what they need alone */
+    double step_ms;       /* what a step with running answers may take; 0: what schedule.h says */
     uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t besides;  /* bytes of it that others have taken and not touched yet */

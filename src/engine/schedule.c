@@ -49,6 +49,11 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* What is left of a step. */
 typedef struct rest {
     const mt_cost *cost;
@@ -206,7 +211,8 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     taken += give_drafts(order, answers, &r, taken, budget->draft_all);
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
-        limit = larger(taken * MT_STEP_TIMES, MT_STEP_SECONDS + mt_cost_row(cost, r.used, 0) * MT_COST_BLOCK / 2);
+        limit = larger(smaller(taken * MT_STEP_TIMES, larger(taken * MT_STEP_HALF, MT_STEP_SMOOTH)),
+                       MT_STEP_SECONDS + mt_cost_row(cost, r.used, 0) * MT_COST_BLOCK / 2);
     if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
     r.seconds = limit - taken;

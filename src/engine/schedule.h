@@ -29,14 +29,16 @@ typedef struct mt_candidate {
     double score;            /* private */
 } mt_candidate;
 
-/* While somebody is answering a step takes the larger of two times, and prompts have what answers leave of it: */
-#define MT_STEP_SECONDS 0.05 /* to the nearest block of rows (cost.h): nobody reads more than 20 tokens a second */
-#define MT_STEP_TIMES 3      /* what the answers need alone */
+/* What a step takes while somebody is answering, as long as there is a prompt that wants what answers leave of it. */
+#define MT_STEP_SECONDS 0.05 /* at least, to the nearest block of rows (cost.h): nobody reads more than 20 tokens/s */
+#define MT_STEP_TIMES 3      /* what the answers need alone, where that is more, but then */
+#define MT_STEP_SMOOTH 0.1   /* no more than so many seconds, for who waits longer sees it, */
+#define MT_STEP_HALF 2       /* unless half of the step would not be the prompts' */
 
 typedef struct mt_budget {
     size_t rows;    /* most rows of the step */
     size_t places;  /* candidates that may begin to run */
-    double seconds; /* what the step may take when somebody is answering; 0: MT_STEP_SECONDS or MT_STEP_TIMES */
+    double seconds; /* what the step may take when somebody is answering; 0: see above */
     double alone; /* seconds the step may take when nobody is answering, or twice as many where a prompt is done then */
     bool draft_all; /* every guess gets its row, for tests */
 } mt_budget;

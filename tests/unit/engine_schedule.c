@@ -25,7 +25,9 @@ static const mt_budget usual = {.rows = 256, .places = MOST, .alone = 0.12};
 /* Seconds of a step whose answers need so many alone. */
 static double allowed(const mt_cost *cost, double answers)
 {
-    return fmax(MT_STEP_TIMES * answers, MT_STEP_SECONDS + cost->term[2] * MT_COST_BLOCK / 2) + 1e-9;
+    return fmax(fmin(MT_STEP_TIMES * answers, fmax(MT_STEP_HALF * answers, MT_STEP_SMOOTH)),
+                MT_STEP_SECONDS + cost->term[2] * MT_COST_BLOCK / 2) +
+           1e-9;
 }
 
 typedef struct job {
@@ -133,13 +135,14 @@ static void answers_keep_their_pace_beside_a_long_prompt(void **state)
     assert_true(w.job[0].slowest < allowed(&w.cost, 0.010 + 0.001 + 0.002 * 210 / 1024));
 }
 
-/* What a step with answers may take: three times what they need alone, at least what nobody reads faster than, or what
-   was asked for. The answers here need 10 and 30 ms. */
+/* What a step with answers may take: three times what they need alone, at most 100 ms or twice what they need, at least
+   what nobody reads faster than; or what was asked for. The answers here need 10 and 30 ms. */
 static void answers_leave_prompts_their_time(void **state)
 {
     static const struct {
         double answers, asked, limit;
-    } cases[] = {{0.010, 0, 0.050},     {0.030, 0, 0.090},     {0.001, 0, 0.050},    {0.200, 0, 0.600},
+    } cases[] = {{0.010, 0, 0.050},     {0.030, 0, 0.090},     {0.001, 0, 0.050},
+                 {0.040, 0, 0.100},     {0.060, 0, 0.120},     {0.200, 0, 0.400},
                  {0.010, 0.020, 0.020}, {0.030, 0.200, 0.200}, {0.050, 0.020, 0.050}};
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
