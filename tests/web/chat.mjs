@@ -1,6 +1,7 @@
 // The chat page as people use it.
 
 import assert from "node:assert/strict";
+import {readFile} from "node:fs/promises";
 import path from "node:path";
 import {accessible, main, settings, shot, test, until, visit} from "./common.mjs";
 
@@ -358,6 +359,14 @@ test("conversations are searched, named, exported, imported and forgotten", () =
             await list("About <b>you</b>|What do you see?");
             const [download] = await Promise.all([tab.waitForEvent("download"), tab.click("#export")]);
             const file = await download.path();
+            await tab.hover('#conversations li:has-text("What do you see?")');
+            const [one] = await Promise.all([
+                tab.waitForEvent("download"),
+                tab.click("[aria-label='Export What do you see?']"),
+            ]);
+            assert.equal(one.suggestedFilename(), "motet-what-do-you-see.json");
+            const {conversations} = JSON.parse(await readFile(await one.path(), "utf8"));
+            assert.deepEqual(conversations.map((each) => each.title), ["What do you see?"]);
             for (const left of ["About <b>you</b>", "What do you see?"]) {
                 await tab.hover(`#conversations li:has-text("${left}")`);
                 await tab.click(`[aria-label='Forget ${left}']`);

@@ -53,6 +53,7 @@ const ICONS = {
     auto: "M10 3a7 7 0 1 0 0 14zM10 3a7 7 0 0 1 0 14",
     sliders: "M3 6h7M14 6h3M12 4v4M3 14h3M10 14h7M8 12v4",
     bin: "M4 6h12M8 6V4h4v2M6 6l1 10h6l1-10",
+    save: "M10 3v9M6 8l4 4 4-4M4 16h12",
     more: "M4.5 10h.01M10 10h.01M15.5 10h.01",
     search: "M9 4a5 5 0 1 0 0 10A5 5 0 0 0 9 4zM13 13l4 4",
     chart: "M3 6h5M5 10h9M9 14h8",

@@ -82,6 +82,7 @@ function row(each) {
             title,
         ),
         iconButton("edit", `Rename ${title}`, () => askName(each)),
+        iconButton("save", `Export ${title}`, () => exportOne(each)),
         iconButton("bin", `Forget ${title}`, () => askRemove(each)),
     );
 }
@@ -101,12 +102,23 @@ async function showList() {
     if (words) announce(`${found.length} conversations found`);
 }
 
-async function exportAll() {
-    const all = (await store.conversations()).map((each) => each.id);
-    const url = URL.createObjectURL(new Blob([await exported(all)], {type: "application/json"}));
-    const link = h("a", {href: url, download: `motet-${new Date().toISOString().slice(0, 10)}.json`});
-    link.click();
+async function save(ids, name) {
+    const url = URL.createObjectURL(new Blob([await exported(ids)], {type: "application/json"}));
+    h("a", {href: url, download: `motet-${name}.json`}).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
+
+async function exportAll() {
+    const all = await store.conversations();
+    save(
+        all.map((each) => each.id),
+        new Date().toISOString().slice(0, 10),
+    );
+}
+
+function exportOne(each) {
+    const words = each.title.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["conversation"];
+    save([each.id], words.join("-").slice(0, 60));
 }
 
 async function importFile(file) {
