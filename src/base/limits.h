@@ -115,6 +115,11 @@
 #define MT_LIMIT_MEDIA_URL 4096                /* bytes of a URL that is fetched */
 #define MT_LIMIT_MEDIA_REDIRECTS 5             /* followed */
 
+/* names */
+#define MT_LIMIT_HUB_NAME 256       /* bytes of a model's name, of a revision, NUL included */
+#define MT_LIMIT_LOCAL_MODELS 4096  /* that are listed */
+#define MT_LIMIT_LOCAL_FILES 100000 /* of a model that are looked at */
+
 /* compute */
 #define MT_LIMIT_PATCHES 65536 /* of a picture or a video: 16 million pixels, 14 or 16 to a side */
 #define MT_LIMIT_THREADS 256

@@ -5,7 +5,7 @@
 #include "server/options.h"
 
 int mt_cmd_chat(const mt_options *opt);
-int mt_cmd_info(const mt_options *opt);
+int mt_cmd_info(const mt_options *opt); /* and show */
 int mt_cmd_serve(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);
 int mt_run_message(const mt_options *opt); /* run with a message for the chat template */
@@ -14,6 +14,8 @@ int mt_cmd_detokenize(const mt_options *opt);
 int mt_cmd_render(const mt_options *opt);
 int mt_cmd_bench(const mt_options *opt);
 bool mt_bench_has_url(const mt_options *opt); /* where others name a folder */
+int mt_cmd_list(const mt_options *opt);
+int mt_cmd_rm(const mt_options *opt);
 int mt_cmd_help(const mt_options *opt);
 
 #endif

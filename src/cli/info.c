@@ -1,8 +1,11 @@
 /* motet info: what a checkpoint folder holds and what it will need, from its headers alone. */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cli/info.h"
+#include "hub/names.h"
 #include "models/vision.h"
 
 static void print_count(const char *label, uint64_t count)
@@ -95,22 +98,22 @@ static void print_window(const mt_info *info)
 
 static void print_memory(const mt_info *info)
 {
-    char a[MT_INFO_SIZE_TEXT], b[MT_INFO_SIZE_TEXT], c[MT_INFO_SIZE_TEXT];
+    char a[MT_UNITS_TEXT], b[MT_UNITS_TEXT], c[MT_UNITS_TEXT];
     const size_t files = mt_checkpoint_shards(info->checkpoint);
-    printf("%-14s%s in %zu file%s", "weights", mt_info_bytes(mt_checkpoint_bytes(info->checkpoint), a), files,
+    printf("%-14s%s in %zu file%s", "weights", mt_bytes_text(mt_checkpoint_bytes(info->checkpoint), a), files,
            plural(files));
     if (info->problem.code == MT_OK)
-        printf("; %s used as they lie, %s converted at load", mt_info_bytes(info->cost.mapped_bytes, b),
-               mt_info_bytes(info->cost.copied_bytes, c));
-    printf("\n%-14s%s per 1k tokens in bf16", "cache", mt_info_bytes(info->cache_bytes, a));
+        printf("; %s used as they lie, %s converted at load", mt_bytes_text(info->cost.mapped_bytes, b),
+               mt_bytes_text(info->cost.copied_bytes, c));
+    printf("\n%-14s%s per 1k tokens in bf16", "cache", mt_bytes_text(info->cache_bytes, a));
     if (info->windowed_layers > 0)
         printf(" at first; %s once past the window, where %zu layers hold %s for good",
-               mt_info_bytes(info->cache_full_bytes, b), info->windowed_layers,
-               mt_info_bytes(info->cache_window_bytes, c));
+               mt_bytes_text(info->cache_full_bytes, b), info->windowed_layers,
+               mt_bytes_text(info->cache_window_bytes, c));
     printf("\n");
     if (info->state_bytes > 0)
         printf("%-14s%s per sequence, and per checkpoint that others continue from\n", "state",
-               mt_info_bytes(info->state_bytes, a));
+               mt_bytes_text(info->state_bytes, a));
 }
 
 void mt_info_print(const mt_info *info)
@@ -130,11 +133,25 @@ void mt_info_print(const mt_info *info)
         printf("%-14s%s\n", i ? "" : "unusual", info->remark[i]);
 }
 
+/* What show says besides: where the model comes from. Snapshots of the hub's cache are named by their commit. */
+static void print_origin(const mt_options *opt)
+{
+    const char *commit = strrchr(opt->dir, '/');
+
+    if (opt->served_name)
+        printf("%-14s%s\n", "name", opt->served_name);
+    if (commit && mt_hub_is_commit(commit + 1))
+        printf("%-14s%s\n", "revision", commit + 1);
+    printf("%-14s%s\n", "folder", opt->dir);
+}
+
 int mt_cmd_info(const mt_options *opt)
 {
     mt_error err = {0};
     mt_info info;
     bool ok = mt_info_gather(&info, opt->dir, &err);
+    if (opt->command == MT_COMMAND_SHOW && !opt->json)
+        print_origin(opt);
     if (ok) {
         if (opt->json)
             mt_info_print_json(&info);

@@ -238,11 +238,11 @@ static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, b
 static bool take_operand(mt_options *opt, const char *word, mt_error *err)
 {
     const mt_command_row *row = &mt_command_rows[opt->command];
-    const bool two = strchr(row->operand, ' ') != NULL;
+    const bool two = strchr(row->operand, ' ') != NULL, none = opt->command != MT_COMMAND_NONE && !*row->operand;
 
-    if (opt->topic || (opt->dir && (opt->input || !two)))
-        return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s %s", word, row->name,
-                       row->operand);
+    if (none || opt->topic || (opt->dir && (opt->input || !two)))
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s%s%s", word, row->name,
+                       none ? "" : " ", row->operand);
     if (opt->command != MT_COMMAND_HELP) {
         *(opt->dir ? &opt->input : &opt->dir) = word;
         return true;
@@ -279,7 +279,10 @@ static bool check_complete(const mt_options *opt, mt_error *err)
 
     if (command->operand[0] != '\0' && command->operand[0] != '[' && (!opt->dir || (two && !opt->input)))
         return mt_fail(err, MT_E_INVALID, "\"%s\" needs %s: motet %s %s", command->name,
-                       two ? "two files" : "a checkpoint folder", command->name, command->operand);
+                       two                                         ? "two files"
+                       : strncmp(command->operand, "NAME", 4) == 0 ? "a name"
+                                                                   : "a checkpoint folder",
+                       command->name, command->operand);
     return true;
 }
 

@@ -10,9 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "hub/find.h"
 #include "server/own_templates.h"
 #include "server/pulse.h"
-#include "weights/hub.h"
 
 /* The last part of the folder's path. "." and the like have none that says anything. */
 static char *folder_name(const char *dir)

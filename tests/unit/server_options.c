@@ -157,6 +157,8 @@ static void sentences(void **state)
          "--cpu-mask \"mmx\" names no instruction sets: use all, portable, or a list such as neon,dotprod or avx2"},
         {"motet run d --json=yes", "\"--json\" takes no value: leave \"=yes\" out"},
         {"motet info", "\"info\" needs a checkpoint folder: motet info DIR"},
+        {"motet list a", "\"a\" is one argument too many: motet list"},
+        {"motet rm", "\"rm\" needs a name: motet rm NAME[@REVISION]"},
         {"motet info a b", "\"b\" is one argument too many: motet info DIR"},
         {"motet help run info", "\"info\" is one argument too many: motet help [COMMAND]"},
     };

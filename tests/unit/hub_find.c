@@ -2,7 +2,7 @@
 #include "folder.h"
 
 #include "base/alloc.h"
-#include "weights/hub.h"
+#include "hub/find.h"
 
 static const char *variable; /* the only one that is set, to the folder */
 
@@ -56,10 +56,31 @@ static void a_name_is_found_in_the_cache(void **state)
     assert_string_equal(find("o/m", NULL), "/hub/models--o--m/snapshots/1");
     put(".cache/huggingface/hub/models--o--m/refs/main", "gone");
     put(".cache/huggingface/hub/models--o--m/snapshots/2/config.json", "{}");
+    variable = "HUGGINGFACE_HUB_CACHE";
+    assert_string_equal(find("Owner/Model-1.5_x", NULL), "/models--Owner--Model-1.5_x/snapshots/abc123");
     variable = "HOME";
     assert_string_equal(find("o/m", NULL), "/.cache/huggingface/hub/models--o--m/snapshots/2");
     put(".cache/huggingface/hub/models--o--m/refs/main", "../../evil"); /* never leaves the folder */
     assert_string_equal(find("o/m", NULL), "/.cache/huggingface/hub/models--o--m/snapshots/2");
+}
+
+static void a_revision_is_a_branch_or_a_commit(void **state)
+{
+    (void)state;
+    variable = "HF_HUB_CACHE";
+    put("models--o--m/refs/main", "aaa");
+    put("models--o--m/refs/refs/pr/1", "bbb");
+    put("models--o--m/snapshots/aaa/config.json", "{}");
+    put("models--o--m/snapshots/bbb/config.json", "{}");
+    put("models--plain/snapshots/ccc/config.json", "{}");
+    assert_string_equal(find("o/m", NULL), "/models--o--m/snapshots/aaa");
+    assert_string_equal(find("o/m@main", NULL), "/models--o--m/snapshots/aaa");
+    assert_string_equal(find("o/m@refs/pr/1", NULL), "/models--o--m/snapshots/bbb");
+    assert_string_equal(find("o/m@bbb", NULL), "/models--o--m/snapshots/bbb");
+    assert_string_equal(find("plain", NULL), "/models--plain/snapshots/ccc");
+    assert_non_null(strstr(find("o/m@ccc", NULL), "hf download o/m@ccc"));
+    assert_string_equal(find("o/m@../aaa", NULL), "o/m@../aaa");
+    assert_string_equal(find("o/m@", NULL), "o/m@");
 }
 
 static void a_folder_of_models_comes_before_the_cache(void **state)
@@ -75,6 +96,7 @@ static void a_folder_of_models_comes_before_the_cache(void **state)
     assert_string_equal(find("o/m", models), "/models/m");
     put("models/o/m/config.json", "{}");
     assert_string_equal(find("o/m", models), "/models/o/m");
+    assert_string_equal(find("m", models), "/models/m");
 }
 
 static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
@@ -92,6 +114,7 @@ static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(folders_and_what_is_no_name_stay_as_they_are, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_name_is_found_in_the_cache, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_revision_is_a_branch_or_a_commit, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(a_folder_of_models_comes_before_the_cache, make_folder, remove_folder),
     cmocka_unit_test_setup_teardown(what_is_absent_comes_with_the_command_that_gets_it, make_folder, remove_folder),
 };

@@ -1,21 +1,12 @@
-#include "cli/info.h"
+#include "models/info.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define THOUSAND 1024 /* tokens of "1k" */
+#include "base/units.h"
 
-const char *mt_info_bytes(uint64_t bytes, char *out)
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < MT_COUNT(units); unit++)
-        value /= 1024;
-    snprintf(out, MT_INFO_SIZE_TEXT, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return out;
-}
+#define THOUSAND 1024 /* tokens of "1k" */
 
 MT_PRINTF(2, 3) static void remark(mt_info *info, const char *fmt, ...)
 {
@@ -89,12 +80,12 @@ static void add_share(const mt_info *info, const char *prefix, share *sum)
 
 static void remark_share(mt_info *info, const char *what, const char *why, share s, size_t *explained)
 {
-    char size[MT_INFO_SIZE_TEXT];
+    char size[MT_UNITS_TEXT];
     if (s.tensors == 0)
         return;
     *explained += s.tensors;
     remark(info, "%s: %zu tensor%s, %s, which %s", what, s.tensors, s.tensors == 1 ? "" : "s",
-           mt_info_bytes(s.bytes, size), why);
+           mt_bytes_text(s.bytes, size), why);
 }
 
 static void remark_unused(mt_info *info)
@@ -120,7 +111,7 @@ static void remark_unused(mt_info *info)
 
 static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *quant)
 {
-    char size[MT_INFO_SIZE_TEXT];
+    char size[MT_UNITS_TEXT];
     const mt_census *census = &info->census;
     bool quantised = false;
     for (size_t i = 0; i < census->count; i++)
@@ -138,7 +129,7 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
         remark(info, "an lm_head although the config ties it: it is used");
     if (mt_model_spec_sparse(&info->spec) && info->cost.copied_bytes > info->cost.mapped_bytes / 8)
         remark(info, "experts lie transposed in the files: %s are repacked at every load",
-               mt_info_bytes(info->cost.copied_bytes, size));
+               mt_bytes_text(info->cost.copied_bytes, size));
 }
 
 static void remark_spec(mt_info *info)

@@ -1,0 +1,138 @@
+#include "hub/find.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool mt_hub_holds_model(const char *folder)
+{
+    static const char *const files[] = {"config.json", "tokenizer.json"};
+    char path[MT_LIMIT_PATH];
+    struct stat st;
+
+    for (size_t i = 0; i < MT_COUNT(files); i++)
+        if (mt_hub_join(path, folder, files[i]) && stat(path, &st) == 0)
+            return true;
+    return false;
+}
+
+/* The commit that a branch or a tag led to when it was downloaded last. */
+static bool read_commit(const char *model, const char *ref, char commit[MT_LIMIT_HUB_NAME])
+{
+    char path[MT_LIMIT_PATH];
+    mt_hub_name name;
+    FILE *file;
+
+    if (snprintf(path, sizeof(path), "%s/refs/%s", model, ref) >= (int)sizeof(path))
+        return false;
+    file = fopen(path, "r");
+    if (!file)
+        return false;
+    const size_t len = fread(commit, 1, MT_LIMIT_HUB_NAME - 1, file);
+    fclose(file);
+    commit[len] = '\0';
+    commit[strcspn(commit, " \r\n")] = '\0';
+    return mt_hub_name_read(&name, commit) && !name.owned &&
+           !*name.revision; /* a plain name, that leads nowhere else */
+}
+
+static bool snapshot(const char *model, const char *commit, char out[MT_LIMIT_PATH])
+{
+    return snprintf(out, MT_LIMIT_PATH, "%s/snapshots/%s", model, commit) < MT_LIMIT_PATH && mt_hub_holds_model(out);
+}
+
+/* Without a branch, as after a download by commit: the newest of all that hold a model. */
+static bool newest_snapshot(const char *model, char out[MT_LIMIT_PATH])
+{
+    char path[MT_LIMIT_PATH], folder[MT_LIMIT_PATH];
+    struct dirent *entry;
+    time_t newest = 0;
+    bool found = false;
+    DIR *all;
+
+    if (snprintf(folder, sizeof(folder), "%s/snapshots", model) >= (int)sizeof(folder))
+        return false;
+    all = opendir(folder);
+    while (all && (entry = readdir(all))) {
+        struct stat st;
+
+        if (entry->d_name[0] == '.' || !snapshot(model, entry->d_name, path) || stat(path, &st) != 0)
+            continue;
+        if (!found || st.st_mtime > newest) {
+            newest = st.st_mtime;
+            memcpy(out, path, MT_LIMIT_PATH);
+        }
+        found = true;
+    }
+    if (all)
+        closedir(all);
+    return found;
+}
+
+bool mt_hub_current(char out[MT_LIMIT_PATH], const char *model)
+{
+    char commit[MT_LIMIT_HUB_NAME];
+
+    return (read_commit(model, "main", commit) && snapshot(model, commit, out)) || newest_snapshot(model, out);
+}
+
+static bool find_in_cache(const mt_hub_name *name, const char *cache, char out[MT_LIMIT_PATH])
+{
+    char model[MT_LIMIT_PATH], commit[MT_LIMIT_HUB_NAME];
+
+    if (!mt_hub_folder(model, cache, name->id))
+        return false;
+    if (!*name->revision)
+        return mt_hub_current(out, model);
+    return (read_commit(model, name->revision, commit) && snapshot(model, commit, out)) ||
+           snapshot(model, name->revision, out);
+}
+
+char *mt_hub_find_cached(const mt_hub_name *name, const char *cache)
+{
+    char found[MT_LIMIT_PATH];
+
+    return find_in_cache(name, cache, found) ? mt_strdup(found) : NULL;
+}
+
+/* A folder has no revisions. */
+static bool find_below(const mt_hub_name *name, const char *models_dir, char out[MT_LIMIT_PATH])
+{
+    const char *slash = strchr(name->id, '/');
+
+    if (*name->revision)
+        return false;
+    return (mt_hub_join(out, models_dir, name->id) && mt_hub_holds_model(out)) ||
+           (slash && mt_hub_join(out, models_dir, slash + 1) && mt_hub_holds_model(out));
+}
+
+char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt_error *err)
+{
+    char cache[MT_LIMIT_PATH] = "", found[MT_LIMIT_PATH];
+    mt_hub_name name;
+
+    if (is_folder(model) || !mt_hub_name_read(&name, model))
+        return mt_strdup(model);
+    if (models_dir && find_below(&name, models_dir, found))
+        return mt_strdup(found);
+    if (mt_hub_cache(cache, env) && find_in_cache(&name, cache, found))
+        return mt_strdup(found);
+    if (!name.owned)
+        return mt_strdup(model);
+    mt_fail(err, MT_E_NOT_FOUND,
+            "\"%s\" is neither a folder here nor a model in \"%s\"%s%s%s; download it with: hf download %s", model,
+            models_dir ? models_dir : cache, models_dir ? " or \"" : "", models_dir ? cache : "",
+            models_dir ? "\"" : "", model);
+    return NULL;
+}

@@ -1,0 +1,291 @@
+/* Removing models. Everything is opened from its folder down and never through a link, so that nothing outside goes
+   whatever lies there, or is put there meanwhile. */
+#include "hub/remove.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "hub/find.h"
+
+#define DEEPEST 16 /* folders within each other */
+
+typedef struct removal {
+    uint64_t freed;
+    mt_error *err;
+} removal;
+
+static bool fail_system(const removal *r, const char *name)
+{
+    return mt_fail(r->err, MT_E_IO, "\"%s\" cannot be removed (%s): check who owns it and its permissions", name,
+                   strerror(errno));
+}
+
+/* A folder by its name in another, not through a link. NULL where there is none; *fd is closed with it. */
+static DIR *open_at(int folder, const char *name)
+{
+    const int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *all = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (fd >= 0 && !all)
+        close(fd);
+    return all;
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool remove_file(removal *r, int folder, const char *name, const struct stat *st)
+{
+    if (unlinkat(folder, name, 0) != 0 && errno != ENOENT)
+        return fail_system(r, name);
+    if (S_ISREG(st->st_mode) && st->st_nlink == 1)
+        r->freed += (uint64_t)st->st_size;
+    return true;
+}
+
+/* A file, a link or a folder with all that is in it. What is not there is as good as removed. */
+static bool remove_tree(removal *r, int folder, const char *name, unsigned depth)
+{
+    const struct dirent *entry;
+    struct stat st;
+    bool ok = true;
+    DIR *all;
+
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT || fail_system(r, name);
+    if (!S_ISDIR(st.st_mode))
+        return remove_file(r, folder, name, &st);
+    if (depth == DEEPEST)
+        return mt_fail(r->err, MT_E_TOO_LARGE, "\"%s\" lies more than %d folders deep: remove it by hand", name,
+                       DEEPEST);
+    all = open_at(folder, name);
+    if (!all)
+        return fail_system(r, name);
+    while (ok && (entry = readdir(all)))
+        ok = is_dots(entry->d_name) || remove_tree(r, dirfd(all), entry->d_name, depth + 1);
+    closedir(all);
+    return ok && (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT || fail_system(r, name));
+}
+
+/* The same for a path, whose last part is what goes. */
+static bool remove_path(removal *r, const char *path)
+{
+    char folder[MT_LIMIT_PATH];
+    const char *slash = strrchr(path, '/');
+    bool ok;
+    int fd;
+
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || fail_system(r, folder);
+    ok = remove_tree(r, fd, slash + 1, 0);
+    close(fd);
+    return ok;
+}
+
+/* The hub's tools and motet hold a lock for each file while they download it. */
+static bool is_locked(const char *locks)
+{
+    DIR *all = open_at(AT_FDCWD, locks);
+    const struct dirent *entry;
+    bool locked = false;
+
+    while (all && !locked && (entry = readdir(all))) {
+        const int fd = openat(dirfd(all), entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+        locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (all)
+        closedir(all);
+    return locked;
+}
+
+/* Names of blobs that links of the snapshots lead to. */
+typedef struct blobs {
+    mt_arena *arena;
+    const char **names;
+    size_t count, cap;
+} blobs;
+
+static void note_links(blobs *b, int folder, const char *name, unsigned depth)
+{
+    DIR *all = depth < DEEPEST ? open_at(folder, name) : NULL;
+    const struct dirent *entry;
+
+    while (all && (entry = readdir(all))) {
+        char target[MT_LIMIT_PATH];
+        const ssize_t len = readlinkat(dirfd(all), entry->d_name, target, sizeof(target) - 1);
+
+        if (len < 0) {
+            if (!is_dots(entry->d_name))
+                note_links(b, dirfd(all), entry->d_name, depth + 1);
+            continue;
+        }
+        target[len] = '\0';
+        b->names = mt_grow(b->names, &b->cap, b->count + 1, sizeof(*b->names));
+        b->names[b->count++] = mt_arena_strdup(b->arena, strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
+    }
+    if (all)
+        closedir(all);
+}
+
+static int by_string(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool remove_unreferred(removal *r, int model, const blobs *b)
+{
+    DIR *all = open_at(model, "blobs");
+    const struct dirent *entry;
+    bool ok = true;
+
+    while (ok && all && (entry = readdir(all))) {
+        const char *name = entry->d_name;
+
+        if (!is_dots(name) && !(b->count && bsearch(&name, b->names, b->count, sizeof(*b->names), by_string)))
+            ok = remove_tree(r, dirfd(all), name, 0);
+    }
+    if (all)
+        closedir(all);
+    return ok;
+}
+
+/* Branches and tags that lead to the commit. */
+static bool remove_refs(removal *r, int folder, const char *name, const char *commit, unsigned depth)
+{
+    DIR *all = depth < DEEPEST ? open_at(folder, name) : NULL;
+    const struct dirent *entry;
+    bool ok = true;
+
+    while (ok && all && (entry = readdir(all))) {
+        char text[MT_LIMIT_HUB_NAME];
+        int fd;
+        ssize_t len;
+
+        if (is_dots(entry->d_name))
+            continue;
+        fd = openat(dirfd(all), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+        if (fd >= 0)
+            close(fd);
+        if (len < 0) {
+            ok = remove_refs(r, dirfd(all), entry->d_name, commit, depth + 1);
+            continue;
+        }
+        text[len] = '\0';
+        text[strcspn(text, " \r\n")] = '\0';
+        if (strcmp(text, commit) == 0)
+            ok = remove_tree(r, dirfd(all), entry->d_name, 0);
+    }
+    if (all)
+        closedir(all);
+    return ok;
+}
+
+static bool remove_snapshot(removal *r, int model, const char *commit)
+{
+    blobs left = {.arena = mt_arena_new(0)};
+    DIR *snapshots = open_at(model, "snapshots");
+    bool ok = snapshots && remove_refs(r, model, "refs", commit, 0) && remove_tree(r, dirfd(snapshots), commit, 0);
+
+    if (ok) {
+        note_links(&left, model, "snapshots", 0);
+        if (left.count)
+            qsort(left.names, left.count, sizeof(*left.names), by_string);
+        ok = remove_unreferred(r, model, &left);
+    }
+    if (snapshots)
+        closedir(snapshots);
+    mt_free(left.names);
+    mt_arena_free(left.arena);
+    return ok;
+}
+
+static bool has_snapshots(int model)
+{
+    DIR *all = open_at(model, "snapshots");
+    const struct dirent *entry;
+    bool some = false;
+
+    while (all && !some && (entry = readdir(all)))
+        some = !is_dots(entry->d_name);
+    if (all)
+        closedir(all);
+    return some;
+}
+
+static bool remove_revision(removal *r, const char *model, const char *folder, bool *rest)
+{
+    const int fd = open(model, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool ok;
+
+    if (fd < 0)
+        return fail_system(r, model);
+    ok = remove_snapshot(r, fd, strrchr(folder, '/') + 1);
+    *rest = has_snapshots(fd);
+    close(fd);
+    return ok;
+}
+
+static bool remove_cached(removal *r, const char *text, const mt_hub_name *name, const char *cache)
+{
+    char model[MT_LIMIT_PATH], id[MT_LIMIT_PATH], locks[MT_LIMIT_PATH];
+    struct stat st;
+    bool rest = false, ok = true;
+
+    if (!mt_hub_folder(model, cache, name->id) || !mt_hub_folder(id, "", name->id) ||
+        snprintf(locks, sizeof(locks), "%s/.locks%s", cache, id) >= (int)sizeof(locks) || lstat(model, &st) != 0)
+        return mt_fail(r->err, MT_E_NOT_FOUND, "\"%s\" is not a model in \"%s\": see motet list", text, cache);
+    if (is_locked(locks))
+        return mt_fail(r->err, MT_E_BUSY, "\"%s\" is being downloaded: end that first", text);
+    if (*name->revision) {
+        char *folder = mt_hub_find_cached(name, cache);
+
+        if (!folder)
+            return mt_fail(r->err, MT_E_NOT_FOUND, "\"%s\" has no revision \"%s\" here: see motet list", name->id,
+                           name->revision);
+        ok = remove_revision(r, model, folder, &rest);
+        mt_free(folder);
+    }
+    return ok && (rest || (remove_path(r, model) && remove_path(r, locks)));
+}
+
+bool mt_remove_path(const char *path, mt_error *err)
+{
+    return remove_path(&(removal){.err = err}, path);
+}
+
+bool mt_local_remove(const char *name, const char *models_dir, mt_hub_env *env, uint64_t *freed, mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    removal r = {.err = err};
+    mt_hub_name read;
+    bool ok;
+
+    *freed = 0;
+    if (!mt_hub_name_read(&read, name))
+        return mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: see motet list", name);
+    if (models_dir && !*read.revision && mt_hub_join(path, models_dir, read.id) && mt_hub_holds_model(path))
+        ok = remove_path(&r, path);
+    else if (mt_hub_cache(path, env))
+        ok = remove_cached(&r, name, &read, path);
+    else
+        ok = mt_fail(err, MT_E_NOT_FOUND, "\"%s\" is not a model here: see motet list", name);
+    *freed = r.freed;
+    return ok;
+}
