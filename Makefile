@@ -52,7 +52,7 @@ bench: all ## measure the thread pool and the kernels on this machine
 	@$(BUILD)/checkkernels --bench
 
 docs: all ## write docs/options.md anew from src/server/options.def
-	@$(BUILD)/motet help --markdown >docs/options.md
+	@$(BUILD)/motet help --as markdown >docs/options.md
 
 format: develop ## lay out all C files with clang-format
 	@tools/c_files.sh | xargs clang-format -i

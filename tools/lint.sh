@@ -123,7 +123,7 @@ circles() {
 }
 
 documents() {
-    if ! "$gcc"/motet help --markdown | cmp -s - docs/options.md; then
+    if ! "$gcc"/motet help --as markdown | cmp -s - docs/options.md; then
         echo "docs/options.md:1: is not what src/server/options.def says: run make docs"
         return 1
     fi

@@ -215,5 +215,6 @@
 #define MT_LIMIT_ITEMS_PAGE 100              /* items that are listed at once */
 #define MT_LIMIT_ITEMS_PAGE_DEFAULT 20       /* the same, for clients that do not say */
 #define MT_LIMIT_OPTION_LIST 16              /* times an option may be given that may be given often */
+#define MT_LIMIT_OPTION_FILE (1u << 20)      /* bytes of a config file */
 
 #endif

@@ -17,4 +17,8 @@ void mt_progress_begin(mt_progress *p, const char *event, const char *what, uint
 void mt_progress_add(mt_progress *p, uint64_t done);
 void mt_progress_end(void); /* takes the line away */
 
+/* Has somebody else told, too, each time that people are. NULL: nobody. Before there are threads that have something to
+   tell; then on those. */
+void mt_progress_watch(void (*told)(void *ctx, const char *what, unsigned percent), void *ctx);
+
 #endif

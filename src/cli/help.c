@@ -1,17 +1,49 @@
 /* motet help, motet --help, motet COMMAND --help, motet version, motet --version. */
 #include <stdio.h>
+#include <sys/utsname.h>
 
+#include "base/version.h"
 #include "cli/cli.h"
+#include "kernels/kernels.h"
 #include "media/fetch.h"
 #include "media/video.h"
 
 enum { MOST_BYTES = 1 << 20 };
 
-/* The version, and what this build has (+) and lacks (-) of what it can do without. */
+#ifdef __clang__
+#define COMPILER __VERSION__ /* which has its name in it */
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+/* The version; what this build has (+) and lacks (-) of what it can do without; where it comes from and runs. */
 static void print_version(void)
 {
-    printf("motet " MT_VERSION " %cfetch %cvideo %cwebp\n", mt_fetch_present ? '+' : '-', mt_video_present ? '+' : '-',
-           mt_image_webp_present ? '+' : '-');
+    char sets[256];
+    struct utsname machine;
+
+    printf("motet %s %cfetch +tls %cvideo %cwebp\n", mt_version, mt_fetch_present ? '+' : '-',
+           mt_video_present ? '+' : '-', mt_image_webp_present ? '+' : '-');
+    printf("commit: %s\ncompiler: " COMPILER "\n", mt_version_source);
+    printf("devices: %s\n", mt_device_names());
+    printf("processor: %s with %s\n", uname(&machine) ? "unknown" : machine.machine,
+           mt_cpu_names(mt_cpu_detect(), sets, sizeof(sets)));
+}
+
+static void write_help(mt_buf *out, const mt_options *opt)
+{
+    switch (opt->help_form) {
+    case MT_HELP_MARKDOWN: mt_options_markdown(out); break;
+    case MT_HELP_CONF: mt_options_conf(out); break;
+    case MT_HELP_MAN: mt_options_man(out); break;
+    case MT_HELP_MAN_CONF: mt_options_man_conf(out); break;
+    case MT_HELP_BASH: mt_options_bash(out); break;
+    case MT_HELP_ZSH: mt_options_zsh(out); break;
+    case MT_HELP_FISH: mt_options_fish(out); break;
+    case MT_HELP_TEXT:
+        mt_options_help(out, opt->command != MT_COMMAND_HELP || opt->help ? opt->command : opt->topic);
+        break;
+    }
 }
 
 int mt_cmd_help(const mt_options *opt)
@@ -23,12 +55,7 @@ int mt_cmd_help(const mt_options *opt)
         return 0;
     }
     mt_buf_init(&out, MOST_BYTES);
-    if (opt->markdown)
-        mt_options_markdown(&out);
-    else if (opt->command == MT_COMMAND_HELP)
-        mt_options_help(&out, opt->help ? MT_COMMAND_HELP : opt->topic);
-    else
-        mt_options_help(&out, opt->command);
+    write_help(&out, opt);
     fputs(out.data, stdout);
     mt_buf_free(&out);
     return 0;

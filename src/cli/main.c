@@ -59,14 +59,17 @@ int main(int argc, char **argv)
     mt_mapping_guard();
     if (!mt_options_parse(&opt, argc, argv, getenv, &err)) {
         fprintf(stderr, "motet: %s\n", err.text);
+        mt_options_free(&opt);
         return EXIT_USAGE;
     }
     mt_log_setup(opt.trace ? MT_LOG_DEBUG : opt.log_level, opt.log_format);
     if (!find_model(&opt, &folder, &err)) {
         fprintf(stderr, "motet: %s\n", err.text);
+        mt_options_free(&opt);
         return EXIT_FAILURE;
     }
     status = dispatch(&opt);
+    mt_options_free(&opt);
     mt_free(folder);
     if (fflush(stdout) || ferror(stdout)) {
         perror("motet: cannot write the output");

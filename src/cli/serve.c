@@ -2,12 +2,29 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "server/check.h"
 #include "server/server.h"
+
+enum { MOST_BYTES = 1 << 20 };
+
+static int check(const mt_options *opt)
+{
+    mt_buf out;
+    bool ok;
+
+    mt_buf_init(&out, MOST_BYTES);
+    ok = mt_serve_check(opt, &out);
+    fputs(out.data, stdout);
+    mt_buf_free(&out);
+    return ok ? 0 : 1;
+}
 
 int mt_cmd_serve(const mt_options *opt)
 {
     mt_error err = {0};
 
+    if (opt->check)
+        return check(opt);
     if (mt_serve(opt, &err))
         return 0;
     fprintf(stderr, "motet: %s\n", err.text);

@@ -122,6 +122,11 @@ void mt_engine_poke(mt_engine *e)
     (void)pushed;
 }
 
+uint64_t mt_engine_turn(const mt_engine *e)
+{
+    return atomic_load_explicit(&e->turn, memory_order_relaxed);
+}
+
 size_t mt_engine_context(const mt_engine *e)
 {
     return e->context;
@@ -297,7 +302,10 @@ static void *run(void *ctx)
     mt_engine *e = ctx;
     bool idle = true;
     for (;;) {
+        if (idle)
+            atomic_store_explicit(&e->turn, 0, memory_order_relaxed);
         receive(e, idle);
+        atomic_store_explicit(&e->turn, mt_clock_ns(), memory_order_relaxed);
         const bool stopping = atomic_load(&e->stopping);
         sweep(e, e->running, &e->running_count, stopping);
         sweep(e, e->waiting, &e->waiting_count, stopping);

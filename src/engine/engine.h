@@ -74,6 +74,9 @@ mt_places *mt_engine_places(mt_engine *engine, size_t encoder);
 /* Wakes the engine after a change of cancelled or paused. NULL, an engine that has ended, is fine. */
 void mt_engine_poke(mt_engine *engine);
 
+/* When the turn that it is at began, as mt_clock_ns tells it; 0: it waits for something to do. */
+uint64_t mt_engine_turn(const mt_engine *engine);
+
 size_t mt_engine_context(const mt_engine *engine); /* most positions of a sequence */
 
 /* What has happened so far, and what is: to the model, and to an encoder. */

@@ -101,7 +101,8 @@ struct mt_engine {
     atomic_bool stopping;
     atomic_bool poked; /* a poke is in the inbox */
     atomic_uint_fast64_t order_next;
-    pthread_mutex_t lock; /* over what follows */
+    atomic_uint_fast64_t turn; /* when it began; 0: there is none. Relaxed: nothing else is read by it */
+    pthread_mutex_t lock;      /* over what follows */
     mt_stats shown;
     mt_engine_row *rows;
     size_t row_count;

@@ -11,6 +11,7 @@
 #include "server/guard.h"
 #include "server/keys.h"
 #include "server/mailbox.h"
+#include "server/notify.h"
 #include "server/options.h"
 #include "server/served.h"
 #include "server/workers.h"
@@ -41,7 +42,8 @@ struct mt_server {
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
     mt_dashboard dashboard;
     uint64_t trimmed; /* calls_total when memory was last given back */
-    struct event *wake, *terminated, *interrupted, *tick;
+    mt_notify notify; /* any thread's, once it is open */
+    struct event *wake, *terminated, *interrupted, *tick, *watchdog;
 
     /* the loader's, read after its thread was joined */
     pthread_t loader;

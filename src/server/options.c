@@ -1,9 +1,11 @@
 #include "server/options.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/nearest.h"
@@ -51,12 +53,6 @@ enum {
 #include "server/options.def"
 };
 
-static void add_text(mt_option_list *list, const char *text)
-{
-    if (text && list->count < MT_LIMIT_OPTION_LIST)
-        list->at[list->count++] = text;
-}
-
 static void store(mt_options *opt, size_t row, mt_option_value v)
 {
     switch (row) {
@@ -72,9 +68,10 @@ static void store(mt_options *opt, size_t row, mt_option_value v)
     case ROW_##field:          \
         opt->field = v.number; \
         break;
-#define LIST(field, ...)               \
-    case ROW_##field:                  \
-        add_text(&opt->field, v.text); \
+#define LIST(field, ...)                                \
+    case ROW_##field:                                   \
+        if (v.text)                                     \
+            opt->field.at[opt->field.count++] = v.text; \
         break;
 #define CHOICE(field, type, ...)      \
     case ROW_##field:                 \
@@ -97,16 +94,23 @@ static void store(mt_options *opt, size_t row, mt_option_value v)
     }
 }
 
-static void clear_list(mt_options *opt, size_t row)
+/* NULL where the row is no list. */
+/* clang-format off */
+static const mt_option_list *list_of(const mt_options *opt, size_t row)
 {
     switch (row) {
-#define LIST(field, ...)      \
-    case ROW_##field:         \
-        opt->field.count = 0; \
-        break;
+#define LIST(field, ...) case ROW_##field: return &opt->field;
 #include "server/options.def"
-    default: assert(0);
+    default: return NULL;
     }
+}
+/* clang-format on */
+
+bool mt_option_in_file(const mt_option_row *row)
+{
+    const size_t i = (size_t)(row - mt_option_rows);
+
+    return mt_option_applies(row, MT_COMMAND_SERVE) && i != ROW_help && i != ROW_config && i != ROW_check;
 }
 
 /* Commands may have options of one name that mean different things; one of another command is found last. */
@@ -177,14 +181,33 @@ static bool fail_elsewhere(const mt_option_row *row, mt_command command, mt_erro
                    mt_command_rows[owner].name);
 }
 
-/* label: how the sentence names the source, "--threads" or "MOTET_THREADS". */
-static bool set_option(mt_options *opt, const mt_option_row *row, const char *label, const char *text, mt_error *err)
+/* Where values come from, those that count most first: a value stays where one of a source before has been set. Files
+   are the last, each of them a source of its own. */
+enum { NOWHERE, LINE, ENVIRONMENT, FILES };
+
+typedef struct parsing {
+    mt_options *opt;
+    unsigned from[MT_COUNT(mt_option_rows)]; /* which source has set it */
+} parsing;
+
+/* label: how the sentence names the source, "--threads", "MOTET_THREADS" or "threads". A value that does not count must
+   be right all the same. */
+static bool set_option(parsing *p, const mt_option_row *row, unsigned from, const char *label, const char *text,
+                       mt_error *err)
 {
+    const size_t i = (size_t)(row - mt_option_rows);
+    const mt_option_list *list = list_of(p->opt, i);
     mt_option_value v;
 
     if (!mt_option_value_parse(&v, row, label, text, err))
         return false;
-    store(opt, (size_t)(row - mt_option_rows), v);
+    if (!mt_option_applies(row, p->opt->command) || (p->from[i] != NOWHERE && p->from[i] != from))
+        return true;
+    if (list && list->count == MT_LIMIT_OPTION_LIST)
+        return mt_fail(err, MT_E_TOO_LARGE, "\"%s\" is given more than %d times: leave some out", label,
+                       MT_LIMIT_OPTION_LIST);
+    p->from[i] = from;
+    store(p->opt, i, v);
     return true;
 }
 
@@ -195,31 +218,146 @@ static void set_defaults(mt_options *opt)
         store(opt, i, (mt_option_value){.integer = mt_option_rows[i].value, .number = NAN, .mask = ~0u, .text = NULL});
 }
 
-static bool set_from_environment(mt_options *opt, char *(*env)(const char *name), mt_error *err)
+static bool set_from_environment(parsing *p, char *(*env)(const char *name), mt_error *err)
 {
     for (size_t i = 0; i < mt_option_count; i++) {
         const mt_option_row *row = &mt_option_rows[i];
-        const char *text = row->env && mt_option_applies(row, opt->command) ? env(row->env) : NULL;
+        const char *text = row->env && mt_option_applies(row, p->opt->command) ? env(row->env) : NULL;
 
-        if (text && *text && !set_option(opt, row, row->env, text, err))
+        if (text && *text && !set_option(p, row, ENVIRONMENT, row->env, text, err))
             return false;
     }
     return true;
 }
 
+static bool fail_setting(const mt_option_line *line, mt_error *err)
+{
+    mt_nearest nearest;
+
+    mt_nearest_init(&nearest, line->name);
+    for (size_t i = 0; i < mt_option_count; i++)
+        if (mt_option_in_file(&mt_option_rows[i]))
+            mt_nearest_offer(&nearest, mt_option_rows[i].name);
+    if (nearest.best)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" is not an option: did you mean \"%s\"?", line->name, nearest.best);
+    return mt_fail(err, MT_E_INVALID, "\"%s\" is not an option of motet serve: see motet help config", line->name);
+}
+
+/* seen: the lines of the file in which options stood before. */
+static bool take_setting(parsing *p, unsigned from, const mt_option_line *line, size_t *seen, mt_error *err)
+{
+    const mt_option_row *row = find_option(line->name, strlen(line->name), MT_COMMAND_SERVE);
+    size_t *before;
+
+    if (!row || !mt_option_in_file(row))
+        return fail_setting(line, err);
+    if (!line->value && row->type != MT_OPTION_FLAG)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" needs a value: %s = %s", row->name, row->name, row->values);
+    before = &seen[row - mt_option_rows];
+    if (*before && row->type != MT_OPTION_LIST)
+        return mt_fail(err, MT_E_INVALID, "\"%s\" stands in line %zu already: take one of them out", row->name,
+                       *before);
+    *before = line->number;
+    return set_option(p, row, from, row->name, line->value, err);
+}
+
+static bool take_text(parsing *p, unsigned from, char *text, const char *path, mt_error *err)
+{
+    size_t seen[MT_COUNT(mt_option_rows)] = {0};
+    mt_option_file file = {.at = text};
+    mt_option_line line;
+
+    while (mt_option_file_next(&file, &line, err))
+        if (!take_setting(p, from, &line, seen, err))
+            return mt_fail_within(err, "%s:%zu", path, line.number);
+    return err->code == MT_OK || mt_fail_within(err, "%s:%zu", path, file.number);
+}
+
+/* Whatever can be read: a pipe and /dev/null, too. */
+static bool read_file(mt_buf *text, const char *path, mt_error *err)
+{
+    char piece[4096];
+    FILE *f = fopen(path, "r");
+    bool ok = f != NULL;
+    size_t n;
+
+    while (ok && (n = fread(piece, 1, sizeof(piece), f)) > 0)
+        mt_buf_add(text, piece, n);
+    ok = ok && !ferror(f);
+    if (!ok)
+        mt_fail(err, MT_E_IO, "cannot read \"%s\": %s", path, strerror(errno));
+    else if (text->full)
+        ok = mt_fail(err, MT_E_TOO_LARGE, "\"%s\" has more than %u bytes: is it a config file?", path,
+                     MT_LIMIT_OPTION_FILE);
+    else if (text->data && strlen(text->data) != text->len)
+        ok = mt_fail(err, MT_E_INVALID, "\"%s\" holds a byte of value 0: write it as text", path);
+    if (f)
+        fclose(f);
+    return ok;
+}
+
+/* usual: it is looked for where it may be, not named. Then there may be none; and one that is the server's alone does
+   not keep others from their commands. */
+static bool set_from_file(parsing *p, unsigned from, const char *path, bool usual, mt_error *err)
+{
+    const bool closed = access(path, R_OK) != 0;
+    mt_options *opt = p->opt;
+    bool ok;
+    mt_buf text;
+
+    mt_error_clear(err);
+    if (usual && closed && (errno == ENOENT || errno == ENOTDIR || opt->command != MT_COMMAND_SERVE))
+        return true;
+    mt_buf_init(&text, MT_LIMIT_OPTION_FILE);
+    opt->files = opt->files ? opt->files : mt_arena_new(0);
+    opt->read.at[opt->read.count++] = mt_arena_strdup(opt->files, path);
+    ok = read_file(&text, path, err) &&
+         (!text.data || take_text(p, from, mt_arena_strdup(opt->files, text.data), path, err));
+    mt_buf_free(&text);
+    return ok;
+}
+
+/* The user's own, as the XDG base directories have it; false where no variable says where. */
+static bool user_file(char path[MT_LIMIT_PATH], char *(*env)(const char *name))
+{
+    const char *config = env("XDG_CONFIG_HOME"), *home = env("HOME");
+    int len;
+
+    if (config && *config == '/')
+        len = snprintf(path, MT_LIMIT_PATH, "%s/motet.conf", config);
+    else if (home && *home == '/')
+        len = snprintf(path, MT_LIMIT_PATH, "%s/.config/motet.conf", home);
+    else
+        return false;
+    return len > 0 && len < MT_LIMIT_PATH;
+}
+
+static bool set_from_files(parsing *p, char *(*env)(const char *name), mt_error *err)
+{
+    const mt_option_list *named = &p->opt->config;
+    char path[MT_LIMIT_PATH];
+
+    for (size_t i = named->count; i-- > 0;)
+        if (!set_from_file(p, FILES + (unsigned)i, named->at[i], false, err))
+            return false;
+    return named->count > 0 || ((!user_file(path, env) || set_from_file(p, FILES + 1, path, true, err)) &&
+                                set_from_file(p, FILES, "/etc/motet.conf", true, err));
+}
+
 /* Takes the option at argv[*at] and, where it stands apart, its value; *at moves to the last word taken. */
-static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, bool *given, mt_error *err)
+static bool take_option(parsing *p, int argc, char *const *argv, int *at, mt_error *err)
 {
     const char *word = argv[*at], *name = word + 2, *text = NULL;
+    const mt_command command = p->opt->command;
     size_t len = strcspn(name, "=");
-    const mt_option_row *row = find_option(name, len, opt->command);
+    const mt_option_row *row = find_option(name, len, command);
     char label[64];
 
     snprintf(label, sizeof(label), "%.*s", (int)len + 2, word);
     if (!row)
-        return fail_option(opt->command, label, err);
-    if (!mt_option_applies(row, opt->command))
-        return fail_elsewhere(row, opt->command, err);
+        return fail_option(command, label, err);
+    if (!mt_option_applies(row, command))
+        return fail_elsewhere(row, command, err);
     if (name[len] == '=')
         text = name + len + 1;
     if (row->type == MT_OPTION_FLAG && text)
@@ -229,10 +367,7 @@ static bool take_option(mt_options *opt, int argc, char *const *argv, int *at, b
             return mt_fail(err, MT_E_INVALID, "\"%s\" needs a value: %s %s", label, label, row->values);
         text = argv[++*at];
     }
-    if (row->type == MT_OPTION_LIST && !given[row - mt_option_rows])
-        clear_list(opt, (size_t)(row - mt_option_rows)); /* the environment's counts less */
-    given[row - mt_option_rows] = true;
-    return set_option(opt, row, label, text, err);
+    return set_option(p, row, LINE, label, text, err);
 }
 
 static bool take_operand(mt_options *opt, const char *word, mt_error *err)
@@ -247,6 +382,10 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
         *(opt->dir ? &opt->input : &opt->dir) = word;
         return true;
     }
+    if (strcmp(word, "config") == 0) {
+        opt->help_form = MT_HELP_CONF;
+        return true;
+    }
     opt->topic = find_command(word);
     return opt->topic != MT_COMMAND_NONE || fail_command(word, err);
 }
@@ -259,15 +398,6 @@ static bool take_letter(mt_options *opt, const char *word, mt_error *err)
     if (strcmp(word, "-v") == 0 && mt_option_applies(&mt_option_rows[ROW_version], opt->command))
         return opt->version = true;
     return fail_option(opt->command, word, err);
-}
-
-/* Who asks one question does not want to read what a server logs. */
-static void calm_log(mt_options *opt, bool given, char *(*env)(const char *name))
-{
-    const char *text = env(mt_option_rows[ROW_log_level].env);
-
-    if (!given && !(text && *text) && opt->command != MT_COMMAND_SERVE)
-        opt->log_level = MT_LOG_WARN;
 }
 
 /* Checks that nothing is missing. */
@@ -286,37 +416,54 @@ static bool check_complete(const mt_options *opt, mt_error *err)
     return true;
 }
 
-bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name), mt_error *err)
+static bool take_line(parsing *p, int argc, char *const *argv, int at, mt_error *err)
 {
     bool only_operands = false;
-    bool given[MT_COUNT(mt_option_rows)] = {0};
-    int at = 1;
 
-    set_defaults(opt);
-    if (argc > 1 && argv[1][0] != '-') {
-        opt->command = find_command(argv[1]);
-        if (opt->command == MT_COMMAND_NONE)
-            return fail_command(argv[1], err);
-        at = 2;
-    }
-    if (!set_from_environment(opt, env, err))
-        return false;
     for (; at < argc; at++) {
         const char *word = argv[at];
 
         if (!only_operands && strcmp(word, "--") == 0)
             only_operands = true;
         else if (!only_operands && word[0] == '-' && word[1] == '-') {
-            if (!take_option(opt, argc, argv, &at, given, err))
+            if (!take_option(p, argc, argv, &at, err))
                 return false;
         } else if (!only_operands && word[0] == '-' && word[1]) {
-            if (!take_letter(opt, word, err))
+            if (!take_letter(p->opt, word, err))
                 return false;
-        } else if (!take_operand(opt, word, err))
+        } else if (!take_operand(p->opt, word, err))
             return false;
     }
-    calm_log(opt, given[ROW_log_level], env);
-    return opt->help || check_complete(opt, err);
+    return true;
+}
+
+bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name), mt_error *err)
+{
+    const bool named = argc > 1 && argv[1][0] != '-';
+    parsing p = {.opt = opt};
+
+    set_defaults(opt);
+    if (named)
+        opt->command = find_command(argv[1]);
+    if (named && opt->command == MT_COMMAND_NONE)
+        return fail_command(argv[1], err);
+    if (!take_line(&p, argc, argv, named ? 2 : 1, err))
+        return false;
+    if (opt->help)
+        return true;
+    if (!set_from_environment(&p, env, err) ||
+        (mt_option_applies(&mt_option_rows[ROW_config], opt->command) && !set_from_files(&p, env, err)))
+        return false;
+    /* Who asks one question does not want to read what a server logs. */
+    if (p.from[ROW_log_level] == NOWHERE && opt->command != MT_COMMAND_SERVE)
+        opt->log_level = MT_LOG_WARN;
+    return check_complete(opt, err);
+}
+
+void mt_options_free(mt_options *opt)
+{
+    mt_arena_free(opt->files);
+    opt->files = NULL;
 }
 
 mt_device_params mt_options_device(const mt_options *opt)

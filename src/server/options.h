@@ -1,10 +1,11 @@
-/* The command line and the environment, parsed by the table in options.def. */
+/* The command line, the environment and config files, parsed by the table in options.def. */
 #ifndef MT_SERVER_OPTIONS_H
 #define MT_SERVER_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -22,14 +23,28 @@ typedef enum mt_thinking { MT_THINK_AUTO, MT_THINK_ON, MT_THINK_OFF } mt_thinkin
 typedef enum mt_web { MT_WEB_ON, MT_WEB_OFF } mt_web;
 typedef enum mt_isolation { MT_ISOLATE_AUTO, MT_ISOLATE_ON, MT_ISOLATE_OFF } mt_isolation;
 
+typedef enum mt_help_form {
+    MT_HELP_TEXT,
+    MT_HELP_MARKDOWN,
+    MT_HELP_CONF,
+    MT_HELP_MAN,
+    MT_HELP_MAN_CONF,
+    MT_HELP_BASH,
+    MT_HELP_ZSH,
+    MT_HELP_FISH
+} mt_help_form;
+
 /* Of an option that may be given often. */
 typedef struct mt_option_list {
     const char *at[MT_LIMIT_OPTION_LIST];
     size_t count;
 } mt_option_list;
 
-/* Strings are borrowed from argv and the environment. A value on the command line wins over the environment's. */
+/* Strings are borrowed from argv, the environment and `files`. A value on the command line wins over the environment's,
+   and that over a file's. */
 typedef struct mt_options {
+    mt_arena *files;     /* owned: the texts of config files, and their names; NULL: there are none */
+    mt_option_list read; /* names of the files that were read, the one that counts most first */
     mt_command command;
     const char *dir;   /* of commands that take one; render: its template */
     const char *input; /* the second operand; render: its context */
@@ -45,9 +60,11 @@ typedef struct mt_options {
 #include "server/options.def"
 } mt_options;
 
-/* env looks a variable up as getenv does. Every value in *opt is within its range when this succeeds. */
+/* env looks a variable up as getenv does. Every value in *opt is within its range when this succeeds. Free with
+   mt_options_free in any case. */
 bool mt_options_parse(mt_options *opt, int argc, char *const *argv, char *(*env)(const char *name),
                       mt_error *err) MT_NODISCARD;
+void mt_options_free(mt_options *opt);
 
 /* What they say of the device; borrows its name. */
 mt_device_params mt_options_device(const mt_options *opt);
@@ -55,8 +72,17 @@ mt_device_params mt_options_device(const mt_options *opt);
 /* What the options say of pictures and videos; borrows the folder's name. */
 mt_media_limits mt_options_media(const mt_options *opt);
 
-/* Appends what --help prints for a command (MT_COMMAND_NONE: for motet), or docs/options.md. */
+/* Appends what --help prints for a command (MT_COMMAND_NONE: for motet). */
 void mt_options_help(mt_buf *out, mt_command command);
+
+/* Append docs/options.md; a config file with every option and what it means, all of it comments; the man pages; what
+   completes the words of a command line in a shell. */
 void mt_options_markdown(mt_buf *out);
+void mt_options_conf(mt_buf *out);
+void mt_options_man(mt_buf *out);
+void mt_options_man_conf(mt_buf *out);
+void mt_options_bash(mt_buf *out);
+void mt_options_zsh(mt_buf *out);
+void mt_options_fish(mt_buf *out);
 
 #endif

@@ -5,8 +5,7 @@
 
 enum { COLUMN = 28 }; /* where the help of an option begins */
 
-/* The default as it is typed; empty when there is none. */
-static void add_default(mt_buf *out, const mt_option_row *row)
+void mt_option_default(mt_buf *out, const mt_option_row *row)
 {
     const char *choice = row->values;
 
@@ -37,7 +36,7 @@ static void add_option_help(mt_buf *out, const mt_option_row *row)
     if (row->type == MT_OPTION_INT || row->type == MT_OPTION_SIZE || row->type == MT_OPTION_CHOICE ||
         row->type == MT_OPTION_CPUS) {
         mt_buf_puts(out, " [");
-        add_default(out, row);
+        mt_option_default(out, row);
         mt_buf_puts(out, "]");
     }
     mt_buf_puts(out, "\n");
@@ -101,7 +100,7 @@ static void add_option_markdown(mt_buf *out, const mt_option_row *row)
          *p; p++)
         mt_buf_puts(out, *p == '|' ? ", " : (char[]){*p, '\0'});
     mt_buf_puts(out, " | ");
-    add_default(out, row);
+    mt_option_default(out, row);
     mt_buf_printf(out, " | %s%s%s | %s |\n", row->env ? "`" : "", row->env ? row->env : "", row->env ? "`" : "",
                   row->help);
 }
@@ -124,7 +123,8 @@ void mt_options_markdown(mt_buf *out)
 {
     mt_buf_puts(out,
                 "# Options\n\nWritten by `make docs` from `src/server/options.def`: change that file, not this one.\n"
-                "An option is written `--name value` or `--name=value`. It wins over its environment variable.\n");
+                "An option is written `--name value` or `--name=value`. It wins over its environment variable, and "
+                "that over\na [config file](config.md), which may have all options of `motet serve`.\n");
     for (size_t i = 0; i < mt_command_count; i++)
         add_command_markdown(out, (mt_command)i);
 }

@@ -91,6 +91,19 @@ const char *mt_option_size_text(int64_t bytes, char text[24])
     return text;
 }
 
+/* NULL: the flag is just named. */
+static bool parse_flag(const char *label, const char *text, mt_option_value *v, mt_error *err)
+{
+    static const char *const words[] = {"no", "yes", "off", "on", "false", "true"};
+
+    for (size_t i = 0; text && i < MT_COUNT(words); i++)
+        if (strcmp(text, words[i]) == 0) {
+            v->integer = i % 2;
+            return true;
+        }
+    return !text || mt_fail(err, MT_E_INVALID, "%s \"%s\" is neither yes nor no: use one of them", label, text);
+}
+
 bool mt_option_value_parse(mt_option_value *v, const mt_option_row *row, const char *label, const char *text,
                            mt_error *err)
 {
@@ -106,9 +119,9 @@ bool mt_option_value_parse(mt_option_value *v, const mt_option_row *row, const c
                        "%s \"%s\" names no instruction sets: use all, portable, or a list such as "
                        "neon,dotprod or avx2",
                        label, text);
+    case MT_OPTION_FLAG: return parse_flag(label, text, v, err);
     case MT_OPTION_LIST:
-    case MT_OPTION_TEXT:
-    case MT_OPTION_FLAG: return true;
+    case MT_OPTION_TEXT: return true;
     }
     return false;
 }

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "server/inside.h"
 
 enum { SECOND = 1000 };
@@ -99,6 +101,18 @@ static void tick(evutil_socket_t fd, short what, void *user)
     trim(server);
 }
 
+/* The io thread is alive where this runs; the engine is asked. */
+static void pat(evutil_socket_t fd, short what, void *user)
+{
+    const mt_server *server = user;
+
+    (void)fd;
+    (void)what;
+    if (!server->served.engine || !server->ready ||
+        mt_notify_alive(&server->notify, mt_clock_ns(), mt_engine_turn(server->served.engine)))
+        mt_notify_send(&server->notify, "WATCHDOG=1");
+}
+
 static void signalled(evutil_socket_t number, short what, void *user)
 {
     mt_server *server = user;
@@ -112,6 +126,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
                 (long long)server->opt->drain_seconds);
     if (!mt_deadline_set(&server->deadline, (int)server->opt->drain_seconds * SECOND + MT_LIMIT_END_MS))
         mt_log_warn("server.deadline", "no thread can be started that sees to the end: all others are waited for");
+    mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=answering what has begun");
     mt_dashboard_end(server);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
@@ -161,6 +176,8 @@ static void open_loaded(mt_letter *letter)
     server->ready = server->load_ok && start_lanes(server) && mt_dashboard_open(server);
     if (!server->ready)
         mt_http_server_drain(server->http, 0);
+    else
+        mt_notify_send(&server->notify, "READY=1\nSTATUS=serving \"%s\"", server->served.name);
 }
 
 static void *load(void *arg)
@@ -202,11 +219,19 @@ static bool add_events(mt_server *server)
 {
     struct event_base *loop = mt_http_server_loop(server->http);
     const struct timeval often = {.tv_sec = server->opt->keep_alive_seconds};
+    const uint64_t quarter = server->notify.watchdog_ns / 4; /* of the time: one that comes late is no harm */
+    const struct timeval watched = {.tv_sec = (time_t)(quarter / 1000000000),
+                                    .tv_usec = (suseconds_t)(quarter % 1000000000 / 1000)};
 
     server->wake = event_new(loop, mt_mailbox_fd(server->mailbox), EV_READ | EV_PERSIST, wake, server);
     server->terminated = evsignal_new(loop, SIGTERM, signalled, server);
     server->interrupted = evsignal_new(loop, SIGINT, signalled, server);
     server->tick = event_new(loop, -1, EV_PERSIST, tick, server);
+    if (watched.tv_sec || watched.tv_usec) {
+        server->watchdog = event_new(loop, -1, EV_PERSIST, pat, server);
+        if (!server->watchdog || event_add(server->watchdog, &watched))
+            return false;
+    }
     return server->wake && server->terminated && server->interrupted && server->tick &&
            !event_add(server->wake, NULL) && !event_add(server->terminated, NULL) &&
            !event_add(server->interrupted, NULL) && !event_add(server->tick, &often);
@@ -269,6 +294,7 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     if (!server->mailbox || !add_events(server))
         return mt_fail(err, MT_E_IO, "the event loop cannot be set up; are there file descriptors left?");
     report(server);
+    mt_notify_send(&server->notify, "STATUS=loading \"%s\"", server->served.name);
     server->loaded_letter.open = open_loaded;
     if (pthread_create(&server->loader, NULL, load, server))
         return mt_fail(err, MT_E_IO, "a thread that loads the model cannot be started");
@@ -294,6 +320,7 @@ static void end(mt_server *server)
     server->closing = true;
     free_event(server->wake);
     free_event(server->tick);
+    free_event(server->watchdog);
     mt_dashboard_close(server);
     end_signals(server);
     if (server->loading)
@@ -318,10 +345,14 @@ bool mt_serve(const mt_options *opt, mt_error *err)
 
     mt_json_body_setup();
     mt_served_name(&server.served, opt);
+    mt_notify_open(&server.notify, getenv);
+    mt_progress_watch(mt_notify_progress, &server.notify);
     ok = begin(&server, routes, count, err);
     if (ok)
         mt_http_server_run(server.http);
     end(&server);
+    mt_progress_watch(NULL, NULL);
+    mt_notify_close(&server.notify);
     mt_free(routes);
     if (ok && server.load_error.code != MT_OK) {
         *err = server.load_error;

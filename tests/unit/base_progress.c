@@ -144,7 +144,38 @@ static void a_terminal_has_one_line_that_goes_away(void **state)
     assert_null(strchr(text, '\033'));
 }
 
+static void note(void *ctx, const char *what, unsigned percent)
+{
+    snprintf(ctx, 64, "%s: %u", what, percent);
+}
+
+static void told_to_another(void *arg)
+{
+    char told[64] = "";
+    mt_progress p;
+
+    (void)arg;
+    mt_log_setup(MT_LOG_ERROR, MT_LOG_TEXT); /* whatever is logged */
+    mt_progress_watch(note, told);
+    mt_progress_begin(&p, "weights.reading", "reading weights", 80);
+    tell_half(&p);
+    mt_progress_watch(NULL, NULL);
+    p.next = 0;
+    mt_progress_add(&p, 80);
+    fprintf(stderr, "told %s\n", told);
+}
+
+static void somebody_else_may_be_told(void **state)
+{
+    char text[400];
+
+    (void)state;
+    unit_in_child(told_to_another, NULL, text, sizeof(text));
+    assert_non_null(strstr(text, "told reading weights: 50\n"));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(somebody_else_may_be_told),
     cmocka_unit_test(a_log_has_a_line_now_and_then),
     cmocka_unit_test(what_is_quick_is_not_spoken_of),
     cmocka_unit_test(a_terminal_has_one_line_that_goes_away),

@@ -20,11 +20,15 @@ static int run(const char *arguments, char *text, size_t size)
 
 static void help_and_version_go_to_standard_output(void **state)
 {
-    char text[4096];
+    char text[1 << 15];
 
     (void)state;
     assert_int_equal(run("--version 2>/dev/null", text, sizeof(text)), 0);
     assert_memory_equal(text, "motet " MT_VERSION " ", strlen("motet " MT_VERSION " "));
+    assert_non_null(strstr(text, "\ncommit: "));
+    assert_non_null(strstr(text, "\ncompiler: "));
+    assert_non_null(strstr(text, "\ndevices: "));
+    assert_non_null(strstr(text, "\nprocessor: "));
     assert_int_equal(run("--help 2>/dev/null", text, sizeof(text)), 0);
     assert_non_null(strstr(text, "usage: motet COMMAND"));
     assert_int_equal(run("run --help 2>/dev/null", text, sizeof(text)), 0);

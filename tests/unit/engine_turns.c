@@ -271,7 +271,34 @@ static void steps_are_charged_to_their_client(void **state)
     driver_close(&d);
 }
 
+/* Who watches over a server sees that the engine is at a turn, since when, and that it waits for something to do. */
+static void how_long_a_turn_lasts_can_be_seen(void **state)
+{
+    static uint32_t prompt[1][PROMPT];
+    static answer got;
+    uint64_t since;
+    driver d;
+    (void)state;
+    open_seats(&d, FIXTURE, 1, 0);
+    draw_prompts(prompt, 1, d.o.spec.vocab);
+    while (mt_engine_turn(d.engine) != 0)
+        usleep(100);
+    driver_hold(&d);
+    driver_send(&d, request_of(&d, prompt[0], 2, 1, &got));
+    wait_for_begin(&d, &got); /* the plan is made, and its step has to wait */
+    while ((since = mt_engine_turn(d.engine)) == 0)
+        usleep(100);
+    usleep(1000);
+    assert_int_equal(mt_engine_turn(d.engine), since);
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    while (mt_engine_turn(d.engine) != 0)
+        usleep(100);
+    driver_close(&d);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(how_long_a_turn_lasts_can_be_seen),
     cmocka_unit_test(who_makes_way_is_the_youngest_of_the_lowest_priority),
     cmocka_unit_test(steps_are_charged_to_their_client),
     cmocka_unit_test(a_newcomer_gets_a_seat_at_once),

@@ -10,6 +10,11 @@ static const char *env_name, *env_value;
 
 static char *fake_env(const char *name)
 {
+    static char nothing[] = "/dev/null";
+
+    /* what this machine's own config files say is no business of tests */
+    if (!(env_name && strcmp(env_name, name) == 0) && strcmp(name, "MOTET_CONFIG") == 0)
+        return nothing;
     return env_name && strcmp(name, env_name) == 0 ? (char *)(uintptr_t)env_value : NULL;
 }
 
@@ -34,8 +39,9 @@ static void expect_error(const char *line, const char *sentence)
     mt_error err = {0};
 
     assert_false(parse(&opt, line, &err));
-    assert_int_equal(err.code, MT_E_INVALID);
+    assert_int_not_equal(err.code, MT_OK);
     assert_string_equal(err.text, sentence);
+    mt_options_free(&opt);
 }
 
 static void defaults(void **state)
@@ -59,7 +65,7 @@ static void defaults(void **state)
     assert_int_equal(opt.seed, -1);
     assert_int_equal(opt.think, MT_THINK_AUTO);
     assert_int_equal(opt.log_format, MT_LOG_TEXT);
-    assert_false(opt.json || opt.help || opt.version || opt.markdown);
+    assert_false(opt.json || opt.help || opt.version || opt.help_form);
 }
 
 static void values_in_both_forms_and_any_order(void **state)
@@ -100,7 +106,10 @@ static void help_and_version(void **state)
     assert_true(parse(&opt, "motet run --help", &err) && opt.help);
     assert_true(parse(&opt, "motet help run", &err));
     assert_int_equal(opt.topic, MT_COMMAND_RUN);
-    assert_true(parse(&opt, "motet help --markdown", &err) && opt.markdown);
+    assert_true(parse(&opt, "motet help --as markdown", &err));
+    assert_int_equal(opt.help_form, MT_HELP_MARKDOWN);
+    assert_true(parse(&opt, "motet help config", &err));
+    assert_int_equal(opt.help_form, MT_HELP_CONF);
 }
 
 static void the_environment_counts_less_than_the_line(void **state)
@@ -194,6 +203,10 @@ static void sizes_numbers_and_lists(void **state)
                  "--memory \"-3\" is not a size: use a number of bytes, such as 512M or 64G");
     expect_error("motet serve d --max-body 99999999T", "--max-body 99999999T is out of range: use 1K to 64M");
     expect_error("motet serve d --default-top-p 1.5", "--default-top-p 1.5 is out of range: use 0 to 1");
+    expect_error(
+        "motet serve d --alias 1 --alias 2 --alias=3 --alias=4 --alias=5 --alias=6 --alias=7 --alias=8 --alias=9 "
+        "--alias=10 --alias=11 --alias=12 --alias=13 --alias=14 --alias=15 --alias=16 --alias=17",
+        "\"--alias\" is given more than 16 times: leave some out");
     expect_error("motet serve d --default-top-p nan", "--default-top-p \"nan\" is not a number: use 0 to 1");
 }
 

@@ -1,0 +1,139 @@
+/* Every part is looked at, also behind one that failed: who mends a config file wants to know all that is wrong.
+   Nothing is loaded, written or changed; a port is taken for a moment, as the server would take it. */
+#include "server/check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "chat/chat_template.h"
+#include "chat/parse.h"
+#include "http/listen.h"
+#include "http/proxies.h"
+#include "http/tls.h"
+#include "server/guard.h"
+#include "server/keys.h"
+#include "server/served.h"
+
+typedef bool looker(const mt_options *opt, mt_error *err);
+
+static bool look_at_models(const mt_options *opt, mt_error *err)
+{
+    return mt_served_look(opt, err);
+}
+
+static bool look_at_formats(const mt_options *opt, mt_error *err)
+{
+    const mt_parse_formats formats = {.tools = opt->tool_format, .reasoning = opt->reasoning_format};
+    mt_parser *parser = mt_parser_new(&(mt_parse_settings){.formats = formats}, err);
+    mt_chat_templates *templates;
+
+    mt_parser_free(parser);
+    if (!parser || !opt->chat_template)
+        return parser != NULL;
+    templates = mt_chat_templates_open(opt->dir, opt->chat_template, err);
+    mt_chat_templates_free(templates);
+    return templates != NULL;
+}
+
+static bool look_at_folder(const char *option, const char *path, int mode, mt_error *err)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0 || (S_ISDIR(info.st_mode) && access(path, mode) != 0))
+        return mt_fail(err, MT_E_IO, "\"--%s\" cannot use \"%s\": %s", option, path, strerror(errno));
+    return S_ISDIR(info.st_mode) || mt_fail(err, MT_E_INVALID, "\"--%s\" needs a folder: \"%s\" is none", option, path);
+}
+
+/* The file itself, or where it would be made. */
+static bool look_at_store(const char *path, mt_error *err)
+{
+    char *folder;
+    bool ok;
+
+    if (access(path, R_OK | W_OK) == 0)
+        return true;
+    if (errno != ENOENT)
+        return mt_fail(err, MT_E_IO, "\"--store\" cannot use \"%s\": %s", path, strerror(errno));
+    folder = mt_strdup(path);
+    *(strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder) = '\0';
+    ok = look_at_folder("store", *folder ? folder : ".", W_OK | X_OK, err);
+    mt_free(folder);
+    return ok;
+}
+
+static bool look_at_files(const mt_options *opt, mt_error *err)
+{
+    return (!opt->store || look_at_store(opt->store, err)) &&
+           (!opt->media_root || look_at_folder("media-root", opt->media_root, R_OK | X_OK, err));
+}
+
+static bool look_at_keys(const mt_options *opt, mt_error *err)
+{
+    mt_keys keys = {0};
+    mt_guard guard;
+    const bool ok =
+        mt_keys_read(&keys, &opt->api_keys, opt->keys, err) && mt_guard_init(&guard, opt, keys.count > 0, err);
+
+    mt_keys_free(&keys);
+    return ok;
+}
+
+static bool look_at_proxies(const mt_options *opt, mt_error *err)
+{
+    mt_http_proxies proxies = {0};
+
+    for (size_t i = 0; i < opt->trusted_proxies.count; i++)
+        if (!mt_http_proxies_add(&proxies, opt->trusted_proxies.at[i], err))
+            return false;
+    return true;
+}
+
+static bool look_at_tls(const mt_options *opt, mt_error *err)
+{
+    mt_http_tls *tls;
+
+    if (!opt->tls_cert && !opt->tls_key)
+        return true;
+    if (!opt->tls_cert || !opt->tls_key)
+        return mt_fail(err, MT_E_INVALID, "TLS needs a certificate file and a key file: give both");
+    tls = mt_http_tls_new(opt->tls_cert, opt->tls_key, err);
+    mt_http_tls_free(tls);
+    return tls != NULL;
+}
+
+static bool look_at_address(const mt_options *opt, mt_error *err)
+{
+    mt_http_sockets sockets = {0};
+    const bool ok = mt_http_sockets_open(&sockets, opt->host ? opt->host : "127.0.0.1", (int)opt->port, err);
+
+    mt_http_sockets_close(&sockets);
+    return ok;
+}
+
+bool mt_serve_check(const mt_options *opt, mt_buf *out)
+{
+    static const struct {
+        const char *name;
+        looker *look;
+    } parts[] = {{"model and memory", look_at_models}, {"chat template and formats", look_at_formats},
+                 {"store and folders", look_at_files}, {"keys and names", look_at_keys},
+                 {"proxies", look_at_proxies},         {"certificate", look_at_tls},
+                 {"address and port", look_at_address}};
+    bool all = true;
+
+    for (size_t i = 0; i < opt->read.count; i++)
+        mt_buf_printf(out, "ok      %s\n", opt->read.at[i]); /* else nobody had come here */
+    for (size_t i = 0; i < MT_COUNT(parts); i++) {
+        mt_error err = {0};
+        const bool ok = parts[i].look(opt, &err);
+
+        mt_buf_printf(out, "%s%s%s%s\n", ok ? "ok      " : "FAILED  ", parts[i].name, ok ? "" : ": ",
+                      ok ? "" : err.text);
+        all = all && ok;
+    }
+    return all;
+}

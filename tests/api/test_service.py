@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""A server as a service: what it tells who started it, its config files, and whether it would start.
+
+usage: tests/api/test_service.py --motet PROGRAM [NAME ...]"""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+
+import served
+
+SUITE = served.Suite("api_service")
+test, start = SUITE.test, SUITE.start
+
+
+class Manager:
+    """The other end of NOTIFY_SOCKET."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.settimeout(served.PATIENCE)
+
+    def wait(self, wanted):
+        """All messages up to the first that has this line."""
+        seen = []
+        while not any(wanted in message.split("\n") for message in seen):
+            seen.append(self.socket.recv(4096).decode())
+        return seen
+
+
+def check(*options, **variables):
+    """(exit status, standard output, standard error) of motet serve --check."""
+    done = subprocess.run([SUITE.program, "serve", SUITE.folder, "--check", *options], capture_output=True, text=True,
+                          timeout=served.PATIENCE, check=False, env=dict(os.environ, **variables))
+    return done.returncode, done.stdout, done.stderr
+
+
+@test
+def a_service_manager_hears_of_beginning_life_and_end():
+    with tempfile.TemporaryDirectory() as folder:
+        manager = Manager(folder)
+        # half a second is asked for, so an eighth is kept: three of them show that it goes on
+        with start(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "500000"}) as server:
+            begun = manager.wait("READY=1")
+            assert begun[0] == 'STATUS=loading "tiny"', begun
+            assert 'STATUS=serving "tiny"' in begun[-1].split("\n"), begun
+            assert "READY=1" not in "".join(begun[:-1])
+            assert server.request("GET", "/ready").status == 200
+            for _ in range(3):
+                manager.wait("WATCHDOG=1")
+            server.process.send_signal(signal.SIGTERM)
+            assert "READY=1" not in "".join(manager.wait("STOPPING=1"))
+            assert server.process.wait(served.PATIENCE) == 0
+
+
+@test
+def nobody_is_told_who_did_not_ask():
+    with tempfile.TemporaryDirectory() as folder:
+        manager = Manager(folder)
+        with start(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "500000", "WATCHDOG_PID": "1"}) as server:
+            manager.wait("READY=1")
+            server.process.send_signal(signal.SIGTERM)
+            assert "WATCHDOG=1" not in manager.wait("STOPPING=1")
+            assert server.process.wait(served.PATIENCE) == 0
+
+
+@test
+def a_config_file_is_read_and_the_command_line_wins():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "motet.conf")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("# ours\nserved-name = from-file\nalias = a\nalias = b\napi-key = secret\nthreads = 1\n")
+        with start("--config", path, "--served-name", "from-line") as server:
+            assert server.request("GET", "/v1/models").status == 401
+            got = server.request("GET", "/v1/models", headers={"authorization": "Bearer secret"}).json()
+            assert got["data"][0]["id"] == "from-line", got
+        with open(path, "a", encoding="utf-8") as f:
+            f.write("served_name = x\n")
+        got = check("--config", path)
+        assert got[0] == 2 and got[2] == ('motet: {}:7: "served_name" is not an option: did you mean "served-name"?\n'
+                                          .format(path)), got
+
+
+@test
+def a_check_says_all_that_is_wrong_and_starts_nothing():
+    status, out, err = check("--port", "0")
+    assert status == 0 and "FAILED" not in out and err == "", (out, err)
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        bad = os.path.join(folder, "bad.pem")
+        with open(bad, "w", encoding="utf-8") as f:
+            f.write("no certificate")
+        store = os.path.join(folder, "store")
+        status, out, err = check("--port", port, "--keys", os.path.join(folder, "none"), "--tls-cert", bad, "--tls-key",
+                                 bad, "--media-root", bad, "--trusted-proxy", "x", "--tool-format", "x", "--store", store,
+                                 "--memory", "1K")
+        failed = [line for line in out.splitlines() if line.startswith("FAILED")]
+        assert status == 1 and len(failed) == 7, (status, out, err)
+        for part, why in (("model and memory", "raise it"), ("keys", "none"), ("certificate", "bad.pem"),
+                          ("address", "in use"), ("proxies", '"x"'), ("store and folders", "bad.pem"),
+                          ("formats", '"x"')):
+            assert any(part in line and why in line for line in failed), (part, out)
+        assert not os.path.exists(store)
+        # one that is right: a store that is to be made, a file that names it
+        path = os.path.join(folder, "motet.conf")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("store = {}\nport = 0\n".format(store))
+        status, out, err = check("--config", path)
+        assert status == 0 and "ok      {}\n".format(path) in out, (out, err)
+        assert not os.path.exists(store)
+        assert check("--store", os.path.join(folder, "no", "store"), "--port", "0")[0] == 1
+
+
+SUITE.main()
