@@ -116,9 +116,20 @@
 #define MT_LIMIT_MEDIA_REDIRECTS 5             /* followed */
 
 /* names */
-#define MT_LIMIT_HUB_NAME 256       /* bytes of a model's name, of a revision, NUL included */
-#define MT_LIMIT_LOCAL_MODELS 4096  /* that are listed */
-#define MT_LIMIT_LOCAL_FILES 100000 /* of a model that are looked at */
+#define MT_LIMIT_HUB_NAME 256                  /* bytes of a model's name, of a revision, NUL included */
+#define MT_LIMIT_LOCAL_MODELS 4096             /* that are listed */
+#define MT_LIMIT_LOCAL_FILES 100000            /* of a model that are looked at */
+#define MT_LIMIT_PULL_ANSWER (32u << 20)       /* bytes of a hub's list of files */
+#define MT_LIMIT_PULL_FILES 4096               /* of a model that are downloaded */
+#define MT_LIMIT_PULL_FILE_BYTES (1ll << 50)   /* of each */
+#define MT_LIMIT_PULL_SMALL_BYTES (256u << 20) /* of each that is no weights: a tokenizer.json */
+#define MT_LIMIT_PULL_AT_ONCE 32               /* files downloaded side by side */
+#define MT_LIMIT_PULL_REDIRECTS 5              /* followed */
+#define MT_LIMIT_PULL_URL 16384                /* bytes of a URL; those of other hosts are signed and long */
+#define MT_LIMIT_PULL_TRIES 4                  /* of a request that brings nothing, each after a longer pause */
+#define MT_LIMIT_PULL_FILE_TRIES 7             /* the same, of one for a file */
+#define MT_LIMIT_PULL_WAIT_S 120               /* that a hub may ask to wait; more is an error that says so */
+#define MT_LIMIT_PULL_STALL_MS 30000           /* without a byte, after which a transfer counts as broken */
 
 /* compute */
 #define MT_LIMIT_PATCHES 65536 /* of a picture or a video: 16 million pixels, 14 or 16 to a side */

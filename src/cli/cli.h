@@ -14,6 +14,7 @@ int mt_cmd_detokenize(const mt_options *opt);
 int mt_cmd_render(const mt_options *opt);
 int mt_cmd_bench(const mt_options *opt);
 bool mt_bench_has_url(const mt_options *opt); /* where others name a folder */
+int mt_cmd_pull(const mt_options *opt);
 int mt_cmd_list(const mt_options *opt);
 int mt_cmd_rm(const mt_options *opt);
 int mt_cmd_help(const mt_options *opt);

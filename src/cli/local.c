@@ -115,7 +115,7 @@ int mt_cmd_list(const mt_options *opt)
     else if (ok && list.count)
         print_table(&list);
     else if (ok)
-        fprintf(stderr, "motet: there are no models here yet: get one with hf download OWNER/NAME\n");
+        fprintf(stderr, "motet: there are no models here yet: get one with motet pull OWNER/NAME\n");
     mt_local_free(&list);
     return ok ? EXIT_SUCCESS : fail(&err);
 }

@@ -23,6 +23,7 @@ static int dispatch(const mt_options *opt)
     case MT_COMMAND_DETOKENIZE: return mt_cmd_detokenize(opt);
     case MT_COMMAND_RENDER: return mt_cmd_render(opt);
     case MT_COMMAND_BENCH: return mt_cmd_bench(opt);
+    case MT_COMMAND_PULL: return mt_cmd_pull(opt);
     case MT_COMMAND_LIST: return mt_cmd_list(opt);
     case MT_COMMAND_SHOW: return mt_cmd_info(opt);
     case MT_COMMAND_RM: return mt_cmd_rm(opt);
@@ -36,8 +37,8 @@ static int dispatch(const mt_options *opt)
 /* A model may be given by its name; then that is what clients call it, too. */
 static bool find_model(mt_options *opt, char **folder, mt_error *err)
 {
-    if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_RM ||
-        (opt->command == MT_COMMAND_BENCH && mt_bench_has_url(opt)))
+    if (!opt->dir || opt->help || opt->command == MT_COMMAND_RENDER || opt->command == MT_COMMAND_PULL ||
+        opt->command == MT_COMMAND_RM || (opt->command == MT_COMMAND_BENCH && mt_bench_has_url(opt)))
         return true;
     *folder = mt_hub_find(opt->dir, opt->models_dir, getenv, err);
     if (!*folder)

@@ -131,7 +131,7 @@ char *mt_hub_find(const char *model, const char *models_dir, mt_hub_env *env, mt
     if (!name.owned)
         return mt_strdup(model);
     mt_fail(err, MT_E_NOT_FOUND,
-            "\"%s\" is neither a folder here nor a model in \"%s\"%s%s%s; download it with: hf download %s", model,
+            "\"%s\" is neither a folder here nor a model in \"%s\"%s%s%s; download it with: motet pull %s", model,
             models_dir ? models_dir : cache, models_dir ? " or \"" : "", models_dir ? cache : "",
             models_dir ? "\"" : "", model);
     return NULL;

@@ -39,6 +39,35 @@ static void a_log_has_a_line_now_and_then(void **state)
     assert_null(strchr(text, '\033'));
 }
 
+static void bytes_come(void *arg)
+{
+    mt_progress p;
+
+    (void)arg;
+    mt_log_setup(MT_LOG_INFO, MT_LOG_TEXT);
+    mt_progress_begin_bytes(&p, "pull.downloading", "pulling o/n", 4096, 1024);
+    p.next = 0;
+    p.then -= UINT64_C(1000000000000); /* a thousand seconds ago, and a little more */
+    mt_progress_set(&p, 3072);
+    p.next = 0;
+    mt_progress_set(&p, 1024); /* some of it has to come again */
+    p.next = 0;
+    mt_progress_set(&p, 9999);
+    mt_progress_end();
+}
+
+static void bytes_have_a_rate_and_a_time(void **state)
+{
+    char text[800];
+
+    (void)state;
+    unit_in_child(bytes_come, NULL, text, sizeof(text));
+    assert_non_null(strstr(text, " info  pull.downloading pulling o/n: 75 % of 4.0 KiB, 2 B/s, 8:2"));
+    assert_non_null(strstr(text, " min left\n"));
+    assert_non_null(strstr(text, "pulling o/n: 25 % of 4.0 KiB, "));
+    assert_non_null(strstr(text, "pulling o/n: 100 % of 4.0 KiB, "));
+}
+
 static void at_once(void *arg)
 {
     mt_progress p;
@@ -177,6 +206,7 @@ static void somebody_else_may_be_told(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(somebody_else_may_be_told),
     cmocka_unit_test(a_log_has_a_line_now_and_then),
+    cmocka_unit_test(bytes_have_a_rate_and_a_time),
     cmocka_unit_test(what_is_quick_is_not_spoken_of),
     cmocka_unit_test(a_terminal_has_one_line_that_goes_away),
 };

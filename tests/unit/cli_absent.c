@@ -4,6 +4,7 @@
 
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "hub/pull.h"
 #include "media/image.h"
 #include "media/source.h"
 #include "media/video.h"
@@ -82,6 +83,24 @@ static void no_server_is_asked(void **state)
                               "\"--prompt\", or start \"motet serve\" and use another client\n");
 }
 
+static char *no_variable(const char *name)
+{
+    return strcmp(name, "HOME") == 0 ? (char *)(uintptr_t) "/nowhere" : NULL;
+}
+
+static void no_model_is_downloaded(void **state)
+{
+    const mt_pull_params params = {.model = "owner/name@v1", .env = no_variable};
+    mt_error err = {0};
+
+    (void)state;
+    assert_false(mt_pull_present);
+    assert_null(mt_pull(&params, &err));
+    assert_int_equal(err.code, MT_E_UNSUPPORTED);
+    assert_string_equal(err.text, "this motet was built without libcurl and cannot download: get the model with: hf "
+                                  "download owner/name");
+}
+
 static void version(void *arg)
 {
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -103,6 +122,6 @@ static void the_version_says_what_is_absent(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pictures_are_not_fetched),        cmocka_unit_test(videos_are_refused),
     cmocka_unit_test(webp_is_known_and_refused),       cmocka_unit_test(no_server_is_asked),
-    cmocka_unit_test(the_version_says_what_is_absent),
+    cmocka_unit_test(the_version_says_what_is_absent), cmocka_unit_test(no_model_is_downloaded),
 };
 UNIT_MAIN(tests)

@@ -78,7 +78,7 @@ static void a_revision_is_a_branch_or_a_commit(void **state)
     assert_string_equal(find("o/m@refs/pr/1", NULL), "/models--o--m/snapshots/bbb");
     assert_string_equal(find("o/m@bbb", NULL), "/models--o--m/snapshots/bbb");
     assert_string_equal(find("plain", NULL), "/models--plain/snapshots/ccc");
-    assert_non_null(strstr(find("o/m@ccc", NULL), "hf download o/m@ccc"));
+    assert_non_null(strstr(find("o/m@ccc", NULL), "motet pull o/m@ccc"));
     assert_string_equal(find("o/m@../aaa", NULL), "o/m@../aaa");
     assert_string_equal(find("o/m@", NULL), "o/m@");
 }
@@ -104,11 +104,11 @@ static void what_is_absent_comes_with_the_command_that_gets_it(void **state)
     (void)state;
     variable = "HF_HUB_CACHE";
     put("models--o--half/snapshots/1/README.md", "");
-    assert_non_null(strstr(find("o/half", NULL), "hf download o/half"));
+    assert_non_null(strstr(find("o/half", NULL), "motet pull o/half"));
     assert_non_null(strstr(find("o/m", NULL), folder));
     assert_non_null(strstr(find("o/m", "/models"), "in \"/models\" or \"/tmp/motet-test-"));
     variable = NULL;
-    assert_non_null(strstr(find("o/m", NULL), "hf download o/m"));
+    assert_non_null(strstr(find("o/m", NULL), "motet pull o/m"));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -167,7 +167,7 @@ static void sentences(void **state)
         {"motet run d --json=yes", "\"--json\" takes no value: leave \"=yes\" out"},
         {"motet info", "\"info\" needs a checkpoint folder: motet info DIR"},
         {"motet list a", "\"a\" is one argument too many: motet list"},
-        {"motet rm", "\"rm\" needs a name: motet rm NAME[@REVISION]"},
+        {"motet pull", "\"pull\" needs a name: motet pull NAME[@REVISION]"},
         {"motet info a b", "\"b\" is one argument too many: motet info DIR"},
         {"motet help run info", "\"info\" is one argument too many: motet help [COMMAND]"},
     };

@@ -1,0 +1,176 @@
+#include "hub/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "hub/remove.h"
+#include "models/bert.h"
+#include "models/info.h"
+
+static bool fail_system(const char *path, mt_error *err)
+{
+    return mt_fail(err, MT_E_IO, "\"%s\" cannot be written (%s): set TMPDIR to a folder that can", path,
+                   strerror(errno));
+}
+
+bool mt_probe_open(mt_probe *probe, const char *id, mt_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    probe->id = id;
+    if (snprintf(probe->folder, sizeof(probe->folder), "%s/motet-pull-XXXXXX", tmp && *tmp ? tmp : "/tmp") >=
+        (int)sizeof(probe->folder) - MT_LIMIT_HUB_NAME)
+        return mt_fail(err, MT_E_TOO_LARGE, "TMPDIR is too long: set it to a shorter one");
+    if (mkdtemp(probe->folder))
+        return true;
+    fail_system(probe->folder, err);
+    probe->folder[0] = '\0';
+    return false;
+}
+
+void mt_probe_close(mt_probe *probe)
+{
+    if (probe->folder[0])
+        (void)!mt_remove_path(probe->folder, NULL);
+    probe->folder[0] = '\0';
+}
+
+/* Names have one folder at most (hub/listing.c). */
+static bool place(char path[MT_LIMIT_PATH], const mt_probe *probe, const char *name, mt_error *err)
+{
+    char *slash;
+
+    if (!mt_hub_join(path, probe->folder, name))
+        return mt_fail(err, MT_E_TOO_LARGE, "TMPDIR is too long: set it to a shorter one");
+    slash = strchr(path + strlen(probe->folder) + 1, '/');
+    if (!slash)
+        return true;
+    *slash = '\0';
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return fail_system(path, err);
+    *slash = '/';
+    return true;
+}
+
+bool mt_probe_link(const mt_probe *probe, const char *name, const char *path, mt_error *err)
+{
+    char at[MT_LIMIT_PATH], whole[MT_LIMIT_PATH];
+
+    if (!place(at, probe, name, err))
+        return false;
+    if (!realpath(path, whole))
+        return fail_system(path, err);
+    unlink(at);
+    return symlink(whole, at) == 0 || fail_system(at, err);
+}
+
+bool mt_probe_note(const mt_probe *probe, const char *name, mt_error *err)
+{
+    return mt_probe_fill(probe, name, NULL, 0, 0, err);
+}
+
+bool mt_probe_fill(const mt_probe *probe, const char *name, const void *header, size_t len, uint64_t size,
+                   mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    bool ok;
+    int fd;
+
+    if (!place(path, probe, name, err))
+        return false;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    ok = fd >= 0 && (len == 0 || write(fd, header, len) == (ssize_t)len) && ftruncate(fd, (off_t)size) == 0;
+    if (!ok)
+        fail_system(path, err);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Sentences speak of the folder, of which nobody knows. */
+static bool rename_in(const mt_probe *probe, mt_error *err)
+{
+    char text[MT_LIMIT_ERROR_TEXT], *found;
+
+    while ((found = strstr(err->text, probe->folder))) {
+        snprintf(text, sizeof(text), "%.*s%s%s", (int)(found - err->text), err->text, probe->id,
+                 found + strlen(probe->folder));
+        memcpy(err->text, text, sizeof(text));
+    }
+    return false;
+}
+
+bool mt_probe_shards(const mt_probe *probe, mt_shards *out, mt_arena *arena, mt_error *err)
+{
+    return mt_shards_find(out, probe->folder, arena, err) || rename_in(probe, err);
+}
+
+typedef struct needs {
+    uint64_t weights, cache; /* cache: of a thousand tokens */
+} needs;
+
+static bool look_at_encoder(needs *n, const mt_probe *probe, mt_error *err)
+{
+    mt_arena *arena = mt_arena_new(0);
+    mt_checkpoint *c = mt_checkpoint_inspect(probe->folder, err);
+    mt_bert_weights weights;
+    mt_bert_spec spec;
+    const bool ok =
+        c && mt_bert_spec_read(&spec, mt_checkpoint_config(c), err) && mt_bert_bind(&weights, &spec, c, arena, err);
+
+    if (ok)
+        n->weights = weights.cost.mapped_bytes + weights.cost.copied_bytes;
+    mt_checkpoint_close(c);
+    mt_arena_free(arena);
+    return ok;
+}
+
+static bool look_at_model(needs *n, const mt_probe *probe, mt_error *err)
+{
+    mt_info info;
+    bool ok = mt_info_gather(&info, probe->folder, err);
+
+    if (ok && info.problem.code != MT_OK) {
+        *err = info.problem;
+        ok = false;
+    }
+    n->weights = info.cost.mapped_bytes + info.cost.copied_bytes;
+    n->cache = info.cache_bytes + info.state_bytes;
+    mt_info_free(&info);
+    return ok;
+}
+
+static bool is_encoder(const mt_probe *probe)
+{
+    char path[MT_LIMIT_PATH];
+    mt_config *config = mt_hub_join(path, probe->folder, "config.json") ? mt_config_read(path, NULL) : NULL;
+    const bool known = config && mt_bert_known(config);
+
+    mt_config_free(config);
+    return known;
+}
+
+bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err)
+{
+    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    char weights[MT_UNITS_TEXT], cache[MT_UNITS_TEXT], may[MT_UNITS_TEXT], all[MT_UNITS_TEXT];
+    needs n = {0};
+
+    if (!(is_encoder(probe) ? look_at_encoder : look_at_model)(&n, probe, err))
+        return rename_in(probe, err);
+    memory = memory ? memory : machine / 4 * 3;
+    if (n.weights + n.cache <= memory)
+        return true;
+    return mt_fail(
+        err, MT_E_MEMORY,
+        "\"%s\" takes %s for its weights and %s for a thousand tokens; motet may take %s here, of %s: choose "
+        "a smaller one, or one in fewer bits",
+        probe->id, mt_bytes_text(n.weights, weights), mt_bytes_text(n.cache, cache), mt_bytes_text(memory, may),
+        mt_bytes_text(machine, all));
+}

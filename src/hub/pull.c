@@ -1,0 +1,376 @@
+/* Downloading a model, in this order:
+
+   1. the list of its files, all of one commit; every file is asked for of that commit, whatever its branch does;
+   2. configs, tokenizer, templates, and which of the weights belong to the checkpoint;
+   3. the headers of the weights, and with them whether motet could run it: else that is the end;
+   4. the weights; and when all of it is there, the branch leads to it.
+
+   A pull owns all it has and runs on the calling thread, beside the threads of its crew, who write nothing of it but
+   numbers to look at and their own items. */
+#include "hub/pull.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "hub/blob.h"
+#include "hub/crew.h"
+#include "hub/probe.h"
+
+#define AT_ONCE 4
+
+typedef struct item {
+    mt_remote_file file;
+    _Atomic uint64_t done;
+    bool chosen;
+} item;
+
+typedef struct pull {
+    const mt_pull_params *params;
+    mt_remote remote;
+    mt_hub_name name;
+    mt_shelf shelf;
+    mt_probe probe;
+    mt_listing list;
+    mt_crew crew;
+    const char *phase;
+    item *items; /* of all files of the list */
+    size_t count;
+    size_t *chosen; /* numbers of the items that are being done */
+    size_t chosen_count;
+    mt_pull_file *shown;
+} pull;
+
+/* Tells how far it is. */
+static void look(void *arg)
+{
+    pull *p = arg;
+    mt_pull_status status = {.phase = p->phase, .files = p->shown};
+
+    if (!p->params->progress)
+        return;
+    for (size_t i = 0; i < p->count; i++) {
+        const item *it = &p->items[i];
+        /* relaxed: a number to look at */
+        const uint64_t done = atomic_load_explicit(&it->done, memory_order_relaxed);
+
+        if (!it->chosen)
+            continue;
+        p->shown[status.count++] = (mt_pull_file){it->file.name, it->file.digest, it->file.size, done};
+        status.total += it->file.size;
+        status.done += done;
+    }
+    p->params->progress(p->params->arg, &status);
+}
+
+static void begin(pull *p, const char *phase)
+{
+    p->phase = phase;
+    look(p);
+}
+
+static bool url_of(mt_buf *url, const pull *p, const item *it)
+{
+    mt_buf_init(url, MT_LIMIT_PULL_URL);
+    mt_remote_file_url(url, &p->remote, &p->name, p->list.commit, it->file.name);
+    return !url->full;
+}
+
+/* Of a hub whose list tells no digests. */
+static bool describe(void *arg, mt_line *line, size_t number, mt_error *err)
+{
+    pull *p = arg;
+    item *it = &p->items[p->chosen[number]];
+    mt_line_request request = {.head = true};
+    mt_line_answer answer;
+    mt_buf url, none;
+    bool ok;
+
+    mt_buf_init(&none, 1);
+    ok = url_of(&url, p, it);
+    request.url = url.data;
+    ok = ok && mt_line_get(line, &request, &none, &answer, err);
+    if (ok && (!mt_remote_is_digest(answer.digest) || answer.size < 0 || answer.size > MT_LIMIT_PULL_FILE_BYTES))
+        ok = mt_fail(err, MT_E_UNSUPPORTED,
+                     "%s does not tell the size and the digest of \"%s\", so it cannot be checked: use another hub",
+                     p->remote.endpoint, it->file.name);
+    if (ok) {
+        it->file.digest = mt_strdup(answer.digest);
+        it->file.size = (uint64_t)answer.size;
+    }
+    mt_buf_free(&url);
+    mt_buf_free(&none);
+    return ok;
+}
+
+static bool fetch(void *arg, mt_line *line, size_t number, mt_error *err)
+{
+    pull *p = arg;
+    item *it = &p->items[p->chosen[number]];
+    mt_blob blob = {.shelf = &p->shelf,
+                    .name = it->file.name,
+                    .digest = it->file.digest,
+                    .commit = p->list.commit,
+                    .size = it->file.size,
+                    .done = &it->done,
+                    .stop = &p->crew.stop};
+    mt_buf url;
+    bool ok = url_of(&url, p, it);
+
+    blob.url = url.data;
+    ok = ok && mt_blob_fetch(&blob, line, err) &&
+         mt_shelf_link(&p->shelf, p->list.commit, it->file.name, it->file.digest, err);
+    mt_buf_free(&url);
+    return ok;
+}
+
+/* So many bytes of a file. */
+static bool fetch_part(const pull *p, mt_line *line, const item *it, uint64_t from, uint64_t to, mt_buf *out,
+                       mt_error *err)
+{
+    mt_line_request request = {.from = from, .to = to};
+    mt_line_answer answer;
+    mt_buf url;
+    bool ok = url_of(&url, p, it);
+
+    request.url = url.data;
+    ok = ok && mt_line_get(line, &request, out, &answer, err);
+    mt_buf_free(&url);
+    return ok && (out->len == to || mt_fail(err, MT_E_INVALID,
+                                            "the hub does not send the header of \"%s\": try again "
+                                            "later",
+                                            it->file.name));
+}
+
+/* The header of weights: eight bytes that say how long it is, and JSON. */
+static bool fetch_header(void *arg, mt_line *line, size_t number, mt_error *err)
+{
+    pull *p = arg;
+    const item *it = &p->items[p->chosen[number]];
+    uint64_t len = 0;
+    mt_buf head;
+    bool ok;
+
+    mt_buf_init(&head, MT_LIMIT_HEADER_BYTES + sizeof(len));
+    ok = it->file.size < sizeof(len) || fetch_part(p, line, it, 0, sizeof(len), &head, err);
+    for (size_t i = 0; i < sizeof(len) && i < head.len; i++)
+        len |= (uint64_t)(unsigned char)head.data[i] << 8 * i;
+    /* where it cannot be a header, whoever reads it says why */
+    if (ok && len <= MT_LIMIT_HEADER_BYTES && len <= it->file.size - head.len && len > 0)
+        ok = fetch_part(p, line, it, head.len, head.len + len, &head, err);
+    ok = ok && mt_probe_fill(&p->probe, it->file.name, head.data, head.len, it->file.size, err);
+    mt_buf_free(&head);
+    return ok;
+}
+
+/* Which items are done next; returns their number. */
+static size_t choose(pull *p, bool (*wanted)(const pull *p, const item *it))
+{
+    p->chosen_count = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].chosen && wanted(p, &p->items[i]))
+            p->chosen[p->chosen_count++] = i;
+    return p->chosen_count;
+}
+
+static bool is_nameless(const pull *p, const item *it)
+{
+    (void)p;
+    return !it->file.digest;
+}
+
+static bool is_small(const pull *p, const item *it)
+{
+    (void)p;
+    return !it->file.weights;
+}
+
+static bool is_weights(const pull *p, const item *it)
+{
+    (void)p;
+    return it->file.weights;
+}
+
+/* Weights that are not here yet. */
+static bool is_absent(const pull *p, const item *it)
+{
+    return it->file.weights && !mt_shelf_whole(&p->shelf, it->file.digest, it->file.size);
+}
+
+static bool do_all(pull *p, bool (*wanted)(const pull *p, const item *it),
+                   bool (*work)(void *arg, mt_line *line, size_t number, mt_error *err), mt_error *err)
+{
+    return mt_crew_run(&p->crew, choose(p, wanted), work, err);
+}
+
+static bool list_files(void *arg, mt_line *line, size_t number, mt_error *err)
+{
+    pull *p = arg;
+    mt_line_request request = {0};
+    mt_line_answer answer;
+    mt_buf url, text;
+    bool ok;
+
+    (void)number;
+    mt_buf_init(&url, MT_LIMIT_PULL_URL);
+    mt_buf_init(&text, MT_LIMIT_PULL_ANSWER);
+    mt_remote_list_url(&url, &p->remote, &p->name);
+    request.url = url.data;
+    ok = mt_line_get(line, &request, &text, &answer, err) &&
+         mt_listing_read(&p->list, text.len ? text.data : "", text.len, err);
+    mt_buf_free(&url);
+    mt_buf_free(&text);
+    return ok;
+}
+
+/* Large files that are no weights are nothing that motet reads. */
+static void choose_files(pull *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        p->items[i].chosen = p->items[i].file.weights || p->items[i].file.size <= MT_LIMIT_PULL_SMALL_BYTES;
+}
+
+static bool begin_items(pull *p, mt_error *err)
+{
+    if (mt_hub_is_commit(p->name.revision) && strcmp(p->name.revision, p->list.commit) != 0)
+        return mt_fail(err, MT_E_INVALID, "the hub lists commit %s and was asked for %s: check HF_ENDPOINT",
+                       p->list.commit, p->name.revision);
+    p->items = mt_alloc_array(p->list.count + 1, sizeof(*p->items));
+    p->chosen = mt_alloc_array(p->list.count + 1, sizeof(*p->chosen));
+    p->shown = mt_alloc_array(p->list.count + 1, sizeof(*p->shown));
+    for (size_t i = 0; i < p->list.count; i++)
+        p->items[i] = (item){.file = p->list.files[i], .chosen = true};
+    p->count = p->list.count;
+    for (size_t i = 0; i < p->count; i++)
+        p->items[i].file.digest = p->items[i].file.digest ? mt_strdup(p->items[i].file.digest) : NULL;
+    if (!do_all(p, is_nameless, describe, err))
+        return false;
+    choose_files(p);
+    return true;
+}
+
+static bool check_room(const pull *p, mt_error *err)
+{
+    uint64_t missing = 0;
+
+    for (size_t i = 0; i < p->count; i++)
+        if (p->items[i].chosen)
+            missing += p->items[i].file.size - mt_shelf_have(&p->shelf, p->items[i].file.digest, p->items[i].file.size);
+    return mt_shelf_check_room(&p->shelf, missing, err);
+}
+
+/* What is here of the model becomes files of the probe; of the rest it has the names. */
+static bool lay_out(pull *p, mt_error *err)
+{
+    bool ok = mt_probe_open(&p->probe, p->name.id, err);
+
+    for (size_t i = 0; ok && i < p->count; i++) {
+        const mt_remote_file *f = &p->items[i].file;
+        char path[MT_LIMIT_PATH];
+
+        if (!p->items[i].chosen)
+            continue;
+        if (mt_shelf_whole(&p->shelf, f->digest, f->size))
+            ok = mt_shelf_blob(path, &p->shelf, f->digest, false, err) && mt_probe_link(&p->probe, f->name, path, err);
+        else
+            ok = mt_probe_note(&p->probe, f->name, err);
+    }
+    return ok && (!p->list.other || mt_probe_note(&p->probe, p->list.other, err));
+}
+
+/* Of several versions of the weights that a repository may have, those that are opened. */
+static bool choose_weights(pull *p, mt_error *err)
+{
+    mt_arena *arena = mt_arena_new(0);
+    mt_shards shards;
+    const bool ok = mt_probe_shards(&p->probe, &shards, arena, err);
+
+    for (size_t i = 0; ok && i < p->count; i++) {
+        item *it = &p->items[i];
+        bool listed = !it->file.weights;
+
+        for (size_t s = 0; s < shards.count; s++)
+            listed |= strcmp(shards.names[s], it->file.name) == 0;
+        it->chosen &= listed;
+    }
+    mt_arena_free(arena);
+    return ok;
+}
+
+/* Whether it can be run. Who insists gets it anyway, but nobody what does not arrive. */
+static bool check_model(pull *p, mt_error *err)
+{
+    if (!lay_out(p, err))
+        return false;
+    if (!choose_weights(p, err))
+        return p->params->force && check_room(p, err);
+    if (!check_room(p, err))
+        return false;
+    if (p->params->force)
+        return true;
+    return do_all(p, is_absent, fetch_header, err) && mt_probe_judge(&p->probe, p->params->memory, err);
+}
+
+static char *finish(pull *p, mt_error *err)
+{
+    const char *revision = *p->name.revision ? p->name.revision : "main";
+    char folder[MT_LIMIT_PATH];
+
+    if (strcmp(revision, p->list.commit) != 0 && !mt_shelf_ref(&p->shelf, revision, p->list.commit, err))
+        return NULL;
+    if (snprintf(folder, sizeof(folder), "%s/snapshots/%s", p->shelf.model, p->list.commit) >= (int)sizeof(folder)) {
+        mt_fail(err, MT_E_TOO_LARGE, "the path of the hub's cache is too long: set HF_HUB_CACHE to a shorter one");
+        return NULL;
+    }
+    begin(p, "done");
+    return mt_strdup(folder);
+}
+
+static bool run(pull *p, mt_error *err)
+{
+    begin(p, "listing");
+    if (!mt_crew_run(&p->crew, 1, list_files, err))
+        return false;
+    if (!mt_shelf_open(&p->shelf, p->remote.cache, p->name.id, err) || !begin_items(p, err))
+        return false;
+    begin(p, "checking");
+    if (!do_all(p, is_small, fetch, err) || !check_model(p, err))
+        return false;
+    begin(p, "downloading");
+    return do_all(p, is_weights, fetch, err);
+}
+
+static void end(pull *p)
+{
+    mt_probe_close(&p->probe);
+    mt_crew_end(&p->crew);
+    mt_listing_free(&p->list);
+    for (size_t i = 0; i < p->count; i++)
+        mt_free((void *)(uintptr_t)p->items[i].file.digest);
+    mt_free(p->items);
+    mt_free(p->chosen);
+    mt_free(p->shown);
+    mt_free(p);
+}
+
+char *mt_pull(const mt_pull_params *params, mt_error *err)
+{
+    pull *p = mt_alloc(sizeof(*p));
+    const size_t most = params->at_once ? params->at_once : AT_ONCE;
+    char *folder = NULL;
+
+    p->params = params;
+    p->crew = (mt_crew){.remote = &p->remote,
+                        .name = &p->name,
+                        .size = most < MT_LIMIT_PULL_AT_ONCE ? most : MT_LIMIT_PULL_AT_ONCE,
+                        .cancel = params->cancel,
+                        .look = look,
+                        .arg = p};
+    if (!mt_hub_name_read(&p->name, params->model) || !p->name.owned)
+        mt_fail(err, MT_E_INVALID, "\"%.200s\" is no model's name: give OWNER/NAME or OWNER/NAME@REVISION",
+                params->model);
+    else if (mt_remote_read(&p->remote, params->env, err) && run(p, err))
+        folder = finish(p, err);
+    end(p);
+    return folder;
+}
