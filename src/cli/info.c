@@ -96,7 +96,7 @@ static void print_window(const mt_info *info)
     printf("%s (F: all, w: window)\n", shown < s->layers ? "..." : "");
 }
 
-static void print_memory(const mt_info *info)
+static void print_weights(const mt_info *info)
 {
     char a[MT_UNITS_TEXT], b[MT_UNITS_TEXT], c[MT_UNITS_TEXT];
     const size_t files = mt_checkpoint_shards(info->checkpoint);
@@ -105,7 +105,13 @@ static void print_memory(const mt_info *info)
     if (info->problem.code == MT_OK)
         printf("; %s used as they lie, %s converted at load", mt_bytes_text(info->cost.mapped_bytes, b),
                mt_bytes_text(info->cost.copied_bytes, c));
-    printf("\n%-14s%s per 1k tokens in bf16", "cache", mt_bytes_text(info->cache_bytes, a));
+    printf("\n");
+}
+
+static void print_cache(const mt_info *info)
+{
+    char a[MT_UNITS_TEXT], b[MT_UNITS_TEXT], c[MT_UNITS_TEXT];
+    printf("%-14s%s per 1k tokens in bf16", "cache", mt_bytes_text(info->cache_bytes, a));
     if (info->windowed_layers > 0)
         printf(" at first; %s once past the window, where %zu layers hold %s for good",
                mt_bytes_text(info->cache_full_bytes, b), info->windowed_layers,
@@ -116,8 +122,27 @@ static void print_memory(const mt_info *info)
                mt_bytes_text(info->state_bytes, a));
 }
 
+static void print_encoder(const mt_info *info)
+{
+    const mt_bert_spec *s = &info->encoder;
+    printf("%-14s%s, an encoder for %s\n", "family",
+           mt_config_string(mt_checkpoint_config(info->checkpoint), "model_type", ""),
+           s->scores ? "scores (/v1/rerank)" : "vectors (/v1/embeddings)");
+    printf("%-14s%u of width %u, vocabulary %u\n", "layers", s->layers, s->hidden, s->vocab);
+    printf("%-14s%u head%s of %u\n", "attention", s->heads, plural(s->heads), s->head_dim);
+    printf("%-14s%u wide\n", "mlp", s->ffn);
+}
+
 void mt_info_print(const mt_info *info)
 {
+    if (info->encodes) {
+        print_encoder(info);
+        printf("%-14s%u tokens\n", "context", info->encoder.context);
+        print_count("parameters", info->census.parameters);
+        printf("%-14s%s\n", "quantisation", info->quantisation);
+        print_weights(info);
+        return;
+    }
     print_model(&info->spec);
     print_recurrent(info);
     print_vision(info->spec.vision);
@@ -128,7 +153,8 @@ void mt_info_print(const mt_info *info)
     printf("%-14s%u tokens\n", "context", info->spec.context);
     print_count("parameters", info->census.parameters);
     printf("%-14s%s\n", "quantisation", info->quantisation);
-    print_memory(info);
+    print_weights(info);
+    print_cache(info);
     for (size_t i = 0; i < info->remarks; i++)
         printf("%-14s%s\n", i ? "" : "unusual", info->remark[i]);
 }
@@ -154,7 +180,7 @@ int mt_cmd_info(const mt_options *opt)
         print_origin(opt);
     if (ok) {
         if (opt->json)
-            mt_info_print_json(&info);
+            mt_info_print_json(&info, opt->served_name);
         else
             mt_info_print(&info);
         err = info.problem;

@@ -5,6 +5,6 @@
 #include "models/info.h"
 
 void mt_info_print(const mt_info *info);
-void mt_info_print_json(const mt_info *info);
+void mt_info_print_json(const mt_info *info, const char *name); /* by which it was found; NULL: by its folder */
 
 #endif

@@ -1,7 +1,9 @@
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/info.h"
+#include "hub/names.h"
 
 static json_t *number(uint64_t n)
 {
@@ -78,6 +80,20 @@ static void set_model(json_t *root, const mt_model_spec *s)
     set(root, "windows", windows(s));
 }
 
+static void set_encoder(json_t *root, const mt_info *info)
+{
+    const mt_bert_spec *s = &info->encoder;
+    set(root, "family", string(mt_config_string(mt_checkpoint_config(info->checkpoint), "model_type", "")));
+    set(root, "encoder", string(s->scores ? "scores" : "embeddings"));
+    set(root, "layers", number(s->layers));
+    set(root, "hidden", number(s->hidden));
+    set(root, "vocabulary", number(s->vocab));
+    set(root, "heads", number(s->heads));
+    set(root, "head_dim", number(s->head_dim));
+    set(root, "ffn", number(s->ffn));
+    set(root, "context", number(s->context));
+}
+
 static void set_memory(json_t *root, const mt_info *info)
 {
     json_t *weights = json_object(), *cache = json_object();
@@ -96,11 +112,19 @@ static void set_memory(json_t *root, const mt_info *info)
     set(root, "cache", cache);
 }
 
-void mt_info_print_json(const mt_info *info)
+void mt_info_print_json(const mt_info *info, const char *name)
 {
     json_t *root = json_object(), *remarks = json_array();
-    set(root, "folder", string(mt_checkpoint_dir(info->checkpoint)));
-    set_model(root, &info->spec);
+    const char *folder = mt_checkpoint_dir(info->checkpoint), *last = strrchr(folder, '/');
+    if (name)
+        set(root, "name", string(name));
+    if (last && mt_hub_is_commit(last + 1)) /* a snapshot of the hub's cache */
+        set(root, "revision", string(last + 1));
+    set(root, "folder", string(folder));
+    if (info->encodes)
+        set_encoder(root, info);
+    else
+        set_model(root, &info->spec);
     set(root, "parameters", number(info->census.parameters));
     set(root, "quantisation", string(info->quantisation));
     set(root, "formats", formats(&info->census));

@@ -10,7 +10,6 @@
 
 #include "base/units.h"
 #include "hub/remove.h"
-#include "models/bert.h"
 #include "models/info.h"
 
 static bool fail_system(const char *path, mt_error *err)
@@ -111,28 +110,10 @@ bool mt_probe_shards(const mt_probe *probe, mt_shards *out, mt_arena *arena, mt_
     return mt_shards_find(out, probe->folder, arena, err) || rename_in(probe, err);
 }
 
-typedef struct needs {
-    uint64_t weights, cache; /* cache: of a thousand tokens */
-} needs;
-
-static bool look_at_encoder(needs *n, const mt_probe *probe, mt_error *err)
+bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err)
 {
-    mt_arena *arena = mt_arena_new(0);
-    mt_checkpoint *c = mt_checkpoint_inspect(probe->folder, err);
-    mt_bert_weights weights;
-    mt_bert_spec spec;
-    const bool ok =
-        c && mt_bert_spec_read(&spec, mt_checkpoint_config(c), err) && mt_bert_bind(&weights, &spec, c, arena, err);
-
-    if (ok)
-        n->weights = weights.cost.mapped_bytes + weights.cost.copied_bytes;
-    mt_checkpoint_close(c);
-    mt_arena_free(arena);
-    return ok;
-}
-
-static bool look_at_model(needs *n, const mt_probe *probe, mt_error *err)
-{
+    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    char needs[MT_UNITS_TEXT], more[MT_UNITS_TEXT], may[MT_UNITS_TEXT], all[MT_UNITS_TEXT];
     mt_info info;
     bool ok = mt_info_gather(&info, probe->folder, err);
 
@@ -140,37 +121,18 @@ static bool look_at_model(needs *n, const mt_probe *probe, mt_error *err)
         *err = info.problem;
         ok = false;
     }
-    n->weights = info.cost.mapped_bytes + info.cost.copied_bytes;
-    n->cache = info.cache_bytes + info.state_bytes;
+    const uint64_t weights = info.cost.mapped_bytes + info.cost.copied_bytes;
+    const uint64_t cache = info.cache_bytes + info.state_bytes; /* of a thousand tokens */
     mt_info_free(&info);
-    return ok;
-}
-
-static bool is_encoder(const mt_probe *probe)
-{
-    char path[MT_LIMIT_PATH];
-    mt_config *config = mt_hub_join(path, probe->folder, "config.json") ? mt_config_read(path, NULL) : NULL;
-    const bool known = config && mt_bert_known(config);
-
-    mt_config_free(config);
-    return known;
-}
-
-bool mt_probe_judge(const mt_probe *probe, uint64_t memory, mt_error *err)
-{
-    const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    char weights[MT_UNITS_TEXT], cache[MT_UNITS_TEXT], may[MT_UNITS_TEXT], all[MT_UNITS_TEXT];
-    needs n = {0};
-
-    if (!(is_encoder(probe) ? look_at_encoder : look_at_model)(&n, probe, err))
+    if (!ok)
         return rename_in(probe, err);
     memory = memory ? memory : machine / 4 * 3;
-    if (n.weights + n.cache <= memory)
+    if (weights + cache <= memory)
         return true;
     return mt_fail(
         err, MT_E_MEMORY,
         "\"%s\" takes %s for its weights and %s for a thousand tokens; motet may take %s here, of %s: choose "
         "a smaller one, or one in fewer bits",
-        probe->id, mt_bytes_text(n.weights, weights), mt_bytes_text(n.cache, cache), mt_bytes_text(memory, may),
+        probe->id, mt_bytes_text(weights, needs), mt_bytes_text(cache, more), mt_bytes_text(memory, may),
         mt_bytes_text(machine, all));
 }

@@ -155,6 +155,21 @@ static void take_census(mt_info *info, const mt_quant *quant)
     mt_buf_free(&text);
 }
 
+/* An encoder keeps nothing of a text, so that its weights are all that it needs. */
+static bool gather_encoder(mt_info *info, const mt_config *config, mt_error *err)
+{
+    mt_bert_weights weights = {0};
+    info->encodes = true;
+    if (!mt_bert_spec_read(&info->encoder, config, err))
+        return false;
+    if (!mt_bert_bind(&weights, &info->encoder, info->checkpoint, info->arena, &info->problem) &&
+        info->problem.code == MT_OK)
+        mt_fail(&info->problem, MT_E_INTERNAL, "the weights cannot be bound");
+    info->cost = weights.cost;
+    take_census(info, &(mt_quant){0});
+    return true;
+}
+
 bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
 {
     memset(info, 0, sizeof *info);
@@ -163,6 +178,8 @@ bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
     if (!info->checkpoint)
         return false;
     const mt_config *config = mt_checkpoint_config(info->checkpoint);
+    if (mt_bert_known(config))
+        return gather_encoder(info, config, err);
     if (!mt_model_spec_read(&info->spec, config, NULL, info->arena, err))
         return false;
     const bool tied = info->spec.tied;

@@ -3,6 +3,7 @@
 #ifndef MT_MODELS_INFO_H
 #define MT_MODELS_INFO_H
 
+#include "models/bert.h"
 #include "models/model.h"
 #include "weights/census.h"
 
@@ -12,6 +13,8 @@ typedef struct mt_info {
     mt_checkpoint *checkpoint; /* owned */
     mt_arena *arena;           /* owned; what spec and remarks point to */
     mt_model_spec spec;
+    mt_bert_spec encoder; /* instead of it, where the checkpoint is an encoder's */
+    bool encodes;
     mt_bind_cost cost;
     mt_census census;
     char quantisation[512];

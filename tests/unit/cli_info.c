@@ -138,6 +138,24 @@ static void json_says_the_same(void **state)
     json_decref(root);
 }
 
+static void encoders_are_described_too(void **state)
+{
+    json_t *root;
+
+    (void)state;
+    assert_int_equal(run("tests/oracle/vectors/bert-mean-f32", false), 0);
+    assert_non_null(strstr(out, "family        bert, an encoder for vectors (/v1/embeddings)\n"));
+    assert_non_null(strstr(out, "context       310 tokens\n"));
+    assert_null(strstr(out, "cache"));
+    assert_string_equal(said, "");
+    assert_int_equal(run("tests/oracle/vectors/xlmr-rerank-bf16", true), 0);
+    root = json_loads(out, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "encoder")), "scores");
+    assert_string_equal(json_string_value(json_object_get(root, "family")), "xlm-roberta");
+    assert_null(json_object_get(root, "name"));
+    json_decref(root);
+}
+
 static void expect_refusal(const char *sentence)
 {
     mt_error err = {.code = MT_E_INVALID};
@@ -204,5 +222,6 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(what_cannot_be_described_is_refused),
     IN_FOLDER(a_model_that_cannot_run_is_described_and_refused),
     cmocka_unit_test(recurrent_layers_have_a_state_instead_of_a_cache),
+    cmocka_unit_test(encoders_are_described_too),
 };
 UNIT_MAIN(tests)
