@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "hub/pull.h"
 
 #define MS UINT64_C(1000000)
@@ -164,7 +165,7 @@ static void take_header(mt_line *line, const char *name, const char *value)
         a->size = read_number(value);
     else if (strcasecmp(name, "x-linked-etag") == 0)
         take_digest(a, value, true);
-    else if (strcasecmp(name, "etag") == 0)
+    else if (strcasecmp(name, "etag") == 0 && !is_redirect(status_of(line))) /* whose own it would be */
         take_digest(a, value, false);
     else if (strcasecmp(name, "content-length") == 0 && a->size < 0 && status_of(line) == 200)
         a->size = read_number(value);
@@ -413,6 +414,8 @@ bool mt_line_pause(const mt_line *line, const mt_line_answer *answer, unsigned *
     if (++*tries >= most || answer->wait > MT_LIMIT_PULL_WAIT_S)
         return false;
     ms = ms < LONGEST || answer->wait >= 0 ? ms : LONGEST;
+    if (answer->wait > 0)
+        mt_log_warn("pull.waiting", "%s asks to wait %lld seconds", line->remote->endpoint, (long long)answer->wait);
     return sleep_ms(line, ms) || mt_fail(err, MT_E_IO, STOPPED);
 }
 

@@ -33,6 +33,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_HEAD(self):  # pylint: disable=invalid-name
         self.do_GET()
 
+    def do_POST(self):  # pylint: disable=invalid-name
+        """What other clients ask: which files these are."""
+        body = self.rfile.read(int(self.headers["content-length"]))
+        name, commit = urllib.parse.unquote(self.path[len("/api/models/"):]).split("/paths-info/")
+        wanted = json.loads(body)["paths"]
+        tree = [entry for entry in self.server.hub.tree(name, commit) if entry["path"] in wanted]
+        self.answer(200, json.dumps(tree).encode())
+
     def do_GET(self):  # pylint: disable=invalid-name
         hub = self.server.hub
         path = urllib.parse.urlsplit(self.path).path
@@ -61,7 +69,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def send_list(self, path):
         hub = self.server.hub
-        name, revision = urllib.parse.unquote(path[len("/api/models/"):]).split("/revision/")
+        path = urllib.parse.unquote(path[len("/api/models/"):])
+        if "/tree/" in path:  # of other clients
+            return self.answer(200, json.dumps(hub.tree(*path.split("/tree/"))).encode())
+        name, revision = path.split("/revision/")
         repository = hub.repositories.get(name)
         if not repository:
             return self.answer(404, x_error_code="RepoNotFound")
@@ -180,6 +191,15 @@ class Hub:
             siblings.append(entry)
         return {"id": name, "sha": commit, "gated": False, "siblings": siblings}
 
+    def tree(self, name, commit):
+        """The same files as the hub's other way to list them has it."""
+        entries = []
+        for entry in self.listing(name, commit)["siblings"]:
+            entries.append({"type": "file", "path": entry["rfilename"], "size": entry["size"], "oid": entry["blobId"]})
+            if "lfs" in entry:
+                entries[-1]["lfs"] = {"oid": entry["lfs"]["sha256"], "size": entry["lfs"]["size"], "pointerSize": 135}
+        return entries
+
     def bodies(self, where="cdn"):
         """Requests for large files, or for what else."""
         return [asked for asked in self.asked if asked[0] == where]
@@ -188,9 +208,11 @@ class Hub:
 def files_of(folder):
     """{name: bytes} of a checkpoint."""
     found = {}
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name), "rb") as f:
-            found[name] = f.read()
+    for top, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(top, name)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, folder)] = f.read()
     return found
 
 

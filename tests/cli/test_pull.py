@@ -256,6 +256,9 @@ def what_the_hub_denies_comes_with_what_to_do(b):
     assert len([asked for asked in b.hub.asked if asked[2] == path]) == 4, "what is hopeless is asked for once"
     assert "is out of order (status 502)" in refused(502, retry_after="0")
     b.hub.faults[path] = [lambda h: h.answer(429, retry_after="0")]
+    file = "/{}/resolve/{}/config.json".format(NAME, b.commit)
+    b.hub.faults[file] = [lambda h: h.answer(401, x_error_code="GatedRepo")]
+    assert "is gated: accept its terms" in b.refused(), "what may be listed may still not be read"
     b.pull()
     assert 'has no revision "v9"' in b.refused(name=NAME + "@v9")
     assert 'there is no "o/n" at' in b.refused(name="o/n")
@@ -272,6 +275,11 @@ def redirects_lead_only_where_it_is_safe(b):
                         ("/" + "x" * 20000, "from there nowhere")):
         b.hub.faults[path] = [lambda h, where=where: h.answer(302, location=where)] * 9
         assert what in b.refused(), where
+    # as huggingface.co does for small files: the way to a copy of its own, with a tag that is the way's
+    b.hub.faults[path] = [lambda h: h.answer(307, location="/copy", etag='"{}"'.format("0" * 40))]
+    b.hub.faults["/copy"] = [lambda h: h.answer(200, b.files["config.json"], etag='W/"{}"'.format(
+        hubs.git_digest(b.files["config.json"])), x_repo_commit=b.commit)]
+    b.pull()
     b.hub.faults[path] = []
     b.hub.add("New/Name", b.files)
     b.hub.faults["/api/models/Old/Name/revision/main"] = [
@@ -345,6 +353,18 @@ def what_could_not_be_run_is_refused_before_its_weights(b):
     assert "lacks 1 of its 2 shards" in b.refused()
     b.hub.add(NAME, {**files, "model.safetensors": b"no header"})
     assert "model.safetensors\"" in b.refused()
+
+
+@test
+def encoders_are_models_too(b):
+    files = hubs.files_of(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "vectors",
+                                       "bert-mean-f32"))
+    b.hub.add("Owner/Vectors", files)
+    assert "for its weights and 0 B for a thousand tokens" in b.refused("--memory", "1K", name="Owner/Vectors")
+    b.pull(name="Owner/Vectors")
+    assert "bert    embeddings  " in b.run("list")[1]
+    code, out, err = b.run("show", "Owner/Vectors")
+    assert code == 0 and "an encoder for vectors (/v1/embeddings)" in out and "in 1 file; " in out, (out, err)
 
 
 @test
@@ -457,7 +477,8 @@ def models_are_listed_shown_and_removed(b):
     code, out, err = b.run("show", NAME)
     assert code == 0 and out.startswith("name          {}\nrevision      {}\nfolder        {}\nfamily        llama".format(
         NAME, b.commit, folder)), (out, err)
-    assert json.loads(b.run("show", NAME, "--json")[1])["folder"] == folder
+    shown = json.loads(b.run("show", NAME, "--json")[1])
+    assert (shown["name"], shown["revision"], shown["folder"]) == (NAME, b.commit, folder), shown
     for text in "", "n\n":
         code, out, err = b.run("rm", NAME, text=text)
         assert code == 1 and "? [y/N] " in out and "stays" in out and os.path.exists(folder), (out, err)
