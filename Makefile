@@ -28,6 +28,7 @@ test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which
 
 test-clients: all ## test the server with real clients and agents, which npm fetches into ~/.cache
 	@tests/clients/run.py --motet $(BUILD)/motet --install
+	@tests/clients/cache.py --motet $(BUILD)/motet --install
 test-web: all ## test the pages in Chromium, which apt-get installs, with packages that npm fetches into ~/.cache
 	@tools/setup.sh pages
 	@tests/web/run.py --motet $(BUILD)/motet --install
