@@ -87,10 +87,10 @@ static void measure_all(const mt_kernels *k, const float *logits, size_t vocab)
 {
     void *scratch = mt_alloc_aligned(64, mt_sample_scratch_bytes(vocab));
     uint32_t *prompt = mt_alloc_array(PROMPT, sizeof *prompt);
-    void *memory = mt_alloc(mt_counts_bytes(PROMPT, OUTPUT, vocab));
+    void *memory = mt_alloc(mt_counts_bytes(PROMPT, OUTPUT, vocab, 0));
     for (uint32_t i = 0; i < PROMPT; i++)
         prompt[i] = (uint32_t)(uniform(i) * (double)(vocab - 1));
-    mt_counts *counts = mt_counts_place(memory, prompt, PROMPT, OUTPUT, vocab);
+    mt_counts *counts = mt_counts_place(memory, prompt, PROMPT, OUTPUT, vocab, 0);
     for (uint32_t i = 0; i < OUTPUT; i++)
         mt_counts_push(counts, (uint32_t)(uniform(i) * 1000));
     measure_reading(k, logits, vocab);

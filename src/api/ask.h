@@ -69,8 +69,9 @@ typedef struct mt_ask {
     mt_shape_calls calls;     /* whether tools are called */
     json_t *call_names;       /* an object with those of the only ones that may be; the ask's reference; NULL: all */
     bool parallel_calls;
-    bool old_calls; /* tools came as functions, and a call goes out as one of these */
-    bool is_chat;   /* messages stand in the body; else prompts has what to complete */
+    bool old_calls;      /* tools came as functions, and a call goes out as one of these */
+    bool is_chat;        /* messages stand in the body; else prompts has what to complete */
+    const char *nothing; /* there is nothing to compute: the model is to "load" or to "unload"; NULL: there is */
     mt_ask_prompt *prompts;
     size_t prompt_count;
 
@@ -83,6 +84,7 @@ typedef struct mt_ask {
     int64_t dimensions; /* of an embedding; 0: all */
 
     float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
+    int64_t penalty_window;                /* tokens that penalties look back; 0: all */
     int64_t top_k, min_tokens, max_tokens; /* max_tokens: -1 when not given */
     int64_t logprobs;                      /* -1: none; else how many likeliest with each token */
     int64_t prompt_logprobs;               /* the same, of the prompt's tokens */

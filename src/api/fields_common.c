@@ -193,6 +193,34 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     return true;
 }
 
+/* llama.cpp's and Ollama's name for it, where penalties look back so far unless they are told otherwise. */
+static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    enum { USUAL = 64 };
+    static const mt_field row[] = {MT_FIELD_FLOAT_ROW("repeat_penalty", repetition_penalty, 0.01, 100)};
+
+    (void)name;
+    (void)value;
+    ask->penalty_window = USUAL;
+    return mt_fields_read_table(ask, &(mt_field_table){row, MT_COUNT(row)}, why);
+}
+
+/* Stands behind the penalties in the table: they have been read. -1: over all there is; 0: over nothing. */
+static bool read_repeat_last(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const json_int_t last = json_integer_value(value);
+
+    if (!json_is_integer(value) || last < -1 || last > MT_LIMIT_CONTEXT)
+        return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is no integer from -1 to %d: send one", name,
+                              MT_LIMIT_CONTEXT);
+    ask->penalty_window = last < 0 ? 0 : last;
+    if (last == 0) {
+        ask->repetition_penalty = 1;
+        ask->presence_penalty = ask->frequency_penalty = 0;
+    }
+    return true;
+}
+
 static bool read_stream_option(const json_t *options, const char *name, bool *out, mt_failure *why)
 {
     const json_t *value = json_object_get(options, name);
@@ -249,6 +277,8 @@ static const mt_field fields[] = {
     MT_FIELD_FLOAT_ROW("presence_penalty", presence_penalty, -2, 2),
     MT_FIELD_FLOAT_ROW("frequency_penalty", frequency_penalty, -2, 2),
     MT_FIELD_FLOAT_ROW("repetition_penalty", repetition_penalty, 0.01, 100),
+    MT_FIELD_OTHER_ROW("repeat_penalty", read_repeat_penalty),
+    MT_FIELD_OTHER_ROW("repeat_last_n", read_repeat_last),
     MT_FIELD_OTHER_ROW("logit_bias", read_bias),
     MT_FIELD_OTHER_ROW("seed", read_seed),
     MT_FIELD_OTHER_ROW("stop", read_stop),

@@ -32,7 +32,6 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("no_stop_trim", 0),
     MT_FIELD_REFUSED_ROW("lora_path", 0),
     /* llama.cpp's and its kin's */
-    MT_FIELD_REFUSED_ROW("repeat_penalty", 1),
     MT_FIELD_REFUSED_ROW("dry_multiplier", 0),
     MT_FIELD_REFUSED_ROW("xtc_probability", 0),
     MT_FIELD_REFUSED_ROW("mirostat", 0),

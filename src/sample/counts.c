@@ -8,11 +8,14 @@
    2. Therefore a roll-back restores every byte, and the table never holds more than the bound it was made for, however
       often drafts are tried and rejected.
    3. The prompt's tokens are the list's beginning and are never taken away.
+   4. Where a window is kept, a push moves it by one token: what leaves it is counted down, and keeps its entry. The
+      roll-back of the push takes it in again.
 
    Rejected: an array of vocabulary size per sequence, 0.6 MB for Qwen's even where ten tokens were seen. */
 #include "sample/counts.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -21,10 +24,12 @@ struct mt_counts {
     mt_count *list;
     uint32_t *slots;   /* index into list, plus one; 0 is empty */
     uint32_t *history; /* [max_output], zeros beyond generated */
+    uint32_t *before;  /* [before_count]: the end of the prompt, where a window is kept */
     size_t seen, prompt_seen;
     size_t generated, max_output;
     size_t limit, mask; /* entries of the list; slots minus one */
     size_t vocab;
+    size_t window, before_count; /* window 0: all counts */
 };
 
 static size_t entries_for(size_t prompt_count, size_t max_output, size_t vocab)
@@ -42,10 +47,17 @@ static size_t slots_for(size_t entries)
     return slots;
 }
 
-size_t mt_counts_bytes(size_t prompt_count, size_t max_output, size_t vocab)
+/* Tokens of a prompt that a window begins with. */
+static size_t within(size_t prompt_count, size_t window)
 {
-    size_t entries = entries_for(prompt_count, max_output, vocab);
-    return sizeof(mt_counts) + entries * sizeof(mt_count) + (slots_for(entries) + max_output) * sizeof(uint32_t);
+    return window > 0 && prompt_count > window ? window : prompt_count;
+}
+
+size_t mt_counts_bytes(size_t prompt_count, size_t max_output, size_t vocab, size_t window)
+{
+    const size_t prompt = within(prompt_count, window), entries = entries_for(prompt, max_output, vocab);
+    const size_t ids = slots_for(entries) + max_output + (window > 0 ? prompt : 0);
+    return sizeof(mt_counts) + entries * sizeof(mt_count) + ids * sizeof(uint32_t);
 }
 
 /* The slot of id, or the empty one where it belongs. */
@@ -69,36 +81,69 @@ static mt_count *find_or_add(mt_counts *c, uint32_t id)
     return &c->list[*slot - 1];
 }
 
-mt_counts *mt_counts_place(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab)
+mt_counts *mt_counts_place(void *memory, const uint32_t *prompt, size_t prompt_count, size_t max_output, size_t vocab,
+                           size_t window)
 {
-    size_t entries = entries_for(prompt_count, max_output, vocab), slots = slots_for(entries);
+    const size_t count = within(prompt_count, window), skipped = prompt_count - count;
+    const size_t entries = entries_for(count, max_output, vocab), slots = slots_for(entries);
     mt_counts *c = memory;
-    memset(memory, 0, mt_counts_bytes(prompt_count, max_output, vocab));
-    *c = (mt_counts){
-        .list = (mt_count *)(c + 1), .max_output = max_output, .limit = entries, .mask = slots - 1, .vocab = vocab};
+    memset(memory, 0, mt_counts_bytes(prompt_count, max_output, vocab, window));
+    *c = (mt_counts){.list = (mt_count *)(c + 1),
+                     .max_output = max_output,
+                     .limit = entries,
+                     .mask = slots - 1,
+                     .vocab = vocab,
+                     .window = window,
+                     .before_count = window > 0 ? count : 0};
     c->slots = (uint32_t *)(c->list + entries);
     c->history = c->slots + slots;
-    for (size_t i = 0; i < prompt_count; i++)
+    c->before = c->history + max_output;
+    for (size_t i = skipped; i < prompt_count; i++)
         if (prompt[i] < vocab)
-            find_or_add(c, prompt[i]);
+            find_or_add(c, prompt[i])->places++;
+    if (c->before_count > 0)
+        memcpy(c->before, prompt + skipped, count * sizeof(*c->before));
     c->prompt_seen = c->seen;
     return c;
+}
+
+/* The token that left the window when the last one came: by is taken from its places, or given back to them. */
+static void move_window(mt_counts *c, int by)
+{
+    const size_t known = c->before_count + c->generated;
+    if (c->window == 0 || known <= c->window)
+        return;
+    const size_t at = known - c->window - 1;
+    const bool said = at >= c->before_count;
+    const uint32_t id = said ? c->history[at - c->before_count] : c->before[at];
+    if (id >= c->vocab) /* of a prompt */
+        return;
+    mt_count *entry = find_or_add(c, id);
+    entry->places -= (uint32_t)by;
+    entry->count -= said ? (uint32_t)by : 0;
 }
 
 void mt_counts_push(mt_counts *c, uint32_t id)
 {
     assert(c->generated < c->max_output);
-    find_or_add(c, id)->count++;
+    mt_count *entry = find_or_add(c, id);
+    entry->count++;
+    entry->places++;
+    entry->pushes++;
     c->history[c->generated++] = id;
+    move_window(c, 1);
 }
 
 static void pop(mt_counts *c)
 {
+    move_window(c, -1);
     uint32_t *slot = find(c, c->history[--c->generated]);
     mt_count *entry = &c->list[*slot - 1];
     c->history[c->generated] = 0;
     entry->count--;
-    if (entry->count == 0 && *slot > c->prompt_seen) {
+    entry->places--;
+    entry->pushes--;
+    if (entry->pushes == 0 && *slot > c->prompt_seen) {
         assert(*slot == c->seen);
         *entry = (mt_count){0};
         *slot = 0;

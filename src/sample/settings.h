@@ -28,6 +28,7 @@ typedef struct mt_sample_settings {
     float typical_p;
     float presence_penalty, frequency_penalty; /* over generated tokens */
     float repetition_penalty;                  /* over the prompt and generated tokens */
+    uint32_t penalty_window;                   /* of which tokens only the last so many count; 0: all */
     int32_t top_k;                             /* 0 and -1: off */
     int32_t logprobs;                          /* -1: none; 0: of the chosen token; else of that many likeliest too */
     uint32_t min_tokens;                       /* before them no stop id and no end of the model's is chosen */

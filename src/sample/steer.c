@@ -56,6 +56,8 @@ static void penalise(float *y, const mt_sample_settings *s, const mt_counts *cou
     size_t n;
     const mt_count *seen = mt_counts_seen(counts, &n);
     for (size_t i = 0; i < n; i++) {
+        if (seen[i].places == 0)
+            continue;
         float x = y[seen[i].id], times = (float)seen[i].count;
         x = x > 0.0f ? x / s->repetition_penalty : x * s->repetition_penalty;
         x -= s->frequency_penalty * times;

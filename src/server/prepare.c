@@ -166,6 +166,7 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     s->presence_penalty = ask->presence_penalty;
     s->frequency_penalty = ask->frequency_penalty;
     s->repetition_penalty = ask->repetition_penalty;
+    s->penalty_window = (uint32_t)ask->penalty_window;
     s->top_k = (int32_t)ask->top_k;
     s->logprobs = (int32_t)ask->logprobs;
     s->min_tokens = (uint32_t)ask->min_tokens;
