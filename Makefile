@@ -12,8 +12,8 @@ CORPUS ?= ../shared/corpus
 MODEL ?= models/box
 SERVE ?=
 
-.PHONY: all serve test test-sdk test-clients test-web test-corpus checkkernels bench docs format lint asan ubsan tsan \
-        fuzz clean help setup develop test-schema mutants
+.PHONY: all serve test test-sdk test-clients test-grafana test-web test-corpus checkkernels bench docs format lint asan \
+        ubsan tsan fuzz clean help setup develop test-schema mutants
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -29,6 +29,11 @@ test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which
 test-clients: all ## test the server with real clients and agents, which npm fetches into ~/.cache
 	@tests/clients/run.py --motet $(BUILD)/motet --install
 	@tests/clients/cache.py --motet $(BUILD)/motet --install
+
+test-grafana: all ## ask a Prometheus, which apt-get installs, all that the dashboard for Grafana asks
+	@tools/setup.sh watch
+	@tests/api/test_grafana.py --motet $(BUILD)/motet
+
 test-web: all ## test the pages in Chromium, which apt-get installs, with packages that npm fetches into ~/.cache
 	@tools/setup.sh pages
 	@tests/web/run.py --motet $(BUILD)/motet --install

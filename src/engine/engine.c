@@ -205,6 +205,9 @@ static void take(mt_engine *e, mt_request *r)
         mt_engine_queue(e, &r->sequences[c]);
     }
     e->stats.prompt_tokens += r->prompt_len * r->choices;
+    mt_histogram_count(&e->stats.wanted_choices, r->choices);
+    if (!r->pool)
+        mt_histogram_count(&e->stats.wanted_tokens, r->max_tokens);
 }
 
 /* Takes what is in the inbox; waits for something where there is nothing to do. */

@@ -23,6 +23,23 @@ void mt_engine_queue(mt_engine *e, mt_sequence *s)
     e->waiting[at] = s;
 }
 
+/* What an answer took and came to. */
+static void note_answer(mt_stats *stats, const mt_sequence *s, uint64_t now)
+{
+    const mt_request *r = s->request;
+    const double decode = s->generated > 0 ? (double)(s->last - s->first) * 1e-9 : 0;
+    mt_histogram_add(&stats->end_to_end, (double)(now - r->received) * 1e-9);
+    mt_histogram_count(&stats->answer_prompt, r->prompt_len);
+    mt_histogram_count(&stats->answer_tokens, s->generated);
+    if (!s->begun)
+        return;
+    mt_histogram_count(&stats->answer_computed, r->prompt_len - s->cached);
+    mt_histogram_add(&stats->inference, (double)(now - s->began) * 1e-9);
+    mt_histogram_add(&stats->decode, decode);
+    if (s->generated > 1)
+        mt_histogram_add(&stats->token_pace, decode / (double)(s->generated - 1));
+}
+
 void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err)
 {
     mt_request *r = s->request;
@@ -46,7 +63,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     s->voice = NULL;
     e->stats.finished[finish]++;
     e->stats.repeated += s->repeated;
-    mt_histogram_add(&e->stats.end_to_end, (double)(now - r->received) * 1e-9);
+    note_answer(&e->stats, s, now);
     if (!r->placed)
         mt_places_give(&e->places, &r->client, 1); /* before it is told: who hears of the end finds room */
     for (size_t i = 0; i < e->step.parts; i++)

@@ -10,15 +10,18 @@
 
 #define MT_HISTOGRAM_BUCKETS 24
 
-/* Bucket i counts values up to mt_histogram_bound(i); what is larger is in count only. */
+/* Bucket i counts values up to mt_histogram_bound(i) units; what is larger is in count only. */
 typedef struct mt_histogram {
     uint64_t bucket[MT_HISTOGRAM_BUCKETS]; /* not cumulative */
     uint64_t count;
     double sum;
 } mt_histogram;
 
+#define MT_HISTOGRAM_SECONDS 1e-4 /* the unit of times; that of counts is 1 */
+
+double mt_histogram_bound(size_t bucket); /* 1, 2, 5, 10, 20, 50 ... units */
 void mt_histogram_add(mt_histogram *h, double seconds);
-double mt_histogram_bound(size_t bucket); /* seconds */
+void mt_histogram_count(mt_histogram *h, uint64_t count); /* for histograms of counts */
 
 typedef struct mt_stats {
     /* now */
@@ -47,6 +50,11 @@ typedef struct mt_stats {
     mt_masks_stats masks;                          /* of constraints */
     uint64_t finished[4];                          /* by mt_finish */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
+    mt_histogram inference, decode; /* of an answer: from its place to its end, from its first token to its last */
+    mt_histogram token_pace;        /* of an answer: decode over its tokens but the first */
+    mt_histogram step_tokens;       /* counts, and so are all below */
+    mt_histogram answer_prompt, answer_computed, answer_tokens; /* tokens of an answer: prompt, not cached, generated */
+    mt_histogram wanted_choices, wanted_tokens;                 /* that requests asked for */
 } mt_stats;
 
 #endif

@@ -401,6 +401,7 @@ static void note_step(mt_engine *e, mt_step *step)
     e->stats.step_rows += step->batch.rows;
     e->stats.step_seconds += seconds;
     mt_histogram_add(&e->stats.step, seconds);
+    mt_histogram_count(&e->stats.step_tokens, step->batch.rows);
 }
 
 /* Jobs have their slices first: between two tokens of an answer lies what one plan gave, and no slice of the plan

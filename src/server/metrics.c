@@ -31,18 +31,30 @@ static void labelled(const writer *w, const char *name, const char *label, const
     mt_buf_printf(w->out, "%s{%s,%s=\"%s\"} %" PRIu64 "\n", name, w->model, label, value, count);
 }
 
-static void histogram(const writer *w, const char *name, const mt_histogram *h, const char *help)
+/* unit: of the values; see engine/stats.h. */
+static void distribution(const writer *w, const char *name, const mt_histogram *h, double unit, const char *help)
 {
     uint64_t below = 0;
 
     head(w, name, "histogram", help);
     for (size_t i = 0; i < MT_HISTOGRAM_BUCKETS; i++) {
         below += h->bucket[i];
-        mt_buf_printf(w->out, "%s_bucket{%s,le=\"%.6g\"} %" PRIu64 "\n", name, w->model, mt_histogram_bound(i), below);
+        mt_buf_printf(w->out, "%s_bucket{%s,le=\"%.8g\"} %" PRIu64 "\n", name, w->model, mt_histogram_bound(i) * unit,
+                      below);
     }
     mt_buf_printf(w->out, "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, w->model, h->count);
     mt_buf_printf(w->out, "%s_sum{%s} %.9g\n%s_count{%s} %" PRIu64 "\n", name, w->model, h->sum, name, w->model,
                   h->count);
+}
+
+static void histogram(const writer *w, const char *name, const mt_histogram *h, const char *help)
+{
+    distribution(w, name, h, MT_HISTOGRAM_SECONDS, help);
+}
+
+static void counts(const writer *w, const char *name, const mt_histogram *h, const char *help)
+{
+    distribution(w, name, h, 1, help);
 }
 
 /* A label's value: backslash, quote and line feed are escaped. */
@@ -86,6 +98,9 @@ static void tokens(const writer *w, const mt_stats *s)
     counter(w, "vllm:spec_decode_num_accepted_tokens_total", s->draft_accepted, "Guesses that were right.");
     counter(w, "vllm:prefix_cache_queries_total", s->prompt_tokens, "Prompt tokens looked up in the prefix cache.");
     counter(w, "vllm:prefix_cache_hits_total", s->cached_tokens, "Prompt tokens found there.");
+    counter(w, "vllm:gpu_prefix_cache_queries_total", s->prompt_tokens, "Both, as older routers call them.");
+    counter(w, "vllm:gpu_prefix_cache_hits_total", s->cached_tokens, "Both, as older routers call them.");
+    counter(w, "vllm:prompt_tokens_cached_total", s->cached_tokens, "Those found, under another name of vLLM's.");
 }
 
 static void cache(const writer *w, const mt_stats *s)
@@ -99,6 +114,11 @@ static void cache(const writer *w, const mt_stats *s)
     }
     gauge(w, "vllm:kv_cache_usage_perc", total ? (double)held / (double)total : 0,
           "Share of the cache that running answers hold; 1 is all of it.");
+    gauge(w, "vllm:gpu_cache_usage_perc", total ? (double)held / (double)total : 0,
+          "The same, as older routers call it.");
+    head(w, "vllm:cache_config_info", "gauge", "How the cache is cut: tokens of a page, pages.");
+    mt_buf_printf(w->out, "vllm:cache_config_info{%s,block_size=\"%d\",num_gpu_blocks=\"%zu\"} 1\n", w->model,
+                  MT_PAGE_TOKENS, s->pages_total[0]);
     gauge(w, "motet_cache_pages_known", (double)s->pages_known, "Pages whose content can be reused.");
     counter(w, "motet_cache_evictions_total", s->evictions, "Pages forgotten to make room.");
     counter(w, "motet_canary_faults_total", s->canary_faults, "Free cache memory that was written (--debug-canary).");
@@ -134,13 +154,31 @@ static void constraints(const writer *w, mt_server *server, const mt_stats *s)
                   (double)s->masks.computing_ns * 1e-9);
 }
 
+/* What answers were like, and what was asked for. */
+static void sizes(const writer *w, const mt_stats *s)
+{
+    counts(w, "vllm:request_prompt_tokens", &s->answer_prompt, "Prompt tokens of answers that have ended.");
+    counts(w, "vllm:request_generation_tokens", &s->answer_tokens, "Tokens of answers that have ended.");
+    counts(w, "vllm:request_prefill_kv_computed_tokens", &s->answer_computed,
+           "Prompt tokens of answers that were not found in the prefix cache.");
+    counts(w, "vllm:request_params_n", &s->wanted_choices, "Answers that requests wanted.");
+    counts(w, "vllm:request_params_max_tokens", &s->wanted_tokens, "Tokens that answers might have at most.");
+    counts(w, "vllm:request_max_num_generation_tokens", &s->wanted_tokens, "The same, under another name of vLLM's.");
+    counts(w, "vllm:iteration_tokens_total", &s->step_tokens, "Tokens computed in one step of the model.");
+}
+
 static void times(const writer *w, const mt_stats *s)
 {
     histogram(w, "vllm:time_to_first_token_seconds", &s->first_token, "From arrival to the first token.");
     histogram(w, "vllm:inter_token_latency_seconds", &s->inter_token, "Between tokens of an answer.");
+    histogram(w, "vllm:time_per_output_token_seconds", &s->inter_token, "The same, as older dashboards call it.");
+    histogram(w, "vllm:request_time_per_output_token_seconds", &s->token_pace,
+              "Between tokens of an answer, on its average.");
     histogram(w, "vllm:e2e_request_latency_seconds", &s->end_to_end, "From arrival to the end.");
     histogram(w, "vllm:request_queue_time_seconds", &s->queue, "From arrival to a place.");
     histogram(w, "vllm:request_prefill_time_seconds", &s->prefill, "From a place to the first token.");
+    histogram(w, "vllm:request_decode_time_seconds", &s->decode, "From the first token to the last.");
+    histogram(w, "vllm:request_inference_time_seconds", &s->inference, "From a place to the end.");
     histogram(w, "motet_step_seconds", &s->step, "One step of the model.");
     counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
 }
@@ -295,6 +333,7 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
         tokens(&w, &stats);
         cache(&w, &stats);
         constraints(&w, server, &stats);
+        sizes(&w, &stats);
         times(&w, &stats);
         memory(&w, &stats);
         if (server->served.opened.processor)
