@@ -1,5 +1,6 @@
 #include "api/answer.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -266,6 +267,26 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
     say(a, c, out);
     if (a->open == 0)
         (a->stream ? a->dialect->end : a->dialect->whole)(a, out);
+}
+
+static void scale(float *vector, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += (double)vector[i] * (double)vector[i];
+    for (size_t i = 0; i < count; i++)
+        vector[i] = (float)((double)vector[i] / fmax(sqrt(sum), 1e-12));
+}
+
+/* One that is cut is scaled anew, whether or not the whole one would have been. */
+size_t mt_answer_embedding(const mt_answer *a, mt_choice *c)
+{
+    const size_t count = a->dimensions ? a->dimensions : c->vector_len;
+
+    if (a->normalise || count < c->vector_len)
+        scale(c->vector, count);
+    return count;
 }
 
 size_t mt_answer_prompt_tokens(const mt_answer *a)

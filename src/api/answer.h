@@ -64,6 +64,8 @@ struct mt_answer {
     mt_arena *arena; /* its own; the answer lies in it */
     char id[MT_ANSWER_ID];
     int64_t created, ended;        /* seconds since 1970; ended: 0 until it has */
+    uint64_t began;                /* mt_clock_ns when it was asked for */
+    uint64_t loading;              /* nanoseconds of these that its model was loaded for it */
     const char *model;             /* as clients know it; outlives the answer */
     const mt_tokenizer *tokenizer; /* borrowed; NULL: tokens have no text */
     const uint32_t *eos;           /* the model's ends; borrowed */
@@ -108,6 +110,9 @@ void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix);
 /* Takes in an event of the request for one prompt, and appends what it makes of it for the client. After an event that
    ends the whole in an error, failed is set and nothing has been written. */
 void mt_answer_feed(mt_answer *answer, size_t prompt, const mt_event *event, mt_buf *out);
+
+/* Gives the vector of a choice the length that is wanted; how many of its numbers are told. Once. */
+size_t mt_answer_embedding(const mt_answer *answer, mt_choice *choice);
 
 size_t mt_answer_prompt_tokens(const mt_answer *answer); /* of all prompts */
 size_t mt_answer_tokens(const mt_answer *answer);        /* of all choices */

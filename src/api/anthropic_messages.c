@@ -5,8 +5,6 @@
 #include "api/anthropic.h"
 #include "api/dialect.h"
 #include "api/write.h"
-#include "base/json_reader.h"
-#include "chat/chat.h"
 
 static void open_event(mt_buf *out, const char *type)
 {
@@ -144,18 +142,6 @@ static void end(mt_answer *a, mt_buf *out)
     close_event(out);
 }
 
-/* An object. Arguments that are none come as they are, in one of our own. */
-static void add_input(mt_buf *out, const mt_speech_part *call)
-{
-    if (mt_json_is_object(call->text.data, call->text.len))
-        mt_buf_add(out, call->text.data, call->text.len);
-    else {
-        mt_buf_puts(out, "{\"" MT_CHAT_BROKEN "\":");
-        mt_buf_json_string(out, call->text.len ? call->text.data : "", call->text.len);
-        mt_buf_puts(out, "}");
-    }
-}
-
 static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *part)
 {
     switch (part->kind) {
@@ -170,7 +156,7 @@ static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *par
         break;
     case MT_SPEECH_CALL:
         add_call_head(out, part);
-        add_input(out, part);
+        mt_write_arguments(out, part);
         break;
     }
     mt_buf_puts(out, "}");

@@ -11,8 +11,9 @@ typedef struct mt_answer mt_answer;
 typedef struct mt_choice mt_choice;
 
 typedef struct mt_dialect {
-    const char *name;   /* in logs */
-    const char *prefix; /* of ids: "chatcmpl-" */
+    const char *name;        /* in logs */
+    const char *prefix;      /* of ids: "chatcmpl-" */
+    const char *stream_type; /* content type of a stream; NULL: server-sent events */
 
     /* Reads ask->body into ask. On a preparation thread. */
     bool (*read)(mt_ask *ask, mt_failure *why);
@@ -32,12 +33,14 @@ typedef struct mt_dialect {
 
     void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
     void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
-    bool repeats;                                      /* the end of a stream says again what was streamed */
+    /* The answer to an ask with nothing to compute. model: as it is called where the client did not name one. */
+    void (*nothing)(mt_buf *out, const mt_ask *ask, const char *model);
+    bool repeats;     /* the end of a stream says again what was streamed */
     const char *idle; /* bytes that say nothing, for a stream that has long been silent */
 } mt_dialect;
 
 extern const mt_dialect mt_openai_chat, mt_openai_completions, mt_openai_responses, mt_anthropic_messages,
     mt_anthropic_count_tokens, mt_openai_embeddings, mt_score, mt_rerank, mt_rerank_v1, mt_rerank_v2,
-    mt_responses_input_tokens;
+    mt_responses_input_tokens, mt_ollama_chat, mt_ollama_generate, mt_ollama_embed, mt_ollama_embeddings;
 
 #endif

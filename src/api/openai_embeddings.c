@@ -1,5 +1,4 @@
 /* POST /v1/embeddings, as OpenAI defines it. */
-#include <math.h>
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -57,16 +56,6 @@ static bool read(mt_ask *ask, mt_failure *why)
            mt_openai_prompts_read(ask, "input", json_object_get(ask->body, "input"), why);
 }
 
-static void scale(float *vector, size_t count)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < count; i++)
-        sum += (double)vector[i] * (double)vector[i];
-    for (size_t i = 0; i < count; i++)
-        vector[i] = (float)((double)vector[i] / fmax(sqrt(sum), 1e-12));
-}
-
 static void add_base64(mt_buf *out, const float *vector, size_t count)
 {
     const size_t bytes = count * sizeof(*vector);
@@ -79,25 +68,12 @@ static void add_base64(mt_buf *out, const float *vector, size_t count)
     mt_free(text);
 }
 
-static void add_floats(mt_buf *out, const float *vector, size_t count)
-{
-    mt_buf_puts(out, "[");
-    for (size_t i = 0; i < count; i++) {
-        mt_buf_puts(out, i ? "," : "");
-        mt_write_number(out, vector[i]);
-    }
-    mt_buf_puts(out, "]");
-}
-
-/* One that is cut is scaled anew, whether or not the whole one would have been. */
 static void add_embedding(const mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    const size_t count = a->dimensions ? a->dimensions : c->vector_len;
+    const size_t count = mt_answer_embedding(a, c);
 
-    if (a->normalise || count < c->vector_len)
-        scale(c->vector, count);
     mt_buf_printf(out, "{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", c->index);
-    (json_object_get(a->extra, "base64") ? add_base64 : add_floats)(out, c->vector, count);
+    (json_object_get(a->extra, "base64") ? add_base64 : mt_write_floats)(out, c->vector, count);
     mt_buf_puts(out, "}");
 }
 

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_reader.h"
+#include "chat/chat.h"
+
 void mt_write_string(mt_buf *out, const char *key, const char *value)
 {
     mt_buf_printf(out, ",\"%s\":", key);
@@ -19,6 +22,16 @@ void mt_write_number(mt_buf *out, float value)
         mt_buf_printf(out, "%.9g", (double)value);
     else
         mt_buf_puts(out, value > 0 ? "9999.0" : "-9999.0");
+}
+
+void mt_write_floats(mt_buf *out, const float *values, size_t count)
+{
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_write_number(out, values[i]);
+    }
+    mt_buf_puts(out, "]");
 }
 
 void mt_write_ids(mt_buf *out, const uint32_t *ids, size_t count)
@@ -76,6 +89,17 @@ void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list 
     }
     mt_buf_puts(out, "]}");
     mt_buf_free(&bytes);
+}
+
+void mt_write_arguments(mt_buf *out, const mt_speech_part *call)
+{
+    if (mt_json_is_object(call->text.data, call->text.len))
+        mt_buf_add(out, call->text.data, call->text.len);
+    else {
+        mt_buf_puts(out, "{\"" MT_CHAT_BROKEN "\":");
+        mt_buf_json_string(out, call->text.len ? call->text.data : "", call->text.len);
+        mt_buf_puts(out, "}");
+    }
 }
 
 void mt_write_usage(mt_buf *out, const mt_answer *answer)

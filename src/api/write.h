@@ -10,6 +10,7 @@ void mt_write_string(mt_buf *out, const char *key, const char *value); /* NULL: 
 /* "logprob": finite, since JSON has no infinity: -9999 stands for it, as with OpenAI. */
 void mt_write_number(mt_buf *out, float value);
 
+void mt_write_floats(mt_buf *out, const float *values, size_t count);
 void mt_write_ids(mt_buf *out, const uint32_t *ids, size_t count);
 void mt_write_said_ids(mt_buf *out, const mt_said_list *said);
 
@@ -19,6 +20,9 @@ void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *b
 
 /* {"token","logprob","bytes","top_logprobs"} of a token in a list. */
 void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *token);
+
+/* The arguments of a call as an object; those that are none come as they are, in one of our own. */
+void mt_write_arguments(mt_buf *out, const mt_speech_part *call);
 
 /* {"prompt_tokens":...}: OpenAI's usage. */
 void mt_write_usage(mt_buf *out, const mt_answer *answer);

@@ -34,6 +34,9 @@ static bool path_in(char path[MT_LIMIT_PATH], const char *dir, const char *name,
 static bool compile(mt_chat_template *out, const char *text, size_t len, const char *source, mt_error *err)
 {
     mt_template_free(out->tpl);
+    mt_free(out->text);
+    out->text = mt_alloc(len + 1);
+    memcpy(out->text, text, len);
     out->tpl = mt_template_compile(text, len, err);
     out->formats = mt_parse_detect(text, len);
     return out->tpl || mt_fail_within(err, "the chat template in \"%s\"", source);
@@ -208,8 +211,15 @@ void mt_chat_templates_free(mt_chat_templates *set)
         return;
     mt_template_free(set->plain.tpl);
     mt_template_free(set->tool_use.tpl);
+    mt_free(set->plain.text);
+    mt_free(set->tool_use.text);
     json_decref(set->tokens);
     mt_free(set);
+}
+
+const char *mt_chat_templates_text(const mt_chat_templates *set)
+{
+    return set->plain.text;
 }
 
 const json_t *mt_chat_templates_tokens(const mt_chat_templates *set)

@@ -11,6 +11,7 @@ typedef struct mt_chat_template {
     const json_t *tokens; /* bos_token and the like; of the set it belongs to */
     mt_chat_profile profile;
     mt_parse_formats formats; /* what its model writes */
+    char *text;               /* as it was written */
 } mt_chat_template;
 
 /* Immutable once made, and shared between threads. */
@@ -28,6 +29,9 @@ mt_chat_templates *mt_chat_templates_open(const char *dir, const char *file, mt_
 mt_chat_templates *mt_chat_templates_new(const char *text, size_t len, const json_t *tokens, const atomic_bool *stop,
                                          mt_error *err) MT_NODISCARD;
 void mt_chat_templates_free(mt_chat_templates *set); /* NULL is fine */
+
+/* The template for requests without tools, as it was written; borrowed. */
+const char *mt_chat_templates_text(const mt_chat_templates *set);
 
 /* bos_token and the like; borrowed. */
 const json_t *mt_chat_templates_tokens(const mt_chat_templates *set);

@@ -58,6 +58,8 @@ json_t *mt_call_body(mt_call *call, mt_failure *why)
     json_t *body = call->json;
 
     call->json = NULL;
+    if (call->bodiless)
+        return json_object();
     if (mt_call_cancelled(call)) {
         mt_json_body_free(body, call->body_len);
         mt_failure_set(why, 409, "cancelled", NULL, "the request was cancelled before it began");

@@ -223,7 +223,8 @@ bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle)
                                       {"x-request-id", call->id},
                                       {"warning", call->warning}};
     const mt_http_response response = {.status = 200,
-                                       .type = "text/event-stream",
+                                       .type = call->dialect->stream_type ? call->dialect->stream_type
+                                                                          : "text/event-stream",
                                        .headers = headers,
                                        .header_count = MT_COUNT(headers) - !call->warning};
 
@@ -351,7 +352,7 @@ static void open_prepared(mt_letter *letter)
         give_up(call);
     if (!call->over && call->failure.status)
         fail_call(call, &call->failure);
-    else if (!call->over && (call->task || call->dialect->count))
+    else if (!call->over && !call->answer) /* it has no need of one: a task, a count, nothing */
         complete(call, send_text(call));
     else {
         go_on(call);
@@ -417,6 +418,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->client = mt_client_of(call->account, request);
     call->body = request->body;
     call->body_len = request->body_len;
+    call->bodiless = (request->method == MT_HTTP_GET || request->method == MT_HTTP_HEAD) && call->body_len == 0;
     call->coding = request->coding;
     call->body_charge = request->charged;
     request->body = NULL;

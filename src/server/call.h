@@ -39,6 +39,7 @@ struct mt_call {
     mt_server *server;
     const mt_dialect *dialect; /* NULL: none, and OpenAI's for what is wrong */
     mt_task *task;             /* answers instead of the engine, where it is not NULL */
+    bool bodiless;             /* it has no body by its nature: a GET */
     char id[MT_ANSWER_ID];
     char name[MT_LIMIT_HTTP_NAME + 1]; /* what the client calls it, or "" */
     char *body;                        /* the preparation's, which frees it */

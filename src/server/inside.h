@@ -6,6 +6,7 @@
 #include "http/http.h"
 #include "http/proxies.h"
 #include "server/call.h"
+#include "server/card.h"
 #include "server/dashboard.h"
 #include "server/deadline.h"
 #include "server/guard.h"
@@ -31,6 +32,7 @@ struct mt_server {
     bool isolate; /* what is cached is an account's own */
     mt_served served;
     mt_store *store;
+    mt_cards cards;
 
     /* the io thread's */
     bool ready;   /* served is complete */
@@ -72,7 +74,11 @@ void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);
 
-extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template;
+extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_tags, mt_task_ps, mt_task_show,
+    mt_task_props, mt_task_slots;
+
+/* What other servers tell of themselves: see ollama.c and others.c. */
+extern mt_http_handler mt_ollama_version, mt_others_version, mt_others_load;
 
 /* Responses that were given, and those that run: see stored.c. */
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;

@@ -14,7 +14,7 @@
 
 static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
-    return mt_served_answers(served, ask->model) ||
+    return mt_served_answers(served, ask->model) || (ask->vectors && mt_served_encoder(served, ask->model)) ||
            mt_failure_set(why, 404, "model_not_found", "model",
                           "the model \"%.100s\" does not exist here: ask for \"%s\", or see /v1/models", ask->model,
                           served->name);
@@ -408,6 +408,7 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
     if (!a)
         return mt_failure_memory(why, NULL);
     memcpy(a->id, call->id, sizeof(a->id));
+    a->began = call->received;
     a->model = served->name;
     a->tokenizer = served->tokenizer;
     a->eos = served->generation.eos;
@@ -497,10 +498,14 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 
     if (!call->dialect->read(ask, why))
         return false;
-    if (ask->vectors)
+    if (ask->vectors && !ask->nothing)
         return mt_embed_prepare(call, ask, why);
-    if (!check_model(served, ask, why) || !check_answers(served, why))
+    if (!check_model(served, ask, why) || (!ask->vectors && !check_answers(served, why)))
         return false;
+    if (ask->nothing) {
+        call->dialect->nothing(&call->text, ask, served->name);
+        return true;
+    }
     if (ask->is_chat && takes_long(call, ask->body))
         return true;
     if (ask->stream && ask->prompt_logprobs >= 0)

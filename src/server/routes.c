@@ -134,33 +134,39 @@ static void get_model(void *user, mt_http_server *http, mt_http_request *request
     mt_http_request_free(request);
 }
 
-static void get_live(void *user, mt_http_server *http, mt_http_request *request)
+static void say(mt_server *server, mt_http_request *request, const char *text)
 {
-    mt_server *server = user;
     mt_buf body;
 
-    (void)http;
     mt_buf_init(&body, 256);
-    mt_buf_puts(&body, "{\"status\":\"ok\"}");
+    mt_buf_puts(&body, text);
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);
     mt_http_request_free(request);
 }
 
-/* Probes are told that we live, people are shown the chat. */
+static void get_live(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    say(user, request, "{\"status\":\"ok\"}");
+}
+
+/* Probes are told that we live, in words that Ollama's clients look for; people are shown the chat. */
 static void get_root(void *user, mt_http_server *http, mt_http_request *request)
 {
-    (mt_web_wanted(user, request) ? mt_web_get : get_live)(user, http, request);
+    if (mt_web_wanted(user, request))
+        mt_web_get(user, http, request);
+    else
+        say(user, request, "{\"status\":\"ok\",\"message\":\"Ollama is running\"}");
 }
 
 /* Whether the server answers: not while a model loads, nor while it ends. */
-static void get_health(void *user, mt_http_server *http, mt_http_request *request)
+static void tell_health(mt_server *server, mt_http_request *request, mt_http_handler *healthy)
 {
-    mt_server *server = user;
     mt_failure why;
 
     if (server->ready && server->signals == 0) {
-        get_live(user, http, request);
+        healthy(server, server->http, request);
         return;
     }
     mt_failure_set(&why, 503, server->signals ? "draining" : "loading", NULL, "%s",
@@ -168,6 +174,26 @@ static void get_health(void *user, mt_http_server *http, mt_http_request *reques
                                    : "the model is being loaded: try again in a moment");
     mt_server_fail(server, request->handle, NULL, &why);
     mt_http_request_free(request);
+}
+
+static void get_health(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    tell_health(user, request, get_live);
+}
+
+/* vLLM's way to ask the same. */
+static void say_nothing(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)user;
+    mt_http_answer(http, request->handle, &(mt_http_response){.status = 200}, "", 0);
+    mt_http_request_free(request);
+}
+
+static void get_ping(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    tell_health(user, request, say_nothing);
 }
 
 static void get_metrics(void *user, mt_http_server *http, mt_http_request *request)
@@ -224,6 +250,12 @@ static void delete_request(void *user, mt_http_server *http, mt_http_request *re
     {                                        \
         .dialect = &(spoken)                 \
     }
+/* A task whose errors look as a dialect's. */
+#define TASK_IN(spoken, done)                \
+    .handler = post, .about = &(const asked) \
+    {                                        \
+        .dialect = &(spoken), .task = (done) \
+    }
 #define TASK(done)                           \
     .handler = post, .about = &(const asked) \
     {                                        \
@@ -250,6 +282,20 @@ static const mt_http_route routes[] = {
      .pattern = "/v1/messages/count_tokens",
      ANSWER(mt_anthropic_count_tokens),
      .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_POST, .pattern = "/api/chat", ANSWER(mt_ollama_chat)},
+    {.method = MT_HTTP_POST, .pattern = "/api/generate", ANSWER(mt_ollama_generate)},
+    {.method = MT_HTTP_POST, .pattern = "/api/embed", ANSWER(mt_ollama_embed)},
+    {.method = MT_HTTP_POST, .pattern = "/api/embeddings", ANSWER(mt_ollama_embeddings)},
+    {.method = MT_HTTP_POST, .pattern = "/api/show", TASK_IN(mt_ollama_chat, mt_task_show)},
+    {.method = MT_HTTP_GET, .pattern = "/api/tags", TASK_IN(mt_ollama_chat, mt_task_tags)},
+    {.method = MT_HTTP_GET, .pattern = "/api/ps", TASK_IN(mt_ollama_chat, mt_task_ps)},
+    {.method = MT_HTTP_GET, .pattern = "/api/version", .handler = mt_ollama_version},
+    {.method = MT_HTTP_GET, .pattern = "/props", TASK(mt_task_props)},
+    {.method = MT_HTTP_GET, .pattern = "/slots", TASK(mt_task_slots)},
+    {.method = MT_HTTP_GET, .pattern = "/version", .handler = mt_others_version},
+    {.method = MT_HTTP_GET, .pattern = "/load", .handler = mt_others_load, .flags = MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/ping", .handler = get_ping, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_POST, .pattern = "/ping", .handler = get_ping, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models, .flags = MT_HTTP_REQUEST_ID},
     {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model, .flags = MT_HTTP_REQUEST_ID},
     {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
@@ -277,7 +323,7 @@ mt_http_route *mt_server_routes(mt_server *server, size_t *count)
 
         *route = routes[i];
         route->user = server;
-        if (route->method == MT_HTTP_POST && route->handler != mt_stored_cancel)
+        if (route->method == MT_HTTP_POST && route->handler == post)
             route->flags |= MT_SERVER_METERED;
         *count += server->opt->web == MT_WEB_ON || (route->handler != mt_web_get && route->handler != mt_dashboard_get);
     }

@@ -39,12 +39,20 @@ void mt_served_name(mt_served *s, const mt_options *opt)
     s->created = (int64_t)time(NULL);
 }
 
+/* Ollama's clients put a tag behind names that have none. */
+static bool is_name(const char *model, const char *name)
+{
+    const size_t len = strlen(name);
+
+    return strncmp(model, name, len) == 0 && (!model[len] || strcmp(model + len, ":latest") == 0);
+}
+
 bool mt_served_answers(const mt_served *s, const char *model)
 {
-    if (!model || s->any_model || strcmp(model, s->name) == 0 || strcmp(model, "default") == 0)
+    if (!model || s->any_model || is_name(model, s->name) || is_name(model, "default"))
         return true;
     for (size_t i = 0; i < s->aliases->count; i++)
-        if (strcmp(model, s->aliases->at[i]) == 0)
+        if (is_name(model, s->aliases->at[i]))
             return true;
     return false;
 }
@@ -52,7 +60,7 @@ bool mt_served_answers(const mt_served *s, const char *model)
 const mt_target *mt_served_encoder(const mt_served *s, const char *model)
 {
     for (size_t i = 0; i + 1 < s->target_count; i++) /* the last is the model */
-        if (strcmp(s->targets[i].name, model) == 0)
+        if (is_name(model, s->targets[i].name))
             return &s->targets[i];
     return NULL;
 }

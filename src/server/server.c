@@ -49,7 +49,7 @@ static void add_headers(void *user, const void *who, mt_http_extra *extra)
     mt_account_headers((mt_account *)(uintptr_t)who, mt_clock_ns(), extra);
 }
 
-/* What http refuses by itself, with the codes OpenAI's clients know, or as Anthropic's expect it. */
+/* What http refuses by itself, with the codes OpenAI's clients know, or as Anthropic's and Ollama's expect it. */
 static void error_body(void *user, const char *path, int status, const char *sentence, mt_buf *body)
 {
     static const struct {
@@ -59,7 +59,11 @@ static void error_body(void *user, const char *path, int status, const char *sen
                  {405, "method_not_allowed"},     {408, "request_timeout"},   {413, "request_too_large"},
                  {415, "unsupported_media_type"}, {414, "request_too_large"}, {431, "request_too_large"},
                  {429, "rate_limit_exceeded"},    {503, "overloaded"}};
-    static const char messages[] = "/v1/messages";
+    static const struct {
+        const char *prefix;
+        const mt_dialect *dialect;
+    } others[] = {{"/v1/messages", &mt_anthropic_messages}, {"/api/", &mt_ollama_chat}};
+    const mt_dialect *dialect = &mt_openai_chat;
     const char *code = NULL;
     mt_failure why;
 
@@ -68,8 +72,10 @@ static void error_body(void *user, const char *path, int status, const char *sen
         if (codes[i].status == status)
             code = codes[i].code;
     mt_failure_set(&why, status, code, NULL, "%s", sentence);
-    (path && strncmp(path, messages, sizeof(messages) - 1) == 0 ? mt_anthropic_messages.error : mt_failure_write)(body,
-                                                                                                                  &why);
+    for (size_t i = 0; path && i < MT_COUNT(others); i++)
+        if (strncmp(path, others[i].prefix, strlen(others[i].prefix)) == 0)
+            dialect = others[i].dialect;
+    dialect->error(body, &why);
 }
 
 static void wake(evutil_socket_t fd, short what, void *user)
@@ -333,6 +339,7 @@ static void end(mt_server *server)
     mt_served_close(&server->served);
     mt_keys_free(&server->keys);
     mt_store_close(server->store);
+    mt_cards_free(&server->cards);
     mt_deadline_meet(&server->deadline);
 }
 
@@ -344,6 +351,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     bool ok;
 
     mt_json_body_setup();
+    mt_cards_init(&server.cards);
     mt_served_name(&server.served, opt);
     mt_notify_open(&server.notify, getenv);
     mt_progress_watch(mt_notify_progress, &server.notify);

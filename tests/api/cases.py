@@ -30,7 +30,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "clients"))
 import replay  # pylint: disable=wrong-import-position
 
 ID = re.compile(r"\b(chatcmpl-|cmpl-|rerank-|score-|msg_|call_|resp_|rs_|fc_|ctc_|item_)[0-9a-v]{24}(?=$|[^0-9a-v])")
-TIME = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+TIME = re.compile(r"\b2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 
 
 def mask(value, key=None):
@@ -41,10 +42,12 @@ def mask(value, key=None):
         return {k: mask(v, k) for k, v in value.items()}
     if isinstance(value, list):
         return [mask(v, key) for v in value]
+    if key == "digest":
+        return "DIGEST"
     if isinstance(value, str):
         return TIME.sub("TIME", ID.sub(r"\1ID", value))
     # what is cached depends on what was asked before; test_server.py looks at it
-    if key in ("created", "created_at", "completed_at", "cached_tokens") and value is not None:
+    if key in ("created", "created_at", "completed_at", "cached_tokens", *DURATIONS) and value is not None:
         return 0
     return round(value, 3) + 0.0 if isinstance(value, float) else value
 
@@ -80,7 +83,7 @@ def place(event):
 
 
 def is_stream(answer):
-    return answer.headers.get("content-type", "").startswith("text/event-stream")
+    return answer.headers.get("content-type", "").startswith(("text/event-stream", "application/x-ndjson"))
 
 
 def check_names(answer):

@@ -168,6 +168,8 @@ class Answer:
         return json.loads(self.body)
 
     def events(self):
+        if self.headers.get("content-type", "").startswith("application/x-ndjson"):
+            return [json.loads(line) for line in self.body.decode().splitlines()]
         return list(events_of(self.body.decode()))
 
     def text(self):

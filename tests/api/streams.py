@@ -142,6 +142,27 @@ def responses(events):
     return final
 
 
+def ollama(events):
+    assert [e["done"] for e in events] == [False] * (len(events) - 1) + [True], "the last one is done"
+    answer = dict(events[-1])
+    said = answer["message"] = dict(answer["message"]) if "message" in answer else {"content": answer.pop("response")}
+    for e in events[:-1]:
+        piece = e["message"] if "message" in e else dict(e, content=e["response"])
+        join(said, piece, ("content", "thinking"))
+        for into, where, key in ((said, piece, "tool_calls"), (answer, e, "logprobs")):
+            if key in where:
+                into[key] = into.get(key, []) + where[key]
+    return answer
+
+
+def ollama_whole(answer):
+    if "message" in answer:
+        return answer
+    rest = {k: v for k, v in answer.items() if k not in ("response", "thinking")}
+    said = {k: answer[v] for k, v in (("content", "response"), ("thinking", "thinking")) if v in answer}
+    return dict(rest, message=said)
+
+
 def arguments(text):
     try:
         found = json.loads(text)
@@ -155,7 +176,8 @@ def same(answer):
 
 
 DIALECTS = {"/v1/chat/completions": (chat, chat_whole), "/v1/completions": (completions, completions_whole),
-            "/v1/messages": (messages, same), "/v1/responses": (responses, same)}
+            "/v1/messages": (messages, same), "/v1/responses": (responses, same),
+            "/api/chat": (ollama, ollama_whole), "/api/generate": (ollama, ollama_whole)}
 
 
 def compare(path, events, answer):

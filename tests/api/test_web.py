@@ -10,6 +10,7 @@ import served
 
 SUITE = served.Suite("api_web")
 test, start = SUITE.test, SUITE.start
+ALIVE = {"status": "ok", "message": "Ollama is running"}
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PACKED = {"accept-encoding": "gzip, deflate, br"}
 MOST = 300 * 1024  # bytes of all pages and their files, packed
@@ -34,7 +35,7 @@ def browsers_get_the_chat_and_probes_their_json():
     with start() as server:
         for headers in ({}, {"accept": "*/*"}, {"accept": "application/json"}, {"accept": "text/html;q=0, */*"}):
             got = server.request("GET", "/", headers=headers)
-            assert (got.status, got.json()) == (200, {"status": "ok"}), (headers, got)
+            assert (got.status, got.json()) == (200, ALIVE), (headers, got)
         for path in ("/", "/dashboard", "//", "/dashboard/"):
             got = server.request("GET", path, headers=BROWSER)
             assert got.status == 200 and got.headers["content-type"] == "text/html; charset=utf-8", got.headers
@@ -109,7 +110,7 @@ def a_server_with_keys_shows_its_pages_and_nothing_else():
 @test
 def pages_can_be_left_out():
     with start("--web", "off") as server:
-        assert server.request("GET", "/", headers=BROWSER).json() == {"status": "ok"}
+        assert server.request("GET", "/", headers=BROWSER).json() == ALIVE
         assert server.request("GET", "/dashboard", headers=BROWSER).status == 404
         assert server.request("GET", "/assets/x/base/base.css").status == 404
     with start(env={"MOTET_WEB": "on"}) as server:

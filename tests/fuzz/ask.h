@@ -34,8 +34,9 @@ static void check_ask(const mt_ask *ask)
     assert(ask->max_tokens >= -1 && ask->logprobs >= -1 && ask->logprobs <= MT_LIMIT_TOP_LOGPROBS);
     assert(ask->stop_count <= MT_LIMIT_STOP_STRINGS && ask->stop_id_count <= MT_LIMIT_STOP_IDS);
     assert(ask->bias_count <= MT_LIMIT_LOGIT_BIAS);
-    assert(ask->is_chat || (ask->prompt_count >= 1 && ask->prompt_count * (size_t)ask->n <=
-                                                          (ask->vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));
+    assert(ask->is_chat || ask->nothing ||
+           (ask->prompt_count >= 1 &&
+            ask->prompt_count * (size_t)ask->n <= (ask->vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));
     assert(ask->dimensions >= 0 && (!ask->scores || ask->vectors));
     for (size_t i = 0; i < ask->prompt_count; i++)
         assert(ask->prompts[i].text.data || ask->prompts[i].ids);
@@ -66,7 +67,7 @@ static void try_dialect(const mt_dialect *dialect, const json_t *body)
     mt_ask_init(&ask, arena, body, &defaults);
     if (dialect->read(&ask, &why)) {
         check_ask(&ask);
-        check_chat(&ask, ask.owned != NULL);
+        check_chat(&ask, ask.owned != NULL && dialect != &mt_ollama_chat); /* whose messages go on as they are */
     } else
         check_failure(&why);
     mt_ask_free(&ask);

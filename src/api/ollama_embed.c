@@ -1,0 +1,115 @@
+/* POST /api/embed, and /api/embeddings as it was before: vectors of texts, as Ollama defines them. */
+#include <string.h>
+
+#include "api/chat_body.h"
+#include "api/dialect.h"
+#include "api/fields.h"
+#include "api/ollama.h"
+#include "api/openai_prompt.h"
+#include "api/write.h"
+#include "base/limits.h"
+
+static const mt_field fields[] = {
+    MT_FIELD_INT_ROW("dimensions", dimensions, 0, MT_LIMIT_WIDTH),
+};
+
+/* Nothing to embed is no mistake: the model is loaded. */
+static bool is_nothing(const json_t *input)
+{
+    return !input || (json_is_string(input) && json_string_length(input) == 0) ||
+           (json_is_array(input) && json_array_size(input) == 0);
+}
+
+/* What is too long is cut where it ends, unless the call says otherwise. */
+static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
+{
+    const char *const names[] = {"model", "truncate", "dimensions", "options", "keep_alive", field};
+    const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
+    const json_t *input = mt_body_get(ask->body, field);
+
+    ask->vectors = true;
+    ask->text_field = field;
+    ask->truncate = MT_TRUNCATE_FIT;
+    ask->side = MT_TRUNCATE_RIGHT;
+    mt_ollama_begin(ask, names, MT_COUNT(names));
+    for (size_t i = 0; i < MT_COUNT(tables); i++)
+        if (!mt_fields_read_table(ask, &tables[i], why))
+            return false;
+    if (!mt_ollama_options_check(ask, why))
+        return false;
+    if (is_nothing(input))
+        ask->nothing = "load";
+    return ask->nothing || mt_openai_prompts_read(ask, field, input, why);
+}
+
+static bool read_embed(mt_ask *ask, mt_failure *why)
+{
+    return read_input(ask, "input", why);
+}
+
+/* Its vectors have the length that the model gives them. */
+static bool read_old(mt_ask *ask, mt_failure *why)
+{
+    const json_t *prompt = mt_body_get(ask->body, "prompt");
+
+    ask->scaling = MT_SCALING_OFF;
+    if (prompt && !json_is_string(prompt))
+        return mt_failure_set(why, 400, "invalid_type", "prompt", "\"prompt\" is %s: send a string",
+                              mt_json_kind(prompt));
+    return read_input(ask, "prompt", why);
+}
+
+static void add_model(mt_buf *out, const json_t *extra, const char *model)
+{
+    const char *named = mt_body_text(extra, "model");
+
+    mt_buf_puts(out, "{\"model\":");
+    mt_buf_json_string(out, *named ? named : model, strlen(*named ? named : model));
+}
+
+static void whole_embed(mt_answer *a, mt_buf *out)
+{
+    add_model(out, a->extra, a->model);
+    mt_buf_puts(out, ",\"embeddings\":[");
+    for (size_t i = 0; i < a->choice_count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_write_floats(out, a->choices[i].vector, mt_answer_embedding(a, &a->choices[i]));
+    }
+    mt_buf_puts(out, "]");
+    mt_ollama_durations(out, a);
+    mt_buf_printf(out, ",\"prompt_eval_count\":%zu}", mt_answer_prompt_tokens(a));
+}
+
+static void nothing_embed(mt_buf *out, const mt_ask *ask, const char *model)
+{
+    add_model(out, ask->extra, model);
+    mt_buf_puts(out, ",\"embeddings\":[]}");
+}
+
+static void whole_old(mt_answer *a, mt_buf *out)
+{
+    mt_buf_puts(out, "{\"embedding\":");
+    mt_write_floats(out, a->choices[0].vector, mt_answer_embedding(a, &a->choices[0]));
+    mt_buf_puts(out, "}");
+}
+
+static void nothing_old(mt_buf *out, const mt_ask *ask, const char *model)
+{
+    (void)ask;
+    (void)model;
+    mt_buf_puts(out, "{\"embedding\":[]}");
+}
+
+const mt_dialect mt_ollama_embed = {.name = "ollama-embed",
+                                    .prefix = "ollama-",
+                                    .read = read_embed,
+                                    .whole = whole_embed,
+                                    .nothing = nothing_embed,
+                                    .error = mt_ollama_error};
+
+const mt_dialect mt_ollama_embeddings = {.name = "ollama-embeddings",
+                                         .prefix = "ollama-",
+                                         .read = read_old,
+                                         .whole = whole_old,
+                                         .nothing = nothing_old,
+                                         .error = mt_ollama_error};

@@ -1,0 +1,186 @@
+/* What stands beside the messages of Ollama's requests, put where OpenAI's have it: from there on both are read by the
+   same tables, with the same bounds. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/chat_body.h"
+#include "api/fields.h"
+#include "api/ollama.h"
+
+enum { NOTED = 16 }; /* fields that nobody knows; a body may have millions */
+
+/* Of "options". What has no name here asks how to compute, which is the operator's to say: it changes no answer. */
+static const struct {
+    const char *theirs, *ours;
+} options[] = {
+    {"num_predict", "max_tokens"},
+    {"temperature", "temperature"},
+    {"top_k", "top_k"},
+    {"top_p", "top_p"},
+    {"min_p", "min_p"},
+    {"typical_p", "typical_p"},
+    {"seed", "seed"},
+    {"stop", "stop"},
+    {"repeat_penalty", "repeat_penalty"},
+    {"repeat_last_n", "repeat_last_n"},
+    {"presence_penalty", "presence_penalty"},
+    {"frequency_penalty", "frequency_penalty"},
+    {"num_ctx", NULL},
+    {"num_keep", NULL},
+    {"num_batch", NULL},
+    {"num_gpu", NULL},
+    {"main_gpu", NULL},
+    {"num_thread", NULL},
+    {"use_mmap", NULL},
+    {"draft_num_predict", NULL},
+};
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+void mt_ollama_begin(mt_ask *ask, const char *const *names, size_t count)
+{
+    json_t *body = (json_t *)(uintptr_t)ask->body; /* jansson's iterators take what is not const; nothing is changed */
+    size_t noted = 0;
+
+    for (void *at = json_object_iter(body); at && noted < NOTED; at = json_object_iter_next(body, at))
+        if (!json_is_null(json_object_iter_value(at)) && !is_among(json_object_iter_key(at), names, count)) {
+            mt_ask_ignore(ask, json_object_iter_key(at));
+            noted++;
+        }
+    ask->extra = json_object();
+    if (json_is_string(json_object_get(body, "model")))
+        json_object_set(ask->extra, "model", json_object_get(body, "model"));
+}
+
+static bool is_option(const char *name)
+{
+    for (size_t i = 0; i < MT_COUNT(options); i++)
+        if (strcmp(name, options[i].theirs) == 0)
+            return true;
+    return false;
+}
+
+bool mt_ollama_options_check(mt_ask *ask, mt_failure *why)
+{
+    json_t *given = (json_t *)(uintptr_t)mt_body_get(ask->body, "options");
+    char name[80];
+    size_t noted = 0;
+
+    if (given && !json_is_object(given))
+        return mt_failure_set(why, 400, "invalid_type", "options", "\"options\" is %s: send an object",
+                              mt_json_kind(given));
+    for (void *at = json_object_iter(given); at && noted < NOTED; at = json_object_iter_next(given, at)) {
+        if (json_is_null(json_object_iter_value(at)) || is_option(json_object_iter_key(at)))
+            continue;
+        snprintf(name, sizeof(name), "options.%s", json_object_iter_key(at));
+        mt_ask_ignore(ask, name);
+        noted++;
+    }
+    return true;
+}
+
+/* Any number below 0 is "until it ends". */
+static void set_most(json_t *to)
+{
+    const json_t *most = json_object_get(to, "max_tokens");
+
+    if (json_is_number(most) && json_number_value(most) < 0)
+        json_object_set_new(to, "max_tokens", json_integer(-1));
+}
+
+static bool is_integer(const json_t *value, json_int_t number)
+{
+    return json_is_integer(value) && json_integer_value(value) == number;
+}
+
+static bool read_options(mt_ask *ask, json_t *to, mt_failure *why)
+{
+    const json_t *given = mt_body_get(ask->body, "options");
+
+    if (!mt_ollama_options_check(ask, why))
+        return false;
+    for (size_t i = 0; i < MT_COUNT(options); i++)
+        if (options[i].ours && mt_body_get(given, options[i].theirs))
+            json_object_set_new(to, options[i].ours, mt_body_share(mt_body_get(given, options[i].theirs)));
+    if (is_integer(json_object_get(to, "seed"), -1)) /* any */
+        json_object_del(to, "seed");
+    set_most(to);
+    return true;
+}
+
+static bool read_format(const json_t *format, json_t *to, mt_failure *why)
+{
+    const char *word = json_string_value(format);
+
+    if (!format || (word && !*word))
+        return true;
+    if (json_is_object(format))
+        return json_object_set_new(to, "response_format",
+                                   json_pack("{s:s, s:{s:s, s:O}}", "type", "json_schema", "json_schema", "name",
+                                             "answer", "schema", format)) == 0 ||
+               mt_failure_memory(why, "format");
+    if (word && strcmp(word, "json") == 0)
+        return json_object_set_new(to, "response_format", json_pack("{s:s}", "type", "json_object")) == 0 ||
+               mt_failure_memory(why, "format");
+    return mt_failure_set(why, 400, "invalid_value", "format",
+                          "\"format\" is neither \"json\" nor a JSON schema: send "
+                          "one of them, or leave it out");
+}
+
+static bool read_think(const json_t *think, json_t *to, mt_failure *why)
+{
+    static const char *const levels[] = {"low", "medium", "high", "max"};
+    const char *level = json_string_value(think);
+
+    if (!think)
+        return true;
+    if (level && is_among(level, levels, MT_COUNT(levels)))
+        json_object_set_new(to, "reasoning_effort", mt_body_share(think));
+    else if (!json_is_boolean(think))
+        return mt_failure_set(why, 400, "invalid_value", "think",
+                              "\"think\" is none of true, false, \"low\", \"medium\", \"high\" and \"max\": send one");
+    json_object_set_new(to, "enable_thinking", json_boolean(!json_is_false(think)));
+    return true;
+}
+
+/* A chat says whether, and how many in another field; a completion says how many. */
+static void share_logprobs(const json_t *body, json_t *to, bool chat)
+{
+    const json_t *wanted = mt_body_get(body, "logprobs"), *top = mt_body_get(body, "top_logprobs");
+
+    if (chat && wanted)
+        json_object_set_new(to, "logprobs", mt_body_share(wanted));
+    if (json_is_true(wanted) && (top || !chat))
+        json_object_set_new(to, chat ? "top_logprobs" : "logprobs", top ? mt_body_share(top) : json_integer(0));
+}
+
+bool mt_ollama_settings(mt_ask *ask, json_t *to, bool chat, mt_failure *why)
+{
+    static const char *const names[] = {"model"};
+    const json_t *body = ask->body, *stream = mt_body_get(body, "stream");
+
+    mt_body_copy(to, body, names, MT_COUNT(names));
+    json_object_set_new(to, "stream", stream ? mt_body_share(stream) : json_true());
+    share_logprobs(body, to, chat);
+    return read_options(ask, to, why) && read_format(mt_body_get(body, "format"), to, why) &&
+           (!chat || read_think(mt_body_get(body, "think"), to, why));
+}
+
+bool mt_ollama_rename(mt_failure *why)
+{
+    char name[MT_FAILURE_PARAM];
+
+    for (size_t i = 0; i < MT_COUNT(options); i++)
+        if (options[i].ours && strcmp(why->param, options[i].ours) == 0) {
+            snprintf(name, sizeof(name), "options.%s", options[i].theirs);
+            return mt_failure_rename(why, options[i].ours, name) && false;
+        }
+    return mt_failure_rename(why, "response_format", "format") && false;
+}

@@ -1,0 +1,200 @@
+/* What Ollama's API tells of models: those there are, those that are loaded, and what one is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/chat_body.h"
+#include "server/inside.h"
+#include "server/listed.h"
+
+/* Of Ollama, whose API this is: clients refuse to talk to versions that are too old for them. */
+#define SPOKEN "0.32.0"
+
+/* Names have a tag there, and it is this one where none is said. */
+static void add_name(mt_buf *out, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    mt_buf full;
+
+    mt_buf_init(&full, MT_LIMIT_PATH);
+    mt_buf_printf(&full, "%s%s", name, strchr(slash ? slash : name, ':') ? "" : ":latest");
+    mt_buf_json_string(out, full.len ? full.data : "", full.len);
+    mt_buf_free(&full);
+}
+
+static void add_time(mt_buf *out, const char *key, int64_t seconds)
+{
+    const time_t when = (time_t)seconds;
+    struct tm utc;
+    char text[32];
+
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &utc));
+    mt_buf_printf(out, ",\"%s\":\"%s\"", key, text);
+}
+
+static void add_details(mt_buf *out, const mt_card *card)
+{
+    mt_buf_printf(out,
+                  ",\"details\":{\"parent_model\":\"\",\"format\":\"safetensors\",\"family\":\"%s\",\"families\":"
+                  "[\"%s\"],\"parameter_size\":\"%s\",\"quantization_level\":\"%s\"}",
+                  card->family, card->family, card->size, card->quantisation);
+}
+
+static void add_capabilities(mt_buf *out, const mt_listed *m)
+{
+    const struct {
+        const char *name;
+        bool can;
+    } all[] = {{"completion", m->writes},
+               {"vision", m->sees},
+               {"tools", m->calls},
+               {"thinking", m->thinks},
+               {"embedding", m->embeds}};
+    const char *comma = "";
+
+    mt_buf_puts(out, ",\"capabilities\":[");
+    for (size_t i = 0; i < MT_COUNT(all); i++)
+        if (all[i].can) {
+            mt_buf_printf(out, "%s\"%s\"", comma, all[i].name);
+            comma = ",";
+        }
+    mt_buf_puts(out, "]");
+}
+
+/* {"name":..,"model":..,"size":..,"digest":..,"details":{..} without the closing brace. */
+static void open_model(mt_buf *out, const mt_listed *m)
+{
+    mt_buf_puts(out, "{\"name\":");
+    add_name(out, m->name);
+    mt_buf_puts(out, ",\"model\":");
+    add_name(out, m->name);
+    mt_buf_printf(out, ",\"size\":%" PRIu64 ",\"digest\":\"%s\"", m->card->bytes, m->card->digest);
+    add_details(out, m->card);
+}
+
+bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    mt_listed all[MT_LISTED_MOST];
+    const size_t count = mt_listed_all(call->server, all);
+
+    (void)body;
+    (void)why;
+    mt_buf_puts(out, "{\"models\":[");
+    for (size_t i = 0; i < count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        open_model(out, &all[i]);
+        add_time(out, "modified_at", all[i].card->modified);
+        add_capabilities(out, &all[i]);
+        mt_buf_puts(out, "}");
+    }
+    mt_buf_puts(out, "]}");
+    return true;
+}
+
+/* What is loaded stays: it expires as late as Ollama says for such. */
+bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    enum { CENTURY = 100 * 365 * 24 * 3600ll };
+    mt_listed all[MT_LISTED_MOST];
+    const size_t count = mt_listed_all(call->server, all);
+
+    (void)body;
+    (void)why;
+    mt_buf_puts(out, "{\"models\":[");
+    for (size_t i = 0; i < count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        open_model(out, &all[i]);
+        add_time(out, "expires_at", (int64_t)time(NULL) + CENTURY);
+        mt_buf_printf(out, ",\"size_vram\":0,\"context_length\":%zu}", all[i].context);
+    }
+    mt_buf_puts(out, "]}");
+    return true;
+}
+
+/* A number under the name that clients look for: "qwen3.context_length". */
+static void add_number(mt_buf *out, const mt_card *card, const char *key, int64_t value)
+{
+    if (value > 0)
+        mt_buf_printf(out, ",\"%s.%s\":%" PRId64, card->family, key, value);
+}
+
+static void add_info(mt_buf *out, const mt_listed *m)
+{
+    const mt_card *c = m->card;
+
+    mt_buf_printf(out, ",\"model_info\":{\"general.architecture\":\"%s\",\"general.basename\":", c->family);
+    mt_buf_json_string(out, m->name, strlen(m->name));
+    mt_buf_printf(out, ",\"general.parameter_count\":%" PRIu64, c->parameters);
+    add_number(out, c, "context_length", (int64_t)m->context);
+    add_number(out, c, "embedding_length", c->width);
+    add_number(out, c, "block_count", c->layers);
+    add_number(out, c, "attention.head_count", c->heads);
+    add_number(out, c, "attention.head_count_kv", c->kv_heads);
+    add_number(out, c, "feed_forward_length", c->ffn);
+    add_number(out, c, "vocab_size", c->vocab);
+    mt_buf_puts(out, "}");
+}
+
+/* What is asked of the model where a request does not say, a line each. Clients look for num_ctx. */
+static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed *m)
+{
+    const mt_ask_defaults *d = &served->generation.defaults;
+    mt_buf text;
+
+    mt_buf_init(&text, 1024);
+    mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->context);
+    if (m->writes)
+        mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
+                      (double)d->temperature, "top_p", (double)d->top_p, "top_k", (long long)d->top_k, "min_p",
+                      (double)d->min_p, "repeat_penalty", (double)d->repetition_penalty);
+    mt_buf_puts(out, ",\"parameters\":");
+    mt_buf_json_string(out, text.data, text.len);
+    mt_buf_free(&text);
+}
+
+static void add_modelfile(mt_buf *out, const mt_listed *m)
+{
+    mt_buf text;
+
+    mt_buf_init(&text, MT_LIMIT_PATH);
+    mt_buf_printf(&text, "FROM %s\n", m->name);
+    mt_buf_puts(out, "{\"modelfile\":");
+    mt_buf_json_string(out, text.data, text.len);
+    mt_buf_free(&text);
+}
+
+bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+    const char *name = *mt_body_text(body, "model") ? mt_body_text(body, "model") : mt_body_text(body, "name");
+    const char *text = served->templates ? mt_chat_templates_text(served->templates) : "";
+    mt_listed m;
+
+    if (!*name)
+        return mt_failure_set(why, 400, "invalid_value", "model", "the model is missing: name one as \"model\"");
+    if (!mt_listed_find(call->server, name, &m))
+        return mt_failure_set(why, 404, "model_not_found", "model", "model '%.100s' not found: see /api/tags", name);
+    add_modelfile(out, &m);
+    add_parameters(out, served, &m);
+    mt_buf_puts(out, ",\"template\":");
+    mt_buf_json_string(out, m.writes ? text : "", m.writes ? strlen(text) : 0);
+    add_details(out, m.card);
+    add_info(out, &m);
+    add_capabilities(out, &m);
+    add_time(out, "modified_at", m.card->modified);
+    mt_buf_puts(out, "}");
+    return true;
+}
+
+void mt_ollama_version(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 256);
+    mt_buf_puts(&body, "{\"version\":\"" SPOKEN "\",\"motet\":\"" MT_VERSION "\"}");
+    mt_server_json(user, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}

@@ -1,0 +1,123 @@
+/* Paths that llama.cpp's and vLLM's users know, for what has other ones here: /props, /slots, /version, /load, /ping. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "server/inside.h"
+
+static void add_string(mt_buf *out, const char *key, const char *value)
+{
+    mt_buf_printf(out, "\"%s\":", key);
+    mt_buf_json_string(out, value, strlen(value));
+}
+
+/* What a request gets that does not say otherwise. */
+static void add_defaults(mt_buf *out, const mt_served *served)
+{
+    const mt_ask_defaults *d = &served->generation.defaults;
+
+    mt_buf_printf(out,
+                  "\"default_generation_settings\":{\"n_ctx\":%zu,\"params\":{\"n_predict\":%lld,\"temperature\":%g,"
+                  "\"top_k\":%lld,\"top_p\":%g,\"min_p\":%g,\"typical_p\":%g,\"repeat_penalty\":%g,"
+                  "\"presence_penalty\":%g,\"frequency_penalty\":%g}}",
+                  served->context, d->max_tokens ? (long long)d->max_tokens : -1ll, (double)d->temperature,
+                  (long long)d->top_k, (double)d->top_p, (double)d->min_p, (double)d->typical_p,
+                  (double)d->repetition_penalty, (double)d->presence_penalty, (double)d->frequency_penalty);
+}
+
+static void add_token(mt_buf *out, const mt_served *served, const char *key)
+{
+    const json_t *tokens = served->templates ? mt_chat_templates_tokens(served->templates) : NULL;
+    const char *token = json_string_value(json_object_get(tokens, key));
+
+    mt_buf_puts(out, ",");
+    add_string(out, key, token ? token : "");
+}
+
+/* The model's folder is the operator's business: it is called what clients call it. */
+bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+
+    (void)body;
+    (void)why;
+    mt_buf_puts(out, "{");
+    add_defaults(out, served);
+    mt_buf_printf(out, ",\"total_slots\":%lld,", (long long)call->server->opt->max_sequences);
+    add_string(out, "model_alias", served->name);
+    mt_buf_puts(out, ",");
+    add_string(out, "model_path", served->name);
+    mt_buf_puts(out, ",");
+    add_string(out, "chat_template", served->templates ? mt_chat_templates_text(served->templates) : "");
+    add_token(out, served, "bos_token");
+    add_token(out, served, "eos_token");
+    mt_buf_printf(out, ",\"modalities\":{\"vision\":%s,\"audio\":false},\"is_sleeping\":false,",
+                  served->opened.processor ? "true" : "false");
+    add_string(out, "build_info", "motet " MT_VERSION);
+    mt_buf_puts(out, "}");
+    return true;
+}
+
+static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_engine_row *row)
+{
+    mt_buf_printf(out, "%s{\"id\":%zu,\"n_ctx\":%zu,\"is_processing\":%s", id ? "," : "", id, served->context,
+                  row ? "true" : "false");
+    if (row)
+        mt_buf_printf(out,
+                      ",\"n_prompt_tokens\":%zu,\"n_prompt_tokens_cache\":%zu,\"next_token\":[{\"has_next_token\":true,"
+                      "\"n_decoded\":%zu}]",
+                      row->prompt_tokens, row->cached, row->tokens);
+    mt_buf_puts(out, "}");
+}
+
+/* Answers that run have one each, of an account its own; the others are free, or somebody else's. */
+bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    const mt_served *served = &call->server->served;
+    const mt_account *only = mt_account_scope(call->account);
+    const size_t most = (size_t)call->server->opt->max_sequences;
+    mt_engine_row *rows = mt_alloc_array(most, sizeof(*rows));
+    const size_t count = mt_engine_list(served->engine, only ? &only->client : NULL, rows, most);
+    size_t id = 0;
+
+    (void)body;
+    (void)why;
+    mt_buf_puts(out, "[");
+    for (size_t i = 0; i < count && i < most; i++)
+        if (rows[i].phase != MT_PHASE_WAITING)
+            add_slot(out, served, id++, &rows[i]);
+    while (id < most)
+        add_slot(out, served, id++, NULL);
+    mt_buf_puts(out, "]");
+    mt_free(rows);
+    return true;
+}
+
+static void answer(mt_server *server, mt_http_request *request, mt_buf *body)
+{
+    mt_server_json(server, request->handle, body);
+    mt_buf_free(body);
+    mt_http_request_free(request);
+}
+
+void mt_others_version(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 256);
+    mt_buf_puts(&body, "{\"version\":\"" MT_VERSION "\"}");
+    answer(user, request, &body);
+}
+
+/* Calls between their arrival and their end: what balancers compare. */
+void mt_others_load(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 256);
+    mt_buf_printf(&body, "{\"server_load\":%zu}", server->call_count);
+    answer(server, request, &body);
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Ollama's API where one answer is not all there is to see: heads, times, tags of names, keys, what is counted. The cases
+in tests/api/cases/ollama.json have the answers themselves.
+
+usage: tests/api/test_ollama.py --motet PROGRAM [NAME ...]"""
+
+import datetime
+import json
+import time
+
+import served
+
+SUITE = served.Suite("api_ollama")
+ASK = {"model": "tiny", "messages": [{"role": "user", "content": "hello world"}],
+       "options": {"temperature": 0, "num_predict": 8}}
+
+
+def taken(server):
+    """The socket of a client that does not read its answers, which are too long to be sent all the same."""
+    return served.send(server, "/v1/completions", {"prompt": [[5, 6]] * 32, "max_tokens": 2000, "ignore_eos": True,
+                                                   "logprobs": 20, "stream": True})
+
+
+def moment(text):
+    """Seconds since 1970 of a time as Go writes it."""
+    head, fraction = text[:-1].split(".")
+    assert text.endswith("Z") and len(fraction) == 9, text
+    parsed = datetime.datetime.strptime(head, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=datetime.timezone.utc)
+    return parsed.timestamp() + int(fraction) / 1e9
+
+
+@SUITE.test
+def test_streams():
+    """A stream is lines of JSON, each with its own time, and the last tells what it took."""
+    with SUITE.start() as server:
+        begin = time.time()
+        answer = server.post("/api/chat", ASK)
+        end = time.time()
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        assert answer.body.endswith(b"}\n") and b"\n\n" not in answer.body
+        events = answer.events()
+        times = [moment(e["created_at"]) for e in events]
+        assert times == sorted(times) and begin - 1 < times[0] and times[-1] < end + 1
+        last = events[-1]
+        assert last["eval_count"] == 8 and last["done_reason"] == "length"
+        assert 0 < last["eval_duration"] < last["total_duration"] <= (end - begin) * 1e9
+        assert 0 < last["prompt_eval_duration"] < last["total_duration"]
+        assert set(last) - set(events[0]) == {"done_reason", "total_duration", "load_duration", "prompt_eval_count",
+                                              "prompt_eval_duration", "eval_count", "eval_duration"}
+        whole = server.post("/api/chat", dict(ASK, stream=False))
+        assert whole.headers["content-type"] == "application/json"
+        assert whole.json()["message"]["content"] == "".join(e["message"]["content"] for e in events)
+        assert whole.json()["message"]["content"] == server.chat(temperature=0, max_tokens=8).text()
+
+
+@SUITE.test
+def test_silence():
+    """A stream that has long nothing to say says so in a line that is one of its own."""
+    with SUITE.start("--keep-alive-seconds", "1", "--max-sequences", "1") as server:
+        first = taken(server)
+        assert served.eventually(lambda: server.status()["running"] == 1)
+        for path, body, key in (("/api/chat", {"messages": ASK["messages"]}, "message"),
+                                ("/api/generate", {"prompt": "hello"}, "response")):
+            with served.send(server, path, body) as s:
+                lines = s.makefile("rb")
+                while not (line := lines.readline()).startswith(b"{"):
+                    assert line
+                assert json.loads(line)["done"] is False and key in json.loads(line) and b"created_at" not in line
+        first.close()
+        server.wait_idle()
+
+
+@SUITE.test
+def test_what_is_not_looked_at_is_told():
+    with SUITE.start() as server:
+        options = dict(ASK["options"], mirostat=2, num_gpu=1, num_ctx=100, tfs_z=None)
+        answer = server.post("/api/chat", dict(ASK, options=options, no_such=1, keep_alive="5m", truncate=True))
+        assert answer.headers["warning"] == "299 motet \"not looked at: no_such, options.mirostat\"", answer.headers
+        assert "warning" not in server.post("/api/chat", ASK).headers
+
+
+@SUITE.test
+def test_names():
+    """A name may have the tag that says nothing, in every API."""
+    with SUITE.start("--alias", "a/b") as server:
+        for name in ("tiny", "tiny:latest", "a/b", "a/b:latest", "default"):
+            assert server.post("/api/show", {"model": name}).status == 200, name
+            assert server.chat(model=name, max_tokens=1).status == 200, name
+        for name in ("tiny:", "tiny:8b", "tiny:latest2", ":latest", "a:latest"):
+            assert server.post("/api/show", {"model": name}).status == 404, name
+            assert server.chat(model=name, max_tokens=1).status == 404, name
+        listed = server.request("GET", "/api/tags").json()["models"]
+        assert [m["name"] for m in listed] == ["tiny:latest", "a/b:latest"]
+        assert len({m["digest"] for m in listed}) == 1 and len(listed[0]["digest"]) == 64
+
+
+@SUITE.test
+def test_probes():
+    """How clients find out who is there."""
+    with SUITE.start() as server:
+        assert "Ollama is running" in server.request("GET", "/").body.decode()
+        for path in ("/", "/api/version", "/api/tags"):
+            head = server.request("HEAD", path)
+            assert head.status == 200 and head.body == b"", path
+        version = server.request("GET", "/api/version").json()["version"]
+        assert [int(n) for n in version.split(".")] >= [0, 6, 4]
+        assert server.request("GET", "/version").json()["version"]
+        assert server.request("GET", "/ping").status == server.post("/ping", "").status == 200
+        assert server.request("GET", "/load").json() == {"server_load": 0}
+        with taken(server):
+            assert served.eventually(lambda: server.request("GET", "/load").json() == {"server_load": 1})
+        assert served.eventually(lambda: server.request("GET", "/load").json() == {"server_load": 0})
+
+
+@SUITE.test
+def test_keys():
+    """Errors that no route has seen are Ollama's on its paths; a key comes as it does elsewhere."""
+    with SUITE.start("--api-key", "secret") as server:
+        for path in ("/api/chat", "/api/tags", "/api/show", "/props", "/slots"):
+            method = "GET" if path in ("/api/tags", "/props", "/slots") else "POST"
+            refused = server.request(method, path, "{}" if method == "POST" else None)
+            assert refused.status == 401, path
+            assert isinstance(refused.json()["error"], str if path.startswith("/api/") else dict), path
+        key = {"authorization": "Bearer secret"}
+        assert server.request("GET", "/api/tags", headers=key).status == 200
+        assert server.post("/api/chat", ASK, key).status == 200
+
+
+@SUITE.test
+def test_vectors():
+    """Those of /api/embed have length 1, those of /api/embeddings the length that the model gives them."""
+    with SUITE.start() as server:
+        new = server.post("/api/embed", {"model": "tiny", "input": ["hello world"]}).json()
+        old = server.post("/api/embeddings", {"model": "tiny", "prompt": "hello world"}).json()["embedding"]
+        length = sum(x * x for x in old) ** 0.5
+        assert abs(sum(x * x for x in new["embeddings"][0]) - 1) < 1e-5 and length > 2
+        assert all(abs(x / length - y) < 1e-5 for x, y in zip(old, new["embeddings"][0]))
+        assert new["prompt_eval_count"] > 0 and 0 < new["total_duration"]
+
+
+@SUITE.test
+def test_slots():
+    """Of as many places as there are, those are taken that somebody has."""
+    with SUITE.start("--max-sequences", "3") as server:
+        def count():
+            slots = server.request("GET", "/slots").json()
+            assert [s["id"] for s in slots] == [0, 1, 2] and all(s["n_ctx"] == 2048 for s in slots)
+            return sum(s["is_processing"] for s in slots)
+        assert count() == 0 and server.request("GET", "/props").json()["total_slots"] == 3
+        with taken(server):
+            assert served.eventually(lambda: count() == 3)
+        assert served.eventually(lambda: count() == 0)
+
+
+@SUITE.test
+def test_counts():
+    """What vLLM counts of each answer is counted: tokens of prompts and answers, what was asked for, what took long."""
+    with SUITE.start() as server:
+        for n, tokens in ((1, 8), (3, 2)):
+            server.complete(prompt=[5, 6, 7, 8 + n], n=n, max_tokens=tokens, ignore_eos=True)
+        server.wait_idle()
+        found = served.eventually(lambda: server.metrics().get("vllm:request_generation_tokens_count") == 4 and
+                                  server.metrics())
+
+        def histogram(name):
+            return found["vllm:" + name + "_count"], found["vllm:" + name + "_sum"]
+        assert histogram("request_prompt_tokens") == (4, 16)
+        assert histogram("request_generation_tokens") == (4, 14)
+        assert histogram("request_params_n") == (2, 4)
+        assert histogram("request_params_max_tokens") == (2, 10)
+        assert found['vllm:request_generation_tokens_bucket{le="2"}'] == 3
+        assert found['vllm:request_generation_tokens_bucket{le="10"}'] == 4
+        for name in ("request_inference_time_seconds", "request_decode_time_seconds",
+                     "request_time_per_output_token_seconds", "e2e_request_latency_seconds"):
+            assert histogram(name)[0] == 4 and histogram(name)[1] > 0, name
+        assert histogram("time_per_output_token_seconds") == histogram("inter_token_latency_seconds")
+        steps, rows = histogram("iteration_tokens_total")
+        assert rows >= 4 + 7 + 3 * 2 and steps == found["motet_step_seconds_count"]
+        assert found['motet_step_seconds_bucket{le="0.0001"}'] <= found['motet_step_seconds_bucket{le="5000"}']
+        blocks = [name for name in found if name.startswith("vllm:cache_config_info{block_size=\"32\",num_gpu_blocks=")]
+        assert len(blocks) == 1 and found[blocks[0]] == 1
+
+
+SUITE.main()
