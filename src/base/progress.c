@@ -26,7 +26,7 @@ void mt_progress_begin(mt_progress *p, const char *event, const char *what, uint
     *p = (mt_progress){.event = event, .what = what, .total = total, .next = mt_clock_ns() + PATIENCE};
 }
 
-void mt_progress_begin_bytes(mt_progress *p, const char *event, const char *what, uint64_t total, uint64_t done)
+void mt_progress_begin_bytes(mt_progress *p, const char *event, const char *what, uint64_t done, uint64_t total)
 {
     mt_progress_begin(p, event, what, total);
     p->bytes = true;
@@ -89,8 +89,9 @@ void mt_progress_add(mt_progress *p, uint64_t done)
     tell(p);
 }
 
-void mt_progress_set(mt_progress *p, uint64_t done)
+void mt_progress_set(mt_progress *p, uint64_t done, uint64_t total)
 {
+    p->total = total;
     p->done = done < p->total ? done : p->total;
     tell(p);
 }

@@ -25,8 +25,9 @@ void mt_progress_end(void); /* takes the line away */
    tell; then on those. */
 void mt_progress_watch(void (*told)(void *ctx, const char *what, unsigned percent), void *ctx);
 
-/* The same of bytes that are transferred, some of which are there already. What is done is set, and may become less. */
-void mt_progress_begin_bytes(mt_progress *p, const char *event, const char *what, uint64_t total, uint64_t done);
-void mt_progress_set(mt_progress *p, uint64_t done);
+/* The same of bytes that are transferred, some of which are there already. What is done and how much there is to do is
+   set, and may become less. */
+void mt_progress_begin_bytes(mt_progress *p, const char *event, const char *what, uint64_t done, uint64_t total);
+void mt_progress_set(mt_progress *p, uint64_t done, uint64_t total);
 
 #endif

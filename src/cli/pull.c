@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/progress.h"
@@ -33,7 +32,7 @@ static void heed_signals(void)
 typedef struct display {
     char what[MT_LIMIT_HUB_NAME + 32];
     mt_progress progress;
-    bool downloading;
+    bool begun;
     uint64_t total; /* bytes of the model */
     size_t files;
 } display;
@@ -44,12 +43,12 @@ static void show(void *arg, const mt_pull_status *status)
 
     d->total = status->total;
     d->files = status->count;
-    if (strcmp(status->phase, "downloading") != 0)
+    if (status->count == 0) /* it is being listed */
         return;
-    if (!d->downloading)
-        mt_progress_begin_bytes(&d->progress, "pull.downloading", d->what, status->total, status->done);
-    d->downloading = true;
-    mt_progress_set(&d->progress, status->done);
+    if (!d->begun)
+        mt_progress_begin_bytes(&d->progress, "pull.downloading", d->what, status->done, status->total);
+    d->begun = true;
+    mt_progress_set(&d->progress, status->done, status->total);
 }
 
 int mt_cmd_pull(const mt_options *opt)

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,7 +94,7 @@ static bool check_head(download *d, const mt_line_answer *a, mt_error *err)
     if (*a->commit && strcmp(a->commit, d->blob->commit) != 0)
         return mt_fail(err, MT_E_INVALID, "the hub sends \"%s\" of another revision than it listed: try again later",
                        d->blob->name);
-    if (mt_remote_is_digest(a->digest) && strcasecmp(a->digest, d->blob->digest) != 0)
+    if (mt_remote_is_digest(a->digest) && strcmp(a->digest, d->blob->digest) != 0)
         return mt_fail(err, MT_E_INVALID, "the hub sends another \"%s\" than it listed: try again later",
                        d->blob->name);
     if (a->size >= 0 && (uint64_t)a->size != d->blob->size)

@@ -112,7 +112,8 @@ static void take_digest(mt_line_answer *a, const char *value, bool linked)
     len = strcspn(value, "\"");
     if (len >= sizeof(a->digest) || (a->digest[0] && !linked))
         return;
-    memcpy(a->digest, value, len);
+    for (size_t i = 0; i < len; i++)
+        a->digest[i] = value[i] >= 'A' && value[i] <= 'F' ? (char)(value[i] - 'A' + 'a') : value[i];
     a->digest[len] = '\0';
 }
 

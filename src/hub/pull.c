@@ -23,6 +23,7 @@ typedef struct item {
     mt_remote_file file;
     _Atomic uint64_t done;
     bool chosen;
+    bool noted; /* the probe has nothing but its name, whoever brings it meanwhile */
 } item;
 
 typedef struct pull {
@@ -34,7 +35,8 @@ typedef struct pull {
     mt_listing list;
     mt_crew crew;
     const char *phase;
-    item *items; /* of all files of the list */
+    bool described; /* sizes and digests of all items are known; until then the crew may be finding them */
+    item *items;    /* of all files of the list */
     size_t count;
     size_t *chosen; /* numbers of the items that are being done */
     size_t chosen_count;
@@ -49,7 +51,7 @@ static void look(void *arg)
 
     if (!p->params->progress)
         return;
-    for (size_t i = 0; i < p->count; i++) {
+    for (size_t i = 0; p->described && i < p->count; i++) {
         const item *it = &p->items[i];
         /* relaxed: a number to look at */
         const uint64_t done = atomic_load_explicit(&it->done, memory_order_relaxed);
@@ -191,10 +193,10 @@ static bool is_weights(const pull *p, const item *it)
     return it->file.weights;
 }
 
-/* Weights that are not here yet. */
-static bool is_absent(const pull *p, const item *it)
+static bool is_noted(const pull *p, const item *it)
 {
-    return it->file.weights && !mt_shelf_whole(&p->shelf, it->file.digest, it->file.size);
+    (void)p;
+    return it->noted;
 }
 
 static bool do_all(pull *p, bool (*wanted)(const pull *p, const item *it),
@@ -245,6 +247,7 @@ static bool begin_items(pull *p, mt_error *err)
         p->items[i].file.digest = p->items[i].file.digest ? mt_strdup(p->items[i].file.digest) : NULL;
     if (!do_all(p, is_nameless, describe, err))
         return false;
+    p->described = true;
     choose_files(p);
     return true;
 }
@@ -273,7 +276,7 @@ static bool lay_out(pull *p, mt_error *err)
         if (mt_shelf_whole(&p->shelf, f->digest, f->size))
             ok = mt_shelf_blob(path, &p->shelf, f->digest, false, err) && mt_probe_link(&p->probe, f->name, path, err);
         else
-            ok = mt_probe_note(&p->probe, f->name, err);
+            ok = p->items[i].noted = mt_probe_note(&p->probe, f->name, err);
     }
     return ok && (!p->list.other || mt_probe_note(&p->probe, p->list.other, err));
 }
@@ -308,7 +311,7 @@ static bool check_model(pull *p, mt_error *err)
         return false;
     if (p->params->force)
         return true;
-    return do_all(p, is_absent, fetch_header, err) && mt_probe_judge(&p->probe, p->params->memory, err);
+    return do_all(p, is_noted, fetch_header, err) && mt_probe_judge(&p->probe, p->params->memory, err);
 }
 
 static char *finish(pull *p, mt_error *err)

@@ -34,7 +34,14 @@ static bool fail_long(mt_error *err)
     return mt_fail(err, MT_E_TOO_LARGE, "the path of the hub's cache is too long: set HF_HUB_CACHE to a shorter one");
 }
 
-/* The folders on the way to a file. */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The folders on the way to a file. Of one that is there, a system may say other things than that it is. */
 static bool make_folders(const char *path, mt_error *err)
 {
     char part[MT_LIMIT_PATH];
@@ -42,7 +49,7 @@ static bool make_folders(const char *path, mt_error *err)
     snprintf(part, sizeof(part), "%s", path);
     for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        if (!is_folder(part) && mkdir(part, 0777) != 0 && !(errno == EEXIST && is_folder(part)))
             return mt_shelf_fail(part, err);
         *slash = '/';
     }

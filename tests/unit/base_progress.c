@@ -45,14 +45,14 @@ static void bytes_come(void *arg)
 
     (void)arg;
     mt_log_setup(MT_LOG_INFO, MT_LOG_TEXT);
-    mt_progress_begin_bytes(&p, "pull.downloading", "pulling o/n", 4096, 1024);
+    mt_progress_begin_bytes(&p, "pull.downloading", "pulling o/n", 1024, 8192);
     p.next = 0;
     p.then -= UINT64_C(1000000000000); /* a thousand seconds ago, and a little more */
-    mt_progress_set(&p, 3072);
+    mt_progress_set(&p, 3072, 4096);
     p.next = 0;
-    mt_progress_set(&p, 1024); /* some of it has to come again */
+    mt_progress_set(&p, 1024, 4096); /* some of it has to come again */
     p.next = 0;
-    mt_progress_set(&p, 9999);
+    mt_progress_set(&p, 9999, 4096);
     mt_progress_end();
 }
 
