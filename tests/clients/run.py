@@ -27,7 +27,7 @@ import served  # pylint: disable=wrong-import-position
 SKIP = 77
 MACHINE = "linux-arm64" if os.uname().machine in ("aarch64", "arm64") else "linux-x64"
 PACKAGES = {"openai": "6.49.0", "@anthropic-ai/sdk": "1.8.0", "ai": "6.0.326", "@ai-sdk/openai-compatible": "2.0.87",
-            "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@langchain/ollama": "1.3.0", "ollama": "0.6.3",
+            "@langchain/openai": "1.5.8", "@langchain/core": "1.2.13", "@langchain/ollama": "1.3.0", "ollama": "0.6.4",
             "@openai/agents": "0.20.0", "zod": "4.6.7",
             "opencode-ai": "1.18.18", "opencode-" + MACHINE: "1.18.18", "@openai/codex": "0.166.0",
             "@anthropic-ai/claude-code": "2.1.197"}
