@@ -18,6 +18,7 @@
 #include "server/workers.h"
 
 struct event;
+typedef struct mt_pulling mt_pulling;
 
 struct mt_server {
     const mt_options *opt;
@@ -43,6 +44,8 @@ struct mt_server {
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
     mt_dashboard dashboard;
+    mt_pulling *pulls; /* models that are being fetched for clients */
+    size_t pull_count;
     uint64_t trimmed; /* calls_total when memory was last given back */
     mt_notify notify; /* any thread's, once it is open */
     struct event *wake, *terminated, *interrupted, *tick, *watchdog;
@@ -75,10 +78,14 @@ void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
 void mt_server_keep_alive(mt_server *server);
 
 extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_tags, mt_task_ps, mt_task_show,
-    mt_task_props, mt_task_slots;
+    mt_task_delete, mt_task_props, mt_task_slots;
 
 /* What other servers tell of themselves: see ollama.c and others.c. */
-extern mt_http_handler mt_ollama_version, mt_others_version, mt_others_load;
+extern mt_http_handler mt_ollama_version, mt_ollama_pull, mt_others_version, mt_others_load;
+
+/* Ends what is fetched for clients, who are told; and waits for that, when nobody can be told any more: see pull.c. */
+void mt_pulls_cancel(mt_server *server);
+void mt_pulls_stop(mt_server *server);
 
 /* Responses that were given, and those that run: see stored.c. */
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;

@@ -1,12 +1,16 @@
 /* What Ollama's API tells of models: those there are, those that are loaded, and what one is. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "api/chat_body.h"
+#include "base/alloc.h"
+#include "hub/remove.h"
 #include "server/inside.h"
 #include "server/listed.h"
+#include "server/ollama.h"
 
 /* Of Ollama, whose API this is: clients refuse to talk to versions that are too old for them. */
 #define SPOKEN "0.32.0"
@@ -164,17 +168,74 @@ static void add_modelfile(mt_buf *out, const mt_listed *m)
     mt_buf_free(&text);
 }
 
+bool mt_ollama_may(const mt_options *opt, const mt_account *account, mt_failure *why)
+{
+    if (!opt->allow_pull)
+        return mt_failure_set(why, 403, "forbidden", NULL,
+                              "models are neither fetched nor deleted by request here: use motet pull and motet rm, or "
+                              "start the server with --allow-pull");
+    return !account || account->admin ||
+           mt_failure_set(why, 403, "forbidden", NULL,
+                          "this key may not change which models there are: use one that has the word admin");
+}
+
+char *mt_ollama_model(const json_t *body, mt_failure *why)
+{
+    static const char tag[] = ":latest";
+    const char *name = *mt_body_text(body, "model") ? mt_body_text(body, "model") : mt_body_text(body, "name");
+    char *copy = mt_strdup(name);
+    const size_t len = strlen(copy), end = sizeof(tag) - 1;
+
+    if (len > end && strcmp(copy + len - end, tag) == 0)
+        copy[len - end] = '\0';
+    if (*copy)
+        return copy;
+    mt_free(copy);
+    mt_failure_set(why, 400, "invalid_value", "model", "the model is missing: name one as \"model\"");
+    return NULL;
+}
+
+/* What is served stays as long as it is: who deletes it would wonder at its answers. */
+static bool delete (mt_server *server, const char *name, mt_failure *why)
+{
+    mt_listed served;
+    uint64_t freed;
+    mt_error err;
+
+    if (mt_listed_find(server, name, &served))
+        return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
+    if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
+        return true;
+    mt_failure_from(why, &err, "model");
+    if (err.code == MT_E_NOT_FOUND)
+        why->status = 404;
+    return false;
+}
+
+bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+{
+    char *name = mt_ollama_may(call->server->opt, call->account, why) ? mt_ollama_model(body, why) : NULL;
+    const bool ok = name && delete (call->server, name, why);
+
+    (void)out;
+    mt_free(name);
+    return ok;
+}
+
 bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = &call->server->served;
-    const char *name = *mt_body_text(body, "model") ? mt_body_text(body, "model") : mt_body_text(body, "name");
     const char *text = served->templates ? mt_chat_templates_text(served->templates) : "";
+    char *name = mt_ollama_model(body, why);
     mt_listed m;
 
-    if (!*name)
-        return mt_failure_set(why, 400, "invalid_value", "model", "the model is missing: name one as \"model\"");
-    if (!mt_listed_find(call->server, name, &m))
-        return mt_failure_set(why, 404, "model_not_found", "model", "model '%.100s' not found: see /api/tags", name);
+    if (name && !mt_listed_find(call->server, name, &m)) {
+        mt_failure_set(why, 404, "model_not_found", "model", "model '%.100s' not found: see /api/tags", name);
+        mt_free(name);
+        name = NULL;
+    }
+    if (!name)
+        return false;
     add_modelfile(out, &m);
     add_parameters(out, served, &m);
     mt_buf_puts(out, ",\"template\":");
@@ -184,6 +245,7 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     add_capabilities(out, &m);
     add_time(out, "modified_at", m.card->modified);
     mt_buf_puts(out, "}");
+    mt_free(name);
     return true;
 }
 

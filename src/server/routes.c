@@ -289,6 +289,8 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_POST, .pattern = "/api/show", TASK_IN(mt_ollama_chat, mt_task_show)},
     {.method = MT_HTTP_GET, .pattern = "/api/tags", TASK_IN(mt_ollama_chat, mt_task_tags)},
     {.method = MT_HTTP_GET, .pattern = "/api/ps", TASK_IN(mt_ollama_chat, mt_task_ps)},
+    {.method = MT_HTTP_POST, .pattern = "/api/pull", .handler = mt_ollama_pull, .body_bytes = MT_LIMIT_PULL_BODY},
+    {.method = MT_HTTP_DELETE, .pattern = "/api/delete", TASK_IN(mt_ollama_chat, mt_task_delete)},
     {.method = MT_HTTP_GET, .pattern = "/api/version", .handler = mt_ollama_version},
     {.method = MT_HTTP_GET, .pattern = "/props", TASK(mt_task_props)},
     {.method = MT_HTTP_GET, .pattern = "/slots", TASK(mt_task_slots)},

@@ -134,6 +134,7 @@ static void signalled(evutil_socket_t number, short what, void *user)
         mt_log_warn("server.deadline", "no thread can be started that sees to the end: all others are waited for");
     mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=answering what has begun");
     mt_dashboard_end(server);
+    mt_pulls_cancel(server);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
 }
 
@@ -331,6 +332,7 @@ static void end(mt_server *server)
     end_signals(server);
     if (server->loading)
         pthread_join(server->loader, NULL);
+    mt_pulls_stop(server);
     for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first first: it hands calls over to later ones */
         mt_workers_stop(server->lanes[i]);
     mt_served_stop(&server->served);

@@ -4,11 +4,19 @@ in tests/api/cases/ollama.json have the answers themselves.
 
 usage: tests/api/test_ollama.py --motet PROGRAM [NAME ...]"""
 
+import contextlib
 import datetime
 import json
+import os
+import sys
+import tempfile
+import threading
 import time
 
 import served
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import hub as hubs  # pylint: disable=wrong-import-position
 
 SUITE = served.Suite("api_ollama")
 ASK = {"model": "tiny", "messages": [{"role": "user", "content": "hello world"}],
@@ -179,6 +187,109 @@ def test_counts():
         assert found['motet_step_seconds_bucket{le="0.0001"}'] <= found['motet_step_seconds_bucket{le="5000"}']
         blocks = [name for name in found if name.startswith("vllm:cache_config_info{block_size=\"32\",num_gpu_blocks=")]
         assert len(blocks) == 1 and found[blocks[0]] == 1
+
+
+NAME = "Owner/Tiny"
+
+
+@contextlib.contextmanager
+def with_hub(*options):
+    """A hub with the fixture's model, a cache, and a server that fetches from the one into the other."""
+    with tempfile.TemporaryDirectory() as cache, hubs.Hub() as hub:
+        hub.add(NAME, hubs.files_of(SUITE.folder))
+        env = {"HF_ENDPOINT": hub.url, "HF_HUB_CACHE": cache, "HOME": "/nowhere", "no_proxy": "127.0.0.1"}
+        with SUITE.start(*options, env=env) as server:
+            yield server, hub, cache
+
+
+def weights(hub):
+    return hubs.sha256(hub.repositories[NAME]["commits"][hub.repositories[NAME]["refs"]["main"]]["model.safetensors"])
+
+
+def is_there(cache):
+    return os.path.exists(os.path.join(cache, "models--Owner--Tiny", "refs", "main"))
+
+
+@SUITE.test
+def test_pull():
+    """A model is fetched, and the client told how far that is; then it is deleted."""
+    served.need(SUITE.program, "fetch")
+    with with_hub("--allow-pull") as (server, hub, cache):
+        answer = server.post("/api/pull", {"model": NAME + ":latest"})
+        assert answer.status == 200 and answer.headers["content-type"] == "application/x-ndjson", answer.body
+        lines = answer.events()
+        assert lines[0] == {"status": "pulling manifest"} and lines[-1] == {"status": "success"}, lines
+        files = {line["digest"]: line for line in lines if "digest" in line}
+        size = len(hub.large[weights(hub)])
+        assert files["sha256:" + weights(hub)]["total"] == files["sha256:" + weights(hub)]["completed"] == size
+        assert is_there(cache)
+        again = server.post("/api/pull", {"name": NAME, "stream": False})
+        assert (again.status, again.json()) == (200, {"status": "success"})
+        for model, status in ((NAME, 200), (NAME, 404), ("tiny", 409), ("../x", 400), ("", 400)):
+            gone = server.request("DELETE", "/api/delete", {"model": model})
+            assert gone.status == status, (model, gone.status, gone.body)
+            assert status == 200 or isinstance(gone.json()["error"], str)
+        assert not is_there(cache)
+
+
+@SUITE.test
+def test_pulls_that_fail():
+    served.need(SUITE.program, "fetch")
+    with with_hub("--allow-pull") as (server, _, _):
+        missing = server.post("/api/pull", {"model": "Owner/Nothing"}).events()
+        assert missing[0] == {"status": "pulling manifest"} and list(missing[-1]) == ["error"], missing
+        whole = server.post("/api/pull", {"model": "Owner/Nothing", "stream": False})
+        assert whole.status == 404 and whole.json()["error"] == missing[-1]["error"], whole.body
+        for body in ({}, {"model": ""}, {"model": 3}):
+            assert server.post("/api/pull", body).status == 400, body
+        assert server.post("/api/pull", "{").status == 400
+        assert server.post("/api/pull", {"model": "x" * 5000}).status == 413
+
+
+@SUITE.test
+def test_pulls_that_are_left():
+    """Who leaves ends his pull, and the next goes on; a server that ends does not wait for one."""
+    served.need(SUITE.program, "fetch")
+    with with_hub("--allow-pull") as (server, hub, cache):
+        def hold(handler, data):
+            begun.set()
+            go_on.wait(served.PATIENCE)
+            handler.cut(data, 1000)
+        begun, go_on = threading.Event(), threading.Event()
+        hub.faults[weights(hub)] = [hold]
+        with served.send(server, "/api/pull", {"model": NAME}):
+            assert begun.wait(served.PATIENCE)
+        assert served.eventually(lambda: any("model.pulled" in line for line in list(server.log)))
+        go_on.set()
+        assert server.post("/api/pull", {"model": NAME, "stream": False}).json() == {"status": "success"}
+        server.request("DELETE", "/api/delete", {"name": NAME})
+        begun, go_on = threading.Event(), threading.Event()
+        hub.faults[weights(hub)] = [hold]
+        with served.send(server, "/api/pull", {"model": NAME}):
+            assert begun.wait(served.PATIENCE)
+            assert server.stop() == 0 and not is_there(cache)
+        go_on.set()
+
+
+@SUITE.test
+def test_who_may_pull():
+    """Nobody, unless the operator says so; and where there are keys, an admin."""
+    with with_hub() as (server, hub, _):
+        for method, path in (("POST", "/api/pull"), ("DELETE", "/api/delete")):
+            refused = server.request(method, path, {"model": NAME})
+            assert refused.status == 403 and "--allow-pull" in refused.json()["error"], refused.body
+        assert not hub.asked
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "keys")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("one name=one\ntwo name=two admin\n")
+        with with_hub("--allow-pull", "--keys", path) as (server, hub, _):
+            for key, status in ((None, 401), ("one", 403), ("two", 404)):
+                headers = {"authorization": "Bearer " + key} if key else {}
+                refused = server.request("DELETE", "/api/delete", {"model": NAME}, headers)
+                assert refused.status == status, (key, refused.body)
+            headers = {"authorization": "Bearer one"}
+            assert server.request("POST", "/api/pull", {"model": NAME}, headers).status == 403 and not hub.asked
 
 
 SUITE.main()
