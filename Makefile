@@ -5,15 +5,19 @@
 # FUZZ_SECONDS=n       how long `make fuzz` runs each fuzzer
 # CORPUS=folder        what `make test-corpus` checks against
 # MODEL=folder         what `make serve` serves; SERVE="options" are passed on
+# PREFIX=folder        where `make install` puts motet; DESTDIR=folder stands before it, for packagers
+# DEB=folder           where `make deb` builds
 BUILD ?= build
 TESTS ?=
 FUZZ_SECONDS ?= 600
 CORPUS ?= ../shared/corpus
 MODEL ?= models/box
 SERVE ?=
+PREFIX ?= /usr/local
+DEB ?= build-deb
 
 .PHONY: all serve test test-sdk test-clients test-grafana test-web test-corpus checkkernels bench docs format lint asan \
-        ubsan tsan fuzz clean help setup develop test-schema mutants
+        ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -21,6 +25,18 @@ all: $(BUILD)/build.ninja ## build build/motet and all other programs
 serve: $(BUILD)/build.ninja ## serve MODEL on port 8000; without one, the model in the box
 	@ninja -C $(BUILD) --quiet motet
 	@tools/serve.sh $(BUILD) $(MODEL) $(SERVE)
+
+install: $(BUILD)/build.ninja ## install motet, man pages, completions and a systemd unit: PREFIX=folder, DESTDIR=folder
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@ninja -C $(BUILD) --quiet installed
+	@DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR))) meson install -C $(BUILD) --no-rebuild --quiet
+
+deb: ## build a Debian package in DEB, and look at it with lintian
+	@tools/setup.sh deb
+	@tools/deb.sh $(DEB)
+
+test-deb: deb ## install the package in a fresh Debian (root, debootstrap) and talk to it with clients that npm fetches
+	@tests/package/deb.sh $(DEB)
 
 test-sdk: all ## test the server with OpenAI's and Cohere's SDKs for Node, which npm fetches into ~/.cache
 	@tests/api/sdk.py --motet $(BUILD)/motet --install

@@ -3,22 +3,33 @@
 
 #include "server/options_table.h"
 
-typedef enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FILE, VALUE_FOLDER, VALUE_COMMAND } value_kind;
+typedef enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FILE, VALUE_FOLDER, VALUE_MODEL, VALUE_COMMAND } value_kind;
 
-/* What a placeholder stands for. */
+/* Names that motet list prints, one a line. */
+#define MODELS "motet list 2>/dev/null | awk 'NR > 1 { print $1 }'"
+
+/* What a placeholder of an option stands for. */
 static value_kind kind_of(const char *placeholder)
 {
-    static const struct {
-        const char *word;
-        value_kind kind;
-    } known[] = {{"FILE", VALUE_FILE},          {"TEMPLATE CONTEXT", VALUE_FILE}, {"DIR", VALUE_FOLDER},
-                 {"FOLDER", VALUE_FOLDER},      {"[MODEL]", VALUE_FOLDER},        {"DIR [PROMPT]", VALUE_FOLDER},
-                 {"[DIR] [URL]", VALUE_FOLDER}, {"[COMMAND]", VALUE_COMMAND}};
+    const bool known = placeholder != NULL;
 
-    for (size_t i = 0; placeholder && i < MT_COUNT(known); i++)
-        if (strcmp(known[i].word, placeholder) == 0)
-            return known[i].kind;
+    if (known && strcmp(placeholder, "FILE") == 0)
+        return VALUE_FILE;
+    if (known && (strcmp(placeholder, "DIR") == 0 || strcmp(placeholder, "FOLDER") == 0))
+        return VALUE_FOLDER;
     return VALUE_ANY;
+}
+
+/* What the operands of a command are. */
+static value_kind kind_of_operand(mt_command command)
+{
+    const char *operand = mt_command_rows[command].operand;
+
+    if (strstr(operand, "COMMAND"))
+        return VALUE_COMMAND;
+    if (strstr(operand, "TEMPLATE"))
+        return VALUE_FILE;
+    return strstr(operand, "DIR") || strstr(operand, "MODEL") || strstr(operand, "NAME") ? VALUE_MODEL : VALUE_ANY;
 }
 
 static value_kind kind_of_option(const mt_option_row *row)
@@ -77,14 +88,12 @@ static void add_bash_kind(mt_buf *out, mt_command command, value_kind kind, cons
 
 static void add_bash_command(mt_buf *out, mt_command command)
 {
-    static const char *const operands[] = {[VALUE_ANY] = "none",
-                                           [VALUE_WORDS] = "none",
-                                           [VALUE_FILE] = "file",
-                                           [VALUE_FOLDER] = "folder",
-                                           [VALUE_COMMAND] = "command"};
+    static const char *const operands[] = {
+        [VALUE_ANY] = "none",      [VALUE_FILE] = "file",   [VALUE_WORDS] = "none",
+        [VALUE_FOLDER] = "folder", [VALUE_MODEL] = "model", [VALUE_COMMAND] = "command"};
     const mt_command_row *row = &mt_command_rows[command];
 
-    mt_buf_printf(out, "    %s)\n        operand=%s options='", row->name, operands[kind_of(row->operand)]);
+    mt_buf_printf(out, "    %s)\n        operand=%s options='", row->name, operands[kind_of_operand(command)]);
     for (size_t i = 0; i < mt_option_count; i++)
         if (mt_option_applies(&mt_option_rows[i], command))
             mt_buf_printf(out, "--%s ", mt_option_rows[i].name);
@@ -122,6 +131,10 @@ void mt_options_bash(mt_buf *out)
                      "        mapfile -t COMPREPLY < <(compgen -f -- \"$now\")\n        ;;\n"
                      "    folder)\n        compopt -o filenames 2>/dev/null\n"
                      "        mapfile -t COMPREPLY < <(compgen -d -- \"$now\")\n        ;;\n"
+                     "    model)\n        compopt -o filenames 2>/dev/null\n"
+                     "        words=$(" MODELS ")\n"
+                     "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$now\"; compgen -d -- \"$now\")\n"
+                     "        ;;\n"
                      "    esac\n}\ncomplete -F _motet motet\n");
 }
 
@@ -140,6 +153,7 @@ static void add_zsh_value(mt_buf *out, const mt_option_row *row)
     case VALUE_FILE: mt_buf_puts(out, "_files"); break;
     case VALUE_FOLDER: mt_buf_puts(out, "_files -/"); break;
     case VALUE_ANY:
+    case VALUE_MODEL:
     case VALUE_COMMAND: mt_buf_puts(out, " "); break;
     }
 }
@@ -148,9 +162,11 @@ static void add_zsh_command(mt_buf *out, mt_command command)
 {
     static const char *const operands[] = {[VALUE_ANY] = "",
                                            [VALUE_WORDS] = "",
-                                           [VALUE_FILE] = " '*:file:_files'",
-                                           [VALUE_FOLDER] = " '*:folder:_files -/'",
-                                           [VALUE_COMMAND] = " '1:command:->command'"};
+                                           [VALUE_FILE] = "'*:file:_files'",
+                                           [VALUE_FOLDER] = "'*:folder:_files -/'",
+                                           [VALUE_MODEL] = "'*:model:_motet_models'",
+                                           [VALUE_COMMAND] = "'1:command:->command'"};
+    const char *operand = operands[kind_of_operand(command)];
 
     mt_buf_printf(out, "    %s)\n        _arguments", mt_command_rows[command].name);
     for (size_t i = 0; i < mt_option_count; i++) {
@@ -166,14 +182,13 @@ static void add_zsh_command(mt_buf *out, mt_command command)
             add_zsh_value(out, row);
         mt_buf_puts(out, "'");
     }
-    mt_buf_printf(out, "%s%s\n        ;;\n",
-                  *operands[kind_of(mt_command_rows[command].operand)] ? " \\\n           " : "",
-                  operands[kind_of(mt_command_rows[command].operand)]);
+    mt_buf_printf(out, "%s%s\n        ;;\n", *operand ? " \\\n            " : "", operand);
 }
 
 void mt_options_zsh(mt_buf *out)
 {
     mt_buf_puts(out, "#compdef motet\n# Completes motet's command lines in zsh; written by motet help --as zsh.\n"
+                     "_motet_models() {\n    compadd -- ${(f)\"$(" MODELS ")\"}\n    _files -/\n}\n"
                      "_motet() {\n    local state command\n    local -a commands\n    commands=(\n");
     for (size_t i = MT_COMMAND_NONE + 1; i < mt_command_count; i++) {
         mt_buf_printf(out, "        '%s:", mt_command_rows[i].name);
@@ -201,6 +216,7 @@ static void add_fish_value(mt_buf *out, const mt_option_row *row)
     case VALUE_FILE: mt_buf_puts(out, " -r -F"); break;
     case VALUE_FOLDER: mt_buf_puts(out, " -x -a '(__fish_complete_directories)'"); break;
     case VALUE_ANY:
+    case VALUE_MODEL:
     case VALUE_COMMAND: mt_buf_puts(out, " -x"); break;
     }
 }
@@ -209,14 +225,15 @@ static void add_fish_command(mt_buf *out, mt_command command)
 {
     static const char *const operands[] = {[VALUE_ANY] = "",
                                            [VALUE_WORDS] = "",
-                                           [VALUE_FILE] = " -F",
-                                           [VALUE_FOLDER] = " -a '(__fish_complete_directories)'",
-                                           [VALUE_COMMAND] = " -a '(__fish_motet_commands)'"};
+                                           [VALUE_FILE] = "-F",
+                                           [VALUE_FOLDER] = "-a '(__fish_complete_directories)'",
+                                           [VALUE_MODEL] = "-a '(__fish_motet_models; __fish_complete_directories)'",
+                                           [VALUE_COMMAND] = "-a '(__fish_motet_commands)'"};
     const mt_command_row *command_row = &mt_command_rows[command];
+    const char *operand = operands[kind_of_operand(command)];
 
-    if (*operands[kind_of(command_row->operand)])
-        mt_buf_printf(out, "complete -c motet -n '__fish_motet_is %s'%s\n", command_row->name,
-                      operands[kind_of(command_row->operand)]);
+    if (*operand)
+        mt_buf_printf(out, "complete -c motet -n '__fish_motet_is %s' %s\n", command_row->name, operand);
     for (size_t i = 0; i < mt_option_count; i++) {
         const mt_option_row *row = &mt_option_rows[i];
 
@@ -236,6 +253,7 @@ void mt_options_fish(mt_buf *out)
     mt_buf_puts(out, "# Completes motet's command lines in fish; written by motet help --as fish.\n"
                      "function __fish_motet_is\n    set -l words (commandline -opc)\n"
                      "    test (count $words) -ge 2; and test $words[2] = $argv[1]\nend\n"
+                     "function __fish_motet_models\n    " MODELS "\nend\n"
                      "function __fish_motet_commands\n    string split ' ' '");
     add_command_names(out);
     mt_buf_puts(out, "config'\nend\ncomplete -c motet -f\n");
