@@ -83,6 +83,25 @@ class Bench:
         assert not [name for name in os.listdir(self.at("blobs")) if "incomplete" in name]
 
 
+def half(free):
+    """Sends half of a file, and the rest when it is free."""
+    def send(handler, data):
+        handler.send_response(200)
+        handler.send_header("content-length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data[:len(data) // 2])
+        handler.wfile.flush()
+        free.wait(helpers.PATIENCE)
+        handler.wfile.write(data[len(data) // 2:])
+    return send
+
+
+def terminal(b):
+    """Pulls where a line shows how far it is."""
+    os.environ.update(HF_ENDPOINT=b.hub.url, HF_HUB_CACHE=b.cache, no_proxy="127.0.0.1")
+    return helpers.Terminal(b.motet, "pull", NAME)
+
+
 @test
 def a_model_comes_as_the_hubs_tools_would_have_put_it(b):
     more = {"README.md": b"#", "pytorch_model.bin": b"x", "tiny.gguf": b"x", "original/consolidated.00.pth": b"x",
@@ -153,17 +172,10 @@ def what_breaks_off_is_gone_on_with(b):
 def ctrl_c_leaves_what_the_next_pull_goes_on_with(b):
     free = threading.Event()
 
-    def half(handler, data):
-        handler.send_response(200)
-        handler.send_header("content-length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data[:5000])
-        handler.wfile.flush()
-        free.wait(helpers.PATIENCE)
-
-    b.hub.faults[b.weights] = [hubs.Handler.send_range] * 2 + [half]
+    came = len(b.files["model.safetensors"]) // 2
+    b.hub.faults[b.weights] = [hubs.Handler.send_range] * 2 + [half(free)]
     child = b.start("pull", NAME)
-    assert eventually(lambda: b.size(b.incomplete()) == 5000)
+    assert eventually(lambda: b.size(b.incomplete()) == came)
     assert not os.path.exists(b.at("refs", "main"))
     code, out, err = b.run("list")
     assert code == 0 and "incomplete" in out, (out, err)
@@ -172,10 +184,10 @@ def ctrl_c_leaves_what_the_next_pull_goes_on_with(b):
     out, err = child.communicate(timeout=helpers.PATIENCE)
     free.set()
     assert (child.returncode, out) == (130, "") and "motet pull {} goes on".format(NAME) in err, (out, err)
-    assert b.size(b.incomplete()) == 5000
+    assert b.size(b.incomplete()) == came
     b.hub.asked.clear()
     b.check(b.pull(), b.files)
-    assert [headers.get("Range") for _, _, _, headers in b.hub.bodies()][-1] == "bytes=5000-"
+    assert [headers.get("Range") for _, _, _, headers in b.hub.bodies()][-1] == "bytes={}-".format(came)
 
 
 @test
@@ -370,28 +382,17 @@ def encoders_are_models_too(b):
 @test
 def two_pulls_at_once_both_end_well(b):
     free = threading.Event()
-
-    def slowly(handler, data):
-        handler.send_response(200)
-        handler.send_header("content-length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data[:5000])
-        handler.wfile.flush()
-        assert free.wait(helpers.PATIENCE)
-        handler.wfile.write(data[5000:])
-
-    b.hub.faults[b.weights] = [hubs.Handler.send_range] * 2 + [slowly]
+    b.hub.faults[b.weights] = [hubs.Handler.send_range] * 2 + [half(free)]
     first = b.start("pull", NAME)
-    assert eventually(lambda: b.size(b.incomplete()) == 5000)
-    second = b.start("pull", NAME)
-    path = "/api/models/{}/revision/main".format(NAME)
-    assert eventually(lambda: len([a for a in b.hub.asked if a[2] == path]) == 2)
+    assert eventually(lambda: b.size(b.incomplete()) == len(b.files["model.safetensors"]) // 2)
+    second = terminal(b)
+    second.wait("[##########.")  # what the first has of it
     free.set()
-    for child in first, second:
-        out, err = child.communicate(timeout=helpers.PATIENCE)
-        assert (child.returncode, err) == (0, ""), (out, err)
+    out, err = first.communicate(timeout=helpers.PATIENCE)
+    assert (first.returncode, err) == (0, ""), (out, err)
+    assert second.end() == 0 and "is here" in second.shown, second.shown
     b.check(out.rstrip("\n").split(", in ")[1], b.files)
-    assert len([1 for _, _, _, headers in b.hub.bodies() if "Range" not in headers]) == 1, "brought twice"
+    assert len(b.hub.bodies()) == 5, "two headers of two parts, and the file once"
 
 
 @test
@@ -444,23 +445,12 @@ def a_hub_that_lists_no_digests_is_asked_for_them(b):
 @test
 def a_terminal_shows_how_far_it_is(b):
     free = threading.Event()
-
-    def half(handler, data):
-        handler.send_response(200)
-        handler.send_header("content-length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data[:len(data) // 2])
-        handler.wfile.flush()
-        assert free.wait(helpers.PATIENCE)
-        handler.wfile.write(data[len(data) // 2:])
-
-    b.hub.faults[b.weights] = [hubs.Handler.send_range] * 2 + [half]
-    os.environ.update(HF_ENDPOINT=b.hub.url, HF_HUB_CACHE=b.cache, no_proxy="127.0.0.1")
-    terminal = helpers.Terminal(b.motet, "pull", NAME)
-    shown = terminal.wait("/s")
-    assert "pulling {} [##########..........] 5".format(NAME) in shown and " % of " in shown, shown
+    b.hub.faults[b.weights] = [hubs.Handler.send_range] * 2 + [half(free)]
+    person = terminal(b)
+    shown = person.wait("[##########.") + person.wait("/s")
+    assert "pulling {} [".format(NAME) in shown and " % of " in shown, shown
     free.set()
-    assert terminal.end() == 0 and "is here" in terminal.shown, terminal.shown
+    assert person.end() == 0 and "is here" in person.shown, person.shown
 
 
 @test
