@@ -362,6 +362,11 @@ typedef struct mt_pixels {
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w, float eps,     \
        float offset, const mt_tensor *table, bool pairs),                                                              \
       (dev, y, x, m, head_dim, w, eps, offset, table, pairs))                                                          \
+    /* x = factor[position / every] * x of each of the step's rows, by the first axis of its position; the last of the \
+       factors, which are a tensor of one row, for all that is beyond */                                               \
+    X(void, op_stretch,                                                                                                \
+      (mt_device *dev, mt_tensor *x, const mt_tensor *factor, size_t every),                                           \
+      (dev, x, factor, every))                                                                                         \
     /* Page `to` becomes a copy of page `from`. */                                                                     \
     X(void, op_kv_copy, (mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from), (dev, kv, to, from))                  \
     /* K and V of the step's rows into their sequences' pages, rounded once to the pages' type */                      \
@@ -441,10 +446,11 @@ typedef struct mt_pixels {
       (mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index, const mt_tensor *factor,               \
        size_t count, size_t m),                                                                                        \
       (dev, x, w, index, factor, count, m))                                                                            \
-    /* y[i] = rows count * i .. of x, `count` of them: side by side; their mean */                                     \
+    /* y[i] = rows count * i .. of x, `count` of them: side by side, or woven, all their first elements before their   \
+       second ones; their mean */                                                                                      \
     X(void, op_join,                                                                                                   \
-      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m),                                      \
-      (dev, y, x, count, m))                                                                                           \
+      (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven),                          \
+      (dev, y, x, count, m, woven))                                                                                    \
     X(void, op_mean,                                                                                                   \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m),                                      \
       (dev, y, x, count, m))

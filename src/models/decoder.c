@@ -94,6 +94,7 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
     m->h = mt_tensor_new(set, rows, s->hidden);
     m->y = mt_tensor_new(set, rows, s->hidden);
     new_ropes(m, rows);
+    m->stretch = mt_tensor_of(set, s->stretch.factor, 1, s->stretch.count);
     m->wanted = mt_index_new(set, logits);
     m->last = mt_tensor_new(set, logits, s->hidden);
     m->logits = mt_tensor_new(set, logits, s->vocab);

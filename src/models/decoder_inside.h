@@ -84,6 +84,7 @@ struct mt_model {
     size_t works;
     mt_mixer *mixer; /* the recurrent layers; NULL where there are none */
     mt_rope_table *ropes;
+    mt_tensor *stretch;        /* one row of factors; NULL: no layer has them */
     const mt_tensor *features; /* of pictures; NULL: there are none */
     mt_index *wanted;          /* rows whose logits are */
     mt_tensor *last, *logits;

@@ -159,6 +159,8 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
     if (a->gate)
         mt_op_split_heads(m->dev, q, in[MT_ROLE_QUERY_GATES], in[MT_ROLE_GATED_QUERIES], a->head_dim, n);
     turn(m, a, q, l->q_norm, n);
+    if (a->stretched)
+        mt_op_stretch(m->dev, q, m->stretch, m->spec->stretch.every);
     if (a->keys != MT_KEYS_EARLIER)
         keep(m, l, s, n);
     mt_op_attention(m->dev, y, q, m->kv[s->group], s->slot,

@@ -29,6 +29,12 @@ typedef struct mt_rope {
     float scale;
 } mt_rope;
 
+/* What queries of far positions are multiplied by: factor[position / every], the last one for all that is beyond. */
+typedef struct mt_stretch {
+    const float *factor; /* NULL: nothing */
+    uint32_t count, every;
+} mt_stretch;
+
 /* What mixes a token with those before it. */
 typedef enum mt_layer_kind {
     MT_LAYER_ATTENTION,
@@ -58,8 +64,9 @@ typedef struct mt_attn_spec {
     bool qkv_bias, o_bias;
     bool qk_norm;
     mt_v_norm v_norm;
-    bool sinks; /* of each head a score that takes its share and gives nothing */
-    bool gate;  /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
+    bool stretched; /* queries, by mt_model_spec.stretch */
+    bool sinks;     /* of each head a score that takes its share and gives nothing */
+    bool gate;      /* q_proj has a gate behind each head; attention's result is multiplied by its sigmoid */
 } mt_attn_spec;
 
 typedef struct mt_mlp_spec {
@@ -71,6 +78,7 @@ typedef struct mt_mlp_spec {
 typedef struct mt_moe_spec {
     uint32_t experts, top_k, ffn; /* so many, so many of them a row, each so wide */
     bool bias;                    /* of each expert's three products */
+    bool woven;                   /* where gate and up are one matrix, their rows alternate, else gate comes first */
     mt_routing routing;
     bool router_bias;    /* of the router's product */
     bool router_norm;    /* the router has a norm of its own, of the residual stream */
@@ -107,6 +115,7 @@ typedef struct mt_model_spec {
     bool mtp;           /* the checkpoint has a head that guesses the token after the next one */
     uint32_t rope_count;
     const mt_rope *ropes;
+    mt_stretch stretch;
     const mt_layer_spec *layer; /* [layers] */
     mt_state_shape state;       /* of the recurrent layers; has no layers where there are none */
     uint32_t group_count;

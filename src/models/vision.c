@@ -23,7 +23,7 @@ typedef struct layer {
 
 typedef struct merger {
     mt_tensor *norm, *norm_bias;
-    mt_weight *up, *down;
+    mt_weight *join, *up, *down;
 } merger;
 
 enum { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_TAP, PASS_MERGE };
@@ -34,7 +34,7 @@ struct mt_vision {
     mt_set *set;
     const mt_vision_spec *spec;
     mt_weight *patch, *table;
-    mt_tensor *norm, *norm_bias;
+    mt_tensor *first_norm, *norm, *norm_bias;
     layer *layers;
     merger merger, taps[MT_VISION_TAPS];
     mt_kv *kv;
@@ -43,11 +43,11 @@ struct mt_vision {
     mt_tensor *pixels, *h, *q, *k, *v, *y, *gate, *up, *rope;
     mt_patches *patches;
     mt_index *table_index;
-    mt_tensor *table_factor;          /* [rows, 4] */
-    mt_tensor *joined, *middle, *out; /* [tokens, ...] */
-    mt_index *to;                     /* [tokens]: rows of features */
-    mt_tensor *features;              /* of the job */
-    mt_tensor *inv_freq;              /* [1, head_dim / 2] */
+    mt_tensor *table_factor;                /* [rows, 4] */
+    mt_tensor *joined, *one, *middle, *out; /* [tokens, ...] */
+    mt_index *to;                           /* [tokens]: rows of features */
+    mt_tensor *features;                    /* of the job */
+    mt_tensor *inv_freq;                    /* [1, head_dim / 2] */
     mt_index *axis;
     size_t cell; /* patches of a token */
     mt_vision_layout layout;
@@ -86,6 +86,7 @@ static void load_merger(mt_vision *v, merger *m, const mt_merger_weights *w, siz
 {
     m->norm = mt_tensor_of(v->set, w->norm, 1, norm);
     m->norm_bias = mt_tensor_of(v->set, w->norm_bias, 1, norm);
+    m->join = weight(v->set, &w->join, NULL);
     m->up = weight(v->set, &w->up, w->up_bias);
     m->down = weight(v->set, &w->down, w->down_bias);
 }
@@ -95,6 +96,7 @@ static void load(mt_vision *v, const mt_vision_weights *w)
     const mt_vision_spec *s = v->spec;
     v->patch = mt_weight_new(v->set, &w->patch, w->patch_bias, false);
     v->table = weight(v->set, &w->table, NULL);
+    v->first_norm = mt_tensor_of(v->set, w->first_norm, 1, s->hidden);
     v->norm = mt_tensor_of(v->set, w->norm, 1, s->hidden);
     v->norm_bias = mt_tensor_of(v->set, w->norm_bias, 1, s->hidden);
     for (size_t i = 0; i < s->layers; i++)
@@ -108,7 +110,7 @@ static void new_tensors(mt_vision *v, size_t patches, size_t rows)
 {
     const mt_vision_spec *s = v->spec;
     mt_set *set = v->set;
-    const size_t tokens = rows / v->cell, joined = s->pool ? s->hidden : v->cell * s->hidden;
+    const size_t tokens = rows / v->cell, joined = s->merge_kind == MT_MERGE_MEAN ? s->hidden : v->cell * s->hidden;
     v->x = mt_tensor_new(set, patches, s->hidden);
     v->view = mt_tensor_view(set);
     v->pixels = mt_tensor_new(set, rows, (size_t)3 * s->frames * s->patch * s->patch);
@@ -119,9 +121,12 @@ static void new_tensors(mt_vision *v, size_t patches, size_t rows)
     v->y = mt_tensor_new(set, rows, s->hidden);
     v->up = mt_tensor_new(set, rows, s->ffn);
     v->gate = s->gated ? mt_tensor_new(set, rows, s->ffn) : NULL;
-    v->rope = s->rotary ? mt_tensor_new(set, rows, s->head_dim) : NULL;
+    v->rope = s->theta > 0 ? mt_tensor_new(set, rows, s->head_dim) : NULL;
     v->joined = mt_tensor_new(set, tokens, joined);
-    v->middle = s->pool ? NULL : mt_tensor_new(set, tokens, joined);
+    if (s->merge_kind == MT_MERGE_WOVEN)
+        v->one = mt_tensor_new(set, tokens, s->hidden);
+    if (s->merge_kind != MT_MERGE_MEAN)
+        v->middle = mt_tensor_new(set, tokens, s->merge_kind == MT_MERGE_WOVEN ? s->out : joined);
     v->out = mt_tensor_new(set, tokens, s->out);
     v->to = mt_index_new(set, tokens);
     v->patches = mt_patches_new(set, rows, s->frames, (size_t)s->patch * s->patch);
@@ -131,16 +136,17 @@ static void new_tensors(mt_vision *v, size_t patches, size_t rows)
     }
 }
 
-/* A quarter of a head's elements turns with the row, and as many with the column, by the same frequencies. */
+/* A quarter of a head's elements turns with the row, and as many with the column. */
 static void new_frequencies(mt_vision *v)
 {
     const size_t half = v->spec->head_dim / 2, quarter = half / 2;
-    if (!v->spec->rotary)
+    if (v->spec->theta <= 0)
         return;
     float *inv_freq = mt_alloc_array(half, sizeof *inv_freq);
     uint32_t *axis = mt_alloc_array(half, sizeof *axis);
     for (size_t i = 0; i < half; i++) {
-        inv_freq[i] = (float)pow(10000, -2.0 * (double)(i % quarter) / (double)half);
+        const double step = (double)(i % quarter) + (v->spec->by_turns && i >= quarter ? 0.5 : 0);
+        inv_freq[i] = (float)pow(v->spec->theta, -2.0 * step / (double)half);
         axis[i] = i < quarter ? 1 : 2;
     }
     v->inv_freq = mt_tensor_of(v->set, inv_freq, 1, half);
@@ -205,7 +211,12 @@ static double row_cost(const mt_vision *v)
     case PASS_EMBED: return 3.0 * s->frames * s->patch * s->patch * hidden;
     case PASS_KEYS: return 2 * hidden * hidden;
     case PASS_REST: return 2 * hidden * hidden + (s->gated ? 3 : 2) * hidden * s->ffn;
-    default: return (s->pool ? hidden * s->out : wide * wide + wide * s->out) / cell;
+    default: break;
+    }
+    switch (s->merge_kind) {
+    case MT_MERGE_MEAN: return hidden * s->out / cell;
+    case MT_MERGE_WOVEN: return (wide * hidden + hidden * s->out + (double)s->out * s->out) / cell;
+    default: return (wide * wide + wide * s->out) / cell;
     }
 }
 
@@ -241,12 +252,14 @@ static void embed(mt_vision *v, size_t n)
             mt_tensor_write(v->dev, v->table_factor, i, v->layout.table_factor + 4 * i);
         mt_op_add_rows(v->dev, v->view, v->table, v->table_index, v->table_factor, 4, n);
     }
+    if (v->first_norm)
+        mt_op_norm(v->dev, v->view, v->view, n, v->first_norm, v->spec->eps, 0);
 }
 
 static void turn(mt_vision *v, mt_tensor *x, size_t n)
 {
     const mt_vision_spec *s = v->spec;
-    if (!s->rotary)
+    if (!v->rope)
         return;
     mt_op_rope_table(v->dev, v->rope, v->inv_freq, v->axis, 1);
     mt_op_heads(v->dev, x, x, n, s->head_dim, NULL, 0, 0, v->rope, false);
@@ -264,7 +277,7 @@ static void mlp(mt_vision *v, const layer *l, size_t n)
 {
     if (l->gate) {
         mt_op_matmul(v->dev, (mt_tensor *[]){v->gate, v->up}, (const mt_weight *[]){l->gate, l->up}, 2, v->h, n);
-        mt_op_glu(v->dev, v->up, v->gate, v->up, n, (mt_glu){.act = MT_ACT_SILU});
+        mt_op_glu(v->dev, v->up, v->gate, v->up, n, (mt_glu){.act = v->spec->activation});
     } else {
         mt_op_matmul(v->dev, &v->up, (const mt_weight *[]){l->up}, 1, v->h, n);
         mt_op_act(v->dev, v->up, n, v->spec->activation);
@@ -299,11 +312,11 @@ static void merge(mt_vision *v, const merger *m, size_t n, size_t offset, bool j
 {
     const size_t tokens = n / v->cell;
     if (joined_norm) {
-        mt_op_join(v->dev, v->joined, v->view, v->cell, tokens);
+        mt_op_join(v->dev, v->joined, v->view, v->cell, tokens, false);
         norm(v, v->joined, v->joined, tokens, m->norm, m->norm_bias);
     } else {
         norm(v, v->h, v->view, n, m->norm, m->norm_bias);
-        mt_op_join(v->dev, v->joined, v->h, v->cell, tokens);
+        mt_op_join(v->dev, v->joined, v->h, v->cell, tokens, false);
     }
     mt_op_matmul(v->dev, &v->middle, (const mt_weight *[]){m->up}, 1, v->joined, tokens);
     mt_op_act(v->dev, v->middle, tokens, MT_ACT_GELU);
@@ -311,7 +324,19 @@ static void merge(mt_vision *v, const merger *m, size_t n, size_t offset, bool j
     write_tokens(v, n, offset);
 }
 
-/* Gemma: the norm of the last layer, means, and a norm by 1 + w before the projection. */
+static void merge_woven(mt_vision *v, size_t n)
+{
+    const merger *m = &v->merger;
+    const size_t tokens = n / v->cell;
+    mt_op_norm(v->dev, v->h, v->view, n, m->norm, v->spec->merge_eps, 0);
+    mt_op_join(v->dev, v->joined, v->h, v->cell, tokens, true);
+    mt_op_matmul(v->dev, &v->one, (const mt_weight *[]){m->join}, 1, v->joined, tokens);
+    mt_op_matmul(v->dev, &v->middle, (const mt_weight *[]){m->up}, 1, v->one, tokens);
+    mt_op_act(v->dev, v->middle, tokens, v->spec->merge_activation);
+    mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->down}, 1, v->middle, tokens);
+    write_tokens(v, n, 0);
+}
+
 static void pool(mt_vision *v, size_t n)
 {
     const size_t tokens = n / v->cell;
@@ -320,6 +345,15 @@ static void pool(mt_vision *v, size_t n)
     mt_op_norm(v->dev, v->joined, v->joined, tokens, v->merger.norm, v->spec->eps, 1);
     mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){v->merger.down}, 1, v->joined, tokens);
     write_tokens(v, n, 0);
+}
+
+static void make_tokens(mt_vision *v, size_t n)
+{
+    switch (v->spec->merge_kind) {
+    case MT_MERGE_MLP: merge(v, &v->merger, n, 0, false); break;
+    case MT_MERGE_MEAN: pool(v, n); break;
+    case MT_MERGE_WOVEN: merge_woven(v, n); break;
+    }
 }
 
 static size_t tap_of(const mt_vision_spec *spec, size_t at)
@@ -345,11 +379,7 @@ static void run_slice(mt_cursor *c, size_t n)
         (c->pass == PASS_KEYS ? keys : rest)(v, &v->layers[c->layer], n);
         break;
     case PASS_TAP: merge(v, &v->taps[tap], n, (1 + tap) * v->spec->out, true); break;
-    default:
-        if (v->spec->pool)
-            pool(v, n);
-        else
-            merge(v, &v->merger, n, 0, false);
+    default: make_tokens(v, n);
     }
 }
 

@@ -10,6 +10,14 @@
 
 #define MT_VISION_TAPS 8 /* layers whose output goes to the text model besides the last one's */
 
+/* How tokens are made of squares of patches. */
+typedef enum mt_merge {
+    MT_MERGE_MLP,  /* each patch is normed; those of a token side by side go through an MLP */
+    MT_MERGE_MEAN, /* the last layer's output is normed; means are normed by 1 + w and projected */
+    MT_MERGE_WOVEN /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
+                      through an MLP of the text model's */
+} mt_merge;
+
 typedef struct mt_vision_spec {
     const struct mt_vision_family *family; /* what this data does not say (vision_family.h) */
     uint32_t patch, frames;                /* pixels of a patch's side; frames of a patch */
@@ -19,11 +27,19 @@ typedef struct mt_vision_spec {
     float eps;
     mt_activation activation;
     bool rms;        /* RMS norms, else layer norms with bias */
+    bool bias;       /* of its layers' products */
     bool gated;      /* the MLP has a gate */
     bool patch_bias; /* of the patch embedding */
-    bool rotary;
-    bool pool;          /* tokens are means of patches and one projection, else patches side by side and an MLP */
+    bool first_norm; /* patches are normed before the first layer */
+    double theta;    /* of its rotary embedding; 0: none */
+    bool by_turns; /* a patch's row turns with every second frequency and its column with the others, else both with the
+                        same ones */
+    mt_merge merge_kind;
+    float merge_eps; /* of MT_MERGE_WOVEN's norm */
+    mt_activation merge_activation;
+    bool merge_bias;    /* of MT_MERGE_WOVEN's MLP */
     uint32_t table;     /* side of the square of learned positions; 0: none */
+    uint32_t side;      /* patches along a side that there are positions for at most; 0: as many as one likes */
     uint32_t window;    /* patches of a window's side; 0: a view sees all of itself */
     const bool *full;   /* [layers] where there are windows: this layer has none */
     uint32_t tap_count; /* DeepStack */
@@ -35,7 +51,7 @@ typedef struct mt_vision_spec {
 /* What makes tokens of patches. Where the norm is the patch's, it comes before they are put side by side. */
 typedef struct mt_merger_weights {
     const float *norm, *norm_bias;
-    mt_mat up, down;
+    mt_mat join, up, down; /* join where patches are woven */
     const float *up_bias, *down_bias;
 } mt_merger_weights;
 
@@ -51,6 +67,7 @@ typedef struct mt_vision_weights {
     mt_mat patch; /* [hidden, 3 * frames * patch * patch] */
     const float *patch_bias;
     mt_mat table;                  /* [table * table, hidden] */
+    const float *first_norm;       /* NULL: none */
     const float *norm, *norm_bias; /* of the last layer's output */
     mt_vision_layer_weights *layer;
     mt_merger_weights merger, tap[MT_VISION_TAPS];

@@ -30,6 +30,7 @@ struct mt_processor {
     uint32_t image_id, video_id;
     const char *image_marker, *video_marker;               /* what the template writes */
     const char *image_pad, *video_pad, *opening, *closing; /* texts of tokens */
+    const char *row_end;                                   /* the token behind each row of a picture but the last */
 };
 
 /* Sizes of a resized picture. */
@@ -105,7 +106,12 @@ typedef struct mt_vision_family {
     bool grid; /* rotary positions of a run are those of a grid of tokens (M-RoPE), else they go on as for text */
 } mt_vision_family;
 
-/* For bind. The bias of a norm is left out where the tower has RMS norms. */
+/* For read_tower. */
+bool mt_tower_activation_read(const mt_config *c, const char *key, const char *fallback, mt_activation *out,
+                              mt_error *err) MT_NODISCARD;
+
+/* For bind. The bias of a norm is left out where the tower has RMS norms, that of a product where its layers have
+   none. */
 const float *mt_tower_norm(mt_tower_binder *t, const char *name, size_t n, const float **bias);
 void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, mt_mat *out, const float **bias);
 

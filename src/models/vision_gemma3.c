@@ -15,8 +15,12 @@ static bool read_siglip(mt_vision_spec *v, const mt_model_spec *s, const mt_conf
 {
     uint32_t side;
     double eps;
-    *v = (mt_vision_spec){
-        .frames = 1, .out = s->hidden, .activation = MT_ACT_GELU_TANH, .patch_bias = true, .pool = true};
+    *v = (mt_vision_spec){.frames = 1,
+                          .out = s->hidden,
+                          .activation = MT_ACT_GELU_TANH,
+                          .bias = true,
+                          .patch_bias = true,
+                          .merge_kind = MT_MERGE_MEAN};
     if (!mt_size_read(c, "hidden_size", 768, MT_LIMIT_WIDTH, &v->hidden, err) ||
         !mt_size_read(c, "intermediate_size", 3072, MT_LIMIT_WIDTH, &v->ffn, err) ||
         !mt_size_read(c, "num_hidden_layers", 12, MT_LIMIT_LAYERS, &v->layers, err) ||

@@ -1,6 +1,4 @@
 /* What the eyes of Qwen's families share. */
-#include <string.h>
-
 #include "models/family.h"
 #include "models/qwen.h"
 
@@ -9,27 +7,6 @@
 static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
 static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
 static const double half[3] = {0.5, 0.5, 0.5};
-
-static bool read_activation(mt_vision_spec *v, const mt_config *c, const char *fallback, mt_error *err)
-{
-    static const struct {
-        const char *name;
-        mt_activation act;
-    } known[] = {{"silu", MT_ACT_SILU},
-                 {"gelu_pytorch_tanh", MT_ACT_GELU_TANH},
-                 {"quick_gelu", MT_ACT_QUICK_GELU},
-                 {"gelu", MT_ACT_GELU}};
-    const char *name = mt_config_string(c, "hidden_act", fallback);
-    for (size_t i = 0; i < MT_COUNT(known); i++) {
-        if (strcmp(known[i].name, name) == 0) {
-            v->activation = known[i].act;
-            return true;
-        }
-    }
-    return mt_fail(err, MT_E_UNSUPPORTED,
-                   "\"vision_config.hidden_act\" is \"%.64s\"; known are silu, gelu, gelu_pytorch_tanh and quick_gelu",
-                   name);
-}
 
 static bool read_ffn(mt_vision_spec *v, const mt_config *c, int64_t fallback, mt_error *err)
 {
@@ -47,7 +24,8 @@ bool mt_qwen_tower_read(mt_vision_spec *v, const mt_model_spec *s, const mt_conf
 {
     v->eps = 1e-6f;
     v->out = s->hidden;
-    v->rotary = true;
+    v->bias = true;
+    v->theta = 10000;
     if (!mt_size_read(c, d->hidden_key, d->hidden, MT_LIMIT_WIDTH, &v->hidden, err) ||
         !mt_size_read(c, "spatial_merge_size", 2, 8, &v->merge, err) ||
         !mt_size_read(c, "temporal_patch_size", 2, 8, &v->frames, err) ||
@@ -59,7 +37,8 @@ bool mt_qwen_tower_read(mt_vision_spec *v, const mt_model_spec *s, const mt_conf
                        v->hidden, v->heads);
     v->head_dim = v->hidden / v->heads;
     return mt_size_read(c, "depth", d->layers, MT_LIMIT_LAYERS, &v->layers, err) && read_ffn(v, c, d->ffn, err) &&
-           mt_size_read(c, "patch_size", d->patch, 256, &v->patch, err) && read_activation(v, c, d->activation, err);
+           mt_size_read(c, "patch_size", d->patch, 256, &v->patch, err) &&
+           mt_tower_activation_read(c, "hidden_act", d->activation, &v->activation, err);
 }
 
 void mt_qwen_merger_bind(mt_tower_binder *t, const char *prefix, const char *const names[3], bool joined,

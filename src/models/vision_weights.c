@@ -1,8 +1,30 @@
-/* Finds a tower's tensors by the names its family gives them. */
+/* Finds a tower's tensors by the names its family gives them, and what else towers have in common. */
 #include <stdio.h>
 #include <string.h>
 
 #include "models/vision_family.h"
+
+bool mt_tower_activation_read(const mt_config *c, const char *key, const char *fallback, mt_activation *out,
+                              mt_error *err)
+{
+    static const struct {
+        const char *name;
+        mt_activation act;
+    } known[] = {{"silu", MT_ACT_SILU},
+                 {"gelu_pytorch_tanh", MT_ACT_GELU_TANH},
+                 {"quick_gelu", MT_ACT_QUICK_GELU},
+                 {"gelu", MT_ACT_GELU}};
+    const char *name = mt_config_string(c, key, fallback);
+    for (size_t i = 0; i < MT_COUNT(known); i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            *out = known[i].act;
+            return true;
+        }
+    }
+    return mt_fail(err, MT_E_UNSUPPORTED,
+                   "the tower's \"%s\" is \"%.64s\"; known are silu, gelu, gelu_pytorch_tanh and quick_gelu", key,
+                   name);
+}
 
 static const char *path(mt_tower_binder *t, const char *name, const char *suffix)
 {
@@ -21,7 +43,8 @@ const float *mt_tower_norm(mt_tower_binder *t, const char *name, size_t n, const
 void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, mt_mat *out, const float **bias)
 {
     mt_bind_matrix(t->b, path(t, name, ""), n, k, out);
-    *bias = mt_bind_vector(t->b, path(t, name, ".bias"), n);
+    if (t->spec->bias)
+        *bias = mt_bind_vector(t->b, path(t, name, ".bias"), n);
 }
 
 /* Queries, keys and values in one matrix, one after the other. */

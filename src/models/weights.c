@@ -155,8 +155,41 @@ static const char *router_name(layer_binder *lb)
 
 static const float *expert_bias(layer_binder *lb, const char *at, const char *name, size_t n)
 {
-    snprintf(lb->path, sizeof lb->path, "%s.experts.%s.bias", at, name);
+    snprintf(lb->path, sizeof lb->path, "%s.experts.%s", at, name);
     return mt_bind_vectors(lb->b, lb->path, lb->layer->moe.experts, n);
+}
+
+/* Those of gate and up, which lie in the files as the rows of one matrix do. */
+static bool split_biases(const mt_moe_spec *moe, const float *both, mt_layer_weights *w, mt_arena *arena, mt_error *err)
+{
+    const size_t n = moe->ffn, step = moe->woven ? 2 : 1, up = moe->woven ? 1 : n;
+    if (!both)
+        return true;
+    float *apart = mt_arena_alloc(arena, 2 * moe->experts * n * sizeof *apart);
+    if (!apart)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the biases of %u experts", moe->experts);
+    w->expert_gate_bias = apart;
+    w->expert_up_bias = apart + moe->experts * n;
+    for (size_t e = 0; e < moe->experts; e++)
+        for (size_t i = 0; i < n; i++) {
+            apart[e * n + i] = both[2 * e * n + i * step];
+            apart[(moe->experts + e) * n + i] = both[2 * e * n + i * step + up];
+        }
+    return true;
+}
+
+static bool bind_expert_biases(layer_binder *lb, const char *at, mt_layer_weights *w, mt_arena *arena, mt_error *err)
+{
+    const mt_moe_spec *moe = &lb->layer->moe;
+    snprintf(lb->path, sizeof lb->path, "%s.experts.gate_up_proj_bias", at);
+    if (mt_bind_has(lb->b, lb->path)) {
+        w->expert_down_bias = expert_bias(lb, at, "down_proj_bias", lb->spec->hidden);
+        return split_biases(moe, expert_bias(lb, at, "gate_up_proj_bias", 2 * (size_t)moe->ffn), w, arena, err);
+    }
+    w->expert_gate_bias = expert_bias(lb, at, "gate_proj.bias", moe->ffn);
+    w->expert_up_bias = expert_bias(lb, at, "up_proj.bias", moe->ffn);
+    w->expert_down_bias = expert_bias(lb, at, "down_proj.bias", lb->spec->hidden);
+    return true;
 }
 
 static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
@@ -189,14 +222,9 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     w->expert_gate = mats;
     w->expert_up = mats + experts;
     w->expert_down = mats + 2 * experts;
-    mt_bind_experts(lb->b, at, experts, hidden, moe->ffn, w->expert_gate, w->expert_up, w->expert_down);
-    if (moe->bias) {
-        w->expert_gate_bias = expert_bias(lb, at, "gate_proj", moe->ffn);
-        w->expert_up_bias = expert_bias(lb, at, "up_proj", moe->ffn);
-        w->expert_down_bias = expert_bias(lb, at, "down_proj", hidden);
-    }
+    mt_bind_experts(lb->b, at, experts, hidden, moe->ffn, moe->woven, w->expert_gate, w->expert_up, w->expert_down);
     bind_router(lb, w, arena);
-    return true;
+    return !moe->bias || bind_expert_biases(lb, at, w, arena, err);
 }
 
 static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)

@@ -33,8 +33,8 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
 /* The same of `count` of them, [count, n]. */
 const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n);
 
-/* The matrix [n, k] at path: plain, block FP8, or MLX-quantised, decided by what is there. The mapped rows are used in
-   place. *out is zeroed when it fails. */
+/* The matrix [n, k] at path: plain, FP8, MLX-quantised, or blocks of MXFP4, decided by what is there. The mapped rows
+   are used in place. *out is zeroed when it fails. */
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
 
 /* Whether the checkpoint has any tensor of a tower. */
@@ -57,9 +57,10 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
 
 /* The experts of a sparse layer at path ("layers.3.mlp"): gate, up [inner, hidden] and down [hidden, inner] of each
    of `experts`, from any layout: experts.E.gate_proj, switch_mlp.gate_proj (stacked), experts.gate_up_proj fused,
-   transposed or not by shape (a transposed one is repacked, and its cost reported). Arrays of `experts`. */
-bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate,
-                     mt_mat *up, mt_mat *down);
+   transposed or not by shape (a transposed one is repacked, and its cost reported). woven: in a fused one, rows of gate
+   and up alternate, else gate comes first. Arrays of `experts`. */
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool woven,
+                     mt_mat *gate, mt_mat *up, mt_mat *down);
 
 /* What repacking and conversion cost, and what was bound at all. */
 typedef struct mt_bind_cost {

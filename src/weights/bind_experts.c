@@ -5,6 +5,8 @@
      experts.gate_up_proj       [E, 2I, H]    stacked, gate above up
      experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, since kernels read rows
 
+   Where they are woven, rows of gate and up alternate in one matrix: each of them is every second row of it.
+
    Fused and transposed are told apart by shape, against hidden (H) and inner (I). A square tensor fits both ways; then
    its sibling decides: gate_up is square when 2I = H, down when I = H, and both at once cannot be. */
 #include <stdio.h>
@@ -17,6 +19,7 @@ typedef struct layer {
     mt_binder *b;
     char name[MT_BIND_NAME]; /* of the module that holds the experts */
     size_t experts, hidden, inner;
+    bool woven;
     mt_mat *gate, *up, *down; /* [experts] */
 } layer;
 
@@ -123,23 +126,43 @@ static bool stacked(const layer *l, const char *part, size_t n, size_t k, bool t
     return true;
 }
 
+/* Every second row of a matrix, from the first or the second on. */
+static mt_mat every_second(const mt_mat *both, size_t first)
+{
+    mt_mat out = mt_mat_rows(both, first, both->n / 2);
+    out.stride *= 2;
+    out.scale_stride *= 2;
+    return out;
+}
+
+/* gate and up of expert e, where they are one matrix [2 inner, hidden] */
+static void divide(const layer *l, size_t e, const mt_mat *both)
+{
+    l->gate[e] = l->woven ? every_second(both, 0) : mt_mat_rows(both, 0, l->inner);
+    l->up[e] = l->woven ? every_second(both, 1) : mt_mat_rows(both, l->inner, l->inner);
+}
+
 static bool fused(const layer *l, bool transposed)
 {
-    static const char part[] = "gate_up_proj";
+    static const char whole[] = "gate_up_proj";
     size_t i = l->inner, h = l->hidden;
-    if (transposed)
-        return repack(l, part, i, h, 2 * i, 0, l->gate) && repack(l, part, i, h, 2 * i, i, l->up);
     char name[MT_BIND_NAME];
     mt_mat first;
-    member(l, part, name);
+    member(l, whole, name);
+    if (transposed) { /* down has room for the whole ones, which come before it */
+        if (!repack(l, whole, 2 * i, h, 2 * i, 0, l->down))
+            return false;
+        for (size_t e = 0; e < l->experts; e++)
+            divide(l, e, &l->down[e]);
+        return true;
+    }
     if (!mt_bind_module(l->b, name, l->experts, 2 * i, h, &first))
         return false;
-    if (first.format == MT_FORMAT_FP8 && i % MT_FP8_BLOCK != 0)
+    if (first.format == MT_FORMAT_FP8 && (i % MT_FP8_BLOCK != 0 || l->woven))
         return mt_binder_miss(l->b, name, "gate and up apart", "found them sharing blocks of scales: %zu rows each", i);
     for (size_t e = 0; e < l->experts; e++) {
-        mt_mat both = mt_mat_item(&first, e);
-        l->gate[e] = mt_mat_rows(&both, 0, i);
-        l->up[e] = mt_mat_rows(&both, i, i);
+        const mt_mat both = mt_mat_item(&first, e);
+        divide(l, e, &both);
     }
     return true;
 }
@@ -199,10 +222,17 @@ static bool bind_layout(layer *l, const char *path)
     return mt_binder_miss(l->b, l->name, wanted, "absent");
 }
 
-bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, mt_mat *gate,
-                     mt_mat *up, mt_mat *down)
+bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool woven,
+                     mt_mat *gate, mt_mat *up, mt_mat *down)
 {
-    layer l = {.b = b, .experts = experts, .hidden = hidden, .inner = inner, .gate = gate, .up = up, .down = down};
+    layer l = {.b = b,
+               .experts = experts,
+               .hidden = hidden,
+               .inner = inner,
+               .woven = woven,
+               .gate = gate,
+               .up = up,
+               .down = down};
     memset(gate, 0, experts * sizeof *gate);
     memset(up, 0, experts * sizeof *up);
     memset(down, 0, experts * sizeof *down);

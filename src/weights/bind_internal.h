@@ -9,6 +9,7 @@
 
 #define MT_BIND_NAME (2 * MT_LIMIT_TENSOR_NAME) /* bytes of a name we make */
 #define MT_FP8_BLOCK 128
+#define MT_MXFP4_GROUP 32
 
 /* What became of a tensor of the checkpoint. */
 typedef enum mt_bind_state { MT_BIND_UNUSED, MT_BIND_IN_PLACE, MT_BIND_COPIED } mt_bind_state;

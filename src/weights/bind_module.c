@@ -1,4 +1,4 @@
-/* From the tensors of one module to a mt_mat: plain, block FP8 or MLX-quantised, single or stacked. */
+/* From the tensors of one module to a mt_mat: plain, FP8, MLX-quantised or blocks of MXFP4, single or stacked. */
 #include <string.h>
 
 #include "weights/bind_internal.h"
@@ -96,17 +96,31 @@ static bool bind_plain(const wish *w, const mt_tensor_info *t, mt_mat *out)
     return true;
 }
 
+/* One scale for the whole matrix: as many copies of it as a row of blocks has, for all rows. */
+static const uint8_t *spread_scale(const wish *w, const mt_tensor_info *scale, size_t count)
+{
+    const size_t size = mt_dtype_size(scale->dtype);
+    uint8_t *copies = mt_binder_copy(w->b, count * size);
+    mt_binder_copied(w->b, scale);
+    for (size_t i = 0; i < count && copies && !w->b->headers_only; i++)
+        memcpy(copies + i * size, scale->data, size);
+    return copies;
+}
+
+/* activation_scale is for who rounds activations to FP8 too; they keep more of themselves here. */
 static bool bind_fp8(const wish *w, const mt_tensor_info *t, mt_mat *out)
 {
     const mt_tensor_info *scales = mt_binder_take(w->b, w->name, ".weight_scale_inv");
     if (!scales)
         scales = mt_binder_take(w->b, w->name, "_scale_inv");
+    (void)mt_binder_take(w->b, w->name, ".activation_scale");
     if (!has_shape(w, t, w->n, w->k))
         return miss(w, "", t, NULL);
     if (!scales)
         return miss(w, " without weight_scale_inv", t, NULL);
     size_t rows = (w->n + MT_FP8_BLOCK - 1) / MT_FP8_BLOCK, cols = (w->k + MT_FP8_BLOCK - 1) / MT_FP8_BLOCK;
-    if (!has_shape(w, scales, rows, cols) || scale_type(scales->dtype) == MT_SCALE_NONE)
+    const bool single = !w->stack && scales->dims == 0;
+    if ((!single && !has_shape(w, scales, rows, cols)) || scale_type(scales->dtype) == MT_SCALE_NONE)
         return miss(w, " with weight_scale_inv ", t, scales);
     *out = (mt_mat){.format = MT_FORMAT_FP8,
                     .scale_type = scale_type(scales->dtype),
@@ -116,8 +130,37 @@ static bool bind_fp8(const wish *w, const mt_tensor_info *t, mt_mat *out)
                     .k = w->k,
                     .w = t->data,
                     .stride = w->k,
+                    .scales = single ? spread_scale(w, scales, cols) : scales->data,
+                    .scale_stride = single ? 0 : cols * mt_dtype_size(scales->dtype),
+                    .global = 1};
+    return out->scales != NULL;
+}
+
+/* As gpt-oss is published: bytes [.., k / 32, 16] and their exponents [.., k / 32]. */
+static bool bind_blocks(const wish *w, const mt_tensor_info *t, mt_mat *out)
+{
+    const mt_tensor_info *scales = mt_binder_take(w->b, w->name, "_scales");
+    const size_t groups = w->k / MT_MXFP4_GROUP, bytes = MT_MXFP4_GROUP / 2;
+    const unsigned lead = w->stack > 0;
+    if (!scales)
+        return miss(w, " without scales", t, NULL);
+    mt_tensor_info rows = *t; /* the same with blocks of a row joined */
+    rows.dims--;
+    rows.shape[lead + 1] *= bytes;
+    if (w->k % MT_MXFP4_GROUP || t->dims != lead + 3 || t->shape[lead + 2] != bytes || t->dtype != MT_DTYPE_U8 ||
+        scales->dtype != MT_DTYPE_U8 || !has_shape(w, &rows, w->n, groups * bytes) ||
+        !has_shape(w, scales, w->n, groups))
+        return miss(w, " with scales ", t, scales);
+    *out = (mt_mat){.format = MT_FORMAT_MXFP4,
+                    .scale_type = MT_SCALE_E8M0,
+                    .bits = 4,
+                    .group = MT_MXFP4_GROUP,
+                    .n = w->n,
+                    .k = w->k,
+                    .w = t->data,
+                    .stride = groups * bytes,
                     .scales = scales->data,
-                    .scale_stride = cols * mt_dtype_size(scales->dtype),
+                    .scale_stride = groups,
                     .global = 1};
     return true;
 }
@@ -169,6 +212,9 @@ bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size
     const mt_tensor_info *t = mt_binder_take(b, name, ".weight");
     if (!t)
         t = mt_binder_take(b, name, "");
+    const mt_tensor_info *blocks = t ? NULL : mt_binder_take(b, name, "_blocks");
+    if (blocks)
+        return bind_blocks(&w, blocks, out);
     if (!t)
         return miss(&w, "", NULL, NULL);
     if (t->dtype == MT_DTYPE_U32)

@@ -21,16 +21,26 @@ static const mt_tensor_info *sibling(const mt_checkpoint *c, const char *name, s
 /* Scales and biases of quantisation belong to their matrix. */
 static bool is_companion(const mt_checkpoint *c, const mt_tensor_info *t)
 {
-    static const char *const suffixes[] = {".scales", ".biases", "_scale_inv"};
+    static const char *const suffixes[] = {".scales", ".biases", "_scale_inv", ".activation_scale", "_scales"};
     size_t len = strlen(t->name);
     for (size_t i = 0; i < MT_COUNT(suffixes); i++) {
         if (!ends_with(t->name, len, suffixes[i]))
             continue;
         size_t stem = len - strlen(suffixes[i]);
-        if (sibling(c, t->name, stem, ".weight") || sibling(c, t->name, stem, ""))
+        if (sibling(c, t->name, stem, ".weight") || sibling(c, t->name, stem, "") ||
+            sibling(c, t->name, stem, "_blocks"))
             return true;
     }
     return false;
+}
+
+/* Blocks of MXFP4 with their exponents beside them: two elements a byte. */
+static bool is_blocks(const mt_checkpoint *c, const mt_tensor_info *t)
+{
+    static const char suffix[] = "_blocks";
+    const size_t len = strlen(t->name);
+    return t->dtype == MT_DTYPE_U8 && ends_with(t->name, len, suffix) &&
+           sibling(c, t->name, len - strlen(suffix), "_scales");
 }
 
 /* The columns of packed words, and how they are packed; 0 when t is not packed. */
@@ -45,7 +55,13 @@ static uint64_t packed_columns(const mt_checkpoint *c, const mt_quant *q, const 
     return scales->shape[scales->dims - 1] * p->group;
 }
 
-static void label_plain(const mt_tensor_info *t, mt_census_kind *kind)
+static bool has_one_scale(const mt_checkpoint *c, const mt_tensor_info *t)
+{
+    const mt_tensor_info *scale = sibling(c, t->name, strlen(t->name), "_scale_inv");
+    return scale && scale->dims == 0;
+}
+
+static void label_plain(const mt_checkpoint *c, const mt_tensor_info *t, mt_census_kind *kind)
 {
     static const struct {
         mt_dtype dtype;
@@ -57,7 +73,9 @@ static void label_plain(const mt_tensor_info *t, mt_census_kind *kind)
             label = labels[i].label;
     }
     kind->quantised = t->dtype == MT_DTYPE_F8_E4M3;
-    snprintf(kind->label, sizeof kind->label, "%s", kind->quantised ? "fp8 in 128 x 128 blocks" : label);
+    if (kind->quantised)
+        label = has_one_scale(c, t) ? "fp8 with one scale a matrix" : "fp8 in 128 x 128 blocks";
+    snprintf(kind->label, sizeof kind->label, "%s", label);
 }
 
 static void label_packed(mt_quant_params p, mt_census_kind *kind)
@@ -77,10 +95,14 @@ static mt_census_kind kind_of(const mt_checkpoint *c, const mt_quant *q, const m
     uint64_t columns = packed_columns(c, q, t, &p);
     for (unsigned i = 0; i < t->dims; i++)
         kind.parameters *= columns && i + 1 == t->dims ? columns : t->shape[i];
-    if (columns)
+    if (is_blocks(c, t)) {
+        kind.parameters *= 2;
+        label_packed((mt_quant_params){.format = MT_FORMAT_MXFP4}, &kind);
+    } else if (columns) {
         label_packed(p, &kind);
-    else
-        label_plain(t, &kind);
+    } else {
+        label_plain(c, t, &kind);
+    }
     return kind;
 }
 

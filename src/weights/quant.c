@@ -34,14 +34,6 @@ static const mode_row *find_mode(const char *name)
     return NULL;
 }
 
-static const mode_row *mode_of(mt_format format)
-{
-    size_t i = 0;
-    while (modes[i].defaults.format != format)
-        i++;
-    return &modes[i];
-}
-
 static bool known_bits(uint64_t bits)
 {
     return bits >= 2 && bits <= 8 && bits != 7;
@@ -52,10 +44,11 @@ static bool known_group(uint64_t group)
     return group == 16 || group == 32 || group == 64 || group == 128;
 }
 
-/* Fields that are absent come from `base` when the mode is the same, from the mode's defaults when it is another. */
+/* Fields that are absent come from `base` when the mode is the same, from the mode's defaults when it is another. Who
+   names no mode is affine, beside others that name one too. */
 static bool read_params(const mt_config *table, mt_quant_params base, mt_quant_params *out, mt_error *err)
 {
-    const char *name = mt_config_string(table, "mode", mode_of(base.format)->name);
+    const char *name = mt_config_string(table, "mode", modes[0].name);
     const mode_row *mode = find_mode(name);
     if (!mode)
         return mt_fail(
@@ -110,6 +103,10 @@ static bool read_table(mt_quant *q, const mt_config *table, mt_error *err)
     const char *method = mt_config_string(table, "quant_method", NULL);
     if (method && strcmp(method, "fp8") == 0)
         return read_fp8(q, table, err);
+    if (method && strcmp(method, "mxfp4") == 0) {
+        q->method = MT_QUANT_MXFP4;
+        return true;
+    }
     if (method && strcmp(method, "mlx") != 0)
         return mt_fail(
             err, MT_E_UNSUPPORTED,

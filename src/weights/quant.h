@@ -14,7 +14,9 @@
 typedef enum mt_quant_method {
     MT_QUANT_NONE,
     MT_QUANT_MLX, /* packed words, scales and perhaps biases */
-    MT_QUANT_FP8  /* E4M3 with a scale for each 128 x 128 block, as Qwen and DeepSeek publish it */
+    MT_QUANT_FP8, /* E4M3 with a scale for each 128 x 128 block, as Qwen and DeepSeek publish it, or for a whole matrix,
+                     as Mistral does */
+    MT_QUANT_MXFP4 /* experts in blocks of 32, as gpt-oss is published */
 } mt_quant_method;
 
 typedef struct mt_quant_params {

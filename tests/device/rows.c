@@ -139,6 +139,18 @@ static void rope(run *r)
     give(r, y, 1, heads * dim);
 }
 
+static void stretch(run *r)
+{
+    const size_t n = width(r), count = 1 + below(r, 6), every = 1 + below(r, 40);
+    mt_tensor *x = unit_rows(r, 1, n);
+    mt_batch batch;
+    begin_rows(r, &batch);
+    mt_step_begin(r->dev, &batch);
+    say(r, "%zu columns, %zu factors for %zu positions each", n, count, every);
+    mt_op_stretch(r->dev, x, row_of(r, 2, count), every);
+    give(r, x, 1, n);
+}
+
 /* Row i of the features is that of unit i; every third unit has none. */
 static void features(run *r)
 {
@@ -249,8 +261,9 @@ static void join_and_mean(run *r)
         fill(r, (unsigned)(i % count), 1 + r->unit[i / count], row, n);
         mt_tensor_write(r->dev, x, i, row);
     }
-    say(r, "%zu rows of %zu columns", count, n);
-    mt_op_join(r->dev, wide, x, count, r->units);
+    const bool woven = below(r, 2);
+    say(r, "%zu rows of %zu columns%s", count, n, woven ? ", woven" : "");
+    mt_op_join(r->dev, wide, x, count, r->units, woven);
     mt_op_mean(r->dev, mean, x, count, r->units);
     mt_reading *reading = mt_reading_new(r->set, sizeof(float) * count * n);
     for (size_t i = 0; i < r->units; i++) {
@@ -293,6 +306,7 @@ const device_check row_checks[] = {{.name = "op_norm", .fn = norm},
                                    {.name = "op_act", .fn = act},
                                    {.name = "op_split_heads", .fn = split_heads},
                                    {.name = "op_rope_table op_heads", .fn = rope},
+                                   {.name = "op_stretch", .fn = stretch},
                                    {.name = "op_features", .fn = features},
                                    {.name = "op_finite", .fn = finite_rows},
                                    {.name = "op_argmax", .fn = argmax},

@@ -410,6 +410,8 @@ static void attention(const toy *t, const memory *past, size_t layer, const doub
     for (size_t i = 0; i < a->heads * a->head_dim; i++)
         q[i] = gated[a->gate ? i / a->head_dim * 2 * a->head_dim + i % a->head_dim : i];
     heads(t, a, q, a->heads, w->q_norm, p);
+    for (size_t i = 0; a->stretched && i < a->heads * a->head_dim; i++)
+        q[i] *= t->spec.stretch.factor[p / t->spec.stretch.every < 3 ? p / t->spec.stretch.every : 3];
     attend(t, past, a, layer, w->sinks, q, p);
     for (size_t i = 0; a->gate && i < a->heads * a->head_dim; i++)
         q[i] *= sigmoid(gated[i / a->head_dim * 2 * a->head_dim + a->head_dim + i % a->head_dim]);
@@ -795,6 +797,20 @@ static void gates_and_norms_with_an_offset(void **state)
     check(&t);
 }
 
+/* As Ministral 3 has them, in some layers. */
+static void queries_grow_with_their_position(void **state)
+{
+    static const float factor[] = {1, 1.5f, 0.7f, 2};
+    toy t;
+    (void)state;
+    begin(&t);
+    t.spec.stretch = (mt_stretch){.factor = factor, .count = MT_COUNT(factor), .every = 70};
+    for (size_t i = 0; i < LAYERS; i++)
+        t.layer[i].attn.stretched = i != 1;
+    t.layer[2].attn.rope = MT_NO_ROPE;
+    check(&t);
+}
+
 static void keys_of_layers_that_have_others_are_refused(void **state)
 {
     toy t;
@@ -809,13 +825,10 @@ static void keys_of_layers_that_have_others_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER(layers_differ_in_heads_and_sizes),
-    IN_FOLDER(chunks_and_no_rope),
-    IN_FOLDER(sinks_limits_and_expert_biases),
-    IN_FOLDER(experts_beside_a_dense_mlp),
-    IN_FOLDER(sigmoid_routers_with_groups),
-    IN_FOLDER(gates_and_norms_with_an_offset),
-    cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
+    IN_FOLDER(layers_differ_in_heads_and_sizes), IN_FOLDER(chunks_and_no_rope),
+    IN_FOLDER(sinks_limits_and_expert_biases),   IN_FOLDER(experts_beside_a_dense_mlp),
+    IN_FOLDER(sigmoid_routers_with_groups),      IN_FOLDER(gates_and_norms_with_an_offset),
+    IN_FOLDER(queries_grow_with_their_position), cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
 };
 
 UNIT_MAIN(tests)

@@ -10,8 +10,12 @@
 
 #define FIXTURES "tests/oracle/sighted/"
 
-static const char *const folders[] = {FIXTURES "qwen3vl-bf16", FIXTURES "qwen25vl-mlx-4bit", FIXTURES "qwen2vl-bf16",
-                                      FIXTURES "gemma3vl-mlx-8bit-tower"};
+static const char *const folders[] = {FIXTURES "qwen3vl-bf16",
+                                      FIXTURES "qwen25vl-mlx-4bit",
+                                      FIXTURES "qwen2vl-bf16",
+                                      FIXTURES "gemma3vl-mlx-8bit-tower",
+                                      FIXTURES "mistral3-ministral-bf16",
+                                      FIXTURES "mistral3-mlx-4bit"};
 
 #define ROWS 2048 /* of features */
 
@@ -57,8 +61,8 @@ static mt_picture make_picture(tower *t, uint32_t height, uint32_t width, uint32
 {
     const mt_vision_spec *s = t->o.spec.vision;
     mt_picture p = {.views = views, .frames = views > 1 ? s->frames : 1, .levels = (const float(*)[256])t->levels};
-    p.height = s->pool ? s->table : height * s->merge;
-    p.width = s->pool ? s->table : width * s->merge;
+    p.height = s->merge_kind == MT_MERGE_MEAN ? s->table : height * s->merge;
+    p.width = s->merge_kind == MT_MERGE_MEAN ? s->table : width * s->merge;
     p.tokens = views * (p.height / s->merge) * (p.width / s->merge);
     p.patch_bytes = (size_t)3 * p.frames * s->patch * s->patch;
     uint8_t *bytes = mt_alloc(mt_picture_patches(&p) * p.patch_bytes);

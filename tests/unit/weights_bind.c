@@ -202,6 +202,30 @@ static void microscaled_formats_bind(void **state)
     }
 }
 
+/* One scale stands for every block. */
+static void fp8_with_one_scale_binds(void **state)
+{
+    static const uint8_t scale[4] = {0, 0, 0x80, 0x3f};
+    mt_bind_cost cost;
+    mt_error err;
+    mt_mat mat;
+
+    (void)state;
+    PUT_TENSORS("model.safetensors", {"model.layers.0.p.weight", "F8_E4M3", "130, 257", 130 * 257, NULL},
+                {"model.layers.0.p.weight_scale_inv", "F32", "", 4, scale},
+                {"model.layers.0.p.activation_scale", "BF16", "", 2, NULL});
+    start("{\"quantization_config\":{\"quant_method\":\"fp8\",\"activation_scheme\":\"static\","
+          "\"weight_block_size\":null}}");
+    assert_true(mt_bind_matrix(binder, "layers.0.p", 130, 257, &mat));
+    assert_int_equal(mat.format, MT_FORMAT_FP8);
+    assert_int_equal(mat.scale_type, MT_SCALE_F32);
+    assert_int_equal(mat.scale_stride, 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_memory_equal(mat.scales + 4 * i, scale, sizeof scale);
+    assert_true(finish(&cost, &err));
+    assert_int_equal(cost.unused_tensors, 0);
+}
+
 static void block_fp8_binds(void **state)
 {
     mt_mat mat;
@@ -340,6 +364,7 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(plain_matrices_stay_where_they_are),
     IN_FOLDER(every_affine_width_binds),
     IN_FOLDER(microscaled_formats_bind),
+    IN_FOLDER(fp8_with_one_scale_binds),
     IN_FOLDER(block_fp8_binds),
     IN_FOLDER(what_is_wrong_is_told_at_once),
     IN_FOLDER(scales_must_fit),

@@ -70,11 +70,29 @@ static void fp8_weights_are_named(void **state)
     take("{\"quantization_config\":{\"quant_method\":\"fp8\"}}");
     assert_string_equal(summary, "fp8 in 128 x 128 blocks; 1 tensor f16");
     assert_int_equal(census.parameters, 512 + 128 + 4);
+    PUT_TENSORS("model.safetensors", {"model.layers.0.a.weight", "F8_E4M3", "64, 8", 512, NULL},
+                {"model.layers.0.a.weight_scale_inv", "BF16", "", 2, NULL},
+                {"model.layers.0.a.activation_scale", "BF16", "", 2, NULL});
+    take("{\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":null}}");
+    assert_string_equal(summary, "fp8 with one scale a matrix");
+    assert_int_equal(census.parameters, 512);
+}
+
+static void blocks_of_mxfp4_count_what_they_stand_for(void **state)
+{
+    (void)state;
+    PUT_TENSORS("model.safetensors", {"model.layers.0.mlp.experts.down_proj_blocks", "U8", "2, 4, 3, 16", 384, NULL},
+                {"model.layers.0.mlp.experts.down_proj_scales", "U8", "2, 4, 3", 24, NULL},
+                {"model.layers.0.b.weight", "BF16", "2, 2", 8, NULL});
+    take("{\"quantization_config\":{\"quant_method\":\"mxfp4\"}}");
+    assert_string_equal(summary, "mxfp4; 1 tensor bf16");
+    assert_int_equal(census.parameters, 2 * 4 * 96 + 4);
 }
 
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(plain_weights_are_counted),
     IN_FOLDER(packed_weights_count_what_they_stand_for),
     IN_FOLDER(fp8_weights_are_named),
+    IN_FOLDER(blocks_of_mxfp4_count_what_they_stand_for),
 };
 UNIT_MAIN(tests)

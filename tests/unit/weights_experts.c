@@ -11,6 +11,7 @@ static mt_mat gate[EXPERTS], up[EXPERTS], down[EXPERTS];
 static mt_bind_cost cost;
 static mt_error error;
 static size_t hidden, inner;
+static bool woven; /* gate and up in one matrix */
 
 /* Element (r, c) of a matrix of expert e; which is 0 for gate, 1 for up, 2 for down. Every value occurs once. */
 static uint16_t value(size_t which, size_t e, size_t r, size_t c)
@@ -28,7 +29,7 @@ static bool bind(bool inspect)
     assert_string_equal(error.text, "");
     arena = mt_arena_new(0);
     b = mt_binder_new(checkpoint, arena);
-    bound = mt_bind_experts(b, "layers.0.mlp", EXPERTS, hidden, inner, gate, up, down);
+    bound = mt_bind_experts(b, "layers.0.mlp", EXPERTS, hidden, inner, woven, gate, up, down);
     ok = mt_binder_finish(b, &cost, &error);
     assert_true(bound == ok);
     return ok;
@@ -144,6 +145,92 @@ static void fused_experts_bind_either_way(void **state)
         assert_int_equal(cost.mapped_bytes, 0);
         assert_true(cost.seconds > 0);
     }
+}
+
+/* Rows of gate and up, each as put_fused has them, by turns. */
+static uint16_t *weave(const uint16_t *both, bool transposed)
+{
+    const size_t n = 2 * inner, each = n * hidden;
+    uint16_t *out = mt_alloc_array(EXPERTS * each, sizeof *out);
+    for (size_t e = 0; e < EXPERTS; e++)
+        for (size_t r = 0; r < n; r++)
+            for (size_t c = 0; c < hidden; c++) {
+                const size_t from = r % 2 * inner + r / 2;
+                out[e * each + (transposed ? c * n + r : r * hidden + c)] =
+                    both[e * each + (transposed ? c * n + from : from * hidden + c)];
+            }
+    return out;
+}
+
+static void put_woven(bool transposed)
+{
+    const size_t bytes = EXPERTS * hidden * inner * 2;
+    uint16_t *apart = fill(0, 2 * inner, hidden, inner, transposed), *both = weave(apart, transposed);
+    uint16_t *last = fill(2, hidden, inner, hidden, transposed);
+    char a[40], b[40];
+    PUT_TENSORS(
+        "model.safetensors",
+        {"model.layers.0.mlp.experts.gate_up_proj", "BF16", shape(a, 2 * inner, hidden, transposed), 2 * bytes, both},
+        {"model.layers.0.mlp.experts.down_proj", "BF16", shape(b, hidden, inner, transposed), bytes, last});
+    mt_free(apart);
+    mt_free(both);
+    mt_free(last);
+}
+
+/* As gpt-oss has them: every second row is gate's. */
+static void woven_experts_bind_either_way(void **state)
+{
+    static const size_t sizes[][2] = {{40, 12}, {16, 16}, {33, 5}};
+    (void)state;
+    put_text("config.json", "{}");
+    woven = true;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        hidden = sizes[i][0];
+        inner = sizes[i][1];
+        put_woven(false);
+        expect_all_plain();
+        assert_int_equal(cost.copied_bytes, 0);
+        put_woven(true);
+        expect_all_plain();
+        assert_int_equal(cost.copied_bytes, 3 * EXPERTS * hidden * inner * 2);
+    }
+    woven = false;
+}
+
+/* Blocks of 32 columns, two to a byte, with an exponent each; gate and up by turns. */
+static void blocks_of_mxfp4_bind_in_place(void **state)
+{
+    (void)state;
+    put_text("config.json", "{\"quantization_config\":{\"quant_method\":\"mxfp4\"}}");
+    hidden = 64;
+    inner = 32;
+    woven = true;
+#define BLOCKS(name, n, g)                                                                               \
+    {"model.layers.0.mlp.experts." name "_blocks", "U8", "3, " #n ", " #g ", 16", 3 * n * g * 16, NULL}, \
+        {"model.layers.0.mlp.experts." name "_scales", "U8", "3, " #n ", " #g, 3 * n * g, NULL}
+    PUT_TENSORS("model.safetensors", BLOCKS("gate_up_proj", 64, 2), BLOCKS("down_proj", 64, 1));
+    assert_true(bind(false));
+    const uint8_t *w = mt_checkpoint_find(checkpoint, "model.layers.0.mlp.experts.gate_up_proj_blocks")->data;
+    const uint8_t *s = mt_checkpoint_find(checkpoint, "model.layers.0.mlp.experts.gate_up_proj_scales")->data;
+    assert_int_equal(up[2].format, MT_FORMAT_MXFP4);
+    assert_int_equal(up[2].scale_type, MT_SCALE_E8M0);
+    assert_int_equal(up[2].n, 32);
+    assert_int_equal(up[2].k, 64);
+    assert_int_equal(up[2].stride, 2 * 32);
+    assert_int_equal(up[2].scale_stride, 2 * 2);
+    assert_ptr_equal(gate[2].w, w + 2 * 64 * 32);
+    assert_ptr_equal(up[2].w, w + 2 * 64 * 32 + 32);
+    assert_ptr_equal(up[2].scales, s + 2 * 64 * 2 + 2);
+    assert_int_equal(down[1].stride, 16);
+    assert_int_equal(cost.copied_bytes, 0);
+    drop();
+    PUT_TENSORS("model.safetensors", BLOCKS("gate_up_proj", 64, 1), BLOCKS("down_proj", 64, 1));
+    assert_false(bind(false));
+    assert_non_null(strstr(error.text,
+                           "gate_up_proj_blocks\" wanted [3, 64, 64], found U8 [3, 64, 1, 16] with scales U8 "
+                           "[3, 64, 1]"));
+    drop();
+    woven = false;
 }
 
 static void stacked_experts_bind_either_way(void **state)
@@ -326,6 +413,8 @@ static void absent_and_misshapen_experts_are_told(void **state)
 
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(fused_experts_bind_either_way),
+    IN_FOLDER(woven_experts_bind_either_way),
+    IN_FOLDER(blocks_of_mxfp4_bind_in_place),
     IN_FOLDER(stacked_experts_bind_either_way),
     IN_FOLDER(inspection_repacks_nothing),
     IN_FOLDER(experts_one_by_one_bind),

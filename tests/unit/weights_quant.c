@@ -116,6 +116,11 @@ static void overrides_are_found(void **state)
     expect_params(mt_quant_lookup(&q, "model.layers.3.mlp.gate"), MT_FORMAT_AFFINE, 4, 32);
     expect_params(mt_quant_lookup(&q, "model.layers.4.mlp.gate"), MT_FORMAT_AFFINE, 4, 32);
     expect_params(mt_quant_lookup(&q, "language_model.lm_head"), MT_FORMAT_AFFINE, 4, 128);
+    drop_config(NULL);
+    assert_true(read_text("{\"quantization\":{\"mode\":\"mxfp4\",\"group_size\":32,\"bits\":4,"
+                          "\"a\":{\"group_size\":64,\"bits\":8}}}",
+                          &q, &err));
+    expect_params(mt_quant_lookup(&q, "a"), MT_FORMAT_AFFINE, 8, 64); /* who names no mode is affine */
 }
 
 static bool resolve(const mt_quant *q, uint64_t words, uint64_t scales, mt_dtype dtype, uint64_t k,

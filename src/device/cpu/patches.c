@@ -97,11 +97,23 @@ static void join_row(void *ctx, size_t i, size_t worker)
                op->x->cols * sizeof(float));
 }
 
-void mt_cpu_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m)
+static void weave_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const patches *op = ctx;
+    float *y = mt_cpu_row(op->y, i);
+    for (size_t j = 0; j < op->count; j++) {
+        const float *x = mt_cpu_row(op->x, i * op->count + j);
+        for (size_t c = 0; c < op->x->cols; c++)
+            y[c * op->count + j] = x[c];
+    }
+}
+
+void mt_cpu_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven)
 {
     assert(m <= y->rows && m * count <= x->rows && y->cols == count * x->cols);
     patches op = {.dev = dev, .y = y, .x = x, .count = count};
-    mt_cpu_run(dev, join_row, &op, m, m * y->cols);
+    mt_cpu_run(dev, woven ? weave_row : join_row, &op, m, m * y->cols);
 }
 
 static void mean_row(void *ctx, size_t i, size_t worker)

@@ -162,6 +162,25 @@ void mt_cpu_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m,
     mt_cpu_run(dev, heads_row, &op, m, m * x->cols);
 }
 
+static void stretch_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const rowwise *op = ctx;
+    const size_t at = op->dev->batch.positions[i].axis[0] / op->first, last = op->w->cols - 1;
+    const float factor = op->w->data[at < last ? at : last];
+    float *y = mt_cpu_row(op->y, i);
+    if (factor != 1.0f)
+        op->dev->k.scale(y, factor, y, op->y->cols);
+}
+
+void mt_cpu_op_stretch(mt_device *dev, mt_tensor *x, const mt_tensor *factor, size_t every)
+{
+    const size_t m = dev->batch.rows;
+    assert(m <= x->rows && every > 0);
+    rowwise op = {.dev = dev, .y = x, .w = factor, .first = every};
+    mt_cpu_run(dev, stretch_row, &op, m, m * x->cols);
+}
+
 static void split_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
