@@ -141,7 +141,14 @@ static void remark_spec(mt_info *info)
         remark(info, "attention scores are capped at %g", (double)a->softcap);
     if (s->final_softcap > 0)
         remark(info, "logits are capped at %g", (double)s->final_softcap);
-    if (sparse && !sparse->moe.routing.renormalise)
+    if (a->sinks)
+        remark(info, "each head has a sink, which takes a share of attention and gives nothing");
+    if (s->stretch.factor)
+        remark(info, "queries are multiplied by up to %.3g as their position grows, from %u on",
+               (double)s->stretch.factor[s->stretch.count - 1], s->stretch.every);
+    if (s->layer[0].mlp.glu.limit > 0)
+        remark(info, "what an expert's gate and up give is cut off at %g", (double)s->layer[0].mlp.glu.limit);
+    if (sparse && sparse->moe.routing.kind != MT_ROUTE_CHOSEN && !sparse->moe.routing.renormalise)
         remark(info, "the weights of the chosen experts are not normalised");
 }
 

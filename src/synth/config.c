@@ -62,11 +62,14 @@ static const char *const architectures[] = {
     [MT_SYNTH_QWEN3_VL] = "Qwen3VLForConditionalGeneration",
     [MT_SYNTH_QWEN3_5] = "Qwen3_5ForConditionalGeneration",
     [MT_SYNTH_GEMMA3] = "Gemma3ForCausalLM",
+    [MT_SYNTH_GPT_OSS] = "GptOssForCausalLM",
+    [MT_SYNTH_MINISTRAL3] = "Mistral3ForConditionalGeneration",
 };
 
 static const char *const model_types[] = {
-    [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",     [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
-    [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5", [MT_SYNTH_GEMMA3] = "gemma3_text",
+    [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
+    [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
+    [MT_SYNTH_GPT_OSS] = "gpt_oss",   [MT_SYNTH_MINISTRAL3] = "mistral3",
 };
 
 static void put_llama(object *o)
@@ -97,6 +100,26 @@ static void put_gemma(object *o, const mt_synth_model *m)
     put_raw(o, "rope_scaling", "null");
     put_raw(o, "attn_logit_softcapping", "null");
     put_raw(o, "final_logit_softcapping", "null");
+}
+
+static void put_gpt_oss(object *o, const mt_synth_model *m)
+{
+    put_size(o, "num_local_experts", m->experts);
+    put_size(o, "num_experts_per_tok", m->experts_per_token);
+    put_size(o, "sliding_window", 128);
+    put_real(o, "swiglu_limit", 7);
+    put_raw(o, "rope_scaling",
+            "{\"beta_fast\": 32.0, \"beta_slow\": 1.0, \"factor\": 32.0, "
+            "\"original_max_position_embeddings\": 4096, \"rope_type\": \"yarn\", \"truncate\": false}");
+}
+
+static void put_ministral(object *o)
+{
+    put_raw(o, "sliding_window", "null");
+    put_raw(o, "rope_parameters",
+            "{\"beta_fast\": 32.0, \"beta_slow\": 1.0, \"factor\": 16.0, \"llama_4_scaling_beta\": 0.1, "
+            "\"mscale\": 1.0, \"mscale_all_dim\": 1.0, \"original_max_position_embeddings\": 16384, "
+            "\"rope_theta\": 1000000.0, \"rope_type\": \"yarn\"}");
 }
 
 static void put_layer_types(object *o, const mt_synth_model *m)
@@ -136,10 +159,10 @@ static void put_text(object *o, const mt_synth_model *m)
     put_size(o, "head_dim", m->head_dim);
     put_size(o, "vocab_size", m->vocab);
     put_size(o, "max_position_embeddings", m->context);
-    put_real(o, "rms_norm_eps", m->family == MT_SYNTH_LLAMA ? 1e-5 : 1e-6);
-    put_bool(o, "attention_bias", false);
+    put_real(o, "rms_norm_eps", mt_synth_has_head_norms(m) ? 1e-6 : 1e-5);
+    put_bool(o, "attention_bias", m->family == MT_SYNTH_GPT_OSS);
     put_bool(o, "tie_word_embeddings", m->tied);
-    if (m->family != MT_SYNTH_QWEN3_5)
+    if (m->family != MT_SYNTH_QWEN3_5 && m->family != MT_SYNTH_MINISTRAL3)
         put_real(o, "rope_theta", m->theta);
     if (m->family != MT_SYNTH_GEMMA3)
         put_string(o, "hidden_act", "silu");
@@ -148,6 +171,8 @@ static void put_text(object *o, const mt_synth_model *m)
     case MT_SYNTH_QWEN3_MOE: put_moe(o, m); break;
     case MT_SYNTH_QWEN3_5: put_hybrid(o, m); break;
     case MT_SYNTH_GEMMA3: put_gemma(o, m); break;
+    case MT_SYNTH_GPT_OSS: put_gpt_oss(o, m); break;
+    case MT_SYNTH_MINISTRAL3: put_ministral(o); break;
     case MT_SYNTH_QWEN3_VL:
         put_raw(o, "rope_scaling",
                 "{\"mrope_interleaved\": true, \"mrope_section\": [24, 20, 20], \"rope_type\": \"default\"}");
@@ -179,10 +204,32 @@ static void put_vision(object *o, const mt_synth_model *m)
         mt_buf_puts(o->out, "[]");
 }
 
+static void put_pixtral(object *o, const mt_synth_model *m)
+{
+    const mt_synth_vision *v = &m->vision;
+
+    put_string(o, "model_type", "pixtral");
+    put_size(o, "hidden_size", v->hidden);
+    put_size(o, "intermediate_size", v->inter);
+    put_size(o, "num_hidden_layers", v->depth);
+    put_size(o, "num_attention_heads", v->heads);
+    put_string(o, "hidden_act", "silu");
+    put_size(o, "num_channels", 3);
+    put_size(o, "patch_size", MT_SYNTH_PIXTRAL_PATCH);
+    put_size(o, "image_size", MT_SYNTH_PIXTRAL_SIDE);
+    put_real(o, "rope_theta", 1e4);
+}
+
 static void put_media_tokens(object *o, const mt_synth_model *m)
 {
     size_t image = m->family == MT_SYNTH_QWEN3_5 ? 248056 : 151655;
 
+    if (m->family == MT_SYNTH_MINISTRAL3) {
+        put_size(o, "image_token_index", 10);
+        put_size(o, "spatial_merge_size", 2);
+        put_bool(o, "tie_word_embeddings", m->tied);
+        return;
+    }
     put_size(o, "image_token_id", image);
     put_size(o, "video_token_id", image + 1);
     put_size(o, "vision_start_token_id", image - 3);
@@ -196,7 +243,10 @@ static void put_nested(object *o, const mt_synth_model *m)
     mt_buf type;
 
     mt_buf_init(&type, 64);
-    mt_buf_printf(&type, "%s_text", model_types[m->family]);
+    if (m->family == MT_SYNTH_MINISTRAL3)
+        mt_buf_puts(&type, "ministral3");
+    else
+        mt_buf_printf(&type, "%s_text", model_types[m->family]);
     key(o, "text_config");
     inner = object_begin(o->out, o->depth);
     put_string(&inner, "model_type", type.data);
@@ -206,7 +256,10 @@ static void put_nested(object *o, const mt_synth_model *m)
 
     key(o, "vision_config");
     inner = object_begin(o->out, o->depth);
-    put_vision(&inner, m);
+    if (m->family == MT_SYNTH_MINISTRAL3)
+        put_pixtral(&inner, m);
+    else
+        put_vision(&inner, m);
     object_end(&inner);
     put_media_tokens(o, m);
 }
@@ -221,8 +274,9 @@ static void put_quantization(object *o, const char *name, const mt_synth_model *
     put_size(&inner, "bits", layout->bits);
     put_string(&inner, "mode", "affine");
     for (size_t i = 0; m->experts && i < m->layers; i++) {
-        mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.mlp.gate\": {\"group_size\": %zu, \"bits\": %d}",
-                      (int)(2 * inner.depth), "", i, layout->group, MT_SYNTH_ROUTER_BITS);
+        mt_buf_printf(o->out, ",\n%*s\"model.layers.%zu.mlp.%s\": {\"group_size\": %zu, \"bits\": %d}",
+                      (int)(2 * inner.depth), "", i, m->family == MT_SYNTH_GPT_OSS ? "router" : "gate", layout->group,
+                      MT_SYNTH_ROUTER_BITS);
     }
     object_end(&inner);
 }
@@ -242,6 +296,8 @@ void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_la
     if (layout->bits) {
         put_quantization(&o, "quantization", model, layout);
         put_quantization(&o, "quantization_config", model, layout);
+    } else if (model->family == MT_SYNTH_GPT_OSS) {
+        put_raw(&o, "quantization_config", "{\"quant_method\": \"mxfp4\"}");
     }
     object_end(&o);
     mt_buf_puts(out, "\n");

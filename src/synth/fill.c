@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "synth/synth.h"
 
+#define E2M1_SPREAD 2.93 /* of its sixteen values */
+
 enum { QUANTILES = 65536 };
 
 struct mt_synth_filler {
@@ -135,6 +137,16 @@ static void fill_codes(const mt_synth_filler *f, const mt_synth_tensor *t, uint6
         out[whole] = (uint32_t)word(stream, (begin + whole) / 2);
 }
 
+static void fill_bytes(const mt_synth_filler *f, const mt_synth_tensor *t, uint64_t begin, size_t count, uint8_t *out)
+{
+    const uint64_t stream = stream_of(f, t);
+
+    for (size_t i = 0; i < count; i += 4) {
+        const uint64_t random = word(stream, (begin + i) / 4);
+        memcpy(out + i, &random, count - i < 4 ? count - i : 4);
+    }
+}
+
 /* Steps between 3/4 and 5/4 of the usual one, or what lies in the middle of their range. */
 static void fill_steps(const mt_synth_filler *f, const mt_synth_tensor *t, uint64_t begin, size_t count, uint16_t *out)
 {
@@ -156,7 +168,13 @@ static void fill_ones(const mt_synth_tensor *t, uint64_t begin, size_t count, ui
 void mt_synth_fill(mt_synth_filler *filler, const mt_synth_tensor *tensor, uint64_t begin, size_t count, void *out)
 {
     switch (tensor->kind) {
-    case MT_SYNTH_CODES: fill_codes(filler, tensor, begin, count, out); break;
+    case MT_SYNTH_CODES:
+        if (tensor->element_size == 1)
+            fill_bytes(filler, tensor, begin, count, out);
+        else
+            fill_codes(filler, tensor, begin, count, out);
+        break;
+    case MT_SYNTH_EXPONENTS: memset(out, 127 + (int)lround(log2((double)tensor->spread / E2M1_SPREAD)), count); break;
     case MT_SYNTH_SCALES:
     case MT_SYNTH_BIASES: fill_steps(filler, tensor, begin, count, out); break;
     case MT_SYNTH_ONES: fill_ones(tensor, begin, count, out); break;

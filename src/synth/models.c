@@ -123,6 +123,35 @@ static const mt_synth_model models[] = {
      .context = 32768,
      .tied = true,
      .theta = 1e6},
+    {.name = "gpt-oss-20b",
+     .about = "32 experts in MXFP4, 4 a token, sinks, windows of 128; cut it with --layers",
+     .family = MT_SYNTH_GPT_OSS,
+     .hidden = 2880,
+     .inter = 2880,
+     .layers = 24,
+     .heads = 64,
+     .kv_heads = 8,
+     .head_dim = 64,
+     .vocab = 201088,
+     .context = 131072,
+     .theta = 150000,
+     .experts = 32,
+     .experts_per_token = 4,
+     .moe_inter = 2880},
+    {.name = "ministral-3-3b",
+     .about = "dense, tied head, yarn, Pixtral's tower of 24 blocks",
+     .family = MT_SYNTH_MINISTRAL3,
+     .hidden = 3072,
+     .inter = 9216,
+     .layers = 26,
+     .heads = 32,
+     .kv_heads = 8,
+     .head_dim = 128,
+     .vocab = 131072,
+     .context = 262144,
+     .tied = true,
+     .theta = 1e6,
+     .vision = {.depth = 24, .hidden = 1024, .inter = 4096, .heads = 16}},
     {.name = "wide",
      .about = "small, its dimensions chosen to reach every tile edge (--wide-test)",
      .family = MT_SYNTH_QWEN3,
@@ -180,4 +209,9 @@ const mt_synth_model *mt_synth_model_named(const char *name)
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer)
 {
     return model->family == MT_SYNTH_QWEN3_5 && (layer + 1) % MT_SYNTH_FULL_EVERY != 0;
+}
+
+bool mt_synth_has_head_norms(const mt_synth_model *model)
+{
+    return model->family != MT_SYNTH_LLAMA && model->family != MT_SYNTH_GPT_OSS && model->family != MT_SYNTH_MINISTRAL3;
 }

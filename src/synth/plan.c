@@ -175,6 +175,56 @@ static void separate_experts(planner *p)
     }
 }
 
+/* All experts' matrices [n, k] as E2M1 codes with an exponent for every 32. */
+static void microscaled(planner *p, const char *name, size_t n, size_t k, double spread)
+{
+    const size_t experts = p->model->experts;
+    mt_synth_tensor *t = add(p, name, is_mlx(p) ? ".weight" : "_blocks");
+
+    t->kind = MT_SYNTH_CODES;
+    t->dtype = is_mlx(p) ? "U32" : "U8";
+    t->element_size = is_mlx(p) ? 4 : 1;
+    if (is_mlx(p))
+        set_dims(t, 3, (size_t[]){experts, n, k / 8});
+    else
+        set_dims(t, 4, (size_t[]){experts, n, k / 32, 16});
+    t = add(p, name, is_mlx(p) ? ".scales" : "_scales");
+    set_dims(t, 3, (size_t[]){experts, n, k / 32});
+    t->kind = MT_SYNTH_EXPONENTS;
+    t->dtype = "U8";
+    t->element_size = 1;
+    t->spread = (float)spread;
+}
+
+static void expert_bias(planner *p, const char *name, size_t n)
+{
+    mt_synth_tensor *t = add(p, name, "");
+
+    set_dims(t, 2, (size_t[]){p->model->experts, n});
+    t->spread = 0.02f;
+}
+
+/* gpt-oss: gate and up by turns as published, apart in conversions. */
+static void gpt_oss_mixture(planner *p)
+{
+    const mt_synth_model *m = p->model;
+    const double in = 1 / sqrt((double)m->hidden), out = 0.1 / sqrt((double)m->moe_inter);
+
+    matrix(p, "mlp.router", 2, (size_t[]){m->experts, m->hidden}, 1.5 * in, is_mlx(p) ? MT_SYNTH_ROUTER_BITS : 0);
+    vector(p, "mlp.router.bias", m->experts, 0, 0.1);
+    if (is_mlx(p)) {
+        microscaled(p, "mlp.experts.gate_proj", m->moe_inter, m->hidden, in);
+        microscaled(p, "mlp.experts.up_proj", m->moe_inter, m->hidden, in);
+        expert_bias(p, "mlp.experts.gate_proj.bias", m->moe_inter);
+        expert_bias(p, "mlp.experts.up_proj.bias", m->moe_inter);
+    } else {
+        microscaled(p, "mlp.experts.gate_up_proj", 2 * m->moe_inter, m->hidden, in);
+        expert_bias(p, "mlp.experts.gate_up_proj_bias", 2 * m->moe_inter);
+    }
+    microscaled(p, "mlp.experts.down_proj", m->hidden, m->moe_inter, out);
+    expert_bias(p, is_mlx(p) ? "mlp.experts.down_proj.bias" : "mlp.experts.down_proj_bias", m->hidden);
+}
+
 static void mixture(planner *p)
 {
     const mt_synth_model *m = p->model;
@@ -196,9 +246,16 @@ static void attention(planner *p)
     linear(p, "self_attn.k_proj", kv, m->hidden, 1);
     linear(p, "self_attn.v_proj", kv, m->hidden, 1);
     linear(p, "self_attn.o_proj", m->hidden, q, residual_gain(p));
-    if (m->family != MT_SYNTH_LLAMA) {
+    if (mt_synth_has_head_norms(m)) {
         norm(p, "self_attn.q_norm.weight", m->head_dim);
         norm(p, "self_attn.k_norm.weight", m->head_dim);
+    }
+    if (m->family == MT_SYNTH_GPT_OSS) {
+        vector(p, "self_attn.q_proj.bias", q, 0, 0.1);
+        vector(p, "self_attn.k_proj.bias", kv, 0, 0.1);
+        vector(p, "self_attn.v_proj.bias", kv, 0, 0.1);
+        vector(p, "self_attn.o_proj.bias", m->hidden, 0, 0.02);
+        vector(p, "self_attn.sinks", m->heads, 1, 1);
     }
 }
 
@@ -239,7 +296,9 @@ static void layer(planner *p, bool is_recurrent)
         recurrent(p);
     else
         attention(p);
-    if (m->experts)
+    if (m->family == MT_SYNTH_GPT_OSS)
+        gpt_oss_mixture(p);
+    else if (m->experts)
         mixture(p);
     else
         mlp(p, m->inter);
@@ -309,6 +368,40 @@ static void tower(planner *p)
     }
 }
 
+static void plain(planner *p, const char *name, size_t out, size_t in)
+{
+    dense(p, name, 2, (size_t[]){out, in}, 1 / sqrt((double)in));
+}
+
+static void pixtral(planner *p)
+{
+    const mt_synth_vision *v = &p->model->vision;
+    const char *at = is_mlx(p) ? "vision_tower.vision_model" : "model.vision_tower";
+    const size_t edge = MT_SYNTH_PIXTRAL_PATCH, wide = v->hidden, text = p->model->hidden;
+    const size_t ours[4] = {wide, 3, edge, edge}, theirs[4] = {wide, edge, edge, 3};
+
+    enter(p, "%s", at);
+    dense(p, "patch_conv", 4, is_mlx(p) ? theirs : ours, 1 / sqrt((double)(3 * edge * edge)));
+    vector(p, "ln_pre.weight", wide, 1, 0.1);
+    for (size_t i = 0; i < v->depth; i++) {
+        enter(p, "%s.transformer.layers.%zu", at, i);
+        vector(p, "attention_norm.weight", wide, 1, 0.1);
+        vector(p, "ffn_norm.weight", wide, 1, 0.1);
+        plain(p, "attention.q_proj", wide, wide);
+        plain(p, "attention.k_proj", wide, wide);
+        plain(p, "attention.v_proj", wide, wide);
+        plain(p, "attention.o_proj", wide, wide);
+        plain(p, "feed_forward.gate_proj", v->inter, wide);
+        plain(p, "feed_forward.up_proj", v->inter, wide);
+        plain(p, "feed_forward.down_proj", wide, v->inter);
+    }
+    enter(p, "%smulti_modal_projector", is_mlx(p) ? "" : "model.");
+    vector(p, "norm.weight", wide, 1, 0.1);
+    linear(p, "patch_merger.merging_layer", wide, 4 * wide, 1);
+    linear(p, "linear_1", text, wide, 1);
+    linear(p, "linear_2", text, text, 1);
+}
+
 /* The draft head, as published: MLX conversions leave it out. */
 static void draft_head(planner *p)
 {
@@ -351,7 +444,9 @@ void mt_synth_plan_init(mt_synth_plan *plan, const mt_synth_model *model, const 
     enter(&p, "%s", model->vision.depth && is_mlx(&p) ? "language_model" : "");
     if (!model->tied)
         linear(&p, "lm_head", model->vocab, model->hidden, 1.6);
-    if (model->vision.depth)
+    if (model->family == MT_SYNTH_MINISTRAL3)
+        pixtral(&p);
+    else if (model->vision.depth)
         tower(&p);
     if (model->family == MT_SYNTH_QWEN3_5 && (!is_mlx(&p) || model->echo))
         draft_head(&p);

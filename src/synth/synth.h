@@ -18,7 +18,9 @@ typedef enum mt_synth_family {
     MT_SYNTH_QWEN3_MOE,
     MT_SYNTH_QWEN3_VL,
     MT_SYNTH_QWEN3_5,
-    MT_SYNTH_GEMMA3
+    MT_SYNTH_GEMMA3,
+    MT_SYNTH_GPT_OSS,
+    MT_SYNTH_MINISTRAL3
 } mt_synth_family;
 
 typedef struct mt_synth_vision {
@@ -32,8 +34,8 @@ typedef struct mt_synth_model {
     size_t hidden, inter, layers, heads, kv_heads, head_dim, vocab, context;
     bool tied;
     double theta;
-    size_t experts, experts_per_token, moe_inter; /* qwen3_moe */
-    mt_synth_vision vision;                       /* qwen3_vl and qwen3_5; depth 0: none */
+    size_t experts, experts_per_token, moe_inter; /* qwen3_moe and gpt_oss */
+    mt_synth_vision vision;                       /* qwen3_vl, qwen3_5 and ministral3; depth 0: none */
     bool echo; /* blocks add nothing, and every token is followed by itself, also in the opinion of the draft head */
 } mt_synth_model;
 
@@ -44,12 +46,15 @@ enum {
     MT_SYNTH_LINEAR_CONV = 4,
     MT_SYNTH_FULL_EVERY = 4,
     MT_SYNTH_PATCH = 16,
+    MT_SYNTH_PIXTRAL_PATCH = 14,
+    MT_SYNTH_PIXTRAL_SIDE = 1540,
     MT_SYNTH_POSITIONS = 2304
 };
 
 /* How the numbers are stored. */
 typedef struct mt_synth_layout {
-    unsigned bits; /* 4 or 8: MLX names and affine quantisation; 0: Hugging Face names, all bf16 */
+    unsigned bits; /* 4 or 8: MLX names and affine quantisation; 0: Hugging Face names, all bf16. gpt-oss's experts are
+                      MXFP4 in both */
     size_t group;
 } mt_synth_layout;
 
@@ -59,16 +64,18 @@ enum { MT_SYNTH_ROUTER_BITS = 8 }; /* MLX conversions keep the router finer than
 const mt_synth_model *mt_synth_model_at(size_t index);
 const mt_synth_model *mt_synth_model_named(const char *name);
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer);
+bool mt_synth_has_head_norms(const mt_synth_model *model); /* of queries and keys */
 
 /* Appends config.json, complete enough for transformers. */
 void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_layout *layout);
 
 typedef enum mt_synth_kind {
-    MT_SYNTH_NORMAL, /* mean and spread; bf16 or f32 */
-    MT_SYNTH_ONES,   /* on the diagonal, zeros elsewhere; bf16 */
-    MT_SYNTH_CODES,  /* random bits */
-    MT_SYNTH_SCALES, /* around spread */
-    MT_SYNTH_BIASES  /* minus mean times the scale at the same place, so that codes spread around 0 */
+    MT_SYNTH_NORMAL,    /* mean and spread; bf16 or f32 */
+    MT_SYNTH_ONES,      /* on the diagonal, zeros elsewhere; bf16 */
+    MT_SYNTH_CODES,     /* random bits */
+    MT_SYNTH_EXPONENTS, /* bytes: the power of two, above 127, that gives E2M1 codes about the spread */
+    MT_SYNTH_SCALES,    /* around spread */
+    MT_SYNTH_BIASES     /* minus mean times the scale at the same place, so that codes spread around 0 */
 } mt_synth_kind;
 
 typedef struct mt_synth_tensor {

@@ -215,6 +215,19 @@ static void recurrent_layers_have_a_state_instead_of_a_cache(void **state)
     assert_non_null(strstr(out, "state         57.0 KiB per sequence"));
 }
 
+static void what_new_families_have_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(run("tests/oracle/checkpoints/gptoss-mxfp4", false), 0);
+    assert_non_null(strstr(out, "each head has a sink, which takes a share of attention and gives nothing"));
+    assert_non_null(strstr(out, "what an expert's gate and up give is cut off at 7"));
+    assert_non_null(strstr(out, "mxfp4; "));
+    assert_null(strstr(out, "not normalised"));
+    assert_int_equal(run("tests/oracle/checkpoints/ministral3-fp8", false), 0);
+    assert_non_null(strstr(out, "queries are multiplied by up to 1.79 as their position grows, from 40 on"));
+    assert_non_null(strstr(out, "fp8 with one scale a matrix"));
+}
+
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_checkpoint_is_described),
     IN_FOLDER(what_is_unusual_is_told),
@@ -223,5 +236,6 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_model_that_cannot_run_is_described_and_refused),
     cmocka_unit_test(recurrent_layers_have_a_state_instead_of_a_cache),
     cmocka_unit_test(encoders_are_described_too),
+    cmocka_unit_test(what_new_families_have_is_told),
 };
 UNIT_MAIN(tests)

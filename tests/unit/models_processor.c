@@ -406,6 +406,89 @@ static void views_may_have_two_sizes(void **state)
     assert_int_equal(out.spans[1].row, 0);
 }
 
+static mt_processor *pixtral(void)
+{
+    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    *p = (mt_processor){.family = &mt_vision_pixtral,
+                        .patch = 14,
+                        .frames = 1,
+                        .merge = 2,
+                        .image_id = 7,
+                        .image_pad = "[IMG]",
+                        .row_end = "[IMG_BREAK]",
+                        .closing = "[IMG_END]"};
+    p->image = (mt_pixel_rules){.height = 1540, .width = 1540, .resample = MT_RESAMPLE_BICUBIC};
+    return p;
+}
+
+/* Pixtral's are never enlarged, but filled up to whole tokens; the longest side is at most 1540. */
+static void pictures_keep_their_size_until_it_is_too_large(void **state)
+{
+    static const struct {
+        uint32_t height, width, wanted_height, wanted_width;
+    } cases[] = {{5, 3, 28, 28},           {28, 56, 28, 56},         {29, 57, 56, 84},
+                 {1540, 1540, 1540, 1540}, {1541, 1000, 1540, 1008}, {1000, 3000, 532, 1540}};
+    const mt_processor *p = pixtral();
+    const mt_picture_wish small = {.max_pixels = 5000}, low = {.low = true};
+    mt_pixel_size size;
+    mt_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        assert_true(p->family->size(p, &none, cases[i].height, cases[i].width, 0, &size, &err));
+        ASSERT_SIZE(size, cases[i].wanted_height, cases[i].wanted_width);
+    }
+    assert_true(p->family->size(p, &small, 100, 200, 0, &size, &err));
+    ASSERT_SIZE(size, 28, 84); /* 50 x 100 would be 5000 pixels; whole tokens below that */
+    assert_true(p->family->size(p, &low, 1540, 1540, 0, &size, &err));
+    ASSERT_SIZE(size, 504, 504);
+    assert_false(p->family->size(p, &none, 1, 4000, 0, &size, &err));
+    assert_string_equal(err.text, "a picture of 4000 x 1 pixels is too long for 1540 x 1540");
+}
+
+static void rows_of_a_picture_end_with_breaks(void **state)
+{
+    const mt_processor *p = pixtral();
+    const mt_picture picture = {.views = 1, .height = 4, .width = 6, .tokens = 6, .step = 1};
+    const uint32_t ids[] = {1, 7, 2, 7, 3}, wanted[] = {1, 7, 7, 7, 2, 7, 7, 7, 3};
+    mt_expanded out;
+    mt_buf text;
+    mt_error err = {0};
+    (void)state;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(p, &picture, 0, &text));
+    assert_string_equal(text.data, "[IMG][IMG_BREAK][IMG][IMG_END]");
+    mt_buf_free(&text);
+    assert_true(mt_processor_expand(p, ids, 5, &picture, 1, arena, &out, &err));
+    assert_int_equal(out.count, MT_COUNT(wanted));
+    assert_memory_equal(out.ids, wanted, sizeof wanted);
+}
+
+/* The processor's file has the tokens' texts; where it cuts patches otherwise than the tower, it is another model's. */
+static void pixtral_reads_its_processor(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("preprocessor_config.json", "{\"size\":{\"longest_edge\":100},\"patch_size\":{\"height\":8,\"width\":8}}");
+    put("processor_config.json",
+        "{\"patch_size\":8,\"spatial_merge_size\":2,\"image_token\":\"<i>\",\"image_break_token\":\"<b>\"}");
+    const mt_processor *p = read_folder(&mt_vision_pixtral);
+    assert_int_equal(p->image.width, 100);
+    assert_int_equal(p->patches, 14 * 14); /* 100 pixels are 7 tokens */
+    assert_int_equal(p->image_id, 10);
+    assert_string_equal(p->image_marker, "<i>");
+    assert_string_equal(p->row_end, "<b>");
+    assert_string_equal(p->closing, "[IMG_END]");
+    const mt_vision_spec vision = {.family = &mt_vision_pixtral, .patch = 8, .frames = 1, .merge = 1};
+    const mt_model_spec spec = {.vocab = 100, .vision = &vision};
+    mt_error err = {0};
+    mt_config *config = mt_config_parse("{}", 2, &err);
+    assert_null(mt_processor_read(folder, config, &spec, arena, &err));
+    assert_string_equal(err.text,
+                        "the processor's \"spatial_merge_size\" is 2, the tower's 1; they must be of one model");
+    mt_config_free(config);
+    remove_folder(NULL);
+}
+
 /* Vocabularies differ; what config.json does not say, the family does. */
 static void pad_tokens_are_the_familys(void **state)
 {
@@ -450,5 +533,8 @@ static const struct CMUnitTest tests[] = {
     TEST(long_images_are_shown_in_pieces),
     TEST(a_new_family_is_a_table),
     TEST(views_may_have_two_sizes),
+    TEST(pictures_keep_their_size_until_it_is_too_large),
+    TEST(rows_of_a_picture_end_with_breaks),
+    TEST(pixtral_reads_its_processor),
 };
 UNIT_MAIN(tests)

@@ -160,9 +160,10 @@ static void gemma_reads_its_text_config(void **state)
     assert_int_equal(s.layer[0].attn.head_dim, 256);
 }
 
-#define FAMILIES                                                                                    \
-    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, " \
-    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text"
+#define FAMILIES                                                                                         \
+    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "      \
+    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, " \
+    "ministral3, mistral3"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -268,6 +269,68 @@ static void experts_that_see_fill_in_what_is_missing(void **state)
     assert_int_equal(s.layer[0].moe.ffn, 1408);
 }
 
+#define YARN "{\"rope_type\":\"yarn\",\"factor\":32,\"original_max_position_embeddings\":4096,\"truncate\":false}"
+
+static void gpt_oss_has_windows_sinks_and_biases(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"gpt_oss\",\"rope_theta\":150000,\"rope_scaling\":" YARN
+                  ",\"num_hidden_layers\":4,\"num_local_experts\":32,\"swiglu_limit\":7.0,\"hidden_act\":\"silu\"}",
+                  &s),
+        "");
+    const mt_layer_spec *l = s.layer;
+    assert_true(l->attn.sinks && l->attn.qkv_bias && l->attn.o_bias && l->sparse && !s.tied);
+    assert_true(l->moe.bias && l->moe.woven && l->moe.router_bias && l->moe.routing.kind == MT_ROUTE_CHOSEN);
+    assert_true(l->mlp.glu.act == MT_ACT_QUICK_GELU && l->mlp.glu.limit == 7 && l->mlp.glu.offset == 1);
+    assert_int_equal(l->moe.experts, 32);
+    assert_int_equal(l->moe.top_k, 4);
+    assert_int_equal(l->moe.ffn, 2880);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(l[i].attn.window, i % 2 ? 0 : 128);
+    assert_true(fabsf(s.ropes[0].scale - 1.3465736f) < 1e-6f); /* 0.1 ln 32 + 1 */
+    assert_int_equal(s.ropes[0].half, 32);
+}
+
+#define MINISTRAL_ROPE                                                                                         \
+    "{\"rope_type\":\"yarn\",\"rope_theta\":1000000,\"factor\":16,\"original_max_position_embeddings\":16384," \
+    "\"mscale\":1.0,\"mscale_all_dim\":1.0,\"llama_4_scaling_beta\":0.1}"
+
+#define HEADS "\"num_key_value_heads\":2,"
+
+static void ministral_stretches_queries(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(read_spec("{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"ministral3\","
+                                  "\"max_position_embeddings\":262144,\"rope_parameters\":" MINISTRAL_ROPE
+                                  "," HEADS SHAPE "}}",
+                                  &s),
+                        "");
+    assert_true(s.layer[3].attn.stretched && s.ropes[0].scale == 1);
+    assert_int_equal(s.stretch.every, 16384);
+    assert_int_equal(s.stretch.count, 16);
+    assert_true(s.stretch.factor[0] == 1 && fabsf(s.stretch.factor[15] - 1.2772589f) < 1e-6f); /* 1 + 0.1 ln 16 */
+    assert_int_equal(s.layer[0].attn.window, 0);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"ministral3\",\"rope_parameters\":{\"rope_type\":\"default\"}," HEADS SHAPE "}",
+                  &s),
+        "");
+    assert_false(s.layer[0].attn.stretched);
+    assert_int_equal(s.layer[0].attn.head_dim, 128);
+}
+
+static void mistral_has_a_window_unless_it_is_null(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(read_spec("{\"model_type\":\"mistral\"," HEADS SHAPE "}", &s), "");
+    assert_int_equal(s.layer[2].attn.window, 4096);
+    assert_string_equal(read_spec("{\"model_type\":\"mistral\",\"sliding_window\":null," HEADS SHAPE "}", &s), "");
+    assert_int_equal(s.layer[2].attn.window, 0);
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -294,6 +357,18 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"gemma3_text\",\"use_bidirectional_attention\":true," SHAPE "}",
          "\"use_bidirectional_attention\" is true: such a model sees what comes later and writes no text, which is not "
          "supported"},
+        {"{\"model_type\":\"gpt_oss\",\"rope_scaling\":" YARN ",\"swiglu_limit\":5}",
+         "\"swiglu_limit\" is 5; gpt-oss cuts off at 7, and a model that does not is another one"},
+        {"{\"model_type\":\"gpt_oss\"}", "the config has neither \"rope_scaling\" nor \"rope_parameters\""},
+        {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\",\"max_position_embeddings\":"
+         "100," SHAPE "}}",
+         "the text model of mistral3 has the type \"mistral4\"; known are mistral and ministral3"},
+        {"{\"model_type\":\"mistral3\",\"text_config\":{\"max_position_embeddings\":100," SHAPE
+         "},\"vision_config\":{\"model_type\":\"siglip\"}}",
+         "the tower has the type \"siglip\"; with this text model, pixtral is known"},
+        {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"max_position_embeddings\":"
+         "100," SHAPE "},\"vision_config\":{}}",
+         "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
         {"{\"model_type\":\"qwen3_5_text\",\"num_hidden_layers\":3}",
          "all layers are recurrent; at least one must have attention"},
     };
@@ -344,6 +419,9 @@ static const struct CMUnitTest tests[] = {
     TEST(experts_that_see_fill_in_what_is_missing),
     TEST(gemma_reads_its_text_config),
     TEST(hybrids_have_three_recurrent_layers_to_one),
+    TEST(gpt_oss_has_windows_sinks_and_biases),
+    TEST(ministral_stretches_queries),
+    TEST(mistral_has_a_window_unless_it_is_null),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

@@ -18,11 +18,14 @@ CLASSES = {
     "qwen3_next": "Qwen3NextConfig",
     "qwen3_5_text": "Qwen3_5TextConfig",
     "qwen3_5_moe_text": "Qwen3_5MoeTextConfig",
+    "gpt_oss": "GptOssConfig",
+    "mistral": "MistralConfig",
+    "ministral3": "Ministral3Config",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
-MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text")
+MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss")
 OFFSET = (*GEMMAS, *HYBRIDS)  # norms multiply by 1 + w
 
 LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
@@ -50,7 +53,7 @@ def _published_rope(rope):
     scaling = {key: value for key, value in rope.items() if key != "rope_theta"}
     if scaling["rope_type"] == "default":
         scaling = None
-    elif scaling["rope_type"] == "yarn":
+    elif scaling["rope_type"] == "yarn" and "truncate" not in scaling:
         scaling["type"] = scaling.pop("rope_type")  # as the model cards of Qwen say it
     return {"rope_theta": rope["rope_theta"], "rope_scaling": scaling}
 
@@ -85,6 +88,8 @@ def published(config):
         config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
         rope = rope["full_attention"]
     config.update(_published_rope(rope))
+    if config["model_type"] == "gpt_oss":
+        return dict(sorted({**config, "experts_per_token": config["num_experts_per_tok"], "swiglu_limit": 7.0}.items()))
     layer_types = config.pop("layer_types", None)
     if config["model_type"] == "gemma3_text":
         config.pop("_sliding_window_pattern", None)
@@ -103,6 +108,7 @@ def check_same(config, folder):
     def essence(config):
         dropped = ("transformers_version", "torch_dtype", "dtype", "quantization", "quantization_config")
         dropped += ("architectures", "full_attention_interval", "partial_rotary_factor")
+        dropped += ("experts_per_token", "swiglu_limit")
         config = {k: v for k, v in config.items() if k not in dropped and "sliding_window_pattern" not in k}
         config["rope_parameters"] = {k: v for k, v in config["rope_parameters"].items() if k != "type"}
         return config
@@ -130,7 +136,9 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "in_proj_ba": 1.0,
     "shared_expert_gate": 1.5,
     "gate": 4.5,  # the router: the last expert chosen weighs little, so a near tie does little harm
+    "router": 4.5,
 }
+CUT = 3.0  # the gain of gpt-oss's gate and up: some of what they give is cut off at 7
 
 
 def _embedding_spread(config):
@@ -172,7 +180,20 @@ def _draw_recurrent(part, shape, rng):
     return rng.uniform(-3.5, 0.5, shape) if part == "A_log" else rng.uniform(-2.5, 1.0, shape)
 
 
+def _draw_gpt_oss(part, shape, config, rng):
+    """Experts as its class has them, [E, in, out]; sinks that take about as much as a window's keys do."""
+    noise = rng.standard_normal(shape)
+    if part == "sinks":
+        return 2.0 + 1.5 * noise
+    if part.endswith("_bias"):
+        return noise * (0.1 if "down_proj" in part else 0.5)
+    gain = CUT if part == "gate_up_proj" else _embedding_spread(config) * MLP / (2 * CUT)
+    return noise * gain * shape[1] ** -0.5
+
+
 def _draw(name, shape, config, rng):
+    if ".mlp.experts." in name and config["model_type"] == "gpt_oss" or name.endswith("sinks"):
+        return _draw_gpt_oss(name.rsplit(".", 1)[-1], shape, config, rng)
     if name.endswith("norm.weight"):
         return _draw_norm(name, shape, config, rng)
     if name.endswith(("conv1d.weight", "A_log", "dt_bias")):

@@ -2,7 +2,7 @@
 
 from .layouts import Layout, Quantisation
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
@@ -141,4 +141,39 @@ HYBRIDS = [
     ),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS
+PUBLISHED_MXFP4 = Layout(mxfp4=True)
+WIDE = {"hidden": 96, "inter": 64}  # where transposed experts are known by their shape
+
+GPT_OSS = [
+    Spec("gptoss-bf16", "gpt_oss", gpt_oss(layers=2, **EPS)),  # as in published ones, both widths are equal
+    Spec(
+        "gptoss-mxfp4",  # test_families.py has it talk, so its vocabulary has room for a tokenizer
+        "gpt_oss",
+        gpt_oss(layers=2, heads=6, experts=8, top=2, head_dim=16, sliding_window=33, vocab=320, **WIDE),
+        PUBLISHED_MXFP4,
+    ),
+    Spec(
+        "gptoss-mlx-mxfp4-q8",
+        "gpt_oss",
+        gpt_oss(layers=2, layer_types=["full_attention", "sliding_attention"], **WIDE),
+        mlx(4, 32, "mxfp4", overrides={r".*(self_attn.*|router|embed_tokens|lm_head)": Quantisation(8, 32)}),
+        published=False,
+    ),
+]
+
+FP8_WHOLE = Layout(fp8=True, fp8_whole=True)
+ODD = {"hidden": 144, "inter": 136, "head_dim": 40, "heads": 3, "kv": 1}  # blocks of 128 end within a row
+
+# in MLX's layout they are in making/seen.py, with pictures
+MISTRALS = [
+    Spec("mistral-window-bf16", "mistral", mistral(inter=104, sliding_window=40, **EPS, **rope(10000.0))),
+    Spec(
+        "ministral3-fp8",
+        "ministral3",
+        ministral3(**ODD, **UNTIED, **ministral3_rope(original=40, beta=0.2)),
+        FP8_WHOLE,
+        published=False,
+    ),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS

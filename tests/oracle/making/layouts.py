@@ -37,6 +37,8 @@ class Layout:
     store_tied: bool = False  # a head that is tied is stored all the same, as some savers do
     fp8: bool = False
     fp8_scale: str = "BF16"
+    fp8_whole: bool = False  # one scale for a matrix, as Mistral publishes, else one for each block
+    mxfp4: bool = False  # experts in blocks, as gpt-oss is published
     mlx: Quantisation | None = None
     overrides: dict = field(default_factory=dict)  # module name pattern -> Quantisation or False
     nested: bool = False  # as the text model of a multimodal one
@@ -51,7 +53,9 @@ class Layout:
             text = f"mlx {self.mlx.mode} {self.mlx.bits}-bit group {self.mlx.group} {self.dtype.lower()}"
             return text + (" mixed" if self.overrides else "")
         if self.fp8:
-            return f"hf fp8 {self.fp8_scale.lower()} scales"
+            return f"hf fp8 {self.fp8_scale.lower()} {'scale a matrix' if self.fp8_whole else 'scales'}"
+        if self.mxfp4:
+            return "hf mxfp4 experts"
         text = f"hf {self.dtype.lower()}"
         text += f" experts {self.experts}" if self.experts != "split" else ""
         return text + (f" {self.shards} shards" if self.shards > 1 else "")
@@ -77,6 +81,47 @@ def _unstack(name, tensor):
 
 def _is_experts(name):
     return ".mlp.experts." in name
+
+
+# gpt-oss has them as [E, in, out] with gate and up by turns, and biases: experts.gate_up_proj, experts.gate_up_proj_bias.
+
+
+def _is_gpt_oss(names):
+    return any(name.endswith("gate_up_proj_bias") for name in names)
+
+
+def _gpt_oss_to_mlx(name, tensor):
+    """Gate and up apart, out before in."""
+    prefix, part = name.rsplit(".", 1)
+    kind = "bias" if part.endswith("_bias") else "weight"
+    tensor = tensor if kind == "bias" else tensor.swapaxes(1, 2)
+    if part.startswith("down_proj"):
+        return {f"{prefix}.down_proj.{kind}": tensor}
+    return {f"{prefix}.gate_proj.{kind}": tensor[:, ::2], f"{prefix}.up_proj.{kind}": tensor[:, 1::2]}
+
+
+def _gpt_oss_from_mlx(name, tensors):
+    prefix, part = name.rsplit(".", 1)
+    kind = "bias" if part.endswith("_bias") else "weight"
+    if part.startswith("down_proj"):
+        tensor = tensors[f"{prefix}.down_proj.{kind}"]
+    else:
+        pair = [tensors[f"{prefix}.{half}_proj.{kind}"] for half in ("gate", "up")]
+        tensor = np.stack(pair, 2).reshape(len(pair[0]), -1, *pair[0].shape[2:])
+    return tensor if kind == "bias" else tensor.swapaxes(1, 2)
+
+
+def _encode_blocks(name, tensor):
+    """[E, in, out] as blocks of 32 inputs, two to a byte, and their exponents."""
+    parts = numbers.micro_quantise(np.ascontiguousarray(tensor.swapaxes(1, 2)), "mxfp4")
+    scales = parts["scales"]
+    blocks = parts["weight"].view(np.uint8).reshape(*scales.shape, 16)
+    return {f"{name}_blocks": Stored("U8", blocks), f"{name}_scales": Stored("U8", scales)}
+
+
+def _decode_blocks(blocks, scales):
+    words = np.ascontiguousarray(blocks).reshape(*scales.shape[:2], -1).view("<u4")
+    return numbers.micro_dequantise(words, scales, "mxfp4").swapaxes(1, 2)
 
 
 def _has_one(name):
@@ -127,10 +172,13 @@ def _rename(tensors, layout):
     out = {}
     if layout.mlx and _is_recurrent(tensors):
         tensors = _to_mlx(tensors)
+    woven = _is_gpt_oss(tensors)
     for name, tensor in tensors.items():
         name = _nest(name, layout)
-        if not _is_experts(name):
+        if not _is_experts(name) or woven and not layout.mlx:
             out[name] = tensor
+        elif woven:
+            out.update(_gpt_oss_to_mlx(name, tensor))
         elif layout.mlx:
             prefix, parts = _unstack(name, tensor)
             for part, value in parts.items():
@@ -152,6 +200,9 @@ def _rename_back(tensors, shapes):
         if name in tensors:
             tensor = tensors[name]
             out[name] = tensor if tensor.shape == shape else tensor.swapaxes(1, 2)
+            continue
+        if _is_gpt_oss(shapes):
+            out[name] = _gpt_oss_from_mlx(name, tensors)
             continue
         prefix, part = name.rsplit(".", 1)
         switch = prefix.replace("mlp.experts", "mlp.switch_mlp")
@@ -212,11 +263,18 @@ def _encode_mlx(name, tensor, layout):
 def _encode_fp8(name, tensor, layout):
     if not name.endswith("_proj.weight"):  # embeddings, head, norms and routers stay
         return {name: floats(tensor, layout.dtype)}
-    parts = numbers.fp8_quantise(tensor, FP8_BLOCK, rounder(layout.fp8_scale))
-    return {
+    if layout.fp8_whole:
+        parts = numbers.fp8_quantise(tensor, max(tensor.shape), rounder(layout.fp8_scale))
+        parts["weight_scale_inv"] = parts["weight_scale_inv"].reshape(())
+    else:
+        parts = numbers.fp8_quantise(tensor, FP8_BLOCK, rounder(layout.fp8_scale))
+    stored = {
         name: Stored("F8_E4M3", parts["weight"]),
         name + "_scale_inv": floats(parts["weight_scale_inv"], layout.fp8_scale),
     }
+    if layout.fp8_whole:  # for who rounds activations as well
+        stored[name.removesuffix("weight") + "activation_scale"] = floats(np.float32(0.01), layout.fp8_scale)
+    return stored
 
 
 def _encode(name, tensor, layout):
@@ -226,6 +284,8 @@ def _encode(name, tensor, layout):
         return _encode_mlx(name, tensor, layout)
     if layout.fp8:
         return _encode_fp8(name, tensor, layout)
+    if layout.mxfp4 and name.endswith(("gate_up_proj", "down_proj")):
+        return _encode_blocks(name, tensor)
     return {name: floats(tensor, layout.dtype)}
 
 
@@ -244,6 +304,17 @@ def _config_with_layout(config, tensors, layout):
     config = dict(config)
     if layout.mlx:
         config["quantization"] = config["quantization_config"] = _quantization_entry(tensors, layout)
+    elif layout.mxfp4:
+        kept = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
+        config["quantization_config"] = {"modules_to_not_convert": kept, "quant_method": "mxfp4"}
+    elif layout.fp8_whole:
+        config["quantization_config"] = {
+            "activation_scheme": "static",
+            "dequantize": False,
+            "modules_to_not_convert": ["model.vision_tower", "model.multi_modal_projector", "lm_head"],
+            "quant_method": "fp8",
+            "weight_block_size": None,
+        }
     elif layout.fp8:
         config["quantization_config"] = {
             "activation_scheme": "dynamic",
@@ -310,8 +381,13 @@ def restore(folder, shapes):
         module = name.removesuffix(".weight")
         if f"{module}.scales" in stored and name.endswith(".weight"):
             values[name] = _decode_mlx(module, stored, config["quantization"])
+        elif name.endswith("_blocks"):
+            module = name.removesuffix("_blocks")
+            values[module] = _decode_blocks(tensor.bits, stored[f"{module}_scales"].bits)
         elif f"{name}_scale_inv" in stored:
-            values[name] = numbers.fp8_dequantise(tensor.bits, stored[f"{name}_scale_inv"].values(), FP8_BLOCK)
-        elif not name.endswith((".scales", ".biases", "_scale_inv")):
+            scale = stored[f"{name}_scale_inv"].values()
+            block = FP8_BLOCK if scale.ndim else max(tensor.bits.shape)
+            values[name] = numbers.fp8_dequantise(tensor.bits, scale.reshape(scale.shape or (1, 1)), block)
+        elif not name.endswith((".scales", ".biases", "_scale_inv", "_scales", ".activation_scale")):
             values[name] = tensor.values()
     return _rename_back(values, shapes)

@@ -5,9 +5,9 @@ import random
 from .layouts import Layout, Quantisation
 from .families import HYBRIDS, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
 
-FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS]
+FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
 
 
 def _rope(draw):
@@ -55,6 +55,8 @@ def _affine(draw, routed, nested):
 def _layout(draw, family):
     kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro"])
     mixture = family in MIXTURES
+    if family == "gpt_oss" and kind in ("fp8", "float"):
+        return Layout(mxfp4=kind == "fp8", shards=draw.choice([1, 2]))
     nested = family in ("qwen3_5_text", "qwen3_5_moe_text") and draw.random() < 0.7
     if kind == "affine":
         return _affine(draw, mixture, nested)
@@ -63,7 +65,8 @@ def _layout(draw, family):
         gates = {ROUTER: Quantisation(8, 64), SHARED: Quantisation(8, 64)} if mixture else {}
         return mlx(bits, group, mode, overrides=gates, nested=nested)
     if kind == "fp8":
-        return Layout(fp8=True, fp8_scale=draw.choice(["BF16", "F32"]), nested=nested)
+        whole = family == "ministral3"
+        return Layout(fp8=True, fp8_whole=whole, fp8_scale=draw.choice(["BF16", "F32"]), nested=nested)
     experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
     if mixture and family in HYBRIDS:
         experts = draw.choice(["split", "fused"])
@@ -166,6 +169,18 @@ def _hybrid(draw, family, hidden, inter, moe_inter, tied, eps):
     return qwen3_next(inter=inter, **shape, **more)
 
 
+def _gpt_oss(draw, shape, head_dim):
+    """Widths that blocks of 32 divide."""
+    experts, layers = draw.randint(3, 12), shape["layers"]
+    hidden, inter = 32 * draw.randint(2, 5), 32 * draw.randint(1, 4)
+    types = ["sliding_attention", "full_attention"]
+    more = draw.choice([{}, {"layer_types": [draw.choice(types) for _ in range(layers)]}, {"attention_bias": False}])
+    scaling = draw.choice([{}, _rope(draw)])
+    sizes = {"hidden": hidden, "inter": inter, "heads": 4, "kv": draw.choice([1, 2, 4]), "head_dim": head_dim}
+    top, window = draw.randint(2, min(4, experts)), draw.randint(3, 70)
+    return gpt_oss(**{**shape, **sizes}, experts=experts, top=top, sliding_window=window, **more, **scaling)
+
+
 def _settings(draw, family, layout):
     hidden, inter, moe_inter = _widths(draw, layout)
     heads, kv = _heads(draw, hidden)
@@ -191,6 +206,15 @@ def _settings(draw, family, layout):
         biases = {"attention_bias": draw.random() < 0.3, "mlp_bias": draw.random() < 0.3}
         size = draw.choice([{}, {"head_dim": head_dim}])
         return llama(**shape, **tied, **eps, **size, **biases, **_rope(draw))
+    if family == "gpt_oss":
+        return _gpt_oss(draw, shape, head_dim)
+    if family in ("mistral", "ministral3"):
+        more = {**tied, **eps, "head_dim": head_dim, "sliding_window": draw.choice([None, None, draw.randint(3, 70)])}
+        if family == "mistral":
+            return mistral(**shape, **more, **_rope(draw))
+        original, beta = draw.choice([20, 64, 128, 512]), draw.choice([0.1, 0.3, 1.0])
+        scaling = ministral3_rope(draw.choice([1e4, 1e6]), original, beta, mscale_all_dim=draw.choice([0.0, 1.0]))
+        return ministral3(**shape, **more, **scaling)
     if family == "qwen2":
         return qwen2(**shape, **tied, **eps, **_window(draw, layers), **_rope(draw))
     more = {**tied, **eps, **_rope(draw), "head_dim": head_dim, "attention_bias": draw.random() < 0.2}

@@ -1,6 +1,7 @@
 """What transformers answers: greedy continuations in float32 with eager attention, with the leading logprobs."""
 
 import contextlib
+import json
 
 import numpy as np
 import torch
@@ -61,7 +62,11 @@ def continuation(model, prompt, steps):
 def confirm(folder, records):
     """transformers, reading the folder by itself, must agree with what was recorded from our own reading of it."""
     load = transformers.AutoModelForCausalLM.from_pretrained
-    model = load(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    quantised = json.loads((folder / "config.json").read_text()).get("quantization_config", {})
+    more = {}
+    if quantised.get("quant_method") == "mxfp4":  # what its values are, not what its kernels make of them
+        more["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
+    model = load(folder, attn_implementation="eager", dtype=torch.float32, **more).float().eval()
     for record in records:
         rows = logprobs(model, record["prompt_token_ids"] + record["token_ids"][:-1], len(record["steps"]))
         error = max(abs(row[i] - value) for row, step in zip(rows, record["steps"]) for i, value in step)

@@ -29,7 +29,7 @@ class Stored:
 def floats(x, dtype):
     """A float tensor rounded to F32, F16 or BF16."""
     bits = numbers.bf16_encode(x) if dtype == "BF16" else np.asarray(x, np.float32).astype(STORED[dtype])
-    return Stored(dtype, bits)
+    return Stored(dtype, bits.reshape(np.shape(x)))  # a single number has no dimension
 
 
 def rounder(dtype):

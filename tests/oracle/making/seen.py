@@ -10,7 +10,7 @@ import numpy as np
 from . import pictures, sight
 from .layouts import Layout, Quantisation
 from .sight import Sighted
-from .specs import qwen3_5
+from .specs import ministral3, ministral3_rope, mistral, qwen3_5
 
 STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
@@ -79,11 +79,15 @@ GEMMA_CASES = {
 
 
 def _cases(spec):
-    """Gemma takes no videos, and pictures of one size."""
+    """Gemma takes no videos, and pictures of one size; nor does Mistral, which has no limits of pixels to wish for, and
+    whose class does not run where all pictures together make one token."""
     if spec.video:
         return CASES
     plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
-    return {name: case for name, case in plain.items() if not _parts(case, "video")} | GEMMA_CASES
+    still = {name: case for name, case in plain.items() if not _parts(case, "video")}
+    if spec.family == "gemma3":
+        return still | GEMMA_CASES
+    return {name: case for name, case in still.items() if name != "tiny"}
 
 
 def _rope(theta, section, interleaved):
@@ -187,6 +191,20 @@ GEMMA_IMAGE = {**HALF, "size": {"height": 96, "width": 96}, "resample": 2}
 WIDE_VISION = {"hidden_size": 32, "intermediate_size": 64}
 MOE = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 ODD_MOE = {**MOE, "moe_intermediate_size": 24}  # where transposed experts are known by their shape
+PIXTRAL = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "image_size": 96,
+    "patch_size": 8,
+    "hidden_act": "silu",
+    "merge": 2,
+}
+PIXTRAL_IMAGE = {**CLIP, "size": {"longest_edge": 96}, "patch_size": {"height": 8, "width": 8}}
+SMALL_MISTRAL = {"vocab": sight.VOCAB, "max_position_embeddings": 4096}
+MISTRAL3 = {**mistral(**SMALL_MISTRAL), "model_type": "mistral", "rms_norm_eps": 1e-3}
+MINISTRAL3 = {**ministral3(layers=3, **SMALL_MISTRAL, **ministral3_rope(original=20)), "model_type": "ministral3"}
 MLX4 = Layout(mlx=Quantisation(4, 32))
 MLX8 = Layout(mlx=Quantisation(8, 32))
 
@@ -286,6 +304,16 @@ ALL = [
         QWEN25_IMAGE,
         QWEN25_VIDEO,
     ),
+    Sighted("mistral3-bf16", "mistral3", MISTRAL3, PIXTRAL, PIXTRAL_IMAGE),
+    Sighted(
+        "mistral3-ministral-bf16",
+        "mistral3",
+        MINISTRAL3,
+        {**PIXTRAL, "hidden_act": "gelu", "hidden_size": 40, "bias": True, "merge": 3, "image_size": 72},
+        {**PIXTRAL_IMAGE, "size": {"longest_edge": 70}},
+        published=False,
+    ),
+    Sighted("mistral3-mlx-4bit", "mistral3", MINISTRAL3, {**PIXTRAL, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
     Sighted("gemma3vl-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE),
     Sighted("gemma3vl-resaved-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE, published=False),
     Sighted("gemma3vl-mlx-4bit", "gemma3", GEMMA_TEXT, {**GEMMA_VISION, **WIDE_VISION}, GEMMA_IMAGE, None, MLX4),
@@ -391,6 +419,8 @@ def _processor(folder, spec):
         parts["video_processor"] = transformers.AutoVideoProcessor.from_pretrained(folder)
     if spec.family == "gemma3":
         parts["image_seq_length"] = spec.vision["tokens"]
+    if spec.family == "mistral3":
+        parts |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
     template = (folder / "chat_template.jinja").read_text()
     return getattr(transformers, name)(tokenizer=_tokenizer(folder, spec), chat_template=template, **parts)
 

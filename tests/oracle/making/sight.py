@@ -15,6 +15,7 @@ FACTORY = {
     "qwen3_vl_moe": ("Qwen3VLMoeConfig", "Qwen3VLMoeForConditionalGeneration"),
     "qwen3_5": ("Qwen3_5Config", "Qwen3_5ForConditionalGeneration"),
     "gemma3": ("Gemma3Config", "Gemma3ForConditionalGeneration"),
+    "mistral3": ("Mistral3Config", "Mistral3ForConditionalGeneration"),
 }
 
 
@@ -42,6 +43,8 @@ QWEN_ADDED = [
     "<|image_pad|>",
     "<|video_pad|>",
 ]
+MISTRAL_ADDED = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[IMG]", "[IMG_BREAK]", "[IMG_END]", "<pad>"]
+MISTRAL_ADDED += ["[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"]
 GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
 GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
 GEMMA_LAST = "<image_soft_token>"
@@ -67,6 +70,39 @@ QWEN_TEMPLATE = """{%- for message in messages %}
 {%- if add_generation_prompt %}
     {{- '<|im_start|>assistant\\n' }}
 {%- endif %}
+"""
+
+MISTRAL_TEMPLATE = """{{- bos_token }}
+{%- if tools %}
+    {{- '[AVAILABLE_TOOLS]' + (tools | tojson) + '[/AVAILABLE_TOOLS]' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'user' %}
+        {{- '[INST]' }}
+        {%- if message.content is string %}
+            {{- message.content }}
+        {%- else %}
+            {%- for part in message.content %}
+                {%- if part.type == 'text' %}
+                    {{- part.text }}
+                {%- elif part.type in ['image', 'image_url'] %}
+                    {{- '[IMG]' }}
+                {%- endif %}
+            {%- endfor %}
+        {%- endif %}
+        {{- '[/INST]' }}
+    {%- elif message.role == 'tool' %}
+        {{- '[TOOL_RESULTS]' + message.content + '[/TOOL_RESULTS]' }}
+    {%- else %}
+        {%- if message.content %}
+            {{- message.content if message.content is string else message.content[0].text }}
+        {%- endif %}
+        {%- for call in message.tool_calls or [] %}
+            {{- '[TOOL_CALLS]' + call.function.name + '[ARGS]' + (call.function.arguments | tojson) }}
+        {%- endfor %}
+        {{- eos_token }}
+    {%- endif %}
+{%- endfor %}
 """
 
 GEMMA_TEMPLATE = """{{- bos_token }}
@@ -117,14 +153,14 @@ def _tokenizer(vocab, merges, added, normalizer, pre_tokenizer, decoder, **model
     }
 
 
-def qwen_tokenizer():
+def qwen_tokenizer(added=QWEN_ADDED):
     letters = byte_letters()
     vocab = {letters[b]: i for i, b in enumerate(sorted(letters, key=lambda b: ord(letters[b])))}
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
     return _tokenizer(
         vocab,
         [],
-        _added(len(vocab), QWEN_ADDED),
+        _added(len(vocab), added),
         {"type": "NFC"},
         {**byte_level, "use_regex": True},
         byte_level,
@@ -167,9 +203,16 @@ def gemma_tokenizer():
     )
 
 
+def tokenizer_of(family):
+    if family == "gemma3":
+        return gemma_tokenizer()
+    return qwen_tokenizer(MISTRAL_ADDED if family == "mistral3" else QWEN_ADDED)
+
+
 def token_ids(family):
-    tokenizer = gemma_tokenizer() if family == "gemma3" else qwen_tokenizer()
-    ids = {entry["content"]: entry["id"] for entry in tokenizer["added_tokens"]}
+    ids = {entry["content"]: entry["id"] for entry in tokenizer_of(family)["added_tokens"]}
+    if family == "mistral3":
+        return {"image_token_index": ids["[IMG]"]}
     if family == "gemma3":
         return {
             "image_token_index": ids[GEMMA_LAST],
@@ -203,6 +246,16 @@ def _tokenizer_config(family):
             },
             "clean_up_tokenization_spaces": False,
         }
+    if family == "mistral3":
+        return {
+            "tokenizer_class": "LlamaTokenizerFast",
+            "add_bos_token": False,
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+            "unk_token": "<unk>",
+            "pad_token": "<pad>",
+            "clean_up_tokenization_spaces": False,
+        }
     return {
         "tokenizer_class": "Qwen2Tokenizer",
         "add_bos_token": False,
@@ -221,7 +274,9 @@ PROCESSORS = {
     "qwen3_vl_moe": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "qwen3_5": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "gemma3": ("Gemma3Processor", "Gemma3ImageProcessor", None),
+    "mistral3": ("PixtralProcessor", "PixtralImageProcessor", None),
 }
+TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE}  # others have Qwen's
 
 
 def _write(folder, name, value):
@@ -234,12 +289,15 @@ def write_processor(folder, spec):
     gemma = spec.family == "gemma3"
     image = {"image_processor_type": image_type, **spec.image}
     video = {"video_processor_type": video_type, **spec.video} if video_type else None
-    _write(folder, "tokenizer.json", gemma_tokenizer() if gemma else qwen_tokenizer())
+    _write(folder, "tokenizer.json", tokenizer_of(spec.family))
     _write(folder, "tokenizer_config.json", _tokenizer_config(spec.family))
-    (folder / "chat_template.jinja").write_text(GEMMA_TEMPLATE if gemma else QWEN_TEMPLATE)
+    (folder / "chat_template.jinja").write_text(TEMPLATES.get(spec.family, QWEN_TEMPLATE))
     whole = {"processor_class": processor}
     if gemma:
         whole["image_seq_length"] = spec.vision["tokens"]
+    if spec.family == "mistral3":
+        whole |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
+        whole |= {"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"}
     if spec.published:
         _write(folder, "preprocessor_config.json", {**image, "processor_class": processor})
         if video:
@@ -248,7 +306,7 @@ def write_processor(folder, spec):
         whole["image_processor"] = image
         if video:
             whole["video_processor"] = video
-    if gemma or not spec.published:
+    if gemma or spec.family == "mistral3" or not spec.published:
         _write(folder, "processor_config.json", whole)
 
 
@@ -258,8 +316,9 @@ def write_processor(folder, spec):
 def config_dict(spec):
     import transformers
 
-    vision = {key: value for key, value in spec.vision.items() if key != "tokens"}
-    more = {"mm_tokens_per_image": spec.vision["tokens"]} if "tokens" in spec.vision else {}
+    beside = {"tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
+    vision = {key: value for key, value in spec.vision.items() if key not in beside}
+    more = {beside[key]: value for key, value in spec.vision.items() if key in beside}
     config = getattr(transformers, FACTORY[spec.family][0])(
         text_config={**spec.text, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None},
         vision_config=vision,
@@ -277,6 +336,10 @@ def published_config(config, family):
     config.pop("transformers_version", None)
     config["torch_dtype"] = config.pop("dtype", None) or "bfloat16"
     text = config["text_config"]
+    if family == "mistral3":
+        for part in [config["vision_config"], *([text] if text["model_type"] == "mistral" else [])]:
+            part["rope_theta"] = part.pop("rope_parameters")["rope_theta"]
+        return config
     rope = text.pop("rope_parameters", None)
     layers = text.pop("layer_types", None)
     if family == "gemma3":
@@ -318,10 +381,10 @@ def _draw_vision(name, shape, config, rng):
         return noise * families.LOGIT_SPREAD * shape[0] ** -0.5
     if len(shape) >= 4:
         return noise * 1.5 * width**-0.5
-    if "merger" in name and part in ("linear_fc2", "2"):
+    if "merger" in name and part in ("linear_fc2", "2") or part == "linear_2":
         spread = families._embedding_spread(text)
         return noise * 1.6 * spread * width**-0.5 * (0.4 if "deepstack" in name else 1)
-    if part in ("proj", "out_proj", "linear_fc2", "fc2", "down_proj"):
+    if part in ("proj", "out_proj", "o_proj", "linear_fc2", "fc2", "down_proj"):
         return noise * 0.7 * width**-0.5
     return noise * 1.3 * width**-0.5
 
@@ -348,6 +411,9 @@ def draw(config, shapes, seed):
 def _published_name(name, family):
     if family in ("qwen2_vl", "qwen2_5_vl"):
         return name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
+    if family == "mistral3":
+        name = name.replace("model.language_model.", "language_model.model.")
+        return "language_model." + name if name.startswith("lm_head") else name.removeprefix("model.")
     if family == "gemma3":
         name = name.replace("model.language_model.", "language_model.model.")
         name = name.replace("model.multi_modal_projector.", "multi_modal_projector.")
@@ -362,6 +428,8 @@ def _mlx_name(name, family):
         return "language_model." + name
     if family == "gemma3":
         return _published_name(name, family)
+    if family == "mistral3":
+        return name.removeprefix("model.").replace("vision_tower.", "vision_tower.vision_model.")
     return name.replace("model.visual.", "vision_tower.")
 
 
@@ -386,7 +454,7 @@ def _stored(name, tensor, spec):
 
 def _choice(name, tensor, spec):
     mlx = spec.layout.mlx
-    seen = name.startswith(("vision_tower", "multi_modal_projector"))
+    seen = name.startswith("vision_tower" if spec.family == "mistral3" else ("vision_tower", "multi_modal_projector"))
     if not mlx or tensor.ndim not in (2, 3) or not name.endswith(".weight") or tensor.shape[-1] % mlx.group:
         return None
     return None if seen and not spec.vision_quantised else mlx

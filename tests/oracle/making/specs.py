@@ -127,10 +127,40 @@ def qwen3_5_moe(**more):
     return settings
 
 
+def gpt_oss(hidden=64, inter=64, layers=3, heads=4, kv=2, vocab=256, experts=6, top=3, **more):
+    yarn = {"factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False}
+    defaults = {
+        "head_dim": 32,
+        "num_local_experts": experts,
+        "num_experts_per_tok": top,
+        "sliding_window": 20,
+        "tie_word_embeddings": False,
+        **rope(150000.0, "yarn", **yarn, original_max_position_embeddings=64),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def mistral(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, **more):
+    defaults = {"tie_word_embeddings": False, "head_dim": 24, "sliding_window": None, **rope(1000000.0)}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def ministral3_rope(theta=1000000.0, original=64, beta=0.3, **more):
+    """Queries grow from position `original` on; a larger beta than the published 0.1, so that it shows."""
+    yarn = {"factor": 16.0, "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0}
+    yarn |= {"original_max_position_embeddings": original, "llama_4_scaling_beta": beta, **more}
+    return rope(theta, "yarn", **yarn)
+
+
+def ministral3(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, **more):
+    defaults = {"tie_word_embeddings": True, "head_dim": 32, **ministral3_rope()}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
 def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True, nested=False):
     quantisation = Quantisation(bits, group, mode)
     return Layout(dtype=dtype, mlx=quantisation, overrides=overrides or {}, name_mode=name_mode, nested=nested)
 
 
-ROUTER = r".*\.mlp\.gate"
+ROUTER = r".*\.mlp\.(gate|router)"
 SHARED = r".*\.mlp\.shared_expert_gate"

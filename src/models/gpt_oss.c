@@ -1,0 +1,65 @@
+/* gpt-oss: a sink for each head, windows on every other layer, biases everywhere, experts whose gate and up alternate
+   and are cut off. */
+#include "models/family.h"
+
+#define LIMIT 7 /* of gate and up; transformers knows no other */
+
+static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    int64_t window;
+    if (!mt_config_int(c, "sliding_window", 128, 1, MT_LIMIT_CONTEXT, &window, err))
+        return false;
+    if (!mt_layer_types_read(s, layer, c, (uint32_t)window))
+        for (size_t i = 0; i < s->layers; i++)
+            layer[i].attn.window = i % 2 ? 0 : (uint32_t)window;
+    return true;
+}
+
+static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    const char *key = mt_config_has(c, "num_local_experts") ? "num_local_experts" : "num_experts";
+    mt_moe_spec *moe = &layer->moe;
+    double limit;
+    if (!mt_size_read(c, key, 128, MT_LIMIT_EXPERTS, &moe->experts, err) ||
+        !mt_size_read(c, "num_experts_per_tok", 4, MT_LIMIT_EXPERTS_PER_TOKEN, &moe->top_k, err) ||
+        !mt_config_float(c, "swiglu_limit", LIMIT, 0, 1e9, &limit, err))
+        return false;
+    if (moe->top_k > moe->experts)
+        return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %u but there are only %u experts", moe->top_k,
+                       moe->experts);
+    if (limit != LIMIT)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "\"swiglu_limit\" is %g; gpt-oss cuts off at %d, and a model that does not is another one",
+                       limit, LIMIT);
+    moe->ffn = layer->mlp.ffn;
+    moe->bias = moe->woven = moe->router_bias = true;
+    moe->routing.kind = MT_ROUTE_CHOSEN;
+    layer->sparse = true;
+    layer->mlp.glu = (mt_glu){.act = MT_ACT_QUICK_GELU, .limit = LIMIT, .offset = 1};
+    mt_layers_repeat(s, layer);
+    return true;
+}
+
+static bool read_gpt_oss(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    if (!mt_rope_parameters(c))
+        return mt_fail(err, MT_E_INVALID, "the config has neither \"rope_scaling\" nor \"rope_parameters\"");
+    layer->attn.sinks = true;
+    layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", true);
+    return read_experts(s, layer, c, err) && read_windows(s, layer, c, err) &&
+           mt_rope_read_one(s, c, 150000, arena, err);
+}
+
+const mt_family mt_family_gpt_oss = {
+    .name = "gpt_oss",
+    .defaults = {.vocab = 201088,
+                 .hidden = 2880,
+                 .layers = 36,
+                 .heads = 64,
+                 .kv_heads = 8,
+                 .head_dim = 64,
+                 .ffn = 2880,
+                 .context = 131072,
+                 .eps = 1e-5},
+    .read = read_gpt_oss,
+};

@@ -1,0 +1,94 @@
+/* Mistral, Ministral 3, and Mistral 3, which is either of them with Pixtral's eyes. */
+#include <math.h>
+#include <string.h>
+
+#include "models/family.h"
+
+/* Where there is a window, every layer has it. Null says that there is none; the class of older models has one that a
+   config need not name. */
+static bool read_window(mt_layer_spec *layer, const mt_config *c, int64_t usual, mt_error *err)
+{
+    int64_t window;
+    if (!mt_config_int(c, "sliding_window", mt_config_names(c, "sliding_window") ? 0 : usual, 0, MT_LIMIT_CONTEXT,
+                       &window, err))
+        return false;
+    layer->attn.window = (uint32_t)window;
+    return true;
+}
+
+static bool read_mistral(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    if (!read_window(layer, c, 4096, err))
+        return false;
+    mt_layers_repeat(s, layer);
+    return mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+/* Queries grow with the logarithm of how many original contexts lie before them. */
+static bool read_stretch(mt_model_spec *s, const mt_config *rope, mt_arena *arena, mt_error *err)
+{
+    double beta;
+    int64_t every;
+    if (!mt_config_float(rope, "llama_4_scaling_beta", 0, 0, 1e3, &beta, err) ||
+        !mt_config_int(rope, "original_max_position_embeddings", s->context, 1, MT_LIMIT_CONTEXT, &every, err))
+        return false;
+    const uint32_t count = beta > 0 ? (s->context - 1) / (uint32_t)every + 1 : 0;
+    float *factor = mt_arena_alloc(arena, (count + 1) * sizeof *factor);
+    if (!factor)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the factors of queries");
+    for (uint32_t i = 0; i < count; i++)
+        factor[i] = (float)(1 + beta * log(1.0 + i));
+    if (count)
+        s->stretch = (mt_stretch){.factor = factor, .count = count, .every = (uint32_t)every};
+    return true;
+}
+
+static bool read_ministral3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    const mt_config *rope = mt_rope_parameters(c);
+    if (!rope)
+        return mt_fail(err, MT_E_INVALID, "the config has no \"rope_parameters\"");
+    if (!read_window(layer, c, 0, err) || !read_stretch(s, rope, arena, err))
+        return false;
+    layer->attn.stretched = s->stretch.factor != NULL;
+    mt_layers_repeat(s, layer);
+    return mt_rope_read_one(s, c, 1e6, arena, err);
+}
+
+static bool read_mistral3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    const char *type = mt_config_string(c, "model_type", "mistral");
+    if (strcmp(type, "ministral3") == 0)
+        return read_ministral3(s, layer, c, arena, err);
+    if (strcmp(type, "mistral") == 0)
+        return read_mistral(s, layer, c, arena, err);
+    return mt_fail(err, MT_E_UNSUPPORTED,
+                   "the text model of mistral3 has the type \"%.64s\"; known are mistral and ministral3", type);
+}
+
+const mt_family mt_family_mistral = {.name = "mistral",
+                                     .defaults = {.vocab = 32000,
+                                                  .hidden = 4096,
+                                                  .layers = 32,
+                                                  .heads = 32,
+                                                  .kv_heads = 8,
+                                                  .ffn = 14336,
+                                                  .context = 131072,
+                                                  .eps = 1e-6},
+                                     .read = read_mistral};
+
+const mt_family mt_family_ministral3 = {.name = "ministral3",
+                                        .defaults = {.vocab = 131072,
+                                                     .hidden = 4096,
+                                                     .layers = 34,
+                                                     .heads = 32,
+                                                     .kv_heads = 8,
+                                                     .head_dim = 128,
+                                                     .ffn = 14336,
+                                                     .context = 262144,
+                                                     .eps = 1e-5},
+                                        .read = read_ministral3};
+
+/* What a config leaves out differs between the two, so sizes must be given. */
+const mt_family mt_family_mistral3 = {
+    .name = "mistral3", .defaults = {.eps = 1e-5}, .read = read_mistral3, .vision = &mt_vision_pixtral};
