@@ -7,11 +7,25 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#ifdef __GLIBC__
+#if defined(__linux__)
 #include <malloc.h>
+#elif defined(__APPLE__)
+#include <malloc/malloc.h>
 #endif
 
 static MT_THREAD_LOCAL unsigned forbidden;
+static MT_THREAD_LOCAL int64_t held;
+
+static int64_t size_of(void *ptr)
+{
+#if defined(__linux__)
+    return (int64_t)malloc_usable_size(ptr);
+#elif defined(__APPLE__)
+    return (int64_t)malloc_size(ptr);
+#else
+    return ptr ? 0 : 0;
+#endif
+}
 
 MT_NORETURN static void out_of_memory(size_t size)
 {
@@ -35,6 +49,7 @@ void *mt_alloc(size_t size)
     ptr = calloc(1, size ? size : 1);
     if (!ptr)
         out_of_memory(size);
+    held += size_of(ptr);
     return ptr;
 }
 
@@ -71,6 +86,7 @@ void *mt_alloc_aligned(size_t align, size_t size)
         out_of_memory(size);
     if (size >= 8 * large)
         want_large_pages(ptr, size);
+    held += size_of(ptr);
     return memset(ptr, 0, size);
 }
 
@@ -79,9 +95,11 @@ void *mt_realloc(void *ptr, size_t old_size, size_t new_size)
     char *grown;
 
     check_permitted(new_size);
+    held -= size_of(ptr);
     grown = realloc(ptr, new_size ? new_size : 1);
     if (!grown)
         out_of_memory(new_size);
+    held += size_of(grown);
     if (new_size > old_size)
         memset(grown + old_size, 0, new_size - old_size);
     return grown;
@@ -102,6 +120,7 @@ void *mt_grow(void *list, size_t *cap, size_t needed, size_t size)
 
 void mt_free(void *ptr)
 {
+    held -= size_of(ptr);
     free(ptr);
 }
 
@@ -137,6 +156,11 @@ uint64_t mt_resident_bytes(uint64_t *files)
     if (files)
         *files = told ? shared * page : 0;
     return told ? resident * page : 0;
+}
+
+int64_t mt_alloc_held(void)
+{
+    return held;
 }
 
 void mt_alloc_forbid(void)

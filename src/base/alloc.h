@@ -34,6 +34,10 @@ void mt_alloc_trim(void);
    tell. */
 uint64_t mt_resident_bytes(uint64_t *files);
 
+/* Bytes that the calling thread has allocated here, less those that it has freed: what something takes that one thread
+   makes is the difference. */
+int64_t mt_alloc_held(void);
+
 void mt_alloc_forbid(void); /* nests */
 void mt_alloc_permit(void);
 bool mt_alloc_forbidden(void); /* on the calling thread */

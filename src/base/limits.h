@@ -227,6 +227,9 @@
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */
 #define MT_LIMIT_ITEMS_PAGE 100              /* items that are listed at once */
 #define MT_LIMIT_ITEMS_PAGE_DEFAULT 20       /* the same, for clients that do not say */
+#define MT_LIMIT_USABLE_CONTEXT 8192         /* tokens for which a model has room at least, if it is one of several */
+#define MT_LIMIT_MODELS 1024                 /* that a server knows */
+#define MT_LIMIT_LOADING 1024                /* calls that wait for models to be loaded */
 #define MT_LIMIT_OPTION_LIST 16              /* times an option may be given that may be given often */
 #define MT_LIMIT_OPTION_FILE (1u << 20)      /* bytes of a config file */
 

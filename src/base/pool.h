@@ -1,4 +1,4 @@
-/* The compute pool: a parallel-for of its one owner. It never starts work of its own. */
+/* The compute pool: a parallel-for of its owner, one at a time. It never starts work of its own. */
 #ifndef MT_BASE_POOL_H
 #define MT_BASE_POOL_H
 
@@ -18,7 +18,8 @@ size_t mt_pool_threads(const mt_pool *pool);
 size_t mt_pool_default_threads(void); /* the machine's performance cores this process may use */
 
 /* Calls fn for every item (fewer than 2^32), on up to all threads, items claimed in ascending order; returns when all
-   are done. Only the thread that owns the pool (the one that first ran it) may call, and calls do not nest. */
+   are done. One thread at a time owns the pool and may call; who hands it over to another sees to it that this one sees
+   what was written before (a lock does). Calls do not nest. */
 void mt_pool_run(mt_pool *pool, mt_pool_fn *fn, void *ctx, size_t items);
 
 #endif

@@ -7,7 +7,7 @@
 
 typedef struct mt_backend {
     const char *name;
-    /* Takes the host on success. */
+    /* Borrows the host. */
     mt_device *(*open)(const mt_device_params *params, mt_host *host, mt_error *err);
     void (*close)(mt_device *dev);
     const char *(*describe)(const mt_device *dev);
@@ -25,6 +25,7 @@ typedef struct mt_backend {
 typedef struct mt_device_head {
     const mt_backend *backend;
     mt_host *host;
+    mt_host *own; /* the same, where nobody else has it; NULL: it is shared */
     mt_precision precision;
     mt_kv_bits kv_bits;
 } mt_device_head;

@@ -43,10 +43,12 @@ mt_device *mt_device_open(const mt_device_params *params, mt_error *err)
                 mt_device_names());
         return NULL;
     }
-    mt_host *host = mt_host_open(&params->host, err);
+    mt_host *own = params->shared ? NULL : mt_host_open(&params->host, err), *host = own ? own : params->shared;
     mt_device *dev = host ? backend->open(params, host, err) : NULL;
     if (!dev)
-        mt_host_close(host);
+        mt_host_close(own);
+    else
+        ((mt_device_head *)dev)->own = own;
     return dev;
 }
 
@@ -54,9 +56,9 @@ void mt_device_close(mt_device *dev)
 {
     if (!dev)
         return;
-    mt_host *host = head_of(dev)->host;
+    mt_host *own = head_of(dev)->own;
     of_device(dev)->close(dev);
-    mt_host_close(host);
+    mt_host_close(own);
 }
 
 mt_precision mt_device_precision(const mt_device *dev)

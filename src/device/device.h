@@ -94,6 +94,7 @@ typedef struct mt_device_params {
     mt_precision precision;
     mt_kv_bits kv_bits;
     mt_host_params host; /* all that the CPU device has to know */
+    mt_host *shared;     /* instead of a host of its own; borrowed: devices of one host compute one at a time */
 } mt_device_params;
 
 /* NULL on failure. Free with mt_device_close, after every set. */

@@ -1,5 +1,5 @@
 /* The machine that a device hangs on: its threads and its kernels, for work that is the host's whatever device
-   computes. One thread drives it. */
+   computes. One thread at a time drives it. */
 #ifndef MT_DEVICE_HOST_H
 #define MT_DEVICE_HOST_H
 

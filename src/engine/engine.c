@@ -188,7 +188,7 @@ static void take(mt_engine *e, mt_request *r)
     const uint64_t now = mt_clock_ns();
     r->guest = mt_clients_enter(&e->clients, &r->client, r->choices, now);
     if (r->encoder) {
-        r->voice = mt_voices_enter(e->voices, r, 0, now);
+        r->voice = mt_voices_enter(e->voices, r, e->params.model, 0, now);
         mt_desk *d = &e->desks[r->encoder - 1];
         d->waiting[d->waiting_count++] = r;
         return;
@@ -196,7 +196,7 @@ static void take(mt_engine *e, mt_request *r)
     if (e->gallery)
         mt_sights_take(r, e->gallery);
     for (uint32_t c = 0; c < r->choices; c++) {
-        r->sequences[c].voice = mt_voices_enter(e->voices, r, c, now);
+        r->sequences[c].voice = mt_voices_enter(e->voices, r, e->params.model, c, now);
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
         if (e->spec->state.layers)
             stop_behind_pictures(&r->sequences[c]);
@@ -300,6 +300,20 @@ static void show(mt_engine *e)
     pthread_mutex_unlock(&e->lock);
 }
 
+static void take_turn(mt_engine *e)
+{
+    if (e->params.rota)
+        mt_rota_begin(e->params.rota, &e->place);
+    if (e->params.turn)
+        e->params.turn(e->params.turn_ctx, true);
+    mt_engine_run(e, &e->step);
+    mt_engine_settle(e, &e->step);
+    if (e->params.turn)
+        e->params.turn(e->params.turn_ctx, false);
+    if (e->params.rota)
+        mt_rota_end(e->params.rota, &e->place);
+}
+
 static void *run(void *ctx)
 {
     mt_engine *e = ctx;
@@ -314,14 +328,8 @@ static void *run(void *ctx)
         sweep(e, e->waiting, &e->waiting_count, stopping);
         mt_texts_look(e, stopping);
         idle = stopping || !mt_engine_plan(e, &e->step);
-        if (!idle) {
-            if (e->params.turn)
-                e->params.turn(e->params.turn_ctx, true);
-            mt_engine_run(e, &e->step);
-            mt_engine_settle(e, &e->step);
-            if (e->params.turn)
-                e->params.turn(e->params.turn_ctx, false);
-        }
+        if (!idle)
+            take_turn(e);
         show(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
             return NULL;
@@ -337,7 +345,8 @@ static void allot(mt_engine *e)
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     mt_clients_init(&e->clients, all + e->text_places);
-    e->voices = mt_voices_new(mt_engine_memory(&e->params, e->dev), all + e->text_places);
+    e->voices =
+        e->params.voices ? e->params.voices : mt_voices_new(mt_engine_memory(&e->params, e->dev), all + e->text_places);
     mt_step_init(&e->step, e->set, e->params.rows, sequences, all + e->job_count, e->spec->vocab);
 }
 
@@ -351,7 +360,7 @@ static void free_engine(mt_engine *e)
     mt_gallery_free(e->gallery);
     mt_masks_free(e->masks);
     mt_clients_free(&e->clients);
-    mt_voices_free(e->voices);
+    mt_voices_free(e->params.voices ? NULL : e->voices);
     mt_places_free(&e->places);
     mt_queue_free(e->inbox);
     mt_step_free(&e->step);
@@ -448,12 +457,19 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
     return NULL;
 }
 
-void mt_engine_stop(mt_engine *e)
+void mt_engine_halt(mt_engine *e)
 {
-    if (!e)
+    if (!e || e->halted)
         return;
     atomic_store(&e->stopping, true);
     mt_queue_close(e->inbox);
     pthread_join(e->thread, NULL);
-    free_engine(e);
+    e->halted = true;
+}
+
+void mt_engine_stop(mt_engine *e)
+{
+    mt_engine_halt(e);
+    if (e)
+        free_engine(e);
 }

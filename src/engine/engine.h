@@ -8,6 +8,7 @@
 #include "engine/opened.h"
 #include "engine/places.h"
 #include "engine/request.h"
+#include "engine/rota.h"
 #include "engine/stats.h"
 #include "engine/voices.h"
 #include "models/vision.h"
@@ -33,7 +34,13 @@ typedef struct mt_engine_params {
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t besides;  /* bytes of it that others have taken and not touched yet */
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
-    const mt_tower *tower;             /* instead of the model's, for tests */
+    bool shares;       /* other engines are in the process: memory is for what this one has, and nothing else */
+    int64_t held;      /* mt_alloc_held before its model was opened, where it shares */
+    uint64_t *need; /* where it shares: set to the least that memory must be, whether it starts or not; NULL: unasked */
+    mt_rota *rota;  /* turns that it takes for its steps; borrowed; NULL: the device is its own */
+    mt_voices *voices;     /* where it records what it does, which others may do too; borrowed; NULL: one of its own */
+    size_t model;          /* its number there */
+    const mt_tower *tower; /* instead of the model's, for tests */
     const mt_encoder *const *encoders; /* that requests may name, from 1 on; they are borrowed, the list is not */
     size_t encoder_count;
     void (*turn)(void *ctx, bool begins); /* before and after each step, for tests; NULL: nobody waits */
@@ -56,8 +63,10 @@ uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev);
 mt_engine *mt_engine_start(mt_opened *opened, const mt_tokenizer *tokenizer, const mt_engine_params *params,
                            mt_error *err) MT_NODISCARD;
 
-/* Cancels what is left, waits for the thread and frees everything. NULL is fine. */
-void mt_engine_stop(mt_engine *engine);
+/* Cancels what is left and waits for the thread: from here on nothing is counted any more, and no request is taken.
+   NULL is fine. */
+void mt_engine_halt(mt_engine *engine);
+void mt_engine_stop(mt_engine *engine); /* the same, and frees everything */
 
 /* ---- from any thread ---- */
 

@@ -90,12 +90,14 @@ struct mt_engine {
     mt_sequence **running, **waiting; /* waiting: by arrival */
     size_t running_count, waiting_count;
     mt_stats stats;
-    mt_voices *voices; /* has a lock of its own */
+    mt_voices *voices;   /* has a lock of its own */
+    mt_rota_place place; /* where it shares the device */
 
     mt_masks *masks; /* NULL until an answer is constrained */
 
     /* other threads' doors */
     pthread_t thread;
+    bool halted; /* the thread has ended */
     mt_queue *inbox;
     mt_places places;
     atomic_bool stopping;

@@ -60,10 +60,13 @@ uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev)
 }
 
 /* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
-   back, as much is taken for weights as could be. 0 where the system does not tell. */
-static uint64_t own_memory(uint64_t weights)
+   back, as much is taken for weights as could be. 0 where the system does not tell. Where other engines are in the
+   process: what this thread has allocated for the model. */
+static uint64_t own_memory(const mt_engine *e, uint64_t weights)
 {
     uint64_t files = 0;
+    if (e->params.shares)
+        return mt_alloc_held() > e->params.held ? (uint64_t)(mt_alloc_held() - e->params.held) : 0;
     const uint64_t resident = mt_resident_bytes(&files), mapped = files < weights ? files : weights;
     return resident > mapped ? resident - mapped : 0;
 }
@@ -130,18 +133,53 @@ static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
                    (double)e->params.memory / (1 << 20), (double)bytes / (1 << 20));
 }
 
+/* Bytes of the cache that one sequence needs which is as long as people expect. */
+static uint64_t least_cache(const mt_engine *e)
+{
+    const size_t all = e->params.context ? e->params.context : e->spec->context;
+    const size_t tokens = e->params.context || all < MT_LIMIT_USABLE_CONTEXT ? all : MT_LIMIT_USABLE_CONTEXT;
+    const bool shared = e->tower.cursor || e->spec->state.layers; /* pictures and states take less than half */
+    uint64_t bytes = 0;
+    for (size_t g = 0; g < e->spec->group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(e->spec, g, mt_kv_cached_type(e->dev));
+        bytes += mt_kv_page_bytes(e->dev, &shape) * (tokens / MT_PAGE_TOKENS + 2);
+    }
+    if (e->spec->state.layers)
+        bytes += 2 * (STATES_LEAST + 1) * mt_state_slot_bytes(e->dev, &e->spec->state);
+    return shared ? 2 * bytes : bytes;
+}
+
+/* Where others are in the process: whether this is enough to be of use, and what would be. fixed: what it has whatever
+   it is given. Constraints are given a part of all. */
+static bool check_share(const mt_engine *e, uint64_t memory, uint64_t fixed, mt_error *err)
+{
+    const uint64_t least = fixed + (e->model ? least_cache(e) : 0);
+    const uint64_t part = least / (MT_LIMIT_CONSTRAINT_SHARE - 1) + 1;
+    const uint64_t constraints = part < MT_LIMIT_CONSTRAINT_BYTES ? part : MT_LIMIT_CONSTRAINT_BYTES;
+    const uint64_t need = least + (e->params.constraints ? constraints : 0);
+    if (!e->params.shares)
+        return true;
+    if (e->params.need)
+        *e->params.need = need;
+    return need <= memory || mt_fail(err, MT_E_MEMORY, "it needs %.0f MiB and has %.0f", (double)need / (1 << 20),
+                                     (double)memory / (1 << 20));
+}
+
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
 {
-    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(weights);
+    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(e, weights);
     const uint64_t memory = mt_engine_memory(&e->params, e->dev);
-    const uint64_t kept = mt_voices_bytes(memory, e->places.all + e->text_places) + e->params.besides;
-    const uint64_t working = (own > device ? own : device) + ASIDE + kept + e->params.constraints;
+    const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(memory, e->places.all + e->text_places);
+    const uint64_t kept = voices + e->params.besides + (e->params.shares ? 0 : ASIDE);
+    const uint64_t working = (own > device ? own : device) + kept + e->params.constraints;
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
     uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
     e->stats.bytes_memory = memory;
     e->stats.bytes_weights = weights;
+    if (!check_share(e, memory, weights + working - e->params.constraints, err))
+        return false;
     if (!e->model)
         return check_encoders(e, weights + device, err);
     const size_t states = share_states(e, &bytes);

@@ -357,6 +357,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
                    .seconds = given,
+                   .others = e->params.rota ? mt_rota_wanting(e->params.rota) : 0,
                    .draft_all = e->params.draft_all,
                    .alone = company ? TOGETHER * larger(least, UNNOTICED) : larger(ALONE * least, ALONE_SECONDS)};
     if (given > 0 && b.alone > given)

@@ -193,6 +193,20 @@ static double stretched(const mt_candidate *c, const mt_cost *cost, double taken
     return c->left <= c->most && wanted > limit && wanted <= 2 * limit ? wanted : limit;
 }
 
+/* What a step may take whose answers, which have so many rows, need so long alone. */
+static double beside_answers(const mt_cost *cost, double needed, size_t rows)
+{
+    return larger(smaller(needed * MT_STEP_TIMES, larger(needed * MT_STEP_HALF, MT_STEP_SMOOTH)),
+                  MT_STEP_SECONDS + mt_cost_row(cost, rows, 0) * MT_COST_BLOCK / 2);
+}
+
+/* Of a step when so many engines have one each in turn, whoever of them is answering: together they take as long as one
+   does that is alone, but for what each needs at least and half as much again. */
+static double shared(const mt_cost *cost, double needed, double limit, size_t engines)
+{
+    return larger(smaller(limit, beside_answers(cost, needed, 0)) / (double)engines, needed * 1.5);
+}
+
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order)
 {
@@ -211,9 +225,10 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
     taken += give_drafts(order, answers, &r, taken, budget->draft_all);
     double limit = answers ? budget->seconds : budget->alone;
     if (answers && limit <= 0)
-        limit = larger(smaller(taken * MT_STEP_TIMES, larger(taken * MT_STEP_HALF, MT_STEP_SMOOTH)),
-                       MT_STEP_SECONDS + mt_cost_row(cost, r.used, 0) * MT_COST_BLOCK / 2);
-    if (answers == 0 && budget->seconds <= 0 && count > 0)
+        limit = beside_answers(cost, taken, r.used);
+    if (budget->others > 0)
+        limit = shared(cost, answers ? taken : mt_cost_predict(cost, 1, 0), limit, budget->others + 1);
+    else if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
     r.seconds = limit - taken;
     mt_candidate *first = oldest(order, answers, count, r.places);

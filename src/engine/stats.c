@@ -31,3 +31,53 @@ void mt_histogram_count(mt_histogram *h, uint64_t count)
 {
     add(h, (double)count, 1);
 }
+
+void mt_histogram_join(mt_histogram *h, const mt_histogram *other)
+{
+    for (size_t i = 0; i < MT_HISTOGRAM_BUCKETS; i++)
+        h->bucket[i] += other->bucket[i];
+    h->count += other->count;
+    h->sum += other->sum;
+}
+
+void mt_stats_join(mt_stats *s, const mt_stats *o)
+{
+#define JOIN(field) s->field += o->field;
+    JOIN(repeated)
+    JOIN(steps)
+    JOIN(step_rows)
+    JOIN(step_seconds)
+    JOIN(prompt_tokens)
+    JOIN(cached_tokens)
+    JOIN(generated_tokens)
+    JOIN(lookups)
+    JOIN(media_hits)
+    JOIN(media_misses)
+    JOIN(media_evictions)
+    JOIN(encode_seconds)
+    JOIN(encode_work)
+    JOIN(evictions)
+    JOIN(state_evictions)
+    JOIN(preemptions)
+    JOIN(yields)
+    JOIN(drafts)
+    JOIN(draft_tokens)
+    JOIN(draft_accepted)
+    JOIN(answer_steps)
+    JOIN(canary_faults)
+    JOIN(masks.asked)
+    JOIN(masks.computed)
+    JOIN(masks.computing_ns)
+#undef JOIN
+    for (size_t i = 0; i < MT_MISS_COUNT; i++)
+        s->misses[i] += o->misses[i];
+    for (size_t i = 0; i < MT_COUNT(s->finished); i++)
+        s->finished[i] += o->finished[i];
+    mt_histogram_join(&s->queue, &o->queue);
+    mt_histogram_join(&s->prefill, &o->prefill);
+    mt_histogram_join(&s->first_token, &o->first_token);
+    mt_histogram_join(&s->inter_token, &o->inter_token);
+    mt_histogram_join(&s->end_to_end, &o->end_to_end);
+    mt_histogram_join(&s->step, &o->step);
+    mt_histogram_join(&s->encode, &o->encode);
+}

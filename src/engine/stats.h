@@ -23,6 +23,9 @@ double mt_histogram_bound(size_t bucket); /* 1, 2, 5, 10, 20, 50 ... units */
 void mt_histogram_add(mt_histogram *h, double seconds);
 void mt_histogram_count(mt_histogram *h, uint64_t count); /* for histograms of counts */
 
+/* Adds what another has counted. */
+void mt_histogram_join(mt_histogram *h, const mt_histogram *other);
+
 typedef struct mt_stats {
     /* now */
     size_t running, waiting;
@@ -56,5 +59,8 @@ typedef struct mt_stats {
     mt_histogram answer_prompt, answer_computed, answer_tokens; /* tokens of an answer: prompt, not cached, generated */
     mt_histogram wanted_choices, wanted_tokens;                 /* that requests asked for */
 } mt_stats;
+
+/* Adds what another has counted so far; what is now stays. */
+void mt_stats_join(mt_stats *s, const mt_stats *other);
 
 #endif

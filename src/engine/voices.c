@@ -1,6 +1,6 @@
 /* The recorder: two rings, of notes and of voices that have ended, and a list of those that have not.
 
-   1. The engine's thread writes, others read, all under one lock that nobody holds for longer than copying takes. A
+   1. Engines' threads write, others read, all under one lock that nobody holds for longer than copying takes. A
       step takes it a few times for each of its sequences, which is some tens of nanoseconds each.
    2. All memory is taken at the start. What is oldest gives way, and readers learn that they missed it.
    3. A note is written when it is complete; until then it stands with its voice and grows: steps that follow each other
@@ -10,7 +10,6 @@
    An event for each step was rejected: at a thousand steps a second an hour of them has no room anywhere. */
 #include "engine/voices.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,16 +169,20 @@ static void pass(mt_voices *v, uint64_t now)
     v->since += passed;
 }
 
-mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, uint32_t choice, uint64_t now)
+mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, size_t model, uint32_t choice, uint64_t now)
 {
     pthread_mutex_lock(&v->lock);
-    assert(v->free_count > 0);
+    if (v->free_count == 0) {
+        pthread_mutex_unlock(&v->lock);
+        return NULL;
+    }
     mt_voice *voice = v->free[--v->free_count];
     *voice = (mt_voice){.number = ++v->number,
                         .client = r->client.id,
                         .received = mt_voices_time(v, r->received),
                         .entered = mt_voices_time(v, now),
                         .waiting = mt_voices_time(v, now),
+                        .model = (uint32_t)model,
                         .choice = choice,
                         .encoder = (uint32_t)r->encoder,
                         .pictures = (uint32_t)r->picture_count,
@@ -195,6 +198,8 @@ mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, uint32_t choice, ui
 
 void mt_voices_seat(mt_voices *v, mt_voice *voice, uint64_t now)
 {
+    if (!voice)
+        return;
     pthread_mutex_lock(&v->lock);
     const uint64_t at = mt_voices_time(v, now);
     voice->waited += at > voice->waiting ? at - voice->waiting : 0;
@@ -208,6 +213,8 @@ void mt_voices_seat(mt_voices *v, mt_voice *voice, uint64_t now)
 
 void mt_voices_unseat(mt_voices *v, mt_voice *voice, uint64_t now)
 {
+    if (!voice)
+        return;
     pthread_mutex_lock(&v->lock);
     const uint64_t at = mt_voices_time(v, now);
     close_note(v, voice);
@@ -223,7 +230,7 @@ void mt_voices_unseat(mt_voices *v, mt_voice *voice, uint64_t now)
 
 void mt_voices_cached(mt_voices *v, mt_voice *voice, size_t tokens, uint64_t now)
 {
-    if (tokens == 0)
+    if (!voice || tokens == 0)
         return;
     pthread_mutex_lock(&v->lock);
     const uint64_t at = mt_voices_time(v, now);
@@ -234,6 +241,8 @@ void mt_voices_cached(mt_voices *v, mt_voice *voice, size_t tokens, uint64_t now
 
 void mt_voices_play(mt_voices *v, mt_voice *voice, const mt_sounding *what)
 {
+    if (!voice)
+        return;
     pthread_mutex_lock(&v->lock);
     const uint64_t begin = mt_voices_time(v, what->begin), end = mt_voices_time(v, what->end);
     mt_note *n = &voice->open;
@@ -257,6 +266,8 @@ void mt_voices_play(mt_voices *v, mt_voice *voice, const mt_sounding *what)
 
 void mt_voices_token(mt_voices *v, mt_voice *voice, uint64_t after, uint64_t now)
 {
+    if (!voice)
+        return;
     pthread_mutex_lock(&v->lock);
     if (voice->tokens++ == 0) {
         voice->first = mt_voices_time(v, now);
@@ -270,6 +281,8 @@ void mt_voices_token(mt_voices *v, mt_voice *voice, uint64_t after, uint64_t now
 
 void mt_voices_end(mt_voices *v, mt_voice *voice, mt_finish finish, uint64_t now)
 {
+    if (!voice)
+        return;
     pthread_mutex_lock(&v->lock);
     close_note(v, voice);
     voice->finish = (uint8_t)finish;

@@ -41,7 +41,7 @@ typedef struct mt_voice {
     uint64_t first, ended;      /* its first token, its end; 0: not yet */
     uint64_t waiting, waited;   /* since when, where it has no seat; how long before it had one */
     uint64_t changed;           /* of mt_voices_mark */
-    uint32_t choice, encoder, pictures;
+    uint32_t model, choice, encoder, pictures;
     uint32_t prompt, cached, tokens; /* how many */
     uint32_t guessed, taken, aside;  /* aside: times it was set aside */
     bool constrained;
@@ -72,9 +72,11 @@ size_t mt_voices_bytes(uint64_t memory, size_t live);
 mt_voices *mt_voices_new(uint64_t memory, size_t live);
 void mt_voices_free(mt_voices *v); /* NULL is fine */
 
-/* ---- on the engine's thread; times are mt_clock_ns ---- */
+/* ---- on an engine's thread; times are mt_clock_ns ---- */
 
-mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, uint32_t choice, uint64_t now);
+/* model: the number of the engine's, where several engines have one recorder. NULL where as many live as there is room
+   for: then it is not recorded, and the calls below do nothing for it. */
+mt_voice *mt_voices_enter(mt_voices *v, const mt_request *r, size_t model, uint32_t choice, uint64_t now);
 
 void mt_voices_seat(mt_voices *v, mt_voice *voice, uint64_t now);
 void mt_voices_unseat(mt_voices *v, mt_voice *voice, uint64_t now);

@@ -111,6 +111,23 @@ static void the_guard_nests_and_ends(void **state)
     mt_free(mt_alloc(1));
 }
 
+static void what_a_thread_holds_is_counted(void **state)
+{
+    const int64_t before = mt_alloc_held();
+    void *a = mt_alloc(1000), *b = mt_alloc_aligned(64, 1 << 20);
+
+    (void)state;
+    if (mt_alloc_held() == before)
+        skip(); /* the C library does not tell */
+    assert_true(mt_alloc_held() - before >= 1000 + (1 << 20));
+    a = mt_realloc(a, 1000, 1 << 20);
+    assert_true(mt_alloc_held() - before >= 2 << 20);
+    mt_free(a);
+    mt_free(b);
+    mt_free(NULL);
+    assert_int_equal(mt_alloc_held(), before);
+}
+
 static void overflow(void *arg)
 {
     (void)arg;
@@ -136,6 +153,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(strdup_copies),
     cmocka_unit_test(the_guard_aborts),
     cmocka_unit_test(the_guard_nests_and_ends),
+    cmocka_unit_test(what_a_thread_holds_is_counted),
     cmocka_unit_test(an_array_too_large_ends_the_program),
 };
 UNIT_MAIN(tests)

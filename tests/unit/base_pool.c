@@ -215,30 +215,58 @@ static void the_ban_on_allocation_reaches_the_workers(void **state)
     mt_pool_free(pool);
 }
 
-static void *run_elsewhere(void *pool)
-{
-    size_t sums[7 * 16] = {0};
+typedef struct errand {
+    mt_pool *pool;
+    size_t sums[7 * 16];
+} errand;
 
-    mt_pool_run(pool, add_item, sums, 1);
+static void *run_elsewhere(void *ctx)
+{
+    errand *e = ctx;
+
+    mt_pool_run(e->pool, add_item, e->sums, 100);
     return NULL;
 }
 
-static void run_from_two_threads(void *arg)
+/* Joining is what makes the next owner see what the one before has written. */
+static void owners_follow_one_another(void **state)
 {
-    mt_pool *pool = mt_pool_new(1, NULL);
-    pthread_t thread;
+    errand e = {.pool = mt_pool_new(3, NULL)};
+    size_t sum = 0;
+
+    (void)state;
+    assert_non_null(e.pool);
+    for (size_t i = 0; i < 20; i++) {
+        pthread_t thread;
+
+        run_elsewhere(&e);
+        assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, &e), 0);
+        pthread_join(thread, NULL);
+    }
+    for (size_t i = 0; i < 3; i++)
+        sum += e.sums[16 * i];
+    assert_int_equal(sum, 40 * 100 * 101 / 2);
+    mt_pool_free(e.pool);
+}
+
+static void run_within(void *ctx, size_t item, size_t worker)
+{
+    (void)item;
+    (void)worker;
+    run_elsewhere(ctx);
+}
+
+static void run_nested(void *arg)
+{
+    errand e = {.pool = mt_pool_new(1, NULL)};
 
     (void)arg;
     signal(SIGABRT, SIG_DFL);
-    if (!pool)
-        return;
-    run_elsewhere(pool);
-    pthread_create(&thread, NULL, run_elsewhere, pool);
-    pthread_join(thread, NULL);
-    mt_pool_free(pool);
+    if (e.pool)
+        mt_pool_run(e.pool, run_within, &e, 1);
 }
 
-static void only_the_owner_may_run(void **state)
+static void one_at_a_time_may_run(void **state)
 {
     struct rlimit none = {0, 0};
     char text[512];
@@ -246,7 +274,7 @@ static void only_the_owner_may_run(void **state)
 
     (void)state;
     setrlimit(RLIMIT_CORE, &none);
-    status = unit_in_child(run_from_two_threads, NULL, text, sizeof(text));
+    status = unit_in_child(run_nested, NULL, text, sizeof(text));
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
@@ -260,6 +288,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(too_many_threads),
     cmocka_unit_test(zero_threads_is_the_default),
     cmocka_unit_test(the_ban_on_allocation_reaches_the_workers),
-    cmocka_unit_test(only_the_owner_may_run),
+    cmocka_unit_test(owners_follow_one_another),
+    cmocka_unit_test(one_at_a_time_may_run),
 };
 UNIT_MAIN(tests)

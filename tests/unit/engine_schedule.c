@@ -141,9 +141,11 @@ static void answers_leave_prompts_their_time(void **state)
 {
     static const struct {
         double answers, asked, limit;
-    } cases[] = {{0.010, 0, 0.050},     {0.030, 0, 0.090},     {0.001, 0, 0.050},
-                 {0.040, 0, 0.100},     {0.060, 0, 0.120},     {0.200, 0, 0.400},
-                 {0.010, 0.020, 0.020}, {0.030, 0.200, 0.200}, {0.050, 0.020, 0.050}};
+        size_t others; /* engines that share the device */
+    } cases[] = {{0.010, 0, 0.050, 0},     {0.030, 0, 0.090, 0}, {0.001, 0, 0.050, 0},     {0.040, 0, 0.100, 0},
+                 {0.060, 0, 0.120, 0},     {0.200, 0, 0.400, 0}, {0.010, 0.020, 0.020, 0}, {0.030, 0.200, 0.200, 0},
+                 {0.050, 0.020, 0.050, 0}, {0.010, 0, 0.025, 1}, {0.030, 0, 0.045, 1},     {0.010, 0, 0.015, 4},
+                 {0.030, 0, 0.045, 4},     {0.001, 0, 0.010, 4}};
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
         const mt_cost cost = {.term = {cases[i].answers - 2e-6, 1e-6, 1e-6, 1e-9}};
@@ -154,10 +156,27 @@ static void answers_leave_prompts_their_time(void **state)
         mt_budget budget = usual;
         budget.rows = 1 << 20;
         budget.seconds = cases[i].asked;
+        budget.others = cases[i].others;
         const double taken = mt_schedule(list, MT_COUNT(list), &cost, &budget, order);
         assert_true(a.rows == 1 && b.rows == 1 && prompt.rows > 0); /* a row in any case */
         assert_true(taken > cases[i].limit - 0.0001 && taken < cases[i].limit + 0.0001);
     }
+}
+
+/* Somebody may be answering elsewhere: a prompt takes no longer than those who answer leave it. */
+static void a_prompt_leaves_other_engines_their_time(void **state)
+{
+    const mt_cost cost = {.term = {0.010, 1e-6, 1e-6, 1e-9}};
+    mt_candidate prompt = {.left = 1 << 20, .most = 1 << 20, .running = true};
+    mt_candidate *const list[] = {&prompt};
+    mt_candidate *order[1];
+    mt_budget budget = usual;
+    (void)state;
+    budget.rows = 1 << 20;
+    assert_true(mt_schedule(list, 1, &cost, &budget, order) > 0.1);
+    budget.others = 1;
+    const double taken = mt_schedule(list, 1, &cost, &budget, order);
+    assert_true(taken > 0.024 && taken < 0.026);
 }
 
 /* A prompt of 2,048 tokens beside two streams: on a machine that computes one in 6.5 s alone, it is done in less than
@@ -471,6 +490,7 @@ static void guesses_get_rows_where_they_save_time(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(answers_keep_their_pace_beside_a_long_prompt),
     cmocka_unit_test(answers_leave_prompts_their_time),
+    cmocka_unit_test(a_prompt_leaves_other_engines_their_time),
     cmocka_unit_test(a_prompt_beside_streams_has_most_of_the_machine),
     cmocka_unit_test(prompts_beside_streams_share_what_is_left),
     cmocka_unit_test(a_short_prompt_overtakes_a_long_one),

@@ -50,7 +50,7 @@ static void steps_become_notes(void **state)
     reader *r = mt_alloc(sizeof *r);
     const uint64_t now = mt_clock_ns() + 1000 * MS;
     const mt_request request = {.name = "chatcmpl-1", .client.id = 7, .received = now - 20 * MS, .prompt_len = 30};
-    mt_voice *voice = mt_voices_enter(v, &request, 0, now);
+    mt_voice *voice = mt_voices_enter(v, &request, 0, 0, now);
 
     (void)state;
     mt_voices_seat(v, voice, now + 5 * MS);
@@ -107,7 +107,7 @@ static void come_and_go(mt_voices *v, size_t count, uint64_t now)
 {
     const mt_request request = {.name = "x", .received = now};
     for (size_t i = 0; i < count; i++)
-        mt_voices_end(v, mt_voices_enter(v, &request, 0, now), MT_FINISH_STOP, now);
+        mt_voices_end(v, mt_voices_enter(v, &request, 0, 0, now), MT_FINISH_STOP, now);
 }
 
 /* The oldest gives way; who has not read it by then is told; a voice that lives for long is never lost. */
@@ -119,7 +119,7 @@ static void rings_wrap(void **state)
     reader *r = mt_alloc(sizeof *r);
     const uint64_t now = mt_clock_ns();
     const mt_request lasting = {.name = "lasting", .received = now};
-    mt_voice *old = mt_voices_enter(v, &lasting, 0, now);
+    mt_voice *old = mt_voices_enter(v, &lasting, 0, 0, now);
     size_t seen = 0;
 
     (void)state;
@@ -213,7 +213,7 @@ static void readers_disturb_nobody(void **state)
     for (size_t i = 0; i < ROUNDS; i++) {
         const uint64_t now = mt_clock_ns();
         const mt_request request = {.name = "x", .received = now};
-        mt_voice *voice = mt_voices_enter(l.voices, &request, 0, now);
+        mt_voice *voice = mt_voices_enter(l.voices, &request, 0, 0, now);
         mt_voices_seat(l.voices, voice, now);
         sound(l.voices, voice, MT_NOTE_ANSWER, now, now + 1000, 1);
         mt_voices_token(l.voices, voice, 1000, now);

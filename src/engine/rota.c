@@ -1,0 +1,92 @@
+/* Fair by time and not by turns: who takes long steps has fewer of them. Each place counts the seconds that it had. One
+   that comes back after a pause begins with what the one had whose turn it was last, so that nobody saves up turns by
+   wanting none, and nobody pays for what it had when it was alone.
+
+   Each place sleeps on the one condition: there are as many as models that compute now, a few. */
+#include "engine/rota.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+struct mt_rota {
+    pthread_mutex_t lock; /* over the rest, and over the places */
+    pthread_cond_t ended;
+    mt_rota_place *waiting; /* in no order */
+    size_t wanting;         /* the one that has a turn among them */
+    bool taken;
+    double level; /* what the one had that was let in last */
+};
+
+mt_rota *mt_rota_new(void)
+{
+    mt_rota *r = mt_alloc(sizeof *r);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->ended, NULL);
+    return r;
+}
+
+void mt_rota_free(mt_rota *r)
+{
+    if (!r)
+        return;
+    assert(r->wanting == 0);
+    pthread_cond_destroy(&r->ended);
+    pthread_mutex_destroy(&r->lock);
+    mt_free(r);
+}
+
+static bool is_next(const mt_rota *r, const mt_rota_place *place)
+{
+    for (const mt_rota_place *p = r->waiting; p; p = p->next)
+        if (p->had < place->had)
+            return false;
+    return !r->taken;
+}
+
+static void leave(mt_rota *r, mt_rota_place *place)
+{
+    mt_rota_place **at = &r->waiting;
+    while (*at != place)
+        at = &(*at)->next;
+    *at = place->next;
+}
+
+void mt_rota_begin(mt_rota *r, mt_rota_place *place)
+{
+    pthread_mutex_lock(&r->lock);
+    if (place->had < r->level)
+        place->had = r->level;
+    place->next = r->waiting;
+    r->waiting = place;
+    r->wanting++;
+    while (!is_next(r, place))
+        pthread_cond_wait(&r->ended, &r->lock);
+    leave(r, place);
+    r->taken = true;
+    r->level = place->had;
+    pthread_mutex_unlock(&r->lock);
+    place->began = mt_clock_ns();
+}
+
+void mt_rota_end(mt_rota *r, mt_rota_place *place)
+{
+    const double seconds = (double)(mt_clock_ns() - place->began) * 1e-9;
+    pthread_mutex_lock(&r->lock);
+    place->had += seconds;
+    r->taken = false;
+    r->wanting--;
+    if (r->waiting)
+        pthread_cond_broadcast(&r->ended);
+    pthread_mutex_unlock(&r->lock);
+}
+
+size_t mt_rota_wanting(mt_rota *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const size_t wanting = r->wanting;
+    pthread_mutex_unlock(&r->lock);
+    return wanting;
+}
