@@ -1,5 +1,6 @@
 #include "api/ask.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .skip_special_tokens = true,
                     .include_reasoning = true,
                     .n = 1,
+                    .keep_alive = NAN,
                     .parallel_calls = true,
                     .temperature = defaults->temperature,
                     .top_p = defaults->top_p,

@@ -61,6 +61,8 @@ typedef struct mt_ask {
     bool skip_special_tokens, include_stop;
     bool include_reasoning;
     int64_t n, priority;
+    double
+        keep_alive; /* seconds that the model stays loaded afterwards; below 0: for ever; NaN: as the server has it */
 
     mt_chat_text prediction; /* what the answer may well be; data is NULL where nothing is expected */
 

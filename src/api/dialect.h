@@ -35,6 +35,7 @@ typedef struct mt_dialect {
     void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
     /* The answer to an ask with nothing to compute. model: as it is called where the client did not name one. */
     void (*nothing)(mt_buf *out, const mt_ask *ask, const char *model);
+    bool vectors;     /* embeddings or scores are wanted, not text */
     bool repeats;     /* the end of a stream says again what was streamed */
     const char *idle; /* bytes that say nothing, for a stream that has long been silent */
 } mt_dialect;

@@ -101,6 +101,7 @@ static void nothing_old(mt_buf *out, const mt_ask *ask, const char *model)
 }
 
 const mt_dialect mt_ollama_embed = {.name = "ollama-embed",
+                                    .vectors = true,
                                     .prefix = "ollama-",
                                     .read = read_embed,
                                     .whole = whole_embed,
@@ -108,6 +109,7 @@ const mt_dialect mt_ollama_embed = {.name = "ollama-embed",
                                     .error = mt_ollama_error};
 
 const mt_dialect mt_ollama_embeddings = {.name = "ollama-embeddings",
+                                         .vectors = true,
                                          .prefix = "ollama-",
                                          .read = read_old,
                                          .whole = whole_old,

@@ -92,4 +92,4 @@ static void whole(mt_answer *a, mt_buf *out)
 }
 
 const mt_dialect mt_openai_embeddings = {
-    .name = "embeddings", .prefix = "embd-", .read = read, .whole = whole, .error = mt_failure_write};
+    .name = "embeddings", .prefix = "embd-", .vectors = true, .read = read, .whole = whole, .error = mt_failure_write};

@@ -172,9 +172,10 @@ static void whole(mt_answer *a, mt_buf *out)
     mt_buf_puts(out, "}");
 }
 
-#define DIALECT(reader)                                                                                  \
-    {                                                                                                    \
-        .name = "rerank", .prefix = "rerank-", .read = reader, .whole = whole, .error = mt_failure_write \
+#define DIALECT(reader)                                                                         \
+    {                                                                                           \
+        .name = "rerank", .prefix = "rerank-", .read = reader, .vectors = true, .whole = whole, \
+        .error = mt_failure_write                                                               \
     }
 
 const mt_dialect mt_rerank = DIALECT(read_plain), mt_rerank_v1 = DIALECT(read_first),

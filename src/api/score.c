@@ -44,4 +44,4 @@ static void whole(mt_answer *a, mt_buf *out)
 }
 
 const mt_dialect mt_score = {
-    .name = "score", .prefix = "score-", .read = read, .whole = whole, .error = mt_failure_write};
+    .name = "score", .prefix = "score-", .vectors = true, .read = read, .whole = whole, .error = mt_failure_write};

@@ -31,6 +31,8 @@ bool mt_chat_path(const char *text, char *out, size_t size, mt_error *err) MT_NO
 
 /* ---- the server ---- */
 
+#define MT_CHAT_USUAL_URL "http://127.0.0.1:8000"
+
 typedef struct mt_chat_server {
     char url[512];    /* without a slash at the end */
     char socket[128]; /* a path; empty where the url says it all */
@@ -126,6 +128,9 @@ bool mt_chat_answer_to(mt_chat_talk *talk, size_t before, mt_error *err) MT_NODI
 
 /* GET url/path. The status, 0 where nobody answers. */
 long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body);
+
+/* The same with a body that is sent. */
+long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body);
 
 /* Ctrl-C ends what runs from here to there, instead of the program. */
 void mt_chat_interruptible(bool on);

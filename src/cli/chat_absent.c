@@ -20,6 +20,25 @@ int mt_run_message(const mt_options *opt)
     return 1;
 }
 
+static int refuse_list(void)
+{
+    fprintf(stderr, "motet: this motet was built without libcurl and cannot ask a server: GET /v1/models and POST "
+                    "/v1/models/unload with another client\n");
+    return 1;
+}
+
+int mt_cmd_ps(const mt_options *opt)
+{
+    (void)opt;
+    return refuse_list();
+}
+
+int mt_cmd_stop(const mt_options *opt)
+{
+    (void)opt;
+    return refuse_list();
+}
+
 bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err)
 {
     (void)opt, (void)report;

@@ -207,7 +207,7 @@ static void reader_free(reader *r, struct curl_slist *headers)
     mt_buf_free(&r->body);
 }
 
-long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
+long mt_chat_send(const mt_chat_server *server, const char *path, const char *sent, mt_buf *body)
 {
     reader r = {0};
     struct curl_slist *headers;
@@ -215,6 +215,8 @@ long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
 
     mt_buf_init(&r.body, ANSWER_BYTES);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, CONNECT_SECONDS);
+    if (sent)
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, sent);
     if (curl_easy_perform(curl) != CURLE_OK)
         r.status = 0;
     else
@@ -223,6 +225,11 @@ long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
         mt_buf_add(body, r.body.data, r.body.len);
     reader_free(&r, headers);
     return r.status;
+}
+
+long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
+{
+    return mt_chat_send(server, path, NULL, body);
 }
 
 /* The sentence of an error's body, in OpenAI's shape or in none. */

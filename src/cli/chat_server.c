@@ -14,7 +14,6 @@
 #include "cli/chat.h"
 #include "server/server.h"
 
-#define USUAL_URL "http://127.0.0.1:8000"
 #define BOX "models/box"
 #define PATIENCE_MS 100
 
@@ -152,14 +151,14 @@ bool mt_chat_server_open(mt_chat_server *server, const mt_options *opt, mt_error
         (mt_chat_server){.key = opt->api_keys.count ? opt->api_keys.at[0] : NULL, .settings = mt_chat_settings(opt)};
     if (opt->dir && !is_url(opt->dir) && !is_address(opt->dir))
         return start(server, opt, opt->dir, err);
-    if (mt_chat_server_reach(server, opt->dir ? opt->dir : USUAL_URL, err))
+    if (mt_chat_server_reach(server, opt->dir ? opt->dir : MT_CHAT_USUAL_URL, err))
         return true;
     if (opt->dir)
         return false;
     if (stat(BOX "/config.json", &st) == 0)
         return start(server, opt, BOX, err);
     return mt_fail(err, MT_E_NOT_FOUND,
-                   "no server answers at " USUAL_URL " and there is no \"" BOX
+                   "no server answers at " MT_CHAT_USUAL_URL " and there is no \"" BOX
                    "\" here; give a folder, a model's name or a "
                    "URL");
 }

@@ -7,6 +7,8 @@
 int mt_cmd_chat(const mt_options *opt);
 int mt_cmd_info(const mt_options *opt); /* and show */
 int mt_cmd_serve(const mt_options *opt);
+int mt_cmd_ps(const mt_options *opt);
+int mt_cmd_stop(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);
 int mt_run_message(const mt_options *opt); /* run with a message for the chat template */
 int mt_cmd_tokenize(const mt_options *opt);

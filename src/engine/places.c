@@ -6,9 +6,14 @@
 
 #define TIMES 3 /* as many as are free */
 
+size_t mt_places_all(size_t most)
+{
+    return most + (most + TIMES - 1) / TIMES;
+}
+
 void mt_places_init(mt_places *p, size_t most)
 {
-    *p = (mt_places){.all = most + (most + TIMES - 1) / TIMES};
+    *p = (mt_places){.all = mt_places_all(most)};
     p->of = mt_alloc_array(p->all, sizeof *p->of);
     pthread_mutex_init(&p->lock, NULL);
 }

@@ -25,6 +25,9 @@ typedef struct mt_places {
     size_t count;
 } mt_places;
 
+/* How many there are for everybody, where one client may have so many. */
+size_t mt_places_all(size_t most);
+
 /* Free with mt_places_free. */
 void mt_places_init(mt_places *places, size_t most);
 void mt_places_free(mt_places *places);

@@ -80,4 +80,13 @@ void mt_stats_join(mt_stats *s, const mt_stats *o)
     mt_histogram_join(&s->end_to_end, &o->end_to_end);
     mt_histogram_join(&s->step, &o->step);
     mt_histogram_join(&s->encode, &o->encode);
+    mt_histogram_join(&s->inference, &o->inference);
+    mt_histogram_join(&s->decode, &o->decode);
+    mt_histogram_join(&s->token_pace, &o->token_pace);
+    mt_histogram_join(&s->step_tokens, &o->step_tokens);
+    mt_histogram_join(&s->answer_prompt, &o->answer_prompt);
+    mt_histogram_join(&s->answer_computed, &o->answer_computed);
+    mt_histogram_join(&s->answer_tokens, &o->answer_tokens);
+    mt_histogram_join(&s->wanted_choices, &o->wanted_choices);
+    mt_histogram_join(&s->wanted_tokens, &o->wanted_tokens);
 }

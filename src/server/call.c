@@ -16,7 +16,9 @@
    4. At most MT_LIMIT_OUTBOX events of a call, and a step's worth more, wait in the mailbox: then it is paused.
    5. A call is let in once, before anything of it is computed. One with many texts keeps its places for those that are
       still to be handed over, so others that come later cannot take them.
-   6. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
+   6. From preparation to its end it has a reference to its model. Where that is not loaded, it is parked with the
+      fleet, on no thread, until it is: its letter comes all the same, be it that the client has left.
+   7. A call that is detached has no client any more: nothing is written to it, and its dialect keeps the answer. The
       engine's bounds on what waits and runs hold for it as for others. Clients may come back to its stream: watch.c. */
 #include "server/call.h"
 
@@ -89,6 +91,7 @@ void mt_call_release(mt_call *call)
     mt_free(call->sources);
     mt_free(call->warning);
     pthread_mutex_destroy(&call->lock);
+    mt_fleet_give(&call->waiter);
     mt_free(call);
 }
 
@@ -107,7 +110,7 @@ static void update_pause(mt_call *call)
     }
     pthread_mutex_unlock(&call->lock);
     if (changed)
-        mt_engine_poke(call->server->served.engine);
+        mt_engine_poke(call->served->engine);
 }
 
 static void set_slow(mt_call *call, bool slow)

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "http/http.h"
 #include "server/account.h"
+#include "server/fleet.h"
 #include "server/mailbox.h"
 
 typedef struct mt_call mt_call;
@@ -37,6 +38,8 @@ typedef struct mt_call_source {
 struct mt_call {
     mt_letter prepared_letter; /* posted when preparation is over */
     mt_server *server;
+    mt_waiter waiter;          /* for its model */
+    mt_served *served;         /* that model; NULL until it has it, which is before it is prepared */
     const mt_dialect *dialect; /* NULL: none, and OpenAI's for what is wrong */
     mt_task *task;             /* answers instead of the engine, where it is not NULL */
     bool bodiless;             /* it has no body by its nature: a GET */
@@ -47,7 +50,7 @@ struct mt_call {
     mt_http_coding coding;
     size_t body_charge;  /* bytes of the server's room that it has, until it is prepared */
     size_t charged;      /* and those of what was made of it, until it ends */
-    json_t *json;        /* what it says, on the way from one lane of preparation to the other */
+    json_t *json;        /* what it says, on the way from one lane of preparation to the other, or to its model */
     size_t encoder;      /* of the engine's, which computes it; 0: the model */
     mt_lane lane;        /* where it is prepared */
     uint64_t received;   /* mt_clock_ns */
@@ -118,8 +121,11 @@ void mt_call_warn(mt_call *call, const char *fmt, ...) MT_PRINTF(2, 3);
 /* Preparation thread: what its body says. NULL: the lane has changed, or *why says why not. See body.c. */
 json_t *mt_call_body(mt_call *call, mt_failure *why) MT_NODISCARD;
 
-/* Preparation thread: makes the call's letter ready and posts it. See prepare.c. */
+/* Preparation thread: makes the call's letter ready and posts it; or parks it until it has its model. See prepare.c. */
 void mt_call_prepare(mt_call *call);
+
+/* Any thread: a call that was parked goes on, or ends because of *why. */
+void mt_call_resume(mt_call *call, const mt_failure *why);
 
 /* Preparation thread: hands prepared requests over to the engine, all or none. A call for vectors may have many: it is
    let in with a place for one, and hands over as many as it has places for. */

@@ -86,6 +86,7 @@ void mt_call_event(void *ctx, const mt_event *event)
 void mt_call_cancel(mt_call *call)
 {
     bool any = false;
+    mt_failure why;
 
     atomic_store_explicit(&call->stop, true, memory_order_relaxed); /* it is looked at again and again */
     pthread_mutex_lock(&call->lock);
@@ -97,7 +98,11 @@ void mt_call_cancel(mt_call *call)
         }
     pthread_mutex_unlock(&call->lock);
     if (any)
-        mt_engine_poke(call->server->served.engine);
+        mt_engine_poke(call->served->engine);
+    else if (mt_fleet_withdraw(&call->server->fleet, &call->waiter)) {
+        mt_failure_set(&why, 409, "cancelled", NULL, "the request was cancelled before it began");
+        mt_call_resume(call, &why);
+    }
 }
 
 bool mt_call_cancelled(mt_call *call)
@@ -146,7 +151,7 @@ static bool take_places(mt_call *call, mt_error *err)
     const size_t open = call->answer->open;
     const size_t most = open < MT_LIMIT_EMBEDDING_FLIGHT ? open : MT_LIMIT_EMBEDDING_FLIGHT;
 
-    call->queue = mt_engine_places(call->server->served.engine, call->encoder);
+    call->queue = mt_engine_places(call->served->engine, call->encoder);
     if (call->places < most)
         call->places += mt_places_take(call->queue, &call->client, 1, most - call->places, err);
     return call->places > 0;
@@ -166,7 +171,7 @@ bool mt_call_more(mt_call *call, mt_error *err)
 
     for (; ok && call->submitted < call->source_count && call->submitted < call->ended + call->places;
          call->submitted += ok)
-        ok = mt_engine_submit(call->server->served.engine, call->sources[call->submitted].request, err);
+        ok = mt_engine_submit(call->served->engine, call->sources[call->submitted].request, err);
     return ok;
 }
 
@@ -199,7 +204,7 @@ bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error
     bool ok = !vectors || take_places(call, err);
     const size_t first = vectors ? call->places : count;
     for (; ok && call->submitted < first; call->submitted += ok)
-        ok = mt_engine_submit(call->server->served.engine, requests[call->submitted], err);
+        ok = mt_engine_submit(call->served->engine, requests[call->submitted], err);
     if (!ok) {
         withdraw(call, requests, call->submitted, count);
         mt_call_cancel(call);

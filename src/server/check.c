@@ -14,15 +14,15 @@
 #include "http/listen.h"
 #include "http/proxies.h"
 #include "http/tls.h"
+#include "server/fleet.h"
 #include "server/guard.h"
 #include "server/keys.h"
-#include "server/served.h"
 
 typedef bool looker(const mt_options *opt, mt_error *err);
 
 static bool look_at_models(const mt_options *opt, mt_error *err)
 {
-    return mt_served_look(opt, err);
+    return mt_fleet_check(opt, err);
 }
 
 static bool look_at_formats(const mt_options *opt, mt_error *err)
@@ -32,7 +32,7 @@ static bool look_at_formats(const mt_options *opt, mt_error *err)
     mt_chat_templates *templates;
 
     mt_parser_free(parser);
-    if (!parser || !opt->chat_template)
+    if (!parser || !opt->chat_template || !opt->dir)
         return parser != NULL;
     templates = mt_chat_templates_open(opt->dir, opt->chat_template, err);
     mt_chat_templates_free(templates);

@@ -34,9 +34,10 @@ struct mt_viewer {
     const mt_account *account; /* NULL: no key is needed */
     mt_voices_mark told, past; /* forward, and back */
     uint64_t seconds_told, seconds_past, faults;
-    bool fresh;  /* it needs a snapshot */
-    bool behind; /* there is more of the past */
-    bool paused; /* it reads too slowly */
+    uint64_t changes; /* of the fleet, that it was told */
+    bool fresh;       /* it needs a snapshot */
+    bool behind;      /* there is more of the past */
+    bool paused;      /* it reads too slowly */
 };
 
 static size_t told_at_once(size_t live)
@@ -51,8 +52,7 @@ static void make_page(mt_server *server)
 {
     mt_voices_page *page = &server->dashboard.page;
 
-    page->live =
-        mt_alloc_array(told_at_once(mt_voices_live(mt_engine_voices(server->served.engine))), sizeof(mt_voice));
+    page->live = mt_alloc_array(told_at_once(mt_voices_live(server->fleet.voices)), sizeof(mt_voice));
     page->ended = mt_alloc_array(VOICES, sizeof(mt_voice));
     page->notes = mt_alloc_array(NOTES, sizeof(mt_note));
 }
@@ -101,7 +101,7 @@ static void size_page(mt_server *server, bool live, size_t ended, size_t notes)
 {
     mt_voices_page *page = &server->dashboard.page;
 
-    page->live_count = live ? told_at_once(mt_voices_live(mt_engine_voices(server->served.engine))) : 0;
+    page->live_count = live ? told_at_once(mt_voices_live(server->fleet.voices)) : 0;
     page->ended_count = ended;
     page->notes_count = notes;
 }
@@ -122,7 +122,7 @@ static void add_seconds(const mt_viewer *viewer, uint64_t from, uint64_t end, mt
 
 static void begin_event(const mt_viewer *viewer, const char *name, mt_buf *out)
 {
-    const mt_voices *voices = mt_engine_voices(viewer->server->served.engine);
+    const mt_voices *voices = viewer->server->fleet.voices;
 
     mt_buf_printf(out, "event: %s\ndata: {\"now\":%llu,", name,
                   (unsigned long long)mt_voices_time(voices, mt_clock_ns()));
@@ -133,10 +133,11 @@ static void add_snapshot(mt_viewer *viewer, mt_buf *out)
 {
     mt_server *server = viewer->server;
     mt_dashboard *d = &server->dashboard;
-    mt_voices *voices = mt_engine_voices(server->served.engine);
+    mt_voices *voices = server->fleet.voices;
 
     viewer->fresh = false;
     viewer->behind = true;
+    viewer->changes = mt_fleet_changes(&server->fleet);
     viewer->told = viewer->past = mt_voices_now(voices);
     viewer->told.changed = 0; /* all that live, changed or not */
     viewer->seconds_told = viewer->seconds_past = d->pulse.count;
@@ -158,7 +159,7 @@ static bool add_delta(mt_viewer *viewer, mt_buf *out)
     uint64_t end = d->pulse.count;
 
     size_page(server, true, VOICES, NOTES);
-    if (!mt_voices_read(mt_engine_voices(server->served.engine), &viewer->told, &d->page) ||
+    if (!mt_voices_read(server->fleet.voices, &viewer->told, &d->page) ||
         viewer->seconds_told < mt_pulse_first(&d->pulse))
         return false;
     if (end > viewer->seconds_told + SECONDS)
@@ -183,7 +184,7 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
 {
     mt_server *server = viewer->server;
     mt_dashboard *d = &server->dashboard;
-    mt_voices *voices = mt_engine_voices(server->served.engine);
+    mt_voices *voices = server->fleet.voices;
     uint64_t first = mt_pulse_first(&d->pulse), end = viewer->seconds_past;
 
     if (end > first + SECONDS)
@@ -212,7 +213,7 @@ static void tell(mt_viewer *viewer)
     if (viewer->paused)
         return;
     mt_buf_init(&out, EVENT_BYTES);
-    if (viewer->fresh || !add_delta(viewer, &out))
+    if (viewer->fresh || viewer->changes != mt_fleet_changes(&viewer->server->fleet) || !add_delta(viewer, &out))
         add_snapshot(viewer, &out);
     else if (viewer->behind)
         add_history(viewer, &out);
@@ -302,10 +303,8 @@ bool mt_dashboard_open(mt_server *server)
     static const struct timeval second = {.tv_sec = 1};
     mt_dashboard *d = &server->dashboard;
     struct event_base *loop = mt_http_server_loop(server->http);
-    mt_stats stats;
 
-    mt_engine_stats(server->served.engine, &stats);
-    mt_pulse_init(&d->pulse, stats.bytes_memory);
+    mt_pulse_init(&d->pulse, server->fleet.memory);
     d->tick = event_new(loop, -1, EV_PERSIST, tick, server);
     d->beat = event_new(loop, -1, EV_PERSIST, beat, server);
     return d->tick && d->beat && !event_add(d->beat, &second);

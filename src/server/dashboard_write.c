@@ -21,15 +21,66 @@ static void add_text(mt_buf *out, const char *name, const char *text)
     mt_buf_json_string(out, text, strlen(text));
 }
 
-static void add_models(const mt_served *served, mt_buf *out)
+/* The models whose voices are told by number, and the encoders beside the only one. */
+static void add_models(mt_fleet *fleet, mt_buf *out)
 {
-    mt_buf_puts(out, ",\"encoders\":[");
-    for (size_t i = 0, count = 0; i < served->target_count; i++)
-        if (served->targets[i].number) {
+    mt_buf_puts(out, ",\"models\":[");
+    for (size_t i = 0; i < fleet->count; i++) {
+        mt_buf_puts(out, i ? "," : "");
+        mt_buf_json_string(out, fleet->members[i]->name, strlen(fleet->members[i]->name));
+    }
+    mt_buf_puts(out, "],\"encoders\":[");
+    for (size_t i = 0, count = 0; fleet->alone && i < fleet->members[0]->served.target_count; i++)
+        if (fleet->members[0]->open && fleet->members[0]->served.targets[i].number) {
+            const char *name = fleet->members[0]->served.targets[i].name;
+
             mt_buf_puts(out, count++ ? "," : "");
-            mt_buf_json_string(out, served->targets[i].name, strlen(served->targets[i].name));
+            mt_buf_json_string(out, name, strlen(name));
         }
     mt_buf_puts(out, "]");
+}
+
+/* What all that are open have together. */
+static void sum_up(mt_fleet *fleet, mt_stats *all, size_t *context)
+{
+    *all = (mt_stats){.bytes_memory = fleet->memory, .bytes_requests = fleet->alone ? 0 : fleet->requests};
+    for (size_t i = 0; i < fleet->count; i++) {
+        mt_stats s;
+
+        if (!fleet->members[i]->open)
+            continue;
+        mt_engine_stats(fleet->members[i]->served.engine, &s);
+        *context = fleet->members[i]->served.context > *context ? fleet->members[i]->served.context : *context;
+        all->bytes_weights += s.bytes_weights;
+        all->bytes_cache += s.bytes_cache;
+        all->bytes_working += s.bytes_working;
+        all->bytes_constraints += s.bytes_constraints;
+        all->bytes_pictures += s.bytes_pictures;
+        all->bytes_requests += s.bytes_requests;
+        all->states_total += s.states_total;
+        all->media_total += s.media_total;
+        for (size_t g = 0; g < MT_KV_GROUPS; g++)
+            all->pages_total[g] += s.pages_total[g];
+    }
+    if (!fleet->alone)
+        all->bytes_working += fleet->for_all - fleet->requests;
+}
+
+/* Of several, those that are open. */
+static void add_name(const mt_fleet *fleet, mt_buf *out)
+{
+    mt_buf names;
+
+    if (fleet->alone) {
+        add_text(out, "model", fleet->members[0]->name);
+        return;
+    }
+    mt_buf_init(&names, MT_LIMIT_PATH);
+    for (size_t i = 0; i < fleet->count; i++)
+        if (fleet->members[i]->open)
+            mt_buf_printf(&names, "%s%s", names.len ? ", " : "", fleet->members[i]->name);
+    add_text(out, "model", names.len ? names.data : "no model is loaded");
+    mt_buf_free(&names);
 }
 
 static void add_memory(const mt_stats *s, mt_buf *out)
@@ -57,15 +108,18 @@ static double origin(const mt_voices *voices)
 
 void mt_dashboard_write_head(mt_server *server, const mt_account *account, mt_buf *out)
 {
+    mt_fleet *fleet = &server->fleet;
+    size_t context = 0;
     mt_stats stats;
 
-    add_text(out, "model", server->served.name);
+    mt_fleet_lock(fleet);
+    add_name(fleet, out);
     mt_buf_printf(out, ",\"everybody\":%s", mt_account_scope(account) ? "false" : "true");
-    mt_engine_stats(server->served.engine, &stats);
-    add_models(&server->served, out);
-    mt_buf_printf(out, ",\"origin\":%.3f,\"seats\":%lld,\"context\":%zu",
-                  origin(mt_engine_voices(server->served.engine)), (long long)server->opt->max_sequences,
-                  server->served.context);
+    add_models(fleet, out);
+    sum_up(fleet, &stats, &context);
+    mt_fleet_unlock(fleet);
+    mt_buf_printf(out, ",\"origin\":%.3f,\"seats\":%lld,\"context\":%zu", origin(fleet->voices),
+                  (long long)server->opt->max_sequences, context);
     add_memory(&stats, out);
     mt_buf_puts(out, ",\"kinds\":[");
     for (size_t i = 0; i < MT_COUNT(kinds); i++)
@@ -94,13 +148,14 @@ static void add_voice(mt_server *server, bool everybody, const mt_voice *v, mt_b
 {
     mt_buf_printf(out, "{\"number\":%llu,", (number)v->number);
     add_text(out, "id", v->name);
-    mt_buf_printf(out,
-                  ",\"choice\":%u,\"encoder\":%u,\"received\":%llu,\"entered\":%llu,\"seated\":%llu,\"first\":%llu,"
-                  "\"waited\":%llu,\"prompt\":%u,\"cached\":%u,\"tokens\":%u,\"pictures\":%u,\"guessed\":%u,"
-                  "\"taken\":%u,\"aside\":%u,\"constrained\":%s",
-                  v->choice, v->encoder, (number)v->received, (number)v->entered, (number)v->seated, (number)v->first,
-                  (number)v->waited, v->prompt, v->cached, v->tokens, v->pictures, v->guessed, v->taken, v->aside,
-                  v->constrained ? "true" : "false");
+    mt_buf_printf(
+        out,
+        ",\"model\":%u,\"choice\":%u,\"encoder\":%u,\"received\":%llu,\"entered\":%llu,\"seated\":%llu,\"first\":%llu,"
+        "\"waited\":%llu,\"prompt\":%u,\"cached\":%u,\"tokens\":%u,\"pictures\":%u,\"guessed\":%u,"
+        "\"taken\":%u,\"aside\":%u,\"constrained\":%s",
+        v->model, v->choice, v->encoder, (number)v->received, (number)v->entered, (number)v->seated, (number)v->first,
+        (number)v->waited, v->prompt, v->cached, v->tokens, v->pictures, v->guessed, v->taken, v->aside,
+        v->constrained ? "true" : "false");
     if (everybody)
         add_key(server, v->client, out);
     if (v->ended)
@@ -156,8 +211,8 @@ void mt_dashboard_write_faults(mt_server *server, const mt_account *account, uin
         if (only && f->account != only)
             continue;
         mt_buf_puts(out, written++ ? "," : ",\"errors\":[");
-        mt_buf_printf(out, "{\"at\":%llu,\"status\":%d,",
-                      (number)mt_voices_time(mt_engine_voices(server->served.engine), f->at), f->status);
+        mt_buf_printf(out, "{\"at\":%llu,\"status\":%d,", (number)mt_voices_time(server->fleet.voices, f->at),
+                      f->status);
         add_text(out, "id", f->id);
         mt_buf_puts(out, ",");
         add_text(out, "text", f->text);

@@ -18,7 +18,7 @@ static const mt_target *pick(const mt_served *served, const char *model, bool sc
     for (size_t i = 0; scores && (!model || strcmp(model, "default") == 0) && i < served->target_count; i++)
         if (served->targets[i].embeds)
             return &served->targets[i];
-    return encoder || !mt_served_answers(served, model) ? encoder : &served->targets[served->target_count - 1];
+    return encoder ? encoder : &served->targets[served->target_count - 1];
 }
 
 static const mt_target *find_target(const mt_served *served, const mt_ask *ask, mt_failure *why)
@@ -26,10 +26,7 @@ static const mt_target *find_target(const mt_served *served, const mt_ask *ask, 
     const bool scores = ask->scores;
     const mt_target *t = pick(served, ask->model, scores);
 
-    if (!t)
-        mt_failure_set(why, 404, "model_not_found", "model", "the model \"%.100s\" does not exist here: see /v1/models",
-                       ask->model);
-    else if (scores && t->pool != MT_POOL_SCORE && !t->embeds)
+    if (scores && t->pool != MT_POOL_SCORE && !t->embeds)
         mt_failure_set(why, 400, "unsupported_value", "model",
                        "the model \"%s\" does not score documents: ask for a cross-encoder, which the server is given "
                        "as --embedding-model",
@@ -140,7 +137,7 @@ static bool lay_apart(mt_ask *ask, mt_failure *why)
 
 bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
-    const mt_target *t = find_target(&call->server->served, ask, why);
+    const mt_target *t = find_target(call->served, ask, why);
     size_t count;
     mt_request **requests;
     mt_error err;

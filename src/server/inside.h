@@ -9,12 +9,12 @@
 #include "server/card.h"
 #include "server/dashboard.h"
 #include "server/deadline.h"
+#include "server/fleet.h"
 #include "server/guard.h"
 #include "server/keys.h"
 #include "server/mailbox.h"
 #include "server/notify.h"
 #include "server/options.h"
-#include "server/served.h"
 #include "server/workers.h"
 
 struct event;
@@ -24,19 +24,20 @@ struct mt_server {
     const mt_options *opt;
     mt_http_server *http;
     mt_mailbox *mailbox;
-    mt_workers *lanes[MT_LANE_COUNT]; /* NULL until the model is open */
+    mt_workers *lanes[MT_LANE_COUNT]; /* NULL until it is ready */
     size_t body_most;                 /* bytes of a body when it is unpacked */
-    mt_room room; /* for bodies and what is made of them; the rest of served.requests is for making it */
+    mt_room room; /* for bodies and what is made of them; the rest of what is for requests is for making it */
     mt_keys keys;
     mt_http_proxies proxies;
     mt_guard guard;
     bool isolate; /* what is cached is an account's own */
-    mt_served served;
+    mt_fleet fleet;
     mt_store *store;
     mt_cards cards;
+    int64_t created; /* seconds since 1970 */
 
     /* the io thread's */
-    bool ready;   /* served is complete */
+    bool ready;   /* it takes calls: of one model alone, when that is open */
     bool closing; /* the loop has ended: nothing is sent any more */
     int signals;
     mt_deadline deadline; /* from the first signal on */
@@ -48,14 +49,10 @@ struct mt_server {
     size_t pull_count;
     uint64_t trimmed; /* calls_total when memory was last given back */
     mt_notify notify; /* any thread's, once it is open */
-    struct event *wake, *terminated, *interrupted, *tick, *watchdog;
+    struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog;
 
-    /* the loader's, read after its thread was joined */
-    pthread_t loader;
-    mt_letter loaded_letter;
-    bool loading; /* the thread has to be joined; the io thread's */
-    bool load_ok;
-    mt_error load_error;
+    mt_letter loaded_letter; /* the only model is open, or not */
+    mt_error load_error;     /* why not; read when the letter has come or the fleet has stopped */
 };
 
 /* Answer with what is wrong, in the dialect's shape (NULL: OpenAI's), a 429 or 503 with a retry-after; or with JSON.
@@ -86,6 +83,9 @@ extern mt_http_handler mt_ollama_version, mt_ollama_pull, mt_others_version, mt_
 /* Ends what is fetched for clients, who are told; and waits for that, when nobody can be told any more: see pull.c. */
 void mt_pulls_cancel(mt_server *server);
 void mt_pulls_stop(mt_server *server);
+
+/* The models there are: see models.c. */
+extern mt_http_handler mt_models_list, mt_models_get, mt_models_unload;
 
 /* Responses that were given, and those that run: see stored.c. */
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;

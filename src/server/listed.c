@@ -1,61 +1,78 @@
 #include "server/listed.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "server/inside.h"
 
-static bool shows(const char *own, const char *found)
+static mt_listed list_model(mt_server *server, const mt_member_view *v, const char *name)
 {
-    const char *format = own ? own : found;
+    mt_listed m = {.card = mt_cards_get(&server->cards, v->member->dir),
+                   .view = *v,
+                   .context = v->context,
+                   .writes = !v->facts.encoder,
+                   .sees = v->facts.vision,
+                   .calls = v->facts.tools,
+                   .thinks = v->facts.thinking,
+                   .embeds = v->facts.embeds};
 
-    return format && strcmp(format, "none") != 0;
+    snprintf(m.name, sizeof(m.name), "%s", name);
+    return m;
 }
 
-static mt_listed list_model(mt_server *server, const char *name)
+static mt_listed list_encoder(mt_server *server, const mt_member_view *v, const mt_target *t)
 {
-    const mt_served *s = &server->served;
-    const mt_chat_template *t = s->templates ? mt_chat_templates_pick(s->templates, true) : NULL;
-    const mt_target *self = &s->targets[s->target_count - 1];
-    const bool alone = !s->opened.checkpoint; /* an encoder, and nothing else */
+    mt_listed m = {.card = mt_cards_get(&server->cards, mt_checkpoint_dir(t->encoder.checkpoint)),
+                   .view = *v,
+                   .context = t->context,
+                   .embeds = t->pool != MT_POOL_SCORE};
 
-    return (mt_listed){.name = name,
-                       .card = mt_cards_get(&server->cards,
-                                            mt_checkpoint_dir(alone ? self->encoder.checkpoint : s->opened.checkpoint)),
-                       .context = s->context,
-                       .writes = !alone,
-                       .sees = s->opened.processor != NULL,
-                       .calls = t && shows(s->formats.tools, t->formats.tools),
-                       .thinks = t && shows(s->formats.reasoning, t->formats.reasoning),
-                       .embeds = self->embeds && self->pool != MT_POOL_SCORE};
+    snprintf(m.name, sizeof(m.name), "%s", t->name);
+    return m;
 }
 
-static mt_listed list_encoder(mt_server *server, const mt_target *t)
+/* Encoders that are opened with the only model, of that name (NULL: all). Returns how many. */
+static size_t list_beside(mt_server *server, const mt_member_view *v, const char *only, mt_listed *out)
 {
-    return (mt_listed){.name = t->name,
-                       .card = mt_cards_get(&server->cards, mt_checkpoint_dir(t->encoder.checkpoint)),
-                       .context = t->context,
-                       .embeds = t->pool != MT_POOL_SCORE};
-}
-
-size_t mt_listed_all(mt_server *server, mt_listed out[MT_LISTED_MOST])
-{
-    const mt_served *s = &server->served;
+    mt_member *m = server->fleet.alone ? server->fleet.members[0] : NULL;
     size_t count = 0;
 
-    out[count++] = list_model(server, s->name);
-    for (size_t i = 0; i < s->aliases->count; i++)
-        out[count++] = list_model(server, s->aliases->at[i]);
-    for (size_t i = 0; i + 1 < s->target_count; i++) /* the last is the model itself */
-        out[count++] = list_encoder(server, &s->targets[i]);
+    mt_fleet_lock(&server->fleet);
+    for (size_t i = 0; m && m->open && i + 1 < m->served.target_count; i++) /* the last is the model itself */
+        if (!only || mt_served_called(only, m->served.targets[i].name))
+            out[count++] = list_encoder(server, v, &m->served.targets[i]);
+    mt_fleet_unlock(&server->fleet);
     return count;
+}
+
+mt_listed *mt_listed_all(mt_server *server, size_t *count)
+{
+    const mt_option_list *aliases = &server->opt->aliases;
+    size_t members;
+    mt_member_view *all = mt_fleet_list(&server->fleet, &members);
+    mt_listed *out = mt_alloc_array(members + 2 * MT_LIMIT_OPTION_LIST + 1, sizeof(*out));
+
+    *count = 0;
+    for (size_t i = 0; i < members; i++) {
+        out[(*count)++] = list_model(server, &all[i], all[i].name);
+        for (size_t a = 0; i == 0 && !server->fleet.open && a < aliases->count; a++)
+            out[(*count)++] = list_model(server, &all[i], aliases->at[a]);
+    }
+    if (members > 0)
+        *count += list_beside(server, &all[0], NULL, out + *count);
+    mt_free(all);
+    return out;
 }
 
 bool mt_listed_find(mt_server *server, const char *name, mt_listed *out)
 {
-    const mt_target *encoder = mt_served_encoder(&server->served, name);
+    mt_listed beside[MT_LIMIT_OPTION_LIST + 1];
+    mt_member *m = mt_fleet_find(&server->fleet, name, true);
 
-    if (!encoder && !mt_served_answers(&server->served, name))
+    if (!m)
         return false;
-    *out = encoder ? list_encoder(server, encoder) : list_model(server, name);
+    const mt_member_view view = mt_member_look(m);
+    *out = list_beside(server, &view, name, beside) ? beside[0] : list_model(server, &view, name);
     return true;
 }

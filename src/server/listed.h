@@ -4,19 +4,18 @@
 
 #include "server/call.h"
 #include "server/card.h"
-#include "server/served.h"
+#include "server/fleet.h"
 
 typedef struct mt_listed {
-    const char *name;
+    char name[256];
     const mt_card *card;
-    size_t context; /* that it is served with */
+    mt_member_view view; /* of the model, or of the one that it is opened with */
+    size_t context;      /* that it is served with, or its folder promises */
     bool writes, sees, calls, thinks, embeds;
 } mt_listed;
 
-enum { MT_LISTED_MOST = 2 * MT_LIMIT_OPTION_LIST + 1 };
-
-/* All that clients may ask for, each under all its names. On a preparation thread. */
-size_t mt_listed_all(mt_server *server, mt_listed out[MT_LISTED_MOST]);
+/* All that clients may ask for, each under all its names. On a preparation thread. Free with mt_free. */
+mt_listed *mt_listed_all(mt_server *server, size_t *count) MT_NODISCARD;
 
 /* The one that is called so; false: there is none. */
 bool mt_listed_find(mt_server *server, const char *name, mt_listed *out);

@@ -2,49 +2,84 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "server/inside.h"
 
+#define METRICS 256 /* more than there are */
+
+/* The format wants all that is said of a metric in one place, and we go from model to model: so each has its text. */
+typedef struct metric {
+    const char *name;
+    mt_buf text;
+} metric;
+
+typedef struct sheet {
+    metric metrics[METRICS];
+    size_t count;
+} sheet;
+
 typedef struct writer {
-    mt_buf *out;
-    const char *model; /* a label: {model_name="..."} without the braces */
+    sheet *sheet;
+    const char *model; /* a label: {model_name="..."} without the braces; "": of no model */
 } writer;
 
-static void head(const writer *w, const char *name, const char *type, const char *help)
+static mt_buf *text_of(const writer *w, const char *name)
 {
-    mt_buf_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    sheet *s = w->sheet;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->metrics[i].name, name) == 0)
+            return &s->metrics[i].text;
+    if (s->count == METRICS) /* the last has what has no place, which nobody can overlook */
+        return &s->metrics[METRICS - 1].text;
+    s->metrics[s->count].name = name;
+    mt_buf_init(&s->metrics[s->count].text, 1u << 20);
+    return &s->metrics[s->count++].text;
+}
+
+/* Borrows name until the sheet is written. */
+static mt_buf *head(const writer *w, const char *name, const char *type, const char *help)
+{
+    mt_buf *out = text_of(w, name);
+
+    if (out->len == 0)
+        mt_buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    return out;
 }
 
 static void counter(const writer *w, const char *name, uint64_t value, const char *help)
 {
-    head(w, name, "counter", help);
-    mt_buf_printf(w->out, "%s{%s} %" PRIu64 "\n", name, w->model, value);
+    mt_buf_printf(head(w, name, "counter", help), "%s{%s} %" PRIu64 "\n", name, w->model, value);
 }
 
 static void gauge(const writer *w, const char *name, double value, const char *help)
 {
-    head(w, name, "gauge", help);
-    mt_buf_printf(w->out, "%s{%s} %.10g\n", name, w->model, value);
+    mt_buf_printf(head(w, name, "gauge", help), "%s{%s} %.10g\n", name, w->model, value);
+}
+
+static const char *comma(const writer *w)
+{
+    return *w->model ? "," : "";
 }
 
 static void labelled(const writer *w, const char *name, const char *label, const char *value, uint64_t count)
 {
-    mt_buf_printf(w->out, "%s{%s,%s=\"%s\"} %" PRIu64 "\n", name, w->model, label, value, count);
+    mt_buf_printf(text_of(w, name), "%s{%s%s%s=\"%s\"} %" PRIu64 "\n", name, w->model, comma(w), label, value, count);
 }
 
 /* unit: of the values; see engine/stats.h. */
 static void distribution(const writer *w, const char *name, const mt_histogram *h, double unit, const char *help)
 {
+    mt_buf *out = head(w, name, "histogram", help);
     uint64_t below = 0;
 
-    head(w, name, "histogram", help);
     for (size_t i = 0; i < MT_HISTOGRAM_BUCKETS; i++) {
         below += h->bucket[i];
-        mt_buf_printf(w->out, "%s_bucket{%s,le=\"%.8g\"} %" PRIu64 "\n", name, w->model, mt_histogram_bound(i) * unit,
+        mt_buf_printf(out, "%s_bucket{%s,le=\"%.8g\"} %" PRIu64 "\n", name, w->model, mt_histogram_bound(i) * unit,
                       below);
     }
-    mt_buf_printf(w->out, "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, w->model, h->count);
-    mt_buf_printf(w->out, "%s_sum{%s} %.9g\n%s_count{%s} %" PRIu64 "\n", name, w->model, h->sum, name, w->model,
-                  h->count);
+    mt_buf_printf(out, "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, w->model, h->count);
+    mt_buf_printf(out, "%s_sum{%s} %.9g\n%s_count{%s} %" PRIu64 "\n", name, w->model, h->sum, name, w->model, h->count);
 }
 
 static void histogram(const writer *w, const char *name, const mt_histogram *h, const char *help)
@@ -116,9 +151,9 @@ static void cache(const writer *w, const mt_stats *s)
           "Share of the cache that running answers hold; 1 is all of it.");
     gauge(w, "vllm:gpu_cache_usage_perc", total ? (double)held / (double)total : 0,
           "The same, as older routers call it.");
-    head(w, "vllm:cache_config_info", "gauge", "How the cache is cut: tokens of a page, pages.");
-    mt_buf_printf(w->out, "vllm:cache_config_info{%s,block_size=\"%d\",num_gpu_blocks=\"%zu\"} 1\n", w->model,
-                  MT_PAGE_TOKENS, s->pages_total[0]);
+    mt_buf_printf(head(w, "vllm:cache_config_info", "gauge", "How the cache is cut: tokens of a page, pages."),
+                  "vllm:cache_config_info{%s,block_size=\"%d\",num_gpu_blocks=\"%zu\"} 1\n", w->model, MT_PAGE_TOKENS,
+                  s->pages_total[0]);
     gauge(w, "motet_cache_pages_known", (double)s->pages_known, "Pages whose content can be reused.");
     counter(w, "motet_cache_evictions_total", s->evictions, "Pages forgotten to make room.");
     counter(w, "motet_canary_faults_total", s->canary_faults, "Free cache memory that was written (--debug-canary).");
@@ -131,12 +166,11 @@ static void cache(const writer *w, const mt_stats *s)
         labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);
 }
 
-static void constraints(const writer *w, mt_server *server, const mt_stats *s)
+static void constraints(const writer *w, const mt_constraints_stats *given, const mt_stats *s)
 {
-    mt_constraints_stats c = {0};
+    const mt_constraints_stats c = *given;
+    mt_buf *out;
 
-    if (server->served.constraints)
-        mt_constraints_stats_read(server->served.constraints, &c);
     counter(w, "motet_constraints_total", c.asked, "Requests whose answer has to follow a constraint.");
     counter(w, "motet_constraints_compiled_total", c.compiled,
             "Constraints that were not known and had to be compiled.");
@@ -147,10 +181,10 @@ static void constraints(const writer *w, mt_server *server, const mt_stats *s)
     counter(w, "motet_constraints_busy_total", c.busy, "Requests for which there was no room to compile.");
     counter(w, "motet_constraint_masks_total", s->masks.asked, "Tokens of constrained answers.");
     counter(w, "motet_constraint_masks_computed_total", s->masks.computed, "Of them, those whose mask was not known.");
-    head(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
-    mt_buf_printf(w->out, "motet_constraint_seconds_total{%s,kind=\"compile\"} %.9g\n", w->model,
+    out = head(w, "motet_constraint_seconds_total", "counter", "Time spent on constraints, by what for.");
+    mt_buf_printf(out, "motet_constraint_seconds_total{%s,kind=\"compile\"} %.9g\n", w->model,
                   (double)c.compiling_ns * 1e-9);
-    mt_buf_printf(w->out, "motet_constraint_seconds_total{%s,kind=\"mask\"} %.9g\n", w->model,
+    mt_buf_printf(out, "motet_constraint_seconds_total{%s,kind=\"mask\"} %.9g\n", w->model,
                   (double)s->masks.computing_ns * 1e-9);
 }
 
@@ -183,19 +217,11 @@ static void times(const writer *w, const mt_stats *s)
     counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
 }
 
-static void media(const writer *w, const mt_stats *s, mt_picture_room *room)
+static void media(const writer *w, const mt_stats *s, const mt_member_past *all, size_t used)
 {
-    mt_histogram seconds;
-    uint64_t pictures;
-    size_t used;
-
-    pthread_mutex_lock(&room->lock);
-    seconds = room->seconds;
-    pictures = room->pictures;
-    used = room->used;
-    pthread_mutex_unlock(&room->lock);
-    counter(w, "motet_media_total", pictures, "Pictures and videos fetched and decoded.");
-    histogram(w, "motet_media_prepare_seconds", &seconds, "Fetching and decoding the pictures of a request.");
+    counter(w, "motet_media_total", all->pictures, "Pictures and videos fetched and decoded.");
+    histogram(w, "motet_media_prepare_seconds", &all->pictures_seconds,
+              "Fetching and decoding the pictures of a request.");
     gauge(w, "motet_media_waiting_bytes", (double)used, "Pictures of requests that are prepared, wait or run.");
     counter(w, "motet_media_cache_hits_total", s->media_hits, "Pictures whose features were known.");
     counter(w, "motet_media_cache_misses_total", s->media_misses, "Pictures that were encoded.");
@@ -206,18 +232,40 @@ static void media(const writer *w, const mt_stats *s, mt_picture_room *room)
     gauge(w, "motet_media_encoder_seconds", s->encode_seconds, "Seconds the encoder has worked.");
 }
 
-static void memory(const writer *w, const mt_stats *s)
+static void memory(const writer *w, const mt_stats *s, bool alone)
 {
     static const char name[] = "motet_memory_bytes";
 
-    gauge(w, "motet_memory_limit_bytes", (double)s->bytes_memory, "Memory that there may be in all (--memory).");
+    if (alone)
+        gauge(w, "motet_memory_limit_bytes", (double)s->bytes_memory, "Memory that there may be in all (--memory).");
     head(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "weights", s->bytes_weights);
     labelled(w, name, "kind", "cache", s->bytes_cache);
     labelled(w, name, "kind", "working", s->bytes_working);
     labelled(w, name, "kind", "constraints", s->bytes_constraints);
     labelled(w, name, "kind", "pictures", s->bytes_pictures);
-    labelled(w, name, "kind", "requests", s->bytes_requests);
+    if (alone)
+        labelled(w, name, "kind", "requests", s->bytes_requests);
+}
+
+/* Of several models: what they have in common. */
+static void fleet(const writer *w, const mt_fleet *f)
+{
+    static const char name[] = "motet_memory_bytes";
+
+    gauge(w, "motet_memory_limit_bytes", (double)f->memory, "Memory that there may be in all (--memory).");
+    head(w, name, "gauge", "Memory reserved, by what for.");
+    labelled(w, name, "kind", "requests", f->requests);
+    labelled(w, name, "kind", "server", f->for_all - f->requests);
+    gauge(w, "motet_calls_loading", (double)f->waiting, "Calls that wait for a model to be loaded.");
+}
+
+static void member(const writer *w, const mt_member *m)
+{
+    gauge(w, "motet_model_loaded", m->open ? 1 : 0, "Whether a model is loaded.");
+    gauge(w, "motet_model_memory_bytes", (double)m->grant, "Memory that a model has.");
+    gauge(w, "motet_model_calls", (double)m->references, "Calls that have a model.");
+    counter(w, "motet_model_loads_total", m->loads, "How often a model was loaded.");
 }
 
 static void http(const writer *w, mt_server *server)
@@ -284,25 +332,25 @@ static void accounts(const writer *w, const mt_server *server, const mt_account 
 }
 
 /* What the encoders did, each under its own name. */
-static void encoders(mt_server *server, mt_buf *out)
+static void encoders(sheet *to, const mt_member *m, const mt_member_past *all)
 {
     mt_buf label;
 
     mt_buf_init(&label, MT_LIMIT_PATH);
-    for (size_t i = 0; i < server->served.target_count; i++) {
-        const mt_target *t = &server->served.targets[i];
-        writer w = {.out = out};
+    for (size_t i = 0; m->open && i < m->served.target_count; i++) {
+        const mt_target *t = &m->served.targets[i];
+        const mt_encoder_stats *stats = &all->encoders[i];
+        writer w = {.sheet = to};
 
         if (!t->number)
             continue;
-        const mt_encoder_stats stats = mt_engine_encoder_stats(server->served.engine, t->number);
         label.len = 0;
         add_label(&label, t->name);
         w.model = label.data ? label.data : "";
-        counter(&w, "motet_encoder_texts_total", stats.texts, "Texts that an encoder computed.");
-        counter(&w, "motet_encoder_tokens_total", stats.tokens, "Tokens of these.");
-        gauge(&w, "motet_encoder_busy_seconds", stats.seconds, "Time that took.");
-        gauge(&w, "motet_encoder_waiting", (double)stats.waiting, "Texts that wait for the encoder.");
+        counter(&w, "motet_encoder_texts_total", stats->texts, "Texts that an encoder computed.");
+        counter(&w, "motet_encoder_tokens_total", stats->tokens, "Tokens of these.");
+        gauge(&w, "motet_encoder_busy_seconds", stats->seconds, "Time that took.");
+        gauge(&w, "motet_encoder_waiting", (double)stats->waiting, "Texts that wait for the encoder.");
     }
     mt_buf_free(&label);
 }
@@ -314,32 +362,80 @@ static void hide_others(mt_stats *s)
     s->misses[MT_MISS_SALT] = s->misses[MT_MISS_EVICTED] = 0;
 }
 
-void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
+/* A model that is loaded, or was. */
+static void model(const writer *w, mt_server *server, mt_member *m, bool apart)
 {
-    mt_stats stats = {0};
+    mt_member_past *all = mt_alloc(sizeof(*all));
+    size_t used = 0;
+
+    mt_member_count(m, all);
+    if (apart)
+        hide_others(&all->stats);
+    encoders(w->sheet, m, all);
+    if (!server->fleet.alone)
+        member(w, m);
+    if (!m->facts.encoder) {
+        requests(w, &all->stats);
+        tokens(w, &all->stats);
+        cache(w, &all->stats);
+        constraints(w, &all->constraints, &all->stats);
+        sizes(w, &all->stats);
+        times(w, &all->stats);
+        memory(w, &all->stats, server->fleet.alone);
+    }
+    if (m->facts.vision && m->open) {
+        pthread_mutex_lock(&m->served.room.lock);
+        used = m->served.room.used;
+        pthread_mutex_unlock(&m->served.room.lock);
+    }
+    if (m->facts.vision)
+        media(w, &all->stats, all, used);
+    mt_free(all);
+}
+
+static void models(sheet *to, mt_server *server, bool apart)
+{
     mt_buf label;
-    writer w = {.out = out};
 
     mt_buf_init(&label, MT_LIMIT_PATH);
-    add_label(&label, server->served.name);
-    w.model = label.data ? label.data : "";
-    if (server->ready && server->served.engine)
-        encoders(server, out);
-    if (server->ready && server->served.engine && server->served.opened.checkpoint) {
-        mt_engine_stats(server->served.engine, &stats);
-        if (server->isolate && mt_account_scope(account))
-            hide_others(&stats);
-        requests(&w, &stats);
-        tokens(&w, &stats);
-        cache(&w, &stats);
-        constraints(&w, server, &stats);
-        sizes(&w, &stats);
-        times(&w, &stats);
-        memory(&w, &stats);
-        if (server->served.opened.processor)
-            media(&w, &stats, &server->served.room);
+    mt_fleet_lock(&server->fleet);
+    for (size_t i = 0; i < server->fleet.count; i++) {
+        mt_member *m = server->fleet.members[i];
+
+        if (m->loads == 0)
+            continue;
+        label.len = 0;
+        add_label(&label, m->name);
+        model(&(writer){.sheet = to, .model = label.data}, server, m, apart);
     }
+    mt_fleet_unlock(&server->fleet);
+    mt_buf_free(&label);
+}
+
+static void write_out(sheet *s, mt_buf *out)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        mt_buf_add(out, s->metrics[i].text.data, s->metrics[i].text.len);
+        mt_buf_free(&s->metrics[i].text);
+    }
+    mt_free(s);
+}
+
+void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
+{
+    sheet *all = mt_alloc(sizeof(*all));
+    writer w = {.sheet = all, .model = ""};
+    mt_buf label;
+
+    mt_buf_init(&label, MT_LIMIT_PATH);
+    models(all, server, server->isolate && mt_account_scope(account));
+    if (server->fleet.alone) {
+        add_label(&label, server->fleet.members[0]->name);
+        w.model = label.data;
+    } else
+        fleet(&w, &server->fleet);
     http(&w, server);
     accounts(&w, server, mt_account_scope(account));
+    write_out(all, out);
     mt_buf_free(&label);
 }

@@ -79,8 +79,8 @@ static void open_model(mt_buf *out, const mt_listed *m)
 
 bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    mt_listed all[MT_LISTED_MOST];
-    const size_t count = mt_listed_all(call->server, all);
+    size_t count;
+    mt_listed *all = mt_listed_all(call->server, &count);
 
     (void)body;
     (void)why;
@@ -93,26 +93,32 @@ bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
         mt_buf_puts(out, "}");
     }
     mt_buf_puts(out, "]}");
+    mt_free(all);
     return true;
 }
 
-/* What is loaded stays: it expires as late as Ollama says for such. */
+/* What is loaded; what stays expires as late as Ollama says for such. */
 bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     enum { CENTURY = 100 * 365 * 24 * 3600ll };
-    mt_listed all[MT_LISTED_MOST];
-    const size_t count = mt_listed_all(call->server, all);
+    size_t count, written = 0;
+    mt_listed *all = mt_listed_all(call->server, &count);
 
     (void)body;
     (void)why;
     mt_buf_puts(out, "{\"models\":[");
     for (size_t i = 0; i < count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+        const double left = all[i].view.expires;
+
+        if (all[i].view.state != MT_MEMBER_READY)
+            continue;
+        mt_buf_puts(out, written++ ? "," : "");
         open_model(out, &all[i]);
-        add_time(out, "expires_at", (int64_t)time(NULL) + CENTURY);
+        add_time(out, "expires_at", (int64_t)time(NULL) + (left < 0 ? CENTURY : (int64_t)left));
         mt_buf_printf(out, ",\"size_vram\":0,\"context_length\":%zu}", all[i].context);
     }
     mt_buf_puts(out, "]}");
+    mt_free(all);
     return true;
 }
 
@@ -140,15 +146,16 @@ static void add_info(mt_buf *out, const mt_listed *m)
     mt_buf_puts(out, "}");
 }
 
-/* What is asked of the model where a request does not say, a line each. Clients look for num_ctx. */
+/* What is asked of the model where a request does not say, a line each, as far as it is known (NULL: it is not
+   loaded). Clients look for num_ctx. */
 static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed *m)
 {
-    const mt_ask_defaults *d = &served->generation.defaults;
+    const mt_ask_defaults *d = served ? &served->generation.defaults : NULL;
     mt_buf text;
 
     mt_buf_init(&text, 1024);
     mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->context);
-    if (m->writes)
+    if (m->writes && d)
         mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
                       (double)d->temperature, "top_p", (double)d->top_p, "top_k", (long long)d->top_k, "min_p",
                       (double)d->min_p, "repeat_penalty", (double)d->repetition_penalty);
@@ -202,7 +209,8 @@ static bool delete (mt_server *server, const char *name, mt_failure *why)
     uint64_t freed;
     mt_error err;
 
-    if (mt_listed_find(server, name, &served))
+    if (mt_listed_find(server, name, &served) &&
+        (!server->fleet.open || served.view.state != MT_MEMBER_UNLOADED)) /* one that was found may go and come */
         return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
     if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
         return true;
@@ -224,9 +232,10 @@ bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *
 
 bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
-    const char *text = served->templates ? mt_chat_templates_text(served->templates) : "";
+    mt_fleet *fleet = &call->server->fleet;
     char *name = mt_ollama_model(body, why);
+    const mt_served *served;
+    const char *text;
     mt_listed m;
 
     if (name && !mt_listed_find(call->server, name, &m)) {
@@ -237,9 +246,13 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     if (!name)
         return false;
     add_modelfile(out, &m);
+    mt_fleet_lock(fleet); /* what is told of a model that is loaded is as it was loaded */
+    served = m.view.member->open ? &m.view.member->served : NULL;
+    text = m.writes && served && served->templates ? mt_chat_templates_text(served->templates) : "";
     add_parameters(out, served, &m);
     mt_buf_puts(out, ",\"template\":");
-    mt_buf_json_string(out, m.writes ? text : "", m.writes ? strlen(text) : 0);
+    mt_buf_json_string(out, text, strlen(text));
+    mt_fleet_unlock(fleet);
     add_details(out, m.card);
     add_info(out, &m);
     add_capabilities(out, &m);

@@ -30,6 +30,7 @@ const mt_option_row mt_option_rows[] = {
 #define SIZE(field, name, env, value, least, most, on, help) \
     {MT_OPTION_SIZE, name, env, "SIZE", help, value, least, most, 0, 0, on},
 #define NUMBER(field, name, low, high, on, help) {MT_OPTION_NUMBER, name, NULL, "X", help, 0, 0, 0, low, high, on},
+#define TIME(field, name, env, on, help) {MT_OPTION_TIME, name, env, "TIME", help, 0, 0, 0, 0, 0, on},
 #define LIST(field, name, env, placeholder, on, help) {MT_OPTION_LIST, name, env, placeholder, help, 0, 0, 0, 0, 0, on},
 #define CHOICE(field, type, name, env, choices, value, on, help) \
     {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, 0, 0, on},
@@ -45,6 +46,7 @@ enum {
 #define INT(field, ...) ROW_##field,
 #define SIZE(field, ...) ROW_##field,
 #define NUMBER(field, ...) ROW_##field,
+#define TIME(field, ...) ROW_##field,
 #define LIST(field, ...) ROW_##field,
 #define CHOICE(field, ...) ROW_##field,
 #define CPUS(field, ...) ROW_##field,
@@ -65,6 +67,10 @@ static void store(mt_options *opt, size_t row, mt_option_value v)
         opt->field = v.integer; \
         break;
 #define NUMBER(field, ...)     \
+    case ROW_##field:          \
+        opt->field = v.number; \
+        break;
+#define TIME(field, ...)       \
     case ROW_##field:          \
         opt->field = v.number; \
         break;
@@ -374,7 +380,12 @@ static bool take_operand(mt_options *opt, const char *word, mt_error *err)
 {
     const mt_command_row *row = &mt_command_rows[opt->command];
     const bool two = strchr(row->operand, ' ') != NULL, none = opt->command != MT_COMMAND_NONE && !*row->operand;
+    const bool many = strstr(row->operand, "...") != NULL;
 
+    if (many && opt->dir && opt->more.count < MT_LIMIT_OPTION_LIST) {
+        opt->more.at[opt->more.count++] = word;
+        return true;
+    }
     if (none || opt->topic || (opt->dir && (opt->input || !two)))
         return mt_fail(err, MT_E_INVALID, "\"%s\" is one argument too many: motet %s%s%s", word, row->name,
                        none ? "" : " ", row->operand);

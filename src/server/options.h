@@ -46,13 +46,15 @@ typedef struct mt_options {
     mt_arena *files;     /* owned: the texts of config files, and their names; NULL: there are none */
     mt_option_list read; /* names of the files that were read, the one that counts most first */
     mt_command command;
-    const char *dir;   /* of commands that take one; render: its template */
-    const char *input; /* the second operand; render: its context */
-    mt_command topic;  /* of help */
+    const char *dir;     /* of commands that take one; render: its template */
+    const char *input;   /* the second operand; render: its context */
+    mt_option_list more; /* operands behind the first, of a command that takes any number */
+    mt_command topic;    /* of help */
 #define INT(field, ...) int64_t field;
 #define CHOICE(field, type, ...) type field;
 #define SIZE(field, ...) int64_t field;
 #define NUMBER(field, ...) double field; /* NaN when not given */
+#define TIME(field, ...) double field;   /* NaN when not given */
 #define LIST(field, ...) mt_option_list field;
 #define CPUS(field, ...) unsigned field;    /* a set of MT_CPU_ bits */
 #define TEXT(field, ...) const char *field; /* NULL when not given */

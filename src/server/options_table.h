@@ -16,6 +16,7 @@ typedef enum mt_option_type {
     MT_OPTION_INT,
     MT_OPTION_SIZE,
     MT_OPTION_NUMBER,
+    MT_OPTION_TIME,
     MT_OPTION_CHOICE,
     MT_OPTION_CPUS,
     MT_OPTION_LIST,

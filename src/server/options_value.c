@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "kernels/kernels.h"
 #include "server/options_table.h"
 
@@ -112,6 +113,10 @@ bool mt_option_value_parse(mt_option_value *v, const mt_option_row *row, const c
     case MT_OPTION_INT: return parse_integer(row, label, text, v, err);
     case MT_OPTION_SIZE: return parse_size(row, label, text, v, err);
     case MT_OPTION_NUMBER: return parse_number(row, label, text, v, err);
+    case MT_OPTION_TIME:
+        return mt_duration_parse(text, &v->number) ||
+               mt_fail(err, MT_E_INVALID, "%s \"%s\" is not a time: use one such as 30s, 5m, 1h30m, 0 or never", label,
+                       text);
     case MT_OPTION_CHOICE: return parse_choice(row, label, text, v, err);
     case MT_OPTION_CPUS:
         return mt_cpu_parse(text, &v->mask) ||

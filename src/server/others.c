@@ -37,7 +37,7 @@ static void add_token(mt_buf *out, const mt_served *served, const char *key)
 /* The model's folder is the operator's business: it is called what clients call it. */
 bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
 
     (void)body;
     (void)why;
@@ -73,7 +73,7 @@ static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_e
 /* Answers that run have one each, of an account its own; the others are free, or somebody else's. */
 bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
     const mt_account *only = mt_account_scope(call->account);
     const size_t most = (size_t)call->server->opt->max_sequences;
     mt_engine_row *rows = mt_alloc_array(most, sizeof(*rows));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fields.h"
 #include "api/json_body.h"
 #include "api/random.h"
 #include "base/clock.h"
@@ -11,14 +12,6 @@
 #include "server/embed.h"
 #include "server/inside.h"
 #include "server/tokens.h"
-
-static bool check_model(const mt_served *served, const mt_ask *ask, mt_failure *why)
-{
-    return mt_served_answers(served, ask->model) || (ask->vectors && mt_served_encoder(served, ask->model)) ||
-           mt_failure_set(why, 404, "model_not_found", "model",
-                          "the model \"%.100s\" does not exist here: ask for \"%s\", or see /v1/models", ask->model,
-                          served->name);
-}
 
 static bool check_answers(const mt_served *served, mt_failure *why)
 {
@@ -122,7 +115,7 @@ static bool add_bad(mt_request *r, mt_call *call, mt_chat_text word, mt_bad_word
     for (size_t i = 0; i < 2; i++) {
         const mt_chat_text text = {.data = spaced + 1 - i, .len = word.len + i};
 
-        if (!mt_tokens_encode(&call->server->served, r->arena, text, false, &call->stop, 0, &ids, why))
+        if (!mt_tokens_encode(call->served, r->arena, text, false, &call->stop, 0, &ids, why))
             return false;
         if (ids.count > 0 &&
             (i == 0 || ids.count != alone.count || memcmp(ids.ids, alone.ids, ids.count * sizeof(*ids.ids)) != 0))
@@ -154,7 +147,7 @@ static bool set_bad(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure 
 
 static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
     mt_sample_settings *s = &r->sampling;
     mt_error err;
 
@@ -227,7 +220,7 @@ static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
 
     if (!ask->prediction.data)
         return true;
-    if (!mt_tokens_encode(&call->server->served, r->arena, ask->prediction, false, &call->stop, 0, &expected, why))
+    if (!mt_tokens_encode(call->served, r->arena, ask->prediction, false, &call->stop, 0, &expected, why))
         return false;
     r->expected = expected.ids;
     r->expected_count = expected.count;
@@ -278,7 +271,7 @@ static const char *about(const mt_error *err, const mt_ask *ask)
    does goes on among the large ones: so nobody waits for it but who sent it. */
 static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_error *err)
 {
-    mt_constraints *all = call->server->served.constraints;
+    mt_constraints *all = call->served->constraints;
     const mt_account *apart = mt_client_apart(call);
     const uint8_t *owner = apart ? apart->owner : NULL;
     const bool hurry = call->lane == MT_LANE_COMPILE;
@@ -304,7 +297,7 @@ static void warn(mt_call *call, const char *left_out)
 /* What constrains the answer to a prompt, where something does. */
 static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
     const json_t *tools = ask->is_chat ? json_object_get(ask->body, "tools") : NULL;
     mt_shape shape = {.source = ask->source,
                       .calls = ask->calls,
@@ -349,7 +342,7 @@ static bool set_constraint(mt_request *r, const mt_token_prompt *prompt, mt_fail
 
 static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
     const bool echoed = ask->echo && ask->logprobs >= 0;
     const mt_parse_settings parsing = ask->is_chat ? parsing_of(served, ask, prompt) : (mt_parse_settings){0};
 
@@ -402,7 +395,7 @@ static bool set_parser(mt_answer *a, const mt_served *served, const mt_ask *ask,
 static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const mt_token_prompt *prompts, size_t count,
                         mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
     mt_answer *a = mt_answer_new(call->dialect, arena, ask, count);
 
     if (!a)
@@ -462,7 +455,7 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
 
     for (; ok && made < count; made++) {
         requests[made] = mt_request_new();
-        ok = check_prompt(&call->server->served, ask, &prompts[made], why) &&
+        ok = check_prompt(call->served, ask, &prompts[made], why) &&
              fill(requests[made], call, ask, &prompts[made], why) &&
              check_kept(call->dialect, ask, requests[made], count, why) &&
              give_pictures(&prompts[made], requests[made], why);
@@ -477,7 +470,8 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
 /* One that turns out to bring pictures, or a template of its own, begins again in the lane of such. */
 static bool takes_long(mt_call *call, const json_t *body)
 {
-    const bool own = call->server->served.own_templates && json_is_string(json_object_get(body, "chat_template"));
+    const bool own =
+        call->served && call->served->own_templates && json_is_string(json_object_get(body, "chat_template"));
     const mt_lane lane = call->lane;
 
     if (lane != MT_LANE_MEDIA && mt_chat_shows(body))
@@ -490,7 +484,7 @@ static bool takes_long(mt_call *call, const json_t *body)
 /* The arena is the answer's once that is made. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
-    mt_served *served = &call->server->served;
+    mt_served *served = call->served;
     mt_token_prompt *prompts = NULL;
     size_t count;
     const mt_lane lane = call->lane;
@@ -498,9 +492,10 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 
     if (!call->dialect->read(ask, why))
         return false;
+    mt_fleet_keep(call->waiter.member, ask->keep_alive);
     if (ask->vectors && !ask->nothing)
         return mt_embed_prepare(call, ask, why);
-    if (!check_model(served, ask, why) || (!ask->vectors && !check_answers(served, why)))
+    if (!ask->vectors && !check_answers(served, why))
         return false;
     if (ask->nothing) {
         call->dialect->nothing(&call->text, ask, served->name);
@@ -535,7 +530,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
     bool ok = mt_account_may(call->account, mt_clock_ns(), why) && (ask || mt_failure_memory(why, NULL));
 
     if (ok) {
-        mt_ask_init(ask, arena, body, &call->server->served.generation.defaults);
+        mt_ask_init(ask, arena, body, &call->served->generation.defaults);
         ask->store = mt_call_store(call);
         ok = prepare(call, ask, why);
         mt_ask_free(ask);
@@ -568,22 +563,73 @@ static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
                           kinds[call->lane]);
 }
 
+/* What tells of models and asks none. */
+static bool needs_none(const mt_call *call)
+{
+    return call->task == mt_task_tags || call->task == mt_task_ps || call->task == mt_task_show ||
+           call->task == mt_task_delete;
+}
+
+/* False: it waits for its model, and is not this thread's any more, or *why says why not. */
+static bool find_model(mt_call *call, json_t *body, mt_failure *why)
+{
+    const json_t *model = json_object_get(body, "model");
+    const bool vectors = call->dialect && call->dialect->vectors;
+
+    if (call->waiter.has || needs_none(call))
+        return true;
+    if (model && !json_is_null(model) && !json_is_string(model))
+        return mt_failure_set(why, 400, "invalid_type", "model", "\"model\" is %s: send a string", mt_json_kind(model));
+    call->json = body; /* for whoever goes on with it */
+    switch (mt_fleet_take(&call->server->fleet, &call->waiter, json_string_value(model), vectors, why)) {
+    case MT_FLEET_HAS: call->json = NULL; return true;
+    case MT_FLEET_REFUSED: call->json = NULL; return false;
+    case MT_FLEET_WAITS: break;
+    }
+    return false;
+}
+
+/* Its letter says that it is prepared, or why it could not be. */
+static void post(mt_call *call, json_t *body, const mt_failure *why)
+{
+    if (why)
+        call->failure = *why;
+    mt_json_body_free(body, call->body_len);
+    mt_room_give(&call->server->room, call->body_charge);
+    call->body_charge = 0;
+    mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
+}
+
+void mt_call_resume(mt_call *call, const mt_failure *why)
+{
+    json_t *body = call->json;
+    mt_failure full = {.status = 0};
+
+    if (!why && mt_workers_take(call->server->lanes[call->lane], call))
+        return; /* it may be gone */
+    if (!why)
+        mt_failure_set(&full, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
+    call->json = NULL;
+    post(call, body, why ? why : &full);
+}
+
 void mt_call_prepare(mt_call *call)
 {
     const mt_lane lane = call->lane;
     mt_failure why = {.status = 0};
     json_t *body = mt_call_body(call, &why);
-    bool ok = body ? (call->task ? prepare_task : prepare_answer)(call, body, &why) : call->lane != lane;
+    bool ok = body ? find_model(call, body, &why) : call->lane != lane;
 
+    if (!ok && body && !why.status)
+        return; /* it is parked, and may be gone */
+    if (ok && body) {
+        call->served = call->waiter.has ? &call->waiter.member->served : NULL;
+        ok = (call->task ? prepare_task : prepare_answer)(call, body, &why);
+    }
     if (ok && call->lane != lane) {
         ok = change_lane(call, body, &why);
         if (ok)
             return;
     }
-    if (!ok)
-        call->failure = why;
-    mt_json_body_free(body, call->body_len);
-    mt_room_give(&call->server->room, call->body_charge);
-    call->body_charge = 0;
-    mt_mailbox_post(call->server->mailbox, &call->prepared_letter);
+    post(call, body, ok ? NULL : &why);
 }

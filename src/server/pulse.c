@@ -147,60 +147,60 @@ static void look_at_cache(const mt_stats *s, double *v)
 {
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
         v[PAGES_HELD] += (double)s->pages_held[g];
-    v[PAGES_KNOWN] = (double)s->pages_known;
-    v[EVICTIONS] = (double)s->evictions;
-    v[STATES_HELD] = (double)s->states_held;
-    v[STATES_KNOWN] = (double)s->states_known;
-    v[FEATURES] = (double)s->media_bytes;
-    v[PICTURES_FOUND] = (double)s->media_hits;
-    v[PICTURES_ENCODED] = (double)s->media_misses;
+    v[PAGES_KNOWN] += (double)s->pages_known;
+    v[EVICTIONS] += (double)s->evictions;
+    v[STATES_HELD] += (double)s->states_held;
+    v[STATES_KNOWN] += (double)s->states_known;
+    v[FEATURES] += (double)s->media_bytes;
+    v[PICTURES_FOUND] += (double)s->media_hits;
+    v[PICTURES_ENCODED] += (double)s->media_misses;
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
-        v[LOOKUPS + i] = (double)s->misses[i];
+        v[LOOKUPS + i] += (double)s->misses[i];
 }
 
 static void look_at_engine(const mt_stats *s, double *v)
 {
-    v[PROMPT] = (double)s->prompt_tokens;
-    v[CACHED] = (double)s->cached_tokens;
-    v[GENERATED] = (double)s->generated_tokens;
-    v[STEPS] = (double)s->steps;
-    v[ROWS] = (double)s->step_rows;
-    v[ASIDE] = (double)s->preemptions;
-    v[GUESSED] = (double)s->draft_tokens;
-    v[TAKEN] = (double)s->draft_accepted;
-    v[CONSTRAINED] = (double)s->masks.asked;
-    v[MASKS] = (double)s->masks.computed;
+    v[PROMPT] += (double)s->prompt_tokens;
+    v[CACHED] += (double)s->cached_tokens;
+    v[GENERATED] += (double)s->generated_tokens;
+    v[STEPS] += (double)s->steps;
+    v[ROWS] += (double)s->step_rows;
+    v[ASIDE] += (double)s->preemptions;
+    v[GUESSED] += (double)s->draft_tokens;
+    v[TAKEN] += (double)s->draft_accepted;
+    v[CONSTRAINED] += (double)s->masks.asked;
+    v[MASKS] += (double)s->masks.computed;
     for (size_t i = 0; i < MT_COUNT(s->finished); i++)
-        v[ENDED + i] = (double)s->finished[i];
+        v[ENDED + i] += (double)s->finished[i];
     look_at_cache(s, v);
 }
 
-static void look_at_encoders(mt_server *server, double *v)
+/* All models, what they did before they were last unloaded included. */
+static void look_at_models(mt_fleet *fleet, double *v)
 {
-    for (size_t i = 0; i < server->served.target_count; i++) {
-        if (!server->served.targets[i].number)
-            continue;
-        const mt_encoder_stats s = mt_engine_encoder_stats(server->served.engine, server->served.targets[i].number);
-        v[ENCODED] += (double)s.texts;
+    mt_member_past *all = mt_alloc(sizeof(*all));
+
+    mt_fleet_lock(fleet);
+    for (size_t i = 0; i < fleet->count; i++) {
+        mt_member_count(fleet->members[i], all);
+        look_at_engine(&all->stats, v);
+        v[COMPILED] += (double)all->constraints.compiled;
+        for (size_t e = 0; e < MT_COUNT(all->encoders); e++)
+            v[ENCODED] += (double)all->encoders[e].texts;
     }
+    mt_fleet_unlock(fleet);
+    mt_free(all);
 }
 
 static void look(mt_server *server, const mt_tempo *tempo, double *v)
 {
-    mt_stats stats;
-    mt_constraints_stats constraints = {0};
     mt_http_stats http;
 
-    mt_engine_stats(server->served.engine, &stats);
-    look_at_engine(&stats, v);
-    look_at_encoders(server, v);
-    if (server->served.constraints)
-        mt_constraints_stats_read(server->served.constraints, &constraints);
+    look_at_models(&server->fleet, v);
     mt_http_server_stats(server->http, &http);
     v[RUNNING] = (double)tempo->running / 1e6;
     v[WAITING] = (double)tempo->waiting / 1e6;
     v[PREFILLED] = (double)tempo->prompt;
-    v[COMPILED] = (double)constraints.compiled;
     v[RESIDENT] = (double)mt_resident_bytes(NULL);
     v[REFUSED] = (double)http.answers[4];
     v[FAILED] = (double)http.answers[5];
@@ -210,7 +210,7 @@ static void look(mt_server *server, const mt_tempo *tempo, double *v)
 void mt_pulse_beat(mt_pulse *p, mt_server *server)
 {
     static const double parts[3] = {0.5, 0.9, 0.99};
-    mt_voices *voices = mt_engine_voices(server->served.engine);
+    mt_voices *voices = server->fleet.voices;
     mt_second *row = &p->seconds[p->count++ % p->room];
     double v[COLUMNS] = {0};
     const uint64_t now = mt_clock_ns();

@@ -33,7 +33,7 @@ size_t mt_pulse_bytes(uint64_t memory);
 void mt_pulse_init(mt_pulse *pulse, uint64_t memory);
 void mt_pulse_free(mt_pulse *pulse); /* a zeroed one is fine */
 
-/* Once a second, of a server whose engine runs. */
+/* Once a second. */
 void mt_pulse_beat(mt_pulse *pulse, struct mt_server *server);
 
 /* The oldest that is kept. */

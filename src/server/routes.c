@@ -53,87 +53,6 @@ static void post(void *user, mt_http_server *http, mt_http_request *request)
     mt_call_start(user, request, what->dialect, what->task);
 }
 
-static void add_model(mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
-{
-    const time_t created = (time_t)server->served.created;
-    struct tm utc;
-    char since[32];
-
-    strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&created, &utc));
-    mt_buf_puts(out, "{\"id\":");
-    mt_buf_json_string(out, name, strlen(name));
-    mt_buf_puts(out, ",\"type\":\"model\",\"display_name\":");
-    mt_buf_json_string(out, name, strlen(name));
-    mt_buf_printf(
-        out,
-        ",\"created_at\":\"%s\",\"object\":\"model\",\"created\":%" PRId64 ",\"owned_by\":\"motet\",\"root\":", since,
-        server->served.created);
-    mt_buf_json_string(out, root, strlen(root));
-    mt_buf_puts(out, ",\"parent\":null,\"max_model_len\":");
-    if (server->ready)
-        mt_buf_printf(out, "%zu}", context);
-    else
-        mt_buf_puts(out, "null}");
-}
-
-/* In the shapes of OpenAI's lists and of Anthropic's at once: their clients look at their own fields. */
-static void get_models(void *user, mt_http_server *http, mt_http_request *request)
-{
-    mt_server *server = user;
-    const mt_option_list *aliases = &server->opt->aliases;
-    const char *last = aliases->count ? aliases->at[aliases->count - 1] : server->served.name;
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 1u << 20);
-    mt_buf_puts(&body, "{\"object\":\"list\",\"data\":[");
-    add_model(server, &body, server->served.name, server->served.name, server->served.context);
-    for (size_t i = 0; i < aliases->count; i++) {
-        mt_buf_puts(&body, ",");
-        add_model(server, &body, aliases->at[i], server->served.name, server->served.context);
-    }
-    for (size_t i = 0; server->ready && i + 1 < server->served.target_count; i++) { /* the last is the model itself */
-        const mt_target *t = &server->served.targets[i];
-
-        mt_buf_puts(&body, ",");
-        add_model(server, &body, t->name, t->name, t->context);
-        last = t->name;
-    }
-    mt_buf_puts(&body, "],\"has_more\":false,\"first_id\":");
-    mt_buf_json_string(&body, server->served.name, strlen(server->served.name));
-    mt_buf_puts(&body, ",\"last_id\":");
-    mt_buf_json_string(&body, last, strlen(last));
-    mt_buf_puts(&body, "}");
-    mt_server_json(server, request->handle, &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
-}
-
-static void get_model(void *user, mt_http_server *http, mt_http_request *request)
-{
-    mt_server *server = user;
-    const char *name = request->params[0];
-    const mt_target *encoder = server->ready ? mt_served_encoder(&server->served, name) : NULL;
-    mt_failure why;
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 1u << 16);
-    if (encoder) {
-        add_model(server, &body, name, name, encoder->context);
-        mt_server_json(server, request->handle, &body);
-    } else if (mt_served_answers(&server->served, name)) {
-        add_model(server, &body, name, server->served.name, server->served.context);
-        mt_server_json(server, request->handle, &body);
-    } else {
-        mt_failure_set(&why, 404, "model_not_found", "model",
-                       "the model \"%.100s\" does not exist here: see /v1/models", name);
-        mt_server_fail(server, request->handle, NULL, &why);
-    }
-    mt_buf_free(&body);
-    mt_http_request_free(request);
-}
-
 static void say(mt_server *server, mt_http_request *request, const char *text)
 {
     mt_buf body;
@@ -298,8 +217,10 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/load", .handler = mt_others_load, .flags = MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/ping", .handler = get_ping, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
     {.method = MT_HTTP_POST, .pattern = "/ping", .handler = get_ping, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = get_models, .flags = MT_HTTP_REQUEST_ID},
-    {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = get_model, .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
+    {.method = MT_HTTP_POST, .pattern = "/v1/models/unload", .handler = mt_models_unload},
+    {.method = MT_HTTP_POST, .pattern = "/models/unload", .handler = mt_models_unload},
     {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
     {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
     {.method = MT_HTTP_POST, .pattern = "/tokenize", TASK(mt_task_tokenize)},

@@ -5,17 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "hub/find.h"
 #include "server/own_templates.h"
-#include "server/pulse.h"
 
-/* The last part of the folder's path. "." and the like have none that says anything. */
-static char *folder_name(const char *dir)
+/* "." and the like have none that says anything. */
+char *mt_served_folder_name(const char *dir)
 {
     size_t end = strlen(dir), begin;
     char *name;
@@ -31,36 +29,17 @@ static char *folder_name(const char *dir)
     return name;
 }
 
-void mt_served_name(mt_served *s, const mt_options *opt)
-{
-    s->name = opt->served_name ? mt_strdup(opt->served_name) : folder_name(opt->dir);
-    s->aliases = &opt->aliases;
-    s->any_model = opt->any_model;
-    s->created = (int64_t)time(NULL);
-}
-
-/* Ollama's clients put a tag behind names that have none. */
-static bool is_name(const char *model, const char *name)
+bool mt_served_called(const char *model, const char *name)
 {
     const size_t len = strlen(name);
 
     return strncmp(model, name, len) == 0 && (!model[len] || strcmp(model + len, ":latest") == 0);
 }
 
-bool mt_served_answers(const mt_served *s, const char *model)
-{
-    if (!model || s->any_model || is_name(model, s->name) || is_name(model, "default"))
-        return true;
-    for (size_t i = 0; i < s->aliases->count; i++)
-        if (is_name(model, s->aliases->at[i]))
-            return true;
-    return false;
-}
-
 const mt_target *mt_served_encoder(const mt_served *s, const char *model)
 {
     for (size_t i = 0; i + 1 < s->target_count; i++) /* the last is the model */
-        if (is_name(model, s->targets[i].name))
+        if (mt_served_called(model, s->targets[i].name))
             return &s->targets[i];
     return NULL;
 }
@@ -75,33 +54,37 @@ static bool has_file(const char *dir, const char *name)
 }
 
 /* A folder without a tokenizer can be asked with token ids; one with a broken tokenizer is an error. */
-static bool open_text(mt_served *s, const mt_options *opt, mt_error *err)
+static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
 {
-    if (!has_file(opt->dir, "tokenizer.json")) {
-        mt_log_warn("model.tokenizer", "\"%s\" has no tokenizer.json: requests must be token ids", opt->dir);
+    const char *own = p->first ? p->opt->chat_template : NULL;
+
+    if (!has_file(p->dir, "tokenizer.json")) {
+        mt_log_warn("model.tokenizer", "\"%s\" has no tokenizer.json: requests must be token ids", p->dir);
         return true;
     }
-    s->tokenizer = mt_tokenizer_load(opt->dir, err);
+    s->tokenizer = mt_tokenizer_load(p->dir, err);
     if (!s->tokenizer)
         return false;
-    s->templates = mt_chat_templates_open(opt->dir, opt->chat_template, err);
+    s->templates = mt_chat_templates_open(p->dir, own, err);
     if (s->templates)
         return true;
-    if (err->code != MT_E_NOT_FOUND || opt->chat_template)
+    if (err->code != MT_E_NOT_FOUND || own)
         return false;
     mt_log_warn("model.template", "%s; until then chat completions are refused", err->text);
     return true;
 }
 
 /* Names that do not exist are found before anybody is served. */
-static bool set_formats(mt_served *s, const mt_options *opt, mt_error *err)
+static bool set_formats(mt_served *s, const mt_served_params *p, mt_error *err)
 {
+    const mt_options *opt = p->opt;
     mt_parser *parser;
 
     s->allow_special = opt->allow_special;
     if (opt->allow_chat_template)
         s->own_templates = mt_own_templates_new(s->templates ? mt_chat_templates_tokens(s->templates) : NULL);
-    s->formats = (mt_parse_formats){.tools = opt->tool_format, .reasoning = opt->reasoning_format};
+    if (p->first)
+        s->formats = (mt_parse_formats){.tools = opt->tool_format, .reasoning = opt->reasoning_format};
     parser = mt_parser_new(&(mt_parse_settings){.formats = s->formats}, err);
     mt_parser_free(parser);
     return parser != NULL;
@@ -141,26 +124,23 @@ static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *e
     return s->constraints != NULL;
 }
 
-static bool start_engine(mt_served *s, const mt_options *opt, mt_error *err)
+static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
 {
+    const mt_options *opt = p->opt;
     const mt_encoder *encoders[MT_LIMIT_OPTION_LIST + 1];
-    mt_engine_params params;
+    mt_engine_params params = *p->engine;
 
-    mt_engine_params_init(&params);
     params.sequences = (size_t)opt->max_sequences;
     params.queue = (size_t)opt->max_queue;
     params.rows = (size_t)opt->batch_tokens;
     params.context = (size_t)opt->context;
-    params.memory = (uint64_t)opt->memory;
     params.state_cache = (uint64_t)opt->state_cache;
     params.canary = opt->debug_canary;
     params.step_ms = (double)opt->step_ms;
     params.chunk = (size_t)opt->chunk;
     params.media_cache = (uint64_t)opt->media_cache;
-    params.requests = MT_ENGINE_CHOOSE;
     params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;
     params.speculate = opt->speculate;
-    params.besides = mt_pulse_bytes(mt_engine_memory(&params, s->opened.dev));
     for (size_t i = 0; i < s->target_count; i++)
         encoders[i] = &s->targets[i].encoder;
     params.encoders = encoders;
@@ -182,7 +162,7 @@ static void size_rooms(mt_served *s)
 }
 
 /* The model itself: its last token means the whole text, unless its folder says otherwise. */
-static void add_model(mt_served *s, const mt_options *opt)
+static void add_model(mt_served *s, const char *dir)
 {
     mt_target *t = &s->targets[s->target_count++];
 
@@ -193,7 +173,7 @@ static void add_model(mt_served *s, const mt_options *opt)
                      .width = s->opened.spec.hidden,
                      .pool = MT_POOL_LAST,
                      .normalise = true};
-    mt_target_read(t, opt->dir);
+    mt_target_read(t, dir);
 }
 
 /* Encoders take the mean of all tokens where their folders do not say what to do. Takes name. */
@@ -222,7 +202,7 @@ static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err
 static bool find_encoder(mt_served *s, const mt_options *opt, const char *given, mt_error *err)
 {
     char *dir = mt_hub_find(given, opt->models_dir, getenv, err);
-    const bool ok = dir && add_encoder(s, dir, strcmp(dir, given) ? mt_strdup(given) : folder_name(dir), err);
+    const bool ok = dir && add_encoder(s, dir, strcmp(dir, given) ? mt_strdup(given) : mt_served_folder_name(dir), err);
 
     mt_free(dir);
     return ok;
@@ -239,15 +219,14 @@ static bool open_encoders(mt_served *s, const mt_options *opt, mt_error *err)
 }
 
 /* The model that is served is an encoder itself. */
-static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
+static bool open_alone(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const mt_target *t = &s->targets[s->target_count];
-    const mt_device_params device = mt_options_device(opt);
 
-    if (!add_encoder(s, opt->dir, mt_strdup(s->name), err))
+    if (!add_encoder(s, p->dir, mt_strdup(s->name), err))
         return false;
-    s->opened.dev = mt_device_open(&device, err);
-    if (!s->opened.dev || !start_engine(s, opt, err))
+    s->opened.dev = mt_device_open(&p->device, err);
+    if (!s->opened.dev || !start_engine(s, p, err))
         return false;
     s->context = t->context;
     s->vocab = t->vocab;
@@ -256,59 +235,32 @@ static bool open_alone(mt_served *s, const mt_options *opt, mt_error *err)
     return true;
 }
 
-static bool open_model(mt_served *s, const mt_options *opt, mt_error *err)
+static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
 {
-    const mt_device_params device = mt_options_device(opt);
-    const mt_open_wish wish = {.family = opt->family, .text_only = opt->text_only};
+    const mt_open_wish wish = {.family = p->first ? p->opt->family : NULL, .text_only = p->opt->text_only};
 
-    if (!mt_opened_open_as(&s->opened, opt->dir, &device, &wish, err) || !open_text(s, opt, err) ||
-        !mt_generation_read(&s->generation, opt->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
+    if (!mt_opened_open_as(&s->opened, p->dir, &p->device, &wish, err) || !open_text(s, p, err) ||
+        !mt_generation_read(&s->generation, p->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
         return false;
-    override_defaults(&s->generation.defaults, opt);
+    override_defaults(&s->generation.defaults, p->opt);
     s->vocab = s->opened.spec.vocab;
-    if (!start_engine(s, opt, err))
+    if (!start_engine(s, p, err))
         return false;
     size_rooms(s);
     s->context = mt_engine_context(s->engine);
-    add_model(s, opt);
+    add_model(s, p->dir);
     return true;
 }
 
-static bool look_at(const mt_checkpoint *c, const mt_options *opt, mt_error *err)
-{
-    mt_arena *arena = mt_arena_new(0);
-    const uint64_t bytes = mt_checkpoint_bytes(c);
-    mt_model_spec spec;
-    bool ok = mt_model_spec_read(&spec, mt_checkpoint_config(c), opt->family, arena, err);
-
-    if (ok && opt->memory && bytes > (uint64_t)opt->memory)
-        ok = mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB and the weights take %.0f; raise it",
-                     (double)opt->memory / (1 << 20), (double)bytes / (1 << 20));
-    mt_arena_free(arena);
-    return ok;
-}
-
-bool mt_served_look(const mt_options *opt, mt_error *err)
-{
-    mt_checkpoint *c;
-    bool ok;
-
-    if (mt_encoder_known(opt->dir))
-        return true;
-    c = mt_checkpoint_open(opt->dir, err);
-    ok = c && look_at(c, opt, err);
-    mt_checkpoint_close(c);
-    return ok;
-}
-
-bool mt_served_open(mt_served *s, const mt_options *opt, mt_error *err)
+bool mt_served_open(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();
 
-    s->media = mt_options_media(opt);
+    *s = (mt_served){.name = p->name, .work = p->work};
+    s->media = mt_options_media(p->opt);
     mt_picture_room_init(&s->room, 0);
-    if (!set_formats(s, opt, err) || !open_encoders(s, opt, err) ||
-        !(mt_encoder_known(opt->dir) ? open_alone : open_model)(s, opt, err))
+    if (!set_formats(s, p, err) || (p->beside && !open_encoders(s, p->opt, err)) ||
+        !(mt_encoder_known(p->dir) ? open_alone : open_model)(s, p, err))
         return false;
     mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
                 (double)(mt_clock_ns() - start) / 1e9);
@@ -335,8 +287,7 @@ void mt_served_close(mt_served *s)
     }
     mt_tokenizer_free(s->tokenizer);
     mt_opened_close(&s->opened);
-    if (s->room.limit)
+    if (s->name)
         mt_picture_room_free(&s->room);
-    mt_free(s->name);
     *s = (mt_served){0};
 }

@@ -1,5 +1,5 @@
-/* The model that is served, and what clients call it. Opened by a thread of its own while the server listens already;
-   unchanged from then on, and shared by all threads. */
+/* A model that is open. Opened by the fleet's thread; unchanged from then on, and shared by all who have a reference to
+   it. */
 #ifndef MT_SERVER_SERVED_H
 #define MT_SERVER_SERVED_H
 
@@ -11,11 +11,20 @@
 #include "server/pictures.h"
 #include "server/target.h"
 
+/* How a model is opened, beside what the options say. */
+typedef struct mt_served_params {
+    const mt_options *opt;
+    const char *name; /* as clients are told; borrowed, as is the folder */
+    const char *dir;
+    bool first;               /* options that are about one model are about this one: templates, formats */
+    bool beside;              /* encoders are opened with it (--embedding-model) */
+    mt_device_params device;  /* with the host that all share */
+    mt_engine_params *engine; /* what others decide of it: memory, turns, where it records */
+    size_t work;              /* bytes of memory for a request that is being prepared */
+} mt_served_params;
+
 typedef struct mt_served {
-    char *name; /* as clients are told */
-    const mt_option_list *aliases;
-    bool any_model;  /* whatever they call it */
-    int64_t created; /* seconds since 1970 */
+    const char *name; /* as clients are told */
 
     mt_opened opened;                       /* without a checkpoint where there are encoders only */
     mt_tokenizer *tokenizer;                /* NULL: the folder has none */
@@ -26,8 +35,8 @@ typedef struct mt_served {
     mt_generation_config generation;
     mt_media_limits media;
     mt_picture_room room; /* the one thing that changes */
-    size_t requests;      /* bytes of memory for requests */
-    size_t work;          /* bytes of these for one that is being prepared */
+    size_t requests;      /* bytes of memory for requests; 0: it is not this one's to say */
+    size_t work;          /* bytes of memory for one that is being prepared */
     mt_engine *engine;
     mt_constraints *constraints; /* NULL without a tokenizer */
     size_t context, vocab;
@@ -35,20 +44,17 @@ typedef struct mt_served {
     size_t target_count;
 } mt_served;
 
-/* The names only, which are known at once. Free with mt_served_close. */
-void mt_served_name(mt_served *served, const mt_options *opt);
+/* Whether a client that asks for `model` means what is called so: Ollama's clients put a tag behind names that have
+   none. */
+bool mt_served_called(const char *model, const char *name);
 
-/* What can be known of the folder in a moment: that it is there, holds a model of a known family and all its files, and
-   fits into --memory. False with a sentence. */
-bool mt_served_look(const mt_options *opt, mt_error *err) MT_NODISCARD;
+/* The last part of a folder's path, or "default" where that says nothing. Free with mt_free. */
+char *mt_served_folder_name(const char *dir);
 
-/* All the rest. False with a sentence. */
-bool mt_served_open(mt_served *served, const mt_options *opt, mt_error *err) MT_NODISCARD;
+/* False with a sentence. Close with mt_served_close, either way. */
+bool mt_served_open(mt_served *served, const mt_served_params *params, mt_error *err) MT_NODISCARD;
 void mt_served_stop(mt_served *served);  /* ends the engine: events may still come from it during the call */
 void mt_served_close(mt_served *served); /* a zeroed one is fine */
-
-/* Whether a call for this model is meant for us: the name, an alias or "default"; NULL is. */
-bool mt_served_answers(const mt_served *served, const char *model);
 
 /* The encoder beside the model that clients call so, or NULL. */
 const mt_target *mt_served_encoder(const mt_served *served, const char *model);

@@ -1,15 +1,18 @@
-/* The thread that calls mt_serve becomes the io thread. It looks whether the folder holds a model, listens, and then
-   has another thread open the model, so that a client that comes early gets a 503 rather than no connection, and a
-   wrong folder or a port that is taken is said at once.
+/* The thread that calls mt_serve becomes the io thread. It looks whether the folders hold models, listens, and then has
+   the fleet's thread open one, so that a client that comes early gets a 503 rather than no connection, and a wrong
+   folder or a port that is taken is said at once. Of several models none is opened before somebody asks for it, and
+   the server is ready at once.
 
    The end, in this order, so that nobody posts to what is gone: the loop ends (http has dropped or completed all
-   exchanges), preparation ends, the engine ends, remaining letters are opened with `closing` set, http is freed. */
+   exchanges), loading ends, preparation ends, the engines end, remaining letters are opened with `closing` set, http
+   is freed. */
 #include "server/server.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -107,15 +110,32 @@ static void tick(evutil_socket_t fd, short what, void *user)
     trim(server);
 }
 
-/* The io thread is alive where this runs; the engine is asked. */
-static void pat(evutil_socket_t fd, short what, void *user)
+static void look_at_waiters(evutil_socket_t fd, short what, void *user)
 {
-    const mt_server *server = user;
+    mt_server *server = user;
 
     (void)fd;
     (void)what;
-    if (!server->served.engine || !server->ready ||
-        mt_notify_alive(&server->notify, mt_clock_ns(), mt_engine_turn(server->served.engine)))
+    mt_fleet_tick(&server->fleet);
+}
+
+/* The io thread is alive where this runs; the engines are asked. */
+static void pat(evutil_socket_t fd, short what, void *user)
+{
+    mt_server *server = user;
+    bool alive = true;
+
+    (void)fd;
+    (void)what;
+    mt_fleet_lock(&server->fleet);
+    for (size_t i = 0; i < server->fleet.count; i++) {
+        const mt_member *m = server->fleet.members[i];
+
+        alive =
+            alive && (!m->open || mt_notify_alive(&server->notify, mt_clock_ns(), mt_engine_turn(m->served.engine)));
+    }
+    mt_fleet_unlock(&server->fleet);
+    if (alive)
         mt_notify_send(&server->notify, "WATCHDOG=1");
 }
 
@@ -150,7 +170,7 @@ static bool start_lanes(mt_server *server)
                  [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_MEDIA}};
 
     for (size_t i = MT_LANE_COUNT; i-- > 0;) {
-        server->lanes[i] = mt_workers_start(lanes[i].threads, lanes[i].calls, &server->load_error);
+        server->lanes[i] = mt_workers_start(lanes[i].threads, lanes[i].calls + MT_LIMIT_LOADING, &server->load_error);
         if (!server->lanes[i])
             return false;
     }
@@ -161,40 +181,63 @@ static bool start_lanes(mt_server *server)
    body that is prepared at a time. */
 static void share_memory(mt_server *server)
 {
-    const size_t all = server->served.requests, most = all / 5 * 3 / MT_LIMIT_PREPARE_COST;
+    mt_fleet *fleet = &server->fleet;
+    const size_t all = (size_t)fleet->requests, most = all / 5 * 3 / MT_LIMIT_PREPARE_COST;
 
     server->room.limit = all / 5 * 2;
-    server->served.work = all / 5 * 3;
-    mt_json_body_bound(server->served.work / 3 * 2);
+    fleet->work = all / 5 * 3;
+    mt_json_body_bound(fleet->work / 3 * 2);
     server->body_most = most < (size_t)server->opt->max_body ? most : (size_t)server->opt->max_body;
     mt_http_server_bound(server->http, server->body_most);
 }
 
+/* From here on calls are taken. */
+static bool get_ready(mt_server *server)
+{
+    share_memory(server);
+    server->ready = start_lanes(server) && mt_dashboard_open(server);
+    return server->ready;
+}
+
+/* The only model says what is left for requests. */
 static void open_loaded(mt_letter *letter)
 {
     mt_server *server = (mt_server *)(void *)((char *)letter - offsetof(mt_server, loaded_letter));
+    mt_member *only = server->fleet.members[0];
 
     if (server->closing)
         return;
-    pthread_join(server->loader, NULL);
-    server->loading = false;
-    if (server->load_ok)
-        share_memory(server);
-    server->ready = server->load_ok && start_lanes(server) && mt_dashboard_open(server);
-    if (!server->ready)
-        mt_http_server_drain(server->http, 0);
-    else
-        mt_notify_send(&server->notify, "READY=1\nSTATUS=serving \"%s\"", server->served.name);
+    if (server->load_error.code == MT_OK) {
+        server->fleet.requests = only->served.requests;
+        if (get_ready(server)) {
+            only->served.work = server->fleet.work;
+            mt_notify_send(&server->notify, "READY=1\nSTATUS=serving \"%s\"", only->name);
+            return;
+        }
+    }
+    mt_http_server_drain(server->http, 0);
 }
 
-static void *load(void *arg)
+static void begun(void *ctx)
 {
-    mt_server *server = arg;
+    mt_server *server = ctx;
 
     mt_guard_look_up(&server->guard);
-    server->load_ok = mt_served_open(&server->served, server->opt, &server->load_error);
+}
+
+static void loaded(void *ctx, const mt_error *err)
+{
+    mt_server *server = ctx;
+
+    if (err)
+        server->load_error = *err;
     mt_mailbox_post(server->mailbox, &server->loaded_letter);
-    return NULL;
+}
+
+static void resume(void *ctx, mt_waiter *waiter, const mt_failure *why)
+{
+    (void)ctx;
+    mt_call_resume((mt_call *)(void *)((char *)waiter - offsetof(mt_call, waiter)), why);
 }
 
 static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
@@ -225,7 +268,7 @@ static mt_http_server *listen_on(mt_server *server, const mt_http_route *routes,
 static bool add_events(mt_server *server)
 {
     struct event_base *loop = mt_http_server_loop(server->http);
-    const struct timeval often = {.tv_sec = server->opt->keep_alive_seconds};
+    const struct timeval often = {.tv_sec = server->opt->keep_alive_seconds}, second = {.tv_sec = 1};
     const uint64_t quarter = server->notify.watchdog_ns / 4; /* of the time: one that comes late is no harm */
     const struct timeval watched = {.tv_sec = (time_t)(quarter / 1000000000),
                                     .tv_usec = (suseconds_t)(quarter % 1000000000 / 1000)};
@@ -234,14 +277,16 @@ static bool add_events(mt_server *server)
     server->terminated = evsignal_new(loop, SIGTERM, signalled, server);
     server->interrupted = evsignal_new(loop, SIGINT, signalled, server);
     server->tick = event_new(loop, -1, EV_PERSIST, tick, server);
+    server->second = event_new(loop, -1, EV_PERSIST, look_at_waiters, server);
     if (watched.tv_sec || watched.tv_usec) {
         server->watchdog = event_new(loop, -1, EV_PERSIST, pat, server);
         if (!server->watchdog || event_add(server->watchdog, &watched))
             return false;
     }
-    return server->wake && server->terminated && server->interrupted && server->tick &&
+    return server->wake && server->terminated && server->interrupted && server->tick && server->second &&
            !event_add(server->wake, NULL) && !event_add(server->terminated, NULL) &&
-           !event_add(server->interrupted, NULL) && !event_add(server->tick, &often);
+           !event_add(server->interrupted, NULL) && !event_add(server->tick, &often) &&
+           !event_add(server->second, &second);
 }
 
 static void free_event(struct event *event)
@@ -283,7 +328,10 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
 {
     const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
-    if (!mt_served_look(server->opt, err) ||
+    const mt_fleet_params fleet = {
+        .opt = server->opt, .resume = resume, .begun = begun, .loaded = loaded, .ctx = server};
+
+    if (!mt_fleet_open(&server->fleet, &fleet, err) ||
         !mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
         !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;
@@ -301,12 +349,16 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     if (!server->mailbox || !add_events(server))
         return mt_fail(err, MT_E_IO, "the event loop cannot be set up; are there file descriptors left?");
     report(server);
-    mt_notify_send(&server->notify, "STATUS=loading \"%s\"", server->served.name);
     server->loaded_letter.open = open_loaded;
-    if (pthread_create(&server->loader, NULL, load, server))
-        return mt_fail(err, MT_E_IO, "a thread that loads the model cannot be started");
-    server->loading = true;
-    return true;
+    if (server->fleet.alone)
+        mt_notify_send(&server->notify, "STATUS=loading \"%s\"", server->fleet.members[0]->name);
+    else if (get_ready(server))
+        mt_notify_send(&server->notify, "READY=1\nSTATUS=serving models when they are asked for");
+    else {
+        *err = server->load_error;
+        return false;
+    }
+    return mt_fleet_start(&server->fleet, err);
 }
 
 /* From here on a signal does what it does by default. One that was caught as the loop ended is seen now. */
@@ -327,18 +379,18 @@ static void end(mt_server *server)
     server->closing = true;
     free_event(server->wake);
     free_event(server->tick);
+    free_event(server->second);
     free_event(server->watchdog);
     mt_dashboard_close(server);
     end_signals(server);
-    if (server->loading)
-        pthread_join(server->loader, NULL);
+    mt_fleet_stop(&server->fleet);
     mt_pulls_stop(server);
     for (size_t i = 0; i < MT_LANE_COUNT; i++) /* the first first: it hands calls over to later ones */
         mt_workers_stop(server->lanes[i]);
-    mt_served_stop(&server->served);
+    mt_fleet_end(&server->fleet);
     mt_mailbox_free(server->mailbox);
     mt_http_server_free(server->http);
-    mt_served_close(&server->served);
+    mt_fleet_close(&server->fleet);
     mt_keys_free(&server->keys);
     mt_store_close(server->store);
     mt_cards_free(&server->cards);
@@ -347,14 +399,13 @@ static void end(mt_server *server)
 
 bool mt_serve(const mt_options *opt, mt_error *err)
 {
-    mt_server server = {.opt = opt};
+    mt_server server = {.opt = opt, .created = (int64_t)time(NULL)};
     size_t count;
     mt_http_route *routes = mt_server_routes(&server, &count);
     bool ok;
 
     mt_json_body_setup();
     mt_cards_init(&server.cards);
-    mt_served_name(&server.served, opt);
     mt_notify_open(&server.notify, getenv);
     mt_progress_watch(mt_notify_progress, &server.notify);
     ok = begin(&server, routes, count, err);

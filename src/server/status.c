@@ -8,21 +8,28 @@
 
 enum { ROWS = MT_LIMIT_SEQUENCES }; /* that are listed at most; all are counted */
 
-static void add_row(mt_buf *out, const mt_engine_row *row, bool first)
+/* model: NULL where there is but one. */
+static void add_row(mt_buf *out, const mt_engine_row *row, const char *model, bool first)
 {
     static const char *const phases[] = {[MT_PHASE_WAITING] = "waiting",
                                          [MT_PHASE_ENCODE] = "encode",
                                          [MT_PHASE_PREFILL] = "prefill",
                                          [MT_PHASE_DECODE] = "decode"};
 
+    mt_buf_puts(out, first ? "{" : ",{");
+    if (model) {
+        mt_buf_puts(out, "\"model\":");
+        mt_buf_json_string(out, model, strlen(model));
+        mt_buf_puts(out, ",");
+    }
     mt_buf_printf(out,
-                  "%s{\"id\":\"%s\",\"choice\":%u,\"phase\":\"%s\",\"prompt_tokens\":%zu,\"cached_tokens\":%zu,"
+                  "\"id\":\"%s\",\"choice\":%u,\"phase\":\"%s\",\"prompt_tokens\":%zu,\"cached_tokens\":%zu,"
                   "\"computed_tokens\":%zu,\"completion_tokens\":%zu,\"seconds\":%.3f}",
-                  first ? "" : ",", row->name, row->choice, phases[row->phase], row->prompt_tokens, row->cached,
-                  row->computed, row->tokens, row->seconds);
+                  row->name, row->choice, phases[row->phase], row->prompt_tokens, row->cached, row->computed,
+                  row->tokens, row->seconds);
 }
 
-/* Calls the engine has not heard of. */
+/* Calls no engine has heard of: those whose model is not loaded, and others. With the fleet's lock. */
 static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf *out, bool first)
 {
     size_t count = 0;
@@ -31,31 +38,52 @@ static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf
         if (call->prepared || call->over || (account && call->account != account))
             continue;
         if (++count <= ROWS) {
-            mt_buf_printf(out, "%s{\"id\":\"%s\",\"choice\":0,\"phase\":\"preparing\",\"seconds\":%.3f}",
-                          first ? "" : ",", call->id, (double)(mt_clock_ns() - call->received) / 1e9);
+            mt_buf_printf(out, "%s{\"id\":\"%s\",\"choice\":0,\"phase\":\"%s\",\"seconds\":%.3f}", first ? "" : ",",
+                          call->id, call->waiter.waits ? "loading" : "preparing",
+                          (double)(mt_clock_ns() - call->received) / 1e9);
             first = false;
         }
     }
     return count;
 }
 
+/* Of all engines. Where there are many, those that run come first, and the others are counted. With the fleet's
+   lock. */
+static size_t add_rows(mt_server *server, const mt_account *only, mt_buf *out, size_t *waiting)
+{
+    mt_engine_row *rows = mt_alloc_array(ROWS, sizeof(*rows));
+    size_t all = 0, written = 0;
+
+    *waiting = 0;
+    for (size_t m = 0; m < server->fleet.count; m++) {
+        const mt_member *member = server->fleet.members[m];
+        const size_t count =
+            member->open ? mt_engine_list(member->served.engine, only ? &only->client : NULL, rows, ROWS) : 0;
+
+        all += count;
+        *waiting += count > ROWS ? count - ROWS : 0;
+        for (size_t i = 0; i < count && i < ROWS; i++) {
+            *waiting += rows[i].phase == MT_PHASE_WAITING;
+            if (written < ROWS)
+                add_row(out, &rows[i], server->fleet.alone ? NULL : member->name, written++ == 0);
+        }
+    }
+    mt_free(rows);
+    return all;
+}
+
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out)
 {
     const mt_account *only = mt_account_scope(account);
-    mt_engine_row *rows = mt_alloc_array(ROWS, sizeof(*rows));
-    size_t count = server->ready && server->served.engine
-                       ? mt_engine_list(server->served.engine, only ? &only->client : NULL, rows, ROWS)
-                       : 0;
-    size_t waiting = count > ROWS ? count - ROWS : 0, preparing; /* those that run come first */
+    const char *name = server->fleet.open ? "" : server->fleet.members[0]->name;
+    size_t count, waiting, preparing;
 
     mt_buf_puts(out, "{\"object\":\"status\",\"model\":");
-    mt_buf_json_string(out, server->served.name, strlen(server->served.name));
+    mt_buf_json_string(out, name, strlen(name));
     mt_buf_printf(out, ",\"ready\":%s,\"requests\":[", server->ready ? "true" : "false");
-    for (size_t i = 0; i < count && i < ROWS; i++) {
-        add_row(out, &rows[i], i == 0);
-        waiting += rows[i].phase == MT_PHASE_WAITING;
-    }
+    mt_fleet_lock(&server->fleet);
+    count = add_rows(server, only, out, &waiting);
     preparing = add_preparing(server, only, out, count == 0);
+    mt_fleet_unlock(&server->fleet);
     mt_buf_printf(out, "],\"running\":%zu,\"waiting\":%zu,\"preparing\":%zu}", count - waiting, waiting, preparing);
-    mt_free(rows);
 }

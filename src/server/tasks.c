@@ -18,15 +18,6 @@ static bool read_flag(const json_t *body, const char *name, bool *value, mt_fail
                                                     name, mt_json_kind(given));
 }
 
-static bool check_model(const mt_served *served, const json_t *body, mt_failure *why)
-{
-    const json_t *model = json_object_get(body, "model");
-
-    if (!model || json_is_null(model) || (json_is_string(model) && mt_served_answers(served, json_string_value(model))))
-        return true;
-    return mt_failure_set(why, 404, "model_not_found", "model", "the model does not exist here: see /v1/models");
-}
-
 static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_buf *out)
 {
     const mt_answer plain = {.tokenizer = served->tokenizer};
@@ -54,16 +45,15 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     if (!read_flag(body, "add_special_tokens", &add_special, why))
         return false;
     if (text.data)
-        return mt_tokens_encode(&call->server->served, arena, text, add_special, &call->stop,
-                                mt_tokens_most(&call->server->served), tokens, why);
-    return mt_tokens_chat(&call->server->served, arena, body, &call->stop, mt_tokens_most(&call->server->served),
-                          tokens, NULL, why);
+        return mt_tokens_encode(call->served, arena, text, add_special, &call->stop, mt_tokens_most(call->served),
+                                tokens, why);
+    return mt_tokens_chat(call->served, arena, body, &call->stop, mt_tokens_most(call->served), tokens, NULL, why);
 }
 
 /* {"prompt": text} or {"messages": [...]}. */
 static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    const mt_served *served = &call->server->served;
+    const mt_served *served = call->served;
     mt_token_prompt tokens = {.count = 0};
     bool spelled = false,
          ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, arena, body, &tokens, why);
@@ -82,7 +72,7 @@ static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_
 bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    const bool ok = check_model(&call->server->served, body, why) && write_tokens(call, arena, body, out, why);
+    const bool ok = write_tokens(call, arena, body, out, why);
 
     mt_arena_free(arena);
     return ok;
@@ -111,27 +101,25 @@ bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failu
 {
     const json_t *tokens = json_object_get(body, "tokens");
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    bool skip_special = false, ok = check_model(&call->server->served, body, why);
+    bool skip_special = false, ok = true;
     mt_ask_prompt ids;
 
     if (ok && !json_is_array(tokens))
         ok = mt_failure_set(why, 400, "invalid_type", "tokens", "\"tokens\" is %s: send a list of token ids",
                             mt_json_kind(tokens));
     ok = ok && read_flag(body, "skip_special_tokens", &skip_special, why) &&
-         mt_openai_ids_read(arena, "tokens", tokens, &ids, why) &&
-         decode(&call->server->served, &ids, skip_special, out, why);
+         mt_openai_ids_read(arena, "tokens", tokens, &ids, why) && decode(call->served, &ids, skip_special, out, why);
     mt_arena_free(arena);
     return ok;
 }
 
 bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    mt_served *served = &call->server->served;
+    mt_served *served = call->served;
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_token_prompt tokens = {.count = 0};
     mt_chat_text text;
-    const bool ok = check_model(served, body, why) &&
-                    mt_tokens_chat(served, arena, body, &call->stop, mt_tokens_most(served), &tokens, &text, why);
+    const bool ok = mt_tokens_chat(served, arena, body, &call->stop, mt_tokens_most(served), &tokens, &text, why);
 
     if (ok) {
         mt_buf_puts(out, "{\"prompt\":");

@@ -39,6 +39,8 @@ def mask(value, key=None):
         if "cache_read_input_tokens" in value:
             value = dict(value, input_tokens=value["input_tokens"] + value["cache_read_input_tokens"],
                          cache_read_input_tokens=0)
+        if "capabilities" in value and "state" in value:  # a model, which may not be rid of the last call yet
+            value = dict({k: v for k, v in value.items() if k != "idle_seconds"}, memory=0, requests=0)
         return {k: mask(v, k) for k, v in value.items()}
     if isinstance(value, list):
         return [mask(v, key) for v in value]

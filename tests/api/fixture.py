@@ -120,8 +120,8 @@ def tensors():
     return shapes
 
 
-def write_weights(path):
-    random, header, data = Random(20), {}, b""
+def write_weights(path, seed):
+    random, header, data = Random(seed), {}, b""
     for name, shape in sorted(tensors().items()):
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
         scale = 0.3 if name == "lm_head.weight" else 1.0 if "embed" in name else 0.12
@@ -136,7 +136,8 @@ def write_weights(path):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def write(folder):
+def write(folder, seed=20):
+    """Another seed is another model."""
     os.makedirs(folder, exist_ok=True)
     files = {"config.json": config(), "tokenizer.json": tokenizer(),
              "tokenizer_config.json": {"eos_token": SPECIAL[3], "bos_token": {"content": SPECIAL[0]},
@@ -145,7 +146,7 @@ def write(folder):
     for name, content in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
             json.dump(content, f, ensure_ascii=False)
-    write_weights(os.path.join(folder, "model.safetensors"))
+    write_weights(os.path.join(folder, "model.safetensors"), seed)
     return folder
 
 

@@ -1,6 +1,7 @@
 /* Put before PCRE2 by the loader, it makes a thread that is to compile the expression "hang", or to match it with that
-   word alone, never come back: stands for whatever a thread might one day not end. With MOTET_TEST_LAZY_LOOP in the
-   environment, loops look at what has happened ten times a second only: until then, it piles up before them. */
+   word alone, never come back: stands for whatever a thread might one day not end. With MOTET_TEST_GATE in the
+   environment it comes back as soon as there is a file of that name. With MOTET_TEST_LAZY_LOOP there, loops look at
+   what has happened ten times a second only: until then, it piles up before them. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,8 +20,10 @@ typedef int match(const pcre2_code *code, PCRE2_SPTR text, PCRE2_SIZE len, PCRE2
 
 static void hang_at(const unsigned char *text, size_t len)
 {
-    while (len == 4 && memcmp(text, "hang", 4) == 0)
-        pause();
+    const char *gate = getenv("MOTET_TEST_GATE");
+
+    while (len == 4 && memcmp(text, "hang", 4) == 0 && (!gate || access(gate, F_OK) != 0))
+        usleep(5000);
 }
 
 /* C has no other way from one kind of pointer to the other. */

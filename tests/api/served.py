@@ -28,7 +28,8 @@ class Server:
         self.port = None
         self.listening = threading.Event()
         self.options = options
-        command = [program, "serve", folder, "--port", "0", "--threads", "2", "--precision", "reference", *options]
+        folders = [folder] if isinstance(folder, str) else folder  # none: all that are found
+        command = [program, "serve", *folders, "--port", "0", "--threads", "2", "--precision", "reference", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                                         errors="replace", env=dict(os.environ, **(env or {})))
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -98,6 +99,11 @@ class Server:
             name = re.sub(r'model_name="[^"]*",?', "", name).replace("{}", "")
             found[name] = float(value)
         return found
+
+    def metrics_by_model(self, name):
+        """{model: value} of a metric without other labels."""
+        text = self.request("GET", "/metrics").body.decode()
+        return {m: float(v) for m, v in re.findall(re.escape(name) + r'\{model_name="([^"]*)"\} (\S+)', text)}
 
     def memory(self, what="VmRSS"):
         """Bytes that the process has in memory; of VmHWM, the most it ever had."""
@@ -227,7 +233,7 @@ class Suite:
         return function
 
     def start(self, *options, folder=None, **settings):
-        return Server(self.program, folder or self.folder, *options, **settings)
+        return Server(self.program, self.folder if folder is None else folder, *options, **settings)
 
     def main(self):
         parser = argparse.ArgumentParser()

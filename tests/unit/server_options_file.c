@@ -219,7 +219,8 @@ static void take_defaults(mt_buf *out, const char *all)
         snprintf(start, sizeof(start), "\n#%s = ", row->name);
         line = strstr(all, start);
         assert_non_null(line);
-        if (row->type != MT_OPTION_TEXT && row->type != MT_OPTION_LIST && row->type != MT_OPTION_NUMBER)
+        if (row->type != MT_OPTION_TEXT && row->type != MT_OPTION_LIST && row->type != MT_OPTION_NUMBER &&
+            row->type != MT_OPTION_TIME)
             mt_buf_printf(out, "%.*s\n", (int)strcspn(line + 2, "\n"), line + 2);
     }
 }

@@ -10,12 +10,16 @@ import {on, session, start, tell} from "./session.js";
 import {beginNew, startSidebar} from "./sidebar.js";
 import {startTranscript} from "./transcript.js";
 
-/* The model and its other names come first; encoders beside it cannot be talked to. */
+/* Encoders cannot be talked to. */
+function talks({capabilities = []}) {
+    return !capabilities.includes("embedding") && !capabilities.includes("rerank");
+}
+
 async function findModels() {
     for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
         try {
             const {data} = await callJson("v1/models");
-            session.models = data.filter((model) => model.root === data[0].root).map((model) => model.id);
+            session.models = data.filter(talks).map((model) => model.id);
             tell("models");
             return;
         } catch (error) {

@@ -36,7 +36,8 @@ function rows(store, voice, now) {
     const notes = store.notes(voice), of = (kind) => notes.filter((note) => note.kind === kind);
     const sum = (kind) => of(kind).reduce((total, note) => total + note.end - note.begin, 0);
     const slices = of(KIND.prompt).reduce((total, note) => total + note.steps, 0);
-    const speed = tempo(voice, now), model = store.head.encoders?.[voice.encoder - 1] ?? store.head.model;
+    const {encoders, models, model: all} = store.head, speed = tempo(voice, now);
+    const model = encoders?.[voice.encoder - 1] ?? models?.[voice.model] ?? all;
     return [
         ["Model", model],
         voice.key && ["Key", voice.key],

@@ -1,0 +1,615 @@
+/* Owns the models that the server knows. A thread of its own, the keeper, opens and closes them, one after the other,
+   and so nobody else waits for that: a call whose model is not open is parked and resumed when it is.
+
+   Invariants:
+   1. The lock is over all members and never held while a model is opened or closed, nor while somebody is told.
+   2. A call that has a model counts in its references from the moment it is given until the call is freed. A model with
+      references is never unloaded. What loading ends with is handed to those who waited for it under the same lock, so
+      that nobody can take it from them.
+   3. Only the keeper changes a member's state and what stands in `served`. Who reads an engine holds the lock and sees
+      `open`, or has a reference.
+   4. Memory: what is no model's (for_all) and the grants of all models that are not unloaded are within `memory`. A
+      model is opened when what it needs at least is free, and then gets a part of what is left (fleet_room.c).
+   5. Where memory does not do for one that is waited for, others make way, those nobody uses first, least recently used
+      first. One that is used ends what it has begun: it yields, which means that calls which come later wait as if it
+      were unloaded. It does so only when it was open for as long as opening it took, so that at least half of the time
+      is for answers, however the clients take turns. Whoever has waited longest is served first, so each model has its
+      turn.
+   6. Members are never freed before the end, and their names never change: answers point at them.
+
+   An engine for all models was rejected: one thread and one tree would have to know of all of them, while a rota of
+   their steps is all that they have in common (engine/rota.c). */
+#include "server/fleet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/fleet_inside.h"
+#include "server/pulse.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define TRIES 4         /* of opening a model, each with what the one before has found that it needs */
+#define RETRY_SECONDS 5 /* that a client is told to wait */
+#define LONG_MS 60000   /* between two looks, where nothing is to be done */
+
+const char *mt_member_state_name(mt_member_state state)
+{
+    static const char *const names[] = {[MT_MEMBER_UNLOADED] = "unloaded",
+                                        [MT_MEMBER_LOADING] = "loading",
+                                        [MT_MEMBER_READY] = "ready",
+                                        [MT_MEMBER_LEAVING] = "leaving"};
+
+    return names[state];
+}
+
+void mt_fleet_lock(mt_fleet *f)
+{
+    pthread_mutex_lock(&f->lock);
+}
+
+void mt_fleet_unlock(mt_fleet *f)
+{
+    pthread_mutex_unlock(&f->lock);
+}
+
+uint64_t mt_fleet_changes(mt_fleet *f)
+{
+    uint64_t changes;
+
+    pthread_mutex_lock(&f->lock);
+    changes = f->changes;
+    pthread_mutex_unlock(&f->lock);
+    return changes;
+}
+
+/* ---- those who wait ---- */
+
+static void put_last(mt_member *m, mt_waiter *w)
+{
+    *w = (mt_waiter){.member = m, .since = mt_clock_ns(), .waits = true};
+    *m->last = w;
+    m->last = &w->next;
+    m->waiting++;
+    m->fleet->waiting++;
+}
+
+static void take_out(mt_member *m, mt_waiter **at)
+{
+    mt_waiter *w = *at;
+
+    *at = w->next;
+    if (!*at)
+        m->last = at;
+    w->next = NULL;
+    w->waits = false;
+    m->waiting--;
+    m->fleet->waiting--;
+}
+
+static void have(mt_member *m, mt_waiter *w)
+{
+    w->member = m;
+    w->has = true;
+    m->references++;
+    m->used = mt_clock_ns();
+}
+
+/* All who wait for it, and in a list of their own then. */
+static mt_waiter *take_all(mt_member *m, bool has)
+{
+    mt_waiter *list = NULL, **last = &list;
+
+    while (m->first) {
+        mt_waiter *w = m->first;
+
+        take_out(m, &m->first);
+        if (has)
+            have(m, w);
+        *last = w;
+        last = &w->next;
+    }
+    return list;
+}
+
+/* Without the lock. Whoever is told may be freed by it. */
+static void tell(mt_fleet *f, mt_waiter *list, const mt_failure *why)
+{
+    for (mt_waiter *next; list; list = next) {
+        next = list->next;
+        list->next = NULL;
+        f->params.resume(f->params.ctx, list, why);
+    }
+}
+
+static void tell_unlocked(mt_fleet *f, mt_waiter *list, const mt_failure *why)
+{
+    pthread_mutex_unlock(&f->lock);
+    tell(f, list, why);
+    pthread_mutex_lock(&f->lock);
+}
+
+static mt_fleet_reply refuse(mt_fleet *f, mt_failure *why, const char *code, const char *text)
+{
+    pthread_mutex_unlock(&f->lock);
+    mt_failure_set(why, 503, code, NULL, "%s", text);
+    why->retry_after = RETRY_SECONDS;
+    return MT_FLEET_REFUSED;
+}
+
+mt_fleet_reply mt_fleet_take(mt_fleet *f, mt_waiter *w, const char *name, bool vectors, mt_failure *why)
+{
+    mt_member *m = mt_fleet_find(f, name, vectors);
+
+    if (!m) {
+        mt_fleet_unknown(f, name, why);
+        return MT_FLEET_REFUSED;
+    }
+    pthread_mutex_lock(&f->lock);
+    if (f->closing)
+        return refuse(f, why, "draining", "the server is shutting down: ask another");
+    if (m->state == MT_MEMBER_READY && !m->yields) {
+        have(m, w);
+        pthread_mutex_unlock(&f->lock);
+        return MT_FLEET_HAS;
+    }
+    if (f->waiting >= MT_LIMIT_LOADING)
+        return refuse(f, why, "overloaded", "as many requests wait for models to be loaded as may: try again later");
+    put_last(m, w);
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    return MT_FLEET_WAITS;
+}
+
+void mt_fleet_give(mt_waiter *w)
+{
+    mt_member *m = w->member;
+
+    if (!w->has)
+        return;
+    w->has = false;
+    pthread_mutex_lock(&m->fleet->lock);
+    m->used = mt_clock_ns();
+    if (--m->references == 0 && (m->fleet->waiting > 0 || m->keep_alive >= 0 || m->expired))
+        pthread_cond_signal(&m->fleet->changed);
+    pthread_mutex_unlock(&m->fleet->lock);
+}
+
+bool mt_fleet_withdraw(mt_fleet *f, mt_waiter *w)
+{
+    bool waited;
+
+    pthread_mutex_lock(&f->lock);
+    waited = w->waits;
+    if (waited) {
+        mt_waiter **at = &w->member->first;
+
+        while (*at != w)
+            at = &(*at)->next;
+        take_out(w->member, at);
+        pthread_cond_signal(&f->changed);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return waited;
+}
+
+void mt_fleet_tick(mt_fleet *f)
+{
+    const uint64_t now = mt_clock_ns(), most = (uint64_t)f->params.opt->load_seconds * SECOND_NS;
+    mt_waiter *list = NULL;
+    mt_failure why;
+
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+
+        while (m->first && now > m->first->since + most) { /* the oldest stand first */
+            mt_waiter *w = m->first;
+
+            take_out(m, &m->first);
+            w->next = list;
+            list = w;
+        }
+    }
+    if (list)
+        pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    mt_failure_set(&why, 503, "loading", NULL, "the model was not loaded within %lld s: try again later",
+                   (long long)f->params.opt->load_seconds);
+    why.retry_after = RETRY_SECONDS;
+    tell(f, list, &why);
+}
+
+void mt_fleet_keep(mt_member *m, double seconds)
+{
+    pthread_mutex_lock(&m->fleet->lock);
+    m->keep_alive = isnan(seconds) ? m->fleet->keep_alive : seconds; /* looked at when it is given back */
+    pthread_mutex_unlock(&m->fleet->lock);
+}
+
+bool mt_fleet_unload(mt_fleet *f, const char *name)
+{
+    mt_member *m = mt_fleet_find(f, name, false);
+
+    if (!m)
+        return false;
+    pthread_mutex_lock(&f->lock);
+    m->expired = m->state != MT_MEMBER_UNLOADED;
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    return true;
+}
+
+/* ---- what was counted ---- */
+
+static void count_texts(mt_member *m, mt_member_past *out)
+{
+    for (size_t i = 0; i < m->served.target_count; i++)
+        if (m->served.targets[i].number) {
+            const mt_encoder_stats s = mt_engine_encoder_stats(m->served.engine, m->served.targets[i].number);
+
+            out->encoders[i].texts += s.texts;
+            out->encoders[i].tokens += s.tokens;
+            out->encoders[i].seconds += s.seconds;
+            out->encoders[i].waiting = s.waiting;
+        }
+}
+
+void mt_member_count(mt_member *m, mt_member_past *out)
+{
+    mt_picture_room *room = &m->served.room;
+    mt_constraints_stats c = {0};
+    mt_stats now;
+
+    *out = m->past;
+    if (!m->open)
+        return;
+    mt_engine_stats(m->served.engine, &now);
+    mt_stats_join(&now, &m->past.stats);
+    out->stats = now;
+    if (m->served.constraints)
+        mt_constraints_stats_read(m->served.constraints, &c);
+    c.asked += m->past.constraints.asked;
+    c.compiled += m->past.constraints.compiled;
+    c.refused += m->past.constraints.refused;
+    c.busy += m->past.constraints.busy;
+    c.compiling_ns += m->past.constraints.compiling_ns;
+    out->constraints = c;
+    count_texts(m, out);
+    pthread_mutex_lock(&room->lock);
+    mt_histogram_join(&out->pictures_seconds, &room->seconds);
+    out->pictures += room->pictures;
+    pthread_mutex_unlock(&room->lock);
+}
+
+/* What is only so while it is open is not kept. */
+static void remember(mt_member *m)
+{
+    mt_stats past = {0};
+    mt_member_past all;
+
+    mt_member_count(m, &all);
+    mt_stats_join(&past, &all.stats);
+    all.stats = past;
+    all.constraints.kept = all.constraints.bytes = 0;
+    for (size_t i = 0; i < MT_COUNT(all.encoders); i++)
+        all.encoders[i].waiting = 0;
+    m->past = all;
+}
+
+/* ---- the keeper ---- */
+
+static void set_state(mt_member *m, mt_member_state state)
+{
+    m->state = state;
+    m->since = mt_clock_ns();
+    m->fleet->changes++;
+}
+
+static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err)
+{
+    mt_engine_params engine;
+    const mt_served_params params = {.opt = f->params.opt,
+                                     .name = m->name,
+                                     .dir = m->dir,
+                                     .first = !f->open && m->number == 0,
+                                     .beside = f->alone,
+                                     .device = f->device,
+                                     .engine = &engine,
+                                     .work = f->work};
+
+    mt_alloc_trim(); /* what looking at folders took is not the model's */
+    mt_engine_params_init(&engine);
+    engine.memory = f->alone ? f->memory_given : m->grant;
+    engine.shares = !f->alone;
+    engine.held = mt_alloc_held();
+    engine.need = need;
+    engine.rota = f->rota;
+    engine.voices = f->voices;
+    engine.model = m->number;
+    engine.requests = !f->alone ? 0 : f->requests ? f->requests : MT_ENGINE_CHOOSE;
+    engine.besides = f->alone ? f->recorded : 0;
+    return mt_served_open(&m->served, &params, err);
+}
+
+static void close_member(mt_member *m)
+{
+    mt_served_close(&m->served);
+    mt_alloc_trim(); /* what others may have now must not stay with the C library */
+}
+
+/* It is open: those who have waited have it. */
+static void finish_load(mt_fleet *f, mt_member *m, uint64_t began)
+{
+    mt_waiter *list;
+
+    set_state(m, MT_MEMBER_READY);
+    m->open = true;
+    m->loads++;
+    m->tries = 0;
+    m->loading = m->since - began;
+    m->used = m->since;
+    m->error = (mt_error){.code = MT_OK};
+    m->facts.context = m->served.context;
+    list = take_all(m, true);
+    tell_unlocked(f, list, NULL);
+}
+
+static void fail_load(mt_fleet *f, mt_member *m, const mt_error *err)
+{
+    mt_failure why;
+
+    m->grant = 0;
+    m->tries = 0;
+    m->expired = false;
+    m->error = *err;
+    if (!f->alone)
+        mt_log_error("model.failed", "\"%s\" cannot be loaded: %s", m->name, err->text);
+    mt_failure_set(&why, 500, "load_failed", "model", "the model \"%s\" cannot be loaded: %.900s", m->name, err->text);
+    tell_unlocked(f, take_all(m, false), &why);
+}
+
+static void set_need(mt_member *m, uint64_t need)
+{
+    m->need = need ? need : m->need;
+    m->measured = m->measured || need;
+}
+
+static void load(mt_fleet *f, mt_member *m)
+{
+    const uint64_t began = mt_clock_ns();
+    uint64_t need = 0;
+    mt_error err = {.code = MT_OK};
+    bool ok;
+
+    m->grant = f->alone ? f->memory : mt_fleet_grant(f, m);
+    set_state(m, MT_MEMBER_LOADING);
+    pthread_mutex_unlock(&f->lock);
+    if (!f->alone)
+        mt_log_info("model.loading", "\"%s\" with %.0f MiB, %zu requests wait", m->name, (double)m->grant / (1 << 20),
+                    m->waiting);
+    ok = open_member(f, m, &need, &err);
+    if (!ok)
+        close_member(m);
+    pthread_mutex_lock(&f->lock);
+    if (ok) {
+        set_need(m, need);
+        finish_load(f, m, began);
+        return;
+    }
+    set_state(m, MT_MEMBER_UNLOADED);
+    set_need(m, need);
+    if (need > m->grant && ++m->tries < TRIES) { /* again, with as much as that */
+        m->grant = 0;
+        return;
+    }
+    fail_load(f, m, &err);
+}
+
+/* Nobody has it. */
+static void unload(mt_fleet *f, mt_member *m)
+{
+    set_state(m, MT_MEMBER_LEAVING);
+    m->expired = false;
+    pthread_mutex_unlock(&f->lock);
+    mt_engine_halt(m->served.engine); /* what it counts last is counted */
+    pthread_mutex_lock(&f->lock);
+    remember(m);
+    m->open = false;
+    pthread_mutex_unlock(&f->lock);
+    close_member(m);
+    mt_log_info("model.unloaded", "\"%s\" gives %.0f MiB back", m->name, (double)m->grant / (1 << 20));
+    pthread_mutex_lock(&f->lock);
+    m->grant = 0;
+    set_state(m, MT_MEMBER_UNLOADED);
+}
+
+/* Of those that are waited for and not open, the one whose first has waited longest. */
+static mt_member *wanted(const mt_fleet *f)
+{
+    mt_member *first = NULL;
+
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+
+        if (m->state == MT_MEMBER_UNLOADED && m->first && (!first || m->first->since < first->first->since))
+            first = m;
+    }
+    return first;
+}
+
+/* One that was told to go, or was idle for long enough; *next: when another will have been. */
+static mt_member *expired(const mt_fleet *f, uint64_t now, uint64_t *next)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+        const double left = m->keep_alive - (double)(now - m->used) * 1e-9;
+
+        if (m->state != MT_MEMBER_READY || m->references > 0 || m->first || (m->keep_alive < 0 && !m->expired))
+            continue;
+        if (m->expired || left <= 0)
+            return m;
+        if (now + (uint64_t)(left * 1e9) < *next)
+            *next = now + (uint64_t)(left * 1e9);
+    }
+    return NULL;
+}
+
+/* Those who have waited for one that yields no longer. */
+static bool hand_over(mt_fleet *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+
+        if (m->state == MT_MEMBER_READY && !m->yields && m->first) {
+            tell_unlocked(f, take_all(m, true), NULL);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One thing that can be done now. False: there is none until *next, or until something changes. */
+static bool act(mt_fleet *f, uint64_t *next)
+{
+    const uint64_t now = mt_clock_ns();
+    mt_member *m = wanted(f), *goes = NULL;
+    mt_error err;
+
+    for (size_t i = 0; i < f->count; i++)
+        f->members[i]->yields = false;
+    if (m && !mt_fleet_fits(f, m, &err))
+        fail_load(f, m, &err);
+    else if (m && mt_fleet_free(f) >= mt_fleet_need(f, m))
+        load(f, m);
+    else {
+        goes = m ? mt_fleet_make_way(f, m, now, next) : NULL;
+        if (!goes && hand_over(f))
+            return true;
+        goes = goes ? goes : expired(f, now, next);
+        if (!goes)
+            return mt_fleet_look_at_one(f);
+        unload(f, goes);
+    }
+    return true;
+}
+
+static void wait_until(mt_fleet *f, uint64_t next)
+{
+    const uint64_t now = mt_clock_ns(), ms = next > now ? (next - now) / 1000000 + 1 : 1;
+    const struct timespec until = mt_clock_deadline((int)(ms < LONG_MS ? ms : LONG_MS));
+
+    pthread_cond_timedwait(&f->changed, &f->lock, &until);
+}
+
+static void *keep(void *arg)
+{
+    mt_fleet *f = arg;
+
+    f->params.begun(f->params.ctx);
+    pthread_mutex_lock(&f->lock);
+    if (f->alone) {
+        mt_member *m = f->members[0];
+
+        load(f, m);
+        pthread_mutex_unlock(&f->lock);
+        f->params.loaded(f->params.ctx, m->open ? NULL : &m->error);
+        pthread_mutex_lock(&f->lock);
+    }
+    while (!f->closing) {
+        uint64_t next = UINT64_MAX;
+
+        if (!act(f, &next))
+            wait_until(f, next);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+static void init(mt_fleet *f, const mt_fleet_params *params)
+{
+    *f = (mt_fleet){.params = *params, .device = mt_options_device(params->opt)};
+    pthread_mutex_init(&f->lock, NULL);
+    mt_clock_cond_init(&f->changed);
+}
+
+bool mt_fleet_check(const mt_options *opt, mt_error *err)
+{
+    mt_fleet f;
+    bool ok;
+
+    init(&f, &(mt_fleet_params){.opt = opt});
+    ok = mt_fleet_name(&f, err);
+    mt_fleet_close(&f);
+    return ok;
+}
+
+bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
+{
+    init(f, params);
+    return mt_fleet_name(f, err) && mt_fleet_share_out(f, err);
+}
+
+bool mt_fleet_start(mt_fleet *f, mt_error *err)
+{
+    f->running = pthread_create(&f->thread, NULL, keep, f) == 0;
+    return f->running || mt_fail(err, MT_E_IO, "a thread that loads models cannot be started");
+}
+
+void mt_fleet_stop(mt_fleet *f)
+{
+    mt_failure why;
+
+    if (!f->params.opt)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->closing = true;
+    pthread_cond_signal(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    if (f->running)
+        pthread_join(f->thread, NULL);
+    f->running = false;
+    mt_failure_set(&why, 503, "draining", NULL, "the server is shutting down: ask another");
+    for (size_t i = 0; i < f->count; i++) {
+        mt_waiter *list;
+
+        pthread_mutex_lock(&f->lock);
+        list = take_all(f->members[i], false);
+        pthread_mutex_unlock(&f->lock);
+        tell(f, list, &why);
+    }
+}
+
+void mt_fleet_end(mt_fleet *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        f->members[i]->open = false;
+        mt_served_stop(&f->members[i]->served);
+    }
+}
+
+void mt_fleet_close(mt_fleet *f)
+{
+    if (!f->params.opt)
+        return;
+    for (size_t i = 0; i < f->count; i++) {
+        mt_served_close(&f->members[i]->served);
+        mt_free(f->members[i]->name);
+        mt_free(f->members[i]->dir);
+        mt_free(f->members[i]);
+    }
+    mt_free(f->members);
+    mt_rota_free(f->rota);
+    mt_voices_free(f->voices);
+    mt_device_close(f->probe);
+    mt_host_close(f->host);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+    *f = (mt_fleet){0};
+}

@@ -1,0 +1,369 @@
+/* Which models there are, what clients call them, and what can be known of them before they are opened. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "hub/find.h"
+#include "hub/local.h"
+#include "server/fleet_inside.h"
+
+#define KEEP_ALIVE 300      /* seconds, where nobody says */
+#define WORKING (16u << 20) /* bytes that opening a model takes, as a first guess */
+#define LISTED 8            /* models that a refusal names */
+
+/* ---- what a folder holds ---- */
+
+/* What its chat template shows. */
+static void look_at_template(mt_member_facts *facts, const char *dir, const char *own, const mt_options *opt)
+{
+    mt_error err;
+    mt_chat_templates *templates = mt_chat_templates_open(dir, own, &err);
+    mt_parse_formats f = {0};
+
+    if (templates)
+        f = mt_chat_templates_pick(templates, true)->formats;
+    if (opt && opt->tool_format)
+        f.tools = opt->tool_format;
+    if (opt && opt->reasoning_format)
+        f.reasoning = opt->reasoning_format;
+    facts->chats = templates != NULL;
+    facts->tools = f.tools && strcmp(f.tools, "none") != 0;
+    facts->thinking = f.reasoning && strcmp(f.reasoning, "none") != 0;
+    mt_chat_templates_free(templates);
+}
+
+static bool look_at_encoder(mt_member_facts *facts, const char *dir, mt_error *err)
+{
+    mt_encoder encoder = {0};
+    const bool ok = mt_encoder_open(&encoder, dir, err);
+
+    if (ok) {
+        facts->encoder = true;
+        facts->scores = encoder.spec.scores;
+        facts->embeds = !encoder.spec.scores;
+        facts->context = encoder.spec.context;
+        facts->bytes = mt_encoder_weights(&encoder);
+        snprintf(facts->family, sizeof(facts->family), "bert");
+    }
+    mt_encoder_close(&encoder);
+    return ok;
+}
+
+static bool look_at_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_options *opt, bool first,
+                          mt_error *err)
+{
+    mt_arena *arena = mt_arena_new(0);
+    mt_model_spec spec;
+    const bool ok = mt_model_spec_read(&spec, mt_checkpoint_config(c), first ? opt->family : NULL, arena, err);
+
+    if (ok) {
+        facts->vision = spec.vision && !opt->text_only;
+        facts->context = spec.context;
+        facts->bytes = mt_checkpoint_bytes(c);
+        snprintf(facts->family, sizeof(facts->family), "%s", spec.family);
+    }
+    mt_arena_free(arena);
+    return ok;
+}
+
+/* Without the lock. first: the options that are about one model are about this one. */
+static bool look_at(mt_member_facts *facts, const char *dir, const mt_options *opt, bool first, mt_error *err)
+{
+    mt_target target = {.embeds = false};
+    mt_checkpoint *c;
+    bool ok;
+
+    *facts = (mt_member_facts){.known = true};
+    if (mt_encoder_known(dir))
+        return look_at_encoder(facts, dir, err);
+    c = mt_checkpoint_open(dir, err);
+    ok = c && look_at_model(facts, c, opt, first, err);
+    mt_checkpoint_close(c);
+    mt_target_read(&target, dir);
+    facts->embeds = target.embeds && target.unfit.code == MT_OK;
+    if (ok)
+        look_at_template(facts, dir, first ? opt->chat_template : NULL, first ? opt : NULL);
+    return ok;
+}
+
+static uint64_t file_bytes(const char *dir, const char *name)
+{
+    char path[MT_LIMIT_PATH];
+    struct stat info;
+    const int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    return len > 0 && (size_t)len < sizeof(path) && stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+}
+
+/* A guess, which is put right when it is opened. */
+static uint64_t guess_need(const mt_member *m)
+{
+    return m->facts.bytes + m->facts.bytes / 16 + 4 * file_bytes(m->dir, "tokenizer.json") + WORKING;
+}
+
+bool mt_fleet_look_at_one(mt_fleet *f)
+{
+    mt_member_facts facts;
+    mt_member *m = NULL;
+    mt_error err = {.code = MT_OK};
+
+    for (size_t i = 0; i < f->count && !m; i++)
+        if (!f->members[i]->facts.known)
+            m = f->members[i];
+    if (!m)
+        return false;
+    pthread_mutex_unlock(&f->lock);
+    (void)!look_at(&facts, m->dir, f->params.opt, false, &err);
+    pthread_mutex_lock(&f->lock);
+    m->facts = facts;
+    m->error = err;
+    m->need = guess_need(m);
+    f->changes++;
+    return true;
+}
+
+/* ---- who there is ---- */
+
+/* Takes name and dir. */
+static mt_member *add(mt_fleet *f, char *name, char *dir)
+{
+    mt_member *m = mt_alloc(sizeof(*m));
+
+    m->fleet = f;
+    m->number = f->count;
+    m->name = name;
+    m->dir = dir;
+    m->last = &m->first;
+    m->keep_alive = f->keep_alive;
+    m->since = m->used = mt_clock_ns();
+    f->members = mt_grow(f->members, &f->cap, f->count + 1, sizeof(mt_member *));
+    f->members[f->count++] = m;
+    return m;
+}
+
+static mt_member *named(const mt_fleet *f, const char *name)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->members[i]->gone && mt_served_called(name, f->members[i]->name))
+            return f->members[i];
+    return NULL;
+}
+
+/* One that the command line names: a folder or a name, before which what clients call it may stand. */
+static bool add_named(mt_fleet *f, const char *given, const char *name, mt_error *err)
+{
+    const mt_options *opt = f->params.opt;
+    char *dir = mt_hub_find(given, opt->models_dir, getenv, err), *called;
+    mt_member *m;
+
+    if (!dir)
+        return false;
+    called = name ? mt_strdup(name) : strcmp(dir, given) ? mt_strdup(given) : mt_served_folder_name(dir);
+    if (named(f, called)) {
+        mt_fail(err, MT_E_INVALID, "two models are called \"%s\": name one of them with --model NAME=%s", called,
+                given);
+        mt_free(called);
+        mt_free(dir);
+        return false;
+    }
+    m = add(f, called, dir);
+    if (!look_at(&m->facts, dir, opt, !f->open && m->number == 0, err))
+        return false;
+    m->need = guess_need(m);
+    return true;
+}
+
+/* [NAME=]MODEL */
+static bool add_option(mt_fleet *f, const char *text, mt_error *err)
+{
+    const char *mark = strchr(text, '=');
+    struct stat info;
+    char *name;
+    bool ok;
+
+    if (!mark || mark == text || stat(text, &info) == 0) /* a folder may have such a name */
+        return add_named(f, text, NULL, err);
+    name = mt_strdup(text);
+    name[mark - text] = '\0';
+    ok = add_named(f, mark + 1, name, err);
+    mt_free(name);
+    return ok;
+}
+
+static bool check_alone(const mt_fleet *f, mt_error *err)
+{
+    const uint64_t bytes = f->members[0]->facts.bytes, memory = (uint64_t)f->params.opt->memory;
+
+    return !memory || f->members[0]->facts.encoder || bytes <= memory ||
+           mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB and the weights take %.0f; raise it",
+                   (double)memory / (1 << 20), (double)bytes / (1 << 20));
+}
+
+static bool add_beside(mt_fleet *f, mt_error *err)
+{
+    const mt_option_list *list = &f->params.opt->embedding_models;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (!add_named(f, list->at[i], NULL, err))
+            return false;
+        f->members[f->count - 1]->beside = true;
+    }
+    return true;
+}
+
+bool mt_fleet_name(mt_fleet *f, mt_error *err)
+{
+    const mt_options *opt = f->params.opt;
+
+    f->open = !opt->dir && opt->models.count == 0;
+    f->alone = !f->open && opt->more.count + opt->models.count + (opt->dir != NULL) == 1;
+    f->keep_alive = opt->keep_alive == opt->keep_alive ? opt->keep_alive : f->alone ? -1 : KEEP_ALIVE;
+    if (opt->dir && !add_named(f, opt->dir, opt->served_name, err))
+        return false;
+    for (size_t i = 0; i < opt->more.count; i++)
+        if (!add_named(f, opt->more.at[i], NULL, err))
+            return false;
+    for (size_t i = 0; i < opt->models.count; i++)
+        if (!add_option(f, opt->models.at[i], err))
+            return false;
+    if (f->alone)
+        return check_alone(f, err);
+    return add_beside(f, err);
+}
+
+/* ---- what clients call them ---- */
+
+/* Encoders beside the only model are part of it. */
+static bool names_encoder(const mt_fleet *f, const char *name)
+{
+    const mt_option_list *list = &f->params.opt->embedding_models;
+    bool found = false;
+
+    for (size_t i = 0; f->alone && i < list->count && !found; i++) {
+        char *folder = mt_served_folder_name(list->at[i]);
+
+        found = mt_served_called(name, list->at[i]) || mt_served_called(name, folder);
+        mt_free(folder);
+    }
+    return found;
+}
+
+/* The first that was named; where none was, the one that was used last of those that are open, or the only one. */
+static mt_member *by_default(const mt_fleet *f, bool vectors)
+{
+    mt_member *last = f->open && f->count == 1 ? f->members[0] : NULL;
+
+    for (size_t i = 0; vectors && !f->alone && i < f->count; i++)
+        if (f->members[i]->facts.encoder && !f->members[i]->gone)
+            return f->members[i];
+    if (!f->open)
+        return f->members[0];
+    for (size_t i = 0; i < f->count; i++)
+        if (f->members[i]->state == MT_MEMBER_READY && (!last || f->members[i]->used > last->used))
+            last = f->members[i];
+    return last;
+}
+
+static mt_member *find(const mt_fleet *f, const char *name, bool vectors)
+{
+    const mt_options *opt = f->params.opt;
+    mt_member *m = name ? named(f, name) : NULL;
+
+    if (m)
+        return m;
+    for (size_t i = 0; name && !f->open && i < opt->aliases.count; i++)
+        if (mt_served_called(name, opt->aliases.at[i]))
+            return f->members[0];
+    if (name && vectors && names_encoder(f, name))
+        return f->members[0];
+    return !name || mt_served_called(name, "default") || opt->any_model ? by_default(f, vectors) : NULL;
+}
+
+mt_member *mt_fleet_find(mt_fleet *f, const char *name, bool vectors)
+{
+    mt_member *m;
+
+    pthread_mutex_lock(&f->lock);
+    m = find(f, name, vectors);
+    pthread_mutex_unlock(&f->lock);
+    return m;
+}
+
+bool mt_fleet_unknown(mt_fleet *f, const char *name, mt_failure *why)
+{
+    mt_buf list;
+    size_t count = 0;
+
+    mt_buf_init(&list, MT_LIMIT_ERROR_TEXT / 2);
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->count && count < LISTED; i++)
+        if (!f->members[i]->gone && !list.full)
+            mt_buf_printf(&list, "%s\"%s\"", count++ ? ", " : "ask for ", f->members[i]->name);
+    pthread_mutex_unlock(&f->lock);
+    mt_buf_puts(&list, count ? ", or " : "");
+    if (name)
+        mt_failure_set(why, 404, "model_not_found", "model",
+                       "the model \"%.100s\" does not exist here: %ssee /v1/models", name, list.full ? "" : list.data);
+    else
+        mt_failure_set(why, 400, "missing_field", "model", "\"model\" is missing: %ssee /v1/models",
+                       list.full ? "" : list.data);
+    mt_buf_free(&list);
+    return false;
+}
+
+/* ---- what others see ---- */
+
+static mt_member_view view_of(const mt_member *m, uint64_t now)
+{
+    const bool idle = m->state == MT_MEMBER_READY && m->references == 0 && m->waiting == 0;
+    mt_member_view v = {.member = m,
+                        .name = m->name,
+                        .state = m->first && m->state == MT_MEMBER_UNLOADED ? MT_MEMBER_LOADING : m->state,
+                        .facts = m->facts,
+                        .context = m->open ? m->served.context : m->facts.context,
+                        .memory = m->grant,
+                        .need = m->fleet->alone ? 0 : m->need,
+                        .references = m->references,
+                        .waiting = m->waiting,
+                        .seconds = (double)(now - m->since) * 1e-9,
+                        .idle = -1,
+                        .expires = -1,
+                        .error = m->error};
+
+    if (idle)
+        v.idle = (double)(now - m->used) * 1e-9;
+    if (m->state == MT_MEMBER_READY && m->keep_alive >= 0)
+        v.expires = m->keep_alive - (v.idle > 0 ? v.idle : 0);
+    if (v.expires < 0 && m->state == MT_MEMBER_READY && m->keep_alive >= 0)
+        v.expires = 0;
+    return v;
+}
+
+mt_member_view mt_member_look(mt_member *m)
+{
+    mt_member_view v;
+
+    pthread_mutex_lock(&m->fleet->lock);
+    v = view_of(m, mt_clock_ns());
+    pthread_mutex_unlock(&m->fleet->lock);
+    return v;
+}
+
+mt_member_view *mt_fleet_list(mt_fleet *f, size_t *count)
+{
+    mt_member_view *views;
+
+    pthread_mutex_lock(&f->lock);
+    views = mt_alloc_array(f->count + 1, sizeof(*views));
+    *count = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->members[i]->gone)
+            views[(*count)++] = view_of(f->members[i], mt_clock_ns());
+    pthread_mutex_unlock(&f->lock);
+    return views;
+}

@@ -1,0 +1,148 @@
+/* Who gets how much of --memory. A part is no model's: the process as it is before any is open, requests, what is
+   recorded for the dashboard. The rest is for models. Each has a grant, of which its engine makes weights, working
+   memory, cache, constraints and pixels (engine/memory.c); what it needs at least is guessed from its files before it
+   is opened for the first time, and known from then on, whether it could be opened or not. */
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "server/fleet_inside.h"
+#include "server/pulse.h"
+
+#define REQUESTS (640u << 20)      /* bytes for requests: enough for one of 64 MiB */
+#define REQUESTS_LEAST (32u << 20) /* but at least so many, if that is no more than an eighth */
+#define ASIDE (4u << 20)           /* bytes for small ones that are being read and answered */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Voices that live at a time: as many as an engine has places, for itself and for its encoders; of several models, as
+   two engines have. */
+static size_t voices_of(const mt_fleet *f)
+{
+    const mt_options *opt = f->params.opt;
+    const size_t encoders = opt->embedding_models.count + (f->alone && f->members[0]->facts.encoder);
+    const size_t own = mt_places_all((size_t)(opt->max_sequences + opt->max_queue));
+
+    return f->alone ? own + encoders * mt_places_all((size_t)opt->max_queue + MT_BERT_TEXTS) : 2 * own;
+}
+
+/* Of several models. The only one says itself what is left for requests. */
+static bool set_apart(mt_fleet *f, mt_error *err)
+{
+    f->requests = least(REQUESTS, most(f->memory / 16, least(f->memory / 8, REQUESTS_LEAST)));
+    f->for_all = mt_resident_bytes(NULL) + f->recorded + f->requests + ASIDE;
+    return f->for_all < f->memory ||
+           mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB, and the server itself takes %.0f; raise it",
+                   (double)f->memory / (1 << 20), (double)f->for_all / (1 << 20));
+}
+
+bool mt_fleet_share_out(mt_fleet *f, mt_error *err)
+{
+    f->host = mt_host_open(&f->device.host, err);
+    if (!f->host)
+        return false;
+    f->device.shared = f->host;
+    f->probe = mt_device_open(&f->device, err);
+    if (!f->probe)
+        return false;
+    f->memory_given = (uint64_t)f->params.opt->memory;
+    f->memory = mt_engine_memory(&(mt_engine_params){.memory = f->memory_given}, f->probe);
+    f->recorded = mt_pulse_bytes(f->memory) + mt_voices_bytes(f->memory, voices_of(f));
+    if (!f->alone && !set_apart(f, err))
+        return false;
+    f->rota = f->alone ? NULL : mt_rota_new();
+    f->voices = mt_voices_new(f->memory, voices_of(f));
+    return true;
+}
+
+uint64_t mt_fleet_free(const mt_fleet *f)
+{
+    uint64_t taken = f->for_all;
+
+    for (size_t i = 0; !f->alone && i < f->count; i++)
+        taken += f->members[i]->grant;
+    return f->memory > taken ? f->memory - taken : 0;
+}
+
+uint64_t mt_fleet_need(const mt_fleet *f, const mt_member *m)
+{
+    return m->measured ? m->need : least(m->need, f->memory - f->for_all);
+}
+
+bool mt_fleet_fits(const mt_fleet *f, const mt_member *m, mt_error *err)
+{
+    const uint64_t models = f->memory - f->for_all, need = m->measured ? m->need : m->facts.bytes;
+
+    return f->alone || need <= models ||
+           mt_fail(err, MT_E_MEMORY, "it needs %.1f MiB at least, and \"--memory\" leaves %.1f for models; raise it",
+                   (double)need / (1 << 20), (double)models / (1 << 20));
+}
+
+/* What is left beyond what it needs is shared with those that were named and may yet come, as far as there is room for
+   what they need. Where none was named, it is kept free for another like itself. */
+uint64_t mt_fleet_grant(const mt_fleet *f, const mt_member *m)
+{
+    const uint64_t need = mt_fleet_need(f, m);
+    uint64_t rest = mt_fleet_free(f) - need;
+    size_t sharers = 1;
+
+    for (size_t i = 0; i < f->count; i++) {
+        const mt_member *o = f->members[i];
+
+        if (f->open || o == m || o->state != MT_MEMBER_UNLOADED || o->need > rest)
+            continue;
+        rest -= o->need;
+        sharers++;
+    }
+    if (f->open && need <= rest) {
+        rest -= need;
+        sharers++;
+    }
+    return need + rest / sharers;
+}
+
+/* Idle ones before others, and of these who was used least recently. */
+static bool goes_before(const mt_member *a, const mt_member *b)
+{
+    const bool busy = a->references > 0, other = b->references > 0;
+
+    return busy != other ? other : a->used < b->used;
+}
+
+static mt_member *next_to_go(mt_fleet *f)
+{
+    mt_member *first = NULL;
+
+    for (size_t i = 0; i < f->count; i++) {
+        mt_member *m = f->members[i];
+
+        if (m->state == MT_MEMBER_READY && !m->chosen && (!first || goes_before(m, first)))
+            first = m;
+    }
+    return first;
+}
+
+mt_member *mt_fleet_make_way(mt_fleet *f, const mt_member *m, uint64_t now, uint64_t *next)
+{
+    uint64_t bytes = mt_fleet_free(f);
+    mt_member *idle = NULL, *go;
+
+    for (size_t i = 0; i < f->count; i++)
+        f->members[i]->chosen = false;
+    while (bytes < mt_fleet_need(f, m) && (go = next_to_go(f))) {
+        go->chosen = true;
+        bytes += go->grant;
+        go->yields = now >= go->since + go->loading;
+        if (!go->yields)
+            *next = least(*next, go->since + go->loading);
+        if (!idle && go->references == 0)
+            idle = go;
+    }
+    return idle;
+}

@@ -1,0 +1,230 @@
+/* The models that the server knows, as clients see them: in the shapes of OpenAI's lists and of Anthropic's at once,
+   whose clients look at their own fields, with what each can do and what it is at. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/json_body.h"
+#include "base/alloc.h"
+#include "server/inside.h"
+
+enum { NAME = 512, UNLOAD_BYTES = 4096 }; /* bytes of a model's name; of a body that names one */
+
+static void add_text(mt_buf *out, const char *name, const char *text)
+{
+    mt_buf_printf(out, "\"%s\":", name);
+    mt_buf_json_string(out, text, strlen(text));
+}
+
+/* What it is, whatever it is called. */
+static void add_head(const mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
+{
+    const time_t created = (time_t)server->created;
+    struct tm utc;
+    char since[32];
+
+    strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&created, &utc));
+    mt_buf_puts(out, "{");
+    add_text(out, "id", name);
+    mt_buf_puts(out, ",\"type\":\"model\",");
+    add_text(out, "display_name", name);
+    mt_buf_printf(out, ",\"created_at\":\"%s\",\"object\":\"model\",\"created\":%" PRId64 ",\"owned_by\":\"motet\",",
+                  since, server->created);
+    add_text(out, "root", root);
+    mt_buf_puts(out, ",\"parent\":null,\"max_model_len\":");
+    if (context)
+        mt_buf_printf(out, "%zu", context);
+    else
+        mt_buf_puts(out, "null");
+}
+
+static void add_abilities(mt_buf *out, const mt_member_facts *f)
+{
+    const struct {
+        const char *name;
+        bool is;
+    } all[] = {{"completion", f->known && !f->encoder},
+               {"chat", f->chats},
+               {"vision", f->vision},
+               {"tools", f->tools},
+               {"thinking", f->thinking},
+               {"embedding", f->embeds},
+               {"rerank", f->encoder && f->scores}};
+    size_t count = 0;
+
+    mt_buf_puts(out, ",\"capabilities\":[");
+    for (size_t i = 0; i < MT_COUNT(all); i++)
+        if (all[i].is)
+            mt_buf_printf(out, "%s\"%s\"", count++ ? "," : "", all[i].name);
+    mt_buf_puts(out, "]");
+}
+
+static void add_state(mt_buf *out, const mt_member_view *v)
+{
+    mt_buf_printf(out, ",\"state\":\"%s\",\"memory\":%" PRIu64 ",\"requests\":%zu,\"waiting\":%zu",
+                  mt_member_state_name(v->state), v->memory, v->references, v->waiting);
+    if (v->need)
+        mt_buf_printf(out, ",\"memory_needed\":%" PRIu64, v->need);
+    if (v->state == MT_MEMBER_LOADING)
+        mt_buf_printf(out, ",\"loading_seconds\":%.3f", v->seconds);
+    if (v->idle >= 0)
+        mt_buf_printf(out, ",\"idle_seconds\":%.3f", v->idle);
+    if (v->expires >= 0)
+        mt_buf_printf(out, ",\"expires_in\":%.3f", v->expires);
+    if (v->error.code != MT_OK) {
+        mt_buf_puts(out, ",");
+        add_text(out, "error", v->error.text);
+    }
+}
+
+static void add_model(const mt_server *server, mt_buf *out, const mt_member_view *v, const char *name)
+{
+    add_head(server, out, name, v->name, server->ready ? v->context : 0);
+    add_abilities(out, &v->facts);
+    add_state(out, v);
+    mt_buf_puts(out, "}");
+}
+
+/* An encoder that is opened with the only model, and shares its state. */
+static void add_encoder(mt_server *server, mt_buf *out, const mt_member_view *v, const mt_target *t)
+{
+    const mt_member_facts facts = {
+        .known = true, .encoder = true, .scores = t->pool == MT_POOL_SCORE, .embeds = t->pool != MT_POOL_SCORE};
+
+    add_head(server, out, t->name, t->name, t->context);
+    add_abilities(out, &facts);
+    add_state(out, v);
+    mt_buf_puts(out, "}");
+}
+
+/* Encoders beside the only model, which are known while it is open: all, or the one of that name. False: none. The last
+   one's name goes to *last. */
+static bool add_beside(mt_server *server, mt_buf *out, const mt_member_view *v, const char *only, char last[NAME])
+{
+    mt_member *m = server->fleet.alone ? server->fleet.members[0] : NULL;
+    bool any = false;
+
+    mt_fleet_lock(&server->fleet);
+    for (size_t i = 0; m && m->open && i + 1 < m->served.target_count; i++) { /* the last is the model itself */
+        const mt_target *t = &m->served.targets[i];
+
+        if (only && !mt_served_called(only, t->name))
+            continue;
+        mt_buf_puts(out, only ? "" : ",");
+        add_encoder(server, out, v, t);
+        snprintf(last, NAME, "%s", t->name);
+        any = true;
+    }
+    mt_fleet_unlock(&server->fleet);
+    return any;
+}
+
+static void add_id(mt_buf *out, const char *name, const char *id)
+{
+    mt_buf_printf(out, ",\"%s\":", name);
+    if (*id)
+        mt_buf_json_string(out, id, strlen(id));
+    else
+        mt_buf_puts(out, "null");
+}
+
+void mt_models_list(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    const mt_option_list *aliases = &server->opt->aliases;
+    char last[NAME] = "";
+    size_t count;
+    mt_member_view *all = mt_fleet_list(&server->fleet, &count);
+    mt_buf body;
+
+    (void)http;
+    mt_buf_init(&body, 4u << 20);
+    mt_buf_puts(&body, "{\"object\":\"list\",\"data\":[");
+    for (size_t i = 0; i < count; i++) {
+        mt_buf_puts(&body, i ? "," : "");
+        add_model(server, &body, &all[i], all[i].name);
+        snprintf(last, sizeof(last), "%s", all[i].name);
+        for (size_t a = 0; i == 0 && !server->fleet.open && a < aliases->count; a++) {
+            mt_buf_puts(&body, ",");
+            add_model(server, &body, &all[i], aliases->at[a]);
+            snprintf(last, sizeof(last), "%s", aliases->at[a]);
+        }
+    }
+    if (count > 0)
+        add_beside(server, &body, &all[0], NULL, last);
+    mt_buf_puts(&body, "],\"has_more\":false");
+    add_id(&body, "first_id", count ? all[0].name : "");
+    add_id(&body, "last_id", last);
+    mt_buf_puts(&body, "}");
+    mt_server_json(server, request->handle, &body);
+    mt_free(all);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+static void fail(mt_server *server, mt_http_request *request, const mt_failure *why)
+{
+    mt_server_fail(server, request->handle, NULL, why);
+    mt_http_request_free(request);
+}
+
+void mt_models_get(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    const char *name = request->params[0];
+    char last[NAME];
+    mt_member *m = mt_fleet_find(&server->fleet, name, true);
+    mt_failure why;
+    mt_buf body;
+
+    (void)http;
+    if (!m) {
+        mt_failure_set(&why, 404, "model_not_found", "model",
+                       "the model \"%.100s\" does not exist here: see /v1/models", name);
+        fail(server, request, &why);
+        return;
+    }
+    const mt_member_view view = mt_member_look(m);
+    mt_buf_init(&body, 1u << 16);
+    if (!add_beside(server, &body, &view, name, last))
+        add_model(server, &body, &view, name);
+    mt_server_json(server, request->handle, &body);
+    mt_buf_free(&body);
+    mt_http_request_free(request);
+}
+
+/* {"model": name}: it is unloaded as soon as nobody uses it. Where there are keys, for those that see what others
+   do. */
+void mt_models_unload(void *user, mt_http_server *http, mt_http_request *request)
+{
+    mt_server *server = user;
+    mt_failure why = {.status = 0};
+    const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
+    json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, &why);
+    const char *name = json_string_value(json_object_get(json, "model"));
+    const mt_account *account = request->who;
+    mt_buf body;
+
+    (void)http;
+    if (account && !account->admin && server->keys.account_count > 1)
+        mt_failure_set(&why, 403, "forbidden", NULL, "this key may not unload models: use one that is an admin's");
+    else if (json && !name)
+        mt_failure_set(&why, 400, "missing_field", "model", "\"model\" is missing: send the name of one");
+    else if (name && !mt_fleet_unload(&server->fleet, name))
+        mt_failure_set(&why, 404, "model_not_found", "model",
+                       "the model \"%.100s\" does not exist here: see /v1/models", name);
+    if (!why.status) {
+        const mt_member_view view = mt_member_look(mt_fleet_find(&server->fleet, name, false));
+
+        mt_buf_init(&body, 1u << 16);
+        add_model(server, &body, &view, view.name);
+        mt_server_json(server, request->handle, &body);
+        mt_buf_free(&body);
+    }
+    mt_json_body_free(json, len);
+    if (why.status)
+        fail(server, request, &why);
+    else
+        mt_http_request_free(request);
+}
