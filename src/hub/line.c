@@ -318,6 +318,8 @@ static bool set_options(mt_line *line, struct curl_slist *headers)
     failed |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L); /* there are other threads */
     failed |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)line->remote->patience_ms);
     failed |= curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
+    if (line->remote->authorities)
+        failed |= curl_easy_setopt(c, CURLOPT_CAINFO, line->remote->authorities);
     return failed == 0;
 }
 
@@ -343,6 +345,14 @@ static mt_line_end explain(mt_line *line, CURLcode code)
     }
     if (line->refused)
         return MT_LINE_REFUSED;
+    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+        mt_fail(
+            line->err, MT_E_IO,
+            "the certificate of \"%.200s\" is not trusted: check the clock and the address, or set SSL_CERT_FILE to "
+            "the authority's",
+            line->url);
+        return MT_LINE_REFUSED;
+    }
     if (code == CURLE_ABORTED_BY_CALLBACK)
         mt_fail(line->err, MT_E_IO, "nothing has come for %lld seconds: check the network, or try again later",
                 (long long)line->remote->patience_ms / 1000);

@@ -96,7 +96,9 @@ static bool read_patience(mt_remote *remote, mt_hub_env *env, mt_error *err)
 
 bool mt_remote_read(mt_remote *remote, mt_hub_env *env, mt_error *err)
 {
-    *remote = (mt_remote){0};
+    const char *file = env("SSL_CERT_FILE");
+
+    *remote = (mt_remote){.authorities = file && *file ? file : NULL};
     if (is_true(env("HF_HUB_OFFLINE")))
         return mt_fail(err, MT_E_INVALID, "HF_HUB_OFFLINE is set, so nothing is downloaded: unset it");
     if (!mt_hub_cache(remote->cache, env))

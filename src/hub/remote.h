@@ -13,11 +13,12 @@ typedef struct mt_remote {
     char endpoint[MT_LIMIT_HUB_NAME]; /* "https://huggingface.co", without a slash at its end */
     char token[MT_LIMIT_HUB_NAME];    /* "" where there is none */
     char cache[MT_LIMIT_PATH];        /* where files go */
-    int64_t patience_ms;              /* without a byte, after which a transfer counts as broken */
+    const char *authorities; /* file of certificates that are trusted; NULL: the system's. Of the environment */
+    int64_t patience_ms;     /* without a byte, after which a transfer counts as broken */
 } mt_remote;
 
 /* From HF_ENDPOINT, HF_TOKEN or the file that hf auth login writes, HF_HUB_CACHE and its kin, HF_HUB_OFFLINE and
-   HF_HUB_DOWNLOAD_TIMEOUT. False with a sentence where one of them cannot be used. */
+   HF_HUB_DOWNLOAD_TIMEOUT, SSL_CERT_FILE. False with a sentence where one of them cannot be used. */
 bool mt_remote_read(mt_remote *remote, mt_hub_env *env, mt_error *err) MT_NODISCARD;
 
 typedef struct mt_remote_file {

@@ -10,6 +10,7 @@ import threading
 
 import helpers
 import hub as hubs
+import served
 from helpers import eventually
 
 TESTS = []
@@ -300,6 +301,22 @@ def redirects_lead_only_where_it_is_safe(b):
         path = "/resolve/{}/{}".format(b.commit, name)
         b.hub.faults["/Old/Name" + path] = [lambda h, path=path: h.answer(307, location="/New/Name" + path)] * 3
     b.pull(name="Old/Name")
+
+
+@test
+def a_certificate_is_looked_at_and_https_leads_to_no_http(b):
+    certificate, key = os.path.join(b.cache, "cert"), os.path.join(b.cache, "key")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                           "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=127.0.0.1",
+                           "-addext", "subjectAltName=IP:127.0.0.1"], capture_output=True, check=False)
+    if made.returncode:
+        raise served.Skip("openssl cannot make a certificate")
+    b.hub.encrypt(certificate, key)
+    said = b.refused("--force")
+    assert "is not trusted: check the clock" in said, said
+    assert b.hub.asked == []
+    said = b.refused("--force", env={"SSL_CERT_FILE": certificate})
+    assert "not safe to follow" in said and b.hub.bodies("hub") and not b.hub.bodies("cdn"), said
 
 
 @test
