@@ -6,8 +6,8 @@ usage: tests/docs/run.py --motet PROGRAM [--show] [PAGE ...]
 
 What cannot be run here stands in not_run.txt with the reason. A command that is neither run nor listed fails, and so
 does a line of that list that fits no command. Words in capitals are filled in: DIR and MODEL are the model in the box,
-URL is a picture. Ports 8000 and 11434 are the server's. What is pulled comes from a hub of ours, where every name is the model in
-the box. A command that serves is started on a port of its own and ended when it is
+URL is a picture. Ports 8000 and 11434 are the server's. What is pulled comes from a hub of ours, where every name is
+the model in the box. A command that serves is started on a port of its own and ended when it is
 ready; one that measures does so with few tokens. That links lead to files is looked at, too, and that coming-from.md
 names options that there are."""
 
@@ -41,7 +41,7 @@ serve)
     [ -z "$plain" ] || exec "$MOTET" "$@" --port 0
     log=$(mktemp)
     "$MOTET" "$@" --port 0 2>"$log" &
-    until grep -q 'model.ready\|server.ready' "$log"; do
+    until curl "$(sed -n 's,.*server.listening \(http.*\),\1/ready,p' "$log")" >/dev/null 2>&1; do
         kill -0 $! 2>/dev/null || { cat "$log" >&2; exit 1; }
         sleep 0.02
     done
