@@ -49,7 +49,8 @@ struct mt_member {
     const mt_option_list *aliases; /* NULL: none */
     bool beside;                   /* --embedding-model: asked for vectors, before others, by who names no model */
     int64_t modified;              /* seconds since 1970: its newest file, where it was found; 0: not known */
-    bool gone;                     /* it was found once, and is not any more */
+    bool found;                    /* it was not named but found on this machine */
+    bool gone;                     /* and is not any more; one of the same name may be among those behind it */
     mt_member_facts facts;
     mt_member_state state;
     bool open;            /* served is whole, and its engine may be read */

@@ -12,9 +12,10 @@
 #include "hub/local.h"
 #include "server/fleet_inside.h"
 
-#define KEEP_ALIVE 300      /* seconds, where nobody says */
-#define WORKING (16u << 20) /* bytes that opening a model takes, as a first guess */
-#define LISTED 8            /* models that a refusal names */
+#define KEEP_ALIVE 300               /* seconds, where nobody says */
+#define WORKING (16u << 20)          /* bytes that opening a model takes, as a first guess */
+#define LISTED 8                     /* models that a refusal names */
+#define SCAN_NS UINT64_C(1000000000) /* between two looks at what is on this machine */
 
 /* ---- what a folder holds ---- */
 
@@ -195,6 +196,73 @@ static bool add_option(mt_fleet *f, const char *text, mt_error *err)
     return ok;
 }
 
+/* What can be said of one that was found before its folder was looked at. */
+static void add_found(mt_fleet *f, const mt_local_model *l)
+{
+    mt_member *m = add(f, mt_strdup(l->name), mt_strdup(l->folder));
+
+    m->found = true;
+    m->modified = l->modified;
+    m->facts = (mt_member_facts){.bytes = l->bytes,
+                                 .encoder = !(l->can & MT_LOCAL_TEXT),
+                                 .scores = l->can & MT_LOCAL_SCORE,
+                                 .embeds = l->can & MT_LOCAL_EMBED,
+                                 .vision = (l->can & MT_LOCAL_VISION) && !f->params.opt->text_only};
+    m->need = guess_need(m);
+    f->changes++;
+}
+
+/* One whose folder is another now is another, which has its name. */
+static mt_member *find_found(const mt_fleet *f, const mt_local_model *l)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->members[i]->found && strcmp(f->members[i]->name, l->name) == 0 &&
+            strcmp(f->members[i]->dir, l->folder) == 0)
+            return f->members[i];
+    return NULL;
+}
+
+/* With the lock. What was named keeps its name. */
+static void take_found(mt_fleet *f, const mt_local *list)
+{
+    for (size_t i = 0; i < f->count; i++)
+        f->members[i]->gone = f->members[i]->found;
+    for (size_t i = 0; i < list->count; i++) {
+        const mt_local_model *l = &list->at[i];
+        mt_member *m = find_found(f, l);
+
+        if (m)
+            m->gone = false;
+        else if (l->whole && !*l->problem && !named(f, l->name) && f->count < MT_LIMIT_MODELS)
+            add_found(f, l);
+    }
+}
+
+/* Where none was named: looks for what is here now, once a second at most. Without the lock. */
+static void scan(mt_fleet *f)
+{
+    const uint64_t now = mt_clock_ns();
+    mt_local list;
+    mt_error err;
+    bool due;
+
+    pthread_mutex_lock(&f->lock);
+    due = f->open && (!f->scanned || now - f->scanned > SCAN_NS);
+    if (due)
+        f->scanned = now;
+    pthread_mutex_unlock(&f->lock);
+    if (!due)
+        return;
+    if (mt_local_list(&list, f->params.opt->models_dir, getenv, &err)) {
+        pthread_mutex_lock(&f->lock);
+        take_found(f, &list);
+        pthread_cond_signal(&f->changed); /* for those that are new to be looked at */
+        pthread_mutex_unlock(&f->lock);
+    } else
+        mt_log_warn("model.search", "%s", err.text);
+    mt_local_free(&list);
+}
+
 static bool check_alone(const mt_fleet *f, mt_error *err)
 {
     const uint64_t bytes = f->members[0]->facts.bytes, memory = (uint64_t)f->params.opt->memory;
@@ -233,7 +301,12 @@ bool mt_fleet_name(mt_fleet *f, mt_error *err)
             return false;
     if (f->alone)
         return check_alone(f, err);
-    return add_beside(f, err);
+    if (!add_beside(f, err))
+        return false;
+    scan(f);
+    if (f->count == 0)
+        mt_log_warn("model.none", "no model is on this machine yet: get one with motet pull");
+    return true;
 }
 
 /* ---- what clients call them ---- */
@@ -256,7 +329,7 @@ static bool names_encoder(const mt_fleet *f, const char *name)
 /* The first that was named; where none was, the one that was used last of those that are open, or the only one. */
 static mt_member *by_default(const mt_fleet *f, bool vectors)
 {
-    mt_member *last = f->open && f->count == 1 ? f->members[0] : NULL;
+    mt_member *last = f->open && f->count == 1 && !f->members[0]->gone ? f->members[0] : NULL;
 
     for (size_t i = 0; vectors && !f->alone && i < f->count; i++)
         if (f->members[i]->facts.encoder && !f->members[i]->gone)
@@ -288,6 +361,12 @@ mt_member *mt_fleet_find(mt_fleet *f, const char *name, bool vectors)
 {
     mt_member *m;
 
+    pthread_mutex_lock(&f->lock);
+    m = find(f, name, vectors);
+    pthread_mutex_unlock(&f->lock);
+    if (m || !f->open)
+        return m;
+    scan(f);
     pthread_mutex_lock(&f->lock);
     m = find(f, name, vectors);
     pthread_mutex_unlock(&f->lock);
@@ -358,6 +437,7 @@ mt_member_view *mt_fleet_list(mt_fleet *f, size_t *count)
 {
     mt_member_view *views;
 
+    scan(f);
     pthread_mutex_lock(&f->lock);
     views = mt_alloc_array(f->count + 1, sizeof(*views));
     *count = 0;

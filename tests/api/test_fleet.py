@@ -6,6 +6,7 @@ usage: tests/api/test_fleet.py --motet PROGRAM [--hang LIBRARY] [NAME ...]"""
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -185,6 +186,27 @@ def two_of_one_name_are_refused():
     ended = subprocess.run([SUITE.program, "serve", folder_of("alto"), folder_of("alto"), "--port", "0"],
                            capture_output=True, text=True, check=False, timeout=served.PATIENCE)
     assert ended.returncode == 1 and 'two models are called "alto"' in ended.stderr, ended.stderr
+
+
+@test
+def none_named_serves_what_is_on_the_machine():
+    with tempfile.TemporaryDirectory() as top:
+        empty = {"HF_HUB_CACHE": os.path.join(top, "nothing")}
+        folder = os.path.join(top, "models")
+        os.mkdir(folder)
+        with SUITE.start("--models-dir", folder, folder=[], env=empty) as server:
+            assert models(server) == {} and server.request("GET", "/ready").status == 200
+            assert ask(server, "alto", 0).status == 404 and server.chat("hi").status == 400
+            for name in NAMES[:2]:
+                shutil.copytree(folder_of(name), os.path.join(folder, name))
+            assert eventually(lambda: sorted(models(server)) == ["alto", "bass"])
+            assert eventually(lambda: models(server)["bass"]["capabilities"] == ["completion", "chat"])
+            assert said(ask(server, "bass", 0))[1] == "bass"
+            assert server.chat("hi", max_tokens=2).json()["model"] == "bass"  # the one that was used last
+            assert ask(server, "../models/alto", 0).status == 404 and ask(server, folder + "/alto", 0).status == 404
+            shutil.rmtree(os.path.join(folder, "alto"))
+            assert eventually(lambda: list(models(server)) == ["bass"])
+            assert ask(server, "alto", 0).status == 404
 
 
 # ---- waiting
