@@ -73,6 +73,7 @@ typedef struct mt_ask {
     bool parallel_calls;
     bool old_calls;      /* tools came as functions, and a call goes out as one of these */
     bool is_chat;        /* messages stand in the body; else prompts has what to complete */
+    bool forgets;        /* of a chat that does not fit, the oldest messages are left out */
     const char *nothing; /* there is nothing to compute: the model is to "load" or to "unload"; NULL: there is */
     mt_ask_prompt *prompts;
     size_t prompt_count;

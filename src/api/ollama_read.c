@@ -177,12 +177,23 @@ static bool add_messages(const json_t *body, json_t *chat, mt_failure *why)
     return ok;
 }
 
+/* What does not fit loses its beginning, unless that is not wanted. */
+static bool read_truncate(mt_ask *ask, mt_failure *why)
+{
+    const json_t *truncate = mt_body_get(ask->body, "truncate");
+
+    ask->forgets = !json_is_false(truncate);
+    return !truncate || json_is_boolean(truncate) ||
+           mt_failure_set(why, 400, "invalid_type", "truncate", "\"truncate\" is %s: send true or false",
+                          mt_json_kind(truncate));
+}
+
 static bool translate_chat(mt_ask *ask, json_t *chat, mt_failure *why)
 {
     static const char *const shared[] = {"tools"};
 
     mt_body_copy(chat, ask->body, shared, MT_COUNT(shared));
-    if (!mt_ollama_settings(ask, chat, true, why) || !add_messages(ask->body, chat, why))
+    if (!read_truncate(ask, why) || !mt_ollama_settings(ask, chat, true, why) || !add_messages(ask->body, chat, why))
         return false;
     go_on(chat);
     return true;

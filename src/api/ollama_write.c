@@ -1,5 +1,5 @@
-/* POST /api/chat and /api/generate, as Ollama defines them: an answer is an object, and a stream is one a line, of which
-   the last says that it is done and how long it took. */
+/* POST /api/chat and /api/generate, as Ollama defines them: an answer is an object, and a stream is one a line, of
+   which the last says that it is done and how long it took. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

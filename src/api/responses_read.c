@@ -352,6 +352,7 @@ static bool translate(reader *r, mt_ask *ask)
     json_object_set_new(r->extra, "tools", json_object());
     if (!refuse_others(r) || !mt_body_share_others(ask, r->chat, own, MT_COUNT(own), r->why))
         return false;
+    ask->forgets = strcmp(mt_body_text(r->body, "truncation"), "auto") == 0;
     if (mt_body_get(r->body, "max_output_tokens"))
         json_object_set_new(r->chat, "max_tokens", mt_body_share(mt_body_get(r->body, "max_output_tokens")));
     return mt_responses_echo(r->body, r->extra, r->why) && read_logprobs(r) && read_store(r) && read_reasoning(r) &&

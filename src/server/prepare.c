@@ -509,6 +509,8 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     ok = mt_tokens_make(served, ask, &call->stop,
                         call->dialect->count ? mt_tokens_most(served) : MT_LIMIT_COUNTED * served->context, &prompts,
                         &count, why);
+    if (ok && prompts[0].forgotten)
+        mt_call_warn(call, "left out to make room: %zu messages", prompts[0].forgotten);
     if (ok && call->dialect->count)
         call->dialect->count(&call->text, prompts[0].count);
     else {

@@ -5,9 +5,9 @@
 
    1. The letter is posted once at a time: `posted` says that it is on its way, and what is added until it is opened
       goes with it.
-   2. The letter that brings the end is the last. A pull is freed on the io thread when it was opened and http has let go
-      of it: the answer is complete, or it was said that the client has gone. When the server ends, threads are waited
-      for before the mailbox is emptied.
+   2. The letter that brings the end is the last. A pull is freed on the io thread when it was opened and http has let
+      go of it: the answer is complete, or it was said that the client has gone. When the server ends, threads are
+      waited for before the mailbox is emptied.
    3. A client that leaves ends its pull. What has come stays on the disk, and the next pull goes on with it. */
 #include <inttypes.h>
 #include <pthread.h>

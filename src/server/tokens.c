@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "server/forget.h"
 #include "server/own_templates.h"
 
 size_t mt_tokens_most(const mt_served *served)
@@ -281,6 +282,14 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
         return mt_failure_memory(why, NULL);
     if (ask->truncate != MT_TRUNCATE_NONE)
         most = 0; /* a text that is too long is cut, not refused */
+    if (ask->is_chat && ask->forgets) {
+        size_t forgotten;
+
+        if (!mt_forget_make(served, ask, stop, most, *out, &forgotten, why))
+            return false;
+        (*out)->forgotten = forgotten;
+        return true;
+    }
     if (ask->is_chat)
         return mt_tokens_chat(served, ask->arena, ask->body, stop, most, *out, NULL, why) &&
                truncate(served, ask, *out, why);

@@ -19,6 +19,7 @@ typedef struct mt_token_prompt {
     const mt_chat_templates *templates; /* of a chat: what it was made with; as long as the arena */
     mt_pictures pictures;               /* of a chat; free with mt_pictures_free */
     mt_constraint *constraint;          /* of the answer; NULL: none, or not yet; release it */
+    size_t forgotten;                   /* messages of the chat that were left out */
 } mt_token_prompt;
 
 /* How many tokens may be counted for somebody who wants nothing but that. */

@@ -189,6 +189,37 @@ def test_counts():
         assert len(blocks) == 1 and found[blocks[0]] == 1
 
 
+@SUITE.test
+def test_what_does_not_fit():
+    """A chat that is too long loses its oldest turns, as many as it must, and neither the system's words nor the last."""
+    system = {"role": "system", "content": "the quick brown fox"}
+    turns = [[{"role": "user", "content": "hello {} ".format(i) + "world " * 60},
+              {"role": "assistant", "content": "many voices {}".format(i)}] for i in range(40)]
+    last = {"role": "user", "content": "each its own text"}
+
+    def chat(first):
+        return [system, *(message for turn in turns[first:] for message in turn), last]
+    with SUITE.start() as server:
+        body = {"stream": False, "options": {"temperature": 0, "num_predict": 100}}
+        cut = server.post("/api/chat", dict(body, messages=chat(0)))
+        count = cut.json()["prompt_eval_count"]
+        assert cut.status == 200 and 1700 < count <= 2048 - 100, cut.body
+        gone = int(cut.headers["warning"].split("room: ")[1].split(" ")[0])
+        assert gone % 2 == 0 and gone > 10
+        same = server.post("/api/chat", dict(body, messages=chat(gone // 2), truncate=False))
+        assert same.json()["message"] == cut.json()["message"] and same.json()["prompt_eval_count"] == count
+        more = server.post("/api/chat", dict(body, messages=chat(gone // 2 - 1), truncate=False)).json()
+        assert more.get("prompt_eval_count", 9999) > 2048 - 100, "no more than it must"
+        assert server.post("/api/chat", dict(body, messages=chat(0), truncate=False)).status == 400
+        assert server.post("/api/chat", dict(body, messages=chat(0), truncate="yes")).status == 400
+        alone = [system, {"role": "user", "content": "hello " * 2100}]
+        assert "context length" in server.post("/api/chat", dict(body, messages=alone)).json()["error"]
+        asked = {"input": chat(0), "temperature": 0, "max_output_tokens": 100}
+        assert server.post("/v1/responses", asked).status == 400
+        auto = server.post("/v1/responses", dict(asked, truncation="auto")).json()
+        assert auto["usage"]["input_tokens"] == count, auto
+
+
 NAME = "Owner/Tiny"
 
 
