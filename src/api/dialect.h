@@ -33,6 +33,8 @@ typedef struct mt_dialect {
 
     void (*error)(mt_buf *out, const mt_failure *why); /* the body of an answer that says what is wrong */
     void (*count)(mt_buf *out, size_t tokens);         /* not NULL: only the length of the prompt is wanted */
+    /* Not NULL: whether a body wants nothing but that its model be unloaded. On a preparation thread. */
+    bool (*unloads)(const json_t *body);
     /* The answer to an ask with nothing to compute. model: as it is called where the client did not name one. */
     void (*nothing)(mt_buf *out, const mt_ask *ask, const char *model);
     bool vectors;     /* embeddings or scores are wanted, not text */

@@ -15,6 +15,12 @@ void mt_ollama_begin(mt_ask *ask, const char *const *names, size_t count);
    of OpenAI's, for chats or for plain completions. */
 bool mt_ollama_settings(mt_ask *ask, json_t *to, bool chat, mt_failure *why) MT_NODISCARD;
 
+/* How long the model is to stay. For calls without such settings, too. */
+bool mt_ollama_keep(mt_ask *ask, mt_failure *why) MT_NODISCARD;
+
+/* Whether a body has no use for its model, neither now (nothing stands in this field) nor later. */
+bool mt_ollama_unloads(const json_t *body, const char *field);
+
 /* Checks "options" and notes those that nobody knows, for calls that have no use for them. */
 bool mt_ollama_options_check(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 

@@ -35,7 +35,7 @@ static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
     for (size_t i = 0; i < MT_COUNT(tables); i++)
         if (!mt_fields_read_table(ask, &tables[i], why))
             return false;
-    if (!mt_ollama_options_check(ask, why))
+    if (!mt_ollama_keep(ask, why) || !mt_ollama_options_check(ask, why))
         return false;
     if (is_nothing(input))
         ask->nothing = "load";

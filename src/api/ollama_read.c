@@ -215,13 +215,13 @@ static bool read_as(mt_ask *ask, json_t *body, bool ok, const mt_dialect *dialec
     return dialect->read(ask, why) || mt_ollama_rename(why);
 }
 
-/* Without anything to answer a model is loaded, or unloaded where it is not to be kept. */
+/* Without anything to answer a model is loaded. */
 static bool set_nothing(mt_ask *ask, mt_failure *why)
 {
     static const mt_field rows[] = {MT_FIELD_STRING_ROW("model", model)};
 
     ask->nothing = "load";
-    return mt_fields_read_table(ask, &(mt_field_table){rows, MT_COUNT(rows)}, why);
+    return mt_ollama_keep(ask, why) && mt_fields_read_table(ask, &(mt_field_table){rows, MT_COUNT(rows)}, why);
 }
 
 bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why)

@@ -1,5 +1,6 @@
 /* What stands beside the messages of Ollama's requests, put where OpenAI's have it: from there on both are read by the
    same tables, with the same bounds. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/ollama.h"
+#include "base/duration.h"
 
 enum { NOTED = 16 }; /* fields that nobody knows; a body may have millions */
 
@@ -150,6 +152,34 @@ static bool read_think(const json_t *think, json_t *to, mt_failure *why)
     return true;
 }
 
+/* Seconds, or a text such as "5m"; below 0 is for ever. NaN: it is neither. */
+static double span_of(const json_t *value)
+{
+    double seconds;
+
+    if (json_is_string(value))
+        return mt_duration_parse(json_string_value(value), &seconds) ? seconds : NAN;
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+bool mt_ollama_keep(mt_ask *ask, mt_failure *why)
+{
+    const json_t *value = mt_body_get(ask->body, "keep_alive");
+
+    ask->keep_alive = span_of(value);
+    return !value || !isnan(ask->keep_alive) ||
+           mt_failure_set(why, 400, "invalid_value", "keep_alive",
+                          "\"keep_alive\" is neither a number of seconds nor a time such as \"5m\": send one");
+}
+
+bool mt_ollama_unloads(const json_t *body, const char *field)
+{
+    const json_t *said = mt_body_get(body, field);
+
+    return span_of(mt_body_get(body, "keep_alive")) == 0 &&
+           (json_is_string(said) ? json_string_length(said) == 0 : json_array_size(said) == 0);
+}
+
 /* A chat says whether, and how many in another field; a completion says how many. */
 static void share_logprobs(const json_t *body, json_t *to, bool chat)
 {
@@ -169,7 +199,8 @@ bool mt_ollama_settings(mt_ask *ask, json_t *to, bool chat, mt_failure *why)
     mt_body_copy(to, body, names, MT_COUNT(names));
     json_object_set_new(to, "stream", stream ? mt_body_share(stream) : json_true());
     share_logprobs(body, to, chat);
-    return read_options(ask, to, why) && read_format(mt_body_get(body, "format"), to, why) &&
+    return mt_ollama_keep(ask, why) && read_options(ask, to, why) &&
+           read_format(mt_body_get(body, "format"), to, why) &&
            (!chat || read_think(mt_body_get(body, "think"), to, why));
 }
 

@@ -115,7 +115,7 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_choice *c)
     mt_buf_printf(out,
                   ",\"prompt_eval_count\":%zu,\"prompt_eval_duration\":%" PRIu64
                   ",\"eval_count\":%zu,\"eval_duration\":%" PRIu64,
-                  mt_answer_prompt_tokens(a), c->waited, c->tokens, c->spoke);
+                  mt_answer_prompt_tokens(a), c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
@@ -181,6 +181,16 @@ static void nothing_generate(mt_buf *out, const mt_ask *ask, const char *model)
     say_nothing(out, ask, model, "\"response\":\"\"");
 }
 
+static bool unloads_chat(const json_t *body)
+{
+    return mt_ollama_unloads(body, "messages");
+}
+
+static bool unloads_generate(const json_t *body)
+{
+    return mt_ollama_unloads(body, "prompt");
+}
+
 /* A line that says nothing is one that any client reads. */
 const mt_dialect mt_ollama_chat = {.name = "ollama-chat",
                                    .prefix = "ollama-",
@@ -190,6 +200,7 @@ const mt_dialect mt_ollama_chat = {.name = "ollama-chat",
                                    .chunk = chunk,
                                    .end = end,
                                    .whole = whole,
+                                   .unloads = unloads_chat,
                                    .nothing = nothing_chat,
                                    .fail = fail,
                                    .error = mt_ollama_error,
@@ -203,6 +214,7 @@ const mt_dialect mt_ollama_generate = {.name = "ollama-generate",
                                        .chunk = chunk,
                                        .end = end,
                                        .whole = whole,
+                                       .unloads = unloads_generate,
                                        .nothing = nothing_generate,
                                        .fail = fail,
                                        .error = mt_ollama_error,

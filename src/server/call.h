@@ -42,6 +42,7 @@ struct mt_call {
     mt_served *served;         /* that model; NULL until it has it, which is before it is prepared */
     const mt_dialect *dialect; /* NULL: none, and OpenAI's for what is wrong */
     mt_task *task;             /* answers instead of the engine, where it is not NULL */
+    uint64_t loading;          /* nanoseconds that it waited for its model */
     bool bodiless;             /* it has no body by its nature: a GET */
     char id[MT_ANSWER_ID];
     char name[MT_LIMIT_HTTP_NAME + 1]; /* what the client calls it, or "" */

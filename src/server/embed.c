@@ -101,6 +101,7 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
         return mt_failure_memory(why, NULL);
     memcpy(a->id, call->id, sizeof(a->id));
     a->began = call->received;
+    a->loading = call->loading;
     a->model = t->name;
     a->normalise = ask->scaling == MT_SCALING_DEFAULT ? t->normalise : ask->scaling == MT_SCALING_ON;
     a->queries = ask->scores && t->pool != MT_POOL_SCORE ? ask->query_count : 0;

@@ -238,7 +238,7 @@ bool mt_fleet_unload(mt_fleet *f, const char *name)
     if (!m)
         return false;
     pthread_mutex_lock(&f->lock);
-    m->expired = m->state != MT_MEMBER_UNLOADED;
+    m->expired = m->state == MT_MEMBER_LOADING || m->state == MT_MEMBER_READY; /* one that leaves may be wanted again */
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
     return true;

@@ -1,4 +1,5 @@
 /* From a body to requests: all that is read, rendered, tokenized and checked before the engine hears of a call. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -402,6 +403,7 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
         return mt_failure_memory(why, NULL);
     memcpy(a->id, call->id, sizeof(a->id));
     a->began = call->received;
+    a->loading = call->loading;
     a->model = served->name;
     a->tokenizer = served->tokenizer;
     a->eos = served->generation.eos;
@@ -481,6 +483,12 @@ static bool takes_long(mt_call *call, const json_t *body)
     return call->lane != lane;
 }
 
+/* Where several have keys, how long models stay is not for each of them to say. */
+static bool may_unload(const mt_call *call)
+{
+    return !call->account || call->account->admin || call->server->keys.account_count <= 1;
+}
+
 /* The arena is the answer's once that is made. */
 static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
@@ -492,7 +500,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 
     if (!call->dialect->read(ask, why))
         return false;
-    mt_fleet_keep(call->waiter.member, ask->keep_alive);
+    mt_fleet_keep(call->waiter.member, may_unload(call) ? ask->keep_alive : NAN);
     if (ask->vectors && !ask->nothing)
         return mt_embed_prepare(call, ask, why);
     if (!ask->vectors && !check_answers(served, why))
@@ -591,6 +599,27 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
     return false;
 }
 
+/* The model goes as soon as nobody has it; one that is not loaded stays so. */
+static bool unload(mt_call *call, json_t *body, mt_failure *why)
+{
+    const char *name = json_string_value(json_object_get(body, "model"));
+    const mt_ask ask = {.body = body, .extra = body, .nothing = "unload"};
+
+    if (!may_unload(call))
+        return mt_failure_set(why, 403, "forbidden", NULL,
+                              "this key may not unload models: use one that is an admin's");
+    if (!name || !mt_fleet_unload(&call->server->fleet, name))
+        return mt_failure_set(why, 404, "model_not_found", "model",
+                              "the model \"%.100s\" does not exist here: see /v1/models", name ? name : "");
+    call->dialect->nothing(&call->text, &ask, name);
+    return true;
+}
+
+static bool is_unload(const mt_call *call, const json_t *body)
+{
+    return !call->task && call->dialect && call->dialect->unloads && call->dialect->unloads(body);
+}
+
 /* Its letter says that it is prepared, or why it could not be. */
 static void post(mt_call *call, json_t *body, const mt_failure *why)
 {
@@ -607,6 +636,7 @@ void mt_call_resume(mt_call *call, const mt_failure *why)
     json_t *body = call->json;
     mt_failure full = {.status = 0};
 
+    call->loading = mt_clock_ns() - call->waiter.since;
     if (!why && mt_workers_take(call->server->lanes[call->lane], call))
         return; /* it may be gone */
     if (!why)
@@ -620,11 +650,12 @@ void mt_call_prepare(mt_call *call)
     const mt_lane lane = call->lane;
     mt_failure why = {.status = 0};
     json_t *body = mt_call_body(call, &why);
-    bool ok = body ? find_model(call, body, &why) : call->lane != lane;
+    const bool leaves = body && is_unload(call, body);
+    bool ok = leaves ? unload(call, body, &why) : body ? find_model(call, body, &why) : call->lane != lane;
 
     if (!ok && body && !why.status)
         return; /* it is parked, and may be gone */
-    if (ok && body) {
+    if (ok && body && !leaves) {
         call->served = call->waiter.has ? &call->waiter.member->served : NULL;
         ok = (call->task ? prepare_task : prepare_answer)(call, body, &why);
     }

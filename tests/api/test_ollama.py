@@ -220,6 +220,44 @@ def test_what_does_not_fit():
         assert auto["usage"]["input_tokens"] == count, auto
 
 
+def loaded_with(server, key):
+    return server.request("GET", "/api/ps", headers={"authorization": "Bearer " + key}).json()["models"]
+
+
+def loaded(server):
+    """{name: seconds that it stays}"""
+    now = time.time()
+    return {m["name"]: datetime.datetime.strptime(m["expires_at"], "%Y-%m-%dT%H:%M:%SZ").replace(
+        tzinfo=datetime.timezone.utc).timestamp() - now for m in server.request("GET", "/api/ps").json()["models"]}
+
+
+@SUITE.test
+def test_keep_alive():
+    """A model stays for as long as the last request says, goes when it is told to, and comes back."""
+    with SUITE.start() as server:
+        assert loaded(server)["tiny:latest"] > 1e9
+        for value, least, most in (("1h", 3500, 3601), (1800, 1700, 1801), ("1h30m", 5300, 5401), (-1, 1e9, 1e10),
+                                   ("-1m", 1e9, 1e10), (None, 1e9, 1e10)):
+            assert server.post("/api/chat", dict(ASK, keep_alive=value)).status == 200, value
+            assert served.eventually(lambda: least < loaded(server)["tiny:latest"] < most), (value, loaded(server))
+        for value in ("soon", "5x", [], True, ""):
+            assert server.post("/api/chat", dict(ASK, keep_alive=value)).status == 400, value
+        gone = server.post("/api/generate", {"model": "tiny", "keep_alive": 0}).json()
+        assert (gone["done"], gone["done_reason"], gone["response"]) == (True, "unload", "")
+        assert served.eventually(lambda: not loaded(server))
+        gone = server.post("/api/chat", {"model": "tiny:latest", "messages": [], "keep_alive": "0s"}).json()
+        assert gone["done_reason"] == "unload" and gone["message"]["content"] == "" and not loaded(server)
+        assert server.post("/api/chat", {"model": "nobody", "keep_alive": 0}).status == 404
+        back = server.post("/api/chat", dict(ASK, stream=False)).json()
+        assert 0 < back["load_duration"] < back["total_duration"], back
+        assert 0 < back["prompt_eval_duration"] < back["total_duration"] - back["load_duration"], back
+        assert loaded(server)
+        assert server.post("/api/chat", dict(ASK, stream=False)).json()["load_duration"] == 0
+        server.post("/api/embed", {"model": "tiny", "input": "hello", "keep_alive": 0})
+        assert served.eventually(lambda: not loaded(server))
+        assert server.post("/api/generate", {"model": "tiny"}).json()["done_reason"] == "load" and loaded(server)
+
+
 NAME = "Owner/Tiny"
 
 
@@ -320,6 +358,9 @@ def test_who_may_pull():
                 refused = server.request("DELETE", "/api/delete", {"model": NAME}, headers)
                 assert refused.status == status, (key, refused.body)
             headers = {"authorization": "Bearer one"}
+            assert server.request("POST", "/api/chat", {"model": "tiny", "keep_alive": 0}, headers).status == 403
+            assert server.request("POST", "/api/chat", dict(ASK, keep_alive=0), headers).status == 200
+            assert loaded_with(server, "two"), "how long it stays is not for all to say"
             assert server.request("POST", "/api/pull", {"model": NAME}, headers).status == 403 and not hub.asked
 
 
