@@ -417,9 +417,10 @@ def a_disk_that_takes_no_more_is_told(b):
     def small():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
 
-    # as motet would have it from a full disk: writing fails, and no signal ends it
-    assert "there is no room for" in b.refused("--force", preexec_fn=small, restore_signals=False)
-    assert 0 < b.size(b.incomplete()) <= 200000
+    if not os.environ.get("MOTET_TEST_RACES"):  # the thread sanitizer's own tables are files, too
+        # as motet would have it from a full disk: writing fails, and no signal ends it
+        assert "there is no room for" in b.refused("--force", preexec_fn=small, restore_signals=False)
+        assert 0 < b.size(b.incomplete()) <= 200000
     b.check(b.pull(), b.files)
     assert "cannot be written" in b.refused(env={"HF_HUB_CACHE": "/dev/null/cache"})
     if os.getuid() != 0:  # who may do everything
