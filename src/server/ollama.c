@@ -206,12 +206,14 @@ char *mt_ollama_model(const json_t *body, mt_failure *why)
 static bool delete (mt_server *server, const char *name, mt_failure *why)
 {
     mt_listed served;
+    const bool known = mt_listed_find(server, name, &served);
     uint64_t freed;
     mt_error err;
 
-    if (mt_listed_find(server, name, &served) &&
-        (!server->fleet.open || served.view.state != MT_MEMBER_UNLOADED)) /* one that was found may go and come */
+    if (known && (!server->fleet.open || served.view.references > 0)) /* one that was found may go and come */
         return mt_failure_set(why, 409, "in_use", "model", "the model '%.100s' is being served: end that first", name);
+    if (known)
+        mt_fleet_unload(&server->fleet, name); /* until it is, its files are mapped, and stay */
     if (mt_local_remove(name, server->opt->models_dir, getenv, &freed, &err))
         return true;
     mt_failure_from(why, &err, "model");

@@ -1,4 +1,4 @@
-/* Paths that llama.cpp's and vLLM's users know, for what has other ones here: /props, /slots, /version, /load, /ping. */
+/* Paths that llama.cpp's and vLLM's users know: /props, /slots, /version, /load. */
 #include <string.h>
 
 #include "base/alloc.h"

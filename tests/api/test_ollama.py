@@ -262,12 +262,12 @@ NAME = "Owner/Tiny"
 
 
 @contextlib.contextmanager
-def with_hub(*options):
+def with_hub(*options, folder=None):
     """A hub with the fixture's model, a cache, and a server that fetches from the one into the other."""
     with tempfile.TemporaryDirectory() as cache, hubs.Hub() as hub:
         hub.add(NAME, hubs.files_of(SUITE.folder))
         env = {"HF_ENDPOINT": hub.url, "HF_HUB_CACHE": cache, "HOME": "/nowhere", "no_proxy": "127.0.0.1"}
-        with SUITE.start(*options, env=env) as server:
+        with SUITE.start(*options, folder=folder, env=env) as server:
             yield server, hub, cache
 
 
@@ -299,6 +299,26 @@ def test_pull():
             assert gone.status == status, (model, gone.status, gone.body)
             assert status == 200 or isinstance(gone.json()["error"], str)
         assert not is_there(cache)
+
+
+@SUITE.test
+def test_from_a_pull_to_an_answer():
+    """A server that was given no model: one is fetched, found, loaded, asked, and deleted, loaded as it is."""
+    served.need(SUITE.program, "fetch")
+    with with_hub("--allow-pull", folder=[]) as (server, _, cache):
+        ask = dict(ASK, model=NAME, stream=False)
+        assert server.request("GET", "/api/tags").json() == {"models": []}
+        assert server.post("/api/chat", ask).status == 404
+        assert server.post("/api/pull", {"model": NAME, "stream": False}).status == 200
+        listed = served.eventually(lambda: server.request("GET", "/api/tags").json()["models"])
+        assert [m["name"] for m in listed] == [NAME + ":latest"] and not loaded(server)
+        assert server.post("/api/show", {"model": NAME}).json()["capabilities"] == ["completion"]
+        answer = server.post("/api/chat", dict(ask, model=NAME + ":latest")).json()
+        assert answer["message"]["content"] == "+ne otherxicesick" and answer["load_duration"] > 0, answer
+        assert 250 < loaded(server)[NAME + ":latest"] < 301
+        assert server.request("DELETE", "/api/delete", {"model": NAME}).status == 200 and not is_there(cache)
+        assert served.eventually(lambda: not loaded(server))
+        assert served.eventually(lambda: not server.request("GET", "/api/tags").json()["models"])
 
 
 @SUITE.test
