@@ -5,11 +5,11 @@ shell of its own, in a folder with the model in the box, beside one server.
 usage: tests/docs/run.py --motet PROGRAM [--show] [PAGE ...]
 
 What cannot be run here stands in not_run.txt with the reason. A command that is neither run nor listed fails, and so
-does a line of that list that fits no command. Words in capitals are filled in: DIR and MODEL are the model in the box,
-URL is a picture. Ports 8000 and 11434 are the server's. What is pulled comes from a hub of ours, where every name is
-the model in the box. A command that serves is started on a port of its own and ended when it is
-ready; one that measures does so with few tokens. That links lead to files is looked at, too, and that coming-from.md
-names options that there are."""
+does a line of that list that fits no command. Words in capitals are filled in: DIR, MODEL, A and B are the model in
+the box, URL is a picture. Ports 8000 and 11434 are the server's. What is pulled comes from a hub of ours, where every
+name is the model in the box. A command that serves is started on a port of its own and ended when it is ready; one that
+measures does so with few tokens. That links lead to files is looked at, too, and that coming-from.md names options that
+there are."""
 
 import argparse
 import contextlib
@@ -62,6 +62,7 @@ bench)
     esac
     exec "$MOTET" "$@"
     ;;
+ps | stop) exec "$MOTET" "$@" "localhost:$PORT" ;;
 rm) yes | "$MOTET" "$@" ;;
 *) exec "$MOTET" "$@" ;;
 esac
@@ -135,6 +136,8 @@ class Place:
             os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
         shutil.copytree(os.path.join(ROOT, "examples"), os.path.join(folder, "examples"))
         shutil.copy(os.path.join(ROOT, "examples", "shapes.png"), os.path.join(folder, "photo.jpg"))
+        for name in "AB":
+            os.symlink(os.path.join(ROOT, "models", "box"), os.path.join(folder, name))
         os.mkdir(os.path.join(folder, "build"))
         os.mkdir(os.path.join(folder, "bin"))
         write_program(os.path.join(folder, "build", "motet"), MOTET)
@@ -206,6 +209,7 @@ def main():
         hub = running.enter_context(hubs.Hub())
         place = Place(folder, os.path.abspath(arguments.motet), hub)
         with served.Server(arguments.motet, os.path.join(ROOT, "models", "box"), "--any-model", "--precision", "fast",
+                           "--model", "small=" + os.path.join(ROOT, "models", "box"),
                            "--media-root", os.path.join(folder, "examples")) as server:
             for page in arguments.pages or pages():
                 with open(os.path.join(ROOT, page), encoding="utf-8") as f:

@@ -223,8 +223,11 @@ def alerts_are_about_metrics_that_exist():
     rules = read("contrib", "prometheus", "motet.rules.yml")
     if shutil.which("promtool"):
         said("promtool", "check", "rules", os.path.join(ROOT, "contrib", "prometheus", "motet.rules.yml"))
-    with SUITE.start("--api-key", "key") as server:
-        there = server.request("GET", "/metrics", headers={"x-api-key": "key"}).body.decode()
+    there = ""
+    for more in ((), ("--model", "other=" + SUITE.folder)):  # one model, and several
+        with SUITE.start("--api-key", "key", *more) as server:
+            server.post("/v1/completions", {"prompt": [1], "max_tokens": 1}, {"x-api-key": "key"})  # which loads one
+            there += server.request("GET", "/metrics", headers={"x-api-key": "key"}).body.decode()
     for page in (rules, read("docs", "operations.md")):
         for name in set(re.findall(r"(?:vllm:|motet_)[a-z_]+", page)):
             if not name.startswith("motet_0"):
