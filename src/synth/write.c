@@ -68,7 +68,7 @@ typedef bool visit_fn(writer *w, const shard *s, const mt_synth_tensor *t, void 
 
 static bool each_tensor(writer *w, const shard *s, visit_fn *visit, void *ctx)
 {
-    static const size_t widths[] = {4, 2};
+    static const size_t widths[] = {4, 2, 1};
 
     for (size_t k = 0; k < MT_COUNT(widths); k++)
         for (size_t i = s->begin; i < s->end; i++) {

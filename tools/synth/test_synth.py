@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SIZE = {"BF16": 2, "F32": 4, "U32": 4}
+SIZE = {"BF16": 2, "F32": 4, "U32": 4, "U8": 1}
 SYNTH = MOTET = None
 
 
@@ -79,6 +79,18 @@ class Synth(unittest.TestCase):
         self.assertEqual(quantization["model.layers.2.mlp.gate"], {"group_size": 32, "bits": 8})
         self.assertEqual(tensors["model.layers.2.mlp.gate.weight"]["shape"], [10, 320 * 8 // 32])
 
+    def test_microscaled_layout(self):
+        """Exponents that give E2M1 codes the spread of weights; gate and up in one matrix where it is published so."""
+        tensors = self.tensors(self.synth("a", "wide-sinks"))
+        blocks, scales = (tensors["model.layers.0.mlp.experts.gate_up_proj" + part] for part in ("_blocks", "_scales"))
+        self.assertEqual(blocks["shape"], [10, 2 * 192, 10, 16])
+        self.assertEqual(scales["shape"], [10, 2 * 192, 10])
+        self.assertEqual(set(scales["bytes"]), {127 + round(math.log2(1 / math.sqrt(320) / 2.93))})
+        self.assertEqual(len(set(blocks["bytes"])), 256)
+        tensors = self.tensors(self.synth("b", "wide-sinks", "--layout", "mlx-4bit"))
+        self.assertEqual(tensors["model.layers.1.mlp.experts.up_proj.weight"]["shape"], [10, 192, 320 // 8])
+        self.assertEqual(tensors["model.layers.1.mlp.experts.up_proj.scales"]["shape"], [10, 192, 320 // 32])
+
     def test_same_arguments_same_bytes(self):
         folders = [self.synth(name, "wide", "--seed", seed) for name, seed in (("a", "7"), ("b", "7"), ("c", "8"))]
         a, b, c = ((folder / "model.safetensors").read_bytes() for folder in folders)
@@ -113,7 +125,7 @@ class Synth(unittest.TestCase):
         if not MOTET:
             self.skipTest("no motet given")
         for layout in ("bf16", "mlx-4bit", "mlx-8bit"):
-            for model in ("wide", "wide-moe"):
+            for model in ("wide", "wide-moe", "wide-sinks", "wide-eyes"):
                 folder = self.synth(f"{model}-{layout}", model, "--layout", layout)
                 done = subprocess.run([MOTET, "info", folder], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
