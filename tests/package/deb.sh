@@ -8,7 +8,8 @@ debs=$(cd "${1:?usage: tests/package/deb.sh FOLDER}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 mirror=$(sed -n 's/^URIs: *//p; s/^deb \([^ ]*\) .*/\1/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-    grep -m 1 'debian/*$' || echo http://deb.debian.org/debian)
+    grep 'debian/*$' | sed -n 1p || true)
+mirror=${mirror:-http://deb.debian.org/debian}
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 work=$(mktemp -d)
 chroot=$work/root
