@@ -67,13 +67,14 @@ def test_silence():
     with SUITE.start("--keep-alive-seconds", "1", "--max-sequences", "1") as server:
         first = taken(server)
         assert served.eventually(lambda: server.status()["running"] == 1)
-        for path, body, key in (("/api/chat", {"messages": ASK["messages"]}, "message"),
-                                ("/api/generate", {"prompt": "hello"}, "response")):
-            with served.send(server, path, body) as s:
-                lines = s.makefile("rb")
-                while not (line := lines.readline()).startswith(b"{"):
-                    assert line
-                assert json.loads(line)["done"] is False and key in json.loads(line) and b"created_at" not in line
+        asked = [(served.send(server, path, body), key) for path, body, key in (
+            ("/api/chat", {"messages": ASK["messages"]}, "message"), ("/api/generate", {"prompt": "hello"}, "response"))]
+        for s, key in asked:
+            lines = s.makefile("rb")
+            while not (line := lines.readline()).startswith(b"{"):
+                assert line
+            assert json.loads(line)["done"] is False and key in json.loads(line) and b"created_at" not in line
+            s.close()
         first.close()
         server.wait_idle()
 
@@ -354,9 +355,15 @@ def test_pulls_that_are_left():
         server.request("DELETE", "/api/delete", {"name": NAME})
         begun, go_on = threading.Event(), threading.Event()
         hub.faults[weights(hub)] = [hold]
+        ended = []
         with served.send(server, "/api/pull", {"model": NAME}):
             assert begun.wait(served.PATIENCE)
-            assert server.stop() == 0 and not is_there(cache)
+            stopping = threading.Thread(target=lambda: ended.append(server.stop()))
+            stopping.start()
+            assert served.eventually(lambda: "download was stopped" in
+                                     "".join(list(server.log)).partition("server.draining")[2])
+        stopping.join()
+        assert ended == [0] and not is_there(cache)
         go_on.set()
 
 
