@@ -388,10 +388,10 @@ static void load(mt_fleet *f, mt_member *m)
 
     m->grant = f->alone ? f->memory : mt_fleet_grant(f, m);
     set_state(m, MT_MEMBER_LOADING);
-    pthread_mutex_unlock(&f->lock);
     if (!f->alone)
         mt_log_info("model.loading", "\"%s\" with %.0f MiB, %zu requests wait", m->name, (double)m->grant / (1 << 20),
                     m->waiting);
+    pthread_mutex_unlock(&f->lock);
     ok = open_member(f, m, &need, &err);
     if (!ok)
         close_member(m);

@@ -249,15 +249,19 @@ static void memory(const writer *w, const mt_stats *s, bool alone)
 }
 
 /* Of several models: what they have in common. */
-static void fleet(const writer *w, const mt_fleet *f)
+static void fleet(const writer *w, mt_fleet *f)
 {
     static const char name[] = "motet_memory_bytes";
+    size_t waiting;
 
+    mt_fleet_lock(f);
+    waiting = f->waiting;
+    mt_fleet_unlock(f);
     gauge(w, "motet_memory_limit_bytes", (double)f->memory, "Memory that there may be in all (--memory).");
     head(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "requests", f->requests);
     labelled(w, name, "kind", "server", f->for_all - f->requests);
-    gauge(w, "motet_calls_loading", (double)f->waiting, "Calls that wait for a model to be loaded.");
+    gauge(w, "motet_calls_loading", (double)waiting, "Calls that wait for a model to be loaded.");
 }
 
 static void member(const writer *w, const mt_member *m)
