@@ -1,0 +1,533 @@
+/* 1. Records are appended to one file, the newest; when it is full another is begun, and each process begins its own. A
+      file that is not the newest is never written.
+   2. The index is in memory and made from the files: it says where a record may be. Only what the record itself says
+      when it is read counts.
+   3. When there is no room, the oldest file goes. What was read most of it since it was written, or moved, is moved:
+      appended anew. That is at most half of a file, so that each one that goes makes room.
+   4. A file that somebody reads stays open until he has done so, whether or not it has a name.
+   5. What cannot be written ends writing for good: a full, slow or failing disk costs hits and nothing else.
+
+   Not a database: it would sync in an order that nothing here needs, and what it had half written when the process was
+   killed it would want to mend before it opens. */
+#include "tier/disk.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#define NAME "%016" PRIx64 ".motet"
+enum { NAME_LENGTH = 22, SEGMENTS_WANTED = 16, USES_MOST = 3, FAILURES_MOST = 16 };
+
+typedef struct file {
+    mt_segment segment;
+    size_t readers;
+    size_t entries; /* of the index */
+    bool scanned;   /* its records are in the index, as far as they are the newest of their key */
+    bool gone;      /* it has no name any more */
+} file;
+
+/* Where a record is. Half a key is enough to look for it; the record has all of it. */
+typedef struct entry {
+    uint64_t key[2];
+    file *file; /* NULL: free */
+    uint64_t at : 56, uses : 8;
+} entry;
+
+struct mt_disk {
+    int folder, lock_file;
+    uint64_t limit, segment_bytes;
+    pthread_mutex_t writing; /* before `lock`: one appends, makes room or scans a file at a time */
+    pthread_mutex_t lock;    /* what follows; never held while the disk is waited for */
+    file **files;            /* the oldest first; the last is being written, if `open` */
+    size_t file_count, file_cap;
+    bool open;
+    uint64_t next_number;
+    entry *table;
+    size_t slots, known, most; /* slots: a power of two */
+    size_t failures;           /* to read, one after the other */
+    mt_disk_stats stats;
+};
+
+/* ---- the index: open addressing, no gaps on the way to an entry ---- */
+
+static void half(const uint8_t key[MT_TIER_KEY], uint64_t out[2])
+{
+    memcpy(out, key, 2 * sizeof *out);
+}
+
+static size_t home(const mt_disk *d, const uint64_t key[2])
+{
+    return (size_t)(key[0] ^ key[1]) & (d->slots - 1);
+}
+
+/* The entry of a key, or the free one where it would be. */
+static entry *find(const mt_disk *d, const uint8_t key[MT_TIER_KEY])
+{
+    uint64_t k[2];
+    half(key, k);
+    size_t i = home(d, k);
+    while (d->table[i].file && (d->table[i].key[0] != k[0] || d->table[i].key[1] != k[1]))
+        i = (i + 1) & (d->slots - 1);
+    return &d->table[i];
+}
+
+/* A file that has no name is there until nobody reads it and the index has nothing of it. */
+static void free_unused(file *f)
+{
+    if (!f->gone || f->readers > 0)
+        return;
+    mt_segment_close(&f->segment);
+    if (f->entries == 0)
+        mt_free(f);
+}
+
+static void put(mt_disk *d, const uint8_t key[MT_TIER_KEY], file *f, uint64_t at, unsigned uses)
+{
+    entry *e = find(d, key);
+    d->known += !e->file;
+    f->entries++;
+    if (e->file) {
+        e->file->entries--;
+        free_unused(e->file);
+    }
+    *e = (entry){.file = f, .at = at & (UINT64_MAX >> 8), .uses = uses & 255};
+    half(key, e->key);
+}
+
+/* Those behind a gap move up, where they are nearer to home then. */
+static void drop(mt_disk *d, entry *e)
+{
+    size_t gap = (size_t)(e - d->table);
+    e->file->entries--;
+    free_unused(e->file);
+    for (size_t i = (gap + 1) & (d->slots - 1); d->table[i].file; i = (i + 1) & (d->slots - 1)) {
+        const size_t from_home = (i - home(d, d->table[i].key)) & (d->slots - 1);
+        if (from_home >= ((i - gap) & (d->slots - 1))) {
+            d->table[gap] = d->table[i];
+            gap = i;
+        }
+    }
+    d->table[gap] = (entry){0};
+    d->known--;
+}
+
+/* ---- files ---- */
+
+static void name_of(uint64_t number, char name[NAME_LENGTH + 1])
+{
+    snprintf(name, NAME_LENGTH + 1, NAME, number);
+}
+
+static file *add_file(mt_disk *d, const mt_segment *segment)
+{
+    file *f = mt_alloc(sizeof *f);
+    f->segment = *segment;
+    d->files = mt_grow(d->files, &d->file_cap, d->file_count + 1, sizeof(file *));
+    d->files[d->file_count++] = f;
+    d->stats.bytes += segment->end;
+    return f;
+}
+
+static void fail(mt_disk *d, const char *why)
+{
+    pthread_mutex_lock(&d->lock);
+    const bool first = !d->stats.failed;
+    d->stats.failed = true;
+    pthread_mutex_unlock(&d->lock);
+    if (first)
+        mt_log_warn("cache.disk", "nothing more is kept on disk: %s", why);
+}
+
+/* Begins a file to write to; under `writing`. */
+static bool begin_file(mt_disk *d)
+{
+    char name[NAME_LENGTH + 1];
+    mt_segment segment;
+    mt_error err = {0};
+    name_of(d->next_number, name);
+    if (!mt_segment_create(&segment, d->folder, name, d->next_number, &err)) {
+        fail(d, err.text);
+        return false;
+    }
+    pthread_mutex_lock(&d->lock);
+    d->next_number++;
+    d->open = true;
+    add_file(d, &segment)->scanned = true;
+    pthread_mutex_unlock(&d->lock);
+    return true;
+}
+
+/* Appends to the newest file; under `writing`. */
+static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts,
+                   unsigned uses)
+{
+    uint64_t at = 0;
+    mt_error err = {0};
+    file *f = d->files[d->file_count - 1];
+    mt_segment segment = f->segment; /* readers look at the other meanwhile */
+    if (!mt_segment_append(&segment, key, kind, part, parts, &at, &err)) {
+        fail(d, err.text);
+        return false;
+    }
+    pthread_mutex_lock(&d->lock);
+    d->stats.bytes += segment.end - f->segment.end;
+    f->segment.end = segment.end;
+    put(d, key, f, at, uses);
+    pthread_mutex_unlock(&d->lock);
+    return true;
+}
+
+/* Moves a record of the oldest file to the newest; under `writing`. */
+static bool move(mt_disk *d, file *from, const mt_record *r, unsigned uses)
+{
+    mt_part part[MT_TIER_PARTS];
+    uint64_t size = 0;
+    for (size_t i = 0; i < r->parts; i++)
+        size += r->size[i];
+    uint8_t *data = malloc((size_t)size + 1); /* who has no memory for it has none to keep it */
+    if (!data)
+        return false;
+    for (size_t i = 0, at = 0; i < r->parts; at += r->size[i++])
+        part[i] = (mt_part){.data = data + at, .size = (size_t)r->size[i]};
+    const bool ok = mt_segment_read(&from->segment, r->at, r->key, r->kind, part, r->parts) == MT_SEGMENT_READ &&
+                    append(d, r->key, r->kind, part, r->parts, uses);
+    free(data);
+    pthread_mutex_lock(&d->lock);
+    d->stats.moved += ok;
+    pthread_mutex_unlock(&d->lock);
+    return ok;
+}
+
+/* How often a record of a file was read; -1 where the index has another one of that key, or none. */
+static int uses_of(mt_disk *d, const file *f, const mt_record *r)
+{
+    pthread_mutex_lock(&d->lock);
+    const entry *e = find(d, r->key);
+    const int uses = e->file == f && e->at == r->at ? (int)e->uses : -1;
+    pthread_mutex_unlock(&d->lock);
+    return uses;
+}
+
+/* How often a record must have been read so that all of those are less than half of the file. */
+static int least_uses(mt_disk *d, const file *f)
+{
+    uint64_t bytes[USES_MOST + 1] = {0};
+    mt_record r;
+    for (uint64_t at = 0; mt_segment_next(&f->segment, &at, &r);) {
+        const int uses = uses_of(d, f, &r);
+        for (int i = 1; i <= uses; i++)
+            bytes[i] += r.bytes;
+    }
+    int least = 1;
+    while (least <= USES_MOST && bytes[least] > f->segment.end / 2)
+        least++;
+    return least;
+}
+
+/* What was read most goes on, the rest is forgotten. Under `writing`. */
+static void empty(mt_disk *d, file *f, bool moves)
+{
+    const int least = moves ? least_uses(d, f) : USES_MOST + 1;
+    uint64_t moved = 0;
+    mt_record r;
+    for (uint64_t at = 0; mt_segment_next(&f->segment, &at, &r);) {
+        const int uses = uses_of(d, f, &r);
+        if (uses >= least && moved + r.bytes <= f->segment.end / 2 && move(d, f, &r, (unsigned)uses - 1))
+            moved += r.bytes;
+        pthread_mutex_lock(&d->lock);
+        entry *e = find(d, r.key);
+        if (e->file == f)
+            drop(d, e);
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
+/* The oldest file makes way; under `writing`. */
+static void drop_oldest(mt_disk *d, bool moves)
+{
+    char name[NAME_LENGTH + 1];
+    file *f = d->files[0];
+    name_of(f->segment.number, name);
+    empty(d, f, moves);
+    unlinkat(d->folder, name, 0);
+    pthread_mutex_lock(&d->lock);
+    d->stats.bytes -= f->segment.end;
+    d->stats.dropped++;
+    memmove(d->files, d->files + 1, --d->file_count * sizeof(file *));
+    f->gone = true;
+    free_unused(f);
+    pthread_mutex_unlock(&d->lock);
+}
+
+static bool is_crowded(mt_disk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    const bool crowded = d->known >= d->most;
+    pthread_mutex_unlock(&d->lock);
+    return crowded;
+}
+
+/* Sees to it that so many bytes can be appended, and half a file more, which may have to be moved; under `writing`. */
+static bool make_room(mt_disk *d, uint64_t bytes)
+{
+    const bool crowded = is_crowded(d);
+    file *newest = d->open ? d->files[d->file_count - 1] : NULL;
+    if (!newest || crowded || newest->segment.end + bytes > d->segment_bytes) {
+        if (newest && fdatasync(newest->segment.fd)) { /* who pulls the plug loses one file at most */
+            fail(d, strerror(errno));
+            return false;
+        }
+        if (!begin_file(d))
+            return false;
+    }
+    while (d->file_count > 1 && (mt_disk_look(d).bytes + bytes + d->segment_bytes / 2 > d->limit || is_crowded(d)))
+        drop_oldest(d, !crowded);
+    return !mt_disk_look(d).failed;
+}
+
+void mt_disk_write(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < parts; i++)
+        size += part[i].size;
+    if (mt_segment_room(size) > d->segment_bytes / 2)
+        return;
+    pthread_mutex_lock(&d->writing);
+    if (!mt_disk_look(d).failed && !mt_disk_has(d, key) && make_room(d, mt_segment_room(size)) &&
+        append(d, key, kind, part, parts, 0)) {
+        pthread_mutex_lock(&d->lock);
+        d->stats.written++;
+        pthread_mutex_unlock(&d->lock);
+    }
+    pthread_mutex_unlock(&d->writing);
+}
+
+bool mt_disk_has(mt_disk *d, const uint8_t key[MT_TIER_KEY])
+{
+    pthread_mutex_lock(&d->lock);
+    const entry *e = find(d, key);
+    const bool there = e->file && !e->file->gone;
+    pthread_mutex_unlock(&d->lock);
+    return there;
+}
+
+/* After a record was looked at; under `lock`. */
+static void note(mt_disk *d, const uint8_t key[MT_TIER_KEY], file *f, uint64_t at, mt_segment_result result)
+{
+    entry *e = find(d, key);
+    const bool same = e->file == f && e->at == at;
+    d->failures = result == MT_SEGMENT_FAILED ? d->failures + 1 : 0;
+    if (same && result == MT_SEGMENT_READ && e->uses < USES_MOST)
+        e->uses++;
+    if (same && (result == MT_SEGMENT_BROKEN || result == MT_SEGMENT_FAILED))
+        drop(d, e);
+    d->stats.broken += result == MT_SEGMENT_BROKEN || result == MT_SEGMENT_FAILED;
+    d->stats.read += result == MT_SEGMENT_READ;
+    d->stats.missed += result != MT_SEGMENT_READ;
+    f->readers--;
+    free_unused(f);
+}
+
+bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts)
+{
+    pthread_mutex_lock(&d->lock);
+    entry *e = find(d, key);
+    if (e->file && e->file->gone) { /* its header could not be read when the file went */
+        drop(d, e);
+        e = find(d, key);
+    }
+    file *f = e->file;
+    const uint64_t at = e->at;
+    if (f)
+        f->readers++;
+    else
+        d->stats.missed++;
+    const mt_segment segment = f ? f->segment : (mt_segment){0}; /* the newest grows while it is read */
+    pthread_mutex_unlock(&d->lock);
+    if (!f)
+        return false;
+    const mt_segment_result result = mt_segment_read(&segment, at, key, kind, part, parts);
+    pthread_mutex_lock(&d->lock);
+    note(d, key, f, at, result);
+    const bool failing = d->failures >= FAILURES_MOST;
+    pthread_mutex_unlock(&d->lock);
+    if (failing)
+        fail(d, "reading fails again and again");
+    return result == MT_SEGMENT_READ;
+}
+
+/* ---- the start ---- */
+
+/* Records of a file become known, where there is no newer one of their key; under `writing`. */
+static void scan_file(mt_disk *d, file *f)
+{
+    mt_record r;
+    for (uint64_t at = 0; mt_segment_next(&f->segment, &at, &r);) {
+        pthread_mutex_lock(&d->lock);
+        if (d->known < d->most && !find(d, r.key)->file)
+            put(d, r.key, f, r.at, 0);
+        pthread_mutex_unlock(&d->lock);
+    }
+    f->scanned = true;
+}
+
+static file *newest_unknown(const mt_disk *d)
+{
+    for (size_t i = d->file_count; i-- > 0;)
+        if (!d->files[i]->scanned)
+            return d->files[i];
+    return NULL;
+}
+
+void mt_disk_scan(mt_disk *d, const atomic_bool *stop)
+{
+    bool more = true;
+    while (more && !(stop && atomic_load_explicit(stop, memory_order_relaxed))) { /* it will be seen in the end */
+        pthread_mutex_lock(&d->writing);
+        file *f = newest_unknown(d);
+        if (f)
+            scan_file(d, f);
+        more = f;
+        pthread_mutex_unlock(&d->writing);
+    }
+    pthread_mutex_lock(&d->lock);
+    d->stats.scanned = !more;
+    pthread_mutex_unlock(&d->lock);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = (*(file *const *)a)->segment.number, y = (*(file *const *)b)->segment.number;
+    return (x > y) - (x < y);
+}
+
+static bool is_name(const char *name, uint64_t *number)
+{
+    char again[NAME_LENGTH + 1];
+    if (sscanf(name, "%16" SCNx64, number) != 1)
+        return false;
+    name_of(*number, again);
+    return strcmp(name, again) == 0;
+}
+
+/* What is called like ours and is not goes: a cache of another version, or what a fault has left. */
+static void take_file(mt_disk *d, const char *name, uint64_t number)
+{
+    mt_segment segment;
+    mt_error err = {0};
+    if (d->next_number <= number)
+        d->next_number = number + 1;
+    if (mt_segment_open(&segment, d->folder, name, &err)) {
+        if (segment.number == number) {
+            add_file(d, &segment);
+            return;
+        }
+        mt_segment_close(&segment);
+    }
+    unlinkat(d->folder, name, 0);
+    d->stats.unusable++;
+}
+
+static bool list_files(mt_disk *d, mt_error *err)
+{
+    const int again = openat(d->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = again >= 0 ? fdopendir(again) : NULL;
+    if (!list) {
+        if (again >= 0)
+            close(again);
+        return mt_fail(err, MT_E_IO, "the folder of the cache cannot be read: %s", strerror(errno));
+    }
+    for (struct dirent *each; (each = readdir(list));) {
+        uint64_t number;
+        if (is_name(each->d_name, &number) && number < UINT64_MAX)
+            take_file(d, each->d_name, number);
+    }
+    closedir(list);
+    if (d->file_count > 0)
+        qsort(d->files, d->file_count, sizeof(file *), by_number);
+    return true;
+}
+
+static bool open_folder(mt_disk *d, const char *folder, mt_error *err)
+{
+    if (mkdir(folder, 0700) && errno != EEXIST)
+        return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be made: %s", folder, strerror(errno));
+    d->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->folder >= 0)
+        d->lock_file = openat(d->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (d->folder < 0 || d->lock_file < 0)
+        return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be used: %s", folder, strerror(errno));
+    if (flock(d->lock_file, LOCK_EX | LOCK_NB))
+        return mt_fail(err, MT_E_BUSY, "\"%.200s\" is in use by another process", folder);
+    return true;
+}
+
+mt_disk *mt_disk_open(const mt_disk_params *params, mt_error *err)
+{
+    mt_disk *d = mt_alloc(sizeof *d);
+    d->folder = d->lock_file = -1;
+    pthread_mutex_init(&d->writing, NULL);
+    pthread_mutex_init(&d->lock, NULL);
+    if (params->bytes < MT_LIMIT_DISK_LEAST)
+        mt_fail(err, MT_E_INVALID, "a cache on disk takes %d MiB at least", (int)(MT_LIMIT_DISK_LEAST >> 20));
+    else if (open_folder(d, params->folder, err) && list_files(d, err)) {
+        d->limit = d->stats.limit = params->bytes;
+        d->segment_bytes = params->bytes / SEGMENTS_WANTED;
+        d->most = params->entries;
+        for (d->slots = 64; d->slots < d->most + d->most / 4;)
+            d->slots *= 2;
+        d->table = mt_alloc_array(d->slots, sizeof *d->table);
+        return d;
+    }
+    mt_disk_close(d);
+    return NULL;
+}
+
+void mt_disk_close(mt_disk *d)
+{
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->file_count; i++) {
+        assert(d->files[i]->readers == 0);
+        d->files[i]->gone = true;
+        d->files[i]->entries++; /* until all others have gone */
+    }
+    for (size_t i = 0; i < d->slots; i++)
+        while (d->table[i].file)
+            drop(d, &d->table[i]);
+    for (size_t i = 0; i < d->file_count; i++) {
+        d->files[i]->entries--;
+        free_unused(d->files[i]);
+    }
+    if (d->folder >= 0)
+        close(d->folder);
+    if (d->lock_file >= 0)
+        close(d->lock_file); /* and with it the lock */
+    mt_free(d->files);
+    mt_free(d->table);
+    pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->writing);
+    mt_free(d);
+}
+
+mt_disk_stats mt_disk_look(mt_disk *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->stats.records = d->known;
+    const mt_disk_stats stats = d->stats;
+    pthread_mutex_unlock(&d->lock);
+    return stats;
+}

@@ -1,0 +1,328 @@
+/* A store in a folder: bounded, shared by threads, there again after a restart, and of no consequence when it fails. */
+#include "folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "base/limits.h"
+#include "tier/disk.h"
+
+enum { SIZE = 200 << 10, MANY = 1000 };
+
+static mt_disk *open_disk(uint64_t bytes, size_t entries)
+{
+    mt_error err = {0};
+    mt_disk *disk = mt_disk_open(&(mt_disk_params){.folder = folder, .bytes = bytes, .entries = entries}, &err);
+    assert_string_equal(err.text, "");
+    assert_non_null(disk);
+    return disk;
+}
+
+static mt_disk *open_again(mt_disk *disk, uint64_t bytes)
+{
+    mt_disk_close(disk);
+    disk = open_disk(bytes, MANY);
+    assert_false(mt_disk_look(disk).scanned);
+    mt_disk_scan(disk, NULL);
+    assert_true(mt_disk_look(disk).scanned);
+    return disk;
+}
+
+static void key_of(unsigned number, uint8_t key[MT_TIER_KEY])
+{
+    for (size_t i = 0; i < MT_TIER_KEY; i++)
+        key[i] = (uint8_t)((number * 2654435761u + i * 40503u) >> 8 ^ number >> i % 4 * 8);
+}
+
+/* What is kept under a number says which it is, from end to end. */
+static uint8_t *data_of(unsigned number, size_t size, uint8_t *data)
+{
+    for (size_t i = 0; i < size; i++)
+        data[i] = (uint8_t)(number + i % 251 + i / 4096);
+    return data;
+}
+
+static void keep(mt_disk *disk, unsigned number)
+{
+    uint8_t key[MT_TIER_KEY], *data = malloc(SIZE);
+    key_of(number, key);
+    mt_disk_write(disk, key, 1, &(mt_part){data_of(number, SIZE, data), SIZE}, 1);
+    free(data);
+}
+
+/* Whether it is there; then it is what was kept. */
+static bool has(mt_disk *disk, unsigned number)
+{
+    uint8_t key[MT_TIER_KEY], *data = malloc(SIZE), *want = malloc(SIZE);
+    key_of(number, key);
+    const bool there = mt_disk_read(disk, key, 1, &(mt_part){data, SIZE}, 1);
+    if (there)
+        assert_memory_equal(data, data_of(number, SIZE, want), SIZE);
+    free(data);
+    free(want);
+    return there;
+}
+
+static uint64_t bytes_of_files(size_t *count)
+{
+    DIR *list = opendir(folder);
+    struct stat info;
+    uint64_t bytes = 0;
+    *count = 0;
+    for (struct dirent *each; (each = readdir(list));)
+        if (strstr(each->d_name, ".motet") && !fstatat(dirfd(list), each->d_name, &info, 0)) {
+            bytes += (uint64_t)info.st_size;
+            ++*count;
+        }
+    closedir(list);
+    return bytes;
+}
+
+static void it_is_there_after_a_restart(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    for (unsigned i = 0; i < 30; i++)
+        keep(disk, i);
+    keep(disk, 7); /* once is enough */
+    assert_int_equal(mt_disk_look(disk).written, 30);
+    assert_true(has(disk, 7));
+    assert_false(has(disk, 30));
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST);
+    assert_int_equal(mt_disk_look(disk).records, 30);
+    for (unsigned i = 0; i < 30; i++)
+        assert_true(has(disk, i));
+    keep(disk, 30);
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST);
+    assert_int_equal(mt_disk_look(disk).records, 31);
+    assert_true(has(disk, 30) && has(disk, 0));
+    mt_disk_close(disk);
+}
+
+static void files_stay_within_their_bound(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    size_t files;
+    (void)state;
+    for (unsigned i = 0; i < 900; i++) { /* 176 MiB */
+        keep(disk, i);
+        assert_true(has(disk, i));
+        if (i >= 20) /* a few that somebody wants again and again stay, wherever they were written */
+            for (unsigned k = 0; k < 4; k++)
+                assert_true(has(disk, k));
+        assert_true(mt_disk_look(disk).bytes <= MT_LIMIT_DISK_LEAST);
+    }
+    assert_true(bytes_of_files(&files) <= MT_LIMIT_DISK_LEAST && files <= 18);
+    assert_true(has(disk, 899) && !has(disk, 100));
+    assert_true(mt_disk_look(disk).moved >= 4 && mt_disk_look(disk).dropped > 20);
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST);
+    assert_true(has(disk, 899) && has(disk, 3) && !has(disk, 100));
+    for (unsigned i = 1000; i < 1400; i++) /* files of the last time make way, too */
+        keep(disk, i);
+    assert_true(bytes_of_files(&files) <= MT_LIMIT_DISK_LEAST);
+    assert_false(has(disk, 890)); /* which nobody has read since */
+    mt_disk_close(disk);
+}
+
+static void the_index_has_a_bound(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, 50);
+    uint8_t key[MT_TIER_KEY], small[16] = {0};
+    (void)state;
+    for (unsigned i = 0; i < 400; i++) {
+        key_of(i, key);
+        mt_disk_write(disk, key, 2, &(mt_part){small, sizeof small}, 1);
+        assert_true(mt_disk_look(disk).records <= 50);
+        assert_true(mt_disk_has(disk, key));
+    }
+    mt_disk_close(disk);
+}
+
+static void one_process_has_it(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    mt_error err = {0};
+    const mt_disk_params params = {.folder = folder, .bytes = MT_LIMIT_DISK_LEAST, .entries = MANY};
+    (void)state;
+    assert_null(mt_disk_open(&params, &err));
+    assert_int_equal(err.code, MT_E_BUSY);
+    mt_disk_close(disk);
+    mt_disk_close(mt_disk_open(&params, &err));
+}
+
+static void what_is_not_ours_goes_or_stays(void **state)
+{
+    size_t files;
+    (void)state;
+    put("0000000000000001.motet", "no segment");
+    put("0000000000000002.motet", "");
+    put("ffffffffffffffff.motet", "x"); /* there is no number behind it */
+    put("notes.txt", "mine");
+    put("1.motet", "mine");
+    mt_disk *disk = open_again(open_disk(MT_LIMIT_DISK_LEAST, MANY), MT_LIMIT_DISK_LEAST);
+    keep(disk, 1);
+    assert_true(has(disk, 1));
+    bytes_of_files(&files);
+    assert_int_equal(files, 3);
+    mt_disk_close(disk);
+}
+
+static void damage(const char *name, off_t at)
+{
+    char path[128];
+    uint8_t byte;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const int fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 4;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void what_is_broken_is_missed_and_forgotten(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        keep(disk, i);
+    damage("0000000000000000.motet", 128 + 128 + 5000); /* of the first */
+    assert_false(has(disk, 0));
+    assert_int_equal(mt_disk_look(disk).broken, 1);
+    assert_int_equal(mt_disk_look(disk).records, 2);
+    assert_true(has(disk, 1) && has(disk, 2));
+    keep(disk, 0); /* and may be kept again */
+    assert_true(has(disk, 0));
+    mt_disk_close(disk);
+}
+
+/* A disk on which nothing more can be written: what is there is read, and nobody notices more than misses. */
+static void a_full_disk_ends_writing(void **state)
+{
+    const struct rlimit none = {.rlim_cur = 1 << 20, .rlim_max = RLIM_INFINITY};
+    struct rlimit was;
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    (void)state;
+    keep(disk, 0);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &was);
+    setrlimit(RLIMIT_FSIZE, &none);
+    for (unsigned i = 1; i < 20; i++)
+        keep(disk, i);
+    setrlimit(RLIMIT_FSIZE, &was);
+    assert_true(mt_disk_look(disk).failed);
+    assert_true(has(disk, 0) && has(disk, 4) && !has(disk, 5) && !has(disk, 19));
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST); /* what was torn is not taken for a record */
+    assert_true(has(disk, 4) && !has(disk, 5));
+    keep(disk, 5);
+    assert_true(has(disk, 5));
+    mt_disk_close(disk);
+}
+
+static void a_folder_that_cannot_be_used_is_told(void **state)
+{
+    mt_error err = {0};
+    char path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    assert_null(mt_disk_open(&(mt_disk_params){.folder = path, .bytes = MT_LIMIT_DISK_LEAST, .entries = 1}, &err));
+    assert_int_equal(err.code, MT_E_IO);
+    assert_null(mt_disk_open(&(mt_disk_params){.folder = folder, .bytes = 1, .entries = 1}, &err));
+    assert_int_equal(err.code, MT_E_INVALID);
+}
+
+/* ---- together ---- */
+
+enum { THREADS = 4, EACH = 150 };
+
+typedef struct worker {
+    mt_disk *disk;
+    pthread_t thread;
+    unsigned first;
+} worker;
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    for (unsigned i = 0; i < EACH; i++) {
+        keep(w->disk, w->first + i);
+        has(w->disk, w->first + i / 2);
+        has(w->disk, (w->first + i * 7) % (THREADS * EACH)); /* another's, which may be there or not */
+    }
+    return NULL;
+}
+
+static void *scan(void *arg)
+{
+    mt_disk_scan(arg, NULL);
+    return NULL;
+}
+
+static void threads_share_it(void **state)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    worker all[THREADS];
+    pthread_t scanner;
+    (void)state;
+    for (unsigned i = 0; i < 200; i++)
+        keep(disk, THREADS * EACH + i);
+    mt_disk_close(disk);
+    disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    pthread_create(&scanner, NULL, scan, disk);
+    for (unsigned i = 0; i < THREADS; i++) {
+        all[i] = (worker){.disk = disk, .first = i * EACH};
+        pthread_create(&all[i].thread, NULL, work, &all[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(all[i].thread, NULL);
+    pthread_join(scanner, NULL);
+    const mt_disk_stats stats = mt_disk_look(disk);
+    assert_true(stats.scanned && !stats.failed && stats.broken == 0 && stats.bytes <= MT_LIMIT_DISK_LEAST);
+    mt_disk_close(disk);
+}
+
+/* ---- killed ---- */
+
+static void write_for_ever(void)
+{
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+    mt_disk_scan(disk, NULL);
+    for (unsigned i = 0;; i++)
+        keep(disk, (unsigned)getpid() % 100 * 100 + i % 500);
+}
+
+static void who_is_killed_leaves_no_wrong_record(void **state)
+{
+    const int rounds = unit_quick() ? 5 : 40;
+    (void)state;
+    for (int i = 0; i < rounds; i++) {
+        fflush(NULL);
+        const pid_t pid = fork();
+        if (pid == 0)
+            write_for_ever();
+        usleep((useconds_t)(1000 + i * 700));
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
+        mt_disk_scan(disk, NULL);
+        for (unsigned k = 0; k < 10500; k += 50)
+            has(disk, k); /* which looks whether it is right */
+        assert_int_equal(mt_disk_look(disk).broken, 0);
+        mt_disk_close(disk);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
+                                          TEST(files_stay_within_their_bound),
+                                          TEST(the_index_has_a_bound),
+                                          TEST(one_process_has_it),
+                                          TEST(what_is_not_ours_goes_or_stays),
+                                          TEST(what_is_broken_is_missed_and_forgotten),
+                                          TEST(a_full_disk_ends_writing),
+                                          TEST(a_folder_that_cannot_be_used_is_told),
+                                          TEST(threads_share_it),
+                                          TEST(who_is_killed_leaves_no_wrong_record)};
+UNIT_MAIN(tests)
