@@ -244,10 +244,21 @@ void mt_seq_commit(mt_seq *seq, size_t count)
     slide(seq);
 }
 
-void mt_seq_suspend(mt_seq *seq)
+void mt_seq_restored(mt_seq *seq, size_t end)
+{
+    fill_up_to(seq, end);
+    slide(seq);
+}
+
+void mt_seq_rest(mt_seq *seq)
 {
     if (has_state(seq))
         mt_seq_state_suspend(seq);
+}
+
+void mt_seq_suspend(mt_seq *seq)
+{
+    mt_seq_rest(seq);
     /* the deepest first, as the tree's idle lists want it */
     while (seq->pages > 0) {
         seq->pages--;

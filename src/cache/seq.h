@@ -23,6 +23,11 @@ typedef struct mt_seq_state {
     size_t stops;
     mt_piece piece[MT_SEQ_STOPS + 1]; /* of the step that runs */
     size_t pieces;
+    struct {
+        size_t position;
+        uint32_t slot;
+    } published[MT_SEQ_STOPS + 2]; /* anchors that it has made since somebody looked at `news`, which may be set to 0 */
+    size_t news;
 } mt_seq_state;
 
 typedef struct mt_seq {
@@ -97,6 +102,16 @@ void mt_seq_spoil(mt_seq *seq);
    left behind. Of a model with recurrent layers, count is what mt_seq_cut was told without the guesses; each guess that
    was right follows by itself. */
 void mt_seq_commit(mt_seq *seq, size_t count);
+
+/* Positions up to `end` are in its pages, not because they were computed but from somewhere else; others may use them.
+   Of a model with recurrent layers, it has no state until that of just this place comes: a slot that was taken for it,
+   which becomes an anchor. */
+void mt_seq_restored(mt_seq *seq, size_t end);
+void mt_seq_restored_state(mt_seq *seq, uint32_t slot);
+void mt_seq_drop_state(mt_seq *seq);
+
+/* Its state becomes an anchor, as when it is suspended; it has none then. */
+void mt_seq_rest(mt_seq *seq);
 
 /* Lets go of all pages, and of the state, which becomes an anchor; the known positions stay, to be resumed. */
 void mt_seq_suspend(mt_seq *seq);

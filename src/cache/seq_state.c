@@ -128,6 +128,10 @@ static void publish(mt_seq *seq, size_t at, uint32_t slot)
     const bool before = (at - 1) / MT_PAGE_TOKENS != (seq->done - 1) / MT_PAGE_TOKENS;
     mt_tree_anchor(seq->tree, before ? mt_node_parent(seq->node) : seq->node, (at - 1) % MT_PAGE_TOKENS + 1,
                    at - seq->state.anchored, slot);
+    if (anchors(seq)->of[slot].list && seq->state.news < MT_COUNT(seq->state.published)) { /* it was not known before */
+        seq->state.published[seq->state.news].position = at;
+        seq->state.published[seq->state.news++].slot = slot;
+    }
     seq->state.anchored = at;
 }
 
@@ -164,6 +168,13 @@ void mt_seq_state_commit(mt_seq *seq, size_t i)
         publish(seq, seq->done, st->slot);
 }
 
+void mt_seq_restored_state(mt_seq *seq, uint32_t slot)
+{
+    assert(seq->state.slot == MT_NO_PAGE && seq->state.behind == 0 && seq->done > 0);
+    seq->state.slot = slot;
+    publish(seq, seq->done, slot);
+}
+
 static void let_go(mt_seq *seq)
 {
     mt_seq_state *st = &seq->state;
@@ -173,6 +184,11 @@ static void let_go(mt_seq *seq)
     release(seq, &st->next);
     st->anchored = 0;
     st->behind = 0;
+}
+
+void mt_seq_drop_state(mt_seq *seq)
+{
+    let_go(seq);
 }
 
 void mt_seq_spoil(mt_seq *seq)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "media/digest.h"
+
 mt_passage mt_text_page(const mt_text *text, size_t page)
 {
     const size_t first = page * MT_PAGE_TOKENS;
@@ -45,6 +47,19 @@ void mt_text_hash(mt_text *text, size_t page)
         hash = mix(mix(hash, at), digest);
     }
     text->hash[page] = hash;
+}
+
+void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[32], uint8_t out[32])
+{
+    uint8_t last[32];
+    mt_digest(last, (mt_digest_part[]){{before, 32}, {p->key, count * sizeof *p->key}}, 2);
+    for (size_t i = 0; begins(p, i, count) < count; i++) {
+        const uint64_t at = begins(p, i, count);
+        uint8_t next[32];
+        mt_digest(next, (mt_digest_part[]){{last, 32}, {&at, sizeof at}, {p->figure[i].digest, 32}}, 3);
+        memcpy(last, next, sizeof last);
+    }
+    memcpy(out, last, sizeof last);
 }
 
 size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most)

@@ -48,6 +48,9 @@ mt_passage mt_text_page(const mt_text *text, size_t page);
 /* Sets the hash of a whole page; that of the page before is known. */
 void mt_text_hash(mt_text *text, size_t page);
 
+/* A digest of the passage's first `count` positions, and of what `before` is the digest of. */
+void mt_passage_digest(const mt_passage *p, size_t count, const uint8_t before[32], uint8_t out[32]);
+
 /* How many of the first `most` positions are the same. */
 size_t mt_passage_common(const mt_passage *a, const mt_passage *b, size_t most);
 

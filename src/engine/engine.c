@@ -326,6 +326,8 @@ static void *run(void *ctx)
         const bool stopping = atomic_load(&e->stopping);
         sweep(e, e->running, &e->running_count, stopping);
         sweep(e, e->waiting, &e->waiting_count, stopping);
+        for (mt_sequence *back; (back = mt_keep_turn(e));)
+            mt_engine_preempt(e, back);
         mt_texts_look(e, stopping);
         idle = stopping || !mt_engine_plan(e, &e->step);
         if (!idle)
@@ -352,6 +354,7 @@ static void allot(mt_engine *e)
 
 static void free_engine(mt_engine *e)
 {
+    mt_keep_free(e->keep);
     mt_set_free(e->set);
     mt_texts_close(e);
     mt_model_free(e->model);
@@ -432,6 +435,9 @@ static bool start(mt_engine *e, mt_error *err)
     if (!e->inbox)
         return mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     allot(e);
+    if (e->params.disk && e->model &&
+        !(e->keep = mt_keep_new(e, e->params.disk, e->params.identity, mt_engine_poke, err)))
+        return false;
     if (e->params.canary && e->model)
         mt_engine_canary(e);
     show(e);

@@ -13,6 +13,7 @@
 #include "engine/voices.h"
 #include "models/vision.h"
 #include "text/tokenizer.h"
+#include "tier/disk.h"
 
 typedef struct mt_engine mt_engine;
 
@@ -34,8 +35,10 @@ typedef struct mt_engine_params {
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t besides;  /* bytes of it that others have taken and not touched yet */
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
-    bool shares;       /* other engines are in the process: memory is for what this one has, and nothing else */
-    int64_t held;      /* mt_alloc_held before its model was opened, where it shares */
+    mt_disk *disk;     /* where what is computed is kept, too; borrowed; NULL: nowhere */
+    uint8_t identity[32]; /* of the weights, by which it is found there */
+    bool shares;          /* other engines are in the process: memory is for what this one has, and nothing else */
+    int64_t held;         /* mt_alloc_held before its model was opened, where it shares */
     uint64_t *need; /* where it shares: set to the least that memory must be, whether it starts or not; NULL: unasked */
     mt_rota *rota;  /* turns that it takes for its steps; borrowed; NULL: the device is its own */
     mt_voices *voices;     /* where it records what it does, which others may do too; borrowed; NULL: one of its own */
@@ -49,6 +52,7 @@ typedef struct mt_engine_params {
     bool canary;  /* for debugging: what is free is NaN, and it is checked that nobody has written there */
     mt_speculation speculate;
     size_t draft;   /* most tokens guessed ahead, at most MT_LIMIT_DRAFT */
+    bool keep_all;  /* what a tier has is taken from there, whatever that costs, for tests */
     bool draft_all; /* all guesses are tried, whatever they cost, for tests */
 } mt_engine_params;
 

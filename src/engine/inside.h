@@ -10,6 +10,7 @@
 #include "cache/gallery.h"
 #include "engine/clients.h"
 #include "engine/engine.h"
+#include "engine/keep.h"
 #include "engine/sequence.h"
 #include "engine/step.h"
 #include "engine/voices.h"
@@ -72,6 +73,7 @@ struct mt_engine {
     mt_model *model; /* NULL: there are encoders only */
     size_t memos;    /* sequences with a recurrent state that may guess */
     mt_tree *tree;
+    mt_keep *keep;       /* NULL: what is computed lives in memory only */
     mt_vision *vision;   /* the model's tower */
     mt_tower tower;      /* this, or a test's; its cursor is NULL where the model takes no pictures */
     mt_gallery *gallery; /* likewise */
@@ -162,6 +164,12 @@ void mt_texts_look(mt_engine *e, bool stopping);
 /* Puts a sequence into the queue, by priority and arrival. */
 void mt_engine_queue(mt_engine *e, mt_sequence *s);
 void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s); /* takes it out of a list it is in */
+
+/* Tells that a sequence begins: what of its prompt is cached is known. Once. */
+void mt_engine_announce(mt_engine *e, mt_sequence *s);
+
+/* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
+void mt_engine_preempt(mt_engine *e, mt_sequence *s);
 
 /* Ends a sequence that waits or runs. */
 void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err);

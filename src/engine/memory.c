@@ -171,7 +171,8 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     const uint64_t device = mt_device_bytes(e->dev), own = own_memory(e, weights);
     const uint64_t memory = mt_engine_memory(&e->params, e->dev);
     const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(memory, e->places.all + e->text_places);
-    const uint64_t kept = voices + e->params.besides + (e->params.shares ? 0 : ASIDE);
+    const uint64_t tier = e->params.disk && e->model ? mt_keep_bytes(e) : 0;
+    const uint64_t kept = tier + voices + e->params.besides + (e->params.shares ? 0 : ASIDE);
     const uint64_t working = (own > device ? own : device) + kept + e->params.constraints;
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;

@@ -152,25 +152,11 @@ static bool follows(const mt_engine *e, size_t listed, const mt_sequence *s, con
     return false;
 }
 
-/* Back to the queue, where its arrival puts it. What it has computed stays in the tree as long as there is room. */
-static void preempt(mt_engine *e, mt_sequence *s)
-{
-    mt_voices_unseat(e->voices, s->voice, mt_clock_ns());
-    mt_seq_suspend(&s->seq);
-    mt_engine_unsee(e, s);
-    mt_engine_leave(e->running, &e->running_count, s);
-    s->request->guest->running--;
-    mt_engine_queue(e, s);
-    s->candidate.rows = 0;
-    e->stats.preemptions++;
-    mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
-}
-
 /* s, which is listed, leaves its seat for another client. */
 static size_t yield(mt_engine *e, mt_sequence *s, size_t count)
 {
     size_t kept = 0;
-    preempt(e, s);
+    mt_engine_preempt(e, s);
     e->stats.yields++;
     for (size_t i = 0; i < count; i++)
         if (e->step.candidates[i] != &s->candidate)
@@ -188,6 +174,9 @@ static size_t list_running(mt_engine *e, uint64_t now)
             mt_engine_unsee(e, s);
             continue;
         }
+        if (s->kept.end) /* its pages are on their way */
+            continue;
+        mt_engine_announce(e, s);
         if (s->answering == 0 && answering(s))
             s->answering = now;
         advance(e, s, now);
@@ -255,10 +244,12 @@ static bool find_pages(mt_engine *e, mt_sequence *s)
     for (;;) {
         const size_t needed = mt_seq_wants(&s->seq, s->seq.known) + promised(e) + (e->running_count > 0);
         const size_t there = mt_tree_available(e->tree, 0);
+        if (needed > there && mt_keep_yield(e, false))
+            continue;
         mt_sequence *yields = needed > there ? mt_engine_yields_pages(e, s, needed - there) : NULL;
         if (!yields)
             return needed <= there;
-        preempt(e, yields);
+        mt_engine_preempt(e, yields);
         e->stats.yields++;
     }
 }
@@ -294,10 +285,10 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     if (s->request->pool)
         mt_model_pool_begin(e->model, s->place);
     e->running[e->running_count++] = s;
-    if (!s->begun) {
-        mt_sequence_begin(s);
-        mt_histogram_add(&e->stats.queue, (double)(s->began - s->request->received) * 1e-9);
-    }
+    if (!needs_all(s) && mt_keep_begin(e, s))
+        s->candidate.rows = 0;
+    else
+        mt_engine_announce(e, s);
     return true;
 }
 
@@ -322,7 +313,7 @@ static void make_way(mt_engine *e, uint64_t now)
         return;
     for (size_t i = e->running_count; i-- > 0;)
         if (mt_sequence_paused(e->running[i]) && now - e->running[i]->last > PATIENCE_NS)
-            preempt(e, e->running[i]);
+            mt_engine_preempt(e, e->running[i]);
 }
 
 /* Room for the rows of s, at the cost of its guesses, of others or of itself. */
@@ -334,12 +325,14 @@ static void make_room(mt_engine *e, mt_sequence *s)
     while (!mt_seq_grow(&s->seq, s->seq.done + s->candidate.rows)) {
         mt_sequence *v = mt_engine_victim(e);
         if (v == s && e->running_count == 1) {
+            if (mt_keep_yield(e, true))
+                continue;
             mt_error err = {0};
             mt_fail(&err, MT_E_MEMORY, "the cache has no room for one more token; raise --memory or lower --context");
             mt_engine_end(e, s, MT_FINISH_ERROR, &err);
             return;
         }
-        preempt(e, v);
+        mt_engine_preempt(e, v);
         if (v == s)
             return;
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/inside.h"
 
 void mt_engine_leave(mt_sequence **list, size_t *count, const mt_sequence *s)
@@ -40,6 +41,28 @@ static void note_answer(mt_stats *stats, const mt_sequence *s, uint64_t now)
         mt_histogram_add(&stats->token_pace, decode / (double)(s->generated - 1));
 }
 
+void mt_engine_announce(mt_engine *e, mt_sequence *s)
+{
+    if (s->begun)
+        return;
+    mt_sequence_begin(s);
+    mt_histogram_add(&e->stats.queue, (double)(s->began - s->request->received) * 1e-9);
+}
+
+void mt_engine_preempt(mt_engine *e, mt_sequence *s)
+{
+    mt_voices_unseat(e->voices, s->voice, mt_clock_ns());
+    mt_keep_leave(e, s);
+    mt_seq_suspend(&s->seq);
+    mt_engine_unsee(e, s);
+    mt_engine_leave(e->running, &e->running_count, s);
+    s->request->guest->running--;
+    mt_engine_queue(e, s);
+    s->candidate.rows = 0;
+    e->stats.preemptions++;
+    mt_log_debug("engine.preempted", "%s after %zu tokens", s->request->name, s->generated);
+}
+
 void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_error *err)
 {
     mt_request *r = s->request;
@@ -53,6 +76,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
         }
     r->guest->here--;
     mt_engine_leave(list, count, s);
+    mt_keep_leave(e, s);
     mt_engine_unsee(e, s);
     if (e->step.viewer == s)
         e->step.viewer = NULL;

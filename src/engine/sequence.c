@@ -43,6 +43,7 @@ mt_sequence *mt_sequences_new(mt_request *r, size_t groups, size_t context, size
 
 void mt_sequence_close(mt_sequence *s)
 {
+    mt_kept_free(&s->kept);
     mt_run_end(&s->run);
     mt_seq_free(&s->seq);
     mt_free(s->counts);

@@ -4,6 +4,7 @@
 
 #include "cache/seq.h"
 #include "engine/draft.h"
+#include "engine/keep.h"
 #include "engine/repeat.h"
 #include "engine/request.h"
 #include "engine/schedule.h"
@@ -15,6 +16,7 @@ typedef struct mt_sequence {
     uint32_t choice;
     struct mt_voice *voice; /* what is recorded of it */
     mt_seq seq;
+    mt_kept kept;
     size_t generated;
     size_t cached;     /* prompt positions that came from the tree */
     mt_counts *counts; /* NULL where no penalty needs them */

@@ -68,6 +68,12 @@ void mt_stats_join(mt_stats *s, const mt_stats *o)
     JOIN(masks.asked)
     JOIN(masks.computed)
     JOIN(masks.computing_ns)
+    JOIN(keep.stored_pages)
+    JOIN(keep.stored_states)
+    JOIN(keep.skipped)
+    JOIN(keep.restored_pages)
+    JOIN(keep.restored_states)
+    JOIN(keep.failed)
 #undef JOIN
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
         s->misses[i] += o->misses[i];

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cache/tree.h"
+#include "engine/keep.h"
 #include "sample/constraint/masks.h"
 
 #define MT_HISTOGRAM_BUCKETS 24
@@ -58,6 +59,7 @@ typedef struct mt_stats {
     mt_histogram step_tokens;       /* counts, and so are all below */
     mt_histogram answer_prompt, answer_computed, answer_tokens; /* tokens of an answer: prompt, not cached, generated */
     mt_histogram wanted_choices, wanted_tokens;                 /* that requests asked for */
+    mt_keep_stats keep;                                         /* what went to a tier and came back */
 } mt_stats;
 
 /* Adds what another has counted so far; what is now stays. */

@@ -200,6 +200,26 @@ void mt_model_copy_pages(mt_model *m, const uint32_t to[MT_KV_GROUPS], const uin
             mt_op_kv_copy(m->dev, m->kv[g], to[g], from[g]);
 }
 
+void mt_model_read_page(mt_model *m, mt_reading *reading, size_t group, uint32_t page)
+{
+    mt_read_page(m->dev, reading, m->kv[group], page);
+}
+
+void mt_model_read_state(mt_model *m, mt_reading *reading, uint32_t slot)
+{
+    mt_read_state(m->dev, reading, mt_mixer_state(m->mixer), slot);
+}
+
+void mt_model_restore_page(mt_model *m, size_t group, uint32_t page, const void *data)
+{
+    mt_kv_restore(m->dev, m->kv[group], page, data);
+}
+
+void mt_model_restore_state(mt_model *m, uint32_t slot, const void *data)
+{
+    mt_state_restore(m->dev, mt_mixer_state(m->mixer), slot, data);
+}
+
 static void make_ropes(mt_model *m)
 {
     for (size_t i = 0; i < m->spec->rope_count; i++)

@@ -76,6 +76,13 @@ bool mt_model_reserve(mt_model *model, const size_t pages[MT_KV_GROUPS], size_t 
 /* Pages to[g] become copies of pages from[g], for each group where to[g] is a page. */
 void mt_model_copy_pages(mt_model *model, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS]);
 
+/* Begins to read a page of a group, or a slot of a state, as bytes that can be put back into any page or slot of the
+   same model and fingerprint. */
+void mt_model_read_page(mt_model *model, mt_reading *reading, size_t group, uint32_t page);
+void mt_model_read_state(mt_model *model, mt_reading *reading, uint32_t slot);
+void mt_model_restore_page(mt_model *model, size_t group, uint32_t page, const void *data);
+void mt_model_restore_state(mt_model *model, uint32_t slot, const void *data);
+
 /* For debugging: makes a page of a group, or a slot of a state (group MT_KV_GROUPS), NaN all over, and says whether it
    still is. */
 void mt_model_poison(mt_model *model, size_t group, uint32_t page);

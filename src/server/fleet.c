@@ -331,6 +331,7 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
     engine.rota = f->rota;
     engine.voices = f->voices;
     engine.model = m->number;
+    engine.disk = f->disk.disk;
     engine.requests = !f->alone ? 0 : f->requests ? f->requests : MT_ENGINE_CHOOSE;
     engine.besides = f->alone ? f->recorded : 0;
     return mt_served_open(&m->served, &params, err);
@@ -553,7 +554,10 @@ bool mt_fleet_check(const mt_options *opt, mt_error *err)
 bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
 {
     init(f, params);
-    return mt_fleet_name(f, err) && mt_fleet_share_out(f, err);
+    if (!mt_fleet_name(f, err) || !mt_fleet_share_out(f, err))
+        return false;
+    mt_server_disk_open(&f->disk, params->opt);
+    return true;
 }
 
 bool mt_fleet_start(mt_fleet *f, mt_error *err)
@@ -605,6 +609,7 @@ void mt_fleet_close(mt_fleet *f)
         mt_free(f->members[i]);
     }
     mt_free(f->members);
+    mt_server_disk_close(&f->disk);
     mt_rota_free(f->rota);
     mt_voices_free(f->voices);
     mt_device_close(f->probe);

@@ -4,6 +4,7 @@
 
 #include "api/failure.h"
 #include "engine/rota.h"
+#include "server/disk.h"
 #include "server/served.h"
 
 typedef struct mt_fleet mt_fleet;
@@ -102,7 +103,7 @@ struct mt_fleet {
     bool open;  /* none was named: what is found on this machine is served */
     uint64_t memory, memory_given; /* bytes for everything; --memory, which may be 0 */
     uint64_t for_all;              /* of these, what is no model's: the process itself, requests, what is recorded */
-    uint64_t recorded;             /* of these, what is recorded for the dashboard */
+    uint64_t recorded;             /* of these, what is recorded for the dashboard, and the index of what is on disk */
     uint64_t requests;             /* of these, bytes for requests; 0 until the only model has said */
     size_t work;                   /* of these, bytes for one that is prepared */
     size_t waiting;                /* calls that wait for a model */
@@ -112,8 +113,9 @@ struct mt_fleet {
     mt_host *host;    /* the threads that all of them compute with */
     mt_device *probe; /* to ask what there is */
     mt_rota *rota;
-    mt_voices *voices; /* what all of them do */
-    uint64_t scanned;  /* mt_clock_ns */
+    mt_server_disk disk; /* where what they compute outlives them */
+    mt_voices *voices;   /* what all of them do */
+    uint64_t scanned;    /* mt_clock_ns */
     bool closing;
     bool running; /* the thread */
     pthread_t thread;

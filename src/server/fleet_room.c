@@ -53,7 +53,8 @@ bool mt_fleet_share_out(mt_fleet *f, mt_error *err)
         return false;
     f->memory_given = (uint64_t)f->params.opt->memory;
     f->memory = mt_engine_memory(&(mt_engine_params){.memory = f->memory_given}, f->probe);
-    f->recorded = mt_pulse_bytes(f->memory) + mt_voices_bytes(f->memory, voices_of(f));
+    f->recorded =
+        mt_pulse_bytes(f->memory) + mt_voices_bytes(f->memory, voices_of(f)) + mt_server_disk_memory(f->params.opt);
     if (!f->alone && !set_apart(f, err))
         return false;
     f->rota = f->alone ? NULL : mt_rota_new();

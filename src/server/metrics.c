@@ -161,6 +161,12 @@ static void cache(const writer *w, const mt_stats *s)
     gauge(w, "motet_states_held", (double)s->states_held, "Slots that sequences hold.");
     gauge(w, "motet_states_known", (double)s->states_known, "Recurrent states that requests can continue from.");
     counter(w, "motet_state_evictions_total", s->state_evictions, "Recurrent states forgotten to make room.");
+    counter(w, "motet_kept_pages_total", s->keep.stored_pages, "Pages handed to the cache on disk.");
+    counter(w, "motet_kept_states_total", s->keep.stored_states, "Recurrent states handed to it.");
+    counter(w, "motet_kept_skipped_total", s->keep.skipped, "Pages and states that it had no time for.");
+    counter(w, "motet_restored_pages_total", s->keep.restored_pages, "Pages that came back from disk.");
+    counter(w, "motet_restored_states_total", s->keep.restored_states, "Recurrent states that came back.");
+    counter(w, "motet_restored_failed_total", s->keep.failed, "Times that what was expected did not come back.");
     head(w, name, "counter", "Lookups of prompts, by why they did not find all; none found all they could.");
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
         labelled(w, name, "miss", mt_miss_name((mt_miss)i), s->misses[i]);
@@ -270,6 +276,23 @@ static void member(const writer *w, const mt_member *m)
     gauge(w, "motet_model_memory_bytes", (double)m->grant, "Memory that a model has.");
     gauge(w, "motet_model_calls", (double)m->references, "Calls that have a model.");
     counter(w, "motet_model_loads_total", m->loads, "How often a model was loaded.");
+}
+
+/* The cache on disk. */
+static void disk(const writer *w, mt_disk *d)
+{
+    const mt_disk_stats s = d ? mt_disk_look(d) : (mt_disk_stats){0};
+
+    gauge(w, "motet_disk_bytes", (double)s.bytes, "Files of the cache on disk.");
+    gauge(w, "motet_disk_limit_bytes", (double)s.limit, "What they may take (--cache-disk); 0: there are none.");
+    gauge(w, "motet_disk_records", (double)s.records, "Pages and states that are known to be there.");
+    gauge(w, "motet_disk_failed", s.failed, "Whether the disk has failed, so that nothing more is kept there.");
+    counter(w, "motet_disk_written_total", s.written, "Records written.");
+    counter(w, "motet_disk_read_total", s.read, "Records read.");
+    counter(w, "motet_disk_missed_total", s.missed, "Records that were wanted and not there.");
+    counter(w, "motet_disk_broken_total", s.broken, "Records that were not what was written.");
+    counter(w, "motet_disk_moved_total", s.moved, "Records kept when their file made way, because they were used.");
+    counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }
 
 static void http(const writer *w, mt_server *server)
@@ -439,6 +462,7 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
     } else
         fleet(&w, &server->fleet);
     http(&w, server);
+    disk(&w, server->fleet.disk.disk);
     accounts(&w, server, mt_account_scope(account));
     write_out(all, out);
     mt_buf_free(&label);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "hub/find.h"
 #include "server/own_templates.h"
+#include "tier/identity.h"
 
 /* "." and the like have none that says anything. */
 char *mt_served_folder_name(const char *dir)
@@ -124,6 +125,17 @@ static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *e
     return s->constraints != NULL;
 }
 
+/* Whose numbers those are that are kept on disk. Where that cannot be found out, none are. */
+static void know(mt_engine_params *params, const mt_served_params *p)
+{
+    mt_error err = {0};
+
+    if (!params->disk || mt_identity(p->dir, p->opt->cache_dir, params->identity, &err))
+        return;
+    mt_log_warn("cache.disk", "%s; nothing of \"%s\" is kept on disk", err.text, p->name);
+    params->disk = NULL;
+}
+
 static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const mt_options *opt = p->opt;
@@ -147,6 +159,7 @@ static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
     params.encoder_count = s->target_count; /* the model is not among them yet */
     if (!open_constraints(s, &params, err))
         return false;
+    know(&params, p);
     s->engine = mt_engine_start(&s->opened, s->tokenizer, &params, err);
     return s->engine != NULL;
 }

@@ -171,7 +171,7 @@ static bool begin_file(mt_disk *d)
 }
 
 /* Appends to the newest file; under `writing`. */
-static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts,
+static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts,
                    unsigned uses)
 {
     uint64_t at = 0;
@@ -193,7 +193,7 @@ static bool append(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, co
 /* Moves a record of the oldest file to the newest; under `writing`. */
 static bool move(mt_disk *d, file *from, const mt_record *r, unsigned uses)
 {
-    mt_part part[MT_TIER_PARTS];
+    mt_tier_part part[MT_TIER_PARTS];
     uint64_t size = 0;
     for (size_t i = 0; i < r->parts; i++)
         size += r->size[i];
@@ -201,7 +201,7 @@ static bool move(mt_disk *d, file *from, const mt_record *r, unsigned uses)
     if (!data)
         return false;
     for (size_t i = 0, at = 0; i < r->parts; at += r->size[i++])
-        part[i] = (mt_part){.data = data + at, .size = (size_t)r->size[i]};
+        part[i] = (mt_tier_part){.data = data + at, .size = (size_t)r->size[i]};
     const bool ok = mt_segment_read(&from->segment, r->at, r->key, r->kind, part, r->parts) == MT_SEGMENT_READ &&
                     append(d, r->key, r->kind, part, r->parts, uses);
     free(data);
@@ -298,7 +298,7 @@ static bool make_room(mt_disk *d, uint64_t bytes)
     return !mt_disk_look(d).failed;
 }
 
-void mt_disk_write(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts)
+void mt_disk_write(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < parts; i++)
@@ -341,7 +341,7 @@ static void note(mt_disk *d, const uint8_t key[MT_TIER_KEY], file *f, uint64_t a
     free_unused(f);
 }
 
-bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts)
+bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts)
 {
     pthread_mutex_lock(&d->lock);
     entry *e = find(d, key);

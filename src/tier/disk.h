@@ -30,11 +30,12 @@ bool mt_disk_has(mt_disk *disk, const uint8_t key[MT_TIER_KEY]);
 
 /* Reads a record into parts of the sizes it was written with. False where there is none, it is not of that kind and
    those sizes, or it is not whole; then parts hold anything, and what is broken is forgotten. */
-bool mt_disk_read(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[],
+bool mt_disk_read(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                   size_t parts) MT_NODISCARD;
 
 /* Keeps a record, at the cost of others. Does nothing where there is one of that key, or the disk has failed. */
-void mt_disk_write(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts);
+void mt_disk_write(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
+                   size_t parts);
 
 typedef struct mt_disk_stats {
     uint64_t bytes, limit; /* of all files */

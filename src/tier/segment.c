@@ -161,8 +161,8 @@ void mt_segment_close(mt_segment *s)
     s->fd = -1;
 }
 
-bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts,
-                       uint64_t *at, mt_error *err)
+bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
+                       size_t parts, uint64_t *at, mt_error *err)
 {
     uint8_t header[RECORD_HEADER] = {0}, zeros[GRAIN] = {0};
     struct iovec piece[MT_TIER_PARTS + 2] = {{.iov_base = header, .iov_len = sizeof header}};
@@ -230,7 +230,7 @@ bool mt_segment_next(const mt_segment *s, uint64_t *at, mt_record *record)
     return false;
 }
 
-static bool is_wanted(const mt_record *r, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[],
+static bool is_wanted(const mt_record *r, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                       size_t parts)
 {
     bool same = memcmp(r->key, key, MT_TIER_KEY) == 0 && r->kind == kind && r->parts == parts;
@@ -240,7 +240,7 @@ static bool is_wanted(const mt_record *r, const uint8_t key[MT_TIER_KEY], uint32
 }
 
 mt_segment_result mt_segment_read(const mt_segment *s, uint64_t at, const uint8_t key[MT_TIER_KEY], uint32_t kind,
-                                  const mt_part part[], size_t parts)
+                                  const mt_tier_part part[], size_t parts)
 {
     uint8_t header[RECORD_HEADER];
     struct iovec piece[MT_TIER_PARTS];

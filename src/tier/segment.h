@@ -13,10 +13,10 @@
 #define MT_TIER_PARTS 6 /* most parts of a record */
 
 /* A piece of what is kept. Those of a record follow each other; each comes back with the length that it had. */
-typedef struct mt_part {
+typedef struct mt_tier_part {
     void *data;
     size_t size;
-} mt_part;
+} mt_tier_part;
 
 /* A record as its header has it. */
 typedef struct mt_record {
@@ -47,8 +47,8 @@ void mt_segment_close(mt_segment *s);
 
 /* Appends a record and says where it is. Where that fails nobody knows what the file has from `end` on: nothing may be
    appended any more, what was before is good. */
-bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_part part[], size_t parts,
-                       uint64_t *at, mt_error *err) MT_NODISCARD;
+bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
+                       size_t parts, uint64_t *at, mt_error *err) MT_NODISCARD;
 
 /* The next record whose header is sound, from *at on, which is moved behind it; what lies between is passed over. False
    at the end of the file, or where the file cannot be read. */
@@ -63,6 +63,6 @@ typedef enum mt_segment_result {
 
 /* Reads the record that begins at `at` into parts of exactly the sizes it was written with. */
 mt_segment_result mt_segment_read(const mt_segment *s, uint64_t at, const uint8_t key[MT_TIER_KEY], uint32_t kind,
-                                  const mt_part part[], size_t parts) MT_NODISCARD;
+                                  const mt_tier_part part[], size_t parts) MT_NODISCARD;
 
 #endif

@@ -49,7 +49,7 @@ static void keep(mt_disk *disk, unsigned number)
 {
     uint8_t key[MT_TIER_KEY], *data = malloc(SIZE);
     key_of(number, key);
-    mt_disk_write(disk, key, 1, &(mt_part){data_of(number, SIZE, data), SIZE}, 1);
+    mt_disk_write(disk, key, 1, &(mt_tier_part){data_of(number, SIZE, data), SIZE}, 1);
     free(data);
 }
 
@@ -58,7 +58,7 @@ static bool has(mt_disk *disk, unsigned number)
 {
     uint8_t key[MT_TIER_KEY], *data = malloc(SIZE), *want = malloc(SIZE);
     key_of(number, key);
-    const bool there = mt_disk_read(disk, key, 1, &(mt_part){data, SIZE}, 1);
+    const bool there = mt_disk_read(disk, key, 1, &(mt_tier_part){data, SIZE}, 1);
     if (there)
         assert_memory_equal(data, data_of(number, SIZE, want), SIZE);
     free(data);
@@ -134,7 +134,7 @@ static void the_index_has_a_bound(void **state)
     (void)state;
     for (unsigned i = 0; i < 400; i++) {
         key_of(i, key);
-        mt_disk_write(disk, key, 2, &(mt_part){small, sizeof small}, 1);
+        mt_disk_write(disk, key, 2, &(mt_tier_part){small, sizeof small}, 1);
         assert_true(mt_disk_look(disk).records <= 50);
         assert_true(mt_disk_has(disk, key));
     }

@@ -17,10 +17,10 @@ typedef struct sample {
 static sample samples[RECORDS];
 static int place = -1;
 
-static mt_part *parts_of(sample *s, mt_part part[2])
+static mt_tier_part *parts_of(sample *s, mt_tier_part part[2])
 {
-    part[0] = (mt_part){s->a, sizeof s->a};
-    part[1] = (mt_part){s->b, sizeof s->b};
+    part[0] = (mt_tier_part){s->a, sizeof s->a};
+    part[1] = (mt_tier_part){s->b, sizeof s->b};
     return part;
 }
 
@@ -36,7 +36,7 @@ static void write_samples(void)
 {
     mt_segment s;
     mt_error err = {0};
-    mt_part part[2];
+    mt_tier_part part[2];
     unlinkat(place, "x", 0);
     assert_true(mt_segment_create(&s, place, "x", 7, &err));
     for (unsigned i = 0; i < RECORDS; i++) {
@@ -60,7 +60,7 @@ static size_t sound(void)
     assert_int_equal(s.number, 7);
     for (uint64_t at = 0; mt_segment_next(&s, &at, &r);) {
         sample back;
-        mt_part part[2];
+        mt_tier_part part[2];
         assert_true(r.kind < RECORDS && r.at == samples[r.kind].at);
         if (mt_segment_read(&s, r.at, samples[r.kind].key, r.kind, parts_of(&back, part), 2) != MT_SEGMENT_READ)
             continue;
@@ -77,7 +77,7 @@ static void what_was_written_comes_back(void **state)
     mt_segment s;
     mt_error err = {0};
     sample back;
-    mt_part part[2], one = {back.a, sizeof back.a};
+    mt_tier_part part[2], one = {back.a, sizeof back.a};
     (void)state;
     write_samples();
     assert_int_equal(sound(), RECORDS);

@@ -1,0 +1,133 @@
+/* The file of memos has a line for each file that was read: where it is on the disk, how long, when it and its inode
+   were changed last, its digest, and the line's own checksum; so a torn or damaged line is none. A file that is changed
+   in place has another time, which only who sets the machine's clock can prevent. */
+#include "tier/identity.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/progress.h"
+#include "media/digest.h"
+#include "weights/shards.h"
+
+#define PIECE (64ul << 20) /* bytes between two words about how far it is */
+enum { LINE = 512, MEMOS_BYTES = 1 << 20 };
+
+/* A file as the system tells it from all others, and from what it was. */
+static void describe(const struct stat *info, char out[LINE])
+{
+    snprintf(out, LINE, "%ju %ju %jd %jd.%09ld %jd.%09ld", (uintmax_t)info->st_dev, (uintmax_t)info->st_ino,
+             (intmax_t)info->st_size, (intmax_t)info->st_mtim.tv_sec, info->st_mtim.tv_nsec,
+             (intmax_t)info->st_ctim.tv_sec, info->st_ctim.tv_nsec);
+}
+
+static void write_line(const char *file, const uint8_t digest[32], char out[LINE])
+{
+    size_t len = (size_t)snprintf(out, LINE, "%s ", file);
+    for (size_t i = 0; i < 32; i++)
+        len += (size_t)snprintf(out + len, LINE - len, "%02x", digest[i]);
+    snprintf(out + len, LINE - len, " %08" PRIx32 "\n", mt_crc32c(0, out, len));
+}
+
+/* The digest that a line has for the file; false where it is of another, or not whole. */
+static bool read_line(const char *line, size_t len, const char *file, uint8_t digest[32])
+{
+    char again[LINE];
+    const size_t at = strlen(file) + 1;
+    if (len < at + 64 || strncmp(line, file, at - 1) != 0 || line[at - 1] != ' ')
+        return false;
+    for (size_t i = 0; i < 32; i++)
+        if (sscanf(line + at + 2 * i, "%2hhx", &digest[i]) != 1)
+            return false;
+    write_line(file, digest, again);
+    return strlen(again) == len + 1 && strncmp(line, again, len) == 0;
+}
+
+static bool remembered(const mt_buf *memos, const char *file, uint8_t digest[32])
+{
+    const char *line = memos->data, *end = memos->len ? memos->data + memos->len : NULL;
+    for (const char *next; line && (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1)
+        if (read_line(line, (size_t)(next - line), file, digest))
+            return true;
+    return false;
+}
+
+/* What cannot be written is found out again next time. */
+static void remember(const char *path, const char *file, const uint8_t digest[32], bool anew)
+{
+    char line[LINE];
+    FILE *memos = fopen(path, anew ? "w" : "a");
+    if (!memos)
+        return;
+    write_line(file, digest, line);
+    fputs(line, memos);
+    fclose(memos);
+}
+
+static bool read_file(const char *path, uint8_t digest[32], mt_error *err)
+{
+    mt_file file;
+    mt_progress progress;
+    uint8_t next[32];
+    if (!mt_file_map(&file, path, err))
+        return false;
+    mt_progress_begin(&progress, "cache.identity", "reading weights to know them again", file.size);
+    mt_digest(digest, (mt_digest_part[]){{"file", 4}}, 1);
+    for (size_t at = 0; at < file.size; at += PIECE) {
+        const size_t size = file.size - at < PIECE ? file.size - at : PIECE;
+        mt_digest(next, (mt_digest_part[]){{digest, 32}, {file.data + at, size}}, 2);
+        memcpy(digest, next, sizeof next);
+        mt_progress_add(&progress, size);
+    }
+    mt_progress_end();
+    mt_file_unmap(&file);
+    return true;
+}
+
+static bool add_file(const char *dir, const char *name, const char *memo_path, uint8_t sum[32], mt_error *err)
+{
+    char path[MT_LIMIT_PATH], file[LINE];
+    uint8_t digest[32], next[32];
+    struct stat info;
+    mt_error none = {0};
+    mt_buf memos;
+    if (!mt_shards_path(path, dir, name, err))
+        return false;
+    if (stat(path, &info))
+        return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be read: %s", path, strerror(errno));
+    describe(&info, file);
+    mt_buf_init(&memos, MEMOS_BYTES);
+    const bool read = mt_file_read(&memos, memo_path, &none);
+    const bool known = read && remembered(&memos, file, digest);
+    mt_buf_free(&memos);
+    if (!known && !read_file(path, digest, err))
+        return false;
+    if (!known)
+        remember(memo_path, file, digest, none.code == MT_E_TOO_LARGE);
+    mt_digest(next, (mt_digest_part[]){{sum, 32}, {name, strlen(name)}, {digest, 32}}, 3);
+    memcpy(sum, next, sizeof next);
+    return true;
+}
+
+bool mt_identity(const char *dir, const char *memos, uint8_t out[32], mt_error *err)
+{
+    static const char what[] = "motet weights 1";
+    char path[MT_LIMIT_PATH];
+    mt_arena *arena = mt_arena_new(0);
+    mt_shards shards;
+    mt_digest(out, (mt_digest_part[]){{what, sizeof what}}, 1);
+    bool ok = mt_shards_path(path, memos, "weights", err) && mt_shards_find(&shards, dir, arena, err) &&
+              add_file(dir, "config.json", path, out, err);
+    for (size_t i = 0; ok && i < shards.count; i++)
+        ok = add_file(dir, shards.names[i], path, out, err);
+    mt_arena_free(arena);
+    return ok;
+}

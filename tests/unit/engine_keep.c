@@ -1,0 +1,198 @@
+/* What was computed is there after a restart: the same bits come from a disk as from the model, for every kind of
+   model, and whatever the disk does, nobody gets anything else. */
+#include "engine_driver.h"
+#include "folder.h"
+
+#include <fcntl.h>
+
+#include "base/limits.h"
+
+#define TOKENS 6
+
+/* An engine on a folder, which knows what is in it. */
+static mt_disk *open_kept(driver *d, const char *dir, uint8_t identity)
+{
+    mt_error err = {0};
+    const mt_disk_params params = {.folder = folder, .bytes = MT_LIMIT_DISK_LEAST, .entries = 10000};
+    mt_disk *disk = mt_disk_open(&params, &err);
+    if (!disk)
+        fail_msg("%s", err.text);
+    mt_disk_scan(disk, NULL);
+    driver_open(d, dir, MT_PRECISION_FAST, 2);
+    d->params.context = 2048;
+    d->params.sequences = 4;
+    d->params.disk = disk;
+    d->params.identity[0] = identity;
+    d->params.keep_all = true;
+    driver_start(d);
+    return disk;
+}
+
+static void close_kept(driver *d, mt_disk *disk)
+{
+    driver_close(d);
+    mt_disk_close(disk);
+}
+
+static void wipe(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -f '%s'/*", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Positions that come back of a prompt: whole pages, or up to a state that was kept. */
+static void check_restart(const char *dir)
+{
+    enum { LEN = 700 };
+    static answer cold, warm;
+    uint32_t prompt[LEN + TOKENS];
+    draw random = {31};
+    driver d;
+    wipe();
+    mt_disk *disk = open_kept(&d, dir, 1);
+    draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+    driver_ask(&d, prompt, LEN, TOKENS, &cold);
+    close_kept(&d, disk);
+    disk = open_kept(&d, dir, 1);
+    driver_ask(&d, prompt, LEN, TOKENS, &warm);
+    expect_same(dir, &cold, &warm);
+    const bool state = d.o.spec.state.layers > 0;
+    if (warm.cached < (state ? LEN - 1u : (LEN - 1u) / MT_PAGE_TOKENS * MT_PAGE_TOKENS))
+        fail_msg("%s: %zu tokens came back", dir, warm.cached);
+    for (size_t i = 0; i < TOKENS; i++) /* the next turn */
+        prompt[LEN + i] = cold.chosen[i].id;
+    driver_ask(&d, prompt, LEN + TOKENS, TOKENS, &warm);
+    close_kept(&d, disk);
+    wipe();
+    disk = open_kept(&d, dir, 1);
+    driver_ask(&d, prompt, LEN + TOKENS, TOKENS, &cold);
+    expect_same(dir, &cold, &warm);
+    assert_int_equal(cold.cached, 0);
+    close_kept(&d, disk);
+}
+
+static void the_same_bits_after_a_restart(void **state)
+{
+    (void)state;
+    for_each_fixture(check_restart);
+}
+
+/* What depends on other weights, another salt or another device is not found. */
+static void what_differs_shares_nothing(void **state)
+{
+    enum { LEN = 200 };
+    static answer a, b;
+    uint32_t prompt[LEN];
+    draw random = {32};
+    driver d;
+    (void)state;
+    mt_disk *disk = open_kept(&d, FIXTURES "/qwen3-mlx-4bit-g32", 1);
+    draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+    driver_ask(&d, prompt, LEN, TOKENS, &a);
+    close_kept(&d, disk);
+    disk = open_kept(&d, FIXTURES "/qwen3-mlx-4bit-g32", 2);
+    driver_ask(&d, prompt, LEN, TOKENS, &b);
+    assert_int_equal(b.cached, 0);
+    close_kept(&d, disk);
+    disk = open_kept(&d, FIXTURES "/qwen3-mlx-4bit-g32", 1);
+    mt_request *r = driver_request(&d, prompt, LEN, TOKENS, &b);
+    r->salt[5] = 1;
+    driver_send(&d, r);
+    driver_wait(&d, 0);
+    assert_int_equal(b.cached, 0);
+    prompt[130] ^= 1;
+    driver_ask(&d, prompt, LEN, TOKENS, &b);
+    assert_int_equal(b.cached, 128);
+    close_kept(&d, disk);
+}
+
+/* A few bytes of the first file are not what they were. */
+static void damage(draw *random, int bytes)
+{
+    char path[128];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%016x.motet", folder, 0);
+    const int fd = open(path, O_RDWR);
+    assert_int_equal(fstat(fd, &info), 0);
+    for (int i = 0; i < bytes; i++) {
+        const off_t at = (off_t)draw_below(random, (uint32_t)info.st_size);
+        uint8_t byte;
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= 0x20;
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    }
+    close(fd);
+}
+
+static void check_damage(const char *dir)
+{
+    enum { LEN = 1300, ROUNDS = 8 }; /* with several states */
+    static answer cold, warm;
+    uint32_t prompt[LEN];
+    draw random = {33};
+    driver d;
+    size_t cached = 0, broken = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        wipe();
+        mt_disk *disk = open_kept(&d, dir, 1);
+        if (round == 0)
+            draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+        driver_ask(&d, prompt, LEN, TOKENS, &cold);
+        close_kept(&d, disk);
+        damage(&random, 1 + round % 4);
+        disk = open_kept(&d, dir, 1);
+        driver_ask(&d, prompt, LEN, TOKENS, &warm);
+        expect_same(dir, &cold, &warm);
+        cached += warm.cached;
+        broken += mt_disk_look(disk).broken;
+        close_kept(&d, disk);
+    }
+    assert_true(cached > 0 && broken > 0);
+}
+
+static void damage_is_never_an_answer(void **state)
+{
+    (void)state;
+    check_damage(FIXTURES "/gemma3-mlx-4bit");
+    check_damage(FIXTURES "/qwen35-mlx-4bit");
+}
+
+/* Several at once, of one beginning and of others, while some are cancelled, with a cache that holds two of them. */
+static void a_crowd_after_a_restart(void **state)
+{
+    enum { LEN = 400, MANY = 12 };
+    static answer cold[MANY], warm[MANY];
+    static uint32_t prompt[MANY][LEN];
+    static const char *const dirs[] = {FIXTURES "/qwen3-mlx-4bit-g32", FIXTURES "/qwen35-mlx-4bit",
+                                       FIXTURES "/gemma3-mlx-4bit"};
+    draw random = {34};
+    driver d;
+    (void)state;
+    for (size_t k = 0; k < MT_COUNT(dirs); k++) {
+        wipe();
+        for (int round = 0; round < 3; round++) {
+            answer *to = round ? warm : cold;
+            mt_disk *disk = open_kept(&d, dirs[k], 1);
+            if (round == 0)
+                for (size_t i = 0; i < MANY; i++) {
+                    draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
+                    if (i % 3)
+                        memcpy(prompt[i], prompt[0], LEN / 2 * sizeof **prompt);
+                }
+            for (size_t i = 0; i < MANY; i++) {
+                mt_request *r = driver_request(&d, prompt[i], LEN, TOKENS, &to[i]);
+                driver_send(&d, r);
+            }
+            driver_wait(&d, 0);
+            for (size_t i = 0; round && i < MANY; i++)
+                expect_same(dirs[k], &cold[i], &warm[i]);
+            close_kept(&d, disk);
+        }
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart), TEST(what_differs_shares_nothing),
+                                          TEST(damage_is_never_an_answer), TEST(a_crowd_after_a_restart)};
+UNIT_MAIN(tests)
