@@ -222,8 +222,8 @@
 #define MT_LIMIT_DASHBOARDS 32               /* that are open at a time */
 #define MT_LIMIT_PULLS 4                     /* models that are fetched for clients at a time */
 #define MT_LIMIT_PULL_BODY 4096              /* bytes of a request for that */
-#define MT_LIMIT_DISK_RECORDS (1u << 20)      /* that the cache on disk has at a time */
-#define MT_LIMIT_DISK_LEAST (64ul << 20)    /* bytes of the cache on disk, at least */
+#define MT_LIMIT_DISK_RECORDS (1u << 20)     /* that the cache on disk has at a time */
+#define MT_LIMIT_DISK_LEAST (64ul << 20)     /* bytes of the cache on disk, at least */
 #define MT_LIMIT_STORE_QUEUE 4096            /* answers that wait to be written to the store */
 #define MT_LIMIT_STORE_BYTES (128ul << 20)   /* of these together */
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */
