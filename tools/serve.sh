@@ -11,6 +11,7 @@ if [ "$model" = models/box ]; then
     port=8000 before=
     for each; do
         [ "$before" != --port ] || port=$each
+        case $each in --port=*) port=${each#--port=} ;; esac
         before=$each
     done
     cat <<END
