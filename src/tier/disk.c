@@ -197,14 +197,12 @@ static bool move(mt_disk *d, file *from, const mt_record *r, unsigned uses)
     uint64_t size = 0;
     for (size_t i = 0; i < r->parts; i++)
         size += r->size[i];
-    uint8_t *data = malloc((size_t)size + 1); /* who has no memory for it has none to keep it */
-    if (!data)
-        return false;
+    uint8_t *data = mt_alloc((size_t)size + 1);
     for (size_t i = 0, at = 0; i < r->parts; at += r->size[i++])
         part[i] = (mt_tier_part){.data = data + at, .size = (size_t)r->size[i]};
     const bool ok = mt_segment_read(&from->segment, r->at, r->key, r->kind, part, r->parts) == MT_SEGMENT_READ &&
                     append(d, r->key, r->kind, part, r->parts, uses);
-    free(data);
+    mt_free(data);
     pthread_mutex_lock(&d->lock);
     d->stats.moved += ok;
     pthread_mutex_unlock(&d->lock);
