@@ -23,9 +23,10 @@
 
 enum { STORES = 4, FETCHES = 4, STATES = 1, ERRANDS = STORES + FETCHES + STATES, BACKLOG = 4096 };
 enum { KIND_PAGE = 1, KIND_STATE = 2 };
-#define LEAST_GAIN 64     /* positions that a fetch has to save */
-#define MOST_LOSSES 3     /* after which a sequence computes what is left */
-#define RATE_WEIGHT 0.125 /* of the newest page in what one is expected to take */
+#define LEAST_GAIN 64                  /* positions that a fetch has to save */
+#define FINISH_NS UINT64_C(5000000000) /* that the end waits for what is yet to be stored */
+#define MOST_LOSSES 3                  /* after which a sequence computes what is left */
+#define RATE_WEIGHT 0.125              /* of the newest page in what one is expected to take */
 
 typedef enum errand_state { FREE, GIVEN, UNDER_WAY, DONE } errand_state;
 
@@ -699,12 +700,13 @@ mt_keep *mt_keep_new(mt_engine *e, mt_disk *disk, const uint8_t identity[32], vo
     return NULL;
 }
 
-/* An orderly end stores all that waits. */
+/* An orderly end stores what waits, as far as that is quick. */
 static void finish_backlog(mt_keep *k)
 {
     const struct timespec moment = {.tv_nsec = 200000};
+    const uint64_t until = mt_clock_ns() + FINISH_NS;
     bool under_way;
-    while (k->backlog_count > 0 && !mt_disk_look(k->disk).failed) {
+    while (k->backlog_count > 0 && mt_clock_ns() < until && !mt_disk_look(k->disk).failed) {
         end_stores(k->engine, &under_way);
         work_off(k->engine);
         nanosleep(&moment, NULL);
