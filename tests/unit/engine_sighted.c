@@ -2,10 +2,13 @@
    chunks, cold and cached, encoded alone and beside others, and never those of another picture. */
 #include "engine_driver.h"
 
+#include "models/vision_family.h"
+
 #define SIGHTED "tests/oracle/sighted"
 #define NEW_TOKENS 5
 #define PICTURES 20
 #define WORDS 30 /* before the picture, and behind it */
+#define MOST_PADS 64
 
 /* A fixture while it is looked at. */
 typedef struct sighted {
@@ -44,26 +47,35 @@ static void draw_image(mt_image *image, unsigned which, size s)
         image->pixels[i] = (uint8_t)draw_below(&random, 256);
 }
 
+/* Pad tokens that stand for a picture: one, or one for each of its rows. */
+static size_t pads_of(const mt_processor *p, const mt_picture *picture)
+{
+    return p->family->run ? picture->tokens / p->family->run(p, picture) : 1;
+}
+
 /* Words, the pictures `which` and those after it, words. */
 static mt_request *show_for(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, size_t tokens,
                             answer *a)
 {
-    uint32_t ids[2 * WORDS + 8];
-    const size_t count = 2 * WORDS + pictures;
+    uint32_t ids[2 * WORDS + MOST_PADS];
+    size_t count = 2 * WORDS;
     draw random = {words};
     mt_expanded to;
     mt_error err = {0};
     mt_arena *arena = mt_arena_new(0);
     mt_picture *p = mt_arena_alloc(arena, pictures * sizeof *p);
-    draw_tokens(&random, ids, count, 200);
     for (size_t i = 0; i < pictures; i++) {
         mt_image image;
         draw_image(&image, which + (unsigned)i, s);
         if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_order){.arena = arena}, &p[i], &err))
             fail_msg("%s", err.text);
         mt_image_free(&image);
-        ids[WORDS + i] = w->pad;
+        count += pads_of(w->d.o.processor, &p[i]);
     }
+    assert_true(count <= MT_COUNT(ids));
+    draw_tokens(&random, ids, count, 200);
+    for (size_t i = WORDS; i < count - WORDS; i++)
+        ids[i] = w->pad;
     if (!mt_processor_expand(w->d.o.processor, ids, count, p, pictures, arena, &to, &err))
         fail_msg("%s", err.text);
     mt_request *r = driver_request(&w->d, to.ids, to.count, tokens, a);
