@@ -28,7 +28,7 @@ class Server:
         self.port = None
         self.listening = threading.Event()
         self.options = options
-        folders = [folder] if isinstance(folder, str) else folder  # none: all that are found
+        folders = folder if isinstance(folder, (list, tuple)) else [folder]  # an empty list: all that are found
         command = [program, "serve", *folders, "--port", "0", "--threads", "2", "--precision", "reference", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
                                         errors="replace", env=dict(os.environ, **(env or {})))
