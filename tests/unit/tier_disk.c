@@ -104,9 +104,11 @@ static void it_is_there_after_a_restart(void **state)
 
 static void files_stay_within_their_bound(void **state)
 {
-    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
     size_t files;
     (void)state;
+    if (unit_races())
+        UNIT_SKIP("there is one thread");
+    mt_disk *disk = open_disk(MT_LIMIT_DISK_LEAST, MANY);
     for (unsigned i = 0; i < 900; i++) { /* 176 MiB */
         keep(disk, i);
         assert_true(has(disk, i));
@@ -297,6 +299,8 @@ static void who_is_killed_leaves_no_wrong_record(void **state)
 {
     const int rounds = unit_quick() ? 5 : 40;
     (void)state;
+    if (unit_races())
+        UNIT_SKIP("there is one thread");
     for (int i = 0; i < rounds; i++) {
         fflush(NULL);
         const pid_t pid = fork();
