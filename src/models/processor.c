@@ -58,6 +58,16 @@ static bool read_resample(const mt_settings *s, const mt_config *c, mt_resample 
 }
 
 /* As transformers computes it: mean and deviation are scaled to bytes first, in fp32. */
+bool mt_settings_same(const mt_settings *s, const mt_config *c, const char *key, uint32_t wanted)
+{
+    int64_t value = wanted;
+    if (c && !mt_config_int(c, key, wanted, 1, 1 << 16, &value, s->err))
+        return false;
+    return value == (int64_t)wanted ||
+           mt_fail(s->err, MT_E_INVALID, "the processor's \"%s\" is %d, the tower's %u; they must be of one model", key,
+                   (int)value, wanted);
+}
+
 bool mt_settings_levels(const mt_settings *s, const mt_config *c, const double mean[3], const double std[3],
                         mt_resample resample, mt_pixel_rules *rules)
 {

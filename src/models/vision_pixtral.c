@@ -98,17 +98,6 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
     }
 }
 
-/* What both the processor's file and the tower say must be the same. */
-static bool check_same(const mt_settings *s, const mt_config *c, const char *key, uint32_t wanted)
-{
-    int64_t value = wanted;
-    if (c && !mt_config_int(c, key, wanted, 1, 1 << 16, &value, s->err))
-        return false;
-    return value == (int64_t)wanted ||
-           mt_fail(s->err, MT_E_INVALID, "the processor's \"%s\" is %d, the tower's %u; they must be of one model", key,
-                   (int)value, wanted);
-}
-
 /* The longest side of a picture, or the longest of each. */
 static bool read_size(const mt_settings *s, mt_pixel_rules *rules)
 {
@@ -139,8 +128,8 @@ static bool read_processor(const mt_settings *s)
     const mt_vision_spec *v = s->spec->vision;
     const mt_config *whole;
     mt_processor *p = s->p;
-    if (!mt_settings_file(s, "processor_config.json", &whole) || !check_same(s, whole, "patch_size", v->patch) ||
-        !check_same(s, whole, "spatial_merge_size", v->merge) || !read_size(s, &p->image) ||
+    if (!mt_settings_file(s, "processor_config.json", &whole) || !mt_settings_same(s, whole, "patch_size", v->patch) ||
+        !mt_settings_same(s, whole, "spatial_merge_size", v->merge) || !read_size(s, &p->image) ||
         !mt_settings_levels(s, s->image, clip_mean, clip_std, MT_RESAMPLE_BICUBIC, &p->image))
         return false;
     const uint32_t rows = patches_along(p, p->image.height), columns = patches_along(p, p->image.width);

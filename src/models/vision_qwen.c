@@ -66,23 +66,12 @@ static bool read_pixels(const mt_settings *s, const mt_config *c, const char *ke
     return true;
 }
 
-/* The tower decides how patches are cut; a processor that cuts them otherwise belongs to another model. */
-static bool check_patch(const mt_settings *s, const mt_config *c, const char *key, uint32_t wanted)
-{
-    int64_t value = wanted;
-    if (c && !mt_config_int(c, key, wanted, 1, 1 << 16, &value, s->err))
-        return false;
-    return value == (int64_t)wanted ||
-           mt_fail(s->err, MT_E_INVALID, "the processor's \"%s\" is %d, the tower's %u; they must be of one model", key,
-                   (int)value, wanted);
-}
-
 static bool read_rules(const mt_settings *s, const mt_config *c, int64_t min, int64_t max, bool edges, bool even,
                        mt_pixel_rules *rules)
 {
     const mt_processor *p = s->p;
-    return check_patch(s, c, "patch_size", p->patch) && check_patch(s, c, "merge_size", p->merge) &&
-           check_patch(s, c, "temporal_patch_size", p->frames) &&
+    return mt_settings_same(s, c, "patch_size", p->patch) && mt_settings_same(s, c, "merge_size", p->merge) &&
+           mt_settings_same(s, c, "temporal_patch_size", p->frames) &&
            read_pixels(s, c, edges ? NULL : "min_pixels", "shortest_edge", min, &rules->min_pixels) &&
            read_pixels(s, c, edges ? NULL : "max_pixels", "longest_edge", max, &rules->max_pixels) &&
            mt_settings_levels(s, c, even ? half : clip_mean, even ? half : clip_std, MT_RESAMPLE_BICUBIC, rules);

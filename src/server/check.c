@@ -48,8 +48,8 @@ static bool look_at_folder(const char *option, const char *path, int mode, mt_er
     return S_ISDIR(info.st_mode) || mt_fail(err, MT_E_INVALID, "\"--%s\" needs a folder: \"%s\" is none", option, path);
 }
 
-/* The file itself, or where it would be made. */
-static bool look_at_store(const char *path, mt_error *err)
+/* The file or folder itself, or where it would be made. */
+static bool look_at_path(const char *option, const char *path, mt_error *err)
 {
     char *folder;
     bool ok;
@@ -57,17 +57,18 @@ static bool look_at_store(const char *path, mt_error *err)
     if (access(path, R_OK | W_OK) == 0)
         return true;
     if (errno != ENOENT)
-        return mt_fail(err, MT_E_IO, "\"--store\" cannot use \"%s\": %s", path, strerror(errno));
+        return mt_fail(err, MT_E_IO, "\"--%s\" cannot use \"%s\": %s", option, path, strerror(errno));
     folder = mt_strdup(path);
     *(strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder) = '\0';
-    ok = look_at_folder("store", *folder ? folder : ".", W_OK | X_OK, err);
+    ok = look_at_folder(option, *folder ? folder : ".", W_OK | X_OK, err);
     mt_free(folder);
     return ok;
 }
 
 static bool look_at_files(const mt_options *opt, mt_error *err)
 {
-    return (!opt->store || look_at_store(opt->store, err)) &&
+    return (!opt->store || look_at_path("store", opt->store, err)) &&
+           (!opt->cache_dir || look_at_path("cache-dir", opt->cache_dir, err)) &&
            (!opt->media_root || look_at_folder("media-root", opt->media_root, R_OK | X_OK, err));
 }
 

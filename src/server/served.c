@@ -67,11 +67,12 @@ static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
     if (!s->tokenizer)
         return false;
     s->templates = mt_chat_templates_open(p->dir, own, err);
-    if (s->templates)
-        return true;
-    if (err->code != MT_E_NOT_FOUND || own)
+    if (!s->templates && (err->code != MT_E_NOT_FOUND || own))
         return false;
-    mt_log_warn("model.template", "%s; until then chat completions are refused", err->text);
+    if (!s->templates)
+        mt_log_warn("model.template", "%s; until then chat completions are refused", err->text);
+    if (p->opt->allow_chat_template)
+        s->own_templates = mt_own_templates_new(s->templates ? mt_chat_templates_tokens(s->templates) : NULL);
     return true;
 }
 
@@ -82,8 +83,6 @@ static bool set_formats(mt_served *s, const mt_served_params *p, mt_error *err)
     mt_parser *parser;
 
     s->allow_special = opt->allow_special;
-    if (opt->allow_chat_template)
-        s->own_templates = mt_own_templates_new(s->templates ? mt_chat_templates_tokens(s->templates) : NULL);
     if (p->first)
         s->formats = (mt_parse_formats){.tools = opt->tool_format, .reasoning = opt->reasoning_format};
     parser = mt_parser_new(&(mt_parse_settings){.formats = s->formats}, err);
