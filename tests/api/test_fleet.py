@@ -89,12 +89,9 @@ def three_models_in_turn_where_one_and_a_half_fit():
     clients, rounds = 16, 2 if QUICK else 6
     alone = {}
     for name in NAMES:
-        for number in range(8):
-            with contextlib.ExitStack() as stack:
-                if number == 0:
-                    server = SUITE.start("--served-name", name, folder=folder_of(name))
+        with SUITE.start("--served-name", name, folder=folder_of(name)) as server:
+            for number in range(8):
                 alone[name, number] = said(ask(server, name, number))
-        assert server.stop() == 0
     assert len({json.dumps(a) for a in alone.values()}) == len(alone)  # each model says something of its own
     memory = budget_for(1.5)
     wrong, peaks, answers = [], [], []
