@@ -6,8 +6,6 @@
 
    1. A slot that is in the tree is never written; a sequence writes only slots that it alone refers to.
    2. The tree has one reference to each slot of its anchors, sequences have others.
-   3. An anchor whose slot is wanted stays where a tier has its state, under a number beyond all slots. Of these the
-      lowest goes when there are too many. It becomes one with a slot again when somebody computes the state anew.
 
    Rejected: the order of last use alone. One long prompt with many turns would sweep away all others. */
 #include "cache/anchors.h"
@@ -20,11 +18,9 @@
 
 void mt_anchors_init(mt_anchors *a, size_t slots)
 {
-    *a = (mt_anchors){.unused = MT_NO_PAGE};
+    *a = (mt_anchors){0};
     mt_pages_init(&a->slots, slots);
-    a->of = mt_alloc_array(slots * (1 + MT_ANCHORS_AWAY), sizeof *a->of);
-    for (size_t i = slots * (1 + MT_ANCHORS_AWAY); i-- > slots; a->unused = (uint32_t)i)
-        a->of[i].next = a->unused;
+    a->of = mt_alloc_array(slots, sizeof *a->of);
 }
 
 void mt_anchors_free(mt_anchors *a)
@@ -34,14 +30,8 @@ void mt_anchors_free(mt_anchors *a)
     memset(a, 0, sizeof *a);
 }
 
-static bool is_here(const mt_anchors *a, uint32_t anchor)
-{
-    return anchor < a->slots.total;
-}
-
 /* ---- lists ---- */
 
-/* The one at this offset, be it here or not. */
 static uint32_t at_offset(const mt_anchors *a, const mt_anchor_list *list, size_t offset)
 {
     uint32_t i = *list;
@@ -69,39 +59,8 @@ static void take_out(mt_anchors *a, uint32_t anchor)
 static void forget(mt_anchors *a, uint32_t anchor)
 {
     take_out(a, anchor);
-    if (is_here(a, anchor)) {
-        a->count--;
-        mt_pages_unref(&a->slots, anchor);
-    } else {
-        a->of[anchor].next = a->unused;
-        a->unused = anchor;
-    }
-}
-
-/* A number beyond all slots. */
-static uint32_t number_beyond(mt_anchors *a)
-{
-    const size_t total = a->slots.total;
-    uint32_t lowest = (uint32_t)total;
-    for (size_t i = total; a->unused == MT_NO_PAGE && i < total * (1 + MT_ANCHORS_AWAY); i++)
-        if (a->of[i].rank < a->of[lowest].rank)
-            lowest = (uint32_t)i;
-    if (a->unused == MT_NO_PAGE)
-        forget(a, lowest);
-    const uint32_t number = a->unused;
-    a->unused = a->of[number].next;
-    return number;
-}
-
-/* The anchor does without its slot, or goes. */
-static void leave_slot(mt_anchors *a, uint32_t slot)
-{
-    if (a->of[slot].away != MT_NO_PAGE) {
-        const uint32_t number = number_beyond(a);
-        a->of[number] = a->of[slot];
-        link_in(a, a->of[slot].list, number);
-    }
-    forget(a, slot);
+    a->count--;
+    mt_pages_unref(&a->slots, anchor);
 }
 
 /* ---- slots ---- */
@@ -122,7 +81,7 @@ static void evict_lowest(mt_anchors *a, double below)
     if (a->of[lowest].rank > a->age)
         a->age = a->of[lowest].rank;
     a->evictions++;
-    leave_slot(a, (uint32_t)lowest);
+    forget(a, (uint32_t)lowest);
 }
 
 static uint32_t take(mt_anchors *a, double below)
@@ -172,34 +131,21 @@ static void raise(mt_anchors *a, mt_anchor *anchor)
 
 void mt_anchors_add(mt_anchors *a, mt_anchor_list *list, size_t offset, size_t gain, uint32_t slot)
 {
-    const uint32_t known = at_offset(a, list, offset);
-    mt_anchor anchor = {.offset = (uint32_t)offset, .gain = (uint32_t)gain, .away = MT_NO_PAGE};
     assert(!a->of[slot].list);
-    if (known != MT_NO_PAGE && is_here(a, known))
+    if (at_offset(a, list, offset) != MT_NO_PAGE)
         return;
-    if (known != MT_NO_PAGE) {
-        anchor = a->of[known];
-        forget(a, known);
-    }
-    a->of[slot] = anchor;
+    a->of[slot] = (mt_anchor){.offset = (uint32_t)offset, .gain = (uint32_t)gain};
     link_in(a, list, slot);
     a->count++;
     mt_pages_ref(&a->slots, slot);
     raise(a, &a->of[slot]);
 }
 
-void mt_anchors_sent(mt_anchors *a, uint32_t anchor, uint32_t away)
-{
-    a->of[anchor].away = away;
-    if (!is_here(a, anchor) && away == MT_NO_PAGE)
-        forget(a, anchor);
-}
-
 uint32_t mt_anchors_find(const mt_anchors *a, const mt_anchor_list *list, size_t most)
 {
     uint32_t best = MT_NO_PAGE;
     for (uint32_t s = *list; s != MT_NO_PAGE; s = a->of[s].next)
-        if (is_here(a, s) && a->of[s].offset <= most && (best == MT_NO_PAGE || a->of[s].offset > a->of[best].offset))
+        if (a->of[s].offset <= most && (best == MT_NO_PAGE || a->of[s].offset > a->of[best].offset))
             best = s;
     return best;
 }
@@ -211,29 +157,20 @@ void mt_anchors_use(mt_anchors *a, uint32_t slot)
     raise(a, &a->of[slot]);
 }
 
-void mt_anchors_leave(mt_anchors *a, mt_anchor_list *list)
-{
-    for (uint32_t slot; (slot = mt_anchors_find(a, list, SIZE_MAX)) != MT_NO_PAGE;)
-        leave_slot(a, slot);
-}
-
 void mt_anchors_drop(mt_anchors *a, mt_anchor_list *list)
 {
     while (*list != MT_NO_PAGE)
         forget(a, *list);
 }
 
-/* Where both have one, that stays which is here. */
 void mt_anchors_move(mt_anchors *a, mt_anchor_list *from, mt_anchor_list *to)
 {
     while (*from != MT_NO_PAGE) {
-        const uint32_t anchor = *from, known = at_offset(a, to, a->of[anchor].offset);
-        if (known != MT_NO_PAGE && (is_here(a, known) || !is_here(a, anchor))) {
+        const uint32_t anchor = *from;
+        if (at_offset(a, to, a->of[anchor].offset) != MT_NO_PAGE) {
             forget(a, anchor);
             continue;
         }
-        if (known != MT_NO_PAGE)
-            forget(a, known);
         take_out(a, anchor);
         link_in(a, to, anchor);
     }

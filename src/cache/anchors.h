@@ -12,24 +12,20 @@
 /* A list of anchors, as a node of the tree has it: the number of the first, or MT_NO_PAGE. It must not move. */
 typedef uint32_t mt_anchor_list;
 
-#define MT_ANCHORS_AWAY 3 /* most anchors without a slot, for each slot */
-
 typedef struct mt_anchor {
     mt_anchor_list *list; /* NULL: not in the tree */
     uint32_t next;
     uint32_t offset; /* positions of the node's page that the state has behind it */
     uint32_t gain;   /* positions that it saves over the anchor before it */
     uint32_t uses;
-    uint32_t away; /* what a lower tier calls its copy of the state; MT_NO_PAGE: it has none */
-    double rank;   /* the lowest goes first */
+    double rank; /* the lowest goes first */
 } mt_anchor;
 
 typedef struct mt_anchors {
     mt_pages slots;
-    mt_anchor *of;   /* by number: its slot, or beyond all slots, of a state that is not here but with a tier */
-    uint32_t unused; /* of the numbers beyond, the first that is free; linked by next */
-    double age;      /* rank of the last that had to go */
-    size_t count;    /* in the tree and here */
+    mt_anchor *of; /* by slot */
+    double age;    /* rank of the last that had to go */
+    size_t count;  /* in the tree */
     uint64_t evictions;
 } mt_anchors;
 
@@ -53,21 +49,17 @@ size_t mt_anchors_available(const mt_anchors *a);
 bool mt_anchors_own(const mt_anchors *a, uint32_t slot);
 
 /* The slot becomes an anchor, which nobody writes any more; the list has a reference of its own. Where there is one
-   at the same offset already, nothing happens, but if that is not here it is from now on. */
+   at the same offset already, nothing happens. */
 void mt_anchors_add(mt_anchors *a, mt_anchor_list *list, size_t offset, size_t gain, uint32_t slot);
 
-/* A tier has a copy of an anchor's state now, or (MT_NO_PAGE) has none any more. */
-void mt_anchors_sent(mt_anchors *a, uint32_t anchor, uint32_t away);
-
-/* Of those that are here the one with the largest offset of at most `most`; MT_NO_PAGE for none. */
+/* The one with the largest offset of at most `most`; MT_NO_PAGE for none. */
 uint32_t mt_anchors_find(const mt_anchors *a, const mt_anchor_list *list, size_t most);
 
 /* Somebody continues there. */
 void mt_anchors_use(mt_anchors *a, uint32_t slot);
 
-/* Another list gets what this one has; those that a tier has stay, without slots; nobody gets anything. */
+/* Another list gets what this one has; nobody gets anything. */
 void mt_anchors_move(mt_anchors *a, mt_anchor_list *from, mt_anchor_list *to);
-void mt_anchors_leave(mt_anchors *a, mt_anchor_list *list);
 void mt_anchors_drop(mt_anchors *a, mt_anchor_list *list);
 
 #endif

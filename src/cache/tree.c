@@ -13,8 +13,8 @@
    4. A page of a node that only the tree refers to is in the group's list of idle pages, oldest use first. In that of
       group 0 a node never comes before one of its descendants, so nothing below the first is here.
    5. Evicting a page of group 0 takes the node's other pages and states along. A whole node stays, without: it
-      tells why a lookup failed, whether a tier has what it held, and takes the pages of whoever computes it again. A
-      beginning of a page stays only where a tier has it. Evicting a page of another group leaves a gap there.
+      tells why a lookup failed and takes the pages of whoever computes it again. A beginning of a page goes. Evicting
+      a page of another group leaves a gap there.
    6. Nodes that are not here are in the list of those that are gone, longest gone first; so none comes before one of
       its descendants. There are MT_TREE_NODES nodes a page, and a root a sequence; where more are needed, the first of
       that list goes. There is one: nodes that are here and their roots are two a page.
@@ -97,11 +97,6 @@ mt_node *mt_node_parent(const mt_node *n)
     return n->parent;
 }
 
-mt_place mt_node_place(const mt_node *n, size_t g)
-{
-    return n->at[g];
-}
-
 /* ---- lists ---- */
 
 void mt_tree_leave(mt_tree_list *l, size_t g, mt_node *n)
@@ -155,16 +150,16 @@ static void forget_page(mt_tree *t, size_t g, mt_node *n)
         return;
     if (mt_node_is_idle(t, g, n))
         mt_tree_leave(&t->idle[g], g, n);
-    t->owner[g][n->at[g].page] = NULL;
-    mt_pages_unref(&t->pages[g], n->at[g].page);
-    n->at[g].page = MT_NO_PAGE;
+    t->owner[g][n->page[g]] = NULL;
+    mt_pages_unref(&t->pages[g], n->page[g]);
+    n->page[g] = MT_NO_PAGE;
 }
 
 /* Pages that nobody else holds become free. Nothing below the node is here. */
 static void forget_pages(mt_tree *t, mt_node *n)
 {
     remove_child(n);
-    mt_anchors_leave(&t->anchors, &n->anchors);
+    mt_anchors_drop(&t->anchors, &n->anchors);
     for (size_t g = 0; g < t->groups.count; g++)
         forget_page(t, g, n);
     t->count--;
@@ -211,7 +206,7 @@ static void evict(mt_tree *t, size_t g)
     t->evictions++;
     if (g > 0)
         forget_page(t, g, n);
-    else if (mt_node_is_whole(n) || n->at[0].away != MT_NO_PAGE)
+    else if (mt_node_is_whole(n))
         forget_pages(t, n);
     else
         remove_leaf(t, n);
@@ -225,7 +220,7 @@ static mt_node *new_node(mt_tree *t, mt_node *parent)
     t->unused = n->chain;
     memset(n, 0, sizeof *n);
     for (size_t g = 0; g < MT_KV_GROUPS; g++)
-        n->at[g] = (mt_place){.page = MT_NO_PAGE, .away = MT_NO_PAGE};
+        n->page[g] = MT_NO_PAGE;
     n->anchors = MT_NO_PAGE;
     n->parent = parent;
     return n;
@@ -301,13 +296,6 @@ uint64_t mt_tree_probes(const mt_tree *t)
     return t->probes;
 }
 
-void mt_tree_sent(mt_tree *t, mt_node *n, size_t g, uint32_t away)
-{
-    n->at[g].away = away;
-    if (!mt_node_is_here(n) && !mt_node_is_whole(n) && n->at[0].away == MT_NO_PAGE)
-        remove_leaf(t, n);
-}
-
 void mt_tree_clear(mt_tree *t)
 {
     for (size_t g = t->groups.count; g-- > 0;)
@@ -322,7 +310,7 @@ void mt_tree_clear(mt_tree *t)
 void mt_tree_ref(mt_tree *t, mt_node *n, uint32_t page[MT_KV_GROUPS])
 {
     for (size_t g = 0; g < t->groups.count; g++) {
-        page[g] = n->at[g].page;
+        page[g] = n->page[g];
         if (page[g] == MT_NO_PAGE)
             continue;
         if (mt_node_is_idle(t, g, n))
@@ -343,7 +331,7 @@ void mt_tree_anchor(mt_tree *t, mt_node *n, size_t offset, size_t gain, uint32_t
 
 static void adopt(mt_tree *t, mt_node *n, size_t g, uint32_t page)
 {
-    n->at[g].page = page;
+    n->page[g] = page;
     t->owner[g][page] = n;
     mt_pages_ref(&t->pages[g], page);
 }
@@ -398,7 +386,7 @@ static void merge(mt_tree *t, mt_node *known, uint32_t page[MT_KV_GROUPS])
             const uint32_t own = page[g];
             if (mt_node_is_idle(t, g, known))
                 mt_tree_leave(&t->idle[g], g, known);
-            page[g] = known->at[g].page;
+            page[g] = known->page[g];
             mt_pages_ref(&t->pages[g], page[g]);
             mt_tree_release(t, g, own, false);
         }
@@ -410,8 +398,6 @@ static void learn(mt_node *n, const mt_passage *p, size_t count)
     size_t figures = n->figures;
     memcpy(n->key + n->count, p->key + n->count, (count - n->count) * sizeof *n->key);
     n->count = (uint32_t)count;
-    for (size_t g = 0; g < MT_KV_GROUPS; g++)
-        n->at[g].away = MT_NO_PAGE; /* a copy that was made before lacks them */
     while (figures < p->figures && p->figure[figures].first < p->first + count)
         figures++;
     if (figures > n->figures)

@@ -47,18 +47,6 @@ mt_node *mt_node_parent(const mt_node *node); /* NULL for a root */
 mt_node *mt_tree_root(mt_tree *tree, const uint8_t salt[32]);
 void mt_tree_root_release(mt_tree *tree, mt_node *root);
 
-/* Where that is which a node's page of a group holds: in a page, with a tier below, in both or in neither. */
-typedef struct mt_place {
-    uint32_t page; /* MT_NO_PAGE: it is not here */
-    uint32_t away; /* what the tier calls it; MT_NO_PAGE: it has none */
-} mt_place;
-
-mt_place mt_node_place(const mt_node *node, size_t group);
-
-/* A tier has a copy of the node's page now, or (MT_NO_PAGE) has none any more; a page that is filled further has none
-   again. That the node stays in the tree nobody promises: what a tier has it must find by itself, too. */
-void mt_tree_sent(mt_tree *tree, mt_node *node, size_t group, uint32_t away);
-
 /* What is known of a prompt. */
 typedef struct mt_hit {
     size_t positions; /* `pages` whole ones, and the first `tail` of a page more */
@@ -66,7 +54,6 @@ typedef struct mt_hit {
     mt_node *node;    /* of the last whole page, or the root */
     mt_node *partial; /* whose page holds the tail; NULL when there is none */
     size_t shared;    /* positions whose pages are here; more than `positions` where there is no anchor */
-    size_t reach;     /* of whole pages that are here or, in the first group, with a tier; or `shared` */
     uint32_t state;   /* of the anchor at `positions`; MT_NO_PAGE where models have none, or none is there */
     mt_miss miss;     /* why it is not all of `count` */
 } mt_hit;

@@ -145,15 +145,6 @@ static void retreat_to_anchor(const mt_tree *t, mt_hit *hit, const mt_text *text
         hit->miss = MT_MISS_STATE;
 }
 
-/* How far pages go that a tier has, from a node on that is page `page`. */
-static size_t reach(mt_tree *t, const mt_node *n, const mt_text *text, size_t page, size_t whole)
-{
-    bool salted;
-    while (n && n->at[0].away != MT_NO_PAGE && ++page < whole)
-        n = mt_tree_find_whole(t, n, text, page, &salted);
-    return page * MT_PAGE_TOKENS;
-}
-
 mt_hit mt_tree_find(mt_tree *t, mt_node *root, const mt_text *text, size_t count)
 {
     mt_hit hit = {.node = root, .state = MT_NO_PAGE};
@@ -176,10 +167,8 @@ mt_hit mt_tree_find(mt_tree *t, mt_node *root, const mt_text *text, size_t count
                    : salted && hit.pages == 0 ? MT_MISS_SALT
                    : media                    ? MT_MISS_MEDIA
                                               : MT_MISS_FIRST_SIGHT;
-    hit.reach = gone ? reach(t, next, text, hit.pages, whole) : 0;
     retreat(t, &hit);
     hit.shared = hit.positions;
-    hit.reach = hit.reach > hit.shared ? hit.reach : hit.shared;
     if (t->groups.states)
         retreat_to_anchor(t, &hit, text, count);
     touch(t, hit.partial ? hit.partial : hit.node);

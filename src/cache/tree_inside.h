@@ -12,11 +12,11 @@ typedef struct mt_tree_link {
 
 struct mt_node {
     mt_node *parent;
-    mt_node *child[2];        /* the youngest of those that are here [1], and of those that are not [0] */
-    mt_node *younger, *older; /* siblings of the same kind */
-    mt_node *chain;           /* next of the same bucket, or of the free list */
-    uint64_t hash;            /* of a whole page: with all before it; of a root: of its salt */
-    mt_place at[MT_KV_GROUPS];
+    mt_node *child[2];               /* the youngest of those that are here [1], and of those that are not [0] */
+    mt_node *younger, *older;        /* siblings of the same kind */
+    mt_node *chain;                  /* next of the same bucket, or of the free list */
+    uint64_t hash;                   /* of a whole page: with all before it; of a root: of its salt */
+    uint32_t page[MT_KV_GROUPS];     /* MT_NO_PAGE: it is not here */
     mt_tree_link idle[MT_KV_GROUPS]; /* [0]: in the list of those that are gone, if it is not here */
     mt_figure *figure;               /* its pictures; positions are counted from the page's first */
     mt_anchor_list anchors;
@@ -50,7 +50,7 @@ struct mt_tree {
 
 static inline bool mt_node_has_page(const mt_node *n, size_t g)
 {
-    return n->at[g].page != MT_NO_PAGE;
+    return n->page[g] != MT_NO_PAGE;
 }
 
 static inline bool mt_node_is_here(const mt_node *n)
@@ -60,7 +60,7 @@ static inline bool mt_node_is_here(const mt_node *n)
 
 static inline bool mt_node_is_idle(const mt_tree *t, size_t g, const mt_node *n)
 {
-    return mt_node_has_page(n, g) && t->pages[g].refs[n->at[g].page] == 1;
+    return mt_node_has_page(n, g) && t->pages[g].refs[n->page[g]] == 1;
 }
 
 static inline bool mt_node_is_whole(const mt_node *n)

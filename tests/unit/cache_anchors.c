@@ -87,58 +87,11 @@ static void what_is_held_stays(void **state)
     mt_anchors_free(&a);
 }
 
-/* What a tier has is remembered without its slot, and is itself again when it is computed anew. */
-static void what_a_tier_has_stays_without_its_slot(void **state)
-{
-    mt_anchors a;
-    mt_anchor_list list = MT_NO_PAGE, other = MT_NO_PAGE;
-    (void)state;
-    mt_anchors_init(&a, 1);
-    mt_anchors_sent(&a, add(&a, &list, 1, 10), 7);
-    add(&a, &list, 2, 20);
-    assert_int_equal(a.count, 1);
-    assert_int_equal(mt_anchors_find(&a, &list, 1), MT_NO_PAGE);
-    mt_anchors_move(&a, &list, &other);
-    mt_anchors_leave(&a, &other); /* the second has no copy, and goes */
-    assert_int_equal(a.slots.free, 1);
-    assert_true(other != MT_NO_PAGE && a.of[other].away == 7 && a.of[other].next == MT_NO_PAGE);
-    const uint32_t slot = add(&a, &other, 1, 10);
-    assert_int_equal(mt_anchors_find(&a, &other, 1), slot);
-    assert_true(other == slot && a.of[slot].away == 7 && a.of[slot].next == MT_NO_PAGE);
-    mt_anchors_leave(&a, &other);
-    mt_anchors_sent(&a, other, MT_NO_PAGE);
-    assert_int_equal(other, MT_NO_PAGE);
-    mt_anchors_free(&a);
-}
-
-/* Those without slots are bounded; who saves least goes first. */
-static void what_tiers_have_is_bounded(void **state)
-{
-    enum { SLOTS = 2 };
-    mt_anchors a;
-    mt_anchor_list list = MT_NO_PAGE;
-    size_t count = 0, lowest = SIZE_MAX;
-    (void)state;
-    mt_anchors_init(&a, SLOTS);
-    for (uint32_t i = 1; i <= 30; i++)
-        mt_anchors_sent(&a, add(&a, &list, i, 10 * i), i);
-    for (uint32_t i = list; i != MT_NO_PAGE; i = a.of[i].next, count++)
-        lowest = a.of[i].offset < lowest ? a.of[i].offset : lowest;
-    assert_int_equal(count, SLOTS * (1 + MT_ANCHORS_AWAY));
-    assert_int_equal(lowest, 30 - count + 1);
-    assert_int_equal(a.count, SLOTS);
-    mt_anchors_drop(&a, &list);
-    assert_int_equal(a.slots.free, SLOTS);
-    mt_anchors_free(&a);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_deepest_that_fits_is_found),
     cmocka_unit_test(what_saves_least_goes_first),
     cmocka_unit_test(use_raises_and_age_sinks),
     cmocka_unit_test(what_is_held_stays),
-    cmocka_unit_test(what_a_tier_has_stays_without_its_slot),
-    cmocka_unit_test(what_tiers_have_is_bounded),
 };
 
 UNIT_MAIN(tests)

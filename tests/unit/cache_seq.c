@@ -557,13 +557,6 @@ static void expect_reason(const chronicle *c, const mt_seq *s, mt_miss miss, boo
     assert_true(miss == MT_MISS_EVICTED || !computed || !all_remembered);
 }
 
-static void send_states(mt_anchors *a)
-{
-    for (uint32_t i = 0; i < a->slots.total; i++)
-        if (a->of[i].list)
-            mt_anchors_sent(a, i, 1);
-}
-
 /* Random lives of a few sequences over a small alphabet, so that they meet often, in a pool that is often dry. */
 static size_t live(mt_tree *t, uint64_t seed)
 {
@@ -618,10 +611,6 @@ static size_t live(mt_tree *t, uint64_t seed)
                 mt_seq_suspend(&s[i]);
             expect_sound(&s[i], &m);
             write_down(&known[of[i]], &s[i]);
-            if (s[i].done > 0 && below(&r, 3) == 0) /* a tier takes a copy */
-                mt_tree_sent(t, s[i].node, 0, 1);
-            if (states && below(&r, 3) == 0)
-                send_states(mt_tree_anchors(t));
         } else if (s[i].known < 900 && below(&r, 12)) {
             mt_seq_add(&s[i], below(&r, 30) ? 5 : 6);
         } else {

@@ -73,11 +73,8 @@ static void what_is_computed_again_comes_back_to_its_node(void **state)
     ask(t, no_salt, 2000, 97);
     assert_int_equal(mt_tree_nodes(t), 4);
     assert_int_equal(mt_tree_gone(t), 3); /* the beginning of a fourth page is forgotten */
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(mt_node_place(before[i], 0).page, MT_NO_PAGE);
     const mt_hit hit = look(t, 1000, 97);
     assert_int_equal(hit.positions, 0);
-    assert_int_equal(hit.reach, 0);
     assert_int_equal(hit.miss, MT_MISS_EVICTED);
     nodes_of(t, 1000, 97, after, 3);
     assert_memory_equal(before, after, sizeof before);
@@ -100,68 +97,6 @@ static void what_is_left_of_a_prompt_is_found(void **state)
     const mt_hit hit = look(t, 1000, 161);
     assert_int_equal(hit.positions, 96);
     assert_int_equal(hit.miss, MT_MISS_EVICTED);
-    mt_tree_free(t);
-}
-
-static void what_a_tier_has_is_in_reach(void **state)
-{
-    mt_tree *t = new_tree(4);
-    mt_node *node[3];
-    (void)state;
-    nodes_of(t, 1000, 97, node, 3);
-    mt_tree_sent(t, node[0], 0, 7);
-    mt_tree_sent(t, node[1], 0, 8);
-    assert_int_equal(look(t, 1000, 97).reach, 96); /* all of it is here as well */
-    ask(t, no_salt, 2000, 97);
-    mt_hit hit = look(t, 1000, 97);
-    assert_int_equal(hit.positions, 0);
-    assert_int_equal(hit.reach, 64);
-    assert_int_equal(mt_node_place(node[1], 0).page, MT_NO_PAGE);
-    assert_int_equal(mt_node_place(node[1], 0).away, 8);
-    ask(t, no_salt, 1000, 65);
-    assert_int_not_equal(mt_node_place(node[1], 0).page, MT_NO_PAGE);
-    assert_int_equal(mt_node_place(node[1], 0).away, 8);
-    mt_tree_sent(t, node[0], 0, MT_NO_PAGE);
-    ask(t, no_salt, 2000, 97);
-    hit = look(t, 1000, 97);
-    assert_int_equal(hit.reach, 0);
-    assert_int_equal(hit.miss, MT_MISS_EVICTED);
-    mt_tree_free(t);
-}
-
-/* A beginning of a page without a page is of use to nobody but a tier. */
-static void beginnings_stay_where_a_tier_has_them(void **state)
-{
-    mt_tree *t = new_tree(2);
-    mt_seq s;
-    (void)state;
-    begin(&s, t, no_salt, 1000, 20);
-    compute(&s);
-    mt_node *n = s.node;
-    mt_tree_sent(t, n, 0, 4);
-    mt_seq_free(&s);
-    begin(&s, t, no_salt, 1000, 21);
-    compute(&s); /* in a page of its own */
-    mt_seq_free(&s);
-    assert_int_equal(mt_node_place(n, 0).away, 4);
-    mt_tree_clear(t);
-    begin(&s, t, no_salt, 1000, 32);
-    mt_page_copy copy;
-    mt_hit hit;
-    mt_seq_resume(&s, &copy, &hit);
-    assert_true(mt_seq_grow(&s, 20));
-    mt_seq_commit(&s, 19);
-    n = s.node;
-    mt_tree_sent(t, n, 0, 4);
-    mt_seq_commit(&s, 1);
-    assert_int_equal(mt_node_place(n, 0).away, MT_NO_PAGE); /* there is more in it than was copied */
-    mt_seq_free(&s);
-    mt_tree_sent(t, n, 0, 5);
-    ask(t, no_salt, 2000, 64);
-    assert_int_equal(mt_tree_gone(t), 1);
-    assert_int_equal(mt_node_place(n, 0).page, MT_NO_PAGE);
-    mt_tree_sent(t, n, 0, MT_NO_PAGE);
-    assert_int_equal(mt_tree_gone(t), 0);
     mt_tree_free(t);
 }
 
@@ -315,8 +250,6 @@ static void pictures_are_told_apart_within_a_page(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_computed_again_comes_back_to_its_node),
     cmocka_unit_test(what_is_left_of_a_prompt_is_found),
-    cmocka_unit_test(what_a_tier_has_is_in_reach),
-    cmocka_unit_test(beginnings_stay_where_a_tier_has_them),
     cmocka_unit_test(nodes_are_bounded_and_the_longest_gone_go_first),
     cmocka_unit_test(salts_are_found_by_hash),
     cmocka_unit_test(roots_are_bounded),
