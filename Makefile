@@ -52,7 +52,8 @@ test-grafana: all ## ask a Prometheus, which apt-get installs, all that the dash
 
 test-web: all ## test the pages in Chromium, which apt-get installs, with packages that npm fetches into ~/.cache
 	@tools/setup.sh pages
-	@tests/web/run.py --motet $(BUILD)/motet --install
+	@tests/web/run.py --fetch
+	@tests/run.py $(BUILD) --suite web
 test-schema: all ## follow schemas at random and let ajv judge, which npm fetches: SUITE=folder of JSON-Schema-Test-Suite
 	@tests/constraint/schema.py --walk $(BUILD)/tests/constraint/constraint_walk --install $(if $(SUITE),--suite $(SUITE))
 
