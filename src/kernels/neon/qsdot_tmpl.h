@@ -214,6 +214,35 @@ MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, c
     }
 }
 
+/* MXFP4, whose exponents are widened on the way. Columns as above. */
+static void columns_mx(float *y, const mt_mat *w, size_t n0, size_t step, const qrow *x, size_t groups)
+{
+    const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
+    for (size_t j = n0; j < n0 + step; j++) {
+        cursor at = {.q = x->q};
+        mt_scale_rows s = {.type = MT_SCALE_E8M0, .e2m1 = true, .global = 1.0f};
+        MT_UNROLL
+        for (size_t c = 0; c < 4; c++) {
+            at.p[c] = w->w + (j + c * step) * w->stride;
+            s.row[c] = w->scales + (j + c * step) * w->scale_stride;
+        }
+        float32x4_t a = vdupq_n_f32(0.0f);
+        size_t g = 0;
+        for (; g + 4 <= groups; g += 4) {
+            const mt_f32x4x4 ws = mt_scale_block(&s, g, MT_SCALE_E8M0);
+            MT_UNROLL
+            for (size_t i = 0; i < 4; i++)
+                a = next_group(a, &at, ws.v[i], x, g + i, 1, MT_CODE_E2M1, &coder);
+        }
+        for (; g < groups; g++)
+            a = next_group(a, &at, mt_scale_one(&s, g), x, g, 1, MT_CODE_E2M1, &coder);
+        vst1q_lane_f32(y + j, a, 0);
+        vst1q_lane_f32(y + j + step, a, 1);
+        vst1q_lane_f32(y + j + 2 * step, a, 2);
+        vst1q_lane_f32(y + j + 3 * step, a, 3);
+    }
+}
+
 /* Any code and group, scales as [group][4] */
 MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, size_t each, mt_code code)
 {
@@ -303,6 +332,8 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
         columns_bf16(y, w, n0, step, &x, l.groups, 4, MT_CODE_4);
     else if (bf16 && code == MT_CODE_8 && w->group == 64)
         columns_bf16(y, w, n0, step, &x, l.groups, 2, MT_CODE_8);
+    else if (w->format == MT_FORMAT_MXFP4)
+        columns_mx(y, w, n0, step, &x, l.groups);
     else
         for (size_t j = n0; j < rest; j += 4)
             vst1q_f32(y + j, four_columns(w, j, n1 - 1, &x, l.groups, space));
