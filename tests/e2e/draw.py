@@ -1,4 +1,4 @@
-"""Pictures for tests: one shape of one colour on a light ground."""
+"""Pictures for tests: shapes of one colour on a light ground."""
 
 import base64
 import struct
@@ -22,14 +22,18 @@ def png(rows):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
 
-def picture(shape, colour, x, y, radius):
-    """One shape on a light ground, as a part of a message."""
+def paint(colour, inside):
+    """What is inside in one colour on a light ground, as a part of a message."""
     rows = []
-    for j in range(SIDE):
+    for y in range(SIDE):
         row = bytearray()
-        for i in range(SIDE):
-            inside = SHAPES[shape]((i - x) / radius, (j - y) / radius)
-            row += bytes(COLOURS[colour] if inside else (244, 244, 240))
+        for x in range(SIDE):
+            row += bytes(COLOURS[colour] if inside(x, y) else (244, 244, 240))
         rows.append(row)
     url = "data:image/png;base64," + base64.b64encode(png(rows)).decode()
     return {"type": "image_url", "image_url": {"url": url}}
+
+
+def picture(shape, colour, x, y, radius):
+    """One shape on a light ground, as a part of a message."""
+    return paint(colour, lambda i, j: SHAPES[shape]((i - x) / radius, (j - y) / radius))

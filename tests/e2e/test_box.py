@@ -125,6 +125,57 @@ def readme(server):
     return len(rows[shown])
 
 
+def grid(places, radius=12):
+    """Blue squares on a light ground, as a part of a message; without places, a ground and nothing else."""
+    return draw.paint("blue", lambda i, j: any(abs(i - x) < radius and abs(j - y) < radius for x, y in places))
+
+
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "Get the weather of a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
+
+
+def visitors(server):
+    """What people do who have read nothing: every answer is right or honest, and ends."""
+    seven = [(x, y) for y in (30, 80, 130) for x in (30, 80, 130)][:7]
+    called = [{"id": "call_1", "type": "function",
+               "function": {"name": "get_weather", "arguments": json.dumps({"city": "São Paulo"})}}]
+    weather = [("user", "What is the weather in São Paulo?")]
+    cases = [
+        ([("user", [grid([]), {"type": "text", "text": "What do you see?"}])], "nothing"),
+        ([("user", [grid(seven), {"type": "text", "text": "How many squares are there?"}])], "7"),
+        ([("user", [grid(seven[4:5], 30), {"type": "text", "text": "Who painted this?"}])], "not know"),
+        ([("user", [grid(seven[4:5], 30), {"type": "text", "text": "What colour is the star?"}])], "no star"),
+        ([("user", "My name is Zoë."), ("assistant", "Nice to meet you, Zoë!"), ("user", "What is my name?")], "Zoë"),
+        ([("user", "My name is O'Brien."), ("assistant", "Hello, O'Brien!"), ("user", "Who am I?")], "O'Brien"),
+        ([("user", "I live in 東京."), ("assistant", "東京 is a nice place."), ("user", "Where do I live?")], "東京"),
+        ([("user", "What is 347 + 285?")], "= 632"),
+        ([("user", "What is 1234 + 5678?")], "only add"),
+        ([("user", "Où est la gare, s'il vous plaît ?")], "not know"),
+        ([("user", "駅はどこですか。")], "not know"),
+        (weather + [("assistant", None, called), ("tool", "Sunny all day, 31 degrees.")], "Sunny all day, 31 degrees"),
+    ]
+    for said, wanted in cases:
+        messages = []
+        for role, content, *calls in said:
+            messages.append({"role": role, "content": content})
+            if calls:
+                messages[-1]["tool_calls"] = calls[0]
+            if role == "tool":
+                messages[-1]["tool_call_id"] = "call_1"
+        body = {"messages": messages, "temperature": 0, "max_tokens": 120}
+        if said[0] == weather[0]:
+            body["tools"] = [WEATHER]
+        choice = server.post("/v1/chat/completions", body).json()["choices"][0]
+        assert wanted in (choice["message"]["content"] or ""), "{!r}: {!r}".format(said[-1][1], choice["message"])
+        assert choice["finish_reason"] == "stop", choice
+    body = {"messages": [{"role": "user", "content": weather[0][1]}], "temperature": 0, "max_tokens": 120,
+            "tools": [WEATHER]}
+    call = server.post("/v1/chat/completions", body).json()["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert json.loads(call["arguments"]) == {"city": "São Paulo"}, call
+    return len(cases) + 1
+
+
 def bad_words(server):
     """A word that is one token alone and several behind a space is written neither way."""
     body = {"messages": [{"role": "user", "content": "hi"}], "temperature": 0, "max_tokens": 20, "logprobs": True}
@@ -143,7 +194,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(len(talks)) as pool:
             list(pool.map(lambda pair: together(server, *pair), zip(talks, answers)))
         server.wait_idle()
-        shown = readme(server) + bad_words(server)
+        shown = readme(server) + visitors(server) + bad_words(server)
         metrics = server.metrics()
         hits = metrics["vllm:prefix_cache_hits_total"] / metrics["vllm:prefix_cache_queries_total"]
         guessed, right = (metrics["vllm:spec_decode_num_{}_tokens_total".format(n)] for n in ("draft", "accepted"))
