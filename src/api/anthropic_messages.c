@@ -185,7 +185,8 @@ void mt_anthropic_error(mt_buf *out, const mt_failure *why)
         int status;
         const char *type;
     } types[] = {{401, "authentication_error"}, {403, "permission_error"}, {404, "not_found_error"},
-                 {413, "request_too_large"},    {429, "rate_limit_error"}, {503, "overloaded_error"}};
+                 {413, "request_too_large"},    {429, "rate_limit_error"}, {503, "overloaded_error"},
+                 {504, "timeout_error"}};
     const char *type = why->status >= 500 ? "api_error" : "invalid_request_error";
 
     for (size_t i = 0; i < MT_COUNT(types); i++)

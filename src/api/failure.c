@@ -12,7 +12,8 @@ static const char *type_of(int status)
     } types[] = {{401, "authentication_error"},
                  {403, "permission_error"},
                  {429, "rate_limit_error"},
-                 {503, "service_unavailable_error"}};
+                 {503, "service_unavailable_error"},
+                 {504, "timeout_error"}};
 
     for (size_t i = 0; i < MT_COUNT(types); i++)
         if (types[i].status == status)

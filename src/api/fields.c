@@ -143,6 +143,7 @@ static bool is_harmless(const char *name)
                                         "session_id",
                                         "spaces_between_special_tokens",
                                         "store",
+                                        "timeout", /* the server reads it of every body */
                                         "usage",
                                         "user"};
 

@@ -23,7 +23,7 @@ static bool is_nothing(const json_t *input)
 /* What is too long is cut where it ends, unless the call says otherwise. */
 static bool read_input(mt_ask *ask, const char *field, mt_failure *why)
 {
-    const char *const names[] = {"model", "truncate", "dimensions", "options", "keep_alive", field};
+    const char *const names[] = {"model", "truncate", "dimensions", "options", "keep_alive", "timeout", field};
     const mt_field_table tables[] = {mt_fields_vectors, {fields, MT_COUNT(fields)}};
     const json_t *input = mt_body_get(ask->body, field);
 

@@ -226,8 +226,9 @@ static bool set_nothing(mt_ask *ask, mt_failure *why)
 
 bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why)
 {
-    static const char *const names[] = {"model", "messages", "tools",    "stream",       "format", "options",
-                                        "think", "truncate", "logprobs", "top_logprobs", "shift",  "keep_alive"};
+    static const char *const names[] = {"model",   "messages",   "tools",    "stream",   "format",
+                                        "options", "think",      "truncate", "logprobs", "top_logprobs",
+                                        "shift",   "keep_alive", "timeout"};
     const json_t *messages = mt_body_get(ask->body, "messages");
     json_t *chat;
     bool ok;
@@ -304,9 +305,9 @@ static bool translate_prompt(mt_ask *ask, json_t *chat, mt_failure *why)
 
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
 {
-    static const char *const names[] = {"model",  "prompt", "suffix",   "images",   "format",      "options",
-                                        "system", "raw",    "stream",   "template", "context",     "keep_alive",
-                                        "think",  "shift",  "logprobs", "truncate", "top_logprobs"};
+    static const char *const names[] = {"model",  "prompt", "suffix",   "images",   "format",       "options",
+                                        "system", "raw",    "stream",   "template", "context",      "keep_alive",
+                                        "think",  "shift",  "logprobs", "truncate", "top_logprobs", "timeout"};
     const json_t *prompt = mt_body_get(ask->body, "prompt"), *raw = mt_body_get(ask->body, "raw");
     json_t *chat;
     bool ok;

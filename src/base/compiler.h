@@ -18,6 +18,18 @@
 #define MT_RELAX() ((void)0)
 #endif
 
+/* Whether a sanitizer looks for mistakes, which has handlers of its own for crashes. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define MT_SANITIZED 1
+#endif
+#endif
+#ifndef MT_SANITIZED
+#define MT_SANITIZED 0
+#endif
+
 #define MT_CACHE_LINE 128 /* what two threads must not share: a line and the neighbour that is fetched with it */
 
 /* Put the result into *out; true when it does not fit. */

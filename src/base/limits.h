@@ -87,16 +87,18 @@
 #define MT_LIMIT_HTTP_LINGER_MS 2000              /* to close after us */
 
 /* http: always */
-#define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024 /* bytes of all extensions of a body's chunks */
-#define MT_LIMIT_WARNINGS 4096              /* bytes of an answer's warnings */
-#define MT_LIMIT_HTTP_EXTRA 8               /* headers of an answer that a hook adds */
-#define MT_LIMIT_HTTP_NAME 128              /* bytes of what a client calls a request */
-#define MT_LIMIT_HTTP_PARAMS 4              /* of a path pattern */
-#define MT_LIMIT_HTTP_TURN 32               /* requests of one client before others have their turn */
-#define MT_LIMIT_HTTP_LETTERS_TURN 256      /* letters opened before clients have their turn */
-#define MT_LIMIT_HTTP_ERROR_BYTES 65536     /* body of an error */
-#define MT_LIMIT_HTTP_SOCKETS 8             /* addresses of a host that are listened at */
-#define MT_LIMIT_HTTP_PROXIES 64            /* addresses and networks of proxies that are trusted */
+#define MT_LIMIT_HTTP_CHUNK_EXTENSIONS 1024  /* bytes of all extensions of a body's chunks */
+#define MT_LIMIT_WARNINGS 4096               /* bytes of an answer's warnings */
+#define MT_LIMIT_HTTP_EXTRA 8                /* headers of an answer that a hook adds */
+#define MT_LIMIT_TIMEOUT_SECONDS (7 * 86400) /* that a request may ask for */
+#define MT_LIMIT_TIMEOUT_MS 50               /* between looks at whose time is over */
+#define MT_LIMIT_HTTP_NAME 128               /* bytes of what a client calls a request */
+#define MT_LIMIT_HTTP_PARAMS 4               /* of a path pattern */
+#define MT_LIMIT_HTTP_TURN 32                /* requests of one client before others have their turn */
+#define MT_LIMIT_HTTP_LETTERS_TURN 256       /* letters opened before clients have their turn */
+#define MT_LIMIT_HTTP_ERROR_BYTES 65536      /* body of an error */
+#define MT_LIMIT_HTTP_SOCKETS 8              /* addresses of a host that are listened at */
+#define MT_LIMIT_HTTP_PROXIES 64             /* addresses and networks of proxies that are trusted */
 
 /* media: where the server is not told otherwise */
 #define MT_LIMIT_MEDIA_BYTES (64u << 20)        /* of a picture or a video as it came */
@@ -210,6 +212,10 @@
 #define MT_LIMIT_COMPILING_MS 100            /* for a small body's constraint; one that takes longer goes there, too */
 #define MT_LIMIT_PREPARING_MEDIA 256         /* calls with pictures that wait for one of theirs */
 #define MT_LIMIT_END_MS 3000                 /* for threads to end, after the time for answers */
+#define MT_LIMIT_CRASH_IDS 4096              /* of calls that a crash names */
+#define MT_LIMIT_CRASH_ID 64                 /* bytes of each, NUL included */
+#define MT_LIMIT_STEP_NAMED 8                /* answers of a step that takes too long, that the log names */
+#define MT_LIMIT_STATE_BYTES (16u << 20)     /* of what SIGQUIT writes */
 #define MT_LIMIT_OUTBOX 256                  /* events that may wait for the io thread before a call is paused */
 #define MT_LIMIT_MEDIA_PARTS 256             /* pictures and videos of a request */
 #define MT_LIMIT_MEDIA_LIST 768              /* frames of a video that is sent as a list of pictures */

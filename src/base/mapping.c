@@ -29,6 +29,7 @@ typedef struct place {
 } place;
 
 static place places[MT_LIMIT_MAPPINGS];
+static struct sigaction before; /* who else would hear of it */
 static atomic_flag told = ATOMIC_FLAG_INIT;
 
 typedef struct line {
@@ -64,7 +65,6 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const uintptr_t address = (uintptr_t)info->si_addr;
 
-    (void)context;
     for (size_t i = 0; i < MT_COUNT(places); i++) {
         /* acquire: size and path were written before data */
         const uintptr_t data = atomic_load_explicit(&places[i].data, memory_order_acquire);
@@ -72,7 +72,10 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         if (data && address >= data && address - data < places[i].size)
             end(&places[i], address - data);
     }
-    signal(number, SIG_DFL); /* somebody else's: what is done again ends the program as ever */
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else
+        signal(number, SIG_DFL); /* somebody else's: what is done again ends the program as ever */
 }
 
 void mt_mapping_guard(void)
@@ -80,7 +83,7 @@ void mt_mapping_guard(void)
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
 
     sigemptyset(&action.sa_mask);
-    sigaction(SIGBUS, &action, NULL);
+    sigaction(SIGBUS, &action, &before);
 }
 
 void mt_mapping_add(const void *data, size_t size, const char *path)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/mapping.h"
 #include "cli/cli.h"
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
     int status;
 
     mt_alloc_setup();
+    mt_crash_setup();
     mt_mapping_guard();
     if (!mt_options_parse(&opt, argc, argv, getenv, &err)) {
         fprintf(stderr, "motet: %s\n", err.text);

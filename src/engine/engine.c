@@ -152,6 +152,29 @@ mt_voices *mt_engine_voices(mt_engine *e)
     return e->voices;
 }
 
+void mt_engine_look(mt_engine *e, mt_engine_batch *out, size_t most)
+{
+    mt_engine_part *part = out->part;
+    pthread_mutex_lock(&e->lock);
+    *out = e->batch;
+    if (out->began)
+        memcpy(part, e->batch.part, (out->parts < most ? out->parts : most) * sizeof *part);
+    pthread_mutex_unlock(&e->lock);
+    out->part = part;
+}
+
+void mt_engine_batch_name(const mt_engine_batch *b, char *out, size_t size)
+{
+    size_t len = (size_t)snprintf(out, size, "%zu rows of %zu answers", b->rows, b->parts);
+    if (b->jobs)
+        len += (size_t)snprintf(out + len, size - len, ", %zu of pictures or texts", b->jobs);
+    for (size_t i = 0; i < b->parts && i < MT_LIMIT_STEP_NAMED && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s %zu behind %zu", i ? ", " : ": ", b->part[i].name,
+                                b->part[i].rows, b->part[i].computed);
+    if (b->parts > MT_LIMIT_STEP_NAMED && len < size)
+        snprintf(out + len, size - len, ", and more");
+}
+
 size_t mt_engine_list(mt_engine *e, const mt_client *client, mt_engine_row *rows, size_t most)
 {
     size_t count = 0;
@@ -300,13 +323,48 @@ static void show(mt_engine *e)
     pthread_mutex_unlock(&e->lock);
 }
 
+/* What is about to run, so that others can tell if it does not come back. */
+static void show_batch(mt_engine *e)
+{
+    mt_engine_batch *b = &e->batch;
+    pthread_mutex_lock(&e->lock);
+    *b = (mt_engine_batch){.began = mt_clock_ns(), .part = b->part};
+    for (size_t i = 0; i < e->step.parts; i++) {
+        const mt_part *p = &e->step.part[i];
+        mt_engine_part *to = &b->part[b->parts++];
+        *to = (mt_engine_part){.choice = p->s->choice, .rows = p->rows, .computed = p->s->seq.done};
+        snprintf(to->name, sizeof to->name, "%s", p->s->request->name ? p->s->request->name : "");
+        b->rows += p->rows;
+    }
+    for (size_t i = 0; i < e->job_count; i++)
+        b->jobs += mt_job_planned(e->jobs[i]);
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* It has come back. One that took too long is named, be it that nobody saw it hang. */
+static void look_back(mt_engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    const double seconds = (double)(mt_clock_ns() - e->batch.began) * 1e-9;
+    e->batch.began = 0;
+    pthread_mutex_unlock(&e->lock);
+    if (e->params.slow_seconds <= 0 || seconds < e->params.slow_seconds)
+        return;
+    char who[MT_LIMIT_STEP_NAMED * 96];
+    e->stats.slow_steps++;
+    mt_engine_batch_name(&e->batch, who, sizeof who);
+    mt_log_warn("engine.slow_step", "a step took %.1f s: %s", seconds, who);
+}
+
 static void take_turn(mt_engine *e)
 {
     if (e->params.rota)
         mt_rota_begin(e->params.rota, &e->place);
     if (e->params.turn)
         e->params.turn(e->params.turn_ctx, true);
+    show_batch(e);
     mt_engine_run(e, &e->step);
+    look_back(e);
     mt_engine_settle(e, &e->step);
     if (e->params.turn)
         e->params.turn(e->params.turn_ctx, false);
@@ -346,6 +404,7 @@ static void allot(mt_engine *e)
     e->running = mt_alloc_array(sequences, sizeof(mt_sequence *));
     e->waiting = mt_alloc_array(all, sizeof(mt_sequence *));
     e->rows = mt_alloc_array(all, sizeof *e->rows);
+    e->batch.part = mt_alloc_array(sequences, sizeof *e->batch.part);
     mt_clients_init(&e->clients, all + e->text_places);
     e->voices =
         e->params.voices ? e->params.voices : mt_voices_new(mt_engine_memory(&e->params, e->dev), all + e->text_places);
@@ -370,6 +429,7 @@ static void free_engine(mt_engine *e)
     mt_free(e->running);
     mt_free(e->waiting);
     mt_free(e->rows);
+    mt_free(e->batch.part);
     pthread_mutex_destroy(&e->lock);
     mt_free(e);
 }

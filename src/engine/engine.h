@@ -31,6 +31,7 @@ typedef struct mt_engine_params {
     uint64_t state_cache; /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
     double turn_ms;       /* that a seat is kept, once its sequence answers, though clients with fewer want it */
     double step_ms;       /* what a step with running answers may take; 0: what schedule.h says */
+    double slow_seconds;  /* a step that takes longer is named in the log; 0: none is */
     uint64_t media_cache; /* bytes of it for features of pictures; 0: an eighth of what weights leave */
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t besides;  /* bytes of it that others have taken and not touched yet */
@@ -109,6 +110,27 @@ typedef struct mt_engine_row {
     size_t prompt_tokens, cached, computed, tokens;
     double seconds; /* since it was received */
 } mt_engine_row;
+
+/* What a step does for a choice. */
+typedef struct mt_engine_part {
+    char name[64];
+    uint32_t choice;
+    size_t rows, computed; /* of this step, and before it */
+} mt_engine_part;
+
+/* The step that runs. */
+typedef struct mt_engine_batch {
+    uint64_t began;       /* mt_clock_ns; 0: none runs */
+    size_t rows, parts;   /* of all */
+    size_t jobs;          /* that have a slice of it: pictures, texts of encoders */
+    mt_engine_part *part; /* up to as many as were asked for, and as there are */
+} mt_engine_batch;
+
+/* Fills out->part, which has room for `most`. May be asked while the step hangs. */
+void mt_engine_look(mt_engine *engine, mt_engine_batch *out, size_t most);
+
+/* "512 rows of 3 answers: chatcmpl-1 510 behind 64, ...", of what has room for MT_LIMIT_STEP_NAMED parts. */
+void mt_engine_batch_name(const mt_engine_batch *batch, char *out, size_t size);
 
 /* Up to `most` choices that wait or run, of one client (NULL: of all), the oldest first; returns how many there are. */
 size_t mt_engine_list(mt_engine *engine, const mt_client *client, mt_engine_row *rows, size_t most);

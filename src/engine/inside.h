@@ -110,6 +110,7 @@ struct mt_engine {
     mt_stats shown;
     mt_engine_row *rows;
     size_t row_count;
+    mt_engine_batch batch; /* with room for all that may run */
 };
 
 /* Poisons all that is free, and from now on what becomes free. */

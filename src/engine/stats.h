@@ -40,6 +40,7 @@ typedef struct mt_stats {
 
     /* so far */
     uint64_t steps, step_rows;
+    uint64_t slow_steps; /* that took longer than they may, and are named in the log */
     double step_seconds;
     uint64_t prompt_tokens, cached_tokens, generated_tokens;
     uint64_t lookups, misses[MT_MISS_COUNT]; /* by reason; those of MT_MISS_NONE found all they could */

@@ -28,10 +28,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/client.h"
 #include "server/inside.h"
+#include "server/timeout.h"
 #include "server/watch.h"
 
 static double ms_since(uint64_t start, uint64_t end)
@@ -41,8 +43,8 @@ static double ms_since(uint64_t start, uint64_t end)
 
 static const char *finish_name(const mt_call *call)
 {
-    if (call->answer->failed)
-        return "error";
+    if (call->answer->failed || call->timed_out)
+        return call->timed_out ? "timeout" : "error";
     return call->answer->open ? "cancelled" : mt_finish_name(call->answer->choices[0].finish);
 }
 
@@ -92,6 +94,7 @@ void mt_call_release(mt_call *call)
     mt_free(call->warning);
     pthread_mutex_destroy(&call->lock);
     mt_fleet_give(&call->waiter);
+    mt_crash_leave(call->crash);
     mt_free(call);
 }
 
@@ -168,7 +171,7 @@ static void complete(mt_call *call, bool ok)
 
 static const mt_http_follower follower = {.gone = gone, .paused = paused};
 
-static void fail_call(mt_call *call, const mt_failure *why)
+void mt_call_fail(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
     mt_dashboard_fault(call->server, call->account, call->id, why->status, why->text);
@@ -311,7 +314,7 @@ static void go_on(mt_call *call)
     if (call->over || !call->prepared || call->failure.status || mt_call_more(call, &err))
         return;
     mt_failure_from(&why, &err, NULL);
-    fail_call(call, &why);
+    mt_call_fail(call, &why);
 }
 
 /* Sends what is there, once it may be sent. */
@@ -326,7 +329,7 @@ static void progress(mt_call *call)
                        MT_LIMIT_RESPONSE_BYTES);
     }
     if (call->answer->failed)
-        fail_call(call, &call->answer->why);
+        mt_call_fail(call, &call->answer->why);
     else if (call->detached)
         go_on_alone(call);
     else if (call->answer->stream)
@@ -354,7 +357,7 @@ static void open_prepared(mt_letter *letter)
     if (call->server->closing)
         give_up(call);
     if (!call->over && call->failure.status)
-        fail_call(call, &call->failure);
+        mt_call_fail(call, &call->failure);
     else if (!call->over && !call->answer) /* it has no need of one: a task, a count, nothing */
         complete(call, send_text(call));
     else {
@@ -432,12 +435,15 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     mt_buf_init(&call->text, MT_LIMIT_RESPONSE_BYTES);
     mt_buf_init(&call->out, MT_LIMIT_RESPONSE_BYTES);
     pthread_mutex_init(&call->lock, NULL);
+    mt_timeout_begin(call);
+    call->crash = mt_crash_enter(call->id);
     call->next = server->calls;
     if (call->next)
         call->next->prev = call;
     server->calls = call;
     server->call_count++;
     server->calls_total++;
+    mt_server_watch(server);
     return call;
 }
 

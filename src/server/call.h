@@ -49,14 +49,16 @@ struct mt_call {
     char *body;                        /* the preparation's, which frees it */
     size_t body_len;
     mt_http_coding coding;
-    size_t body_charge;  /* bytes of the server's room that it has, until it is prepared */
-    size_t charged;      /* and those of what was made of it, until it ends */
-    json_t *json;        /* what it says, on the way from one lane of preparation to the other, or to its model */
-    size_t encoder;      /* of the engine's, which computes it; 0: the model */
-    mt_lane lane;        /* where it is prepared */
-    uint64_t received;   /* mt_clock_ns */
-    mt_account *account; /* whose it is; NULL where no key is needed */
+    size_t body_charge; /* bytes of the server's room that it has, until it is prepared */
+    size_t charged;     /* and those of what was made of it, until it ends */
+    json_t *json;       /* what it says, on the way from one lane of preparation to the other, or to its model */
+    size_t encoder;     /* of the engine's, which computes it; 0: the model */
+    mt_lane lane;       /* where it is prepared */
+    uint64_t received;  /* mt_clock_ns */
+    atomic_uint_fast64_t until; /* when its time is over; see timeout.c */
+    mt_account *account;        /* whose it is; NULL where no key is needed */
     mt_client client;
+    size_t crash; /* where it is named if the program crashes */
 
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;
@@ -86,6 +88,7 @@ struct mt_call {
     bool begun;           /* the status line has been sent */
     bool spoke;           /* something was written since the last mt_server_keep_alive */
     bool over;            /* nothing more is said to the client */
+    bool timed_out;       /* because its time was over */
     bool held;            /* a function up the stack still needs it */
     bool followed;        /* http will say that the client has gone */
     bool detached;        /* nobody waits for the answer, which is given all the same: it is kept */
@@ -105,6 +108,9 @@ mt_store *mt_call_store(const mt_call *call);
 
 /* Io thread: frees it when invariant 1 of call.c allows that. */
 void mt_call_release(mt_call *call);
+
+/* Io thread, of one that is held: ends it with what is wrong, as an answer or within its stream. */
+void mt_call_fail(mt_call *call, const mt_failure *why);
 
 /* Io thread: the head of a stream of events. False: the client has left. */
 bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle) MT_NODISCARD;

@@ -48,6 +48,7 @@ struct mt_member {
     size_t number;                 /* among the members, and of its voices */
     char *name, *dir;              /* what clients call it; the folder */
     const mt_option_list *aliases; /* NULL: none */
+    uint64_t slow_step;            /* the io thread's: when the step began that was last named for its length */
     bool beside;                   /* --embedding-model: asked for vectors, before others, by who names no model */
     int64_t modified;              /* seconds since 1970: its newest file, where it was found; 0: not known */
     bool found;                    /* it was not named but found on this machine */

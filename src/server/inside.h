@@ -15,6 +15,7 @@
 #include "server/mailbox.h"
 #include "server/notify.h"
 #include "server/options.h"
+#include "server/timeout.h"
 #include "server/workers.h"
 
 struct event;
@@ -44,12 +45,13 @@ struct mt_server {
     mt_call *calls;       /* the newest first */
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
+    uint64_t timeouts[MT_TIMEOUT_PHASES];
     mt_dashboard dashboard;
     mt_pulling *pulls; /* models that are being fetched for clients */
     size_t pull_count;
     uint64_t trimmed; /* calls_total when memory was last given back */
     mt_notify notify; /* any thread's, once it is open */
-    struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog;
+    struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit;
 
     mt_letter loaded_letter; /* the only model is open, or not */
     mt_error load_error;     /* why not; read when the letter has come or the fleet has stopped */
@@ -70,6 +72,9 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
 
 /* The running and waiting requests of an account, or of all, as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
+
+/* Io thread: there are calls, whose time is looked at. */
+void mt_server_watch(mt_server *server);
 
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);

@@ -220,6 +220,7 @@ static void times(const writer *w, const mt_stats *s)
     histogram(w, "vllm:request_decode_time_seconds", &s->decode, "From the first token to the last.");
     histogram(w, "vllm:request_inference_time_seconds", &s->inference, "From a place to the end.");
     histogram(w, "motet_step_seconds", &s->step, "One step of the model.");
+    counter(w, "motet_slow_steps_total", s->slow_steps, "Steps that took longer than --slow-step.");
     counter(w, "motet_step_rows_total", s->step_rows, "Rows computed in steps.");
 }
 
@@ -297,7 +298,7 @@ static void disk(const writer *w, mt_disk *d)
 
 static void http(const writer *w, mt_server *server)
 {
-    static const char name[] = "motet_http_responses_total";
+    static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
     static const char *const classes[] = {"", "1xx", "2xx", "3xx", "4xx", "5xx"};
     mt_http_stats s;
     const mt_store_stats store = mt_store_look(server->store);
@@ -331,6 +332,9 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_calls_background_total", server->detached_total,
             "Calls that went on although no client waited for their answer.");
     counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
+    head(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
+    for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
+        labelled(w, late, "phase", mt_timeout_name((mt_timeout_phase)i), server->timeouts[i]);
 }
 
 /* What each account had: of the one that asks, or of all. */

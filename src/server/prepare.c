@@ -651,7 +651,10 @@ void mt_call_prepare(mt_call *call)
     mt_failure why = {.status = 0};
     json_t *body = mt_call_body(call, &why);
     const bool leaves = body && is_unload(call, body);
-    bool ok = leaves ? unload(call, body, &why) : body ? find_model(call, body, &why) : call->lane != lane;
+    bool ok = body && !mt_timeout_read(call, body, &why) ? false
+              : leaves                                   ? unload(call, body, &why)
+              : body                                     ? find_model(call, body, &why)
+                                                         : call->lane != lane;
 
     if (!ok && body && !why.status)
         return; /* it is parked, and may be gone */

@@ -23,11 +23,12 @@ bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why)
 {
     char seconds[16];
-    const mt_http_header retry = {"retry-after", seconds};
+    /* Clients that are told to allow more time must not try the same again by themselves. */
+    const mt_http_header later = {"retry-after", seconds}, never = {"x-should-retry", "false"};
     const mt_http_response response = {.status = why->status,
                                        .type = "application/json",
-                                       .headers = &retry,
-                                       .header_count = why->status == 429 || why->status == 503};
+                                       .headers = why->status == 504 ? &never : &later,
+                                       .header_count = why->status == 429 || why->status == 503 || why->status == 504};
     mt_buf body;
     bool ok;
 

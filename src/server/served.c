@@ -13,6 +13,13 @@
 #include "server/own_templates.h"
 #include "tier/identity.h"
 
+double mt_served_slow_seconds(const mt_options *opt)
+{
+    enum { USUAL = 10 };
+
+    return isnan(opt->slow_step) ? USUAL : opt->slow_step > 0 ? opt->slow_step : 0;
+}
+
 /* "." and the like have none that says anything. */
 char *mt_served_folder_name(const char *dir)
 {
@@ -148,6 +155,7 @@ static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
     params.state_cache = (uint64_t)opt->state_cache;
     params.canary = opt->debug_canary;
     params.step_ms = (double)opt->step_ms;
+    params.slow_seconds = mt_served_slow_seconds(opt);
     params.chunk = (size_t)opt->chunk;
     params.media_cache = (uint64_t)opt->media_cache;
     params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;

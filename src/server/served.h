@@ -48,6 +48,9 @@ typedef struct mt_served {
    none. */
 bool mt_served_called(const char *model, const char *name);
 
+/* Seconds after which a step is too long (--slow-step); 0: none is. */
+double mt_served_slow_seconds(const mt_options *opt);
+
 /* The last part of a folder's path, or "default" where that says nothing. Free with mt_free. */
 char *mt_served_folder_name(const char *dir);
 

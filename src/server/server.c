@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "server/inside.h"
+#include "server/state.h"
 
 enum { SECOND = 1000 };
 
@@ -110,6 +111,26 @@ static void tick(evutil_socket_t fd, short what, void *user)
     trim(server);
 }
 
+void mt_server_watch(mt_server *server)
+{
+    static const struct timeval often = {.tv_usec = MT_LIMIT_TIMEOUT_MS * 1000};
+
+    if (server->timeouts_look && !event_pending(server->timeouts_look, EV_TIMEOUT, NULL))
+        event_add(server->timeouts_look, &often); /* where that fails, the next call tries again */
+}
+
+/* Nobody is woken for it while there is no call. */
+static void look_at_time(evutil_socket_t fd, short what, void *user)
+{
+    mt_server *server = user;
+
+    (void)fd;
+    (void)what;
+    mt_timeouts_look(server);
+    if (server->calls)
+        mt_server_watch(server);
+}
+
 static void look_at_waiters(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
@@ -117,6 +138,7 @@ static void look_at_waiters(evutil_socket_t fd, short what, void *user)
     (void)fd;
     (void)what;
     mt_fleet_tick(&server->fleet);
+    mt_state_look_at_steps(server);
 }
 
 /* The io thread is alive where this runs; the engines are asked. */
@@ -156,6 +178,13 @@ static void signalled(evutil_socket_t number, short what, void *user)
     mt_dashboard_end(server);
     mt_pulls_cancel(server);
     mt_http_server_drain(server->http, (int)server->opt->drain_seconds * SECOND);
+}
+
+static void asked_for_state(evutil_socket_t number, short what, void *user)
+{
+    (void)number;
+    (void)what;
+    mt_state_dump(user);
 }
 
 /* The last first: a lane hands calls over to later ones. */
@@ -276,17 +305,19 @@ static bool add_events(mt_server *server)
     server->wake = event_new(loop, mt_mailbox_fd(server->mailbox), EV_READ | EV_PERSIST, wake, server);
     server->terminated = evsignal_new(loop, SIGTERM, signalled, server);
     server->interrupted = evsignal_new(loop, SIGINT, signalled, server);
+    server->quit = evsignal_new(loop, SIGQUIT, asked_for_state, server);
     server->tick = event_new(loop, -1, EV_PERSIST, tick, server);
     server->second = event_new(loop, -1, EV_PERSIST, look_at_waiters, server);
+    server->timeouts_look = event_new(loop, -1, 0, look_at_time, server);
     if (watched.tv_sec || watched.tv_usec) {
         server->watchdog = event_new(loop, -1, EV_PERSIST, pat, server);
         if (!server->watchdog || event_add(server->watchdog, &watched))
             return false;
     }
     return server->wake && server->terminated && server->interrupted && server->tick && server->second &&
-           !event_add(server->wake, NULL) && !event_add(server->terminated, NULL) &&
-           !event_add(server->interrupted, NULL) && !event_add(server->tick, &often) &&
-           !event_add(server->second, &second);
+           server->timeouts_look && server->quit && !event_add(server->quit, NULL) && !event_add(server->wake, NULL) &&
+           !event_add(server->terminated, NULL) && !event_add(server->interrupted, NULL) &&
+           !event_add(server->tick, &often) && !event_add(server->second, &second);
 }
 
 static void free_event(struct event *event)
@@ -381,6 +412,9 @@ static void end(mt_server *server)
     free_event(server->tick);
     free_event(server->second);
     free_event(server->watchdog);
+    free_event(server->timeouts_look);
+    free_event(server->quit);
+    server->timeouts_look = NULL;
     mt_dashboard_close(server);
     end_signals(server);
     mt_fleet_stop(&server->fleet);

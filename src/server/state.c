@@ -1,0 +1,180 @@
+/* What the server is at. Everything here is read from copies that engines make between their steps, so it can be told
+   while one of them hangs; what does not answer then is seen by how long its step has run. */
+#include "server/state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "server/inside.h"
+
+typedef unsigned long long number;
+
+static void add_text(mt_buf *out, const char *name, const char *text)
+{
+    mt_buf_printf(out, "\"%s\":", name);
+    mt_buf_json_string(out, text, strlen(text));
+}
+
+/* ---- SIGQUIT ---- */
+
+static void add_call(mt_buf *out, const mt_call *call, bool first)
+{
+    mt_buf_puts(out, first ? "{" : ",{");
+    add_text(out, "id", call->id);
+    mt_buf_puts(out, ",");
+    add_text(out, "api", call->dialect ? call->dialect->name : "task");
+    if (call->account) {
+        mt_buf_puts(out, ",");
+        add_text(out, "key", call->account->name);
+    }
+    mt_buf_printf(out, ",\"seconds\":%.3f,\"prepared\":%s,\"begun\":%s,\"background\":%s,\"ending\":%s,\"bytes\":%zu}",
+                  (double)(mt_clock_ns() - call->received) * 1e-9, call->prepared ? "true" : "false",
+                  call->begun ? "true" : "false", call->detached ? "true" : "false", call->over ? "true" : "false",
+                  call->body_charge + call->charged);
+}
+
+static void add_step(mt_buf *out, mt_engine *engine)
+{
+    mt_engine_part *parts = mt_alloc_array(MT_LIMIT_SEQUENCES, sizeof(*parts));
+    mt_engine_batch b = {.part = parts};
+
+    mt_engine_look(engine, &b, MT_LIMIT_SEQUENCES);
+    if (b.began) {
+        mt_buf_printf(out, ",\"step\":{\"seconds\":%.3f,\"rows\":%zu,\"jobs\":%zu,\"parts\":[",
+                      (double)(mt_clock_ns() - b.began) * 1e-9, b.rows, b.jobs);
+        for (size_t i = 0; i < b.parts; i++) {
+            mt_buf_puts(out, i ? ",{" : "{");
+            add_text(out, "id", b.part[i].name);
+            mt_buf_printf(out, ",\"choice\":%u,\"rows\":%zu,\"computed\":%zu}", b.part[i].choice, b.part[i].rows,
+                          b.part[i].computed);
+        }
+        mt_buf_puts(out, "]}");
+    } else
+        mt_buf_puts(out, ",\"step\":null");
+    mt_free(parts);
+}
+
+static void add_engine(mt_buf *out, mt_engine *engine)
+{
+    mt_stats *s = mt_alloc(sizeof(*s));
+
+    mt_engine_stats(engine, s);
+    mt_buf_printf(out,
+                  ",\"running\":%zu,\"waiting\":%zu,\"steps\":%llu,\"slow_steps\":%llu,\"prompt_tokens\":%llu,"
+                  "\"cached_tokens\":%llu,\"generated_tokens\":%llu,\"preemptions\":%llu",
+                  s->running, s->waiting, (number)s->steps, (number)s->slow_steps, (number)s->prompt_tokens,
+                  (number)s->cached_tokens, (number)s->generated_tokens, (number)s->preemptions);
+    mt_buf_printf(out,
+                  ",\"pages\":{\"total\":%zu,\"held\":%zu,\"known\":%zu,\"evictions\":%llu},\"states\":{\"total\":%zu,"
+                  "\"held\":%zu,\"known\":%zu},\"features\":{\"bytes\":%zu,\"total\":%zu}",
+                  s->pages_total[0], s->pages_held[0], s->pages_known, (number)s->evictions, s->states_total,
+                  s->states_held, s->states_known, s->media_bytes, s->media_total);
+    mt_free(s);
+    add_step(out, engine);
+}
+
+/* With the fleet's lock. */
+static void add_models(mt_buf *out, mt_fleet *fleet)
+{
+    for (size_t i = 0; i < fleet->count; i++) {
+        const mt_member *m = fleet->members[i];
+
+        mt_buf_puts(out, i ? ",{" : "{");
+        add_text(out, "name", m->name);
+        mt_buf_printf(out, ",\"loaded\":%s,\"calls\":%zu,\"memory\":%llu", m->open ? "true" : "false", m->references,
+                      (number)m->grant);
+        if (m->open)
+            add_engine(out, m->served.engine);
+        mt_buf_puts(out, "}");
+    }
+}
+
+static void add_server(mt_buf *out, mt_server *server)
+{
+    mt_http_stats http;
+
+    mt_http_server_stats(server->http, &http);
+    mt_buf_printf(out,
+                  "\"ready\":%s,\"draining\":%s,\"connections\":%llu,\"calls_total\":%llu,\"request_bytes\":%zu,"
+                  "\"calls\":[",
+                  server->ready ? "true" : "false", server->signals ? "true" : "false", (number)http.connections_open,
+                  (number)server->calls_total, atomic_load(&server->room.used));
+    for (const mt_call *call = server->calls; call; call = call->next)
+        add_call(out, call, call == server->calls);
+    mt_buf_puts(out, "],\"models\":[");
+    mt_fleet_lock(&server->fleet);
+    add_models(out, &server->fleet);
+    mt_fleet_unlock(&server->fleet);
+    mt_buf_puts(out, "],\"status\":");
+    mt_status_write(server, NULL, out);
+}
+
+/* As the lines of a log in JSON begin, whatever form the others have. */
+static void add_head(mt_buf *out)
+{
+    struct timespec now;
+    struct tm utc;
+    char text[32];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
+    mt_buf_printf(out, "{\"time\":\"%s.%03dZ\",\"level\":\"info\",\"event\":\"server.state\",", text,
+                  (int)(now.tv_nsec / 1000000));
+}
+
+void mt_state_dump(mt_server *server)
+{
+    mt_buf out;
+
+    mt_buf_init(&out, MT_LIMIT_STATE_BYTES);
+    add_head(&out);
+    add_server(&out, server);
+    mt_buf_puts(&out, "}\n");
+    for (size_t at = 0; !out.full && at < out.len;) {
+        const ssize_t wrote = write(STDERR_FILENO, out.data + at, out.len - at);
+
+        if (wrote <= 0)
+            break;
+        at += (size_t)wrote;
+    }
+    if (out.full)
+        mt_log_warn("server.state", "the state has more than %u bytes: look at /v1/status", MT_LIMIT_STATE_BYTES);
+    mt_buf_free(&out);
+}
+
+/* ---- steps that do not end ---- */
+
+static void look_at(mt_member *m, double slow, uint64_t now)
+{
+    mt_engine_part parts[MT_LIMIT_STEP_NAMED];
+    mt_engine_batch b = {.part = parts};
+    char who[MT_LIMIT_STEP_NAMED * 96];
+
+    mt_engine_look(m->served.engine, &b, MT_LIMIT_STEP_NAMED);
+    if (!b.began || b.began == m->slow_step || (double)(now - b.began) * 1e-9 < slow)
+        return;
+    m->slow_step = b.began;
+    mt_engine_batch_name(&b, who, sizeof(who));
+    mt_log_warn("engine.slow_step", "a step of \"%s\" has run for %.1f s and goes on: %s", m->name,
+                (double)(now - b.began) * 1e-9, who);
+}
+
+void mt_state_look_at_steps(mt_server *server)
+{
+    const double slow = mt_served_slow_seconds(server->opt);
+
+    if (slow <= 0)
+        return;
+    mt_fleet_lock(&server->fleet);
+    for (size_t i = 0; i < server->fleet.count; i++)
+        if (server->fleet.members[i]->open)
+            look_at(server->fleet.members[i], slow, mt_clock_ns());
+    mt_fleet_unlock(&server->fleet);
+}
