@@ -2,6 +2,7 @@
 
    Owns the device objects of a model: weights, working tensors, cache pages. Driven by the device's thread. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -25,14 +26,14 @@ mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_typ
 
 /* transformers rounds the embedding's scale to the type the model runs in: the weights' own in fast precision, fp32
    in reference. */
-static float embed_scale(const mt_device *dev, const mt_model_spec *spec, const mt_mat *embed)
+static float embed_scale(const mt_device *dev, float scale, const mt_mat *embed)
 {
     const bool bf16 = embed->format == MT_FORMAT_BF16 || embed->scale_type == MT_SCALE_BF16;
     if (!bf16 || mt_device_precision(dev) == MT_PRECISION_REFERENCE)
-        return spec->embed_scale;
+        return scale;
     uint32_t bits;
     float rounded;
-    memcpy(&bits, &spec->embed_scale, sizeof bits);
+    memcpy(&bits, &scale, sizeof bits);
     bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
     memcpy(&rounded, &bits, sizeof rounded);
     return rounded;
@@ -86,6 +87,25 @@ static void new_ropes(mt_model *m, size_t rows)
     }
 }
 
+/* What each layer is given besides is (norm(projection) + embedding) / sqrt(2); both are made with that factor. */
+static void load_aside(mt_model *m, const mt_model_weights *w)
+{
+    const size_t width = m->spec->aside, all = m->spec->layers * width;
+    const float share = sqrtf(0.5f);
+    float *norm = mt_alloc_array(width, sizeof *norm);
+    for (size_t i = 0; i < width; i++)
+        norm[i] = w->aside_norm[i] * share;
+    m->aside_norm = mt_tensor_of(m->set, norm, 1, width);
+    mt_free(norm);
+    m->aside_scale = embed_scale(m->dev, sqrtf((float)width), &w->aside) * share;
+    m->aside_table = mt_weight_new(m->set, &w->aside, NULL, false);
+    m->aside_projection = mt_weight_new(m->set, &w->aside_projection, NULL, false);
+    m->aside = mt_tensor_new(m->set, m->max_rows, all);
+    m->aside_projected = mt_tensor_new(m->set, m->max_rows, all);
+    for (size_t i = 0; i < m->spec->layers; i++)
+        m->layers[i].aside = mt_tensor_part(m->set, m->aside, 0, m->max_rows, i * width, width);
+}
+
 static void new_tensors(mt_model *m, size_t rows, size_t logits)
 {
     const mt_model_spec *s = m->spec;
@@ -126,15 +146,19 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     }
     if (spec->state.layers)
         m->mixer = mt_mixer_new(m->set, dev, spec, weights->layer, params);
-    m->embed_scale = embed_scale(dev, spec, &weights->embed);
+    m->embed_scale = embed_scale(dev, spec->embed_scale, &weights->embed);
     m->embed = mt_weight_new(m->set, &weights->embed, NULL, false);
     m->head = mt_weight_new(m->set, &weights->head, NULL, false);
     m->norm = mt_tensor_of(m->set, weights->norm, 1, spec->hidden);
     for (size_t i = 0; i < spec->layers; i++)
         mt_decoder_layer_load(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
+    if (spec->aside)
+        load_aside(m, weights);
     if (spec->mtp)
         load_guess(m, weights, params);
     new_tensors(m, params->rows, params->logits);
+    if (spec->blank.count)
+        m->tokens = mt_alloc_array(params->rows, sizeof *m->tokens);
     if (mt_device_plan(dev, params->rows, err))
         return m;
 fail:
@@ -154,6 +178,7 @@ void mt_model_free(mt_model *m)
     mt_free(m->guess);
     mt_free(m->layers);
     mt_free(m->work);
+    mt_free(m->tokens);
     mt_free(m->ropes);
     mt_set_free(m->set);
     mt_free(m);
@@ -295,16 +320,45 @@ void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *t
 
 /* ---- the step ---- */
 
+/* The projection is of x / sqrt(hidden), which a norm feels only beside its eps. */
+static void make_aside(mt_model *m, size_t n)
+{
+    const mt_model_spec *s = m->spec;
+    mt_op_embed(m->dev, m->aside, m->aside_table, m->aside_scale);
+    mt_op_matmul(m->dev, &m->aside_projected, (const mt_weight *[]){m->aside_projection}, 1, m->x, n);
+    mt_op_heads(m->dev, m->aside_projected, m->aside_projected, n, s->aside, m->aside_norm, s->eps * (float)s->hidden,
+                0, NULL, false);
+    mt_op_add(m->dev, m->aside, m->aside_projected, n);
+}
+
+/* The step's tokens, those that are embedded as another being that one. */
+static mt_batch as_embedded(mt_model *m, const mt_batch *batch)
+{
+    const mt_blank *blank = &m->spec->blank;
+    mt_batch out = *batch;
+    for (size_t i = 0; m->tokens && i < batch->rows; i++) {
+        m->tokens[i] = batch->tokens[i];
+        for (size_t j = 0; j < blank->count; j++)
+            if (batch->tokens[i] == blank->token[j])
+                m->tokens[i] = blank->as;
+        out.tokens = m->tokens;
+    }
+    return out;
+}
+
 const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_t *rows, size_t count)
 {
     const mt_model_spec *s = m->spec;
     const size_t n = batch->rows;
     assert(n <= m->max_rows && count <= m->max_logits);
     mt_alloc_forbid();
-    mt_step_begin(m->dev, batch);
+    const mt_batch embedded = as_embedded(m, batch);
+    mt_step_begin(m->dev, &embedded);
     mt_op_embed(m->dev, m->x, m->embed, m->embed_scale);
     if (batch->features)
         mt_op_features(m->dev, m->x, m->features, 0, false);
+    if (s->aside)
+        make_aside(m, n);
     make_ropes(m);
     for (size_t i = 0; i < s->layers; i++) {
         mt_decoder_layer_run(m, &m->layers[i], &s->layer[i], n);

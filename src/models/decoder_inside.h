@@ -22,6 +22,7 @@ typedef enum mt_role {
     MT_ROLE_SHARED,
     MT_ROLE_SHARED_ROUTER,
     MT_ROLE_BESIDE, /* what experts add to a dense MLP, or a router's own input */
+    MT_ROLE_ASIDE,  /* the gate of a layer's own embedding */
     MT_ROLES
 } mt_role;
 
@@ -36,6 +37,8 @@ typedef struct mt_decoder_layer {
     mt_tensor *dense_post_norm, *expert_norm, *expert_post_norm, *router_norm;
     mt_weight *q, *k, *v, *o;
     mt_weight *gate, *up, *down, *router;
+    mt_weight *aside_gate, *aside_out;
+    mt_tensor *aside, *aside_norm; /* aside: the layer's columns of the model's */
     mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
     mt_experts *experts;
     mt_tensor *in[MT_ROLES]; /* its working tensors */
@@ -79,7 +82,11 @@ struct mt_model {
     mt_decoder_layer *layers;
     mt_kv *kv[MT_KV_GROUPS];
     /* one step's values, [rows, ...] */
-    mt_tensor *x, *h, *y; /* residual stream, normed input, what a block adds */
+    mt_tensor *x, *h, *y;                            /* residual stream, normed input, what a block adds */
+    mt_tensor *aside, *aside_projected, *aside_norm; /* what each layer is given besides, all side by side */
+    mt_weight *aside_table, *aside_projection;
+    float aside_scale;
+    uint32_t *tokens; /* [rows], where some are embedded as another; else NULL */
     mt_work_tensor *work;
     size_t works;
     mt_mixer *mixer; /* the recurrent layers; NULL where there are none */

@@ -100,6 +100,14 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
         load_shared(m, l, w, &s->moe);
 }
 
+static void load_aside(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w)
+{
+    make_work(m, l, MT_ROLE_ASIDE, m->spec->aside);
+    l->aside_gate = mt_weight_new(m->set, &w->aside_gate, NULL, false);
+    l->aside_out = mt_weight_new(m->set, &w->aside_out, NULL, false);
+    l->aside_norm = mt_tensor_of(m->set, w->aside_norm, 1, m->spec->hidden);
+}
+
 void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *s)
 {
     const size_t hidden = m->spec->hidden;
@@ -112,6 +120,8 @@ void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
         mt_mixer_load(m->mixer, s->slot, w);
     else
         load_attention(m, l, w, &s->attn);
+    if (m->spec->aside)
+        load_aside(m, l, w);
     if (!s->sparse || s->beside)
         load_dense(m, l, w, &s->mlp);
     if (s->sparse)
@@ -230,6 +240,17 @@ static void side_by_side(mt_model *m, const mt_decoder_layer *l, const mt_layer_
     mt_op_add(m->dev, m->y, y, n);
 }
 
+/* x += what the layer's own embedding becomes, gated by x */
+static void add_aside(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    mt_tensor *gate = l->in[MT_ROLE_ASIDE];
+    mt_op_matmul(m->dev, &gate, (const mt_weight *[]){l->aside_gate}, 1, m->x, n);
+    mt_op_glu(m->dev, gate, gate, l->aside, n, (mt_glu){.act = s->mlp.glu.act});
+    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->aside_out}, 1, gate, n);
+    mt_model_norm(m, m->y, m->y, n, l->aside_norm);
+    mt_op_add(m->dev, m->x, m->y, n);
+}
+
 void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     mt_model_norm(m, m->h, m->x, n, l->attn_norm);
@@ -250,6 +271,8 @@ void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer
     if (l->mlp_post_norm)
         mt_model_norm(m, m->y, m->y, n, l->mlp_post_norm);
     mt_op_add(m->dev, m->x, m->y, n);
+    if (l->aside)
+        add_aside(m, l, s, n);
     if (l->scale != 1)
         mt_op_scale(m->dev, m->x, n, l->scale);
 }

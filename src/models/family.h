@@ -19,13 +19,20 @@ typedef struct mt_family {
        writable: what all layers have goes to the first, mt_layers_repeat, then what only some have. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
     const struct mt_vision_family *vision; /* its eyes (vision_family.h); NULL: none */
+    /* Keys of the outer config that name tokens which are embedded as "pad_token_id" of the text model's, wherever they
+       are written, and what they are where it does not. */
+    struct {
+        const char *key;
+        uint32_t id;
+    } blanks[3];
 } mt_family;
 
 /* All of them; who is listed here is known. */
 #define MT_FAMILIES(X)                                                                                                 \
     X(llama), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), X(gemma3), X(qwen2_vl), X(qwen2_5_vl),      \
         X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), \
-        X(gpt_oss), X(mistral), X(ministral3), X(mistral3)
+        X(gpt_oss), X(mistral), X(ministral3), X(mistral3), X(gemma4), X(gemma4_text), X(gemma4_unified),              \
+        X(gemma4_unified_text)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
@@ -44,6 +51,10 @@ const mt_config *mt_rope_parameters(const mt_config *c);
    (NULL: none); theta is used unless parameters has rope_theta. context is the model's, for scalings that need it. */
 bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
                   uint32_t context, mt_arena *arena, mt_error *err) MT_NODISCARD;
+
+/* Without a config: of a head's pairs only the first `part` turn, by the frequencies of a whole head. */
+bool mt_rope_read_part(mt_rope *rope, double theta, double part, uint32_t dim, mt_arena *arena,
+                       mt_error *err) MT_NODISCARD;
 
 /* The usual case: one rotary embedding for all layers, from mt_rope_parameters and rope_theta. */
 bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_theta, mt_arena *arena,

@@ -21,6 +21,8 @@ typedef struct mt_layer_weights {
     mt_mat *expert_gate, *expert_up, *expert_down; /* [experts] */
     const float *expert_gate_bias, *expert_up_bias, *expert_down_bias;
     mt_mat shared_router, shared_gate, shared_up, shared_down;
+    mt_mat aside_gate, aside_out; /* of the embedding that a layer has besides */
+    const float *aside_norm;
     /* of a recurrent layer. Where z and a have no rows, theirs lie in qkv and b, by key head: [q k v z] and [b a]. */
     mt_mat mix_qkv, mix_z, mix_b, mix_a, mix_out;
     const float *mix_conv; /* [taps][columns] */
@@ -37,6 +39,8 @@ typedef struct mt_guess_weights {
 typedef struct mt_model_weights {
     mt_mat embed, head; /* head equals embed where they are tied */
     const float *norm;
+    mt_mat aside, aside_projection; /* embeddings of all layers side by side, and what the model's own adds to them */
+    const float *aside_norm;
     mt_layer_weights *layer;
     mt_guess_weights guess;           /* where the spec has mtp */
     struct mt_vision_weights *vision; /* NULL where the spec has no tower */

@@ -16,6 +16,23 @@ static void scale_linear(double *f, size_t half, double factor)
         f[i] /= factor;
 }
 
+/* Only the first pairs of a head turn; frequencies are those of a whole one. */
+static void keep_part(double *f, size_t half, double part)
+{
+    for (size_t i = (size_t)(part * (double)half); i < half; i++)
+        f[i] = 0;
+}
+
+static bool read_part(double *f, size_t half, const mt_config *p, double factor, mt_error *err)
+{
+    double part;
+    if (!mt_config_float(p, "partial_rotary_factor", 1, 0, 1, &part, err))
+        return false;
+    keep_part(f, half, part);
+    scale_linear(f, half, factor);
+    return true;
+}
+
 /* Long wavelengths are stretched, short ones kept, those between blended. */
 static void scale_llama3(double *f, size_t half, const scaling *s)
 {
@@ -102,6 +119,8 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
         return false;
     if (strcmp(rope->type, "linear") == 0) {
         scale_linear(f, rope->half, s.factor);
+    } else if (strcmp(rope->type, "proportional") == 0) {
+        return read_part(f, rope->half, p, s.factor, err);
     } else if (strcmp(rope->type, "llama3") == 0) {
         scale_llama3(f, rope->half, &s);
     } else if (strcmp(rope->type, "yarn") == 0) {
@@ -109,29 +128,22 @@ static bool apply(mt_rope *rope, double *f, const mt_config *c, const mt_config 
         return read_yarn_scale(rope, p, s.factor, err);
     } else {
         return mt_fail(err, MT_E_UNSUPPORTED,
-                       "rope type \"%.64s\" is not known; known are default, dynamic, linear, llama3, yarn and mrope",
+                       "rope type \"%.64s\" is not known; known are default, dynamic, linear, llama3, yarn, "
+                       "proportional and mrope",
                        rope->type);
     }
     return true;
 }
 
-bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
-                  uint32_t context, mt_arena *arena, mt_error *err)
+static void begin(mt_rope *rope, const char *type, double theta, uint32_t dim, double *f)
 {
-    double f[MT_LIMIT_HEAD_DIM / 2];
-    rope->type = "default";
-    rope->half = dim / 2;
-    rope->scale = 1;
-    if (parameters) {
-        rope->type = mt_config_string(parameters, "rope_type", mt_config_string(parameters, "type", "default"));
-        if (!mt_config_float(parameters, "rope_theta", theta, 1, 1e12, &theta, err))
-            return false;
-    }
-    rope->theta = theta;
+    *rope = (mt_rope){.type = type, .theta = theta, .half = dim / 2, .scale = 1};
     for (size_t i = 0; i < rope->half; i++)
         f[i] = pow(theta, -2.0 * (double)i / (double)dim);
-    if (parameters && !apply(rope, f, c, parameters, theta, context, err))
-        return false;
+}
+
+static bool finish(mt_rope *rope, const double *f, mt_arena *arena, mt_error *err)
+{
     float *inv_freq = mt_arena_alloc(arena, rope->half * sizeof *inv_freq);
     if (!inv_freq)
         return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
@@ -139,6 +151,28 @@ bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters
         inv_freq[i] = (float)f[i];
     rope->inv_freq = inv_freq;
     return true;
+}
+
+bool mt_rope_read_part(mt_rope *rope, double theta, double part, uint32_t dim, mt_arena *arena, mt_error *err)
+{
+    double f[MT_LIMIT_HEAD_DIM / 2];
+    begin(rope, "proportional", theta, dim, f);
+    keep_part(f, rope->half, part);
+    return finish(rope, f, arena, err);
+}
+
+bool mt_rope_read(mt_rope *rope, const mt_config *c, const mt_config *parameters, double theta, uint32_t dim,
+                  uint32_t context, mt_arena *arena, mt_error *err)
+{
+    double f[MT_LIMIT_HEAD_DIM / 2];
+    const char *type = "default";
+    if (parameters) {
+        type = mt_config_string(parameters, "rope_type", mt_config_string(parameters, "type", "default"));
+        if (!mt_config_float(parameters, "rope_theta", theta, 1, 1e12, &theta, err))
+            return false;
+    }
+    begin(rope, type, theta, dim, f);
+    return (!parameters || apply(rope, f, c, parameters, theta, context, err)) && finish(rope, f, arena, err);
 }
 
 const mt_config *mt_rope_parameters(const mt_config *c)

@@ -223,6 +223,25 @@ static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config
     return true;
 }
 
+/* Tokens beyond the vocabulary are nobody's. */
+static bool read_blanks(mt_model_spec *spec, const mt_family *f, const mt_config *config, const mt_config *text,
+                        mt_error *err)
+{
+    int64_t id;
+    for (size_t i = 0; text != config && i < MT_COUNT(f->blanks) && f->blanks[i].key; i++) {
+        if (!mt_config_int(config, f->blanks[i].key, f->blanks[i].id, 0, INT32_MAX, &id, err))
+            return false;
+        if (id < spec->vocab)
+            spec->blank.token[spec->blank.count++] = (uint32_t)id;
+    }
+    if (spec->blank.count == 0)
+        return true;
+    if (!mt_config_int(text, "pad_token_id", 0, 0, (int64_t)spec->vocab - 1, &id, err))
+        return false;
+    spec->blank.as = (uint32_t)id;
+    return true;
+}
+
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
                         mt_error *err)
 {
@@ -255,5 +274,5 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
     layer[0] = usual;
     mt_layers_repeat(spec, layer);
     return f->read(spec, layer, text, arena, err) && mt_model_spec_group(spec, layer, err) &&
-           read_vision(spec, f, config, arena, err);
+           read_blanks(spec, f, config, text, err) && read_vision(spec, f, config, arena, err);
 }

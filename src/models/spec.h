@@ -101,6 +101,11 @@ typedef struct mt_layer_spec {
     mt_moe_spec moe; /* where the layer is sparse */
 } mt_layer_spec;
 
+/* Tokens that are embedded as another: those that stand for pictures and sounds, wherever they are written. */
+typedef struct mt_blank {
+    uint32_t count, token[3], as;
+} mt_blank;
+
 typedef struct mt_model_spec {
     const char *family;       /* "llama", "qwen2", "qwen3", "qwen3_moe", "gemma3" */
     const char *architecture; /* as config.json says it */
@@ -111,8 +116,10 @@ typedef struct mt_model_spec {
     float embed_scale;                   /* 1: none */
     bool tied;                           /* the head is the embedding */
     const struct mt_vision_spec *vision; /* the tower of a model that sees; NULL: none, or none wanted */
-    uint32_t deepstack; /* of the first layers, each adds a part of an image's features to its output */
-    bool mtp;           /* the checkpoint has a head that guesses the token after the next one */
+    uint32_t deepstack;          /* of the first layers, each adds a part of an image's features to its output */
+    uint32_t aside, aside_vocab; /* width and rows of the embedding that each layer has besides; 0: none */
+    mt_blank blank;
+    bool mtp; /* the checkpoint has a head that guesses the token after the next one */
     uint32_t rope_count;
     const mt_rope *ropes;
     mt_stretch stretch;

@@ -227,6 +227,14 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     return !moe->bias || bind_expert_biases(lb, at, w, arena, err);
 }
 
+static void bind_aside(layer_binder *lb, mt_layer_weights *w)
+{
+    const size_t hidden = lb->spec->hidden, width = lb->spec->aside;
+    plain(lb, "per_layer_input_gate", width, hidden, &w->aside_gate);
+    plain(lb, "per_layer_projection", hidden, width, &w->aside_out);
+    w->aside_norm = vector(lb, "post_per_layer_input_norm", hidden);
+}
+
 static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, mt_error *err)
 {
     bind_norms(lb, w);
@@ -234,6 +242,8 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
         bind_recurrent(lb, w);
     else
         bind_attention(lb, w);
+    if (lb->spec->aside)
+        bind_aside(lb, w);
     if (!lb->layer->sparse || lb->layer->beside)
         bind_dense(lb, w);
     if (!lb->layer->sparse)
@@ -249,6 +259,12 @@ static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 {
     mt_bind_matrix(b, "embed_tokens", spec->vocab, spec->hidden, &w->embed);
     w->norm = mt_bind_vector(b, "norm", spec->hidden);
+    if (spec->aside) {
+        const size_t width = (size_t)spec->layers * spec->aside;
+        mt_bind_matrix(b, "embed_tokens_per_layer", spec->aside_vocab, width, &w->aside);
+        mt_bind_matrix(b, "per_layer_model_projection", width, spec->hidden, &w->aside_projection);
+        w->aside_norm = mt_bind_vector(b, "per_layer_projection_norm", spec->aside);
+    }
     spec->tied = !mt_bind_has(b, "lm_head");
     if (spec->tied)
         w->head = w->embed;

@@ -90,7 +90,7 @@ def make(job):
             "torch": torch.__version__,
             "seed": seed,
             "family": spec.family,
-            "moe": spec.family in families.MIXTURES,
+            "moe": families.is_mixture(spec.family, spec.settings),
             "layout": spec.layout.describe(),
             "prompts": records,
         }

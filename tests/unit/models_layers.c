@@ -9,6 +9,7 @@
 #include "models/model.h"
 
 enum { HIDDEN = 32, VOCAB = 40, LAYERS = 4, LENGTH = 330, OTHER = 150, FFN = 48, EXPERTS = 8, INNER = 24 };
+enum { ASIDE = 12 }; /* of an embedding that a layer has besides */
 enum { PAGES = LENGTH / MT_PAGE_TOKENS + 1, ROWS = LENGTH + OTHER, TENSORS = 400 };
 
 typedef struct toy {
@@ -149,6 +150,11 @@ static void add_layer(toy *t, size_t i, const mt_layer_spec *l)
     }
     if (l->scaled)
         add_vector(t, "layer_scalar", i, 1, 0.8f);
+    if (t->spec.aside) {
+        add_matrix(t, "per_layer_input_gate", i, t->spec.aside, HIDDEN, false);
+        add_matrix(t, "per_layer_projection", i, HIDDEN, t->spec.aside, false);
+        add_vector(t, "post_per_layer_input_norm.weight", i, HIDDEN, one);
+    }
     add_attention(t, i, &l->attn, one);
     if (!l->sparse || l->beside)
         add_dense(t, "mlp", i, l->mlp.ffn, l->mlp.bias);
@@ -162,6 +168,11 @@ static void bind(toy *t)
     for (size_t i = 0; i < LAYERS; i++)
         add_layer(t, i, &t->layer[i]);
     add_matrix(t, "embed_tokens", LAYERS, VOCAB, HIDDEN, false);
+    if (t->spec.aside) {
+        add_matrix(t, "embed_tokens_per_layer", LAYERS, t->spec.aside_vocab, LAYERS * t->spec.aside, false);
+        add_matrix(t, "per_layer_model_projection", LAYERS, LAYERS * t->spec.aside, HIDDEN, false);
+        add_vector(t, "per_layer_projection_norm.weight", LAYERS, t->spec.aside, 1);
+    }
     add_vector(t, "norm.weight", LAYERS, HIDDEN, 1 - t->spec.norm_offset);
     put_tensors("model.safetensors", t->tensors, t->count);
     put_text("config.json", "{}");
@@ -443,17 +454,60 @@ static void feed(const toy *t, const mt_layer_spec *l, const mt_layer_weights *w
     if (l->post_norms)
         rms(t, y, y, w->mlp_post_norm, HIDDEN);
     add_to(x, y);
+}
+
+/* What all layers are given besides, of a token and its embedding. */
+static void make_aside(const toy *t, uint32_t token, const double *x, double *out)
+{
+    const mt_mat *table = &t->weights.aside;
+    const size_t width = t->spec.aside;
+    product(&t->weights.aside_projection, NULL, x, out);
+    for (size_t i = 0; i < LAYERS * width; i++)
+        out[i] /= sqrt(HIDDEN);
+    for (size_t l = 0; l < LAYERS; l++)
+        rms(t, out + l * width, out + l * width, t->weights.aside_norm, width);
+    for (size_t i = 0; i < LAYERS * width; i++)
+        out[i] = (out[i] + element(table->w + token * table->stride, i) * sqrt((double)width)) / sqrt(2);
+}
+
+static void end_layer(const toy *t, size_t layer, const mt_layer_weights *w, const double *aside, double *x)
+{
+    const mt_layer_spec *l = &t->layer[layer];
+    double gate[HIDDEN], y[HIDDEN];
+    if (t->spec.aside) {
+        product(&w->aside_gate, NULL, x, gate);
+        for (size_t i = 0; i < t->spec.aside; i++)
+            gate[i] = activate(&l->mlp.glu, gate[i], aside[layer * t->spec.aside + i]);
+        product(&w->aside_out, NULL, gate, y);
+        rms(t, y, y, w->aside_norm, HIDDEN);
+        add_to(x, y);
+    }
     for (size_t i = 0; l->scaled && i < HIDDEN; i++)
         x[i] *= w->scale[0];
+}
+
+/* The token whose embedding a token has. */
+static uint32_t embedded(const toy *t, uint32_t token)
+{
+    const mt_blank *blank = &t->spec.blank;
+    for (size_t i = 0; i < blank->count; i++)
+        if (token == blank->token[i])
+            return blank->as;
+    return token;
 }
 
 static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB])
 {
     memory *past = mt_alloc(sizeof *past);
     double(*x)[HIDDEN] = mt_alloc(LENGTH * sizeof *x), h[HIDDEN], y[HIDDEN];
-    for (size_t p = 0; p < LENGTH; p++)
+    double(*aside)[LAYERS * ASIDE] = mt_alloc(LENGTH * sizeof *aside);
+    for (size_t p = 0; p < LENGTH; p++) {
+        const uint32_t token = embedded(t, tokens[p]);
         for (size_t i = 0; i < HIDDEN; i++)
-            x[p][i] = element(t->weights.embed.w + tokens[p] * t->weights.embed.stride, i);
+            x[p][i] = element(t->weights.embed.w + token * t->weights.embed.stride, i);
+        if (t->spec.aside)
+            make_aside(t, token, x[p], aside[p]);
+    }
     for (size_t l = 0; l < LAYERS; l++) {
         const mt_layer_spec *s = &t->layer[l];
         const mt_layer_weights *w = &t->weights.layer[l];
@@ -468,6 +522,7 @@ static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB
                 rms(t, y, y, w->attn_post_norm, HIDDEN);
             add_to(x[p], y);
             feed(t, s, w, x[p]);
+            end_layer(t, l, w, aside[p], x[p]);
         }
     }
     for (size_t p = 0; p < LENGTH; p++) {
@@ -475,6 +530,7 @@ static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB
         product(&t->weights.head, NULL, h, logits[p]);
     }
     mt_free(x);
+    mt_free(aside);
     mt_free(past);
 }
 
@@ -811,6 +867,24 @@ static void queries_grow_with_their_position(void **state)
     check(&t);
 }
 
+/* As Gemma 4's small ones have them; two tokens are embedded as a third. */
+static void layers_with_embeddings_of_their_own(void **state)
+{
+    toy t;
+    (void)state;
+    begin(&t);
+    t.spec.aside = ASIDE;
+    t.spec.aside_vocab = VOCAB + 3;
+    t.spec.eps = 1e-2f; /* so that it shows where it is scaled */
+    t.spec.blank = (mt_blank){.count = 2, .token = {3, 17}, .as = 1};
+    for (size_t i = 0; i < LAYERS; i++) {
+        t.layer[i].post_norms = i % 2;
+        t.layer[i].scaled = true;
+        t.layer[i].mlp.glu.act = i < 3 ? MT_ACT_GELU_TANH : MT_ACT_SILU;
+    }
+    check(&t);
+}
+
 static void keys_of_layers_that_have_others_are_refused(void **state)
 {
     toy t;
@@ -825,10 +899,15 @@ static void keys_of_layers_that_have_others_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER(layers_differ_in_heads_and_sizes), IN_FOLDER(chunks_and_no_rope),
-    IN_FOLDER(sinks_limits_and_expert_biases),   IN_FOLDER(experts_beside_a_dense_mlp),
-    IN_FOLDER(sigmoid_routers_with_groups),      IN_FOLDER(gates_and_norms_with_an_offset),
-    IN_FOLDER(queries_grow_with_their_position), cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
+    IN_FOLDER(layers_differ_in_heads_and_sizes),
+    IN_FOLDER(chunks_and_no_rope),
+    IN_FOLDER(sinks_limits_and_expert_biases),
+    IN_FOLDER(experts_beside_a_dense_mlp),
+    IN_FOLDER(sigmoid_routers_with_groups),
+    IN_FOLDER(gates_and_norms_with_an_offset),
+    IN_FOLDER(queries_grow_with_their_position),
+    IN_FOLDER(layers_with_embeddings_of_their_own),
+    cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
 };
 
 UNIT_MAIN(tests)

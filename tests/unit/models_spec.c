@@ -163,7 +163,7 @@ static void gemma_reads_its_text_config(void **state)
 #define FAMILIES                                                                                         \
     "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "      \
     "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, " \
-    "ministral3, mistral3"
+    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -293,6 +293,78 @@ static void gpt_oss_has_windows_sinks_and_biases(void **state)
     assert_int_equal(s.ropes[0].half, 32);
 }
 
+static void gemma4_layers_take_turns(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"gemma4\",\"image_token_id\":90,\"text_config\":{\"num_key_value_heads\""
+                  ":2,\"attention_k_eq_v\":true,\"num_global_key_value_heads\":1,\"global_head_dim\":64,"
+                  "\"hidden_size_per_layer_input\":0,\"sliding_window\":33,\"layer_types\":["
+                  "\"sliding_attention\",\"full_attention\",\"sliding_attention\",\"sliding_attention\"],"
+                  "\"final_logit_softcapping\":30,\"pad_token_id\":5,\"head_dim\":32," SHAPE "}}",
+                  &s),
+        "");
+    for (size_t i = 0; i < 4; i++) {
+        const mt_attn_spec *a = &s.layer[i].attn;
+        const bool full = i % 2; /* the last one, too, whatever the list says */
+        assert_int_equal(a->window, full ? 0 : 33);
+        assert_int_equal(a->head_dim, full ? 64 : 32);
+        assert_int_equal(a->kv_heads, full ? 1 : 2);
+        assert_int_equal(a->keys, full ? MT_KEYS_VALUES : MT_KEYS_OWN);
+        assert_true(a->causal == full && a->qk_norm && a->v_norm == MT_V_NORM_PLAIN && a->scale == 1);
+        assert_true(s.layer[i].post_norms && s.layer[i].scaled && !s.layer[i].sparse);
+    }
+    assert_true(s.norm_offset == 0 && s.embed_scale == 8 && s.final_softcap == 30 && s.tied && s.aside == 0);
+    assert_int_equal(s.ropes[0].half, 32);
+    assert_true(s.ropes[0].inv_freq[7] > 0 && s.ropes[0].inv_freq[8] == 0); /* a quarter turns, as a whole head would */
+    assert_true(fabsf(s.ropes[0].inv_freq[4] / 0.177827941f - 1) < 1e-6f);  /* 1e6 ^ (-8 / 64) */
+    assert_int_equal(s.ropes[1].half, 16);
+    assert_true(s.ropes[1].inv_freq[15] > 0);
+    assert_int_equal(s.blank.count, 1); /* the others are no tokens of this model */
+    assert_true(s.blank.token[0] == 90 && s.blank.as == 5);
+}
+
+static void gemma4_layers_share_keys_and_have_embeddings(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"gemma4_text\",\"num_key_value_heads\":1,\"num_kv_shared_layers\":2,"
+                  "\"use_double_wide_mlp\":true,\"vocab_size_per_layer_input\":120,\"per_layer_config\":{\"1\":{"
+                  "\"head_dim\":48},\"3\":{\"head_dim\":48}},\"layer_types\":[\"sliding_attention\","
+                  "\"full_attention\",\"sliding_attention\",\"full_attention\"]," SHAPE "}",
+                  &s),
+        "");
+    assert_int_equal(s.aside, 256);
+    assert_int_equal(s.aside_vocab, 120);
+    assert_int_equal(s.layer[0].attn.window, 512);
+    for (size_t i = 2; i < 4; i++) {
+        assert_int_equal(s.layer[i].attn.keys, MT_KEYS_EARLIER);
+        assert_int_equal(s.layer[i].attn.source, i - 2);
+        assert_int_equal(s.layer[i].mlp.ffn, 192);
+        assert_int_equal(s.layer[i].attn.head_dim, i == 2 ? 256 : 48);
+    }
+    assert_int_equal(s.layer[1].mlp.ffn, 96);
+    assert_int_equal(s.groups[0].layers, 1);
+    assert_int_equal(s.groups[1].layers, 1);
+}
+
+static void gemma4_experts_stand_beside_the_mlp(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"gemma4\",\"text_config\":{\"num_key_value_heads\":1,\"enable_moe_block\":true,"
+                  "\"num_experts\":8,\"top_k_experts\":3,\"moe_intermediate_size\":24," SHAPE "}}",
+                  &s),
+        "");
+    const mt_layer_spec *l = s.layer;
+    assert_true(l->sparse && l->beside && l->moe.router_norm && l->moe.scale && l->moe.routing.renormalise);
+    assert_true(l->moe.routing.kind == MT_ROUTE_SOFTMAX && l->moe.experts == 8 && l->moe.top_k == 3 &&
+                l->moe.ffn == 24);
+}
+
 #define MINISTRAL_ROPE                                                                                         \
     "{\"rope_type\":\"yarn\",\"rope_theta\":1000000,\"factor\":16,\"original_max_position_embeddings\":16384," \
     "\"mscale\":1.0,\"mscale_all_dim\":1.0,\"llama_4_scaling_beta\":0.1}"
@@ -345,7 +417,7 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"llama\",\"hidden_act\":\"relu\"," SHAPE "}",
          "\"hidden_act\" is \"relu\"; known are silu and gelu_pytorch_tanh"},
         {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"longrope\",\"factor\":2}," SHAPE "}",
-         "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn and mrope"},
+         "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn, proportional and mrope"},
         {"{\"model_type\":\"qwen3_moe\",\"num_experts\":2,\"num_experts_per_tok\":4," SHAPE "}",
          "\"num_experts_per_tok\" is 4 but there are only 2 experts"},
         {"{\"model_type\":\"qwen3_next\",\"linear_num_value_heads\":24}",
@@ -359,6 +431,13 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "supported"},
         {"{\"model_type\":\"gpt_oss\",\"rope_scaling\":" YARN ",\"swiglu_limit\":5}",
          "\"swiglu_limit\" is 5; gpt-oss cuts off at 7, and a model that does not is another one"},
+        {"{\"model_type\":\"gemma4_text\",\"use_bidirectional_attention\":\"all\"," SHAPE "}",
+         "\"use_bidirectional_attention\" is \"all\": such a model sees what comes later and writes no text, which is "
+         "not supported"},
+        {"{\"model_type\":\"gemma4_text\",\"num_key_value_heads\":1,\"vocab_size_per_layer_input\":64," SHAPE "}",
+         "\"vocab_size_per_layer_input\" is 64 for 100 tokens; those beyond have no embedding"},
+        {"{\"model_type\":\"gemma4_text\",\"num_key_value_heads\":1,\"num_kv_shared_layers\":3," SHAPE "}",
+         "\"num_kv_shared_layers\" is 3, but no layer before sees as much as layer 3"},
         {"{\"model_type\":\"gpt_oss\"}", "the config has neither \"rope_scaling\" nor \"rope_parameters\""},
         {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\",\"max_position_embeddings\":"
          "100," SHAPE "}}",
@@ -420,6 +499,9 @@ static const struct CMUnitTest tests[] = {
     TEST(gemma_reads_its_text_config),
     TEST(hybrids_have_three_recurrent_layers_to_one),
     TEST(gpt_oss_has_windows_sinks_and_biases),
+    TEST(gemma4_layers_take_turns),
+    TEST(gemma4_layers_share_keys_and_have_embeddings),
+    TEST(gemma4_experts_stand_beside_the_mlp),
     TEST(ministral_stretches_queries),
     TEST(mistral_has_a_window_unless_it_is_null),
     TEST(wrong_configs_say_what_is_wrong),

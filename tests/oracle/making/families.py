@@ -5,6 +5,7 @@ differ from one another, biases are not zero, attention is neither flat nor one-
 """
 
 import json
+import re
 
 import numpy as np
 
@@ -21,11 +22,20 @@ CLASSES = {
     "gpt_oss": "GptOssConfig",
     "mistral": "MistralConfig",
     "ministral3": "Ministral3Config",
+    "gemma4_text": "Gemma4TextConfig",
+    "gemma4_unified_text": "Gemma4UnifiedTextConfig",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
+GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
 
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss")
+
+
+def is_mixture(family, settings):
+    return family in MIXTURES or settings.get("enable_moe_block", False)
+
+
 OFFSET = (*GEMMAS, *HYBRIDS)  # norms multiply by 1 + w
 
 LOGIT_SPREAD = 1.6  # standard deviation of the logits, about
@@ -44,7 +54,8 @@ def config_dict(family, settings):
     import transformers
 
     config_class = getattr(transformers, CLASSES[family])
-    config = config_class(bos_token_id=None, eos_token_id=None, pad_token_id=None, dtype="bfloat16", **settings)
+    pad = 0 if family in GEMMA4 else None  # its class embeds what stands for pictures as this token
+    config = config_class(bos_token_id=None, eos_token_id=None, pad_token_id=pad, dtype="bfloat16", **settings)
     config.architectures = [CLASSES[family].replace("TextConfig", "Config").replace("Config", "ForCausalLM")]
     return json.loads(config.to_json_string())
 
@@ -76,9 +87,20 @@ def _published_hybrid(config):
     return dict(sorted(config.items()))
 
 
+def _published_gemma4(config):
+    """What layers that see everything have instead is said once for all of them."""
+    config.pop("transformers_version", None)
+    own = next(iter(config.pop("per_layer_config", {}).values()), {})
+    config["global_head_dim"] = own.get("head_dim", config["head_dim"])
+    config["num_global_key_value_heads"] = own.get("num_key_value_heads")
+    return dict(sorted(config.items()))
+
+
 def published(config):
     """The same config in the dialect of published checkpoints: rope_theta and rope_scaling, no layer_types, ..."""
     config = dict(config)
+    if config["model_type"] in GEMMA4:
+        return _published_gemma4(config)
     if config["model_type"] in HYBRIDS:
         return _published_hybrid(config)
     config.pop("transformers_version", None)
@@ -149,25 +171,27 @@ def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
     if part not in ("o_proj", "out_proj", "down_proj"):
         return GAIN[part]
-    if config["model_type"] in GEMMAS:
+    if config["model_type"] in (*GEMMAS, *GEMMA4):
         return 1.0
     return _embedding_spread(config) * (MLP if part == "down_proj" else ATTENTION)
 
 
-def _norm_centre(name, config):
+def _norm_centre(name, shape, config):
+    if config["model_type"] in GEMMA4 and name.endswith(("q_norm.weight", "k_norm.weight")):
+        return 1.3 * shape[0] ** -0.25  # scores are not scaled
     if name.endswith(("q_norm.weight", "k_norm.weight")):
         # Gemma's scale is not head_dim's: keep the spread of the scores
         return 1.3 * (config.get("query_pre_attn_scalar", config["head_dim"]) / config["head_dim"]) ** 0.25
-    if config["model_type"] in GEMMAS:
+    if config["model_type"] in (*GEMMAS, *GEMMA4):
         if "post_attention" in name:
             return 0.8 * ATTENTION * LOGIT_SPREAD
-        if "post_feedforward" in name:
+        if name.endswith(("post_feedforward_layernorm.weight", "post_per_layer_input_norm.weight")):
             return 0.8 * MLP * LOGIT_SPREAD
     return 1.0
 
 
 def _draw_norm(name, shape, config, rng):
-    weight = _norm_centre(name, config) * (1 + 0.2 * rng.standard_normal(shape))
+    weight = _norm_centre(name, shape, config) * (1 + 0.2 * rng.standard_normal(shape))
     if name == "model.norm.weight" and config["tie_word_embeddings"]:
         weight *= rng.choice([-1, 1], shape)  # else a tied head mostly repeats the token it just read
     return weight - 1 if config["model_type"] in OFFSET and "linear_attn" not in name else weight
@@ -191,10 +215,42 @@ def _draw_gpt_oss(part, shape, config, rng):
     return noise * gain * shape[1] ** -0.5
 
 
+GEMMA4_PARTS = {  # where a part is 1 on average: by how much it differs from that
+    "layer_scalar": 0.1,
+    "router.scale": 0.2,
+    "router.per_expert_scale": 0.3,
+}
+GEMMA4_GAIN = {  # standard deviation times sqrt(inputs), where it is not as elsewhere
+    "per_layer_model_projection": 1.0,
+    "per_layer_input_gate": 1.0,
+    "per_layer_projection": 1.0,
+    "experts.gate_up_proj": 1.3,
+    "experts.down_proj": 1.0,
+}
+
+
+def _draw_gemma4(name, shape, rng):
+    """What no other family has; None for the rest."""
+    for part, spread in GEMMA4_PARTS.items():
+        if name.endswith(part):
+            return 1 + spread * rng.standard_normal(shape)
+    for part, gain in GEMMA4_GAIN.items():
+        if name.removesuffix(".weight").endswith(part):
+            return rng.standard_normal(shape) * gain * shape[-1] ** -0.5
+    if name.endswith("router.proj.weight"):  # what it reads is small: 1 / sqrt(hidden)
+        return rng.standard_normal(shape) * GAIN["router"]
+    if name.endswith("embed_tokens_per_layer.weight"):
+        return rng.standard_normal(shape) * 0.25
+    return None
+
+
 def _draw(name, shape, config, rng):
+    drawn = _draw_gemma4(name, shape, rng) if config["model_type"] in GEMMA4 else None
+    if drawn is not None:
+        return drawn
     if ".mlp.experts." in name and config["model_type"] == "gpt_oss" or name.endswith("sinks"):
         return _draw_gpt_oss(name.rsplit(".", 1)[-1], shape, config, rng)
-    if name.endswith("norm.weight"):
+    if re.search(r"norm(_[12])?\.weight$", name):
         return _draw_norm(name, shape, config, rng)
     if name.endswith(("conv1d.weight", "A_log", "dt_bias")):
         return _draw_recurrent(name.removesuffix(".weight").rsplit(".", 1)[-1], shape, rng)

@@ -2,7 +2,7 @@
 
 from .layouts import Layout, Quantisation
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
@@ -176,4 +176,35 @@ MISTRALS = [
     ),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS
+SAME = {"attention_k_eq_v": True, "num_global_key_value_heads": 1}  # values are keys, of fewer heads
+ASIDE = {"hidden_size_per_layer_input": 16, "num_kv_shared_layers": 3, "use_double_wide_mlp": True}
+FUSED = Layout(experts="fused", nested=True)
+
+# 31B, E2B, 26B-A4B and 12B in small
+GEMMA4 = [
+    Spec("gemma4-bf16", "gemma4_text", gemma4(**SAME, **EPS), Layout(nested=True)),
+    Spec("gemma4-mlx-4bit", "gemma4_text", gemma4(hidden=128, inter=128, **SAME), mlx(4, nested=True)),
+    Spec(
+        "gemma4-aside-bf16",
+        "gemma4_text",
+        gemma4(layers=7, pattern=3, kv=1, sliding_window=20, **ASIDE),
+        Layout(nested=True),
+    ),
+    Spec(
+        "gemma4-aside-mlx-4bit",
+        "gemma4_text",
+        gemma4(hidden=128, inter=128, layers=5, kv=1, **{**ASIDE, "hidden_size_per_layer_input": 32}),
+        mlx(4, 32, nested=True),
+        published=False,
+    ),
+    Spec("gemma4-moe-bf16", "gemma4_text", gemma4_experts(layers=3, **SAME), FUSED, published=False),
+    Spec(
+        "gemma4-moe-mlx-4bit",
+        "gemma4_text",
+        gemma4_experts(hidden=128, inter=128, layers=2, moe_inter=64, top=3, **SAME),
+        mlx(4, overrides={ROUTER: Quantisation(8, 64)}, nested=True),
+    ),
+    Spec("gemma4unified-bf16", "gemma4_unified_text", gemma4_unified(layers=3, pattern=3, **SAME), Layout(nested=True)),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4

@@ -80,7 +80,12 @@ def _unstack(name, tensor):
 
 
 def _is_experts(name):
-    return ".mlp.experts." in name
+    return re.search(r"\.experts\.(gate_up|down)_proj(_bias)?$", name) is not None
+
+
+def _stacked(prefix):
+    """What MLX calls the module of a layer's experts, which stand in the MLP or, Gemma 4's, beside it."""
+    return prefix.replace("mlp.experts", "mlp.switch_mlp") if "mlp.experts" in prefix else f"{prefix}.switch_glu"
 
 
 # gpt-oss has them as [E, in, out] with gate and up by turns, and biases: experts.gate_up_proj, experts.gate_up_proj_bias.
@@ -182,7 +187,7 @@ def _rename(tensors, layout):
         elif layout.mlx:
             prefix, parts = _unstack(name, tensor)
             for part, value in parts.items():
-                out[f"{prefix.replace('mlp.experts', 'mlp.switch_mlp')}.{part}.weight"] = value
+                out[f"{_stacked(prefix)}.{part}.weight"] = value
         elif layout.experts == "split":
             prefix, parts = _unstack(name, tensor)
             for part, value in parts.items():
@@ -205,7 +210,7 @@ def _rename_back(tensors, shapes):
             out[name] = _gpt_oss_from_mlx(name, tensors)
             continue
         prefix, part = name.rsplit(".", 1)
-        switch = prefix.replace("mlp.experts", "mlp.switch_mlp")
+        switch = _stacked(prefix)
 
         def stacked(projection):
             if f"{switch}.{projection}.weight" in tensors:

@@ -3,11 +3,12 @@
 import random
 
 from .layouts import Layout, Quantisation
-from .families import HYBRIDS, MIXTURES
+from .families import GEMMA4, HYBRIDS, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
+FAMILIES += ["gemma4_text", "gemma4_unified_text"]
 
 
 def _rope(draw):
@@ -54,10 +55,10 @@ def _affine(draw, routed, nested):
 
 def _layout(draw, family):
     kind = draw.choice(["float", "fp8", "affine", "affine", "affine", "micro"])
-    mixture = family in MIXTURES
+    mixture = family in (*MIXTURES, "gemma4_text")
     if family == "gpt_oss" and kind in ("fp8", "float"):
         return Layout(mxfp4=kind == "fp8", shards=draw.choice([1, 2]))
-    nested = family in ("qwen3_5_text", "qwen3_5_moe_text") and draw.random() < 0.7
+    nested = family in ("qwen3_5_text", "qwen3_5_moe_text", *GEMMA4) and draw.random() < 0.7
     if kind == "affine":
         return _affine(draw, mixture, nested)
     if kind == "micro":
@@ -68,8 +69,8 @@ def _layout(draw, family):
         whole = family == "ministral3"
         return Layout(fp8=True, fp8_whole=whole, fp8_scale=draw.choice(["BF16", "F32"]), nested=nested)
     experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
-    if mixture and family in HYBRIDS:
-        experts = draw.choice(["split", "fused"])
+    if mixture and family in HYBRIDS or family in GEMMA4:
+        experts = "fused" if family in GEMMA4 else draw.choice(["split", "fused"])
     return Layout(
         dtype=draw.choice(["BF16", "BF16", "F16", "F32"]),
         shards=draw.choice([1, 1, 2, 4]),
@@ -183,6 +184,40 @@ def _gpt_oss(draw, shape, head_dim):
     return gpt_oss(**{**shape, **sizes}, experts=experts, top=top, sliding_window=window, **more, **scaling)
 
 
+def _gemma4(draw, family, shape, moe_inter, layout):
+    """Layers that share keys, read them as values, have experts or small embeddings, in any company."""
+    step = layout.mlx.group if layout.mlx else 8
+    full = {"rope_type": draw.choice(["proportional", "proportional", "default"]), "rope_theta": draw.choice([1e4, 1e6])}
+    if full["rope_type"] == "proportional":
+        full["partial_rotary_factor"] = draw.choice([0.25, 0.5, 1.0])
+    more = {
+        "layers": draw.randint(3, 8),
+        "pattern": draw.randint(2, 4),
+        "full": full,
+        "local": draw.choice([1e3, 1e4]),
+        "head_dim": draw.choice([16, 24, 32, 64]),
+        "global_head_dim": draw.choice([16, 32, 48, 64, 128]),
+        "sliding_window": draw.randint(3, 70),
+        "final_logit_softcapping": draw.choice([None, 8.0, 30.0]),
+        "attention_bias": draw.random() < 0.2,
+        "tie_word_embeddings": draw.random() < 0.7,
+        "attention_k_eq_v": draw.random() < 0.5,
+        "num_global_key_value_heads": draw.choice([None, shape["heads"], 1]),
+    }
+    more["layers"] = max(more["layers"], 2 * more["pattern"])
+    if draw.random() < 0.4:
+        more["num_kv_shared_layers"] = draw.randint(1, more["layers"] - more["pattern"])
+        more["use_double_wide_mlp"] = draw.random() < 0.5
+    if family == "gemma4_unified_text":
+        return gemma4_unified(**{**shape, **more})
+    if draw.random() < 0.5:
+        more["hidden_size_per_layer_input"] = step * draw.randint(1, 3)
+    if draw.random() < 0.5:
+        experts = draw.randint(3, 12)
+        return gemma4_experts(experts, draw.randint(2, min(4, experts)), moe_inter, **{**shape, **more})
+    return gemma4(**{**shape, **more})
+
+
 def _settings(draw, family, layout):
     hidden, inter, moe_inter = _widths(draw, layout)
     heads, kv = _heads(draw, hidden)
@@ -202,6 +237,8 @@ def _settings(draw, family, layout):
         return _hybrid(draw, family, hidden, inter, moe_inter, tied, eps)
     if family == "gemma3_text":
         return _gemma(draw, {**shape, "layers": layers + 2}, head_dim)
+    if family in GEMMA4:
+        return _gemma4(draw, family, shape, moe_inter, layout)
     if family == "gemma2":
         return _gemma2(draw, shape, head_dim)
     if family == "llama":

@@ -157,10 +157,40 @@ def ministral3(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, **more)
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
+FULL_ROPE = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
+
+
+def gemma4(hidden=64, inter=96, layers=4, heads=4, kv=2, vocab=256, pattern=2, full=FULL_ROPE, local=1e4, **more):
+    """pattern: which layers see everything. A small embedding for each layer only where it is asked for."""
+    defaults = {
+        "head_dim": 16,
+        "global_head_dim": 32,
+        "sliding_window": 16,
+        "final_logit_softcapping": 8.0,
+        "hidden_size_per_layer_input": 0,
+        "vocab_size_per_layer_input": vocab,
+        "layer_types": ["full_attention" if (i + 1) % pattern == 0 else "sliding_attention" for i in range(layers)],
+        "rope_parameters": {"full_attention": full, "sliding_attention": {"rope_type": "default", "rope_theta": local}},
+    }
+    settings = _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+    settings["layer_types"][-1] = "full_attention"
+    return settings
+
+
+def gemma4_unified(**more):
+    settings = gemma4(**more)
+    return {key: value for key, value in settings.items() if not key.endswith("per_layer_input")}
+
+
+def gemma4_experts(experts=6, top=2, moe_inter=32, **more):
+    mixture = {"num_experts": experts, "top_k_experts": top, "moe_intermediate_size": moe_inter}
+    return gemma4(enable_moe_block=True, **mixture, **more)
+
+
 def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True, nested=False):
     quantisation = Quantisation(bits, group, mode)
     return Layout(dtype=dtype, mlx=quantisation, overrides=overrides or {}, name_mode=name_mode, nested=nested)
 
 
-ROUTER = r".*\.mlp\.(gate|router)"
+ROUTER = r".*\.(mlp\.(gate|router)|router\.proj)"
 SHARED = r".*\.mlp\.shared_expert_gate"
