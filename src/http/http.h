@@ -164,6 +164,10 @@ typedef struct mt_http_config {
 /* Listens when it returns. NULL with a sentence in *err. Free with mt_http_server_free. Ignores SIGPIPE. */
 mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err) MT_NODISCARD;
 
+/* Of a server with TLS: connections that come from now on see this certificate. False, and nothing has changed. */
+bool mt_http_server_certify(mt_http_server *server, const char *certificate, const char *key,
+                            mt_error *err) MT_NODISCARD;
+
 /* The loop must have ended and no thread may post any more. Clients still connected are dropped. NULL is fine. */
 void mt_http_server_free(mt_http_server *server);
 

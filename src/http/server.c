@@ -232,6 +232,17 @@ static bool open_tls(mt_http_server *server, const mt_http_config *config, mt_er
     return server->tls != NULL;
 }
 
+bool mt_http_server_certify(mt_http_server *server, const char *certificate, const char *key, mt_error *err)
+{
+    mt_http_tls *tls = mt_http_tls_new(certificate, key, err);
+
+    if (!tls)
+        return false;
+    mt_http_tls_free(server->tls); /* connections that are open hold on to what they need of it */
+    server->tls = tls;
+    return true;
+}
+
 /* As many connections as there are descriptors for, besides those that the rest of the program needs. The system's soft
    limit is for programs that use select(). */
 static size_t connections_within(size_t wanted, size_t spare)

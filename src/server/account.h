@@ -25,9 +25,9 @@ typedef struct mt_account {
     char name[MT_LIMIT_KEY_NAME]; /* in logs and metrics */
     uint8_t owner[32];            /* marks what is theirs; the same after every start */
     mt_client client;             /* what the engine knows them by */
-    int32_t priority;
-    bool admin;      /* sees and cancels what others run */
-    mt_store *store; /* what they keep; NULL until there is one */
+    _Atomic(int32_t) priority;    /* may be changed by the io thread while others read it, and so may admin */
+    atomic_bool admin;            /* sees and cancels what others run */
+    mt_store *store;              /* what they keep; NULL until there is one */
 
     pthread_mutex_t lock; /* of the rest */
     mt_rate requests, tokens;

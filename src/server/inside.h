@@ -31,7 +31,7 @@ struct mt_server {
     mt_keys keys;
     mt_http_proxies proxies;
     mt_guard guard;
-    bool isolate; /* what is cached is an account's own */
+    atomic_bool isolate; /* what is cached is an account's own */
     mt_fleet fleet;
     mt_store *store;
     mt_cards cards;
@@ -46,12 +46,13 @@ struct mt_server {
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
     uint64_t timeouts[MT_TIMEOUT_PHASES];
+    uint64_t reloads[2]; /* that failed, and those that did not */
     mt_dashboard dashboard;
     mt_pulling *pulls; /* models that are being fetched for clients */
     size_t pull_count;
     uint64_t trimmed; /* calls_total when memory was last given back */
     mt_notify notify; /* any thread's, once it is open */
-    struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit;
+    struct event *wake, *terminated, *interrupted, *tick, *second, *watchdog, *timeouts_look, *quit, *hangup;
 
     mt_letter loaded_letter; /* the only model is open, or not */
     mt_error load_error;     /* why not; read when the letter has come or the fleet has stopped */

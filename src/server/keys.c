@@ -271,14 +271,87 @@ bool mt_keys_read(mt_keys *keys, const mt_option_list *list, const char *file, m
     return !file || add_file(keys, file, err);
 }
 
+static void free_account(mt_account *a)
+{
+    mt_store_close(a->store);
+    pthread_mutex_destroy(&a->lock);
+    mt_free(a);
+}
+
 void mt_keys_free(mt_keys *keys)
 {
-    for (size_t i = 0; i < keys->account_count; i++) {
-        mt_store_close(keys->accounts[i]->store);
-        pthread_mutex_destroy(&keys->accounts[i]->lock);
-        mt_free(keys->accounts[i]);
-    }
+    for (size_t i = 0; i < keys->account_count; i++)
+        free_account(keys->accounts[i]);
     mt_free(keys->accounts);
     mt_free(keys->at);
     *keys = (mt_keys){0};
+}
+
+/* What is left of a minute stays, as far as the new rate has room for it. */
+static void renew_rate(mt_rate *rate, const mt_rate *said)
+{
+    if (rate->limit == said->limit)
+        return;
+    if (rate->limit == 0 || rate->left > said->left)
+        rate->left = said->left;
+    rate->limit = said->limit;
+}
+
+static void renew_account(mt_account *a, const mt_account *said)
+{
+    a->priority = said->priority;
+    a->admin = said->admin;
+    a->client.share = said->client.share;
+    pthread_mutex_lock(&a->lock);
+    renew_rate(&a->requests, &said->requests);
+    renew_rate(&a->tokens, &said->tokens);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static mt_account *owner_of(const mt_keys *keys, const mt_account *like)
+{
+    for (size_t i = 0; i < keys->account_count; i++)
+        if (memcmp(keys->accounts[i]->owner, like->owner, sizeof(like->owner)) == 0)
+            return keys->accounts[i];
+    return NULL;
+}
+
+static void point_to(mt_keys *keys, const mt_account *from, mt_account *to)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->at[i].account == from)
+            keys->at[i].account = to;
+}
+
+bool mt_keys_renew(mt_keys *keys, const mt_option_list *list, const char *file, mt_error *err)
+{
+    mt_keys read;
+    size_t strangers = 0;
+
+    if (!mt_keys_read(&read, list, file, err)) {
+        mt_keys_free(&read);
+        return false;
+    }
+    for (size_t i = 0; i < read.account_count; i++)
+        strangers += !owner_of(keys, read.accounts[i]);
+    if (strangers > MT_LIMIT_API_KEYS - keys->account_count) {
+        mt_keys_free(&read);
+        return mt_fail(err, MT_E_INVALID, "there have been more than %d accounts: start the server anew",
+                       MT_LIMIT_API_KEYS);
+    }
+    for (size_t i = 0; i < read.account_count; i++) {
+        mt_account *said = read.accounts[i], *known = owner_of(keys, said);
+
+        if (known) {
+            renew_account(known, said);
+            point_to(&read, said, known);
+            free_account(said);
+        } else
+            keys->accounts[keys->account_count++] = said; /* others see it when it is counted */
+    }
+    mt_free(keys->at);
+    keys->at = read.at;
+    keys->count = read.count;
+    mt_free(read.accounts);
+    return true;
 }

@@ -299,6 +299,7 @@ static void disk(const writer *w, mt_disk *d)
 static void http(const writer *w, mt_server *server)
 {
     static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
+    static const char again[] = "motet_reloads_total";
     static const char *const classes[] = {"", "1xx", "2xx", "3xx", "4xx", "5xx"};
     mt_http_stats s;
     const mt_store_stats store = mt_store_look(server->store);
@@ -332,6 +333,9 @@ static void http(const writer *w, mt_server *server)
     counter(w, "motet_calls_background_total", server->detached_total,
             "Calls that went on although no client waited for their answer.");
     counter(w, "motet_calls_abandoned_total", server->cancelled_total, "Calls whose client left.");
+    head(w, again, "counter", "How often SIGHUP had keys and the certificate read again, by whether that worked.");
+    labelled(w, again, "result", "failed", server->reloads[0]);
+    labelled(w, again, "result", "ok", server->reloads[1]);
     head(w, late, "counter", "Calls whose time was over (timeout, --request-timeout), by what they were at.");
     for (size_t i = 0; i < MT_TIMEOUT_PHASES; i++)
         labelled(w, late, "phase", mt_timeout_name((mt_timeout_phase)i), server->timeouts[i]);

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "server/inside.h"
+#include "server/reload.h"
 #include "server/state.h"
 
 enum { SECOND = 1000 };
@@ -187,6 +188,22 @@ static void asked_for_state(evutil_socket_t number, short what, void *user)
     mt_state_dump(user);
 }
 
+static void asked_to_reload(evutil_socket_t number, short what, void *user)
+{
+    (void)number;
+    (void)what;
+    mt_reload(user);
+}
+
+/* Whoever started it on a terminal wants it to end when that is closed. */
+static bool hear_of_reload(mt_server *server, struct event_base *loop)
+{
+    if (isatty(STDERR_FILENO))
+        return true;
+    server->hangup = evsignal_new(loop, SIGHUP, asked_to_reload, server);
+    return server->hangup && !event_add(server->hangup, NULL);
+}
+
 /* The last first: a lane hands calls over to later ones. */
 static bool start_lanes(mt_server *server)
 {
@@ -315,9 +332,10 @@ static bool add_events(mt_server *server)
             return false;
     }
     return server->wake && server->terminated && server->interrupted && server->tick && server->second &&
-           server->timeouts_look && server->quit && !event_add(server->quit, NULL) && !event_add(server->wake, NULL) &&
-           !event_add(server->terminated, NULL) && !event_add(server->interrupted, NULL) &&
-           !event_add(server->tick, &often) && !event_add(server->second, &second);
+           server->timeouts_look && server->quit && !event_add(server->quit, NULL) && hear_of_reload(server, loop) &&
+           !event_add(server->wake, NULL) && !event_add(server->terminated, NULL) &&
+           !event_add(server->interrupted, NULL) && !event_add(server->tick, &often) &&
+           !event_add(server->second, &second);
 }
 
 static void free_event(struct event *event)
@@ -336,23 +354,12 @@ static void report(const mt_server *server)
         mt_log_info("server.listening", "%s", host);
 }
 
-/* Each account has what it keeps to itself. What was kept when there were none is the one's that is alone now. */
+/* What was kept when there were no keys is the one's that is alone now. */
 static void share_store(mt_server *server)
 {
-    const mt_keys *keys = &server->keys;
-
-    for (size_t i = 0; i < keys->account_count; i++) {
-        mt_account *a = keys->accounts[i];
-        char owner[33];
-
-        for (size_t k = 0; k < 16; k++)
-            snprintf(owner + 2 * k, 3, "%02x", a->owner[k]);
-        a->store = mt_store_view(server->store, owner);
-        if (keys->account_count == 1)
-            mt_store_adopt(a->store);
-    }
-    server->isolate =
-        server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1);
+    mt_reload_share(server);
+    if (server->keys.account_count == 1)
+        mt_store_adopt(server->keys.accounts[0]->store);
 }
 
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
@@ -414,6 +421,7 @@ static void end(mt_server *server)
     free_event(server->watchdog);
     free_event(server->timeouts_look);
     free_event(server->quit);
+    free_event(server->hangup);
     server->timeouts_look = NULL;
     mt_dashboard_close(server);
     end_signals(server);

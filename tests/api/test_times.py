@@ -6,7 +6,12 @@ usage: tests/api/test_times.py --motet PROGRAM [--hang LIBRARY] [NAME ...]"""
 import json
 import os
 import re
+import shutil
 import signal
+import socket
+import ssl
+import subprocess
+import tempfile
 
 import served
 from served import eventually
@@ -169,6 +174,87 @@ def a_crash_names_what_was_worked_on_and_ends_by_its_signal():
         said = "\n".join(server.log)
         assert "crashed by " + number.name in said and "in flight: " + name in said, said[-2000:]
         assert re.search(r"motet\(.*\) ?\[0x", said), said[-2000:]
+
+
+def bearer(key):
+    return {"authorization": "Bearer " + key}
+
+
+def reload(server, wanted):
+    """Sends SIGHUP; the line that says what became of it."""
+    before = len(server.log)
+    server.process.send_signal(signal.SIGHUP)
+    return eventually(lambda: [line for line in server.log[before:] if wanted in line])[0]
+
+
+@test
+def keys_are_read_again_and_requests_that_run_are_not_touched():
+    with tempfile.TemporaryDirectory() as folder:
+        path, conf = os.path.join(folder, "keys"), os.path.join(folder, "motet.conf")
+
+        def write(*lines):
+            with open(path + ".new", "w", encoding="utf-8") as f:
+                f.write("\n".join(lines) + "\n")
+            os.replace(path + ".new", path)
+        write("sk-old name=a requests/min=1000", "sk-both name=b")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write("drain-seconds = 1\n")
+        os.utime(conf, (1, 1))
+        with start(*SLOW, "--keys", path, "--config", conf) as server:
+            def ask(key, **more):
+                return server.post("/v1/completions", {"prompt": [0, 9], "max_tokens": 1, **more}, bearer(key))
+            runs = served.send(server, "/v1/completions", dict(WORK, n=3), "authorization: Bearer sk-old\r\n")
+            assert ask("sk-both").status == 200 and ask("sk-new").status == 401
+            kept = server.post("/v1/responses", {"input": "hi", "max_output_tokens": 1}, bearer("sk-both")).json()["id"]
+            write("sk-new name=b tokens/min=5", "sk-ops name=ops admin")
+            assert "2 keys" in reload(server, "server.reloaded")
+            assert ask("sk-old").status == ask("sk-both").status == 401
+            assert server.request("GET", "/v1/responses/" + kept, headers=bearer("sk-new")).status == 200
+            assert ask("sk-new").headers["x-ratelimit-limit-tokens"] == "5"
+            running = server.request("GET", "/v1/status", headers=bearer("sk-ops")).json()["running"]
+            assert running == 3, running
+            write("sk-ops name=ops admin", "sk-wrong nonsense=1")
+            assert "nonsense" in reload(server, "the keys stay as they are")
+            assert ask("sk-ops").status == 200 and ask("sk-wrong").status == 401
+            os.utime(conf)
+            assert conf in reload(server, "take effect when the server is started anew")
+            runs.close()
+            said = server.request("GET", "/metrics", headers=bearer("sk-ops")).body.decode()
+            assert re.search(r'motet_reloads_total\{[^}]*result="ok"\} 1\n', said), said[-3000:]
+            assert re.search(r'motet_reloads_total\{[^}]*result="failed"\} 2\n', said), said[-3000:]
+
+
+@test
+def a_certificate_is_read_again():
+    if not shutil.which("openssl"):
+        raise served.Skip("no openssl")
+    with tempfile.TemporaryDirectory() as folder:
+        cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
+
+        def certify(name):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                            "-nodes", "-keyout", key, "-out", cert, "-subj", "/CN=" + name, "-days", "1"], check=True,
+                           capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+        def shown(server):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=served.PATIENCE) as plain:
+                with context.wrap_socket(plain) as s:
+                    return ssl.DER_cert_to_PEM_cert(s.getpeercert(True))
+        certify("one")
+        with start("--tls-cert", cert, "--tls-key", key, ready=False) as server:
+            with open(cert, encoding="utf-8") as f:
+                assert shown(server) == f.read()
+            certify("two")
+            reload(server, "server.reloaded")
+            with open(cert, encoding="utf-8") as f:
+                assert shown(server) == f.read()
+            before = shown(server)
+            with open(key, "w", encoding="utf-8") as f:
+                f.write("nothing")
+            assert "key file" in reload(server, "the certificate stays as it is")
+            assert shown(server) == before
 
 
 SUITE.main()

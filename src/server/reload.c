@@ -1,0 +1,78 @@
+/* What SIGHUP reads again: keys with what is said of them (rates, priorities, shares), and the certificate. Each is
+   taken whole or not at all: a file with a mistake in it leaves what there is.
+
+   Requests that run are not touched: an account outlives its last key, and a connection keeps the certificate that it
+   began with. What comes from options is as it was, since the engine, the caches and the threads are made by them. */
+#include "server/reload.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "server/inside.h"
+
+void mt_reload_share(mt_server *server)
+{
+    const mt_keys *keys = &server->keys;
+
+    for (size_t i = 0; i < keys->account_count; i++) {
+        mt_account *a = keys->accounts[i];
+        char owner[33];
+
+        if (a->store)
+            continue;
+        for (size_t k = 0; k < 16; k++)
+            snprintf(owner + 2 * k, 3, "%02x", a->owner[k]);
+        a->store = mt_store_view(server->store, owner);
+    }
+    if (server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1))
+        server->isolate = true; /* and never shared again with who came while it was so */
+}
+
+static bool reload_keys(mt_server *server)
+{
+    mt_error err;
+
+    if (server->keys.count == 0)
+        return true;
+    if (!mt_keys_renew(&server->keys, &server->opt->api_keys, server->opt->keys, &err)) {
+        mt_log_error("server.reload", "the keys stay as they are: %s", err.text);
+        return false;
+    }
+    mt_reload_share(server);
+    return true;
+}
+
+static bool reload_certificate(mt_server *server)
+{
+    mt_error err;
+
+    if (!server->opt->tls_cert ||
+        mt_http_server_certify(server->http, server->opt->tls_cert, server->opt->tls_key, &err))
+        return true;
+    mt_log_error("server.reload", "the certificate stays as it is: %s", err.text);
+    return false;
+}
+
+/* Options are read at the start only, and whoever changed them should know. */
+static void name_what_stays(const mt_server *server)
+{
+    const mt_option_list *files = &server->opt->read;
+    struct stat info;
+
+    for (size_t i = 0; i < files->count; i++)
+        if (stat(files->at[i], &info) == 0 && (int64_t)info.st_mtime >= server->created)
+            mt_log_warn("server.reload", "\"%s\" has changed: its options take effect when the server is started anew",
+                        files->at[i]);
+}
+
+void mt_reload(mt_server *server)
+{
+    const bool keys = reload_keys(server), certificate = reload_certificate(server);
+
+    name_what_stays(server);
+    server->reloads[keys && certificate]++;
+    if (keys && certificate)
+        mt_log_info("server.reloaded", "%zu keys%s; what options say stays until the server is started anew",
+                    server->keys.count, server->opt->tls_cert ? ", the certificate" : "");
+}
