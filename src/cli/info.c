@@ -49,7 +49,10 @@ static void print_model(const mt_model_spec *s)
 static void print_recurrent(const mt_info *info)
 {
     const mt_state_shape *st = &info->spec.state;
-    if (st->layers > 0)
+    if (st->layers > 0 && st->key_dim == 0)
+        printf("%-14s%zu of %u layers: a convolution over %zu tokens\n", "recurrent", st->layers, info->spec.layers,
+               st->taps);
+    else if (st->layers > 0)
         printf("%-14s%zu of %u layers: %zu key head%s of %zu, %zu value head%s of %zu, convolution over %zu\n",
                "recurrent", st->layers, info->spec.layers, st->key_heads, plural(st->key_heads), st->key_dim,
                st->value_heads, plural(st->value_heads), st->value_dim, st->taps);

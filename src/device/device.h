@@ -48,7 +48,8 @@ typedef enum mt_activation {
     MT_ACT_SILU,
     MT_ACT_GELU_TANH,
     MT_ACT_QUICK_GELU, /* x sigmoid(1.702 x) */
-    MT_ACT_GELU
+    MT_ACT_GELU,
+    MT_ACT_NONE /* x */
 } mt_activation;
 
 /* How gate and up of an MLP meet: act(gate) * (up + offset). Where there is a limit, gate is cut at it from above and
@@ -144,8 +145,8 @@ static inline mt_kv_type mt_kv_cached_type(const mt_device *dev)
 
 /* The recurrent layers of a model. value_heads / key_heads of them share a key head. */
 typedef struct mt_state_shape {
-    size_t layers; /* 0: the model has none */
-    size_t key_heads, value_heads, key_dim, value_dim;
+    size_t layers;                                     /* 0: the model has none */
+    size_t key_heads, value_heads, key_dim, value_dim; /* key_dim 0: nothing but the convolution, over value_dim */
     size_t taps; /* of the convolution, whose last taps - 1 inputs are part of the state */
 } mt_state_shape;
 
@@ -391,7 +392,8 @@ typedef struct mt_pixels {
     X(void, op_scale, (mt_device *dev, mt_tensor *x, size_t m, float factor), (dev, x, m, factor))                     \
     /* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by          \
        sqrt(key_dim): y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for         \
-       the row itself. What came before a span is in its state, and moves on there. */                                 \
+       the row itself. What came before a span is in its state, and moves on there. Where key_dim is 0, y is the       \
+       convolution of v as it is. */                                                                                   \
     X(void, op_conv,                                                                                                   \
       (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *w),     \
       (dev, y, states, layer, in, w))                                                                                  \

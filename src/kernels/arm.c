@@ -26,7 +26,7 @@ void mt_kernels_init_arm(mt_kernels *k)
     k->gelu_mul = mt_gelu_mul_neon;
     k->softcap = mt_softcap_neon;
     k->softmax = mt_softmax_neon;
-    k->conv_silu = mt_conv_silu_neon;
+    k->conv = mt_conv_neon;
     k->delta = mt_delta_neon;
     k->q_rows_bytes = mt_q_rows_bytes_neon;
     k->q_pack = mt_q_pack_neon;

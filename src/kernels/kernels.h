@@ -120,8 +120,8 @@ typedef struct mt_delta {
     X(void, softcap, (float *x, float cap, size_t n))                                                                  \
     /* x = softmax(x), in place: m = max, e = exp(x - m), e / (R6 sum of e) */                                         \
     X(void, softmax, (float *x, size_t n))                                                                             \
-    /* y[c] = silu(a), a = w[0][c] * x[0][c], then ascending j: a = fma(w[j][c], x[j][c], a); w is [taps][ldw] */      \
-    X(void, conv_silu,                                                                                                 \
+    /* y[c] = a, a = w[0][c] * x[0][c], then ascending j: a = fma(w[j][c], x[j][c], a); w is [taps][ldw] */            \
+    X(void, conv,                                                                                                      \
       (float *y, const float *const *x, const float *w, size_t ldw, size_t taps, size_t n))                            \
     /* d->tokens steps from state `from` (NULL: zeros) to state `to`, which may be the same */                         \
     X(void, delta, (float *to, const float *from, const mt_delta *d))                                                  \

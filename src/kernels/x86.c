@@ -8,7 +8,7 @@
 #define EACH(X)                                                                                                        \
     X(to_bf16) X(row_f32) X(add) X(axpy) X(scale) X(dot) X(sum) X(max) X(sum_exp) X(rmsnorm) X(rope)                   \
     X(exp) X(log) X(sigmoid) X(tanh) X(silu_mul) X(sigmoid_mul) X(gelu_mul) X(softcap) X(softmax)                      \
-    X(conv_silu) X(delta)                                                                                              \
+    X(conv) X(delta)                                                                                                   \
     X(q_rows_bytes) X(q_pack) X(q_scratch_bytes) X(q_matmul)                                                           \
     X(b_rows_bytes) X(b_pack) X(b_scratch_bytes) X(b_matmul)                                                           \
     X(f_scratch_bytes) X(f_matmul)                                                                                     \

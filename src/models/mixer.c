@@ -1,5 +1,7 @@
-/* Device objects of the recurrent layers. The projections come together (Qwen3-Next, by key head) or one by one
-   (Qwen3.5); only where the columns of their results lie differs. */
+/* Device objects of the recurrent layers. Of GatedDeltaNet, the projections come together (Qwen3-Next, by key head) or
+   one by one (Qwen3.5); only where the columns of their results lie differs. A short convolution (LFM2) has one
+   projection, of three parts: the first times the third goes through the convolution, and what comes out, times the
+   second, through the other projection. */
 #include "models/mixer.h"
 
 #include "base/alloc.h"
@@ -8,6 +10,7 @@
 typedef struct layer {
     mt_weight *qkv, *z, *b, *a, *out; /* z and a are NULL where they lie in qkv and b */
     mt_tensor *conv, *rate, *bias, *norm;
+    mt_weight *conv_bias; /* one row; NULL: none */
 } layer;
 
 struct mt_mixer {
@@ -21,6 +24,9 @@ struct mt_mixer {
     mt_tensor *qkv, *z, *b, *a;
     mt_tensor *mixed, *gates, *y;
     mt_columns in_qkv[3], in_z, in_b, in_a;
+    /* of a short convolution */
+    mt_tensor *part[3];  /* of qkv */
+    mt_index *first_row; /* zeros */
 };
 
 /* Of each key head: q, k, and what its value heads have. */
@@ -46,33 +52,58 @@ static void place_columns(mt_mixer *m, bool together)
     m->in_a = (mt_columns){m->a, 0, share};
 }
 
+static bool is_short(const mt_mixer *m)
+{
+    return m->shape.key_dim == 0;
+}
+
+static void new_short(mt_mixer *m, size_t rows)
+{
+    const size_t n = m->shape.value_dim;
+    m->qkv = mt_tensor_new(m->set, rows, 3 * n);
+    for (size_t i = 0; i < 3; i++)
+        m->part[i] = mt_tensor_part(m->set, m->qkv, 0, rows, i * n, n);
+    for (size_t i = 0; i < 3; i++) /* keys have no columns */
+        m->in_qkv[i] = (mt_columns){m->part[0], 0, i < 2 ? 0 : n};
+    m->y = mt_tensor_new(m->set, rows, n);
+    m->gates = mt_tensor_new(m->set, rows, 3 * m->shape.value_heads); /* of nothing, but remembered */
+    m->first_row = mt_index_new(m->set, rows);
+}
+
+static void new_delta(mt_mixer *m, size_t rows, bool together)
+{
+    const mt_state_shape *s = &m->shape;
+    const size_t keys = 2 * s->key_heads * s->key_dim, values = s->value_heads * s->value_dim;
+    m->qkv = mt_tensor_new(m->set, rows, keys + values + (together ? values : 0));
+    m->b = mt_tensor_new(m->set, rows, (together ? 2 : 1) * s->value_heads);
+    if (!together) {
+        m->z = mt_tensor_new(m->set, rows, values);
+        m->a = mt_tensor_new(m->set, rows, s->value_heads);
+    }
+    m->mixed = mt_tensor_new(m->set, rows, keys + values);
+    m->gates = mt_tensor_new(m->set, rows, 3 * s->value_heads);
+    m->y = mt_tensor_new(m->set, rows, values);
+    place_columns(m, together);
+}
+
 mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
                        const mt_model_params *params)
 {
-    const size_t rows = params->rows;
     mt_mixer *m = mt_alloc(sizeof *m);
     const mt_state_shape *s = &spec->state;
     const mt_layer_weights *w = layers;
-    const size_t keys = 2 * s->key_heads * s->key_dim, values = s->value_heads * s->value_dim;
     for (size_t i = 0; spec->layer[i].kind != MT_LAYER_RECURRENT; i++)
         w = &layers[i + 1];
-    const bool together = w->mix_z.n == 0;
     m->dev = dev;
     m->set = set;
     m->shape = *s;
     m->eps = spec->eps;
     m->layers = mt_alloc_array(s->layers, sizeof *m->layers);
     m->state = mt_state_new(set, s, params->memos);
-    m->qkv = mt_tensor_new(set, rows, keys + values + (together ? values : 0));
-    m->b = mt_tensor_new(set, rows, (together ? 2 : 1) * s->value_heads);
-    if (!together) {
-        m->z = mt_tensor_new(set, rows, values);
-        m->a = mt_tensor_new(set, rows, s->value_heads);
-    }
-    m->mixed = mt_tensor_new(set, rows, keys + values);
-    m->gates = mt_tensor_new(set, rows, 3 * s->value_heads);
-    m->y = mt_tensor_new(set, rows, values);
-    place_columns(m, together);
+    if (is_short(m))
+        new_short(m, params->rows);
+    else
+        new_delta(m, params->rows, w->mix_z.n == 0);
     return m;
 }
 
@@ -94,22 +125,38 @@ static mt_tensor *rate(mt_mixer *m, const float *log_rate, size_t n)
     return t;
 }
 
-void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
+static void load_delta(mt_mixer *m, layer *l, const mt_layer_weights *w)
 {
     const mt_state_shape *s = &m->shape;
     mt_set *set = m->set;
-    layer *l = &m->layers[index];
-    l->qkv = mt_weight_new(set, &w->mix_qkv, NULL, false);
-    l->out = mt_weight_new(set, &w->mix_out, NULL, false);
     l->b = mt_weight_new(set, &w->mix_b, NULL, true); /* small, and what they gate is kept for long: exact */
     if (m->z) {
         l->z = mt_weight_new(set, &w->mix_z, NULL, false);
         l->a = mt_weight_new(set, &w->mix_a, NULL, true);
     }
-    l->conv = mt_tensor_of(set, w->mix_conv, s->taps, 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim);
     l->rate = rate(m, w->mix_rate, s->value_heads);
     l->bias = mt_tensor_of(set, w->mix_bias, 1, s->value_heads);
     l->norm = mt_tensor_of(set, w->mix_norm, 1, s->value_dim);
+}
+
+void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
+{
+    const mt_state_shape *s = &m->shape;
+    const size_t columns = 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim;
+    layer *l = &m->layers[index];
+    l->qkv = mt_weight_new(m->set, &w->mix_qkv, w->mix_in_bias, false);
+    l->out = mt_weight_new(m->set, &w->mix_out, w->mix_out_bias, false);
+    l->conv = mt_tensor_of(m->set, w->mix_conv, s->taps, columns);
+    if (!is_short(m))
+        load_delta(m, l, w);
+    else if (w->mix_conv_bias)
+        l->conv_bias = mt_weight_new(m->set,
+                                     &(mt_mat){.format = MT_FORMAT_F32,
+                                               .n = 1,
+                                               .k = columns,
+                                               .w = (const uint8_t *)w->mix_conv_bias,
+                                               .stride = columns * sizeof(float)},
+                                     NULL, true);
 }
 
 bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)
@@ -122,7 +169,20 @@ mt_states *mt_mixer_state(mt_mixer *m)
     return m->state;
 }
 
-void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, size_t n)
+static void run_short(mt_mixer *m, size_t index, const mt_tensor *h, size_t n)
+{
+    static const mt_glu product = {.act = MT_ACT_NONE};
+    const layer *l = &m->layers[index];
+    mt_op_matmul(m->dev, &m->qkv, (const mt_weight *[]){l->qkv}, 1, h, n);
+    mt_op_glu(m->dev, m->part[0], m->part[0], m->part[2], n, product);
+    mt_op_conv(m->dev, m->y, m->state, index, m->in_qkv, l->conv);
+    mt_op_remember(m->dev, m->state, index, m->in_qkv, m->y, m->gates);
+    if (l->conv_bias)
+        mt_op_add_rows(m->dev, m->y, l->conv_bias, m->first_row, NULL, 1, n);
+    mt_op_glu(m->dev, m->y, m->part[1], m->y, n, product);
+}
+
+static void run_delta(mt_mixer *m, size_t index, const mt_tensor *h, size_t n)
 {
     const layer *l = &m->layers[index];
     const size_t heads = m->shape.key_heads;
@@ -133,5 +193,13 @@ void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, s
     mt_op_delta(m->dev, m->y, m->state, index, m->mixed, m->gates);
     mt_op_remember(m->dev, m->state, index, m->in_qkv, m->mixed, m->gates);
     mt_op_gated_norm(m->dev, m->y, m->in_z, heads, l->norm, m->eps, n);
-    mt_op_matmul(m->dev, &y, (const mt_weight *[]){l->out}, 1, m->y, n);
+}
+
+void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, size_t n)
+{
+    if (is_short(m))
+        run_short(m, index, h, n);
+    else
+        run_delta(m, index, h, n);
+    mt_op_matmul(m->dev, &y, (const mt_weight *[]){m->layers[index].out}, 1, m->y, n);
 }

@@ -1,4 +1,5 @@
-/* The recurrent layers of a decoder: GatedDeltaNet, which mixes a token with those before it through a state. */
+/* The recurrent layers of a decoder: GatedDeltaNet, or a short convolution, which mix a token with those before it
+   through a state. */
 #ifndef MT_MODELS_MIXER_H
 #define MT_MODELS_MIXER_H
 

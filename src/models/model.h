@@ -27,6 +27,7 @@ typedef struct mt_layer_weights {
     mt_mat mix_qkv, mix_z, mix_b, mix_a, mix_out;
     const float *mix_conv; /* [taps][columns] */
     const float *mix_rate, *mix_bias, *mix_norm;
+    const float *mix_in_bias, *mix_conv_bias, *mix_out_bias; /* of one that is nothing but a convolution */
 } mt_layer_weights;
 
 /* A head that guesses ahead: fc joins a token's embedding and the hidden state before it, for a layer of attention. */

@@ -16,6 +16,7 @@
 typedef struct mt_picture {
     bool video;
     uint32_t views;         /* that do not see each other: frames of a video, an image and its crops; 1 for most */
+    uint32_t across;        /* views in a row, where they are tiles of an image; 0 where they are not */
     uint32_t height, width; /* of a view, in patches */
     uint32_t more;      /* pictures after it in the array that are made of the same image, with views of other sizes */
     uint32_t tokens;    /* of all views: rows of features, places in the prompt */

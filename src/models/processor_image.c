@@ -8,8 +8,8 @@
 
 /* What the checkpoint says, what the request wishes, and what there is room for: a patch of a video holds several
    frames. */
-static void pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, bool together,
-                         double *least, double *most)
+void mt_pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, bool together,
+                     double *least, double *most)
 {
     const uint64_t room = (uint64_t)MT_LIMIT_PATCHES * p->patch * p->patch * (together ? p->frames : 1);
     uint64_t max = wish->max_pixels ? wish->max_pixels : rules->max_pixels;
@@ -29,7 +29,7 @@ bool mt_pixel_size_fit(const mt_processor *p, const mt_picture_wish *wish, uint3
     frames = p->together ? frames : 0;
     const double side = (double)p->patch * p->merge, count = frames ? fmax(frames, p->frames) : 1;
     double h = height, w = width, least, most;
-    pixel_limits(p, rules, wish, frames > 0, &least, &most);
+    mt_pixel_limits(p, rules, wish, frames > 0, &least, &most);
     if (frames && (h < side || w < side)) {
         const double scale = fmax(side / h, side / w);
         h = floor(h * scale);
@@ -118,6 +118,29 @@ void mt_picture_sign(const mt_processor *p, mt_picture *out)
                                     {out->levels, sizeof p->image.levels},
                                     {out->patches, mt_picture_patches(out) * out->patch_bytes}};
     mt_digest(out->digest, parts, MT_COUNT(parts));
+}
+
+bool mt_picture_tiles(const mt_processor *p, const mt_image *image, mt_pixel_size tile, uint32_t across, uint32_t down,
+                      const mt_picture_order *order, mt_picture *out, mt_error *err)
+{
+    const mt_resample resample = p->image.resample;
+    const uint32_t width = across * tile.width, height = down * tile.height;
+    mt_image whole, piece;
+    if (!mt_picture_new(p, &p->image, across * down, tile, 1, order, out, err) ||
+        !mt_media_take(order->watch,
+                       mt_image_resize_memory(image->width, image->height, width, height, resample, MT_RESIZE_TORCH) +
+                           (size_t)6 * tile.width * tile.height,
+                       err))
+        return false;
+    out->across = across;
+    mt_image_resize(&whole, image, width, height, resample, MT_RESIZE_TORCH);
+    for (uint32_t i = 0; i < out->views; i++) {
+        mt_image_crop(&piece, &whole, i % across * tile.width, i / across * tile.height, tile.width, tile.height);
+        mt_picture_fill(p, &p->image, &piece, i, 0, out);
+        mt_image_free(&piece);
+    }
+    mt_image_free(&whole);
+    return true;
 }
 
 static bool one_view(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,

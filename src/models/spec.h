@@ -106,9 +106,18 @@ typedef struct mt_blank {
     uint32_t count, token[3], as;
 } mt_blank;
 
+/* What tensors are called, of the model and of a layer, where a family has names of its own. */
+typedef struct mt_tensor_names {
+    const char *norm; /* the model's last */
+    const char *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm;
+    const char *q_norm, *k_norm, *o;
+    const char *gate, *up, *down;
+} mt_tensor_names;
+
 typedef struct mt_model_spec {
-    const char *family;       /* "llama", "qwen2", "qwen3", "qwen3_moe", "gemma3" */
-    const char *architecture; /* as config.json says it */
+    const char *family;           /* "llama", "qwen2", "qwen3", "qwen3_moe", "gemma3" */
+    const char *architecture;     /* as config.json says it */
+    const mt_tensor_names *names; /* NULL: those that most have */
     uint32_t vocab, hidden, layers, context;
     float eps;
     float norm_offset;                   /* 1 where norms multiply by (1 + w) */
@@ -125,6 +134,7 @@ typedef struct mt_model_spec {
     mt_stretch stretch;
     const mt_layer_spec *layer; /* [layers] */
     mt_state_shape state;       /* of the recurrent layers; has no layers where there are none */
+    bool state_bias;            /* where these are nothing but convolutions: they and their projections have biases */
     uint32_t group_count;
     mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;

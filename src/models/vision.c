@@ -22,7 +22,7 @@ typedef struct layer {
 } layer;
 
 typedef struct merger {
-    mt_tensor *norm, *norm_bias;
+    mt_tensor *norm, *norm_bias, *joined_norm, *joined_norm_bias;
     mt_weight *join, *up, *down;
 } merger;
 
@@ -43,7 +43,7 @@ struct mt_vision {
     mt_tensor *pixels, *h, *q, *k, *v, *y, *gate, *up, *rope;
     mt_patches *patches;
     mt_index *table_index;
-    mt_tensor *table_factor;                /* [rows, 4] */
+    mt_tensor *table_factor;                /* [rows, taps] */
     mt_tensor *joined, *one, *middle, *out; /* [tokens, ...] */
     mt_index *to;                           /* [tokens]: rows of features */
     mt_tensor *features;                    /* of the job */
@@ -86,6 +86,8 @@ static void load_merger(mt_vision *v, merger *m, const mt_merger_weights *w, siz
 {
     m->norm = mt_tensor_of(v->set, w->norm, 1, norm);
     m->norm_bias = mt_tensor_of(v->set, w->norm_bias, 1, norm);
+    m->joined_norm = mt_tensor_of(v->set, w->joined_norm, 1, v->cell * v->spec->hidden);
+    m->joined_norm_bias = mt_tensor_of(v->set, w->joined_norm_bias, 1, v->cell * v->spec->hidden);
     m->join = weight(v->set, &w->join, NULL);
     m->up = weight(v->set, &w->up, w->up_bias);
     m->down = weight(v->set, &w->down, w->down_bias);
@@ -104,6 +106,14 @@ static void load(mt_vision *v, const mt_vision_weights *w)
     load_merger(v, &v->merger, &w->merger, s->hidden);
     for (size_t i = 0; i < s->tap_count; i++)
         load_merger(v, &v->taps[i], &w->tap[i], v->cell * s->hidden);
+}
+
+/* Of the merger's MLP. */
+static size_t middle(const mt_vision_spec *s)
+{
+    if (s->merge_kind == MT_MERGE_WOVEN)
+        return s->out;
+    return s->middle ? s->middle : (size_t)s->merge * s->merge * s->hidden;
 }
 
 static void new_tensors(mt_vision *v, size_t patches, size_t rows)
@@ -126,13 +136,13 @@ static void new_tensors(mt_vision *v, size_t patches, size_t rows)
     if (s->merge_kind == MT_MERGE_WOVEN)
         v->one = mt_tensor_new(set, tokens, s->hidden);
     if (s->merge_kind != MT_MERGE_MEAN)
-        v->middle = mt_tensor_new(set, tokens, s->merge_kind == MT_MERGE_WOVEN ? s->out : joined);
+        v->middle = mt_tensor_new(set, tokens, middle(s));
     v->out = mt_tensor_new(set, tokens, s->out);
     v->to = mt_index_new(set, tokens);
     v->patches = mt_patches_new(set, rows, s->frames, (size_t)s->patch * s->patch);
     if (v->table) {
-        v->table_index = mt_index_new(set, 4 * rows);
-        v->table_factor = mt_tensor_new(set, rows, 4);
+        v->table_index = mt_index_new(set, v->layout.taps * rows);
+        v->table_factor = mt_tensor_new(set, rows, v->layout.taps);
     }
 }
 
@@ -216,7 +226,7 @@ static double row_cost(const mt_vision *v)
     switch (s->merge_kind) {
     case MT_MERGE_MEAN: return hidden * s->out / cell;
     case MT_MERGE_WOVEN: return (wide * hidden + hidden * s->out + (double)s->out * s->out) / cell;
-    default: return (wide * wide + wide * s->out) / cell;
+    default: return (double)middle(s) * (wide + s->out) / cell;
     }
 }
 
@@ -247,10 +257,11 @@ static void embed(mt_vision *v, size_t n)
     mt_op_matmul(v->dev, &v->view, (const mt_weight *[]){v->patch}, 1, v->pixels, n);
     if (v->table) {
         mt_vision_layout_table(&v->layout, v->cursor.row, n);
-        mt_index_write(v->dev, v->table_index, v->layout.table_index, 4 * n);
+        const size_t taps = v->layout.taps;
+        mt_index_write(v->dev, v->table_index, v->layout.table_index, taps * n);
         for (size_t i = 0; i < n; i++)
-            mt_tensor_write(v->dev, v->table_factor, i, v->layout.table_factor + 4 * i);
-        mt_op_add_rows(v->dev, v->view, v->table, v->table_index, v->table_factor, 4, n);
+            mt_tensor_write(v->dev, v->table_factor, i, v->layout.table_factor + taps * i);
+        mt_op_add_rows(v->dev, v->view, v->table, v->table_index, v->table_factor, taps, n);
     }
     if (v->first_norm)
         mt_op_norm(v->dev, v->view, v->view, n, v->first_norm, v->spec->eps, 0);
@@ -317,9 +328,12 @@ static void merge(mt_vision *v, const merger *m, size_t n, size_t offset, bool j
     } else {
         norm(v, v->h, v->view, n, m->norm, m->norm_bias);
         mt_op_join(v->dev, v->joined, v->h, v->cell, tokens, false);
+        if (m->joined_norm)
+            mt_op_layer_norm(v->dev, v->joined, v->joined, tokens, m->joined_norm, m->joined_norm_bias,
+                             v->spec->merge_eps);
     }
     mt_op_matmul(v->dev, &v->middle, (const mt_weight *[]){m->up}, 1, v->joined, tokens);
-    mt_op_act(v->dev, v->middle, tokens, MT_ACT_GELU);
+    mt_op_act(v->dev, v->middle, tokens, v->spec->merge_activation);
     mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->down}, 1, v->middle, tokens);
     write_tokens(v, n, offset);
 }

@@ -12,11 +12,19 @@
 
 /* How tokens are made of squares of patches. */
 typedef enum mt_merge {
-    MT_MERGE_MLP,  /* each patch is normed; those of a token side by side go through an MLP */
+    MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP */
     MT_MERGE_MEAN, /* the last layer's output is normed; means are normed by 1 + w and projected */
     MT_MERGE_WOVEN /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
                       through an MLP of the text model's */
 } mt_merge;
+
+#define MT_TABLE_PLACES 4096 /* most learned positions where all of them may count for a patch */
+
+/* How a table of learned positions is spread over a picture's patches. */
+typedef enum mt_spread {
+    MT_SPREAD_ENDS,  /* from end to end, between four neighbours */
+    MT_SPREAD_SMOOTH /* resized as a picture is, bilinear: where it is made smaller, by means */
+} mt_spread;
 
 typedef struct mt_vision_spec {
     const struct mt_vision_family *family; /* what this data does not say (vision_family.h) */
@@ -35,10 +43,13 @@ typedef struct mt_vision_spec {
     bool by_turns; /* a patch's row turns with every second frequency and its column with the others, else both with the
                         same ones */
     mt_merge merge_kind;
-    float merge_eps; /* of MT_MERGE_WOVEN's norm */
+    float merge_eps; /* of MT_MERGE_WOVEN's norm, and of that of joined patches */
     mt_activation merge_activation;
-    bool merge_bias;    /* of MT_MERGE_WOVEN's MLP */
-    uint32_t table;     /* side of the square of learned positions; 0: none */
+    bool merge_bias; /* of the merger's MLP, where its family has a choice */
+    bool merge_norm; /* of patches side by side */
+    uint32_t middle; /* width of the merger's MLP; 0: that of patches side by side */
+    uint32_t table;  /* side of the square of learned positions; 0: none */
+    mt_spread spread;
     uint32_t side;      /* patches along a side that there are positions for at most; 0: as many as one likes */
     uint32_t window;    /* patches of a window's side; 0: a view sees all of itself */
     const bool *full;   /* [layers] where there are windows: this layer has none */
@@ -51,7 +62,8 @@ typedef struct mt_vision_spec {
 /* What makes tokens of patches. Where the norm is the patch's, it comes before they are put side by side. */
 typedef struct mt_merger_weights {
     const float *norm, *norm_bias;
-    mt_mat join, up, down; /* join where patches are woven */
+    const float *joined_norm, *joined_norm_bias; /* NULL: none */
+    mt_mat join, up, down;                       /* join where patches are woven */
     const float *up_bias, *down_bias;
 } mt_merger_weights;
 

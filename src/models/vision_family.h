@@ -17,11 +17,21 @@ typedef struct mt_pixel_rules {
     float levels[3][256]; /* of a byte of a channel */
 } mt_pixel_rules;
 
+/* How large images are cut into tiles. */
+typedef struct mt_tile_rules {
+    uint32_t least, most, side; /* so many of them, of so many pixels */
+    double tolerance;           /* how many times too large an image must be */
+    bool thumbnail;             /* the whole image is seen, too */
+} mt_tile_rules;
+
+#define MT_TILES 256 /* most tiles of an image */
+
 struct mt_processor {
     const struct mt_vision_family *family;
     uint32_t patch, frames, merge, tokens_per_second, block; /* as in the tower's spec */
     size_t patches;                                          /* most of a picture or a video */
     mt_pixel_rules image, video;
+    mt_tile_rules tiles;
     bool together; /* limits of videos are those of all frames together */
     bool sample;   /* videos: take only some frames */
     double fps;
@@ -129,6 +139,11 @@ const char *mt_settings_token(const mt_settings *s, const char *key, const char 
 bool mt_pixel_size_fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width,
                        uint32_t frames, mt_pixel_size *out, mt_error *err) MT_NODISCARD;
 
+/* Pixels of a picture that the checkpoint, the request and the room there is allow, at least and at most. together: of
+   all frames. */
+void mt_pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish, bool together,
+                     double *least, double *most);
+
 /* Takes memory for the patches of `views` views of that size, of `frames` frames each. */
 bool mt_picture_new(const mt_processor *p, const mt_pixel_rules *rules, uint32_t views, mt_pixel_size size,
                     uint32_t frames, const mt_picture_order *order, mt_picture *out, mt_error *err) MT_NODISCARD;
@@ -140,6 +155,10 @@ size_t mt_picture_fill_memory(const mt_processor *p, const mt_pixel_rules *rules
 /* Resizes an image and makes it frame `frame` of view `view`. */
 void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, uint32_t view,
                      uint32_t frame, mt_picture *out);
+
+/* Resizes an image to across x down tiles of that size and makes each of them a view, row by row. */
+bool mt_picture_tiles(const mt_processor *p, const mt_image *image, mt_pixel_size tile, uint32_t across, uint32_t down,
+                      const mt_picture_order *order, mt_picture *out, mt_error *err) MT_NODISCARD;
 
 /* The digest, once all is filled. */
 void mt_picture_sign(const mt_processor *p, mt_picture *out);

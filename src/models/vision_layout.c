@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 
+#define TABLE_SIDE 64 /* squared, MT_TABLE_PLACES */
+
 void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size_t rows, size_t pages,
                            size_t slice_rows)
 {
@@ -24,8 +26,9 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
     l->spans = mt_alloc_array(slice_rows, sizeof *l->spans);
     l->seen_from = mt_alloc_array(slice_rows, sizeof *l->seen_from);
     l->seen = mt_alloc_array(slice_rows, sizeof *l->seen);
-    l->table_index = mt_alloc_array(4 * slice_rows, sizeof *l->table_index);
-    l->table_factor = mt_alloc_array(4 * slice_rows, sizeof *l->table_factor);
+    l->taps = spec->spread == MT_SPREAD_SMOOTH ? (size_t)spec->table * spec->table : 4;
+    l->table_index = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_index);
+    l->table_factor = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_factor);
     l->to = mt_alloc_array(slice_rows / l->cell + 1, sizeof *l->to);
 }
 
@@ -156,30 +159,57 @@ void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows)
     }
 }
 
-/* Two neighbours in a table of `side` entries and the share of the second, when `size` places are spread over it from
-   end to end. */
-static void between(uint32_t at, uint32_t size, uint32_t side, uint32_t tap[2], float share[2])
+/* Entries of a table that count along one axis: neighbours, from the first on. */
+typedef struct taps {
+    uint32_t entry[TABLE_SIDE];
+    float share[TABLE_SIDE];
+    size_t count;
+} taps;
+
+/* Two neighbours in a table of `side` entries and the share of each, when `size` places are spread over it from end to
+   end. */
+static void between(uint32_t at, uint32_t size, uint32_t side, taps *t)
 {
     const float source = (float)at * (float)(side - 1) / (float)(size > 1 ? size - 1 : 1), whole = floorf(source);
-    tap[0] = (uint32_t)whole < side ? (uint32_t)whole : side - 1;
-    tap[1] = tap[0] + 1 < side ? tap[0] + 1 : side - 1;
-    share[1] = source - whole;
-    share[0] = 1 - share[1];
+    t->entry[0] = (uint32_t)whole < side ? (uint32_t)whole : side - 1;
+    t->entry[1] = t->entry[0] + 1 < side ? t->entry[0] + 1 : side - 1;
+    t->share[1] = source - whole;
+    t->share[0] = 1 - t->share[1];
+    t->count = 2;
+}
+
+/* Those that a triangle above the place's middle covers, two entries wide, or two places where these are larger. */
+static void around(uint32_t at, uint32_t size, uint32_t side, taps *t)
+{
+    const float scale = (float)side / (float)size, wide = scale > 1 ? scale : 1, middle = scale * ((float)at + 0.5f);
+    const float first = middle - wide + 0.5f, end = middle + wide + 0.5f;
+    uint32_t entry = first > 0 ? (uint32_t)first : 0;
+    float sum = 0;
+    for (t->count = 0; entry < side && entry < (uint32_t)end; entry++, t->count++) {
+        t->entry[t->count] = entry;
+        t->share[t->count] = fmaxf(1 - fabsf(((float)entry - middle + 0.5f) * (1 / wide)), 0);
+        sum += t->share[t->count];
+    }
+    for (size_t i = 0; i < t->count; i++)
+        t->share[i] /= sum;
 }
 
 void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
 {
     const uint32_t side = l->spec->table;
+    void (*const places)(uint32_t, uint32_t, uint32_t, taps *) = l->spec->spread == MT_SPREAD_SMOOTH ? around : between;
     for (size_t i = 0; i < rows; i++) {
         const mt_vision_item *item = item_of(l, first + i);
-        uint32_t y, x, tap_y[2], tap_x[2];
-        float share_y[2], share_x[2];
+        uint32_t y, x, *index = l->table_index + l->taps * i;
+        float *factor = l->table_factor + l->taps * i;
+        taps rows_of, columns;
         place(l, item, first + i, &y, &x);
-        between(y, item->picture->height, side, tap_y, share_y);
-        between(x, item->picture->width, side, tap_x, share_x);
-        for (size_t j = 0; j < 4; j++) {
-            l->table_index[4 * i + j] = tap_y[j / 2] * side + tap_x[j % 2];
-            l->table_factor[4 * i + j] = share_y[j / 2] * share_x[j % 2];
+        places(y, item->picture->height, side, &rows_of);
+        places(x, item->picture->width, side, &columns);
+        for (size_t j = 0; j < l->taps; j++) {
+            const size_t row = j / columns.count, column = j % columns.count;
+            index[j] = row < rows_of.count ? rows_of.entry[row] * side + columns.entry[column] : 0;
+            factor[j] = row < rows_of.count ? rows_of.share[row] * columns.share[column] : 0;
         }
     }
 }

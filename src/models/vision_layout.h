@@ -31,7 +31,8 @@ typedef struct mt_vision_layout {
     mt_position *positions;
     mt_span *spans;
     uint32_t *seen_from, *seen;
-    uint32_t *table_index; /* [rows][4] */
+    size_t taps;           /* places of the table that count for a patch, at most */
+    uint32_t *table_index; /* [rows][taps] */
     float *table_factor;
     uint32_t *to; /* [rows / cell]: rows of features */
 } mt_vision_layout;

@@ -26,6 +26,7 @@ bool mt_qwen_tower_read(mt_vision_spec *v, const mt_model_spec *s, const mt_conf
     v->out = s->hidden;
     v->bias = true;
     v->theta = 10000;
+    v->merge_activation = MT_ACT_GELU;
     if (!mt_size_read(c, d->hidden_key, d->hidden, MT_LIMIT_WIDTH, &v->hidden, err) ||
         !mt_size_read(c, "spatial_merge_size", 2, 8, &v->merge, err) ||
         !mt_size_read(c, "temporal_patch_size", 2, 8, &v->frames, err) ||

@@ -15,6 +15,29 @@ typedef struct layer_binder {
     char path[MT_LIMIT_TENSOR_NAME];
 } layer_binder;
 
+static const mt_tensor_names usual = {.norm = "norm",
+                                      .attn_norm = "input_layernorm",
+                                      .mlp_norm = "post_attention_layernorm",
+                                      .q_norm = "self_attn.q_norm",
+                                      .k_norm = "self_attn.k_norm",
+                                      .o = "self_attn.o_proj",
+                                      .gate = "mlp.gate_proj",
+                                      .up = "mlp.up_proj",
+                                      .down = "mlp.down_proj"};
+
+/* The names of a layer's tensors. Where there are norms behind attention and the MLP, and no names of the family's own,
+   they are Gemma's. */
+static mt_tensor_names names_of(const mt_model_spec *spec, const mt_layer_spec *layer)
+{
+    mt_tensor_names names = spec->names ? *spec->names : usual;
+    if (!spec->names && layer->post_norms) {
+        names.attn_post_norm = "post_attention_layernorm";
+        names.mlp_norm = "pre_feedforward_layernorm";
+        names.mlp_post_norm = "post_feedforward_layernorm";
+    }
+    return names;
+}
+
 static const char *layer_path(layer_binder *lb, const char *name)
 {
     snprintf(lb->path, sizeof lb->path, "%s%s", lb->prefix, name);
@@ -40,13 +63,12 @@ static void matrix(layer_binder *lb, const char *name, size_t n, size_t k, mt_ma
 static void bind_norms(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_model_spec *s = lb->spec;
-    w->attn_norm = vector(lb, "input_layernorm", s->hidden);
+    const mt_tensor_names names = names_of(s, lb->layer);
+    w->attn_norm = vector(lb, names.attn_norm, s->hidden);
+    w->mlp_norm = vector(lb, names.mlp_norm, s->hidden);
     if (lb->layer->post_norms) {
-        w->attn_post_norm = vector(lb, "post_attention_layernorm", s->hidden);
-        w->mlp_norm = vector(lb, "pre_feedforward_layernorm", s->hidden);
-        w->mlp_post_norm = vector(lb, "post_feedforward_layernorm", s->hidden);
-    } else {
-        w->mlp_norm = vector(lb, "post_attention_layernorm", s->hidden);
+        w->attn_post_norm = vector(lb, names.attn_post_norm, s->hidden);
+        w->mlp_post_norm = vector(lb, names.mlp_post_norm, s->hidden);
     }
     if (lb->layer->scaled)
         w->scale = vector(lb, "layer_scalar", 1);
@@ -62,16 +84,17 @@ static void bind_attention(layer_binder *lb, mt_layer_weights *w)
     const mt_attn_spec *a = &lb->layer->attn;
     const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
     const size_t hidden = lb->spec->hidden;
+    const mt_tensor_names names = names_of(lb->spec, lb->layer);
     matrix(lb, "self_attn.q_proj", a->gate ? 2 * query : query, hidden, &w->q, a->qkv_bias, &w->q_bias);
     if (a->keys != MT_KEYS_EARLIER)
         matrix(lb, "self_attn.k_proj", key, hidden, &w->k, a->qkv_bias, &w->k_bias);
     if (a->keys == MT_KEYS_OWN)
         matrix(lb, "self_attn.v_proj", key, hidden, &w->v, a->qkv_bias, &w->v_bias);
-    matrix(lb, "self_attn.o_proj", hidden, query, &w->o, a->o_bias, &w->o_bias);
+    matrix(lb, names.o, hidden, query, &w->o, a->o_bias, &w->o_bias);
     if (a->qk_norm)
-        w->q_norm = vector(lb, "self_attn.q_norm", a->head_dim);
+        w->q_norm = vector(lb, names.q_norm, a->head_dim);
     if (a->qk_norm && a->keys != MT_KEYS_EARLIER)
-        w->k_norm = vector(lb, "self_attn.k_norm", a->head_dim);
+        w->k_norm = vector(lb, names.k_norm, a->head_dim);
     if (a->v_norm == MT_V_NORM_WEIGHTS && a->keys != MT_KEYS_EARLIER)
         w->v_norm = vector(lb, "self_attn.v_norm", a->head_dim);
     if (a->sinks)
@@ -100,9 +123,25 @@ static void bind_projections(layer_binder *lb, mt_layer_weights *w)
     plain(lb, "linear_attn.in_proj_a", st->value_heads, hidden, &w->mix_a);
 }
 
+/* A convolution between two projections, of which the first makes its input and what its result is weighed by. */
+static void bind_short(layer_binder *lb, mt_layer_weights *w)
+{
+    const size_t hidden = lb->spec->hidden;
+    const bool bias = lb->spec->state_bias;
+    matrix(lb, "conv.in_proj", 3 * hidden, hidden, &w->mix_qkv, bias, &w->mix_in_bias);
+    matrix(lb, "conv.out_proj", hidden, hidden, &w->mix_out, bias, &w->mix_out_bias);
+    w->mix_conv = mt_bind_conv(lb->b, layer_path(lb, "conv.conv"), hidden, lb->spec->state.taps, &lb->channels_last);
+    if (bias)
+        w->mix_conv_bias = vector(lb, "conv.conv.bias", hidden);
+}
+
 static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_state_shape *st = &lb->spec->state;
+    if (st->key_dim == 0) {
+        bind_short(lb, w);
+        return;
+    }
     const size_t keys = 2 * st->key_heads * st->key_dim, values = st->value_heads * st->value_dim;
     bind_projections(lb, w);
     plain(lb, "linear_attn.out_proj", lb->spec->hidden, values, &w->mix_out);
@@ -128,9 +167,10 @@ static void bind_dense(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_mlp_spec *mlp = &lb->layer->mlp;
     const size_t hidden = lb->spec->hidden;
-    matrix(lb, "mlp.gate_proj", mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
-    matrix(lb, "mlp.up_proj", mlp->ffn, hidden, &w->up, mlp->bias, &w->up_bias);
-    matrix(lb, "mlp.down_proj", hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
+    const mt_tensor_names names = names_of(lb->spec, lb->layer);
+    matrix(lb, names.gate, mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
+    matrix(lb, names.up, mlp->ffn, hidden, &w->up, mlp->bias, &w->up_bias);
+    matrix(lb, names.down, hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
 }
 
 /* The norm of a router has no weights of its own but a scale, which goes with hidden^-0.5. */
@@ -258,7 +298,7 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
 static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 {
     mt_bind_matrix(b, "embed_tokens", spec->vocab, spec->hidden, &w->embed);
-    w->norm = mt_bind_vector(b, "norm", spec->hidden);
+    w->norm = mt_bind_vector(b, spec->names ? spec->names->norm : usual.norm, spec->hidden);
     if (spec->aside) {
         const size_t width = (size_t)spec->layers * spec->aside;
         mt_bind_matrix(b, "embed_tokens_per_layer", spec->aside_vocab, width, &w->aside);

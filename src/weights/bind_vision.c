@@ -2,7 +2,9 @@
    Both are copied, row by row of what kernels read. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "kernels/levels.h"
 #include "weights/bind_internal.h"
 
 /* Element (row, i) of the copy is element from(row, i) of the tensor. */
@@ -36,6 +38,28 @@ static bool copy(mt_binder *b, const mt_tensor_info *t, const reorder *r, mt_mat
     return to != NULL;
 }
 
+/* The same of a matrix that is packed, which only becomes plain by that. */
+static bool unpack(mt_binder *b, const char *name, const reorder *r, mt_mat *out)
+{
+    mt_mat packed;
+    if (!mt_bind_module(b, name, 0, r->n, r->k, &packed))
+        return false;
+    if (b->headers_only) {
+        b->cost.copied_bytes += r->n * r->k * sizeof(float);
+        *out = mt_mat_plain(MT_DTYPE_F32, packed.w, r->n, r->k);
+        return true;
+    }
+    float *to = mt_binder_copy(b, r->n * r->k * sizeof *to), *row = mt_alloc_array(r->k, sizeof *row);
+    for (size_t i = 0; to && i < r->n; i++) {
+        mt_row_f32_portable(row, &packed, i);
+        for (size_t j = 0; j < r->k; j++)
+            to[i * r->k + j] = row[source(r, 0, j)];
+    }
+    mt_free(row);
+    *out = mt_mat_plain(MT_DTYPE_F32, (const uint8_t *)to, r->n, r->k);
+    return to != NULL;
+}
+
 static bool has_shape(const mt_tensor_info *t, const uint64_t *shape, unsigned dims)
 {
     return t->dims == dims && memcmp(t->shape, shape, dims * sizeof *shape) == 0;
@@ -62,17 +86,20 @@ bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t frames, si
 {
     char name[MT_BIND_NAME];
     const uint64_t first[] = {n, 3, frames, side, side}, last[] = {n, frames, side, side, 3};
-    const uint64_t still_first[] = {n, 3, side, side}, still_last[] = {n, side, side, 3};
+    const uint64_t still_first[] = {n, 3, side, side}, still_last[] = {n, side, side, 3},
+                   flat[] = {n, 3 * frames * side * side};
     const mt_tensor_info *t = find(b, path, name);
     const size_t k = 3 * frames * side * side;
     memset(out, 0, sizeof *out);
+    if (mt_binder_find(b, name, ".scales"))
+        return unpack(b, name, &(reorder){.n = n, .k = k, .channels = 3, .inner = k / 3}, out);
     if (!t || mt_dtype_size(t->dtype) == 0)
         return miss(b, name, first, 5, t);
     if (has_shape(t, first, 5) || (frames == 1 && has_shape(t, still_first, 4))) {
         *out = mt_mat_plain(t->dtype, t->data, n, k);
         return true;
     }
-    if (has_shape(t, last, 5) || (frames == 1 && has_shape(t, still_last, 4)))
+    if (has_shape(t, last, 5) || (frames == 1 && has_shape(t, still_last, 4)) || has_shape(t, flat, 2))
         return copy(b, t, &(reorder){.n = n, .k = k, .channels = 3, .inner = k / 3}, out);
     return miss(b, name, first, 5, t);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Calls of tools in the formats of gpt-oss and Mistral, through every API: their special tokens are written by the
-model and read back. The weights are random, so the calls are demanded.
+"""Calls of tools in the formats of gpt-oss, Mistral and LFM2, through every API: their special tokens are written by
+the model and read back. The weights are random, so the calls are demanded.
 
 usage: tests/api/test_families.py --motet PROGRAM [NAME ...]"""
 
@@ -74,6 +74,10 @@ def mistral3(folder):
     return shutil.copytree(os.path.join(ORACLE, "sighted", "mistral3-bf16"), folder)
 
 
+def lfm2(folder):
+    return shutil.copytree(os.path.join(ORACLE, "sighted", "lfm2vl-bf16"), folder)
+
+
 def check_call(name, arguments):
     assert name == "get_time", name
     arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -135,6 +139,11 @@ def gpt_oss_calls_tools():
 @test
 def mistral_calls_tools():
     check_all(mistral3)
+
+
+@test
+def lfm2_calls_tools():
+    check_all(lfm2)
 
 
 SUITE.main()

@@ -42,6 +42,19 @@ static void write_rows(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t
     mt_free(x);
 }
 
+/* What follows the convolution. */
+static void run_delta(run *r, layer *l, const mt_columns qkv[3], mt_tensor *x, mt_tensor *y, mt_tensor *gates,
+                      mt_tensor *a, mt_tensor *b, mt_tensor *z, size_t rows)
+{
+    const mt_state_shape *s = &l->shape;
+    const size_t share = s->value_heads / s->key_heads;
+    mt_op_gates(r->dev, gates, (mt_columns){a, 0, share}, (mt_columns){b, 0, share}, s->key_heads, l->rate, l->bias,
+                rows);
+    mt_op_delta(r->dev, y, l->states, 1, x, gates);
+    mt_op_remember(r->dev, l->states, 1, qkv, x, gates);
+    mt_op_gated_norm(r->dev, y, (mt_columns){z, 0, share * s->value_dim}, s->key_heads, l->norm, 1e-6f, rows);
+}
+
 /* One step over all sequences: rows [from, from + n) of each. Gives them. */
 static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
 {
@@ -64,11 +77,12 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
     const mt_columns qkv[3] = {{in, 0, s->key_dim}, {in, l->keys, s->key_dim}, {in, 2 * l->keys, share * s->value_dim}};
     mt_step_begin(r->dev, &batch);
     mt_op_conv(r->dev, x, l->states, 1, qkv, l->conv);
-    mt_op_gates(r->dev, gates, (mt_columns){a, 0, share}, (mt_columns){b, 0, share}, s->key_heads, l->rate, l->bias,
-                batch.rows);
-    mt_op_delta(r->dev, y, l->states, 1, x, gates);
-    mt_op_remember(r->dev, l->states, 1, qkv, x, gates);
-    mt_op_gated_norm(r->dev, y, (mt_columns){z, 0, share * s->value_dim}, s->key_heads, l->norm, 1e-6f, batch.rows);
+    if (s->key_dim == 0) { /* a convolution alone */
+        mt_op_remember(r->dev, l->states, 1, qkv, x, gates);
+        y = x;
+    } else {
+        run_delta(r, l, qkv, x, y, gates, a, b, z, batch.rows);
+    }
     mt_reading *reading = mt_reading_new(r->set, l->values * sizeof(float));
     float *none = mt_alloc_array(l->values, sizeof *none);
     for (size_t i = 0; i < r->units; i++)
@@ -89,6 +103,10 @@ static void open_layer(run *r, layer *l)
                                 .key_dim = pick(r, dims, MT_COUNT(dims)),
                                 .value_dim = pick(r, dims, MT_COUNT(dims)),
                                 .taps = 2 + below(r, MT_LIMIT_CONV_TAPS - 1)};
+    if (below(r, 4) == 0) { /* a convolution alone */
+        l->shape.key_heads = 1;
+        l->shape.key_dim = 0;
+    }
     l->shape.value_heads = l->shape.key_heads * (1 + below(r, 3));
     l->keys = l->shape.key_heads * l->shape.key_dim;
     l->values = l->shape.value_heads * l->shape.value_dim;

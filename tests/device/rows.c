@@ -52,7 +52,7 @@ static void gate(run *r)
 
 mt_glu draw_glu(run *r)
 {
-    mt_glu glu = {.act = (mt_activation)below(r, 4)};
+    mt_glu glu = {.act = (mt_activation)below(r, 5)};
     if (below(r, 2)) {
         glu.limit = real(r, 0.3f, 1.5f);
         glu.offset = (float)below(r, 2);
@@ -100,7 +100,7 @@ static void softcap(run *r)
 static void act(run *r)
 {
     const size_t n = width(r);
-    const mt_activation which = (mt_activation)below(r, 4);
+    const mt_activation which = (mt_activation)below(r, 5);
     mt_tensor *x = unit_rows(r, 1, n);
     say(r, "%zu columns, activation %d", n, (int)which);
     mt_op_act(r->dev, x, r->units, which);

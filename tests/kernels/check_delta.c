@@ -1,4 +1,4 @@
-/* conv_silu and delta: equal bits on every level; a run of tokens is the same in one piece and in two. */
+/* conv and delta: equal bits on every level; a run of tokens is the same in one piece and in two. */
 #include <string.h>
 
 #include "check.h"
@@ -20,8 +20,8 @@ static void conv_case(check *c, size_t taps, size_t n, check_data kind)
     float *want = filled(c, n, kind), *got = filled(c, n, kind);
     for (size_t j = 0; j < taps; j++)
         x[j] = filled(c, n, kind);
-    c->ref->conv_silu(want, x, w, n + 3, taps, n);
-    c->k->conv_silu(got, x, w, n + 3, taps, n);
+    c->ref->conv(want, x, w, n + 3, taps, n);
+    c->k->conv(got, x, w, n + 3, taps, n);
     check_f32(c, want, got, 1, n, n, "taps=%zu n=%zu data=%s", taps, n, check_data_name(kind));
     check_release(c);
 }
@@ -105,7 +105,7 @@ static void check_recurrence(check *c)
 
 void check_delta(check *c)
 {
-    if (check_begin(c, CHECK_NEW(c, conv_silu), "conv_silu")) {
+    if (check_begin(c, CHECK_NEW(c, conv), "conv")) {
         check_conv(c);
         check_end(c);
     }

@@ -156,6 +156,14 @@ static void encoders_are_described_too(void **state)
     json_decref(root);
 }
 
+static void convolutions_are_described_too(void **state)
+{
+    (void)state;
+    assert_int_equal(run("tests/oracle/checkpoints/lfm2-bf16", false), 0);
+    assert_non_null(strstr(out, "recurrent     2 of 4 layers: a convolution over 3 tokens\n"));
+    assert_non_null(strstr(out, "state         1.0 KiB per sequence"));
+}
+
 static void expect_refusal(const char *sentence)
 {
     mt_error err = {.code = MT_E_INVALID};
@@ -236,6 +244,7 @@ static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_model_that_cannot_run_is_described_and_refused),
     cmocka_unit_test(recurrent_layers_have_a_state_instead_of_a_cache),
     cmocka_unit_test(encoders_are_described_too),
+    cmocka_unit_test(convolutions_are_described_too),
     cmocka_unit_test(what_new_families_have_is_told),
 };
 UNIT_MAIN(tests)

@@ -489,6 +489,77 @@ static void pixtral_reads_its_processor(void **state)
     remove_folder(NULL);
 }
 
+static mt_processor *lfm2(void)
+{
+    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    *p = (mt_processor){.family = &mt_vision_lfm2,
+                        .patch = 8,
+                        .frames = 1,
+                        .merge = 2,
+                        .image_id = 7,
+                        .image_pad = "<image>",
+                        .opening = "<s>",
+                        .closing = "<e>",
+                        .row_end = "<t>",
+                        .tiles = {.least = 2, .most = 6, .side = 32, .tolerance = 2, .thumbnail = true}};
+    p->image = (mt_pixel_rules){.min_pixels = 4 * 256, .max_pixels = 12 * 256, .resample = MT_RESAMPLE_BILINEAR};
+    return p;
+}
+
+/* A picture that is twice too large is cut into the grid of its shape, and comes whole behind its tiles. */
+static void large_pictures_become_tiles(void **state)
+{
+    static const struct {
+        uint32_t width, height, across, down, whole_width, whole_height;
+    } cases[] = {{150, 120, 3, 2, 48, 48},   {640, 272, 2, 1, 80, 32}, {100, 400, 1, 4, 16, 96},
+                 {56, 48, 0, 0, 64, 48},     {5, 3, 0, 0, 48, 32},     {96, 32, 0, 0, 96, 32},
+                 {1000, 1000, 2, 2, 48, 48}, {90, 64, 0, 0, 64, 32}};
+    const mt_processor *p = lfm2();
+    mt_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_image image;
+        mt_image_new(&image, cases[i].width, cases[i].height);
+        mt_picture out[MT_PICTURE_SIZES];
+        const mt_picture_order order = {.arena = arena}, low = {.arena = arena, .wish.low = true};
+        assert_true(mt_processor_image(p, &image, &order, out, &err));
+        const mt_picture *whole = &out[out->more];
+        assert_int_equal(out->more, cases[i].across > 0);
+        if (out->more) {
+            assert_int_equal(out->across, cases[i].across);
+            assert_int_equal(out->views, cases[i].across * cases[i].down);
+            assert_int_equal(out->tokens, 4 * out->views);
+        }
+        assert_int_equal(whole->width * 8, cases[i].whole_width);
+        assert_int_equal(whole->height * 8, cases[i].whole_height);
+        assert_true(mt_processor_image(p, &image, &low, out, &err));
+        assert_int_equal(out->more, 0);
+        mt_image_free(&image);
+    }
+}
+
+static void tiles_are_told_by_row_and_column(void **state)
+{
+    const mt_picture out[2] = {{.views = 4, .across = 2, .more = 1, .tokens = 16, .height = 4, .width = 4},
+                               {.views = 1, .across = 1, .tokens = 6, .height = 4, .width = 6}};
+    const uint32_t ids[] = {7, 1, 7, 2, 7, 3, 7, 4, 7};
+    const mt_processor *p = lfm2();
+    mt_expanded expanded;
+    mt_error err = {0};
+    mt_buf text;
+    (void)state;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(p, out, 0, &text));
+    assert_true(mt_processor_text(p, &out[1], 1, &text));
+    assert_string_equal(text.data, "<s><|img_row_1_col_1|><image><|img_row_1_col_2|><image><|img_row_2_col_1|><image>"
+                                   "<|img_row_2_col_2|><image><t><image><e><s><image><e>");
+    mt_buf_free(&text);
+    assert_true(mt_processor_expand(p, ids, MT_COUNT(ids), out, 2, arena, &expanded, &err));
+    assert_int_equal(expanded.count, 4 * 4 + 6 + 4);
+    assert_int_equal(expanded.span_count, 5);
+    assert_int_equal(expanded.spans[4].picture, 1);
+}
+
 /* Vocabularies differ; what config.json does not say, the family does. */
 static void pad_tokens_are_the_familys(void **state)
 {
@@ -536,5 +607,7 @@ static const struct CMUnitTest tests[] = {
     TEST(pictures_keep_their_size_until_it_is_too_large),
     TEST(rows_of_a_picture_end_with_breaks),
     TEST(pixtral_reads_its_processor),
+    TEST(large_pictures_become_tiles),
+    TEST(tiles_are_told_by_row_and_column),
 };
 UNIT_MAIN(tests)

@@ -163,7 +163,7 @@ static void gemma_reads_its_text_config(void **state)
 #define FAMILIES                                                                                         \
     "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "      \
     "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, " \
-    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text"
+    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -403,6 +403,39 @@ static void mistral_has_a_window_unless_it_is_null(void **state)
     assert_int_equal(s.layer[2].attn.window, 0);
 }
 
+/* Published configs name its layers by number and call the MLP's width that of one without a gate. */
+static void lfm2_mixes_convolutions_and_attention(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(read_spec("{\"model_type\":\"lfm2\",\"hidden_size\":2048,\"num_hidden_layers\":16,"
+                                  "\"full_attn_idxs\":[2,5,8,10,12,14],\"block_ff_dim\":12288,\"norm_eps\":0.001,"
+                                  "\"block_multiple_of\":256,\"block_ffn_dim_multiplier\":1.0}",
+                                  &s),
+                        "");
+    assert_int_equal(s.state.layers, 10);
+    assert_int_equal(s.state.key_dim, 0);
+    assert_int_equal(s.state.value_dim, 2048);
+    assert_int_equal(s.state.taps, 3);
+    assert_int_equal(s.groups[0].layers, 6);
+    assert_int_equal(s.layer[0].kind, MT_LAYER_RECURRENT);
+    assert_int_equal(s.layer[5].kind, MT_LAYER_ATTENTION);
+    assert_int_equal(s.layer[0].mlp.ffn, 8192);
+    assert_true(s.eps == 0.001f && s.tied && s.layer[2].attn.qk_norm && !s.state_bias);
+    assert_string_equal(read_spec("{\"model_type\":\"lfm2_vl\",\"text_config\":{\"layer_types\":[\"conv\","
+                                  "\"full_attention\",\"conv\",\"conv\"],\"block_auto_adjust_ff_dim\":false,"
+                                  "\"intermediate_size\":100,\"conv_bias\":true,\"conv_L_cache\":4,"
+                                  "\"num_hidden_layers\":4}}",
+                                  &s),
+                        "");
+    assert_int_equal(s.layer[3].mlp.ffn, 100);
+    assert_int_equal(s.state.taps, 4);
+    assert_int_equal(s.state.layers, 3);
+    assert_true(s.state_bias);
+    assert_string_equal(read_spec("{\"model_type\":\"lfm2\",\"num_hidden_layers\":2}", &s), "");
+    assert_int_equal(s.state.layers, 0); /* where nothing is said, all have attention */
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -448,6 +481,11 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"max_position_embeddings\":"
          "100," SHAPE "},\"vision_config\":{}}",
          "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
+        {"{\"model_type\":\"lfm2\",\"num_hidden_layers\":2,\"layer_types\":[\"conv\",\"mamba\"]}",
+         "layer 1 has the type \"mamba\"; known are full_attention and conv"},
+        {"{\"model_type\":\"lfm2_vl\",\"text_config\":{\"num_hidden_layers\":1},\"vision_config\":{\"num_patches\":"
+         "20}}",
+         "\"vision_config.num_patches\" is 20, which is no square"},
         {"{\"model_type\":\"qwen3_5_text\",\"num_hidden_layers\":3}",
          "all layers are recurrent; at least one must have attention"},
     };
@@ -504,6 +542,7 @@ static const struct CMUnitTest tests[] = {
     TEST(gemma4_experts_stand_beside_the_mlp),
     TEST(ministral_stretches_queries),
     TEST(mistral_has_a_window_unless_it_is_null),
+    TEST(lfm2_mixes_convolutions_and_attention),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

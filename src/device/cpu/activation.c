@@ -55,12 +55,19 @@ static void activate(const mt_kernels *k, mt_activation act, float *x, size_t n)
     case MT_ACT_QUICK_GELU: quick_gelu(k, x, n); break;
     case MT_ACT_GELU_TANH: k->gelu_mul(x, x, ones, n); break;
     case MT_ACT_SILU: k->silu_mul(x, x, ones, n); break;
+    case MT_ACT_NONE: break;
     }
 }
 
 static size_t chunk(size_t n, size_t at)
 {
     return n - at < CHUNK ? n - at : CHUNK;
+}
+
+void mt_cpu_activate(const mt_kernels *k, mt_activation act, float *x, size_t n)
+{
+    for (size_t j = 0; j < n; j += CHUNK)
+        activate(k, act, x + j, chunk(n, j));
 }
 
 typedef struct activation {
@@ -74,10 +81,7 @@ static void act_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const activation *op = ctx;
-    const size_t n = op->y->cols;
-    float *x = mt_cpu_row(op->y, i);
-    for (size_t j = 0; j < n; j += CHUNK)
-        activate(&op->dev->k, op->glu.act, x + j, chunk(n, j));
+    mt_cpu_activate(&op->dev->k, op->glu.act, mt_cpu_row(op->y, i), op->y->cols);
 }
 
 void mt_cpu_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
@@ -112,6 +116,9 @@ void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *g
         k->silu_mul(y, gate, up, n);
     } else if (plain && glu->act == MT_ACT_GELU_TANH && y != up) {
         k->gelu_mul(y, gate, up, n);
+    } else if (plain && glu->act == MT_ACT_NONE) {
+        for (size_t j = 0; j < n; j++)
+            y[j] = gate[j] * up[j];
     } else {
         for (size_t j = 0; j < n; j += CHUNK)
             any_glu(k, glu, y + j, gate + j, up + j, chunk(n, j));

@@ -184,6 +184,7 @@ void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ld
                    const mt_rows *rows, const float *x, size_t ldx, const uint32_t *index, uint8_t *scratch);
 
 /* y = act(gate) * up of n elements; y may be gate or up. */
+void mt_cpu_activate(const mt_kernels *k, mt_activation act, float *x, size_t n);
 void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *gate, const float *up, size_t n);
 
 /* Columns of one work item when `m` rows meet this weight. */

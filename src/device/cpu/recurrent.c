@@ -1,4 +1,5 @@
-/* GatedDeltaNet: the convolution before it, the recurrence, the norm behind it, and the states they go through.
+/* GatedDeltaNet: the convolution before it, the recurrence, the norm behind it, and the states they go through. Where
+   states have no keys, the convolution is all there is.
 
    A row of the convolution needs the taps - 1 rows before it, from the batch or from the span's state; so rows are cut
    freely. The recurrence takes a span's tokens in order; heads and blocks of their columns are independent. A piece of
@@ -168,7 +169,7 @@ static void convolve(const recurrent *op, const mt_span *span, size_t row, size_
     const float *x[MT_LIMIT_CONV_TAPS];
     for (size_t j = 0; j < taps; j++)
         x[j] = input(op, span, (ptrdiff_t)(row - span->row + j) - (ptrdiff_t)(taps - 1), i, head);
-    op->dev->k.conv_silu(mt_cpu_row(op->y, row) + at, x, op->w->data + at, op->w->stride, taps, width);
+    op->dev->k.conv(mt_cpu_row(op->y, row) + at, x, op->w->data + at, op->w->stride, taps, width);
 }
 
 static void normalise(const recurrent *op, float *x, float scale)
@@ -192,7 +193,10 @@ static void conv_row(void *ctx, size_t row, size_t worker)
             for (size_t g = 0; g < s->key_heads; g++)
                 convolve(op, span, row, i, g, width);
     }
+    if (s->key_dim == 0) /* a convolution alone */
+        return;
     float *q = mt_cpu_row(op->y, row), *k = q + s->key_heads * s->key_dim;
+    mt_cpu_activate(&op->dev->k, MT_ACT_SILU, q, op->y->cols);
     for (size_t g = 0; g < s->key_heads; g++) {
         normalise(op, q + g * s->key_dim, 1 / sqrtf((float)s->key_dim));
         normalise(op, k + g * s->key_dim, 1);

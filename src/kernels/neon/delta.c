@@ -10,7 +10,7 @@ static mt_lanes4 conv16(const float *const *x, const float *w, size_t ldw, size_
     mt_lanes4 a = mt_lanes4_mul(mt_lanes4_load(w + c), mt_lanes4_load(x[0] + c));
     for (size_t j = 1; j < taps; j++)
         a = mt_lanes4_fma(a, mt_lanes4_load(w + j * ldw + c), mt_lanes4_load(x[j] + c));
-    return mt_silu16(a);
+    return a;
 }
 
 static mt_lanes4 conv_part(const float *const *x, const float *w, size_t ldw, size_t taps, size_t c, size_t n)
@@ -18,10 +18,10 @@ static mt_lanes4 conv_part(const float *const *x, const float *w, size_t ldw, si
     mt_lanes4 a = mt_lanes4_mul(mt_lanes4_load_part(w + c, n), mt_lanes4_load_part(x[0] + c, n));
     for (size_t j = 1; j < taps; j++)
         a = mt_lanes4_fma(a, mt_lanes4_load_part(w + j * ldw + c, n), mt_lanes4_load_part(x[j] + c, n));
-    return mt_silu16(a);
+    return a;
 }
 
-void mt_conv_silu_neon(float *y, const float *const *x, const float *w, size_t ldw, size_t taps, size_t n)
+void mt_conv_neon(float *y, const float *const *x, const float *w, size_t ldw, size_t taps, size_t n)
 {
     size_t c = 0;
     for (; c + MT_LANES <= n; c += MT_LANES)

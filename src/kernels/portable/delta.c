@@ -6,13 +6,13 @@
 
 enum { COLUMNS = MT_DELTA_COLUMNS };
 
-void mt_conv_silu_portable(float *y, const float *const *x, const float *w, size_t ldw, size_t taps, size_t n)
+void mt_conv_portable(float *y, const float *const *x, const float *w, size_t ldw, size_t taps, size_t n)
 {
     for (size_t c = 0; c < n; c++) {
         float a = w[c] * x[0][c];
         for (size_t j = 1; j < taps; j++)
             a = fmaf(w[j * ldw + c], x[j][c], a);
-        y[c] = mt_silu1(a);
+        y[c] = a;
     }
 }
 

@@ -24,11 +24,13 @@ CLASSES = {
     "ministral3": "Ministral3Config",
     "gemma4_text": "Gemma4TextConfig",
     "gemma4_unified_text": "Gemma4UnifiedTextConfig",
+    "lfm2": "Lfm2Config",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
 
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
+SHORT = ("lfm2",)  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss")
 
 
@@ -96,11 +98,25 @@ def _published_gemma4(config):
     return dict(sorted(config.items()))
 
 
+def published_lfm2(config):
+    """Names of its own for what all configs have; which layers have attention is a list of numbers."""
+    config = {key: value for key, value in config.items() if key != "transformers_version"}
+    types = config.pop("layer_types")
+    config["full_attn_idxs"] = [i for i, kind in enumerate(types) if kind == "full_attention"]
+    config["block_ff_dim"] = config.pop("intermediate_size")
+    if "tie_word_embeddings" in config:
+        config["tie_embedding"] = config.pop("tie_word_embeddings")
+    config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
+    return dict(sorted(config.items()))
+
+
 def published(config):
     """The same config in the dialect of published checkpoints: rope_theta and rope_scaling, no layer_types, ..."""
     config = dict(config)
     if config["model_type"] in GEMMA4:
         return _published_gemma4(config)
+    if config["model_type"] == "lfm2":
+        return published_lfm2(config)
     if config["model_type"] in HYBRIDS:
         return _published_hybrid(config)
     config.pop("transformers_version", None)
@@ -130,7 +146,7 @@ def check_same(config, folder):
     def essence(config):
         dropped = ("transformers_version", "torch_dtype", "dtype", "quantization", "quantization_config")
         dropped += ("architectures", "full_attention_interval", "partial_rotary_factor")
-        dropped += ("experts_per_token", "swiglu_limit")
+        dropped += ("experts_per_token", "swiglu_limit", "full_attn_idxs")
         config = {k: v for k, v in config.items() if k not in dropped and "sliding_window_pattern" not in k}
         config["rope_parameters"] = {k: v for k, v in config["rope_parameters"].items() if k != "type"}
         return config
@@ -156,6 +172,9 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "in_proj_b": 1.0,
     "in_proj_a": 1.0,
     "in_proj_ba": 1.0,
+    "in_proj": 1.0,
+    "w1": 1.3,
+    "w3": 1.3,
     "shared_expert_gate": 1.5,
     "gate": 4.5,  # the router: the last expert chosen weighs little, so a near tie does little harm
     "router": 4.5,
@@ -163,25 +182,30 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
 CUT = 3.0  # the gain of gpt-oss's gate and up: some of what they give is cut off at 7
 
 
+def tied(config):
+    return config.get("tie_word_embeddings", config.get("tie_embedding"))
+
+
 def _embedding_spread(config):
-    return LOGIT_SPREAD * config["hidden_size"] ** -0.5 if config["tie_word_embeddings"] else EMBEDDING
+    return LOGIT_SPREAD * config["hidden_size"] ** -0.5 if tied(config) else EMBEDDING
 
 
 def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
-    if part not in ("o_proj", "out_proj", "down_proj"):
+    if part not in ("o_proj", "out_proj", "down_proj", "w2"):
         return GAIN[part]
     if config["model_type"] in (*GEMMAS, *GEMMA4):
         return 1.0
-    return _embedding_spread(config) * (MLP if part == "down_proj" else ATTENTION)
+    return _embedding_spread(config) * (MLP if part in ("down_proj", "w2") else ATTENTION)
 
 
 def _norm_centre(name, shape, config):
     if config["model_type"] in GEMMA4 and name.endswith(("q_norm.weight", "k_norm.weight")):
         return 1.3 * shape[0] ** -0.25  # scores are not scaled
-    if name.endswith(("q_norm.weight", "k_norm.weight")):
+    if name.endswith(("q_norm.weight", "k_norm.weight", "q_layernorm.weight", "k_layernorm.weight")):
         # Gemma's scale is not head_dim's: keep the spread of the scores
-        return 1.3 * (config.get("query_pre_attn_scalar", config["head_dim"]) / config["head_dim"]) ** 0.25
+        size = config.get("head_dim", 1)
+        return 1.3 * (config.get("query_pre_attn_scalar", size) / size) ** 0.25
     if config["model_type"] in (*GEMMAS, *GEMMA4):
         if "post_attention" in name:
             return 0.8 * ATTENTION * LOGIT_SPREAD
@@ -192,14 +216,14 @@ def _norm_centre(name, shape, config):
 
 def _draw_norm(name, shape, config, rng):
     weight = _norm_centre(name, shape, config) * (1 + 0.2 * rng.standard_normal(shape))
-    if name == "model.norm.weight" and config["tie_word_embeddings"]:
+    if name in ("model.norm.weight", "model.embedding_norm.weight") and tied(config):
         weight *= rng.choice([-1, 1], shape)  # else a tied head mostly repeats the token it just read
     return weight - 1 if config["model_type"] in OFFSET and "linear_attn" not in name else weight
 
 
 def _draw_recurrent(part, shape, rng):
     """What has no counterpart elsewhere. Decays from a few tokens to hundreds, none of them alike."""
-    if part == "conv1d":
+    if part.startswith("conv"):
         return rng.standard_normal(shape) * 0.6
     return rng.uniform(-3.5, 0.5, shape) if part == "A_log" else rng.uniform(-2.5, 1.0, shape)
 
@@ -252,7 +276,7 @@ def _draw(name, shape, config, rng):
         return _draw_gpt_oss(name.rsplit(".", 1)[-1], shape, config, rng)
     if re.search(r"norm(_[12])?\.weight$", name):
         return _draw_norm(name, shape, config, rng)
-    if name.endswith(("conv1d.weight", "A_log", "dt_bias")):
+    if name.endswith(("conv1d.weight", "conv.conv.weight", "A_log", "dt_bias")):
         return _draw_recurrent(name.removesuffix(".weight").rsplit(".", 1)[-1], shape, rng)
     part = name.removesuffix(".weight").rsplit(".", 1)[-1]
     if name.endswith(".bias"):

@@ -2,7 +2,8 @@
 
 from .layouts import Layout, Quantisation
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, ministral3, ministral3_rope, mistral
+from .specs import qwen3_5, qwen3_5_moe, qwen3_next
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
 UNTIED = {"tie_word_embeddings": False}
@@ -207,4 +208,15 @@ GEMMA4 = [
     Spec("gemma4unified-bf16", "gemma4_unified_text", gemma4_unified(layers=3, pattern=3, **SAME), Layout(nested=True)),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4
+LFMS = [
+    Spec("lfm2-bf16", "lfm2", lfm2(norm_eps=1e-3, block_ffn_dim_multiplier=1.1)),
+    Spec(
+        "lfm2-bias-bf16",
+        "lfm2",
+        lfm2(layers=3, attend=(0,), taps=4, inter=104, block_auto_adjust_ff_dim=False, conv_bias=True, **UNTIED),
+        published=False,
+    ),
+    Spec("lfm2-mlx-4bit", "lfm2", lfm2(hidden=128, inter=192, layers=3, attend=(2,), block_multiple_of=64), mlx(4)),
+]
+
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS

@@ -134,25 +134,35 @@ def _has_one(name):
     return name.endswith("norm.weight") and "linear_attn" not in name
 
 
+CONVS = ("conv1d.weight", "conv.conv.weight")
+
+
 def _is_recurrent(names):
-    return any(name.endswith("conv1d.weight") for name in names)
+    return any(name.endswith(CONVS) for name in names)
+
+
+def _is_short(names):
+    """Convolutions and no more; their norms have no 1 to be added."""
+    return any(name.endswith("conv.conv.weight") for name in names)
 
 
 def _to_mlx(tensors):
     """Recurrent models as MLX stores them."""
     out = {}
+    one = 0 if _is_short(tensors) else 1
     for name, tensor in tensors.items():
-        if name.endswith("conv1d.weight"):
+        if name.endswith(CONVS):
             tensor = tensor.swapaxes(1, 2)
-        out[name] = tensor + 1 if _has_one(name) else tensor
+        out[name] = tensor + one if _has_one(name) else tensor
     return out
 
 
 def _from_mlx(tensors):
-    turned = {name: tensor for name, tensor in tensors.items() if name.endswith("conv1d.weight")}
+    turned = {name: tensor for name, tensor in tensors.items() if name.endswith(CONVS)}
     if not any(tensor.shape[2] == 1 for tensor in turned.values()):
         return tensors
-    out = {name: tensor - 1 if _has_one(name) else tensor for name, tensor in tensors.items()}
+    one = 0 if _is_short(tensors) else 1
+    out = {name: tensor - one if _has_one(name) else tensor for name, tensor in tensors.items()}
     return {**out, **{name: tensor.swapaxes(1, 2) for name, tensor in turned.items()}}
 
 
@@ -246,7 +256,7 @@ def _mlx_choice(module, width, layout):
 
 
 def _is_linear(name, tensor):
-    return name.endswith(".weight") and tensor.ndim >= 2 and not name.endswith("conv1d.weight")
+    return name.endswith(".weight") and tensor.ndim >= 2 and not name.endswith(CONVS)
 
 
 def _encode_mlx(name, tensor, layout):
@@ -266,7 +276,7 @@ def _encode_mlx(name, tensor, layout):
 
 
 def _encode_fp8(name, tensor, layout):
-    if not name.endswith("_proj.weight"):  # embeddings, head, norms and routers stay
+    if not name.endswith(("_proj.weight", ".w1.weight", ".w2.weight", ".w3.weight")):  # embeddings, head, norms and routers stay
         return {name: floats(tensor, layout.dtype)}
     if layout.fp8_whole:
         parts = numbers.fp8_quantise(tensor, max(tensor.shape), rounder(layout.fp8_scale))
@@ -350,7 +360,7 @@ def _write_shards(folder, stored, layout, metadata):
 def store(folder, config, tensors, layout):
     """tensors: float32 by transformers' names; config: config.json without quantisation."""
     renamed = _rename(tensors, layout)
-    if layout.store_tied and config["tie_word_embeddings"]:
+    if layout.store_tied and config.get("tie_word_embeddings", config.get("tie_embedding")):
         renamed[_nest("lm_head.weight", layout)] = renamed[_nest("model.embed_tokens.weight", layout)]
     stored = {}
     for name, tensor in renamed.items():

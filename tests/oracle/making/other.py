@@ -5,10 +5,11 @@ import random
 from .layouts import Layout, Quantisation
 from .families import GEMMA4, HYBRIDS, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, ministral3, ministral3_rope, mistral, qwen3_5, qwen3_5_moe, qwen3_next
+from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, ministral3, ministral3_rope, mistral
+from .specs import qwen3_5, qwen3_5_moe, qwen3_next
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
-FAMILIES += ["gemma4_text", "gemma4_unified_text"]
+FAMILIES += ["gemma4_text", "gemma4_unified_text", "lfm2"]
 
 
 def _rope(draw):
@@ -247,6 +248,13 @@ def _settings(draw, family, layout):
         return llama(**shape, **tied, **eps, **size, **biases, **_rope(draw))
     if family == "gpt_oss":
         return _gpt_oss(draw, shape, head_dim)
+    if family == "lfm2":
+        attend = [draw.randrange(layers), *(i for i in range(layers) if draw.random() < 0.4)]
+        adjusted = {"block_ffn_dim_multiplier": draw.choice([1.0, 1.3, 0.7]), "block_multiple_of": 32}
+        more = {**draw.choice([adjusted, {"block_auto_adjust_ff_dim": False}]), "conv_bias": draw.random() < 0.3}
+        eps = {"norm_eps": draw.choice([1e-5, 1e-3])}
+        theta = rope(draw.choice([1e4, 1e6]))
+        return lfm2(**shape, attend=attend, taps=draw.choice([2, 3, 3, 4, 5]), **tied, **eps, **more, **theta)
     if family in ("mistral", "ministral3"):
         more = {**tied, **eps, "head_dim": head_dim, "sliding_window": draw.choice([None, None, draw.randint(3, 70)])}
         if family == "mistral":

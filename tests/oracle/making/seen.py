@@ -10,7 +10,7 @@ import numpy as np
 from . import pictures, sight
 from .layouts import Layout, Quantisation
 from .sight import Sighted
-from .specs import ministral3, ministral3_rope, mistral, qwen3_5
+from .specs import lfm2, ministral3, ministral3_rope, mistral, qwen3_5
 
 STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
@@ -78,15 +78,20 @@ GEMMA_CASES = {
 }
 
 
+TILE_CASES = {"banner": [_user(_text("All of it: "), _image("banner"), _text("Well?"))]}
+
+
 def _cases(spec):
-    """Gemma takes no videos, and pictures of one size; nor does Mistral, which has no limits of pixels to wish for, and
-    whose class does not run where all pictures together make one token."""
+    """Gemma takes no videos, and pictures of one size. Nor does Mistral, which has no limits of pixels to wish for, and
+    whose class does not run where all pictures together make one token; nor LFM2, which cuts large ones into tiles."""
     if spec.video:
         return CASES
     plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
     still = {name: case for name, case in plain.items() if not _parts(case, "video")}
     if spec.family == "gemma3":
         return still | GEMMA_CASES
+    if spec.family == "lfm2_vl":
+        return still | TILE_CASES
     return {name: case for name, case in still.items() if name != "tiny"}
 
 
@@ -205,6 +210,33 @@ PIXTRAL_IMAGE = {**CLIP, "size": {"longest_edge": 96}, "patch_size": {"height": 
 SMALL_MISTRAL = {"vocab": sight.VOCAB, "max_position_embeddings": 4096}
 MISTRAL3 = {**mistral(**SMALL_MISTRAL), "model_type": "mistral", "rms_norm_eps": 1e-3}
 MINISTRAL3 = {**ministral3(layers=3, **SMALL_MISTRAL, **ministral3_rope(original=20)), "model_type": "ministral3"}
+LFM_TEXT = {**lfm2(vocab=sight.VOCAB, max_position_embeddings=4096), "model_type": "lfm2"}
+SIGLIP2 = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "num_patches": 25,
+    "patch_size": 8,
+    "vision_use_head": False,
+    "layer_norm_eps": 1e-4,
+    "downsample_factor": 2,
+    "projector_hidden_size": 72,
+}
+LFM_IMAGE = {
+    **HALF,
+    "downsample_factor": 2,
+    "encoder_patch_size": 8,
+    "min_image_tokens": 4,
+    "max_image_tokens": 12,
+    "tile_size": 32,
+    "min_tiles": 2,
+    "max_tiles": 4,
+    "max_pixels_tolerance": 2.0,
+    "use_thumbnail": True,
+    "do_image_splitting": True,
+    "resample": 2,
+}
 MLX4 = Layout(mlx=Quantisation(4, 32))
 MLX8 = Layout(mlx=Quantisation(8, 32))
 
@@ -314,6 +346,25 @@ ALL = [
         published=False,
     ),
     Sighted("mistral3-mlx-4bit", "mistral3", MINISTRAL3, {**PIXTRAL, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
+    Sighted("lfm2vl-bf16", "lfm2_vl", LFM_TEXT, SIGLIP2, LFM_IMAGE),
+    Sighted(
+        "lfm2vl-resaved-bf16",
+        "lfm2_vl",
+        {**LFM_TEXT, "tie_word_embeddings": False},
+        {**SIGLIP2, "downsample_factor": 3, "num_patches": 16, "projector_use_layernorm": False, "projector_bias": False},
+        {**LFM_IMAGE, "downsample_factor": 3, "tile_size": 24, "use_thumbnail": False, "max_pixels_tolerance": 1.2},
+        published=False,
+    ),
+    Sighted(
+        "lfm2vl-mlx-4bit",
+        "lfm2_vl",
+        LFM_TEXT,
+        {**SIGLIP2, **WIDE_VISION, "projector_hidden_size": 64},
+        LFM_IMAGE,
+        None,
+        MLX4,
+        vision_quantised=True,
+    ),
     Sighted("gemma3vl-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE),
     Sighted("gemma3vl-resaved-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE, published=False),
     Sighted("gemma3vl-mlx-4bit", "gemma3", GEMMA_TEXT, {**GEMMA_VISION, **WIDE_VISION}, GEMMA_IMAGE, None, MLX4),

@@ -16,6 +16,7 @@ FACTORY = {
     "qwen3_5": ("Qwen3_5Config", "Qwen3_5ForConditionalGeneration"),
     "gemma3": ("Gemma3Config", "Gemma3ForConditionalGeneration"),
     "mistral3": ("Mistral3Config", "Mistral3ForConditionalGeneration"),
+    "lfm2_vl": ("Lfm2VlConfig", "Lfm2VlForConditionalGeneration"),
 }
 
 
@@ -45,6 +46,9 @@ QWEN_ADDED = [
 ]
 MISTRAL_ADDED = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[IMG]", "[IMG_BREAK]", "[IMG_END]", "<pad>"]
 MISTRAL_ADDED += ["[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"]
+LFM_ADDED = ["<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<|image_start|>"]
+LFM_ADDED += ["<|image_end|>", "<|img_thumbnail|>", "<|tool_call_start|>", "<|tool_call_end|>"]
+LFM_ADDED += [f"<|img_row_{row}_col_{column}|>" for row in range(1, 5) for column in range(1, 5)]
 GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
 GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
 GEMMA_LAST = "<image_soft_token>"
@@ -123,6 +127,38 @@ GEMMA_TEMPLATE = """{{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- '<start_of_turn>model\\n' }}
+{%- endif %}
+"""
+
+
+LFM_TEMPLATE = """{{- bos_token }}
+{%- if tools %}
+    {{- '<|im_start|>system\\nList of tools: ' + (tools | tojson) + '<|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- elif message.content %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<image>' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {%- for call in message.tool_calls or [] %}
+        {%- set given = namespace(text='') %}
+        {%- for name, value in call.function.arguments.items() %}
+            {%- set given.text = given.text + (', ' if given.text else '') + name + '=' + (value | tojson) %}
+        {%- endfor %}
+        {{- '<|tool_call_start|>[' + call.function.name + '(' + given.text + ')]<|tool_call_end|>' }}
+    {%- endfor %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
 {%- endif %}
 """
 
@@ -206,13 +242,15 @@ def gemma_tokenizer():
 def tokenizer_of(family):
     if family == "gemma3":
         return gemma_tokenizer()
-    return qwen_tokenizer(MISTRAL_ADDED if family == "mistral3" else QWEN_ADDED)
+    return qwen_tokenizer({"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED}.get(family, QWEN_ADDED))
 
 
 def token_ids(family):
     ids = {entry["content"]: entry["id"] for entry in tokenizer_of(family)["added_tokens"]}
     if family == "mistral3":
         return {"image_token_index": ids["[IMG]"]}
+    if family == "lfm2_vl":
+        return {"image_token_id": ids["<image>"]}
     if family == "gemma3":
         return {
             "image_token_index": ids[GEMMA_LAST],
@@ -256,6 +294,17 @@ def _tokenizer_config(family):
             "pad_token": "<pad>",
             "clean_up_tokenization_spaces": False,
         }
+    if family == "lfm2_vl":
+        return {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "add_bos_token": False,
+            "bos_token": "<|startoftext|>",
+            "eos_token": "<|im_end|>",
+            "pad_token": "<|pad|>",
+            "unk_token": None,
+            "image_token": "<image>",
+            "clean_up_tokenization_spaces": False,
+        }
     return {
         "tokenizer_class": "Qwen2Tokenizer",
         "add_bos_token": False,
@@ -275,8 +324,9 @@ PROCESSORS = {
     "qwen3_5": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "gemma3": ("Gemma3Processor", "Gemma3ImageProcessor", None),
     "mistral3": ("PixtralProcessor", "PixtralImageProcessor", None),
+    "lfm2_vl": ("Lfm2VlProcessor", "Lfm2VlImageProcessor", None),
 }
-TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE}  # others have Qwen's
+TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
 
 
 def _write(folder, name, value):
@@ -316,7 +366,9 @@ def write_processor(folder, spec):
 def config_dict(spec):
     import transformers
 
-    beside = {"tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
+    beside = {key: key for key in ("downsample_factor", "projector_hidden_size", "projector_bias")}
+    beside |= {key: key for key in ("projector_use_layernorm", "projector_hidden_act")}
+    beside |= {"tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
     vision = {key: value for key, value in spec.vision.items() if key not in beside}
     more = {beside[key]: value for key, value in spec.vision.items() if key in beside}
     config = getattr(transformers, FACTORY[spec.family][0])(
@@ -340,6 +392,8 @@ def published_config(config, family):
         for part in [config["vision_config"], *([text] if text["model_type"] == "mistral" else [])]:
             part["rope_theta"] = part.pop("rope_parameters")["rope_theta"]
         return config
+    if family == "lfm2_vl":
+        return {**config, "text_config": families.published_lfm2(text)}
     rope = text.pop("rope_parameters", None)
     layers = text.pop("layer_types", None)
     if family == "gemma3":
@@ -389,10 +443,13 @@ def _draw_vision(name, shape, config, rng):
     return noise * 1.3 * width**-0.5
 
 
+TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2"}
+
+
 def draw(config, shapes, seed):
     rng = np.random.Generator(np.random.Philox(seed))
     text = {**config["text_config"], "tie_word_embeddings": config["tie_word_embeddings"]}
-    text["model_type"] = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text"}.get(config["model_type"], "qwen3")
+    text["model_type"] = TEXTS.get(config["model_type"], "qwen3")
     text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
     config = {**config, "text_config": text}
     out = {}
@@ -414,6 +471,9 @@ def _published_name(name, family):
     if family == "mistral3":
         name = name.replace("model.language_model.", "language_model.model.")
         return "language_model." + name if name.startswith("lm_head") else name.removeprefix("model.")
+    if family == "lfm2_vl":
+        tail = name.split("model.vision_tower.")[-1].removeprefix("vision_model.")
+        return f"model.vision_tower.vision_model.{tail}" if "model.vision_tower." in name else name
     if family == "gemma3":
         name = name.replace("model.language_model.", "language_model.model.")
         name = name.replace("model.multi_modal_projector.", "multi_modal_projector.")
@@ -428,6 +488,8 @@ def _mlx_name(name, family):
         return "language_model." + name
     if family == "gemma3":
         return _published_name(name, family)
+    if family == "lfm2_vl":
+        return name.removeprefix("model.").replace("vision_tower.vision_model.", "vision_tower.")
     if family == "mistral3":
         return name.removeprefix("model.").replace("vision_tower.", "vision_tower.vision_model.")
     return name.replace("model.visual.", "vision_tower.")
@@ -440,6 +502,8 @@ def _stored(name, tensor, spec):
         new = _mlx_name(name, family)
         if tensor.ndim >= 4:
             return {new: np.moveaxis(tensor, 1, -1)}
+        if name.endswith("conv.conv.weight"):
+            return {new: tensor.swapaxes(1, 2)}
         if name.endswith("experts.gate_up_proj"):
             half = tensor.shape[1] // 2
             prefix = new.replace("mlp.experts.gate_up_proj", "mlp.switch_mlp.")

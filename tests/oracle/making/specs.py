@@ -187,6 +187,18 @@ def gemma4_experts(experts=6, top=2, moe_inter=32, **more):
     return gemma4(enable_moe_block=True, **mixture, **more)
 
 
+def lfm2(hidden=64, inter=144, layers=4, heads=4, kv=2, vocab=256, attend=(1, 3), taps=3, **more):
+    defaults = {
+        "tie_word_embeddings": True,
+        "layer_types": ["full_attention" if i in attend else "conv" for i in range(layers)],
+        "conv_L_cache": taps,
+        "block_multiple_of": 16,
+        "norm_eps": 1e-5,
+        **rope(1000000.0),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
 def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True, nested=False):
     quantisation = Quantisation(bits, group, mode)
     return Layout(dtype=dtype, mlx=quantisation, overrides=overrides or {}, name_mode=name_mode, nested=nested)
