@@ -131,7 +131,7 @@ typedef struct runner {
 
 static bool start(runner *r, const char *dir, mt_precision precision, int way, size_t tokens, mt_error *err)
 {
-    const mt_device_params device = {.host = {.cpu_mask = ~0u}, .precision = precision};
+    const mt_device_params device = {.name = "cpu", .host = {.cpu_mask = ~0u}, .precision = precision};
     const mt_open_wish wish = {.text_only = true};
     *r = (runner){.pages = (tokens + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS};
     const size_t all[MT_KV_GROUPS] = {r->pages, r->pages, r->pages, r->pages};

@@ -113,7 +113,7 @@ static void step(mt_opened *o, mt_model *m, const prompt *p, size_t at, const ui
 static bool measure(measured *d, const arguments *a, const prompt *p, mt_kv_bits bits, mt_error *err)
 {
     const mt_device_params device = {
-        .host = {.threads = a->threads, .cpu_mask = ~0u}, .precision = a->precision, .kv_bits = bits};
+        .name = "cpu", .host = {.threads = a->threads, .cpu_mask = ~0u}, .precision = a->precision, .kv_bits = bits};
     const mt_model_params params = {.rows = CHUNK, .logits = ROWS, .places = 1, .memos = 1};
     const size_t count = a->depth / MT_PAGE_TOKENS + 1, all[MT_KV_GROUPS] = {count, count, count, count};
     mt_opened o = {0};

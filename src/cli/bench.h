@@ -124,21 +124,13 @@ bool mt_bench_write(const char *path, const mt_buf *content, mt_error *err) MT_N
 
 /* ---- a model ---- */
 
-typedef struct mt_peaks {
-    double bandwidth, int8, bf16,
-        fp32; /* bytes and operations a second; bf16 and int8 are fp32's where there are none */
-} mt_peaks;
-
-void mt_peaks_measure(mt_peaks *p, mt_host *host);
-double mt_peaks_of(const mt_peaks *p, mt_arithmetic arithmetic);
-
 typedef struct mt_model_bench {
     const mt_options *opt;
     mt_report *report;
     mt_opened o;
     mt_peaks peaks;
     mt_bench_list prompts, batches, depth_batches, depths, sides;
-    size_t tokens;
+    size_t tokens, rows; /* of an answer; of a step at most */
 } mt_model_bench;
 
 bool mt_bench_server(const mt_options *opt, mt_report *report, mt_error *err) MT_NODISCARD;

@@ -113,10 +113,10 @@ static void introduce(mt_model_bench *b)
     json_object_set_new(r->facts, "int8", json_real(p->int8));
     json_object_set_new(r->facts, "bf16", json_real(p->bf16));
     json_object_set_new(r->facts, "fp32", json_real(p->fp32));
-    mt_report_say(r,
-                  "model    %s\nmachine  %s\npeaks    %s (measured with these threads; bytes and operations below are "
-                  "set against them)",
-                  model, mt_device_name(b->o.dev), peaks);
+    mt_report_say(
+        r, "model    %s\nmachine  %s\npeaks    %s (measured %s; bytes and operations below are set against them)",
+        model, mt_device_name(b->o.dev), peaks,
+        mt_device_apart(b->o.dev) ? "on the card, memory by a copy" : "with these threads");
 }
 
 bool mt_bench_model(const mt_options *opt, mt_report *report, mt_error *err)
@@ -125,7 +125,8 @@ bool mt_bench_model(const mt_options *opt, mt_report *report, mt_error *err)
     if (!read_options(&b, err) || !open_model(&b, err))
         return false;
     mt_log_passing("bench.peaks", "measuring the machine");
-    mt_peaks_measure(&b.peaks, mt_device_host(b.o.dev));
+    b.peaks = mt_device_peaks(b.o.dev);
+    b.rows = opt->batch_tokens ? (size_t)opt->batch_tokens : mt_device_rows(b.o.dev);
     introduce(&b);
     const bool steps = mt_bench_wants(&b, "steps") || mt_bench_wants(&b, "depths") || mt_bench_wants(&b, "operations");
     const bool engine = mt_bench_wants(&b, "first") || mt_bench_wants(&b, "company");

@@ -118,6 +118,16 @@ static void add_up(tally *y)
         y->kind[i].colour = i < COLOURS - 1 ? i : COLOURS - 1;
 }
 
+static double peak_of(const mt_peaks *p, mt_arithmetic arithmetic)
+{
+    switch (arithmetic) {
+    case MT_ARITHMETIC_INT8: return p->int8;
+    case MT_ARITHMETIC_BF16: return p->bf16;
+    case MT_ARITHMETIC_FP32: return p->fp32;
+    }
+    return 0;
+}
+
 static const mt_bench_column operation_columns[] = {
     {"step", "step of", MT_BENCH_TEXT},
     {"operation", "operation", MT_BENCH_TEXT},
@@ -146,7 +156,7 @@ static json_t *row_of(const tally *y, const kind *k)
         json_object_set_new(row, "memory_share", json_real(100 * k->work.bytes / seconds / y->b->peaks.bandwidth));
     }
     if (k->work.ops > 0) {
-        const double peak = mt_peaks_of(&y->b->peaks, k->work.arithmetic);
+        const double peak = peak_of(&y->b->peaks, k->work.arithmetic);
         json_object_set_new(row, "operations", json_real(k->work.ops));
         json_object_set_new(row, "arithmetic", json_string(names[k->work.arithmetic]));
         json_object_set_new(row, "rate", json_real(k->work.ops / seconds * 1e-9));

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/bench.h"
 
-enum { CHUNK = 512, TIMINGS = 1 << 16, TIMED_STEPS = 12, DEPTH_STEPS = 8 };
+enum { TIMINGS = 1 << 16, TIMED_STEPS = 12, DEPTH_STEPS = 8 };
 
 typedef struct bench {
     mt_model_bench *b;
@@ -83,9 +83,10 @@ static double step(bench *b, size_t sequences, size_t rows, size_t position, siz
 /* A prompt in chunks; its pages begin with `first`. */
 static double prefill(bench *b, size_t tokens, size_t first, size_t each)
 {
+    const size_t chunk = b->b->rows;
     double seconds = 0;
-    for (size_t at = 0; at < tokens; at += CHUNK)
-        seconds += step(b, 1, tokens - at < CHUNK ? tokens - at : CHUNK, at, first, each);
+    for (size_t at = 0; at < tokens; at += chunk)
+        seconds += step(b, 1, tokens - at < chunk ? tokens - at : chunk, at, first, each);
     return seconds;
 }
 
@@ -102,9 +103,9 @@ static void measure_steps(bench *b, mt_chart *chart)
     mt_bench_section *s =
         mt_report_section(m->report, "steps", "Prompts, then answers", step_columns, MT_COUNT(step_columns));
     snprintf(s->note, sizeof s->note,
-             "Each prompt by itself, in chunks of %d; then %zu tokens of all answers side by side. What stands last is "
-             "equal where all logits are.",
-             CHUNK, m->tokens);
+             "Each prompt by itself, in chunks of %zu; then %zu tokens of all answers side by side. What stands last "
+             "is equal where all logits are.",
+             m->rows, m->tokens);
     for (size_t j = 0; j < m->batches.count; j++) {
         const size_t batch = (size_t)m->batches.at[j];
         for (size_t i = 0; i < m->prompts.count; i++) {
@@ -179,7 +180,7 @@ static void measure_depths(bench *b, mt_chart *chart)
         mt_report_section(m->report, "depths", "Answers by depth", depth_columns, MT_COUNT(depth_columns));
     snprintf(s->note, sizeof s->note,
              "Steps of one token an answer, behind a cache of copies of a prompt's. What is left out does not fit.");
-    const size_t known = pages_for(CHUNK) < b->pages ? pages_for(CHUNK) : b->pages;
+    const size_t chunk = pages_for((double)m->rows), known = chunk < b->pages ? chunk : b->pages;
     prefill(b, known * MT_PAGE_TOKENS, 0, known);
     fill_pages(b, b->pages, known);
     for (size_t j = 0; j < m->depth_batches.count; j++) {
@@ -246,7 +247,8 @@ static void time_step(bench *b, const char *name, size_t sequences, size_t rows,
 static size_t count_pages(const mt_model_bench *m)
 {
     const double most = largest(&m->batches);
-    const double own = most * (double)pages_for(largest(&m->prompts) + (double)m->tokens + TIMED_STEPS + CHUNK);
+    const double own =
+        most * (double)pages_for(largest(&m->prompts) + (double)m->tokens + TIMED_STEPS + (double)m->rows);
     const double room = (double)mt_device_memory(m->o.dev) / 4 / fmax(cache_bytes(m, MT_PAGE_TOKENS), 1);
     double deep = 0;
     for (size_t i = 0; mt_bench_wants(m, "depths") && i < m->depths.count; i++)
@@ -262,7 +264,7 @@ static bool start(bench *b, mt_error *err)
 {
     const mt_model_bench *m = b->b;
     const size_t batch = (size_t)fmax(largest(&m->batches), largest(&m->depth_batches));
-    const size_t rows = batch > CHUNK ? batch : CHUNK;
+    const size_t rows = batch > m->rows ? batch : m->rows;
     const mt_model_params params = {.rows = rows, .logits = batch, .places = batch};
     b->pages = count_pages(m);
     const size_t all[MT_KV_GROUPS] = {b->pages, b->pages, b->pages, b->pages};
@@ -295,7 +297,7 @@ static void measure(bench *b)
         m->report->charts--;
     }
     if (mt_bench_wants(m, "operations")) {
-        time_step(b, "prompt", 1, prompt < CHUNK ? prompt : CHUNK, 2);
+        time_step(b, "prompt", 1, prompt < m->rows ? prompt : m->rows, 2);
         if (m->tokens)
             time_step(b, "answer", (size_t)m->batches.at[0], 1, TIMED_STEPS);
         mt_report_show(m->report, mt_report_find(m->report, "operations"));

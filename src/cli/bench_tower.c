@@ -8,11 +8,11 @@
 #include "cli/bench.h"
 #include "models/vision.h"
 
-enum { ROWS = 512 };
+enum { RUNS = 5 };
 
 static const mt_bench_column columns[] = {
     {"side", "side in pixels", 0},       {"patches", "patches", 0}, {"tokens", "tokens", 0},
-    {"seconds", "seconds", 3},           {"rate", "GFLOP/s", 1},    {"share", "% of peak", 0},
+    {"seconds", "seconds", 4},           {"rate", "GFLOP/s", 1},    {"share", "% of peak", 0},
     {"hash", "features", MT_BENCH_TEXT},
 };
 
@@ -34,6 +34,20 @@ static mt_picture noise(const mt_vision_spec *s, size_t side, const float (*leve
     return p;
 }
 
+/* Seconds that the tower takes for a picture; its operations. */
+static double look(mt_vision *v, mt_device *dev, const mt_picture *picture, mt_tensor *features, const uint32_t *rows,
+                   double *ops)
+{
+    const mt_tower tower = mt_vision_tower(v);
+    tower.begin(tower.cursor, features, (const mt_picture *[]){picture}, (const uint32_t *[]){rows}, 1);
+    *ops = 2 * mt_cursor_left(tower.cursor);
+    const uint64_t begin = mt_clock_ns();
+    while (mt_cursor_left(tower.cursor) > 0)
+        mt_cursor_run(tower.cursor, INFINITY);
+    mt_device_wait(dev);
+    return (double)(mt_clock_ns() - begin) * 1e-9;
+}
+
 static void measure(mt_model_bench *b, mt_vision *v, mt_bench_section *section, size_t side, mt_chart_line *line)
 {
     const mt_vision_spec *s = b->o.spec.vision;
@@ -50,15 +64,9 @@ static void measure(mt_model_bench *b, mt_vision *v, mt_bench_section *section, 
     uint32_t *rows = mt_alloc_array(picture.tokens, sizeof *rows);
     for (uint32_t i = 0; i < picture.tokens; i++)
         rows[i] = i;
-    const mt_tower tower = mt_vision_tower(v);
-    tower.begin(tower.cursor, features, (const mt_picture *[]){&picture}, (const uint32_t *[]){rows}, 1);
-    const double ops = 2 * mt_cursor_left(tower.cursor),
-                 peak = b->opt->precision == MT_PRECISION_FAST ? b->peaks.bf16 : b->peaks.fp32;
-    const uint64_t begin = mt_clock_ns();
-    while (mt_cursor_left(tower.cursor) > 0)
-        mt_cursor_run(tower.cursor, INFINITY);
-    mt_device_wait(dev);
-    const double seconds = (double)(mt_clock_ns() - begin) * 1e-9;
+    double ops = 0, seconds = INFINITY, peak = b->opt->precision == MT_PRECISION_FAST ? b->peaks.bf16 : b->peaks.fp32;
+    for (size_t i = 0; i < (mt_device_apart(dev) ? RUNS : 1); i++) /* a card that was idle is slow at first */
+        seconds = fmin(seconds, look(v, dev, &picture, features, rows, &ops));
     uint64_t hash = MT_BENCH_HASH;
     mt_read_rows(dev, reading, features, 0, picture.tokens);
     for (size_t i = 0; i < picture.tokens; i++)
@@ -79,13 +87,13 @@ static void measure(mt_model_bench *b, mt_vision *v, mt_bench_section *section, 
 bool mt_bench_tower(mt_model_bench *b, mt_error *err)
 {
     const mt_vision_spec *s = b->o.spec.vision;
-    mt_vision_params params = {.rows = ROWS};
+    mt_vision_params params = {.rows = b->rows};
     for (size_t i = 0; i < b->sides.count; i++) {
         const size_t high = (size_t)b->sides.at[i] / s->patch + s->merge;
         params.patches = high * high > params.patches ? high * high : params.patches;
     }
     mt_vision *v = mt_vision_new(b->o.dev, s, b->o.weights.vision, &params, err);
-    const bool ok = v && mt_device_plan(b->o.dev, ROWS, err);
+    const bool ok = v && mt_device_plan(b->o.dev, b->rows, err);
     if (ok) {
         mt_bench_section *section =
             mt_report_section(b->report, "tower", "Pictures through the tower", columns, MT_COUNT(columns));

@@ -136,7 +136,20 @@ static void print_encoder(const mt_info *info)
     printf("%-14s%u wide\n", "mlp", s->ffn);
 }
 
-void mt_info_print(const mt_info *info)
+/* And what of the model would be where. */
+static void print_device(const mt_info_device *d)
+{
+    char a[MT_UNITS_TEXT], b[MT_UNITS_TEXT];
+    if (d->problem.code != MT_OK)
+        printf("%-14snone: %s\n", "device", d->problem.text);
+    else if (d->apart)
+        printf("%-14s%s: weights, cache and features in %s that are free there, all else in the machine's %s\n",
+               "device", d->name, mt_bytes_text(d->memory, a), mt_bytes_text(d->host, b));
+    else
+        printf("%-14s%s, with everything in the machine's %s\n", "device", d->name, mt_bytes_text(d->host, a));
+}
+
+static void print_text(const mt_info *info)
 {
     if (info->encodes) {
         print_encoder(info);
@@ -162,6 +175,12 @@ void mt_info_print(const mt_info *info)
         printf("%-14s%s\n", i ? "" : "unusual", info->remark[i]);
 }
 
+void mt_info_print(const mt_info *info, const mt_info_device *device)
+{
+    print_text(info);
+    print_device(device);
+}
+
 /* What show says besides: where the model comes from. Snapshots of the hub's cache are named by their commit. */
 static void print_origin(const mt_options *opt)
 {
@@ -174,18 +193,33 @@ static void print_origin(const mt_options *opt)
     printf("%-14s%s\n", "folder", opt->dir);
 }
 
+static void look_at_device(mt_info_device *d, const char *name)
+{
+    const mt_device_params params = {.name = name, .host = {.threads = 1, .cpu_mask = ~0u}};
+    mt_device *dev = mt_device_open(&params, &d->problem);
+    d->host = mt_host_memory();
+    if (!dev)
+        return;
+    d->apart = mt_device_apart(dev);
+    d->memory = mt_device_memory(dev);
+    snprintf(d->name, sizeof d->name, "%s", d->apart ? mt_device_name(dev) : "cpu");
+    mt_device_close(dev);
+}
+
 int mt_cmd_info(const mt_options *opt)
 {
     mt_error err = {0};
     mt_info info;
+    mt_info_device device = {0};
     bool ok = mt_info_gather(&info, opt->dir, &err);
     if (opt->command == MT_COMMAND_SHOW && !opt->json)
         print_origin(opt);
     if (ok) {
+        look_at_device(&device, opt->device);
         if (opt->json)
-            mt_info_print_json(&info, opt->served_name);
+            mt_info_print_json(&info, &device, opt->served_name);
         else
-            mt_info_print(&info);
+            mt_info_print(&info, &device);
         err = info.problem;
         ok = err.code == MT_OK;
     }

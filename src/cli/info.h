@@ -4,7 +4,16 @@
 
 #include "models/info.h"
 
-void mt_info_print(const mt_info *info);
-void mt_info_print_json(const mt_info *info, const char *name); /* by which it was found; NULL: by its folder */
+/* What would compute here. */
+typedef struct mt_info_device {
+    char name[200];        /* "" where there is a problem */
+    bool apart;            /* it has memory of its own */
+    uint64_t memory, host; /* bytes: of the device that are free, of the machine */
+    mt_error problem;      /* why there is none, or MT_OK */
+} mt_info_device;
+
+void mt_info_print(const mt_info *info, const mt_info_device *device);
+/* name: by which it was found; NULL: by its folder */
+void mt_info_print_json(const mt_info *info, const mt_info_device *device, const char *name);
 
 #endif

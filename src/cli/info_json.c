@@ -112,7 +112,18 @@ static void set_memory(json_t *root, const mt_info *info)
     set(root, "cache", cache);
 }
 
-void mt_info_print_json(const mt_info *info, const char *name)
+static json_t *describe(const mt_info_device *d)
+{
+    json_t *row = json_object();
+    const bool there = d->problem.code == MT_OK;
+    set(row, "name", there ? string(d->name) : json_null());
+    set(row, "memory_bytes", there && d->apart ? number(d->memory) : json_null());
+    set(row, "host_memory_bytes", number(d->host));
+    set(row, "problem", there ? json_null() : string(d->problem.text));
+    return row;
+}
+
+void mt_info_print_json(const mt_info *info, const mt_info_device *device, const char *name)
 {
     json_t *root = json_object(), *remarks = json_array();
     const char *folder = mt_checkpoint_dir(info->checkpoint), *last = strrchr(folder, '/');
@@ -129,6 +140,7 @@ void mt_info_print_json(const mt_info *info, const char *name)
     set(root, "quantisation", string(info->quantisation));
     set(root, "formats", formats(&info->census));
     set_memory(root, info);
+    set(root, "device", describe(device));
     for (size_t i = 0; i < info->remarks; i++)
         json_array_append_new(remarks, string(info->remark[i]));
     set(root, "unusual", remarks);

@@ -10,6 +10,7 @@ typedef struct mt_backend {
     /* Borrows the host. */
     mt_device *(*open)(const mt_device_params *params, mt_host *host, mt_error *err);
     void (*close)(mt_device *dev);
+    bool (*renew)(mt_device *dev, mt_error *err);
     const char *(*describe)(const mt_device *dev);
     mt_set *(*set_new)(mt_device *dev);
     void (*set_free)(mt_set *set);
@@ -28,12 +29,19 @@ typedef struct mt_device_head {
     mt_host *own; /* the same, where nobody else has it; NULL: it is shared */
     mt_precision precision;
     mt_kv_bits kv_bits;
+    mt_progress *progress; /* of who watches weights being loaded; NULL: nobody */
 } mt_device_head;
 
 typedef struct mt_set_head {
     mt_device *dev;
 } mt_set_head;
 
+/* Raised with every change of a rule of docs/numerics.md: part of each backend's fingerprint (R12). */
+#define MT_NUMERICS_VERSION 2u
+
 extern const mt_backend mt_backend_cpu;
+#if defined(MT_CUDA)
+extern const mt_backend mt_backend_cuda;
+#endif
 
 #endif

@@ -1,11 +1,21 @@
 /* The devices there are, and the way from a call to the function of the one that it is about. */
 #include "device/device.h"
 
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "device/backend.h"
 
-static const mt_backend *const backends[] = {&mt_backend_cpu};
+/* In the order in which they are tried. */
+static const mt_backend *const backends[] = {
+#if defined(MT_CUDA)
+    &mt_backend_cuda,
+#endif
+    &mt_backend_cpu,
+};
 
 static const mt_device_head *head_of(const mt_device *dev)
 {
@@ -24,32 +34,63 @@ static const mt_backend *of_set(const mt_set *set)
 
 const char *mt_device_names(void)
 {
-    return "cpu";
+#if defined(MT_CUDA)
+    return "auto, cpu, cuda, cuda:N";
+#else
+    return "auto, cpu";
+#endif
 }
 
-static const mt_backend *find(const char *name)
+/* The backend of a name, which may end with a number: "cuda:1". */
+static const mt_backend *find(const char *name, int *number)
 {
-    for (size_t i = 0; i < MT_COUNT(backends); i++)
-        if (!name || strcmp(name, backends[i]->name) == 0)
+    const size_t len = strcspn(name, ":");
+    char *end = NULL;
+    for (size_t i = 0; i < MT_COUNT(backends); i++) {
+        if (strlen(backends[i]->name) != len || memcmp(name, backends[i]->name, len) != 0)
+            continue;
+        *number = 0;
+        if (!name[len])
             return backends[i];
+        const unsigned long given = strtoul(name + len + 1, &end, 10);
+        *number = given < INT_MAX ? (int)given : INT_MAX;
+        return backends[i] != &mt_backend_cpu && isdigit((unsigned char)name[len + 1]) && !*end ? backends[i] : NULL;
+    }
     return NULL;
 }
 
-mt_device *mt_device_open(const mt_device_params *params, mt_error *err)
+/* The first that works. Why others do not is of interest where there is a GPU. */
+static mt_device *open_any(const mt_device_params *params, mt_host *host, mt_error *err)
 {
-    const mt_backend *backend = find(params->name);
-    if (!backend) {
-        mt_fail(err, MT_E_UNSUPPORTED, "there is no device \"%.40s\" here; known are %s", params->name,
+    mt_device *dev = NULL;
+    for (size_t i = 0; i < MT_COUNT(backends) && !dev; i++) {
+        dev = backends[i]->open(params, host, err);
+        if (!dev && err->code != MT_E_NOT_FOUND)
+            mt_log_warn("device.unused", "no GPU is used: %s", err->text);
+    }
+    return dev;
+}
+
+mt_device *mt_device_open(const mt_device_params *given, mt_error *err)
+{
+    mt_device_params params = *given;
+    mt_error why = {0};
+    const bool any = !params.name || strcmp(params.name, "auto") == 0;
+    const mt_backend *backend = any ? NULL : find(params.name, &params.number);
+    if (!any && !backend) {
+        mt_fail(err, MT_E_UNSUPPORTED, "there is no device \"%.40s\" here; known are %s", params.name,
                 mt_device_names());
         return NULL;
     }
-    mt_host *own = params->shared ? NULL : mt_host_open(&params->host, err), *host = own ? own : params->shared;
-    mt_device *dev = host ? backend->open(params, host, err) : NULL;
-    if (!dev)
-        mt_host_close(own);
-    else
+    mt_host *own = params.shared ? NULL : mt_host_open(&params.host, &why), *host = own ? own : params.shared;
+    mt_device *dev = !host ? NULL : any ? open_any(&params, host, &why) : backend->open(&params, host, &why);
+    if (dev) {
         ((mt_device_head *)dev)->own = own;
-    return dev;
+        return dev;
+    }
+    mt_host_close(own);
+    mt_fail(err, why.code, "%s", why.text);
+    return NULL;
 }
 
 void mt_device_close(mt_device *dev)
@@ -61,6 +102,11 @@ void mt_device_close(mt_device *dev)
     mt_host_close(own);
 }
 
+bool mt_device_renew(mt_device *dev, mt_error *err)
+{
+    return of_device(dev)->renew(dev, err);
+}
+
 mt_precision mt_device_precision(const mt_device *dev)
 {
     return head_of(dev)->precision;
@@ -69,6 +115,11 @@ mt_precision mt_device_precision(const mt_device *dev)
 mt_kv_bits mt_device_kv_bits(const mt_device *dev)
 {
     return head_of(dev)->kv_bits;
+}
+
+void mt_device_watch(mt_device *dev, mt_progress *progress)
+{
+    ((mt_device_head *)dev)->progress = progress;
 }
 
 mt_host *mt_device_host(mt_device *dev)
@@ -120,8 +171,8 @@ MT_DEVICE_OPERATIONS(TELL)
 mt_tensor *mt_tensor_of(mt_set *set, const float *data, size_t rows, size_t cols)
 {
     mt_tensor *t = data ? mt_tensor_new(set, rows, cols) : NULL;
-    for (size_t i = 0; t && i < rows; i++)
-        mt_tensor_write(((const mt_set_head *)set)->dev, t, i, data + i * cols);
+    if (t)
+        mt_tensor_write(((const mt_set_head *)set)->dev, t, 0, rows, data);
     return t;
 }
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "device/host.h"
 #include "kernels/matrix.h"
 #include "sample/chain.h"
@@ -91,7 +92,9 @@ typedef struct mt_experts_params {
 typedef enum mt_kv_bits { MT_KV_BITS_16, MT_KV_BITS_8, MT_KV_BITS_4 } mt_kv_bits;
 
 typedef struct mt_device_params {
-    const char *name; /* which of the devices: "cpu"; NULL: the first that works here */
+    const char *name; /* "cpu", "cuda", "cuda:1" for the second of several; NULL, "auto": a GPU that works here, or the
+                         CPU */
+    int number;       /* which of several; mt_device_open has it from the name */
     mt_precision precision;
     mt_kv_bits kv_bits;
     mt_host_params host; /* all that the CPU device has to know */
@@ -101,9 +104,16 @@ typedef struct mt_device_params {
 /* NULL on failure. Free with mt_device_close, after every set. */
 mt_device *mt_device_open(const mt_device_params *params, mt_error *err) MT_NODISCARD;
 void mt_device_close(mt_device *dev);
+
+/* Opens the same device again, after every set was freed: what it lost (mt_device_well) is whole then. False with a
+   sentence; then it may be tried again. */
+bool mt_device_renew(mt_device *dev, mt_error *err) MT_NODISCARD;
 mt_precision mt_device_precision(const mt_device *dev);
 mt_kv_bits mt_device_kv_bits(const mt_device *dev);
 mt_host *mt_device_host(mt_device *dev);
+
+/* Bytes of weights that are copied to the device are told to progress, until this is called with NULL. */
+void mt_device_watch(mt_device *dev, mt_progress *progress);
 const char *mt_device_name(const mt_device *dev); /* "cpu (neon dotprod i8mm bf16), 2 threads" */
 
 /* The names of all devices there are, a comma between. */
@@ -212,6 +222,12 @@ typedef struct mt_pixels {
     bool still;
 } mt_pixels;
 
+/* What a device can do at most, measured: bytes and operations a second, a multiply-add being two. Where it has no
+   arithmetic of its own for one, that of fp32. */
+typedef struct mt_peaks {
+    double bandwidth, int8, bf16, fp32;
+} mt_peaks;
+
 /* clang-format off */
 
 /* Objects, made in a set: X(result, name, parameters, arguments) */
@@ -252,6 +268,11 @@ typedef struct mt_pixels {
 #define MT_DEVICE_ANSWERS(X)                                                                                           \
     /* Numerics version, R5 level, precision and the type of cached keys in one number (R12). */                       \
     X(uint32_t, device_fingerprint, (const mt_device *dev), (dev))                                                     \
+    /* Whether all that was waited for went well; false with a sentence from the first fault on, when nothing that is  \
+       read is true any more. */                                                                                       \
+    X(bool, device_well, (const mt_device *dev, mt_error *err), (dev, err))                                            \
+    /* Whether its memory is its own: weights are copied there, and nothing else of the host's counts. */              \
+    X(bool, device_apart, (const mt_device *dev), (dev))                                                               \
     /* Memory the device holds besides mapped weights, and all that it could have. */                                  \
     X(uint64_t, device_bytes, (const mt_device *dev), (dev))                                                           \
     X(uint64_t, device_memory, (const mt_device *dev), (dev))                                                          \
@@ -276,12 +297,19 @@ typedef struct mt_pixels {
       (dev, e, which, part))                                                                                           \
     X(const mt_kv_shape *, kv_shape_of, (const mt_device *dev, const mt_kv *kv), (dev, kv))                            \
     X(const mt_state_shape *, state_shape_of, (const mt_device *dev, const mt_states *states), (dev, states))          \
+    /* Rows of a step where nobody says how many: enough to keep all of the device busy. */                            \
+    X(size_t, device_rows, (const mt_device *dev), (dev))                                                              \
+    /* Takes a quarter of a second or less. Not during a step. */                                                      \
+    X(mt_peaks, device_peaks, (mt_device *dev), (dev))                                                                 \
     /* For debugging: whether a page, or a slot, is still NaN all over. */                                             \
     X(bool, kv_poisoned, (mt_device *dev, const mt_kv *kv, uint32_t page), (dev, kv, page))                            \
     X(bool, state_poisoned, (mt_device *dev, const mt_states *states, uint32_t slot), (dev, states, slot))
 
 /* What a device is told */
 #define MT_DEVICE_CALLS(X)                                                                                             \
+    /* The calling thread is the one that owns the device from here on; who opened it was until now. A thread that      \
+       has several enters the one that it is about to use. */                                                          \
+    X(void, device_enter, (mt_device *dev), (dev))                                                                     \
     /* What the operations that follow are about. Borrows all of it until the next step begins. */                     \
     X(void, step_begin, (mt_device *dev, const mt_batch *batch), (dev, batch))                                         \
     /* Has tokens chosen for the rows of the logits that each chain names (sample/chain.h). What was chosen            \
@@ -292,9 +320,11 @@ typedef struct mt_pixels {
       (dev, c, logits, chains, count))                                                                                 \
     /* Until all that was enqueued is done. */                                                                         \
     X(void, device_wait, (mt_device *dev), (dev))                                                                      \
-    /* What the host knows: `cols` floats into a row; `count` numbers; the pixels of m patches, borrowed until         \
-       they are written again. */                                                                                      \
-    X(void, tensor_write, (mt_device *dev, mt_tensor *t, size_t row, const float *data), (dev, t, row, data))          \
+    /* What the host knows: rows of `cols` floats; `count` numbers; the pixels of m patches, borrowed until they       \
+       are written again. */                                                                                           \
+    X(void, tensor_write,                                                                                              \
+      (mt_device *dev, mt_tensor *t, size_t row, size_t rows, const float *data),                                      \
+      (dev, t, row, rows, data))                                                                                       \
     X(void, index_write,                                                                                               \
       (mt_device *dev, mt_index *index, const uint32_t *data, size_t count),                                           \
       (dev, index, data, count))                                                                                       \

@@ -1,5 +1,8 @@
 #include "device/host.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -13,6 +16,7 @@ typedef struct stay {
 
 struct mt_host {
     mt_kernels kernels;
+    pthread_mutex_t lock; /* of who runs something */
     mt_pool *pool;
     mt_host_work *work; /* NULL: nobody measures */
     stay *stays;        /* [threads], while somebody does */
@@ -25,6 +29,7 @@ mt_host *mt_host_open(const mt_host_params *params, mt_error *err)
         return NULL;
     mt_host *host = mt_alloc(sizeof *host);
     host->pool = pool;
+    pthread_mutex_init(&host->lock, NULL);
     mt_kernels_init(&host->kernels, mt_cpu_detect() & params->cpu_mask);
     return host;
 }
@@ -34,8 +39,14 @@ void mt_host_close(mt_host *host)
     if (!host)
         return;
     mt_pool_free(host->pool);
+    pthread_mutex_destroy(&host->lock);
     mt_free(host->stays);
     mt_free(host);
+}
+
+uint64_t mt_host_memory(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 size_t mt_host_threads(const mt_host *host)
@@ -95,10 +106,12 @@ static void run_measured(mt_host *host, void (*fn)(void *ctx, size_t item, size_
 void mt_host_run(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items)
 {
     if (items > 1) {
+        pthread_mutex_lock(&host->lock);
         if (host->work)
             run_measured(host, fn, ctx, items);
         else
             mt_pool_run(host->pool, fn, ctx, items);
+        pthread_mutex_unlock(&host->lock);
         return;
     }
     if (items == 1)

@@ -1,5 +1,5 @@
 /* The machine that a device hangs on: its threads and its kernels, for work that is the host's whatever device
-   computes. One thread at a time drives it. */
+   computes. Devices that share it run one thing at a time: who comes while another's is run waits for it. */
 #ifndef MT_DEVICE_HOST_H
 #define MT_DEVICE_HOST_H
 
@@ -20,10 +20,11 @@ typedef struct mt_host_params {
 mt_host *mt_host_open(const mt_host_params *params, mt_error *err) MT_NODISCARD;
 void mt_host_close(mt_host *host); /* NULL is fine */
 
+uint64_t mt_host_memory(void); /* bytes that the machine has */
 size_t mt_host_threads(const mt_host *host);
 const mt_kernels *mt_host_kernels(const mt_host *host);
 
-/* fn for items [0, items) on the host's threads; worker is below mt_host_threads. */
+/* fn for items [0, items) on the host's threads; worker is below mt_host_threads. From any thread, but not from fn. */
 void mt_host_run(mt_host *host, void (*fn)(void *ctx, size_t item, size_t worker), void *ctx, size_t items);
 
 /* What the threads did in runs, in nanoseconds. `wall` of all threads is busy, or lost: before a thread's first item,

@@ -15,9 +15,6 @@
 #include "base/log.h"
 #include "engine/inside.h"
 
-#define TOWER_PATCHES 16384 /* of a picture that a request may ask for, beyond what the checkpoint has */
-#define TOWER_SHARE 16      /* the tower's working memory is at most this part of all */
-
 static char poke; /* its address in the inbox wakes the engine and means nothing else */
 
 void mt_engine_params_init(mt_engine_params *params)
@@ -26,6 +23,7 @@ void mt_engine_params_init(mt_engine_params *params)
                                  .queue = 256,
                                  .rows = 512,
                                  .turn_ms = 2000,
+                                 .renew_ms = 2000,
                                  .speculate = MT_SPECULATE_MTP,
                                  .draft = MT_LIMIT_DRAFT,
                                  .masks = MT_LIMIT_CONSTRAINT_MASKS};
@@ -91,7 +89,7 @@ mt_places *mt_engine_places(mt_engine *e, size_t encoder)
     return encoder ? &e->desks[encoder - 1].places : &e->places;
 }
 
-bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
+static bool submit(mt_engine *e, mt_request *r, mt_error *err)
 {
     mt_places *places = mt_engine_places(e, r->encoder);
     if (!(r->encoder || (check(e, r, err) && cut_pictures(e, r, err))) ||
@@ -125,6 +123,19 @@ void mt_engine_poke(mt_engine *e)
 uint64_t mt_engine_turn(const mt_engine *e)
 {
     return atomic_load_explicit(&e->turn, memory_order_relaxed);
+}
+
+/* Not while what a request is checked against is made anew. */
+bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
+{
+    if (pthread_rwlock_tryrdlock(&e->door))
+        return mt_fail(err, MT_E_MEMORY, "the device has failed and is being opened anew; try again soon");
+    const bool lost = e->lost.code != MT_OK;
+    const bool ok = lost ? mt_fail(err, MT_E_MEMORY, "%s", e->lost.text) : submit(e, r, err);
+    pthread_rwlock_unlock(&e->door);
+    if (lost)
+        mt_engine_poke(e);
+    return ok;
 }
 
 size_t mt_engine_context(const mt_engine *e)
@@ -306,6 +317,7 @@ static void show(mt_engine *e)
     const uint64_t now = mt_clock_ns();
     e->stats.running = e->running_count;
     e->stats.waiting = e->waiting_count;
+    e->stats.device_lost = e->lost.code != MT_OK;
     if (e->model)
         show_cache(e, &e->stats);
     show_media(e);
@@ -356,6 +368,35 @@ static void look_back(mt_engine *e)
     mt_log_warn("engine.slow_step", "a step took %.1f s: %s", seconds, who);
 }
 
+/* The device has failed: everybody who waits for something of it is told so, those at the door too, and it is opened
+   anew. Who comes meanwhile, or when that fails, is turned away. */
+static void start_over(mt_engine *e, const mt_error *fault)
+{
+    pthread_rwlock_wrlock(&e->door);
+    receive(e, false);
+    while (e->running_count) {
+        mt_sequence *s = e->running[e->running_count - 1];
+        mt_seq_spoil(&s->seq);
+        mt_engine_end(e, s, MT_FINISH_ERROR, fault);
+    }
+    while (e->waiting_count)
+        mt_engine_end(e, e->waiting[e->waiting_count - 1], MT_FINISH_ERROR, fault);
+    mt_texts_end(e, MT_FINISH_ERROR, fault);
+    e->stats.device_faults++;
+    mt_engine_renew(e);
+    pthread_rwlock_unlock(&e->door);
+}
+
+/* A device that could not be opened anew is tried again when somebody asks for something. */
+static void try_again(mt_engine *e)
+{
+    if (!e->lost.code || mt_clock_ns() < e->renewed + (uint64_t)(e->params.renew_ms * 1e6))
+        return;
+    pthread_rwlock_wrlock(&e->door);
+    mt_engine_renew(e);
+    pthread_rwlock_unlock(&e->door);
+}
+
 static void take_turn(mt_engine *e)
 {
     if (e->params.rota)
@@ -365,7 +406,8 @@ static void take_turn(mt_engine *e)
     show_batch(e);
     mt_engine_run(e, &e->step);
     look_back(e);
-    mt_engine_settle(e, &e->step);
+    if (mt_device_well(e->dev, NULL))
+        mt_engine_settle(e, &e->step);
     if (e->params.turn)
         e->params.turn(e->params.turn_ctx, false);
     if (e->params.rota)
@@ -375,11 +417,14 @@ static void take_turn(mt_engine *e)
 static void *run(void *ctx)
 {
     mt_engine *e = ctx;
+    mt_error fault = {0};
     bool idle = true;
+    mt_device_enter(e->dev);
     for (;;) {
         if (idle)
             atomic_store_explicit(&e->turn, 0, memory_order_relaxed);
         receive(e, idle);
+        try_again(e);
         atomic_store_explicit(&e->turn, mt_clock_ns(), memory_order_relaxed);
         const bool stopping = atomic_load(&e->stopping);
         sweep(e, e->running, &e->running_count, stopping);
@@ -387,9 +432,11 @@ static void *run(void *ctx)
         for (mt_sequence *back; (back = mt_keep_turn(e));)
             mt_engine_preempt(e, back);
         mt_texts_look(e, stopping);
-        idle = stopping || !mt_engine_plan(e, &e->step);
+        idle = stopping || e->lost.code || !mt_engine_plan(e, &e->step);
         if (!idle)
             take_turn(e);
+        if (!e->lost.code && !mt_device_well(e->dev, &fault))
+            start_over(e, &fault);
         show(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
             return NULL;
@@ -406,51 +453,26 @@ static void allot(mt_engine *e)
     e->rows = mt_alloc_array(all, sizeof *e->rows);
     e->batch.part = mt_alloc_array(sequences, sizeof *e->batch.part);
     mt_clients_init(&e->clients, all + e->text_places);
-    e->voices =
-        e->params.voices ? e->params.voices : mt_voices_new(mt_engine_memory(&e->params, e->dev), all + e->text_places);
-    mt_step_init(&e->step, e->set, e->params.rows, sequences, all + e->job_count, e->spec->vocab);
+    e->voices = e->params.voices ? e->params.voices
+                                 : mt_voices_new(mt_engine_host_memory(&e->params, e->dev), all + e->text_places);
 }
 
 static void free_engine(mt_engine *e)
 {
-    mt_keep_free(e->keep);
-    mt_set_free(e->set);
+    mt_engine_unload(e);
     mt_texts_close(e);
-    mt_model_free(e->model);
-    mt_vision_free(e->vision);
-    mt_tree_free(e->tree);
-    mt_gallery_free(e->gallery);
     mt_masks_free(e->masks);
     mt_clients_free(&e->clients);
     mt_voices_free(e->params.voices ? NULL : e->voices);
     mt_places_free(&e->places);
     mt_queue_free(e->inbox);
-    mt_step_free(&e->step);
     mt_free(e->running);
     mt_free(e->waiting);
     mt_free(e->rows);
     mt_free(e->batch.part);
     pthread_mutex_destroy(&e->lock);
+    pthread_rwlock_destroy(&e->door);
     mt_free(e);
-}
-
-/* The model's tower, with room for the largest picture that takes no more than a share of the memory. */
-static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
-{
-    const mt_vision_spec *spec = o->spec.vision;
-    if (e->params.tower)
-        e->tower = *e->params.tower;
-    if (e->params.tower || !spec || !o->processor)
-        return true;
-    const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
-    const uint64_t most = mt_engine_memory(&e->params, e->dev) / TOWER_SHARE / each;
-    const size_t given = mt_processor_patches(o->processor), patches = given > TOWER_PATCHES ? given : TOWER_PATCHES;
-    const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
-    e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
-    if (!e->vision)
-        return false;
-    e->tower = mt_vision_tower(e->vision);
-    return true;
 }
 
 /* Every answer has its row, a block of an image fits beside all of them, and the tower has the patches of a token. */
@@ -461,45 +483,12 @@ static size_t least_rows(const mt_engine *e)
     return beside > token ? beside : token;
 }
 
-static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
-{
-    e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
-    if (e->params.speculate == MT_SPECULATE_OFF)
-        e->memos = 0;
-    o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
-    const mt_model_params model = {.rows = e->params.rows,
-                                   .logits = mt_step_most_wanted(e->params.sequences),
-                                   .places = e->params.sequences,
-                                   .memos = e->memos};
-    e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
-    return e->model != NULL;
-}
-
-/* Encoders, the tower and the model, which plans the device for all of them. */
-static bool load(mt_engine *e, mt_opened *o, mt_error *err)
-{
-    uint64_t weights = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
-    mt_cost_init(&e->past.cost, (double)weights, (double)weights);
-    if (!mt_texts_open(e, err) || !make_tower(e, o, err) ||
-        !(o->checkpoint ? make_model(e, o, err) : mt_device_plan(e->dev, e->params.rows, err)))
-        return false;
-    mt_job_init(&e->job, e->tower.cursor, mt_engine_encoded);
-    for (size_t i = 0; i < e->desk_count; i++)
-        weights += mt_encoder_weights(e->desks[i].encoder);
-    return mt_engine_reserve(e, weights, err);
-}
-
 static bool start(mt_engine *e, mt_error *err)
 {
     e->inbox = mt_queue_new(e->places.all + e->text_places + 1); /* one: see mt_engine_poke */
     if (!e->inbox)
         return mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     allot(e);
-    if (e->params.disk && e->model &&
-        !(e->keep = mt_keep_new(e, e->params.disk, e->params.identity, mt_engine_poke, err)))
-        return false;
-    if (e->params.canary && e->model)
-        mt_engine_canary(e);
     show(e);
     return pthread_create(&e->thread, NULL, run, e) == 0 ||
            mt_fail(err, MT_E_IO, "the engine's thread could not be started; raise the limit (ulimit -u)");
@@ -509,7 +498,7 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
 {
     mt_engine *e = mt_alloc(sizeof *e);
     e->dev = o->dev;
-    e->set = mt_set_new(e->dev);
+    e->opened = o;
     e->spec = &o->spec;
     e->tokenizer = tokenizer;
     e->params = *params;
@@ -517,7 +506,9 @@ mt_engine *mt_engine_start(mt_opened *o, const mt_tokenizer *tokenizer, const mt
         e->params.rows = least_rows(e);
     mt_places_init(&e->places, e->params.sequences + e->params.queue);
     pthread_mutex_init(&e->lock, NULL);
-    if (load(e, o, err) && start(e, err))
+    pthread_rwlock_init(&e->door, NULL);
+    mt_texts_open(e);
+    if (mt_engine_load(e, err) && start(e, err))
         return e;
     free_engine(e);
     return NULL;
@@ -536,6 +527,8 @@ void mt_engine_halt(mt_engine *e)
 void mt_engine_stop(mt_engine *e)
 {
     mt_engine_halt(e);
-    if (e)
-        free_engine(e);
+    if (!e)
+        return;
+    mt_device_enter(e->dev); /* the thread that owned it has ended */
+    free_engine(e);
 }

@@ -24,11 +24,14 @@ typedef struct mt_engine_params {
     size_t queue;     /* most choices that wait */
     size_t rows;      /* most rows of a step */
     size_t context;   /* most positions of a sequence; 0: what the model allows */
-    uint64_t memory; /* bytes for weights, cache and working memory together; 0: what the machine has, less a reserve */
+    uint64_t memory;  /* bytes for weights, cache and working memory together; 0: what the device has, less a reserve */
+    uint64_t
+        host_memory; /* bytes of the host's where the device has its own; 0: what the machine has, less a reserve */
     uint64_t constraints; /* bytes of it for constraints, masks among them; 0: no request has one */
     uint64_t masks;       /* bytes of those for masks */
     size_t cache;         /* positions of the cache; 0: what memory leaves */
     uint64_t state_cache; /* bytes for recurrent states that nobody runs with; 0: a part of what memory leaves */
+    double renew_ms;      /* before a device that could not be opened anew is tried once more */
     double turn_ms;       /* that a seat is kept, once its sequence answers, though clients with fewer want it */
     double step_ms;       /* what a step with running answers may take; 0: what schedule.h says */
     double slow_seconds;  /* a step that takes longer is named in the log; 0: none is */
@@ -61,6 +64,7 @@ void mt_engine_params_init(mt_engine_params *params);
 
 /* What params->memory comes to on this device. */
 uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev);
+uint64_t mt_engine_host_memory(const mt_engine_params *params, const mt_device *dev);
 
 /* Loads the model of an opened checkpoint and starts the thread. Borrows all it is given; tokenizer may be NULL: then
    events have no text. Where nothing but a device is opened, there are encoders only. NULL with a sentence that says

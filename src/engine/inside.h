@@ -66,6 +66,7 @@ typedef struct mt_features {
 
 struct mt_engine {
     mt_device *dev;
+    mt_opened *opened; /* what is loaded; the caller's */
     const mt_model_spec *spec;
     const mt_tokenizer *tokenizer;
     mt_engine_params params;
@@ -106,12 +107,22 @@ struct mt_engine {
     atomic_bool poked; /* a poke is in the inbox */
     atomic_uint_fast64_t order_next;
     atomic_uint_fast64_t turn; /* when it began; 0: there is none. Relaxed: nothing else is read by it */
+    pthread_rwlock_t door;     /* who submits reads what is loaded; taken for writing while that is made anew */
+    mt_error lost;             /* under it: why there is nothing loaded. MT_OK: there is */
+    uint64_t renewed;          /* when that was tried last */
     pthread_mutex_t lock;      /* over what follows */
     mt_stats shown;
     mt_engine_row *rows;
     size_t row_count;
     mt_engine_batch batch; /* with room for all that may run */
 };
+
+/* Puts everything on the device, with room for the steps to come; takes it away, as far as it is there. See load.c. */
+bool mt_engine_load(mt_engine *e, mt_error *err) MT_NODISCARD;
+void mt_engine_unload(mt_engine *e);
+
+/* Opens the device anew and loads; where that fails, `lost` says why. Nobody runs or waits, and the door is shut. */
+void mt_engine_renew(mt_engine *e);
 
 /* Poisons all that is free, and from now on what becomes free. */
 void mt_engine_canary(mt_engine *e);
@@ -154,8 +165,15 @@ void mt_jobs_run(mt_engine *e);
 
 /* ---- encoders: texts.c ---- */
 
-bool mt_texts_open(mt_engine *e, mt_error *err) MT_NODISCARD;
+void mt_texts_open(mt_engine *e);
 void mt_texts_close(mt_engine *e);
+
+/* Puts encoders on the device, and takes them away again. */
+bool mt_texts_load(mt_engine *e, mt_error *err) MT_NODISCARD;
+void mt_texts_unload(mt_engine *e);
+
+/* Ends all texts that wait or are worked on. */
+void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err);
 
 /* Ends those that are cancelled, or all when it is stopping; then each desk where texts wait has a job. */
 void mt_texts_look(mt_engine *e, bool stopping);

@@ -79,7 +79,7 @@ static void run(mt_engine *e, mt_job *j)
     record(e, j, begin, end);
     j->seconds += seconds;
     j->work += work;
-    if (mt_cursor_left(j->cursor) <= 0)
+    if (mt_cursor_left(j->cursor) <= 0 && mt_device_well(e->dev, NULL))
         j->done(e, j);
 }
 

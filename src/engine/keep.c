@@ -233,7 +233,8 @@ static void wait_in_line(mt_engine *e, const uint8_t key[MT_TIER_KEY], mt_node *
     p->slot = slot;
 }
 
-/* Where the bytes of what an errand holds are. False where a page of a group is not here any more. */
+/* Where the bytes of what an errand holds are. False where a page of a group is not here any more, or the device has
+   failed: what it gives then is nothing to keep. */
 static bool read_held(mt_engine *e, errand *x)
 {
     const mt_keep *k = e->keep;
@@ -252,7 +253,7 @@ static bool read_held(mt_engine *e, errand *x)
     for (size_t g = 0; pages && g < k->groups; g++)
         x->part[x->parts++] =
             (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, x->reading[g]), k->page_bytes[g]};
-    return true;
+    return mt_device_well(e->dev, NULL);
 }
 
 /* The beginning of a page is copied: who began it goes on writing there. */
@@ -649,7 +650,8 @@ uint64_t mt_keep_bytes(const mt_engine *e)
     uint64_t pages = 0;
     for (size_t g = 0; g < e->spec->group_count; g++)
         pages += page_bytes(e, g);
-    return FETCHES * pages + (state_bytes(e) ? STORES * pages + STATES * (pages + state_bytes(e)) : 0);
+    const uint64_t read = mt_device_apart(e->dev) ? STORES * (pages + state_bytes(e)) : 0; /* as copies */
+    return read + FETCHES * pages + (state_bytes(e) ? STORES * pages + STATES * (pages + state_bytes(e)) : 0);
 }
 
 static void make_errands(mt_keep *k, mt_engine *e)

@@ -1,5 +1,6 @@
 /* How the memory there is becomes weights, working memory, cache, states and features. The device says what it has and
-   what it holds. */
+   what it holds. Where its memory is the host's, all share one budget. Where it has its own, weights, cache, states and
+   features are there, and requests, pictures and all else in the host's. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/inside.h"
@@ -56,7 +57,16 @@ static size_t share_states(mt_engine *e, uint64_t *bytes)
 
 uint64_t mt_engine_memory(const mt_engine_params *params, const mt_device *dev)
 {
-    return params->memory ? params->memory : mt_device_memory(dev) / 4 * 3;
+    if (params->memory)
+        return params->memory;
+    return mt_device_apart(dev) ? mt_device_memory(dev) / 16 * 15 : mt_device_memory(dev) / 4 * 3;
+}
+
+uint64_t mt_engine_host_memory(const mt_engine_params *params, const mt_device *dev)
+{
+    if (!mt_device_apart(dev))
+        return mt_engine_memory(params, dev);
+    return params->host_memory ? params->host_memory : mt_host_memory() / 4 * 3;
 }
 
 /* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
@@ -133,6 +143,35 @@ static bool check_encoders(const mt_engine *e, uint64_t bytes, mt_error *err)
                    (double)e->params.memory / (1 << 20), (double)bytes / (1 << 20));
 }
 
+/* What the budgets leave once everything is loaded. */
+typedef struct budget {
+    bool apart;            /* the device has memory of its own */
+    uint64_t memory, host; /* of the device, of the host: the same where they are one */
+    uint64_t working, aside;
+    uint64_t left, beside; /* beside: of the host's where the device has its own */
+    uint64_t *room;        /* for requests and pixels: one of the two */
+} budget;
+
+static uint64_t less(uint64_t all, uint64_t taken)
+{
+    return all > taken ? all - taken : 0;
+}
+
+static void measure(mt_engine *e, budget *b, uint64_t weights)
+{
+    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(e, weights);
+    *b = (budget){.apart = mt_device_apart(e->dev),
+                  .memory = mt_engine_memory(&e->params, e->dev),
+                  .host = mt_engine_host_memory(&e->params, e->dev)};
+    const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(b->host, e->places.all + e->text_places);
+    const uint64_t tier = e->params.disk && e->model ? mt_keep_bytes(e) : 0;
+    b->aside = tier + voices + e->params.besides + (e->params.shares ? 0 : ASIDE) + e->params.constraints;
+    b->working = b->apart ? less(device, weights) : (own > device ? own : device) + b->aside;
+    b->left = less(b->memory, weights + b->working);
+    b->beside = b->apart ? less(b->host, own + b->aside) : 0;
+    b->room = b->apart ? &b->beside : &b->left;
+}
+
 /* Bytes of the cache that one sequence needs which is as long as people expect. */
 static uint64_t least_cache(const mt_engine *e)
 {
@@ -149,54 +188,74 @@ static uint64_t least_cache(const mt_engine *e)
     return shared ? 2 * bytes : bytes;
 }
 
-/* Where others are in the process: whether this is enough to be of use, and what would be. fixed: what it has whatever
-   it is given. Constraints are given a part of all. */
-static bool check_share(const mt_engine *e, uint64_t memory, uint64_t fixed, mt_error *err)
+/* Where others are in the process: whether this is enough to be of use, and what would be. Constraints are given a part
+   of all, where they are in the same memory. */
+static bool check_share(const mt_engine *e, const budget *b, uint64_t weights, mt_error *err)
 {
-    const uint64_t least = fixed + (e->model ? least_cache(e) : 0);
+    const uint64_t given = b->apart ? 0 : e->params.constraints;
+    const uint64_t least = weights + b->working - given + (e->model ? least_cache(e) : 0);
     const uint64_t part = least / (MT_LIMIT_CONSTRAINT_SHARE - 1) + 1;
     const uint64_t constraints = part < MT_LIMIT_CONSTRAINT_BYTES ? part : MT_LIMIT_CONSTRAINT_BYTES;
-    const uint64_t need = least + (e->params.constraints ? constraints : 0);
+    const uint64_t need = least + (given ? constraints : 0);
     if (!e->params.shares)
         return true;
     if (e->params.need)
         *e->params.need = need;
-    return need <= memory || mt_fail(err, MT_E_MEMORY, "it needs %.0f MiB and has %.0f", (double)need / (1 << 20),
-                                     (double)memory / (1 << 20));
+    return need <= b->memory || mt_fail(err, MT_E_MEMORY, "it needs %.0f MiB and has %.0f", (double)need / (1 << 20),
+                                        (double)b->memory / (1 << 20));
+}
+
+static bool fail_budget(const budget *b, uint64_t weights, mt_error *err)
+{
+    const double mib = 1 << 20;
+    return mt_fail(
+        err, MT_E_MEMORY,
+        "\"--memory\" is %.0f MiB; weights take %.0f and working memory %.0f, which leaves no cache: raise it, "
+        "or lower --batch-tokens or --max-sequences%s",
+        (double)b->memory / mib, (double)weights / mib, (double)b->working / mib,
+        b->apart ? ", or use --device cpu" : "");
+}
+
+static void report(const mt_engine *e, uint64_t cache)
+{
+    const double mib = 1 << 20;
+    const uint64_t features = e->features.count * e->tower.width * sizeof(float);
+    if (mt_device_apart(e->dev))
+        mt_log_info("engine.memory",
+                    "%.0f MiB of the GPU's %.0f: cache and states %.0f, features of pictures %.0f, weights and working "
+                    "memory the rest; of the host's memory %.0f for requests, %.0f for pictures",
+                    (double)mt_device_bytes(e->dev) / mib, (double)mt_device_memory(e->dev) / mib, (double)cache / mib,
+                    (double)features / mib, (double)e->stats.bytes_requests / mib,
+                    (double)e->stats.bytes_pictures / mib);
 }
 
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
 bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
 {
-    const uint64_t device = mt_device_bytes(e->dev), own = own_memory(e, weights);
-    const uint64_t memory = mt_engine_memory(&e->params, e->dev);
-    const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(memory, e->places.all + e->text_places);
-    const uint64_t tier = e->params.disk && e->model ? mt_keep_bytes(e) : 0;
-    const uint64_t kept = tier + voices + e->params.besides + (e->params.shares ? 0 : ASIDE);
-    const uint64_t working = (own > device ? own : device) + kept + e->params.constraints;
     const size_t context = e->params.context ? e->params.context : e->spec->context;
     size_t pages[MT_KV_GROUPS] = {0}, wanted = e->params.cache / MT_PAGE_TOKENS;
-    uint64_t bytes = memory > weights + working ? memory - weights - working : 0;
-    e->stats.bytes_memory = memory;
+    budget b;
+    measure(e, &b, weights);
+    e->stats.bytes_memory = b.memory;
     e->stats.bytes_weights = weights;
-    if (!check_share(e, memory, weights + working - e->params.constraints, err))
+    if (!check_share(e, &b, weights, err))
         return false;
     if (!e->model)
-        return check_encoders(e, weights + device, err);
-    const size_t states = share_states(e, &bytes);
-    bytes -= share_requests(e, bytes);
-    bytes -= share_pictures(e, bytes);
-    share_pages(e, bytes - share_features(e, bytes), pages);
+        return check_encoders(e, (b.apart ? 0 : weights) + mt_device_bytes(e->dev), err);
+    const size_t states = share_states(e, &b.left);
+    *b.room -= share_requests(e, *b.room);
+    *b.room -= share_pictures(e, *b.room);
+    share_pages(e, b.left - share_features(e, b.left), pages);
     if (!wanted)
         wanted = (e->params.sequences + 1) * (context / MT_PAGE_TOKENS + 1);
     for (size_t g = 0; g < e->spec->group_count; g++)
         pages[g] = pages[g] < wanted ? pages[g] : wanted;
     if (pages[0] < 2)
-        return mt_fail(
-            err, MT_E_MEMORY,
-            "\"--memory\" is %.0f MiB; weights take %.0f and working memory %.0f, which leaves no cache: raise it, "
-            "or lower --batch-tokens or --max-sequences",
-            (double)memory / (1 << 20), (double)weights / (1 << 20), (double)working / (1 << 20));
+        return fail_budget(&b, weights, err);
+    if (e->stats.bytes_requests == 0 && e->params.requests == MT_ENGINE_CHOOSE)
+        return mt_fail(err, MT_E_MEMORY, "\"--host-memory\" is %.0f MiB, which leaves nothing for requests; raise it",
+                       (double)b.host / (1 << 20));
+    const uint64_t device = mt_device_bytes(e->dev);
     if (!mt_model_reserve(e->model, pages, states, err))
         return false;
     const uint64_t cache = mt_device_bytes(e->dev) - device;
@@ -209,8 +268,9 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     /* a page may be held for copying from */
     const size_t fits = (pages[0] - 1) * MT_PAGE_TOKENS;
     e->context = context < fits ? context : fits;
-    e->stats.bytes_working = working - e->params.constraints;
+    e->stats.bytes_working = b.apart ? b.working : b.working - e->params.constraints;
     e->stats.bytes_constraints = e->params.constraints;
     e->stats.bytes_cache = cache;
+    report(e, cache);
     return true;
 }

@@ -34,9 +34,11 @@ bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *pa
     memset(o, 0, sizeof *o);
     o->arena = mt_arena_new(0);
     o->checkpoint = mt_checkpoint_open(dir, err);
-    if (o->checkpoint && open_model(o, wish, err))
+    if (o->checkpoint)
         o->dev = mt_device_open(params, err);
-    if (o->dev) {
+    if (o->dev && mt_device_apart(o->dev))
+        mt_checkpoint_read_once(o->checkpoint);
+    if (o->dev && open_model(o, wish, err)) {
         report(o);
         return true;
     }

@@ -2,6 +2,7 @@
 #ifndef MT_ENGINE_STATS_H
 #define MT_ENGINE_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,8 @@ typedef struct mt_stats {
     size_t states_total, states_held, states_known; /* held by sequences; anchors of the tree */
     uint64_t repeated;                              /* answers that went in circles */
     uint64_t bytes_memory;                          /* that there may be in all */
+    uint64_t device_bytes, device_memory;           /* of a device that has its own: taken, and what there was */
+    bool device_lost;                               /* it has failed and could not be opened anew */
     uint64_t bytes_weights, bytes_cache, bytes_working, bytes_constraints, bytes_pictures, bytes_requests;
 
     /* so far */
@@ -54,6 +57,7 @@ typedef struct mt_stats {
     uint64_t canary_faults;                        /* pages and states that were written while they were free */
     mt_masks_stats masks;                          /* of constraints */
     uint64_t finished[4];                          /* by mt_finish */
+    uint64_t device_faults;                        /* how often the device failed and was opened anew */
     mt_histogram queue, prefill, first_token, inter_token, end_to_end, step, encode;
     mt_histogram inference, decode; /* of an answer: from its place to its end, from its first token to its last */
     mt_histogram token_pace;        /* of an answer: decode over its tokens but the first */

@@ -130,30 +130,47 @@ static void done(mt_engine *e, mt_job *j)
     mt_job_clear(j);
 }
 
-static void sweep(mt_engine *e, mt_desk *d, bool all)
+static void end_job(mt_engine *e, mt_desk *d, mt_finish finish, const mt_error *err)
+{
+    mt_cursor_drop(d->job.cursor);
+    for (size_t i = 0; i < d->job.count; i++)
+        end(e, d, d->job.request[i], finish, err);
+    mt_job_clear(&d->job);
+}
+
+static void sweep(mt_engine *e, mt_desk *d)
 {
     size_t kept = 0, wanted = 0;
     for (size_t i = 0; i < d->waiting_count; i++)
-        if (all || cancelled(d->waiting[i]))
+        if (cancelled(d->waiting[i]))
             end(e, d, d->waiting[i], MT_FINISH_CANCELLED, NULL);
         else
             d->waiting[kept++] = d->waiting[i];
     d->waiting_count = kept;
     for (size_t i = 0; i < d->job.count; i++)
-        wanted += !all && !cancelled(d->job.request[i]);
-    if (wanted > 0)
-        return;
-    mt_cursor_drop(d->job.cursor);
-    for (size_t i = 0; i < d->job.count; i++)
-        end(e, d, d->job.request[i], MT_FINISH_CANCELLED, NULL);
-    mt_job_clear(&d->job);
+        wanted += !cancelled(d->job.request[i]);
+    if (d->job.count > 0 && wanted == 0)
+        end_job(e, d, MT_FINISH_CANCELLED, NULL);
+}
+
+void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err)
+{
+    for (size_t i = 0; i < e->desk_count; i++) {
+        mt_desk *d = &e->desks[i];
+        while (d->waiting_count > 0)
+            end(e, d, d->waiting[--d->waiting_count], finish, err);
+        if (d->job.count > 0)
+            end_job(e, d, finish, err);
+    }
 }
 
 void mt_texts_look(mt_engine *e, bool stopping)
 {
+    if (stopping)
+        mt_texts_end(e, MT_FINISH_CANCELLED, NULL);
     for (size_t i = 0; i < e->desk_count; i++) {
         mt_desk *d = &e->desks[i];
-        sweep(e, d, stopping);
+        sweep(e, d);
         if (d->job.count == 0 && d->waiting_count > 0)
             begin(e, d, mt_clock_ns());
     }
@@ -177,9 +194,24 @@ static bool open_desk(mt_engine *e, mt_desk *d, const mt_encoder *n, mt_error *e
     return true;
 }
 
-bool mt_texts_open(mt_engine *e, mt_error *err)
+bool mt_texts_load(mt_engine *e, mt_error *err)
 {
-    bool ok = true;
+    for (size_t i = 0; i < e->desk_count; i++)
+        if (!open_desk(e, &e->desks[i], e->params.encoders[i], err))
+            return false;
+    return true;
+}
+
+void mt_texts_unload(mt_engine *e)
+{
+    for (size_t i = 0; i < e->desk_count; i++) {
+        mt_bert_free(e->desks[i].bert);
+        e->desks[i].bert = NULL;
+    }
+}
+
+void mt_texts_open(mt_engine *e)
+{
     e->desk_count = e->params.encoder_count;
     e->desks = mt_alloc_array(e->desk_count, sizeof *e->desks);
     e->jobs = mt_alloc_array(1 + e->desk_count, sizeof(mt_job *));
@@ -190,15 +222,12 @@ bool mt_texts_open(mt_engine *e, mt_error *err)
         mt_places_init(&d->places, e->params.queue + MT_BERT_TEXTS);
         d->waiting = mt_alloc_array(d->places.all, sizeof(mt_request *));
         e->text_places += d->places.all;
-        ok = ok && open_desk(e, d, e->params.encoders[i], err);
     }
-    return ok;
 }
 
 void mt_texts_close(mt_engine *e)
 {
     for (size_t i = 0; i < e->desk_count; i++) {
-        mt_bert_free(e->desks[i].bert);
         mt_places_free(&e->desks[i].places);
         mt_free(e->desks[i].waiting);
     }

@@ -23,13 +23,13 @@
 enum { MT_BLOCK = 32 };
 
 /* Elements whose dot product is taken at once: a block, or a group where groups are smaller. */
-static inline size_t mt_unit(size_t group)
+MT_LEAF size_t mt_unit(size_t group)
 {
     return group < MT_BLOCK ? group : MT_BLOCK;
 }
 
 /* Units of a link */
-static inline size_t mt_link(size_t group)
+MT_LEAF size_t mt_link(size_t group)
 {
     return group % (2 * MT_BLOCK) == 0 ? 2 : 1;
 }
@@ -39,15 +39,17 @@ typedef struct mt_turn {
     float mul, add;
 } mt_turn;
 
-static inline mt_turn mt_turn_end(float xs)
+MT_LEAF mt_turn mt_turn_end(float xs)
 {
-    return (mt_turn){xs, -(MT_DOT_START * xs)};
+    const mt_turn turn = {xs, -(MT_DOT_START * xs)};
+    return turn;
 }
 
-static inline mt_turn mt_turn_on(float from, float to)
+MT_LEAF mt_turn mt_turn_on(float from, float to)
 {
     const float mul = to > 0.0f ? from / to : 0.0f;
-    return (mt_turn){mul, fmaf(-MT_DOT_START, mul, MT_DOT_START)};
+    const mt_turn turn = {mul, fmaf(-MT_DOT_START, mul, MT_DOT_START)};
+    return turn;
 }
 
 /* A block's scale, what its elements are multiplied with (0 where they cannot be: all are 0 then), and whether the
@@ -57,30 +59,33 @@ typedef struct mt_block {
     bool least;
 } mt_block;
 
-static inline float mt_scale_22(float x)
+MT_LEAF float mt_scale_22(float x)
 {
     return mt_f32_from_bits(mt_f32_bits(x) & ~3u);
 }
 
 /* The least scale of a block behind one of scale `before` in its link; `wide`: for weights of 8 bits */
-static inline float mt_block_least(float before, bool wide)
+MT_LEAF float mt_block_least(float before, bool wide)
 {
     return mt_scale_22(before * (wide ? 1.0f / 3.0f : 1.0f / 15.0f));
 }
 
 /* NaN stays NaN. */
-static inline mt_block mt_block_of(float amax, float least)
+MT_LEAF mt_block mt_block_of(float amax, float least)
 {
-    mt_block b = {.xs = mt_scale_22(amax * (1.0f / 127.0f)), .factor = 127.0f / amax};
-    if (!(b.xs >= least))
-        b = (mt_block){.xs = b.xs != b.xs ? b.xs : least, .factor = 1.0f / least, .least = true};
+    mt_block b = {mt_scale_22(amax * (1.0f / 127.0f)), 127.0f / amax, false};
+    if (!(b.xs >= least)) {
+        b.xs = b.xs != b.xs ? b.xs : least;
+        b.factor = 1.0f / least;
+        b.least = true;
+    }
     b.factor = b.factor <= 0x1.fffffep127f && amax <= 0x1.fffffep127f ? b.factor : 0.0f;
     return b;
 }
 
 /* The scale that fits best: xq is the sum of x * q, by R6, and qq that of q * q. It differs from amax / 127 by half a
    percent at most. */
-static inline float mt_block_fit(mt_block b, float xq, float qq)
+MT_LEAF float mt_block_fit(mt_block b, float xq, float qq)
 {
     return b.least || !(qq > 0.0f) ? b.xs : mt_scale_22(xq / qq);
 }

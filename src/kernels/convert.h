@@ -7,27 +7,34 @@
 
 #include "kernels/matrix.h"
 
-static inline float mt_f32_from_bits(uint32_t bits)
+/* What a GPU repeats bit for bit it compiles from the same lines. */
+#if defined(__CUDACC__)
+#define MT_LEAF static __device__ inline
+#else
+#define MT_LEAF static inline
+#endif
+
+MT_LEAF float mt_f32_from_bits(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline uint32_t mt_f32_bits(float x)
+MT_LEAF uint32_t mt_f32_bits(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline float mt_f32_from_bf16(mt_bf16 h)
+MT_LEAF float mt_f32_from_bf16(mt_bf16 h)
 {
     return mt_f32_from_bits((uint32_t)h << 16);
 }
 
 /* 2^112 moves the exponent bias from 15 to 127 and normalises subnormals, exactly. */
-static inline float mt_f32_from_f16(mt_f16 h)
+MT_LEAF float mt_f32_from_f16(mt_f16 h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, magnitude = h & 0x7fffu;
     if (magnitude >= 0x7c00u)
@@ -36,32 +43,32 @@ static inline float mt_f32_from_f16(mt_f16 h)
 }
 
 /* No NaN: the code 0x7f is 480, as in mlx. */
-static inline float mt_f32_from_e4m3(uint8_t b)
+MT_LEAF float mt_f32_from_e4m3(uint8_t b)
 {
     uint32_t sign = (uint32_t)(b & 0x80u) << 24, magnitude = b & 0x7fu;
     return mt_f32_from_bits(sign | mt_f32_bits(mt_f32_from_bits(magnitude << 20) * 0x1p120f));
 }
 
 /* The same with NaN at 0x7f and 0xff, as torch.float8_e4m3fn has it. */
-static inline float mt_f32_from_fp8(uint8_t b)
+MT_LEAF float mt_f32_from_fp8(uint8_t b)
 {
     return (b & 0x7fu) == 0x7fu ? mt_f32_from_bits(0x7fc00000u) : mt_f32_from_e4m3(b);
 }
 
 /* 2^(b - 127); 0 is the subnormal 2^-127 and 255 overflows to infinity. */
-static inline float mt_f32_from_e8m0(uint8_t b)
+MT_LEAF float mt_f32_from_e8m0(uint8_t b)
 {
     return mt_f32_from_bits(b == 0 ? 0x00400000u : (uint32_t)b << 23);
 }
 
 /* Twice the value of an E2M1 code: an integer from -12 to 12. */
-static inline int mt_e2m1_doubled(unsigned code)
+MT_LEAF int mt_e2m1_doubled(unsigned code)
 {
     static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
     return doubled[code & 15u];
 }
 
-static inline size_t mt_scale_size(mt_scale_type type)
+MT_LEAF size_t mt_scale_size(mt_scale_type type)
 {
     switch (type) {
     case MT_SCALE_F32: return 4;
@@ -75,7 +82,7 @@ static inline size_t mt_scale_size(mt_scale_type type)
 }
 
 /* Element i of an unaligned array of scales. */
-static inline float mt_scale_f32(const uint8_t *scales, mt_scale_type type, size_t i)
+MT_LEAF float mt_scale_f32(const uint8_t *scales, mt_scale_type type, size_t i)
 {
     uint16_t half;
     float x;

@@ -28,7 +28,7 @@
 #define MT_KVQ_EXP_MIN (-80.0f)    /* p is not less than exp of this: nobody notices, and exp is simpler */
 
 /* Channels that are turned together: the largest power of two that divides head_stride, but no more than 256. */
-static inline size_t mt_kvq_turned(size_t head_stride)
+MT_LEAF size_t mt_kvq_turned(size_t head_stride)
 {
     const size_t n = head_stride & (~head_stride + 1);
     return n < 256 ? n : 256;
@@ -36,38 +36,37 @@ static inline size_t mt_kvq_turned(size_t head_stride)
 
 /* Bits i, i + 1, ... to the next multiple of 32 of the Rudin-Shapiro sequence: whether a number has an odd count of
    neighbouring ones. Of channels that are all alike Hadamard's matrix makes one that is large; of these signs, none. */
-static inline uint32_t mt_kvq_signs(size_t i)
+MT_LEAF uint32_t mt_kvq_signs(size_t i)
 {
     static const uint32_t bits[8] = {0x4748b848u, 0xb8b7b848u, 0x4748b848u, 0x474847b7u,
                                      0x4748b848u, 0xb8b7b848u, 0xb8b747b7u, 0xb8b7b848u};
     return bits[i / 32 % 8] >> i % 32;
 }
 
-static inline size_t mt_kvq_block_bytes(size_t tokens, size_t head_stride, unsigned bits)
+MT_LEAF size_t mt_kvq_block_bytes(size_t tokens, size_t head_stride, unsigned bits)
 {
     return tokens * (sizeof(mt_bf16) + head_stride * bits / 8);
 }
 
 /* Bytes of a query: int8 [head_stride], then its scale, fp32. */
-static inline size_t mt_kvq_query_bytes(size_t head_stride)
+MT_LEAF size_t mt_kvq_query_bytes(size_t head_stride)
 {
     return head_stride + sizeof(float);
 }
 
 /* Where in its block the byte of channel c of 32 lies; of 4 bits, that of c + 16 too. */
-static inline size_t mt_kvq_key_at(size_t tokens, size_t head_stride, unsigned bits, size_t slot, size_t group,
-                                   size_t c)
+MT_LEAF size_t mt_kvq_key_at(size_t tokens, size_t head_stride, unsigned bits, size_t slot, size_t group, size_t c)
 {
     return tokens * sizeof(mt_bf16) + slot / 8 * head_stride * bits + group * 32 * bits + c / 8 * 64 + slot % 8 * 8 +
            c % 8;
 }
 
-static inline size_t mt_kvq_value_at(size_t tokens, unsigned bits, size_t slot, size_t group, size_t c)
+MT_LEAF size_t mt_kvq_value_at(size_t tokens, unsigned bits, size_t slot, size_t group, size_t c)
 {
     return tokens * sizeof(mt_bf16) + group * 4 * bits * tokens + slot / 8 * 32 * bits + c * 8 + slot % 8;
 }
 
-static inline float mt_kvq_scale(const uint8_t *block, size_t slot)
+MT_LEAF float mt_kvq_scale(const uint8_t *block, size_t slot)
 {
     mt_bf16 d;
     memcpy(&d, block + slot * sizeof d, sizeof d);
@@ -75,8 +74,8 @@ static inline float mt_kvq_scale(const uint8_t *block, size_t slot)
 }
 
 /* The integers of a position, [head_stride]. */
-static inline void mt_kvq_integers(int8_t *q, const uint8_t *block, size_t tokens, size_t head_stride, unsigned bits,
-                                   size_t slot, bool value)
+MT_LEAF void mt_kvq_integers(int8_t *q, const uint8_t *block, size_t tokens, size_t head_stride, unsigned bits,
+                             size_t slot, bool value)
 {
     for (size_t g = 0; g < head_stride / 32; g++, q += 32)
         for (size_t c = 0; c < 4 * bits; c++) {

@@ -259,8 +259,7 @@ static void embed(mt_vision *v, size_t n)
         mt_vision_layout_table(&v->layout, v->cursor.row, n);
         const size_t taps = v->layout.taps;
         mt_index_write(v->dev, v->table_index, v->layout.table_index, taps * n);
-        for (size_t i = 0; i < n; i++)
-            mt_tensor_write(v->dev, v->table_factor, i, v->layout.table_factor + taps * i);
+        mt_tensor_write(v->dev, v->table_factor, 0, n, v->layout.table_factor);
         mt_op_add_rows(v->dev, v->view, v->table, v->table_index, v->table_factor, taps, n);
     }
     if (v->first_norm)

@@ -67,6 +67,23 @@ uint64_t mt_fleet_changes(mt_fleet *f)
     return changes;
 }
 
+bool mt_fleet_lost(mt_fleet *f)
+{
+    bool lost = false;
+
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->count && !lost; i++) {
+        mt_stats stats;
+
+        if (!f->members[i]->open)
+            continue;
+        mt_engine_stats(f->members[i]->served.engine, &stats);
+        lost = stats.device_lost;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return lost;
+}
+
 /* ---- those who wait ---- */
 
 static void put_last(mt_member *m, mt_waiter *w)
@@ -325,6 +342,7 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
     mt_alloc_trim(); /* what looking at folders took is not the model's */
     mt_engine_params_init(&engine);
     engine.memory = f->alone ? f->memory_given : m->grant;
+    engine.host_memory = mt_fleet_host_memory(f, m);
     engine.shares = !f->alone;
     engine.held = mt_alloc_held();
     engine.need = need;
@@ -612,7 +630,6 @@ void mt_fleet_close(mt_fleet *f)
     mt_server_disk_close(&f->disk);
     mt_rota_free(f->rota);
     mt_voices_free(f->voices);
-    mt_device_close(f->probe);
     mt_host_close(f->host);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);

@@ -103,7 +103,9 @@ struct mt_fleet {
     bool alone; /* one model, which was named: it has the process to itself, and is open from the start */
     bool open;  /* none was named: what is found on this machine is served */
     uint64_t memory, memory_given; /* bytes for everything; --memory, which may be 0 */
-    uint64_t for_all;              /* of these, what is no model's: the process itself, requests, what is recorded */
+    uint64_t for_all;              /* of these, what is no model's */
+    uint64_t host_memory;          /* bytes of the host's: the same as memory, but where the device has its own */
+    uint64_t apart;                /* of these, what is no model's: the process itself, requests, what is recorded */
     uint64_t recorded;             /* of these, what is recorded for the dashboard, and the index of what is on disk */
     uint64_t requests;             /* of these, bytes for requests; 0 until the only model has said */
     size_t work;                   /* of these, bytes for one that is prepared */
@@ -111,8 +113,7 @@ struct mt_fleet {
     uint64_t changes;              /* of who is open */
     double keep_alive;             /* seconds; of members whose requests do not say */
     mt_device_params device;
-    mt_host *host;    /* the threads that all of them compute with */
-    mt_device *probe; /* to ask what there is */
+    mt_host *host; /* the threads that all of them compute with */
     mt_rota *rota;
     mt_server_disk disk; /* where what they compute outlives them */
     mt_voices *voices;   /* what all of them do */
@@ -185,6 +186,9 @@ const char *mt_member_state_name(mt_member_state state);
 
 /* What a member has counted, ever. */
 void mt_member_count(mt_member *member, mt_member_past *out);
+
+/* Whether what one computes with has failed and could not be opened anew. */
+bool mt_fleet_lost(mt_fleet *fleet);
 
 /* Counts up with every change of who is open and who is known. */
 uint64_t mt_fleet_changes(mt_fleet *fleet);

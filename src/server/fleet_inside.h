@@ -31,6 +31,9 @@ uint64_t mt_fleet_need(const mt_fleet *fleet, const mt_member *member);
 /* What a member that is about to be opened gets, at least what it needs. */
 uint64_t mt_fleet_grant(const mt_fleet *fleet, const mt_member *member);
 
+/* What it gets of the host's memory, where the device has its own. */
+uint64_t mt_fleet_host_memory(const mt_fleet *fleet, const mt_member *member);
+
 /* Who has to go for a member to be opened: one that nobody uses. NULL: none is such now; those that are used yield, as
    soon as they may, and *next is no later than that. */
 mt_member *mt_fleet_make_way(mt_fleet *fleet, const mt_member *member, uint64_t now, uint64_t *next);

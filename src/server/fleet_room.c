@@ -1,7 +1,10 @@
 /* Who gets how much of --memory. A part is no model's: the process as it is before any is open, requests, what is
    recorded for the dashboard. The rest is for models. Each has a grant, of which its engine makes weights, working
    memory, cache, constraints and pixels (engine/memory.c); what it needs at least is guessed from its files before it
-   is opened for the first time, and known from then on, whether it could be opened or not. */
+   is opened for the first time, and known from then on, whether it could be opened or not.
+
+   Where the device has memory of its own, --memory is that, and all of it is for models; what is no model's is in the
+   host's, and the rest of that goes to models as --memory does. */
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "server/fleet_inside.h"
@@ -33,32 +36,49 @@ static size_t voices_of(const mt_fleet *f)
 }
 
 /* Of several models. The only one says itself what is left for requests. */
-static bool set_apart(mt_fleet *f, mt_error *err)
+static bool set_apart(mt_fleet *f, bool apart, mt_error *err)
 {
-    f->requests = least(REQUESTS, most(f->memory / 16, least(f->memory / 8, REQUESTS_LEAST)));
-    f->for_all = mt_resident_bytes(NULL) + f->recorded + f->requests + ASIDE;
-    return f->for_all < f->memory ||
-           mt_fail(err, MT_E_MEMORY, "\"--memory\" is %.0f MiB, and the server itself takes %.0f; raise it",
-                   (double)f->memory / (1 << 20), (double)f->for_all / (1 << 20));
+    f->requests = least(REQUESTS, most(f->host_memory / 16, least(f->host_memory / 8, REQUESTS_LEAST)));
+    f->apart = mt_resident_bytes(NULL) + f->recorded + f->requests + ASIDE;
+    f->for_all = apart ? 0 : f->apart;
+    return f->apart < f->host_memory ||
+           mt_fail(err, MT_E_MEMORY, "\"--%s\" is %.0f MiB, and the server itself takes %.0f; raise it",
+                   apart ? "host-memory" : "memory", (double)f->host_memory / (1 << 20), (double)f->apart / (1 << 20));
+}
+
+/* The device is opened to be asked what there is, and closed again: a GPU's context takes memory. */
+static bool measure(mt_fleet *f, bool *apart, mt_error *err)
+{
+    const mt_options *opt = f->params.opt;
+    const mt_engine_params given = {.memory = (uint64_t)opt->memory, .host_memory = (uint64_t)opt->host_memory};
+    mt_device *probe = mt_device_open(&f->device, err);
+
+    if (!probe)
+        return false;
+    f->memory_given = given.memory;
+    f->memory = mt_engine_memory(&given, probe);
+    f->host_memory = mt_engine_host_memory(&given, probe);
+    *apart = mt_device_apart(probe);
+    mt_device_close(probe);
+    return true;
 }
 
 bool mt_fleet_share_out(mt_fleet *f, mt_error *err)
 {
+    bool apart;
+
     f->host = mt_host_open(&f->device.host, err);
     if (!f->host)
         return false;
     f->device.shared = f->host;
-    f->probe = mt_device_open(&f->device, err);
-    if (!f->probe)
+    if (!measure(f, &apart, err))
         return false;
-    f->memory_given = (uint64_t)f->params.opt->memory;
-    f->memory = mt_engine_memory(&(mt_engine_params){.memory = f->memory_given}, f->probe);
-    f->recorded =
-        mt_pulse_bytes(f->memory) + mt_voices_bytes(f->memory, voices_of(f)) + mt_server_disk_memory(f->params.opt);
-    if (!f->alone && !set_apart(f, err))
+    f->recorded = mt_pulse_bytes(f->host_memory) + mt_voices_bytes(f->host_memory, voices_of(f)) +
+                  mt_server_disk_memory(f->params.opt);
+    if (!f->alone && !set_apart(f, apart, err))
         return false;
     f->rota = f->alone ? NULL : mt_rota_new();
-    f->voices = mt_voices_new(f->memory, voices_of(f));
+    f->voices = mt_voices_new(f->host_memory, voices_of(f));
     return true;
 }
 
@@ -106,6 +126,13 @@ uint64_t mt_fleet_grant(const mt_fleet *f, const mt_member *m)
         sharers++;
     }
     return need + rest / sharers;
+}
+
+uint64_t mt_fleet_host_memory(const mt_fleet *f, const mt_member *m)
+{
+    if (f->alone)
+        return (uint64_t)f->params.opt->host_memory;
+    return (uint64_t)((double)(f->host_memory - f->apart) * (double)m->grant / (double)f->memory);
 }
 
 /* Idle ones before others, and of these who was used least recently. */

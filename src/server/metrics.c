@@ -253,6 +253,12 @@ static void memory(const writer *w, const mt_stats *s, bool alone)
     labelled(w, name, "kind", "pictures", s->bytes_pictures);
     if (alone)
         labelled(w, name, "kind", "requests", s->bytes_requests);
+    if (s->device_memory) {
+        gauge(w, "motet_device_bytes", (double)s->device_bytes, "Memory of the GPU that is taken.");
+        gauge(w, "motet_device_memory_bytes", (double)s->device_memory,
+              "Memory of the GPU that was free at the start.");
+    }
+    counter(w, "motet_device_faults_total", s->device_faults, "How often what computes has failed.");
 }
 
 /* Of several models: what they have in common. */
@@ -267,7 +273,7 @@ static void fleet(const writer *w, mt_fleet *f)
     gauge(w, "motet_memory_limit_bytes", (double)f->memory, "Memory that there may be in all (--memory).");
     head(w, name, "gauge", "Memory reserved, by what for.");
     labelled(w, name, "kind", "requests", f->requests);
-    labelled(w, name, "kind", "server", f->for_all - f->requests);
+    labelled(w, name, "kind", "server", f->apart - f->requests);
     gauge(w, "motet_calls_loading", (double)waiting, "Calls that wait for a model to be loaded.");
 }
 

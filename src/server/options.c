@@ -35,7 +35,7 @@ const mt_option_row mt_option_rows[] = {
 #define CHOICE(field, type, name, env, choices, value, on, help) \
     {MT_OPTION_CHOICE, name, env, choices, help, value, 0, 0, 0, 0, on},
 #define CPUS(field, name, env, on, help) {MT_OPTION_CPUS, name, env, "LIST", help, 0, 0, 0, 0, 0, on},
-#define TEXT(field, name, placeholder, on, help) {MT_OPTION_TEXT, name, NULL, placeholder, help, 0, 0, 0, 0, 0, on},
+#define TEXT(field, name, env, placeholder, on, help) {MT_OPTION_TEXT, name, env, placeholder, help, 0, 0, 0, 0, 0, on},
 #define FLAG(field, name, on, help) {MT_OPTION_FLAG, name, NULL, NULL, help, 0, 0, 0, 0, 0, on},
 #include "server/options.def"
 };

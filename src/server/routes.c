@@ -80,18 +80,22 @@ static void get_root(void *user, mt_http_server *http, mt_http_request *request)
         say(user, request, "{\"status\":\"ok\",\"message\":\"Ollama is running\"}");
 }
 
-/* Whether the server answers: not while a model loads, nor while it ends. */
+/* Whether the server answers: not while a model loads, nor while it ends, nor without what computes. */
 static void tell_health(mt_server *server, mt_http_request *request, mt_http_handler *healthy)
 {
     mt_failure why;
 
-    if (server->ready && server->signals == 0) {
+    if (server->signals)
+        mt_failure_set(&why, 503, "draining", NULL, "the server is shutting down: ask another");
+    else if (!server->ready)
+        mt_failure_set(&why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
+    else if (mt_fleet_lost(&server->fleet))
+        mt_failure_set(&why, 503, "device_lost", NULL,
+                       "the device has failed and could not be opened anew: ask another");
+    else {
         healthy(server, server->http, request);
         return;
     }
-    mt_failure_set(&why, 503, server->signals ? "draining" : "loading", NULL, "%s",
-                   server->signals ? "the server is shutting down: ask another"
-                                   : "the model is being loaded: try again in a moment");
     mt_server_fail(server, request->handle, NULL, &why);
     mt_http_request_free(request);
 }

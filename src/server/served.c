@@ -119,7 +119,7 @@ static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
 /* Before the engine, which meanwhile opens the model. */
 static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *err)
 {
-    const uint64_t share = mt_engine_memory(params, s->opened.dev) / MT_LIMIT_CONSTRAINT_SHARE;
+    const uint64_t share = mt_engine_host_memory(params, s->opened.dev) / MT_LIMIT_CONSTRAINT_SHARE;
 
     if (!s->tokenizer)
         return true;
@@ -150,7 +150,7 @@ static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
 
     params.sequences = (size_t)opt->max_sequences;
     params.queue = (size_t)opt->max_queue;
-    params.rows = (size_t)opt->batch_tokens;
+    params.rows = opt->batch_tokens ? (size_t)opt->batch_tokens : mt_device_rows(s->opened.dev);
     params.context = (size_t)opt->context;
     params.state_cache = (uint64_t)opt->state_cache;
     params.canary = opt->debug_canary;

@@ -345,7 +345,7 @@ bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err)
         log_unused(b);
     mt_progress_end();
     bool ok = tell(b, err);
-    if (ok && !b->headers_only)
+    if (ok && !b->headers_only && !mt_checkpoint_is_read_once(b->c))
         mt_binder_warm(b);
     if (cost)
         *cost = b->cost;

@@ -18,7 +18,7 @@
 
 struct mt_checkpoint {
     char *dir;
-    bool inspecting;
+    bool inspecting, once;
     mt_config *config;
     mt_arena *arena; /* shard names and index */
     mt_shards names;
@@ -224,6 +224,16 @@ const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i)
 size_t mt_checkpoint_shards(const mt_checkpoint *c)
 {
     return c->opened;
+}
+
+void mt_checkpoint_read_once(mt_checkpoint *c)
+{
+    c->once = true;
+}
+
+bool mt_checkpoint_is_read_once(const mt_checkpoint *c)
+{
+    return c->once;
 }
 
 uint64_t mt_checkpoint_bytes(const mt_checkpoint *c)

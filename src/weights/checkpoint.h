@@ -55,4 +55,8 @@ const mt_tensor_info *mt_checkpoint_at(const mt_checkpoint *c, size_t i); /* in 
 size_t mt_checkpoint_shards(const mt_checkpoint *c);
 uint64_t mt_checkpoint_bytes(const mt_checkpoint *c); /* of all tensors */
 
+/* Its tensors are read once and no more, so that nobody has to read them in before. */
+void mt_checkpoint_read_once(mt_checkpoint *c);
+bool mt_checkpoint_is_read_once(const mt_checkpoint *c);
+
 #endif

@@ -208,6 +208,16 @@ class Skip(Exception):
     """The machine lacks what a test needs."""
 
 
+# Where weights and cache are on a GPU, --memory is its memory, and --host-memory that of the process.
+ON_GPU = os.environ.get("MOTET_DEVICE", "").startswith("cuda")
+
+
+def on_the_host():
+    """For tests of what a process whose model is in its own memory does."""
+    if ON_GPU:
+        raise Skip("weights and cache are on a GPU")
+
+
 def features(program):
     """What a build has of what it can do without: {"fetch", "video", "webp"}, or fewer."""
     said = subprocess.run([program, "--version"], capture_output=True, check=True, text=True).stdout

@@ -7,13 +7,22 @@
 #include "check.h"
 
 #define SEQUENCES 7
-#define LENGTH 700
-#define QUERIES 20
 #define KV_TYPES 4
-#define PAGES (SEQUENCES * (LENGTH / MT_PAGE_TOKENS + 1))
+
+/* What sequences are at most. */
+typedef struct sizes {
+    size_t sequences, length, queries;
+} sizes;
+
+static const sizes several = {.sequences = SEQUENCES, .length = 700, .queries = 20};
+static const sizes large = {.sequences = 2, .length = 2900, .queries = 150}; /* tiles of rows, shares of segments */
+
+#define LENGTH 2900
+#define QUERIES 150
+#define PAGES 200 /* at least those of either */
 
 typedef struct sequence {
-    size_t length, queries;
+    size_t length, queries, first; /* first: position of the first query */
     uint32_t pages[LENGTH / MT_PAGE_TOKENS + 1];
 } sequence;
 
@@ -23,7 +32,7 @@ static const char *type_name(mt_kv_type type)
     return names[type];
 }
 
-static void draw_sequences(run *r, sequence *s)
+static void draw_sequences(run *r, sequence *s, const sizes *m)
 {
     uint32_t free[PAGES], left = PAGES;
     for (uint32_t i = 0; i < PAGES; i++)
@@ -31,8 +40,11 @@ static void draw_sequences(run *r, sequence *s)
     for (size_t i = 0; i < r->units; i++) {
         run own = *r; /* what a sequence is does not depend on the others */
         own.rng = r->seed + 1000 * (r->unit[i] + 1);
-        s[i].length = 1 + below(&own, below(&own, 2) ? 40 : LENGTH - 1);
-        s[i].queries = 1 + below(&own, s[i].length < QUERIES ? s[i].length : QUERIES);
+        s[i].length = 1 + below(&own, below(&own, 2) ? 40 : m->length - 1);
+        s[i].queries = 1 + below(&own, s[i].length < m->queries ? s[i].length : m->queries);
+        s[i].first = s[i].length - s[i].queries;
+        if (below(&own, 3) == 0) /* what a slice of a picture asks: more follows it that it may see */
+            s[i].first = below(&own, s[i].first + 1);
         for (size_t p = 0; p <= s[i].length / MT_PAGE_TOKENS; p++)
             s[i].pages[p] = free[--left];
     }
@@ -45,13 +57,13 @@ static void write_positions(run *r, mt_tensor *t, size_t at, unsigned thing, uin
     float *x = mt_alloc_array(cols, sizeof *x);
     for (size_t i = 0; i < rows; i++) {
         fill(r, thing, 1 + unit * 1000 + from + i, x, cols);
-        mt_tensor_write(r->dev, t, at + i, x);
+        mt_tensor_write(r->dev, t, at + i, 1, x);
     }
     mt_free(x);
 }
 
 /* In chunks, as prompts come. */
-static void write_keys(run *r, mt_kv *kv, size_t layer, const sequence *s, uint32_t unit, size_t cols)
+static void write_keys(run *r, mt_kv *kv, size_t layer, const sequence *s, uint32_t unit, size_t cols, size_t head_dim)
 {
     mt_tensor *k = mt_tensor_new(r->set, 256, cols), *v = mt_tensor_new(r->set, 256, cols);
     for (size_t at = 0; at < s->length;) {
@@ -60,13 +72,15 @@ static void write_keys(run *r, mt_kv *kv, size_t layer, const sequence *s, uint3
         write_positions(r, k, 0, 1, unit, at, n, cols);
         write_positions(r, v, 0, 2, unit, at, n, cols);
         mt_step_begin(r->dev, &(mt_batch){.rows = n, .spans = 1, .span = &span});
+        if (at % 2) /* which may be one with writing them */
+            mt_op_heads(r->dev, k, k, n, head_dim, NULL, 0, 0, NULL, false);
         mt_op_kv_write(r->dev, kv, layer, k, v);
         at += n;
     }
 }
 
 typedef struct view {
-    uint32_t seen_from[SEQUENCES * QUERIES], seen[SEQUENCES * QUERIES];
+    uint32_t seen_from[2 * QUERIES], seen[2 * QUERIES];
 } view;
 
 /* What rows see where a batch says so: from the middle of their sequence on, and as far as its end. */
@@ -75,7 +89,7 @@ static void draw_view(mt_batch *b, const sequence *s, size_t count, view *v, uns
     size_t row = 0;
     for (size_t i = 0; i < count; i++)
         for (size_t q = 0; q < s[i].queries; q++, row++) {
-            const size_t at = s[i].length - s[i].queries + q;
+            const size_t at = s[i].first + q;
             v->seen_from[row] = (uint32_t)(at / 3);
             v->seen[row] = (uint32_t)s[i].length;
         }
@@ -83,7 +97,7 @@ static void draw_view(mt_batch *b, const sequence *s, size_t count, view *v, uns
     b->seen = kind & 2 ? v->seen : NULL;
 }
 
-static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t heads, size_t head_dim)
+static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, const sizes *m, size_t heads, size_t head_dim)
 {
     const size_t cols = heads * head_dim;
     mt_span spans[SEQUENCES];
@@ -92,7 +106,7 @@ static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t heads
     for (size_t i = 0; i < r->units; i++) {
         spans[i] = (mt_span){.row = (uint32_t)batch.rows,
                              .rows = (uint32_t)s[i].queries,
-                             .position = (uint32_t)(s[i].length - s[i].queries),
+                             .position = (uint32_t)s[i].first,
                              .pages = {s[i].pages, s[i].pages}};
         batch.rows += s[i].queries;
     }
@@ -112,39 +126,49 @@ static void ask(run *r, mt_kv *kv, size_t layer, const sequence *s, size_t heads
     mt_reading *reading = mt_reading_new(r->set, cols * sizeof(float));
     float *none = mt_alloc_array(cols, sizeof *none);
     for (size_t i = 0; i < r->units; i++)
-        for (size_t row = 0; row < QUERIES; row++) {
+        for (size_t row = 0; row < m->queries; row++) {
             mt_read_rows(r->dev, reading, y, row < spans[i].rows ? spans[i].row + row : 0, 1);
             give_floats(r, row < spans[i].rows ? mt_reading_row(r->dev, reading, 0) : none, cols);
         }
     mt_free(none);
 }
 
-static void attention(run *r)
+static void attend(run *r, const sizes *m)
 {
     static const size_t dims[] = {8, 16, 64, 72, 80, 96, 128, 256}, groups[] = {1, 2, 3, 4, 8};
     mt_kv_shape shape = {.group = below(r, 2),
                          .layers = 1 + below(r, 2),
-                         .heads = 1 + below(r, 3),
+                         .heads = 1 + below(r, m == &large ? 2 : 3),
                          .head_dim = pick(r, dims, MT_COUNT(dims)),
                          .page_tokens = MT_PAGE_TOKENS,
                          .type = (mt_kv_type)below(r, KV_TYPES)};
     sequence s[SEQUENCES];
     mt_error err;
     const size_t layer = below(r, shape.layers);
-    shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups));
+    shape.query_heads = shape.heads * pick(r, groups, MT_COUNT(groups) - (m == &large));
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
     const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
     (void)held;
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
     say(r, "%zu of %zu heads of %zu, %s", shape.heads, shape.query_heads, shape.head_dim, type_name(shape.type));
-    plan(r, 256);
-    draw_sequences(r, s);
+    plan(r, 2 * QUERIES);
+    draw_sequences(r, s, m);
     for (size_t i = 0; i < r->units; i++)
-        write_keys(r, kv, layer, &s[i], r->unit[i], shape.heads * shape.head_dim);
+        write_keys(r, kv, layer, &s[i], r->unit[i], shape.heads * shape.head_dim, shape.head_dim);
     /* a layer may ask with fewer heads than others of its pages */
     const size_t share = 1 + below(r, shape.query_heads / shape.heads);
-    ask(r, kv, layer, s, share * shape.heads, shape.head_dim);
+    ask(r, kv, layer, s, m, share * shape.heads, shape.head_dim);
+}
+
+static void attention(run *r)
+{
+    attend(r, &several);
+}
+
+static void large_attention(run *r)
+{
+    attend(r, &large);
 }
 
 /* Pages that were copied, and read out and written back, are what they were. */
@@ -168,9 +192,9 @@ static void pages(run *r)
         r->rule = NEAR;
     say(r, "%s", type_name(shape.type));
     plan(r, 256);
-    draw_sequences(r, s);
+    draw_sequences(r, s, &several);
     for (size_t i = 0; i < r->units; i++) {
-        write_keys(r, kv, 0, &s[i], r->unit[i], 2 * 24);
+        write_keys(r, kv, 0, &s[i], r->unit[i], 2 * 24, 24);
         for (size_t p = 0; p <= s[i].length / MT_PAGE_TOKENS; p++) {
             const uint32_t to = s[i].pages[p] + PAGES;
             if (p % 2) {
@@ -185,10 +209,11 @@ static void pages(run *r)
                 s[i].pages[p] = to; /* else NaN shows */
         }
     }
-    ask(r, kv, 0, s, 4, 24);
+    ask(r, kv, 0, s, &several, 4, 24);
     mt_free(copy);
 }
 
 const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},
+                                         {.name = "op_attention", .fn = large_attention, .units = 2},
                                          {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
                                          {0}};

@@ -10,7 +10,8 @@
 #include "../kernels/check.h"
 #include "device/device.h"
 
-#define MOST_UNITS 80
+#define MOST_UNITS 300
+#define USUAL_UNITS 80         /* at most, where a check names no other number */
 #define MOST_FLOATS (1u << 20) /* that all units of a check give */
 
 typedef enum rule {
@@ -37,10 +38,14 @@ typedef void check_fn(run *r);
 typedef struct device_check {
     const char *name; /* the operations it is about, a blank between */
     check_fn *fn;
-    size_t units; /* at most; 0: MOST_UNITS */
+    size_t units; /* at most; 0: USUAL_UNITS */
 } device_check;
 
-extern const device_check row_checks[], product_checks[], attention_checks[], recurrent_checks[], object_checks[];
+extern const device_check row_checks[], product_checks[], attention_checks[], recurrent_checks[], object_checks[],
+    together_checks[];
+
+/* Has a GPU fail and opens it anew; says how that went. */
+bool check_fault(const char *name);
 
 /* ---- random numbers: from the trial's stream, or of a thing that has a number ---- */
 

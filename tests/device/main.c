@@ -1,4 +1,6 @@
-/* usage: checkdevice [--device NAME] [--threads N] [--trials N] [--seed N] [--quick] [OPERATION ...] */
+/* usage: checkdevice [--device NAME] [--against NAME] [--threads N] [--trials N] [--seed N] [--quick] [--all] [--fault]
+   [--list] [--only N] [OPERATION ...]. --all: go on where one has failed; --fault: have a GPU fail, and open it anew;
+   --list: the checks there are, with a number; --only: that one alone. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,8 +12,11 @@
 
 typedef struct harness {
     mt_device *defined, *tested;
+    bool all;            /* go on where one has failed */
+    const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
     size_t trials, passed, failed;
     uint64_t seed;
+    size_t only; /* number of the check; 0: all */
     char **wanted;
     int wanted_count;
 } harness;
@@ -55,7 +60,7 @@ mt_tensor *unit_rows(run *r, unsigned thing, size_t cols)
     float *x = mt_alloc_array(cols, sizeof *x);
     for (size_t i = 0; i < r->units; i++) {
         fill(r, thing, 1 + r->unit[i], x, cols);
-        mt_tensor_write(r->dev, t, i, x);
+        mt_tensor_write(r->dev, t, i, 1, x);
     }
     mt_free(x);
     return t;
@@ -66,7 +71,7 @@ mt_tensor *row_of(run *r, unsigned thing, size_t cols)
     mt_tensor *t = mt_tensor_new(r->set, 1, cols);
     float *x = mt_alloc_array(cols, sizeof *x);
     fill(r, thing, 0, x, cols);
-    mt_tensor_write(r->dev, t, 0, x);
+    mt_tensor_write(r->dev, t, 0, 1, x);
     mt_free(x);
     return t;
 }
@@ -170,6 +175,7 @@ void begin_rows(run *r, mt_batch *batch)
 static void start(harness *h, run *r, mt_device *dev, uint64_t seed, check *memory)
 {
     (void)h;
+    mt_device_enter(dev);
     *r = (run){.dev = dev, .set = mt_set_new(dev), .seed = seed, .rng = seed, .memory = memory};
     r->out = mt_alloc_array(MOST_FLOATS, sizeof *r->out);
     memory->rng = seed;
@@ -177,6 +183,7 @@ static void start(harness *h, run *r, mt_device *dev, uint64_t seed, check *memo
 
 static void finish(run *r)
 {
+    mt_device_enter(r->dev);
     mt_set_free(r->set);
     mt_free(r->out);
 }
@@ -236,7 +243,7 @@ static bool try(harness *h, const device_check *c, uint64_t seed)
 {
     check memory = {0};
     run defined, tested, some;
-    const size_t most = c->units ? c->units : MOST_UNITS;
+    const size_t most = c->units ? c->units : USUAL_UNITS;
     size_t at = 0;
     bool ok = true;
     start(h, &defined, h->defined, seed, &memory);
@@ -267,27 +274,33 @@ static bool try(harness *h, const device_check *c, uint64_t seed)
     return ok;
 }
 
-static bool wants(const harness *h, const char *name)
+static bool wants(const harness *h, const char *name, size_t number)
 {
+    if (h->only && h->only != number)
+        return false;
     for (int i = 0; i < h->wanted_count; i++)
         if (strstr(name, h->wanted[i]))
             return true;
     return h->wanted_count == 0;
 }
 
-static void run_checks(harness *h, const device_check *checks)
+/* number: of the first. Returns that of the first behind them. */
+static size_t run_checks(harness *h, const device_check *checks, size_t number)
 {
-    for (const device_check *c = checks; c->name; c++) {
+    for (const device_check *c = checks; c->name; c++, number++) {
         bool ok = true;
-        for (size_t t = 0; ok && wants(h, c->name) && t < h->trials; t++)
-            ok = try(h, c, h->seed ? h->seed : mix(t * 7919 + strlen(c->name)));
+        if (!wants(h, c->name, number))
+            continue;
+        for (size_t t = 0; (ok || h->all) && t < h->trials; t++)
+            ok = try(h, c, h->seed ? h->seed : mix(t * 7919 + strlen(c->name))) && ok;
         h->passed += ok;
         h->failed += !ok;
     }
+    return number;
 }
 
-static const device_check *const groups[] = {row_checks, product_checks, attention_checks, recurrent_checks,
-                                             object_checks};
+static const device_check *const groups[] = {row_checks,       product_checks, attention_checks,
+                                             recurrent_checks, object_checks,  together_checks};
 
 /* An operation that no check names is not checked. */
 static bool all_named(void)
@@ -312,10 +325,22 @@ static bool all_named(void)
     return ok;
 }
 
+/* What a GPU can do: for who reads of its speed, and so that what measures it is run. */
+static void check_peaks(harness *h)
+{
+    mt_device_enter(h->tested);
+    const mt_peaks p = mt_device_peaks(h->tested);
+    const bool ok = p.bandwidth > 0 && p.int8 > 0 && p.bf16 > 0 && p.fp32 > 0 && mt_device_well(h->tested, NULL);
+    printf("copies %.2f TB/s; int8 %.0f TOP/s, bf16 %.0f and fp32 %.0f TFLOP/s\n", p.bandwidth * 1e-12, p.int8 * 1e-12,
+           p.bf16 * 1e-12, p.fp32 * 1e-12);
+    h->passed += ok;
+    h->failed += !ok;
+}
+
 static bool check_device(harness *h, const char *name, size_t threads, mt_precision precision)
 {
     mt_error err = {0};
-    const mt_device_params definition = {.name = "cpu", .precision = precision, .host = {.threads = 1}};
+    const mt_device_params definition = {.name = h->against, .precision = precision, .host = {.threads = 1}};
     const mt_device_params tested = {
         .name = name, .precision = precision, .host = {.threads = threads, .cpu_mask = ~0u}};
     h->defined = mt_device_open(&definition, &err);
@@ -326,25 +351,48 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
         return false;
     }
     printf("%s, %s\n", mt_device_name(h->tested), precision == MT_PRECISION_FAST ? "fast" : "reference");
+    size_t number = 1;
     for (size_t g = 0; g < MT_COUNT(groups); g++)
-        run_checks(h, groups[g]);
+        number = run_checks(h, groups[g], number);
+    if (h->wanted_count == 0 && !h->only && precision == MT_PRECISION_FAST && mt_device_apart(h->tested))
+        check_peaks(h);
     mt_device_close(h->tested);
     mt_device_close(h->defined);
     return true;
 }
 
+static int list_checks(void)
+{
+    size_t number = 1;
+    for (size_t g = 0; g < MT_COUNT(groups); g++)
+        for (const device_check *c = groups[g]; c->name; c++, number++)
+            printf("%zu %s\n", number, c->name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    harness h = {.trials = 60};
+    harness h = {.trials = 60, .against = "cpu"};
     const char *name = "cpu";
     size_t threads = 3;
+    bool fault = false;
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
         const bool value = i + 1 < argc;
         if (strcmp(argv[i], "--quick") == 0)
             h.trials = 8;
+        else if (strcmp(argv[i], "--all") == 0)
+            h.all = true;
+        else if (strcmp(argv[i], "--fault") == 0)
+            fault = true;
+        else if (strcmp(argv[i], "--list") == 0)
+            return list_checks();
+        else if (value && strcmp(argv[i], "--only") == 0)
+            h.only = strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(argv[i], "--device") == 0)
             name = argv[++i];
+        else if (value && strcmp(argv[i], "--against") == 0)
+            h.against = argv[++i];
         else if (value && strcmp(argv[i], "--threads") == 0)
             threads = strtoul(argv[++i], NULL, 10);
         else if (value && strcmp(argv[i], "--trials") == 0)
@@ -353,11 +401,15 @@ int main(int argc, char **argv)
             h.seed = strtoull(argv[++i], NULL, 10);
             h.trials = 1;
         } else {
-            fprintf(stderr, "usage: checkdevice [--device NAME] [--threads N] [--trials N] [--seed N] [--quick] "
-                            "[OPERATION ...]\n");
+            fprintf(
+                stderr,
+                "usage: checkdevice [--device NAME] [--against NAME] [--threads N] [--trials N] [--seed N] [--quick] "
+                "[--all] [--fault] [--list] [--only N] [OPERATION ...]\n");
             return 2;
         }
     }
+    if (fault)
+        return check_fault(name) ? 0 : 1;
     if (getenv("MOTET_TEST_QUICK"))
         h.trials = h.trials < 8 ? h.trials : 8;
     h.wanted = argv + i;

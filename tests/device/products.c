@@ -7,6 +7,21 @@
 
 static const size_t depths[] = {1, 7, 32, 40, 64, 96, 128, 160, 256, 384, 640};
 
+/* A NaN in an FP8 weight shows in its column and nowhere else. */
+static bool spoil(run *r, const mt_mat *mat)
+{
+    if (mat->format != MT_FORMAT_FP8 || below(r, 4))
+        return false;
+    ((uint8_t *)(uintptr_t)mat->w)[below(r, mat->n * mat->k)] = 0x7f;
+    return true;
+}
+
+/* Few columns as a rule; now and then more than all processors of a device take at once. */
+static size_t draw_columns(run *r)
+{
+    return below(r, 40) == 0 ? 8500 + below(r, 100) : 1 + below(r, 150);
+}
+
 static void matmul(run *r)
 {
     const size_t k = pick(r, depths, MT_COUNT(depths)), count = 1 + below(r, 3);
@@ -15,27 +30,178 @@ static void matmul(run *r)
     size_t n[3];
     char names[100] = "";
     for (size_t j = 0; j < count; j++) {
-        float bias[200];
-        n[j] = 1 + below(r, 150);
+        n[j] = draw_columns(r);
         const mt_mat mat = matrix(r, draw_format(r, k), n[j], k);
         float *kept = below(r, 2) ? check_alloc(r->memory, n[j] * sizeof *kept, 4) : NULL;
-        fill(r, 5 + (unsigned)j, 0, bias, n[j]);
         if (kept)
-            memcpy(kept, bias, n[j] * sizeof *kept);
-        const bool exact = below(r, 5) == 0;
+            fill(r, 5 + (unsigned)j, 0, kept, n[j]);
+        const bool exact = below(r, 5) == 0, spoiled = spoil(r, &mat);
         w[j] = mt_weight_new(r->set, &mat, kept, exact);
         y[j] = mt_tensor_new(r->set, r->units, n[j]);
-        snprintf(names + strlen(names), sizeof names - strlen(names), " [%s %zu%s%s]", check_matrix_name(&mat), n[j],
-                 kept ? " bias" : "", exact ? " exact" : "");
+        snprintf(names + strlen(names), sizeof names - strlen(names), " [%s %zu%s%s%s]", check_matrix_name(&mat), n[j],
+                 kept ? " bias" : "", exact ? " exact" : "", spoiled ? " with a NaN" : "");
     }
     say(r, "k %zu,%s", k, names);
     plan(r, MOST_UNITS);
     mt_op_matmul(r->dev, y, w, count, x, r->units);
-    mt_reading *reading = mt_reading_new(r->set, 200 * sizeof(float));
+    mt_reading *reading = mt_reading_new(r->set, 9000 * sizeof(float));
     for (size_t i = 0; i < r->units; i++)
-        for (size_t j = 0; j < count; j++) {
+        for (size_t j = 0; j < count; j++) { /* of many columns every so manyth */
+            const size_t every = (n[j] + 149) / 150;
             mt_read_rows(r->dev, reading, y[j], i, 1);
-            give_floats(r, mt_reading_row(r->dev, reading, 0), n[j]);
+            for (size_t c = 0; c < n[j]; c += every)
+                give_floats(r, mt_reading_row(r->dev, reading, 0) + c, 1);
+        }
+}
+
+/* As few rows as answers side by side, against codes of the kinds that models have, and some that are so deep that rows
+   do not fit where they are kept otherwise. */
+static void few_rows(run *r)
+{
+    static const size_t deep[] = {256, 2048, 28672};
+    const bool wide = below(r, 8) == 0; /* more columns than all processors of a device take at once */
+    const size_t k = wide ? deep[0] : pick(r, deep, MT_COUNT(deep)),
+                 n = wide ? 17000 + below(r, 100) : 1 + below(r, 40);
+    const mt_mat shape = {.format = MT_FORMAT_AFFINE,
+                          .bits = wide || below(r, 2) ? 4 : 8,
+                          .group = below(r, 2) ? 64 : 32,
+                          .scale_type = MT_SCALE_BF16,
+                          .n = n,
+                          .k = k};
+    mt_mat mat;
+    check_matrix(r->memory, &mat, &shape, CHECK_NORMAL);
+    mt_tensor *x = unit_rows(r, 1, k), *y = mt_tensor_new(r->set, r->units, n);
+    const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
+    say(r, "%s, %zu to %zu", check_matrix_name(&mat), k, n);
+    plan(r, 8);
+    mt_op_matmul(r->dev, &y, &w, 1, x, r->units);
+    give(r, y, 1, n);
+}
+
+/* ---- what others meet by chance: every kind of weight, with all rows at once and in parts ---- */
+
+typedef struct kind {
+    mt_format format;
+    uint8_t bits;
+    uint16_t group;
+    mt_scale_type scale;
+} kind;
+
+static const kind integers[] = {{MT_FORMAT_AFFINE, 4, 32, MT_SCALE_BF16},  {MT_FORMAT_AFFINE, 4, 64, MT_SCALE_BF16},
+                                {MT_FORMAT_AFFINE, 4, 128, MT_SCALE_BF16}, {MT_FORMAT_AFFINE, 8, 32, MT_SCALE_BF16},
+                                {MT_FORMAT_AFFINE, 8, 64, MT_SCALE_BF16},  {MT_FORMAT_AFFINE, 8, 128, MT_SCALE_BF16},
+                                {MT_FORMAT_AFFINE, 4, 32, MT_SCALE_F16},   {MT_FORMAT_AFFINE, 4, 64, MT_SCALE_F16},
+                                {MT_FORMAT_AFFINE, 4, 128, MT_SCALE_F16},  {MT_FORMAT_AFFINE, 8, 32, MT_SCALE_F16},
+                                {MT_FORMAT_AFFINE, 8, 64, MT_SCALE_F16},   {MT_FORMAT_AFFINE, 8, 128, MT_SCALE_F16},
+                                {MT_FORMAT_MXFP4, 4, 32, MT_SCALE_E8M0}};
+static const kind halves[] = {{MT_FORMAT_BF16, 16, 0, MT_SCALE_NONE}, {MT_FORMAT_FP8, 8, 128, MT_SCALE_F32}};
+
+static mt_mat matrix_of(run *r, kind k, size_t rows, size_t columns)
+{
+    const mt_mat shape = {
+        .format = k.format, .scale_type = k.scale, .bits = k.bits, .group = k.group, .n = rows, .k = columns};
+    mt_mat w;
+    check_matrix(r->memory, &w, &shape, CHECK_NORMAL);
+    for (size_t i = 0; k.format == MT_FORMAT_FP8 && i < rows * columns; i++)
+        ((uint8_t *)(uintptr_t)w.w)[i] &= 0xbf; /* no NaN */
+    return w;
+}
+
+enum { EACH_DEPTH = 128, EACH_COLUMNS = 20, EACH_PARTS = 5 };
+
+/* Room for so many rows, their product and its way back. */
+typedef struct part {
+    size_t rows;
+    mt_tensor *x, *y;
+    mt_reading *reading;
+} part;
+
+/* Rows of units [first, first + m) times w, to where each unit's numbers are. */
+static void multiply_part(run *r, const part *p, const mt_weight *w, size_t first, size_t m, float *to, size_t stride)
+{
+    static float rows[MOST_UNITS][EACH_DEPTH];
+    for (size_t i = 0; i < m; i++)
+        fill(r, 1, 1 + r->unit[first + i], rows[i], EACH_DEPTH);
+    mt_tensor_write(r->dev, p->x, 0, m, rows[0]);
+    mt_op_matmul(r->dev, (mt_tensor *const[]){p->y}, &w, 1, p->x, m);
+    mt_read_rows(r->dev, p->reading, p->y, 0, m);
+    for (size_t i = 0; i < m; i++)
+        memcpy(to + (first + i) * stride, mt_reading_row(r->dev, p->reading, i), EACH_COLUMNS * sizeof(float));
+}
+
+static void multiply_kinds(run *r, const kind *kinds, size_t count)
+{
+    static const size_t sizes[EACH_PARTS] = {MOST_UNITS, 64, 16, 8, 1};
+    const mt_weight *w[MT_COUNT(integers)];
+    const size_t stride = count * EACH_PARTS * EACH_COLUMNS;
+    float *all = mt_alloc_array(r->units * stride, sizeof *all);
+    part parts[EACH_PARTS];
+    for (size_t c = 0; c < count; c++) {
+        const mt_mat mat = matrix_of(r, kinds[c], EACH_COLUMNS, EACH_DEPTH);
+        w[c] = mt_weight_new(r->set, &mat, NULL, false);
+    }
+    for (size_t p = 0; p < EACH_PARTS; p++)
+        parts[p] = (part){.rows = sizes[p],
+                          .x = mt_tensor_new(r->set, sizes[p], EACH_DEPTH),
+                          .y = mt_tensor_new(r->set, sizes[p], EACH_COLUMNS),
+                          .reading = mt_reading_new(r->set, sizes[p] * EACH_COLUMNS * sizeof(float))};
+    plan(r, MOST_UNITS);
+    for (size_t c = 0; c < count; c++)
+        for (size_t p = 0; p < EACH_PARTS; p++)
+            for (size_t first = 0; first < r->units; first += sizes[p]) {
+                const size_t left = r->units - first;
+                multiply_part(r, &parts[p], w[c], first, left < sizes[p] ? left : sizes[p],
+                              all + (c * EACH_PARTS + p) * EACH_COLUMNS, stride);
+            }
+    say(r, "every kind");
+    for (size_t i = 0; i < r->units; i++)
+        give_floats(r, all + i * stride, stride);
+    mt_free(all);
+}
+
+static void matmul_integers(run *r)
+{
+    multiply_kinds(r, integers, MT_COUNT(integers));
+}
+
+static void matmul_halves(run *r)
+{
+    if (mt_device_precision(r->dev) == MT_PRECISION_FAST)
+        r->rule = NEAR;
+    multiply_kinds(r, halves, MT_COUNT(halves));
+}
+
+/* Two experts of each kind of integers. */
+static void moe_integers(run *r)
+{
+    const size_t count = 6; /* of the kinds: all bits and groups */
+    const mt_experts *all[6];
+    mt_tensor *x = unit_rows(r, 1, EACH_DEPTH), *router = mt_tensor_new(r->set, r->units, 2), *y[6];
+    for (size_t c = 0; c < count; c++) {
+        mt_mat mats[6];
+        for (size_t i = 0; i < 6; i++)
+            mats[i] = matrix_of(r, integers[c], EACH_DEPTH, EACH_DEPTH);
+        all[c] = mt_experts_new(
+            r->set,
+            &(mt_experts_params){
+                .count = 2, .top_k = 1, .gate = mats, .up = mats + 2, .down = mats + 4, .glu = {.act = MT_ACT_SILU}});
+        y[c] = mt_tensor_new(r->set, r->units, EACH_DEPTH);
+    }
+    plan(r, MOST_UNITS);
+    for (size_t c = 0; c < count; c++) {
+        for (size_t i = 0; i < r->units; i++) {
+            float row[2];
+            fill(r, 2, 1 + r->unit[i], row, 2);
+            mt_tensor_write(r->dev, router, i, 1, row);
+        }
+        mt_op_moe(r->dev, y[c], x, router, r->units, all[c]);
+    }
+    say(r, "every kind");
+    mt_reading *reading = mt_reading_new(r->set, EACH_DEPTH * sizeof(float));
+    for (size_t i = 0; i < r->units; i++)
+        for (size_t c = 0; c < count; c++) {
+            mt_read_rows(r->dev, reading, y[c], i, 1);
+            give_floats(r, mt_reading_row(r->dev, reading, 0), EACH_DEPTH);
         }
 }
 
@@ -114,7 +280,7 @@ static void moe(run *r)
         fill(r, 2, 1 + r->unit[i], row, experts);
         for (size_t e = 0; r->unit[i] % 3 == 0 && e < experts; e++)
             row[e] = (float)(int)row[e];
-        mt_tensor_write(r->dev, router, i, row);
+        mt_tensor_write(r->dev, router, i, 1, row);
     }
     mt_experts_params params = {.count = experts,
                                 .top_k = top_k,
@@ -139,8 +305,13 @@ static void moe(run *r)
     mt_free(mats);
 }
 
-const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul},
+const device_check product_checks[] = {{.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
+                                       {.name = "a row", .fn = few_rows, .units = 1},
+                                       {.name = "few rows", .fn = few_rows, .units = 8},
+                                       {.name = "op_matmul", .fn = matmul_integers},
+                                       {.name = "op_matmul", .fn = matmul_halves},
                                        {.name = "op_embed", .fn = embed},
                                        {.name = "op_add_rows", .fn = add_rows},
-                                       {.name = "op_moe", .fn = moe},
+                                       {.name = "op_moe", .fn = moe, .units = MOST_UNITS},
+                                       {.name = "op_moe", .fn = moe_integers},
                                        {0}};

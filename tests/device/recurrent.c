@@ -37,7 +37,7 @@ static void write_rows(run *r, mt_tensor *t, size_t at, unsigned thing, uint32_t
     float *x = mt_alloc_array(cols, sizeof *x);
     for (size_t i = 0; i < n; i++) {
         fill(r, thing, 1 + unit * 100 + from + i, x, cols);
-        mt_tensor_write(r->dev, t, at + i, x);
+        mt_tensor_write(r->dev, t, at + i, 1, x);
     }
     mt_free(x);
 }
@@ -96,13 +96,13 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
 
 static void open_layer(run *r, layer *l)
 {
-    static const size_t dims[] = {8, 16, 32, 48, 128};
+    static const size_t dims[] = {8, 16, 32, 48, 128, 128, 128};
     mt_error err;
     l->shape = (mt_state_shape){.layers = 2,
                                 .key_heads = 1 + below(r, 3),
                                 .key_dim = pick(r, dims, MT_COUNT(dims)),
                                 .value_dim = pick(r, dims, MT_COUNT(dims)),
-                                .taps = 2 + below(r, MT_LIMIT_CONV_TAPS - 1)};
+                                .taps = below(r, 2) ? 4 : 2 + below(r, MT_LIMIT_CONV_TAPS - 1)};
     if (below(r, 4) == 0) { /* a convolution alone */
         l->shape.key_heads = 1;
         l->shape.key_dim = 0;

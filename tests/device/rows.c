@@ -162,7 +162,7 @@ static void features(run *r)
     begin_rows(r, &batch);
     for (size_t i = 0; i < MOST_UNITS; i++) {
         fill(r, 2, i, row, n + extra);
-        mt_tensor_write(r->dev, all, i, row);
+        mt_tensor_write(r->dev, all, i, 1, row);
     }
     for (size_t i = 0; i < r->units; i++)
         from[i] = r->unit[i] % 3 == 0 ? MT_NO_PAGE : (r->unit[i] * 37 + 5) % MOST_UNITS;
@@ -184,7 +184,7 @@ static void finite_rows(run *r)
         fill(r, 1, 1 + r->unit[i], row, n);
         if (r->unit[i] % 4 == 1)
             row[r->unit[i] * 7 % n] = r->unit[i] % 8 == 1 ? NAN : -INFINITY;
-        mt_tensor_write(r->dev, x, i, row);
+        mt_tensor_write(r->dev, x, i, 1, row);
     }
     say(r, "%zu columns", n);
     mt_op_finite(r->dev, ok, x, r->units);
@@ -203,7 +203,7 @@ static void argmax(run *r)
         fill(r, 1, 1 + r->unit[i], row, n);
         for (size_t k = 0; r->unit[i] % 2 && k < n; k++)
             row[k] = roundf(2 * row[k]);
-        mt_tensor_write(r->dev, x, i, row);
+        mt_tensor_write(r->dev, x, i, 1, row);
     }
     say(r, "%zu columns", n);
     mt_op_argmax(r->dev, y, x, r->units);
@@ -244,7 +244,7 @@ static void sum_rows(run *r)
         const uint32_t unit = (uint32_t)(i % r->units);
         to[i] = i / r->units == 2 ? MT_NO_PAGE : unit;
         fill(r, 2 + (unsigned)(i / r->units), 1 + r->unit[unit], row, n);
-        mt_tensor_write(r->dev, x, i, row);
+        mt_tensor_write(r->dev, x, i, 1, row);
     }
     say(r, "%zu columns", n);
     mt_op_sum_rows(r->dev, y, mt_index_of(r->set, to, m), x, m);
@@ -259,7 +259,7 @@ static void join_and_mean(run *r)
     float row[1000];
     for (size_t i = 0; i < r->units * count; i++) {
         fill(r, (unsigned)(i % count), 1 + r->unit[i / count], row, n);
-        mt_tensor_write(r->dev, x, i, row);
+        mt_tensor_write(r->dev, x, i, 1, row);
     }
     const bool woven = below(r, 2);
     say(r, "%zu rows of %zu columns%s", count, n, woven ? ", woven" : "");
@@ -278,14 +278,15 @@ static void pixels(run *r)
 {
     const size_t frames = 1 + below(r, 2), area = 1 + below(r, 200);
     static uint8_t bytes[MOST_UNITS][3 * 2 * 200];
-    static float levels[3][256];
+    static float levels[2][3][256];
     mt_pixels patch[MOST_UNITS];
-    fill(r, 1, 0, &levels[0][0], 3 * 256);
+    fill(r, 1, 0, &levels[0][0][0], 2 * 3 * 256);
     for (size_t i = 0; i < r->units; i++) {
         for (size_t k = 0; k < sizeof bytes[i]; k++)
             bytes[i][k] = (uint8_t)((r->unit[i] + 1) * 2654435761u * (k + 1) >> 13);
-        patch[i] = (mt_pixels){
-            .bytes = bytes[i], .levels = (const float(*)[256])levels, .still = frames == 2 && r->unit[i] % 2};
+        patch[i] = (mt_pixels){.bytes = bytes[i],
+                               .levels = (const float(*)[256])levels[r->unit[i] % 3 == 0],
+                               .still = frames == 2 && r->unit[i] % 2};
     }
     mt_patches *patches = mt_patches_new(r->set, r->units, frames, area);
     mt_tensor *x = mt_tensor_new(r->set, r->units, 3 * frames * area);

@@ -17,7 +17,7 @@ static void read_back(FILE *file, char *text, size_t size)
 /* Runs the command with both streams in files. */
 static int run(const char *dir, bool json)
 {
-    mt_options opt = {.command = MT_COMMAND_INFO, .dir = dir, .json = json};
+    mt_options opt = {.device = "cpu", .command = MT_COMMAND_INFO, .dir = dir, .json = json};
     FILE *files[2] = {tmpfile(), tmpfile()};
     int saved[2], status;
 
@@ -80,6 +80,9 @@ static void a_checkpoint_is_described(void **state)
     PUT_TENSORS("model.safetensors", LAYER_NORMS, LAYER_ATTENTION, LAYER_MLP);
     assert_int_equal(run(folder, false), 0);
     assert_string_equal(said, "");
+    char *device = strstr(out, "device        cpu, with everything in the machine's ");
+    assert_non_null(device);
+    *device = '\0';
     assert_string_equal(out, "family        qwen3 (Qwen3ForCausalLM)\n"
                              "layers        1 of width 64, vocabulary 16, tied head\n"
                              "attention     2 heads, 1 key/value head of 32, normalised queries and keys\n"
@@ -135,6 +138,11 @@ static void json_says_the_same(void **state)
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(root, "cache"), "bytes_per_1k_tokens_past_window")), 0);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "cache"), "window_bytes")), 8192);
+    const json_t *device = json_object_get(root, "device");
+    assert_string_equal(json_string_value(json_object_get(device, "name")), "cpu");
+    assert_true(json_is_null(json_object_get(device, "memory_bytes")));
+    assert_true(json_integer_value(json_object_get(device, "host_memory_bytes")) > 0);
+    assert_true(json_is_null(json_object_get(device, "problem")));
     json_decref(root);
 }
 

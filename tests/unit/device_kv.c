@@ -10,7 +10,8 @@ enum { HEADS = 2, DIM = 64, ROWS = 40 };
 
 static mt_device *open_device(mt_precision precision, mt_kv_bits bits)
 {
-    const mt_device_params params = {.host = {.threads = 1, .cpu_mask = ~0u}, .precision = precision, .kv_bits = bits};
+    const mt_device_params params = {
+        .name = unit_device(), .host = {.threads = 1, .cpu_mask = ~0u}, .precision = precision, .kv_bits = bits};
     mt_error err = {0};
     mt_device *dev = mt_device_open(&params, &err);
     assert_non_null(dev);
@@ -73,11 +74,11 @@ static float last_row(mt_precision precision, mt_kv_type type, bool value, float
     for (size_t r = 0; r < ROWS; r++) {
         for (size_t i = 0; i < HEADS * DIM; i++)
             row[i] = sinf((float)(r * 31 + i));
-        mt_tensor_write(dev, k, r, row);
-        mt_tensor_write(dev, v, r, row);
+        mt_tensor_write(dev, k, r, 1, row);
+        mt_tensor_write(dev, v, r, 1, row);
         row[5] = odd;
         if (r == 2)
-            mt_tensor_write(dev, value ? v : k, r, row);
+            mt_tensor_write(dev, value ? v : k, r, 1, row);
     }
     mt_step_begin(dev, &(mt_batch){.rows = ROWS, .spans = 1, .span = &span});
     mt_op_kv_write(dev, kv, 1, k, v);

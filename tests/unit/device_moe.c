@@ -30,7 +30,8 @@ static void make(fixture *f)
 /* What a row comes to with the best `top` experts of a router, weights that come to 1. */
 static void route(const fixture *f, const float *router, size_t top, float *out)
 {
-    const mt_device_params params = {.host = {.threads = 1, .cpu_mask = ~0u}, .precision = MT_PRECISION_REFERENCE};
+    const mt_device_params params = {
+        .name = unit_device(), .host = {.threads = 1, .cpu_mask = ~0u}, .precision = MT_PRECISION_REFERENCE};
     mt_error err = {0};
     mt_device *dev = mt_device_open(&params, &err);
     mt_set *set = mt_set_new(dev);
@@ -46,8 +47,8 @@ static void route(const fixture *f, const float *router, size_t top, float *out)
     float row[WIDTH];
     for (size_t i = 0; i < WIDTH; i++)
         row[i] = (float)i / WIDTH - 0.3f;
-    mt_tensor_write(dev, x, 0, row);
-    mt_tensor_write(dev, r, 0, router);
+    mt_tensor_write(dev, x, 0, 1, row);
+    mt_tensor_write(dev, r, 0, 1, router);
     assert_true(mt_device_plan(dev, 4, &err));
     mt_op_moe(dev, y, x, r, 1, all);
     mt_read_rows(dev, reading, y, 0, 1);

@@ -10,7 +10,7 @@ enum { WIDTH = 40, ROWS = 3 };
 /* A row whose numbers are not finite ends its sequence later on; until then its token is one of the vocabulary. */
 static void the_largest_of_a_row_is_in_it(void **state)
 {
-    const mt_device_params params = {.host = {.threads = 1, .cpu_mask = ~0u}};
+    const mt_device_params params = {.name = unit_device(), .host = {.threads = 1, .cpu_mask = ~0u}};
     mt_error err = {0};
     mt_device *dev = mt_device_open(&params, &err);
     float row[WIDTH];
@@ -24,15 +24,15 @@ static void the_largest_of_a_row_is_in_it(void **state)
     assert_true(mt_device_plan(dev, WIDTH, &err));
     for (size_t i = 0; i < WIDTH; i++) {
         const float number = (float)i;
-        mt_tensor_write(dev, numbers, i, &number);
+        mt_tensor_write(dev, numbers, i, 1, &number);
         row[i] = NAN;
     }
-    mt_tensor_write(dev, x, 0, row);
+    mt_tensor_write(dev, x, 0, 1, row);
     row[WIDTH - 1] = -INFINITY;
-    mt_tensor_write(dev, x, 1, row);
+    mt_tensor_write(dev, x, 1, 1, row);
     for (size_t i = 0; i < WIDTH; i++)
         row[i] = -(float)((i + 5) % WIDTH);
-    mt_tensor_write(dev, x, 2, row);
+    mt_tensor_write(dev, x, 2, 1, row);
     mt_op_argmax(dev, at, x, ROWS);
     mt_op_gather(dev, y, numbers, at, ROWS);
     mt_read_rows(dev, reading, y, 0, ROWS);

@@ -17,7 +17,7 @@ typedef struct fixture {
 
 static fixture *make(void)
 {
-    const mt_device_params params = {.host = {.threads = THREADS, .cpu_mask = ~0u}};
+    const mt_device_params params = {.name = unit_device(), .host = {.threads = THREADS, .cpu_mask = ~0u}};
     fixture *f = mt_alloc(sizeof *f);
     mt_error err = {0};
     float row[WIDTH];
@@ -38,7 +38,7 @@ static fixture *make(void)
     f->w = mt_weight_new(f->set, &mat, NULL, false);
     f->reading = mt_reading_new(f->set, ROWS * COLUMNS * sizeof(float));
     for (size_t i = 0; i < ROWS; i++)
-        mt_tensor_write(f->dev, f->x, i, row);
+        mt_tensor_write(f->dev, f->x, i, 1, row);
     assert_true(mt_device_plan(f->dev, ROWS, &err));
     return f;
 }

@@ -116,8 +116,10 @@ static inline mt_kv_bits driver_kv_bits(void)
 
 static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
 {
-    const mt_device_params device = {
-        .host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision, .kv_bits = driver_kv_bits()};
+    const mt_device_params device = {.name = unit_device(),
+                                     .host = {.threads = threads, .cpu_mask = ~0u},
+                                     .precision = precision,
+                                     .kv_bits = driver_kv_bits()};
     mt_error err = {0};
     driver_init(d);
     if (!mt_opened_open(&d->o, dir, &device, &err))

@@ -92,7 +92,7 @@ static void slice(mt_cursor *c, size_t rows)
             to[i] = ((float)draw_below(&random, 2001) - 1000) * 0.0005f;
         if (p->patches[0] == 255 && row == 3)
             to[s->tower.width - 1] = NAN;
-        mt_tensor_write(s->dev, s->features, s->to[c->pass][row], to);
+        mt_tensor_write(s->dev, s->features, s->to[c->pass][row], 1, to);
     }
 }
 

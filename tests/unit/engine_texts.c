@@ -20,7 +20,7 @@ typedef struct alone {
 /* An encoder and no model, with params that the test may change before driver_start. */
 static void alone_open(alone *a, const char *dir)
 {
-    const mt_device_params device = {.host = {.threads = 1, .cpu_mask = ~0u}};
+    const mt_device_params device = {.name = unit_device(), .host = {.threads = 1, .cpu_mask = ~0u}};
     mt_error err = {0};
     driver_init(&a->d);
     a->steps = 0;

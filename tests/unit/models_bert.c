@@ -74,7 +74,8 @@ typedef struct opened {
 
 static void open_bert(opened *o, const char *dir, size_t slice, size_t threads)
 {
-    const mt_device_params params = {.host = {.threads = threads, .cpu_mask = ~0u}, .precision = MT_PRECISION_FAST};
+    const mt_device_params params = {
+        .name = unit_device(), .host = {.threads = threads, .cpu_mask = ~0u}, .precision = MT_PRECISION_FAST};
     mt_error err = {0};
     o->arena = mt_arena_new(0);
     o->checkpoint = mt_checkpoint_open(dir, &err);

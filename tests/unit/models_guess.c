@@ -74,7 +74,8 @@ static void compare(const char *name, mt_model *m, const recorded *r)
 
 static void check_head(const char *name)
 {
-    const mt_device_params device = {.host = {.threads = 2, .cpu_mask = ~0u}, .precision = MT_PRECISION_REFERENCE};
+    const mt_device_params device = {
+        .name = unit_device(), .host = {.threads = 2, .cpu_mask = ~0u}, .precision = MT_PRECISION_REFERENCE};
     const mt_model_params params = {.rows = 4, .logits = 1, .places = 1, .memos = 1};
     const size_t pages[MT_KV_GROUPS] = {PAGES};
     static recorded r;

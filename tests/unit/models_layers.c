@@ -581,7 +581,8 @@ typedef struct driver {
 
 static void start(driver *d, const toy *t, mt_precision precision)
 {
-    const mt_device_params device = {.precision = precision, .host = {.threads = 2, .cpu_mask = ~0u}};
+    const mt_device_params device = {
+        .name = unit_device(), .precision = precision, .host = {.threads = 2, .cpu_mask = ~0u}};
     const mt_model_params params = {.rows = ROWS, .logits = LENGTH, .places = 2, .memos = 1};
     size_t pages[MT_KV_GROUPS];
     mt_error err = {0};

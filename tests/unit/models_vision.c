@@ -32,7 +32,8 @@ typedef struct tower {
 
 static void open_tower(tower *t, const char *folder, size_t threads, mt_precision precision, size_t rows)
 {
-    const mt_device_params device = {.host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
+    const mt_device_params device = {
+        .name = unit_device(), .host = {.threads = threads, .cpu_mask = ~0u}, .precision = precision};
     const mt_vision_params params = {.patches = 2048, .rows = rows};
     mt_error err = {0};
     assert_true(mt_opened_open(&t->o, folder, &device, &err));

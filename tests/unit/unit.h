@@ -37,6 +37,13 @@ static inline bool unit_races(void)
     return getenv("MOTET_TEST_RACES") != NULL;
 }
 
+/* What computes in tests: MOTET_TEST_DEVICE, which runs a whole suite on a GPU. */
+static inline const char *unit_device(void)
+{
+    const char *name = getenv("MOTET_TEST_DEVICE");
+    return name ? name : "cpu";
+}
+
 /* Ends the running test without a verdict; the reason goes into the log. */
 #define UNIT_SKIP(reason)                             \
     do {                                              \

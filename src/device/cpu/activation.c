@@ -3,21 +3,9 @@
 #include <math.h>
 
 #include "device/cpu/cpu.h"
+#include "kernels/portable/scalar.h"
 
 #define CHUNK 256 /* elements that an activation takes at a time */
-
-/* erfc(z) = t exp(f(t) - z z) with t = 1 / (1 + z / 2): f is smooth, and a polynomial fitted for 0 <= z <= 12 keeps its
-   value to 6e-8. */
-static float erfc_exponent(float t)
-{
-    static const float f[] = {0.15775100886821747f, -0.7501815557479858f,  1.3186529874801636f,  -0.909740686416626f,
-                              0.09432142227888107f, -0.09025565534830093f, 0.06523264944553375f, 0.3803541362285614f,
-                              0.9993481040000916f,  -1.2654823064804077f};
-    float sum = f[0];
-    for (size_t i = 1; i < MT_COUNT(f); i++)
-        sum = fmaf(sum, t, f[i]);
-    return sum;
-}
 
 /* x = x / 2 erfc(-x / sqrt 2) */
 static void gelu(const mt_kernels *k, float *x, size_t n)
@@ -26,7 +14,7 @@ static void gelu(const mt_kernels *k, float *x, size_t n)
     for (size_t j = 0; j < n; j++) {
         const float z = fabsf(x[j]) * 0.70710678118654752f;
         t[j] = 1.0f / fmaf(0.5f, z, 1.0f);
-        e[j] = fmaf(-z, z, erfc_exponent(t[j]));
+        e[j] = fmaf(-z, z, mt_erfc_exponent1(t[j]));
     }
     k->exp(e, e, n);
     for (size_t j = 0; j < n; j++) {

@@ -8,12 +8,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
-
-#define NUMERICS_VERSION 2u
 
 /* ---- sets ---- */
 
@@ -117,6 +114,26 @@ static const char *describe(const mt_device *dev)
     return dev->name;
 }
 
+static bool renew(mt_device *dev, mt_error *err)
+{
+    (void)dev;
+    (void)err;
+    return true;
+}
+
+bool mt_cpu_device_well(const mt_device *dev, mt_error *err)
+{
+    (void)dev;
+    (void)err;
+    return true;
+}
+
+bool mt_cpu_device_apart(const mt_device *dev)
+{
+    (void)dev;
+    return false;
+}
+
 uint64_t mt_cpu_device_bytes(const mt_device *dev)
 {
     return dev->bytes;
@@ -125,13 +142,24 @@ uint64_t mt_cpu_device_bytes(const mt_device *dev)
 uint64_t mt_cpu_device_memory(const mt_device *dev)
 {
     (void)dev;
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return mt_host_memory();
+}
+
+size_t mt_cpu_device_rows(const mt_device *dev)
+{
+    (void)dev;
+    return 512;
 }
 
 uint32_t mt_cpu_device_fingerprint(const mt_device *dev)
 {
     const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
-    return NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | bits << 1 | precision;
+    return MT_NUMERICS_VERSION << 16 | (mt_kernels_r5_level(&dev->k) & 0xff) << 8 | bits << 1 | precision;
+}
+
+void mt_cpu_device_enter(mt_device *dev)
+{
+    (void)dev;
 }
 
 void mt_cpu_device_wait(mt_device *dev)
@@ -212,6 +240,7 @@ void mt_cpu_run(mt_device *dev, mt_pool_fn *fn, void *ctx, size_t items, size_t 
 const mt_backend mt_backend_cpu = {.name = "cpu",
                                    .open = open_cpu,
                                    .close = close_cpu,
+                                   .renew = renew,
                                    .describe = describe,
                                    .set_new = set_new,
                                    .set_free = set_free,

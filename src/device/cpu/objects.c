@@ -53,11 +53,12 @@ void mt_cpu_tensor_look(mt_device *dev, mt_tensor *view, const mt_tensor *t, siz
     *view = (mt_tensor){.rows = rows, .cols = t->cols, .stride = t->stride, .data = mt_cpu_row(t, row)};
 }
 
-void mt_cpu_tensor_write(mt_device *dev, mt_tensor *t, size_t row, const float *data)
+void mt_cpu_tensor_write(mt_device *dev, mt_tensor *t, size_t row, size_t rows, const float *data)
 {
     (void)dev;
-    assert(row < t->rows);
-    memcpy(mt_cpu_row(t, row), data, t->cols * sizeof *data);
+    assert(row + rows <= t->rows);
+    for (size_t i = 0; i < rows; i++)
+        memcpy(mt_cpu_row(t, row + i), data + i * t->cols, t->cols * sizeof *data);
 }
 
 mt_index *mt_cpu_index_new(mt_set *set, size_t count)

@@ -1,11 +1,11 @@
-/* What the machine can do at most with the threads of a host: the measure for everything else. */
+/* What the machine can do at most with the threads of a host. */
 #include "kernels/peak.h"
 
 #include <math.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cli/bench.h"
+#include "device/cpu/cpu.h"
 
 enum { ROUNDS = 20000, PARTS = 8, LEAST_RUNS = 5, ENOUGH_NS = 60000000 };
 #define STREAM_BYTES ((size_t)128 << 20)
@@ -49,30 +49,23 @@ static double rate(mt_host *host, job *j, mt_peak peak)
     return peak.loop ? (double)items * ROUNDS * peak.ops / best(host, multiply, j, items) : 0;
 }
 
-void mt_peaks_measure(mt_peaks *p, mt_host *host)
+mt_peaks mt_cpu_device_peaks(mt_device *dev)
 {
+    mt_host *host = dev->head.host;
     const unsigned cpu = mt_host_kernels(host)->cpu;
     const size_t items = PARTS * mt_host_threads(host);
     job *j = mt_alloc(sizeof *j);
     uint8_t *data = mt_alloc_aligned(64, STREAM_BYTES);
+    mt_peaks p;
     for (size_t i = 0; i < STREAM_BYTES; i += 64)
         data[i] = (uint8_t)i; /* a page that nobody has written is none */
     j->data = data;
     j->bytes = STREAM_BYTES / items & ~(size_t)255;
-    p->bandwidth = (double)(items * j->bytes) / best(host, read_part, j, items);
-    p->fp32 = rate(host, j, mt_peak_fp32(cpu));
-    p->int8 = fmax(rate(host, j, mt_peak_int8(cpu)), p->fp32);
-    p->bf16 = fmax(rate(host, j, mt_peak_bf16(cpu)), p->fp32);
+    p.bandwidth = (double)(items * j->bytes) / best(host, read_part, j, items);
+    p.fp32 = rate(host, j, mt_peak_fp32(cpu));
+    p.int8 = fmax(rate(host, j, mt_peak_int8(cpu)), p.fp32);
+    p.bf16 = fmax(rate(host, j, mt_peak_bf16(cpu)), p.fp32);
     mt_free(data);
     mt_free(j);
-}
-
-double mt_peaks_of(const mt_peaks *p, mt_arithmetic arithmetic)
-{
-    switch (arithmetic) {
-    case MT_ARITHMETIC_INT8: return p->int8;
-    case MT_ARITHMETIC_BF16: return p->bf16;
-    case MT_ARITHMETIC_FP32: return p->fp32;
-    }
-    return 0;
+    return p;
 }

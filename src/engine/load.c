@@ -1,0 +1,126 @@
+/* What the engine has on the device: weights, working memory, pages. Made when it starts, and again after the device
+   has failed. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/inside.h"
+
+#define TOWER_PATCHES 16384 /* of a picture that a request may ask for, beyond what the checkpoint has */
+#define TOWER_SHARE 16      /* the tower's working memory is at most this part of all */
+
+/* The model's tower, with room for the largest picture that takes no more than a share of the memory. */
+static bool make_tower(mt_engine *e, const mt_opened *o, mt_error *err)
+{
+    const mt_vision_spec *spec = o->spec.vision;
+    if (e->params.tower)
+        e->tower = *e->params.tower;
+    if (e->params.tower || !spec || !o->processor)
+        return true;
+    const uint64_t each = 8 * (uint64_t)spec->hidden; /* bytes of a patch: residual stream, key and value */
+    const uint64_t most = mt_engine_memory(&e->params, e->dev) / TOWER_SHARE / each;
+    const size_t given = mt_processor_patches(o->processor), patches = given > TOWER_PATCHES ? given : TOWER_PATCHES;
+    const mt_vision_params params = {.patches = patches < most ? patches : (size_t)most, .rows = e->params.rows};
+    e->vision = mt_vision_new(e->dev, spec, o->weights.vision, &params, err);
+    if (!e->vision)
+        return false;
+    e->tower = mt_vision_tower(e->vision);
+    return true;
+}
+
+static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
+{
+    e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
+    if (e->params.speculate == MT_SPECULATE_OFF)
+        e->memos = 0;
+    o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
+    const mt_model_params model = {.rows = e->params.rows,
+                                   .logits = mt_step_most_wanted(e->params.sequences),
+                                   .places = e->params.sequences,
+                                   .memos = e->memos};
+    e->model = mt_model_new(e->dev, e->spec, &o->weights, &model, err);
+    return e->model != NULL;
+}
+
+/* Bytes of all weights, the encoders' among them. */
+static uint64_t weights_of(const mt_engine *e)
+{
+    const mt_opened *o = e->opened;
+    uint64_t bytes = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
+    for (size_t i = 0; i < e->desk_count; i++)
+        bytes += mt_encoder_weights(e->params.encoders[i]);
+    return bytes;
+}
+
+/* Encoders, the tower and the model, which plans the device for all of them. */
+static bool load(mt_engine *e, mt_opened *o, mt_error *err)
+{
+    const uint64_t weights = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
+    mt_cost_init(&e->past.cost, (double)weights, (double)weights);
+    if (!mt_texts_load(e, err) || !make_tower(e, o, err) ||
+        !(o->checkpoint ? make_model(e, o, err) : mt_device_plan(e->dev, e->params.rows, err)))
+        return false;
+    mt_job_init(&e->job, e->tower.cursor, mt_engine_encoded);
+    if (!mt_engine_reserve(e, weights_of(e), err))
+        return false;
+    mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, e->places.all + e->job_count, e->spec->vocab);
+    if (e->params.disk && e->model &&
+        !(e->keep = mt_keep_new(e, e->params.disk, e->params.identity, mt_engine_poke, err)))
+        return false;
+    if (e->params.canary && e->model)
+        mt_engine_canary(e);
+    if (mt_device_apart(e->dev)) {
+        e->stats.device_bytes = mt_device_bytes(e->dev);
+        e->stats.device_memory = mt_device_memory(e->dev);
+    }
+    mt_device_wait(e->dev);
+    return mt_device_well(e->dev, err);
+}
+
+bool mt_engine_load(mt_engine *e, mt_error *err)
+{
+    mt_progress progress;
+    e->set = mt_set_new(e->dev);
+    mt_progress_begin(&progress, "weights.loading", "loading weights", weights_of(e));
+    mt_device_watch(e->dev, &progress);
+    const bool ok = load(e, e->opened, err);
+    mt_device_watch(e->dev, NULL);
+    mt_progress_end();
+    return ok;
+}
+
+void mt_engine_unload(mt_engine *e)
+{
+    mt_keep_free(e->keep);
+    mt_set_free(e->set);
+    mt_texts_unload(e);
+    mt_model_free(e->model);
+    mt_vision_free(e->vision);
+    mt_tree_free(e->tree);
+    mt_gallery_free(e->gallery);
+    mt_step_free(&e->step);
+    e->keep = NULL;
+    e->set = NULL;
+    e->model = NULL;
+    e->vision = NULL;
+    e->tower = (mt_tower){0};
+    e->tree = NULL;
+    e->gallery = NULL;
+    e->features = (mt_features){0};
+    e->pictures = (mt_shown){0};
+    e->step = (mt_step){0};
+}
+
+void mt_engine_renew(mt_engine *e)
+{
+    mt_error why = {0};
+    mt_engine_unload(e);
+    mt_log_warn("device.renewed", "the device is opened anew");
+    if (mt_device_renew(e->dev, &why) && mt_engine_load(e, &why)) {
+        mt_error_clear(&e->lost);
+        mt_log_info("device.renewed", "the device is well again: %s", mt_device_name(e->dev));
+    } else {
+        mt_engine_unload(e);
+        mt_fail(&e->lost, MT_E_IO, "the device could not be opened anew: %s", why.text);
+        mt_log_error("device.lost", "%s", e->lost.text);
+    }
+    e->renewed = mt_clock_ns();
+}
