@@ -16,8 +16,8 @@ SERVE ?=
 PREFIX ?= /usr/local
 DEB ?= build-deb
 
-.PHONY: all serve test test-sdk test-clients test-grafana test-web test-corpus checkkernels bench docs format lint asan \
-        ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb
+.PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-web test-corpus checkkernels bench docs format \
+        lint asan ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -59,6 +59,9 @@ test-schema: all ## follow schemas at random and let ajv judge, which npm fetche
 
 test: all ## build, run every test, say how many passed
 	@tests/run.py $(BUILD) $(TESTS)
+
+test-gpu: all ## run the tests that compute on an NVIDIA GPU of this machine, and print one table
+	@tools/gpu_suite.py $(BUILD) $(TESTS)
 
 mutants: setup ## try bugs on purpose, and say which the tests do not notice: MUTANTS="names" for some of them
 	@tests/mutants/run.py $(MUTANTS)
@@ -109,15 +112,17 @@ develop:
 	@tools/setup.sh develop
 
 # One build serves several targets: gcc's without sanitizers is tested and looked at by lint; clang's is tested under two
-# sanitizers, fuzzed, and the proof that clang has no warning.
-build-gcc/build.ninja: CONFIGURE = -Dwerror=true
+# sanitizers, fuzzed, and the proof that clang has no warning. Only the first compiles kernels for GPUs, where nvcc is,
+# each of them once, for the kind of card that needs the most of them (-Dcuda=enabled compiles for all kinds); the others
+# have the host's part of that device, which needs none.
+build-gcc/build.ninja: CONFIGURE = -Dwerror=true -Dgpu_archs=90a
 build-gcc/build.ninja: export CC = gcc
 build-asan/build.ninja: CONFIGURE = -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all \
-                                    -Dfuzz=true -Dwerror=true
+                                    -Dfuzz=true -Dwerror=true -Dgpu_archs=
 build-asan/build.ninja: export CC = clang
 build-asan/build.ninja: | develop
-build-ubsan/build.ninja: CONFIGURE = -Db_sanitize=undefined -Dc_args=-fno-sanitize-recover=all
-build-tsan/build.ninja: CONFIGURE = -Db_sanitize=thread
+build-ubsan/build.ninja: CONFIGURE = -Db_sanitize=undefined -Dc_args=-fno-sanitize-recover=all -Dgpu_archs=
+build-tsan/build.ninja: CONFIGURE = -Db_sanitize=thread -Dgpu_archs=
 
 $(sort $(BUILD)/build.ninja $(patsubst %,build-%/build.ninja,gcc asan ubsan tsan)): | setup
 	@meson setup $(@D) $(CONFIGURE) >$(@D).log || { cat $(@D).log; rm -f $(@D).log; exit 1; }

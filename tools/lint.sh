@@ -84,6 +84,19 @@ listed() {
     return $status
 }
 
+# The same of kernels for GPUs: a file is an image of its own, or part of another.
+kernels_listed() {
+    local file name status=0
+    for file in src/device/cuda/*.cu; do
+        name=$(basename "$file" .cu)
+        if ! grep -q "'$name'" src/device/meson.build && ! grep -q "cuda/$name\.cu\"" src/device/cuda/*.cu; then
+            echo "$file:1: is not compiled: list it in src/device/meson.build"
+            status=1
+        fi
+    done
+    return $status
+}
+
 symbols() {
     local foreign
     foreign=$(nm -A -g --defined-only "$gcc"/libmotet_core.a "$gcc"/src/kernels/*.a |
@@ -147,6 +160,7 @@ check "headers" headers_alone
 check "gcc" ninja -C "$gcc" --quiet
 check "clang" ninja -C "$clang" --quiet
 check "lists" listed
+check "kernels" kernels_listed
 check "symbols" symbols
 check "circles" circles
 check "documents" documents

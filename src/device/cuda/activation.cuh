@@ -1,0 +1,46 @@
+/* Norms, activations and gates of one value or row, for the kernels that have them in common. */
+#ifndef MT_DEVICE_CUDA_ACTIVATION_CUH
+#define MT_DEVICE_CUDA_ACTIVATION_CUH
+
+#include "device/cuda/common.cuh"
+
+/* The first sixteen threads of each warp hold the same lanes, so that all have the sum. */
+static __device__ inline float rms(const float *x, uint32_t n, float eps)
+{
+    return 1.0f / sqrtf(dot16(x, x, n) / (float)n + eps);
+}
+
+/* x = x / 2 erfc(-x / sqrt 2) */
+static __device__ inline float gelu(float x)
+{
+    const float z = fabsf(x) * 0.70710678118654752f, t = 1.0f / fmaf(0.5f, z, 1.0f);
+    const float tail = 0.5f * (t * mt_exp1(fmaf(-z, z, mt_erfc_exponent1(t))));
+    return x * (x < 0 ? tail : 1.0f - tail);
+}
+
+static __device__ inline float activate(float x, uint32_t act)
+{
+    switch (act) {
+    case MT_ACT_SILU: return mt_silu1(x) * 1.0f;
+    case MT_ACT_GELU_TANH: return mt_gelu1(x) * 1.0f;
+    case MT_ACT_QUICK_GELU: return x * mt_sigmoid1(1.702f * x);
+    case MT_ACT_NONE: return x;
+    }
+    return gelu(x);
+}
+
+/* NaN stays. */
+static __device__ inline float clamp(float x, float low, float high)
+{
+    return x > high ? high : x < low ? low : x;
+}
+
+/* act(gate) * (up + offset), cut at limits first where there are some */
+static __device__ inline float glu_of(uint32_t act, float limit, float offset, float gate, float up)
+{
+    const float most = limit != 0 ? limit : INFINITY;
+    const float g = activate(clamp(gate, -INFINITY, most), act), u = clamp(up, -most, most);
+    return g * (limit == 0 && offset == 0 ? u : u + offset);
+}
+
+#endif

@@ -1,0 +1,191 @@
+/* Attention and its pages: which kernel, with what, on how many blocks.
+
+   Nothing that is decided here changes a bit, and where it can be, nothing depends on how long sequences are: steps of
+   as many rows are lists of the same launches (launch.c). */
+#include "device/cuda/cuda.h"
+
+#define THREADS 256
+#define SHARES 64 /* of the segments of a tile, at most */
+
+void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
+{
+    if (!kv->d.bits && mt_cuda_heads_keep(dev, kv, layer, k->m, v->m))
+        return;
+    mt_cuda_attention p = {.x = k->m, .v = v->m, .kv = kv->d, .step = dev->step, .layer = (uint32_t)layer};
+    if (kv->d.bits)
+        mt_cuda_launch(dev, MT_K_kv_write_q, dev->step.rows, 1, 1, THREADS,
+                       THREADS / 32 * kv->d.head_stride * sizeof(float), &p);
+    else
+        mt_cuda_launch(dev, MT_K_kv_write, dev->step.rows, 1, 1, THREADS, 0, &p);
+}
+
+static uint32_t count_tiles(const mt_batch *b, uint32_t tile)
+{
+    size_t tiles = 0;
+    for (size_t i = 0; i < b->spans; i++)
+        tiles += (b->span[i].rows + tile - 1) / tile;
+    return (uint32_t)tiles;
+}
+
+static bool few_rows(const mt_batch *b, uint32_t tile)
+{
+    for (size_t i = 0; i < b->spans; i++)
+        if (b->span[i].rows > tile)
+            return false;
+    return true;
+}
+
+/* The most rows of spans that are one tile: only those have parts. */
+static uint32_t most_rows(const mt_batch *b, uint32_t tile)
+{
+    uint32_t most = 1;
+    for (size_t i = 0; i < b->spans; i++)
+        most = b->span[i].rows > most && b->span[i].rows <= tile ? b->span[i].rows : most;
+    return most;
+}
+
+/* Whether the parts of all tiles have room, see part_at. */
+static bool parts_fit(const mt_batch *b, const mt_cuda_attention *p, uint32_t width)
+{
+    size_t segments = 1;
+    for (size_t i = 0; i < b->spans; i++) {
+        segments++;
+        for (size_t g = 0; g < MT_KV_GROUPS; g++)
+            if (b->span[i].pages[g])
+                segments += (b->span[i].position + b->span[i].rows) / MT_KV_SEGMENT + 1;
+    }
+    return b->spans * p->kv.heads <= MT_CUDA_COUNTS &&
+           segments * p->kv.heads * p->part_rows * (width + 4) * sizeof(float) <= MT_CUDA_PARTS;
+}
+
+/* Cuts spans into tiles of so many tokens, and the segments of spans of one tile into shares, as many as keep `blocks`
+   busy. */
+static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width)
+{
+    p->tile = tile;
+    p->part_rows = most_rows(dev->batch, tile) * (p->heads / p->kv.heads);
+    p->tile_count = count_tiles(dev->batch, p->tile);
+    p->parts = dev->parts;
+    p->counts = dev->counts;
+    const uint32_t pairs = p->tile_count * p->kv.heads;
+    p->shares = 1;
+    if (parts_fit(dev->batch, p, width))
+        for (uint32_t idle = blocks; p->shares < SHARES && pairs * p->shares < 4 * blocks; p->shares++) {
+            idle = (blocks - pairs * p->shares % blocks) % blocks; /* in the last round */
+            if (idle * 16 <= pairs * p->shares)
+                break;
+        }
+    p->items = pairs * p->shares;
+}
+
+/* ---- Hopper ---- */
+
+typedef struct hopper {
+    uint32_t head_stride;
+    mt_cuda_kernel kernel[2]; /* for few rows, for many */
+    uint32_t rows[2], threads[2];
+    uint32_t shared[2]; /* KiB of queries, stages and what else is large */
+} hopper;
+
+static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *p)
+{
+    static const hopper all[] = {
+        {64, {MT_K_attention_few_64, MT_K_attention_many_64}, {32, 128}, {256, 384}, {104, 112}},
+        {80, {MT_K_attention_few_80, MT_K_attention_many_80}, {32, 128}, {256, 384}, {208, 224}},
+        {96, {MT_K_attention_few_96, MT_K_attention_many_96}, {32, 128}, {256, 384}, {208, 224}},
+        {128, {MT_K_attention_few_128, MT_K_attention_many_128}, {32, 128}, {256, 384}, {208, 224}},
+        {256, {MT_K_attention_few_256, MT_K_attention_many_256}, {32, 64}, {384, 384}, {224, 224}}};
+    const bool able = dev->code >= 90 && !p->kv.f32 && !p->kv.bits && p->scale > 0 && p->softcap == 0.0f &&
+                      p->kv.head_dim % 2 == 0 && p->kv.page_tokens >= MT_KV_SEGMENT / 32;
+    for (size_t i = 0; i < MT_COUNT(all) && able; i++)
+        if (all[i].head_stride == p->kv.head_stride && p->heads / p->kv.heads <= all[i].rows[1])
+            return &all[i];
+    return NULL;
+}
+
+static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
+{
+    const uint32_t group = p.heads / p.kv.heads, processors = (uint32_t)dev->processors;
+    const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
+    cut(dev, &p, h->rows[many] / group, processors, h->head_stride);
+    mt_cuda_launch(dev, h->kernel[many], p.items < processors ? p.items : processors, 1, 1, h->threads[many],
+                   (h->shared[many] << 10) + 3072, &p);
+}
+
+/* ---- other heads, other cards ---- */
+
+/* Which kernel a shape has, for few rows and for many, and how many tiles of 16 rows it takes. Never a matter of the
+   batch: only what is computed by equal numbers may differ from step to step. */
+typedef struct form {
+    mt_cuda_kernel kernel[2];
+    uint32_t head_dim, tiles[2];
+} form;
+
+static const form *find_form(const mt_cuda_kv *kv, uint32_t group)
+{
+    static const form forms[] = {{{MT_K_attention_64_1, MT_K_attention_64_4}, 64, {1, 4}},
+                                 {{MT_K_attention_128_1, MT_K_attention_128_4}, 128, {1, 4}},
+                                 {{MT_K_attention_256_1, MT_K_attention_256_2}, 256, {1, 2}}};
+    for (size_t i = 0; i < MT_COUNT(forms) && !kv->f32 && !kv->bits; i++)
+        if (forms[i].head_dim == kv->head_dim && group <= 16 * forms[i].tiles[1])
+            return &forms[i];
+    return NULL;
+}
+
+static void attend_tiles(mt_device *dev, const form *f, mt_cuda_attention p)
+{
+    const uint32_t group = p.heads / p.kv.heads;
+    const bool few = group <= 16 && few_rows(dev->batch, 16 / group);
+    const uint32_t rows = 16 * f->tiles[!few], hd = f->head_dim;
+    const size_t shared = rows * ((hd + 8) * 2 + (MT_KV_SEGMENT + 8) * 2 + 4 * 12 + 8) + 64;
+    cut(dev, &p, rows / group, 2 * (uint32_t)dev->processors, hd);
+    mt_cuda_launch(dev, f->kernel[!few], p.tile_count, p.kv.heads, p.shares, 128, shared, &p);
+    if (p.shares > 1)
+        mt_cuda_launch(dev, MT_K_attention_merge, (size_t)p.tile_count * p.tile, p.heads, 1, hd, 0, &p);
+}
+
+/* ---- keys and values in 8 and 4 bits ---- */
+
+#define ROWS 16 /* of a block */
+
+static void attend_integers(mt_device *dev, mt_cuda_attention p)
+{
+    const uint32_t stride = p.kv.head_stride, group = p.heads / p.kv.heads, heads = group < ROWS ? group : ROWS;
+    const size_t row =
+        stride + 16 + 2 * stride * sizeof(float) + (MT_KV_SEGMENT + 4) * sizeof(float) + 2 * (MT_KV_SEGMENT + 16);
+    const size_t blocks = p.kv.heads * ((group + ROWS - 1) / ROWS);
+    cut(dev, &p, ROWS / heads, 2 * (uint32_t)dev->processors, stride);
+    mt_cuda_launch(dev, p.kv.bits == 8 ? MT_K_attention_q8 : MT_K_attention_q4, p.tile_count, blocks, p.shares, THREADS,
+                   ROWS * row + 4096, &p);
+    if (p.shares > 1)
+        mt_cuda_launch(dev, MT_K_attention_merge_q, (size_t)p.tile_count * p.tile, p.heads, 1,
+                       mt_cuda_up(stride / 4, 32), stride * sizeof(float), &p);
+}
+
+void mt_cuda_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how)
+{
+    mt_cuda_attention p = {.y = y->m,
+                           .x = q->m,
+                           .kv = kv->d,
+                           .step = dev->step,
+                           .sinks = how.sinks ? how.sinks->m.data : 0,
+                           .layer = (uint32_t)layer,
+                           .window = how.window,
+                           .chunk = how.chunk,
+                           .causal = how.causal,
+                           .heads = q->m.cols / kv->d.head_dim,
+                           .scale = how.scale,
+                           .softcap = how.softcap};
+    const uint32_t group = p.heads / kv->d.heads;
+    const hopper *h = find_hopper(dev, &p);
+    const form *f = find_form(&kv->d, group);
+    if (h)
+        attend_hopper(dev, h, p);
+    else if (f)
+        attend_tiles(dev, f, p);
+    else if (kv->d.bits && dev->head.precision == MT_PRECISION_FAST)
+        attend_integers(dev, p);
+    else
+        mt_cuda_launch(dev, MT_K_attention, dev->step.rows, p.heads, 1, THREADS,
+                       (18 * kv->d.head_stride + MT_KV_SEGMENT) * sizeof(float), &p);
+}

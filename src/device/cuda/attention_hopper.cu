@@ -1,0 +1,301 @@
+/* Attention over bf16 pages (R8) on Hopper: tensor cores of a warpgroup, keys and values through shared memory.
+
+   A block goes from item to item: a tile of query rows, a key head and the segments it sees, or some of them. One
+   warpgroup copies keys and values into a ring of stages, half a segment each, as far ahead as the ring reaches, over
+   the borders of segments and items. Each of the others has 64 rows: the scores of a whole segment stay in its
+   registers, for R8 wants their maximum before p = bf16(exp(s - m)); p becomes the operand of the second product
+   without leaving them.
+
+   What a row gets depends on itself alone: not on the other rows of its tile, nor on whether one block takes all
+   segments or several do. Few rows (answers) are spread over the warps, eight each, so that they share the work of exp;
+   it is the same sequence of instructions for a row.
+
+   exp is R7's, with one thing left out: below -88 it gives less than 2^-126, which rounds to 0 as bf16 or counts for
+   nothing. */
+#include "device/cuda/attention.cuh"
+
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#include "device/cuda/attention_hopper.cuh"
+
+enum { HALF = MT_SEGMENT / 2, RING = 6 };
+
+template <int HD, int GROUPS> struct hopper_room {
+    static const int blocks = (HD + 63) / 64; /* of 64 columns */
+    uint8_t q[GROUPS][blocks][64][128];
+    uint8_t stage[RING][blocks][HALF][128];
+    uint64_t full[RING], empty[RING];
+    item item[GROUPS];
+    uint32_t last; /* whether this block is the last of its row's */
+};
+
+/* The queries of 64 rows as bf16; zeros where there are none. */
+template <int HD, int GROUPS, bool FEW>
+static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it)
+{
+    const uint32_t thread = threadIdx.x - PRODUCERS, who = thread / 128, group = p.heads / p.kv.heads;
+    const uint32_t rows = it.at.tokens * group, hd = p.kv.head_dim;
+    for (uint32_t i = thread % 128; i < 64 * (HD / 8); i += 128) {
+        const uint32_t r = i / (HD / 8), chunk = i % (HD / 8);
+        const uint32_t row = FEW ? r / 16 * 8 + r % 16 : who * 64 + r;
+        uint32_t word[4] = {0, 0, 0, 0};
+        if (row < rows && (!FEW || r % 16 < 8)) {
+            const float *x =
+                row_of(p.x, it.at.span.row + it.at.token + row / group) + (it.kv_head * group + row % group) * hd;
+#pragma unroll
+            for (uint32_t e = 0; e < 8; e += 2) {
+                const uint32_t d = chunk * 8 + e;
+                const float low = d < hd ? x[d] : 0.0f, high = d + 1 < hd ? x[d + 1] : 0.0f;
+                word[e / 2] = (uint32_t)mt_bf16_from_f32(low) | (uint32_t)mt_bf16_from_f32(high) << 16;
+            }
+        }
+        *(uint4 *)&room.q[who][chunk / 8][r][((chunk % 8) ^ (r % 8)) * 16] =
+            make_uint4(word[0], word[1], word[2], word[3]);
+    }
+    products_see();
+    named_barrier(1 + who, 128);
+}
+
+/* Scores of 64 rows and 128 keys. */
+template <int HD, int GROUPS>
+static __device__ inline void score_half(float (&s)[64], hopper_room<HD, GROUPS> &room, const ring &r)
+{
+    const uint32_t who = (threadIdx.x - PRODUCERS) / 128;
+    const uint32_t q = shared_address(room.q[who]), k = shared_address(room.stage[r.stage]);
+    barrier_wait(&room.full[r.stage], r.parity);
+    products_see();
+    products_begin();
+#pragma unroll
+    for (int d = 0; d < HD / 16; d++)
+        product_scores(s, along(q + d / 4 * (64 * 128) + d % 4 * 32), along(k + d / 4 * (HALF * 128) + d % 4 * 32),
+                       d > 0);
+    products_commit();
+}
+
+/* The largest of a row's, over the four threads that have it. */
+static __device__ inline float most_of(const float (&s0)[64], const float (&s1)[64], int h)
+{
+    float m[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            m[e] = max_nan(m[e], s0[j * 4 + h * 2 + e]);
+            m[2 + e] = max_nan(m[2 + e], s1[j * 4 + h * 2 + e]);
+        }
+    return quad_most(max_nan(max_nan(m[0], m[1]), max_nan(m[2], m[3])));
+}
+
+/* p of 128 keys as operands of products of 16 of them; `l` gets their sum. */
+template <bool FEW>
+static __device__ inline void weigh_half(uint32_t (&p)[8][4], const float (&s)[64], const float (&m)[2], float scale,
+                                         float (&l)[2][2])
+{
+    constexpr int ROWS = FEW ? 1 : 2, TILES = 8 / (2 * ROWS); /* of eight keys, for eight numbers */
+#pragma unroll
+    for (int j = 0; j < 16; j += TILES) {
+        float x[8];
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int tile = i / (2 * ROWS), h = i / 2 % ROWS;
+            x[i] = fmaf(s[(j + tile) * 4 + h * 2 + i % 2], scale, -m[h]);
+        }
+        exp_weights(x);
+#pragma unroll
+        for (int tile = 0; tile < TILES; tile++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                uint32_t &to = p[(j + tile) / 2][(j + tile) % 2 * 2 + h];
+                to = 0;
+                if (FEW && h)
+                    continue;
+                to = pair_bf16(x[tile * 2 * ROWS + h * 2], x[tile * 2 * ROWS + h * 2 + 1]);
+                l[h][0] += mt_f32_from_bits(to << 16);
+                l[h][1] += mt_f32_from_bits(to & 0xffff0000u);
+            }
+    }
+}
+
+template <int HD, int GROUPS>
+static __device__ inline void value_half(float (&o)[HD / 2], const uint32_t (&p)[8][4], hopper_room<HD, GROUPS> &room,
+                                         const ring &r, bool add)
+{
+    const uint32_t v = shared_address(room.stage[r.stage]);
+    barrier_wait(&room.full[r.stage], r.parity);
+    products_see();
+    products_begin();
+#pragma unroll
+    for (int k = 0; k < HALF / 16; k++)
+        product_values(o, p[k], across(v + k * 16 * 128, HALF * 128), k > 0 || add);
+    products_commit();
+}
+
+/* A segment that this warpgroup has no rows for: its stages go by as they come, so that none is freed too early. */
+template <int HD, int GROUPS> static __device__ inline void pass_segment(hopper_room<HD, GROUPS> &room, ring &r)
+{
+    for (int i = 0; i < 2 * MT_SEGMENT / HALF; i++) {
+        barrier_wait(&room.full[r.stage], r.parity);
+        release(&room.empty[r.stage]);
+        step_ring<RING>(r);
+    }
+}
+
+template <int HD, int GROUPS, bool FEW>
+static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room)
+{
+    constexpr int H = FEW ? 1 : 2;
+    const uint32_t who = (threadIdx.x - PRODUCERS) / 128;
+    ring r = {0, 0};
+    item &it = room.item[who]; /* registers are for scores */
+    const float scale = p.scale;
+    for (uint32_t number = blockIdx.x; number < p.items; number += gridDim.x) {
+        {
+            item next;
+            if (!find_item(p, number, next))
+                continue;
+            named_barrier(1 + who, 128); /* all are done with the last */
+            if (threadIdx.x % 128 == 0)
+                it = next;
+            named_barrier(1 + who, 128);
+        }
+        const uint32_t group = p.heads / p.kv.heads;
+        const own_rows own = find_rows<FEW>(p, it, (threadIdx.x - PRODUCERS) / 32);
+        whole w[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
+        float acc[HD / 2];
+#pragma unroll
+        for (int i = 0; i < HD / 2; i++)
+            acc[i] = 0;
+        load_queries<HD, GROUPS, FEW>(p, room, it);
+        for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
+            const uint32_t first = seg * MT_SEGMENT;
+            if (GROUPS > 1 && who * 64 >= it.at.tokens * group) {
+                pass_segment<HD, GROUPS>(room, r);
+                continue;
+            }
+            uint32_t weights[2][8][4];
+            float m[2], l[2][2] = {{0, 0}, {0, 0}};
+            {
+                float s0[64], s1[64];
+                const uint32_t stage0 = r.stage;
+                score_half<HD, GROUPS>(s0, room, r);
+                step_ring<RING>(r);
+                const uint32_t stage1 = r.stage;
+                score_half<HD, GROUPS>(s1, room, r);
+                step_ring<RING>(r);
+                products_wait();
+                release(&room.empty[stage0]);
+                release(&room.empty[stage1]);
+                if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi) {
+                    mask_scores<FEW, HALF>(s0, own, first);
+                    mask_scores<FEW, HALF>(s1, own, first + HALF);
+                }
+                float used[2] = {0, 0}; /* what is subtracted: a row that sees nothing here has p = 0 all the same */
+#pragma unroll
+                for (int h = 0; h < H; h++) {
+                    const float most = most_of(s0, s1, h);
+                    m[h] = most * scale;
+                    used[h] = most == -INFINITY ? 0.0f : m[h];
+                }
+                weigh_half<FEW>(weights[0], s0, used, scale, l);
+                weigh_half<FEW>(weights[1], s1, used, scale, l);
+            }
+            float o[HD / 2];
+            const uint32_t stage2 = r.stage;
+            value_half<HD, GROUPS>(o, weights[0], room, r, false);
+            step_ring<RING>(r);
+            const uint32_t stage3 = r.stage;
+            value_half<HD, GROUPS>(o, weights[1], room, r, true);
+            step_ring<RING>(r);
+            products_wait();
+            release(&room.empty[stage2]);
+            release(&room.empty[stage3]);
+#pragma unroll
+            for (int h = 0; h < H; h++) {
+                const float sum = quad_sum(l[h][0] + l[h][1]);
+                float old, now;
+                if (it.parts) {
+                    if (own.there[h]) {
+                        float *part = part_at(p, it.at, it.kv_head, seg, own.row[h], HD);
+                        if (threadIdx.x % 4 == 0)
+                            *(float2 *)part = make_float2(m[h], sum);
+                        store_row<HD>(part + 4, o, h, 1.0f, HD);
+                    }
+                } else if (take_part(w[h], m[h], sum, old, now)) {
+#pragma unroll
+                    for (int j = 0; j < HD / 8; j++)
+#pragma unroll
+                        for (int e = 0; e < 2; e++) {
+                            float &a = acc[j * 4 + h * 2 + e];
+                            a = fmaf(a, old, o[j * 4 + h * 2 + e] * now);
+                        }
+                }
+            }
+        }
+        if (it.parts) {
+            if (last_of_all<GROUPS * 128>(p, room, it))
+                for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group; row += GROUPS * 4)
+                    merge_row<HD, FEW ? 8 : 2>(p, it, row);
+            continue;
+        }
+#pragma unroll
+        for (int h = 0; h < H; h++) {
+            if (!own.there[h])
+                continue;
+            const uint32_t head = it.kv_head * group + own.row[h] % group;
+            const float old = take_sink(w[h], p.sinks, head);
+            if (p.sinks)
+#pragma unroll
+                for (int i = 0; i < HD / 2; i++)
+                    acc[i] = i % 4 / 2 == h ? fmaf(acc[i], old, 0.0f) : acc[i];
+            store_row<HD>(row_of(p.y, it.at.span.row + it.at.token + own.row[h] / group) + head * p.kv.head_dim, acc, h,
+                          1.0f / w[h].l, p.kv.head_dim);
+        }
+    }
+}
+
+template <int HD, int GROUPS, bool FEW> static __device__ inline void attend_hopper(const mt_cuda_attention &p)
+{
+    extern __shared__ uint8_t raw[];
+    hopper_room<HD, GROUPS> &room = *(hopper_room<HD, GROUPS> *)(((uintptr_t)raw + 1023) / 1024 * 1024);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < RING; i++) {
+            barrier_init(&room.full[i], PRODUCERS);
+            barrier_init(&room.empty[i], GROUPS * 4);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    follow_last();
+    if (threadIdx.x < PRODUCERS) {
+        if (GROUPS == 2)
+            fewer_registers<24>();
+        copy_all<HD, HALF, RING>(p, room);
+    } else {
+        if (GROUPS == 2)
+            more_registers<240>();
+        compute_all<HD, GROUPS, FEW>(p, room);
+    }
+}
+
+#define HOPPER(hd)                                                                                    \
+    extern "C" __global__ void __launch_bounds__(256, 1) mtk_attention_few_##hd(mt_cuda_attention p)  \
+    {                                                                                                 \
+        attend_hopper<hd, 1, true>(p);                                                                \
+    }                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(384, 1) mtk_attention_many_##hd(mt_cuda_attention p) \
+    {                                                                                                 \
+        attend_hopper<hd, 2, false>(p);                                                               \
+    }
+#else
+#define HOPPER(hd)                                   \
+    KERNEL(attention_few_##hd)(mt_cuda_attention p)  \
+    {                                                \
+    }                                                \
+    KERNEL(attention_many_##hd)(mt_cuda_attention p) \
+    {                                                \
+    }
+#endif
+
+HOPPER(64)
+HOPPER(80)
+HOPPER(96)
+HOPPER(128)

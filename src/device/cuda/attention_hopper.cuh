@@ -1,0 +1,243 @@
+/* What the kernels of attention on Hopper share: items of work, the ring of stages that one warpgroup fills and others
+   use, exp, masks, parts. attention_hopper.cu says how it goes together. */
+#ifndef MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
+#define MT_DEVICE_CUDA_ATTENTION_HOPPER_CUH
+
+#include "device/cuda/attention.cuh"
+#include "device/cuda/wgmma.cuh"
+
+enum { PRODUCERS = 128 }; /* threads that copy: the first warpgroup */
+
+/* The item's tile, segments and whether they are all of them. */
+typedef struct item {
+    tile_at at;
+    tile_range seen;
+    uint32_t kv_head, seg0, seg1;
+    bool parts;
+} item;
+
+/* Items: tiles, key heads, shares. The tiles of a prompt from the last to the first, since that sees most; where rows
+   see what the step says, as they come, since the last may have fewer rows. False: nothing to do. */
+static __device__ inline bool find_item(const mt_cuda_attention &p, uint32_t number, item &it)
+{
+    const uint32_t share = number % p.shares, rest = number / p.shares, tile = rest / p.kv.heads;
+    it.kv_head = rest % p.kv.heads;
+    it.at = find_tile(p, p.step.seen && !p.causal ? tile : p.tile_count - 1 - tile);
+    it.seen = tile_seen(p, it.at);
+    const uint32_t shares = shares_of(p, it.at, it.seen), from = it.seen.any.lo / MT_SEGMENT;
+    const uint32_t n = segments_of(it.seen);
+    it.parts = shares > 1;
+    it.seg0 = from + n * share / shares;
+    it.seg1 = from + n * (share + 1) / shares;
+    return share < shares && it.at.tokens;
+}
+
+/* ---- the ring ---- */
+
+typedef struct ring {
+    uint32_t stage, parity;
+} ring;
+
+template <int STAGES> static __device__ inline void step_ring(ring &r)
+{
+    r.stage = r.stage + 1 == STAGES ? 0 : r.stage + 1;
+    r.parity ^= r.stage == 0;
+}
+
+/* Frees a stage, a warp. */
+static __device__ inline void release(uint64_t *empty)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        barrier_arrive(empty);
+}
+
+/* The pages of a segment, one a lane: to look each up when it is copied would take longer than to copy it. */
+static __device__ inline uint32_t find_pages(const mt_cuda_attention &p, const item &it, uint32_t seg)
+{
+    const uint32_t tokens = p.kv.page_tokens, count = MT_SEGMENT / tokens, page = seg * count + threadIdx.x % 32;
+    const bool there =
+        threadIdx.x % 32 < count && page * tokens < it.seen.any.hi && (page + 1) * tokens > it.seen.any.lo;
+    return there ? p.step.pages[it.at.span.pages + page] : 0;
+}
+
+/* Positions [first, first + N) of a segment into a stage; zeros where the tile sees nothing. For whole warps. */
+template <int HD, int N>
+static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage, const item &it, uint32_t pages,
+                                         uint32_t segment, uint32_t first, bool value)
+{
+    constexpr uint32_t chunks = HD / 8, rows = PRODUCERS / chunks, used = rows * chunks; /* of 16 bytes; at a time */
+    const mt_cuda_kv &kv = p.kv;
+    const uint32_t thread = threadIdx.x % PRODUCERS, chunk = thread % chunks, shift = 31 - __clz((int)kv.page_tokens);
+    const uint8_t *block = kv.data + (((uint64_t)p.layer * 2 + value) * kv.heads + it.kv_head) * kv.block + chunk * 16;
+    const uint32_t to = shared_address(stage) + chunk / 8 * (N * 128);
+#pragma unroll 4
+    for (uint32_t i = 0; i < (N + rows - 1) / rows; i++) {
+        const uint32_t key = thread / chunks + i * rows, slot = first + key, at = segment + slot;
+        const uint64_t page = __shfl_sync(0xffffffffu, pages, slot >> shift);
+        const bool there = at >= it.seen.any.lo && at < it.seen.any.hi;
+        const uint8_t *from = block + page * kv.page_bytes + (slot & (kv.page_tokens - 1)) * (HD * 2);
+        if (key < N && thread < used)
+            copy16(to + key * 128 + ((chunk % 8) ^ (key % 8)) * 16, there ? from : kv.data, there);
+    }
+}
+
+/* Everything a block needs, in the order in which it does: keys of a segment, then its values, N positions a stage. */
+template <int HD, int N, int STAGES, typename room_type>
+static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
+{
+    ring r = {0, 1}; /* a ring that nobody has used is empty */
+    item it;
+    for (uint32_t number = blockIdx.x; number < p.items; number += gridDim.x) {
+        if (!find_item(p, number, it))
+            continue;
+        uint32_t next = find_pages(p, it, it.seg0);
+        for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
+            const uint32_t pages = next;
+            if (seg + 1 < it.seg1)
+                next = find_pages(p, it, seg + 1);
+            for (uint32_t part = 0; part < 2 * MT_SEGMENT / N; part++) {
+                const bool value = part >= MT_SEGMENT / N;
+                barrier_wait(&room.empty[r.stage], r.parity);
+                copy_stage<HD, N>(p, room.stage[r.stage], it, pages, seg * MT_SEGMENT, part % (MT_SEGMENT / N) * N,
+                                  value);
+                barrier_copied(&room.full[r.stage]);
+                step_ring<STAGES>(r);
+            }
+        }
+    }
+}
+
+/* ---- rows ---- */
+
+/* This thread's rows: lane / 4 of its warp's 16, and 8 after it where rows are not few. */
+typedef struct own_rows {
+    uint32_t row[2]; /* of the tile */
+    range seen[2];
+    bool there[2];
+} own_rows;
+
+/* Number `slab` of 16 rows. */
+template <bool FEW>
+static __device__ inline own_rows find_rows(const mt_cuda_attention &p, const item &it, uint32_t slab)
+{
+    const uint32_t lane = threadIdx.x % 32, group = p.heads / p.kv.heads;
+    const uint32_t first = slab * (FEW ? 8 : 16), rows = it.at.tokens * group;
+    own_rows own;
+#pragma unroll
+    for (int h = 0; h < (FEW ? 1 : 2); h++) {
+        own.row[h] = first + lane / 4 + h * 8;
+        own.there[h] = own.row[h] < rows;
+        own.seen[h].lo = own.seen[h].hi = 0;
+        if (own.there[h])
+            own.seen[h] = seen_by(p, it.at, it.at.token + own.row[h] / group);
+    }
+    return own;
+}
+
+/* exp(x) for eight x <= 0 at a time, since each by itself is a chain, where less than 2^-126 is as good as 0. */
+static __device__ inline void exp_weights(float (&x)[8])
+{
+    float z[8], r[8], p[8];
+#define EACH(...) _Pragma("unroll") for (int i = 0; i < 8; i++) __VA_ARGS__
+    EACH(x[i] = max_nan(x[i], -88.029f);) /* 2^-127, and then a little: a subnormal number that rounds to 0 */
+    EACH(z[i] = fmaf(x[i], MT_LOG2E, MT_ROUND_MAGIC);)
+    EACH(p[i] = z[i] - MT_ROUND_MAGIC;)
+    EACH(r[i] = fmaf(p[i], -MT_LN2_HIGH, x[i]);)
+    EACH(r[i] = fmaf(p[i], -MT_LN2_LOW, r[i]);)
+    EACH(p[i] = fmaf(MT_EXP_C4, r[i], MT_EXP_C3);)
+    EACH(p[i] = fmaf(p[i], r[i], MT_EXP_C2);)
+    EACH(p[i] = fmaf(p[i], r[i], MT_EXP_C1);)
+    EACH(p[i] = fmaf(p[i], r[i], MT_EXP_C0);)
+    EACH(x[i] = r[i] * r[i];)
+    EACH(p[i] = fmaf(x[i], p[i], r[i]);)
+    EACH(p[i] = p[i] + 1.0f;)
+    EACH(x[i] =
+             mt_f32_from_bits(mt_f32_bits(p[i]) + (mt_f32_bits(z[i]) << 23));) /* p in [0.7, 1.5): takes the exponent */
+#undef EACH
+}
+
+static __device__ inline uint32_t pair_bf16(float low, float high)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+/* Masks N keys: what is not seen is -infinity. */
+template <bool FEW, int N>
+static __device__ inline void mask_scores(float (&s)[N / 2], const own_rows &own, uint32_t first)
+{
+    const uint32_t c = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < N / 8; j++)
+#pragma unroll
+        for (int e = 0; e < (FEW ? 2 : 4); e++) {
+            const uint32_t at = first + j * 8 + c + e % 2;
+            s[j * 4 + e] = at >= own.seen[e / 2].lo && at < own.seen[e / 2].hi ? s[j * 4 + e] : -INFINITY;
+        }
+}
+
+/* The sum or the largest of what the four threads of a row have. */
+static __device__ inline float quad_most(float x)
+{
+    x = max_nan(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return max_nan(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+
+static __device__ inline float quad_sum(float x)
+{
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/* Row h of a thread as it lies in registers, N columns, of which there are n. */
+template <int N>
+static __device__ inline void store_row(float *to, const float (&o)[N / 2], int h, float factor, uint32_t n)
+{
+    const uint32_t c = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < N / 8; j++)
+        if (j * 8 + c < n)
+            *(float2 *)(to + j * 8 + c) = make_float2(factor * o[j * 4 + h * 2], factor * o[j * 4 + h * 2 + 1]);
+}
+
+/* ---- parts ---- */
+
+/* Whether all other blocks have left their parts. All computing threads. */
+template <int THREADS_C, typename room_type>
+static __device__ inline bool last_of_all(const mt_cuda_attention &p, room_type &room, const item &it)
+{
+    const uint32_t shares = shares_of(p, it.at, it.seen);
+    __threadfence();
+    named_barrier(3, THREADS_C);
+    if (threadIdx.x == PRODUCERS) {
+        uint32_t *count = p.counts + it.at.index * p.kv.heads + it.kv_head;
+        room.last = atomicAdd(count, 1) == shares - 1;
+        if (room.last)
+            *count = 0;
+    }
+    named_barrier(3, THREADS_C);
+    __threadfence();
+    return room.last;
+}
+
+/* What the parts of a row come to: a warp. */
+template <int HD, int AHEAD>
+static __device__ inline void merge_row(const mt_cuda_attention &p, const item &it, uint32_t row)
+{
+    const uint32_t group = p.heads / p.kv.heads, head = it.kv_head * group + row % group, hd = p.kv.head_dim;
+    const float *parts = part_at(p, it.at, it.kv_head, it.seen.any.lo / MT_SEGMENT, row, HD);
+    float *y = row_of(p.y, it.at.span.row + it.at.token + row / group) + head * hd;
+    for (uint32_t column = threadIdx.x % 32 * 4; column < (HD + 127) / 128 * 128; column += 128) {
+        float4 acc;
+        whole w = merge_columns<AHEAD>(p, parts, segments_of(it.seen), column, HD, acc);
+        const float old = take_sink(w, p.sinks, head), x[4] = {acc.x, acc.y, acc.z, acc.w};
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            if (column + e < hd)
+                y[column + e] = 1.0f / w.l * (p.sinks ? fmaf(x[e], old, 0.0f) : x[e]);
+    }
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* Barriers in shared memory that copies report to, and the copies: Hopper's. */
+#ifndef MT_DEVICE_CUDA_BARRIER_CUH
+#define MT_DEVICE_CUDA_BARRIER_CUH
+
+#include "device/cuda/common.cuh"
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+
+static __device__ inline void barrier_init(uint64_t *b, unsigned count)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0],%1;" ::"r"(shared_address(b)), "r"(count));
+}
+
+static __device__ inline void barrier_arrive(uint64_t *b)
+{
+    asm volatile("mbarrier.arrive.shared.b64 _,[%0];" ::"r"(shared_address(b)) : "memory");
+}
+
+static __device__ inline void barrier_expect(uint64_t *b, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _,[%0],%1;" ::"r"(shared_address(b)), "r"(bytes) : "memory");
+}
+
+static __device__ inline void barrier_wait(uint64_t *b, unsigned phase)
+{
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p,[%1],%2; selp.u32 %0,1,0,p;}"
+                     : "=r"(done)
+                     : "r"(shared_address(b)), "r"(phase)
+                     : "memory");
+}
+
+static __device__ inline void fetch(void *to, const void *from, unsigned bytes, uint64_t *b)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0],[%1],%2,[%3];" ::"r"(
+                     shared_address(to)),
+                 "l"(from), "r"(bytes), "r"(shared_address(b))
+                 : "memory");
+}
+
+#endif
+#endif

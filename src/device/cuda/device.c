@@ -1,0 +1,391 @@
+/* The CUDA device: kernels on one stream of one GPU. Owns its memory there; one thread drives it.
+
+   1. Everything is enqueued on one stream, so that it happens in order; the host waits only for readings.
+   2. What the host hands over goes through a ring of pinned memory, so that it may change as soon as a call returns. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "device/cuda/cuda.h"
+
+/* ---- sets ---- */
+
+static mt_set *set_new(mt_device *dev)
+{
+    mt_set *set = mt_alloc(sizeof *set);
+    set->head.dev = dev;
+    set->arena = mt_arena_new(0);
+    set->next = dev->sets;
+    set->link = &dev->sets;
+    if (set->next)
+        set->next->link = &set->next;
+    dev->sets = set;
+    return set;
+}
+
+static void set_free(mt_set *set)
+{
+    mt_device *dev = set->head.dev;
+    if (dev->failed && dev->context)
+        (void)dev->cu.context_use(dev->context); /* that may be what failed */
+    mt_cuda_do(dev, "wait", stream_wait, mt_cuda_stream(dev));
+    *set->link = set->next;
+    if (set->next)
+        set->next->link = set->link;
+    dev->bytes -= set->bytes;
+    mt_arena_free(set->arena);
+    mt_free(set);
+}
+
+typedef struct block {
+    mt_device *dev;
+    CUdeviceptr at;
+    void *pinned;
+} block;
+
+/* Of a device that is lost, too: the driver may have it all the same. */
+static void free_block(void *object)
+{
+    const block *b = object;
+    const CUresult error = b->pinned ? b->dev->cu.host_free(b->pinned) : b->dev->cu.free(b->at);
+    mt_cuda_ok(b->dev, error, "free memory");
+}
+
+void *mt_cuda_host(mt_set *set, size_t bytes)
+{
+    void *p = mt_arena_alloc(set->arena, bytes);
+    assert(p); /* the arena has no limit */
+    return p;
+}
+
+static void keep(mt_set *set, block b)
+{
+    block *kept = mt_cuda_host(set, sizeof *kept);
+    *kept = b;
+    const int ok = mt_arena_defer(set->arena, free_block, kept);
+    assert(ok);
+    (void)ok;
+}
+
+CUdeviceptr mt_cuda_reserve(mt_set *set, size_t bytes)
+{
+    mt_device *dev = set->head.dev;
+    CUdeviceptr at = 0;
+    bytes = mt_cuda_up(bytes ? bytes : 1, 256);
+    if (dev->failed || dev->cu.alloc(&at, bytes))
+        return 0;
+    set->bytes += bytes;
+    dev->bytes += bytes;
+    keep(set, (block){.dev = dev, .at = at});
+    return mt_cuda_do(dev, "clear memory", set_bytes, at, 0, bytes, mt_cuda_stream(dev)) ? at : 0;
+}
+
+CUdeviceptr mt_cuda_memory(mt_set *set, size_t bytes)
+{
+    const CUdeviceptr at = mt_cuda_reserve(set, bytes);
+    if (!at)
+        mt_cuda_lack(set->head.dev, bytes);
+    return at;
+}
+
+/* Of a device that is lost it is plain memory, which nobody fills. */
+void *mt_cuda_pinned(mt_set *set, size_t bytes)
+{
+    mt_device *dev = set->head.dev;
+    void *at = NULL;
+    if (!mt_cuda_do(dev, "pin memory of the host", host_alloc, &at, bytes ? bytes : 1))
+        return mt_cuda_host(set, bytes ? bytes : 1);
+    keep(set, (block){.dev = dev, .pinned = at});
+    return at;
+}
+
+/* ---- to the device ---- */
+
+uint8_t *mt_cuda_stage(mt_device *dev, size_t bytes)
+{
+    assert(bytes <= MT_CUDA_STAGING);
+    bytes = mt_cuda_up(bytes, 64);
+    if (dev->staged + bytes > MT_CUDA_STAGING) {
+        mt_cuda_do(dev, "wait", stream_wait, mt_cuda_stream(dev));
+        dev->staged = 0;
+    }
+    uint8_t *at = dev->staging + dev->staged;
+    dev->staged += bytes;
+    return at;
+}
+
+void mt_cuda_flush(mt_device *dev, CUdeviceptr to, const uint8_t *staged, size_t bytes)
+{
+    if (bytes)
+        mt_cuda_do(dev, "take data from the host", to_device, to, staged, bytes, mt_cuda_stream(dev));
+}
+
+void mt_cuda_send(mt_device *dev, CUdeviceptr to, const void *from, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const size_t left = bytes - done, n = left < MT_CUDA_STAGING / 4 ? left : MT_CUDA_STAGING / 4;
+        uint8_t *at = mt_cuda_stage(dev, n);
+        memcpy(at, (const uint8_t *)from + done, n);
+        mt_cuda_flush(dev, to + done, at, n);
+        done += n;
+    }
+}
+
+/* ---- the device ---- */
+
+static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_error *err)
+{
+    mt_device *dev = mt_alloc(sizeof *dev);
+    dev->head = (mt_device_head){
+        .backend = &mt_backend_cuda, .host = host, .precision = params->precision, .kv_bits = params->kv_bits};
+    dev->number = params->number;
+    if (mt_cuda_open_gpu(dev, err))
+        return dev;
+    mt_free(dev);
+    return NULL;
+}
+
+/* By whichever thread. */
+static void let_go(mt_device *dev)
+{
+    if (dev->context)
+        (void)dev->cu.context_use(dev->context);
+    if (dev->plan)
+        set_free(dev->plan);
+    assert(!dev->sets);
+    mt_cuda_close_gpu(dev);
+}
+
+static void close_cuda(mt_device *dev)
+{
+    let_go(dev);
+    mt_free(dev);
+}
+
+static bool renew(mt_device *dev, mt_error *err)
+{
+    let_go(dev);
+    return mt_cuda_open_gpu(dev, err);
+}
+
+static const char *describe(const mt_device *dev)
+{
+    return dev->name;
+}
+
+bool mt_cuda_device_apart(const mt_device *dev)
+{
+    (void)dev;
+    return true;
+}
+
+uint64_t mt_cuda_device_bytes(const mt_device *dev)
+{
+    return dev->bytes;
+}
+
+uint64_t mt_cuda_device_memory(const mt_device *dev)
+{
+    return dev->memory;
+}
+
+size_t mt_cuda_device_rows(const mt_device *dev)
+{
+    (void)dev;
+    return 2048;
+}
+
+uint32_t mt_cuda_device_fingerprint(const mt_device *dev)
+{
+    const uint32_t precision = dev->head.precision == MT_PRECISION_REFERENCE, bits = dev->head.kv_bits;
+    return MT_NUMERICS_VERSION << 16 | (uint32_t)dev->code << 8 | bits << 1 | precision;
+}
+
+/* The driver knows a context for each thread. */
+void mt_cuda_device_enter(mt_device *dev)
+{
+    if (dev->context)
+        mt_cuda_ok(dev, dev->cu.context_use(dev->context), "be used by another thread");
+}
+
+void mt_cuda_device_wait(mt_device *dev)
+{
+    mt_cuda_do(dev, "compute", stream_wait, mt_cuda_stream(dev));
+}
+
+/* ---- the plan ---- */
+
+static mt_cuda_needs sum_needs(const mt_device *dev)
+{
+    mt_cuda_needs n = {0};
+    for (const mt_set *s = dev->sets; s; s = s->next) {
+        n.k = s->needs.k > n.k ? s->needs.k : n.k;
+        n.top_k = s->needs.top_k > n.top_k ? s->needs.top_k : n.top_k;
+        n.experts = s->needs.experts > n.experts ? s->needs.experts : n.experts;
+        n.hidden = s->needs.hidden > n.hidden ? s->needs.hidden : n.hidden;
+        n.inner = s->needs.inner > n.inner ? s->needs.inner : n.inner;
+    }
+    return n;
+}
+
+static mt_cuda_mat plan_matrix(mt_device *dev, size_t rows, size_t cols)
+{
+    const size_t stride = mt_cuda_up(cols, 32);
+    return (mt_cuda_mat){.data = mt_cuda_memory(dev->plan, rows * stride * sizeof(float)),
+                         .rows = (uint32_t)rows,
+                         .cols = (uint32_t)cols,
+                         .stride = stride};
+}
+
+/* Room for all rows, and for sorted pairs with what experts have of k. */
+static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places)
+{
+    const size_t inside = needs->hidden > needs->inner ? needs->hidden : needs->inner;
+    const size_t plain = (rows + 8 + MT_CUDA_SLACK) * mt_cuda_up(needs->k, MT_CUDA_STEP);
+    const size_t sorted = (places + MT_CUDA_SLACK) * mt_cuda_up(inside, MT_CUDA_STEP);
+    const size_t elements = plain > sorted ? plain : sorted, steps = elements / MT_CUDA_STEP;
+    dev->packed.q = mt_cuda_memory(dev->plan, elements * sizeof(uint16_t));
+    dev->packed.turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float));
+    dev->packed.sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float));
+}
+
+bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
+{
+    if (rows == 0 || rows > MT_LIMIT_BATCH_ROWS)
+        return mt_fail(err, MT_E_TOO_LARGE, "a step of %zu rows; between 1 and %d are allowed", rows,
+                       MT_LIMIT_BATCH_ROWS);
+    if (dev->plan)
+        set_free(dev->plan);
+    const mt_cuda_needs needs = sum_needs(dev);
+    const size_t pairs = rows * needs.top_k, places = mt_cuda_places(pairs, needs.experts);
+    dev->plan = set_new(dev);
+    dev->rows = rows;
+    plan_packed(dev, &needs, rows, places);
+    dev->meetings = mt_cuda_memory(dev->plan, 2 * sizeof(uint32_t));
+    dev->parts = mt_cuda_memory(dev->plan, MT_CUDA_PARTS);
+    dev->counts = mt_cuda_memory(dev->plan, MT_CUDA_COUNTS * sizeof(uint32_t));
+    if (needs.top_k) {
+        dev->expert = mt_cuda_memory(dev->plan, pairs * sizeof(uint32_t));
+        dev->place = mt_cuda_memory(dev->plan, pairs * sizeof(uint32_t));
+        dev->weight = mt_cuda_memory(dev->plan, pairs * sizeof(float));
+        dev->row = mt_cuda_memory(dev->plan, places * sizeof(uint32_t));
+        dev->share = mt_cuda_memory(dev->plan, places * sizeof(mt_cuda_share));
+        dev->share_count = mt_cuda_memory(dev->plan, sizeof(uint32_t));
+        dev->gate = plan_matrix(dev, places, needs.inner);
+        dev->up = plan_matrix(dev, places, needs.inner);
+        dev->down = plan_matrix(dev, places, needs.hidden);
+    }
+    return mt_cuda_device_well(dev, err);
+}
+
+/* ---- the step ---- */
+
+/* Lays parts of a step one behind the other, in staged memory and at the same place on the device. */
+typedef struct layer_out {
+    uint8_t *host;
+    CUdeviceptr device;
+    size_t used;
+} layer_out;
+
+static CUdeviceptr lay(layer_out *out, const void *data, size_t bytes)
+{
+    if (!data)
+        return 0;
+    memcpy(out->host + out->used, data, bytes);
+    const CUdeviceptr at = out->device + out->used;
+    out->used += mt_cuda_up(bytes, 16);
+    return at;
+}
+
+/* Of a span's table: those of its rows, and of what they see beyond them where they do not see by their order. */
+static size_t span_pages(const mt_batch *b, const mt_span *s)
+{
+    size_t end = s->position + s->rows;
+    for (size_t i = s->row; b->seen && i < s->row + s->rows; i++)
+        end = b->seen[i] > end ? b->seen[i] : end;
+    return (end + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS;
+}
+
+static size_t step_bytes(const mt_batch *b)
+{
+    size_t bytes = 1024 + b->rows * 32 + b->spans * sizeof(mt_cuda_span);
+    for (size_t i = 0; i < b->spans; i++)
+        bytes +=
+            MT_KV_GROUPS * span_pages(b, &b->span[i]) * sizeof(uint32_t) + b->span[i].pieces * sizeof(mt_cuda_piece);
+    return bytes;
+}
+
+static size_t lay_pages(uint32_t *pages, size_t count, const mt_batch *b, const mt_span *s, mt_cuda_span *d)
+{
+    const size_t n = span_pages(b, s);
+    for (size_t g = 0; g < MT_KV_GROUPS; g++) {
+        d->pages[g] = (uint32_t)count;
+        if (!s->pages[g])
+            continue;
+        memcpy(pages + count, s->pages[g], n * sizeof *pages);
+        count += n;
+    }
+    return count;
+}
+
+void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
+{
+    const size_t bytes = step_bytes(b);
+    assert(bytes <= MT_CUDA_STAGING);
+    layer_out out = {.host = mt_cuda_stage(dev, bytes), .device = dev->step_memory};
+    mt_cuda_step *step = &dev->step;
+    dev->batch = b;
+    *step = (mt_cuda_step){.rows = (uint32_t)b->rows, .spans = (uint32_t)b->spans};
+    step->tokens = lay(&out, b->tokens, b->rows * sizeof *b->tokens);
+    step->positions = lay(&out, b->positions, b->rows * sizeof *b->positions);
+    step->features = lay(&out, b->features, b->rows * sizeof *b->features);
+    step->seen_from = lay(&out, b->seen_from, b->rows * sizeof *b->seen_from);
+    step->seen = lay(&out, b->seen, b->rows * sizeof *b->seen);
+    uint32_t *span_of = (uint32_t *)(void *)(out.host + out.used);
+    step->span_of = out.device + out.used;
+    out.used += mt_cuda_up(b->rows * sizeof *span_of, 16);
+    mt_cuda_span *span = (mt_cuda_span *)(void *)(out.host + out.used);
+    step->span = out.device + out.used;
+    out.used += mt_cuda_up(b->spans * sizeof *span, 16);
+    mt_cuda_piece *piece = (mt_cuda_piece *)(void *)(out.host + out.used);
+    step->piece = out.device + out.used;
+    size_t pieces = 0, pages = 0;
+    for (size_t i = 0; i < b->spans; i++) {
+        const mt_span *s = &b->span[i];
+        span[i] = (mt_cuda_span){.row = s->row,
+                                 .rows = s->rows,
+                                 .position = s->position,
+                                 .state = s->state,
+                                 .piece = (uint32_t)pieces,
+                                 .pieces = s->pieces,
+                                 .guesses = s->guesses,
+                                 .memo = s->memo,
+                                 .replay = s->replay};
+        for (size_t r = 0; r < s->rows; r++)
+            span_of[s->row + r] = (uint32_t)i;
+        for (size_t p = 0; p < s->pieces; p++)
+            piece[pieces++] = (mt_cuda_piece){s->piece[p].rows, s->piece[p].slot};
+    }
+    out.used += mt_cuda_up(pieces * sizeof *piece, 16);
+    step->pages = out.device + out.used;
+    for (size_t i = 0; i < b->spans; i++)
+        pages = lay_pages((uint32_t *)(void *)(out.host + out.used), pages, b, &b->span[i], &span[i]);
+    out.used += pages * sizeof(uint32_t);
+    assert(out.used <= bytes);
+    mt_cuda_flush(dev, out.device, out.host, out.used);
+}
+
+const mt_backend mt_backend_cuda = {.name = "cuda",
+                                    .open = open_cuda,
+                                    .close = close_cuda,
+                                    .renew = renew,
+                                    .describe = describe,
+                                    .set_new = set_new,
+                                    .set_free = set_free,
+#define FIELD(result, name, parameters, arguments) .name = mt_cuda_##name,
+                                    MT_DEVICE_OBJECTS(FIELD) MT_DEVICE_ANSWERS(FIELD) MT_DEVICE_CALLS(FIELD)
+                                        MT_DEVICE_OPERATIONS(FIELD)
+#undef FIELD
+};

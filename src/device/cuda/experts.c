@@ -1,0 +1,132 @@
+/* Experts: pairs of a row and an expert it has chosen are sorted by expert, so that a product reads the weights of each
+   once for many rows. Where there are few rows an expert, shares of 8 go to kernels for few rows, else shares of 128 to
+   those for many. */
+#include "device/cuda/cuda.h"
+
+#define THREADS 256
+#define SORTERS 1024
+#define FEW 16 /* rows an expert, on average */
+
+size_t mt_cuda_places(size_t pairs, size_t experts)
+{
+    return mt_cuda_up(pairs + (MT_CUDA_ALIGN - 1) * (experts < pairs ? experts : pairs), MT_CUDA_ALIGN);
+}
+
+/* Rows of a share, and how many shares there are at most. */
+typedef struct cut {
+    uint32_t rows;
+    size_t most;
+} cut;
+
+static cut cut_of(const mt_experts *e, size_t pairs)
+{
+    const size_t met = e->count < pairs ? e->count : pairs;
+    bool many = pairs > FEW * e->count;
+    for (size_t i = 0; i < 3; i++)
+        many = many && mt_cuda_many_can(e->part[i], e->part[i], pairs);
+    return many ? (cut){MT_CUDA_MANY, pairs / MT_CUDA_MANY + met} : (cut){8, mt_cuda_places(pairs, e->count) / 8};
+}
+
+static void sort(mt_device *dev, const mt_experts *e, size_t pairs, cut c)
+{
+    mt_cuda_sort p = {.expert = dev->expert,
+                      .place = dev->place,
+                      .row = dev->row,
+                      .share = dev->share,
+                      .count = dev->share_count,
+                      .pairs = (uint32_t)pairs,
+                      .top_k = (uint32_t)e->top_k,
+                      .experts = (uint32_t)e->count,
+                      .places = (uint32_t)mt_cuda_places(pairs, e->count),
+                      .most = c.rows};
+    mt_cuda_launch(dev, MT_K_sort_pairs, 1, 1, 1, SORTERS, 0, &p);
+}
+
+static mt_cuda_shares shares_of(const mt_device *dev, const mt_experts *e, size_t part)
+{
+    return (mt_cuda_shares){.experts = e->device[part], .share = dev->share, .count = dev->share_count};
+}
+
+/* Whether kernels for shares of few rows know an expert's part. */
+static bool known(const mt_weight *w)
+{
+    return w->class == MT_CLASS_Q && (w->d.group == 32 || w->d.group == 64 || w->d.group == 128);
+}
+
+/* Few rows of one part, or of two that are alike. */
+static void meet_few(mt_device *dev, const mt_experts *e, size_t part, size_t count, const mt_cuda_mat *y, cut c)
+{
+    static const mt_cuda_kernel kernels[2][3] = {{MT_K_shares_4_32, MT_K_shares_4_64, MT_K_shares_4_128},
+                                                 {MT_K_shares_8_32, MT_K_shares_8_64, MT_K_shares_8_128}};
+    const mt_cuda_weight *w = &e->part[part]->d;
+    const size_t each = 128 / w->group, bits = w->kind == MT_CUDA_CODES8 ? 8 : 4;
+    const size_t stage = bits * 256 + each * 128 + 1024 + 128 + each * 32; /* share_stage of product_shares.cu */
+    mt_cuda_few_shares p = {.from = dev->packed};
+    for (size_t i = 0; i < count; i++) {
+        p.shares[i] = shares_of(dev, e, part + i);
+        p.y[i] = y[i];
+    }
+    mt_cuda_launch(dev,
+                   kernels[bits == 8][each == 4   ? 0
+                                      : each == 2 ? 1
+                                                  : 2],
+                   (w->n + 63) / 64, c.most, count, 128, 4 * MT_CUDA_SHARE_STAGES * stage, &p);
+}
+
+/* y = each sorted row's expert times it; row: which of x each is, 0: x is sorted */
+static void meet(mt_device *dev, const mt_experts *e, size_t part, mt_cuda_mat y, mt_cuda_mat x, CUdeviceptr row, cut c)
+{
+    const mt_cuda_shares shares = shares_of(dev, e, part);
+    if (c.rows == MT_CUDA_MANY)
+        mt_cuda_many_experts(dev, y, e->part[part], shares, c.most);
+    else if (known(e->part[part]))
+        meet_few(dev, e, part, 1, &y, c);
+    else
+        mt_cuda_multiply(dev, e->part[part], (mt_cuda_product){.y = y, .x = x, .shares = shares, .row = row}, c.most);
+}
+
+/* gate and up of rows of x, which are packed once where both want them alike */
+static void meet_both(mt_device *dev, const mt_experts *e, mt_cuda_mat x, size_t places, cut c)
+{
+    const mt_weight *gate = e->part[0], *up = e->part[1];
+    mt_cuda_pack_rows(dev, gate, x, dev->row, places);
+    if (c.rows == 8 && known(gate) && known(up) && mt_cuda_same_rows(gate, up) && gate->d.kind == up->d.kind) {
+        meet_few(dev, e, 0, 2, (const mt_cuda_mat[]){dev->gate, dev->up}, c);
+        return;
+    }
+    meet(dev, e, 0, dev->gate, x, dev->row, c);
+    if (!mt_cuda_same_rows(gate, up))
+        mt_cuda_pack_rows(dev, up, x, dev->row, places);
+    meet(dev, e, 1, dev->up, x, dev->row, c);
+}
+
+void mt_cuda_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m, const mt_experts *e)
+{
+    const size_t pairs = m * e->top_k, places = mt_cuda_places(pairs, e->count);
+    const cut c = cut_of(e, pairs);
+    mt_cuda_route route = {.router = router->m,
+                           .y = y->m,
+                           .x = dev->down,
+                           .expert = dev->expert,
+                           .place = dev->place,
+                           .weight = dev->weight,
+                           .m = (uint32_t)m,
+                           .count = (uint32_t)e->count,
+                           .top_k = (uint32_t)e->top_k,
+                           .correction = e->correction,
+                           .scale = e->scale,
+                           .kind = e->routing.kind,
+                           .renormalise = e->routing.renormalise,
+                           .groups = e->routing.groups,
+                           .top_groups = e->routing.top_groups,
+                           .scaling = e->routing.scaling};
+    mt_cuda_launch(dev, MT_K_route, m, 1, 1, THREADS, 0, &route);
+    sort(dev, e, pairs, c);
+    meet_both(dev, e, x->m, places, c);
+    mt_cuda_mat gate = dev->gate;
+    gate.cols = (uint32_t)e->inner;
+    mt_cuda_run_glu(dev, gate, gate, dev->up, places, &e->glu);
+    mt_cuda_pack_rows(dev, e->part[2], gate, 0, places);
+    meet(dev, e, 2, dev->down, gate, 0, c);
+    mt_cuda_launch(dev, MT_K_combine, m, 1, 1, THREADS, 0, &route);
+}

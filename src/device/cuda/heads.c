@@ -1,0 +1,66 @@
+/* Heads of queries and of keys, and keys and values into pages: operations that become one kernel (heads.cu) where they
+   come one after the other. */
+#include "device/cuda/cuda.h"
+
+#define THREADS 256 /* sixteen a head */
+
+static void list_heads(mt_device *dev, mt_cuda_heads *p)
+{
+    uint32_t heads = p->x[0].cols / p->head_dim;
+    heads += p->count > 1 ? p->x[1].cols / p->head_dim : 0;
+    heads += p->v.data ? p->kv.heads : 0;
+    mt_cuda_launch(dev, MT_K_heads, p->m, (heads + THREADS / 16 - 1) / (THREADS / 16), 1, THREADS,
+                   THREADS / 16 * p->head_dim * sizeof(float), p);
+}
+
+/* Whether both can be done at once: neither reads what the other one writes. */
+static bool apart(const mt_cuda_heads *a, const mt_cuda_heads *b)
+{
+    return a->count == 1 && !a->v.data && a->m == b->m && a->head_dim == b->head_dim && a->eps == b->eps &&
+           a->offset == b->offset && a->table.data == b->table.data && a->pairs == b->pairs &&
+           a->y[0].data != b->x[0].data && a->y[0].data != b->y[0].data && a->x[0].data != b->y[0].data;
+}
+
+void mt_cuda_op_heads(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, size_t head_dim, const mt_tensor *w,
+                      float eps, float offset, const mt_tensor *table, bool pairs)
+{
+    mt_cuda_heads p = {.x = {x->m}, .y = {y->m}, .count = 1, .m = (uint32_t)m, .head_dim = (uint32_t)head_dim};
+    p.eps = eps;
+    p.offset = offset;
+    p.pairs = pairs;
+    if (w)
+        p.w[0] = w->m;
+    if (table)
+        p.table = table->m;
+    const mt_cuda_heads *last = mt_cuda_last(dev, MT_K_heads, MT_K_heads);
+    if (last && apart(last, &p)) {
+        p.x[1] = p.x[0];
+        p.y[1] = p.y[0];
+        p.w[1] = p.w[0];
+        p.x[0] = last->x[0];
+        p.y[0] = last->y[0];
+        p.w[0] = last->w[0];
+        p.count = 2;
+        mt_cuda_drop(dev);
+    }
+    list_heads(dev, &p);
+}
+
+bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v)
+{
+    const mt_cuda_heads *last = mt_cuda_last(dev, MT_K_heads, MT_K_heads);
+    if (!last || last->v.data || last->m != dev->step.rows || last->head_dim != kv->d.head_dim || kv->d.bits)
+        return false;
+    mt_cuda_heads p = *last;
+    p.keys = p.count - 1;
+    if (p.y[p.keys].data != k.data || p.y[0].data == v.data || p.y[p.keys].data == v.data ||
+        p.y[p.keys].cols != kv->d.heads * kv->d.head_dim)
+        return false;
+    p.v = v;
+    p.kv = kv->d;
+    p.step = dev->step;
+    p.layer = (uint32_t)layer;
+    mt_cuda_drop(dev);
+    list_heads(dev, &p);
+    return true;
+}

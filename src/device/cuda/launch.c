@@ -1,0 +1,233 @@
+/* Kernels on their way to the GPU.
+
+   A launch costs the host some microseconds and leaves the GPU idle for one or two, and a decode step has hundreds. So
+   launches are listed first and started together, when the list is full or anything else wants the stream
+   (mt_cuda_stream). Three things come of the list:
+
+   1. Neighbours become one kernel: who is about to launch may look at the last of the list (mt_cuda_last) and change
+      it instead.
+   2. A list that comes again byte by byte is replayed as a graph of the driver's, in one call. What differs between
+      two steps of as many rows (tokens, positions, pages) lies in memory of the device, always at the same place, and
+      not in the parameters; so the steps of answers are such lists. Nobody has to say which: equality decides.
+   3. A kernel that waits for the one before it by itself (griddepcontrol.wait) is started while that one still runs,
+      and meanwhile fetches what does not depend on it.
+
+   Lists of prompts are as long as they differ, and gain nothing: they are launched as they are. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "device/cuda/cuda.h"
+
+enum {
+    CALLS = 128,               /* of a list */
+    PARAMETERS = CALLS * 1024, /* bytes of them */
+    LISTS = 96                 /* that are remembered: some for every number of rows */
+};
+
+typedef struct call {
+    mt_cuda_kernel kernel;
+    uint32_t grid[3], threads, shared;
+    uint32_t at, size; /* of its parameter */
+} call;
+
+typedef struct call_list {
+    uint32_t count, used; /* calls, bytes of parameters */
+    call call[CALLS];
+    _Alignas(16) uint8_t parameters[PARAMETERS];
+} call_list;
+
+/* A list that was seen, and its graph as soon as it is seen again. */
+typedef struct seen {
+    CUgraphExec graph;
+    uint64_t last; /* time of its last use; 0: never */
+    call_list list;
+} seen;
+
+struct mt_cuda_launcher {
+    CUstream stream;
+    bool graphs; /* false: the driver has failed to make one, or nobody wants any */
+    uint64_t now;
+    size_t next; /* where the list is looked for first */
+    call_list list;
+    seen seen[LISTS];
+};
+
+bool mt_cuda_launcher_open(mt_device *dev, mt_error *err)
+{
+    mt_cuda_launcher *l = dev->launcher = mt_alloc(sizeof *l);
+    const CUresult error = dev->cu.stream_new(&l->stream, MT_CU_STREAM_NON_BLOCKING);
+    l->graphs = dev->ways.graphs;
+    return !error || mt_fail(err, MT_E_IO, "%s cannot be used: %s", dev->name, mt_cuda_driver_text(&dev->cu, error));
+}
+
+void mt_cuda_launcher_close(mt_device *dev)
+{
+    mt_cuda_launcher *l = dev->launcher;
+    if (!l)
+        return;
+    for (size_t i = 0; i < LISTS; i++)
+        if (l->seen[i].graph)
+            (void)dev->cu.graph_exec_free(l->seen[i].graph);
+    if (l->stream)
+        (void)dev->cu.stream_free(l->stream);
+    mt_free(l);
+}
+
+/* ---- what is launched ---- */
+
+/* Kernels that wait for the one before them by themselves. */
+static bool waits(mt_cuda_kernel kernel)
+{
+    static const bool does[MT_K_COUNT] = {
+#define WAITS(name) [MT_K_##name] = true,
+        MT_CUDA_WAITING_KERNELS(WAITS)
+#undef WAITS
+    };
+    return does[kernel];
+}
+
+static CUresult start(mt_device *dev, const call *c, const uint8_t *parameters)
+{
+    CUlaunchAttribute early = {.id = MT_CU_LAUNCH_PROGRAMMATIC, .value.allowed = 1};
+    CUlaunchConfig config = {.grid = {c->grid[0], c->grid[1], c->grid[2]},
+                             .block = {c->threads, 1, 1},
+                             .shared = c->shared,
+                             .stream = dev->launcher->stream,
+                             .attributes = &early,
+                             .attribute_count = dev->code >= 90 && dev->ways.early && waits(c->kernel)};
+    /* the driver copies it */
+    size_t size = c->size;
+    void *parameter[] = {MT_CU_PARAMETER_AT, (void *)(uintptr_t)(parameters + c->at), MT_CU_PARAMETER_SIZE, &size,
+                         MT_CU_PARAMETER_END};
+    return dev->cu.launch(&config, dev->kernel[c->kernel], NULL, parameter);
+}
+
+static bool start_all(mt_device *dev, const call_list *list)
+{
+    CUresult error = 0;
+    for (uint32_t i = 0; i < list->count && !error; i++)
+        error = start(dev, &list->call[i], list->parameters);
+    return mt_cuda_ok(dev, error, "start a kernel");
+}
+
+static bool same(const call_list *a, const call_list *b)
+{
+    return a->count == b->count && a->used == b->used && memcmp(a->call, b->call, a->count * sizeof *a->call) == 0 &&
+           memcmp(a->parameters, b->parameters, a->used) == 0;
+}
+
+/* Where the list is, or where it may be put: in place of the one that was not used for longest. */
+static seen *find(mt_cuda_launcher *l, bool *there)
+{
+    seen *oldest = l->seen;
+    *there = true;
+    for (size_t i = 0; i < LISTS; i++) {
+        seen *s = &l->seen[(l->next + i) % LISTS];
+        if (s->last && same(&s->list, &l->list))
+            return s;
+        oldest = s->last < oldest->last ? s : oldest;
+    }
+    *there = false;
+    return oldest;
+}
+
+static void remember(mt_device *dev, seen *s, const call_list *list)
+{
+    if (s->graph)
+        mt_cuda_ok(dev, dev->cu.graph_exec_free(s->graph), "forget a graph");
+    s->graph = NULL;
+    s->list.count = list->count;
+    s->list.used = list->used;
+    memcpy(s->list.call, list->call, list->count * sizeof *list->call);
+    memcpy(s->list.parameters, list->parameters, list->used);
+}
+
+/* A driver that makes no graph of it is asked no more. */
+static void make_graph(mt_device *dev, seen *s)
+{
+    mt_cuda_launcher *l = dev->launcher;
+    CUgraph graph = NULL;
+    CUresult error = dev->cu.capture_begin(l->stream, MT_CU_CAPTURE_RELAXED);
+    for (uint32_t i = 0; i < s->list.count && !error; i++)
+        error = start(dev, &s->list.call[i], s->list.parameters);
+    const CUresult end = dev->cu.capture_end(l->stream, &graph);
+    error = error ? error : end;
+    if (!error)
+        error = dev->cu.graph_instantiate(&s->graph, graph, 0);
+    if (graph)
+        (void)dev->cu.graph_free(graph);
+    if (error) {
+        s->graph = NULL;
+        l->graphs = false;
+        mt_log_warn("cuda.graph", "steps are launched kernel by kernel, since the driver makes no graph of them: %s",
+                    mt_cuda_driver_text(&dev->cu, error));
+    }
+}
+
+static void start_list(mt_device *dev)
+{
+    mt_cuda_launcher *l = dev->launcher;
+    if (!l->graphs || dev->step.rows > MT_CUDA_GRAPH_ROWS) {
+        start_all(dev, &l->list);
+        return;
+    }
+    bool again;
+    seen *s = find(l, &again);
+    l->next = (size_t)(s - l->seen + 1) % LISTS;
+    s->last = ++l->now;
+    if (!again)
+        remember(dev, s, &l->list);
+    else if (!s->graph)
+        make_graph(dev, s);
+    if (s->graph)
+        mt_cuda_ok(dev, dev->cu.graph_launch(s->graph, l->stream), "start a graph of kernels");
+    else
+        start_all(dev, &l->list);
+}
+
+CUstream mt_cuda_stream(mt_device *dev)
+{
+    mt_cuda_launcher *l = dev->launcher;
+    if (l->list.count && !dev->failed)
+        start_list(dev);
+    l->list.count = l->list.used = 0;
+    return l->stream;
+}
+
+/* ---- the list ---- */
+
+void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, size_t z, size_t threads, size_t shared,
+                  const void *parameter, size_t size)
+{
+    call_list *list = &dev->launcher->list;
+    const size_t room = mt_cuda_up(size, 16);
+    if (dev->failed || x * y * z == 0)
+        return;
+    if (list->count == CALLS || list->used + room > PARAMETERS)
+        (void)mt_cuda_stream(dev);
+    list->call[list->count++] = (call){.kernel = kernel,
+                                       .grid = {(uint32_t)x, (uint32_t)y, (uint32_t)z},
+                                       .threads = (uint32_t)threads,
+                                       .shared = (uint32_t)shared,
+                                       .at = list->used,
+                                       .size = (uint32_t)size};
+    memcpy(list->parameters + list->used, parameter, size);
+    memset(list->parameters + list->used + size, 0, room - size);
+    list->used += (uint32_t)room;
+}
+
+void *mt_cuda_last(mt_device *dev, mt_cuda_kernel first, mt_cuda_kernel last)
+{
+    call_list *list = &dev->launcher->list;
+    const call *c = list->count ? &list->call[list->count - 1] : NULL;
+    return c && c->kernel >= first && c->kernel <= last ? list->parameters + c->at : NULL;
+}
+
+void mt_cuda_drop(mt_device *dev)
+{
+    call_list *list = &dev->launcher->list;
+    assert(list->count);
+    list->used = list->call[--list->count].at;
+}

@@ -1,0 +1,308 @@
+/* The operations of device.h: which kernel, with what, on how many blocks. */
+#include <assert.h>
+
+#include "device/cuda/cuda.h"
+
+#define THREADS 256
+#define ROWS 8  /* of a block of a product */
+#define WARPS 4 /* of a block of a product: 16 columns each */
+
+/* One block a row. */
+static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
+{
+    mt_cuda_launch(dev, kernel, p.m, 1, 1, THREADS, 0, &p);
+}
+
+static mt_cuda_mat matrix(const mt_tensor *t)
+{
+    return t ? t->m : (mt_cuda_mat){0};
+}
+
+void mt_cuda_op_copy_row(mt_device *dev, mt_tensor *y, size_t to, const mt_tensor *x, size_t from)
+{
+    mt_cuda_do(dev, "copy a row", copy, y->m.data + to * y->m.stride * sizeof(float),
+               x->m.data + from * x->m.stride * sizeof(float), x->m.cols * sizeof(float), mt_cuda_stream(dev));
+}
+
+void mt_cuda_op_clear(mt_device *dev, mt_tensor *y, size_t row, size_t m)
+{
+    for (size_t i = row; i < row + m; i++)
+        mt_cuda_do(dev, "clear a row", set_bytes, y->m.data + i * y->m.stride * sizeof(float), 0,
+                   y->m.cols * sizeof(float), mt_cuda_stream(dev));
+}
+
+void mt_cuda_op_gather(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_index *index, size_t m)
+{
+    each_row(dev, MT_K_copy_rows, (mt_cuda_rows){.y = y->m, .x = x->m, .index = index->data, .m = (uint32_t)m});
+}
+
+void mt_cuda_op_scatter(mt_device *dev, mt_tensor *y, const mt_index *to, size_t column, const mt_tensor *x, size_t m)
+{
+    each_row(dev, MT_K_scatter_rows,
+             (mt_cuda_rows){.y = y->m, .x = x->m, .index = to->data, .m = (uint32_t)m, .first = (uint32_t)column});
+}
+
+void mt_cuda_op_sum_rows(mt_device *dev, mt_tensor *y, const mt_index *to, const mt_tensor *x, size_t m)
+{
+    mt_cuda_rows p = {.y = y->m, .x = x->m, .index = to->data, .m = (uint32_t)m};
+    mt_cuda_launch(dev, MT_K_sum_rows, (x->m.cols + THREADS - 1) / THREADS, 1, 1, THREADS, 0, &p);
+}
+
+void mt_cuda_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float scale)
+{
+    mt_cuda_lookup p = {.y = x->m, .w = w->d, .index = dev->step.tokens, .m = dev->step.rows, .scale = scale};
+    mt_cuda_launch(dev, MT_K_embed, p.m, 1, 1, THREADS, 0, &p);
+}
+
+void mt_cuda_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index,
+                         const mt_tensor *factor, size_t count, size_t m)
+{
+    mt_cuda_lookup p = {.y = x->m,
+                        .w = w->d,
+                        .factor = matrix(factor),
+                        .index = index->data,
+                        .m = (uint32_t)m,
+                        .count = (uint32_t)count};
+    mt_cuda_launch(dev, MT_K_add_rows, m, 1, 1, THREADS, 0, &p);
+}
+
+void mt_cuda_op_features(mt_device *dev, mt_tensor *x, const mt_tensor *features, size_t column, bool add)
+{
+    each_row(dev, MT_K_features,
+             (mt_cuda_rows){.y = x->m,
+                            .x = features->m,
+                            .step = dev->step,
+                            .m = dev->step.rows,
+                            .first = (uint32_t)column,
+                            .kind = add});
+}
+
+void mt_cuda_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w, float eps,
+                     float offset)
+{
+    mt_cuda_rows p = {.y = y->m, .x = x->m, .w = w->m, .m = (uint32_t)m, .eps = eps, .offset = offset};
+    mt_cuda_launch(dev, MT_K_norm, m, 1, 1, THREADS, x->m.cols * sizeof(float), &p);
+}
+
+void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
+                           const mt_tensor *bias, float eps)
+{
+    each_row(dev, MT_K_layer_norm,
+             (mt_cuda_rows){.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps});
+}
+
+enum { ADD, GATE, ADD_GATED, SCALE }; /* as rows.cu has them */
+
+static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_tensor *b, size_t m, uint32_t kind)
+{
+    each_row(dev, MT_K_binary, (mt_cuda_rows){.y = y->m, .x = a->m, .x2 = matrix(b), .m = (uint32_t)m, .kind = kind});
+}
+
+void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
+{
+    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_chain_add(dev, y->m, x->m, m))
+        binary(dev, y, x, NULL, m, ADD);
+}
+
+void mt_cuda_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
+{
+    each_row(dev, MT_K_binary, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = SCALE, .scale = factor});
+}
+
+void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
+{
+    each_row(dev, MT_K_glu,
+             (mt_cuda_rows){.y = y,
+                            .x = gate,
+                            .x2 = up,
+                            .m = (uint32_t)m,
+                            .kind = glu->act,
+                            .limit = glu->limit,
+                            .offset = glu->offset});
+}
+
+void mt_cuda_op_glu(mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m, mt_glu glu)
+{
+    mt_cuda_run_glu(dev, y->m, gate->m, up->m, m, &glu);
+}
+
+void mt_cuda_op_gate(mt_device *dev, mt_tensor *y, const mt_tensor *gate, size_t m)
+{
+    binary(dev, y, gate, NULL, m, GATE);
+}
+
+void mt_cuda_op_add_gated(mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m)
+{
+    binary(dev, y, x, gate, m, ADD_GATED);
+}
+
+void mt_cuda_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
+{
+    each_row(dev, MT_K_softcap, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .scale = cap});
+}
+
+void mt_cuda_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim,
+                            size_t m)
+{
+    each_row(dev, MT_K_split_heads,
+             (mt_cuda_rows){.y = q->m, .y2 = gate->m, .x = x->m, .m = (uint32_t)m, .head_dim = (uint32_t)head_dim});
+}
+
+void mt_cuda_op_finite(mt_device *dev, mt_tensor *ok, const mt_tensor *x, size_t m)
+{
+    each_row(dev, MT_K_finite, (mt_cuda_rows){.y = ok->m, .x = x->m, .m = (uint32_t)m});
+}
+
+void mt_cuda_op_argmax(mt_device *dev, mt_index *y, const mt_tensor *x, size_t m)
+{
+    each_row(dev, MT_K_argmax, (mt_cuda_rows){.x = x->m, .out = y->data, .m = (uint32_t)m});
+}
+
+void mt_cuda_op_rope_table(mt_device *dev, mt_tensor *table, const mt_tensor *inv_freq, const mt_index *axis,
+                           float scale)
+{
+    each_row(dev, MT_K_rope_table,
+             (mt_cuda_rows){.y = table->m,
+                            .x = inv_freq->m,
+                            .index = axis ? axis->data : 0,
+                            .step = dev->step,
+                            .m = dev->step.rows,
+                            .scale = scale});
+}
+
+void mt_cuda_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
+{
+    each_row(dev, MT_K_act, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = act});
+}
+
+void mt_cuda_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven)
+{
+    each_row(dev, MT_K_join,
+             (mt_cuda_rows){.y = y->m, .x = x->m, .m = (uint32_t)m, .count = (uint32_t)count, .kind = woven});
+}
+
+void mt_cuda_op_stretch(mt_device *dev, mt_tensor *x, const mt_tensor *factor, size_t every)
+{
+    each_row(
+        dev, MT_K_stretch,
+        (mt_cuda_rows){.y = x->m, .w = factor->m, .step = dev->step, .m = dev->step.rows, .first = (uint32_t)every});
+}
+
+void mt_cuda_op_mean(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m)
+{
+    each_row(dev, MT_K_mean, (mt_cuda_rows){.y = y->m, .x = x->m, .m = (uint32_t)m, .count = (uint32_t)count});
+}
+
+void mt_cuda_op_pixels(mt_device *dev, mt_tensor *x, const mt_patches *patches, size_t m)
+{
+    mt_cuda_pixels p = {.y = x->m,
+                        .bytes = patches->bytes,
+                        .at = patches->at,
+                        .level = patches->level,
+                        .levels = patches->levels,
+                        .m = (uint32_t)m,
+                        .frames = (uint32_t)patches->frames,
+                        .area = (uint32_t)patches->area};
+    mt_cuda_launch(dev, MT_K_pixels, m, 1, 1, THREADS, 0, &p);
+}
+
+/* ---- products ---- */
+
+/* Rows that the last kernel norms or gates are packed by it. */
+static bool pack_made(mt_device *dev, const mt_cuda_pack *p, size_t blocks)
+{
+    const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm), *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu);
+    const mt_cuda_rows *last = norm ? norm : glu;
+    if (!last || p->index || last->y.data != p->x.data || last->y.cols != p->k || last->m != p->m)
+        return false;
+    mt_cuda_made made = {.rows = *last, .pack = *p};
+    mt_cuda_drop(dev);
+    if (norm)
+        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, 2 * p->k * sizeof(float), &made);
+    else
+        mt_cuda_launch(dev, MT_K_glu_pack, blocks, 1, 1, THREADS, 0, &made);
+    return true;
+}
+
+void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdeviceptr index, size_t m)
+{
+    const uint32_t k = w->d.k;
+    /* for many rows sums are copied in pieces of 16 bytes */
+    dev->packed.rows = (uint32_t)(m > MT_CUDA_FEW_ROWS ? mt_cuda_up(m, 8) : m);
+    dev->packed.padded = (uint32_t)mt_cuda_up(k, MT_CUDA_STEP);
+    mt_cuda_pack p = {.x = x,
+                      .index = index,
+                      .to = dev->packed,
+                      .m = (uint32_t)m,
+                      .k = k,
+                      .group = w->d.group,
+                      .wide = w->mat.bits == 8};
+    if (w->class == MT_CLASS_F)
+        return;
+    const bool codes = w->class == MT_CLASS_Q; /* a warp a step of 128; of bf16 two of them, where there are two */
+    const size_t items = m * (p.to.padded / 128), blocks = (items + THREADS / 32 - 1) / (THREADS / 32);
+    if (!codes || !pack_made(dev, &p, blocks))
+        mt_cuda_launch(dev, codes ? MT_K_pack_codes : MT_K_pack_bf16, blocks, 1, 1, THREADS, 0, &p);
+}
+
+void mt_cuda_multiply(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares)
+{
+    const size_t tiles = (w->d.n + 15) / 16, rows = p.shares.experts ? shares : (p.m + ROWS - 1) / ROWS;
+    p.w = w->d;
+    p.from = dev->packed;
+    if (w->class == MT_CLASS_F) {
+        mt_cuda_launch(dev, MT_K_product_f32, (w->d.n + 7) / 8, rows, 1, 128, 0, &p);
+        return;
+    }
+    const mt_cuda_kernel kernel = w->class == MT_CLASS_B        ? MT_K_product_bf16
+                                  : w->d.kind == MT_CUDA_CODES4 ? MT_K_product_codes4
+                                                                : MT_K_product_codes8;
+    mt_cuda_launch(dev, kernel, (tiles + WARPS - 1) / WARPS, rows, 1, WARPS * 32, 0, &p);
+}
+
+bool mt_cuda_same_rows(const mt_weight *a, const mt_weight *b)
+{
+    return a->class == b->class &&
+           (a->class != MT_CLASS_Q || (a->d.group == b->d.group && (a->mat.bits == 8) == (b->mat.bits == 8)));
+}
+
+/* Weights from w on that one kernel can take together. */
+static size_t count_together(const mt_device *dev, const mt_weight *const *w, size_t count, size_t m)
+{
+    size_t n = 0;
+    while (n < count && n < MT_CUDA_TOGETHER && mt_cuda_few_can(dev, w[0], w[n], m))
+        n++;
+    return n;
+}
+
+void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, const mt_tensor *x,
+                       size_t m)
+{
+    assert(m <= dev->rows);
+    const mt_weight *packed = NULL; /* the last one that rows were packed for */
+    for (size_t i = 0; i < count;) {
+        size_t together = count_together(dev, w + i, count - i, m);
+        if (together && m <= MT_CUDA_CHAIN_ROWS && mt_cuda_chain_launch(dev, y + i, w + i, together, x->m, m)) {
+            i += together;
+            packed = NULL;
+            continue;
+        }
+        if (!packed || !mt_cuda_same_rows(w[i], packed))
+            mt_cuda_pack_rows(dev, w[i], x->m, 0, m);
+        packed = w[i];
+        if (together && mt_cuda_few_launch(dev, y + i, w + i, together, m)) {
+            i += together;
+            continue;
+        }
+        for (together = 0; i + together < count && together < MT_CUDA_TOGETHER; together++)
+            if (!mt_cuda_many_can(w[i], w[i + together], m) && !mt_cuda_halves_can(dev, w[i], w[i + together], m))
+                break;
+        if (together) {
+            (m > MT_CUDA_FEW_ROWS ? mt_cuda_many_launch : mt_cuda_halves_launch)(dev, y + i, w + i, together, m);
+            i += together;
+            continue;
+        }
+        mt_cuda_multiply(dev, w[i], (mt_cuda_product){.y = y[i]->m, .x = x->m, .m = (uint32_t)m}, 0);
+        i++;
+    }
+}

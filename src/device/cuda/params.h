@@ -1,0 +1,352 @@
+/* What kernels are given, by value: the same lines for the host's compiler and the device's. */
+#ifndef MT_DEVICE_CUDA_PARAMS_H
+#define MT_DEVICE_CUDA_PARAMS_H
+
+#include <stdint.h>
+
+#include "base/limits.h"
+
+#define MT_CUDA_GROUPS 4 /* MT_KV_GROUPS */
+#define MT_CUDA_NONE UINT32_MAX
+#define MT_CUDA_TILE 16  /* columns of a weight that lie together */
+#define MT_CUDA_STEP 128 /* of k, likewise */
+
+/* No struct has padding, which would be anything: who compares launches compares their bytes. */
+#if defined(__clang__) && !defined(__CUDACC__)
+#pragma clang diagnostic push
+#pragma clang diagnostic error "-Wpadded"
+#endif
+
+/* Device memory, for which both sides have a type. */
+#if defined(__CUDACC__)
+#define MT_CUDA_PTR(type) type *
+#else
+#define MT_CUDA_PTR(type) uint64_t
+#endif
+
+typedef struct mt_cuda_mat {
+    MT_CUDA_PTR(float) data;
+    uint32_t rows, cols;
+    uint64_t stride;
+} mt_cuda_mat;
+
+typedef struct mt_cuda_cols {
+    mt_cuda_mat x;
+    uint32_t base, step;
+} mt_cuda_cols;
+
+/* A weight as it lies on the device, but for plain rows in tiles of 16 columns, in the order in which the lanes of a
+   warp want them for tensor cores (code_at and half_at in common.cuh say where an element is):
+
+       CODES4, CODES8  steps of 128 of k, in them for each half of the columns 32 lanes of 16 or of 32 bytes
+       HALVES          bf16; steps of 64 of k, in them for each half of the columns two times 32 lanes of 16 bytes
+       BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes
+
+   There is memory for an even number of tiles; what is beyond n or k is 0. */
+typedef enum mt_cuda_kind { MT_CUDA_CODES4, MT_CUDA_CODES8, MT_CUDA_HALVES, MT_CUDA_BYTES, MT_CUDA_PLAIN } mt_cuda_kind;
+
+typedef struct mt_cuda_weight {
+    MT_CUDA_PTR(const uint8_t) w;
+    MT_CUDA_PTR(const uint8_t) scales; /* codes: [tile][group][16] scale and bias; FP8 and MXFP8: as in the file, f32 */
+    MT_CUDA_PTR(const float) bias;     /* of the columns; 0: none */
+    uint32_t n, k, group;
+    uint32_t steps; /* of k */
+    uint32_t groups;
+    uint8_t kind, format, biased;  /* format: mt_format; biased: groups have a bias */
+    uint8_t pairs;                 /* mt_scale_type of a pair: F32, or BF16 or F16 in one word */
+    uint32_t row_bytes, scale_row; /* of plain rows; floats of a row of scales */
+} mt_cuda_weight;
+
+typedef struct mt_cuda_span {
+    uint32_t row, rows, position;
+    uint32_t pages[MT_CUDA_GROUPS]; /* where its tables begin in the step's */
+    uint32_t state, piece, pieces;  /* piece: the first of its in the step's */
+    uint32_t guesses, memo, replay;
+} mt_cuda_span;
+
+typedef struct mt_cuda_piece {
+    uint32_t rows, slot;
+} mt_cuda_piece;
+
+/* The step, uploaded as one block. */
+typedef struct mt_cuda_step {
+    uint32_t rows, spans;
+    MT_CUDA_PTR(const uint32_t) tokens;
+    MT_CUDA_PTR(const uint32_t) positions; /* [rows][3] */
+    MT_CUDA_PTR(const uint32_t) span_of;   /* [rows] */
+    MT_CUDA_PTR(const uint32_t) features;  /* this and the next two: 0 where the batch has none */
+    MT_CUDA_PTR(const uint32_t) seen_from;
+    MT_CUDA_PTR(const uint32_t) seen;
+    MT_CUDA_PTR(const mt_cuda_span) span;
+    MT_CUDA_PTR(const mt_cuda_piece) piece;
+    MT_CUDA_PTR(const uint32_t) pages;
+} mt_cuda_step;
+
+typedef struct mt_cuda_kv {
+    MT_CUDA_PTR(uint8_t) data;
+    uint64_t page_bytes, block; /* block: one [page_tokens][head_stride] */
+    uint32_t group, layers, heads, query_heads, head_dim, head_stride, page_tokens, f32;
+    uint32_t bits; /* of an integer: 8, 4 (kernels/kvq.h); 0: none */
+    uint32_t nothing;
+} mt_cuda_kv;
+
+typedef struct mt_cuda_states {
+    MT_CUDA_PTR(float) data;
+    MT_CUDA_PTR(float) memo;
+    uint64_t layer, conv, memo_row; /* floats */
+    uint32_t layers, key_heads, value_heads, key_dim, value_dim, taps, columns, blocks;
+} mt_cuda_states;
+
+/* ---- one struct a kernel, or a few that are alike ---- */
+
+typedef struct mt_cuda_rows { /* rows, elementwise, norms */
+    mt_cuda_mat y, y2, x, x2, w, bias;
+    MT_CUDA_PTR(const uint32_t) index;
+    MT_CUDA_PTR(uint32_t) out;
+    mt_cuda_step step;
+    uint32_t m, first, head_dim, count, kind, pairs;
+    float eps, offset, scale, limit;
+} mt_cuda_rows;
+
+typedef struct mt_cuda_heads { /* one or two kinds of heads, and where keys and values go */
+    mt_cuda_mat x[2], y[2], w[2];
+    mt_cuda_mat table; /* of rotations; data 0: none, as of w */
+    mt_cuda_mat v;     /* values, with which the heads number `keys` go to the pages; data 0: nothing goes */
+    mt_cuda_kv kv;
+    mt_cuda_step step;
+    uint32_t m, count, head_dim, pairs, keys, layer;
+    float eps, offset;
+} mt_cuda_heads;
+
+/* Candidates of a row: at least so many of the best, where there are; count, nothing, then ids and logits. More than
+   fit are counted, and none of them is to be trusted. */
+#define MT_CUDA_SHORT 64
+#define MT_CUDA_SHORT_MOST 511
+#define MT_CUDA_SHORT_WORDS (2 * (MT_CUDA_SHORT_MOST + 1))
+
+typedef struct mt_cuda_short {
+    mt_cuda_mat x;
+    MT_CUDA_PTR(uint32_t) out; /* [rows][MT_CUDA_SHORT_WORDS] */
+    uint32_t vocab, unused;
+} mt_cuda_short;
+
+typedef struct mt_cuda_lookup { /* rows of a weight */
+    mt_cuda_mat y, factor;
+    mt_cuda_weight w;
+    MT_CUDA_PTR(const uint32_t) index;
+    uint32_t m, count;
+    float scale;
+    uint32_t nothing;
+} mt_cuda_lookup;
+
+/* Rows packed for products, in steps of 128 bytes of k whose rows lie together. For products with codes (R3):
+
+       q      [steps][rows][128] int8; the eight pieces of 16 bytes of a row stand in the order piece ^ row % 8, so that
+              eight rows of a column of pieces are in different banks when the step lies in shared memory as it is
+       turns  [steps][rows][4] of each block of 32 the mul of its turn (kernels/block.h): that of mt_turn_on for the
+              first block of a link, else the block's scale. add follows from it, exactly as on the CPU: turn_on_add and
+              turn_end_add in common.cuh
+       sums   [steps][rows][128 / group] sx of each group of the weight
+
+   For products with bf16, q alone: [steps][rows][64] bf16, pieces in the same order. What is beyond k is 0. Kernels
+   that take many rows may read up to MT_CUDA_SLACK rows beyond the last. */
+#define MT_CUDA_SLACK 128
+
+typedef struct mt_cuda_packed {
+    MT_CUDA_PTR(uint8_t) q;
+    MT_CUDA_PTR(float) turns;
+    MT_CUDA_PTR(float) sums;
+    uint32_t rows, padded; /* rows: room for them; padded: k, to a multiple of 128 */
+} mt_cuda_packed;
+
+typedef struct mt_cuda_pack {
+    mt_cuda_mat x;
+    MT_CUDA_PTR(const uint32_t) index; /* rows of x; 0: as they are */
+    mt_cuda_packed to;
+    uint32_t m, k, group, wide; /* wide: for weights of 8 bits */
+} mt_cuda_pack;
+
+typedef struct mt_cuda_made { /* rows that are packed while they are made */
+    mt_cuda_rows rows;
+    mt_cuda_pack pack;
+} mt_cuda_made;
+
+/* Rows sorted by the expert they meet: so many of them, next to each other, meet this one. */
+typedef struct mt_cuda_share {
+    uint32_t expert, row, rows;
+} mt_cuda_share;
+
+/* What products with experts are given besides; experts 0: nothing, all rows meet the weight itself. */
+typedef struct mt_cuda_shares {
+    MT_CUDA_PTR(const mt_cuda_weight) experts; /* alike */
+    MT_CUDA_PTR(const mt_cuda_share) share;
+    MT_CUDA_PTR(const uint32_t) count; /* of shares */
+} mt_cuda_shares;
+
+typedef struct mt_cuda_product {
+    mt_cuda_mat y, x;
+    mt_cuda_weight w;
+    mt_cuda_shares shares;           /* of at most 8 rows */
+    MT_CUDA_PTR(const uint32_t) row; /* which row of x each is, in fp32; 0: its own */
+    mt_cuda_packed from;
+    uint32_t m, nothing;
+} mt_cuda_product;
+
+#define MT_CUDA_TOGETHER 4 /* weights that share their input */
+
+/* Up to 64 rows against codes: columns of all weights in tiles of 16. */
+#define MT_CUDA_FEW_ROWS 64
+#define MT_CUDA_FEW_TILES 5 /* side by side */
+#define MT_CUDA_FEW_THREADS (32 * (2 * MT_CUDA_FEW_TILES + 2))
+#define MT_CUDA_FEW_STAGES 24 /* at most: chunks of tiles in shared memory, of rows */
+#define MT_CUDA_FEW_ROW_STAGES 6
+
+typedef struct mt_cuda_few {
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
+    mt_cuda_mat y[MT_CUDA_TOGETHER];
+    mt_cuda_mat add; /* what the first y is added to, too; data 0: nothing */
+    mt_cuda_packed from;
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile that each begins with */
+    uint32_t m, count;
+    uint32_t together, chunk, stages, row_stages; /* tiles side by side; steps of a chunk */
+    uint32_t nothing;
+} mt_cuda_few;
+
+/* One row against codes of 4 bits: a warp has 8 columns. */
+#define MT_CUDA_ROW_WARPS 4 /* of a block */
+
+/* Shares of at most 8 rows against codes, for one or two parts of each expert that have as many columns. */
+#define MT_CUDA_SHARE_STAGES 6 /* steps in shared memory, for each warp */
+
+typedef struct mt_cuda_few_shares {
+    mt_cuda_shares shares[2];
+    mt_cuda_mat y[2];
+    mt_cuda_packed from;
+} mt_cuda_few_shares;
+
+/* Many rows against codes or halves: columns of all weights in tiles of MT_CUDA_MANY. */
+#define MT_CUDA_MANY 128
+#define MT_CUDA_MANY_STAGES(arch) ((arch) == 89 ? 2 : 4) /* steps in shared memory, of which some cards have less */
+#define MT_CUDA_HALF_STAGES 3
+
+typedef struct mt_cuda_many {
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
+    mt_cuda_mat y[MT_CUDA_TOGETHER];
+    mt_cuda_packed from;
+    mt_cuda_shares shares;                /* of at most MT_CUDA_MANY rows, for one weight */
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile of columns that each begins with */
+    uint32_t m, count, nothing;
+} mt_cuda_many;
+
+/* Few rows against halves or bytes: columns of all weights in tiles of 16. */
+#define MT_CUDA_FEW_HALF_STAGES 16 /* chunks in shared memory, at most */
+#define MT_CUDA_HALF_TILES 6       /* side by side, at most */
+
+typedef struct mt_cuda_halves {
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
+    mt_cuda_mat y[MT_CUDA_TOGETHER];
+    mt_cuda_packed from;
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile that each begins with */
+    uint32_t m, count;
+    uint32_t together, chunk, stages; /* tiles side by side; steps of 64 of a chunk */
+} mt_cuda_halves;
+
+/* Products of up to 8 rows, one after the other in one kernel (chain.cu). */
+#define MT_CUDA_CHAIN_ROWS 8
+#define MT_CUDA_CHAIN_LENGTH 4  /* stages */
+#define MT_CUDA_CHAIN_WARPS 12  /* of a block, that multiply */
+#define MT_CUDA_CHAIN_TILES 12  /* of 16 columns, that are summed side by side */
+#define MT_CUDA_CHAIN_STAGES 24 /* chunks in shared memory, at most */
+#define MT_CUDA_CHAIN_CHUNK 8   /* steps of 128 of k; half of it where groups are not 64 */
+
+typedef enum mt_cuda_making { MT_CUDA_AS_THEY_ARE, MT_CUDA_NORMED, MT_CUDA_GATED } mt_cuda_making;
+
+typedef struct mt_cuda_chain_stage {
+    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns, and like those of the other stages */
+    mt_cuda_mat y[MT_CUDA_TOGETHER];
+    mt_cuda_mat add;               /* what the first y is added to, too; data 0: nothing */
+    mt_cuda_pack pack;             /* its rows are pack.x, or made of it: */
+    mt_cuda_mat up, out;           /* what it is gated with; where what is made goes */
+    MT_CUDA_PTR(const float) norm; /* what it is multiplied with */
+    float eps, offset, limit;      /* as the operations have them */
+    uint32_t act;
+    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile of 16 columns that each begins with */
+    uint32_t count, made, together;       /* together: blocks share the rows' making, else each does all of it */
+} mt_cuda_chain_stage;
+
+typedef struct mt_cuda_chain {
+    mt_cuda_chain_stage stage[MT_CUDA_CHAIN_LENGTH];
+    MT_CUDA_PTR(uint32_t) meetings;      /* [2], both 0 between kernels */
+    uint32_t count, slots, slot, unused; /* slots: of the ring; slot: bytes of one */
+} mt_cuda_chain;
+
+typedef struct mt_cuda_attention {
+    mt_cuda_mat y, x, v; /* queries, or keys and values to be written */
+    mt_cuda_kv kv;
+    mt_cuda_step step;
+    MT_CUDA_PTR(const float) sinks;
+    MT_CUDA_PTR(float) parts;           /* of results, see part_at */
+    MT_CUDA_PTR(uint32_t) counts;       /* [span][kv head]: shares of a tile that are done; 0 between kernels */
+    uint32_t tile, part_rows;           /* tokens of a tile; rows of a part */
+    uint32_t tile_count, shares, items; /* shares: of a tile's segments, at most; items: tiles, key heads, shares */
+    uint32_t layer, window, chunk, causal, heads; /* heads: query heads */
+    float scale, softcap;
+} mt_cuda_attention;
+
+/* Pairs of a row and an expert, sorted by expert; those of an expert begin at a multiple of MT_CUDA_ALIGN. */
+#define MT_CUDA_ALIGN 8
+
+typedef struct mt_cuda_sort {
+    MT_CUDA_PTR(const uint32_t) expert; /* [pairs] */
+    MT_CUDA_PTR(uint32_t) place;        /* [pairs]: where a pair comes to stand */
+    MT_CUDA_PTR(uint32_t) row;          /* [places]: the row of the pair that stands there; MT_CUDA_NONE: none */
+    MT_CUDA_PTR(mt_cuda_share) share;
+    MT_CUDA_PTR(uint32_t) count;                           /* of shares */
+    uint32_t pairs, top_k, experts, places, most, nothing; /* most: rows of a share */
+} mt_cuda_sort;
+
+typedef struct mt_cuda_route {
+    mt_cuda_mat router, y, x;
+    MT_CUDA_PTR(uint32_t) expert;      /* [m][top_k] */
+    MT_CUDA_PTR(const uint32_t) place; /* [m][top_k]: the pair's row of x */
+    MT_CUDA_PTR(float) weight;         /* [m][top_k] */
+    MT_CUDA_PTR(const float) correction;
+    MT_CUDA_PTR(const float) scale;
+    uint32_t m, count, top_k, kind, renormalise, groups, top_groups;
+    float scaling;
+} mt_cuda_route;
+
+typedef struct mt_cuda_recurrent {
+    mt_cuda_states st;
+    mt_cuda_step step;
+    mt_cuda_cols in[3];
+    mt_cuda_mat y, x, w, gates, rate;
+    uint32_t layer, m, key_heads;
+    float eps;
+} mt_cuda_recurrent;
+
+typedef struct mt_cuda_pixels {
+    mt_cuda_mat y;
+    MT_CUDA_PTR(const uint8_t) bytes;
+    MT_CUDA_PTR(const uint64_t) at;    /* [m]: where a patch's bytes begin; the highest bit: it is still */
+    MT_CUDA_PTR(const uint32_t) level; /* [m]: which levels */
+    MT_CUDA_PTR(const float) levels;   /* [..][3][256] */
+    uint32_t m, frames, area, nothing;
+} mt_cuda_pixels;
+
+/* Loops of multiply-adds that nothing holds up, to see what a card can do. */
+#define MT_CUDA_PEAK_THREADS 256
+#define MT_CUDA_PEAK_INT8 524288 /* operations of a warp in a round */
+#define MT_CUDA_PEAK_BF16 262144
+#define MT_CUDA_PEAK_FP32 32768
+
+typedef struct mt_cuda_peak {
+    MT_CUDA_PTR(float) out; /* [1] */
+    uint32_t rounds, nothing;
+} mt_cuda_peak;
+
+#if defined(__clang__) && !defined(__CUDACC__)
+#pragma clang diagnostic pop
+#endif
+
+#endif

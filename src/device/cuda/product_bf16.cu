@@ -1,0 +1,454 @@
+/* Products of bf16 rows with bf16 and FP8 weights (R5). Tensor cores add 16 products at a time to what they have, k
+   ascending from 0; with FP8 from 0 again at every 128, whose sum is scaled and added. So it is here for one row and
+   for many: kernels differ in what they read when, never in an order of additions. */
+#include "device/cuda/barrier.cuh"
+#include "device/cuda/product.cuh"
+
+/* c (16 x 8) += a (16 x 16) times b (16 x 8) */
+static __device__ inline void multiply(float c[4], const unsigned a[4], const unsigned b[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Two floats as bf16, the first below. */
+static __device__ inline unsigned two_halves(float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.bf16x2.f32 %0,%1,%2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+/* A warp four steps of 64 of a row, a lane a piece of eight elements. */
+KERNEL(pack_bf16)(mt_cuda_pack p)
+{
+    const uint32_t parts = (p.to.padded + 255) / 256, item = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    const uint32_t i = item / parts, piece = item % parts * 32 + threadIdx.x % 32, k = piece * 8;
+    if (i >= p.m || k >= p.to.padded)
+        return;
+    const uint32_t from = p.index ? p.index[i] : i;
+    if (from == MT_CUDA_NONE)
+        return;
+    const float *x = row_of(p.x, from) + k;
+    __align__(16) float v[8];
+    if (k + 8 <= p.k && (uintptr_t)x % 16 == 0) {
+        *(float4 *)v = ((const float4 *)x)[0];
+        *(float4 *)(v + 4) = ((const float4 *)x)[1];
+    } else {
+#pragma unroll
+        for (uint32_t c = 0; c < 8; c++)
+            v[c] = k + c < p.k ? x[c] : 0;
+    }
+    *(uint4 *)(p.to.q + piece_at(p.to, piece / 8, i, piece % 8)) =
+        make_uint4(two_halves(v[0], v[1]), two_halves(v[2], v[3]), two_halves(v[4], v[5]), two_halves(v[6], v[7]));
+}
+
+/* ---- any weight, any row: a warp with 16 columns and 8 rows ---- */
+
+/* Two neighbours of a row of the weight, exact as bf16; FP8 without its blocks' scales. k is even. */
+static __device__ inline unsigned pair_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
+{
+    n = n < w.n ? n : w.n - 1;
+    if (w.kind == MT_CUDA_HALVES)
+        return ((const unsigned *)w.w)[half_at(w, n, k) / 2];
+    const uint8_t *row = w.kind == MT_CUDA_BYTES ? w.w + half_at(w, n, k) - k : w.w + (uint64_t)n * w.row_bytes;
+    uint32_t half[2] = {0, 0};
+    for (uint32_t i = 0; i < 2 && k + i < w.k; i++)
+        half[i] = mt_bf16_from_f32(w.format == MT_FORMAT_FP8 ? mt_f32_from_fp8(row[k + i]) : weight_at(w, n, k + i));
+    return half[0] | half[1] << 16;
+}
+
+KERNEL(product_bf16)(mt_cuda_product p)
+{
+    const mt_cuda_weight *of = weight_of(p);
+    if (!of)
+        return;
+    const mt_cuda_weight w = *of;
+    const uint32_t tile_at = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (tile_at * 16 >= w.n)
+        return;
+    const tile t = {{0}, {0}, lane / 4, lane % 4 * 2};
+    bool there;
+    const uint32_t row = row_at(p, lane / 4, &there), n = tile_at * 16 + lane / 4;
+    float c[4] = {0}, y[4] = {0};
+    for (uint32_t k = 0; k < w.k; k += 16) {
+        const uint32_t at = k + lane % 4 * 2;
+        const unsigned a[4] = {pair_at(w, n, at), pair_at(w, n + 8, at), pair_at(w, n, at + 8),
+                               pair_at(w, n + 8, at + 8)};
+        unsigned b[2] = {0, 0};
+        for (uint32_t h = 0; there && h < 2; h++)
+            b[h] = ((const unsigned *)(p.from.q + piece_at(p.from, k / 64, row, k % 64 / 8 + h)))[lane % 4];
+        multiply(c, a, b);
+        if (w.format == MT_FORMAT_FP8 && ((k + 16) % 128 == 0 || k + 16 >= w.k))
+            for (int r = 0; r < 4; r++) {
+                const uint32_t block = (n + (r >> 1) * 8) / 128;
+                y[r] =
+                    fmaf(((const float *)w.scales)[(uint64_t)(block * 128 < w.n ? block : 0) * w.scale_row + k / 128],
+                         c[r], y[r]);
+                c[r] = 0;
+            }
+    }
+    put(p, w, &t, tile_at, w.format == MT_FORMAT_FP8 ? y : c);
+}
+
+/* Four bytes of FP8, none of them NaN, as bf16: the exponent's bias goes from 7 to 127 by a product with 2^120. */
+static __device__ inline void widen(unsigned to[2], unsigned bytes)
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const unsigned x = __byte_perm(bytes, 0, h ? 0x3424 : 0x1404);
+        const unsigned y = (x >> 4 & 0x07f007f0u) | (x & 0x80008000u);
+#if ARCH >= 90
+        asm("mul.rn.bf16x2 %0,%1,%2;" : "=r"(to[h]) : "r"(y), "r"(0x7b807b80u));
+#else
+        to[h] = mt_bf16_from_f32(mt_f32_from_bits(y << 16) * 0x1p120f) |
+                mt_bf16_from_f32(mt_f32_from_bits(y & 0xffff0000u) * 0x1p120f) << 16;
+#endif
+    }
+}
+
+/* ---- many rows: a block with 128 rows and 128 columns, a warp with 64 rows ---- */
+
+/* With FP8 a thread has two sums of an element, so that warps have fewer columns. */
+template <bool BYTES> struct half_stage {
+    enum {
+        TILE = BYTES ? 1024 : 2048,
+        ALL = MT_CUDA_MANY * 128 + 8 * TILE,
+        THREADS_OF = BYTES ? 256 : 128,
+        J = BYTES ? 4 : 8 /* times eight columns of a warp */
+    };
+};
+
+template <bool BYTES>
+static __device__ inline void half_fetch(const mt_cuda_many &p, const many_tile &t, uint32_t step, unsigned to)
+{
+    typedef half_stage<BYTES> S;
+    enum { PIECES = S::TILE / 16 };
+    const mt_cuda_weight &w = many_weight(p, t);
+    const uint32_t n = threadIdx.x, tiles = (w.n + 31) / 32 * 2 - t.column;
+    const uint8_t *q = p.from.q + ((uint64_t)step * p.from.rows + t.row) * 128;
+#pragma unroll
+    for (int i = 0; i < MT_CUDA_MANY * 8 / S::THREADS_OF; i++)
+        copy_16(to + (n + i * S::THREADS_OF) * 16, q + (n + i * S::THREADS_OF) * 16);
+#pragma unroll
+    for (int i = 0; i < 8 * PIECES / S::THREADS_OF; i++) {
+        const uint32_t at = n + i * S::THREADS_OF, tile = at / PIECES;
+        if (tile < tiles)
+            copy_16(to + MT_CUDA_MANY * 128 + at * 16,
+                    w.w + ((uint64_t)(t.column + tile) * w.steps + step) * S::TILE + at % PIECES * 16);
+    }
+    copy_commit();
+}
+
+/* 64 of k */
+template <bool BYTES>
+static __device__ inline void half_step(float c[4][half_stage<BYTES>::J][4], const uint8_t *at, uint32_t row,
+                                        uint32_t column)
+{
+    enum { J = half_stage<BYTES>::J };
+    const uint32_t lane = threadIdx.x % 32, from = row + lane % 16;
+    const uint8_t *w = at + MT_CUDA_MANY * 128 + lane * 16;
+    uint4 all[J];
+#pragma unroll
+    for (int k16 = 0; k16 < 4; k16++) {
+        unsigned a[4][4], b[J][2];
+        if (BYTES ? k16 == 0 : k16 % 2 == 0)
+#pragma unroll
+            for (int j = 0; j < J; j++)
+                all[j] = *(const uint4 *)(w + (column / 8 + j) * (half_stage<BYTES>::TILE / 2) +
+                                          (BYTES ? 0 : k16 / 2 * 512));
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            load_rows(a[i], shared_address(at) + (from + i * 16) * 128 + ((k16 * 2 + lane / 16) ^ from % 8) * 16);
+#pragma unroll
+        for (int j = 0; j < J; j++)
+            if (BYTES) {
+                widen(b[j], (&all[j].x)[k16]);
+            } else {
+                b[j][0] = (&all[j].x)[k16 % 2 * 2];
+                b[j][1] = (&all[j].x)[k16 % 2 * 2 + 1];
+            }
+#pragma unroll
+        for (int j = 0; j < J; j++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                multiply(c[i][j], a[i], b[j]);
+    }
+}
+
+/* The end of 128 of k, with the scale of their block. */
+static __device__ inline void half_fold(float y[4][4][4], float c[4][4][4], float scale)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                y[i][j][r] = fmaf(scale, c[i][j][r], y[i][j][r]);
+                c[i][j][r] = 0;
+            }
+}
+
+template <int J>
+static __device__ inline void half_put(const mt_cuda_many &p, const many_tile &t, float c[4][J][4], uint32_t row,
+                                       uint32_t column)
+{
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < J; j++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                many_store(p, t, t.row + row + i * 16 + h * 8 + lane / 4, t.column * 16 + column + j * 8 + lane % 4 * 2,
+                           make_float2(c[i][j][h * 2], c[i][j][h * 2 + 1]));
+                c[i][j][h * 2] = c[i][j][h * 2 + 1] = 0;
+            }
+}
+
+template <bool BYTES> static __device__ void many_halves(const mt_cuda_many &p)
+{
+    typedef half_stage<BYTES> S;
+    enum { STAGES = MT_CUDA_HALF_STAGES };
+    extern __shared__ __align__(128) uint8_t ring[];
+    const uint32_t warp = threadIdx.x / 32, row = warp % 2 * 64, column = warp / 2 * (S::J * 8), steps = p.w[0].steps;
+    const uint32_t tiles = many_tiles(p), mine = tiles > blockIdx.x ? (tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
+    const uint32_t total = mine * steps;
+    many_tile coming = many_tile_at(p, blockIdx.x, tiles), here = coming;
+    uint32_t tile_at = blockIdx.x, step = 0, fetch_tile = blockIdx.x, fetch_step = 0;
+    float c[4][S::J][4] = {}, y[BYTES ? 4 : 1][4][4] = {}, scale = 0;
+    for (uint32_t n = 0; n < total + STAGES - 1; n++) {
+        if (n >= STAGES - 1) {
+            copy_wait<STAGES - 2>();
+            __syncthreads();
+        }
+        if (n < total) {
+            half_fetch<BYTES>(p, coming, fetch_step, shared_address(ring + n % STAGES * S::ALL));
+            if (++fetch_step == steps) {
+                fetch_step = 0;
+                fetch_tile += gridDim.x;
+                coming = many_tile_at(p, fetch_tile, tiles);
+            }
+        } else {
+            copy_commit();
+        }
+        if (n < STAGES - 1)
+            continue;
+        if (BYTES && step % 2 == 0) {
+            const mt_cuda_weight &w = many_weight(p, here);
+            scale = ((const float *)w.scales)[(uint64_t)(here.column / 8) * w.scale_row + step / 2];
+        }
+        half_step<BYTES>(c, ring + (n - (STAGES - 1)) % STAGES * S::ALL, row, column);
+        if constexpr (BYTES)
+            if (step % 2 == 1 || step + 1 == steps)
+                half_fold(y, c, scale);
+        if (++step == steps) {
+            if constexpr (BYTES)
+                half_put<4>(p, here, y, row, column);
+            else
+                half_put<8>(p, here, c, row, column);
+            step = 0;
+            tile_at += gridDim.x;
+            here = many_tile_at(p, tile_at, tiles);
+        }
+    }
+}
+
+#if ARCH >= 90
+
+/* ---- few rows: a warp with 16 columns and up to 32 rows, at the memory's pace ---- */
+
+/* A chunk: some steps of p.together tiles and of all rows, which the last warp has copied. */
+template <bool BYTES>
+static __device__ inline void half_chunk(const mt_cuda_halves &p, uint32_t first, uint32_t chunk, uint8_t *to,
+                                         uint64_t *full, bool rows)
+{
+    const uint32_t lane = threadIdx.x % 32, tile_bytes = BYTES ? 1024 : 2048, step = chunk * p.chunk;
+    const uint32_t left = p.w[0].steps - step, steps = left < p.chunk ? left : p.chunk;
+    const uint32_t there = p.first[p.count] - first, tiles = there < p.together ? there : p.together;
+    if (rows) {
+        if (lane == 0)
+            fetch(to + p.together * p.chunk * tile_bytes, p.from.q + (uint64_t)step * p.m * 128, steps * p.m * 128,
+                  full);
+        return;
+    }
+    if (lane == 0)
+        barrier_expect(full, steps * (tiles * tile_bytes + p.m * 128));
+    __syncwarp();
+    if (lane < tiles) {
+        uint32_t weight = 0;
+        while (weight + 1 < p.count && first + lane >= p.first[weight + 1])
+            weight++;
+        fetch(to + lane * p.chunk * tile_bytes,
+              p.w[weight].w + ((uint64_t)(first + lane - p.first[weight]) * p.w[weight].steps + step) * tile_bytes,
+              steps * tile_bytes, full);
+    }
+}
+
+/* What a warp multiplies for 32 of k: 16 columns, N times eight rows. */
+template <int N> struct half_part {
+    unsigned a[2][4], b[N][4];
+};
+
+/* w: the tile's step; x: the rows' step. Rows that are not there: some that are. */
+template <bool BYTES, int N>
+static __device__ inline void half_load(half_part<N> *part, const uint8_t *w, unsigned x, uint32_t k32, uint32_t row,
+                                        uint32_t m)
+{
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+        const uint32_t r = row + n * 8 + lane % 8, from = r < m ? r : m - 1;
+        load_rows(part->b[n], x + from * 128 + ((k32 * 4 + lane / 8) ^ from % 8) * 16);
+    }
+    if (BYTES) {
+        const uint2 low = *(const uint2 *)(w + lane * 16 + k32 * 8),
+                    high = *(const uint2 *)(w + 512 + lane * 16 + k32 * 8);
+#pragma unroll
+        for (int k16 = 0; k16 < 2; k16++) {
+            unsigned one[2], two[2];
+            widen(one, k16 ? low.y : low.x);
+            widen(two, k16 ? high.y : high.x);
+            part->a[k16][0] = one[0];
+            part->a[k16][1] = two[0];
+            part->a[k16][2] = one[1];
+            part->a[k16][3] = two[1];
+        }
+    } else {
+        const uint4 low = *(const uint4 *)(w + k32 * 512 + lane * 16),
+                    high = *(const uint4 *)(w + 1024 + k32 * 512 + lane * 16);
+        part->a[0][0] = low.x;
+        part->a[0][1] = high.x;
+        part->a[0][2] = low.y;
+        part->a[0][3] = high.y;
+        part->a[1][0] = low.z;
+        part->a[1][1] = high.z;
+        part->a[1][2] = low.w;
+        part->a[1][3] = high.w;
+    }
+}
+
+template <int N> static __device__ inline void half_multiply(float c[N][4], const half_part<N> *part)
+{
+#pragma unroll
+    for (int k16 = 0; k16 < 2; k16++)
+#pragma unroll
+        for (int n = 0; n < N; n++)
+            multiply(c[n], part->a[k16], part->b[n] + k16 * 2);
+}
+
+/* N: times eight rows of a warp. Warps of a tile share its rows; the last warp of the block has everything copied. */
+template <bool BYTES, int N> static __device__ void few_halves(const mt_cuda_halves &p)
+{
+    extern __shared__ __align__(128) uint8_t few_ring[];
+    __shared__ uint64_t full[MT_CUDA_FEW_HALF_STAGES], empty[MT_CUDA_FEW_HALF_STAGES];
+    enum { TILE = BYTES ? 1024 : 2048 };
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, dots = blockDim.x / 32 - 1, all = p.first[p.count];
+    const uint32_t slot = p.chunk * (p.together * TILE + p.m * 128), steps = p.w[0].steps;
+    const uint32_t chunks = (steps + p.chunk - 1) / p.chunk, stride = gridDim.x * p.together;
+    const uint32_t mine = (all - blockIdx.x * p.together + stride - 1) / stride, total = mine * chunks;
+    if (threadIdx.x == 0) {
+        for (uint32_t s = 0; s < p.stages; s++) {
+            barrier_init(&full[s], 1);
+            barrier_init(&empty[s], dots);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (warp == dots) {
+        for (uint32_t n = 0; n < total; n++) {
+            const uint32_t s = n % p.stages, first = blockIdx.x * p.together + n / chunks * stride;
+            barrier_wait(&empty[s], (n / p.stages & 1) ^ 1);
+            half_chunk<BYTES>(p, first, n % chunks, few_ring + s * slot, &full[s], false);
+            half_chunk<BYTES>(p, first, n % chunks, few_ring + s * slot, &full[s], true);
+        }
+        return;
+    }
+    const uint32_t mine_tile = warp % p.together, row = warp / p.together * (N * 8);
+    float c[N][4] = {}, y[BYTES ? N : 1][4] = {}, scales[2] = {0, 0}; /* scales: of 128 of k, and of the next */
+    for (uint32_t n = 0; n < total; n++) {
+        const uint32_t s = n % p.stages, first = n % chunks * p.chunk, left = steps - first;
+        const uint32_t tile_at = blockIdx.x * p.together + n / chunks * stride + mine_tile;
+        const uint8_t *at = few_ring + s * slot + mine_tile * p.chunk * TILE;
+        const unsigned x = shared_address(few_ring + s * slot + p.together * p.chunk * TILE);
+        uint32_t weight = 0;
+        while (weight + 1 < p.count && tile_at >= p.first[weight + 1])
+            weight++;
+        const mt_cuda_weight &w = p.w[weight];
+        const uint32_t column = (tile_at - p.first[weight]) * 16;
+        const float *scale_row = (const float *)w.scales + (uint64_t)(column / 128) * w.scale_row;
+        if (BYTES && first == 0 && tile_at < all) {
+            scales[0] = scale_row[0];
+            scales[1] = w.scale_row > 1 ? scale_row[1] : 0;
+        }
+        barrier_wait(&full[s], n / p.stages & 1);
+        const uint32_t count = tile_at >= all ? 0 : left < p.chunk ? left : p.chunk;
+        half_part<N> low, high; /* what comes next is loaded while this is multiplied: sums are one chain */
+        if (count)
+            half_load<BYTES, N>(&low, at, x, 0, row, p.m);
+        for (uint32_t i = 0; i < count; i++) {
+            half_load<BYTES, N>(&high, at + i * TILE, x + i * p.m * 128, 1, row, p.m);
+            half_multiply<N>(c, &low);
+            if (i + 1 < count)
+                half_load<BYTES, N>(&low, at + (i + 1) * TILE, x + (i + 1) * p.m * 128, 0, row, p.m);
+            half_multiply<N>(c, &high);
+            if constexpr (BYTES)
+                if ((first + i) % 2 == 1 || first + i + 1 == steps) {
+                    const uint32_t coming = (first + i) / 2 + 2;
+                    const float scale = scales[0];
+                    scales[0] = scales[1];
+                    scales[1] = coming < w.scale_row ? scale_row[coming] : 0;
+#pragma unroll
+                    for (int e = 0; e < N * 4; e++) {
+                        y[e / 4][e % 4] = fmaf(scale, c[e / 4][e % 4], y[e / 4][e % 4]);
+                        c[e / 4][e % 4] = 0;
+                    }
+                }
+        }
+        __syncwarp();
+        if (lane == 0)
+            barrier_arrive(&empty[s]);
+        if (n % chunks != chunks - 1)
+            continue;
+#pragma unroll
+        for (int e = 0; e < N * 4; e++) {
+            const uint32_t r = row + e / 4 * 8 + lane % 4 * 2 + e % 2, at_column = column + lane / 4 + e % 4 / 2 * 8;
+            float &v = BYTES ? y[BYTES ? e / 4 : 0][e % 4] : c[e / 4][e % 4];
+            if (tile_at < all && r < p.m && at_column < w.n)
+                row_of(p.y[weight], r)[at_column] = w.bias ? v + w.bias[at_column] : v;
+            v = 0;
+        }
+    }
+}
+
+#else
+template <bool BYTES, int N> static __device__ void few_halves(const mt_cuda_halves &p)
+{
+}
+#endif
+
+extern "C" __global__ void __launch_bounds__(128, 2) mtk_many_halves(const __grid_constant__ mt_cuda_many p)
+{
+    many_halves<false>(p);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) mtk_many_bytes(const __grid_constant__ mt_cuda_many p)
+{
+    many_halves<true>(p);
+}
+
+#define FEW(name, bytes, n)                                \
+    KERNEL(name)(const __grid_constant__ mt_cuda_halves p) \
+    {                                                      \
+        few_halves<bytes, n>(p);                           \
+    }
+
+FEW(few_halves_1, false, 1)
+FEW(few_halves_2, false, 2)
+FEW(few_halves_4, false, 4)
+FEW(few_bytes_1, true, 1)
+FEW(few_bytes_2, true, 2)
+FEW(few_bytes_4, true, 4)

@@ -1,0 +1,82 @@
+/* Recurrent layers: which kernel, with what, on how many blocks. */
+#include "device/cuda/cuda.h"
+
+#define THREADS 256
+#define FEW 8 /* rows of a span, with which the recurrence reads states once */
+
+static mt_cuda_cols columns(mt_columns c)
+{
+    return (mt_cuda_cols){.x = c.x->m, .base = (uint32_t)c.base, .step = (uint32_t)c.step};
+}
+
+static mt_cuda_recurrent recurrent(const mt_device *dev, const mt_states *st, size_t layer, const mt_columns *in,
+                                   size_t count)
+{
+    mt_cuda_recurrent p = {.step = dev->step, .layer = (uint32_t)layer};
+    if (st)
+        p.st = st->d;
+    for (size_t i = 0; i < count; i++)
+        p.in[i] = columns(in[i]);
+    return p;
+}
+
+void mt_cuda_op_conv(mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_columns in[3],
+                     const mt_tensor *w)
+{
+    mt_cuda_recurrent p = recurrent(dev, states, layer, in, 3);
+    p.y = y->m;
+    p.w = w->m;
+    const uint32_t dim = states->d.key_dim, keys = states->d.key_heads * dim;
+    if (dim >= 16 && THREADS % dim == 0 && 2 * keys % THREADS == 0 && states->d.columns % THREADS == 0)
+        mt_cuda_launch(dev, MT_K_conv_heads, states->d.columns / THREADS, (dev->step.rows + 7) / 8, 1, THREADS, 0, &p);
+    else
+        mt_cuda_launch(dev, MT_K_conv, dev->step.rows, 1, 1, THREADS, 0, &p);
+    mt_cuda_launch(dev, MT_K_conv_keep, dev->step.spans, (states->d.columns + THREADS - 1) / THREADS, 1, THREADS, 0,
+                   &p);
+}
+
+void mt_cuda_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads,
+                      const mt_tensor *rate, const mt_tensor *bias, size_t m)
+{
+    mt_cuda_recurrent p = recurrent(dev, NULL, 0, (const mt_columns[]){a, b}, 2);
+    p.y = gates->m;
+    p.rate = rate->m;
+    p.w = bias->m;
+    p.key_heads = (uint32_t)key_heads;
+    mt_cuda_launch(dev, MT_K_gates, m, 1, 1, THREADS, 0, &p);
+}
+
+void mt_cuda_op_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x,
+                      const mt_tensor *gates)
+{
+    mt_cuda_recurrent p = recurrent(dev, states, layer, NULL, 0);
+    p.y = y->m;
+    p.x = x->m;
+    p.gates = gates->m;
+    const bool few = dev->step.rows < FEW * dev->step.spans;
+    const mt_cuda_kernel kernel = states->d.key_dim != 128 ? MT_K_delta : few ? MT_K_delta_few : MT_K_delta_many;
+    mt_cuda_launch(dev, kernel, states->d.blocks, states->d.value_heads, dev->step.spans,
+                   kernel == MT_K_delta_many ? 64 : MT_DELTA_COLUMNS,
+                   kernel == MT_K_delta ? states->d.key_dim * MT_DELTA_COLUMNS * sizeof(float) : 0, &p);
+}
+
+void mt_cuda_op_remember(mt_device *dev, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *x,
+                         const mt_tensor *gates)
+{
+    mt_cuda_recurrent p = recurrent(dev, states, layer, in, 3);
+    p.x = x->m;
+    p.gates = gates->m;
+    mt_cuda_launch(dev, MT_K_remember, dev->step.spans, 1, 1, THREADS, 0, &p);
+}
+
+void mt_cuda_op_gated_norm(mt_device *dev, mt_tensor *x, mt_columns z, size_t key_heads, const mt_tensor *w, float eps,
+                           size_t m)
+{
+    mt_cuda_recurrent p = recurrent(dev, NULL, 0, &z, 1);
+    p.y = x->m;
+    p.w = w->m;
+    p.eps = eps;
+    p.key_heads = (uint32_t)key_heads;
+    const size_t heads = x->m.cols / w->m.cols;
+    mt_cuda_launch(dev, MT_K_gated_norm, m, (heads + THREADS / 16 - 1) / (THREADS / 16), 1, THREADS, 0, &p);
+}

@@ -1,0 +1,255 @@
+/* Operations that treat each row by itself: one block a row. */
+#include "device/cuda/activation.cuh"
+
+KERNEL(copy_rows)(mt_cuda_rows p) /* y[i] = x[index[i]] */
+{
+    follow_last();
+    const float *x = row_of(p.x, p.index[blockIdx.x]);
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        y[c] = x[c];
+}
+
+KERNEL(scatter_rows)(mt_cuda_rows p) /* y[index[i]][first ..] = x[i] */
+{
+    follow_last();
+    const float *x = row_of(p.x, blockIdx.x);
+    float *y = row_of(p.y, p.index[blockIdx.x]) + p.first;
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        y[c] = x[c];
+}
+
+KERNEL(sum_rows)(mt_cuda_rows p) /* a column a thread: rows may meet in one sum */
+{
+    follow_last();
+    const uint32_t c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= p.x.cols)
+        return;
+    for (uint32_t i = 0; i < p.m; i++)
+        if (p.index[i] != MT_CUDA_NONE)
+            row_of(p.y, p.index[i])[c] += row_of(p.x, i)[c];
+}
+
+KERNEL(features)(mt_cuda_rows p) /* kind 1: added */
+{
+    follow_last();
+    const uint32_t from = p.step.features[blockIdx.x];
+    if (from == MT_CUDA_NONE)
+        return;
+    const float *x = row_of(p.x, from) + p.first;
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+        y[c] = p.kind ? y[c] + x[c] : x[c];
+}
+
+/* The row goes through shared memory, since a lane's sum is one chain of additions. */
+KERNEL(norm)(mt_cuda_rows p)
+{
+    follow_last();
+    extern __shared__ float row[];
+    __shared__ float shared_r;
+    const float *x = row_of(p.x, blockIdx.x);
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        row[c] = x[c];
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        const float r = rms(row, p.x.cols, p.eps);
+        if (threadIdx.x == 0)
+            shared_r = r;
+    }
+    __syncthreads();
+    const float r = shared_r;
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        y[c] = (row[c] * r) * (p.offset + p.w.data[c]);
+}
+
+KERNEL(layer_norm)(mt_cuda_rows p)
+{
+    follow_last();
+    const uint32_t n = p.x.cols;
+    const float *x = row_of(p.x, blockIdx.x);
+    float *y = row_of(p.y, blockIdx.x);
+    const float mean = sum16(x, n) / (float)n;
+    __syncthreads();
+    for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
+        y[c] = x[c] - mean;
+    __syncthreads();
+    const float r = rms(y, n, p.eps);
+    __syncthreads();
+    for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
+        y[c] = (y[c] * r) * (0.0f + p.w.data[c]) + p.bias.data[c];
+}
+
+typedef enum binary { ADD, GATE, ADD_GATED, SCALE } binary;
+
+KERNEL(binary)(mt_cuda_rows p)
+{
+    follow_last();
+    float *y = row_of(p.y, blockIdx.x);
+    const float *a = p.x.data ? row_of(p.x, blockIdx.x) : NULL, *b = p.x2.data ? row_of(p.x2, blockIdx.x) : NULL;
+    const float share = p.kind == ADD_GATED ? mt_sigmoid1(b[0]) : 0;
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+        switch (p.kind) {
+        case ADD: y[c] += a[c]; break;
+        case GATE: y[c] = mt_sigmoid1(a[c]) * y[c]; break;
+        case ADD_GATED: y[c] = fmaf(share, a[c], y[c]); break;
+        case SCALE: y[c] = p.scale * y[c]; break;
+        }
+}
+
+KERNEL(glu)(mt_cuda_rows p) /* x: gate, x2: up */
+{
+    follow_last();
+    const float *gate = row_of(p.x, blockIdx.x), *up = row_of(p.x2, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+        row_of(p.y, blockIdx.x)[c] = glu_of(p.kind, p.limit, p.offset, gate[c], up[c]);
+}
+
+KERNEL(softcap)(mt_cuda_rows p)
+{
+    follow_last();
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+        y[c] = mt_softcap1(y[c], p.scale);
+}
+
+KERNEL(split_heads)(mt_cuda_rows p)
+{
+    follow_last();
+    const float *x = row_of(p.x, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        const uint32_t at = c / p.head_dim * 2 * p.head_dim + c % p.head_dim;
+        row_of(p.y, blockIdx.x)[c] = x[at];
+        row_of(p.y2, blockIdx.x)[c] = x[at + p.head_dim];
+    }
+}
+
+KERNEL(finite)(mt_cuda_rows p)
+{
+    follow_last();
+    int bad = 0;
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        bad |= (mt_f32_bits(row_of(p.x, blockIdx.x)[c]) & 0x7f800000u) == 0x7f800000u;
+    bad = __syncthreads_or(bad);
+    if (threadIdx.x == 0)
+        *row_of(p.y, blockIdx.x) = bad ? 0.0f : 1.0f;
+}
+
+KERNEL(argmax)(mt_cuda_rows p) /* the first column that is not below the largest; the last where none is */
+{
+    follow_last();
+    __shared__ float room[THREADS / 32];
+    __shared__ uint32_t first;
+    const float *x = row_of(p.x, blockIdx.x);
+    float most = -INFINITY;
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        most = mt_max1(most, x[c]);
+    most = max_of_block(most, room);
+    if (threadIdx.x == 0)
+        first = p.x.cols - 1;
+    __syncthreads();
+    for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)
+        if (x[c] >= most) {
+            atomicMin(&first, c);
+            break;
+        }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        p.out[blockIdx.x] = first;
+}
+
+KERNEL(rope_table)(mt_cuda_rows p) /* x: inv_freq */
+{
+    follow_last();
+    const uint32_t half = p.y.cols / 2, *at = p.step.positions + 3 * blockIdx.x;
+    float *c = row_of(p.y, blockIdx.x), *s = c + half;
+    for (uint32_t f = threadIdx.x; f < half; f += blockDim.x) {
+        const float angle = (float)at[p.index ? p.index[f] : 0] * p.x.data[f];
+        float sine, cosine;
+        mt_sincos1(&sine, &cosine, angle);
+        c[f] = p.scale != 1.0f ? p.scale * cosine : cosine;
+        s[f] = p.scale != 1.0f ? p.scale * sine : sine;
+    }
+}
+
+KERNEL(stretch)(mt_cuda_rows p) /* w: a factor for every `first` positions */
+{
+    follow_last();
+    const uint32_t at = p.step.positions[3 * blockIdx.x] / p.first, last = p.w.cols - 1;
+    const float factor = p.w.data[at < last ? at : last];
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; factor != 1.0f && c < p.y.cols; c += blockDim.x)
+        y[c] = factor * y[c];
+}
+
+/* ---- towers ---- */
+
+KERNEL(act)(mt_cuda_rows p)
+{
+    follow_last();
+    float *x = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x)
+        x[c] = activate(x[c], p.kind);
+}
+
+KERNEL(join)(mt_cuda_rows p) /* kind 1: woven */
+{
+    follow_last();
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        const uint32_t row = p.kind ? c % p.count : c / p.x.cols, column = p.kind ? c / p.count : c % p.x.cols;
+        row_of(p.y, blockIdx.x)[c] = row_of(p.x, (uint64_t)blockIdx.x * p.count + row)[column];
+    }
+}
+
+KERNEL(mean)(mt_cuda_rows p)
+{
+    follow_last();
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        float sum = row_of(p.x, (uint64_t)blockIdx.x * p.count)[c];
+        for (uint32_t j = 1; j < p.count; j++)
+            sum += row_of(p.x, (uint64_t)blockIdx.x * p.count + j)[c];
+        row_of(p.y, blockIdx.x)[c] = 1.0f / (float)p.count * sum;
+    }
+}
+
+KERNEL(pixels)(mt_cuda_pixels p)
+{
+    follow_last();
+    const uint64_t at = p.at[blockIdx.x];
+    const bool still = at >> 63;
+    const uint8_t *bytes = p.bytes + (at & ~(1ull << 63));
+    const uint32_t each = p.frames * p.area, stored = still ? p.area : each;
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        const uint32_t channel = c / each, within = c % each;
+        const float *level = p.levels + (p.level[blockIdx.x] * 3 + channel) * 256;
+        row_of(p.y, blockIdx.x)[c] = level[bytes[channel * stored + (still ? within % p.area : within)]];
+    }
+}
+
+/* ---- rows of a weight ---- */
+
+KERNEL(embed)(mt_cuda_lookup p)
+{
+    follow_last();
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        const float x = weight_at(p.w, p.index[blockIdx.x], c);
+        y[c] = p.scale != 1.0f ? p.scale * x : x;
+    }
+}
+
+KERNEL(add_rows)(mt_cuda_lookup p)
+{
+    follow_last();
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        float sum = y[c];
+        for (uint32_t j = 0; j < p.count; j++) {
+            const float factor = p.factor.data ? row_of(p.factor, blockIdx.x)[j] : 1.0f;
+            if (factor != 0.0f)
+                sum = fmaf(factor, weight_at(p.w, p.index[blockIdx.x * p.count + j], c), sum);
+        }
+        y[c] = sum;
+    }
+}

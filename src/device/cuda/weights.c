@@ -1,0 +1,311 @@
+/* Weights on their way to the device: laid out as the kernels read them. */
+#include <string.h>
+
+#include "device/cuda/cuda.h"
+#include "kernels/unpack.h"
+
+static mt_class classify(const mt_device *dev, const mt_mat *mat, bool exact)
+{
+    if (exact || dev->head.precision == MT_PRECISION_REFERENCE)
+        return MT_CLASS_F;
+    switch (mat->format) {
+    case MT_FORMAT_AFFINE:
+    case MT_FORMAT_MXFP4:
+    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
+    case MT_FORMAT_BF16:
+    case MT_FORMAT_FP8:
+    case MT_FORMAT_MXFP8: return MT_CLASS_B;
+    case MT_FORMAT_F32:
+    case MT_FORMAT_F16: break;
+    }
+    return MT_CLASS_F;
+}
+
+static CUdeviceptr floats(mt_set *set, const float *x, size_t n)
+{
+    const CUdeviceptr at = x ? mt_cuda_memory(set, n * sizeof *x) : 0;
+    if (at)
+        mt_cuda_send(set->head.dev, at, x, n * sizeof *x);
+    return at;
+}
+
+static bool has_codes(const mt_mat *mat)
+{
+    return mat->format == MT_FORMAT_AFFINE || mat->format == MT_FORMAT_MXFP4 || mat->format == MT_FORMAT_NVFP4;
+}
+
+/* ---- tiles ---- */
+
+typedef void lay_fn(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first);
+
+typedef struct laying {
+    lay_fn *lay;
+    const mt_mat *mat;
+    const mt_cuda_weight *d;
+    uint8_t *to;
+    size_t bytes, tile; /* of a tile; the first */
+} laying;
+
+static void lay_tile(void *ctx, size_t item, size_t worker)
+{
+    const laying *l = ctx;
+    uint8_t *to = l->to + item * l->bytes;
+    (void)worker;
+    memset(to, 0, l->bytes);
+    l->lay(to, l->mat, l->d, (l->tile + item) * MT_CUDA_TILE);
+}
+
+/* Tiles of 16 columns, one behind the other: the host's threads read the file and lay some of them out in pinned memory
+   while those before are on their way. */
+static void send_tiles(mt_device *dev, CUdeviceptr to, const mt_mat *mat, const mt_cuda_weight *d, size_t bytes,
+                       lay_fn *lay)
+{
+    const size_t tiles = (mat->n + MT_CUDA_TILE - 1) / MT_CUDA_TILE, most = MT_CUDA_STAGING / 4 / bytes + 1;
+    for (size_t tile = 0; to && tile < tiles && !dev->failed;) {
+        const size_t some = tiles - tile < most ? tiles - tile : most;
+        laying l = {
+            .lay = lay, .mat = mat, .d = d, .to = mt_cuda_stage(dev, some * bytes), .bytes = bytes, .tile = tile};
+        mt_host_run(dev->head.host, lay_tile, &l, some);
+        mt_cuda_flush(dev, to + tile * bytes, l.to, some * bytes);
+        tile += some;
+    }
+}
+
+/* ---- codes ---- */
+
+static void put_code(uint8_t *tile, const mt_cuda_weight *d, size_t n, size_t k, int code)
+{
+    const size_t r = k % 32, lane = n % 8 * 4 + r % 16 / 4, ks = k % 128 / 32, high = r / 16;
+    const size_t block = k / 128 * 2 + n / 8;
+    if (d->kind == MT_CUDA_CODES4) {
+        uint8_t *at = tile + block * 512 + lane * 16 + ks * 4 + r % 4;
+        *at = (uint8_t)(*at | (unsigned)code << (high ? 4 : 0));
+    } else {
+        tile[block * 1024 + lane * 32 + (ks * 2 + high) * 4 + r % 4] = (uint8_t)code;
+    }
+}
+
+static size_t code_bytes(const mt_cuda_weight *d) /* of a tile */
+{
+    return (size_t)d->steps * 2 * (d->kind == MT_CUDA_CODES4 ? 512 : 1024);
+}
+
+static void lay_codes(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
+{
+    for (size_t n = 0; n < MT_CUDA_TILE && first + n < mat->n; n++) {
+        mt_unpacker u = {.p = mat->w + (first + n) * mat->stride};
+        for (size_t k = 0; k < mat->k; k++)
+            put_code(to, d, n, k, mt_unpack_next(&u, mat));
+    }
+}
+
+static size_t pair_bytes(const mt_cuda_weight *d)
+{
+    return d->pairs == MT_SCALE_F32 ? 2 * sizeof(float) : 2 * sizeof(uint16_t);
+}
+
+static void put_pair(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t n, size_t g)
+{
+    const uint8_t *scales = mat->scales + n * mat->scale_stride, *biases = mat->biases + n * mat->scale_stride;
+    if (d->pairs != MT_SCALE_F32) {
+        memcpy(to, scales + 2 * g, 2);
+        memcpy(to + 2, biases + 2 * g, 2);
+        return;
+    }
+    const float pair[2] = {mt_weight_scale(mat, scales, g), mat->biases ? mt_scale_f32(biases, mat->scale_type, g) : 0};
+    memcpy(to, pair, sizeof pair);
+}
+
+static void lay_scales(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
+{
+    for (size_t n = 0; n < MT_CUDA_TILE && first + n < mat->n; n++)
+        for (size_t g = 0; g < d->groups; g++)
+            put_pair(to + (g * MT_CUDA_TILE + n) * pair_bytes(d), mat, d, first + n, g);
+}
+
+static void make_codes(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
+{
+    const size_t tiles = mt_cuda_up(mat->n, 2 * MT_CUDA_TILE) / MT_CUDA_TILE; /* kernels take pairs of them */
+    d->kind = mat->format == MT_FORMAT_AFFINE && mat->bits <= 4 ? MT_CUDA_CODES4 : MT_CUDA_CODES8;
+    d->group = mat->group;
+    d->groups = (uint32_t)(mat->k / mat->group);
+    d->steps = (uint32_t)((mat->k + MT_CUDA_STEP - 1) / MT_CUDA_STEP);
+    d->biased = mat->biases != NULL;
+    d->pairs =
+        (uint8_t)(mat->biases && (mat->scale_type == MT_SCALE_BF16 || mat->scale_type == MT_SCALE_F16) ? mat->scale_type
+                                                                                                       : MT_SCALE_F32);
+    d->w = mt_cuda_memory(set, tiles * code_bytes(d));
+    d->scales = mt_cuda_memory(set, tiles * d->groups * MT_CUDA_TILE * pair_bytes(d));
+    send_tiles(set->head.dev, d->w, mat, d, code_bytes(d), lay_codes);
+    send_tiles(set->head.dev, d->scales, mat, d, d->groups * MT_CUDA_TILE * pair_bytes(d), lay_scales);
+}
+
+/* ---- halves and bytes ---- */
+
+/* A row of bf16 among the 16 of a tile, in steps of 64: a lane's words for each 32 are those of k, k + 8, k + 16 and
+   k + 24. */
+static void put_halves(uint8_t *tile, const uint8_t *row, size_t n, size_t k)
+{
+    for (size_t i = 0; i < k; i += 2) {
+        const size_t at =
+            i / 64 * 2048 + n / 8 * 1024 + i % 64 / 32 * 512 + (n % 8 * 4 + i % 8 / 2) * 16 + i % 32 / 8 * 4;
+        memcpy(tile + at, row + 2 * i, i + 1 < k ? 4 : 2);
+    }
+}
+
+static void put_bytes(uint8_t *tile, const uint8_t *row, size_t n, size_t k)
+{
+    for (size_t i = 0; i < k; i += 2) {
+        const size_t at = i / 64 * 1024 + n / 8 * 512 + (n % 8 * 4 + i % 8 / 2) * 16 + i % 64 / 8 * 2;
+        memcpy(tile + at, row + i, i + 1 < k ? 2 : 1);
+    }
+}
+
+static bool has_nan(const mt_mat *mat)
+{
+    for (size_t n = 0; n < mat->n; n++)
+        for (size_t k = 0; k < mat->k; k++)
+            if ((mat->w[n * mat->stride + k] & 0x7f) == 0x7f)
+                return true;
+    return false;
+}
+
+/* Kernels for FP8 know no NaN: a weight that has one stays as it is, for a kernel that does. */
+static bool has_halves(const mt_mat *mat, mt_class class)
+{
+    return class == MT_CLASS_B && (mat->format == MT_FORMAT_BF16 || (mat->format == MT_FORMAT_FP8 && !has_nan(mat)));
+}
+
+static void send_block_scales(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
+{
+    mt_device *dev = set->head.dev;
+    const size_t scales = mat->group ? (mat->k + mat->group - 1) / mat->group : 0, bytes = scales * sizeof(float);
+    const size_t rows = mat->format == MT_FORMAT_FP8 ? (mat->n + 127) / 128 : mat->n;
+    d->scale_row = (uint32_t)scales;
+    if (scales == 0)
+        return;
+    d->scales = mt_cuda_memory(set, rows * bytes);
+    for (size_t r = 0; d->scales && r < rows; r++) {
+        uint8_t *staged = mt_cuda_stage(dev, bytes);
+        for (size_t g = 0; g < scales; g++)
+            ((float *)(void *)staged)[g] = mt_scale_f32(mat->scales + r * mat->scale_stride, mat->scale_type, g);
+        mt_cuda_flush(dev, d->scales + r * bytes, staged, bytes);
+    }
+}
+
+static void lay_halves(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, size_t first)
+{
+    for (size_t n = 0; n < MT_CUDA_TILE && first + n < mat->n; n++)
+        (d->kind == MT_CUDA_HALVES ? put_halves : put_bytes)(to, mat->w + (first + n) * mat->stride, n, mat->k);
+}
+
+static void make_halves(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
+{
+    const size_t tiles = mt_cuda_up(mat->n, 2 * MT_CUDA_TILE) / MT_CUDA_TILE;
+    const bool wide = mat->format == MT_FORMAT_BF16;
+    d->kind = wide ? MT_CUDA_HALVES : MT_CUDA_BYTES;
+    d->steps = (uint32_t)((mat->k + 63) / 64);
+    const size_t bytes = (size_t)d->steps * (wide ? 2048 : 1024);
+    d->w = mt_cuda_memory(set, tiles * bytes);
+    send_tiles(set->head.dev, d->w, mat, d, bytes, lay_halves);
+    send_block_scales(set, mat, d);
+}
+
+/* ---- plain rows ---- */
+
+static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
+{
+    mt_device *dev = set->head.dev;
+    const size_t row = mat->k * mat->bits / 8;
+    d->kind = MT_CUDA_PLAIN;
+    d->row_bytes = (uint32_t)mt_cuda_up(row, 16);
+    d->w = mt_cuda_memory(set, mat->n * d->row_bytes);
+    for (size_t n = 0; d->w && n < mat->n; n++)
+        mt_cuda_send(dev, d->w + n * d->row_bytes, mat->w + n * mat->stride, row);
+    send_block_scales(set, mat, d);
+}
+
+void mt_cuda_weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
+{
+    w->mat = *mat;
+    w->class = classify(set->head.dev, mat, exact);
+    w->d = (mt_cuda_weight){.n = (uint32_t)mat->n, .k = (uint32_t)mat->k, .format = (uint8_t)mat->format};
+    (has_codes(mat) ? make_codes : has_halves(mat, w->class) ? make_halves : make_plain)(set, mat, &w->d);
+    w->d.bias = floats(set, bias, mat->n);
+    if (mat->k > set->needs.k)
+        set->needs.k = mat->k;
+    if (set->head.dev->head.progress)
+        mt_progress_add(set->head.dev->head.progress, mat->n * mat->stride);
+}
+
+mt_weight *mt_cuda_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact)
+{
+    mt_weight *w = mt_cuda_host(set, sizeof *w);
+    mt_cuda_weight_init(set, w, mat, bias, exact);
+    return w;
+}
+
+const mt_mat *mt_cuda_weight_mat(const mt_device *dev, const mt_weight *w)
+{
+    (void)dev;
+    return &w->mat;
+}
+
+mt_arithmetic mt_cuda_weight_arithmetic(const mt_device *dev, const mt_weight *w)
+{
+    (void)dev;
+    return w->class == MT_CLASS_Q   ? MT_ARITHMETIC_INT8
+           : w->class == MT_CLASS_B ? MT_ARITHMETIC_BF16
+                                    : MT_ARITHMETIC_FP32;
+}
+
+/* ---- experts ---- */
+
+mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
+{
+    mt_experts *e = mt_cuda_host(set, sizeof *e);
+    const mt_mat *mats[3] = {p->gate, p->up, p->down};
+    const float *biases[3] = {p->gate_bias, p->up_bias, p->down_bias};
+    *e = (mt_experts){.count = p->count,
+                      .top_k = p->top_k,
+                      .hidden = p->gate[0].k,
+                      .inner = p->gate[0].n,
+                      .routing = p->routing,
+                      .glu = p->glu,
+                      .correction = floats(set, p->correction, p->count),
+                      .scale = floats(set, p->scale, p->count)};
+    for (size_t i = 0; i < 3; i++) {
+        e->part[i] = mt_cuda_host(set, p->count * sizeof *e->part[i]);
+        e->device[i] = mt_cuda_memory(set, p->count * sizeof(mt_cuda_weight));
+        for (size_t j = 0; j < p->count; j++) {
+            mt_cuda_weight_init(set, &e->part[i][j], &mats[i][j], biases[i] ? biases[i] + j * mats[i][j].n : NULL,
+                                false);
+            mt_cuda_send(set->head.dev, e->device[i] + j * sizeof(mt_cuda_weight), &e->part[i][j].d,
+                         sizeof(mt_cuda_weight));
+        }
+    }
+    mt_cuda_needs *n = &set->needs;
+    n->top_k = e->top_k > n->top_k ? e->top_k : n->top_k;
+    n->experts = e->count > n->experts ? e->count : n->experts;
+    n->hidden = e->hidden > n->hidden ? e->hidden : n->hidden;
+    n->inner = e->inner > n->inner ? e->inner : n->inner;
+    return e;
+}
+
+size_t mt_cuda_experts_count(const mt_device *dev, const mt_experts *e)
+{
+    (void)dev;
+    return e->count;
+}
+
+size_t mt_cuda_experts_top_k(const mt_device *dev, const mt_experts *e)
+{
+    (void)dev;
+    return e->top_k;
+}
+
+const mt_weight *mt_cuda_experts_weight(const mt_device *dev, const mt_experts *e, size_t which, size_t part)
+{
+    (void)dev;
+    return &e->part[part][which];
+}
