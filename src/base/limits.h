@@ -114,6 +114,10 @@
 #define MT_LIMIT_MEDIA_STREAMS 64              /* of a video's file */
 #define MT_LIMIT_MEDIA_SAMPLES (4 << 20)       /* that an MP4 lists, sound included */
 #define MT_LIMIT_MEDIA_VIDEO_WORK (1ull << 37) /* pixels of all frames: an hour of 720p, ten minutes of 4K */
+#define MT_LIMIT_DARK_SECONDS 900              /* of a processor, for all pictures and videos of a request */
+#define MT_LIMIT_DARK_AGAIN_US 100000          /* until a process that could not be begun is tried again */
+#define MT_LIMIT_DARK_IMAGE_MS 120000          /* for one picture, which takes a second where it is large */
+#define MT_LIMIT_DARK_SLACK (512ul << 20)      /* bytes beside what was asked for: code, input, what comes out */
 #define MT_LIMIT_MEDIA_URL 4096                /* bytes of a URL that is fetched */
 #define MT_LIMIT_MEDIA_REDIRECTS 5             /* followed */
 

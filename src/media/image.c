@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "media/codec.h"
@@ -119,6 +120,29 @@ bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_me
     return true;
 }
 
+/* A picture that has to be turned is made beside it: it needs both for a moment. */
+bool mt_image_decode_to(uint8_t *to, mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
+                        const mt_media_watch *watch, mt_error *err)
+{
+    mt_codec_head head;
+    const mt_codec *codec = recognise(&head, data, size, limits, err);
+    mt_image image;
+
+    if (!codec)
+        return false;
+    if (head.orientation == 1) {
+        image = (mt_image){.pixels = to, .width = head.width, .height = head.height};
+        return mt_media_take(watch, memory_of(&head), err) && codec->decode(&image, data, size, watch, err);
+    }
+    if (!mt_image_decode(&image, data, size, limits, watch, err))
+        return false;
+    memcpy(to, image.pixels, (size_t)image.width * image.height * 3);
+    info->width = image.width;
+    info->height = image.height;
+    mt_image_free(&image);
+    return true;
+}
+
 void mt_image_new(mt_image *image, uint32_t width, uint32_t height)
 {
     size_t size;
@@ -131,7 +155,10 @@ void mt_image_new(mt_image *image, uint32_t width, uint32_t height)
 
 void mt_image_free(mt_image *image)
 {
-    mt_free(image->pixels);
+    if (image->mapped)
+        munmap(image->pixels, image->mapped);
+    else
+        mt_free(image->pixels);
     *image = (mt_image){0};
 }
 

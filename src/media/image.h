@@ -12,6 +12,7 @@
 typedef struct mt_image {
     uint8_t *pixels; /* red, green, blue; rows from the top, without gaps. Owned; free with mt_image_free */
     uint32_t width, height;
+    size_t mapped; /* bytes of pixels where they are a mapping of their own; 0: they are from the heap */
 } mt_image;
 
 typedef enum mt_image_format { MT_IMAGE_JPEG, MT_IMAGE_PNG, MT_IMAGE_WEBP, MT_IMAGE_GIF, MT_IMAGE_BMP } mt_image_format;
@@ -37,6 +38,11 @@ bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt
    client, or the watch's. Free with mt_image_free. */
 bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
                      const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
+
+/* The same to where there is room for the pixels that mt_image_probe told, and zeros. Sets the size in *info to what it is
+   when the picture was turned. */
+bool mt_image_decode_to(uint8_t *to, mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
+                        const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 
 /* An empty (black) picture of a size that is known to be within limits. */
 void mt_image_new(mt_image *image, uint32_t width, uint32_t height);

@@ -45,6 +45,11 @@ struct mt_video {
     double *times;   /* of frames, rising */
     size_t live;     /* bytes of the frames that the decoder has */
     size_t most;     /* that it may have */
+
+    /* of one that is decoded elsewhere */
+    bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err);
+    void (*end)(void *ctx);
+    void *ctx;
 };
 
 static bool check_size(int width, int height, const mt_media_limits *limits, mt_error *err)
@@ -281,10 +286,22 @@ mt_video *mt_video_open(const void *data, size_t size, const mt_media_limits *li
     return NULL;
 }
 
+mt_video *mt_video_from(const mt_video_info *about, double *times,
+                        bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err), void (*end)(void *ctx),
+                        void *ctx)
+{
+    mt_video *v = mt_alloc(sizeof(*v));
+
+    *v = (mt_video){.info = *about, .times = times, .next = next, .end = end, .ctx = ctx};
+    return v;
+}
+
 void mt_video_close(mt_video *v)
 {
     if (!v)
         return;
+    if (v->end)
+        v->end(v->ctx);
     sws_freeContext(v->scaler);
     avcodec_free_context(&v->codec);
     mt_demux_close(&v->demux);
@@ -374,6 +391,14 @@ bool mt_video_frame(mt_video *v, int64_t index, mt_image *image, mt_error *err)
 {
     assert(index >= 0 && index < v->info.frames && index >= v->decoded - 1);
     *image = (mt_image){0};
+    if (v->next) {
+        v->decoded = index + 1;
+        mt_image_new(image, v->info.width, v->info.height);
+        if (v->next(v->ctx, index, image, err))
+            return true;
+        mt_image_free(image);
+        return false;
+    }
     while (v->decoded <= index)
         if (!decode_next(v, err))
             return false;

@@ -33,4 +33,10 @@ double mt_video_time(const mt_video *video, int64_t index);
    the same one may be asked for again. Free image with mt_image_free. */
 bool mt_video_frame(mt_video *video, int64_t index, mt_image *image, mt_error *err) MT_NODISCARD;
 
+/* One that is decoded elsewhere: next fills image, which has its size; end is called when it is closed. Takes times,
+   one for each frame, from mt_alloc. */
+mt_video *mt_video_from(const mt_video_info *about, double *times,
+                        bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err), void (*end)(void *ctx),
+                        void *ctx);
+
 #endif

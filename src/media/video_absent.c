@@ -39,3 +39,12 @@ bool mt_video_frame(mt_video *video, int64_t index, mt_image *image, mt_error *e
     assert(false);
     return false;
 }
+
+mt_video *mt_video_from(const mt_video_info *about, double *times,
+                        bool (*next)(void *ctx, int64_t index, mt_image *image, mt_error *err), void (*end)(void *ctx),
+                        void *ctx)
+{
+    (void)about, (void)times, (void)next, (void)end, (void)ctx;
+    assert(false);
+    return NULL;
+}

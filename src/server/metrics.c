@@ -302,6 +302,13 @@ static void disk(const writer *w, mt_disk *d)
     counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }
 
+static void darkroom(const writer *w)
+{
+    counter(w, "motet_media_processes_total", mt_darkroom_begun(), "Processes that decoded pictures, one a request.");
+    counter(w, "motet_media_crashes_total", mt_darkroom_crashed(),
+            "Of these, those that a picture made crash, or that took more than they may.");
+}
+
 static void http(const writer *w, mt_server *server)
 {
     static const char name[] = "motet_http_responses_total", late[] = "motet_calls_timed_out_total";
@@ -477,6 +484,7 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
         fleet(&w, &server->fleet);
     http(&w, server);
     disk(&w, server->fleet.disk.disk);
+    darkroom(&w);
     accounts(&w, server, mt_account_scope(account));
     write_out(all, out);
     mt_buf_free(&label);

@@ -21,6 +21,7 @@ typedef enum mt_command {
 
 typedef enum mt_thinking { MT_THINK_AUTO, MT_THINK_ON, MT_THINK_OFF } mt_thinking;
 typedef enum mt_web { MT_WEB_ON, MT_WEB_OFF } mt_web;
+typedef enum mt_sandbox { MT_SANDBOX_AUTO, MT_SANDBOX_OFF } mt_sandbox;
 typedef enum mt_isolation { MT_ISOLATE_AUTO, MT_ISOLATE_ON, MT_ISOLATE_OFF } mt_isolation;
 
 typedef enum mt_help_form {

@@ -201,13 +201,11 @@ static mt_picture_order order_of(const mt_pictures *p, const mt_chat_look *look)
 }
 
 /* Small files may have many pixels; what a video may have in all, the pictures of a request may. */
-static bool count_pixels(mt_pictures *p, const void *data, size_t size, mt_error *err)
+static bool count_pixels(void *ctx, const mt_image_info *info, mt_error *err)
 {
-    mt_image_info info;
+    mt_pictures *p = ctx;
 
-    if (!mt_image_probe(&info, data, size, p->limits, err))
-        return false;
-    p->pixels += (uint64_t)info.width * info.height;
+    p->pixels += (uint64_t)info->width * info->height;
     return p->pixels <= MT_LIMIT_MEDIA_VIDEO_WORK ||
            mt_fail(err, MT_E_INVALID,
                    "the pictures of the request have %.0f million pixels up to here, and %.0f are "
@@ -215,14 +213,40 @@ static bool count_pixels(mt_pictures *p, const void *data, size_t size, mt_error
                    (double)p->pixels / 1e6, (double)MT_LIMIT_MEDIA_VIDEO_WORK / 1e6);
 }
 
+/* The first of a request begins the process that decodes all of them, where there are such. */
+static bool begin_developing(mt_pictures *p, mt_error *err)
+{
+    if (p->developing)
+        return true;
+    p->developer = mt_developer_new(p->limits, &p->watch, p->room->limit, err);
+    p->developing = p->developer || err->code == MT_OK;
+    return p->developing;
+}
+
+static void end_developing(mt_pictures *p)
+{
+    mt_developer_free(p->developer);
+    p->developer = NULL;
+    p->developing = false;
+}
+
+static bool develop(mt_pictures *p, mt_image *image, const mt_buf *bytes, mt_error *err)
+{
+    mt_image_info info;
+
+    if (p->developer)
+        return mt_developer_image(p->developer, image, bytes->data, bytes->len, count_pixels, p, err);
+    return mt_image_probe(&info, bytes->data, bytes->len, p->limits, err) && count_pixels(p, &info, err) &&
+           mt_image_decode(image, bytes->data, bytes->len, p->limits, &p->watch, err);
+}
+
 static bool decode(mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *err)
 {
     mt_buf bytes;
     bool ok;
 
-    ok = mt_media_load(&bytes, url.data, url.len, p->limits, &p->watch, err) &&
-         count_pixels(p, bytes.data, bytes.len, err) &&
-         mt_image_decode(image, bytes.data, bytes.len, p->limits, &p->watch, err);
+    ok = mt_media_load(&bytes, url.data, url.len, p->limits, &p->watch, err) && begin_developing(p, err) &&
+         develop(p, image, &bytes, err);
     mt_buf_free(&bytes);
     return ok;
 }
@@ -238,16 +262,18 @@ static bool load_image(mt_pictures *p, const mt_chat_source *source, mt_picture 
     return ok;
 }
 
-static bool load_video(const mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
+static bool load_video(mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
 {
     const mt_picture_order order = order_of(p, &source->look);
     mt_video *video = NULL;
     mt_buf bytes;
     bool ok;
 
-    ok = mt_media_load(&bytes, source->urls[0].data, source->urls[0].len, p->limits, &p->watch, err);
+    ok = mt_media_load(&bytes, source->urls[0].data, source->urls[0].len, p->limits, &p->watch, err) &&
+         begin_developing(p, err);
     if (ok)
-        video = mt_video_open(bytes.data, bytes.len, p->limits, &p->watch, err);
+        video = p->developer ? mt_developer_video(p->developer, bytes.data, bytes.len, err)
+                             : mt_video_open(bytes.data, bytes.len, p->limits, &p->watch, err);
     ok = video && mt_processor_video(p->processor, video, &order, out, err);
     mt_video_close(video);
     mt_buf_free(&bytes);
@@ -330,15 +356,8 @@ static void note(const mt_pictures *p, size_t count, uint64_t begin)
     pthread_mutex_unlock(&p->room->lock);
 }
 
-bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
+static bool show(mt_pictures *p, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
 {
-    const uint64_t begin = mt_clock_ns();
-    mt_pictures *p = ctx;
-
-    if (count > MT_LIMIT_MEDIA_PARTS)
-        return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
-    p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
-    p->at = mt_arena_alloc(p->arena, count * MT_PICTURE_SIZES * sizeof(*p->at));
     for (size_t i = 0; i < count; i++) {
         mt_picture *picture = &p->at[p->count];
 
@@ -348,8 +367,24 @@ bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_ch
             return false;
         p->count += 1 + picture->more;
     }
-    note(p, count, begin);
     return true;
+}
+
+bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
+{
+    const uint64_t begin = mt_clock_ns();
+    mt_pictures *p = ctx;
+    bool ok;
+
+    if (count > MT_LIMIT_MEDIA_PARTS)
+        return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
+    p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
+    p->at = mt_arena_alloc(p->arena, count * MT_PICTURE_SIZES * sizeof(*p->at));
+    ok = show(p, media, count, texts, err);
+    end_developing(p);
+    if (ok)
+        note(p, count, begin);
+    return ok;
 }
 
 bool mt_pictures_expand(mt_pictures *p, const uint32_t *ids, size_t count, mt_error *err)

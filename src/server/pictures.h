@@ -9,6 +9,7 @@
 #include "chat/source.h"
 #include "engine/request.h"
 #include "engine/stats.h"
+#include "media/darkroom.h"
 #include "media/limits.h"
 #include "models/processor.h"
 
@@ -36,11 +37,13 @@ typedef struct mt_pictures {
     const atomic_bool *stop; /* may be NULL: nobody waits any more */
     mt_chat_look look;       /* what the request says for all */
     mt_media_watch watch;
-    size_t charged;    /* bytes it has of the room */
-    size_t now;        /* of them, what it needs at this moment */
-    uint64_t pixels;   /* of its pictures so far, as they came */
-    mt_arena *scratch; /* where the pictures of this part come from; NULL between parts */
-    mt_arena *arena;   /* what follows lives in it */
+    mt_developer *developer; /* who decodes them; NULL: not begun, or this thread does */
+    bool developing;         /* it was begun */
+    size_t charged;          /* bytes it has of the room */
+    size_t now;              /* of them, what it needs at this moment */
+    uint64_t pixels;         /* of its pictures so far, as they came */
+    mt_arena *scratch;       /* where the pictures of this part come from; NULL between parts */
+    mt_arena *arena;         /* what follows lives in it */
     mt_picture *at;
     size_t count;
     mt_expanded prompt; /* once it was expanded */

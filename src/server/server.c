@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "media/darkroom.h"
 #include "server/inside.h"
 #include "server/reload.h"
 #include "server/state.h"
@@ -439,6 +440,20 @@ static void end(mt_server *server)
     mt_deadline_meet(&server->deadline);
 }
 
+/* Before there are threads. */
+static void open_darkroom(const mt_options *opt)
+{
+    if (opt->sandbox == MT_SANDBOX_OFF)
+        return;
+    if (!mt_darkroom_open())
+        mt_log_warn("server.sandbox",
+                    "pictures are decoded by the server itself: the system gives no processes for it");
+    else if (!mt_darkroom_is_filtered())
+        mt_log_warn("server.sandbox",
+                    "pictures are decoded in processes with limits on memory and time, but the kernel "
+                    "does not filter what they may do (seccomp)");
+}
+
 bool mt_serve(const mt_options *opt, mt_error *err)
 {
     mt_server server = {.opt = opt, .created = (int64_t)time(NULL)};
@@ -446,6 +461,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     mt_http_route *routes = mt_server_routes(&server, &count);
     bool ok;
 
+    open_darkroom(opt);
     mt_json_body_setup();
     mt_cards_init(&server.cards);
     mt_notify_open(&server.notify, getenv);
@@ -454,6 +470,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     if (ok)
         mt_http_server_run(server.http);
     end(&server);
+    mt_darkroom_close();
     mt_progress_watch(NULL, NULL);
     mt_notify_close(&server.notify);
     mt_free(routes);

@@ -1,7 +1,8 @@
 /* Put before PCRE2 by the loader, it makes a thread that is to compile the expression "hang", or to match it with that
    word alone, never come back: stands for whatever a thread might one day not end. With MOTET_TEST_GATE in the
    environment it comes back as soon as there is a file of that name. With MOTET_TEST_LAZY_LOOP there, loops look at
-   what has happened ten times a second only: until then, it piles up before them. */
+   what has happened ten times a second only: until then, it piles up before them. With MOTET_TEST_CRASH there, every
+   PNG makes its decoder crash. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -65,3 +66,17 @@ int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
     return real(epoll, events, most, timeout);
 }
 #endif
+
+static volatile int *nowhere;
+
+void *png_create_read_struct(const char *version, void *ctx, void *error, void *warning);
+
+void *png_create_read_struct(const char *version, void *ctx, void *error, void *warning)
+{
+    void *(*real)(const char *, void *, void *, void *);
+
+    find("png_create_read_struct", &real);
+    if (getenv("MOTET_TEST_CRASH"))
+        *nowhere = 1;
+    return real(version, ctx, error, warning);
+}

@@ -21,7 +21,7 @@ from served import eventually
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "..", "oracle", "sighted", "qwen3vl-bf16")
 VIDEO = os.path.join(HERE, "..", "oracle", "pictures", "video.mp4")
-PROGRAM = None
+PROGRAM = HANG = None
 TESTS = []
 
 
@@ -30,8 +30,8 @@ def test(function):
     return function
 
 
-def start(*options):
-    return served.Server(PROGRAM, FOLDER, *options)
+def start(*options, **settings):
+    return served.Server(PROGRAM, FOLDER, *options, **settings)
 
 
 def fetching(*options):
@@ -404,13 +404,45 @@ def pictures_that_would_take_too_much_memory_wait_or_are_refused():
         assert reply.status in (400, 413) and "--media-" in reply.json()["error"]["message"], reply.body
 
 
+@test
+def a_picture_that_makes_its_decoder_crash_is_one_requests_400():
+    if not HANG or os.environ.get("ASAN_OPTIONS"):
+        raise served.Skip("no library that crashes")
+    with start(env={"LD_PRELOAD": HANG, "MOTET_TEST_CRASH": "1"}) as server:
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            replies = list(clients.map(lambda seed: ask(server, image(seed)), range(8)))
+        for reply in replies:
+            assert reply.status == 400 and "cannot be decoded" in reply.json()["error"]["message"], reply.body
+        with open(VIDEO, "rb") as f:
+            data = base64.b64encode(f.read()).decode()
+        video = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64," + data}}
+        if "video" in served.features(PROGRAM):
+            assert ask(server, video).status == 200
+        assert server.chat().status == 200
+        metrics = server.metrics()
+        assert metrics["motet_media_crashes_total"] == 8 and metrics["motet_media_waiting_bytes"] == 0, metrics
+        assert metrics["motet_media_processes_total"] >= 8
+        assert eventually(lambda: [line for line in server.log if "media.crashed" in line])
+
+
+@test
+def pictures_are_the_same_without_a_process_of_their_own():
+    def said(*options):
+        with start(*options) as server:
+            reply = ask(server, image(5), temperature=0, seed=1)
+            return reply.json()["choices"], server.metrics()["motet_media_processes_total"]
+    with_one, without = said(), said("--sandbox", "off")
+    assert with_one[0] == without[0] and without[1] == 0 and with_one[1] == (1 if os.uname().sysname == "Linux" else 0)
+
+
 def main():
-    global PROGRAM
+    global PROGRAM, HANG
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
+    parser.add_argument("--hang")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    PROGRAM = arguments.motet
+    PROGRAM, HANG = arguments.motet, arguments.hang
     served.run_tests("api_pictures", TESTS, arguments.names)
 
 

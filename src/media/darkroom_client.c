@@ -1,0 +1,387 @@
+/* The server's side of the darkroom. What comes from there is a hostile picture's word: sizes are held to what was
+   agreed, numbers to what they may be, and a process that says nothing has crashed. */
+#include "media/darkroom_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "media/darkroom_inside.h"
+
+enum { LOOK_MS = 50, GRACE = 20 }; /* between looks whether anybody waits; looks after which it is given up */
+
+static atomic_uint_fast64_t begun, crashed;
+
+uint64_t mt_darkroom_begun(void)
+{
+    return atomic_load(&begun);
+}
+
+uint64_t mt_darkroom_crashed(void)
+{
+    return atomic_load(&crashed);
+}
+
+struct mt_developer {
+    const mt_media_limits *limits;
+    const mt_media_watch *watch;
+    int socket, leash;
+    mt_dark_page *page;
+    bool still;       /* it is at a picture, which must not take long */
+    int looks;        /* at it so far */
+    bool lost;        /* it has crashed, or was given up */
+    mt_error refused; /* why it got no memory; MT_OK: it got all */
+    mt_dark_letter in, out;
+
+    /* of a video */
+    uint8_t *frame;
+    size_t room;
+};
+
+#ifdef __linux__
+
+/* ---- memory that both see ---- */
+
+/* Of a size that nobody changes any more: who has it mapped would be hurt. */
+static int shared_memory(size_t size)
+{
+    const int file = memfd_create("motet-picture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (file < 0)
+        return -1;
+    if (ftruncate(file, (off_t)size) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return file;
+    close(file);
+    return -1;
+}
+
+static void *map(int file, size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static bool no_memory(mt_error *err)
+{
+    return mt_fail(err, MT_E_BUSY, "the system gives no memory for a picture: try again in a moment");
+}
+
+/* ---- the process ---- */
+
+static bool hire(mt_developer *d, size_t memory)
+{
+    int ends[2] = {-1, -1}, leash[2] = {-1, -1};
+    const int page = shared_memory(sizeof(mt_dark_page));
+    bool ok = page >= 0 && (d->page = map(page, sizeof(*d->page))) &&
+              socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 && pipe2(leash, O_CLOEXEC) == 0;
+
+    ok = ok && mt_dark_send(mt_darkroom_socket(), &(mt_dark_order){.memory = memory}, sizeof(mt_dark_order),
+                            (const int[MT_DARK_FILES]){ends[1], page, leash[0]}, MT_DARK_FILES);
+    d->socket = ends[0];
+    d->leash = leash[1];
+    for (size_t i = 0; i < 3; i++) {
+        const int own[] = {ends[1], leash[0], page};
+
+        if (own[i] >= 0)
+            close(own[i]);
+    }
+    return ok;
+}
+
+mt_developer *mt_developer_new(const mt_media_limits *limits, const mt_media_watch *watch, size_t memory, mt_error *err)
+{
+    mt_developer *d;
+
+    mt_error_clear(err);
+    if (!mt_darkroom_is_open())
+        return NULL;
+    d = mt_alloc(sizeof(*d));
+    *d = (mt_developer){.limits = limits, .watch = watch, .socket = -1, .leash = -1};
+    if (hire(d, memory)) {
+        atomic_fetch_add(&begun, 1);
+        return d;
+    }
+    mt_developer_free(d);
+    mt_fail(err, MT_E_IO, "no process can be had that decodes pictures: check the server's log and its limits");
+    mt_log_error("media.no_process", "no process can be had that decodes pictures: %s", strerror(errno));
+    return NULL;
+}
+
+void mt_developer_free(mt_developer *d)
+{
+    if (!d)
+        return;
+    if (d->page)
+        munmap(d->page, sizeof(*d->page));
+    if (d->frame)
+        munmap(d->frame, d->room);
+    if (d->socket >= 0)
+        close(d->socket);
+    if (d->leash >= 0)
+        close(d->leash);
+    mt_free(d);
+}
+
+static bool is_lost(mt_developer *d, mt_error *err)
+{
+    if (!d->lost) {
+        atomic_fetch_add(&crashed, 1);
+        mt_log_warn("media.crashed", "a picture or video made its decoder crash, or took more than it may; its request "
+                                     "gets a 400");
+    }
+    d->lost = true;
+    return mt_fail(err, MT_E_INVALID, "the picture or video cannot be decoded: it made the decoder fail; send another");
+}
+
+static bool tell(mt_developer *d, mt_dark_kind kind, int file, mt_error *err)
+{
+    d->out.kind = kind;
+    return (!d->lost && mt_dark_send(d->socket, &d->out, sizeof(d->out), &file, file >= 0)) || is_lost(d, err);
+}
+
+/* Waits for a letter. Who leaves has the decoder told, and does not wait for it for long. */
+static bool wait(mt_developer *d, mt_error *err)
+{
+    struct pollfd from = {.fd = d->socket, .events = POLLIN};
+
+    for (int late = 0; late < GRACE;) {
+        const int came = poll(&from, 1, LOOK_MS);
+
+        if (came == 0 && ++d->looks > MT_LIMIT_DARK_IMAGE_MS / LOOK_MS && d->still)
+            return is_lost(d, err);
+        if (came > 0 || (came < 0 && errno != EINTR))
+            return true;
+        if (mt_media_stopped(d->watch)) {
+            atomic_store_explicit(&d->page->stop, true, memory_order_relaxed);
+            late++;
+        }
+    }
+    d->lost = true;
+    return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+}
+
+/* What it says next that is not about memory. False: it has failed, or is lost. */
+static bool hear(mt_developer *d, mt_error *err)
+{
+    size_t count;
+
+    do {
+        if (d->lost)
+            return is_lost(d, err);
+        if (!wait(d, err))
+            return false;
+        if (!mt_dark_receive(d->socket, &d->in, sizeof(d->in), NULL, 0, &count))
+            return is_lost(d, err);
+        if (d->in.kind == MT_DARK_TAKE &&
+            !tell(d, mt_media_take(d->watch, (size_t)d->in.size, &d->refused) ? MT_DARK_GO : MT_DARK_NO, -1, err))
+            return false;
+    } while (d->in.kind == MT_DARK_TAKE);
+    if (d->in.kind != MT_DARK_FAILED)
+        return true;
+    if (d->refused.code != MT_OK) {
+        *err = d->refused;
+        return false;
+    }
+    d->in.text[sizeof(d->in.text) - 1] = '\0';
+    return mt_fail(err, d->in.code == MT_E_UNSUPPORTED ? MT_E_UNSUPPORTED : MT_E_INVALID, "%s", d->in.text);
+}
+
+static bool send_bytes(mt_developer *d, mt_dark_kind kind, const void *data, size_t size, mt_error *err)
+{
+    const int file = shared_memory(size ? size : 1);
+    size_t done = 0;
+    bool ok;
+
+    while (file >= 0 && done < size) {
+        const ssize_t wrote = write(file, (const char *)data + done, size - done);
+
+        if (wrote <= 0)
+            break;
+        done += (size_t)wrote;
+    }
+    if (file < 0 || done < size) {
+        if (file >= 0)
+            close(file);
+        return no_memory(err);
+    }
+    mt_error_clear(&d->refused);
+    d->still = kind == MT_DARK_IMAGE;
+    d->looks = 0;
+    d->out = (mt_dark_letter){.size = size, .limits = *d->limits};
+    d->out.limits.root = NULL;
+    ok = tell(d, kind, file, err) && hear(d, err);
+    close(file);
+    return ok && (d->in.kind == MT_DARK_ABOUT || is_lost(d, err));
+}
+
+static void decline(mt_developer *d)
+{
+    mt_error ignored;
+
+    if (!tell(d, MT_DARK_NO, -1, &ignored))
+        d->lost = true;
+}
+
+/* Room for what comes out, as both see it; mapped here when all of it is there, which is cheaper than page by page. */
+static uint8_t *lend(mt_developer *d, size_t size, mt_error *err)
+{
+    const int file = shared_memory(size);
+    void *at = MAP_FAILED;
+
+    if (file < 0)
+        decline(d);
+    if ((file >= 0 || no_memory(err)) && tell(d, MT_DARK_GO, file, err) && hear(d, err) &&
+        (d->in.kind == MT_DARK_DONE || is_lost(d, err))) {
+        at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+        if (at == MAP_FAILED)
+            no_memory(err);
+    }
+    if (file >= 0)
+        close(file);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static bool fits(const mt_developer *d, const mt_image_info *info, uint64_t most)
+{
+    (void)d;
+    return info->width > 0 && info->height > 0 && info->width <= MT_LIMIT_MEDIA_SIDE &&
+           info->height <= MT_LIMIT_MEDIA_SIDE && (uint64_t)info->width * info->height <= most;
+}
+
+/* ---- pictures ---- */
+
+static bool image(mt_developer *d, mt_image *out, const void *data, size_t size,
+                  bool (*look)(void *ctx, const mt_image_info *info, mt_error *err), void *ctx, mt_error *err)
+{
+    mt_image_info info;
+    size_t bytes;
+
+    if (!send_bytes(d, MT_DARK_IMAGE, data, size, err))
+        return false;
+    info = d->in.image;
+    if (!fits(d, &info, d->limits->pixels))
+        return is_lost(d, err);
+    if (look && !look(ctx, &info, err)) {
+        decline(d);
+        return false;
+    }
+    bytes = (size_t)info.width * info.height * 3;
+    *out = (mt_image){.pixels = lend(d, bytes, err), .mapped = bytes};
+    if (!out->pixels)
+        return false;
+    out->width = d->in.image.width;
+    out->height = d->in.image.height;
+    if ((out->width == info.width && out->height == info.height) ||
+        (out->width == info.height && out->height == info.width)) /* it was turned */
+        return true;
+    mt_image_free(out);
+    return is_lost(d, err);
+}
+
+bool mt_developer_image(mt_developer *d, mt_image *out, const void *data, size_t size,
+                        bool (*look)(void *ctx, const mt_image_info *info, mt_error *err), void *ctx, mt_error *err)
+{
+    *out = (mt_image){0};
+    if (image(d, out, data, size, look, ctx, err))
+        return true;
+    *out = (mt_image){0};
+    return false;
+}
+
+/* ---- videos ---- */
+
+static bool next_frame(void *ctx, int64_t index, mt_image *out, mt_error *err)
+{
+    mt_developer *d = ctx;
+
+    d->out.index = index;
+    if (!tell(d, MT_DARK_FRAME, -1, err) || !hear(d, err))
+        return false;
+    if (d->in.kind != MT_DARK_DONE)
+        return is_lost(d, err);
+    memcpy(out->pixels, d->frame, (size_t)out->width * out->height * 3);
+    return true;
+}
+
+static void end_video(void *ctx)
+{
+    mt_developer *d = ctx;
+
+    decline(d);
+    munmap(d->frame, d->room);
+    d->frame = NULL;
+}
+
+static bool is_sane(const mt_developer *d, const mt_video_info *v)
+{
+    const mt_image_info picture = {.width = v->width, .height = v->height};
+
+    return fits(d, &picture, d->limits->video_pixels) && v->frames > 0 && v->frames <= d->limits->video_frames &&
+           isfinite(v->fps) && v->fps > 0 && v->fps < 1e5 && isfinite(v->duration) && v->duration >= 0 &&
+           v->duration <= d->limits->video_seconds;
+}
+
+mt_video *mt_developer_video(mt_developer *d, const void *data, size_t size, mt_error *err)
+{
+    mt_video_info about;
+    double *times;
+    size_t picture, list;
+
+    if (!send_bytes(d, MT_DARK_VIDEO, data, size, err))
+        return NULL;
+    about = d->in.video;
+    if (!is_sane(d, &about)) {
+        is_lost(d, err);
+        return NULL;
+    }
+    picture = (size_t)about.width * about.height * 3;
+    list = (size_t)about.frames * sizeof(double);
+    d->room = picture > list ? picture : list;
+    d->frame = lend(d, d->room, err);
+    if (!d->frame)
+        return NULL;
+    times = mt_alloc_array((size_t)about.frames, sizeof(*times));
+    memcpy(times, d->frame, list);
+    for (int64_t i = 0; i < about.frames; i++)
+        times[i] = isfinite(times[i]) ? times[i] : 0;
+    return mt_video_from(&about, times, next_frame, end_video, d);
+}
+
+#else
+
+mt_developer *mt_developer_new(const mt_media_limits *limits, const mt_media_watch *watch, size_t memory, mt_error *err)
+{
+    (void)limits, (void)watch, (void)memory;
+    mt_error_clear(err);
+    return NULL;
+}
+
+void mt_developer_free(mt_developer *d)
+{
+    (void)d;
+}
+
+bool mt_developer_image(mt_developer *d, mt_image *out, const void *data, size_t size,
+                        bool (*look)(void *ctx, const mt_image_info *info, mt_error *err), void *ctx, mt_error *err)
+{
+    (void)d, (void)out, (void)data, (void)size, (void)look, (void)ctx;
+    return mt_fail(err, MT_E_INTERNAL, "there is no darkroom");
+}
+
+mt_video *mt_developer_video(mt_developer *d, const void *data, size_t size, mt_error *err)
+{
+    (void)d, (void)data, (void)size;
+    mt_fail(err, MT_E_INTERNAL, "there is no darkroom");
+    return NULL;
+}
+
+#endif

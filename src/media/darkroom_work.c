@@ -1,0 +1,168 @@
+/* A process of the darkroom: decodes what letters bring, one after the other, and writes it where the other side has
+   made room. Memory is asked for by letter, as the watch of a thread would be; so who asks decides what it may be. */
+#include "media/darkroom_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef struct desk {
+    int socket;
+    mt_media_watch watch;
+    mt_dark_letter in, out;
+    const void *data; /* what came */
+    size_t size;
+    uint8_t *to; /* where it goes */
+    size_t room;
+    mt_video *video;
+} desk;
+
+/* The other side has left: there is nothing more to do. */
+static void tell(desk *d, mt_dark_kind kind)
+{
+    d->out.kind = kind;
+    if (!mt_dark_send(d->socket, &d->out, sizeof(d->out), NULL, 0))
+        _exit(0);
+}
+
+static int hear(desk *d)
+{
+    size_t count;
+    int file = -1;
+
+    if (!mt_dark_receive(d->socket, &d->in, sizeof(d->in), &file, 1, &count))
+        _exit(0);
+    return file;
+}
+
+static bool take(void *ctx, size_t bytes, mt_error *err)
+{
+    desk *d = ctx;
+
+    d->out.size = bytes;
+    tell(d, MT_DARK_TAKE);
+    hear(d);
+    return d->in.kind == MT_DARK_GO || mt_fail(err, MT_E_INVALID, "there is no room");
+}
+
+static void fail(desk *d, const mt_error *err)
+{
+    d->out.code = err->code;
+    snprintf(d->out.text, sizeof(d->out.text), "%s", err->text);
+    tell(d, MT_DARK_FAILED);
+}
+
+static void *map(int file, size_t size, int protection)
+{
+    void *at = size ? mmap(NULL, size, protection, MAP_SHARED, file, 0) : MAP_FAILED;
+
+    close(file);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Says what there is, and is given room for what comes of it. False: it is not wanted. */
+static bool show(desk *d, size_t room)
+{
+    int file;
+
+    tell(d, MT_DARK_ABOUT);
+    file = hear(d);
+    if (d->in.kind != MT_DARK_GO || file < 0)
+        return false;
+    d->to = map(file, room, PROT_READ | PROT_WRITE);
+    d->room = room;
+    return d->to != NULL;
+}
+
+static void leave(desk *d)
+{
+    if (d->to)
+        munmap(d->to, d->room);
+    d->to = NULL;
+}
+
+static void image(desk *d)
+{
+    const mt_media_limits limits = d->in.limits;
+    mt_error err;
+
+    if (!mt_image_probe(&d->out.image, d->data, d->size, &limits, &err)) {
+        fail(d, &err);
+        return;
+    }
+    if (!show(d, (size_t)d->out.image.width * d->out.image.height * 3))
+        return;
+    if (mt_image_decode_to(d->to, &d->out.image, d->data, d->size, &limits, &d->watch, &err))
+        tell(d, MT_DARK_DONE);
+    else
+        fail(d, &err);
+    leave(d);
+}
+
+static bool frame(desk *d, mt_error *err)
+{
+    mt_image decoded;
+
+    if (!mt_video_frame(d->video, d->in.index, &decoded, err))
+        return false;
+    memcpy(d->to, decoded.pixels, (size_t)decoded.width * decoded.height * 3);
+    mt_image_free(&decoded);
+    return true;
+}
+
+/* Frames are asked for until something else is. */
+static void frames(desk *d)
+{
+    mt_error err;
+
+    for (hear(d); d->in.kind == MT_DARK_FRAME; hear(d))
+        if (frame(d, &err))
+            tell(d, MT_DARK_DONE);
+        else
+            fail(d, &err);
+}
+
+static void video(desk *d)
+{
+    const mt_media_limits limits = d->in.limits;
+    mt_error err;
+
+    d->video = mt_video_open(d->data, d->size, &limits, &d->watch, &err);
+    if (!d->video) {
+        fail(d, &err);
+        return;
+    }
+    d->out.video = mt_video_about(d->video);
+    const size_t picture = (size_t)d->out.video.width * d->out.video.height * 3;
+    const size_t times = (size_t)d->out.video.frames * sizeof(double);
+    if (show(d, picture > times ? picture : times)) {
+        double *to = (double *)(void *)d->to;
+        for (int64_t i = 0; i < d->out.video.frames; i++)
+            to[i] = mt_video_time(d->video, i);
+        tell(d, MT_DARK_DONE);
+        frames(d);
+    }
+    mt_video_close(d->video);
+    d->video = NULL;
+    leave(d);
+}
+
+_Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
+{
+    static desk d; /* large */
+
+    d.socket = socket;
+    d.watch = (mt_media_watch){.stop = &page->stop, .take = take, .ctx = &d};
+    for (;;) {
+        const int file = hear(&d);
+
+        d.size = (size_t)d.in.size;
+        d.data = file >= 0 ? map(file, d.size, PROT_READ) : NULL;
+        if (!d.data)
+            continue; /* the end of a video */
+        d.out = (mt_dark_letter){0};
+        (d.in.kind == MT_DARK_IMAGE ? image : video)(&d);
+        munmap((void *)(uintptr_t)d.data, d.size);
+    }
+}
