@@ -38,7 +38,7 @@ extern const mt_family MT_FAMILIES(MT_FAMILY);
 
 /* Eyes that several of them have, or that stand in another file. */
 extern const struct mt_vision_family mt_vision_qwen2, mt_vision_qwen2_5, mt_vision_qwen3, mt_vision_qwen3_5,
-    mt_vision_gemma3, mt_vision_pixtral, mt_vision_lfm2;
+    mt_vision_gemma3, mt_vision_pixtral, mt_vision_lfm2, mt_vision_gemma4, mt_vision_gemma4_unified;
 
 /* A count of at least one; missing and without a default (0) is an error. */
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,

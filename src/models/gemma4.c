@@ -209,8 +209,11 @@ static bool read_unified(mt_model_spec *s, mt_layer_spec *layer, const mt_config
 
 const mt_family mt_family_gemma4_text = {.name = "gemma4_text", .defaults = DEFAULTS(131072), .read = read_gemma4};
 const mt_family mt_family_gemma4 = {
-    .name = "gemma4", .defaults = DEFAULTS(131072), .read = read_gemma4, .blanks = BLANKS};
+    .name = "gemma4", .defaults = DEFAULTS(131072), .read = read_gemma4, .vision = &mt_vision_gemma4, .blanks = BLANKS};
 const mt_family mt_family_gemma4_unified_text = {
     .name = "gemma4_unified_text", .defaults = DEFAULTS(262144), .read = read_unified};
-const mt_family mt_family_gemma4_unified = {
-    .name = "gemma4_unified", .defaults = DEFAULTS(262144), .read = read_unified, .blanks = BLANKS};
+const mt_family mt_family_gemma4_unified = {.name = "gemma4_unified",
+                                            .defaults = DEFAULTS(262144),
+                                            .read = read_unified,
+                                            .vision = &mt_vision_gemma4_unified,
+                                            .blanks = BLANKS};

@@ -133,7 +133,9 @@ mt_processor *mt_processor_read(const char *dir, const mt_config *config, const 
                         .frames = v->frames,
                         .merge = v->merge,
                         .tokens_per_second = v->tokens_per_second,
-                        .block = v->block};
+                        .block = v->block,
+                        .pixels_last = v->pixels_last,
+                        .places = v->places};
     mt_settings s = {.dir = dir, .config = config, .spec = spec, .arena = arena, .p = p, .err = err};
     return read_all(&s, v->family) ? p : NULL;
 }

@@ -1,5 +1,6 @@
 /* Sizes, pixels and patches of pictures. */
 #include <math.h>
+#include <string.h>
 
 #include "models/vision_family.h"
 
@@ -86,6 +87,13 @@ static void fill_patch(uint8_t *to, size_t frame_apart, const uint8_t *from, siz
                 to[c * frame_apart + y * side + x] = from[3 * x + c];
 }
 
+/* The same as [y][x][channel]; one frame is all a patch holds then. */
+static void fill_pixels(uint8_t *to, const uint8_t *from, size_t row_bytes, size_t side)
+{
+    for (size_t y = 0; y < side; y++)
+        memcpy(to + 3 * y * side, from + y * row_bytes, 3 * side);
+}
+
 size_t mt_picture_fill_memory(const mt_processor *p, const mt_pixel_rules *rules, uint32_t height, uint32_t width,
                               const mt_picture *out)
 {
@@ -105,7 +113,11 @@ void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const m
         for (size_t left = 0; left < out->width; left += merge)
             for (size_t i = 0; i < merge * merge; i++, to += out->patch_bytes) {
                 const size_t y = (top + i / merge) * side, x = (left + i % merge) * side;
-                fill_patch(to, out->frames * area, resized.pixels + y * row_bytes + 3 * x, row_bytes, side);
+                const uint8_t *from = resized.pixels + y * row_bytes + 3 * x;
+                if (p->pixels_last)
+                    fill_pixels(to, from, row_bytes, side);
+                else
+                    fill_patch(to, out->frames * area, from, row_bytes, side);
             }
     mt_image_free(&resized);
 }

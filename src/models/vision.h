@@ -13,8 +13,9 @@
 /* How tokens are made of squares of patches. */
 typedef enum mt_merge {
     MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP */
-    MT_MERGE_MEAN, /* the last layer's output is normed; means are normed by 1 + w and projected */
-    MT_MERGE_WOVEN /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
+    MT_MERGE_MEAN,  /* the last layer's output is normed; means are normed by 1 + w and projected */
+    MT_MERGE_PLAIN, /* means are multiplied by merge_scale, perhaps standardised, normed and projected */
+    MT_MERGE_WOVEN  /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
                       through an MLP of the text model's */
 } mt_merge;
 
@@ -31,25 +32,37 @@ typedef struct mt_vision_spec {
     uint32_t patch, frames;                /* pixels of a patch's side; frames of a patch */
     uint32_t merge;                        /* side of the square of patches that one token is made of */
     uint32_t hidden, layers, heads, head_dim, ffn;
-    uint32_t out; /* width of the text model */
-    float eps;
+    uint32_t kv_heads;    /* where several heads share their keys and values; 0: each has its own */
+    uint32_t out;         /* width of the text model */
+    float eps, layer_eps; /* layer_eps: of norms with biases, where it is layered */
     mt_activation activation;
-    bool rms;        /* RMS norms, else layer norms with bias */
-    bool bias;       /* of its layers' products */
-    bool gated;      /* the MLP has a gate */
-    bool patch_bias; /* of the patch embedding */
-    bool first_norm; /* patches are normed before the first layer */
-    double theta;    /* of its rotary embedding; 0: none */
+    bool rms;         /* RMS norms, else layer norms with bias */
+    bool bias;        /* of its layers' products */
+    bool gated;       /* the MLP has a gate */
+    bool patch_bias;  /* of the patch embedding */
+    bool first_norm;  /* patches are normed before the first layer */
+    bool post_norms;  /* norms after attention and after the MLP, before the residual is added */
+    bool head_norms;  /* queries, keys and values are normed by head; scores are not scaled */
+    bool clipped;     /* what its layers' products read and give is cut off */
+    bool layered;     /* pixels are normed before the patch embedding and after it, with biases, and so is the sum with
+                        the learned positions */
+    bool pixels_last; /* a patch's values go by pixel, not by channel */
+    double theta;     /* of its rotary embedding; 0: none */
     bool by_turns; /* a patch's row turns with every second frequency and its column with the others, else both with the
                         same ones */
+    bool halves;   /* the first half of a head turns with the column and the second with the row, each by itself */
     mt_merge merge_kind;
-    float merge_eps; /* of MT_MERGE_WOVEN's norm, and of that of joined patches */
+    float merge_eps;   /* of MT_MERGE_WOVEN's norm, and of that of joined patches */
+    float merge_scale; /* of MT_MERGE_PLAIN */
+    bool standard;     /* MT_MERGE_PLAIN has a bias and a scale for each column */
     mt_activation merge_activation;
     bool merge_bias; /* of the merger's MLP, where its family has a choice */
     bool merge_norm; /* of patches side by side */
     uint32_t middle; /* width of the merger's MLP; 0: that of patches side by side */
     uint32_t table;  /* side of the square of learned positions; 0: none */
     mt_spread spread;
+    uint32_t places;    /* rows of two tables of learned positions, one of columns and one of rows; 0: none */
+    bool places_woven;  /* their rows take turns */
     uint32_t side;      /* patches along a side that there are positions for at most; 0: as many as one likes */
     uint32_t window;    /* patches of a window's side; 0: a view sees all of itself */
     const bool *full;   /* [layers] where there are windows: this layer has none */
@@ -65,10 +78,30 @@ typedef struct mt_merger_weights {
     const float *joined_norm, *joined_norm_bias; /* NULL: none */
     mt_mat join, up, down;                       /* join where patches are woven */
     const float *up_bias, *down_bias;
+    const float *standard_bias, *standard_scale;
 } mt_merger_weights;
+
+/* The products of a layer, by what they are called. */
+typedef enum mt_tower_product {
+    MT_TOWER_Q,
+    MT_TOWER_K,
+    MT_TOWER_V,
+    MT_TOWER_O,
+    MT_TOWER_GATE,
+    MT_TOWER_UP,
+    MT_TOWER_DOWN,
+    MT_TOWER_PRODUCTS
+} mt_tower_product;
+
+/* Between what a product's input and its result are cut off. */
+typedef struct mt_clip {
+    float in[2], out[2];
+} mt_clip;
 
 typedef struct mt_vision_layer_weights {
     const float *norm1, *norm1_bias, *norm2, *norm2_bias;
+    const float *post1, *post2, *q_norm, *k_norm;
+    mt_clip clip[MT_TOWER_PRODUCTS]; /* where it is clipped */
     mt_mat q, k, v, o;
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     mt_mat gate, up, down; /* gate has n == 0 where there is none */
@@ -78,9 +111,10 @@ typedef struct mt_vision_layer_weights {
 typedef struct mt_vision_weights {
     mt_mat patch; /* [hidden, 3 * frames * patch * patch] */
     const float *patch_bias;
-    mt_mat table;                  /* [table * table, hidden] */
-    const float *first_norm;       /* NULL: none */
-    const float *norm, *norm_bias; /* of the last layer's output */
+    mt_mat table; /* [table * table, hidden], or [2 * places, hidden] */
+    const float *pixel_norm, *pixel_norm_bias, *patch_norm, *patch_norm_bias; /* where it is layered */
+    const float *first_norm, *first_norm_bias;                                /* NULL: none */
+    const float *norm, *norm_bias;                                            /* of the last layer's output */
     mt_vision_layer_weights *layer;
     mt_merger_weights merger, tap[MT_VISION_TAPS];
 } mt_vision_weights;

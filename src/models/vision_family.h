@@ -29,7 +29,9 @@ typedef struct mt_tile_rules {
 struct mt_processor {
     const struct mt_vision_family *family;
     uint32_t patch, frames, merge, tokens_per_second, block; /* as in the tower's spec */
-    size_t patches;                                          /* most of a picture or a video */
+    bool pixels_last;
+    uint32_t places; /* learned positions along a side; 0: as many as one likes */
+    size_t patches;  /* most of a picture or a video */
     mt_pixel_rules image, video;
     mt_tile_rules tiles;
     bool together; /* limits of videos are those of all frames together */
@@ -57,6 +59,9 @@ typedef struct mt_tower_names {
     const char *q, *k, *v, *qkv; /* qkv: NULL where they are apart. What cannot be cut is missed as q. */
     const char *o;
     const char *gate, *up, *down; /* gate where the MLP has one */
+    const char *post1, *post2;    /* norms behind attention and MLP, where there are any */
+    const char *q_norm, *k_norm;  /* where heads are normed */
+    const char *inner;            /* what stands behind the name of a product; NULL: nothing */
 } mt_tower_names;
 
 typedef struct mt_tower_binder {

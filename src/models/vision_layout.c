@@ -26,7 +26,7 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
     l->spans = mt_alloc_array(slice_rows, sizeof *l->spans);
     l->seen_from = mt_alloc_array(slice_rows, sizeof *l->seen_from);
     l->seen = mt_alloc_array(slice_rows, sizeof *l->seen);
-    l->taps = spec->spread == MT_SPREAD_SMOOTH ? (size_t)spec->table * spec->table : 4;
+    l->taps = spec->places ? 2 : spec->spread == MT_SPREAD_SMOOTH ? (size_t)spec->table * spec->table : 4;
     l->table_index = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_index);
     l->table_factor = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_factor);
     l->to = mt_alloc_array(slice_rows / l->cell + 1, sizeof *l->to);
@@ -194,8 +194,24 @@ static void around(uint32_t at, uint32_t size, uint32_t side, taps *t)
         t->share[i] /= sum;
 }
 
+/* A row of the table of columns and one of the table of rows. */
+static void factored(mt_vision_layout *l, size_t first, size_t rows)
+{
+    const uint32_t step = l->spec->places_woven ? 2 : 1, second = l->spec->places_woven ? 1 : l->spec->places;
+    for (size_t i = 0; i < rows; i++) {
+        uint32_t y, x;
+        place(l, item_of(l, first + i), first + i, &y, &x);
+        l->table_index[2 * i] = x * step;
+        l->table_index[2 * i + 1] = second + y * step;
+    }
+}
+
 void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
 {
+    if (l->spec->places) {
+        factored(l, first, rows);
+        return;
+    }
     const uint32_t side = l->spec->table;
     void (*const places)(uint32_t, uint32_t, uint32_t, taps *) = l->spec->spread == MT_SPREAD_SMOOTH ? around : between;
     for (size_t i = 0; i < rows; i++) {

@@ -40,9 +40,15 @@ const float *mt_tower_norm(mt_tower_binder *t, const char *name, size_t n, const
     return w;
 }
 
+static const char *product_path(mt_tower_binder *t, const char *name)
+{
+    const char *inner = t->spec->family->names.inner;
+    return path(t, name, inner ? inner : "");
+}
+
 void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, mt_mat *out, const float **bias)
 {
-    mt_bind_matrix(t->b, path(t, name, ""), n, k, out);
+    mt_bind_matrix(t->b, product_path(t, name), n, k, out);
     if (t->spec->bias)
         *bias = mt_bind_vector(t->b, path(t, name, ".bias"), n);
 }
@@ -67,19 +73,84 @@ static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     w->v_bias = all_bias + 2 * n;
 }
 
-static void bind_layer(mt_tower_binder *t, const mt_tower_names *names, mt_vision_layer_weights *w)
+/* Where halves of a head turn by themselves, its quarters change places, so that what turns together is half a head
+   apart: first the one that turns with the row. Queries and keys are products of each other alone, so that nobody sees
+   it. */
+static uint32_t turned(uint32_t i, uint32_t head_dim)
 {
-    const size_t n = t->spec->hidden, ffn = t->spec->ffn;
+    static const uint32_t from[] = {2, 0, 3, 1};
+    const uint32_t quarter = head_dim / 4, at = i % head_dim;
+    return i - at + from[at / quarter] * quarter + at % quarter;
+}
+
+static const float *turned_norm(mt_tower_binder *t, const char *name, mt_arena *arena)
+{
+    const uint32_t n = t->spec->head_dim;
+    const float *w = mt_bind_vector(t->b, path(t, name, ""), n);
+    float *out = w && t->spec->halves ? mt_arena_alloc(arena, n * sizeof *out) : NULL;
+    for (uint32_t i = 0; out && i < n; i++)
+        out[i] = w[turned(i, n)];
+    return t->spec->halves ? out : w;
+}
+
+/* A projection of heads that are turned. */
+static void turned_matrix(mt_tower_binder *t, const char *name, uint32_t n, mt_mat *out, const float **bias,
+                          mt_arena *arena)
+{
+    const mt_vision_spec *s = t->spec;
+    uint32_t *order = s->halves ? mt_arena_alloc(arena, n * sizeof *order) : NULL;
+    if (!order) {
+        mt_tower_matrix(t, name, n, s->hidden, out, bias);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = turned(i, s->head_dim);
+    mt_bind_ordered(t->b, product_path(t, name), n, s->hidden, order, out);
+}
+
+static mt_clip bind_clip(mt_tower_binder *t, const char *name)
+{
+    mt_clip c;
+    c.in[0] = mt_bind_number(t->b, path(t, name, ".input_min"));
+    c.in[1] = mt_bind_number(t->b, path(t, name, ".input_max"));
+    c.out[0] = mt_bind_number(t->b, path(t, name, ".output_min"));
+    c.out[1] = mt_bind_number(t->b, path(t, name, ".output_max"));
+    return c;
+}
+
+static void bind_more(mt_tower_binder *t, const mt_tower_names *names, mt_vision_layer_weights *w, mt_arena *arena)
+{
+    const mt_vision_spec *s = t->spec;
+    const char *const products[MT_TOWER_PRODUCTS] = {names->q,    names->k,  names->v,   names->o,
+                                                     names->gate, names->up, names->down};
+    if (s->post_norms) {
+        w->post1 = mt_bind_vector(t->b, path(t, names->post1, ""), s->hidden);
+        w->post2 = mt_bind_vector(t->b, path(t, names->post2, ""), s->hidden);
+    }
+    if (s->head_norms) {
+        w->q_norm = turned_norm(t, names->q_norm, arena);
+        w->k_norm = turned_norm(t, names->k_norm, arena);
+    }
+    for (size_t i = 0; s->clipped && i < MT_TOWER_PRODUCTS; i++)
+        w->clip[i] = bind_clip(t, products[i]);
+}
+
+static void bind_layer(mt_tower_binder *t, const mt_tower_names *names, mt_vision_layer_weights *w, mt_arena *arena)
+{
+    const mt_vision_spec *s = t->spec;
+    const uint32_t n = s->hidden, ffn = s->ffn, query = s->heads * s->head_dim;
+    const uint32_t key = (s->kv_heads ? s->kv_heads : s->heads) * s->head_dim;
     w->norm1 = mt_tower_norm(t, names->norm1, n, &w->norm1_bias);
     w->norm2 = mt_tower_norm(t, names->norm2, n, &w->norm2_bias);
+    bind_more(t, names, w, arena);
     if (names->qkv) {
         bind_fused(t, names, w);
     } else {
-        mt_tower_matrix(t, names->q, n, n, &w->q, &w->q_bias);
-        mt_tower_matrix(t, names->k, n, n, &w->k, &w->k_bias);
-        mt_tower_matrix(t, names->v, n, n, &w->v, &w->v_bias);
+        turned_matrix(t, names->q, query, &w->q, &w->q_bias, arena);
+        turned_matrix(t, names->k, key, &w->k, &w->k_bias, arena);
+        mt_tower_matrix(t, names->v, key, n, &w->v, &w->v_bias);
     }
-    mt_tower_matrix(t, names->o, n, n, &w->o, &w->o_bias);
+    mt_tower_matrix(t, names->o, n, query, &w->o, &w->o_bias);
     if (t->spec->gated)
         mt_tower_matrix(t, names->gate, ffn, n, &w->gate, &w->gate_bias);
     mt_tower_matrix(t, names->up, ffn, n, &w->up, &w->up_bias);
@@ -95,15 +166,21 @@ bool mt_vision_bind(mt_vision_weights *w, const mt_vision_spec *s, mt_binder *b,
     w->layer = mt_arena_alloc(arena, s->layers * sizeof *w->layer);
     if (!w->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", s->layers);
-    mt_bind_patches(b, names->patch, s->hidden, s->frames, s->patch, &w->patch);
+    if (s->pixels_last)
+        mt_bind_matrix(b, names->patch, s->hidden, (size_t)3 * s->patch * s->patch, &w->patch);
+    else
+        mt_bind_patches(b, names->patch, s->hidden, s->frames, s->patch, &w->patch);
     if (s->patch_bias)
         w->patch_bias = mt_bind_vector(b, path(&t, names->patch, ".bias"), s->hidden);
     t.prefix = prefix;
     for (size_t l = 0; l < s->layers; l++) {
         snprintf(prefix, sizeof prefix, "%s%zu.", names->layer, l);
-        bind_layer(&t, names, &w->layer[l]);
+        bind_layer(&t, names, &w->layer[l], arena);
     }
-    if (s->table)
+    if (s->places)
+        mt_bind_planes(b, names->table, s->places_woven ? s->places : 2, s->places_woven ? 2 : s->places, s->hidden,
+                       &w->table);
+    else if (s->table)
         mt_bind_matrix(b, names->table, (size_t)s->table * s->table, s->hidden, &w->table);
     t.prefix = "";
     s->family->bind(&t, w);

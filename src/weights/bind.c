@@ -25,10 +25,22 @@ static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.
                                     "model.language_model.lm_head"};
 
 /* Where a tower's tensors are, and those of what joins it to the text model. */
-static const char *const towers[] = {
-    "model.visual.",      "visual.", "vision_tower.vision_model.", "model.vision_tower.vision_model.", "vision_tower.",
-    "model.vision_tower."};
-static const char *const projectors[] = {"multi_modal_projector.", "model.multi_modal_projector."};
+static const char *const towers[] = {"model.visual.",
+                                     "visual.",
+                                     "vision_tower.vision_model.",
+                                     "model.vision_tower.vision_model.",
+                                     "vision_tower.",
+                                     "model.vision_tower.",
+                                     "model.vision_embedder.",
+                                     "vision_embedder.",
+                                     "model.embed_vision.",
+                                     "embed_vision."};
+static const char *const projectors[] = {"multi_modal_projector.",
+                                         "model.multi_modal_projector.",
+                                         "model.embed_vision.multimodal_embedder.",
+                                         "embed_vision.multimodal_embedder.",
+                                         "model.embed_vision.",
+                                         "embed_vision."};
 static const char *const guesses[] = {"mtp.", "language_model.mtp.", "model.mtp."};
 
 const mt_tensor_info *mt_binder_find(const mt_binder *b, const char *name, const char *suffix)
@@ -224,6 +236,24 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n)
     return bind_floats(b, path, (const uint64_t[]){n}, 1);
 }
 
+float mt_bind_number(mt_binder *b, const char *path)
+{
+    char name[MT_BIND_NAME], found[MT_SHAPE_TEXT];
+    mt_binder_name(b, path, name);
+    const mt_tensor_info *t = mt_binder_take(b, name, "");
+    if (!t) {
+        mt_binder_miss(b, name, "one number", "absent");
+        return 0;
+    }
+    if (t->dims > 1 || (t->dims == 1 && t->shape[0] != 1) || mt_dtype_size(t->dtype) == 0) {
+        mt_shape_text(found, t->shape, t->dims);
+        mt_binder_miss(b, t->name, "one number", "found %s %s", t->dtype_name, found);
+        return 0;
+    }
+    mt_binder_copied(b, t);
+    return b->headers_only ? 0 : element(t, 0);
+}
+
 const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n)
 {
     return bind_floats(b, path, (const uint64_t[]){count, n}, 2);
@@ -260,6 +290,29 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
     if (!ours)
         *channels_last = true;
     return convert_conv(b, t, channels, taps);
+}
+
+static const uint8_t *in_order(mt_binder *b, const uint8_t *from, size_t stride, const uint32_t *order, size_t n)
+{
+    uint8_t *to = mt_binder_copy(b, n * stride);
+    for (size_t r = 0; to && !b->headers_only && r < n; r++)
+        memcpy(to + r * stride, from + order[r] * stride, stride);
+    return to;
+}
+
+/* Blocks of FP8 are 128 rows, which an order would tear apart. */
+bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out)
+{
+    if (!mt_bind_matrix(b, path, n, k, out))
+        return false;
+    if (out->format == MT_FORMAT_FP8)
+        return mt_binder_miss(b, path, "rows with scales of their own", "found blocks of FP8");
+    out->w = in_order(b, out->w, out->stride, order, n);
+    if (out->scales)
+        out->scales = in_order(b, out->scales, out->scale_stride, order, n);
+    if (out->biases)
+        out->biases = in_order(b, out->biases, out->scale_stride, order, n);
+    return out->w != NULL;
 }
 
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)

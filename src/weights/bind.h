@@ -33,9 +33,18 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
 /* The same of `count` of them, [count, n]. */
 const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n);
 
+/* One number that is a tensor by itself; 0 when it is missing. */
+float mt_bind_number(mt_binder *b, const char *path);
+
 /* The matrix [n, k] at path: plain, FP8, MLX-quantised, or blocks of MXFP4, decided by what is there. The mapped rows
    are used in place. *out is zeroed when it fails. */
 bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out);
+
+/* The same with its rows in another order, row i being row order[i] of the file; repacked. */
+bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out);
+
+/* The plain tensor [first, second, k] as a matrix of first * second rows. */
+bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second, size_t k, mt_mat *out);
 
 /* Whether the checkpoint has any tensor of a tower. */
 bool mt_bind_has_vision(const mt_binder *b);

@@ -104,6 +104,18 @@ bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t frames, si
     return miss(b, name, first, 5, t);
 }
 
+bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second, size_t k, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    const uint64_t shape[] = {first, second, k};
+    const mt_tensor_info *t = find(b, path, name);
+    memset(out, 0, sizeof *out);
+    if (!t || mt_dtype_size(t->dtype) == 0 || !has_shape(t, shape, 3))
+        return miss(b, name, shape, 3, t);
+    *out = mt_mat_plain(t->dtype, t->data, first * second, k);
+    return true;
+}
+
 bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
 {
     char name[MT_BIND_NAME];

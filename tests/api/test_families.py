@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls of tools in the formats of gpt-oss, Mistral and LFM2, through every API: their special tokens are written by
+"""Calls of tools in the formats of gpt-oss, Mistral, LFM2 and Gemma 4, through every API: their special tokens are written by
 the model and read back. The weights are random, so the calls are demanded.
 
 usage: tests/api/test_families.py --motet PROGRAM [NAME ...]"""
@@ -78,6 +78,10 @@ def lfm2(folder):
     return shutil.copytree(os.path.join(ORACLE, "sighted", "lfm2vl-bf16"), folder)
 
 
+def gemma4(folder):
+    return shutil.copytree(os.path.join(ORACLE, "sighted", "gemma4vl-bf16"), folder)
+
+
 def check_call(name, arguments):
     assert name == "get_time", name
     arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -144,6 +148,11 @@ def mistral_calls_tools():
 @test
 def lfm2_calls_tools():
     check_all(lfm2)
+
+
+@test
+def gemma4_calls_tools():
+    check_all(gemma4)
 
 
 SUITE.main()

@@ -88,6 +88,17 @@ static void add_gated(run *r)
     give(r, y, 1, n);
 }
 
+static void adjust(run *r)
+{
+    const size_t n = width(r);
+    mt_tensor *x = unit_rows(r, 1, n), *bias = below(r, 2) ? row_of(r, 2, n) : NULL;
+    mt_tensor *w = below(r, 2) ? row_of(r, 3, n) : NULL;
+    const float high = below(r, 3) ? real(r, -0.5f, 2) : INFINITY;
+    say(r, "%zu columns%s%s, up to %g", n, bias ? ", taken from" : "", w ? ", multiplied" : "", (double)high);
+    mt_op_adjust(r->dev, x, r->units, bias, w, below(r, 3) ? -1 : -INFINITY, high);
+    give(r, x, 1, n);
+}
+
 static void softcap(run *r)
 {
     const size_t n = width(r);
@@ -303,6 +314,7 @@ const device_check row_checks[] = {{.name = "op_norm", .fn = norm},
                                    {.name = "op_glu", .fn = glu},
                                    {.name = "op_scale", .fn = scale},
                                    {.name = "op_add_gated", .fn = add_gated},
+                                   {.name = "op_adjust", .fn = adjust},
                                    {.name = "op_softcap", .fn = softcap},
                                    {.name = "op_act", .fn = act},
                                    {.name = "op_split_heads", .fn = split_heads},

@@ -560,6 +560,110 @@ static void tiles_are_told_by_row_and_column(void **state)
     assert_int_equal(expanded.spans[4].picture, 1);
 }
 
+static mt_processor *gemma4(void)
+{
+    mt_processor *p = mt_arena_alloc(arena, sizeof *p);
+    *p = (mt_processor){.family = &mt_vision_gemma4,
+                        .patch = 16,
+                        .frames = 1,
+                        .merge = 3,
+                        .places = 1200,
+                        .image_pad = "<|image|>",
+                        .video_pad = "<|video|>",
+                        .opening = "<|image>",
+                        .closing = "<image|>",
+                        .max_frames = 8};
+    p->image.max_pixels = 280 * 48 * 48;
+    p->video.max_pixels = 70 * 48 * 48;
+    return p;
+}
+
+/* Gemma 4's are made as large as a budget of tokens allows; a wish chooses among the budgets. */
+static void pictures_fill_a_budget_of_tokens(void **state)
+{
+    static const struct {
+        uint32_t height, width, wanted_height, wanted_width;
+    } cases[] = {{48, 48, 768, 768},    {900, 1600, 576, 1056},   {10, 4000, 48, 48 * 280},
+                 {3, 100, 96, 48 * 96}, {5000, 20, 48 * 264, 48}, {1, 3, 432, 1344}};
+    static const struct {
+        mt_picture_wish wish;
+        uint32_t side; /* of a square picture */
+    } wishes[] = {{{.max_pixels = 800000}, 768},
+                  {{.max_pixels = 400000}, 528},
+                  {{.max_pixels = 1}, 384},
+                  {{.low = true}, 384},
+                  {{.max_pixels = 3000000}, 1584},
+                  {{.min_pixels = 1000000}, 1104},
+                  {{.min_pixels = 1000000, .max_pixels = 1100000}, 768}};
+    const mt_processor *p = gemma4();
+    mt_pixel_size size;
+    mt_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        assert_true(p->family->size(p, &none, cases[i].height, cases[i].width, 0, &size, &err));
+        ASSERT_SIZE(size, cases[i].wanted_height, cases[i].wanted_width);
+    }
+    for (size_t i = 0; i < MT_COUNT(wishes); i++) {
+        assert_true(p->family->size(p, &wishes[i].wish, 500, 500, 0, &size, &err));
+        ASSERT_SIZE(size, wishes[i].side, wishes[i].side);
+    }
+    assert_true(p->family->size(p, &none, 500, 500, 4, &size, &err));
+    ASSERT_SIZE(size, 384, 384);
+    const mt_picture_wish most = {.max_pixels = 3000000};
+    assert_false(p->family->size(p, &most, 1, 4000, 0, &size, &err));
+    assert_string_equal(err.text, "a picture of 4000 x 1 pixels is too long; the tower has places for 1200 patches");
+}
+
+static void frames_stand_behind_minutes_and_seconds(void **state)
+{
+    static const double times[] = {0.4, 61.99};
+    static const int64_t wanted[] = {0, 3, 6};
+    const mt_processor *p = gemma4();
+    const mt_picture still = {.views = 1}, video = {.views = 2, .video = true, .times = times};
+    int64_t index[10];
+    mt_frame_choice c = {.p = p, .total = 10, .fps = 4, .index = index};
+    mt_buf text;
+    (void)state;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(p, &still, 0, &text));
+    assert_string_equal(text.data, "<|image><|image|><image|>");
+    mt_buf_free(&text);
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(p, &video, 0, &text));
+    assert_string_equal(text.data, "00:00 <|image><|video|><image|> 01:01 <|image><|video|><image|>");
+    mt_buf_free(&text);
+    p->family->choose(&c, 3, true);
+    assert_int_equal(c.count, 3);
+    assert_memory_equal(index, wanted, sizeof wanted);
+    p->family->choose(&c, 32, true); /* no more than there are, and than may be */
+    assert_int_equal(c.count, 8);
+}
+
+static void gemma4_reads_its_processor(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("processor_config.json",
+        "{\"image_processor\":{\"max_soft_tokens\":140,\"patch_size\":8,\"do_normalize\":false},\"video_processor\":{"
+        "\"num_frames\":5,\"image_mean\":[0,0,0],\"image_std\":[1,1,1]}}");
+    const mt_vision_spec vision = {.family = &mt_vision_gemma4, .patch = 8, .frames = 1, .merge = 3, .layers = 1};
+    const mt_model_spec spec = {.vocab = 300000, .vision = &vision};
+    mt_error err = {0};
+    mt_config *config = mt_config_parse("{}", 2, &err);
+    const mt_processor *p = mt_processor_read(folder, config, &spec, arena, &err);
+    assert_non_null(p);
+    assert_int_equal(p->image.max_pixels, 140 * 24 * 24);
+    assert_int_equal(p->video.max_pixels, 70 * 24 * 24);
+    assert_int_equal(p->video_frames, 5);
+    assert_int_equal(p->image_id, 258880);
+    assert_true(p->image.levels[1][0] == -1 && p->image.levels[2][255] == 1 && p->video.levels[0][255] == 1);
+    put("processor_config.json", "{\"image_processor\":{\"max_soft_tokens\":100}}");
+    assert_null(mt_processor_read(folder, config, &spec, arena, &err));
+    assert_string_equal(err.text, "\"max_soft_tokens\" is 100; known are 70, 140, 280, 560 and 1120");
+    mt_config_free(config);
+    remove_folder(NULL);
+}
+
 /* Vocabularies differ; what config.json does not say, the family does. */
 static void pad_tokens_are_the_familys(void **state)
 {
@@ -607,6 +711,9 @@ static const struct CMUnitTest tests[] = {
     TEST(pictures_keep_their_size_until_it_is_too_large),
     TEST(rows_of_a_picture_end_with_breaks),
     TEST(pixtral_reads_its_processor),
+    TEST(pictures_fill_a_budget_of_tokens),
+    TEST(frames_stand_behind_minutes_and_seconds),
+    TEST(gemma4_reads_its_processor),
     TEST(large_pictures_become_tiles),
     TEST(tiles_are_told_by_row_and_column),
 };

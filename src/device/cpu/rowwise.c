@@ -296,6 +296,34 @@ void mt_cpu_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
     mt_cpu_run(dev, scale_row, &op, m, m * x->cols);
 }
 
+typedef struct adjusting {
+    mt_tensor *x;
+    const float *bias, *w;
+    float low, high;
+} adjusting;
+
+static void adjust_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const adjusting *op = ctx;
+    float *x = mt_cpu_row(op->x, i);
+    for (size_t c = 0; op->bias && c < op->x->cols; c++)
+        x[c] -= op->bias[c];
+    for (size_t c = 0; op->w && c < op->x->cols; c++)
+        x[c] *= op->w[c];
+    for (size_t c = 0; c < op->x->cols; c++)
+        x[c] = x[c] > op->high ? op->high : x[c] < op->low ? op->low : x[c];
+}
+
+void mt_cpu_op_adjust(mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *bias, const mt_tensor *w, float low,
+                      float high)
+{
+    assert(m <= x->rows && (!bias || bias->cols == x->cols) && (!w || w->cols == x->cols));
+    adjusting op = {
+        .x = x, .bias = bias ? mt_cpu_row(bias, 0) : NULL, .w = w ? mt_cpu_row(w, 0) : NULL, .low = low, .high = high};
+    mt_cpu_run(dev, adjust_row, &op, m, 2 * m * x->cols);
+}
+
 static void softcap_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;

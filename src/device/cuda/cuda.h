@@ -24,7 +24,7 @@
 #define MT_CUDA_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
     X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
-    X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)             \
+    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)   \
     MT_CUDA_FEW_KERNELS(X) MT_CUDA_CHAIN_KERNELS(X)                                                                    \
     X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
     X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
@@ -58,7 +58,7 @@ typedef enum mt_cuda_kernel {
     MT_CUDA_FEW_KERNELS(X) MT_CUDA_CHAIN_KERNELS(X)                                                                    \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
     X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
-    X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack)                                                                \
+    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack)                                                      \
     MT_CUDA_HOPPER_KERNELS(X)
 /* clang-format on */
 

@@ -141,6 +141,14 @@ void mt_cuda_op_softcap(mt_device *dev, mt_tensor *x, size_t m, float cap)
     each_row(dev, MT_K_softcap, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .scale = cap});
 }
 
+void mt_cuda_op_adjust(mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *bias, const mt_tensor *w, float low,
+                       float high)
+{
+    each_row(dev, MT_K_adjust,
+             (mt_cuda_rows){
+                 .y = x->m, .w = matrix(w), .bias = matrix(bias), .m = (uint32_t)m, .offset = low, .limit = high});
+}
+
 void mt_cuda_op_split_heads(mt_device *dev, mt_tensor *q, mt_tensor *gate, const mt_tensor *x, size_t head_dim,
                             size_t m)
 {

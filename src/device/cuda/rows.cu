@@ -114,6 +114,18 @@ KERNEL(softcap)(mt_cuda_rows p)
         y[c] = mt_softcap1(y[c], p.scale);
 }
 
+KERNEL(adjust)(mt_cuda_rows p) /* cut off at offset and at limit */
+{
+    follow_last();
+    float *y = row_of(p.y, blockIdx.x);
+    for (uint32_t c = threadIdx.x; c < p.y.cols; c += blockDim.x) {
+        float x = y[c];
+        x = p.bias.data ? x - p.bias.data[c] : x;
+        x = p.w.data ? x * p.w.data[c] : x;
+        y[c] = x > p.limit ? p.limit : x < p.offset ? p.offset : x;
+    }
+}
+
 KERNEL(split_heads)(mt_cuda_rows p)
 {
     follow_last();

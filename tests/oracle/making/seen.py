@@ -10,7 +10,7 @@ import numpy as np
 from . import pictures, sight
 from .layouts import Layout, Quantisation
 from .sight import Sighted
-from .specs import lfm2, ministral3, ministral3_rope, mistral, qwen3_5
+from .specs import gemma4, gemma4_unified, lfm2, ministral3, ministral3_rope, mistral, qwen3_5
 
 STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
@@ -78,12 +78,16 @@ GEMMA_CASES = {
 }
 
 
+# its processor has a budget of tokens instead of limits, and a number of frames even where a pace is wished
+NOT_GEMMA4 = ("smaller", "larger", "video-small", "video-slow")
 TILE_CASES = {"banner": [_user(_text("All of it: "), _image("banner"), _text("Well?"))]}
 
 
 def _cases(spec):
     """Gemma takes no videos, and pictures of one size. Nor does Mistral, which has no limits of pixels to wish for, and
     whose class does not run where all pictures together make one token; nor LFM2, which cuts large ones into tiles."""
+    if spec.family in sight.GEMMA4:
+        return {name: case for name, case in CASES.items() if name not in NOT_GEMMA4}
     if spec.video:
         return CASES
     plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
@@ -192,6 +196,29 @@ GEMMA_VISION = {
     "vision_use_head": False,
     "tokens": 9,
 }
+GEMMA4_SIZES = {"vocab": sight.VOCAB, "max_position_embeddings": 4096, "tie_word_embeddings": True, "sliding_window": 9}
+GEMMA4_SIZES |= {"use_bidirectional_attention": "vision", "attention_k_eq_v": True, "num_global_key_value_heads": 1}
+GEMMA4 = gemma4(layers=3, pattern=3, **GEMMA4_SIZES)
+GEMMA4_ASIDE = gemma4(
+    layers=5,
+    **{**GEMMA4_SIZES, "use_bidirectional_attention": None, "attention_k_eq_v": False},
+    hidden_size_per_layer_input=16,
+    num_kv_shared_layers=2,
+)
+GEMMA4_UNIFIED = gemma4_unified(layers=3, pattern=3, **GEMMA4_SIZES)
+GEMMA4_VISION = {
+    "hidden_size": 40,
+    "intermediate_size": 56,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "head_dim": 24,
+    "patch_size": 4,
+    "pooling_kernel_size": 3,
+    "position_embedding_size": 256,
+}
+GEMMA4_IMAGE = {"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 3, "do_normalize": False}
+GEMMA4_VIDEO = {**GEMMA4_IMAGE, "num_frames": 3, "do_normalize": True}
 GEMMA_IMAGE = {**HALF, "size": {"height": 96, "width": 96}, "resample": 2}
 WIDE_VISION = {"hidden_size": 32, "intermediate_size": 64}
 MOE = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
@@ -365,6 +392,34 @@ ALL = [
         MLX4,
         vision_quantised=True,
     ),
+    Sighted("gemma4vl-bf16", "gemma4", GEMMA4, {**GEMMA4_VISION, "standardize": True}, GEMMA4_IMAGE, GEMMA4_VIDEO),
+    Sighted(
+        "gemma4vl-aside-bf16",
+        "gemma4",
+        GEMMA4_ASIDE,
+        {**GEMMA4_VISION, "use_clipped_linears": True, "num_key_value_heads": 1},
+        GEMMA4_IMAGE,
+        GEMMA4_VIDEO,
+        published=False,
+    ),
+    Sighted(
+        "gemma4vl-mlx-8bit-tower",
+        "gemma4",
+        GEMMA4,
+        {**GEMMA4_VISION, "hidden_size": 64, "intermediate_size": 96, "head_dim": 32, "patch_size": 8, "use_clipped_linears": True},
+        {**GEMMA4_IMAGE, "patch_size": 8},
+        {**GEMMA4_VIDEO, "patch_size": 8},
+        MLX8,
+        vision_quantised=True,
+    ),
+    Sighted(
+        "gemma4unifiedvl-bf16",
+        "gemma4_unified",
+        GEMMA4_UNIFIED,
+        {"patch_size": 4, "pooling_kernel_size": 3, "mm_embed_dim": 64, "output_proj_dims": 64, "mm_posemb_size": 80},
+        GEMMA4_IMAGE,
+        GEMMA4_VIDEO,
+    ),
     Sighted("gemma3vl-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE),
     Sighted("gemma3vl-resaved-bf16", "gemma3", GEMMA_TEXT, GEMMA_VISION, GEMMA_IMAGE, published=False),
     Sighted("gemma3vl-mlx-4bit", "gemma3", GEMMA_TEXT, {**GEMMA_VISION, **WIDE_VISION}, GEMMA_IMAGE, None, MLX4),
@@ -444,6 +499,9 @@ def _tokenizer(folder, spec):
         def _convert_token_to_id(self, token):
             return vocab[token]
 
+        def add_special_tokens(self, *_, **__):
+            return 0  # the file has them all
+
         def _convert_id_to_token(self, index):
             return words[index]
 
@@ -470,6 +528,8 @@ def _processor(folder, spec):
         parts["video_processor"] = transformers.AutoVideoProcessor.from_pretrained(folder)
     if spec.family == "gemma3":
         parts["image_seq_length"] = spec.vision["tokens"]
+    if spec.family in sight.GEMMA4:
+        parts["feature_extractor"] = transformers.Gemma4AudioFeatureExtractor()
     if spec.family == "mistral3":
         parts |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
     template = (folder / "chat_template.jinja").read_text()
@@ -532,6 +592,21 @@ def inputs(processor, messages):
     return text, processor(text=[text], return_tensors="pt", add_special_tokens=False, **more)
 
 
+def _mask(model, ids, given):
+    """What generate() has each token see. The unified class alone, when it is called by itself, has pictures see all of
+    themselves in layers without a window, too, and beyond the window in others."""
+    import torch
+
+    ones = torch.ones_like(ids)
+    if model.config.model_type != "gemma4_unified":
+        return ones
+    sizes = {"inputs_embeds": torch.zeros(*ids.shape, model.config.text_config.hidden_size), "past_key_values": None}
+    kinds = given.get("mm_token_type_ids")
+    return model.create_masks_for_generate(
+        config=model.config, attention_mask=ones, position_ids=None, mm_token_type_ids=kinds, **sizes
+    )
+
+
 def _logprobs(model, given, ids, last):
     """Log-probabilities of what follows each of the last positions when ids follow the prompt."""
     import torch
@@ -545,7 +620,7 @@ def _logprobs(model, given, ids, last):
             given[key] = torch.cat([given[key], torch.zeros_like(more)], 1)
     every = torch.cat([prompt, more], 1)
     with torch.no_grad():
-        logits = model(input_ids=every, attention_mask=torch.ones_like(every), use_cache=False, **given).logits
+        logits = model(input_ids=every, attention_mask=_mask(model, every, given), use_cache=False, **given).logits
     return torch.log_softmax(logits[0, -last:].double(), -1).numpy()
 
 

@@ -17,7 +17,10 @@ FACTORY = {
     "gemma3": ("Gemma3Config", "Gemma3ForConditionalGeneration"),
     "mistral3": ("Mistral3Config", "Mistral3ForConditionalGeneration"),
     "lfm2_vl": ("Lfm2VlConfig", "Lfm2VlForConditionalGeneration"),
+    "gemma4": ("Gemma4Config", "Gemma4ForConditionalGeneration"),
+    "gemma4_unified": ("Gemma4UnifiedConfig", "Gemma4UnifiedForConditionalGeneration"),
 }
+GEMMA4 = ("gemma4", "gemma4_unified")
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,54 @@ LFM_TEMPLATE = """{{- bos_token }}
 {%- endif %}
 """
 
+GEMMA4_ADDED = ["<pad>", "<eos>", "<bos>", "<|turn>", "<turn|>", "<|image>", "<image|>", "<|image|>", "<|video|>"]
+GEMMA4_ADDED += ["<|audio>", "<audio|>", "<|audio|>", "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", '<|"|>']
+GEMMA4_ADDED += ["<|tool_response>", "<tool_response|>", "<|channel>", "<channel|>"]
+GEMMA4_NAMES = {"boi_token": "<|image>", "eoi_token": "<image|>", "image_token": "<|image|>"}
+GEMMA4_NAMES |= {"boa_token": "<|audio>", "eoa_token": "<audio|>", "audio_token": "<|audio|>"}
+GEMMA4_TEMPLATE = """{{- bos_token }}
+{%- if tools %}
+    {{- '<|turn>system\\n' }}
+    {%- for tool in tools %}
+        {{- '<|tool>declaration:' + tool.function.name + (tool.function.parameters | tojson) + '<tool|>' }}
+    {%- endfor %}
+    {{- '<turn|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|turn>' + ('model' if message.role == 'assistant' else message.role) + '\\n' }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<|tool_call>call:' + call.function.name + '{' }}
+        {%- for name, value in call.function.arguments | dictsort %}
+            {{- (',' if not loop.first else '') + name + ':' }}
+            {{- '<|"|>' + value + '<|"|>' if value is string else value | tojson }}
+        {%- endfor %}
+        {{- '}<tool_call|>' }}
+    {%- endfor %}
+    {%- if message.reasoning_content %}
+        {{- '<|channel>thought\\n' + message.reasoning_content + '<channel|>' }}
+    {%- endif %}
+    {%- if message.role == 'tool' %}
+        {{- '<|tool_response>response:unknown{value:<|"|>' + message.content + '<|"|>}<tool_response|>' }}
+    {%- elif message.content is string %}
+        {{- message.content | trim }}
+    {%- elif message.content %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<|image|>' }}
+            {%- elif part.type == 'video' %}
+                {{- '<|video|>' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text | trim }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<turn|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|turn>model\\n' }}
+{%- endif %}
+"""
+
 
 def byte_letters():
     """GPT-2's letter for each byte."""
@@ -242,6 +293,8 @@ def gemma_tokenizer():
 def tokenizer_of(family):
     if family == "gemma3":
         return gemma_tokenizer()
+    if family in GEMMA4:
+        return qwen_tokenizer(GEMMA4_ADDED)
     return qwen_tokenizer({"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED}.get(family, QWEN_ADDED))
 
 
@@ -251,6 +304,10 @@ def token_ids(family):
         return {"image_token_index": ids["[IMG]"]}
     if family == "lfm2_vl":
         return {"image_token_id": ids["<image>"]}
+    if family in GEMMA4:
+        named = {"image_token_id": "<|image|>", "video_token_id": "<|video|>", "audio_token_id": "<|audio|>"}
+        named |= {"boi_token_id": "<|image>", "eoi_token_id": "<image|>", "boa_token_id": "<|audio>"}
+        return {key: ids[text] for key, text in named.items()}
     if family == "gemma3":
         return {
             "image_token_index": ids[GEMMA_LAST],
@@ -284,6 +341,10 @@ def _tokenizer_config(family):
             },
             "clean_up_tokenization_spaces": False,
         }
+    if family in GEMMA4:
+        ends = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": None}
+        more = {**GEMMA4_NAMES, "extra_special_tokens": GEMMA4_NAMES, "clean_up_tokenization_spaces": False}
+        return {"tokenizer_class": "GemmaTokenizer", "add_bos_token": False, **ends, **more}
     if family == "mistral3":
         return {
             "tokenizer_class": "LlamaTokenizerFast",
@@ -325,8 +386,11 @@ PROCESSORS = {
     "gemma3": ("Gemma3Processor", "Gemma3ImageProcessor", None),
     "mistral3": ("PixtralProcessor", "PixtralImageProcessor", None),
     "lfm2_vl": ("Lfm2VlProcessor", "Lfm2VlImageProcessor", None),
+    "gemma4": ("Gemma4Processor", "Gemma4ImageProcessor", "Gemma4VideoProcessor"),
+    "gemma4_unified": ("Gemma4UnifiedProcessor", "Gemma4UnifiedImageProcessor", "Gemma4UnifiedVideoProcessor"),
 }
 TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
+TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
 
 
 def _write(folder, name, value):
@@ -370,9 +434,10 @@ def config_dict(spec):
     beside |= {key: key for key in ("projector_use_layernorm", "projector_hidden_act")}
     beside |= {"tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
     vision = {key: value for key, value in spec.vision.items() if key not in beside}
+    pad = tokenizer_of(spec.family)["added_tokens"][0]["id"] if spec.family in GEMMA4 else None
     more = {beside[key]: value for key, value in spec.vision.items() if key in beside}
     config = getattr(transformers, FACTORY[spec.family][0])(
-        text_config={**spec.text, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None},
+        text_config={**spec.text, "bos_token_id": None, "eos_token_id": None, "pad_token_id": pad},
         vision_config=vision,
         tie_word_embeddings=spec.text.get("tie_word_embeddings", False),
         **token_ids(spec.family),
@@ -394,6 +459,9 @@ def published_config(config, family):
         return config
     if family == "lfm2_vl":
         return {**config, "text_config": families.published_lfm2(text)}
+    if family in GEMMA4:
+        config["text_config"] = families.published({**text, "model_type": f"{family}_text"})
+        return config
     rope = text.pop("rope_parameters", None)
     layers = text.pop("layer_types", None)
     if family == "gemma3":
@@ -417,7 +485,26 @@ def published_config(config, family):
 # --- weights --------------------------------------------------------------------------------------------------------
 
 
+def _draw_gemma4(name, shape, rng):
+    """What no other tower has; None for the rest. Of what is cut off, some is."""
+    noise = rng.standard_normal(shape)
+    if name.endswith(("_min", "_max")):
+        return (np.abs(noise) * 0.3 + (1.2 if "input" in name else 1.6)) * (-1 if name.endswith("_min") else 1)
+    if name.endswith(("q_norm.weight", "k_norm.weight")):
+        return 1.3 * shape[0] ** -0.25 * (1 + 0.2 * noise)
+    if name.endswith("std_bias"):
+        return 0.5 * noise
+    if name.endswith(("position_embedding_table", "pos_embedding")):
+        return 0.6 * noise
+    if name.endswith("embedding_projection.weight"):
+        return noise * families.LOGIT_SPREAD * shape[1] ** -0.5
+    return None
+
+
 def _draw_vision(name, shape, config, rng):
+    drawn = _draw_gemma4(name, shape, rng) if config["model_type"] in GEMMA4 else None
+    if drawn is not None:
+        return drawn
     text = config["text_config"]
     leaf = name.removesuffix(".weight").removesuffix(".bias")
     part = leaf.rsplit(".", 1)[-1]
@@ -444,6 +531,7 @@ def _draw_vision(name, shape, config, rng):
 
 
 TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2"}
+TEXTS |= {kind: f"{kind}_text" for kind in GEMMA4}
 
 
 def draw(config, shapes, seed):
@@ -466,6 +554,9 @@ def draw(config, shapes, seed):
 
 
 def _published_name(name, family):
+    if family == "gemma4_unified":
+        name = name.replace("embed_vision.multimodal_embedder.", "projector.").replace("embed_vision", "vision_embedder")
+        return name.replace("projector.", "embed_vision.")
     if family in ("qwen2_vl", "qwen2_5_vl"):
         return name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
     if family == "mistral3":
@@ -490,6 +581,8 @@ def _mlx_name(name, family):
         return _published_name(name, family)
     if family == "lfm2_vl":
         return name.removeprefix("model.").replace("vision_tower.vision_model.", "vision_tower.")
+    if family in GEMMA4:
+        return _published_name(name, family).removeprefix("model.")
     if family == "mistral3":
         return name.removeprefix("model.").replace("vision_tower.", "vision_tower.vision_model.")
     return name.replace("model.visual.", "vision_tower.")
@@ -518,7 +611,8 @@ def _stored(name, tensor, spec):
 
 def _choice(name, tensor, spec):
     mlx = spec.layout.mlx
-    seen = name.startswith("vision_tower" if spec.family == "mistral3" else ("vision_tower", "multi_modal_projector"))
+    towers = ("vision_tower", "multi_modal_projector", "vision_embedder", "embed_vision")
+    seen = name.startswith("vision_tower" if spec.family == "mistral3" else towers)
     if not mlx or tensor.ndim not in (2, 3) or not name.endswith(".weight") or tensor.shape[-1] % mlx.group:
         return None
     return None if seen and not spec.vision_quantised else mlx
