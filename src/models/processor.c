@@ -110,13 +110,21 @@ static bool read_id(const mt_settings *s, const char *key, const char *older, ui
     return true;
 }
 
+static bool read_video_id(const mt_settings *s, const mt_vision_family *f)
+{
+    if (!f->one_pad)
+        return read_id(s, "video_token_id", "video_token_index", f->video_id, &s->p->video_id);
+    s->p->video_id = s->p->image_id;
+    return true;
+}
+
 static bool read_all(mt_settings *s, const mt_vision_family *f)
 {
     return find_settings(s, "preprocessor_config.json", "image_processor", &s->image) &&
            (!f->choose || find_settings(s, "video_preprocessor_config.json", "video_processor", &s->video)) &&
            mt_settings_file(s, "tokenizer_config.json", &s->tokens) && f->read_processor(s) &&
            read_id(s, "image_token_id", "image_token_index", f->image_id, &s->p->image_id) &&
-           (!f->choose || read_id(s, "video_token_id", "video_token_index", f->video_id, &s->p->video_id));
+           (!f->choose || read_video_id(s, f));
 }
 
 mt_processor *mt_processor_read(const char *dir, const mt_config *config, const mt_model_spec *spec, mt_arena *arena,

@@ -26,8 +26,13 @@ void mt_pixel_limits(const mt_processor *p, const mt_pixel_rules *rules, const m
 bool mt_pixel_size_fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width,
                        uint32_t frames, mt_pixel_size *out, mt_error *err)
 {
-    const mt_pixel_rules *rules = frames ? &p->video : &p->image;
-    frames = p->together ? frames : 0;
+    return mt_pixel_size_fit_frames(p, frames ? &p->video : &p->image, wish, height, width, p->together ? frames : 0,
+                                    out, err);
+}
+
+bool mt_pixel_size_fit_frames(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish,
+                              uint32_t height, uint32_t width, uint32_t frames, mt_pixel_size *out, mt_error *err)
+{
     const double side = (double)p->patch * p->merge, count = frames ? fmax(frames, p->frames) : 1;
     double h = height, w = width, least, most;
     mt_pixel_limits(p, rules, wish, frames > 0, &least, &most);

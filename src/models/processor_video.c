@@ -26,7 +26,7 @@ static bool choose(mt_frame_choice *c, const mt_picture_wish *wish, mt_arena *ar
     return true;
 }
 
-/* Seconds from the first frame, in the middle of what a view shows. */
+/* Seconds from the first frame, in the middle of what a view shows or at its beginning. */
 static bool tell_times(const mt_frame_choice *c, mt_arena *arena, mt_picture *out, mt_error *err)
 {
     const uint32_t frames = c->p->frames;
@@ -35,7 +35,8 @@ static bool tell_times(const mt_frame_choice *c, mt_arena *arena, mt_picture *ou
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     for (uint32_t v = 0; v < out->views; v++) {
         const uint32_t first = v * frames, last = first + frames - 1 < c->count ? first + frames - 1 : c->count - 1;
-        times[v] = ((double)c->index[first] / c->fps + (double)c->index[last] / c->fps) / 2;
+        const double begin = (double)c->index[first] / c->fps, end = (double)c->index[last] / c->fps;
+        times[v] = c->p->family->early ? begin : (begin + end) / 2;
     }
     out->times = times;
     return true;

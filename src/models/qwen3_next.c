@@ -47,22 +47,7 @@ static bool read_state(mt_state_shape *state, const mt_config *c, mt_error *err)
 static bool read_rope(mt_model_spec *s, const mt_config *c, bool axes, mt_arena *arena, mt_error *err)
 {
     static const uint32_t sections[3] = {11, 11, 10};
-    double theta, part;
-    const mt_config *parameters = mt_rope_parameters(c);
-    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
-    if (!rope)
-        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
-    const mt_config *from = parameters && mt_config_has(parameters, "partial_rotary_factor") ? parameters : c;
-    if (!mt_config_float(from, "partial_rotary_factor", 0.25, 0, 1, &part, err) ||
-        !mt_config_float(c, "rope_theta", 10000, 1, 1e12, &theta, err))
-        return false;
-    const uint32_t head_dim = s->layer[0].attn.head_dim, dim = (uint32_t)((double)head_dim * part);
-    if (dim < 2 || dim % 2)
-        return mt_fail(err, MT_E_INVALID, "\"partial_rotary_factor\" is %g, which makes %u of %u dimensions", part, dim,
-                       head_dim);
-    s->ropes = rope;
-    s->rope_count = 1;
-    return mt_rope_read(rope, c, parameters, theta, dim, s->context, arena, err) &&
+    return mt_rope_read_first(s, c, 10000, 0.25, arena, err) &&
            (!axes || mt_rope_axes_read(s, c, sections, true, arena, err));
 }
 

@@ -194,6 +194,27 @@ bool mt_rope_read_one(mt_model_spec *spec, const mt_config *c, double default_th
     return mt_rope_read(rope, c, mt_rope_parameters(c), theta, spec->layer[0].attn.head_dim, spec->context, arena, err);
 }
 
+bool mt_rope_read_first(mt_model_spec *spec, const mt_config *c, double default_theta, double default_part,
+                        mt_arena *arena, mt_error *err)
+{
+    double theta, part;
+    const mt_config *parameters = mt_rope_parameters(c);
+    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    if (!rope)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
+    const mt_config *from = parameters && mt_config_has(parameters, "partial_rotary_factor") ? parameters : c;
+    if (!mt_config_float(from, "partial_rotary_factor", default_part, 0, 1, &part, err) ||
+        !mt_config_float(c, "rope_theta", default_theta, 1, 1e12, &theta, err))
+        return false;
+    const uint32_t head_dim = spec->layer[0].attn.head_dim, dim = (uint32_t)((double)head_dim * part);
+    if (dim < 2 || dim % 2)
+        return mt_fail(err, MT_E_INVALID, "\"partial_rotary_factor\" is %g, which makes %u of %u dimensions", part, dim,
+                       head_dim);
+    spec->ropes = rope;
+    spec->rope_count = 1;
+    return mt_rope_read(rope, c, parameters, theta, dim, spec->context, arena, err);
+}
+
 /* Of three frequencies one is the height's and one the width's, as far as their sections go; the rest is time's. */
 static void take_turns(uint8_t *axis, size_t half, const int64_t section[3])
 {

@@ -25,7 +25,7 @@ typedef struct layer {
 
 typedef struct merger {
     mt_tensor *norm, *norm_bias, *joined_norm, *joined_norm_bias, *standard_bias, *standard_scale;
-    mt_weight *join, *up, *down;
+    mt_weight *join, *proj, *gate, *up, *down;
 } merger;
 
 enum { PASS_EMBED, PASS_KEYS, PASS_REST, PASS_TAP, PASS_MERGE };
@@ -47,11 +47,11 @@ struct mt_vision {
     mt_tensor *pixels, *h, *q, *k, *v, *attended, *y, *gate, *up, *rope;
     mt_patches *patches;
     mt_index *table_index;
-    mt_tensor *table_factor;                /* [rows, taps] */
-    mt_tensor *joined, *one, *middle, *out; /* [tokens, ...] */
-    mt_index *to;                           /* [tokens]: rows of features */
-    mt_tensor *features;                    /* of the job */
-    mt_tensor *inv_freq;                    /* [1, head_dim / 2] */
+    mt_tensor *table_factor;                         /* [rows, taps] */
+    mt_tensor *joined, *one, *middle, *opened, *out; /* [tokens, ...] */
+    mt_index *to;                                    /* [tokens]: rows of features */
+    mt_tensor *features;                             /* of the job */
+    mt_tensor *inv_freq;                             /* [1, head_dim / 2] */
     mt_index *axis;
     size_t cell; /* patches of a token */
     mt_vision_layout layout;
@@ -106,11 +106,15 @@ static void load_merger(mt_vision *v, merger *m, const mt_merger_weights *w, siz
 {
     m->norm = w->norm ? mt_tensor_of(v->set, w->norm, 1, norm) : plain_norm(v->set, norm);
     m->norm_bias = mt_tensor_of(v->set, w->norm_bias, 1, norm);
-    m->joined_norm = mt_tensor_of(v->set, w->joined_norm, 1, v->cell * v->spec->hidden);
-    m->joined_norm_bias = mt_tensor_of(v->set, w->joined_norm_bias, 1, v->cell * v->spec->hidden);
+    const bool gated = v->spec->merge_kind == MT_MERGE_GATED;
+    const size_t joined = gated ? v->spec->out : v->cell * v->spec->hidden;
+    m->joined_norm = mt_tensor_of(v->set, w->joined_norm, 1, joined);
+    m->joined_norm_bias = mt_tensor_of(v->set, w->joined_norm_bias, 1, joined);
+    m->join = weight(v->set, &w->join, w->join_bias);
+    m->proj = weight(v->set, &w->proj, NULL);
+    m->gate = weight(v->set, &w->gate, NULL);
     m->standard_bias = mt_tensor_of(v->set, w->standard_bias, 1, norm);
     m->standard_scale = mt_tensor_of(v->set, w->standard_scale, 1, norm);
-    m->join = weight(v->set, &w->join, NULL);
     m->up = weight(v->set, &w->up, w->up_bias);
     m->down = weight(v->set, &w->down, w->down_bias);
 }
@@ -184,6 +188,10 @@ static void new_tensors(mt_vision *v, size_t patches, size_t rows)
     v->joined = mt_tensor_new(set, tokens, joined);
     if (s->merge_kind == MT_MERGE_WOVEN)
         v->one = mt_tensor_new(set, tokens, s->hidden);
+    if (s->merge_kind == MT_MERGE_GATED) {
+        v->one = mt_tensor_new(set, tokens, s->out);
+        v->opened = mt_tensor_new(set, tokens, middle(s));
+    }
     if (!has_means(s))
         v->middle = mt_tensor_new(set, tokens, middle(s));
     v->out = mt_tensor_new(set, tokens, s->out);
@@ -277,6 +285,7 @@ static double row_cost(const mt_vision *v)
     case MT_MERGE_MEAN:
     case MT_MERGE_PLAIN: return hidden * s->out / cell;
     case MT_MERGE_WOVEN: return (wide * hidden + hidden * s->out + (double)s->out * s->out) / cell;
+    case MT_MERGE_GATED: return s->out * (wide + s->out + 3.0 * (double)middle(s)) / cell;
     default: return (double)middle(s) * (wide + s->out) / cell;
     }
 }
@@ -321,12 +330,12 @@ static void embed(mt_vision *v, size_t n)
     mt_op_matmul(v->dev, &v->view, (const mt_weight *[]){v->patch}, 1, v->pixels, n);
     if (s->layered)
         mt_op_layer_norm(v->dev, v->view, v->view, n, v->patch_norm, v->patch_norm_bias, s->layer_eps);
+    else if (v->first_norm)
+        mt_op_norm(v->dev, v->view, v->view, n, v->first_norm, s->eps, 0);
     if (v->table)
         add_places(v, n);
     if (s->layered)
         mt_op_layer_norm(v->dev, v->view, v->view, n, v->first_norm, v->first_norm_bias, s->layer_eps);
-    else if (v->first_norm)
-        mt_op_norm(v->dev, v->view, v->view, n, v->first_norm, s->eps, 0);
 }
 
 /* Heads of x, normed where w is given, and turned. */
@@ -454,6 +463,23 @@ static void merge_woven(mt_vision *v, size_t n)
     write_tokens(v, n, 0);
 }
 
+static void merge_gated(mt_vision *v, size_t n)
+{
+    const merger *m = &v->merger;
+    const size_t tokens = n / v->cell;
+    norm(v, v->h, v->view, n, m->norm, m->norm_bias);
+    mt_op_join(v->dev, v->joined, v->h, v->cell, tokens, true);
+    mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->join}, 1, v->joined, tokens);
+    mt_op_matmul(v->dev, &v->one, (const mt_weight *[]){m->proj}, 1, v->out, tokens);
+    mt_op_layer_norm(v->dev, v->one, v->one, tokens, m->joined_norm, m->joined_norm_bias, v->spec->merge_eps);
+    mt_op_act(v->dev, v->one, tokens, MT_ACT_GELU);
+    mt_op_matmul(v->dev, (mt_tensor *[]){v->opened, v->middle}, (const mt_weight *[]){m->gate, m->up}, 2, v->one,
+                 tokens);
+    mt_op_glu(v->dev, v->middle, v->opened, v->middle, tokens, (mt_glu){.act = v->spec->merge_activation});
+    mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->down}, 1, v->middle, tokens);
+    write_tokens(v, n, 0);
+}
+
 static void pool(mt_vision *v, size_t n)
 {
     const size_t tokens = n / v->cell;
@@ -485,6 +511,7 @@ static void make_tokens(mt_vision *v, size_t n)
     case MT_MERGE_MEAN: pool(v, n); break;
     case MT_MERGE_PLAIN: pool_plain(v, n); break;
     case MT_MERGE_WOVEN: merge_woven(v, n); break;
+    case MT_MERGE_GATED: merge_gated(v, n); break;
     }
 }
 

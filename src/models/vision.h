@@ -15,8 +15,10 @@ typedef enum mt_merge {
     MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP */
     MT_MERGE_MEAN,  /* the last layer's output is normed; means are normed by 1 + w and projected */
     MT_MERGE_PLAIN, /* means are multiplied by merge_scale, perhaps standardised, normed and projected */
-    MT_MERGE_WOVEN  /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
+    MT_MERGE_WOVEN, /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
                       through an MLP of the text model's */
+    MT_MERGE_GATED  /* each patch is normed; those of a token, woven, are projected to the text model's width and once
+                      more, normed, and go through gelu and a gated MLP */
 } mt_merge;
 
 #define MT_TABLE_PLACES 4096 /* most learned positions where all of them may count for a patch */
@@ -24,6 +26,7 @@ typedef enum mt_merge {
 /* How a table of learned positions is spread over a picture's patches. */
 typedef enum mt_spread {
     MT_SPREAD_ENDS,  /* from end to end, between four neighbours */
+    MT_SPREAD_CUBIC, /* by middles of patches, between sixteen neighbours; the border goes on outside */
     MT_SPREAD_SMOOTH /* resized as a picture is, bilinear: where it is made smaller, by means */
 } mt_spread;
 
@@ -38,9 +41,11 @@ typedef struct mt_vision_spec {
     mt_activation activation;
     bool rms;         /* RMS norms, else layer norms with bias */
     bool bias;        /* of its layers' products */
+    bool qkv_bias;    /* of queries, keys and values, whatever the others have */
+    bool qk_norm;     /* queries and keys are normed by head */
     bool gated;       /* the MLP has a gate */
     bool patch_bias;  /* of the patch embedding */
-    bool first_norm;  /* patches are normed before the first layer */
+    bool first_norm;  /* patches are normed before positions are added */
     bool post_norms;  /* norms after attention and after the MLP, before the residual is added */
     bool head_norms;  /* queries, keys and values are normed by head; scores are not scaled */
     bool clipped;     /* what its layers' products read and give is cut off */
@@ -77,7 +82,8 @@ typedef struct mt_merger_weights {
     const float *norm, *norm_bias;
     const float *joined_norm, *joined_norm_bias; /* NULL: none */
     mt_mat join, up, down;                       /* join where patches are woven */
-    const float *up_bias, *down_bias;
+    const float *join_bias, *up_bias, *down_bias;
+    mt_mat proj, gate; /* of MT_MERGE_GATED */
     const float *standard_bias, *standard_scale;
 } mt_merger_weights;
 

@@ -39,6 +39,8 @@ struct mt_processor {
     double fps;
     uint32_t video_frames; /* a fixed number of them; 0: fps says */
     uint32_t min_frames, max_frames;
+    double max_seconds; /* that frames are taken of at that pace; of a longer video they are spread */
+    bool spelt;         /* times are written with a decimal and a unit */
     uint32_t image_id, video_id;
     const char *image_marker, *video_marker;               /* what the template writes */
     const char *image_pad, *video_pad, *opening, *closing; /* texts of tokens */
@@ -118,7 +120,9 @@ typedef struct mt_vision_family {
     bool (*text)(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out);
     /* Tokens of a run; NULL: all of the picture's. */
     uint32_t (*run)(const mt_processor *p, const mt_picture *picture);
-    bool grid; /* rotary positions of a run are those of a grid of tokens (M-RoPE), else they go on as for text */
+    bool one_pad; /* a video's tokens are written as an image's */
+    bool early;   /* a view of a video has the time of its first frame, else that of its middle */
+    bool grid;    /* rotary positions of a run are those of a grid of tokens (M-RoPE), else they go on as for text */
 } mt_vision_family;
 
 /* For read_tower. */
@@ -143,6 +147,11 @@ const char *mt_settings_token(const mt_settings *s, const char *key, const char 
 /* For a family's size: multiples of a token's side, within limits, of nearly the same shape. */
 bool mt_pixel_size_fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width,
                        uint32_t frames, mt_pixel_size *out, mt_error *err) MT_NODISCARD;
+
+/* The same by these rules, whose limits are those of so many frames together; 0: of one. */
+bool mt_pixel_size_fit_frames(const mt_processor *p, const mt_pixel_rules *rules, const mt_picture_wish *wish,
+                              uint32_t height, uint32_t width, uint32_t frames, mt_pixel_size *out,
+                              mt_error *err) MT_NODISCARD;
 
 /* Pixels of a picture that the checkpoint, the request and the room there is allow, at least and at most. together: of
    all frames. */

@@ -26,7 +26,10 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
     l->spans = mt_alloc_array(slice_rows, sizeof *l->spans);
     l->seen_from = mt_alloc_array(slice_rows, sizeof *l->seen_from);
     l->seen = mt_alloc_array(slice_rows, sizeof *l->seen);
-    l->taps = spec->places ? 2 : spec->spread == MT_SPREAD_SMOOTH ? (size_t)spec->table * spec->table : 4;
+    l->taps = spec->places                       ? 2
+              : spec->spread == MT_SPREAD_SMOOTH ? (size_t)spec->table * spec->table
+              : spec->spread == MT_SPREAD_CUBIC  ? 16
+                                                 : 4;
     l->table_index = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_index);
     l->table_factor = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_factor);
     l->to = mt_alloc_array(slice_rows / l->cell + 1, sizeof *l->to);
@@ -206,6 +209,22 @@ static void factored(mt_vision_layout *l, size_t first, size_t rows)
     }
 }
 
+/* Four neighbours of the place's middle, by a cubic convolution. */
+static void cubic(uint32_t at, uint32_t size, uint32_t side, taps *t)
+{
+    static const float a = -0.75f;
+    const float to = ((float)at + 0.5f) / (float)size * 2 - 1, source = ((to + 1) * (float)side - 1) / 2;
+    const float whole = floorf(source), x = source - whole;
+    for (int i = 0; i < 4; i++) {
+        const float apart = fabsf(x - (float)(i - 1));
+        const int entry = (int)whole + i - 1, last = (int)side - 1;
+        t->entry[i] = (uint32_t)(entry < 0 ? 0 : entry > last ? last : entry);
+        t->share[i] = apart <= 1 ? ((a + 2) * apart - (a + 3)) * apart * apart + 1
+                                 : ((a * apart - 5 * a) * apart + 8 * a) * apart - 4 * a;
+    }
+    t->count = 4;
+}
+
 void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
 {
     if (l->spec->places) {
@@ -213,7 +232,9 @@ void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
         return;
     }
     const uint32_t side = l->spec->table;
-    void (*const places)(uint32_t, uint32_t, uint32_t, taps *) = l->spec->spread == MT_SPREAD_SMOOTH ? around : between;
+    static void (*const ways[])(uint32_t, uint32_t, uint32_t, taps *) = {
+        [MT_SPREAD_ENDS] = between, [MT_SPREAD_CUBIC] = cubic, [MT_SPREAD_SMOOTH] = around};
+    void (*const places)(uint32_t, uint32_t, uint32_t, taps *) = ways[l->spec->spread];
     for (size_t i = 0; i < rows; i++) {
         const mt_vision_item *item = item_of(l, first + i);
         uint32_t y, x, *index = l->table_index + l->taps * i;

@@ -57,9 +57,10 @@ void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, m
 static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_vision_layer_weights *w)
 {
     const size_t n = t->spec->hidden;
-    const float *all_bias = mt_bind_vector(t->b, path(t, names->qkv, ".bias"), 3 * n);
+    const bool biased = t->spec->bias || t->spec->qkv_bias;
+    const float *all_bias = biased ? mt_bind_vector(t->b, path(t, names->qkv, ".bias"), 3 * n) : NULL;
     mt_mat all;
-    if (!mt_bind_matrix(t->b, path(t, names->qkv, ""), 3 * n, n, &all) || !all_bias)
+    if (!mt_bind_matrix(t->b, path(t, names->qkv, ""), 3 * n, n, &all) || (biased && !all_bias))
         return;
     if (all.format == MT_FORMAT_FP8 && n % all.group) { /* blocks of scales would be cut */
         mt_bind_matrix(t->b, path(t, names->q, ""), n, n, &w->q);
@@ -69,8 +70,8 @@ static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     w->k = mt_mat_rows(&all, n, n);
     w->v = mt_mat_rows(&all, 2 * n, n);
     w->q_bias = all_bias;
-    w->k_bias = all_bias + n;
-    w->v_bias = all_bias + 2 * n;
+    w->k_bias = biased ? all_bias + n : NULL;
+    w->v_bias = biased ? all_bias + 2 * n : NULL;
 }
 
 /* Where halves of a head turn by themselves, its quarters change places, so that what turns together is half a head
@@ -127,7 +128,7 @@ static void bind_more(mt_tower_binder *t, const mt_tower_names *names, mt_vision
         w->post1 = mt_bind_vector(t->b, path(t, names->post1, ""), s->hidden);
         w->post2 = mt_bind_vector(t->b, path(t, names->post2, ""), s->hidden);
     }
-    if (s->head_norms) {
+    if (s->head_norms || s->qk_norm) {
         w->q_norm = turned_norm(t, names->q_norm, arena);
         w->k_norm = turned_norm(t, names->k_norm, arena);
     }
@@ -169,7 +170,7 @@ bool mt_vision_bind(mt_vision_weights *w, const mt_vision_spec *s, mt_binder *b,
     if (s->pixels_last)
         mt_bind_matrix(b, names->patch, s->hidden, (size_t)3 * s->patch * s->patch, &w->patch);
     else
-        mt_bind_patches(b, names->patch, s->hidden, s->frames, s->patch, &w->patch);
+        mt_bind_patches(b, names->patch, s->hidden, 3, s->frames, s->patch, &w->patch);
     if (s->patch_bias)
         w->patch_bias = mt_bind_vector(b, path(&t, names->patch, ".bias"), s->hidden);
     t.prefix = prefix;

@@ -163,13 +163,31 @@ static void bind_shared(layer_binder *lb, mt_layer_weights *w)
     plain(lb, many ? "mlp.shared_experts.down_proj" : "mlp.shared_expert.down_proj", hidden, ffn, &w->shared_down);
 }
 
+static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_layer_weights *w)
+{
+    const size_t ffn = lb->layer->mlp.ffn, hidden = lb->spec->hidden;
+    mt_mat both;
+    if (!mt_bind_matrix(lb->b, layer_path(lb, names->gate_up), 2 * ffn, hidden, &both))
+        return;
+    if (both.format == MT_FORMAT_FP8 && ffn % both.group) { /* blocks of scales would be cut */
+        plain(lb, names->gate, ffn, hidden, &w->gate);
+        return;
+    }
+    w->gate = mt_mat_rows(&both, 0, ffn);
+    w->up = mt_mat_rows(&both, ffn, ffn);
+}
+
 static void bind_dense(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_mlp_spec *mlp = &lb->layer->mlp;
     const size_t hidden = lb->spec->hidden;
     const mt_tensor_names names = names_of(lb->spec, lb->layer);
-    matrix(lb, names.gate, mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
-    matrix(lb, names.up, mlp->ffn, hidden, &w->up, mlp->bias, &w->up_bias);
+    if (names.gate_up && mt_bind_has(lb->b, layer_path(lb, names.gate_up))) {
+        bind_gate_up(lb, &names, w);
+    } else {
+        matrix(lb, names.gate, mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
+        matrix(lb, names.up, mlp->ffn, hidden, &w->up, mlp->bias, &w->up_bias);
+    }
     matrix(lb, names.down, hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
 }
 

@@ -64,12 +64,13 @@ static const char *const architectures[] = {
     [MT_SYNTH_GEMMA3] = "Gemma3ForCausalLM",
     [MT_SYNTH_GPT_OSS] = "GptOssForCausalLM",
     [MT_SYNTH_MINISTRAL3] = "Mistral3ForConditionalGeneration",
+    [MT_SYNTH_GLM] = "Glm4vForConditionalGeneration",
 };
 
 static const char *const model_types[] = {
     [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
     [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
-    [MT_SYNTH_GPT_OSS] = "gpt_oss",   [MT_SYNTH_MINISTRAL3] = "mistral3",
+    [MT_SYNTH_GPT_OSS] = "gpt_oss",   [MT_SYNTH_MINISTRAL3] = "mistral3", [MT_SYNTH_GLM] = "glm4v",
 };
 
 static void put_llama(object *o)
@@ -120,6 +121,17 @@ static void put_ministral(object *o)
             "{\"beta_fast\": 32.0, \"beta_slow\": 1.0, \"factor\": 16.0, \"llama_4_scaling_beta\": 0.1, "
             "\"mscale\": 1.0, \"mscale_all_dim\": 1.0, \"original_max_position_embeddings\": 16384, "
             "\"rope_theta\": 1000000.0, \"rope_type\": \"yarn\"}");
+}
+
+/* An eighth of a head's elements turns with time, and three sixteenths with each of the others. */
+static void put_glm(object *o, const mt_synth_model *m)
+{
+    const size_t half = m->head_dim / 4;
+
+    put_real(o, "partial_rotary_factor", 0.5);
+    key(o, "rope_scaling");
+    mt_buf_printf(o->out, "{\"mrope_section\": [%zu, %zu, %zu], \"rope_type\": \"default\"}", half - half * 3 / 8 * 2,
+                  half * 3 / 8, half * 3 / 8);
 }
 
 static void put_layer_types(object *o, const mt_synth_model *m)
@@ -173,6 +185,7 @@ static void put_text(object *o, const mt_synth_model *m)
     case MT_SYNTH_GEMMA3: put_gemma(o, m); break;
     case MT_SYNTH_GPT_OSS: put_gpt_oss(o, m); break;
     case MT_SYNTH_MINISTRAL3: put_ministral(o); break;
+    case MT_SYNTH_GLM: put_glm(o, m); break;
     case MT_SYNTH_QWEN3_VL:
         put_raw(o, "rope_scaling",
                 "{\"mrope_interleaved\": true, \"mrope_section\": [24, 20, 20], \"rope_type\": \"default\"}");

@@ -152,6 +152,18 @@ static const mt_synth_model models[] = {
      .tied = true,
      .theta = 1e6,
      .vision = {.depth = 24, .hidden = 1024, .inter = 4096, .heads = 16}},
+    {.name = "glm-4.1v-9b",
+     .about = "dense, norms behind attention and MLP, neighbours turned; without its tower",
+     .family = MT_SYNTH_GLM,
+     .hidden = 4096,
+     .inter = 13696,
+     .layers = 40,
+     .heads = 32,
+     .kv_heads = 2,
+     .head_dim = 128,
+     .vocab = 151552,
+     .context = 65536,
+     .theta = 1e4},
     {.name = "wide",
      .about = "small, its dimensions chosen to reach every tile edge (--wide-test)",
      .family = MT_SYNTH_QWEN3,
@@ -207,6 +219,18 @@ static const mt_synth_model models[] = {
      .context = 40960,
      .theta = 1e6,
      .vision = {.depth = 2, .hidden = 192, .inter = 320, .heads = 3}},
+    {.name = "wide-pairs",
+     .about = "the same with GLM's norms and pairs",
+     .family = MT_SYNTH_GLM,
+     .hidden = 320,
+     .inter = 448,
+     .layers = 3,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 80,
+     .vocab = 1009,
+     .context = 40960,
+     .theta = 1e4},
     {.name = "wide-hybrid",
      .about = "the same with three recurrent layers before one of attention",
      .family = MT_SYNTH_QWEN3_5,
@@ -241,5 +265,6 @@ bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer)
 
 bool mt_synth_has_head_norms(const mt_synth_model *model)
 {
-    return model->family != MT_SYNTH_LLAMA && model->family != MT_SYNTH_GPT_OSS && model->family != MT_SYNTH_MINISTRAL3;
+    return model->family != MT_SYNTH_LLAMA && model->family != MT_SYNTH_GPT_OSS &&
+           model->family != MT_SYNTH_MINISTRAL3 && model->family != MT_SYNTH_GLM;
 }

@@ -144,8 +144,12 @@ static void mlp(planner *p, size_t inter)
 {
     size_t hidden = p->model->hidden;
 
-    linear(p, "mlp.gate_proj", inter, hidden, 1);
-    linear(p, "mlp.up_proj", inter, hidden, 1);
+    if (p->model->family == MT_SYNTH_GLM) {
+        linear(p, "mlp.gate_up_proj", 2 * inter, hidden, 1);
+    } else {
+        linear(p, "mlp.gate_proj", inter, hidden, 1);
+        linear(p, "mlp.up_proj", inter, hidden, 1);
+    }
     linear(p, "mlp.down_proj", hidden, inter, residual_gain(p));
 }
 
@@ -250,10 +254,12 @@ static void attention(planner *p)
         norm(p, "self_attn.q_norm.weight", m->head_dim);
         norm(p, "self_attn.k_norm.weight", m->head_dim);
     }
-    if (m->family == MT_SYNTH_GPT_OSS) {
+    if (m->family == MT_SYNTH_GPT_OSS || m->family == MT_SYNTH_GLM) {
         vector(p, "self_attn.q_proj.bias", q, 0, 0.1);
         vector(p, "self_attn.k_proj.bias", kv, 0, 0.1);
         vector(p, "self_attn.v_proj.bias", kv, 0, 0.1);
+    }
+    if (m->family == MT_SYNTH_GPT_OSS) {
         vector(p, "self_attn.o_proj.bias", m->hidden, 0, 0.02);
         vector(p, "self_attn.sinks", m->heads, 1, 1);
     }
@@ -291,6 +297,10 @@ static void layer(planner *p, bool is_recurrent)
     if (m->family == MT_SYNTH_GEMMA3) {
         norm(p, "pre_feedforward_layernorm.weight", m->hidden);
         norm(p, "post_feedforward_layernorm.weight", m->hidden);
+    }
+    if (m->family == MT_SYNTH_GLM) {
+        norm(p, "post_self_attn_layernorm.weight", m->hidden);
+        norm(p, "post_mlp_layernorm.weight", m->hidden);
     }
     if (is_recurrent)
         recurrent(p);

@@ -20,7 +20,8 @@ typedef enum mt_synth_family {
     MT_SYNTH_QWEN3_5,
     MT_SYNTH_GEMMA3,
     MT_SYNTH_GPT_OSS,
-    MT_SYNTH_MINISTRAL3
+    MT_SYNTH_MINISTRAL3,
+    MT_SYNTH_GLM
 } mt_synth_family;
 
 typedef struct mt_synth_vision {

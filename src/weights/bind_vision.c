@@ -82,17 +82,17 @@ static const mt_tensor_info *find(mt_binder *b, const char *path, char *name)
     return t ? t : mt_binder_take(b, name, "");
 }
 
-bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t frames, size_t side, mt_mat *out)
+bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, size_t frames, size_t side, mt_mat *out)
 {
     char name[MT_BIND_NAME];
-    const uint64_t first[] = {n, 3, frames, side, side}, last[] = {n, frames, side, side, 3};
-    const uint64_t still_first[] = {n, 3, side, side}, still_last[] = {n, side, side, 3},
-                   flat[] = {n, 3 * frames * side * side};
+    const uint64_t first[] = {n, channels, frames, side, side}, last[] = {n, frames, side, side, channels};
+    const uint64_t still_first[] = {n, channels, side, side}, still_last[] = {n, side, side, channels},
+                   flat[] = {n, channels * frames * side * side};
     const mt_tensor_info *t = find(b, path, name);
-    const size_t k = 3 * frames * side * side;
+    const size_t k = channels * frames * side * side;
     memset(out, 0, sizeof *out);
     if (mt_binder_find(b, name, ".scales"))
-        return unpack(b, name, &(reorder){.n = n, .k = k, .channels = 3, .inner = k / 3}, out);
+        return unpack(b, name, &(reorder){.n = n, .k = k, .channels = channels, .inner = k / channels}, out);
     if (!t || mt_dtype_size(t->dtype) == 0)
         return miss(b, name, first, 5, t);
     if (has_shape(t, first, 5) || (frames == 1 && has_shape(t, still_first, 4))) {
@@ -100,7 +100,7 @@ bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t frames, si
         return true;
     }
     if (has_shape(t, last, 5) || (frames == 1 && has_shape(t, still_last, 4)) || has_shape(t, flat, 2))
-        return copy(b, t, &(reorder){.n = n, .k = k, .channels = 3, .inner = k / 3}, out);
+        return copy(b, t, &(reorder){.n = n, .k = k, .channels = channels, .inner = k / channels}, out);
     return miss(b, name, first, 5, t);
 }
 

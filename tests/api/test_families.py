@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Calls of tools in the formats of gpt-oss, Mistral, LFM2 and Gemma 4, through every API: their special tokens are written by
-the model and read back. The weights are random, so the calls are demanded.
+"""Calls of tools in the formats of gpt-oss, Mistral, LFM2, Gemma 4 and GLM, through every API: their special tokens are
+written by the model and read back. The weights are random, so the calls are demanded.
 
 usage: tests/api/test_families.py --motet PROGRAM [NAME ...]"""
 
@@ -82,6 +82,10 @@ def gemma4(folder):
     return shutil.copytree(os.path.join(ORACLE, "sighted", "gemma4vl-bf16"), folder)
 
 
+def glm(folder):
+    return shutil.copytree(os.path.join(ORACLE, "sighted", "glm4v-bf16"), folder)
+
+
 def check_call(name, arguments):
     assert name == "get_time", name
     arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -102,7 +106,8 @@ def check_chat(server):
     events = server.post("/v1/chat/completions", {**body, "stream": True}).events()
     deltas = [part for event in events if isinstance(event, dict) for part in
               event["choices"][0]["delta"].get("tool_calls", [])]
-    assert json.loads("".join(d["function"].get("arguments", "") for d in deltas)) == arguments, deltas
+    first = "".join(d["function"].get("arguments", "") for d in deltas if d["index"] == 0)
+    assert json.loads(first) == arguments, deltas
     result = {"role": "tool", "tool_call_id": call["id"], "content": "noon"}
     turns = [question, {"role": "assistant", "content": None, "tool_calls": [call]}, result]
     answer = server.post("/v1/chat/completions", {"messages": turns, "tools": body["tools"], "max_tokens": 3})
@@ -153,6 +158,11 @@ def lfm2_calls_tools():
 @test
 def gemma4_calls_tools():
     check_all(gemma4)
+
+
+@test
+def glm_calls_tools():
+    check_all(glm)
 
 
 SUITE.main()

@@ -664,6 +664,73 @@ static void gemma4_reads_its_processor(void **state)
     remove_folder(NULL);
 }
 
+/* Older classes go by a pace and spread what they take of a long video; newer ones go by its length. */
+static void glm_chooses_frames_by_pace_or_by_length(void **state)
+{
+    static const struct {
+        int64_t total;
+        double fps;
+        uint32_t count;
+        int64_t sum;
+        uint32_t newer_count;
+        int64_t newer_sum;
+    } cases[] = {
+        {10, 4, 6, 28, 10, 45},
+        {300, 30, 20, 2850, 60, 8875},
+        {1000, 25, 80, 39520, 80, 39520},
+        {7501, 25, 600, 2250598, 300, 1121250},
+        {30000, 30, 600, 9000298, 640, 9599361},
+        {100000, 24, 600, 30000298, 640, 31999365},
+        {3, 1, 4, 5, 4, 5},
+        {50, 10, 10, 225, 30, 735},
+    };
+    int64_t index[1000];
+    const mt_processor p = {.frames = 2, .max_frames = 768, .max_seconds = 300};
+    (void)state;
+    for (size_t i = 0; i < 2 * MT_COUNT(cases); i++) {
+        const bool newer = i % 2;
+        mt_frame_choice c = {.p = &p, .total = cases[i / 2].total, .fps = cases[i / 2].fps, .index = index};
+        mt_vision_glm4v.choose(&c, newer ? 0 : (double)c.total / c.fps * 2, false);
+        int64_t sum = 0;
+        for (uint32_t j = 0; j < c.count; j++)
+            sum += index[j];
+        assert_int_equal(c.count, newer ? cases[i / 2].newer_count : cases[i / 2].count);
+        assert_int_equal(sum, newer ? cases[i / 2].newer_sum : cases[i / 2].sum);
+    }
+}
+
+/* The classes that files name decide how times are written and frames are chosen. A video's tokens are an image's. */
+static void glm_reads_its_processor(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("preprocessor_config.json",
+        "{\"size\":{\"shortest_edge\":1024,\"longest_edge\":9216},\"merge_size\":2,"
+        "\"patch_size\":8,\"temporal_patch_size\":2,\"processor_class\":\"Glm46VProcessor\"}");
+    mt_processor p = *read_folder(&mt_vision_glm4v);
+    assert_true(p.spelt && p.fps == 2 && p.video_id == p.image_id);
+    assert_int_equal(p.image_id, 151343);
+    assert_int_equal(p.video.max_pixels, 9216);
+    assert_int_equal(p.patches, 72);
+    put("video_preprocessor_config.json", "{\"video_processor_type\":\"Glm46VVideoProcessor\",\"merge_size\":2,"
+                                          "\"patch_size\":8,\"temporal_patch_size\":2}");
+    p = *read_folder(&mt_vision_glm4v);
+    assert_true(p.fps == 0 && p.max_frames == 640);
+    const double times[] = {0.25, 1.75};
+    const mt_picture video = {.video = true, .views = 2, .times = times};
+    mt_buf text;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(&p, &video, 0, &text));
+    p.spelt = false;
+    assert_true(mt_processor_text(&p, &video, 0, &text));
+    assert_string_equal(text.data, "<|begin_of_image|><|image|><|end_of_image|>0.2 seconds"
+                                   "<|begin_of_image|><|image|><|end_of_image|>1.8 seconds"
+                                   "<|begin_of_image|><|image|><|end_of_image|>0"
+                                   "<|begin_of_image|><|image|><|end_of_image|>1");
+    mt_buf_free(&text);
+    remove_folder(NULL);
+}
+
 /* Vocabularies differ; what config.json does not say, the family does. */
 static void pad_tokens_are_the_familys(void **state)
 {
@@ -716,5 +783,7 @@ static const struct CMUnitTest tests[] = {
     TEST(gemma4_reads_its_processor),
     TEST(large_pictures_become_tiles),
     TEST(tiles_are_told_by_row_and_column),
+    TEST(glm_chooses_frames_by_pace_or_by_length),
+    TEST(glm_reads_its_processor),
 };
 UNIT_MAIN(tests)

@@ -160,10 +160,11 @@ static void gemma_reads_its_text_config(void **state)
     assert_int_equal(s.layer[0].attn.head_dim, 256);
 }
 
-#define FAMILIES                                                                                         \
-    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "      \
-    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, " \
-    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl"
+#define FAMILIES                                                                                             \
+    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "          \
+    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, "     \
+    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl, glm4v, " \
+    "glm46v, glm4v_moe, glm_ocr"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -436,6 +437,35 @@ static void lfm2_mixes_convolutions_and_attention(void **state)
     assert_int_equal(s.state.layers, 0); /* where nothing is said, all have attention */
 }
 
+#define GLM_ROPE "\"rope_parameters\":{\"mrope_section\":[2,1,1],\"partial_rotary_factor\":0.5}"
+
+static void glm_turns_neighbours_or_halves(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"glm4v\",\"text_config\":{\"num_key_value_heads\":2," GLM_ROPE "," SHAPE "}}", &s),
+        "");
+    assert_true(s.ropes[0].pairs && s.ropes[0].half == 4 && s.ropes[0].axis[2] == 1);
+    assert_true(s.layer[3].post_norms && s.layer[3].attn.qkv_bias && !s.layer[3].attn.o_bias);
+    assert_string_equal(read_spec("{\"model_type\":\"glm_ocr\",\"text_config\":{\"num_key_value_heads\":2," GLM_ROPE
+                                  "," SHAPE "}}",
+                                  &s),
+                        "");
+    assert_true(s.layer[0].post_norms && !s.layer[0].attn.qkv_bias);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"glm46v\",\"text_config\":{\"model_type\":\"glm4v_moe_text\",\"n_group\":4,"
+                  "\"topk_group\":2,\"n_routed_experts\":16,\"n_shared_experts\":2,\"moe_intermediate_size\":32,"
+                  "\"num_key_value_heads\":2,\"routed_scaling_factor\":1.5," GLM_ROPE "," SHAPE "}}",
+                  &s),
+        "");
+    const mt_layer_spec *l = &s.layer[1];
+    assert_true(!s.layer[0].sparse && l->sparse && !l->post_norms && !s.ropes[0].pairs);
+    assert_true(l->moe.routing.kind == MT_ROUTE_SIGMOID && l->moe.correction && !l->moe.shared_gated);
+    assert_true(l->moe.routing.groups == 4 && l->moe.routing.top_groups == 2 && l->moe.routing.scaling == 1.5f);
+    assert_int_equal(l->moe.shared_ffn, 64);
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -481,6 +511,13 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"max_position_embeddings\":"
          "100," SHAPE "},\"vision_config\":{}}",
          "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
+        {"{\"model_type\":\"glm46v\",\"text_config\":{\"model_type\":\"glm5_text\"}}",
+         "the text model of glm46v has the type \"glm5_text\"; known are glm4v_text and glm4v_moe_text"},
+        {"{\"model_type\":\"glm4v\",\"text_config\":{\"rope_parameters\":{\"partial_rotary_factor\":0.5}},"
+         "\"vision_config\":{\"out_hidden_size\":64}}",
+         "the tower gives 64 elements, the text model takes 4096"},
+        {"{\"model_type\":\"glm4v_moe\",\"text_config\":{\"head_dim\":128,\"n_group\":3}}",
+         "8 of 128 experts in 3 groups cannot be chosen"},
         {"{\"model_type\":\"lfm2\",\"num_hidden_layers\":2,\"layer_types\":[\"conv\",\"mamba\"]}",
          "layer 1 has the type \"mamba\"; known are full_attention and conv"},
         {"{\"model_type\":\"lfm2_vl\",\"text_config\":{\"num_hidden_layers\":1},\"vision_config\":{\"num_patches\":"
@@ -543,6 +580,7 @@ static const struct CMUnitTest tests[] = {
     TEST(ministral_stretches_queries),
     TEST(mistral_has_a_window_unless_it_is_null),
     TEST(lfm2_mixes_convolutions_and_attention),
+    TEST(glm_turns_neighbours_or_halves),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

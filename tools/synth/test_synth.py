@@ -125,7 +125,7 @@ class Synth(unittest.TestCase):
         if not MOTET:
             self.skipTest("no motet given")
         for layout in ("bf16", "mlx-4bit", "mlx-8bit"):
-            for model in ("wide", "wide-moe", "wide-sinks", "wide-eyes"):
+            for model in ("wide", "wide-moe", "wide-sinks", "wide-eyes", "wide-pairs"):
                 folder = self.synth(f"{model}-{layout}", model, "--layout", layout)
                 done = subprocess.run([MOTET, "info", folder], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)

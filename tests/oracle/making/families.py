@@ -30,6 +30,7 @@ GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
 
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
+GLM = ("glm4v_text", "glm_ocr_text")  # norms of their own behind sublayers
 SHORT = ("lfm2",)  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss")
 
@@ -193,8 +194,8 @@ def _embedding_spread(config):
 def _gain(part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
     if part not in ("o_proj", "out_proj", "down_proj", "w2"):
-        return GAIN[part]
-    if config["model_type"] in (*GEMMAS, *GEMMA4):
+        return 1.5 if part == "gate" and config["model_type"] == "glm4v_moe_text" else GAIN[part]
+    if config["model_type"] in (*GEMMAS, *GEMMA4, *GLM):
         return 1.0
     return _embedding_spread(config) * (MLP if part in ("down_proj", "w2") else ATTENTION)
 
@@ -206,6 +207,10 @@ def _norm_centre(name, shape, config):
         # Gemma's scale is not head_dim's: keep the spread of the scores
         size = config.get("head_dim", 1)
         return 1.3 * (config.get("query_pre_attn_scalar", size) / size) ** 0.25
+    if config["model_type"] in GLM and "post_self_attn" in name:
+        return ATTENTION * _embedding_spread(config)
+    if config["model_type"] in GLM and "post_mlp" in name:
+        return MLP * _embedding_spread(config)
     if config["model_type"] in (*GEMMAS, *GEMMA4):
         if "post_attention" in name:
             return 0.8 * ATTENTION * LOGIT_SPREAD
@@ -279,6 +284,8 @@ def _draw(name, shape, config, rng):
     if name.endswith(("conv1d.weight", "conv.conv.weight", "A_log", "dt_bias")):
         return _draw_recurrent(name.removesuffix(".weight").rsplit(".", 1)[-1], shape, rng)
     part = name.removesuffix(".weight").rsplit(".", 1)[-1]
+    if part == "e_score_correction_bias":
+        return rng.standard_normal(shape) * 0.1
     if name.endswith(".bias"):
         return rng.standard_normal(shape) * (0.1 if "o_proj" in name or "down_proj" in name else 0.3)
     if part == "embed_tokens":

@@ -83,11 +83,20 @@ NOT_GEMMA4 = ("smaller", "larger", "video-small", "video-slow")
 TILE_CASES = {"banner": [_user(_text("All of it: "), _image("banner"), _text("Well?"))]}
 
 
+def _glm_lacks(spec):
+    """Its class takes images or videos, not both; pixels of an image and numbers of frames cannot be wished for, and in
+    newer ones neither can a pace."""
+    newer = ("video-slow",) if spec.family in ("glm46v", "glm_ocr") else ()
+    return ("both", "smaller", "larger", "video-few", *newer)
+
+
 def _cases(spec):
     """Gemma takes no videos, and pictures of one size. Nor does Mistral, which has no limits of pixels to wish for, and
     whose class does not run where all pictures together make one token; nor LFM2, which cuts large ones into tiles."""
     if spec.family in sight.GEMMA4:
         return {name: case for name, case in CASES.items() if name not in NOT_GEMMA4}
+    if spec.family in sight.GLM:
+        return {name: case for name, case in CASES.items() if name not in _glm_lacks(spec)}
     if spec.video:
         return CASES
     plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
@@ -237,6 +246,34 @@ PIXTRAL_IMAGE = {**CLIP, "size": {"longest_edge": 96}, "patch_size": {"height": 
 SMALL_MISTRAL = {"vocab": sight.VOCAB, "max_position_embeddings": 4096}
 MISTRAL3 = {**mistral(**SMALL_MISTRAL), "model_type": "mistral", "rms_norm_eps": 1e-3}
 MINISTRAL3 = {**ministral3(layers=3, **SMALL_MISTRAL, **ministral3_rope(original=20)), "model_type": "ministral3"}
+def _glm_text(kind, part=0.5, section=(2, 1, 1), **more):
+    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(section), "partial_rotary_factor": part}
+    return _qwen_text(**{"model_type": kind, "rms_norm_eps": 1e-4, "rope_parameters": rope, **more})
+
+
+GLM_MOE = {
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 32,
+    "n_shared_experts": 2,
+    "first_k_dense_replace": 1,
+    "routed_scaling_factor": 0.6,
+    "head_dim": 24,
+}
+GLM_MOE_TEXT = _glm_text("glm4v_moe_text", section=(2, 2, 2), **GLM_MOE)
+GLM_VISION = {
+    "depth": 3,
+    "hidden_size": 48,
+    "intermediate_size": 72,
+    "num_heads": 2,
+    "patch_size": 8,
+    "image_size": 40,
+    "temporal_patch_size": 2,
+    "spatial_merge_size": 2,
+    "out_hidden_size": 64,
+}
+GLM_IMAGE = {**PATCHES, **CLIP, **_areas(2048, 24576)}
+GLM_VIDEO = {**PATCHES, **CLIP, **_areas(2048, 16384)}
 LFM_TEXT = {**lfm2(vocab=sight.VOCAB, max_position_embeddings=4096), "model_type": "lfm2"}
 SIGLIP2 = {
     "hidden_size": 48,
@@ -373,6 +410,31 @@ ALL = [
         published=False,
     ),
     Sighted("mistral3-mlx-4bit", "mistral3", MINISTRAL3, {**PIXTRAL, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
+    Sighted("glm4v-bf16", "glm4v", _glm_text("glm4v_text"), GLM_VISION, GLM_IMAGE, GLM_VIDEO),
+    Sighted(
+        "glm4v-mlx-4bit",
+        "glm4v",
+        _glm_text("glm4v_text"),
+        {**GLM_VISION, **WIDE_VISION},
+        GLM_IMAGE,
+        {**GLM_VIDEO, "fps": 1},
+        MLX4,
+        vision_quantised=True,
+    ),
+    Sighted(
+        "glm46v-moe-bf16",
+        "glm46v",
+        {**GLM_MOE_TEXT, "n_group": 4, "topk_group": 2, "norm_topk_prob": False},
+        {**GLM_VISION, "attention_bias": True, "model_type": "glm4v_moe_vision"},
+        GLM_IMAGE,
+        GLM_VIDEO,
+        published=False,
+    ),
+    Sighted("glm4vmoe-bf16", "glm4v_moe", GLM_MOE_TEXT, GLM_VISION, GLM_IMAGE, GLM_VIDEO),
+    Sighted(
+        "glm4vmoe-mlx-4bit", "glm4v_moe", GLM_MOE_TEXT, {**GLM_VISION, **WIDE_VISION}, GLM_IMAGE, GLM_VIDEO, MLX4
+    ),
+    Sighted("glmocr-bf16", "glm_ocr", _glm_text("glm_ocr_text", head_dim=16), GLM_VISION, GLM_IMAGE, GLM_VIDEO),
     Sighted("lfm2vl-bf16", "lfm2_vl", LFM_TEXT, SIGLIP2, LFM_IMAGE),
     Sighted(
         "lfm2vl-resaved-bf16",
@@ -632,7 +694,7 @@ def _leading(row):
 def case(model, processor, name, messages):
     text, given = inputs(processor, messages)
     ids, steps = [], []
-    pads = {i for key, i in sight.token_ids(model.config.model_type).items() if key.startswith(("image", "video"))}
+    pads = {i for key, i in sight.token_ids(model.config.model_type).items() if key.startswith(("image_token", "video_token"))}
     for _ in range(STEPS):
         steps.append(_leading(_logprobs(model, given, ids, 1)[0]))
         ids.append(steps[-1][0][0])
@@ -709,7 +771,7 @@ def make(job):
             "torch": torch.__version__,
             "seed": seed,
             "family": spec.family,
-            "moe": "moe" in spec.family,
+            "moe": "moe" in spec.family or "n_routed_experts" in spec.text,
             "layout": spec.layout.describe(),
             "video": {"frames": pictures.FRAMES, "fps": pictures.FPS},
             "cases": records,

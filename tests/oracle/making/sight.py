@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import families, numbers, safetensors
+from . import families, layouts, numbers, safetensors
 from .layouts import Layout
 
 FACTORY = {
@@ -19,8 +19,13 @@ FACTORY = {
     "lfm2_vl": ("Lfm2VlConfig", "Lfm2VlForConditionalGeneration"),
     "gemma4": ("Gemma4Config", "Gemma4ForConditionalGeneration"),
     "gemma4_unified": ("Gemma4UnifiedConfig", "Gemma4UnifiedForConditionalGeneration"),
+    "glm4v": ("Glm4vConfig", "Glm4vForConditionalGeneration"),
+    "glm46v": ("Glm46VConfig", "Glm46VForConditionalGeneration"),
+    "glm4v_moe": ("Glm4vMoeConfig", "Glm4vMoeForConditionalGeneration"),
+    "glm_ocr": ("GlmOcrConfig", "GlmOcrForConditionalGeneration"),
 }
 GEMMA4 = ("gemma4", "gemma4_unified")
+GLM = ("glm4v", "glm46v", "glm4v_moe", "glm_ocr")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,9 @@ MISTRAL_ADDED += ["[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[A
 LFM_ADDED = ["<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<|image_start|>"]
 LFM_ADDED += ["<|image_end|>", "<|img_thumbnail|>", "<|tool_call_start|>", "<|tool_call_end|>"]
 LFM_ADDED += [f"<|img_row_{row}_col_{column}|>" for row in range(1, 5) for column in range(1, 5)]
+GLM_ADDED = ["<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"]
+GLM_ADDED += ["<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>", "<|image|>", "<|video|>"]
+GLM_ADDED += ["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"]
 GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
 GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
 GEMMA_LAST = "<image_soft_token>"
@@ -214,6 +222,43 @@ GEMMA4_TEMPLATE = """{{- bos_token }}
 """
 
 
+GLM_TEMPLATE = """{{- '[gMASK]<sop>' }}
+{%- if tools %}
+    {{- '<|system|>\\nTools: ' + (tools | tojson) + '\\nCall them as <tool_call>{name}\\n<arg_key>{key}</arg_key>' }}
+    {{- '\\n<arg_value>{value}</arg_value>\\n</tool_call>' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|observation|>' if message.role == 'tool' else '<|' + message.role + '|>' }}
+    {{- '\\n' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- elif message.content %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' or 'image' in part or 'image_url' in part %}
+                {{- '<|begin_of_image|><|image|><|end_of_image|>' }}
+            {%- elif part.type == 'video' or 'video' in part %}
+                {{- '<|begin_of_video|><|video|><|end_of_video|>' }}
+            {%- elif 'text' in part %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<tool_call>' + call.function.name + '\\n' }}
+        {%- for name, value in call.function.arguments.items() %}
+            {{- '<arg_key>' + name + '</arg_key>\\n<arg_value>' }}
+            {{- value if value is string else value | tojson }}
+            {{- '</arg_value>\\n' }}
+        {%- endfor %}
+        {{- '</tool_call>' }}
+    {%- endfor %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|assistant|>\\n' }}
+{%- endif %}
+"""
+
+
 def byte_letters():
     """GPT-2's letter for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -295,6 +340,8 @@ def tokenizer_of(family):
         return gemma_tokenizer()
     if family in GEMMA4:
         return qwen_tokenizer(GEMMA4_ADDED)
+    if family in GLM:
+        return qwen_tokenizer(GLM_ADDED)
     return qwen_tokenizer({"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED}.get(family, QWEN_ADDED))
 
 
@@ -308,6 +355,10 @@ def token_ids(family):
         named = {"image_token_id": "<|image|>", "video_token_id": "<|video|>", "audio_token_id": "<|audio|>"}
         named |= {"boi_token_id": "<|image>", "eoi_token_id": "<image|>", "boa_token_id": "<|audio>"}
         return {key: ids[text] for key, text in named.items()}
+    if family in GLM:
+        named = {f"{kind}_{end}_token_id": ids[f"<|{word}_of_{kind}|>"] for kind in ("image", "video")
+                 for end, word in (("start", "begin"), ("end", "end"))}
+        return {"image_token_id": ids["<|image|>"], "video_token_id": ids["<|video|>"], **named}
     if family == "gemma3":
         return {
             "image_token_index": ids[GEMMA_LAST],
@@ -355,6 +406,16 @@ def _tokenizer_config(family):
             "pad_token": "<pad>",
             "clean_up_tokenization_spaces": False,
         }
+    if family in GLM:
+        return {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "add_bos_token": False,
+            "bos_token": None,
+            "eos_token": "<|endoftext|>",
+            "pad_token": "<|endoftext|>",
+            "unk_token": None,
+            "clean_up_tokenization_spaces": False,
+        }
     if family == "lfm2_vl":
         return {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -388,9 +449,14 @@ PROCESSORS = {
     "lfm2_vl": ("Lfm2VlProcessor", "Lfm2VlImageProcessor", None),
     "gemma4": ("Gemma4Processor", "Gemma4ImageProcessor", "Gemma4VideoProcessor"),
     "gemma4_unified": ("Gemma4UnifiedProcessor", "Gemma4UnifiedImageProcessor", "Gemma4UnifiedVideoProcessor"),
+    "glm4v": ("Glm4vProcessor", "Glm4vImageProcessor", "Glm4vVideoProcessor"),
+    "glm46v": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
+    "glm4v_moe": ("Glm4vProcessor", "Glm4vImageProcessor", "Glm4vVideoProcessor"),
+    "glm_ocr": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
 }
 TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
 TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
+TEMPLATES |= dict.fromkeys(GLM, GLM_TEMPLATE)
 
 
 def _write(folder, name, value):
@@ -462,6 +528,11 @@ def published_config(config, family):
     if family in GEMMA4:
         config["text_config"] = families.published({**text, "model_type": f"{family}_text"})
         return config
+    if family in GLM:
+        rope = text.pop("rope_parameters")
+        text |= {key: rope.pop(key) for key in ("rope_theta", "partial_rotary_factor") if key in rope}
+        text["rope_scaling"] = rope
+        return config
     rope = text.pop("rope_parameters", None)
     layers = text.pop("layer_types", None)
     if family == "gemma3":
@@ -522,7 +593,7 @@ def _draw_vision(name, shape, config, rng):
         return noise * families.LOGIT_SPREAD * shape[0] ** -0.5
     if len(shape) >= 4:
         return noise * 1.5 * width**-0.5
-    if "merger" in name and part in ("linear_fc2", "2") or part == "linear_2":
+    if "merger" in name and part in ("linear_fc2", "2", "down_proj") or part == "linear_2":
         spread = families._embedding_spread(text)
         return noise * 1.6 * spread * width**-0.5 * (0.4 if "deepstack" in name else 1)
     if part in ("proj", "out_proj", "o_proj", "linear_fc2", "fc2", "down_proj"):
@@ -537,7 +608,7 @@ TEXTS |= {kind: f"{kind}_text" for kind in GEMMA4}
 def draw(config, shapes, seed):
     rng = np.random.Generator(np.random.Philox(seed))
     text = {**config["text_config"], "tie_word_embeddings": config["tie_word_embeddings"]}
-    text["model_type"] = TEXTS.get(config["model_type"], "qwen3")
+    text["model_type"] = text["model_type"] if config["model_type"] in GLM else TEXTS.get(config["model_type"], "qwen3")
     text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
     config = {**config, "text_config": text}
     out = {}
@@ -604,6 +675,11 @@ def _stored(name, tensor, spec):
         if name.endswith("experts.down_proj"):
             return {new.replace("mlp.experts.down_proj", "mlp.switch_mlp.down_proj.weight"): tensor}
         return {new: tensor}
+    if ".mlp.experts." in name and family == "glm46v":
+        return {name: tensor}
+    if ".mlp.experts." in name and family in GLM:
+        prefix, parts = layouts._unstack(name, tensor)
+        return {f"{prefix}.{i}.{p}.weight": one for p, value in parts.items() for i, one in enumerate(value)}
     if ".mlp.experts." in name and spec.published:
         return {name: tensor.swapaxes(1, 2)}
     return {_published_name(name, family) if spec.published else name: tensor}
@@ -615,6 +691,8 @@ def _choice(name, tensor, spec):
     seen = name.startswith("vision_tower" if spec.family == "mistral3" else towers)
     if not mlx or tensor.ndim not in (2, 3) or not name.endswith(".weight") or tensor.shape[-1] % mlx.group:
         return None
+    if spec.family in GLM and name.endswith("mlp.gate.weight"):
+        return None  # routers stay as they are
     return None if seen and not spec.vision_quantised else mlx
 
 
@@ -626,6 +704,10 @@ def store(folder, config, tensors, spec):
         parts = []
         for new, value in _stored(name, tensor, spec).items():
             choice = _choice(new, value, spec)
+            if new.endswith("e_score_correction_bias"):
+                files[new] = safetensors.floats(value, "F32")
+                parts.append(value)
+                continue
             if choice is None:
                 files[new] = safetensors.floats(value, spec.layout.dtype)
                 parts.append(round_trip(value))
@@ -637,6 +719,8 @@ def store(folder, config, tensors, spec):
             files[f"{module}.biases"] = safetensors.floats(packed["biases"], spec.layout.dtype)
             scales, biases = round_trip(packed["scales"]), round_trip(packed["biases"])
             parts.append(numbers.affine_dequantise(packed["weight"], scales, biases, choice.bits, choice.group))
+        if ".mlp.experts." in name and len(parts) > 2:  # one by one, and nothing but rounded
+            parts = [round_trip(tensor)]
         value = parts[0] if len(parts) == 1 else np.concatenate(parts, 1)
         if value.ndim >= 4 and spec.layout.mlx:
             value = np.moveaxis(value, -1, 1)

@@ -1,0 +1,134 @@
+/* GLM's models that see: GLM-4.1V, GLM-4.5V and 4.6V, GLM-OCR. Dense ones turn neighbouring elements and have norms
+   behind attention and the MLP; those with experts turn halves, and every row gets a further expert. */
+#include <string.h>
+
+#include "models/family.h"
+
+static const mt_tensor_names names = {.norm = "norm",
+                                      .attn_norm = "input_layernorm",
+                                      .attn_post_norm = "post_self_attn_layernorm",
+                                      .mlp_norm = "post_attention_layernorm",
+                                      .mlp_post_norm = "post_mlp_layernorm",
+                                      .q_norm = "self_attn.q_norm",
+                                      .k_norm = "self_attn.k_norm",
+                                      .o = "self_attn.o_proj",
+                                      .gate = "mlp.gate_proj",
+                                      .up = "mlp.up_proj",
+                                      .down = "mlp.down_proj",
+                                      .gate_up = "mlp.gate_up_proj"};
+
+static bool read_rope(mt_model_spec *s, const mt_config *c, double part, bool pairs, mt_arena *arena, mt_error *err)
+{
+    static const uint32_t sections[3] = {8, 12, 12};
+    mt_rope *rope = mt_arena_alloc(arena, sizeof *rope);
+    if (!rope)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
+    if (!mt_rope_read_first(s, c, 10000, part, arena, err) || !mt_rope_axes_read(s, c, sections, false, arena, err))
+        return false;
+    *rope = s->ropes[0];
+    rope->pairs = pairs;
+    s->ropes = rope;
+    return true;
+}
+
+static bool read_dense(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, bool bias, mt_arena *arena,
+                       mt_error *err)
+{
+    s->names = &names;
+    layer->attn.qkv_bias = bias;
+    layer->post_norms = true;
+    mt_layers_repeat(s, layer);
+    return read_rope(s, c, 1, true, arena, err);
+}
+
+/* The first layers are dense. */
+static bool read_experts(const mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    mt_moe_spec moe = {.correction = true,
+                       .routing = {.kind = MT_ROUTE_SIGMOID, .renormalise = mt_config_bool(c, "norm_topk_prob", true)}};
+    int64_t groups, top_groups, dense, shared;
+    double scaling;
+    const char *key = mt_config_has(c, "num_local_experts") ? "num_local_experts" : "n_routed_experts";
+    if (!mt_size_read(c, key, 128, MT_LIMIT_EXPERTS, &moe.experts, err) ||
+        !mt_size_read(c, "num_experts_per_tok", 8, MT_LIMIT_EXPERTS_PER_TOKEN, &moe.top_k, err) ||
+        !mt_size_read(c, "moe_intermediate_size", 1408, MT_LIMIT_WIDTH, &moe.ffn, err) ||
+        !mt_config_int(c, "n_shared_experts", 1, 0, 64, &shared, err) ||
+        !mt_config_int(c, "first_k_dense_replace", 1, 0, MT_LIMIT_LAYERS, &dense, err) ||
+        !mt_config_int(c, "n_group", 1, 1, 64, &groups, err) ||
+        !mt_config_int(c, "topk_group", 1, 1, groups, &top_groups, err) ||
+        !mt_config_float(c, "routed_scaling_factor", 1, 0, 1e6, &scaling, err))
+        return false;
+    if (moe.top_k > moe.experts || moe.experts % groups || moe.experts / groups < (groups > 1 ? 2 : 1))
+        return mt_fail(err, MT_E_INVALID, "%u of %u experts in %d groups cannot be chosen", moe.top_k, moe.experts,
+                       (int)groups);
+    moe.routing.scaling = (float)scaling;
+    moe.routing.groups = groups > 1 ? (uint32_t)groups : 0;
+    moe.routing.top_groups = groups > 1 ? (uint32_t)top_groups : 0;
+    moe.shared_ffn = (uint32_t)shared * moe.ffn;
+    for (size_t i = (size_t)dense; i < s->layers; i++) {
+        layer[i].sparse = true;
+        layer[i].moe = moe;
+    }
+    return true;
+}
+
+static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    layer->attn.qkv_bias = mt_config_bool(c, "attention_bias", true);
+    mt_layers_repeat(s, layer);
+    return read_experts(s, layer, c, err) && read_rope(s, c, 0.5, false, arena, err);
+}
+
+static bool read_glm4v(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return read_dense(s, layer, c, true, arena, err);
+}
+
+static bool read_glm_ocr(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return read_dense(s, layer, c, false, arena, err);
+}
+
+static bool read_glm46v(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    const char *type = mt_config_string(c, "model_type", "glm4v_text");
+    if (strcmp(type, "glm4v_text") == 0)
+        return read_glm4v(s, layer, c, arena, err);
+    if (strcmp(type, "glm4v_moe_text") == 0)
+        return read_moe(s, layer, c, arena, err);
+    return mt_fail(err, MT_E_UNSUPPORTED,
+                   "the text model of glm46v has the type \"%.64s\"; known are glm4v_text and glm4v_moe_text", type);
+}
+
+#define DENSE_DEFAULTS                                                                                             \
+    {                                                                                                              \
+        .vocab = 151552, .hidden = 4096, .layers = 40, .heads = 32, .kv_heads = 2, .ffn = 13696, .context = 32768, \
+        .eps = 1e-5                                                                                                \
+    }
+
+const mt_family mt_family_glm4v = {
+    .name = "glm4v", .defaults = DENSE_DEFAULTS, .read = read_glm4v, .vision = &mt_vision_glm4v};
+const mt_family mt_family_glm46v = {
+    .name = "glm46v", .defaults = DENSE_DEFAULTS, .read = read_glm46v, .vision = &mt_vision_glm46v};
+const mt_family mt_family_glm4v_moe = {.name = "glm4v_moe",
+                                       .defaults = {.vocab = 151424,
+                                                    .hidden = 4096,
+                                                    .layers = 46,
+                                                    .heads = 96,
+                                                    .kv_heads = 8,
+                                                    .ffn = 10944,
+                                                    .context = 65536,
+                                                    .eps = 1e-5},
+                                       .read = read_moe,
+                                       .vision = &mt_vision_glm4v_moe};
+const mt_family mt_family_glm_ocr = {.name = "glm_ocr",
+                                     .defaults = {.vocab = 59392,
+                                                  .hidden = 1024,
+                                                  .layers = 16,
+                                                  .heads = 16,
+                                                  .kv_heads = 8,
+                                                  .ffn = 4096,
+                                                  .context = 131072,
+                                                  .eps = 1e-5},
+                                     .read = read_glm_ocr,
+                                     .vision = &mt_vision_glm_ocr};
