@@ -65,12 +65,14 @@ static const char *const architectures[] = {
     [MT_SYNTH_GPT_OSS] = "GptOssForCausalLM",
     [MT_SYNTH_MINISTRAL3] = "Mistral3ForConditionalGeneration",
     [MT_SYNTH_GLM] = "Glm4vForConditionalGeneration",
+    [MT_SYNTH_GEMMA4] = "Gemma4ForCausalLM",
 };
 
 static const char *const model_types[] = {
-    [MT_SYNTH_LLAMA] = "llama",       [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
-    [MT_SYNTH_QWEN3_VL] = "qwen3_vl", [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
-    [MT_SYNTH_GPT_OSS] = "gpt_oss",   [MT_SYNTH_MINISTRAL3] = "mistral3", [MT_SYNTH_GLM] = "glm4v",
+    [MT_SYNTH_LLAMA] = "llama",        [MT_SYNTH_QWEN3] = "qwen3",         [MT_SYNTH_QWEN3_MOE] = "qwen3_moe",
+    [MT_SYNTH_QWEN3_VL] = "qwen3_vl",  [MT_SYNTH_QWEN3_5] = "qwen3_5",     [MT_SYNTH_GEMMA3] = "gemma3_text",
+    [MT_SYNTH_GPT_OSS] = "gpt_oss",    [MT_SYNTH_MINISTRAL3] = "mistral3", [MT_SYNTH_GLM] = "glm4v",
+    [MT_SYNTH_GEMMA4] = "gemma4_text",
 };
 
 static void put_llama(object *o)
@@ -101,6 +103,26 @@ static void put_gemma(object *o, const mt_synth_model *m)
     put_raw(o, "rope_scaling", "null");
     put_raw(o, "attn_logit_softcapping", "null");
     put_raw(o, "final_logit_softcapping", "null");
+}
+
+static void put_gemma4(object *o, const mt_synth_model *m)
+{
+    put_string(o, "hidden_activation", "gelu_pytorch_tanh");
+    put_size(o, "global_head_dim", m->wide_dim);
+    put_size(o, "sliding_window", 512);
+    put_size(o, "hidden_size_per_layer_input", m->aside);
+    put_size(o, "vocab_size_per_layer_input", m->vocab);
+    put_size(o, "num_kv_shared_layers", mt_synth_shared(m));
+    put_bool(o, "use_double_wide_mlp", true);
+    put_real(o, "final_logit_softcapping", 30);
+    put_raw(o, "rope_parameters",
+            "{\"full_attention\": {\"partial_rotary_factor\": 0.25, \"rope_theta\": 1000000.0, \"rope_type\": "
+            "\"proportional\"}, \"sliding_attention\": {\"rope_theta\": 10000.0, \"rope_type\": \"default\"}}");
+    key(o, "layer_types");
+    for (size_t i = 0; i < m->layers; i++)
+        mt_buf_printf(o->out, "%s\"%s\"", i ? ", " : "[",
+                      mt_synth_is_full(m, i) ? "full_attention" : "sliding_attention");
+    mt_buf_puts(o->out, "]");
 }
 
 static void put_gpt_oss(object *o, const mt_synth_model *m)
@@ -174,15 +196,16 @@ static void put_text(object *o, const mt_synth_model *m)
     put_real(o, "rms_norm_eps", mt_synth_has_head_norms(m) ? 1e-6 : 1e-5);
     put_bool(o, "attention_bias", m->family == MT_SYNTH_GPT_OSS);
     put_bool(o, "tie_word_embeddings", m->tied);
-    if (m->family != MT_SYNTH_QWEN3_5 && m->family != MT_SYNTH_MINISTRAL3)
+    if (m->family != MT_SYNTH_QWEN3_5 && m->family != MT_SYNTH_MINISTRAL3 && m->family != MT_SYNTH_GEMMA4)
         put_real(o, "rope_theta", m->theta);
-    if (m->family != MT_SYNTH_GEMMA3)
+    if (m->family != MT_SYNTH_GEMMA3 && m->family != MT_SYNTH_GEMMA4)
         put_string(o, "hidden_act", "silu");
     switch (m->family) {
     case MT_SYNTH_LLAMA: put_llama(o); break;
     case MT_SYNTH_QWEN3_MOE: put_moe(o, m); break;
     case MT_SYNTH_QWEN3_5: put_hybrid(o, m); break;
     case MT_SYNTH_GEMMA3: put_gemma(o, m); break;
+    case MT_SYNTH_GEMMA4: put_gemma4(o, m); break;
     case MT_SYNTH_GPT_OSS: put_gpt_oss(o, m); break;
     case MT_SYNTH_MINISTRAL3: put_ministral(o); break;
     case MT_SYNTH_GLM: put_glm(o, m); break;

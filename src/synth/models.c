@@ -164,6 +164,23 @@ static const mt_synth_model models[] = {
      .vocab = 151552,
      .context = 65536,
      .theta = 1e4},
+    {.name = "gemma-4-e2b",
+     .about =
+         "4 layers with a window of 512 to 1 without, the last 4 of 7 read earlier keys, embeddings for each layer; "
+         "text alone",
+     .family = MT_SYNTH_GEMMA4,
+     .hidden = 1536,
+     .inter = 6144,
+     .layers = 35,
+     .heads = 8,
+     .kv_heads = 1,
+     .head_dim = 256,
+     .wide_dim = 512,
+     .aside = 256,
+     .vocab = 262144,
+     .context = 131072,
+     .tied = true,
+     .theta = 1e6},
     {.name = "wide",
      .about = "small, its dimensions chosen to reach every tile edge (--wide-test)",
      .family = MT_SYNTH_QWEN3,
@@ -261,6 +278,19 @@ const mt_synth_model *mt_synth_model_named(const char *name)
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer)
 {
     return model->family == MT_SYNTH_QWEN3_5 && (layer + 1) % MT_SYNTH_FULL_EVERY != 0;
+}
+
+bool mt_synth_is_full(const mt_synth_model *model, size_t layer)
+{
+    return (layer + 1) % MT_SYNTH_GEMMA4_EVERY == 0 || layer + 1 == model->layers;
+}
+
+/* 20 of 35 in the published one; of fewer layers as large a part, but one of each kind has keys of its own. */
+size_t mt_synth_shared(const mt_synth_model *model)
+{
+    const size_t most = model->layers > MT_SYNTH_GEMMA4_EVERY ? model->layers - MT_SYNTH_GEMMA4_EVERY : 0;
+    const size_t part = model->layers * 4 / 7;
+    return part < most ? part : most;
 }
 
 bool mt_synth_has_head_norms(const mt_synth_model *model)

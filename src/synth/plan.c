@@ -314,6 +314,41 @@ static void layer(planner *p, bool is_recurrent)
         mlp(p, m->inter);
 }
 
+/* Where layers share keys, only the first of them have any, and the others a wider MLP. */
+static void gemma4_layer(planner *p, size_t i)
+{
+    static const char *const norms[] = {"input_layernorm.weight", "post_attention_layernorm.weight",
+                                        "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight",
+                                        "post_per_layer_input_norm.weight"};
+    const mt_synth_model *m = p->model;
+    const bool shared = i >= m->layers - mt_synth_shared(m);
+    const size_t dim = mt_synth_is_full(m, i) ? m->wide_dim : m->head_dim, kv = m->kv_heads * dim;
+
+    for (size_t n = 0; n < MT_COUNT(norms); n++)
+        vector(p, norms[n], m->hidden, n % 2 || n == 4 ? 0.3 : 1, 0.1);
+    vector(p, "layer_scalar", 1, 1, 0.05);
+    linear(p, "self_attn.q_proj", m->heads * dim, m->hidden, 1);
+    linear(p, "self_attn.o_proj", m->hidden, m->heads * dim, 1);
+    vector(p, "self_attn.q_norm.weight", dim, 0.3, 0.03);
+    if (!shared) {
+        linear(p, "self_attn.k_proj", kv, m->hidden, 1);
+        linear(p, "self_attn.v_proj", kv, m->hidden, 1);
+        vector(p, "self_attn.k_norm.weight", dim, 0.3, 0.03);
+    }
+    mlp(p, shared ? 2 * m->inter : m->inter);
+    linear(p, "per_layer_input_gate", m->aside, m->hidden, 1);
+    linear(p, "per_layer_projection", m->hidden, m->aside, 1);
+}
+
+static void gemma4_ends(planner *p)
+{
+    const mt_synth_model *m = p->model;
+
+    linear(p, "embed_tokens_per_layer", m->vocab, m->layers * m->aside, 1);
+    linear(p, "per_layer_model_projection", m->layers * m->aside, m->hidden, 1);
+    vector(p, "per_layer_projection_norm.weight", m->aside, 1, 0.1);
+}
+
 static void biased(planner *p, const char *name, size_t out, size_t in)
 {
     char bias[64];
@@ -447,10 +482,15 @@ void mt_synth_plan_init(mt_synth_plan *plan, const mt_synth_model *model, const 
     linear(&p, "embed_tokens", model->vocab, model->hidden, 1.6);
     for (size_t i = 0; i < model->layers; i++) {
         enter(&p, "%s.layers.%zu", text, i);
-        layer(&p, mt_synth_is_recurrent(model, i));
+        if (model->family == MT_SYNTH_GEMMA4)
+            gemma4_layer(&p, i);
+        else
+            layer(&p, mt_synth_is_recurrent(model, i));
     }
     enter(&p, "%s", text);
     norm(&p, "norm.weight", model->hidden);
+    if (model->family == MT_SYNTH_GEMMA4)
+        gemma4_ends(&p);
     enter(&p, "%s", model->vision.depth && is_mlx(&p) ? "language_model" : "");
     if (!model->tied)
         linear(&p, "lm_head", model->vocab, model->hidden, 1.6);

@@ -21,7 +21,8 @@ typedef enum mt_synth_family {
     MT_SYNTH_GEMMA3,
     MT_SYNTH_GPT_OSS,
     MT_SYNTH_MINISTRAL3,
-    MT_SYNTH_GLM
+    MT_SYNTH_GLM,
+    MT_SYNTH_GEMMA4
 } mt_synth_family;
 
 typedef struct mt_synth_vision {
@@ -36,6 +37,8 @@ typedef struct mt_synth_model {
     bool tied;
     double theta;
     size_t experts, experts_per_token, moe_inter; /* qwen3_moe and gpt_oss */
+    size_t wide_dim;                              /* gemma4: of heads that see everything */
+    size_t aside;                                 /* gemma4: of the embedding that each layer has besides */
     mt_synth_vision vision;                       /* qwen3_vl, qwen3_5 and ministral3; depth 0: none */
     bool echo; /* blocks add nothing, and every token is followed by itself, also in the opinion of the draft head */
 } mt_synth_model;
@@ -46,6 +49,7 @@ enum {
     MT_SYNTH_LINEAR_DIM = 128,
     MT_SYNTH_LINEAR_CONV = 4,
     MT_SYNTH_FULL_EVERY = 4,
+    MT_SYNTH_GEMMA4_EVERY = 5,
     MT_SYNTH_PATCH = 16,
     MT_SYNTH_PIXTRAL_PATCH = 14,
     MT_SYNTH_PIXTRAL_SIDE = 1540,
@@ -65,7 +69,9 @@ enum { MT_SYNTH_ROUTER_BITS = 8 }; /* MLX conversions keep the router finer than
 const mt_synth_model *mt_synth_model_at(size_t index);
 const mt_synth_model *mt_synth_model_named(const char *name);
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer);
-bool mt_synth_has_head_norms(const mt_synth_model *model); /* of queries and keys */
+bool mt_synth_is_full(const mt_synth_model *model, size_t layer); /* of gemma4: sees everything */
+size_t mt_synth_shared(const mt_synth_model *model);              /* of gemma4: last layers that read earlier keys */
+bool mt_synth_has_head_norms(const mt_synth_model *model);        /* of queries and keys */
 
 /* Appends config.json, complete enough for transformers. */
 void mt_synth_config(mt_buf *out, const mt_synth_model *model, const mt_synth_layout *layout);
