@@ -90,6 +90,12 @@ static double prefill(bench *b, size_t tokens, size_t first, size_t each)
     return seconds;
 }
 
+/* Of a matrix of which a token reads one row. */
+static double table_bytes(const mt_mat *m)
+{
+    return (double)m->n * (double)(m->stride + (m->biases ? 2 : 1) * m->scale_stride);
+}
+
 static const mt_bench_column step_columns[] = {
     {"prompt", "prompt tokens", 0},        {"batch", "side by side", 0},      {"prompt_rate", "prompt tokens/s", 1},
     {"answer_rate", "answer tokens/s", 1}, {"step_ms", "ms a step", 2},       {"weights_rate", "GB/s of weights", 1},
@@ -99,7 +105,7 @@ static const mt_bench_column step_columns[] = {
 static void measure_steps(bench *b, mt_chart *chart)
 {
     mt_model_bench *m = b->b;
-    const double bytes = (double)mt_checkpoint_bytes(m->o.checkpoint);
+    const double bytes = (double)mt_checkpoint_bytes(m->o.checkpoint) - table_bytes(&m->o.weights.aside);
     mt_bench_section *s =
         mt_report_section(m->report, "steps", "Prompts, then answers", step_columns, MT_COUNT(step_columns));
     snprintf(s->note, sizeof s->note,

@@ -73,11 +73,14 @@ static void print_ropes(const mt_model_spec *s)
 {
     for (size_t r = 0; r < s->rope_count; r++) {
         const mt_rope *rope = &s->ropes[r];
+        uint32_t head_dim = mt_model_spec_attention(s)->attn.head_dim;
         size_t layers = 0;
-        for (size_t i = 0; i < s->layers; i++)
+        for (size_t i = 0; i < s->layers; i++) {
             layers += s->layer[i].attn.rope == r;
+            head_dim = s->layer[i].attn.rope == r && s->layer[i].attn.head_dim ? s->layer[i].attn.head_dim : head_dim;
+        }
         printf("%-14s%s, theta %.7g", r ? "" : "rope", rope->type, rope->theta);
-        printf(", %u of %u dimensions", 2 * rope->half, mt_model_spec_attention(s)->attn.head_dim);
+        printf(", %u of %u dimensions", 2 * rope->half, head_dim);
         if (s->rope_count > 1)
             printf(", in %zu layer%s", layers, plural(layers));
         printf("\n");
@@ -117,7 +120,7 @@ static void print_cache(const mt_info *info)
     printf("%-14s%s per 1k tokens in bf16", "cache", mt_bytes_text(info->cache_bytes, a));
     if (info->windowed_layers > 0)
         printf(" at first; %s once past the window, where %zu layers hold %s for good",
-               mt_bytes_text(info->cache_full_bytes, b), info->windowed_layers,
+               mt_bytes_text(info->cache_full_bytes, b), info->window_caches,
                mt_bytes_text(info->cache_window_bytes, c));
     printf("\n");
     if (info->state_bytes > 0)

@@ -39,16 +39,18 @@ static void count_cache(mt_info *info)
         const uint32_t window = a->window;
         if (s->layer[i].kind == MT_LAYER_RECURRENT)
             continue;
+        info->windowed_layers += window > 0;
+        info->window = window > info->window ? window : info->window;
+        if (a->keys == MT_KEYS_EARLIER)
+            continue;
         token = (uint64_t)a->kv_heads * a->head_dim * 2 * sizeof(mt_bf16);
         info->cache_bytes += token * THOUSAND;
         if (window == 0) {
             info->cache_full_bytes += token * THOUSAND;
             continue;
         }
-        info->windowed_layers++;
+        info->window_caches++;
         info->cache_window_bytes += token * window;
-        if (window > info->window)
-            info->window = window;
     }
     if (s->mtp) { /* a layer of its own */
         info->cache_bytes += token * THOUSAND;
@@ -132,6 +134,28 @@ static void remark_weights(mt_info *info, bool tied_by_config, const mt_quant *q
                mt_bytes_text(info->cost.copied_bytes, size));
 }
 
+/* What differs from layer to layer. */
+static void remark_layers(mt_info *info)
+{
+    const mt_model_spec *s = &info->spec;
+    size_t same = 0, shared = 0;
+    for (size_t i = 0; i < s->layers; i++) {
+        same += s->layer[i].attn.keys == MT_KEYS_VALUES;
+        shared += s->layer[i].attn.keys == MT_KEYS_EARLIER;
+    }
+    if (same)
+        remark(info, "values are keys before their norm in %zu of %u layers", same, s->layers);
+    if (shared)
+        remark(info, "%zu of %u layers have no keys and values, but read those of earlier ones", shared, s->layers);
+    if (s->group_count > 1 && s->groups[0].head_dim != s->groups[1].head_dim)
+        remark(info, "heads have %u elements where all is seen and %u elsewhere", s->groups[0].head_dim,
+               s->groups[1].head_dim);
+    if (s->layer[0].beside)
+        remark(info, "experts stand beside a dense MLP, each with norms of its own");
+    if (s->aside)
+        remark(info, "each layer is given an embedding of its own, of %u elements", s->aside);
+}
+
 static void remark_spec(mt_info *info)
 {
     const mt_model_spec *s = &info->spec;
@@ -201,6 +225,7 @@ bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
     take_census(info, &quant);
     count_cache(info);
     remark_spec(info);
+    remark_layers(info);
     remark_weights(info, tied, &quant);
     remark_unused(info);
     return true;

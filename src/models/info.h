@@ -21,12 +21,12 @@ typedef struct mt_info {
     mt_error problem; /* why the model cannot run, or MT_OK */
 
     /* keys and values in bf16 */
-    uint64_t cache_bytes;        /* per 1024 tokens while every layer keeps all of them */
-    uint64_t cache_full_bytes;   /* per 1024 tokens of the layers without a window */
-    uint64_t cache_window_bytes; /* the most that layers with a window ever keep */
-    uint32_t window;             /* the largest; 0 when no layer has one */
-    size_t windowed_layers;
-    uint64_t state_bytes; /* of the recurrent layers, per sequence */
+    uint64_t cache_bytes;                  /* per 1024 tokens while every layer keeps all of them */
+    uint64_t cache_full_bytes;             /* per 1024 tokens of the layers without a window */
+    uint64_t cache_window_bytes;           /* the most that layers with a window ever keep */
+    uint32_t window;                       /* the largest; 0 when no layer has one */
+    size_t windowed_layers, window_caches; /* the latter: those that keep keys themselves */
+    uint64_t state_bytes;                  /* of the recurrent layers, per sequence */
 
     const char *remark[MT_INFO_REMARKS]; /* what is unusual */
     size_t remarks;

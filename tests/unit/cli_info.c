@@ -234,6 +234,16 @@ static void recurrent_layers_have_a_state_instead_of_a_cache(void **state)
 static void what_new_families_have_is_told(void **state)
 {
     (void)state;
+    assert_int_equal(run("tests/oracle/checkpoints/gemma4-aside-bf16", false), 0);
+    assert_non_null(strstr(out, "3 of 7 layers have no keys and values, but read those of earlier ones"));
+    assert_non_null(strstr(out, "heads have 32 elements where all is seen and 16 elsewhere"));
+    assert_non_null(strstr(out, "each layer is given an embedding of its own, of 16 elements"));
+    assert_non_null(strstr(out, "32 of 32 dimensions, in 3 layers"));
+    assert_non_null(strstr(out, "4 of 7 layers see 20 tokens"));
+    assert_non_null(strstr(out, "where 3 layers hold"));
+    assert_int_equal(run("tests/oracle/checkpoints/gemma4-moe-bf16", false), 0);
+    assert_non_null(strstr(out, "values are keys before their norm in 2 of 3 layers"));
+    assert_non_null(strstr(out, "experts stand beside a dense MLP"));
     assert_int_equal(run("tests/oracle/checkpoints/gptoss-mxfp4", false), 0);
     assert_non_null(strstr(out, "each head has a sink, which takes a share of attention and gives nothing"));
     assert_non_null(strstr(out, "what an expert's gate and up give is cut off at 7"));
