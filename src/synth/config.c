@@ -173,7 +173,7 @@ static void put_hybrid(object *o, const mt_synth_model *m)
     put_size(o, "linear_key_head_dim", MT_SYNTH_LINEAR_DIM);
     put_size(o, "linear_value_head_dim", MT_SYNTH_LINEAR_DIM);
     put_size(o, "linear_num_key_heads", MT_SYNTH_LINEAR_HEADS);
-    put_size(o, "linear_num_value_heads", MT_SYNTH_LINEAR_HEADS);
+    put_size(o, "linear_num_value_heads", mt_synth_value_heads(m));
     put_bool(o, "attn_output_gate", true);
     put_string(o, "mamba_ssm_dtype", "float32");
     put_size(o, "mtp_num_hidden_layers", 1);

@@ -82,6 +82,20 @@ static const mt_synth_model models[] = {
      .tied = true,
      .theta = 1e7,
      .vision = {.depth = 12, .hidden = 768, .inter = 3072, .heads = 12}},
+    {.name = "qwen3.5-9b",
+     .about = "the same, larger",
+     .family = MT_SYNTH_QWEN3_5,
+     .hidden = 4096,
+     .inter = 12288,
+     .layers = 32,
+     .heads = 16,
+     .kv_heads = 4,
+     .head_dim = 256,
+     .value_heads = 32,
+     .vocab = 248320,
+     .context = 262144,
+     .theta = 1e7,
+     .vision = {.depth = 27, .hidden = 1152, .inter = 4304, .heads = 16}},
     {.name = "qwen3-30b-a3b",
      .about = "128 experts, 8 a token; cut it with --layers",
      .family = MT_SYNTH_QWEN3_MOE,
@@ -273,6 +287,11 @@ const mt_synth_model *mt_synth_model_named(const char *name)
         if (!strcmp(models[i].name, name))
             return &models[i];
     return NULL;
+}
+
+size_t mt_synth_value_heads(const mt_synth_model *model)
+{
+    return model->value_heads ? model->value_heads : MT_SYNTH_LINEAR_HEADS;
 }
 
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer)

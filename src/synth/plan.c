@@ -268,20 +268,20 @@ static void attention(planner *p)
 /* GatedDeltaNet, Qwen3.5's recurrent layer */
 static void recurrent(planner *p)
 {
-    size_t inner = (size_t)MT_SYNTH_LINEAR_HEADS * MT_SYNTH_LINEAR_DIM, hidden = p->model->hidden;
-    size_t taps = MT_SYNTH_LINEAR_CONV;
+    size_t heads = mt_synth_value_heads(p->model), values = heads * MT_SYNTH_LINEAR_DIM, hidden = p->model->hidden;
+    size_t all = 2 * (size_t)MT_SYNTH_LINEAR_HEADS * MT_SYNTH_LINEAR_DIM + values, taps = MT_SYNTH_LINEAR_CONV;
     mt_synth_tensor *t;
 
-    linear(p, "linear_attn.in_proj_qkv", 3 * inner, hidden, 1);
-    linear(p, "linear_attn.in_proj_z", inner, hidden, 1);
-    linear(p, "linear_attn.in_proj_b", MT_SYNTH_LINEAR_HEADS, hidden, 1);
-    linear(p, "linear_attn.in_proj_a", MT_SYNTH_LINEAR_HEADS, hidden, 1);
-    linear(p, "linear_attn.out_proj", hidden, inner, residual_gain(p));
-    dense(p, "linear_attn.conv1d", 3, is_mlx(p) ? (size_t[]){3 * inner, taps, 1} : (size_t[]){3 * inner, 1, taps}, 0.5);
-    vector(p, "linear_attn.dt_bias", MT_SYNTH_LINEAR_HEADS, -2, 1);
+    linear(p, "linear_attn.in_proj_qkv", all, hidden, 1);
+    linear(p, "linear_attn.in_proj_z", values, hidden, 1);
+    linear(p, "linear_attn.in_proj_b", heads, hidden, 1);
+    linear(p, "linear_attn.in_proj_a", heads, hidden, 1);
+    linear(p, "linear_attn.out_proj", hidden, values, residual_gain(p));
+    dense(p, "linear_attn.conv1d", 3, is_mlx(p) ? (size_t[]){all, taps, 1} : (size_t[]){all, 1, taps}, 0.5);
+    vector(p, "linear_attn.dt_bias", heads, -2, 1);
     vector(p, "linear_attn.norm.weight", MT_SYNTH_LINEAR_DIM, 1, 0.1); /* never an offset */
     t = add(p, "linear_attn.A_log", "");
-    set_dims(t, 1, (size_t[]){MT_SYNTH_LINEAR_HEADS});
+    set_dims(t, 1, (size_t[]){heads});
     t->dtype = "F32";
     t->element_size = 4;
     t->mean = 0;

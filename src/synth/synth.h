@@ -39,6 +39,7 @@ typedef struct mt_synth_model {
     size_t experts, experts_per_token, moe_inter; /* qwen3_moe and gpt_oss */
     size_t wide_dim;                              /* gemma4: of heads that see everything */
     size_t aside;                                 /* gemma4: of the embedding that each layer has besides */
+    size_t value_heads;                           /* qwen3_5's recurrent layers; 0: as many as for keys */
     mt_synth_vision vision;                       /* qwen3_vl, qwen3_5 and ministral3; depth 0: none */
     bool echo; /* blocks add nothing, and every token is followed by itself, also in the opinion of the draft head */
 } mt_synth_model;
@@ -68,6 +69,7 @@ enum { MT_SYNTH_ROUTER_BITS = 8 }; /* MLX conversions keep the router finer than
 /* The models by index, NULL beyond the last; by name, NULL when there is none. */
 const mt_synth_model *mt_synth_model_at(size_t index);
 const mt_synth_model *mt_synth_model_named(const char *name);
+size_t mt_synth_value_heads(const mt_synth_model *model);
 bool mt_synth_is_recurrent(const mt_synth_model *model, size_t layer);
 bool mt_synth_is_full(const mt_synth_model *model, size_t layer); /* of gemma4: sees everything */
 size_t mt_synth_shared(const mt_synth_model *model);              /* of gemma4: last layers that read earlier keys */

@@ -316,6 +316,8 @@ typedef struct mt_cuda_route {
     float scaling;
 } mt_cuda_route;
 
+#define MT_CUDA_DELTA_THREADS 160 /* of a strip of columns of a prompt */
+
 typedef struct mt_cuda_recurrent {
     mt_cuda_states st;
     mt_cuda_step step;

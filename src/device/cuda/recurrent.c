@@ -56,7 +56,7 @@ void mt_cuda_op_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t la
     const bool few = dev->step.rows < FEW * dev->step.spans;
     const mt_cuda_kernel kernel = states->d.key_dim != 128 ? MT_K_delta : few ? MT_K_delta_few : MT_K_delta_many;
     mt_cuda_launch(dev, kernel, states->d.blocks, states->d.value_heads, dev->step.spans,
-                   kernel == MT_K_delta_many ? 64 : MT_DELTA_COLUMNS,
+                   kernel == MT_K_delta_many ? MT_CUDA_DELTA_THREADS : MT_DELTA_COLUMNS,
                    kernel == MT_K_delta ? states->d.key_dim * MT_DELTA_COLUMNS * sizeof(float) : 0, &p);
 }
 
