@@ -221,13 +221,29 @@ static void allow_all(mt_engine *e, mt_step *step)
     e->stats.masks = *mt_masks_stats_of(e->masks);
 }
 
+/* Whether logits of a part are told as they are, as logprobs of a prompt. */
+static bool tells_prompt(const mt_part *p)
+{
+    return p->wanted_count > 0 && p->s->request->prompt_logprobs && p->s->generated == 0;
+}
+
+/* Logits that somebody looks at: on a device with memory of its own they are some megabytes. */
+static void read_logits(mt_engine *e, const mt_step *step)
+{
+    bool any = false;
+    for (size_t i = 0; i < step->parts; i++)
+        any = any || tells_prompt(&step->part[i]);
+    if (any)
+        mt_read_rows(e->dev, step->logits_reading, step->logits, 0, step->wanted_count);
+}
+
 /* Logprobs of the prompt positions that this step's rows predict, each once. */
 static void tell_prompt(mt_engine *e, const mt_step *step, const mt_part *p)
 {
     const mt_kernels *k = mt_host_kernels(mt_device_host(e->dev));
     mt_sequence *s = p->s;
     const mt_request *r = s->request;
-    if (p->wanted_count == 0 || !r->prompt_logprobs || s->generated > 0)
+    if (!tells_prompt(p))
         return;
     if (s->told == 0) {
         mt_sequence_prompt(s, r->prompt[0], NULL, NULL, 0);
@@ -416,7 +432,7 @@ void mt_engine_run(mt_engine *e, mt_step *step)
     step->logits = mt_model_step(e->model, &step->batch, step->wanted, step->wanted_count);
     allow_all(e, step);
     choose(e, step);
-    mt_read_rows(e->dev, step->logits_reading, step->logits, 0, step->wanted_count);
+    read_logits(e, step);
     pool(e, step);
     note_step(e, step);
 }

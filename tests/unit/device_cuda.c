@@ -108,6 +108,7 @@ typedef struct shared {
     mt_host *host;
     mt_rota *rota;
     mt_disk *disk;
+    bool plain; /* nothing is guessed ahead */
 } shared;
 
 /* False where the device does not open or the model is not loaded; then nothing is left. */
@@ -119,6 +120,7 @@ static bool life_begin_with(life *l, const char *dir, const shared *with)
     l->d.params.rota = with->rota;
     l->d.params.disk = with->disk;
     l->d.params.keep_all = true;
+    l->d.params.speculate = with->plain ? MT_SPECULATE_OFF : l->d.params.speculate;
     l->d.params.sequences = 4;
     l->d.params.rows = 64;
     l->d.params.context = 128;
@@ -312,6 +314,41 @@ static void models_live_and_leave_nothing(void **state)
             life_end(&l);
         }
     }
+}
+
+/* Calls of a name by an answer of so many tokens that nobody wants logprobs of. */
+static size_t calls_of(life *l, size_t tokens, const char *name)
+{
+    uint32_t prompt[] = {1, 2, 3};
+    mt_error err = {0};
+    answer a;
+    const size_t before = fake_calls(name);
+    mt_request *r = driver_request(&l->d, prompt, 3, tokens, &a);
+    r->sampling.logprobs = -1;
+    assert_true(send(l, r, &err));
+    driver_wait(&l->d, 0);
+    assert_int_equal(a.count, tokens);
+    return fake_calls(name) - before;
+}
+
+/* The host waits once a step, and logits stay where they are: what comes back are flags, and tokens to choose from. */
+static void a_step_waits_once(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t most;
+    } calls[] = {{"cuStreamSynchronize", 1}, {"cuMemcpy2DAsync_v2", 1}, {"cuMemcpyDtoHAsync_v2", 1}};
+    life l;
+    (void)state;
+    fake_set("");
+    assert_true(life_begin_with(&l, models[0], &(shared){.plain = true}));
+    (void)calls_of(&l, 4, "cuInit");
+    for (size_t i = 0; i < MT_COUNT(calls); i++) {
+        const size_t few = calls_of(&l, 4, calls[i].name), many = calls_of(&l, 20, calls[i].name);
+        if (many - few > 16 * calls[i].most)
+            fail_msg("%s: %zu for 16 steps", calls[i].name, many - few);
+    }
+    life_end(&l);
 }
 
 /* Whatever the card has: a sentence that says what lacks, or enough. */
@@ -554,6 +591,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(patches_go_up_together),
     cmocka_unit_test(peaks_are_measured),
     cmocka_unit_test(models_live_and_leave_nothing),
+    cmocka_unit_test(a_step_waits_once),
     cmocka_unit_test(too_little_memory_is_told),
     cmocka_unit_test(each_call_may_fail),
     cmocka_unit_test(a_card_may_fall_off_the_bus),

@@ -47,6 +47,22 @@ typedef struct choosing {
     const size_t *first; /* of each chain, in c->logits */
 } choosing;
 
+/* The best of a list, of equals the first token: as good as a row that has nothing else. */
+static void choose_best(mt_chain *chain, const mt_kernels *k, const uint32_t *list, size_t count, void *scratch)
+{
+    uint32_t token = list[0];
+    float best = mt_f32_from_bits(list[1]);
+    for (size_t i = 1; i < count; i++) {
+        const float logit = mt_f32_from_bits(list[2 * i + 1]);
+        if (logit > best || isnan(logit) || (logit == best && list[2 * i] < token)) {
+            token = list[2 * i];
+            best = logit;
+        }
+    }
+    mt_chain_choose(chain, k, &best, 1, 1, scratch);
+    chain->sampled[0].chosen.id = token;
+}
+
 static void choose_short(void *ctx, size_t item, size_t worker)
 {
     const choosing *op = ctx;
@@ -55,6 +71,10 @@ static void choose_short(void *ctx, size_t item, size_t worker)
     if (!is_short(c, chain) || list_of(c, chain)[0] > MT_CUDA_SHORT_MOST)
         return;
     const uint32_t *list = list_of(c, chain);
+    if (mt_sample_settings_greedy(chain->settings) && list[0] > 0) {
+        choose_best(chain, op->k, list + 2, list[0], c->scratch + worker * c->scratch_bytes);
+        return;
+    }
     float *row = c->sparse + worker * c->vocab;
     for (uint32_t i = 0; i < list[0]; i++)
         row[list[2 + 2 * i]] = mt_f32_from_bits(list[3 + 2 * i]);
@@ -87,6 +107,18 @@ static size_t find_best(mt_device *dev, mt_chooser *c, const mt_tensor *logits, 
     return rows;
 }
 
+/* What needs no draw is not worth waking other threads. */
+static void choose_all_short(mt_device *dev, choosing *op, size_t count)
+{
+    bool greedy = true;
+    for (size_t i = 0; i < count; i++)
+        greedy = greedy && (!is_short(op->c, op->chains[i]) || mt_sample_settings_greedy(op->chains[i]->settings));
+    for (size_t i = 0; greedy && i < count; i++)
+        choose_short(op, i, 0);
+    if (!greedy)
+        mt_host_run(dev->head.host, choose_short, op, count);
+}
+
 void mt_cuda_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits, mt_chain *const *chains, size_t count)
 {
     mt_chain *whole[CHOOSE_ROWS];
@@ -94,7 +126,7 @@ void mt_cuda_step_choose(mt_device *dev, mt_chooser *c, const mt_tensor *logits,
     choosing op = {.c = c, .k = mt_host_kernels(dev->head.host), .chains = chains};
     const bool some_short = find_best(dev, c, logits, chains, count) > 0;
     if (some_short && !dev->failed)
-        mt_host_run(dev->head.host, choose_short, &op, count);
+        choose_all_short(dev, &op, count);
     op.chains = whole;
     op.first = first;
     for (size_t done = 0; done < count;) {

@@ -161,6 +161,7 @@ struct mt_device {
     int shared;             /* bytes of shared memory that a block may have */
     uint64_t memory, bytes; /* free when it was opened; taken since */
     mt_set *sets;
+    bool waited; /* nothing was enqueued since the host has waited */
     bool failed; /* a call went wrong: nothing is computed any more. Why: */
     mt_error fault;
 

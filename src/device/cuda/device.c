@@ -212,7 +212,8 @@ void mt_cuda_device_enter(mt_device *dev)
 
 void mt_cuda_device_wait(mt_device *dev)
 {
-    mt_cuda_do(dev, "compute", stream_wait, mt_cuda_stream(dev));
+    if (!dev->waited)
+        dev->waited = mt_cuda_do(dev, "compute", stream_wait, mt_cuda_stream(dev));
 }
 
 /* ---- the plan ---- */

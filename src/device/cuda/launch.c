@@ -190,6 +190,7 @@ static void start_list(mt_device *dev)
 CUstream mt_cuda_stream(mt_device *dev)
 {
     mt_cuda_launcher *l = dev->launcher;
+    dev->waited = false;
     if (l->list.count && !dev->failed)
         start_list(dev);
     l->list.count = l->list.used = 0;
@@ -205,6 +206,7 @@ void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, siz
     const size_t room = mt_cuda_up(size, 16);
     if (dev->failed || x * y * z == 0)
         return;
+    dev->waited = false;
     if (list->count == CALLS || list->used + room > PARAMETERS)
         (void)mt_cuda_stream(dev);
     list->call[list->count++] = (call){.kernel = kernel,
