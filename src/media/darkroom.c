@@ -91,7 +91,13 @@ bool mt_dark_receive(int socket, void *data, size_t size, int *files, size_t mos
 
 /* ---- the processes ---- */
 
-static void bound(int what, rlim_t most)
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource; /* an enumeration there */
+#else
+typedef int resource;
+#endif
+
+static void bound(resource what, rlim_t most)
 {
     struct rlimit limit;
 

@@ -67,9 +67,7 @@ static const struct sock_filter program[] = {
 
 bool mt_dark_can_filter(void)
 {
-    const uint32_t action = SECCOMP_RET_KILL_PROCESS;
-
-    return syscall(__NR_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 bool mt_dark_filter(void)
@@ -77,7 +75,7 @@ bool mt_dark_filter(void)
     const struct sock_fprog all = {.len = sizeof(program) / sizeof(program[0]),
                                    .filter = (struct sock_filter *)(uintptr_t)program};
 
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &all) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0) == 0;
 }
 
 #else

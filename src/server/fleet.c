@@ -572,7 +572,11 @@ bool mt_fleet_check(const mt_options *opt, mt_error *err)
 bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
 {
     init(f, params);
-    if (!mt_fleet_name(f, err) || !mt_fleet_share_out(f, err))
+    if (!mt_fleet_name(f, err))
+        return false;
+    if (params->named)
+        params->named(params->ctx);
+    if (!mt_fleet_share_out(f, err))
         return false;
     mt_server_disk_open(&f->disk, params->opt);
     return true;

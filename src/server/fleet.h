@@ -89,6 +89,8 @@ typedef struct mt_fleet_params {
     /* The wait of one that mt_fleet_take has kept is over: it has its model, or *why says why not. On some thread,
        without the lock. */
     void (*resume)(void *ctx, mt_waiter *waiter, const mt_failure *why);
+    /* While it is opened: the folders of models are known, and there are no threads yet. NULL: nobody wants to know. */
+    void (*named)(void *ctx);
     /* On the fleet's thread: before anything else; and when the only model there is was opened, or not, and *err says
        why. */
     void (*begun)(void *ctx);

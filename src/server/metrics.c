@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/confine.h"
+#include "media/darkroom.h"
 #include "server/inside.h"
+#include "server/lockdown.h"
 
 #define METRICS 256 /* more than there are */
 
@@ -302,8 +305,16 @@ static void disk(const writer *w, mt_disk *d)
     counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }
 
-static void darkroom(const writer *w)
+static void sandbox(const writer *w)
 {
+    static const char name[] = "motet_sandbox";
+    const unsigned done = mt_lockdown_done();
+
+    head(w, name, "gauge", "What the server and what decodes its pictures have given up, 1 each (docs/security.md).");
+    labelled(w, name, "part", "files", (done & MT_CONFINED_FILES) != 0);
+    labelled(w, name, "part", "programs", (done & MT_CONFINED_CALLS) != 0);
+    labelled(w, name, "part", "capabilities", (done & MT_CONFINED_CAPABILITIES) != 0);
+    labelled(w, name, "part", "pictures", mt_darkroom_is_filtered());
     counter(w, "motet_media_processes_total", mt_darkroom_begun(), "Processes that decoded pictures, one a request.");
     counter(w, "motet_media_crashes_total", mt_darkroom_crashed(),
             "Of these, those that a picture made crash, or that took more than they may.");
@@ -484,7 +495,7 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
         fleet(&w, &server->fleet);
     http(&w, server);
     disk(&w, server->fleet.disk.disk);
-    darkroom(&w);
+    sandbox(&w);
     accounts(&w, server, mt_account_scope(account));
     write_out(all, out);
     mt_buf_free(&label);

@@ -24,6 +24,7 @@
 #include "base/progress.h"
 #include "media/darkroom.h"
 #include "server/inside.h"
+#include "server/lockdown.h"
 #include "server/reload.h"
 #include "server/state.h"
 
@@ -265,6 +266,13 @@ static void open_loaded(mt_letter *letter)
     mt_http_server_drain(server->http, 0);
 }
 
+static void named(void *ctx)
+{
+    const mt_server *server = ctx;
+
+    mt_lockdown(server->opt, &server->fleet);
+}
+
 static void begun(void *ctx)
 {
     mt_server *server = ctx;
@@ -368,7 +376,7 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
 
     const mt_fleet_params fleet = {
-        .opt = server->opt, .resume = resume, .begun = begun, .loaded = loaded, .ctx = server};
+        .opt = server->opt, .resume = resume, .named = named, .begun = begun, .loaded = loaded, .ctx = server};
 
     if (!mt_fleet_open(&server->fleet, &fleet, err) ||
         !mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||

@@ -4,6 +4,7 @@
 usage: tests/api/test_service.py --motet PROGRAM [NAME ...]"""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -66,6 +67,42 @@ def nobody_is_told_who_did_not_ask():
             server.process.send_signal(signal.SIGTERM)
             assert "WATCHDOG=1" not in manager.wait("STOPPING=1")
             assert server.process.wait(served.PATIENCE) == 0
+
+
+@test
+def a_server_gives_up_what_it_does_not_need():
+    with tempfile.TemporaryDirectory() as mine, tempfile.TemporaryDirectory() as others:
+        path, elsewhere = os.path.join(mine, "keys"), os.path.join(others, "keys")
+        for name, key in (path, "sk-one"), (elsewhere, "sk-two"):
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(key + " name=a\n")
+
+        def reload_elsewhere(*options):
+            """What comes of keys that are a link to a folder that nobody named: (metrics, log line)."""
+            if os.path.lexists(path):
+                os.remove(path)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("sk-one name=a\n")
+            with start("--keys", path, *options, ready=False) as server:
+                key = {"authorization": "Bearer sk-one"}
+                assert served.eventually(lambda: server.request("GET", "/ready").status == 200)
+                found = server.request("GET", "/metrics", headers=key).body.decode()
+                with open("/proc/{}/status".format(server.process.pid), encoding="utf-8") as f:
+                    status = f.read()
+                os.remove(path)
+                os.symlink(elsewhere, path)
+                server.process.send_signal(signal.SIGHUP)
+                return found, status, served.eventually(lambda: [l for l in server.log if "server.reload" in l])[0]
+        found, status, line = reload_elsewhere("--sandbox", "off")
+        assert "server.reloaded" in line and "NoNewPrivs:\t0" in status, (line, status)
+        assert 'part="files"} 0' in found and 'part="programs"} 0' in found, found
+        found, status, line = reload_elsewhere()
+        if 'part="files"} 0' in found:
+            raise served.Skip("no Landlock here")
+        assert "the keys stay as they are" in line and "ermission" in line, line
+        assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
+        kept = 1 << 1 | 1 << 2 | 1 << 10  # files of others, and low ports
+        assert not int(re.search(r"CapEff:\s+(\w+)", status).group(1), 16) & ~kept, status
 
 
 @test

@@ -1,0 +1,235 @@
+/* Which files a server needs from here on. Whatever is not named here it cannot open, whoever tells it to.
+
+   Files that are replaced by others of the same name (keys, certificates, what the resolver reads) are allowed by their
+   folder: a rule holds for what a path was when the rule was made. So are the targets of links, wherever they lead. */
+#include "server/lockdown.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/confine.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "hub/names.h"
+
+enum { DEPTH = 3 }; /* of folders with models that are looked through for links */
+
+typedef struct list {
+    mt_arena *arena;
+    mt_confine_path *at;
+    size_t count, cap;
+} list;
+
+static unsigned done;
+
+unsigned mt_lockdown_done(void)
+{
+    return done;
+}
+
+static void add(list *l, const char *path, bool write)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->at[i].path, path) == 0 && l->at[i].write >= write)
+            return;
+    l->at = mt_grow(l->at, &l->cap, l->count + 1, sizeof(*l->at));
+    l->at[l->count++] = (mt_confine_path){.path = mt_arena_strdup(l->arena, path), .write = write};
+}
+
+/* The folder that a path is in, as it is written. */
+static void add_parent(list *l, const char *path, bool write)
+{
+    char folder[MT_LIMIT_PATH];
+    char *slash;
+
+    if (snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder))
+        return;
+    slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0'; /* of "/file" the slash stays */
+    add(l, slash ? folder : ".", write);
+}
+
+/* A file that others replace, be it a link. */
+static void add_file(list *l, const char *path, bool write)
+{
+    char *real;
+
+    if (!path)
+        return;
+    add_parent(l, path, write);
+    real = realpath(path, NULL);
+    if (real)
+        add_parent(l, real, write);
+    free(real); /* realpath's */
+}
+
+static void make_folders(char *path)
+{
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    mkdir(path, 0700);
+}
+
+/* A folder. One that is to be written is made first, since a rule is about what there is. */
+static void add_folder(list *l, const char *path, bool write)
+{
+    char made[MT_LIMIT_PATH];
+
+    if (!path)
+        return;
+    if (write && access(path, F_OK) != 0 && snprintf(made, sizeof(made), "%s", path) < (int)sizeof(made))
+        make_folders(made); /* where that fails, whoever wants to use it says so */
+    add(l, path, write);
+}
+
+static void add_target(list *l, const char *path)
+{
+    char *real = realpath(path, NULL);
+    struct stat info;
+
+    if (real && stat(real, &info) == 0 && S_ISDIR(info.st_mode))
+        add(l, real, false);
+    else if (real)
+        add_parent(l, real, false);
+    free(real); /* realpath's */
+}
+
+/* Where links in a folder of models lead. */
+static void add_links(list *l, const char *path, size_t depth)
+{
+    DIR *folder = depth > 0 ? opendir(path) : NULL;
+
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        char inner[MT_LIMIT_PATH];
+        struct stat info;
+
+        if (e->d_name[0] == '.' || snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name) >= (int)sizeof(inner) ||
+            lstat(inner, &info) != 0)
+            continue;
+        if (S_ISLNK(info.st_mode))
+            add_target(l, inner);
+        else if (S_ISDIR(info.st_mode))
+            add_links(l, inner, depth - 1);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+/* What the C library, OpenSSL, libcurl and the count of processors need. */
+static void add_system(list *l)
+{
+    static const char *const paths[] = {"/etc",
+                                        "/usr",
+                                        "/lib",
+                                        "/lib64",
+                                        "/proc",
+                                        "/sys",
+                                        "/nix/store",
+                                        "/gnu/store",
+                                        "/dev/urandom",
+                                        "/dev/random",
+                                        "/run/systemd/resolve",
+                                        "/run/NetworkManager",
+                                        "/run/resolvconf",
+                                        "/run/nscd"};
+    static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "OPENSSL_CONF"};
+
+    for (size_t i = 0; i < MT_COUNT(paths); i++)
+        add(l, paths[i], false);
+    for (size_t i = 0; i < MT_COUNT(variables); i++)
+        add_file(l, getenv(variables[i]), false);
+    add(l, "/dev/null", true);
+}
+
+static void add_models(list *l, const mt_options *opt, const mt_fleet *fleet)
+{
+    char hub[MT_LIMIT_PATH], home[MT_LIMIT_PATH];
+
+    for (size_t i = 0; i < fleet->count; i++) {
+        add(l, fleet->members[i]->dir, false);
+        add_links(l, fleet->members[i]->dir, DEPTH);
+    }
+    for (size_t i = 0; i < opt->embedding_models.count; i++) {
+        add_folder(l, opt->embedding_models.at[i], false);
+        add_links(l, opt->embedding_models.at[i], DEPTH);
+    }
+    if (opt->models_dir) {
+        add_folder(l, opt->models_dir, opt->allow_pull); /* from which clients may delete then */
+        add_links(l, opt->models_dir, DEPTH);
+    }
+    if (mt_hub_cache(hub, getenv))
+        add_folder(l, hub, opt->allow_pull);
+    if (opt->allow_pull && mt_hub_home_file(home, "token", getenv))
+        add_parent(l, home, false);
+}
+
+static void add_options(list *l, const mt_options *opt)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    add_file(l, opt->chat_template, false);
+    add_file(l, opt->keys, false);
+    add_file(l, opt->tls_cert, false);
+    add_file(l, opt->tls_key, false);
+    for (size_t i = 0; i < opt->api_keys.count; i++)
+        if (opt->api_keys.at[i][0] == '@')
+            add_file(l, opt->api_keys.at[i] + 1, false);
+    add_folder(l, opt->media_root, false);
+    add_folder(l, opt->cache_dir, true);
+    add_file(l, opt->store, true);
+    if (opt->host && strncmp(opt->host, "unix:", 5) == 0)
+        add_file(l, opt->host + 5, true);
+    if (opt->store || opt->allow_pull)
+        add(l, tmp && *tmp ? tmp : "/tmp", true);
+}
+
+/* The driver of a GPU opens devices, writes what it compiled and may start a program that makes the devices: it is let
+   alone. */
+static bool has_gpu(const mt_options *opt)
+{
+    static const char *const devices[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-ctrl", "/dev/dxg"};
+
+    for (size_t i = 0; i < MT_COUNT(devices); i++)
+        if (access(devices[i], F_OK) == 0)
+            return !opt->device || strcmp(opt->device, "cpu") != 0;
+    return false;
+}
+
+void mt_lockdown(const mt_options *opt, const mt_fleet *fleet)
+{
+    list l = {.arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY)};
+
+    done = 0;
+    if (opt->sandbox == MT_SANDBOX_OFF) {
+        mt_arena_free(l.arena);
+        return;
+    }
+    if (has_gpu(opt)) {
+        mt_log_info("server.sandbox",
+                    "files and programs are not locked, since there is a GPU, whose driver needs them; "
+                    "--device cpu locks them");
+        mt_arena_free(l.arena);
+        return;
+    }
+    add_system(&l);
+    add_models(&l, opt, fleet);
+    add_options(&l, opt);
+    done = mt_confine(l.at, l.count);
+    mt_log_debug("server.sandbox", "%zu paths", l.count);
+    if (done != MT_CONFINED_ALL)
+        mt_log_info("server.sandbox", "the system cannot lock%s%s%s", done & MT_CONFINED_FILES ? "" : " files",
+                    done & MT_CONFINED_CALLS ? "" : " programs",
+                    done & MT_CONFINED_CAPABILITIES ? "" : " capabilities");
+    mt_free(l.at);
+    mt_arena_free(l.arena);
+}
