@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#define MAX_PIXELS (INT64_C(1) << 32)
+
 static void free_config(void *config)
 {
     mt_config_free(config);
@@ -66,6 +68,26 @@ bool mt_settings_same(const mt_settings *s, const mt_config *c, const char *key,
     return value == (int64_t)wanted ||
            mt_fail(s->err, MT_E_INVALID, "the processor's \"%s\" is %d, the tower's %u; they must be of one model", key,
                    (int)value, wanted);
+}
+
+static bool read_pixels(const mt_settings *s, const mt_config *c, const char *key, const char *edge, int64_t fallback,
+                        uint64_t *out)
+{
+    int64_t value = fallback;
+    const mt_config *size = c ? mt_config_object(c, "size") : NULL;
+    if ((size && !mt_config_int(size, edge, value, 1, MAX_PIXELS, &value, s->err)) ||
+        (key && size && !mt_config_int(size, key, value, 1, MAX_PIXELS, &value, s->err)) ||
+        (key && c && !mt_config_int(c, key, value, 1, MAX_PIXELS, &value, s->err)))
+        return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
+bool mt_settings_pixels(const mt_settings *s, const mt_config *c, int64_t min, int64_t max, bool edges,
+                        mt_pixel_rules *rules)
+{
+    return read_pixels(s, c, edges ? NULL : "min_pixels", "shortest_edge", min, &rules->min_pixels) &&
+           read_pixels(s, c, edges ? NULL : "max_pixels", "longest_edge", max, &rules->max_pixels);
 }
 
 bool mt_settings_levels(const mt_settings *s, const mt_config *c, const double mean[3], const double std[3],

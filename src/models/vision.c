@@ -438,7 +438,9 @@ static void merge(mt_vision *v, const merger *m, size_t n, size_t offset, bool j
         mt_op_join(v->dev, v->joined, v->view, v->cell, tokens, false);
         norm(v, v->joined, v->joined, tokens, m->norm, m->norm_bias);
     } else {
-        norm(v, v->h, v->view, n, m->norm, m->norm_bias);
+        norm(v, v->h, v->view, n, v->norm ? v->norm : m->norm, v->norm ? v->norm_bias : m->norm_bias);
+        if (v->norm) /* the tower's own, and then the merger's */
+            mt_op_layer_norm(v->dev, v->h, v->h, n, m->norm, m->norm_bias, v->spec->merge_eps);
         mt_op_join(v->dev, v->joined, v->h, v->cell, tokens, false);
         if (m->joined_norm)
             mt_op_layer_norm(v->dev, v->joined, v->joined, tokens, m->joined_norm, m->joined_norm_bias,

@@ -57,7 +57,8 @@ typedef struct mt_vision_spec {
                         same ones */
     bool halves;   /* the first half of a head turns with the column and the second with the row, each by itself */
     mt_merge merge_kind;
-    float merge_eps;   /* of MT_MERGE_WOVEN's norm, and of that of joined patches */
+    float
+        merge_eps; /* of MT_MERGE_WOVEN's norm, of that of joined patches, and of the merger's behind the tower's own */
     float merge_scale; /* of MT_MERGE_PLAIN */
     bool standard;     /* MT_MERGE_PLAIN has a bias and a scale for each column */
     mt_activation merge_activation;

@@ -138,6 +138,10 @@ void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, m
 bool mt_settings_file(const mt_settings *s, const char *name, const mt_config **out) MT_NODISCARD;
 /* The tower decides how patches are cut: what c (NULL: nothing) says of it must be the same. */
 bool mt_settings_same(const mt_settings *s, const mt_config *c, const char *key, uint32_t wanted) MT_NODISCARD;
+/* Limits of pixels: "size" has edges, which are areas in truth; where a class knows more than these, it or c itself has
+   "min_pixels" and "max_pixels". */
+bool mt_settings_pixels(const mt_settings *s, const mt_config *c, int64_t min, int64_t max, bool edges,
+                        mt_pixel_rules *rules) MT_NODISCARD;
 /* What bytes and resizing mean; c: settings, or NULL for what the class in transformers has. */
 bool mt_settings_levels(const mt_settings *s, const mt_config *c, const double mean[3], const double std[3],
                         mt_resample resample, mt_pixel_rules *rules) MT_NODISCARD;

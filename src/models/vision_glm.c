@@ -7,7 +7,6 @@
 #include "models/family.h"
 #include "models/vision_family.h"
 
-#define MAX_PIXELS (INT64_C(1) << 36)
 #define MOST_FRAMES 640   /* of a video, whose length decides */
 #define MOST_SECONDS 2400 /* of it that are looked at */
 
@@ -114,16 +113,10 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
 static bool read_rules(const mt_settings *s, const mt_config *c, int64_t most, mt_pixel_rules *rules)
 {
     const mt_processor *p = s->p;
-    const mt_config *size = c ? mt_config_object(c, "size") : NULL;
-    int64_t min = 112 * 112, max = most;
-    if (!mt_settings_same(s, c, "patch_size", p->patch) || !mt_settings_same(s, c, "merge_size", p->merge) ||
-        !mt_settings_same(s, c, "temporal_patch_size", p->frames) ||
-        (size && (!mt_config_int(size, "shortest_edge", min, 1, MAX_PIXELS, &min, s->err) ||
-                  !mt_config_int(size, "longest_edge", max, 1, MAX_PIXELS, &max, s->err))))
-        return false;
-    rules->min_pixels = (uint64_t)min;
-    rules->max_pixels = (uint64_t)max;
-    return mt_settings_levels(s, c, clip_mean, clip_std, MT_RESAMPLE_BICUBIC, rules);
+    return mt_settings_same(s, c, "patch_size", p->patch) && mt_settings_same(s, c, "merge_size", p->merge) &&
+           mt_settings_same(s, c, "temporal_patch_size", p->frames) &&
+           mt_settings_pixels(s, c, 112 * 112, most, true, rules) &&
+           mt_settings_levels(s, c, clip_mean, clip_std, MT_RESAMPLE_BICUBIC, rules);
 }
 
 /* Whether a class that a file names is one of the newer ones; where none is named, what the family has. */

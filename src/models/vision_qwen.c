@@ -2,8 +2,6 @@
 #include "models/family.h"
 #include "models/qwen.h"
 
-#define MAX_PIXELS (INT64_C(1) << 32)
-
 static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
 static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
 static const double half[3] = {0.5, 0.5, 0.5};
@@ -53,28 +51,13 @@ void mt_qwen_merger_bind(mt_tower_binder *t, const char *prefix, const char *con
     mt_tower_matrix(t, names[2], s->out, wide, &w->down, &w->down_bias);
 }
 
-/* key: NULL where the class knows only the edges. */
-static bool read_pixels(const mt_settings *s, const mt_config *c, const char *key, const char *edge, int64_t fallback,
-                        uint64_t *out)
-{
-    int64_t value = fallback;
-    const mt_config *size = c ? mt_config_object(c, "size") : NULL;
-    if ((size && !mt_config_int(size, edge, value, 1, MAX_PIXELS, &value, s->err)) ||
-        (key && size && !mt_config_int(size, key, value, 1, MAX_PIXELS, &value, s->err)) ||
-        (key && c && !mt_config_int(c, key, value, 1, MAX_PIXELS, &value, s->err)))
-        return false;
-    *out = (uint64_t)value;
-    return true;
-}
-
 static bool read_rules(const mt_settings *s, const mt_config *c, int64_t min, int64_t max, bool edges, bool even,
                        mt_pixel_rules *rules)
 {
     const mt_processor *p = s->p;
     return mt_settings_same(s, c, "patch_size", p->patch) && mt_settings_same(s, c, "merge_size", p->merge) &&
            mt_settings_same(s, c, "temporal_patch_size", p->frames) &&
-           read_pixels(s, c, edges ? NULL : "min_pixels", "shortest_edge", min, &rules->min_pixels) &&
-           read_pixels(s, c, edges ? NULL : "max_pixels", "longest_edge", max, &rules->max_pixels) &&
+           mt_settings_pixels(s, c, min, max, edges, rules) &&
            mt_settings_levels(s, c, even ? half : clip_mean, even ? half : clip_std, MT_RESAMPLE_BICUBIC, rules);
 }
 

@@ -25,7 +25,9 @@ static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.
                                     "model.language_model.lm_head"};
 
 /* Where a tower's tensors are, and those of what joins it to the text model. */
-static const char *const towers[] = {"model.visual.",
+static const char *const towers[] = {"model.visual.vision_model.",
+                                     "visual.vision_model.",
+                                     "model.visual.",
                                      "visual.",
                                      "vision_tower.vision_model.",
                                      "model.vision_tower.vision_model.",
@@ -36,6 +38,9 @@ static const char *const towers[] = {"model.visual.",
                                      "model.embed_vision.",
                                      "embed_vision."};
 static const char *const projectors[] = {"multi_modal_projector.",
+                                         "model.projector.",
+                                         "mlp_AR.",
+                                         "visual.projector.",
                                          "model.multi_modal_projector.",
                                          "model.embed_vision.multimodal_embedder.",
                                          "embed_vision.multimodal_embedder.",

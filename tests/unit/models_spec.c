@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "models/spec.h"
+#include "models/vision.h"
 
 #define SHAPE \
     "\"vocab_size\":100,\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4,\"intermediate_size\":96"
@@ -164,7 +164,7 @@ static void gemma_reads_its_text_config(void **state)
     "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "          \
     "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, "     \
     "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl, glm4v, " \
-    "glm46v, glm4v_moe, glm_ocr"
+    "glm46v, glm4v_moe, glm_ocr, paddleocr_vl"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -466,6 +466,24 @@ static void glm_turns_neighbours_or_halves(void **state)
     assert_int_equal(l->moe.shared_ffn, 64);
 }
 
+/* Its published configs have the text model's settings at the top. */
+static void paddleocr_is_flat_or_nested(void **state)
+{
+    static const char *const configs[] = {
+        "{\"model_type\":\"paddleocr_vl\",\"num_hidden_layers\":2,\"use_bias\":true,\"vision_config\":{\"image_size\":"
+        "384,\"patch_size\":14,\"spatial_merge_size\":3}}",
+        "{\"model_type\":\"paddleocr_vl\",\"text_config\":{\"num_hidden_layers\":2,\"use_bias\":true},"
+        "\"vision_config\":{\"spatial_merge_size\":3}}"};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(configs); i++) {
+        mt_model_spec s;
+        assert_string_equal(read_spec(configs[i], &s), "");
+        assert_true(s.layers == 2 && s.tied && s.ropes[0].theta == 5e5 && s.ropes[0].axis[16] == 1);
+        assert_true(s.layer[1].attn.o_bias && s.layer[1].mlp.bias);
+        assert_true(s.vision->table == 27 && s.vision->merge == 3 && s.vision->theta == 10000);
+    }
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -581,6 +599,7 @@ static const struct CMUnitTest tests[] = {
     TEST(mistral_has_a_window_unless_it_is_null),
     TEST(lfm2_mixes_convolutions_and_attention),
     TEST(glm_turns_neighbours_or_halves),
+    TEST(paddleocr_is_flat_or_nested),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

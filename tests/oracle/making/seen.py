@@ -105,6 +105,8 @@ def _cases(spec):
         return still | GEMMA_CASES
     if spec.family == "lfm2_vl":
         return still | TILE_CASES
+    if spec.family == "paddleocr_vl":
+        return still | {name: CASES[name] for name in ("smaller", "larger")}
     return {name: case for name, case in still.items() if name != "tiny"}
 
 
@@ -274,6 +276,18 @@ GLM_VISION = {
 }
 GLM_IMAGE = {**PATCHES, **CLIP, **_areas(2048, 24576)}
 GLM_VIDEO = {**PATCHES, **CLIP, **_areas(2048, 16384)}
+PADDLE_TEXT = _qwen_text(head_dim=24, rms_norm_eps=1e-4, tie_word_embeddings=True, **_rope(5e5, [2, 5, 5], False))
+PADDLE_VISION = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "image_size": 44,
+    "patch_size": 8,
+    "layer_norm_eps": 1e-4,
+    "spatial_merge_size": 2,
+}
+PADDLE_IMAGE = {**CLIP, "patch_size": 8, "temporal_patch_size": 1, "merge_size": 2, "min_pixels": 1024, "max_pixels": 12288}
 LFM_TEXT = {**lfm2(vocab=sight.VOCAB, max_position_embeddings=4096), "model_type": "lfm2"}
 SIGLIP2 = {
     "hidden_size": 48,
@@ -435,6 +449,17 @@ ALL = [
         "glm4vmoe-mlx-4bit", "glm4v_moe", GLM_MOE_TEXT, {**GLM_VISION, **WIDE_VISION}, GLM_IMAGE, GLM_VIDEO, MLX4
     ),
     Sighted("glmocr-bf16", "glm_ocr", _glm_text("glm_ocr_text", head_dim=16), GLM_VISION, GLM_IMAGE, GLM_VIDEO),
+    Sighted("paddleocrvl-bf16", "paddleocr_vl", PADDLE_TEXT, PADDLE_VISION, PADDLE_IMAGE),
+    Sighted(
+        "paddleocrvl-mlx-4bit",
+        "paddleocr_vl",
+        {**PADDLE_TEXT, "use_bias": True, "tie_word_embeddings": False},
+        {**PADDLE_VISION, **WIDE_VISION},
+        PADDLE_IMAGE,
+        None,
+        MLX4,
+        published=False,
+    ),
     Sighted("lfm2vl-bf16", "lfm2_vl", LFM_TEXT, SIGLIP2, LFM_IMAGE),
     Sighted(
         "lfm2vl-resaved-bf16",

@@ -23,6 +23,7 @@ FACTORY = {
     "glm46v": ("Glm46VConfig", "Glm46VForConditionalGeneration"),
     "glm4v_moe": ("Glm4vMoeConfig", "Glm4vMoeForConditionalGeneration"),
     "glm_ocr": ("GlmOcrConfig", "GlmOcrForConditionalGeneration"),
+    "paddleocr_vl": ("PaddleOCRVLConfig", "PaddleOCRVLForConditionalGeneration"),
 }
 GEMMA4 = ("gemma4", "gemma4_unified")
 GLM = ("glm4v", "glm46v", "glm4v_moe", "glm_ocr")
@@ -60,6 +61,7 @@ LFM_ADDED += [f"<|img_row_{row}_col_{column}|>" for row in range(1, 5) for colum
 GLM_ADDED = ["<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"]
 GLM_ADDED += ["<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>", "<|image|>", "<|video|>"]
 GLM_ADDED += ["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"]
+PADDLE_ADDED = ["<unk>", "<|begin_of_sentence|>", "</s>", "<|IMAGE_START|>", "<|IMAGE_PLACEHOLDER|>", "<|IMAGE_END|>"]
 GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
 GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
 GEMMA_LAST = "<image_soft_token>"
@@ -259,6 +261,28 @@ GLM_TEMPLATE = """{{- '[gMASK]<sop>' }}
 """
 
 
+PADDLE_TEMPLATE = """{{- '<|begin_of_sentence|>' }}
+{%- for message in messages %}
+    {{- 'User: ' if message.role == 'user' else 'Assistant: ' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '\\n' if message.role == 'user' else '</s>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- 'Assistant: ' }}
+{%- endif %}
+"""
+
+
 def byte_letters():
     """GPT-2's letter for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -342,6 +366,8 @@ def tokenizer_of(family):
         return qwen_tokenizer(GEMMA4_ADDED)
     if family in GLM:
         return qwen_tokenizer(GLM_ADDED)
+    if family == "paddleocr_vl":
+        return qwen_tokenizer(PADDLE_ADDED)
     return qwen_tokenizer({"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED}.get(family, QWEN_ADDED))
 
 
@@ -351,6 +377,9 @@ def token_ids(family):
         return {"image_token_index": ids["[IMG]"]}
     if family == "lfm2_vl":
         return {"image_token_id": ids["<image>"]}
+    if family == "paddleocr_vl":
+        named = {"vision_start_token_id": ids["<|IMAGE_START|>"], "vision_end_token_id": ids["<|IMAGE_END|>"]}
+        return {"image_token_id": ids["<|IMAGE_PLACEHOLDER|>"], **named}
     if family in GEMMA4:
         named = {"image_token_id": "<|image|>", "video_token_id": "<|video|>", "audio_token_id": "<|audio|>"}
         named |= {"boi_token_id": "<|image>", "eoi_token_id": "<image|>", "boa_token_id": "<|audio>"}
@@ -406,6 +435,17 @@ def _tokenizer_config(family):
             "pad_token": "<pad>",
             "clean_up_tokenization_spaces": False,
         }
+    if family == "paddleocr_vl":
+        return {
+            "tokenizer_class": "LlamaTokenizerFast",
+            "add_bos_token": False,
+            "bos_token": "<|begin_of_sentence|>",
+            "eos_token": "</s>",
+            "unk_token": "<unk>",
+            "pad_token": "<unk>",
+            "extra_special_tokens": {"image_token": "<|IMAGE_PLACEHOLDER|>"},
+            "clean_up_tokenization_spaces": False,
+        }
     if family in GLM:
         return {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -453,10 +493,11 @@ PROCESSORS = {
     "glm46v": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
     "glm4v_moe": ("Glm4vProcessor", "Glm4vImageProcessor", "Glm4vVideoProcessor"),
     "glm_ocr": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
+    "paddleocr_vl": ("PaddleOCRVLProcessor", "PaddleOCRVLImageProcessor", None),
 }
 TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
 TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
-TEMPLATES |= dict.fromkeys(GLM, GLM_TEMPLATE)
+TEMPLATES |= {**dict.fromkeys(GLM, GLM_TEMPLATE), "paddleocr_vl": PADDLE_TEMPLATE}
 
 
 def _write(folder, name, value):
@@ -528,6 +569,12 @@ def published_config(config, family):
     if family in GEMMA4:
         config["text_config"] = families.published({**text, "model_type": f"{family}_text"})
         return config
+    if family == "paddleocr_vl":
+        rope = text.pop("rope_parameters")
+        text |= {"rope_theta": rope.pop("rope_theta"), "rope_scaling": {**rope, "type": "default"}}
+        config.pop("text_config")
+        kept = {key: text[key] for key in text if key not in ("model_type", "dtype", "torch_dtype", "architectures")}
+        return {**kept, **config}
     if family in GLM:
         rope = text.pop("rope_parameters")
         text |= {key: rope.pop(key) for key in ("rope_theta", "partial_rotary_factor") if key in rope}
@@ -633,6 +680,9 @@ def _published_name(name, family):
     if family == "mistral3":
         name = name.replace("model.language_model.", "language_model.model.")
         return "language_model." + name if name.startswith("lm_head") else name.removeprefix("model.")
+    if family == "paddleocr_vl":
+        name = name.replace("model.visual.", "visual.").replace("model.projector.", "mlp_AR.")
+        return name.replace("model.language_model.", "model.")
     if family == "lfm2_vl":
         tail = name.split("model.vision_tower.")[-1].removeprefix("vision_model.")
         return f"model.vision_tower.vision_model.{tail}" if "model.vision_tower." in name else name
@@ -650,6 +700,8 @@ def _mlx_name(name, family):
         return "language_model." + name
     if family == "gemma3":
         return _published_name(name, family)
+    if family == "paddleocr_vl":
+        return name.removeprefix("model.").replace("projector.", "visual.projector.")
     if family == "lfm2_vl":
         return name.removeprefix("model.").replace("vision_tower.vision_model.", "vision_tower.")
     if family in GEMMA4:

@@ -1,0 +1,104 @@
+/* The eyes of PaddleOCR-VL: SigLIP over pictures in their own shape, with rotary positions besides the learned ones. */
+#include <math.h>
+
+#include "models/family.h"
+#include "models/vision_family.h"
+
+static const double clip_mean[3] = {0.48145466, 0.4578275, 0.40821073};
+static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
+
+static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+                       mt_error *err)
+{
+    const mt_config *c = mt_config_object(config, "vision_config");
+    uint32_t side;
+    double eps;
+    (void)arena;
+    *v = (mt_vision_spec){.frames = 1,
+                          .out = s->hidden,
+                          .bias = true,
+                          .patch_bias = true,
+                          .theta = 10000,
+                          .merge_activation = MT_ACT_GELU,
+                          .merge_eps = 1e-5f};
+    if (!mt_size_read(c, "hidden_size", 1152, MT_LIMIT_WIDTH, &v->hidden, err) ||
+        !mt_size_read(c, "intermediate_size", 4304, MT_LIMIT_WIDTH, &v->ffn, err) ||
+        !mt_size_read(c, "num_hidden_layers", 27, MT_LIMIT_LAYERS, &v->layers, err) ||
+        !mt_size_read(c, "num_attention_heads", 16, MT_LIMIT_WIDTH, &v->heads, err) ||
+        !mt_size_read(c, "image_size", 384, 1 << 14, &side, err) ||
+        !mt_size_read(c, "patch_size", 14, 256, &v->patch, err) ||
+        !mt_size_read(c, "spatial_merge_size", 2, 8, &v->merge, err) ||
+        !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
+        return false;
+    if (v->hidden % v->heads || v->hidden / v->heads % 4 || side < v->patch)
+        return mt_fail(err, MT_E_INVALID,
+                       "\"vision_config\" has %u elements for %u heads, which must get a multiple of 4, and patches of "
+                       "%u for %u pixels",
+                       v->hidden, v->heads, v->patch, side);
+    v->head_dim = v->hidden / v->heads;
+    v->table = side / v->patch;
+    v->eps = (float)eps;
+    return mt_tower_activation_read(c, "hidden_act", "gelu_pytorch_tanh", &v->activation, err);
+}
+
+static void bind(mt_tower_binder *t, mt_vision_weights *w)
+{
+    const mt_vision_spec *s = t->spec;
+    const size_t wide = (size_t)s->merge * s->merge * s->hidden;
+    mt_merger_weights *m = &w->merger;
+    w->norm = mt_tower_norm(t, "vision.post_layernorm", s->hidden, &w->norm_bias);
+    m->norm = mt_tower_norm(t, "projector.pre_norm", s->hidden, &m->norm_bias);
+    mt_tower_matrix(t, "projector.linear_1", wide, wide, &m->up, &m->up_bias);
+    mt_tower_matrix(t, "projector.linear_2", s->out, wide, &m->down, &m->down_bias);
+}
+
+static bool read_processor(const mt_settings *s)
+{
+    mt_processor *p = s->p;
+    if (!mt_settings_same(s, s->image, "patch_size", p->patch) ||
+        !mt_settings_same(s, s->image, "merge_size", p->merge) ||
+        !mt_settings_same(s, s->image, "temporal_patch_size", 1) ||
+        !mt_settings_pixels(s, s->image, 384 * 384, 1536 * 1536, false, &p->image) ||
+        !mt_settings_levels(s, s->image, clip_mean, clip_std, MT_RESAMPLE_BICUBIC, &p->image))
+        return false;
+    p->patches = p->image.max_pixels / ((uint64_t)p->patch * p->patch);
+    p->image_marker = p->image_pad = mt_settings_token(s, "image_token", "<|IMAGE_PLACEHOLDER|>");
+    return true;
+}
+
+/* What is less high or wide than a token is made as large as one first, and keeps its shape. */
+static bool fit(const mt_processor *p, const mt_picture_wish *wish, uint32_t height, uint32_t width, uint32_t frames,
+                mt_pixel_size *out, mt_error *err)
+{
+    const uint32_t side = p->patch * p->merge;
+    double h = height, w = width;
+    (void)frames;
+    if (h < side) {
+        w = rint(w * side / h);
+        h = side;
+    }
+    if (w < side) {
+        h = rint(h * side / w);
+        w = side;
+    }
+    return mt_pixel_size_fit_frames(p, &p->image, wish, (uint32_t)fmin(h, UINT32_MAX), (uint32_t)fmin(w, UINT32_MAX), 0,
+                                    out, err);
+}
+
+const mt_vision_family mt_vision_paddleocr = {.read_tower = read_tower,
+                                              .names = {.patch = "vision.embeddings.patch_embedding",
+                                                        .table = "vision.embeddings.position_embedding",
+                                                        .layer = "vision.encoder.layers.",
+                                                        .norm1 = "layer_norm1",
+                                                        .norm2 = "layer_norm2",
+                                                        .q = "self_attn.q_proj",
+                                                        .k = "self_attn.k_proj",
+                                                        .v = "self_attn.v_proj",
+                                                        .o = "self_attn.out_proj",
+                                                        .up = "mlp.fc1",
+                                                        .down = "mlp.fc2"},
+                                              .bind = bind,
+                                              .read_processor = read_processor,
+                                              .image_id = 100295,
+                                              .size = fit,
+                                              .grid = true};
