@@ -458,7 +458,7 @@ typedef struct mt_peaks {
     X(void, op_add_gated,                                                                                              \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, const mt_tensor *gate, size_t m),                             \
       (dev, y, x, gate, m))                                                                                            \
-    /* x = (x - bias) * w by column, each a tensor of one row or NULL for nothing, cut off at low and high; NaN stays */  \
+    /* x = (x - bias) * w by column, each a tensor of one row or NULL for nothing, cut off at low and high */          \
     X(void, op_adjust,                                                                                                 \
       (mt_device *dev, mt_tensor *x, size_t m, const mt_tensor *bias, const mt_tensor *w, float low, float high),      \
       (dev, x, m, bias, w, low, high))                                                                                 \

@@ -1,6 +1,6 @@
 /* Gemma 4: windows and full attention take turns and differ in head size, key heads and rotary embedding; values may be
-   keys; the last layers may read the keys of earlier ones; experts may stand beside the dense MLP; and each layer may be
-   given a small embedding of its own. */
+   keys; the last layers may read the keys of earlier ones; experts may stand beside the dense MLP; and each layer may
+   be given a small embedding of its own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -498,7 +498,8 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"llama\",\"hidden_act\":\"relu\"," SHAPE "}",
          "\"hidden_act\" is \"relu\"; known are silu and gelu_pytorch_tanh"},
         {"{\"model_type\":\"llama\",\"rope_scaling\":{\"type\":\"longrope\",\"factor\":2}," SHAPE "}",
-         "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn, proportional and mrope"},
+         "rope type \"longrope\" is not known; known are default, dynamic, linear, llama3, yarn, proportional and "
+         "mrope"},
         {"{\"model_type\":\"qwen3_moe\",\"num_experts\":2,\"num_experts_per_tok\":4," SHAPE "}",
          "\"num_experts_per_tok\" is 4 but there are only 2 experts"},
         {"{\"model_type\":\"qwen3_next\",\"linear_num_value_heads\":24}",

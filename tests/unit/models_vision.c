@@ -15,7 +15,10 @@ static const char *const folders[] = {FIXTURES "qwen3vl-bf16",
                                       FIXTURES "qwen2vl-bf16",
                                       FIXTURES "gemma3vl-mlx-8bit-tower",
                                       FIXTURES "mistral3-ministral-bf16",
-                                      FIXTURES "mistral3-mlx-4bit"};
+                                      FIXTURES "mistral3-mlx-4bit",
+                                      FIXTURES "gemma4vl-bf16",
+                                      FIXTURES "gemma4vl-mlx-8bit-tower",
+                                      FIXTURES "gemma4unifiedvl-bf16"};
 
 #define ROWS 2048 /* of features */
 
