@@ -179,9 +179,7 @@ static const mt_synth_model models[] = {
      .context = 65536,
      .theta = 1e4},
     {.name = "gemma-4-e2b",
-     .about =
-         "4 layers with a window of 512 to 1 without, the last 4 of 7 read earlier keys, embeddings for each layer; "
-         "text alone",
+     .about = "windows of 512 on 4 of 5 layers, shared keys, an embedding for each layer; text alone",
      .family = MT_SYNTH_GEMMA4,
      .hidden = 1536,
      .inter = 6144,
