@@ -99,7 +99,8 @@ static size_t find_best(mt_device *dev, mt_chooser *c, const mt_tensor *logits, 
             rows = chains[i]->first + 1;
     mt_cuda_short p = {.x = logits->m, .out = c->lists, .vocab = (uint32_t)c->vocab};
     if (rows) {
-        mt_cuda_launch(dev, MT_K_shortlist, rows, 1, 1, 1024, (c->vocab + 255) / 256 * sizeof(float), &p);
+        const size_t blocks = mt_cuda_up((c->vocab + 255) / 256, 4) + 4; /* some are read beyond the last */
+        mt_cuda_launch(dev, MT_K_shortlist, rows, 1, 1, 1024, blocks * sizeof(float), &p);
         mt_cuda_do(dev, "hand over candidates", to_host, c->read, c->lists,
                    rows * MT_CUDA_SHORT_WORDS * sizeof(uint32_t), mt_cuda_stream(dev));
         mt_cuda_device_wait(dev);
