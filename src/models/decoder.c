@@ -354,6 +354,8 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     mt_alloc_forbid();
     const mt_batch embedded = as_embedded(m, batch);
     mt_step_begin(m->dev, &embedded);
+    if (count) /* all that is handed over goes first, and what is read back comes last: nothing waits in between */
+        mt_index_write(m->dev, m->wanted, rows, count);
     mt_op_embed(m->dev, m->x, m->embed, m->embed_scale);
     if (batch->features)
         mt_op_features(m->dev, m->x, m->features, 0, false);
@@ -366,9 +368,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
             mt_op_features(m->dev, m->x, m->features, (i + 1) * s->hidden, true);
     }
     mt_op_finite(m->dev, m->sound, m->x, n);
-    mt_read_rows(m->dev, m->sound_reading, m->sound, 0, n);
     if (count) {
-        mt_index_write(m->dev, m->wanted, rows, count);
         mt_op_gather(m->dev, m->last, m->x, m->wanted, count);
         mt_model_norm(m, m->last, m->last, count, m->norm);
         mt_op_matmul(m->dev, &m->logits, (const mt_weight *[]){m->head}, 1, m->last, count);
@@ -377,6 +377,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     }
     if (m->guess)
         enter(m, batch);
+    mt_read_rows(m->dev, m->sound_reading, m->sound, 0, n);
     mt_alloc_permit();
     return m->logits;
 }
