@@ -264,7 +264,7 @@ template <int HD, int GROUPS, bool FEW> static __device__ inline void attend_hop
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
-    follow_last();
+    start_next();
     if (threadIdx.x < PRODUCERS) {
         if (GROUPS == 2)
             fewer_registers<24>();
@@ -272,6 +272,7 @@ template <int HD, int GROUPS, bool FEW> static __device__ inline void attend_hop
     } else {
         if (GROUPS == 2)
             more_registers<240>();
+        wait_for_last();
         compute_all<HD, GROUPS, FEW>(p, room);
     }
 }

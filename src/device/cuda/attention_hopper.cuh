@@ -82,7 +82,8 @@ static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage
     }
 }
 
-/* Everything a block needs, in the order in which it does: keys of a segment, then its values, N positions a stage. */
+/* Everything a block needs, in the order in which it does: keys of a segment, then its values, N positions a stage.
+   What this step has not written is fetched while the kernel before still runs. */
 template <int HD, int N, int STAGES, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
@@ -96,6 +97,8 @@ static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &ro
             const uint32_t pages = next;
             if (seg + 1 < it.seg1)
                 next = find_pages(p, it, seg + 1);
+            if (min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position)
+                wait_for_last();
             for (uint32_t part = 0; part < 2 * MT_SEGMENT / N; part++) {
                 const bool value = part >= MT_SEGMENT / N;
                 barrier_wait(&room.empty[r.stage], r.parity);
