@@ -13,19 +13,14 @@
 #define MT_CUDA_FEW_KERNELS(X)                                                                                         \
     X(few_4_8_64) X(few_4_16_64) X(few_4_32_64) X(few_4_64_64) X(few_8_8_64) X(few_8_16_64) X(few_8_32_64)             \
     X(few_8_64_64) X(few_4_8_0) X(few_4_16_0) X(few_4_32_0) X(few_4_64_0) X(few_8_8_0) X(few_8_16_0) X(few_8_32_0)     \
-    X(few_8_64_0) X(row_deep) X(row_wide)
-
-/* Likewise chains of products, mtk_chain_<bits>_<rows at most>_<group>, in the order of chain.c */
-#define MT_CUDA_CHAIN_KERNELS(X)                                                                                       \
-    X(chain_4_1_64) X(chain_4_8_64) X(chain_8_1_64) X(chain_8_8_64) X(chain_4_1_0) X(chain_4_8_0) X(chain_8_1_0)       \
-    X(chain_8_8_0)
+    X(few_8_64_0) X(row_4_1) X(row_4_8) X(row_8_1) X(row_8_8)
 
 /* X(name): every kernel of the images, mtk_<name>, by file */
 #define MT_CUDA_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
     X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(product_codes4) X(product_codes8) X(product_f32)   \
-    MT_CUDA_FEW_KERNELS(X) MT_CUDA_CHAIN_KERNELS(X)                                                                    \
+    MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
     X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)                        \
@@ -55,7 +50,7 @@ typedef enum mt_cuda_kernel {
 /* Those that start while the kernel before them runs, and wait for it by themselves. */
 /* clang-format off */
 #define MT_CUDA_WAITING_KERNELS(X)                                                                                     \
-    MT_CUDA_FEW_KERNELS(X) MT_CUDA_CHAIN_KERNELS(X)                                                                    \
+    MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
     X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack)                                                      \
@@ -123,7 +118,7 @@ typedef struct mt_cuda_launcher mt_cuda_launcher; /* launch.c */
 
 /* How kernels are started: see ways.c. */
 typedef struct mt_cuda_ways {
-    uint32_t graphs, early, chain, row;
+    uint32_t graphs, early, row;
 } mt_cuda_ways;
 
 /* What the objects of a set need of a plan. */
@@ -177,7 +172,6 @@ struct mt_device {
     CUdeviceptr expert, place, weight;   /* [rows][top_k] */
     CUdeviceptr row, share, share_count; /* of pairs sorted by expert (mt_cuda_sort) */
     mt_cuda_mat gate, up, down;          /* theirs */
-    CUdeviceptr meetings;                /* of blocks of a chain: two counts */
     CUdeviceptr parts, counts;           /* of attention whose segments are taken apart */
     mt_cuda_step step;
     const mt_batch *batch; /* the host's, until the next step begins */
@@ -273,10 +267,12 @@ bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m);
 /* Has the last kernel, if it made these keys, take them and the values to their pages, too. */
 bool mt_cuda_heads_keep(mt_device *dev, const mt_kv *kv, size_t layer, mt_cuda_mat k, mt_cuda_mat v);
-/* Likewise for so few rows that products become stages of a chain, which takes rows as they are. */
-bool mt_cuda_chain_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x,
-                          size_t m);
-bool mt_cuda_chain_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
+/* The same for up to 8 rows that are packed and weights it knows; and for a row that it packs itself, and norms where
+   the last kernel would. */
+bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p);
+bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x);
+/* Has the last product, if it made gate and up, gate them, too. */
+bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu);
 /* Has the last product of few rows, if it made x, add it to y, too. */
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m);
 

@@ -264,7 +264,6 @@ bool mt_cuda_device_plan(mt_device *dev, size_t rows, mt_error *err)
     dev->plan = set_new(dev);
     dev->rows = rows;
     plan_packed(dev, &needs, rows, places);
-    dev->meetings = mt_cuda_memory(dev->plan, 2 * sizeof(uint32_t));
     dev->parts = mt_cuda_memory(dev->plan, MT_CUDA_PARTS);
     dev->counts = mt_cuda_memory(dev->plan, MT_CUDA_COUNTS * sizeof(uint32_t));
     if (needs.top_k) {

@@ -4,8 +4,9 @@
 #include "device/cuda/cuda.h"
 
 #define THREADS 256
-#define ROWS 8  /* of a block of a product */
-#define WARPS 4 /* of a block of a product: 16 columns each */
+#define PACKERS 64 /* threads that pack rows, of a block */
+#define ROWS 8     /* of a block of a product */
+#define WARPS 4    /* of a block of a product: 16 columns each */
 
 /* One block a row. */
 static void each_row(mt_device *dev, mt_cuda_kernel kernel, mt_cuda_rows p)
@@ -100,7 +101,7 @@ static void binary(mt_device *dev, mt_tensor *y, const mt_tensor *a, const mt_te
 
 void mt_cuda_op_add(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m)
 {
-    if (!mt_cuda_few_add(dev, y->m, x->m, m) && !mt_cuda_chain_add(dev, y->m, x->m, m))
+    if (!mt_cuda_few_add(dev, y->m, x->m, m))
         binary(dev, y, x, NULL, m, ADD);
 }
 
@@ -111,6 +112,8 @@ void mt_cuda_op_scale(mt_device *dev, mt_tensor *x, size_t m, float factor)
 
 void mt_cuda_run_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
 {
+    if (mt_cuda_row_glu(dev, y, gate, up, m, glu))
+        return;
     each_row(dev, MT_K_glu,
              (mt_cuda_rows){.y = y,
                             .x = gate,
@@ -217,7 +220,7 @@ void mt_cuda_op_pixels(mt_device *dev, mt_tensor *x, const mt_patches *patches, 
 /* ---- products ---- */
 
 /* Rows that the last kernel norms or gates are packed by it. */
-static bool pack_made(mt_device *dev, const mt_cuda_pack *p, size_t blocks)
+static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
 {
     const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm), *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu);
     const mt_cuda_rows *last = norm ? norm : glu;
@@ -226,9 +229,10 @@ static bool pack_made(mt_device *dev, const mt_cuda_pack *p, size_t blocks)
     mt_cuda_made made = {.rows = *last, .pack = *p};
     mt_cuda_drop(dev);
     if (norm)
-        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, 2 * p->k * sizeof(float), &made);
+        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, p->to.padded / 8 * 9 * 2 * sizeof(float), &made);
     else
-        mt_cuda_launch(dev, MT_K_glu_pack, blocks, 1, 1, THREADS, 0, &made);
+        mt_cuda_launch(dev, MT_K_glu_pack, (p->m * ((p->to.padded + 255) / 256) + THREADS / 32 - 1) / (THREADS / 32), 1,
+                       1, THREADS, 0, &made);
     return true;
 }
 
@@ -247,10 +251,11 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
                       .wide = w->mat.bits == 8};
     if (w->class == MT_CLASS_F)
         return;
-    const bool codes = w->class == MT_CLASS_Q; /* a warp a step of 128; of bf16 two of them, where there are two */
-    const size_t items = m * (p.to.padded / 128), blocks = (items + THREADS / 32 - 1) / (THREADS / 32);
-    if (!codes || !pack_made(dev, &p, blocks))
-        mt_cuda_launch(dev, codes ? MT_K_pack_codes : MT_K_pack_bf16, blocks, 1, 1, THREADS, 0, &p);
+    const size_t steps = m * (p.to.padded / 128);
+    if (w->class == MT_CLASS_B) /* a warp two steps of 128, where there are two */
+        mt_cuda_launch(dev, MT_K_pack_bf16, (steps + THREADS / 32 - 1) / (THREADS / 32), 1, 1, THREADS, 0, &p);
+    else if (!pack_made(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
+        mt_cuda_launch(dev, MT_K_pack_codes, (steps * 4 + PACKERS - 1) / PACKERS, 1, 1, PACKERS, 0, &p);
 }
 
 void mt_cuda_multiply(mt_device *dev, const mt_weight *w, mt_cuda_product p, size_t shares)
@@ -290,9 +295,8 @@ void mt_cuda_op_matmul(mt_device *dev, mt_tensor *const *y, const mt_weight *con
     const mt_weight *packed = NULL; /* the last one that rows were packed for */
     for (size_t i = 0; i < count;) {
         size_t together = count_together(dev, w + i, count - i, m);
-        if (together && m <= MT_CUDA_CHAIN_ROWS && mt_cuda_chain_launch(dev, y + i, w + i, together, x->m, m)) {
+        if (together && m == 1 && mt_cuda_row_make(dev, y + i, w + i, together, x->m)) {
             i += together;
-            packed = NULL;
             continue;
         }
         if (!packed || !mt_cuda_same_rows(w[i], packed))

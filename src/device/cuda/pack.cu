@@ -3,73 +3,87 @@
 #include "device/cuda/activation.cuh"
 #include "device/cuda/pack.cuh"
 
-/* A warp a step of a row. */
+/* A lane a block of 32. */
 KERNEL(pack_codes)(mt_cuda_pack p)
 {
-    const uint32_t steps = p.to.padded / 128, item = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32,
-                   i = item / steps;
-    const uint32_t step = item % steps, lane = threadIdx.x % 32;
+    const uint32_t blocks = p.to.padded / 32, item = blockIdx.x * blockDim.x + threadIdx.x, i = item / blocks;
+    const uint32_t block = item % blocks;
     follow_last();
-    if (i >= p.m)
-        return;
-    const uint32_t from = p.index ? p.index[i] : i;
-    if (from == MT_CUDA_NONE)
-        return;
-    float value[4];
-    load_four(value, row_of(p.x, from), step * 128 + lane * 4, p.k);
-    pack_step(p, i, step, value);
+    const uint32_t from = i >= p.m ? MT_CUDA_NONE : p.index ? p.index[i] : i;
+    float x[32];
+    load_block(x, row_of(p.x, from == MT_CUDA_NONE ? 0 : from), block * 32, from == MT_CUDA_NONE ? 0 : p.k);
+    pack_block(p, i, block, x, from != MT_CUDA_NONE);
 }
+
+enum { GLU_PART = 256 }; /* of a row that a warp gates and packs */
 
 /* The same of act(gate) * up, which is written, too. */
 KERNEL(glu_pack)(const __grid_constant__ mt_cuda_made p)
 {
-    const uint32_t steps = p.pack.to.padded / 128, item = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    const uint32_t i = item / steps, step = item % steps, lane = threadIdx.x % 32;
+    __shared__ float4 made[THREADS / 32][(GLU_PART + GLU_PART / 8) / 4];
+    const uint32_t parts = (p.pack.to.padded + GLU_PART - 1) / GLU_PART, warp = threadIdx.x / 32,
+                   lane = threadIdx.x % 32;
+    const uint32_t item = blockIdx.x * (blockDim.x / 32) + warp, i = item / parts, first = item % parts * GLU_PART;
+    float *row = (float *)made[warp];
     follow_last();
     if (i >= p.pack.m)
         return;
-    const uint32_t k = step * 128 + lane * 4;
-    float gate[4], up[4], value[4];
-    load_four(gate, row_of(p.rows.x, i), k, p.pack.k);
-    load_four(up, row_of(p.rows.x2, i), k, p.pack.k);
 #pragma unroll
-    for (uint32_t c = 0; c < 4; c++)
-        value[c] = k + c < p.pack.k ? glu_of(p.rows.kind, p.rows.limit, p.rows.offset, gate[c], up[c]) : 0;
-    store_four(row_of(p.rows.y, i), k, p.pack.k, value);
-    pack_step(p.pack, i, step, value);
+    for (uint32_t c = 0; c < GLU_PART; c += 128) {
+        const uint32_t k = first + c + lane * 4;
+        float gate[4], up[4], value[4];
+        load_four(gate, row_of(p.rows.x, i), k, p.pack.k);
+        load_four(up, row_of(p.rows.x2, i), k, p.pack.k);
+#pragma unroll
+        for (uint32_t e = 0; e < 4; e++)
+            value[e] = k + e < p.pack.k ? glu_of(p.rows.kind, p.rows.limit, p.rows.offset, gate[e], up[e]) : 0;
+        store_four(row_of(p.rows.y, i), k, p.pack.k, value);
+        *(float4 *)(row + apart(c + lane * 4)) = make_float4(value[0], value[1], value[2], value[3]);
+    }
+    __syncwarp();
+    const uint32_t block = first / 32 + lane % (GLU_PART / 32);
+    float x[32];
+    load_apart(x, row, lane % (GLU_PART / 32));
+    pack_block(p.pack, i, block, x, lane < GLU_PART / 32 && block * 32 < p.pack.to.padded);
 }
 
 /* The same of rows that are normed, a block a row. Shared memory: the row, and what it is multiplied with. */
 KERNEL(norm_pack)(const __grid_constant__ mt_cuda_made p)
 {
-    extern __shared__ float row[];
+    extern __shared__ __align__(16) float row[];
     __shared__ float shared_r;
-    const uint32_t n = p.pack.k, lane = threadIdx.x % 32;
+    const uint32_t n = p.pack.k, padded = p.pack.to.padded;
     const float *x = row_of(p.rows.x, blockIdx.x);
-    float *y = row_of(p.rows.y, blockIdx.x), *factor = row + n;
+    float *y = row_of(p.rows.y, blockIdx.x), *factor = row + apart(padded);
     start_next();
     for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
-        factor[c] = p.rows.offset + p.rows.w.data[c];
+        factor[apart(c)] = p.rows.offset + p.rows.w.data[c];
     wait_for_last();
-    for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
-        row[c] = x[c];
+    for (uint32_t first = threadIdx.x; first < padded; first += 8 * blockDim.x) {
+        float some[8]; /* at once, not one after the other */
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++)
+            some[i] = first + i * blockDim.x < n ? x[first + i * blockDim.x] : 0;
+#pragma unroll
+        for (uint32_t i = 0; i < 8; i++)
+            if (first + i * blockDim.x < padded)
+                row[apart(first + i * blockDim.x)] = some[i];
+    }
     __syncthreads();
     if (threadIdx.x < 32) {
-        const float r = rms(row, n, p.rows.eps);
+        const float r = rms_apart(row, n, padded, p.rows.eps);
         if (threadIdx.x == 0)
             shared_r = r;
     }
     __syncthreads();
     const float r = shared_r;
-    for (uint32_t step = threadIdx.x / 32; step < p.pack.to.padded / 128; step += blockDim.x / 32) {
-        const uint32_t k = step * 128 + lane * 4;
-        float value[4], by[4];
-        load_four(value, row, k, n);
-        load_four(by, factor, k, n);
-#pragma unroll
-        for (uint32_t c = 0; c < 4; c++)
-            value[c] = k + c < n ? (value[c] * r) * by[c] : 0;
-        store_four(y, k, n, value);
-        pack_step(p.pack, blockIdx.x, step, value);
+    for (uint32_t c = threadIdx.x; c < n; c += blockDim.x)
+        y[c] = row[apart(c)] = (row[apart(c)] * r) * factor[apart(c)];
+    __syncthreads();
+    for (uint32_t first = threadIdx.x / 32 * 32; first < padded / 32; first += blockDim.x) {
+        const uint32_t block = min(first + threadIdx.x % 32, padded / 32 - 1);
+        float value[32];
+        load_apart(value, row, block);
+        pack_block(p.pack, blockIdx.x, block, value, first + threadIdx.x % 32 < padded / 32);
     }
 }

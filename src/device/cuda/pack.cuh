@@ -1,69 +1,9 @@
-/* Rows in int8 (R3), as products take them (params.h): a warp has a step of 128 of a row, eight lanes a block of 32, a
-   lane four elements next to each other. */
+/* Rows in int8 (R3), as products take them (params.h): a lane has a block of 32, so that nothing but what two blocks of
+   a link want of each other goes from lane to lane. */
 #ifndef MT_DEVICE_CUDA_PACK_CUH
 #define MT_DEVICE_CUDA_PACK_CUH
 
 #include "device/cuda/common.cuh"
-
-/* Of the eight lanes of a block: numbers of elements 16 and up are added to those 16 before, then by R6. */
-static __device__ inline float block_dot(const float x[4], const float y[4])
-{
-    float sum[4];
-#pragma unroll
-    for (int c = 0; c < 4; c++)
-        sum[c] = fmaf(x[c], y[c], 0.0f);
-#pragma unroll
-    for (int c = 0; c < 4; c++) /* only of use to the upper four lanes, as what follows to fewer still */
-        sum[c] = fmaf(x[c], y[c], __shfl_up_sync(0xffffffffu, sum[c], 4, 8));
-#pragma unroll
-    for (int width = 2; width > 0; width /= 2)
-#pragma unroll
-        for (int c = 0; c < 4; c++)
-            sum[c] = sum[c] + __shfl_down_sync(0xffffffffu, sum[c], width, 8);
-    return __shfl_sync(0xffffffffu, (sum[0] + sum[2]) + (sum[1] + sum[3]), 4, 8);
-}
-
-/* Elements of a block as integers, in y; its scale. `sum` becomes their sum over the lane's half of the block. */
-static __device__ inline float quantise(float y[4], int *sum, const float x[4], mt_block b)
-{
-    unsigned both = 0; /* squares, and sums that are moved up to be positive: 516128 * 8192 + 8128 at most */
-#pragma unroll
-    for (int c = 0; c < 4; c++) {
-        y[c] = b.factor > 0.0f ? rintf(x[c] * b.factor) : 0.0f;
-        const int q = (int)y[c];
-        both += (unsigned)(q * q) * 8192u + (unsigned)(q + 127);
-    }
-    both += __shfl_xor_sync(0xffffffffu, both, 1);
-    both += __shfl_xor_sync(0xffffffffu, both, 2);
-    *sum = (int)(both % 8192u) - 16 * 127;
-    both += __shfl_xor_sync(0xffffffffu, both, 4);
-    return mt_block_fit(b, block_dot(x, y), (float)(both / 8192u));
-}
-
-static __device__ inline float largest(const float x[4])
-{
-    unsigned most = 0; /* as unsigned numbers, magnitudes keep their order, and NaN is above all */
-#pragma unroll
-    for (int c = 0; c < 4; c++)
-        most = max(most, mt_f32_bits(x[c]) & 0x7fffffffu);
-#pragma unroll
-    for (int width = 1; width < 8; width *= 2)
-        most = max(most, __shfl_xor_sync(0xffffffffu, most, width));
-    return mt_f32_from_bits(most);
-}
-
-/* Sums of groups of 32 and more: by the lanes 0, 1, ... as many as there are groups. */
-static __device__ inline void put_sums(float *to, float xs, int sum, uint32_t group)
-{
-    const uint32_t lane = threadIdx.x % 32, each = group / 32; /* blocks of a group */
-    float sx = 0;
-    for (uint32_t b = 0; b < each; b++) {
-        const uint32_t from = (lane * each + b) * 8 % 32;
-        sx = fmaf(__shfl_sync(0xffffffffu, xs, from), (float)__shfl_sync(0xffffffffu, sum, from), sx);
-    }
-    if (lane < 128 / group)
-        to[lane] = sx;
-}
 
 /* Four floats of a row from k on, zeros beyond its end. */
 static __device__ inline void load_four(float x[4], const float *row, uint32_t k, uint32_t end)
@@ -93,40 +33,136 @@ static __device__ inline void store_four(float *row, uint32_t k, uint32_t end, c
             row[k + c] = x[c];
 }
 
-/* Step `step` of row i: lane l has elements 4 l to 4 l + 3, zeros beyond k. */
-static __device__ inline void pack_step(const mt_cuda_pack &p, uint32_t i, uint32_t step, const float x[4])
+/* A block of 32 as integers: four bytes a word; z is x * factor and what rounds it, in whose lowest byte they stand. */
+typedef struct block_codes {
+    unsigned q[8];
+    float xs;
+} block_codes;
+
+static __device__ inline block_codes code_block(const float x[32], mt_block b)
 {
-    const uint32_t lane = threadIdx.x % 32, linked = p.group % 64 == 0;
-    float y[4];
-    const bool second = linked && lane / 8 % 2;
-    const float amax = largest(x);
-    int sum;
-    float xs = quantise(y, &sum, x, mt_block_of(amax, 0.0f));
-    /* the second of a link once more where its scale would be too small, which is rare */
-    const float before = __shfl_sync(0xffffffffu, xs, lane - 8), least = second ? mt_block_least(before, p.wide) : 0.0f;
-    const mt_block block = mt_block_of(amax, least);
-    if (__any_sync(0xffffffffu, block.least)) {
-        float z[4];
-        int other;
-        const float zs = quantise(z, &other, x, block);
-        for (int c = 0; block.least && c < 4; c++)
-            y[c] = z[c];
-        xs = block.least ? zs : xs;
-        sum = block.least ? other : sum;
-    }
-    unsigned q = 0;
+    constexpr float MAGIC =
+        0x1.8p23f; /* rounds what is less than 2^22, to even; its bits end with those of the integer */
+    block_codes c;
+    float sum[16];
+    int qq = 0;
 #pragma unroll
-    for (int c = 0; c < 4; c++)
-        q |= ((unsigned)(int)y[c] & 255u) << 8 * c;
-    ((unsigned *)(p.to.q + piece_at(p.to, step, i, lane / 4)))[lane % 4] = q;
+    for (int w = 0; w < 8; w++) {
+        float z[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            z[e] = b.factor > 0.0f ? x[w * 4 + e] * b.factor + MAGIC : MAGIC;
+            float &to = sum[(w * 4 + e) % 16];
+            to = fmaf(x[w * 4 + e], z[e] - MAGIC, w < 4 ? 0.0f : to);
+        }
+        c.q[w] = __byte_perm(__byte_perm(mt_f32_bits(z[0]), mt_f32_bits(z[1]), 0x0040),
+                             __byte_perm(mt_f32_bits(z[2]), mt_f32_bits(z[3]), 0x0040), 0x5410);
+        qq = __dp4a((int)c.q[w], (int)c.q[w], qq);
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        sum[i] = sum[i] + sum[i + 8];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        sum[i] = sum[i] + sum[i + 4];
+    c.xs = mt_block_fit(b, (sum[0] + sum[2]) + (sum[1] + sum[3]), (float)qq);
+    return c;
+}
+
+/* Block `block` of row i, whose neighbours are those of the lanes beside: all lanes come along, and write where they
+   are told. */
+static __device__ inline void pack_block(const mt_cuda_pack &p, uint32_t i, uint32_t block, const float x[32],
+                                         bool writes)
+{
+    const bool linked = p.group % 64 == 0, second = linked && block % 2;
+    unsigned most = 0; /* as unsigned numbers, magnitudes keep their order, and NaN is above all */
+#pragma unroll
+    for (int c = 0; c < 32; c++)
+        most = max(most, mt_f32_bits(x[c]) & 0x7fffffffu);
+    const float amax = mt_f32_from_bits(most);
+    block_codes codes = code_block(x, mt_block_of(amax, 0.0f));
+    /* the second of a link once more where its scale would be too small, which is rare */
+    const float before = __shfl_xor_sync(0xffffffffu, codes.xs, 1);
+    const mt_block again = mt_block_of(amax, second ? mt_block_least(before, p.wide) : 0.0f);
+    if (__any_sync(0xffffffffu, again.least)) {
+        const block_codes other = code_block(x, again);
+        if (again.least)
+            codes = other;
+    }
+    int sums[2] = {0, 0};
+#pragma unroll
+    for (int w = 0; w < 8; w++)
+        sums[w / 4] = __dp4a((int)codes.q[w], 0x01010101, sums[w / 4]);
+    const float beside = __shfl_xor_sync(0xffffffffu, codes.xs, 1), all = (float)(sums[0] + sums[1]);
+    float sx = fmaf(codes.xs, all, 0.0f);
+    if (p.group >= 64) { /* the first block's, then this one's, or of four */
+        for (uint32_t b = 1; b < p.group / 32; b++) {
+            const float so_far = __shfl_up_sync(0xffffffffu, sx, 1);
+            sx = block % (p.group / 32) == b ? fmaf(codes.xs, all, so_far) : sx;
+        }
+    }
+    if (!writes)
+        return;
+    const uint32_t step = block / 4, within = block % 4;
+    *(uint4 *)(p.to.q + piece_at(p.to, step, i, within * 2)) =
+        make_uint4(codes.q[0], codes.q[1], codes.q[2], codes.q[3]);
+    *(uint4 *)(p.to.q + piece_at(p.to, step, i, within * 2 + 1)) =
+        make_uint4(codes.q[4], codes.q[5], codes.q[6], codes.q[7]);
     const uint64_t at = (uint64_t)step * p.to.rows + i;
-    const float next = __shfl_sync(0xffffffffu, xs, lane + 8);
-    if (lane % 8 == 0)
-        p.to.turns[at * 4 + lane / 8] = linked && !second ? mt_turn_on(xs, next).mul : xs;
-    if (p.group >= 32)
-        put_sums(p.to.sums + at * (128 / p.group), xs, sum + __shfl_xor_sync(0xffffffffu, sum, 4), p.group);
-    else if (lane % 4 == 0)
-        p.to.sums[at * 8 + lane / 4] = fmaf(xs, (float)sum, 0.0f);
+    p.to.turns[at * 4 + within] = linked && !second ? mt_turn_on(codes.xs, beside).mul : codes.xs;
+    if (p.group < 32) {
+        p.to.sums[at * 8 + within * 2] = fmaf(codes.xs, (float)sums[0], 0.0f);
+        p.to.sums[at * 8 + within * 2 + 1] = fmaf(codes.xs, (float)sums[1], 0.0f);
+    } else if ((block + 1) * 32 % p.group == 0) {
+        p.to.sums[at * (128 / p.group) + within * 32 / p.group] = sx;
+    }
+}
+
+/* Rows in shared memory, in which blocks stand apart, so that lanes that read one each find them in different banks. */
+static __device__ inline uint32_t apart(uint32_t k)
+{
+    return k + k / 32 * 4;
+}
+
+/* `rms` of such a row, whose n numbers zeros follow. */
+static __device__ inline float rms_apart(const float *row, uint32_t n, uint32_t padded, float eps)
+{
+    constexpr uint32_t SOME = 4; /* blocks that are read while those before are added: one chain of additions */
+    const float *at = row + threadIdx.x % 16;
+    float lane = 0, now[2 * SOME], next[2 * SOME];
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * SOME; i++)
+        now[i] = at[i / 2 * 36 + i % 2 * 16]; /* there are four blocks at least */
+#pragma unroll 2
+    for (uint32_t block = 0; block < padded / 32; block += SOME) {
+        const float *from = at + min(block + SOME, padded / 32 - SOME) * 36;
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * SOME; i++)
+            next[i] = from[i / 2 * 36 + i % 2 * 16];
+#pragma unroll
+        for (uint32_t i = 0; i < 2 * SOME; i++) {
+            lane = fmaf(now[i], now[i], lane);
+            now[i] = next[i];
+        }
+    }
+    return 1.0f / sqrtf(fold16(lane) / (float)n + eps);
+}
+
+static __device__ inline void load_apart(float x[32], const float *row, uint32_t block)
+{
+#pragma unroll
+    for (int c = 0; c < 32; c += 4) {
+        const float4 four = *(const float4 *)(row + block * 36 + c);
+        x[c] = four.x, x[c + 1] = four.y, x[c + 2] = four.z, x[c + 3] = four.w;
+    }
+}
+
+/* Numbers of a row from k on, 32 of them, zeros beyond its end. */
+static __device__ inline void load_block(float x[32], const float *row, uint32_t k, uint32_t end)
+{
+#pragma unroll
+    for (uint32_t c = 0; c < 32; c += 4)
+        load_four(x + c, row, k + c, end);
 }
 
 #endif

@@ -196,10 +196,11 @@ typedef struct mt_cuda_product {
 
 /* Up to 64 rows against codes: columns of all weights in tiles of 16. */
 #define MT_CUDA_FEW_ROWS 64
-#define MT_CUDA_FEW_TILES 5 /* side by side */
-#define MT_CUDA_FEW_THREADS (32 * (2 * MT_CUDA_FEW_TILES + 2))
+#define MT_CUDA_FEW_WARPS 12  /* of a block, that multiply; two fewer beyond 32 rows */
 #define MT_CUDA_FEW_STAGES 24 /* at most: chunks of tiles in shared memory, of rows */
 #define MT_CUDA_FEW_ROW_STAGES 6
+
+typedef enum mt_cuda_making { MT_CUDA_PACKED, MT_CUDA_AS_THEY_ARE, MT_CUDA_NORMED } mt_cuda_making;
 
 typedef struct mt_cuda_few {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
@@ -209,11 +210,19 @@ typedef struct mt_cuda_few {
     uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile that each begins with */
     uint32_t m, count;
     uint32_t together, chunk, stages, row_stages; /* tiles side by side; steps of a chunk */
-    uint32_t nothing;
+    uint32_t split, nothing;                      /* warps that take turns */
+    uint32_t made;                                /* how product_row.cu has its row: mt_cuda_making */
+    mt_cuda_mat x, out;                           /* what it is made of, where a normed row goes */
+    MT_CUDA_PTR(const float) norm;                /* what it is multiplied with */
+    float eps, offset;
+    mt_cuda_mat glu; /* where the first y gated with the second goes, too; data 0: nowhere */
+    float glu_limit, glu_offset;
+    uint32_t act, unused;
 } mt_cuda_few;
 
-/* One row against codes of 4 bits: a warp has 8 columns. */
-#define MT_CUDA_ROW_WARPS 4 /* of a block */
+/* Up to 8 rows against codes with groups of 64 (product_row.cu). */
+#define MT_CUDA_ROW_ROWS 8
+#define MT_CUDA_ROW_WARPS 8 /* of a block */
 
 /* Shares of at most 8 rows against codes, for one or two parts of each expert that have as many columns. */
 #define MT_CUDA_SHARE_STAGES 6 /* steps in shared memory, for each warp */
@@ -250,35 +259,6 @@ typedef struct mt_cuda_halves {
     uint32_t m, count;
     uint32_t together, chunk, stages; /* tiles side by side; steps of 64 of a chunk */
 } mt_cuda_halves;
-
-/* Products of up to 8 rows, one after the other in one kernel (chain.cu). */
-#define MT_CUDA_CHAIN_ROWS 8
-#define MT_CUDA_CHAIN_LENGTH 4  /* stages */
-#define MT_CUDA_CHAIN_WARPS 12  /* of a block, that multiply */
-#define MT_CUDA_CHAIN_TILES 12  /* of 16 columns, that are summed side by side */
-#define MT_CUDA_CHAIN_STAGES 24 /* chunks in shared memory, at most */
-#define MT_CUDA_CHAIN_CHUNK 8   /* steps of 128 of k; half of it where groups are not 64 */
-
-typedef enum mt_cuda_making { MT_CUDA_AS_THEY_ARE, MT_CUDA_NORMED, MT_CUDA_GATED } mt_cuda_making;
-
-typedef struct mt_cuda_chain_stage {
-    mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns, and like those of the other stages */
-    mt_cuda_mat y[MT_CUDA_TOGETHER];
-    mt_cuda_mat add;               /* what the first y is added to, too; data 0: nothing */
-    mt_cuda_pack pack;             /* its rows are pack.x, or made of it: */
-    mt_cuda_mat up, out;           /* what it is gated with; where what is made goes */
-    MT_CUDA_PTR(const float) norm; /* what it is multiplied with */
-    float eps, offset, limit;      /* as the operations have them */
-    uint32_t act;
-    uint32_t first[MT_CUDA_TOGETHER + 1]; /* tile of 16 columns that each begins with */
-    uint32_t count, made, together;       /* together: blocks share the rows' making, else each does all of it */
-} mt_cuda_chain_stage;
-
-typedef struct mt_cuda_chain {
-    mt_cuda_chain_stage stage[MT_CUDA_CHAIN_LENGTH];
-    MT_CUDA_PTR(uint32_t) meetings;      /* [2], both 0 between kernels */
-    uint32_t count, slots, slot, unused; /* slots: of the ring; slot: bytes of one */
-} mt_cuda_chain;
 
 typedef struct mt_cuda_attention {
     mt_cuda_mat y, x, v; /* queries, or keys and values to be written */

@@ -1,9 +1,7 @@
 /* How products of few rows are cut for product_few.cu. */
 #include "device/cuda/cuda.h"
 
-#define SHARED (112u << 10) /* of a block of few rows, so that one of the next product can stand beside it */
-/* A slot is waited for by its turn, odd or even: one for each tile side by side. */
-#define LEAST_STAGES MT_CUDA_FEW_TILES
+#define OWN (18u << 10) /* of shared memory, that the kernels have besides */
 
 bool mt_cuda_few_can(const mt_device *dev, const mt_weight *a, const mt_weight *b, size_t m)
 {
@@ -19,39 +17,25 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Chunks and rings that fit; false where none do. */
+/* Chunks and rings that fit; false where none do. Every tile side by side has slots of its own, and at least as many as
+   warps take turns with it: who waits for a chunk must be sure that the one before it in its slot has come. */
 static bool share_out(const mt_device *dev, mt_cuda_few *p, uint32_t *shared)
 {
-    const uint32_t all = p->m <= 16 ? SHARED : (uint32_t)dev->shared - 1024;
     const mt_cuda_weight *w = &p->w[0];
-    const uint32_t each = 128 / w->group, pair = w->pairs == MT_SCALE_F32 ? 8 : 4, wide = w->kind == MT_CUDA_CODES8;
-    p->chunk = (p->m <= 16 ? 8 >> wide : p->m <= 32 ? 4 : 2);
-    while (p->chunk * each < 4) /* sums are copied in pieces of 16 bytes */
-        p->chunk *= 2;
-    const uint32_t slot = p->chunk * ((wide ? 2048 : 1024) + each * 16 * pair),
-                   rows = p->chunk * p->m * (144 + each * 4);
-    p->row_stages = least(all * 3 / 5 / rows, MT_CUDA_FEW_ROW_STAGES);
-    if (p->row_stages < 2 || p->row_stages * rows + LEAST_STAGES * slot > all)
-        return false;
+    const uint32_t all = (uint32_t)dev->shared - OWN, each = 128 / w->group;
+    const uint32_t pair = w->pairs == MT_SCALE_F32 ? 8 : 4, code = w->kind == MT_CUDA_CODES8 ? 2048 : 1024;
+    p->chunk = p->m <= 16 ? 4 : 2;
+    if (p->chunk * each < 4) { /* sums are copied in pieces of 16 bytes */
+        p->chunk = 4;
+        p->split = 1; /* for who takes turns makes a chunk at once */
+    }
+    const uint32_t slot = p->chunk * (code + each * 16 * pair), rows = p->chunk * p->m * (144 + each * 4);
+    p->row_stages = least(all * 2 / 5 / rows, MT_CUDA_FEW_ROW_STAGES);
     p->stages = least((all - p->row_stages * rows) / slot, MT_CUDA_FEW_STAGES);
+    const uint32_t depth = p->stages / p->together;
+    p->split = least(least(p->split, depth), p->row_stages);
     *shared = p->stages * slot + p->row_stages * rows;
-    return true;
-}
-
-/* A row by itself, where it has a kernel of its own. */
-static bool launch_row(mt_device *dev, const mt_cuda_few *p)
-{
-    const mt_cuda_weight *w = &p->w[0];
-    if (!dev->ways.row || p->m != 1 || w->kind != MT_CUDA_CODES4 || w->format != MT_FORMAT_AFFINE || w->group != 64 ||
-        w->k % MT_CUDA_STEP != 0 || w->pairs != MT_SCALE_BF16)
-        return false;
-    const size_t steps = w->k / MT_CUDA_STEP, shared = steps * (128 + 16 + 8);
-    const size_t blocks = (2 * (size_t)p->first[p->count] + MT_CUDA_ROW_WARPS - 1) / MT_CUDA_ROW_WARPS;
-    if (shared > (size_t)dev->shared)
-        return false;
-    const mt_cuda_kernel kernel = blocks > 4 * (size_t)dev->processors ? MT_K_row_wide : MT_K_row_deep;
-    mt_cuda_launch(dev, kernel, blocks, 1, 1, 32 * MT_CUDA_ROW_WARPS, shared, p);
-    return true;
+    return p->row_stages >= 2 && depth >= 1;
 }
 
 bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
@@ -63,28 +47,30 @@ bool mt_cuda_few_launch(mt_device *dev, mt_tensor *const *y, const mt_weight *co
         p.y[i] = y[i]->m;
         p.first[i + 1] = p.first[i] + (w[i]->d.n + 15) / 16;
     }
-    if (launch_row(dev, &p))
+    if (mt_cuda_row_launch(dev, &p))
         return true;
+    const uint32_t tiles = p.first[count], blocks = least(tiles, (uint32_t)dev->processors);
+    const uint32_t each = (tiles + blocks - 1) / blocks, warps = MT_CUDA_FEW_WARPS - (m > 32 ? 2 : 0), most = warps / 2;
+    const uint32_t rounds = (each + most - 1) / most;
+    p.together = (each + rounds - 1) / rounds;
+    p.split = m > 32 ? 1 : warps / (2 * p.together);
     if (!share_out(dev, &p, &shared))
         return false;
-    const uint32_t tiles = p.first[count], blocks = least(tiles, (uint32_t)dev->processors);
-    const uint32_t each = (tiles + blocks - 1) / blocks, rounds = (each + MT_CUDA_FEW_TILES - 1) / MT_CUDA_FEW_TILES;
-    p.together = (each + rounds - 1) / rounds;
     const bool plain = p.w[0].group == 64 && p.w[0].k % 128 == 0 && p.w[0].pairs == MT_SCALE_BF16;
     const int kernel = MT_K_few_4_8_64 + (plain ? 0 : 8) + (p.w[0].kind == MT_CUDA_CODES8 ? 4 : 0) +
                        (m <= 8    ? 0
                         : m <= 16 ? 1
                         : m <= 32 ? 2
                                   : 3);
-    mt_cuda_launch(dev, (mt_cuda_kernel)kernel, blocks, 1, 1, 32 * (2 * p.together + 2), shared, &p);
+    mt_cuda_launch(dev, (mt_cuda_kernel)kernel, blocks, 1, 1, 32 * (2 * p.together * p.split + 2), shared, &p);
     return true;
 }
 
 bool mt_cuda_few_add(mt_device *dev, mt_cuda_mat y, mt_cuda_mat x, size_t m)
 {
-    mt_cuda_few *p = mt_cuda_last(dev, MT_K_few_4_8_64, MT_K_row_wide);
+    mt_cuda_few *p = mt_cuda_last(dev, MT_K_few_4_8_64, MT_K_row_8_8);
     if (!p || p->count != 1 || p->m != m || p->add.data || p->y[0].data != x.data || p->y[0].cols != x.cols ||
-        y.data == x.data || p->w[0].n != y.cols)
+        y.data == x.data || p->w[0].n != y.cols || (p->made && y.data == p->x.data))
         return false;
     p->add = y;
     return true;

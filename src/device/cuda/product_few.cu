@@ -1,14 +1,18 @@
 /* Products of up to 64 rows with codes, at the memory's pace: every code is read once. Blocks stay and take tiles of 16
    columns, up to TILES of them side by side, chunk after chunk of k. Two warps fetch chunks into rings in shared
    memory, one those of the weights, which may begin before the kernel that makes the rows has ended, one those of the
-   rows; two warps a tile multiply:
+   rows; the others multiply:
 
-       weights --full--> two warps of each tile --empty--> weights
-       rows    --full--> all warps              --empty--> rows
+       weights --full--> warps of each tile --empty--> weights
+       rows    --full--> all warps          --empty--> rows
 
-   A warp has all of k of its columns and rows, so that a sum stays in its registers from the first group to the last,
-   in R4's order. Up to 16 rows, it has 8 of the tile's columns and all rows; beyond, all columns and half of the
-   rows. Rows are the left operand (16 x 32), columns the right one (32 x 8). */
+   The ring of the weights is cut into one for each tile side by side, since copies end in any order: whoever waits for
+   a slot's next chunk must have had its last, as a barrier tells only odd turns from even ones.
+
+   Up to 16 rows, a warp has 8 of the tile's columns and all rows; beyond, all columns and half of the rows. Where
+   columns are few, several warps have the same, and take turns: each makes xs * dot of all links of its chunk, takes
+   the sums from the one before, folds its own in, in R4's order, and hands them on. Else sums stay in registers from
+   the first group to the last. Rows are the left operand (16 x 32), columns the right one (32 x 8). */
 #include "device/cuda/barrier.cuh"
 #include "device/cuda/common.cuh"
 
@@ -48,6 +52,7 @@ typedef struct few_plan {
     uint32_t group, each, pair_bytes, step_bytes; /* each: groups of a step; step_bytes: codes of a tile */
     uint32_t slot, row_slot;                      /* bytes of a chunk of a tile; of the rows */
     uint32_t steps, chunks, mine, rounds;
+    uint32_t depth; /* slots of each tile side by side */
     uint8_t *ring, *rows;
 } few_plan;
 
@@ -65,6 +70,7 @@ static __device__ inline few_plan few_plan_of(const mt_cuda_few &p, uint8_t *raw
     const uint32_t tiles = p.first[p.count];
     f.mine = blockIdx.x < tiles ? (tiles - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
     f.rounds = (f.mine + p.together - 1) / p.together;
+    f.depth = p.stages / p.together;
     f.ring = raw;
     f.rows = raw + p.stages * f.slot;
     return f;
@@ -85,17 +91,19 @@ static __device__ inline uint32_t few_weight(const mt_cuda_few &p, uint32_t *til
     return i;
 }
 
+/* Lane j fetches for tile j of those side by side. */
 static __device__ void fetch_weights(const mt_cuda_few &p, const few_plan &f, few_room *room)
 {
-    uint32_t s = 0, phase = 1;
+    const uint32_t j = threadIdx.x % 32;
+    uint32_t turn = 0, phase = 1;
     for (uint32_t r = 0; r < f.rounds; r++)
-        for (uint32_t c = 0; c < f.chunks; c++)
-            for (uint32_t j = r * p.together; j < f.mine && j < (r + 1) * p.together; j++) {
-                const uint32_t first = c * p.chunk, size = few_min(p.chunk, f.steps - first);
-                uint32_t tile = blockIdx.x + j * gridDim.x;
+        for (uint32_t c = 0; c < f.chunks; c++) {
+            const uint32_t first = c * p.chunk, size = few_min(p.chunk, f.steps - first);
+            if (j < p.together && r * p.together + j < f.mine) {
+                uint32_t tile = blockIdx.x + (r * p.together + j) * gridDim.x;
                 const mt_cuda_weight &w = p.w[few_weight(p, &tile)];
                 const uint32_t groups = few_min((first + size) * f.each, w.groups) - first * f.each;
-                const uint32_t pairs = groups * 16 * f.pair_bytes;
+                const uint32_t pairs = groups * 16 * f.pair_bytes, s = j * f.depth + turn;
                 uint8_t *slot = f.ring + s * f.slot;
                 barrier_wait(&room->empty[s], phase);
                 barrier_expect(&room->full[s], size * f.step_bytes + pairs);
@@ -104,11 +112,12 @@ static __device__ void fetch_weights(const mt_cuda_few &p, const few_plan &f, fe
                 fetch(slot + p.chunk * f.step_bytes,
                       w.scales + ((uint64_t)tile * w.groups + first * f.each) * 16 * f.pair_bytes, pairs,
                       &room->full[s]);
-                if (++s == p.stages) {
-                    s = 0;
-                    phase ^= 1;
-                }
             }
+            if (++turn == f.depth) {
+                turn = 0;
+                phase ^= 1;
+            }
+        }
 }
 
 /* A chunk of the rows: q, turns and sums of its steps. Every round takes them anew. */
@@ -132,136 +141,285 @@ static __device__ void fetch_rows(const mt_cuda_few &p, const few_plan &f, few_r
     }
 }
 
-/* What a warp makes: COLS blocks of 8 columns and TILES blocks of 16 rows, of which up to 8 rows leave the second half
-   out. */
+/* What a warp makes: COLS blocks of 8 columns and TILES times 16 rows, of which up to 8 rows leave the second half out.
+   Two warps have a tile, or as many more as take turns, for which most rows leave no registers; these make up to STEPS
+   steps at once. */
 template <int ROWS> struct few_form {
-    static constexpr int COLS = ROWS > 16 ? 2 : 1, TILES = ROWS > 16 ? ROWS / 32 : 1, VALUES = ROWS <= 8 ? 2 : 4;
+    static constexpr int COLS = ROWS > 16 ? 2 : 1, VALUES = ROWS <= 8 ? 2 : 4, TILES = ROWS > 32 ? 2 : 1,
+                         STEPS = ROWS > 16 ? 2 : 4;
+    static constexpr bool TURNS = ROWS <= 32;
 };
 
 template <int ROWS> struct few_sums {
-    float a[few_form<ROWS>::TILES][few_form<ROWS>::COLS][4], b[few_form<ROWS>::TILES][few_form<ROWS>::COLS][4];
+    float a[few_form<ROWS>::COLS][4], b[few_form<ROWS>::COLS][4];
 };
 
-/* One step of 128 of k. All that is read comes first, so that nothing waits for it one by one. left: of k. */
+/* xs * dot of the links of a step, by the block of 32 that each ends with. */
+template <int ROWS> struct few_links {
+    float t[4][few_form<ROWS>::COLS][few_form<ROWS>::VALUES];
+};
+
+/* Where a warp is: its first column of the tile and its first row. */
+typedef struct few_place {
+    uint32_t col0, row0;
+} few_place;
+
+/* One step of 128 of k. All that is read comes first, so that nothing waits for it one by one. */
 template <int BITS, int ROWS, int GROUP>
-static __device__ inline void few_step(few_sums<ROWS> *y, const mt_cuda_few &p, const few_plan &f, const uint8_t *slot,
-                                       const uint8_t *rows, uint32_t step, uint32_t col0, uint32_t row0, uint32_t left,
+static __device__ inline void few_step(few_links<ROWS> *links, const mt_cuda_few &p, const few_plan &f,
+                                       const uint8_t *slot, const uint8_t *rows, uint32_t step, few_place at,
                                        bool is_signed)
 {
-    constexpr int COLS = few_form<ROWS>::COLS, TILES = few_form<ROWS>::TILES, VALUES = few_form<ROWS>::VALUES;
-    const uint32_t lane = threadIdx.x % 32, group = GROUP ? GROUP : f.group, each = 128 / group;
+    constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
+    const uint32_t lane = threadIdx.x % 32, group = GROUP ? GROUP : f.group;
     const bool linked = group % 64 == 0;
-    unsigned codes[COLS][BITS], x[TILES][4][4];
-    float mul[TILES][2][4];
-    const float *sx[TILES][2];
+    unsigned codes[COLS][BITS], x[4][4];
+    float mul[2][4];
 #pragma unroll
     for (int c = 0; c < COLS; c++)
 #pragma unroll
         for (int i = 0; i < BITS / 4; i++) {
             const uint4 q =
-                ((const uint4 *)(slot + step * (BITS * 256) + (col0 / 8 + c) * (BITS * 128) + lane * (BITS * 4)))[i];
+                ((const uint4 *)(slot + step * (BITS * 256) + (at.col0 / 8 + c) * (BITS * 128) + lane * (BITS * 4)))[i];
             codes[c][i * 4] = q.x, codes[c][i * 4 + 1] = q.y, codes[c][i * 4 + 2] = q.z, codes[c][i * 4 + 3] = q.w;
         }
+    const uint32_t row = few_min(at.row0 + lane % (VALUES * 4), p.m - 1);
+    const unsigned pieces = shared_address(rows + (step * p.m + row) * 128);
+    if (VALUES == 2) {
 #pragma unroll
-    for (int t = 0; t < TILES; t++)
-        if (VALUES == 2) {
-            const uint32_t row = few_min(lane % 8, p.m - 1);
-            const unsigned at = shared_address(rows + (step * p.m + row) * 128);
+        for (int ks = 0; ks < 4; ks += 2) {
+            unsigned two[4];
+            load_blocks(two, pieces + ((ks * 2 + lane / 8) ^ row) * 16);
+            x[ks][0] = two[0], x[ks][1] = 0, x[ks][2] = two[1], x[ks][3] = 0;
+            x[ks + 1][0] = two[2], x[ks + 1][1] = 0, x[ks + 1][2] = two[3], x[ks + 1][3] = 0;
+        }
+    } else {
 #pragma unroll
-            for (int ks = 0; ks < 4; ks += 2) {
-                unsigned two[4];
-                load_blocks(two, at + ((ks * 2 + lane / 8) ^ row) * 16);
-                x[t][ks][0] = two[0], x[t][ks][1] = 0, x[t][ks][2] = two[1], x[t][ks][3] = 0;
-                x[t][ks + 1][0] = two[2], x[t][ks + 1][1] = 0, x[t][ks + 1][2] = two[3], x[t][ks + 1][3] = 0;
+        for (int ks = 0; ks < 4; ks++)
+            load_blocks(x[ks], pieces + ((ks * 2 + lane / 16) ^ row % 8) * 16);
+    }
+    /* of this lane's rows lane / 4 and, in the second half, + 8 */
+#pragma unroll
+    for (int h = 0; h < VALUES / 2; h++) {
+        const uint32_t own = few_min(at.row0 + h * 8 + lane / 4, p.m - 1);
+        const float4 m = ((const float4 *)(rows + p.chunk * p.m * 128))[step * p.m + own];
+        mul[h][0] = m.x, mul[h][1] = m.y, mul[h][2] = m.z, mul[h][3] = m.w;
+    }
+    int sum[COLS][4];
+#pragma unroll
+    for (int ks = 0; ks < 4; ks++)
+#pragma unroll
+        for (int c = 0; c < COLS; c++) {
+            const bool second = linked && ks % 2, ends = !linked || ks % 2;
+            const unsigned w[2] = {BITS == 4 ? codes[c][ks] & 0x0f0f0f0fu : codes[c][ks * 2 % BITS],
+                                   BITS == 4 ? codes[c][ks] >> 4 & 0x0f0f0f0fu : codes[c][(ks * 2 + 1) % BITS]};
+            int from[4];
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                from[e] = second ? sum[c][e] : MT_DOT_BITS;
+            multiply_rows(sum[c], x[ks], w, from, BITS == 4 || is_signed);
+#pragma unroll
+            for (int e = 0; e < VALUES; e++) {
+                const float m = mul[e / 2][ks], value = __int_as_float(sum[c][e]);
+                if (ends)
+                    links->t[ks][c][e] = fmaf(m, value, turn_end_add(m));
+                else
+                    sum[c][e] = __float_as_int(fmaf(m, value, turn_on_add(m)));
             }
-        } else {
-            const uint32_t row = few_min(row0 + t * 16 + lane % 16, p.m - 1);
-            const unsigned at = shared_address(rows + (step * p.m + row) * 128);
-#pragma unroll
-            for (int ks = 0; ks < 4; ks++)
-                load_blocks(x[t][ks], at + ((ks * 2 + lane / 16) ^ row % 8) * 16);
         }
-        /* of this lane's rows lane / 4 and, in the second half, + 8 */
+}
+
+/* Folds a step's links into sums. left: of k. */
+template <int BITS, int ROWS, int GROUP>
+static __device__ inline void few_fold(few_sums<ROWS> *y, const few_links<ROWS> *links, const mt_cuda_few &p,
+                                       const few_plan &f, const uint8_t *slot, const uint8_t *rows, uint32_t step,
+                                       few_place at, uint32_t left)
+{
+    constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
+    const uint32_t lane = threadIdx.x % 32, group = GROUP ? GROUP : f.group, each = 128 / group;
+    const bool linked = group % 64 == 0;
+    const float *sx[2];
 #pragma unroll
-    for (int t = 0; t < TILES; t++)
-#pragma unroll
-        for (int h = 0; h < VALUES / 2; h++) {
-            const uint32_t row = few_min(row0 + t * 16 + h * 8 + lane / 4, p.m - 1), at = step * p.m + row;
-            const float4 m = ((const float4 *)(rows + p.chunk * p.m * 128))[at];
-            sx[t][h] = (const float *)(rows + p.chunk * p.m * 144) + at * each;
-            mul[t][h][0] = m.x, mul[t][h][1] = m.y, mul[t][h][2] = m.z, mul[t][h][3] = m.w;
-        }
-    int sum[TILES][COLS][4];
+    for (int h = 0; h < VALUES / 2; h++)
+        sx[h] = (const float *)(rows + p.chunk * p.m * 144) +
+                (step * p.m + few_min(at.row0 + h * 8 + lane / 4, p.m - 1)) * each;
 #pragma unroll
     for (int ks = 0; ks < 4; ks++) {
-        const bool ends = !linked || ks % 2, last = (ks + 1) * 32 % group == 0, there = GROUP || ks * 32 < (int)left;
-        float2 pair[COLS][2];
+        const bool last = (ks + 1) * 32 % group == 0, there = GROUP || ks * 32 < (int)left;
+        if (linked && ks % 2 == 0)
+            continue;
 #pragma unroll
-        for (int c = 0; ends && c < COLS; c++)
+        for (int c = 0; c < COLS; c++) {
+            float2 pair[2];
 #pragma unroll
             for (int e = 0; e < 2; e++)
-                pair[c][e] = there ? pair_of(slot + p.chunk * (BITS * 256), GROUP ? MT_SCALE_BF16 : p.w[0].pairs,
-                                             (step * each + ks * 32 / group) * 16 + col0 + c * 8 + lane % 4 * 2 + e)
-                                   : make_float2(0, 0);
+                pair[e] = there ? pair_of(slot + p.chunk * (BITS * 256), GROUP ? MT_SCALE_BF16 : p.w[0].pairs,
+                                          (step * each + ks * 32 / group) * 16 + at.col0 + c * 8 + lane % 4 * 2 + e)
+                                : make_float2(0, 0);
 #pragma unroll
-        for (int t = 0; t < TILES; t++)
-#pragma unroll
-            for (int c = 0; c < COLS; c++) {
-                const unsigned w[2] = {BITS == 4 ? codes[c][ks] & 0x0f0f0f0fu : codes[c][ks * 2 % BITS],
-                                       BITS == 4 ? codes[c][ks] >> 4 & 0x0f0f0f0fu : codes[c][(ks * 2 + 1) % BITS]};
-                const int start[4] = {MT_DOT_BITS, MT_DOT_BITS, MT_DOT_BITS, MT_DOT_BITS};
-                int from[4];
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    from[e] = linked && ks % 2 ? sum[t][c][e] : start[e];
-                multiply_rows(sum[t][c], x[t][ks], w, from, BITS == 4 || is_signed);
-#pragma unroll
-                for (int e = 0; e < VALUES; e++) {
-                    const float m = mul[t][e / 2][ks], value = __int_as_float(sum[t][c][e]);
-                    if (!ends) {
-                        sum[t][c][e] = __float_as_int(fmaf(m, value, turn_on_add(m)));
-                        continue;
-                    }
-                    y->a[t][c][e] = fmaf(pair[c][e % 2].x, fmaf(m, value, turn_end_add(m)), y->a[t][c][e]);
-                    if (last)
-                        y->b[t][c][e] = fmaf(pair[c][e % 2].y, sx[t][e / 2][ks * 32 / group], y->b[t][c][e]);
-                }
+            for (int e = 0; e < VALUES; e++) {
+                y->a[c][e] = fmaf(pair[e % 2].x, links->t[ks][c][e], y->a[c][e]);
+                if (last)
+                    y->b[c][e] = fmaf(pair[e % 2].y, sx[e / 2][ks * 32 / group], y->b[c][e]);
             }
+        }
     }
 }
 
 /* Sums of a tile into y, and onto the residual stream where it is told. */
 template <int ROWS>
-static __device__ inline void few_put(const mt_cuda_few &p, const few_sums<ROWS> &sums, uint32_t tile, uint32_t col0,
-                                      uint32_t row0)
+static __device__ inline void few_put(const mt_cuda_few &p, const few_sums<ROWS> &sums, uint32_t tile, few_place at)
 {
-    constexpr int COLS = few_form<ROWS>::COLS, TILES = few_form<ROWS>::TILES, VALUES = few_form<ROWS>::VALUES;
+    constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
     const uint32_t lane = threadIdx.x % 32, which = few_weight(p, &tile);
     const mt_cuda_weight &w = p.w[which];
 #pragma unroll
-    for (int t = 0; t < TILES; t++)
+    for (int c = 0; c < COLS; c++)
 #pragma unroll
-        for (int c = 0; c < COLS; c++)
+        for (int e = 0; e < VALUES; e++) {
+            const uint32_t row = at.row0 + e / 2 * 8 + lane / 4;
+            const uint32_t column = tile * 16 + at.col0 + c * 8 + lane % 4 * 2 + e % 2;
+            if (row >= p.m || column >= w.n)
+                continue;
+            float y = w.biased ? sums.a[c][e] + sums.b[c][e] : sums.a[c][e];
+            y = w.bias ? y + w.bias[column] : y;
+            row_of(p.y[which], row)[column] = y;
+            if (p.add.data)
+                row_of(p.add, row)[column] += y;
+        }
+}
+
+/* Sums on their way from the warp that has a chunk to the one that has the next. Who hands over does not wait: it does
+   so again only after all others had their turn. */
+template <int ROWS>
+static __device__ inline void few_take(few_sums<ROWS> *y, float (*handed)[32], uint32_t warp, bool any)
+{
+    constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
+    const uint32_t lane = threadIdx.x % 32;
+    asm volatile("bar.sync %0,64;" ::"r"(warp) : "memory");
 #pragma unroll
-            for (int e = 0; e < VALUES; e++) {
-                const uint32_t row = row0 + t * 16 + e / 2 * 8 + lane / 4;
-                const uint32_t column = tile * 16 + col0 + c * 8 + lane % 4 * 2 + e % 2;
-                if (row >= p.m || column >= w.n)
-                    continue;
-                float y = w.biased ? sums.a[t][c][e] + sums.b[t][c][e] : sums.a[t][c][e];
-                y = w.bias ? y + w.bias[column] : y;
-                row_of(p.y[which], row)[column] = y;
-                if (p.add.data)
-                    row_of(p.add, row)[column] += y;
+    for (int i = 0; any && i < COLS * VALUES; i++) {
+        y->a[i / VALUES][i % VALUES] = handed[i][lane];
+        y->b[i / VALUES][i % VALUES] = handed[COLS * VALUES + i][lane];
+    }
+}
+
+template <int ROWS>
+static __device__ inline void few_hand(const few_sums<ROWS> &y, float (*handed)[32], uint32_t next, bool any)
+{
+    constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; any && i < COLS * VALUES; i++) {
+        handed[i][lane] = y.a[i / VALUES][i % VALUES];
+        handed[COLS * VALUES + i][lane] = y.b[i / VALUES][i % VALUES];
+    }
+    asm volatile("bar.arrive %0,64;" ::"r"(next) : "memory");
+}
+
+/* A chunk of a warp that has a tile's columns, or half of them, by itself. */
+template <int BITS, int ROWS, int GROUP>
+static __device__ inline void few_chunk(few_sums<ROWS> sums[few_form<ROWS>::TILES], const mt_cuda_few &p,
+                                        const few_plan &f, const uint8_t *slot, const uint8_t *rows, uint32_t size,
+                                        few_place at, uint32_t left, bool is_signed)
+{
+#pragma unroll(ROWS > 32 ? 1 : 2)
+    for (uint32_t step = 0; step < size; step++)
+#pragma unroll
+        for (int t = 0; t < few_form<ROWS>::TILES; t++) {
+            const few_place here = {at.col0, at.row0 + t * 16};
+            few_links<ROWS> links;
+            few_step<BITS, ROWS, GROUP>(&links, p, f, slot, rows, step, here, is_signed);
+            few_fold<BITS, ROWS, GROUP>(&sums[t], &links, p, f, slot, rows, step, here, left - step * 128);
+        }
+}
+
+/* The same of one that takes turns with others. first: of all, when there is nobody to take from; begins: a tile. */
+template <int BITS, int ROWS, int GROUP>
+static __device__ inline void few_turn(few_sums<ROWS> *sums, const mt_cuda_few &p, const few_plan &f,
+                                       const uint8_t *slot, const uint8_t *rows, uint32_t size, few_place at,
+                                       uint32_t left, bool is_signed, bool active, bool first, bool begins,
+                                       float (*handed)[32])
+{
+    few_links<ROWS> links[few_form<ROWS>::STEPS];
+#pragma unroll
+    for (uint32_t step = 0; step < few_form<ROWS>::STEPS; step++)
+        if (active && step < size)
+            few_step<BITS, ROWS, GROUP>(&links[step], p, f, slot, rows, step, at, is_signed);
+    if (!first)
+        few_take<ROWS>(sums, handed, threadIdx.x / 32, active && !begins);
+    if (begins)
+        *sums = {};
+#pragma unroll
+    for (uint32_t step = 0; step < few_form<ROWS>::STEPS; step++)
+        if (active && step < size)
+            few_fold<BITS, ROWS, GROUP>(sums, &links[step], p, f, slot, rows, step, at, left - step * 128);
+}
+
+/* What a warp does with its chunks, which are every p.split-th. */
+template <int BITS, int ROWS, int GROUP>
+static __device__ inline void few_multiply(const mt_cuda_few &p, const few_plan &f, few_room *room, float (*handed)[32])
+{
+    constexpr int TILES = few_form<ROWS>::TILES;
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, chains = 2 * p.together;
+    const uint32_t chain = warp % chains, j = chain / 2, part = chain % 2, turn = warp / chains;
+    const few_place at = {ROWS > 16 ? 0 : part * 8, ROWS > 16 ? part * (TILES * 16) : 0};
+    const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE, turns = few_form<ROWS>::TURNS && p.split > 1;
+    const uint32_t total = f.rounds * f.chunks;
+    uint32_t s = turn, phase = 0, rs = turn, row_phase = 0, r = turn / f.chunks, c = turn % f.chunks;
+    few_sums<ROWS> sums[TILES] = {};
+    for (uint32_t i = turn; i < total; i += p.split) {
+        const uint32_t size = few_min(p.chunk, f.steps - c * p.chunk), left = p.w[0].k - c * p.chunk * 128;
+        const bool active = r * p.together + j < f.mine;
+        const uint8_t *slot = f.ring + (j * f.depth + s) * f.slot, *rows = f.rows + rs * f.row_slot;
+        barrier_wait(&room->rows_full[rs], row_phase);
+        if (active)
+            barrier_wait(&room->full[j * f.depth + s], phase);
+        if (turns)
+            few_turn<BITS, ROWS, GROUP>(sums, p, f, slot, rows, size, at, left, is_signed, active, i == 0, c == 0,
+                                        handed + chain * 16);
+        else if (active)
+            few_chunk<BITS, ROWS, GROUP>(sums, p, f, slot, rows, size, at, left, is_signed);
+        __syncwarp();
+        if (lane == 0) {
+            if (active)
+                barrier_arrive(&room->empty[j * f.depth + s]);
+            barrier_arrive(&room->rows_empty[rs]);
+        }
+        if (turns && i + 1 < total)
+            few_hand<ROWS>(*sums, handed + chain * 16, (turn + 1 == p.split ? 0 : turn + 1) * chains + chain,
+                           active && c + 1 < f.chunks);
+        if (c + 1 == f.chunks) {
+            wait_for_last(); /* long over; what it wrote can be read and overwritten by this thread, too */
+#pragma unroll
+            for (int t = 0; t < TILES; t++) {
+                if (active)
+                    few_put<ROWS>(p, sums[t], blockIdx.x + (r * p.together + j) * gridDim.x,
+                                  {at.col0, at.row0 + t * 16});
+                sums[t] = {};
             }
+        }
+        for (c += p.split; c >= f.chunks; c -= f.chunks)
+            r++;
+        if ((s += p.split) >= f.depth) {
+            s -= f.depth;
+            phase ^= 1;
+        }
+        if ((rs += p.split) >= p.row_stages) {
+            rs -= p.row_stages;
+            row_phase ^= 1;
+        }
+    }
 }
 
 template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cuda_few &p)
 {
     extern __shared__ __align__(16) uint8_t raw[];
     __shared__ few_room room;
+    __shared__ float handed[few_form<ROWS>::TURNS ? MT_CUDA_FEW_WARPS / 2 * 16 : 1][32]; /* of those that take turns */
     const few_plan f = few_plan_of(p, raw, BITS);
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = 2 * p.together;
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, chains = 2 * p.together;
+    const uint32_t warps = chains * p.split;
     if (threadIdx.x == 0) {
         for (uint32_t s = 0; s < p.stages; s++) {
             barrier_init(&room.full[s], 1);
@@ -269,48 +427,20 @@ template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cud
         }
         for (uint32_t s = 0; s < p.row_stages; s++) {
             barrier_init(&room.rows_full[s], 1);
-            barrier_init(&room.rows_empty[s], warps);
+            barrier_init(&room.rows_empty[s], chains);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
     start_next();
-    if (warp >= warps) {
-        if (warp == warps && lane == 0)
-            fetch_weights(p, f, &room);
-        if (warp > warps && lane == 0) {
-            wait_for_last();
+    if (warp == warps) {
+        fetch_weights(p, f, &room);
+    } else if (warp > warps) {
+        wait_for_last();
+        if (lane == 0)
             fetch_rows(p, f, &room);
-        }
-        return;
-    }
-    const uint32_t j = warp / 2, half = warp % 2, col0 = ROWS > 16 ? 0 : half * 8,
-                   row0 = ROWS > 16 ? half * (ROWS / 2) : 0;
-    const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
-    for (uint32_t r = 0; r < f.rounds; r++) {
-        const uint32_t some = few_min(f.mine - r * p.together, p.together);
-        uint32_t n = r * p.together * f.chunks + j, rn = r * f.chunks;
-        few_sums<ROWS> sums = {};
-        for (uint32_t c = 0; c < f.chunks; c++, n += some, rn++) {
-            const uint32_t s = n % p.stages, rs = rn % p.row_stages, size = few_min(p.chunk, f.steps - c * p.chunk);
-            barrier_wait(&room.rows_full[rs], rn / p.row_stages & 1);
-            if (j < some) {
-                barrier_wait(&room.full[s], n / p.stages & 1);
-#pragma unroll(ROWS > 32 ? 1 : 2)
-                for (uint32_t step = 0; step < size; step++)
-                    few_step<BITS, ROWS, GROUP>(&sums, p, f, f.ring + s * f.slot, f.rows + rs * f.row_slot, step, col0,
-                                                row0, p.w[0].k - (c * p.chunk + step) * 128, is_signed);
-            }
-            __syncwarp();
-            if (lane == 0) {
-                if (j < some)
-                    barrier_arrive(&room.empty[s]);
-                barrier_arrive(&room.rows_empty[rs]);
-            }
-        }
-        wait_for_last(); /* long over; what it wrote can be read and overwritten by this thread, too */
-        if (j < some)
-            few_put<ROWS>(p, sums, blockIdx.x + (r * p.together + j) * gridDim.x, col0, row0);
+    } else {
+        few_multiply<BITS, ROWS, GROUP>(p, f, &room, handed);
     }
 }
 
@@ -320,26 +450,25 @@ template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cud
 }
 #endif
 
-/* Two blocks of the smallest share a multiprocessor, so that one can fetch while the other one still works. */
-#define FEW(bits, rows, group, blocks)                                           \
-    extern "C" __global__ void __launch_bounds__(MT_CUDA_FEW_THREADS, blocks)    \
-        mtk_few_##bits##_##rows##_##group(const __grid_constant__ mt_cuda_few p) \
-    {                                                                            \
-        few<bits, rows, group>(p);                                               \
+#define FEW(bits, rows, group)                                                                     \
+    extern "C" __global__ void __launch_bounds__(32 * (MT_CUDA_FEW_WARPS + ((rows) > 32 ? 0 : 2))) \
+        mtk_few_##bits##_##rows##_##group(const __grid_constant__ mt_cuda_few p)                   \
+    {                                                                                              \
+        few<bits, rows, group>(p);                                                                 \
     }
-FEW(4, 8, 64, 2)
-FEW(4, 16, 64, 1)
-FEW(4, 32, 64, 1)
-FEW(4, 64, 64, 1)
-FEW(8, 8, 64, 2)
-FEW(8, 16, 64, 1)
-FEW(8, 32, 64, 1)
-FEW(8, 64, 64, 1)
-FEW(4, 8, 0, 2)
-FEW(4, 16, 0, 1)
-FEW(4, 32, 0, 1)
-FEW(4, 64, 0, 1)
-FEW(8, 8, 0, 2)
-FEW(8, 16, 0, 1)
-FEW(8, 32, 0, 1)
-FEW(8, 64, 0, 1)
+FEW(4, 8, 64)
+FEW(4, 16, 64)
+FEW(4, 32, 64)
+FEW(4, 64, 64)
+FEW(8, 8, 64)
+FEW(8, 16, 64)
+FEW(8, 32, 64)
+FEW(8, 64, 64)
+FEW(4, 8, 0)
+FEW(4, 16, 0)
+FEW(4, 32, 0)
+FEW(4, 64, 0)
+FEW(8, 8, 0)
+FEW(8, 16, 0)
+FEW(8, 32, 0)
+FEW(8, 64, 0)

@@ -1,13 +1,58 @@
-/* One row against 4-bit codes with groups of 64, at the memory's pace. A warp has eight columns and all of k: its codes
-   come from memory to its registers some steps ahead, those of the first steps while the kernel before still runs. Four
-   threads have a column, and of each step of 128 of k every fourth word: dots are exact integers, however they are
-   added. Two of the four then make the two links of the step, and one folds them in R4's order, while its neighbour
-   folds the biases. So the bits are those of every other kernel. */
-#include "device/cuda/common.cuh"
+/* Up to 8 rows against codes with groups of 64, at the memory's pace.
+
+   A block takes tile after tile of 16 columns. Its warps share k: chunks of some steps of 128 go round them, so that
+   warp i always meets the same part of the rows, which stands in shared memory from the start. Codes come from memory
+   straight to registers: those of the next chunk are on their way while this one's sums are folded, those of the first
+   while the kernel before still runs.
+
+   One row is made here, too (taken, or normed, and packed, R3), by every block for itself: less than a kernel of its
+   own would take. And what is gated is gated as soon as both are there: tiles of the two weights take turns.
+
+   A warp makes xs * dot of every link of its chunk by itself; then it takes the sums of the chunk before from the warp
+   that has it, folds its own in, in R4's order, and hands them on. Dots are exact integers and folding has one order:
+   the bits are those of every other kernel. Columns are the left operand (16 x 32), rows the right one (32 x 8). */
+#include "device/cuda/activation.cuh"
+#include "device/cuda/pack.cuh"
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 
 enum { ROW_WARPS = MT_CUDA_ROW_WARPS };
 
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+/* y[16 columns][8 rows] = from + codes (16 x 32) times q (32 x 8) */
+static __device__ inline void multiply_columns(int y[4], const unsigned w[4], unsigned x0, unsigned x1,
+                                               const int from[4], bool is_signed)
+{
+    if (is_signed)
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
+            : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
+            : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(x0), "r"(x1), "r"(from[0]), "r"(from[1]), "r"(from[2]),
+              "r"(from[3]));
+    else
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%11,%12,%13};"
+            : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
+            : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "r"(x0), "r"(x1), "r"(from[0]), "r"(from[1]), "r"(from[2]),
+              "r"(from[3]));
+}
+
+/* Four blocks of 8 rows of 16 bytes; lane l says where row l % 8 of block l / 8 lies, and gets 4 bytes of each. */
+static __device__ inline void load_blocks(unsigned x[4], unsigned at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+static __device__ inline void copy_piece(unsigned to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from) : "memory");
+}
+
+/* Two warps meet, of which one hands over. */
+static __device__ inline void meet(uint32_t number)
+{
+    asm volatile("bar.sync %0,64;" ::"r"(number) : "memory");
+}
 
 /* Which weight a tile of 16 columns is of; the tile becomes one of its own. */
 static __device__ inline uint32_t row_weight(const mt_cuda_few &p, uint32_t *tile)
@@ -19,119 +64,339 @@ static __device__ inline uint32_t row_weight(const mt_cuda_few &p, uint32_t *til
     return i;
 }
 
-/* The row in shared memory: of each step, for each of four threads, the eight words it multiplies; turns; sums. */
+/* Steps of a chunk: as many as leave registers for what is folded. */
+template <int BITS> struct row_form {
+    static constexpr int PER = BITS == 4 ? 4 : 2, WORDS = BITS / 4;
+};
+
+/* A chunk on its way: codes of both halves of the columns, and of each step word l of its 32 pairs. */
+template <int BITS> struct row_chunk {
+    uint4 code[row_form<BITS>::PER][2][row_form<BITS>::WORDS];
+    unsigned pair[row_form<BITS>::PER];
+};
+
+template <int BITS>
+static __device__ inline void load_chunk(row_chunk<BITS> *c, const mt_cuda_few &p, uint32_t tile, uint32_t chunk,
+                                         uint32_t steps)
+{
+    constexpr int PER = row_form<BITS>::PER, WORDS = row_form<BITS>::WORDS;
+    const uint32_t lane = threadIdx.x % 32, first = chunk * PER, left = steps - first;
+    const mt_cuda_weight &w = p.w[row_weight(p, &tile)];
+    const uint4 *codes = (const uint4 *)(w.w + ((uint64_t)tile * steps + first) * (BITS * 256)) + lane * WORDS;
+    const unsigned *pairs = (const unsigned *)w.scales + ((uint64_t)tile * w.groups + first * 2) * 16 + lane;
+#pragma unroll
+    for (uint32_t i = 0; i < PER; i++)
+        if (i < left) {
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+#pragma unroll
+                for (int word = 0; word < WORDS; word++)
+                    c->code[i][half][word] = __ldcs(codes + i * (BITS * 16) + half * (BITS * 8) + word);
+            c->pair[i] = __ldcs(pairs + i * 32);
+        }
+}
+
+/* Where a block's tile number n is: of two that are gated, tile after tile in turns. Beyond the last: tiles. */
+static __device__ inline uint32_t row_tile(const mt_cuda_few &p, uint32_t n)
+{
+    if (!p.glu.data)
+        return blockIdx.x + n * gridDim.x;
+    const uint32_t tile = blockIdx.x + n / 2 * gridDim.x;
+    return tile < p.first[1] ? tile + n % 2 * p.first[1] : p.first[2];
+}
+
+/* The rows in shared memory, as they are packed. */
 typedef struct row_room {
-    unsigned *x;
-    const float *turns, *sums;
+    uint8_t *q;
+    float *turns, *sums;
 } row_room;
 
-static __device__ inline row_room take_row(const mt_cuda_few &p, unsigned *raw, uint32_t steps)
+static __device__ inline row_room row_room_of(const mt_cuda_few &p, uint8_t *raw, uint32_t steps)
 {
-    float *turns = (float *)(raw + steps * 32), *sums = turns + steps * 4;
-    for (uint32_t i = threadIdx.x; i < steps * 32; i += blockDim.x) {
-        const uint32_t word = i % 32, quarter = word % 4, half = word / 4 % 2, block = word / 8;
-        raw[i / 32 * 32 + quarter * 8 + block * 2 + half] = ((const unsigned *)p.from.q)[i];
-    }
-    for (uint32_t i = threadIdx.x; i < steps * 4; i += blockDim.x)
-        turns[i] = p.from.turns[i];
-    for (uint32_t i = threadIdx.x; i < steps * 2; i += blockDim.x)
-        sums[i] = p.from.sums[i];
-    return {raw, turns, sums};
+    row_room room;
+    room.q = raw;
+    room.turns = (float *)(raw + steps * p.m * 128);
+    room.sums = room.turns + steps * p.m * 4;
+    return room;
 }
 
-/* What a thread adds up of a step: even threads of a column scales times links, odd ones biases times sums. */
-static __device__ inline float row_step(float acc, uint4 codes, unsigned pair, const row_room &room, uint32_t step)
+/* A warp takes its chunks of the rows. */
+template <int BITS>
+static __device__ inline void take_rows(const mt_cuda_few &p, const row_room &room, uint32_t steps, uint32_t warp)
 {
-    const uint32_t quarter = threadIdx.x % 4, link = quarter / 2;
-    const bool odd = quarter % 2;
-    const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
-    const int4 low = ((const int4 *)room.x)[step * 8 + quarter * 2],
-               high = ((const int4 *)room.x)[step * 8 + quarter * 2 + 1];
-    const int x[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    int dot[4];
-#pragma unroll
-    for (int ks = 0; ks < 4; ks++)
-        dot[ks] = __dp4a((int)(words[ks] & 0x0f0f0f0fu), x[ks * 2],
-                         __dp4a((int)(words[ks] >> 4 & 0x0f0f0f0fu), x[ks * 2 + 1], 0));
-    int first = link ? dot[2] : dot[0], second = link ? dot[3] : dot[1];
-    first += __shfl_xor_sync(0xffffffffu, link ? dot[0] : dot[2], 2);
-    second += __shfl_xor_sync(0xffffffffu, link ? dot[1] : dot[3], 2);
-    first += __shfl_xor_sync(0xffffffffu, first, 1);
-    second += __shfl_xor_sync(0xffffffffu, second, 1);
-    const float2 mul = ((const float2 *)room.turns)[step * 2 + link], sx = ((const float2 *)room.sums)[step];
-    const float turned = fmaf(mul.x, __int_as_float(MT_DOT_BITS + first), turn_on_add(mul.x));
-    const float t = fmaf(mul.y, __int_as_float(__float_as_int(turned) + second), turn_end_add(mul.y));
-    const float other = __shfl_xor_sync(0xffffffffu, t, 2);
-    const unsigned other_pair = __shfl_xor_sync(0xffffffffu, pair, 2);
-    const unsigned pairs[2] = {link ? other_pair : pair, link ? pair : other_pair};
-    const float links[2] = {odd ? sx.x : link ? other : t, odd ? sx.y : link ? t : other};
-#pragma unroll
-    for (int l = 0; l < 2; l++)
-        acc = fmaf(__uint_as_float(odd ? pairs[l] & 0xffff0000u : pairs[l] << 16), links[l], acc);
-    return acc;
+    constexpr uint32_t PER = row_form<BITS>::PER;
+    const uint32_t lane = threadIdx.x % 32, m = p.m;
+    for (uint32_t first = warp * PER; first < steps; first += ROW_WARPS * PER) {
+        const uint32_t rows = (steps - first < PER ? steps - first : PER) * m, at = first * m;
+        for (uint32_t i = lane; i < rows * 8; i += 32)
+            copy_piece(shared_address(room.q + at * 128 + i * 16), p.from.q + (uint64_t)at * 128 + i * 16);
+        for (uint32_t i = lane; i < rows; i += 32)
+            copy_piece(shared_address(room.turns + (at + i) * 4), p.from.turns + (uint64_t)(at + i) * 4);
+        for (uint32_t i = lane; i < rows; i += 32)
+            asm volatile("cp.async.ca.shared.global [%0],[%1],8;" ::"r"(shared_address(room.sums + (at + i) * 2)),
+                         "l"(p.from.sums + (uint64_t)(at + i) * 2)
+                         : "memory");
+    }
+    asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* AHEAD: steps that are on their way. */
-template <int AHEAD> static __device__ inline void row_product(const mt_cuda_few &p)
+/* Of a row that is normed: the row and its factors, behind the packed one; before and after the kernel before is done.
+   All of the block must come along. */
+static __device__ inline void take_factors(const mt_cuda_few &p, float *factor)
 {
-    extern __shared__ __align__(16) unsigned row_raw[];
-    const uint32_t item = blockIdx.x * ROW_WARPS + threadIdx.x / 32, lane = threadIdx.x % 32, column = lane / 4;
-    const uint32_t tiles = p.first[p.count], steps = p.from.padded / 128, half = item % 2;
-    uint32_t tile = item / 2 < tiles ? item / 2 : tiles - 1;
-    const uint32_t which = row_weight(p, &tile);
-    const mt_cuda_weight &w = p.w[which];
-    const uint4 *codes = (const uint4 *)(w.w + ((uint64_t)tile * steps * 2 + half) * 512) + lane;
-    const unsigned *pairs =
-        (const unsigned *)w.scales + ((uint64_t)tile * w.groups + lane % 4 / 2) * 16 + half * 8 + column;
-    uint4 code[AHEAD];
-    unsigned pair[AHEAD];
-#pragma unroll
-    for (uint32_t i = 0; i < AHEAD; i++) {
-        code[i] = i < steps ? __ldcs(codes + i * 64) : make_uint4(0, 0, 0, 0);
-        pair[i] = i < steps ? __ldcs(pairs + i * 32) : 0;
+    for (uint32_t c = threadIdx.x * 4; c < p.w[0].k; c += blockDim.x * 4) {
+        const float4 w = *(const float4 *)(p.norm + c);
+        *(float4 *)(factor + apart(c)) = make_float4(p.offset + w.x, p.offset + w.y, p.offset + w.z, p.offset + w.w);
     }
-    start_next();
-    wait_for_last();
-    const row_room room = take_row(p, row_raw, steps);
+}
+
+/* The row into shared memory, normed where it is told; the first block of all keeps that. */
+static __device__ inline void take_row(const mt_cuda_few &p, float *row, const float *factor, float *r)
+{
+    const uint32_t k = p.w[0].k;
+    for (uint32_t c = threadIdx.x * 4; c < k; c += blockDim.x * 4)
+        copy_piece(shared_address(row + apart(c)), p.x.data + c);
+    asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
-    float acc = 0;
-    for (uint32_t first = 0; first < steps; first += AHEAD)
-#pragma unroll
-        for (uint32_t i = 0; i < AHEAD; i++) {
-            const uint32_t next = first + AHEAD + i;
-            const uint4 now = code[i];
-            const unsigned now_pair = pair[i];
-            if (next < steps) {
-                code[i] = __ldcs(codes + next * 64);
-                pair[i] = __ldcs(pairs + next * 32);
-            }
-            if (first + i < steps)
-                acc = row_step(acc, now, now_pair, room, first + i);
-        }
-    const float bias = __shfl_xor_sync(0xffffffffu, acc, 1);
-    const uint32_t n = tile * 16 + half * 8 + column;
-    if (lane % 4 || item / 2 >= tiles || n >= w.n)
+    if (p.made != MT_CUDA_NORMED)
         return;
-    float y = w.biased ? acc + bias : acc;
-    y = w.bias ? y + w.bias[n] : y;
-    p.y[which].data[n] = y;
-    if (p.add.data)
-        p.add.data[n] += y;
+    if (threadIdx.x < 32) {
+        const float by = rms_apart(row, k, k, p.eps);
+        if (threadIdx.x == 0)
+            *r = by;
+    }
+    __syncthreads();
+    const float by = *r;
+    for (uint32_t c = threadIdx.x * 4; c < k; c += blockDim.x * 4) {
+        const float4 f = *(const float4 *)(factor + apart(c));
+        float4 x = *(const float4 *)(row + apart(c));
+        x.x = (x.x * by) * f.x;
+        x.y = (x.y * by) * f.y;
+        x.z = (x.z * by) * f.z;
+        x.w = (x.w * by) * f.w;
+        *(float4 *)(row + apart(c)) = x;
+        if (blockIdx.x == 0)
+            *(float4 *)(p.out.data + c) = x;
+    }
+    __syncthreads();
+}
+
+/* A lane a block of 32, of rows that stand in shared memory. */
+template <int BITS> static __device__ inline void make_row(const mt_cuda_few &p, const row_room &room, const float *row)
+{
+    mt_cuda_pack pack;
+    pack.to = {room.q, room.turns, room.sums, 1, p.w[0].k};
+    pack.group = 64;
+    pack.wide = BITS == 8;
+    for (uint32_t first = threadIdx.x / 32 * 32; first < p.w[0].k / 32; first += blockDim.x) {
+        const uint32_t block = min(first + threadIdx.x % 32, p.w[0].k / 32 - 1);
+        float x[32];
+        load_apart(x, row, block);
+        pack_block(pack, 0, block, x, first + threadIdx.x % 32 < p.w[0].k / 32);
+    }
+    __syncthreads();
+}
+
+/* xs * dot of the two links of a step: columns lane / 4 and + 8, rows lane % 4 * 2 and + 1 (VALUES 2: row 0 alone). */
+template <int BITS, int VALUES>
+static __device__ inline void step_links(float t[2][VALUES], const uint4 code[2][row_form<BITS>::WORDS],
+                                         const row_room &room, uint32_t step, uint32_t m, bool is_signed)
+{
+    constexpr int ROWS = VALUES / 2;
+    const uint32_t lane = threadIdx.x % 32, row = min(lane % 8, m - 1);
+    const unsigned at = shared_address(room.q + (step * m + row) * 128);
+    unsigned x[2][4];
+    load_blocks(x[0], at + (lane / 8 ^ row) * 16);
+    load_blocks(x[1], at + ((4 + lane / 8) ^ row) * 16);
+    float4 mul[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++)
+        mul[r] = ((const float4 *)room.turns)[step * m + min(lane % 4 * 2 + r, m - 1)];
+#pragma unroll
+    for (int link = 0; link < 2; link++) {
+        int sum[4] = {MT_DOT_BITS, MT_DOT_BITS, MT_DOT_BITS, MT_DOT_BITS};
+#pragma unroll
+        for (int second = 0; second < 2; second++) {
+            unsigned w[4];
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int block = link * 2 + second;
+                if (BITS == 4) {
+                    const uint4 &c = code[half][0];
+                    const unsigned word = block == 0 ? c.x : block == 1 ? c.y : block == 2 ? c.z : c.w;
+                    w[half] = word & 0x0f0f0f0fu;
+                    w[2 + half] = word >> 4 & 0x0f0f0f0fu;
+                } else {
+                    const uint4 &c = code[half][link % row_form<BITS>::WORDS];
+                    w[half] = second ? c.z : c.x;
+                    w[2 + half] = second ? c.w : c.y;
+                }
+            }
+            int from[4] = {sum[0], sum[1], sum[2], sum[3]};
+            multiply_columns(sum, w, x[link][second * 2], x[link][second * 2 + 1], from, BITS == 4 || is_signed);
+#pragma unroll
+            for (int v = 0; v < VALUES; v++) {
+                const int e = VALUES == 4 ? v : v * 2, r = VALUES == 4 ? v % 2 : 0;
+                const float by = link ? second ? mul[r].w : mul[r].z : second ? mul[r].y : mul[r].x;
+                if (second)
+                    t[link][v] = fmaf(by, __int_as_float(sum[e]), turn_end_add(by));
+                else
+                    sum[e] = __float_as_int(fmaf(by, __int_as_float(sum[e]), turn_on_add(by)));
+            }
+        }
+    }
+}
+
+/* Sums of a tile on their way from warp to warp: scales times links, biases times sums of groups. */
+template <int VALUES> struct row_sums {
+    float a[VALUES], b[VALUES];
+};
+
+/* The pairs of a step that a lane folds with, which it gets before it waits for its turn: of both links those of
+   columns lane / 4 and + 8. */
+static __device__ inline void share_pairs(unsigned pair[2][2], unsigned pairs)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        pair[i / 2][i % 2] = __shfl_sync(0xffffffffu, pairs, i * 8 + threadIdx.x % 32 / 4);
+}
+
+template <int VALUES>
+static __device__ inline void fold_step(row_sums<VALUES> *y, const float t[2][VALUES], const unsigned pair[2][2],
+                                        const row_room &room, uint32_t step, uint32_t m)
+{
+    constexpr int ROWS = VALUES / 2;
+    const uint32_t lane = threadIdx.x % 32;
+    float2 sx[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++)
+        sx[r] = ((const float2 *)room.sums)[step * m + min(lane % 4 * 2 + r, m - 1)];
+#pragma unroll
+    for (int link = 0; link < 2; link++)
+#pragma unroll
+        for (int v = 0; v < VALUES; v++) {
+            const unsigned both = pair[link][v / ROWS];
+            y->a[v] = fmaf(__uint_as_float(both << 16), t[link][v], y->a[v]);
+            y->b[v] = fmaf(__uint_as_float(both & 0xffff0000u), link ? sx[v % ROWS].y : sx[v % ROWS].x, y->b[v]);
+        }
+}
+
+/* What became of a tile, into y; what is gated waits in `gate` for what it is gated with. */
+template <int VALUES>
+static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALUES> &y, uint32_t tile,
+                                       float gate[VALUES])
+{
+    constexpr int ROWS = VALUES / 2;
+    const uint32_t lane = threadIdx.x % 32, which = row_weight(p, &tile);
+    const mt_cuda_weight &w = p.w[which];
+#pragma unroll
+    for (int v = 0; v < VALUES; v++) {
+        const uint32_t row = lane % 4 * 2 + v % ROWS, n = tile * 16 + v / ROWS * 8 + lane / 4;
+        if (row >= p.m || n >= w.n)
+            continue;
+        float sum = w.biased ? y.a[v] + y.b[v] : y.a[v];
+        sum = w.bias ? sum + w.bias[n] : sum;
+        if (p.glu.data && which == 1)
+            row_of(p.glu, row)[n] = glu_of(p.act, p.glu_limit, p.glu_offset, gate[v], sum);
+        gate[v] = sum;
+        if (which != 0 || p.glu.data != p.y[0].data)
+            row_of(p.y[which], row)[n] = sum;
+        if (p.add.data)
+            row_of(p.add, row)[n] += sum;
+    }
+}
+
+/* How often warp `warp` has handed over sums before chunk c of tile number n of the block. */
+static __device__ inline uint32_t handed_before(uint32_t n, uint32_t c, uint32_t chunks, uint32_t warp)
+{
+    return n * ((chunks - warp + ROW_WARPS - 1) / ROW_WARPS) + c / ROW_WARPS;
+}
+
+template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
+{
+    constexpr int PER = row_form<BITS>::PER;
+    extern __shared__ __align__(16) uint8_t row_raw[];
+    __shared__ float handed[ROW_WARPS][2][2 * VALUES][32];
+    __shared__ float shared_r;
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, tiles = p.first[p.count];
+    const uint32_t steps = p.from.padded / 128, chunks = (steps + PER - 1) / PER;
+    const row_room room = row_room_of(p, row_raw, steps);
+    float *row = room.sums + (steps * p.m * 2 + 3) / 4 * 4, *factor = row + steps * 144;
+    uint32_t n = 0, c = warp, tile = warp < chunks ? row_tile(p, 0) : tiles;
+    row_chunk<BITS> chunk;
+    if (tile < tiles)
+        load_chunk<BITS>(&chunk, p, tile, c, steps);
+    start_next();
+    if (VALUES == 2 && p.made == MT_CUDA_NORMED)
+        take_factors(p, factor);
+    wait_for_last();
+    if (VALUES == 2 && p.made != MT_CUDA_PACKED) {
+        take_row(p, row, factor, &shared_r);
+        make_row<BITS>(p, room, row);
+    } else {
+        take_rows<BITS>(p, room, steps, warp);
+    }
+    __syncwarp();
+    const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
+    float gate[VALUES] = {};
+    while (tile < tiles) {
+        const uint32_t now = tile, at = c, number = n, first = c * PER, left = steps - first;
+        float t[PER][2][VALUES];
+        unsigned pairs[PER][2][2];
+#pragma unroll
+        for (uint32_t i = 0; i < PER; i++)
+            if (i < left) {
+                step_links<BITS, VALUES>(t[i], chunk.code[i], room, first + i, p.m, is_signed);
+                share_pairs(pairs[i], chunk.pair[i]);
+            }
+        c += ROW_WARPS;
+        if (c >= chunks) {
+            c = warp;
+            tile = row_tile(p, ++n);
+        }
+        if (tile < tiles)
+            load_chunk<BITS>(&chunk, p, tile, c, steps);
+        row_sums<VALUES> y = {};
+        if (at > 0) {
+            const uint32_t before = (at - 1) % ROW_WARPS, turn = handed_before(number, at - 1, chunks, before) % 2;
+            meet(1 + warp);
+#pragma unroll
+            for (int v = 0; v < VALUES; v++) {
+                y.a[v] = handed[before][turn][v][lane];
+                y.b[v] = handed[before][turn][VALUES + v][lane];
+            }
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < PER; i++)
+            if (i < left)
+                fold_step<VALUES>(&y, t[i], pairs[i], room, first + i, p.m);
+        if (at + 1 == chunks) {
+            put_tile<VALUES>(p, y, now, gate);
+            continue;
+        }
+        const uint32_t turn = handed_before(number, at, chunks, warp) % 2;
+#pragma unroll
+        for (int v = 0; v < VALUES; v++) {
+            handed[warp][turn][v][lane] = y.a[v];
+            handed[warp][turn][VALUES + v][lane] = y.b[v];
+        }
+        meet(1 + (warp + 1) % ROW_WARPS);
+    }
 }
 
 #else
-template <int AHEAD> static __device__ inline void row_product(const mt_cuda_few &p)
+template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
 {
 }
 #endif
 
-/* Few columns want much on its way for each of them, many columns many warps. */
-extern "C" __global__ void __launch_bounds__(32 * ROW_WARPS, 4) mtk_row_deep(const __grid_constant__ mt_cuda_few p)
-{
-    row_product<8>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(32 * ROW_WARPS, 6) mtk_row_wide(const __grid_constant__ mt_cuda_few p)
-{
-    row_product<4>(p);
-}
+#define ROW(name, bits, values, blocks)                                          \
+    extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_ROW_WARPS, blocks) \
+        mtk_##name(const __grid_constant__ mt_cuda_few p)                        \
+    {                                                                            \
+        row_product<bits, values>(p);                                            \
+    }
+ROW(row_4_1, 4, 2, 2)
+ROW(row_4_8, 4, 4, 2)
+ROW(row_8_1, 8, 2, 2)
+ROW(row_8_8, 8, 4, 2)

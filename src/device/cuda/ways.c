@@ -1,10 +1,9 @@
 /* How kernels are started, by the environment: for who measures or looks for a fault. Nothing of it changes a bit.
 
-       MOTET_CUDA=graphs=0,early=0,chain=0,row=1
+       MOTET_CUDA=graphs=0,early=0,row=0
 
-   graphs 0: steps are never replayed as graphs; early 0: no kernel starts before the one before it has ended; chain:
-   how many products of up to 8 rows become one kernel, 0 for none of them; row 1: a row by itself has kernels of its
-   own where they know the weight. */
+   graphs 0: steps are never replayed as graphs; early 0: no kernel starts before the one before it has ended; row 0: up
+   to 8 rows have no kernels of their own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,20 +29,16 @@ static bool take(const word *w, const char *text, size_t length)
 
 bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err)
 {
-    *ways = (mt_cuda_ways){.graphs = 1, .early = 1, .chain = MT_CUDA_CHAIN_LENGTH};
-    const word words[] = {{"graphs", 1, &ways->graphs},
-                          {"early", 1, &ways->early},
-                          {"chain", MT_CUDA_CHAIN_LENGTH, &ways->chain},
-                          {"row", 1, &ways->row}};
+    *ways = (mt_cuda_ways){.graphs = 1, .early = 1, .row = 1};
+    const word words[] = {{"graphs", 1, &ways->graphs}, {"early", 1, &ways->early}, {"row", 1, &ways->row}};
     while (text && *text) {
         const size_t length = strcspn(text, ",");
         bool known = false;
         for (size_t i = 0; i < MT_COUNT(words); i++)
             known = known || take(&words[i], text, length);
         if (!known)
-            return mt_fail(err, MT_E_INVALID,
-                           "MOTET_CUDA has \"%.*s\"; it knows graphs=0, early=0, chain=0 to chain=%d and row=1",
-                           (int)(length < 40 ? length : 40), text, MT_CUDA_CHAIN_LENGTH);
+            return mt_fail(err, MT_E_INVALID, "MOTET_CUDA has \"%.*s\"; it knows graphs=0, early=0 and row=0",
+                           (int)(length < 40 ? length : 40), text);
         text += length + (text[length] == ',');
     }
     return true;

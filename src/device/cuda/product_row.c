@@ -1,0 +1,87 @@
+/* How products of up to 8 rows are listed for product_row.cu, and what becomes part of them: the making of a row before
+   them, gates behind them. */
+#include <assert.h>
+
+#include "device/cuda/cuda.h"
+
+#define BLOCKS 2                                             /* on a multiprocessor */
+#define OWN(m) ((m) > 1 ? 16384u + 1024 : 8192u + 1024 + 16) /* shared memory of a block besides its rows */
+
+static bool can(const mt_device *dev, const mt_cuda_few *p)
+{
+    const mt_cuda_weight *w = &p->w[0];
+    return dev->ways.row && p->m <= MT_CUDA_ROW_ROWS && w->group == 64 && w->k % MT_CUDA_STEP == 0 &&
+           w->pairs == MT_SCALE_BF16;
+}
+
+bool mt_cuda_row_launch(mt_device *dev, mt_cuda_few *p)
+{
+    const size_t k = p->w[0].k, rows = mt_cuda_up(k / MT_CUDA_STEP * p->m * (128 + 16 + 8), 16);
+    const size_t made = p->made == MT_CUDA_NORMED ? 2
+                        : p->made                 ? 1
+                                                  : 0,
+                 shared = rows + made * (k / 8 * 9) * sizeof(float);
+    const size_t most = ((size_t)dev->shared + 1024) / (shared + OWN(p->m));
+    if (!can(dev, p) || most == 0)
+        return false;
+    const size_t tiles = p->first[p->count], all = (most < BLOCKS ? most : BLOCKS) * (size_t)dev->processors;
+    const int kernel = MT_K_row_4_1 + (p->w[0].kind == MT_CUDA_CODES8 ? 2 : 0) + (p->m > 1);
+    p->from.padded = p->w[0].k;
+    mt_cuda_launch(dev, (mt_cuda_kernel)kernel, tiles < all ? tiles : all, 1, 1, 32 * MT_CUDA_ROW_WARPS, shared, p);
+    return true;
+}
+
+/* What the last kernel norms is normed here. */
+static void take_making(mt_device *dev, mt_cuda_few *p)
+{
+    const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm);
+    p->made = MT_CUDA_AS_THEY_ARE;
+    if (!norm || norm->y.data != p->x.data || norm->y.cols != p->w[0].k || norm->m != 1 ||
+        norm->y.data == norm->x.data || norm->x.data % 16 || norm->y.data % 16)
+        return;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->y[i].data == norm->x.data || p->y[i].data == norm->y.data)
+            return;
+    p->made = MT_CUDA_NORMED;
+    p->x = norm->x;
+    p->out = norm->y;
+    p->norm = norm->w.data;
+    p->eps = norm->eps;
+    p->offset = norm->offset;
+}
+
+bool mt_cuda_row_make(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, mt_cuda_mat x)
+{
+    mt_cuda_few p = {.from = dev->packed, .m = 1, .count = (uint32_t)count, .x = x};
+    for (size_t i = 0; i < count; i++) {
+        p.w[i] = w[i]->d;
+        p.y[i] = y[i]->m;
+        p.first[i + 1] = p.first[i] + (w[i]->d.n + 15) / 16;
+        if (y[i]->m.data == x.data)
+            return false;
+    }
+    if (!can(dev, &p))
+        return false;
+    if (x.data % 16 || (size_t)p.w[0].k * 11 + OWN(1) > (size_t)dev->shared)
+        return false;
+    take_making(dev, &p);
+    if (p.made == MT_CUDA_NORMED)
+        mt_cuda_drop(dev);
+    const bool listed = mt_cuda_row_launch(dev, &p);
+    assert(listed);
+    return listed;
+}
+
+bool mt_cuda_row_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda_mat up, size_t m, const mt_glu *glu)
+{
+    mt_cuda_few *p = mt_cuda_last(dev, MT_K_row_4_1, MT_K_row_8_8);
+    if (!p || p->count != 2 || p->m != m || p->add.data || p->glu.data || p->y[0].data != gate.data ||
+        p->y[1].data != up.data || p->w[0].n != p->w[1].n || p->w[0].n != y.cols || y.data == up.data ||
+        (p->made && y.data == p->x.data))
+        return false;
+    p->glu = y;
+    p->glu_limit = glu->limit;
+    p->glu_offset = glu->offset;
+    p->act = glu->act;
+    return true;
+}
