@@ -23,6 +23,7 @@
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(many_4_32) X(many_4_64) X(many_4_128) X(many_8_32) X(many_8_64) X(many_8_128) X(many_signed)                     \
     X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
+    X(broad_64) X(broad_128)                                                                                           \
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)                        \
     X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes)                                                          \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \

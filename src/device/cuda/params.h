@@ -238,6 +238,12 @@ typedef struct mt_cuda_few_shares {
 #define MT_CUDA_MANY_STAGES(arch) ((arch) == 89 ? 2 : 4) /* steps in shared memory, of which some cards have less */
 #define MT_CUDA_HALF_STAGES 3
 
+/* The same with warpgroups, groups of 64 or 128; each: of them in 128 of k. Shared memory: what broad_stage has. */
+#define MT_CUDA_BROAD_THREADS 512
+#define MT_CUDA_BROAD_SHARED(each)                                                       \
+    (4 * ((128 * (128 + 16 + (each)*4) + 8 * (1024 + (each)*64) + 1023) / 1024 * 1024) + \
+     2 * ((128 * 128 + (each)*640 + 1023) / 1024 * 1024) + 128 * 136 * 4)
+
 typedef struct mt_cuda_many {
     mt_cuda_weight w[MT_CUDA_TOGETHER]; /* alike but for their columns */
     mt_cuda_mat y[MT_CUDA_TOGETHER];

@@ -1,4 +1,4 @@
-/* How products of many rows are cut for product_many.cu and product_bf16.cu. */
+/* How products of many rows are cut for product_many.cu, product_hopper.cu and product_bf16.cu. */
 #include "device/cuda/cuda.h"
 
 static bool alike(const mt_weight *a, const mt_weight *b)
@@ -34,10 +34,20 @@ static mt_cuda_kernel codes_kernel(const mt_cuda_weight *w)
     return kernels[w->pairs == MT_SCALE_BF16][w->kind == MT_CUDA_CODES8][group];
 }
 
+/* What kernels of warpgroups know. */
+static bool broad(const mt_device *dev, const mt_cuda_weight *w)
+{
+    return dev->code >= 90 && w->kind == MT_CUDA_CODES4 && w->format == MT_FORMAT_AFFINE && w->biased &&
+           w->pairs == MT_SCALE_BF16 && w->group >= 64;
+}
+
 /* Bytes of a step are those of stage and half_stage in the kernels' files. */
 static way way_of(const mt_device *dev, const mt_cuda_weight *w)
 {
     const size_t each = w->group ? 128 / w->group : 0;
+    if (broad(dev, w))
+        return (way){w->group == 64 ? MT_K_broad_64 : MT_K_broad_128, MT_CUDA_BROAD_THREADS, MT_CUDA_BROAD_SHARED(each),
+                     1};
     switch (w->kind) {
     case MT_CUDA_HALVES:
         return (way){MT_K_many_halves, 128, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 2048), 2};

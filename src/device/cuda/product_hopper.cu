@@ -1,0 +1,375 @@
+/* Many rows against codes of 4 bits with scales in bf16 (R4), on the tensor cores of Hopper's warpgroups. A block has 128
+   rows and 128 columns, and goes from tile to tile as those of product_many.cu do, with the same sums in the same order.
+
+   What bounds products with a turn or a fold every 32 of k is reading registers: a fused multiply-add of three operands
+   none of which the instruction before had takes two cycles, and operands of mma.sync come out of registers as well.
+   Here both factors are in shared memory, and four warpgroups have a part each: one copies, some steps ahead, and
+   unpacks codes to bytes; two have 64 rows each and their sums; one adds up what the groups' biases give, which waits
+   for no product, and hands it over at the end of a tile. */
+#include "device/cuda/product.cuh"
+
+#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#include "device/cuda/wgmma.cuh"
+
+enum {
+    BROAD_STAGES = 4,  /* steps of 128 of k that are copied */
+    BROAD_CODES = 2,   /* that are unpacked */
+    BIAS_STRIDE = 136, /* floats of a row of what is handed over */
+    PLANE_LANE = 80,   /* bytes of scales of one of the four lanes that share a row: 64, apart from the others' banks */
+    PLANE = 4 * PLANE_LANE
+};
+
+/* What is copied: rows, turns, sums, codes, scales as they lie. What is unpacked: codes as bytes, then for each group
+   the scales' plane and the biases'. Both begin at multiples of 1024. */
+template <int GROUP> struct broad_stage {
+    enum {
+        EACH = 128 / GROUP,
+        TURNS = MT_CUDA_MANY * 128,
+        SUMS = TURNS + MT_CUDA_MANY * 16,
+        CODES = SUMS + MT_CUDA_MANY * EACH * 4,
+        SCALES = CODES + 8 * 1024,
+        BYTES = SCALES + 8 * EACH * 64,
+        COPIED = (BYTES + 1023) / 1024 * 1024,
+        PLANES = MT_CUDA_MANY * 128,
+        UNPACKED = (PLANES + EACH * 2 * PLANE + 1023) / 1024 * 1024,
+        ALL = BROAD_STAGES * COPIED + BROAD_CODES * UNPACKED + MT_CUDA_MANY * BIAS_STRIDE * 4
+    };
+};
+
+typedef struct broad_barriers {
+    uint64_t full[BROAD_STAGES];  /* a step is copied */
+    uint64_t empty[BROAD_STAGES]; /* nobody needs it any more, nor what was made of it */
+    uint64_t ready[BROAD_CODES];  /* it is unpacked */
+    uint64_t given, taken;        /* what biases give */
+} broad_barriers;
+
+/* A block's share of tiles, and where things are. */
+typedef struct broad_block {
+    uint8_t *ring, *codes;
+    float *bias;
+    broad_barriers *at;
+    uint32_t steps, tiles;
+} broad_block;
+
+/* d += a b': 64 rows of int8 and 128 columns of bytes, 32 of k. */
+static __device__ inline void product_codes(int (&d)[64], uint64_t a, uint64_t b)
+{
+#define R4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
+    products_begin();
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "setp.eq.b32 p, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.u8 {" D64 "}, %64, %65, p;\n"
+                 "}"
+                 : R16(0), R16(16), R16(32), R16(48)
+                 : "l"(a), "l"(b));
+    products_commit();
+    products_wait();
+#undef R16
+#undef R4
+}
+
+/* ---- copying and unpacking ---- */
+
+/* Where the next copies of a thread begin. */
+typedef struct broad_source {
+    const uint8_t *q, *turns, *sums, *codes, *scales;
+    uint64_t tile;     /* bytes of codes of a tile of 16 columns */
+    int tiles, groups; /* that there are from the thread's piece on */
+} broad_source;
+
+template <int GROUP> static __device__ inline broad_source broad_source_at(const mt_cuda_many &p, const many_tile &t)
+{
+    enum { EACH = broad_stage<GROUP>::EACH, PIECES = 4 * EACH }; /* PIECES: of scales of a tile */
+    const mt_cuda_weight &w = many_weight(p, t);
+    const uint32_t n = threadIdx.x % 128, there = (w.n + 31) / 32 * 2 - t.column;
+    broad_source f;
+    f.q = p.from.q + (uint64_t)t.row * 128 + n * 16;
+    f.turns = (const uint8_t *)p.from.turns + (uint64_t)t.row * 16 + n * 16;
+    f.sums = (const uint8_t *)p.from.sums + (uint64_t)t.row * (4 * EACH) + n * 16;
+    f.tile = (uint64_t)w.steps * 1024;
+    f.codes = w.w + (t.column + n / 64) * f.tile + n % 64 * 16;
+    f.scales = w.scales + ((uint64_t)(t.column + n / PIECES) * w.groups * 4 + n % PIECES) * 16;
+    f.tiles = (int)there - (int)(n / 64);
+    f.groups = n / PIECES < 8 && n / PIECES < there ? (int)w.groups - (int)(n % PIECES / 4) : 0;
+    return f;
+}
+
+/* A step, then on to the next. */
+template <int GROUP>
+static __device__ inline void broad_fetch(const mt_cuda_many &p, broad_source *f, unsigned to, uint64_t *full)
+{
+    typedef broad_stage<GROUP> S;
+    const uint32_t n = threadIdx.x % 128;
+    to += n * 16;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        copy_16(to + i * 2048, f->q + i * 2048);
+    copy_16(to + S::TURNS, f->turns);
+    if (n < MT_CUDA_MANY * S::EACH / 4)
+        copy_16(to + S::SUMS, f->sums);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (i * 2 < f->tiles)
+            copy_16(to + S::CODES + i * 2048, f->codes + i * 2 * f->tile);
+    if (f->groups > 0)
+        copy_16(to + S::SCALES, f->scales);
+    barrier_copied(full);
+    f->q += p.from.rows * 128ull;
+    f->turns += p.from.rows * 16ull;
+    f->sums += p.from.rows * (4ull * S::EACH);
+    f->codes += 1024;
+    f->scales += S::EACH * 64;
+    f->groups -= S::EACH;
+}
+
+/* Codes become rows of 128 bytes, a column each, as products want them; a lane's scales come to lie together. Those of
+   groups beyond the last are 0. */
+template <int GROUP> static __device__ inline void broad_unpack(const uint8_t *from, uint8_t *to, uint32_t groups)
+{
+    typedef broad_stage<GROUP> S;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, n = threadIdx.x % 128;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t half = warp * 4 + i, column = half * 8 + lane / 4;
+        const uint4 raw = *(const uint4 *)(from + S::CODES + half * 512 + lane * 16);
+        const unsigned word[4] = {raw.x, raw.y, raw.z, raw.w};
+        uint8_t *row = to + column * 128 + lane % 4 * 4;
+#pragma unroll
+        for (uint32_t ks = 0; ks < 4; ks++) {
+            *(unsigned *)(row + (ks * 2 ^ column % 8) * 16) = word[ks] & 0x0f0f0f0fu;
+            *(unsigned *)(row + (ks * 2 + 1 ^ column % 8) * 16) = word[ks] >> 4 & 0x0f0f0f0fu;
+        }
+    }
+    if (n < S::EACH * 64) {
+        const uint32_t g = n / 64, pair = n % 64; /* of columns */
+        uint2 two = *(const uint2 *)(from + S::SCALES + ((pair / 8 * S::EACH + g) * 16 + pair % 8 * 2) * 4);
+        if (g >= groups)
+            two = make_uint2(0, 0);
+        uint8_t *plane = to + S::PLANES + g * (2 * PLANE) + pair % 4 * PLANE_LANE + pair / 4 * 4;
+        *(unsigned *)plane = __byte_perm(two.x, two.y, 0x5410);
+        *(unsigned *)(plane + PLANE) = __byte_perm(two.x, two.y, 0x7632);
+    }
+}
+
+template <int GROUP> static __device__ inline void broad_feed(const mt_cuda_many &p, const broad_block &b)
+{
+    typedef broad_stage<GROUP> S;
+    const uint32_t mine = b.tiles > blockIdx.x ? (b.tiles - blockIdx.x - 1) / gridDim.x + 1 : 0;
+    const uint32_t total = mine * b.steps, groups = p.w[0].groups;
+    uint32_t id = blockIdx.x, fetch_step = 0, fetched = 0, step = 0;
+    broad_source from = broad_source_at<GROUP>(p, many_tile_at(p, id, b.tiles));
+    const auto fetch_next = [&]() {
+        if (fetched >= total)
+            return;
+        const uint32_t slot = fetched++ % BROAD_STAGES;
+        broad_fetch<GROUP>(p, &from, shared_address(b.ring) + slot * S::COPIED, &b.at->full[slot]);
+        if (++fetch_step == b.steps) {
+            fetch_step = 0;
+            from = broad_source_at<GROUP>(p, many_tile_at(p, id += gridDim.x, b.tiles));
+        }
+    };
+    for (int i = 0; i < BROAD_STAGES - 1; i++)
+        fetch_next();
+    for (uint32_t n = 0; n < total; n++) {
+        const uint32_t slot = n % BROAD_STAGES;
+        barrier_wait(&b.at->full[slot], n / BROAD_STAGES & 1);
+        broad_unpack<GROUP>(b.ring + slot * S::COPIED, b.codes + n % BROAD_CODES * S::UNPACKED,
+                            groups - step * S::EACH);
+        products_see();
+        barrier_arrive(&b.at->ready[n % BROAD_CODES]);
+        step = step + 1 == b.steps ? 0 : step + 1;
+        if (n) /* the step before is done with: its stage is free, and the next but one may be unpacked over it */
+            barrier_wait(&b.at->empty[(n - 1) % BROAD_STAGES], (n - 1) / BROAD_STAGES & 1);
+        fetch_next();
+    }
+}
+
+/* ---- biases ---- */
+
+/* Two scales of a plane's word. */
+static __device__ inline float scale_of(unsigned word, int odd)
+{
+    return __uint_as_float(odd ? word & 0xffff0000u : word << 16);
+}
+
+/* A warp has 128 rows of 32 columns; a lane rows i * 16 + lane % 8 * 2 and the next, columns j * 8 + lane / 8 * 2 and the
+   next. */
+template <int GROUP>
+static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *copied, const uint8_t *unpacked)
+{
+    typedef broad_stage<GROUP> S;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const float *sums = (const float *)(copied + S::SUMS) + lane % 8 * 2 * S::EACH;
+#pragma unroll
+    for (int g = 0; g < S::EACH; g++) {
+        const uint4 w =
+            *(const uint4 *)(unpacked + S::PLANES + (2 * g + 1) * PLANE + lane / 8 * PLANE_LANE + warp * 16);
+        const unsigned word[4] = {w.x, w.y, w.z, w.w};
+        float bias[8];
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            bias[c] = scale_of(word[c / 2], c % 2);
+#pragma unroll
+        for (int r = 0; r < 16; r++) {
+            const float sx = sums[(r / 2 * 16 + r % 2) * S::EACH + g];
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+                sum[r][c] = fmaf(bias[c], sx, sum[r][c]);
+        }
+    }
+}
+
+template <int GROUP> static __device__ inline void broad_biases(const broad_block &b)
+{
+    typedef broad_stage<GROUP> S;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    uint32_t n = 0, turn = 0;
+#pragma unroll 1
+    for (uint32_t id = blockIdx.x; id < b.tiles; id += gridDim.x, turn++) {
+        float sum[16][8] = {};
+#pragma unroll 1
+        for (uint32_t s = 0; s < b.steps; s++, n++) {
+            const uint32_t slot = n % BROAD_STAGES;
+            barrier_wait(&b.at->ready[n % BROAD_CODES], n / BROAD_CODES & 1);
+            broad_bias<GROUP>(sum, b.ring + slot * S::COPIED, b.codes + n % BROAD_CODES * S::UNPACKED);
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(&b.at->empty[slot]);
+        }
+        if (turn)
+            barrier_wait(&b.at->taken, (turn - 1) & 1);
+        float *to = b.bias + lane % 8 * 2 * BIAS_STRIDE + warp * 32 + lane / 8 * 2;
+#pragma unroll
+        for (int r = 0; r < 16; r++)
+#pragma unroll
+            for (int c = 0; c < 8; c += 2)
+                *(float2 *)(to + (r / 2 * 16 + r % 2) * BIAS_STRIDE + c * 4) = make_float2(sum[r][c], sum[r][c + 1]);
+        barrier_arrive(&b.at->given);
+    }
+}
+
+/* ---- sums ---- */
+
+/* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, columns lane % 4 * 2 and + 1 of
+   each eight. low and high: the link's turns for both. */
+static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
+                                         const uint8_t *plane)
+{
+    const float mul[2] = {low.x, high.x}, xs[2] = {low.y, high.y};
+    const float on[2] = {turn_on_add(mul[0]), turn_on_add(mul[1])};
+    const float end[2] = {turn_end_add(xs[0]), turn_end_add(xs[1])};
+    int d[64];
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        d[i] = MT_DOT_BITS;
+    product_codes(d, rows, columns);
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        d[i] = __float_as_int(fmaf(mul[i >> 1 & 1], __int_as_float(d[i]), on[i >> 1 & 1]));
+    product_codes(d, rows + 2, columns + 2);
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        const uint4 w = *(const uint4 *)(plane + q * 16);
+        const unsigned word[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            const int i = q * 16 + j, r = j >> 1 & 1;
+            const float t = fmaf(xs[r], __int_as_float(d[i]), end[r]);
+            a[i] = fmaf(scale_of(word[j / 4], j & 1), t, a[i]);
+        }
+    }
+}
+
+template <int GROUP>
+static __device__ inline void broad_sums(const mt_cuda_many &p, const broad_block &b, uint32_t group)
+{
+    typedef broad_stage<GROUP> S;
+    const uint32_t lane = threadIdx.x % 32, row = group * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4;
+    uint32_t n = 0, turn = 0;
+#pragma unroll 1
+    for (uint32_t id = blockIdx.x; id < b.tiles; id += gridDim.x, turn++) {
+        float a[64] = {};
+#pragma unroll 1
+        for (uint32_t s = 0; s < b.steps; s++, n++) {
+            const uint32_t slot = n % BROAD_STAGES;
+            const uint8_t *copied = b.ring + slot * S::COPIED, *unpacked = b.codes + n % BROAD_CODES * S::UNPACKED;
+            barrier_wait(&b.at->ready[n % BROAD_CODES], n / BROAD_CODES & 1);
+            const float4 low = *(const float4 *)(copied + S::TURNS + row * 16);
+            const float4 high = *(const float4 *)(copied + S::TURNS + (row + 8) * 16);
+            const uint64_t rows = along(shared_address(copied) + group * 8192),
+                           columns = along(shared_address(unpacked));
+            const uint8_t *plane = unpacked + S::PLANES + lane % 4 * PLANE_LANE;
+            broad_link(a, rows, columns, make_float2(low.x, low.y), make_float2(high.x, high.y), plane);
+            broad_link(a, rows + 4, columns + 4, make_float2(low.z, low.w), make_float2(high.z, high.w),
+                       plane + (S::EACH - 1) * (2 * PLANE));
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(&b.at->empty[slot]);
+        }
+        const many_tile t = many_tile_at(p, id, b.tiles);
+        const float *bias = b.bias + row * BIAS_STRIDE + lane % 4 * 2;
+        barrier_wait(&b.at->given, turn & 1);
+#pragma unroll
+        for (int j = 0; j < 16; j++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const float2 c = *(const float2 *)(bias + h * 8 * BIAS_STRIDE + j * 8);
+                const int i = j * 4 + h * 2;
+                many_store(p, t, t.row + row + h * 8, t.column * 16 + j * 8 + lane % 4 * 2,
+                           make_float2(a[i] + c.x, a[i + 1] + c.y));
+            }
+        barrier_arrive(&b.at->taken);
+    }
+}
+
+template <int GROUP> static __device__ inline void broad(const mt_cuda_many &p)
+{
+    typedef broad_stage<GROUP> S;
+    static_assert(S::ALL == MT_CUDA_BROAD_SHARED(S::EACH), "what the host gives");
+    extern __shared__ __align__(1024) uint8_t ring[];
+    __shared__ broad_barriers at;
+    uint8_t *codes = ring + BROAD_STAGES * S::COPIED;
+    const broad_block b = {ring,         codes, (float *)(codes + BROAD_CODES * S::UNPACKED), &at, p.from.padded / 128,
+                           many_tiles(p)};
+    const uint32_t group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < BROAD_STAGES; i++) {
+            barrier_init(&at.full[i], 128);
+            barrier_init(&at.empty[i], 12); /* warps */
+        }
+        for (int i = 0; i < BROAD_CODES; i++)
+            barrier_init(&at.ready[i], 128);
+        barrier_init(&at.given, 128);
+        barrier_init(&at.taken, 256);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (group == 3) {
+        fewer_registers<56>();
+        broad_feed<GROUP>(p, b);
+    } else if (group == 2) {
+        more_registers<152>();
+        broad_biases<GROUP>(b);
+    } else {
+        more_registers<152>();
+        broad_sums<GROUP>(p, b, group);
+    }
+}
+
+#define BROAD(group)                                                       \
+    extern "C" __global__ void __launch_bounds__(MT_CUDA_BROAD_THREADS, 1) \
+        mtk_broad_##group(const __grid_constant__ mt_cuda_many p)          \
+    {                                                                      \
+        broad<group>(p);                                                   \
+    }
+#else
+#define BROAD(group)                                              \
+    KERNEL(broad_##group)(const __grid_constant__ mt_cuda_many p) \
+    {                                                             \
+    }
+#endif
+
+BROAD(64)
+BROAD(128)
