@@ -5,9 +5,11 @@ the shape of their API, the device is opened anew, or everybody hears why it is 
 usage: LD_LIBRARY_PATH=BUILD/tests/cuda tests/api/test_gpu.py --motet PROGRAM"""
 
 import os
+import re
 import sys
 import tempfile
 
+import fixture
 from served import Suite, eventually
 
 suite = Suite("gpu")
@@ -17,13 +19,13 @@ FAULT = "the GPU could not "
 class Gpu:
     """A server on the driver, and a fault that strikes the so-many-th call of a name after it was told to."""
 
-    def __init__(self, settings=""):
+    def __init__(self, settings="", *options, **more):
         self.folder = tempfile.TemporaryDirectory()
         self.trigger = os.path.join(self.folder.name, "now")
         env = {"MOTET_DEVICE": "cuda",
                "MOTET_FAKE_CUDA": "fail=cuStreamSynchronize:2:719,when={}{}".format(self.trigger, settings)}
         # nothing is guessed ahead: every token is a step, in which the host waits once
-        self.server = suite.start("--speculate", "off", env=env)
+        self.server = suite.start("--speculate", "off", *options, env=env, **more)
 
     def __enter__(self):
         self.server.__enter__()
@@ -89,6 +91,43 @@ def a_card_that_is_gone():
             assert answer.status == 503, answer.body
             assert said(answer).startswith("the device could not be opened anew: "), answer.body
         assert server.request("GET", "/live").status == 200
+
+
+def by_model(server, name):
+    text = server.request("GET", "/metrics").body.decode()
+    return {m: float(n) for m, n in re.findall(name + r'{model_name="(\w+)"} (\S+)', text)}
+
+
+@suite.test
+def several_models_on_one_card():
+    """Each has its part of the GPU's memory, and a fault is the one's that meets it."""
+    folders = [fixture.write(os.path.join(os.path.dirname(suite.folder), name), seed=300 + i)
+               for i, name in enumerate(("alto", "bass"))]
+    with Gpu(",memory=1500", folder=folders) as gpu:
+        server = gpu.server
+        for name in ("alto", "bass"):
+            assert server.chat(model=name, max_tokens=8).status == 200
+        limit, grants = server.metrics()["motet_memory_limit_bytes"], by_model(server, "motet_model_memory_bytes")
+        assert 1000 << 20 < limit < 1500 << 20, limit
+        assert set(grants) == {"alto", "bass"} and min(grants.values()) > 100 << 20, grants
+        assert sum(grants.values()) <= limit, (grants, limit)
+        gpu.strike()
+        assert FAULT in said(server.chat(model="alto", max_tokens=8)) and gpu.struck()
+        assert server.chat(model="bass", max_tokens=8).status == 200
+        assert eventually(lambda: server.chat(model="alto", max_tokens=8).status == 200), server.log[-5:]
+        assert by_model(server, "motet_device_faults_total") == {"alto": 1, "bass": 0}
+        assert server.request("GET", "/health").status == 200
+
+
+@suite.test
+def too_little_of_the_hosts_memory():
+    """What is no model's is in the host's memory, and must fit there."""
+    folders = [fixture.write(os.path.join(os.path.dirname(suite.folder), name), seed=302) for name in ("alto", "bass")]
+    try:
+        with Gpu("", "--host-memory", "1M", folder=folders):
+            raise ValueError("it started")
+    except AssertionError as why:
+        assert '"--host-memory" is 1 MiB, and the server itself takes' in str(why), why
 
 
 if __name__ == "__main__":
