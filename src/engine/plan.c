@@ -14,6 +14,7 @@
 /* A step of prompts only takes at least so many times what a step of one row does, in company and alone: whoever
    comes meanwhile waits for its end, and short chunks cost little (an eighth of the speed at four times). */
 #define TOGETHER 4
+#define SLICES 4 /* parts of the rows that keep a GPU busy */
 #define ALONE 6
 #define ALONE_SECONDS 0.12
 
@@ -350,6 +351,7 @@ static mt_budget budget_of(const mt_engine *e, uint64_t now)
     mt_budget b = {.rows = e->params.rows,
                    .places = e->params.sequences - e->running_count,
                    .seconds = given,
+                   .slice = mt_device_apart(e->dev) ? mt_device_rows(e->dev) / SLICES : 0,
                    .others = e->params.rota ? mt_rota_wanting(e->params.rota) : 0,
                    .draft_all = e->params.draft_all,
                    .alone = company ? TOGETHER * larger(least, UNNOTICED) : larger(ALONE * least, ALONE_SECONDS)};

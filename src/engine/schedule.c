@@ -207,6 +207,16 @@ static double shared(const mt_cost *cost, double needed, double limit, size_t en
     return larger(smaller(limit, beside_answers(cost, needed, 0)) / (double)engines, needed * 1.5);
 }
 
+/* Seconds of a slice of the prompt that is soonest done, and of a block more, for it may be given in two parts; 0 where
+   none waits. */
+static double slice_of(mt_candidate *const *order, size_t begin, size_t count, const rest *r, size_t slice)
+{
+    for (size_t i = begin; slice > 0 && i < count; i++)
+        if (!order[i]->answering && order[i]->work <= 0)
+            return cost_of(r->cost, r->used, order[i]->depth, least(slice, order[i]->left) + MT_COST_BLOCK);
+    return 0;
+}
+
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order)
 {
@@ -230,6 +240,7 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
         limit = shared(cost, answers ? taken : mt_cost_predict(cost, 1, 0), limit, budget->others + 1);
     else if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
+    limit = larger(limit, taken + slice_of(order, answers, count, &r, budget->slice));
     r.seconds = limit - taken;
     mt_candidate *first = oldest(order, answers, count, r.places);
     if (first)

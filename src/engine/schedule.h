@@ -40,6 +40,8 @@ typedef struct mt_budget {
     size_t places;  /* candidates that may begin to run */
     double seconds; /* what the step may take when somebody is answering; 0: see above */
     double alone; /* seconds the step may take when nobody is answering, or twice as many where a prompt is done then */
+    size_t slice; /* rows of prompts that a step has at least, where there are any, whatever they take: on a device
+                       where fewer take hardly less, steps would become ever shorter. 0: as many as the time allows */
     size_t others;  /* engines that have a step before this one has its next, each as long a one */
     bool draft_all; /* every guess gets its row, for tests */
 } mt_budget;

@@ -487,7 +487,30 @@ static void guesses_get_rows_where_they_save_time(void **state)
     assert_int_equal(rows, 20);
 }
 
+/* Where a slice is told, a prompt gets it though the time is short, answers or not, and no more than it has. */
+static void prompts_get_a_slice(void **state)
+{
+    const mt_cost cost = costs();
+    mt_candidate prompt = {.left = 200, .most = 256, .depth = 8192}, answer = {.left = 1, .most = 1, .answering = true};
+    mt_candidate *const both[] = {&answer, &prompt}, *order[2];
+    mt_budget budget = usual;
+    (void)state;
+    answer.running = prompt.running = true;
+    for (size_t count = 1; count <= 2; count++) {
+        budget.slice = 0;
+        mt_schedule(both + 2 - count, count, &cost, &budget, order);
+        assert_in_range(prompt.rows, 1, 9);
+        budget.slice = 64;
+        mt_schedule(both + 2 - count, count, &cost, &budget, order);
+        assert_in_range(prompt.rows, 60, 68);
+        budget.slice = 500;
+        mt_schedule(both + 2 - count, count, &cost, &budget, order);
+        assert_int_equal(prompt.rows, 200);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(prompts_get_a_slice),
     cmocka_unit_test(answers_keep_their_pace_beside_a_long_prompt),
     cmocka_unit_test(answers_leave_prompts_their_time),
     cmocka_unit_test(a_prompt_leaves_other_engines_their_time),
