@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 
+#define PI 3.14159265358979323846
+
 enum { LANES = 16 }; /* what a pass computes side by side: rows in the first, bytes of a row in the second */
 
 /* Where each pixel of a row or column takes its colour from. */
@@ -37,10 +39,21 @@ static double bicubic(double x)
     return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
+static double sinc(double x)
+{
+    return x == 0 ? 1 : sin(PI * x) / (PI * x);
+}
+
+static double lanczos(double x)
+{
+    return -3 <= x && x < 3 ? sinc(x) * sinc(x / 3) : 0;
+}
+
 static const struct {
     double (*weight)(double);
     double support;
 } filters[] = {
+    [MT_RESAMPLE_LANCZOS] = {lanczos, 3},
     [MT_RESAMPLE_BILINEAR] = {bilinear, 1},
     [MT_RESAMPLE_BICUBIC] = {bicubic, 2},
 };

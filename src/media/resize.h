@@ -5,7 +5,12 @@
 #include "media/image.h"
 
 /* Numbered as the "resample" of a preprocessor_config.json. */
-typedef enum mt_resample { MT_RESAMPLE_NEAREST = 0, MT_RESAMPLE_BILINEAR = 2, MT_RESAMPLE_BICUBIC = 3 } mt_resample;
+typedef enum mt_resample {
+    MT_RESAMPLE_NEAREST = 0,
+    MT_RESAMPLE_LANCZOS = 1, /* as Pillow has it; torchvision has none */
+    MT_RESAMPLE_BILINEAR = 2,
+    MT_RESAMPLE_BICUBIC = 3
+} mt_resample;
 
 typedef enum mt_resize_like {
     MT_RESIZE_PIL,  /* Image.resize: the slow processors */

@@ -32,14 +32,15 @@ typedef struct mt_family {
     X(llama), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), X(gemma3), X(qwen2_vl), X(qwen2_5_vl),      \
         X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), \
         X(gpt_oss), X(mistral), X(ministral3), X(mistral3), X(gemma4), X(gemma4_text), X(gemma4_unified),              \
-        X(gemma4_unified_text), X(lfm2), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl)
+        X(gemma4_unified_text), X(lfm2), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl),   \
+        X(smolvlm)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
 /* Eyes that several of them have, or that stand in another file. */
 extern const struct mt_vision_family mt_vision_qwen2, mt_vision_qwen2_5, mt_vision_qwen3, mt_vision_qwen3_5,
     mt_vision_gemma3, mt_vision_pixtral, mt_vision_lfm2, mt_vision_gemma4, mt_vision_gemma4_unified, mt_vision_glm4v,
-    mt_vision_glm46v, mt_vision_glm4v_moe, mt_vision_glm_ocr, mt_vision_paddleocr;
+    mt_vision_glm46v, mt_vision_glm4v_moe, mt_vision_glm_ocr, mt_vision_paddleocr, mt_vision_smolvlm;
 
 /* A count of at least one; missing and without a default (0) is an error. */
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,

@@ -52,9 +52,9 @@ static bool read_resample(const mt_settings *s, const mt_config *c, mt_resample 
     int64_t value = fallback;
     if (c && !mt_config_int(c, "resample", fallback, 0, 5, &value, s->err))
         return false;
-    if (value != MT_RESAMPLE_NEAREST && value != MT_RESAMPLE_BILINEAR && value != MT_RESAMPLE_BICUBIC)
-        return mt_fail(s->err, MT_E_UNSUPPORTED, "\"resample\" is %d; known are 0, 2 (bilinear) and 3 (bicubic)",
-                       (int)value);
+    if (value > MT_RESAMPLE_BICUBIC)
+        return mt_fail(s->err, MT_E_UNSUPPORTED,
+                       "\"resample\" is %d; known are 0, 1 (Lanczos), 2 (bilinear) and 3 (bicubic)", (int)value);
     *out = (mt_resample)value;
     return true;
 }

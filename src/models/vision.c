@@ -446,9 +446,11 @@ static void merge(mt_vision *v, const merger *m, size_t n, size_t offset, bool j
             mt_op_layer_norm(v->dev, v->joined, v->joined, tokens, m->joined_norm, m->joined_norm_bias,
                              v->spec->merge_eps);
     }
-    mt_op_matmul(v->dev, &v->middle, (const mt_weight *[]){m->up}, 1, v->joined, tokens);
-    mt_op_act(v->dev, v->middle, tokens, v->spec->merge_activation);
-    mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->down}, 1, v->middle, tokens);
+    if (m->up) {
+        mt_op_matmul(v->dev, &v->middle, (const mt_weight *[]){m->up}, 1, v->joined, tokens);
+        mt_op_act(v->dev, v->middle, tokens, v->spec->merge_activation);
+    }
+    mt_op_matmul(v->dev, &v->out, (const mt_weight *[]){m->down}, 1, m->up ? v->middle : v->joined, tokens);
     write_tokens(v, n, offset);
 }
 

@@ -12,7 +12,7 @@
 
 /* How tokens are made of squares of patches. */
 typedef enum mt_merge {
-    MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP */
+    MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP or are projected */
     MT_MERGE_MEAN,  /* the last layer's output is normed; means are normed by 1 + w and projected */
     MT_MERGE_PLAIN, /* means are multiplied by merge_scale, perhaps standardised, normed and projected */
     MT_MERGE_WOVEN, /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes
@@ -26,6 +26,7 @@ typedef enum mt_merge {
 /* How a table of learned positions is spread over a picture's patches. */
 typedef enum mt_spread {
     MT_SPREAD_ENDS,  /* from end to end, between four neighbours */
+    MT_SPREAD_STEPS, /* the entry that a patch's share of the side falls into */
     MT_SPREAD_CUBIC, /* by middles of patches, between sixteen neighbours; the border goes on outside */
     MT_SPREAD_SMOOTH /* resized as a picture is, bilinear: where it is made smaller, by means */
 } mt_spread;

@@ -17,6 +17,12 @@ typedef struct mt_pixel_rules {
     float levels[3][256]; /* of a byte of a channel */
 } mt_pixel_rules;
 
+/* As the processor does it that transformers picks: what torchvision lacks is Pillow's. */
+static inline mt_resize_like mt_pixel_like(const mt_pixel_rules *rules)
+{
+    return rules->resample == MT_RESAMPLE_LANCZOS ? MT_RESIZE_PIL : MT_RESIZE_TORCH;
+}
+
 /* How large images are cut into tiles. */
 typedef struct mt_tile_rules {
     uint32_t least, most, side; /* so many of them, of so many pixels */

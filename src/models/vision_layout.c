@@ -209,6 +209,18 @@ static void factored(mt_vision_layout *l, size_t first, size_t rows)
     }
 }
 
+/* One entry: of steps as large as a place's, how many of an entry's are behind it, in float as torch counts them. */
+static void steps(uint32_t at, uint32_t size, uint32_t side, taps *t)
+{
+    const float share = fminf((float)at * (1.0f / (float)size), 1.0f - 1e-6f);
+    uint32_t entry = 0;
+    while (entry + 1 < side && (float)(1.0 / side + entry * (1.0 / side)) <= share)
+        entry++;
+    t->entry[0] = entry;
+    t->share[0] = 1;
+    t->count = 1;
+}
+
 /* Four neighbours of the place's middle, by a cubic convolution. */
 static void cubic(uint32_t at, uint32_t size, uint32_t side, taps *t)
 {
@@ -233,7 +245,7 @@ void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
     }
     const uint32_t side = l->spec->table;
     static void (*const ways[])(uint32_t, uint32_t, uint32_t, taps *) = {
-        [MT_SPREAD_ENDS] = between, [MT_SPREAD_CUBIC] = cubic, [MT_SPREAD_SMOOTH] = around};
+        [MT_SPREAD_ENDS] = between, [MT_SPREAD_STEPS] = steps, [MT_SPREAD_CUBIC] = cubic, [MT_SPREAD_SMOOTH] = around};
     void (*const places)(uint32_t, uint32_t, uint32_t, taps *) = ways[l->spec->spread];
     for (size_t i = 0; i < rows; i++) {
         const mt_vision_item *item = item_of(l, first + i);

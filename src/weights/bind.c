@@ -17,8 +17,8 @@
 #include "weights/bind_internal.h"
 
 /* Where the text model's tensors are in the files of the world, the more special first. */
-static const char *const prefixes[] = {"model.language_model.", "language_model.model.", "model.", "language_model.",
-                                       ""};
+static const char *const prefixes[] = {
+    "model.text_model.", "model.language_model.", "language_model.model.", "model.", "language_model.", ""};
 
 /* lm_head stands beside the text model or above it. */
 static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head",
@@ -33,6 +33,8 @@ static const char *const towers[] = {"model.visual.vision_model.",
                                      "model.vision_tower.vision_model.",
                                      "vision_tower.",
                                      "model.vision_tower.",
+                                     "model.vision_model.",
+                                     "vision_model.",
                                      "model.vision_embedder.",
                                      "vision_embedder.",
                                      "model.embed_vision.",
@@ -40,6 +42,8 @@ static const char *const towers[] = {"model.visual.vision_model.",
 static const char *const projectors[] = {"multi_modal_projector.",
                                          "model.projector.",
                                          "mlp_AR.",
+                                         "model.connector.",
+                                         "connector.",
                                          "visual.projector.",
                                          "model.multi_modal_projector.",
                                          "model.embed_vision.multimodal_embedder.",

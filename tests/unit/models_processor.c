@@ -664,6 +664,48 @@ static void gemma4_reads_its_processor(void **state)
     remove_folder(NULL);
 }
 
+/* SmolVLM's are made longer first, then whole tiles, and are seen whole behind these. */
+static void tiles_are_as_many_as_a_length_makes(void **state)
+{
+    static const struct {
+        uint32_t width, height, across, down;
+    } cases[] = {{56, 48, 3, 3}, {640, 272, 3, 2}, {30, 90, 1, 3}, {5, 3, 3, 2}, {10, 1000, 1, 3}};
+    mt_processor p = {.family = &mt_vision_smolvlm,
+                      .patch = 8,
+                      .frames = 1,
+                      .merge = 2,
+                      .image_pad = "<image>",
+                      .opening = "<f>",
+                      .closing = "<f>",
+                      .row_end = "<g>",
+                      .tiles = {.most = 16, .side = 48, .thumbnail = true}};
+    const mt_picture_order order = {.arena = arena}, low = {.arena = arena, .wish.low = true};
+    mt_error err = {0};
+    (void)state;
+    p.image = (mt_pixel_rules){.width = 130, .resample = MT_RESAMPLE_LANCZOS};
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_image image;
+        mt_picture out[MT_PICTURE_SIZES];
+        mt_image_new(&image, cases[i].width, cases[i].height);
+        assert_true(mt_processor_image(&p, &image, &order, out, &err));
+        assert_int_equal(out->more, 1);
+        assert_int_equal(out->across, cases[i].across);
+        assert_int_equal(out->views, cases[i].across * cases[i].down);
+        assert_int_equal(out[1].tokens, 9);
+        assert_true(mt_processor_image(&p, &image, &low, out, &err));
+        assert_int_equal(out->more, 0);
+        mt_image_free(&image);
+    }
+    const mt_picture tiles = {.views = 2, .across = 1, .more = 1}, one = {.views = 1, .across = 1};
+    mt_buf text;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(&p, &tiles, 0, &text));
+    assert_true(mt_processor_text(&p, &one, 1, &text));
+    assert_string_equal(text.data,
+                        "<f><row_1_col_1><image>\n<f><row_2_col_1><image>\n\n<f><g><image><f><f><g><image><f>");
+    mt_buf_free(&text);
+}
+
 /* Older classes go by a pace and spread what they take of a long video; newer ones go by its length. */
 static void glm_chooses_frames_by_pace_or_by_length(void **state)
 {
@@ -785,5 +827,6 @@ static const struct CMUnitTest tests[] = {
     TEST(tiles_are_told_by_row_and_column),
     TEST(glm_chooses_frames_by_pace_or_by_length),
     TEST(glm_reads_its_processor),
+    TEST(tiles_are_as_many_as_a_length_makes),
 };
 UNIT_MAIN(tests)

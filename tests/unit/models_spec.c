@@ -164,7 +164,7 @@ static void gemma_reads_its_text_config(void **state)
     "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "          \
     "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, "     \
     "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl, glm4v, " \
-    "glm46v, glm4v_moe, glm_ocr, paddleocr_vl"
+    "glm46v, glm4v_moe, glm_ocr, paddleocr_vl, smolvlm"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -530,6 +530,8 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"max_position_embeddings\":"
          "100," SHAPE "},\"vision_config\":{}}",
          "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
+        {"{\"model_type\":\"smolvlm\",\"text_config\":{\"model_type\":\"smollm4\"}}",
+         "the text model of smolvlm has the type \"smollm4\"; llama is known"},
         {"{\"model_type\":\"glm46v\",\"text_config\":{\"model_type\":\"glm5_text\"}}",
          "the text model of glm46v has the type \"glm5_text\"; known are glm4v_text and glm4v_moe_text"},
         {"{\"model_type\":\"glm4v\",\"text_config\":{\"rope_parameters\":{\"partial_rotary_factor\":0.5}},"

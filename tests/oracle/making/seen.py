@@ -103,7 +103,7 @@ def _cases(spec):
     still = {name: case for name, case in plain.items() if not _parts(case, "video")}
     if spec.family == "gemma3":
         return still | GEMMA_CASES
-    if spec.family == "lfm2_vl":
+    if spec.family in ("lfm2_vl", "smolvlm"):
         return still | TILE_CASES
     if spec.family == "paddleocr_vl":
         return still | {name: CASES[name] for name in ("smaller", "larger")}
@@ -288,6 +288,28 @@ PADDLE_VISION = {
     "spatial_merge_size": 2,
 }
 PADDLE_IMAGE = {**CLIP, "patch_size": 8, "temporal_patch_size": 1, "merge_size": 2, "min_pixels": 1024, "max_pixels": 12288}
+SMOL_TEXT = {
+    **_qwen_text(tie_word_embeddings=True, rms_norm_eps=1e-4, head_dim=16),
+    "model_type": "llama",
+    "rope_parameters": {"rope_theta": 130000.0, "rope_type": "default"},
+}
+SMOL_VISION = {
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "image_size": 48,
+    "patch_size": 8,
+    "layer_norm_eps": 1e-4,
+    "scale_factor": 2,
+}
+SMOL_IMAGE = {
+    **HALF,
+    "do_image_splitting": True,
+    "size": {"longest_edge": 130},
+    "max_image_size": {"longest_edge": 48},
+    "resample": 1,
+}
 LFM_TEXT = {**lfm2(vocab=sight.VOCAB, max_position_embeddings=4096), "model_type": "lfm2"}
 SIGLIP2 = {
     "hidden_size": 48,
@@ -460,6 +482,17 @@ ALL = [
         MLX4,
         published=False,
     ),
+    Sighted("smolvlm-bf16", "smolvlm", SMOL_TEXT, SMOL_VISION, SMOL_IMAGE),
+    Sighted(
+        "smolvlm-mlx-4bit",
+        "smolvlm",
+        {**SMOL_TEXT, "tie_word_embeddings": False},
+        {**SMOL_VISION, **WIDE_VISION, "image_size": 56, "scale_factor": 3},
+        {**SMOL_IMAGE, "do_image_splitting": False},
+        None,
+        MLX4,
+        published=False,
+    ),
     Sighted("lfm2vl-bf16", "lfm2_vl", LFM_TEXT, SIGLIP2, LFM_IMAGE),
     Sighted(
         "lfm2vl-resaved-bf16",
@@ -617,6 +650,9 @@ def _processor(folder, spec):
         parts["image_seq_length"] = spec.vision["tokens"]
     if spec.family in sight.GEMMA4:
         parts["feature_extractor"] = transformers.Gemma4AudioFeatureExtractor()
+    if spec.family == "smolvlm":
+        side = spec.image["max_image_size"]["longest_edge"] // spec.vision["patch_size"] // spec.vision["scale_factor"]
+        parts |= {"image_seq_len": side**2, "video_processor": transformers.SmolVLMVideoProcessor()}
     if spec.family == "mistral3":
         parts |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
     template = (folder / "chat_template.jinja").read_text()

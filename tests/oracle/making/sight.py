@@ -24,6 +24,7 @@ FACTORY = {
     "glm4v_moe": ("Glm4vMoeConfig", "Glm4vMoeForConditionalGeneration"),
     "glm_ocr": ("GlmOcrConfig", "GlmOcrForConditionalGeneration"),
     "paddleocr_vl": ("PaddleOCRVLConfig", "PaddleOCRVLForConditionalGeneration"),
+    "smolvlm": ("SmolVLMConfig", "SmolVLMForConditionalGeneration"),
 }
 GEMMA4 = ("gemma4", "gemma4_unified")
 GLM = ("glm4v", "glm46v", "glm4v_moe", "glm_ocr")
@@ -62,6 +63,8 @@ GLM_ADDED = ["<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|a
 GLM_ADDED += ["<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>", "<|image|>", "<|video|>"]
 GLM_ADDED += ["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"]
 PADDLE_ADDED = ["<unk>", "<|begin_of_sentence|>", "</s>", "<|IMAGE_START|>", "<|IMAGE_PLACEHOLDER|>", "<|IMAGE_END|>"]
+SMOL_ADDED = ["<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<image>", "<fake_token_around_image>", "<global-img>"]
+SMOL_ADDED += ["<video>", *(f"<row_{row}_col_{column}>" for row in range(1, 5) for column in range(1, 5))]
 GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
 GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
 GEMMA_LAST = "<image_soft_token>"
@@ -283,6 +286,28 @@ PADDLE_TEMPLATE = """{{- '<|begin_of_sentence|>' }}
 """
 
 
+SMOL_TEMPLATE = """{{- '<|im_start|>' }}
+{%- for message in messages %}
+    {{- message.role | capitalize + ': ' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- '<image>' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<end_of_utterance>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- 'Assistant:' }}
+{%- endif %}
+"""
+
+
 def byte_letters():
     """GPT-2's letter for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -366,8 +391,8 @@ def tokenizer_of(family):
         return qwen_tokenizer(GEMMA4_ADDED)
     if family in GLM:
         return qwen_tokenizer(GLM_ADDED)
-    if family == "paddleocr_vl":
-        return qwen_tokenizer(PADDLE_ADDED)
+    if family in ("paddleocr_vl", "smolvlm"):
+        return qwen_tokenizer(PADDLE_ADDED if family == "paddleocr_vl" else SMOL_ADDED)
     return qwen_tokenizer({"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED}.get(family, QWEN_ADDED))
 
 
@@ -375,7 +400,7 @@ def token_ids(family):
     ids = {entry["content"]: entry["id"] for entry in tokenizer_of(family)["added_tokens"]}
     if family == "mistral3":
         return {"image_token_index": ids["[IMG]"]}
-    if family == "lfm2_vl":
+    if family in ("lfm2_vl", "smolvlm"):
         return {"image_token_id": ids["<image>"]}
     if family == "paddleocr_vl":
         named = {"vision_start_token_id": ids["<|IMAGE_START|>"], "vision_end_token_id": ids["<|IMAGE_END|>"]}
@@ -433,6 +458,16 @@ def _tokenizer_config(family):
             "eos_token": "</s>",
             "unk_token": "<unk>",
             "pad_token": "<pad>",
+            "clean_up_tokenization_spaces": False,
+        }
+    if family == "smolvlm":
+        return {
+            "tokenizer_class": "GPT2Tokenizer",
+            "add_bos_token": False,
+            "bos_token": "<|im_start|>",
+            "eos_token": "<end_of_utterance>",
+            "unk_token": "<|endoftext|>",
+            "pad_token": "<|im_start|>",
             "clean_up_tokenization_spaces": False,
         }
     if family == "paddleocr_vl":
@@ -494,10 +529,11 @@ PROCESSORS = {
     "glm4v_moe": ("Glm4vProcessor", "Glm4vImageProcessor", "Glm4vVideoProcessor"),
     "glm_ocr": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
     "paddleocr_vl": ("PaddleOCRVLProcessor", "PaddleOCRVLImageProcessor", None),
+    "smolvlm": ("SmolVLMProcessor", "SmolVLMImageProcessor", None),
 }
 TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
 TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
-TEMPLATES |= {**dict.fromkeys(GLM, GLM_TEMPLATE), "paddleocr_vl": PADDLE_TEMPLATE}
+TEMPLATES |= {**dict.fromkeys(GLM, GLM_TEMPLATE), "paddleocr_vl": PADDLE_TEMPLATE, "smolvlm": SMOL_TEMPLATE}
 
 
 def _write(folder, name, value):
@@ -539,7 +575,7 @@ def config_dict(spec):
 
     beside = {key: key for key in ("downsample_factor", "projector_hidden_size", "projector_bias")}
     beside |= {key: key for key in ("projector_use_layernorm", "projector_hidden_act")}
-    beside |= {"tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
+    beside |= {"scale_factor": "scale_factor", "tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
     vision = {key: value for key, value in spec.vision.items() if key not in beside}
     pad = tokenizer_of(spec.family)["added_tokens"][0]["id"] if spec.family in GEMMA4 else None
     more = {beside[key]: value for key, value in spec.vision.items() if key in beside}
@@ -568,6 +604,9 @@ def published_config(config, family):
         return {**config, "text_config": families.published_lfm2(text)}
     if family in GEMMA4:
         config["text_config"] = families.published({**text, "model_type": f"{family}_text"})
+        return config
+    if family == "smolvlm":
+        text["rope_theta"] = text.pop("rope_parameters")["rope_theta"]
         return config
     if family == "paddleocr_vl":
         rope = text.pop("rope_parameters")
@@ -640,7 +679,7 @@ def _draw_vision(name, shape, config, rng):
         return noise * families.LOGIT_SPREAD * shape[0] ** -0.5
     if len(shape) >= 4:
         return noise * 1.5 * width**-0.5
-    if "merger" in name and part in ("linear_fc2", "2", "down_proj") or part == "linear_2":
+    if "modality_projection" in name or "merger" in name and part in ("linear_fc2", "2", "down_proj") or part == "linear_2":
         spread = families._embedding_spread(text)
         return noise * 1.6 * spread * width**-0.5 * (0.4 if "deepstack" in name else 1)
     if part in ("proj", "out_proj", "o_proj", "linear_fc2", "fc2", "down_proj"):
@@ -648,7 +687,7 @@ def _draw_vision(name, shape, config, rng):
     return noise * 1.3 * width**-0.5
 
 
-TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2"}
+TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2", "smolvlm": "llama"}
 TEXTS |= {kind: f"{kind}_text" for kind in GEMMA4}
 
 
@@ -660,8 +699,8 @@ def draw(config, shapes, seed):
     config = {**config, "text_config": text}
     out = {}
     for name, shape in shapes.items():
-        if "language_model" in name or name.startswith("lm_head"):
-            plain = name.replace("model.language_model.", "model.")
+        if "language_model" in name or "text_model" in name or name.startswith("lm_head"):
+            plain = name.replace("model.language_model.", "model.").replace("model.text_model.", "model.")
             out[name] = families._draw(plain, shape, text, rng)
         else:
             out[name] = _draw_vision(name, shape, config, rng)
@@ -700,6 +739,8 @@ def _mlx_name(name, family):
         return "language_model." + name
     if family == "gemma3":
         return _published_name(name, family)
+    if family == "smolvlm":
+        return name.removeprefix("model.").replace("text_model.", "language_model.")
     if family == "paddleocr_vl":
         return name.removeprefix("model.").replace("projector.", "visual.projector.")
     if family == "lfm2_vl":
