@@ -48,6 +48,35 @@ static void mlp(run *r)
         }
 }
 
+/* The MLP of a tower's layer: rows that are packed while they are made, whatever their number. */
+static void tower_mlp(run *r)
+{
+    static const size_t widths[] = {64, 72, 100, 128, 200, 264};
+    const size_t hidden = pick(r, widths, MT_COUNT(widths)), inner = pick(r, widths, MT_COUNT(widths));
+    const mt_format format = below(r, 4) ? MT_FORMAT_BF16 : MT_FORMAT_F32;
+    const mt_activation act = (mt_activation)below(r, 4);
+    const mt_mat in = matrix(r, format, inner, hidden), out = matrix(r, format, hidden, inner);
+    mt_tensor *x = unit_rows(r, 1, hidden), *h = mt_tensor_new(r->set, r->units, hidden),
+              *middle = mt_tensor_new(r->set, r->units, inner), *y = mt_tensor_new(r->set, r->units, hidden);
+    const mt_tensor *norm = row_of(r, 2, hidden), *bias = row_of(r, 3, hidden);
+    const mt_weight *up = mt_weight_new(r->set, &in, NULL, false), *down = mt_weight_new(r->set, &out, NULL, false);
+    mt_batch batch;
+    if (format == MT_FORMAT_BF16 && mt_device_precision(r->dev) == MT_PRECISION_FAST)
+        r->rule = NEAR;
+    say(r, "%s, %zu to %zu, activation %d", check_matrix_name(&in), hidden, inner, (int)act);
+    plan(r, MOST_UNITS);
+    begin_rows(r, &batch);
+    for (size_t i = 0; i < TIMES; i++) {
+        mt_step_begin(r->dev, &batch);
+        mt_op_layer_norm(r->dev, h, x, r->units, norm, bias, 1e-6f);
+        mt_op_matmul(r->dev, &middle, &up, 1, h, r->units);
+        mt_op_act(r->dev, middle, r->units, act);
+        mt_op_matmul(r->dev, &y, &down, 1, middle, r->units);
+        mt_device_wait(r->dev);
+    }
+    give(r, y, 1, hidden);
+}
+
 #define ROWS 2 /* of a sequence: the second one sees both */
 #define SEQUENCES 20
 
@@ -110,5 +139,7 @@ static void attend(run *r)
     give(r, y, ROWS, cols);
 }
 
-const device_check together_checks[] = {
-    {.name = "an MLP", .fn = mlp}, {.name = "a layer's heads", .fn = attend, .units = SEQUENCES}, {0}};
+const device_check together_checks[] = {{.name = "an MLP", .fn = mlp},
+                                        {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
+                                        {.name = "a layer's heads", .fn = attend, .units = SEQUENCES},
+                                        {0}};

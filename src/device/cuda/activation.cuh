@@ -10,6 +10,19 @@ static __device__ inline float rms(const float *x, uint32_t n, float eps)
     return 1.0f / sqrtf(dot16(x, x, n) / (float)n + eps);
 }
 
+/* The same of a row whose mean is taken from it first. */
+static __device__ inline float rms_about(const float *x, float mean, uint32_t n, float eps)
+{
+    const uint32_t l = threadIdx.x % 16;
+    float lane = 0;
+#pragma unroll 16
+    for (uint32_t i = l; i - l < n; i += 16) {
+        const float d = i < n ? x[i] - mean : 0.0f;
+        lane = i < n ? fmaf(d, d, lane) : lane + 0.0f;
+    }
+    return 1.0f / sqrtf(fold16(lane) / (float)n + eps);
+}
+
 /* x = x / 2 erfc(-x / sqrt 2) */
 static __device__ inline float gelu(float x)
 {

@@ -69,6 +69,7 @@ static __device__ inline float sum16(const float *x, uint32_t n)
 {
     const uint32_t l = threadIdx.x % 16;
     float lane = 0;
+#pragma unroll 16
     for (uint32_t i = l; i - l < n; i += 16)
         lane += i < n ? x[i] : 0.0f;
     return fold16(lane);
@@ -86,6 +87,14 @@ static __device__ inline float max_of_block(float m, float *room)
         m = mt_max1(m, room[i]);
     __syncthreads();
     return m;
+}
+
+/* Two floats as bf16, the first below. */
+static __device__ inline unsigned two_halves(float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.bf16x2.f32 %0,%1,%2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
 }
 
 /* ---- packed rows, see params.h ---- */
@@ -138,11 +147,11 @@ static __device__ inline float2 scale_at(const mt_cuda_weight &w, uint32_t n, ui
 /* Where an element of HALVES or BYTES is, counted in elements. */
 static __device__ inline uint64_t half_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
 {
+    const uint64_t step = (uint64_t)(n / 16) * w.steps + k / 64;
+    if (w.kind == MT_CUDA_HALVES)
+        return step * 1024 + n % 16 * 64 + (k % 64 / 8 ^ n % 8) * 8 + k % 8;
     const uint32_t lane = n % 8 * 4 + k % 8 / 2, within = k % 16 / 8 * 2 + k % 2; /* of a lane, of four */
-    const uint64_t half = ((uint64_t)(n / 16) * w.steps + k / 64) * 2 + n % 16 / 8;
-    if (w.kind == MT_CUDA_BYTES)
-        return half * 512 + lane * 16 + k % 64 / 16 * 4 + within;
-    return half * 512 + k % 64 / 32 * 256 + lane * 8 + k % 32 / 16 * 4 + within;
+    return step * 1024 + n % 16 / 8 * 512 + lane * 16 + k % 64 / 16 * 4 + within;
 }
 
 /* An element as fp32, as mt_row_f32 has it. */

@@ -25,7 +25,7 @@
     X(many_4_32_b) X(many_4_64_b) X(many_4_128_b) X(many_8_32_b) X(many_8_64_b) X(many_8_128_b)                        \
     X(broad_64) X(broad_128)                                                                                           \
     X(shares_4_32) X(shares_4_64) X(shares_4_128) X(shares_8_32) X(shares_8_64) X(shares_8_128)                        \
-    X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes)                                                          \
+    X(pack_bf16) X(product_bf16) X(many_halves) X(many_bytes) X(wide_halves)                                           \
     X(few_halves_1) X(few_halves_2) X(few_halves_4) X(few_bytes_1) X(few_bytes_2) X(few_bytes_4)                       \
     X(route) X(sort_pairs) X(combine) X(peak_int8) X(peak_bf16) X(peak_fp32)                                           \
     MT_CUDA_ATTENTION_KERNELS(X)                                                                                       \
@@ -54,7 +54,7 @@ typedef enum mt_cuda_kernel {
     MT_CUDA_FEW_KERNELS(X)                                                                                             \
     X(copy_rows) X(scatter_rows) X(sum_rows) X(features) X(norm) X(layer_norm) X(heads) X(binary) X(glu) X(softcap)    \
     X(split_heads) X(finite) X(argmax) X(rope_table) X(stretch) X(act) X(join) X(mean) X(pixels) X(embed) X(add_rows)  \
-    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack)                                                      \
+    X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(wide_halves)                                       \
     MT_CUDA_HOPPER_KERNELS(X)
 /* clang-format on */
 

@@ -88,8 +88,10 @@ void mt_cuda_op_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m,
 void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t m, const mt_tensor *w,
                            const mt_tensor *bias, float eps)
 {
-    each_row(dev, MT_K_layer_norm,
-             (mt_cuda_rows){.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps});
+    const mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps}};
+    const size_t two = 2 * MT_CUDA_NORM_STRIDE(x->m.cols) * sizeof(float), fit = (size_t)dev->shared / two;
+    const size_t warps = fit < MT_CUDA_NORM_WARPS ? fit : MT_CUDA_NORM_WARPS;
+    mt_cuda_launch(dev, MT_K_layer_norm, (m + 2 * warps - 1) / (2 * warps), 1, 1, warps * 32, warps * two, &p);
 }
 
 enum { ADD, GATE, ADD_GATED, SCALE }; /* as rows.cu has them */
@@ -183,7 +185,8 @@ void mt_cuda_op_rope_table(mt_device *dev, mt_tensor *table, const mt_tensor *in
 
 void mt_cuda_op_act(mt_device *dev, mt_tensor *x, size_t m, mt_activation act)
 {
-    each_row(dev, MT_K_act, (mt_cuda_rows){.y = x->m, .m = (uint32_t)m, .kind = act});
+    const mt_cuda_made p = {.rows = {.y = x->m, .m = (uint32_t)m, .kind = act}};
+    mt_cuda_launch(dev, MT_K_act, m, 1, 1, THREADS, 0, &p);
 }
 
 void mt_cuda_op_join(mt_device *dev, mt_tensor *y, const mt_tensor *x, size_t count, size_t m, bool woven)
@@ -219,20 +222,37 @@ void mt_cuda_op_pixels(mt_device *dev, mt_tensor *x, const mt_patches *patches, 
 
 /* ---- products ---- */
 
-/* Rows that the last kernel norms or gates are packed by it. */
-static bool pack_made(mt_device *dev, const mt_cuda_pack *p)
+static bool made(const mt_cuda_rows *rows, const mt_cuda_pack *p)
+{
+    return !p->index && rows->y.data == p->x.data && rows->y.cols == p->k && rows->m == p->m;
+}
+
+/* Rows that the last kernel makes are packed by it: as bf16, */
+static bool pack_halves(mt_device *dev, const mt_cuda_pack *p)
+{
+    mt_cuda_made *norm = mt_cuda_last(dev, MT_K_layer_norm, MT_K_layer_norm),
+                 *act = mt_cuda_last(dev, MT_K_act, MT_K_act);
+    mt_cuda_made *last = norm ? norm : act;
+    if (!last || !made(&last->rows, p))
+        return false;
+    last->pack = *p;
+    return true;
+}
+
+/* and normed or gated ones as codes. */
+static bool pack_codes(mt_device *dev, const mt_cuda_pack *p)
 {
     const mt_cuda_rows *norm = mt_cuda_last(dev, MT_K_norm, MT_K_norm), *glu = mt_cuda_last(dev, MT_K_glu, MT_K_glu);
     const mt_cuda_rows *last = norm ? norm : glu;
-    if (!last || p->index || last->y.data != p->x.data || last->y.cols != p->k || last->m != p->m)
+    if (!last || !made(last, p))
         return false;
-    mt_cuda_made made = {.rows = *last, .pack = *p};
+    mt_cuda_made both = {.rows = *last, .pack = *p};
     mt_cuda_drop(dev);
     if (norm)
-        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, p->to.padded / 8 * 9 * 2 * sizeof(float), &made);
+        mt_cuda_launch(dev, MT_K_norm_pack, p->m, 1, 1, 2 * THREADS, p->to.padded / 8 * 9 * 2 * sizeof(float), &both);
     else
         mt_cuda_launch(dev, MT_K_glu_pack, (p->m * ((p->to.padded + 255) / 256) + THREADS / 32 - 1) / (THREADS / 32), 1,
-                       1, THREADS, 0, &made);
+                       1, THREADS, 0, &both);
     return true;
 }
 
@@ -252,9 +272,10 @@ void mt_cuda_pack_rows(mt_device *dev, const mt_weight *w, mt_cuda_mat x, CUdevi
     if (w->class == MT_CLASS_F)
         return;
     const size_t steps = m * (p.to.padded / 128);
-    if (w->class == MT_CLASS_B) /* a warp two steps of 128, where there are two */
+    if (w->class == MT_CLASS_B && !pack_halves(dev, &p)) /* a warp two steps of 128, where there are two */
         mt_cuda_launch(dev, MT_K_pack_bf16, (steps + THREADS / 32 - 1) / (THREADS / 32), 1, 1, THREADS, 0, &p);
-    else if (!pack_made(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
+    if (w->class == MT_CLASS_Q &&
+        !pack_codes(dev, &p)) /* a lane a block of 32; few of them in as many blocks as there are warps */
         mt_cuda_launch(dev, MT_K_pack_codes, (steps * 4 + PACKERS - 1) / PACKERS, 1, 1, PACKERS, 0, &p);
 }
 

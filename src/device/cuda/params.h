@@ -35,11 +35,12 @@ typedef struct mt_cuda_cols {
     uint32_t base, step;
 } mt_cuda_cols;
 
-/* A weight as it lies on the device, but for plain rows in tiles of 16 columns, in the order in which the lanes of a
-   warp want them for tensor cores (code_at and half_at in common.cuh say where an element is):
+/* A weight as it lies on the device, but for plain rows in tiles of 16 columns, in the order in which tensor cores or
+   the lanes of a warp want them (code_at and half_at in common.cuh say where an element is):
 
        CODES4, CODES8  steps of 128 of k, in them for each half of the columns 32 lanes of 16 or of 32 bytes
-       HALVES          bf16; steps of 64 of k, in them for each half of the columns two times 32 lanes of 16 bytes
+       HALVES          bf16; steps of 64 of k, in them a column after the other, whose eight pieces of 16 bytes stand
+                       in the order piece ^ column % 8, as those of packed rows do
        BYTES           FP8; steps of 64 of k, in them for each half of the columns 32 lanes of 16 bytes
 
    There is memory for an even number of tiles; what is beyond n or k is 0. */
@@ -168,8 +169,11 @@ typedef struct mt_cuda_pack {
 
 typedef struct mt_cuda_made { /* rows that are packed while they are made */
     mt_cuda_rows rows;
-    mt_cuda_pack pack;
+    mt_cuda_pack pack; /* to.q 0: they are not */
 } mt_cuda_made;
+
+#define MT_CUDA_NORM_WARPS 4                               /* of a block of layer_norm: two rows each, */
+#define MT_CUDA_NORM_STRIDE(n) (((n) + 31) / 32 * 32 + 16) /* which lie so many floats apart */
 
 /* Rows sorted by the expert they meet: so many of them, next to each other, meet this one. */
 typedef struct mt_cuda_share {
@@ -237,6 +241,7 @@ typedef struct mt_cuda_few_shares {
 #define MT_CUDA_MANY 128
 #define MT_CUDA_MANY_STAGES(arch) ((arch) == 89 ? 2 : 4) /* steps in shared memory, of which some cards have less */
 #define MT_CUDA_HALF_STAGES 3
+#define MT_CUDA_WIDE_STAGES 6
 
 /* The same with warpgroups, groups of 64 or 128; each: of them in 128 of k. Shared memory: what broad_stage has. */
 #define MT_CUDA_BROAD_THREADS 512
@@ -276,6 +281,7 @@ typedef struct mt_cuda_attention {
     uint32_t tile, part_rows;           /* tokens of a tile; rows of a part */
     uint32_t tile_count, shares, items; /* shares: of a tile's segments, at most; items: tiles, key heads, shares */
     uint32_t layer, window, chunk, causal, heads; /* heads: query heads */
+    uint32_t apart, nothing;                      /* apart: the last tile has an item for two key heads */
     float scale, softcap;
 } mt_cuda_attention;
 

@@ -13,14 +13,6 @@ static __device__ inline void multiply(float c[4], const unsigned a[4], const un
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* Two floats as bf16, the first below. */
-static __device__ inline unsigned two_halves(float low, float high)
-{
-    unsigned both;
-    asm("cvt.rn.bf16x2.f32 %0,%1,%2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-
 /* A warp four steps of 64 of a row, a lane a piece of eight elements. */
 KERNEL(pack_bf16)(mt_cuda_pack p)
 {
@@ -149,26 +141,28 @@ static __device__ inline void half_step(float c[4][half_stage<BYTES>::J][4], con
 {
     enum { J = half_stage<BYTES>::J };
     const uint32_t lane = threadIdx.x % 32, from = row + lane % 16;
-    const uint8_t *w = at + MT_CUDA_MANY * 128 + lane * 16;
-    uint4 all[J];
+    const uint8_t *w = at + MT_CUDA_MANY * 128;
+    __align__(16) unsigned all[J][4];
 #pragma unroll
     for (int k16 = 0; k16 < 4; k16++) {
         unsigned a[4][4], b[J][2];
-        if (BYTES ? k16 == 0 : k16 % 2 == 0)
 #pragma unroll
-            for (int j = 0; j < J; j++)
-                all[j] = *(const uint4 *)(w + (column / 8 + j) * (half_stage<BYTES>::TILE / 2) +
-                                          (BYTES ? 0 : k16 / 2 * 512));
+        for (int j = 0; j < J; j++)
+            if (BYTES && k16 == 0)
+                *(uint4 *)all[j] = *(const uint4 *)(w + (column / 8 + j) * 512 + lane * 16);
+            else if (!BYTES && k16 % 2 == 0)
+                load_rows(all[j], shared_address(w) + (column + j * 8 + lane % 8) * 128 +
+                                      ((k16 * 2 + lane / 8) ^ lane % 8) * 16);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             load_rows(a[i], shared_address(at) + (from + i * 16) * 128 + ((k16 * 2 + lane / 16) ^ from % 8) * 16);
 #pragma unroll
         for (int j = 0; j < J; j++)
             if (BYTES) {
-                widen(b[j], (&all[j].x)[k16]);
+                widen(b[j], all[j][k16]);
             } else {
-                b[j][0] = (&all[j].x)[k16 % 2 * 2];
-                b[j][1] = (&all[j].x)[k16 % 2 * 2 + 1];
+                b[j][0] = all[j][k16 % 2 * 2];
+                b[j][1] = all[j][k16 % 2 * 2 + 1];
             }
 #pragma unroll
         for (int j = 0; j < J; j++)
@@ -318,16 +312,10 @@ static __device__ inline void half_load(half_part<N> *part, const uint8_t *w, un
             part->a[k16][3] = two[1];
         }
     } else {
-        const uint4 low = *(const uint4 *)(w + k32 * 512 + lane * 16),
-                    high = *(const uint4 *)(w + 1024 + k32 * 512 + lane * 16);
-        part->a[0][0] = low.x;
-        part->a[0][1] = high.x;
-        part->a[0][2] = low.y;
-        part->a[0][3] = high.y;
-        part->a[1][0] = low.z;
-        part->a[1][1] = high.z;
-        part->a[1][2] = low.w;
-        part->a[1][3] = high.w;
+#pragma unroll
+        for (int k16 = 0; k16 < 2; k16++)
+            load_rows(part->a[k16],
+                      shared_address(w) + lane % 16 * 128 + ((k32 * 4 + k16 * 2 + lane / 16) ^ lane % 8) * 16);
     }
 }
 

@@ -50,6 +50,8 @@ static way way_of(const mt_device *dev, const mt_cuda_weight *w)
                      1};
     switch (w->kind) {
     case MT_CUDA_HALVES:
+        if (dev->code >= 90)
+            return (way){MT_K_wide_halves, 384, (size_t)MT_CUDA_WIDE_STAGES * 2 * MT_CUDA_MANY * 128 + 1024, 1};
         return (way){MT_K_many_halves, 128, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 2048), 2};
     case MT_CUDA_BYTES:
         return (way){MT_K_many_bytes, 256, (size_t)MT_CUDA_HALF_STAGES * (MT_CUDA_MANY * 128 + 8 * 1024), 1};

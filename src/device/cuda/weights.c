@@ -142,15 +142,11 @@ static void make_codes(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 
 /* ---- halves and bytes ---- */
 
-/* A row of bf16 among the 16 of a tile, in steps of 64: a lane's words for each 32 are those of k, k + 8, k + 16 and
-   k + 24. */
+/* A row of bf16 among the 16 of a tile, in steps of 64. */
 static void put_halves(uint8_t *tile, const uint8_t *row, size_t n, size_t k)
 {
-    for (size_t i = 0; i < k; i += 2) {
-        const size_t at =
-            i / 64 * 2048 + n / 8 * 1024 + i % 64 / 32 * 512 + (n % 8 * 4 + i % 8 / 2) * 16 + i % 32 / 8 * 4;
-        memcpy(tile + at, row + 2 * i, i + 1 < k ? 4 : 2);
-    }
+    for (size_t i = 0; i < k; i += 8)
+        memcpy(tile + i / 64 * 2048 + n * 128 + (i % 64 / 8 ^ n % 8) * 16, row + 2 * i, 2 * (k - i < 8 ? k - i : 8));
 }
 
 static void put_bytes(uint8_t *tile, const uint8_t *row, size_t n, size_t k)

@@ -66,9 +66,25 @@ static __device__ inline void products_commit(void)
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-static __device__ inline void products_wait(void)
+/* For all that were begun but the last so many groups. */
+template <int BUT = 0> static __device__ inline void products_wait(void)
 {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(BUT) : "memory");
+}
+
+/* Values that products have had to do with until the wait before, so that nothing of them is moved before it. */
+template <int N> static __device__ inline void settle(float (&x)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+f"(x[i])::"memory");
+}
+
+template <int N> static __device__ inline void settle(uint32_t (&x)[N][4])
+{
+#pragma unroll
+    for (int i = 0; i < N * 4; i++)
+        asm volatile("" : "+r"(x[i / 4][i % 4])::"memory");
 }
 
 /* What ordinary stores and copies have written is there for products. */
