@@ -171,6 +171,39 @@ static void large_attention(run *r)
     attend(r, &large);
 }
 
+/* A tower's: every row of a picture sees all of it. Units are rows, of which any may be asked at once. */
+static void tower(run *r)
+{
+    static const size_t dims[] = {64, 64, 72, 80, 128};
+    const mt_kv_shape shape = {.layers = 1,
+                               .heads = 2 + 2 * below(r, 2),
+                               .query_heads = 4,
+                               .head_dim = pick(r, dims, MT_COUNT(dims)),
+                               .page_tokens = MT_PAGE_TOKENS,
+                               .type = mt_kv_type_of(r->dev)};
+    const size_t cols = 4 * shape.head_dim;
+    sequence s = {.length = 1 + below(r, 600)};
+    uint32_t seen[MOST_UNITS];
+    mt_error err;
+    mt_kv *kv = mt_kv_new(r->set, &shape, &err);
+    const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
+    (void)held;
+    if (shape.type == MT_KV_BF16)
+        r->rule = NEAR;
+    say(r, "%zu heads of %zu, %zu keys", shape.heads, shape.head_dim, s.length);
+    plan(r, MOST_UNITS);
+    for (uint32_t p = 0; p <= s.length / MT_PAGE_TOKENS; p++)
+        s.pages[p] = (p * 29 + 7) % PAGES;
+    write_keys(r, kv, 0, &s, 0, shape.heads * shape.head_dim, shape.head_dim);
+    for (size_t i = 0; i < r->units; i++)
+        seen[i] = (uint32_t)s.length;
+    const mt_span span = {.rows = (uint32_t)r->units, .pages = {s.pages}};
+    mt_tensor *q = unit_rows(r, 3, cols), *y = mt_tensor_new(r->set, r->units, cols);
+    mt_step_begin(r->dev, &(mt_batch){.rows = r->units, .spans = 1, .span = &span, .seen = seen});
+    mt_op_attention(r->dev, y, q, kv, 0, (mt_attention){.scale = 0.125f});
+    give(r, y, 1, cols);
+}
+
 /* Pages that were copied, and read out and written back, are what they were. */
 static void pages(run *r)
 {
@@ -215,5 +248,6 @@ static void pages(run *r)
 
 const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},
                                          {.name = "op_attention", .fn = large_attention, .units = 2},
+                                         {.name = "attention of a tower", .fn = tower, .units = 200},
                                          {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
                                          {0}};

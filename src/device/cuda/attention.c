@@ -6,6 +6,7 @@
 
 #define THREADS 256
 #define SHARES 64 /* of the segments of a tile, at most */
+#define WARPGROUP_ROWS 64
 
 void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
@@ -35,10 +36,10 @@ static bool few_rows(const mt_batch *b, uint32_t tile)
     return true;
 }
 
-/* The most rows of spans that are one tile: only those have parts. */
+/* The most rows of spans that are one tile: only those have parts. 0: none is. */
 static uint32_t most_rows(const mt_batch *b, uint32_t tile)
 {
-    uint32_t most = 1;
+    uint32_t most = 0;
     for (size_t i = 0; i < b->spans; i++)
         most = b->span[i].rows > most && b->span[i].rows <= tile ? b->span[i].rows : most;
     return most;
@@ -69,7 +70,7 @@ static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t bl
     p->counts = dev->counts;
     const uint32_t pairs = p->tile_count * p->kv.heads;
     p->shares = 1;
-    if (parts_fit(dev->batch, p, width))
+    if (p->part_rows && parts_fit(dev->batch, p, width))
         for (uint32_t idle = blocks; p->shares < SHARES && pairs * p->shares < 4 * blocks; p->shares++) {
             idle = (blocks - pairs * p->shares % blocks) % blocks; /* in the last round */
             if (idle * 16 <= pairs * p->shares)
@@ -103,11 +104,22 @@ static const hopper *find_hopper(const mt_device *dev, const mt_cuda_attention *
     return NULL;
 }
 
+/* Whether the last tile of rows that see what the step says is at most half of one: two key heads are one item then, a
+   warpgroup each. */
+static bool takes_apart(const mt_device *dev, const mt_cuda_attention *p)
+{
+    const uint32_t rest = dev->batch->span[0].rows % p->tile;
+    return dev->batch->spans == 1 && p->shares == 1 && p->step.seen && !p->causal && p->kv.heads % 2 == 0 && rest > 0 &&
+           rest * (p->heads / p->kv.heads) <= WARPGROUP_ROWS;
+}
+
 static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
 {
     const uint32_t group = p.heads / p.kv.heads, processors = (uint32_t)dev->processors;
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
     cut(dev, &p, h->rows[many] / group, processors, h->head_stride);
+    p.apart = many && h->rows[many] == 2 * WARPGROUP_ROWS && takes_apart(dev, &p);
+    p.items -= p.apart ? p.kv.heads / 2 : 0;
     mt_cuda_launch(dev, h->kernel[many], p.items < processors ? p.items : processors, 1, 1, h->threads[many],
                    (h->shared[many] << 10) + 3072, &p);
 }

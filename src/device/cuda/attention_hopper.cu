@@ -25,6 +25,7 @@ template <int HD, int GROUPS> struct hopper_room {
     uint8_t stage[RING][blocks][HALF][128];
     uint64_t full[RING], empty[RING];
     item item[GROUPS];
+    float scale;
     uint32_t last; /* whether this block is the last of its row's */
 };
 
@@ -36,7 +37,7 @@ static __device__ inline void load_queries(const mt_cuda_attention &p, hopper_ro
     const uint32_t rows = it.at.tokens * group, hd = p.kv.head_dim;
     for (uint32_t i = thread % 128; i < 64 * (HD / 8); i += 128) {
         const uint32_t r = i / (HD / 8), chunk = i % (HD / 8);
-        const uint32_t row = FEW ? r / 16 * 8 + r % 16 : who * 64 + r;
+        const uint32_t row = FEW ? r / 16 * 8 + r % 16 : (it.apart ? 0 : who * 64) + r;
         uint32_t word[4] = {0, 0, 0, 0};
         if (row < rows && (!FEW || r % 16 < 8)) {
             const float *x =
@@ -85,14 +86,14 @@ static __device__ inline float most_of(const float (&s0)[64], const float (&s1)[
     return quad_most(max_nan(max_nan(m[0], m[1]), max_nan(m[2], m[3])));
 }
 
-/* p of 128 keys as operands of products of 16 of them; `l` gets their sum. */
-template <bool FEW>
-static __device__ inline void weigh_half(uint32_t (&p)[8][4], const float (&s)[64], const float (&m)[2], float scale,
-                                         float (&l)[2][2])
+/* p of K times 16 keys as operands of products of 16 of them; `l` gets their sum. */
+template <bool FEW, int K>
+static __device__ inline void weigh(uint32_t (&p)[K][4], const float (&s)[8 * K], const float (&m)[2], float scale,
+                                    float (&l)[2][2])
 {
     constexpr int ROWS = FEW ? 1 : 2, TILES = 8 / (2 * ROWS); /* of eight keys, for eight numbers */
 #pragma unroll
-    for (int j = 0; j < 16; j += TILES) {
+    for (int j = 0; j < 2 * K; j += TILES) {
         float x[8];
 #pragma unroll
         for (int i = 0; i < 8; i++) {
@@ -108,7 +109,7 @@ static __device__ inline void weigh_half(uint32_t (&p)[8][4], const float (&s)[6
                 to = 0;
                 if (FEW && h)
                     continue;
-                to = pair_bf16(x[tile * 2 * ROWS + h * 2], x[tile * 2 * ROWS + h * 2 + 1]);
+                to = two_halves(x[tile * 2 * ROWS + h * 2], x[tile * 2 * ROWS + h * 2 + 1]);
                 l[h][0] += mt_f32_from_bits(to << 16);
                 l[h][1] += mt_f32_from_bits(to & 0xffff0000u);
             }
@@ -139,116 +140,178 @@ template <int HD, int GROUPS> static __device__ inline void pass_segment(hopper_
     }
 }
 
+/* What a thread has of its rows over the segments of an item. */
+template <int HD> struct progress {
+    whole w[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
+    float acc[HD / 2] = {0};
+};
+
+/* Takes a segment's result in, or leaves it as a part. */
+template <int HD, bool FEW>
+static __device__ inline void take_segment(const mt_cuda_attention &p, const item &it, uint32_t seg, progress<HD> &so,
+                                           const float (&o)[HD / 2], const float (&m)[2], const float (&l)[2][2])
+{
+    constexpr int H = FEW ? 1 : 2;
+    float sum[2], old[2], now[2];
+    bool takes[2];
+#pragma unroll
+    for (int h = 0; h < H; h++)
+        sum[h] = quad_sum(l[h][0] + l[h][1]);
+    if (it.parts) {
+        const own_rows own = find_rows<FEW>(p, it, slab_of(it));
+#pragma unroll
+        for (int h = 0; h < H; h++)
+            if (own.there[h]) {
+                float *part = part_at(p, it.at, it.kv_head, seg, own.row[h], HD);
+                if (threadIdx.x % 4 == 0)
+                    *(float2 *)part = make_float2(m[h], sum[h]);
+                store_row<HD>(part + 4, o, h, 1.0f, HD);
+            }
+        return;
+    }
+#pragma unroll
+    for (int h = 0; h < H; h++)
+        takes[h] = take_part(so.w[h], m[h], sum[h], old[h], now[h]);
+#pragma unroll
+    for (int i = 0; i < HD / 2; i++)
+        if (i % 4 / 2 < H && takes[i % 4 / 2])
+            so.acc[i] = fmaf(so.acc[i], old[i % 4 / 2], o[i] * now[i % 4 / 2]);
+}
+
+/* A row of an item is done. */
+template <int HD, bool FEW>
+static __device__ inline void finish_rows(const mt_cuda_attention &p, const item &it, progress<HD> &so)
+{
+    const uint32_t group = p.heads / p.kv.heads;
+    const own_rows own = find_rows<FEW>(p, it, slab_of(it));
+#pragma unroll
+    for (int h = 0; h < (FEW ? 1 : 2); h++) {
+        if (!own.there[h])
+            continue;
+        const uint32_t head = it.kv_head * group + own.row[h] % group;
+        const float old = take_sink(so.w[h], p.sinks, head);
+        if (p.sinks)
+#pragma unroll
+            for (int i = 0; i < HD / 2; i++)
+                so.acc[i] = i % 4 / 2 == h ? fmaf(so.acc[i], old, 0.0f) : so.acc[i];
+        store_row<HD>(row_of(p.y, it.at.span.row + it.at.token + own.row[h] / group) + head * p.kv.head_dim, so.acc, h,
+                      1.0f / so.w[h].l, p.kv.head_dim);
+    }
+}
+
+/* Frees the two stages before the next one. */
+template <int HD, int GROUPS> static __device__ inline void release_two(hopper_room<HD, GROUPS> &room, uint32_t next)
+{
+    release(&room.empty[next < 2 ? next + RING - 2 : next - 2]);
+    release(&room.empty[next < 1 ? next + RING - 1 : next - 1]);
+}
+
+/* Scores of a segment. */
+template <int HD, int GROUPS>
+static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], hopper_room<HD, GROUPS> &room, ring &r)
+{
+    score_half<HD, GROUPS>(s0, room, r);
+    step_ring<RING>(r);
+    score_half<HD, GROUPS>(s1, room, r);
+    step_ring<RING>(r);
+    products_wait();
+    settle(s0);
+    settle(s1);
+    release_two<HD, GROUPS>(room, r.stage);
+}
+
+/* A segment whose scores are there, and the scores of the next one, if there is MORE. Products that are begun in a branch
+   would wait for each other, so both cases are compiled. */
+template <int HD, int GROUPS, bool FEW, bool MORE>
+static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it,
+                                              ring &r, uint32_t seg, float (&s0)[64], float (&s1)[64], progress<HD> &so)
+{
+    constexpr int H = FEW ? 1 : 2;
+    const uint32_t first = seg * MT_SEGMENT;
+    const float scale = p.scale;
+    if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi) {
+        const own_rows own = find_rows<FEW>(p, it, slab_of(it));
+        mask_scores<FEW, HALF>(s0, own, first);
+        mask_scores<FEW, HALF>(s1, own, first + HALF);
+    }
+    uint32_t weights[2][8][4];
+    float m[2], l[2][2] = {{0, 0}, {0, 0}}, o[HD / 2];
+    float used[2] = {0, 0}; /* what is subtracted: a row that sees nothing here has p = 0 all the same */
+#pragma unroll
+    for (int h = 0; h < H; h++) {
+        const float most = most_of(s0, s1, h);
+        m[h] = most * scale;
+        used[h] = most == -INFINITY ? 0.0f : m[h];
+    }
+    weigh<FEW>(weights[0], s0, used, scale, l);
+    settle(weights[0]);
+    value_half<HD, GROUPS>(o, weights[0], room, r, false);
+    step_ring<RING>(r);
+    /* the scale is read once more, lest the other half's weights be made before this product is begun */
+    weigh<FEW>(weights[1], s1, used, *(volatile float *)&room.scale, l);
+    settle(weights[1]);
+    value_half<HD, GROUPS>(o, weights[1], room, r, true);
+    step_ring<RING>(r);
+    products_wait();
+    settle(o);
+    settle(weights[0]);
+    settle(weights[1]);
+    release_two<HD, GROUPS>(room, r.stage);
+    take_segment<HD, FEW>(p, it, seg, so, o, m, l);
+    if (MORE && it.apart)
+        pass_segment<HD, GROUPS>(room, r);
+    if constexpr (MORE)
+        score_segment<HD, GROUPS>(s0, s1, room, r);
+}
+
+/* All segments of an item. Where warpgroups are apart, one passes by what the other computes. */
+template <int HD, int GROUPS, bool FEW>
+static __device__ inline void compute_item(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it,
+                                           ring &r)
+{
+    const bool second = threadIdx.x >= PRODUCERS + 128;
+    progress<HD> so;
+    float s0[64], s1[64];
+    load_queries<HD, GROUPS, FEW>(p, room, it);
+    if (it.apart && second)
+        pass_segment<HD, GROUPS>(room, r);
+    score_segment<HD, GROUPS>(s0, s1, room, r);
+    uint32_t seg = it.seg0;
+    for (; seg + 1 < it.seg1; seg++)
+        compute_segment<HD, GROUPS, FEW, true>(p, room, it, r, seg, s0, s1, so);
+    compute_segment<HD, GROUPS, FEW, false>(p, room, it, r, seg, s0, s1, so);
+    if (it.apart && !second)
+        pass_segment<HD, GROUPS>(room, r);
+    if (!it.parts)
+        finish_rows<HD, FEW>(p, it, so);
+}
+
 template <int HD, int GROUPS, bool FEW>
 static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room)
 {
-    constexpr int H = FEW ? 1 : 2;
-    const uint32_t who = (threadIdx.x - PRODUCERS) / 128;
+    const uint32_t who = (threadIdx.x - PRODUCERS) / 128, group = p.heads / p.kv.heads;
     ring r = {0, 0};
     item &it = room.item[who]; /* registers are for scores */
-    const float scale = p.scale;
-    for (uint32_t number = blockIdx.x; number < p.items; number += gridDim.x) {
+    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         {
             item next;
-            if (!find_item(p, number, next))
+            if (!find_item(p, item_of(p, round), next))
                 continue;
             named_barrier(1 + who, 128); /* all are done with the last */
+            next.kv_head += next.apart ? who : 0;
             if (threadIdx.x % 128 == 0)
                 it = next;
             named_barrier(1 + who, 128);
         }
-        const uint32_t group = p.heads / p.kv.heads;
-        const own_rows own = find_rows<FEW>(p, it, (threadIdx.x - PRODUCERS) / 32);
-        whole w[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-        float acc[HD / 2];
-#pragma unroll
-        for (int i = 0; i < HD / 2; i++)
-            acc[i] = 0;
-        load_queries<HD, GROUPS, FEW>(p, room, it);
-        for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
-            const uint32_t first = seg * MT_SEGMENT;
-            if (GROUPS > 1 && who * 64 >= it.at.tokens * group) {
+        if (GROUPS > 1 && !it.apart && who * 64 >= it.at.tokens * group) {
+            for (uint32_t seg = it.seg0; seg < it.seg1; seg++)
                 pass_segment<HD, GROUPS>(room, r);
-                continue;
-            }
-            uint32_t weights[2][8][4];
-            float m[2], l[2][2] = {{0, 0}, {0, 0}};
-            {
-                float s0[64], s1[64];
-                const uint32_t stage0 = r.stage;
-                score_half<HD, GROUPS>(s0, room, r);
-                step_ring<RING>(r);
-                const uint32_t stage1 = r.stage;
-                score_half<HD, GROUPS>(s1, room, r);
-                step_ring<RING>(r);
-                products_wait();
-                release(&room.empty[stage0]);
-                release(&room.empty[stage1]);
-                if (first < it.seen.all.lo || first + MT_SEGMENT > it.seen.all.hi) {
-                    mask_scores<FEW, HALF>(s0, own, first);
-                    mask_scores<FEW, HALF>(s1, own, first + HALF);
-                }
-                float used[2] = {0, 0}; /* what is subtracted: a row that sees nothing here has p = 0 all the same */
-#pragma unroll
-                for (int h = 0; h < H; h++) {
-                    const float most = most_of(s0, s1, h);
-                    m[h] = most * scale;
-                    used[h] = most == -INFINITY ? 0.0f : m[h];
-                }
-                weigh_half<FEW>(weights[0], s0, used, scale, l);
-                weigh_half<FEW>(weights[1], s1, used, scale, l);
-            }
-            float o[HD / 2];
-            const uint32_t stage2 = r.stage;
-            value_half<HD, GROUPS>(o, weights[0], room, r, false);
-            step_ring<RING>(r);
-            const uint32_t stage3 = r.stage;
-            value_half<HD, GROUPS>(o, weights[1], room, r, true);
-            step_ring<RING>(r);
-            products_wait();
-            release(&room.empty[stage2]);
-            release(&room.empty[stage3]);
-#pragma unroll
-            for (int h = 0; h < H; h++) {
-                const float sum = quad_sum(l[h][0] + l[h][1]);
-                float old, now;
-                if (it.parts) {
-                    if (own.there[h]) {
-                        float *part = part_at(p, it.at, it.kv_head, seg, own.row[h], HD);
-                        if (threadIdx.x % 4 == 0)
-                            *(float2 *)part = make_float2(m[h], sum);
-                        store_row<HD>(part + 4, o, h, 1.0f, HD);
-                    }
-                } else if (take_part(w[h], m[h], sum, old, now)) {
-#pragma unroll
-                    for (int j = 0; j < HD / 8; j++)
-#pragma unroll
-                        for (int e = 0; e < 2; e++) {
-                            float &a = acc[j * 4 + h * 2 + e];
-                            a = fmaf(a, old, o[j * 4 + h * 2 + e] * now);
-                        }
-                }
-            }
+        } else if (it.seg0 < it.seg1) {
+            compute_item<HD, GROUPS, FEW>(p, room, it, r);
         }
-        if (it.parts) {
-            if (last_of_all<GROUPS * 128>(p, room, it))
-                for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group; row += GROUPS * 4)
-                    merge_row<HD, FEW ? 8 : 2>(p, it, row);
-            continue;
-        }
-#pragma unroll
-        for (int h = 0; h < H; h++) {
-            if (!own.there[h])
-                continue;
-            const uint32_t head = it.kv_head * group + own.row[h] % group;
-            const float old = take_sink(w[h], p.sinks, head);
-            if (p.sinks)
-#pragma unroll
-                for (int i = 0; i < HD / 2; i++)
-                    acc[i] = i % 4 / 2 == h ? fmaf(acc[i], old, 0.0f) : acc[i];
-            store_row<HD>(row_of(p.y, it.at.span.row + it.at.token + own.row[h] / group) + head * p.kv.head_dim, acc, h,
-                          1.0f / w[h].l, p.kv.head_dim);
-        }
+        if (it.parts && last_of_all<GROUPS * 128>(p, room, it))
+            for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group; row += GROUPS * 4)
+                merge_row<HD, FEW ? 8 : 2>(p, it, row);
     }
 }
 
@@ -262,6 +325,7 @@ template <int HD, int GROUPS, bool FEW> static __device__ inline void attend_hop
             barrier_init(&room.empty[i], GROUPS * 4);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        room.scale = p.scale;
     }
     __syncthreads();
     start_next();

@@ -14,14 +14,20 @@ typedef struct item {
     tile_range seen;
     uint32_t kv_head, seg0, seg1;
     bool parts;
+    bool apart; /* its 64 rows are those of two key heads: each of two warpgroups has one */
 } item;
 
-/* Items: tiles, key heads, shares. The tiles of a prompt from the last to the first, since that sees most; where rows
+/* Items: shares, tiles, key heads; only few tiles have more than the first share. The tiles of a prompt from the last to the first, since that sees most; where rows
    see what the step says, as they come, since the last may have fewer rows. False: nothing to do. */
 static __device__ inline bool find_item(const mt_cuda_attention &p, uint32_t number, item &it)
 {
-    const uint32_t share = number % p.shares, rest = number / p.shares, tile = rest / p.kv.heads;
-    it.kv_head = rest % p.kv.heads;
+    if (number >= p.items)
+        return false;
+    const uint32_t pairs = p.items / p.shares, share = number / pairs, rest = number % pairs;
+    const uint32_t full = p.apart ? (p.tile_count - 1) * p.kv.heads : pairs;
+    it.apart = rest >= full;
+    it.kv_head = it.apart ? (rest - full) * 2 : rest % p.kv.heads;
+    const uint32_t tile = it.apart ? p.tile_count - 1 : rest / p.kv.heads;
     it.at = find_tile(p, p.step.seen && !p.causal ? tile : p.tile_count - 1 - tile);
     it.seen = tile_seen(p, it.at);
     const uint32_t shares = shares_of(p, it.at, it.seen), from = it.seen.any.lo / MT_SEGMENT;
@@ -30,6 +36,13 @@ static __device__ inline bool find_item(const mt_cuda_attention &p, uint32_t num
     it.seg0 = from + n * share / shares;
     it.seg1 = from + n * (share + 1) / shares;
     return share < shares && it.at.tokens;
+}
+
+/* What a block takes in a round: forth and back, so that those who come last in one are the first in the next. Where
+   the last items are short, as those of a tile that is not full, they go to blocks that have had less. */
+static __device__ inline uint32_t item_of(const mt_cuda_attention &p, uint32_t round)
+{
+    return round * gridDim.x + (round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
 }
 
 /* ---- the ring ---- */
@@ -64,12 +77,12 @@ static __device__ inline uint32_t find_pages(const mt_cuda_attention &p, const i
 /* Positions [first, first + N) of a segment into a stage; zeros where the tile sees nothing. For whole warps. */
 template <int HD, int N>
 static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage, const item &it, uint32_t pages,
-                                         uint32_t segment, uint32_t first, bool value)
+                                         uint32_t segment, uint32_t first, uint32_t head, bool value)
 {
     constexpr uint32_t chunks = HD / 8, rows = PRODUCERS / chunks, used = rows * chunks; /* of 16 bytes; at a time */
     const mt_cuda_kv &kv = p.kv;
     const uint32_t thread = threadIdx.x % PRODUCERS, chunk = thread % chunks, shift = 31 - __clz((int)kv.page_tokens);
-    const uint8_t *block = kv.data + (((uint64_t)p.layer * 2 + value) * kv.heads + it.kv_head) * kv.block + chunk * 16;
+    const uint8_t *block = kv.data + (((uint64_t)p.layer * 2 + value) * kv.heads + head) * kv.block + chunk * 16;
     const uint32_t to = shared_address(stage) + chunk / 8 * (N * 128);
 #pragma unroll 4
     for (uint32_t i = 0; i < (N + rows - 1) / rows; i++) {
@@ -87,23 +100,25 @@ static __device__ inline void copy_stage(const mt_cuda_attention &p, void *stage
 template <int HD, int N, int STAGES, typename room_type>
 static __device__ inline void copy_all(const mt_cuda_attention &p, room_type &room)
 {
-    ring r = {0, 1}; /* a ring that nobody has used is empty */
+    constexpr uint32_t EACH = 2 * MT_SEGMENT / N; /* stages of a segment */
+    ring r = {0, 1};                              /* a ring that nobody has used is empty */
     item it;
-    for (uint32_t number = blockIdx.x; number < p.items; number += gridDim.x) {
-        if (!find_item(p, number, it))
+    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
+        if (!find_item(p, item_of(p, round), it))
             continue;
         uint32_t next = find_pages(p, it, it.seg0);
         for (uint32_t seg = it.seg0; seg < it.seg1; seg++) {
             const uint32_t pages = next;
             if (seg + 1 < it.seg1)
                 next = find_pages(p, it, seg + 1);
-            if (min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position)
+            /* where the step says what is seen, as in towers, kernels shortly before have written it */
+            if (p.step.seen || min((seg + 1) * MT_SEGMENT, it.seen.any.hi) > it.at.span.position)
                 wait_for_last();
-            for (uint32_t part = 0; part < 2 * MT_SEGMENT / N; part++) {
-                const bool value = part >= MT_SEGMENT / N;
+            for (uint32_t part = 0; part < (it.apart ? 2 : 1) * EACH; part++) {
+                const bool value = part % EACH >= MT_SEGMENT / N;
                 barrier_wait(&room.empty[r.stage], r.parity);
                 copy_stage<HD, N>(p, room.stage[r.stage], it, pages, seg * MT_SEGMENT, part % (MT_SEGMENT / N) * N,
-                                  value);
+                                  it.kv_head + part / EACH, value);
                 barrier_copied(&room.full[r.stage]);
                 step_ring<STAGES>(r);
             }
@@ -119,6 +134,13 @@ typedef struct own_rows {
     range seen[2];
     bool there[2];
 } own_rows;
+
+/* Which 16 rows of a tile a warp has. */
+static __device__ inline uint32_t slab_of(const item &it)
+{
+    const uint32_t warp = (threadIdx.x - PRODUCERS) / 32;
+    return it.apart ? warp % 4 : warp;
+}
 
 /* Number `slab` of 16 rows. */
 template <bool FEW>
@@ -158,13 +180,6 @@ static __device__ inline void exp_weights(float (&x)[8])
     EACH(x[i] =
              mt_f32_from_bits(mt_f32_bits(p[i]) + (mt_f32_bits(z[i]) << 23));) /* p in [0.7, 1.5): takes the exponent */
 #undef EACH
-}
-
-static __device__ inline uint32_t pair_bf16(float low, float high)
-{
-    uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
 }
 
 /* Masks N keys: what is not seen is -infinity. */

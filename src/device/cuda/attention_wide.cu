@@ -32,8 +32,8 @@ template <bool FEW> static __device__ inline void load_wide(const mt_cuda_attent
                              (it.kv_head * group + row % group) * p.kv.head_dim + chunk * 8;
 #pragma unroll
             for (uint32_t e = 0; e < 4; e++)
-                word[e] = pair_bf16(chunk * 8 + e * 2 < p.kv.head_dim ? x[e * 2] : 0.0f,
-                                    chunk * 8 + e * 2 + 1 < p.kv.head_dim ? x[e * 2 + 1] : 0.0f);
+                word[e] = two_halves(chunk * 8 + e * 2 < p.kv.head_dim ? x[e * 2] : 0.0f,
+                                     chunk * 8 + e * 2 + 1 < p.kv.head_dim ? x[e * 2 + 1] : 0.0f);
         }
         *(uint4 *)&room.q[chunk / 8][r][((chunk % 8) ^ (r % 8)) * 16] = make_uint4(word[0], word[1], word[2], word[3]);
     }
@@ -84,7 +84,7 @@ static __device__ inline float weigh_wide(wide_room &room, const float (&s)[2][3
             exp_weights(x);
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                const uint32_t both = pair_bf16(x[j * 2], x[j * 2 + 1]);
+                const uint32_t both = two_halves(x[j * 2], x[j * 2 + 1]);
                 l[0] += mt_f32_from_bits(both << 16);
                 l[1] += mt_f32_from_bits(both & 0xffff0000u);
                 *(uint32_t *)&room.p[i * 2 + who][row][((uint32_t)(j0 + j) ^ (row % 8)) * 16 + c * 4] = both;
@@ -124,10 +124,10 @@ template <bool FEW> static __device__ inline void compute_wide(const mt_cuda_att
     const float scale = p.scale;
     ring r = {0, 0};
     item &it = room.item;
-    for (uint32_t number = blockIdx.x; number < p.items; number += gridDim.x) {
+    for (uint32_t round = 0; round * gridDim.x < p.items; round++) {
         {
             item next;
-            if (!find_item(p, number, next))
+            if (!find_item(p, item_of(p, round), next))
                 continue;
             named_barrier(3, COMPUTING); /* all are done with the last */
             if (thread == 0)
