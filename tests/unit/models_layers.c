@@ -878,7 +878,7 @@ static void layers_with_embeddings_of_their_own(void **state)
     t.spec.aside = ASIDE;
     t.spec.aside_vocab = VOCAB + 3;
     t.spec.eps = 1e-2f; /* so that it shows where it is scaled */
-    t.spec.blank = (mt_blank){.count = 2, .token = {3, 17}, .as = 1};
+    t.spec.blank = (mt_blank){.count = 2, .token = {4, 30}, .as = 34};
     for (size_t i = 0; i < LAYERS; i++) {
         t.layer[i].post_norms = i % 2;
         t.layer[i].scaled = true;
