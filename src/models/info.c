@@ -174,6 +174,14 @@ static void remark_spec(mt_info *info)
         remark(info, "what an expert's gate and up give is cut off at %g", (double)s->layer[0].mlp.glu.limit);
     if (sparse && sparse->moe.routing.kind != MT_ROUTE_CHOSEN && !sparse->moe.routing.renormalise)
         remark(info, "the weights of the chosen experts are not normalised");
+    if (sparse && sparse->moe.routing.kind == MT_ROUTE_SIGMOID)
+        remark(info, "experts are weighed by sigmoids%s",
+               sparse->moe.correction ? ", and chosen with a correction" : "");
+    if (sparse && sparse->moe.routing.groups)
+        remark(info, "experts are chosen from the best %u of %u groups", sparse->moe.routing.top_groups,
+               sparse->moe.routing.groups);
+    if (s->rope_count && s->ropes[0].pairs)
+        remark(info, "neighbouring elements of a head are turned, not its halves");
 }
 
 static void take_census(mt_info *info, const mt_quant *quant)

@@ -12,7 +12,8 @@
 
 /* How tokens are made of squares of patches. */
 typedef enum mt_merge {
-    MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP or are projected */
+    MT_MERGE_MLP, /* each patch is normed; those of a token side by side, which may be normed, too, go through an MLP or
+                       are projected */
     MT_MERGE_MEAN,  /* the last layer's output is normed; means are normed by 1 + w and projected */
     MT_MERGE_PLAIN, /* means are multiplied by merge_scale, perhaps standardised, normed and projected */
     MT_MERGE_WOVEN, /* each patch is normed; those of a token, woven, are projected to a patch's width, and that goes

@@ -50,8 +50,8 @@ bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second,
 bool mt_bind_has_vision(const mt_binder *b);
 
 /* The convolution of a tower over patches of `side` x `side` pixels of `frames` frames, as a matrix
-   [n, channels * frames * side * side] whose columns go by channel, frame, row, column. Repacked where the file has channels
-   last, as it has where it is a matrix. */
+   [n, channels * frames * side * side] whose columns go by channel, frame, row, column. Repacked where the file has
+   channels last, as it has where it is a matrix. */
 bool mt_bind_patches(mt_binder *b, const char *path, size_t n, size_t channels, size_t frames, size_t side,
                      mt_mat *out);
 

@@ -170,6 +170,12 @@ static void convolutions_are_described_too(void **state)
     assert_int_equal(run("tests/oracle/checkpoints/lfm2-bf16", false), 0);
     assert_non_null(strstr(out, "recurrent     2 of 4 layers: a convolution over 3 tokens\n"));
     assert_non_null(strstr(out, "state         1.0 KiB per sequence"));
+    assert_int_equal(run("tests/oracle/sighted/glm46v-moe-bf16", false), 0);
+    assert_non_null(strstr(out, "experts are weighed by sigmoids, and chosen with a correction\n"));
+    assert_non_null(strstr(out, "experts are chosen from the best 2 of 4 groups\n"));
+    assert_null(strstr(out, "neighbouring"));
+    assert_int_equal(run("tests/oracle/sighted/glm4v-bf16", false), 0);
+    assert_non_null(strstr(out, "neighbouring elements of a head are turned, not its halves\n"));
 }
 
 static void expect_refusal(const char *sentence)
