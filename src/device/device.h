@@ -307,7 +307,7 @@ typedef struct mt_peaks {
 
 /* What a device is told */
 #define MT_DEVICE_CALLS(X)                                                                                             \
-    /* The calling thread is the one that owns the device from here on; who opened it was until now. A thread that      \
+    /* The calling thread is the one that owns the device from here on; who opened it was until now. A thread that     \
        has several enters the one that it is about to use. */                                                          \
     X(void, device_enter, (mt_device *dev), (dev))                                                                     \
     /* What the operations that follow are about. Borrows all of it until the next step begins. */                     \

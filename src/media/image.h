@@ -39,8 +39,8 @@ bool mt_image_probe(mt_image_info *info, const void *data, size_t size, const mt
 bool mt_image_decode(mt_image *image, const void *data, size_t size, const mt_media_limits *limits,
                      const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 
-/* The same to where there is room for the pixels that mt_image_probe told, and zeros. Sets the size in *info to what it is
-   when the picture was turned. */
+/* The same to where there is room for the pixels that mt_image_probe told, and zeros. Sets the size in *info to what it
+   is when the picture was turned. */
 bool mt_image_decode_to(uint8_t *to, mt_image_info *info, const void *data, size_t size, const mt_media_limits *limits,
                         const mt_media_watch *watch, mt_error *err) MT_NODISCARD;
 

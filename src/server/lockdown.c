@@ -5,6 +5,7 @@
 #include "server/lockdown.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +60,13 @@ static void add_parent(list *l, const char *path, bool write)
 /* A file that others replace, be it a link. */
 static void add_file(list *l, const char *path, bool write)
 {
-    char *real;
+    char real[PATH_MAX];
 
     if (!path)
         return;
     add_parent(l, path, write);
-    real = realpath(path, NULL);
-    if (real)
+    if (realpath(path, real))
         add_parent(l, real, write);
-    free(real); /* realpath's */
 }
 
 static void make_folders(char *path)
@@ -94,14 +93,15 @@ static void add_folder(list *l, const char *path, bool write)
 
 static void add_target(list *l, const char *path)
 {
-    char *real = realpath(path, NULL);
+    char real[PATH_MAX];
     struct stat info;
 
-    if (real && stat(real, &info) == 0 && S_ISDIR(info.st_mode))
+    if (!realpath(path, real))
+        return;
+    if (stat(real, &info) == 0 && S_ISDIR(info.st_mode))
         add(l, real, false);
-    else if (real)
+    else
         add_parent(l, real, false);
-    free(real); /* realpath's */
 }
 
 /* Where links in a folder of models lead. */

@@ -220,8 +220,8 @@ static __device__ inline void score_segment(float (&s0)[64], float (&s1)[64], ho
     release_two<HD, GROUPS>(room, r.stage);
 }
 
-/* A segment whose scores are there, and the scores of the next one, if there is MORE. Products that are begun in a branch
-   would wait for each other, so both cases are compiled. */
+/* A segment whose scores are there, and the scores of the next one, if there is MORE. Products that are begun in a
+   branch would wait for each other, so both cases are compiled. */
 template <int HD, int GROUPS, bool FEW, bool MORE>
 static __device__ inline void compute_segment(const mt_cuda_attention &p, hopper_room<HD, GROUPS> &room, const item &it,
                                               ring &r, uint32_t seg, float (&s0)[64], float (&s1)[64], progress<HD> &so)

@@ -17,8 +17,9 @@ typedef struct item {
     bool apart; /* its 64 rows are those of two key heads: each of two warpgroups has one */
 } item;
 
-/* Items: shares, tiles, key heads; only few tiles have more than the first share. The tiles of a prompt from the last to the first, since that sees most; where rows
-   see what the step says, as they come, since the last may have fewer rows. False: nothing to do. */
+/* Items: shares, tiles, key heads; only few tiles have more than the first share. The tiles of a prompt from the last
+   to the first, since that sees most; where rows see what the step says, as they come, since the last may have fewer
+   rows. False: nothing to do. */
 static __device__ inline bool find_item(const mt_cuda_attention &p, uint32_t number, item &it)
 {
     if (number >= p.items)

@@ -6,10 +6,10 @@
    m_{t+1} = sum of S_t k_{t+1}. Queries, keys, values and gates of coming tokens are copied into shared memory
    meanwhile.
 
-   Prompts have five warps for 32 columns: two make the chain of m and with it d, two, some tokens behind, that of o, and
-   one copies. A lane has half of a column there; while one half of the lanes makes its part of a chain, what the others
-   compute is of no use, but there are as many warps as a multiprocessor has schedulers, and each is half as long at the
-   work beside the chain. Answers have one warp, which reads the state once. */
+   Prompts have five warps for 32 columns: two make the chain of m and with it d, two, some tokens behind, that of o,
+   and one copies. A lane has half of a column there; while one half of the lanes makes its part of a chain, what the
+   others compute is of no use, but there are as many warps as a multiprocessor has schedulers, and each is half as long
+   at the work beside the chain. Answers have one warp, which reads the state once. */
 #include "device/cuda/recurrent.cuh"
 
 #define KEYS 128 /* of a head; others have a kernel of their own */

@@ -1,5 +1,6 @@
-/* Many rows against codes of 4 bits with scales in bf16 (R4), on the tensor cores of Hopper's warpgroups. A block has 128
-   rows and 128 columns, and goes from tile to tile as those of product_many.cu do, with the same sums in the same order.
+/* Many rows against codes of 4 bits with scales in bf16 (R4), on the tensor cores of Hopper's warpgroups. A block has
+   128 rows and 128 columns, and goes from tile to tile as those of product_many.cu do, with the same sums in the same
+   order.
 
    What bounds products with a turn or a fold every 32 of k is reading registers: a fused multiply-add of three operands
    none of which the instruction before had takes two cycles, and operands of mma.sync come out of registers as well.
@@ -194,8 +195,8 @@ static __device__ inline float scale_of(unsigned word, int odd)
     return __uint_as_float(odd ? word & 0xffff0000u : word << 16);
 }
 
-/* A warp has 128 rows of 32 columns; a lane rows i * 16 + lane % 8 * 2 and the next, columns j * 8 + lane / 8 * 2 and the
-   next. */
+/* A warp has 128 rows of 32 columns; a lane rows i * 16 + lane % 8 * 2 and the next, columns j * 8 + lane / 8 * 2 and
+   the next. */
 template <int GROUP>
 static __device__ inline void broad_bias(float (&sum)[16][8], const uint8_t *copied, const uint8_t *unpacked)
 {
@@ -252,8 +253,8 @@ template <int GROUP> static __device__ inline void broad_biases(const broad_bloc
 
 /* ---- sums ---- */
 
-/* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, columns lane % 4 * 2 and + 1 of
-   each eight. low and high: the link's turns for both. */
+/* 64 of k, which is a link, of 64 rows: a thread has rows lane / 4 and + 8 of its warp's 16, columns lane % 4 * 2 and
+   + 1 of each eight. low and high: the link's turns for both. */
 static __device__ inline void broad_link(float (&a)[64], uint64_t rows, uint64_t columns, float2 low, float2 high,
                                          const uint8_t *plane)
 {
