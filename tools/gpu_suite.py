@@ -72,17 +72,14 @@ def checks_of(program):
 
 
 def tests_of(build, device):
-    """Longest first, so that the end is not waited for."""
+    """What answers are made of first; sanitizers, which take longest, last: who has little time knows the most then."""
     program = os.path.join(build, "motet")
     check = [os.path.join(build, "checkdevice"), "--device", device]
     units = os.path.join(build, "tests", "unit")
     unit = {"MOTET_TEST_DEVICE": device, "MOTET_TEST_QUICK": "1", "LD_LIBRARY_PATH": units, "MOTET_PROGRAM": program}
     served = {"MOTET_DEVICE": device}
-    for tool, options in SANITIZERS.items():
-        for number, name in checks_of(check[0]):
-            yield Test("{}_{:02}_{}".format(tool, number, name),
-                       [sanitizer(), "--tool", tool, "--error-exitcode", "9", *options, *check, "--quick",
-                        "--only", str(number)], group=tool)
+    yield Test("checkdevice", check)
+    yield Test("fault", check + ["--fault"])
     for precision in ("fast", "reference"):
         for kind in ("", "_sight", "_vectors"):
             yield Test("oracle{}_{}".format(kind, precision),
@@ -94,9 +91,12 @@ def tests_of(build, device):
         yield Test(name, [os.path.join(units, "unit_" + name)], unit)
     for name in APIS:
         yield Test("api_" + name, [sys.executable, "tests/api/test_{}.py".format(name), "--motet", program], served)
-    yield Test("checkdevice", check)
     yield Test("checkdevice_older", check, OLDER)
-    yield Test("fault", check + ["--fault"])
+    for tool, options in SANITIZERS.items():
+        for number, name in checks_of(check[0]):
+            yield Test("{}_{:02}_{}".format(tool, number, name),
+                       [sanitizer(), "--tool", tool, "--error-exitcode", "9", *options, *check, "--quick",
+                        "--only", str(number)], group=tool)
 
 
 def show(tests):

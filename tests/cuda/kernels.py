@@ -9,17 +9,19 @@ import subprocess
 import sys
 import tempfile
 
-TRIALS = "60"
+TRIALS = "16"
+# Trials of checks whose kernels depend on sizes that are drawn seldom, where something is left.
+RARE = "64", ("attention", "conv", "matmul", "row")
 # Newer cards, also with each product in a kernel of its own; older cards.
 LOOKS = ((90, "", ()), (90, "row=0", ("row",)), (80, "", ()))
 
 
-def look(program, code, ways, checks):
+def look(program, code, ways, checks, trials):
     """Names of the kernels there are, and of those that were launched."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as names:
         env = dict(os.environ, MOTET_FAKE_CUDA="code={},launches={}".format(code, names.name), MOTET_CUDA=ways)
         env.pop("MOTET_TEST_QUICK", None)
-        command = [program, "--device", "cuda", "--against", "cuda", "--all", "--trials", TRIALS, "--threads", "1",
+        command = [program, "--device", "cuda", "--against", "cuda", "--all", "--trials", trials, "--threads", "1",
                    *checks]
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         text = done.stdout.decode(errors="replace")
@@ -34,9 +36,11 @@ def main():
         print("skipped: takes long")
         return 77
     names, seen = set(), set()
-    for code, ways, checks in LOOKS:
-        there, ran = look(sys.argv[1], code, ways, checks)
-        names, seen = names | there, seen | ran
+    looks = [(*a_look, TRIALS) for a_look in LOOKS] + [(code, ways, RARE[1], RARE[0]) for code, ways, _ in LOOKS]
+    for a_look in looks:
+        if names - seen or not names or a_look[3] == TRIALS:
+            there, ran = look(sys.argv[1], *a_look)
+            names, seen = names | there, seen | ran
     missing = sorted(names - seen)
     for name in missing:
         print("{} is launched by no check: write one in tests/device".format(name))
