@@ -457,7 +457,7 @@ static void open_darkroom(const mt_options *opt)
         mt_log_warn("server.sandbox",
                     "pictures are decoded by the server itself: the system gives no processes for it");
     else if (!mt_darkroom_is_filtered())
-        mt_log_warn("server.sandbox",
+        mt_log_info("server.sandbox",
                     "pictures are decoded in processes with limits on memory and time, but the kernel "
                     "does not filter what they may do (seccomp)");
 }
