@@ -72,6 +72,15 @@ typedef struct mt_tower_names {
     const char *inner;            /* what stands behind the name of a product; NULL: nothing */
 } mt_tower_names;
 
+/* SigLIP's, which several families have. */
+#define MT_SIGLIP_NAMES                                                                                             \
+    {                                                                                                               \
+        .patch = "vision.embeddings.patch_embedding", .table = "vision.embeddings.position_embedding",              \
+        .layer = "vision.encoder.layers.", .norm1 = "layer_norm1", .norm2 = "layer_norm2", .q = "self_attn.q_proj", \
+        .k = "self_attn.k_proj", .v = "self_attn.v_proj", .o = "self_attn.out_proj", .up = "mlp.fc1",               \
+        .down = "mlp.fc2"                                                                                           \
+    }
+
 typedef struct mt_tower_binder {
     mt_binder *b;
     const mt_vision_spec *spec;

@@ -148,17 +148,7 @@ static bool text(const mt_processor *p, const mt_picture *picture, size_t number
 }
 
 const mt_vision_family mt_vision_gemma3 = {.read_tower = read_tower,
-                                           .names = {.patch = "vision.embeddings.patch_embedding",
-                                                     .table = "vision.embeddings.position_embedding",
-                                                     .layer = "vision.encoder.layers.",
-                                                     .norm1 = "layer_norm1",
-                                                     .norm2 = "layer_norm2",
-                                                     .q = "self_attn.q_proj",
-                                                     .k = "self_attn.k_proj",
-                                                     .v = "self_attn.v_proj",
-                                                     .o = "self_attn.out_proj",
-                                                     .up = "mlp.fc1",
-                                                     .down = "mlp.fc2"},
+                                           .names = MT_SIGLIP_NAMES,
                                            .bind = bind,
                                            .read_processor = read_processor,
                                            .image_id = 262144,
