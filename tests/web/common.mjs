@@ -78,6 +78,7 @@ export async function barriers(tab) {
 }
 
 export async function accessible(tab, where) {
+    await until(tab, () => !document.getAnimations().some((each) => each instanceof CSSTransition)); // of colours
     assert.deepEqual(await barriers(tab), [], where);
 }
 
