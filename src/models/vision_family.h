@@ -141,6 +141,13 @@ typedef struct mt_vision_family {
 } mt_vision_family;
 
 /* For read_tower. */
+typedef struct mt_siglip_sizes {
+    int64_t hidden, ffn, layers, heads, image, patch; /* what a config may leave out */
+} mt_siglip_sizes;
+
+/* The sizes of a tower of SigLIP's kind; the table of positions is that of a square picture of so many pixels. */
+bool mt_siglip_read(mt_vision_spec *v, const mt_config *c, const mt_siglip_sizes *fallback, mt_error *err) MT_NODISCARD;
+
 bool mt_tower_activation_read(const mt_config *c, const char *key, const char *fallback, mt_activation *out,
                               mt_error *err) MT_NODISCARD;
 

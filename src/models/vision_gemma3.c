@@ -10,36 +10,6 @@
 #define CROP_LEAST 256u
 #define CROPS 4u
 
-/* SigLIP; a token is the mean of a square of patches. */
-static bool read_siglip(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_error *err)
-{
-    uint32_t side;
-    double eps;
-    *v = (mt_vision_spec){.frames = 1,
-                          .out = s->hidden,
-                          .activation = MT_ACT_GELU_TANH,
-                          .bias = true,
-                          .patch_bias = true,
-                          .merge_kind = MT_MERGE_MEAN};
-    if (!mt_size_read(c, "hidden_size", 768, MT_LIMIT_WIDTH, &v->hidden, err) ||
-        !mt_size_read(c, "intermediate_size", 3072, MT_LIMIT_WIDTH, &v->ffn, err) ||
-        !mt_size_read(c, "num_hidden_layers", 12, MT_LIMIT_LAYERS, &v->layers, err) ||
-        !mt_size_read(c, "num_attention_heads", 12, MT_LIMIT_WIDTH, &v->heads, err) ||
-        !mt_size_read(c, "image_size", 224, 1 << 16, &side, err) ||
-        !mt_size_read(c, "patch_size", 16, 256, &v->patch, err) ||
-        !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
-        return false;
-    v->eps = (float)eps;
-    v->table = side / v->patch;
-    if (v->hidden % v->heads || v->table == 0)
-        return mt_fail(err, MT_E_INVALID,
-                       "\"vision_config\" has %u elements for %u heads and patches of %u for %u "
-                       "pixels",
-                       v->hidden, v->heads, v->patch, side);
-    v->head_dim = v->hidden / v->heads;
-    return true;
-}
-
 /* mm_tokens_per_image stands beside vision_config, not in it. */
 static bool read_pool(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
@@ -55,11 +25,20 @@ static bool read_pool(mt_vision_spec *v, const mt_config *config, mt_error *err)
     return true;
 }
 
+/* SigLIP; a token is the mean of a square of patches. */
 static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err)
 {
+    static const mt_siglip_sizes usual = {
+        .hidden = 768, .ffn = 3072, .layers = 12, .heads = 12, .image = 224, .patch = 16};
     (void)arena;
-    return read_siglip(v, s, mt_config_object(config, "vision_config"), err) && read_pool(v, config, err);
+    *v = (mt_vision_spec){.frames = 1,
+                          .out = s->hidden,
+                          .activation = MT_ACT_GELU_TANH,
+                          .bias = true,
+                          .patch_bias = true,
+                          .merge_kind = MT_MERGE_MEAN};
+    return mt_siglip_read(v, mt_config_object(config, "vision_config"), &usual, err) && read_pool(v, config, err);
 }
 
 static void bind(mt_tower_binder *t, mt_vision_weights *w)

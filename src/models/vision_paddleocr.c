@@ -10,9 +10,9 @@ static const double clip_std[3] = {0.26862954, 0.26130258, 0.27577711};
 static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err)
 {
+    static const mt_siglip_sizes usual = {
+        .hidden = 1152, .ffn = 4304, .layers = 27, .heads = 16, .image = 384, .patch = 14};
     const mt_config *c = mt_config_object(config, "vision_config");
-    uint32_t side;
-    double eps;
     (void)arena;
     *v = (mt_vision_spec){.frames = 1,
                           .out = s->hidden,
@@ -21,23 +21,11 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
                           .theta = 10000,
                           .merge_activation = MT_ACT_GELU,
                           .merge_eps = 1e-5f};
-    if (!mt_size_read(c, "hidden_size", 1152, MT_LIMIT_WIDTH, &v->hidden, err) ||
-        !mt_size_read(c, "intermediate_size", 4304, MT_LIMIT_WIDTH, &v->ffn, err) ||
-        !mt_size_read(c, "num_hidden_layers", 27, MT_LIMIT_LAYERS, &v->layers, err) ||
-        !mt_size_read(c, "num_attention_heads", 16, MT_LIMIT_WIDTH, &v->heads, err) ||
-        !mt_size_read(c, "image_size", 384, 1 << 14, &side, err) ||
-        !mt_size_read(c, "patch_size", 14, 256, &v->patch, err) ||
-        !mt_size_read(c, "spatial_merge_size", 2, 8, &v->merge, err) ||
-        !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
+    if (!mt_siglip_read(v, c, &usual, err) || !mt_size_read(c, "spatial_merge_size", 2, 8, &v->merge, err))
         return false;
-    if (v->hidden % v->heads || v->hidden / v->heads % 4 || side < v->patch)
-        return mt_fail(err, MT_E_INVALID,
-                       "\"vision_config\" has %u elements for %u heads, which must get a multiple of 4, and patches of "
-                       "%u for %u pixels",
-                       v->hidden, v->heads, v->patch, side);
-    v->head_dim = v->hidden / v->heads;
-    v->table = side / v->patch;
-    v->eps = (float)eps;
+    if (v->head_dim % 4)
+        return mt_fail(err, MT_E_INVALID, "\"vision_config\" has heads of %u elements, which must be a multiple of 4",
+                       v->head_dim);
     return mt_tower_activation_read(c, "hidden_act", "gelu_pytorch_tanh", &v->activation, err);
 }
 

@@ -10,29 +10,14 @@
 static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err)
 {
+    static const mt_siglip_sizes usual = {
+        .hidden = 1152, .ffn = 3072, .layers = 12, .heads = 16, .image = 224, .patch = 32};
     const mt_config *c = mt_config_object(config, "vision_config");
-    uint32_t side;
-    double eps;
     (void)arena;
     *v = (mt_vision_spec){
         .frames = 1, .out = s->hidden, .bias = true, .patch_bias = true, .spread = MT_SPREAD_STEPS, .middle = 1};
-    if (!mt_size_read(c, "hidden_size", 1152, MT_LIMIT_WIDTH, &v->hidden, err) ||
-        !mt_size_read(c, "intermediate_size", 3072, MT_LIMIT_WIDTH, &v->ffn, err) ||
-        !mt_size_read(c, "num_hidden_layers", 12, MT_LIMIT_LAYERS, &v->layers, err) ||
-        !mt_size_read(c, "num_attention_heads", 16, MT_LIMIT_WIDTH, &v->heads, err) ||
-        !mt_size_read(c, "image_size", 224, 1 << 14, &side, err) ||
-        !mt_size_read(c, "patch_size", 32, 256, &v->patch, err) ||
-        !mt_size_read(config, "scale_factor", 2, 8, &v->merge, err) ||
-        !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
-        return false;
-    v->eps = (float)eps;
-    v->table = side / v->patch;
-    if (v->hidden % v->heads || v->table == 0)
-        return mt_fail(err, MT_E_INVALID,
-                       "\"vision_config\" has %u elements for %u heads and patches of %u for %u pixels", v->hidden,
-                       v->heads, v->patch, side);
-    v->head_dim = v->hidden / v->heads;
-    return mt_tower_activation_read(c, "hidden_act", "gelu_pytorch_tanh", &v->activation, err);
+    return mt_siglip_read(v, c, &usual, err) && mt_size_read(config, "scale_factor", 2, 8, &v->merge, err) &&
+           mt_tower_activation_read(c, "hidden_act", "gelu_pytorch_tanh", &v->activation, err);
 }
 
 static void bind(mt_tower_binder *t, mt_vision_weights *w)

@@ -2,7 +2,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "models/family.h"
 #include "models/vision_family.h"
+
+bool mt_siglip_read(mt_vision_spec *v, const mt_config *c, const mt_siglip_sizes *fallback, mt_error *err)
+{
+    uint32_t side;
+    double eps;
+    if (!mt_size_read(c, "hidden_size", fallback->hidden, MT_LIMIT_WIDTH, &v->hidden, err) ||
+        !mt_size_read(c, "intermediate_size", fallback->ffn, MT_LIMIT_WIDTH, &v->ffn, err) ||
+        !mt_size_read(c, "num_hidden_layers", fallback->layers, MT_LIMIT_LAYERS, &v->layers, err) ||
+        !mt_size_read(c, "num_attention_heads", fallback->heads, MT_LIMIT_WIDTH, &v->heads, err) ||
+        !mt_size_read(c, "image_size", fallback->image, 1 << 14, &side, err) ||
+        !mt_size_read(c, "patch_size", fallback->patch, 256, &v->patch, err) ||
+        !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
+        return false;
+    v->eps = (float)eps;
+    v->table = side / v->patch;
+    if (v->hidden % v->heads || v->table == 0)
+        return mt_fail(err, MT_E_INVALID,
+                       "\"vision_config\" has %u elements for %u heads and patches of %u for %u pixels", v->hidden,
+                       v->heads, v->patch, side);
+    v->head_dim = v->hidden / v->heads;
+    return true;
+}
 
 bool mt_tower_activation_read(const mt_config *c, const char *key, const char *fallback, mt_activation *out,
                               mt_error *err)

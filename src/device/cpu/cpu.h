@@ -5,15 +5,13 @@
 #include "base/arena.h"
 #include "base/pool.h"
 #include "device/backend.h"
+#include "device/rules.h"
 #include "kernels/kernels.h"
 
 #define MT_CPU_ROW_BLOCK 128 /* rows packed together, so that they stay in the second-level cache */
 #define MT_CPU_ATTN_ROWS 64  /* query rows (tokens x heads of a group) of one attention tile */
 #define MT_CPU_ATTN_FULL 60  /* the most of them that kernels cut without a rest, twelve at a time */
 #define MT_CPU_INLINE 16384  /* elementwise work below this many elements is not worth waking the pool */
-
-/* How a weight is multiplied. */
-typedef enum mt_class { MT_CLASS_Q, MT_CLASS_B, MT_CLASS_F } mt_class;
 
 struct mt_tensor {
     size_t rows, cols, stride; /* stride: cols rounded up to MT_ROW_PAD; the padding stays zero */

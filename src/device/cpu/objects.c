@@ -92,28 +92,11 @@ void mt_cpu_patches_write(mt_device *dev, mt_patches *p, const mt_pixels *pixels
 
 /* ---- weights ---- */
 
-static mt_class classify(const mt_device *dev, const mt_mat *mat, bool exact)
-{
-    if (exact || dev->head.precision == MT_PRECISION_REFERENCE)
-        return MT_CLASS_F;
-    switch (mat->format) {
-    case MT_FORMAT_AFFINE:
-    case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
-    case MT_FORMAT_BF16:
-    case MT_FORMAT_FP8:
-    case MT_FORMAT_MXFP8: return MT_CLASS_B;
-    case MT_FORMAT_F32:
-    case MT_FORMAT_F16: break;
-    }
-    return MT_CLASS_F;
-}
-
 static void init_weight(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
 {
     w->mat = *mat;
     w->bias = bias;
-    w->class = classify(set->head.dev, mat, exact);
+    w->class = mt_rules_class(set->head.dev->head.precision, mat, exact);
     set->needs.k = mt_cpu_max(set->needs.k, mat->k);
 }
 
@@ -156,30 +139,12 @@ mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 
 /* ---- pages ---- */
 
-static unsigned integer_bits(mt_kv_type type)
-{
-    return type == MT_KV_Q8 ? 8 : type == MT_KV_Q4 ? 4 : 0;
-}
-
-static size_t head_stride(const mt_kv_shape *shape)
-{
-    return mt_cpu_up(shape->head_dim, integer_bits(shape->type) ? 2 * MT_LANES : MT_LANES);
-}
-
-static size_t block_bytes(const mt_kv_shape *shape)
-{
-    const unsigned bits = integer_bits(shape->type);
-    if (bits)
-        return mt_kvq_block_bytes(shape->page_tokens, head_stride(shape), bits);
-    return shape->page_tokens * head_stride(shape) * (shape->type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16));
-}
-
 /* A segment is read from several pages in turns: were they a multiple of a cache's way apart, their lines would push
    each other out of it. */
 size_t mt_cpu_kv_page_bytes(const mt_device *dev, const mt_kv_shape *shape)
 {
     enum { WAY = 64 << 10, SKEW = 512 };
-    const size_t bytes = shape->layers * 2 * shape->heads * block_bytes(shape);
+    const size_t bytes = shape->layers * 2 * shape->heads * mt_rules_kv_block(shape);
     (void)dev;
     return bytes % WAY == 0 ? bytes + SKEW : bytes;
 }
@@ -195,13 +160,13 @@ mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
     }
     mt_kv *kv = mt_cpu_alloc(set, sizeof *kv);
     kv->shape = *shape;
-    kv->head_stride = head_stride(shape);
-    kv->bits = integer_bits(shape->type);
+    kv->head_stride = mt_rules_kv_stride(shape);
+    kv->bits = mt_rules_kv_bits(shape->type);
     kv->widened = kv->bits && set->head.dev->head.precision == MT_PRECISION_REFERENCE;
     kv->query = kv->head_stride * (shape->type == MT_KV_BF16 ? sizeof(mt_bf16) : sizeof(float));
     if (kv->bits && !kv->widened)
         kv->query = mt_kvq_query_bytes(kv->head_stride);
-    kv->block = block_bytes(shape);
+    kv->block = mt_rules_kv_block(shape);
     kv->page_bytes = mt_cpu_kv_page_bytes(set->head.dev, shape);
     set->needs.head_stride = mt_cpu_max(set->needs.head_stride, kv->head_stride);
     set->needs.query = mt_cpu_max(set->needs.query, shape->query_heads * kv->head_stride);

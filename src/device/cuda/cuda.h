@@ -6,6 +6,7 @@
 #include "device/backend.h"
 #include "device/cuda/driver.h"
 #include "device/cuda/params.h"
+#include "device/rules.h"
 
 /* clang-format off */
 /* X(name): products of few rows, mtk_few_<bits>_<rows at most>_<group; 0: any>, in the order of product_few.c, and of
@@ -57,8 +58,6 @@ typedef enum mt_cuda_kernel {
     X(adjust) X(shortlist) X(pack_codes) X(norm_pack) X(glu_pack) X(wide_halves)                                       \
     MT_CUDA_HOPPER_KERNELS(X)
 /* clang-format on */
-
-typedef enum mt_class { MT_CLASS_Q, MT_CLASS_B, MT_CLASS_F } mt_class;
 
 struct mt_tensor {
     mt_cuda_mat m;

@@ -172,48 +172,30 @@ void mt_cuda_patches_write(mt_device *dev, mt_patches *p, const mt_pixels *pixel
 
 /* ---- pages ---- */
 
-static unsigned integer_bits(mt_kv_type type)
-{
-    return type == MT_KV_Q8 ? 8 : type == MT_KV_Q4 ? 4 : 0;
-}
-
-static size_t head_stride(const mt_kv_shape *s)
-{
-    return mt_cuda_up(s->head_dim, integer_bits(s->type) ? 2 * MT_LANES : MT_LANES);
-}
-
-static size_t block_bytes(const mt_kv_shape *s)
-{
-    const unsigned bits = integer_bits(s->type);
-    if (bits)
-        return mt_kvq_block_bytes(s->page_tokens, head_stride(s), bits);
-    return s->page_tokens * head_stride(s) * (s->type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16));
-}
-
 size_t mt_cuda_kv_page_bytes(const mt_device *dev, const mt_kv_shape *s)
 {
     (void)dev;
-    return s->layers * 2 * s->heads * block_bytes(s);
+    return s->layers * 2 * s->heads * mt_rules_kv_block(s);
 }
 
 mt_kv *mt_cuda_kv_new(mt_set *set, const mt_kv_shape *s, mt_error *err)
 {
     (void)err; /* every shape will do */
     assert(s->query_heads % s->heads == 0 && MT_KV_SEGMENT % s->page_tokens == 0 &&
-           (s->page_tokens % MT_PAGE_TOKENS == 0 || !integer_bits(s->type)));
+           (s->page_tokens % MT_PAGE_TOKENS == 0 || !mt_rules_kv_bits(s->type)));
     mt_kv *kv = mt_cuda_host(set, sizeof *kv);
     kv->shape = *s;
     kv->d = (mt_cuda_kv){.page_bytes = mt_cuda_kv_page_bytes(set->head.dev, s),
-                         .block = block_bytes(s),
+                         .block = mt_rules_kv_block(s),
                          .group = (uint32_t)s->group,
                          .layers = (uint32_t)s->layers,
                          .heads = (uint32_t)s->heads,
                          .query_heads = (uint32_t)s->query_heads,
                          .head_dim = (uint32_t)s->head_dim,
-                         .head_stride = (uint32_t)head_stride(s),
+                         .head_stride = (uint32_t)mt_rules_kv_stride(s),
                          .page_tokens = (uint32_t)s->page_tokens,
                          .f32 = s->type == MT_KV_F32,
-                         .bits = integer_bits(s->type)};
+                         .bits = mt_rules_kv_bits(s->type)};
     return kv;
 }
 

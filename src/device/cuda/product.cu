@@ -2,19 +2,6 @@
    rows there are (R1). Integer dots are exact, so that R3 and R4 give the CPU's bits. */
 #include "device/cuda/product.cuh"
 
-/* y[16 columns of w][8 rows] += codes (16 x 32) times q (32 x 8) */
-static __device__ inline void multiply(int c[4], const unsigned a[4], const unsigned b[2], bool is_signed)
-{
-    if (is_signed)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-    else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 /* Codes of a lane for one step of 32: the four registers of the left operand. */
 template <int BITS> static __device__ inline void unpack(unsigned a[4], const uint8_t *at, uint32_t ks)
 {
@@ -89,8 +76,8 @@ template <int BITS> static __device__ void product_codes(const mt_cuda_product &
             const unsigned first[4] = {a[0], a[1], 0, 0}, second[4] = {0, 0, a[2], a[3]};
             int other[4];
             start(other);
-            multiply(sum, first, b, is_signed);
-            multiply(other, second, b, is_signed);
+            multiply_codes(sum, first, b, is_signed);
+            multiply_codes(other, second, b, is_signed);
             for (uint32_t half = 0; half < 2 && k + half * 16 < w.k; half++) {
                 const float sx[2] = {sums[0][half], sums[1][half]};
                 fold_link(&t, half ? other : sum, w, tile_at, g + half, mul);
@@ -99,7 +86,7 @@ template <int BITS> static __device__ void product_codes(const mt_cuda_product &
             start(sum);
             continue;
         }
-        multiply(sum, a, b, is_signed);
+        multiply_codes(sum, a, b, is_signed);
         if (w.group % 64 == 0 && block % 2 == 0) {
             for (int r = 0; r < 4; r++)
                 sum[r] = __float_as_int(fmaf(mul[r & 1], __int_as_float(sum[r]), turn_on_add(mul[r & 1])));

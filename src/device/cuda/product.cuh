@@ -116,6 +116,19 @@ static __device__ inline void load_rows(unsigned q[4], unsigned address)
                  : "r"(address));
 }
 
+/* c[16 columns of w][8 rows] += codes (16 x 32) times q (32 x 8) */
+static __device__ inline void multiply_codes(int c[4], const unsigned a[4], const unsigned b[2], bool is_signed)
+{
+    if (is_signed)
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    else
+        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 /* Two neighbours of a row of the result. */
 static __device__ inline void many_store(const mt_cuda_many &p, const many_tile &t, uint32_t row, uint32_t n, float2 y)
 {

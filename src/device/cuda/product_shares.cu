@@ -40,19 +40,6 @@ static __device__ inline void share_fetch(const mt_cuda_weight &w, const mt_cuda
         copy_16(to + S::SUMS + lane * 16, from.sums + place * S::EACH + lane * 4);
 }
 
-/* c (16 columns x 8 rows) += codes (16 x 32) times q (32 x 8) */
-static __device__ inline void share_multiply(int c[4], const unsigned a[4], const unsigned b[2], bool is_signed)
-{
-    if (is_signed)
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-    else
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 /* Codes of a block of 32. */
 template <int BITS> static __device__ inline void share_codes(unsigned a[4], const uint8_t *at, uint32_t block)
 {
@@ -92,7 +79,7 @@ static __device__ inline void share_step(float a[4], float b[4], const uint8_t *
                                *(const unsigned *)(q + (block * 2 + 1 ^ column) * 16)};
         unsigned codes[4];
         share_codes<BITS>(codes, at, block);
-        share_multiply(sum, codes, x, is_signed);
+        multiply_codes(sum, codes, x, is_signed);
         if (GROUP > 32 && block % 2 == 0) {
 #pragma unroll
             for (int r = 0; r < 4; r++)

@@ -4,23 +4,6 @@
 #include "device/cuda/cuda.h"
 #include "kernels/unpack.h"
 
-static mt_class classify(const mt_device *dev, const mt_mat *mat, bool exact)
-{
-    if (exact || dev->head.precision == MT_PRECISION_REFERENCE)
-        return MT_CLASS_F;
-    switch (mat->format) {
-    case MT_FORMAT_AFFINE:
-    case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
-    case MT_FORMAT_BF16:
-    case MT_FORMAT_FP8:
-    case MT_FORMAT_MXFP8: return MT_CLASS_B;
-    case MT_FORMAT_F32:
-    case MT_FORMAT_F16: break;
-    }
-    return MT_CLASS_F;
-}
-
 static CUdeviceptr floats(mt_set *set, const float *x, size_t n)
 {
     const CUdeviceptr at = x ? mt_cuda_memory(set, n * sizeof *x) : 0;
@@ -224,7 +207,7 @@ static void make_plain(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 void mt_cuda_weight_init(mt_set *set, mt_weight *w, const mt_mat *mat, const float *bias, bool exact)
 {
     w->mat = *mat;
-    w->class = classify(set->head.dev, mat, exact);
+    w->class = mt_rules_class(set->head.dev->head.precision, mat, exact);
     w->d = (mt_cuda_weight){.n = (uint32_t)mat->n, .k = (uint32_t)mat->k, .format = (uint8_t)mat->format};
     (has_codes(mat) ? make_codes : has_halves(mat, w->class) ? make_halves : make_plain)(set, mat, &w->d);
     w->d.bias = floats(set, bias, mat->n);

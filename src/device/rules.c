@@ -1,0 +1,40 @@
+#include "device/rules.h"
+
+#include "kernels/kvq.h"
+
+mt_class mt_rules_class(mt_precision precision, const mt_mat *mat, bool exact)
+{
+    if (exact || precision == MT_PRECISION_REFERENCE)
+        return MT_CLASS_F;
+    switch (mat->format) {
+    case MT_FORMAT_AFFINE:
+    case MT_FORMAT_MXFP4:
+    case MT_FORMAT_NVFP4: return MT_CLASS_Q;
+    case MT_FORMAT_BF16:
+    case MT_FORMAT_FP8:
+    case MT_FORMAT_MXFP8: return MT_CLASS_B;
+    case MT_FORMAT_F32:
+    case MT_FORMAT_F16: break;
+    }
+    return MT_CLASS_F;
+}
+
+unsigned mt_rules_kv_bits(mt_kv_type type)
+{
+    return type == MT_KV_Q8 ? 8 : type == MT_KV_Q4 ? 4 : 0;
+}
+
+size_t mt_rules_kv_stride(const mt_kv_shape *shape)
+{
+    const size_t multiple = mt_rules_kv_bits(shape->type) ? 2 * MT_LANES : MT_LANES;
+    return (shape->head_dim + multiple - 1) / multiple * multiple;
+}
+
+size_t mt_rules_kv_block(const mt_kv_shape *shape)
+{
+    const unsigned bits = mt_rules_kv_bits(shape->type);
+    const size_t stride = mt_rules_kv_stride(shape);
+    if (bits)
+        return mt_kvq_block_bytes(shape->page_tokens, stride, bits);
+    return shape->page_tokens * stride * (shape->type == MT_KV_F32 ? sizeof(float) : sizeof(mt_bf16));
+}
