@@ -83,6 +83,7 @@ enum {
     MT_HTTP_PUBLIC = 1u << 0,     /* the route is not shown to hooks.admit */
     MT_HTTP_REQUEST_ID = 1u << 1, /* its answers say what the request is called as "request-id", too */
     MT_HTTP_ALWAYS = 1u << 2,     /* it is answered even when there are too many connections */
+    MT_HTTP_PROBE = 1u << 3,      /* asks how the server is: answers are in no count, a 503 is news and not a failure */
     MT_HTTP_FLAGS_FREE = 1u << 8, /* this and all above mean what the application likes */
 };
 
@@ -190,7 +191,7 @@ typedef struct mt_http_stats {
     uint64_t connections_open, connections_accepted, connections_refused;
     uint64_t connections_yielded; /* closed so that others had room */
     uint64_t exchanges_open;      /* requests with a handler that is not done */
-    uint64_t answers[6];          /* by hundreds of the status; [0] is empty */
+    uint64_t answers[6];          /* but to probes; by hundreds of the status; [0] is empty */
     uint64_t bytes_in, bytes_out;
     uint64_t body_bytes;        /* of bodies being read */
     uint64_t dropped_slow;      /* clients that did not read what they had asked for */

@@ -124,7 +124,8 @@ static void add_head(mt_http_connection *c, const mt_http_response *response)
     add_extra(c, out);
     add_cors(c, out);
     add_connection(c, out);
-    mt_http_count_add(&c->server->count.answers[response->status / 100], 1);
+    if (!c->route || !(c->route->flags & MT_HTTP_PROBE))
+        mt_http_count_add(&c->server->count.answers[response->status / 100], 1);
 }
 
 void mt_http_response_whole(mt_http_connection *c, const mt_http_response *response, const void *body, size_t len)

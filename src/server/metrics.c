@@ -336,7 +336,7 @@ static void http(const writer *w, mt_server *server)
             "Connections for which there was no room.");
     counter(w, "motet_http_connections_yielded_total", s.connections_yielded,
             "Connections without a request that were closed to make room for others.");
-    head(w, name, "counter", "Answers, by hundreds of their status.");
+    head(w, name, "counter", "Answers but those to probes of health, by hundreds of their status.");
     for (size_t i = 1; i < MT_COUNT(classes); i++)
         labelled(w, name, "status", classes[i], s.answers[i]);
     counter(w, "motet_http_received_bytes_total", s.bytes_in, "Bytes from clients.");

@@ -185,6 +185,8 @@ static void delete_request(void *user, mt_http_server *http, mt_http_request *re
     {                                        \
         .task = (done)                       \
     }
+/* How the server is: said to everybody, always, and not counted among answers. */
+#define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE)
 
 static const mt_http_route routes[] = {
     {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", ANSWER(mt_openai_chat)},
@@ -220,8 +222,8 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/slots", TASK(mt_task_slots)},
     {.method = MT_HTTP_GET, .pattern = "/version", .handler = mt_others_version},
     {.method = MT_HTTP_GET, .pattern = "/load", .handler = mt_others_load, .flags = MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/ping", .handler = get_ping, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_POST, .pattern = "/ping", .handler = get_ping, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/ping", .handler = get_ping, .flags = PROBE},
+    {.method = MT_HTTP_POST, .pattern = "/ping", .handler = get_ping, .flags = PROBE},
     {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
     {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
     {.method = MT_HTTP_POST, .pattern = "/v1/models/unload", .handler = mt_models_unload},
@@ -236,9 +238,9 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/dashboard", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
     {.method = MT_HTTP_GET, .pattern = "/dashboard/events", .handler = mt_dashboard_get},
     {.method = MT_HTTP_GET, .pattern = "/assets/{path*}", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
-    {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = PROBE},
+    {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = PROBE},
+    {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = PROBE},
 };
 
 mt_http_route *mt_server_routes(mt_server *server, size_t *count)

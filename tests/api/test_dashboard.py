@@ -163,6 +163,7 @@ def errors_are_told_in_their_own_words():
         s.until(lambda: s.errors)
         assert s.errors[0]["text"] == got.json()["error"]["message"] and s.errors[0]["status"] == 400, s.errors
         s.until(lambda: sum(s.column("http_4xx")) == 1)
+        assert sum(s.column("http_5xx")) == 0  # whatever was asked before the model was there
     with start() as server:
         for i in range(70):
             server.post("/v1/completions", {"prompt": [0, 1], "temperature": "x"})
