@@ -134,6 +134,12 @@ mt_medium *mt_gallery_hold(mt_gallery *g, const uint8_t digest[32], const uint8_
     return e;
 }
 
+void mt_medium_hold(mt_medium *e)
+{
+    assert(e->held > 0);
+    e->held++;
+}
+
 void mt_gallery_release(mt_gallery *g, mt_medium *e)
 {
     assert(e->held > 0);

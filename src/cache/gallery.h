@@ -20,6 +20,7 @@ void mt_gallery_free(mt_gallery *gallery);
    then as long as its features do. */
 mt_medium *mt_gallery_hold(mt_gallery *gallery, const uint8_t digest[32], const uint8_t salt[32]);
 void mt_gallery_release(mt_gallery *gallery, mt_medium *medium);
+void mt_medium_hold(mt_medium *medium); /* once more */
 
 /* ---- features: some of the rows, of a medium that is held ---- */
 

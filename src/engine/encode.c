@@ -68,6 +68,11 @@ bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s)
     return s->blind && in_job(e, s->request->sights[s->missing].medium);
 }
 
+bool mt_engine_expects(const mt_engine *e, const mt_sequence *s)
+{
+    return s->blind && mt_medium_filling(s->request->sights[s->missing].medium) && !mt_engine_awaits(e, s);
+}
+
 /* One more part of a request for the job. False when it does not fit in. */
 static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
 {
@@ -80,7 +85,9 @@ static bool add(mt_engine *e, mt_request *r, mt_sight *sight)
     p->picture[at] = &sight->picture;
     if (!e->tower.fits(e->tower.cursor, p->picture, at + 1))
         return false;
-    p->to[at] = mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens);
+    do
+        p->to[at] = mt_gallery_fill(e->gallery, sight->medium, sight->picture.tokens);
+    while (!p->to[at] && mt_keep_yield(e, false));
     if (!p->to[at])
         return false;
     p->sight[at] = sight;
@@ -102,11 +109,33 @@ static void add_all(mt_engine *e, mt_sequence *s)
     }
 }
 
+/* Asks for what a tier has of the parts that s needs next. What is not to be had there is not asked for again. */
+static void call_back(mt_engine *e, mt_sequence *s)
+{
+    const mt_request *r = s->request;
+    for (size_t i = s->missing; i < r->sight_count && mt_keep_views_free(e); i++) {
+        mt_medium *medium = r->sights[i].medium;
+        if (i >= s->kept.sought && !mt_gallery_features(e->gallery, medium) && !mt_medium_filling(medium) &&
+            !mt_keep_view(e, r, &r->sights[i]))
+            s->kept.sought = i + 1;
+    }
+}
+
+void mt_engine_call_back(mt_engine *e)
+{
+    for (size_t i = 0; i < e->running_count; i++)
+        if (e->running[i]->blind)
+            call_back(e, e->running[i]);
+    for (size_t i = 0; i < e->waiting_count && i < MT_JOB_PARTS; i++)
+        if (e->waiting[i]->blind)
+            call_back(e, e->waiting[i]);
+}
+
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer)
 {
     assert(e->job.count == 0);
     add_all(e, viewer);
-    if (e->job.count == 0)
+    if (e->job.count == 0 && !mt_engine_expects(e, viewer))
         return;
     for (size_t i = 0; i < e->running_count; i++)
         if (e->running[i]->blind)
@@ -114,7 +143,8 @@ void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer)
     for (size_t i = 0; i < e->waiting_count && i < MT_JOB_PARTS; i++)
         if (e->waiting[i]->blind)
             add_all(e, e->waiting[i]);
-    e->tower.begin(e->tower.cursor, e->features.rows, e->pictures.picture, e->pictures.to, e->job.count);
+    if (e->job.count > 0)
+        e->tower.begin(e->tower.cursor, e->features.rows, e->pictures.picture, e->pictures.to, e->job.count);
 }
 
 void mt_engine_forget(mt_engine *e, mt_request *r)
@@ -156,8 +186,11 @@ void mt_engine_encoded(mt_engine *e, mt_job *j)
     for (size_t i = 0; i < j->count; i++) {
         const bool ok = sound(e, p->to[i], p->sight[i]->picture.tokens);
         mt_gallery_filled(e->gallery, p->sight[i]->medium, ok);
-        if (!ok)
+        if (ok)
+            mt_keep_encoded(e, j->request[i], p->sight[i]);
+        else
             p->unsound[p->unsound_count++] = j->request[i];
+        j->sizes += j->size[i];
     }
     mt_job_clear(j);
 }

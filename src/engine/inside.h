@@ -31,6 +31,7 @@ struct mt_job {
     size_t count;                      /* 0: there is none */
     uint64_t began;
     double seconds, work; /* of all jobs so far */
+    double sizes;         /* of all parts of those that were done */
 };
 
 /* What stands in the job of the tower, part by part. */
@@ -213,6 +214,12 @@ size_t mt_engine_sees(mt_engine *e, mt_sequence *s, size_t done, bool running);
 
 /* Whether the job encodes what s is blind for. */
 bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s);
+
+/* Whether features that s is blind for are on their way from a tier. */
+bool mt_engine_expects(const mt_engine *e, const mt_sequence *s);
+
+/* Has what a tier has of the parts that others are blind for come back; features that nobody has pinned may go. */
+void mt_engine_call_back(mt_engine *e);
 
 /* Starts a job for the viewer and others, where there is room for it; features that nobody has pinned may go. */
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer);

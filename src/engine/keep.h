@@ -1,5 +1,5 @@
-/* What is computed outlives memory and the process: whole pages, and recurrent states, go to a tier, and come back from
-   there. See keep.c. */
+/* What is computed outlives memory and the process: whole pages, recurrent states and features of pictures go to a tier,
+   and come back from there. See keep.c. */
 #ifndef MT_ENGINE_KEEP_H
 #define MT_ENGINE_KEEP_H
 
@@ -12,7 +12,9 @@
 #include "tier/disk.h"
 
 struct mt_engine;
+struct mt_request;
 struct mt_sequence;
+struct mt_sight;
 
 typedef struct mt_keep mt_keep;
 
@@ -27,13 +29,14 @@ typedef struct mt_kept {
     size_t state;        /* the position whose state comes back, before them; 0: none */
     bool asked, brought; /* the state */
     unsigned losses;     /* how often what was expected has not come */
+    size_t sought;       /* parts of pictures before this one are not asked for any more */
 } mt_kept;
 
 typedef struct mt_keep_stats {
-    uint64_t stored_pages, stored_states; /* handed to the tier */
-    uint64_t skipped;                     /* that it had no time for */
-    uint64_t restored_pages, restored_states;
-    uint64_t failed; /* that did not come back though the tier had them */
+    uint64_t stored_pages, stored_states, stored_features; /* handed to the tier; features: pieces of a picture's */
+    uint64_t skipped;                                      /* that it had no time for */
+    uint64_t restored_pages, restored_states, restored_features; /* features: parts of pictures */
+    uint64_t failed;                                             /* that did not come back though the tier had them */
 } mt_keep_stats;
 
 /* identity: of the weights. wake is called on another thread when there is something for mt_keep_turn. NULL with a
@@ -58,7 +61,15 @@ void mt_keep_leave(struct mt_engine *e, struct mt_sequence *s);
    since the state it needs has not come; NULL: none. */
 struct mt_sequence *mt_keep_turn(struct mt_engine *e);
 
-/* Pages are short: lets go of those that wait to be stored; else, if it is worth waiting, of those that are being
+/* A part of a picture was encoded, soundly: its features are stored as far as there is time. */
+void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
+
+/* Has features of a part, which has none, come back where the tier has them and that is quicker than making them; false
+   elsewhere. Its medium is being filled then, if there is room for it. There must be a view free. */
+bool mt_keep_views_free(const struct mt_engine *e);
+bool mt_keep_view(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
+
+/* Pages are short, or rows of features: lets go of those that wait to be stored; else, if it is worth waiting, of those that are being
    stored. False when there were none. */
 bool mt_keep_yield(struct mt_engine *e, bool waits);
 

@@ -95,7 +95,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
     if (s->candidate.most == 0)
         s->candidate.most = 1;
     keep_solid(&s->candidate, r);
-    if (s->blind && (e->job.count == 0 || mt_engine_awaits(e, s)) &&
+    if (s->blind && (e->job.count == 0 ? !mt_engine_expects(e, s) : mt_engine_awaits(e, s)) &&
         (!e->step.viewer || mt_sequence_before(s, e->step.viewer)))
         e->step.viewer = s;
     if (sees > 0 && s->candidate.left > sees)
@@ -417,11 +417,14 @@ static size_t list(mt_engine *e, uint64_t now)
 /* Who takes part in the step keeps the features it needs when a job makes room for others. */
 static void begin_job(mt_engine *e, mt_step *step)
 {
-    if (!step->viewer || e->job.count > 0)
+    if (!(step->viewer && e->job.count == 0) && !(e->keep && e->tower.cursor))
         return;
     for (size_t i = 0; i < step->parts; i++)
         mt_engine_sees(e, step->part[i].s, step->part[i].s->seq.done, true);
-    mt_engine_encode_begin(e, step->viewer);
+    if (e->keep)
+        mt_engine_call_back(e);
+    if (step->viewer && e->job.count == 0)
+        mt_engine_encode_begin(e, step->viewer);
 }
 
 bool mt_engine_plan(mt_engine *e, mt_step *step)

@@ -133,14 +133,42 @@ class Storm:
         assert self.wrong == 0 and self.compared > 0 and self.cached > 0
 
 
+def look_after_a_restart(arguments):
+    """What the encoder made of a picture is on disk: after a restart nothing is encoded, whatever is asked about it."""
+    picture = draw.picture("circle", "red", 400, 300, 120)
+
+    def body(text):
+        return {"messages": [{"role": "user", "content": [{"type": "text", "text": text}, picture]}], "temperature": 0,
+                "max_tokens": 16, "logprobs": True, "top_logprobs": 3}
+
+    def ask(*options, text):
+        with served.Server(arguments.motet, arguments.model, *options) as server:
+            answer = said(server.post("/v1/chat/completions", body(text)).json())
+            metrics = server.metrics()
+            assert server.stop() == 0
+            return answer, metrics
+
+    with tempfile.TemporaryDirectory() as folder:
+        cold, metrics = ask(text="Name the shape.")
+        assert metrics["motet_media_cache_misses_total"] == 1
+        _, metrics = ask("--cache-dir", folder, text="What do you see?")
+        assert metrics["motet_media_cache_misses_total"] == 1
+        warm, metrics = ask("--cache-dir", folder, text="Name the shape.")
+        assert metrics["motet_media_cache_misses_total"] == 0, "it was encoded again"
+        assert metrics["motet_restored_features_total"] == 1
+        assert warm == cold
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--motet", required=True)
     parser.add_argument("--model", default=os.path.join(HERE, "..", "..", "models", "box"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
-    Storm(parser.parse_args()).run()
-    print("e2e_kill: 1 passed, 0 failed, 0 skipped")
+    arguments = parser.parse_args()
+    look_after_a_restart(arguments)
+    Storm(arguments).run()
+    print("e2e_kill: 2 passed, 0 failed, 0 skipped")
 
 
 if __name__ == "__main__":

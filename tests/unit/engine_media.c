@@ -1,6 +1,7 @@
 /* Never the wrong picture: requests that show the model something, with a stand-in for the encoder whose features are a
    function of all bytes of a picture and of nothing else. Any text model takes them. */
 #include "engine_encoders.h"
+#include "folder.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -550,7 +551,120 @@ static void what_is_never_possible_is_refused_at_once(void **state)
     driver_close(&w.d);
 }
 
+/* ---- after a restart ---- */
+
+static mt_disk *kept_open(shown *w)
+{
+    const mt_disk_params params = {.folder = folder, .bytes = MT_LIMIT_DISK_LEAST, .entries = 1000};
+    mt_error err = {0};
+    mt_disk *disk = mt_disk_open(&params, &err);
+    if (!disk)
+        fail_msg("%s", err.text);
+    mt_disk_scan(disk, NULL);
+    shown_open(w, models[0]);
+    w->d.params.disk = disk;
+    w->d.params.keep_all = true;
+    driver_start(&w->d);
+    return disk;
+}
+
+static void kept_close(shown *w, mt_disk *disk)
+{
+    driver_close(&w->d);
+    mt_disk_close(disk);
+}
+
+/* A byte in the middle of what was kept is another one: of the only record there is. */
+static void damage(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%016x.motet", folder, 0);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, 128 + 128 + 1000, SEEK_SET);
+    const int byte = fgetc(file);
+    fseek(file, -1, SEEK_CUR);
+    fputc(byte ^ 4, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Features come from a disk: no encoder is needed for them, by the tenant whose they are; and where they are damaged,
+   it is. Short prompts, of which no page is kept. */
+static void no_encoder_is_needed_after_a_restart(void **state)
+{
+    shown w;
+    answer cold, warm, damaged, foreign;
+    mt_stats stats;
+    (void)state;
+    mt_disk *disk = kept_open(&w);
+    driver_send(&w.d, show(&w, 3, 1, 2, &cold));
+    driver_wait(&w.d, 0);
+    kept_close(&w, disk);
+    disk = kept_open(&w);
+    driver_send(&w.d, show(&w, 3, 2, 7, &warm)); /* another text */
+    driver_wait(&w.d, 0);
+    assert_int_equal(w.encoder.pictures, 0);
+    driver_stats(&w.d, &stats);
+    assert_int_equal(stats.keep.restored_features, 1);
+    assert_int_equal(stats.media_misses, 0);
+    mt_request *r = show(&w, 3, 2, 7, &foreign);
+    r->salt[5] = 1;
+    driver_send(&w.d, r);
+    driver_wait(&w.d, 0);
+    assert_int_equal(w.encoder.pictures, 1);
+    expect_same("another salt", &foreign, &warm);
+    kept_close(&w, disk);
+    ask_alone(models[0], false, 3, &cold);
+    damage();
+    disk = kept_open(&w);
+    ask(&w, 3, 1, &damaged);
+    expect_same("damaged features", &cold, &damaged);
+    assert_int_equal(mt_disk_look(disk).broken, 1);
+    assert_int_equal(w.encoder.pictures, 1);
+    kept_close(&w, disk);
+}
+
+/* Many at once, who come and go, with room for two: every answer is that of its picture. */
+static void a_crowd_of_pictures_after_a_restart(void **state)
+{
+    enum { REQUESTS = 40, MOST = 6 };
+    static answer alone[MOST], answers[REQUESTS];
+    shown w;
+    draw random = {91};
+    unsigned which[REQUESTS];
+    (void)state;
+    for (unsigned i = 0; i < MOST; i++)
+        ask_alone(models[0], false, i, &alone[i]);
+    for (int round = 0; round < 2; round++) {
+        mt_disk *disk = kept_open(&w);
+        driver_close(&w.d);
+        shown_open(&w, models[0]);
+        w.d.params.disk = disk;
+        w.d.params.keep_all = true;
+        w.d.params.cache = 700;
+        w.d.params.media_cache = 2 * TOKENS * w.encoder.tower.width * sizeof(float);
+        driver_start(&w.d);
+        for (size_t i = 0; i < REQUESTS; i++) {
+            which[i] = draw_below(&random, MOST);
+            mt_request *r = show(&w, which[i], 1, BEFORE, &answers[i]);
+            if (i % 7 == 6)
+                atomic_store(&r->cancelled, true);
+            driver_send(&w.d, r);
+        }
+        driver_wait(&w.d, 0);
+        for (size_t i = 0; i < REQUESTS; i++)
+            if (answers[i].finish != MT_FINISH_CANCELLED)
+                expect_same("a picture in a crowd, after a restart", &alone[which[i]], &answers[i]);
+        if (round)
+            assert_true(w.encoder.pictures < MOST);
+        kept_close(&w, disk);
+    }
+}
+
+#define KEPT(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {
+    KEPT(no_encoder_is_needed_after_a_restart),
+    KEPT(a_crowd_of_pictures_after_a_restart),
     cmocka_unit_test(another_picture_is_missed_at_the_picture),
     cmocka_unit_test(a_picture_is_encoded_once),
     cmocka_unit_test(salts_share_no_pictures),

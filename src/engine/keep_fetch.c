@@ -1,0 +1,239 @@
+/* Pages and states on their way back. What comes becomes part of a running sequence, page by page, as if it had been
+   computed: so the tree learns of it, and others share it. The sequence has no rows meanwhile; nobody else waits. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/keep_inside.h"
+
+#define LEAST_GAIN 64     /* positions that a fetch has to save */
+#define MOST_LOSSES 3     /* after which a sequence computes what is left */
+#define RATE_WEIGHT 0.125 /* of the newest errand in what a byte is expected to take */
+#define DOUBT 0.97        /* of that is left each time when it is too long: it is tried again in the end */
+
+/* ---- what it takes ---- */
+
+bool mt_keep_is_quicker(mt_keep *k, size_t bytes, double seconds)
+{
+    const bool quicker = k->engine->params.keep_all || k->pace * (double)bytes < seconds;
+    if (!quicker)
+        k->pace *= DOUBT;
+    return quicker;
+}
+
+void mt_keep_learn(mt_keep *k, const mt_errand *x)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < x->parts; i++)
+        bytes += x->part[i].size;
+    const double pace = (double)x->took * 1e-9 / (double)bytes;
+    k->pace += (pace - k->pace) * (k->pace > 0 ? RATE_WEIGHT : 1);
+}
+
+/* ---- what there is ---- */
+
+/* How many pages from `at` on the tier has. */
+static size_t pages_there(mt_keep *k, mt_sequence *s, size_t at, size_t most)
+{
+    size_t end = at;
+    mt_keep_seal(k, s, most);
+    while (end < most && mt_disk_has(k->disk, s->kept.digest[end]))
+        end++;
+    return end;
+}
+
+static size_t better_state(mt_keep *k, mt_sequence *s, size_t position, size_t best, size_t most)
+{
+    uint8_t key[32];
+    if (position <= best || position > most)
+        return best;
+    mt_keep_state_key(k, s, position, key);
+    return mt_disk_has(k->disk, key) ? position : best;
+}
+
+/* The last position up to `most` whose state the tier has: ends of pages, turns, and what this prompt's own states
+   would be. 0 where there is none behind what s has. */
+static size_t find_state(mt_keep *k, mt_sequence *s, size_t most)
+{
+    const size_t least = s->seq.done + LEAST_GAIN;
+    size_t best = least;
+    for (size_t i = 0; i < s->seq.state.stops; i++)
+        best = better_state(k, s, s->seq.state.stop[i], best, most);
+    for (size_t i = 0; i < s->seq.cut_count; i++)
+        best = better_state(k, s, s->seq.cuts[i], best, most);
+    for (size_t page = most / MT_PAGE_TOKENS; page * MT_PAGE_TOKENS > best; page--)
+        best = better_state(k, s, page * MT_PAGE_TOKENS, best, most);
+    return best > least ? best : 0;
+}
+
+/* Whether so many pages, and a state, come back sooner than they are computed. */
+static bool is_quicker(mt_engine *e, const mt_sequence *s, size_t pages, bool state)
+{
+    const double rows = (double)(pages * MT_PAGE_TOKENS), before = (double)s->seq.done + rows / 2;
+    const size_t bytes = pages * e->keep->all_bytes + (state ? e->keep->state_bytes : 0);
+    return mt_keep_is_quicker(e->keep, bytes, mt_cost_predict(&e->past.cost, pages * MT_PAGE_TOKENS, rows * before));
+}
+
+bool mt_keep_begin(mt_engine *e, mt_sequence *s)
+{
+    mt_keep *k = e->keep;
+    if (!k || s->kept.losses > MOST_LOSSES || s->seq.known < LEAST_GAIN)
+        return false;
+    const size_t first = s->seq.done / MT_PAGE_TOKENS;
+    size_t most = s->seq.known - 1, end = pages_there(k, s, first, most / MT_PAGE_TOKENS), state = 0;
+    if (k->state_bytes) {
+        if (most >= (end + 1) * MT_PAGE_TOKENS)
+            most = (end + 1) * MT_PAGE_TOKENS - 1; /* a state may stand in a page of which the beginning is there */
+        state = find_state(k, s, most);
+        end = state / MT_PAGE_TOKENS;
+    }
+    if (end * MT_PAGE_TOKENS + (state ? state % MT_PAGE_TOKENS : 0) < s->seq.done + LEAST_GAIN ||
+        !is_quicker(e, s, end - first, state > 0))
+        return false;
+    s->kept.next = s->kept.come = first;
+    s->kept.end = end;
+    s->kept.state = state;
+    s->kept.asked = s->kept.brought = false;
+    if (state)
+        mt_seq_drop_state(&s->seq); /* which is not that of the pages to come */
+    return true;
+}
+
+/* ---- asking ---- */
+
+/* Room for what comes back: the state first, where there is one, then each page. */
+static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
+{
+    mt_keep *k = e->keep;
+    mt_errand *x = state ? mt_errand_free(k, MT_KEEP_STORES + MT_KEEP_FETCHES, MT_KEEP_STATES)
+                         : mt_errand_free(k, MT_KEEP_STORES, MT_KEEP_FETCHES);
+    if (!x)
+        return false;
+    uint8_t *at = x->room;
+    x->store = x->ok = false;
+    x->parts = 0;
+    x->s = s;
+    if (state) {
+        x->kind = MT_KEEP_STATE;
+        x->at = s->kept.state;
+        mt_keep_state_key(k, s, x->at, x->key);
+        x->part[x->parts++] = (mt_tier_part){at, k->state_bytes};
+        at += k->state_bytes;
+    } else {
+        x->kind = MT_KEEP_PAGE;
+        x->at = s->kept.next;
+        memcpy(x->key, s->kept.digest[x->at], sizeof x->key);
+    }
+    for (size_t g = 0; g < k->groups && (!state || s->kept.state % MT_PAGE_TOKENS); at += k->page_bytes[g++])
+        x->part[x->parts++] = (mt_tier_part){at, k->page_bytes[g]};
+    mt_errand_give(k, x);
+    return true;
+}
+
+void mt_keep_fetch(mt_engine *e, mt_sequence *s)
+{
+    mt_kept *kept = &s->kept;
+    if (kept->state && !kept->asked)
+        kept->asked = fetch_one(e, s, true);
+    if (kept->state && !kept->brought)
+        return;
+    while (kept->next < kept->end && fetch_one(e, s, false))
+        kept->next++;
+}
+
+void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
+{
+    mt_keep *k = e->keep;
+    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
+        mt_errand *x = &k->errand[i];
+        if (x->s != s)
+            continue;
+        x->s = NULL;
+        if (mt_errand_look(k, x) == MT_ERRAND_DONE)
+            mt_errand_end(e, x);
+    }
+    s->kept.end = s->kept.state = 0;
+}
+
+/* ---- taking ---- */
+
+/* It has not come. What was before it stays; but where there is a state, that is of no use without the rest. */
+static bool lose(mt_engine *e, mt_sequence *s)
+{
+    const bool state = s->kept.state;
+    mt_keep_end_fetch(e, s);
+    s->kept.losses++;
+    e->keep->stats.failed++;
+    return state;
+}
+
+static void note(mt_engine *e, mt_sequence *s, size_t positions)
+{
+    if (s->generated > 0) /* it had computed them before */
+        return;
+    s->cached += positions;
+    e->stats.cached_tokens += positions;
+    mt_voices_cached(e->voices, s->voice, positions, mt_clock_ns());
+}
+
+/* Positions up to `end`, at most the rest of one page, are what has been read. False when there is no page for them. */
+static bool put(mt_engine *e, mt_sequence *s, size_t end, const mt_tier_part *part)
+{
+    const size_t page = (end - 1) / MT_PAGE_TOKENS, before = s->seq.done;
+    if (!mt_seq_grow(&s->seq, end))
+        return false;
+    for (size_t g = 0; g < e->keep->groups; g++)
+        mt_model_restore_page(e->model, g, s->seq.page[g][page], part[g].data);
+    mt_seq_restored(&s->seq, end);
+    note(e, s, end - before);
+    return true;
+}
+
+static bool put_state(mt_engine *e, mt_sequence *s, const mt_errand *x)
+{
+    mt_anchors *anchors = mt_tree_anchors(e->tree);
+    if (x->at % MT_PAGE_TOKENS && !put(e, s, x->at, x->part + 1))
+        return false;
+    const uint32_t slot = mt_anchors_take(anchors);
+    if (slot == MT_NO_PAGE)
+        return false;
+    mt_model_restore_state(e->model, slot, x->part[0].data);
+    mt_seq_restored_state(&s->seq, slot);
+    e->keep->stats.restored_states++;
+    return true;
+}
+
+/* All pages are there; the state's errand is the one that is left. */
+static bool finish(mt_engine *e, mt_sequence *s)
+{
+    bool ok = true;
+    for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ERRANDS && s->kept.state; i++)
+        if (e->keep->errand[i].s == s)
+            ok = put_state(e, s, &e->keep->errand[i]);
+    if (!ok)
+        return false;
+    mt_keep_end_fetch(e, s);
+    return true;
+}
+
+bool mt_keep_take(mt_engine *e, mt_errand *x)
+{
+    mt_keep *k = e->keep;
+    mt_sequence *s = x->s;
+    bool ok = x->ok;
+    mt_keep_learn(k, x);
+    if (ok && x->kind == MT_KEEP_STATE) {
+        s->kept.brought = true;
+        return true;
+    }
+    assert(x->kind == MT_KEEP_STATE || x->at == s->kept.come);
+    ok = ok && put(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->part);
+    x->s = NULL;
+    mt_errand_end(e, x);
+    if (ok) {
+        k->stats.restored_pages++;
+        s->kept.come++;
+        ok = s->kept.come < s->kept.end || finish(e, s);
+    }
+    return ok || !lose(e, s);
+}

@@ -1,0 +1,217 @@
+/* Pages, states and features on their way to a tier. A page is stored when it is whole, by whoever computed it, once; a
+   state when it becomes an anchor; features when they are known to be sound. What waits is held as a sequence holds it,
+   so that nothing is copied before its turn. */
+#include <string.h>
+
+#include "engine/keep_inside.h"
+
+static mt_pending *pending_at(mt_keep *k, size_t i)
+{
+    return &k->backlog[(k->backlog_first + i) % k->backlog_most];
+}
+
+/* A place at the end of the line; NULL where it is too long. */
+static mt_pending *join_line(mt_keep *k, const uint8_t key[MT_TIER_KEY])
+{
+    if (k->backlog_count == k->backlog_most) {
+        k->stats.skipped++;
+        return NULL;
+    }
+    mt_pending *p = pending_at(k, k->backlog_count++);
+    memcpy(p->key, key, sizeof p->key);
+    mt_held_init(&p->held);
+    return p;
+}
+
+/* Holds what a node has, and a state, until that is stored. */
+static void wait_in_line(mt_engine *e, const uint8_t key[MT_TIER_KEY], mt_node *node, uint32_t slot)
+{
+    mt_pending *p = join_line(e->keep, key);
+    if (!p)
+        return;
+    if (node)
+        mt_tree_ref(e->tree, node, p->held.page);
+    if (slot != MT_NO_PAGE)
+        mt_anchors_ref(mt_tree_anchors(e->tree), slot);
+    p->held.slot = slot;
+}
+
+/* Where the bytes of a page or a state are. False where a page of a group is not here any more. */
+static bool read_pages(mt_engine *e, mt_errand *x)
+{
+    const mt_keep *k = e->keep;
+    const mt_held *h = &x->held;
+    const bool pages = h->page[0] != MT_NO_PAGE;
+    if (h->slot != MT_NO_PAGE)
+        mt_model_read_state(e->model, x->reading[MT_KV_GROUPS], h->slot);
+    for (size_t g = 0; pages && g < k->groups; g++) {
+        if (h->page[g] == MT_NO_PAGE)
+            return false;
+        mt_model_read_page(e->model, x->reading[g], g, h->page[g]);
+    }
+    if (h->slot != MT_NO_PAGE)
+        x->part[x->parts++] =
+            (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, x->reading[MT_KV_GROUPS]), k->state_bytes};
+    for (size_t g = 0; pages && g < k->groups; g++)
+        x->part[x->parts++] =
+            (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, x->reading[g]), k->page_bytes[g]};
+    return true;
+}
+
+/* The beginning of a page is copied: who began it goes on writing there. */
+static void copy_pages(mt_errand *x)
+{
+    uint8_t *to = x->room;
+    for (size_t i = 1; i < x->parts; to += x->part[i++].size) {
+        memcpy(to, x->part[i].data, x->part[i].size);
+        x->part[i].data = to;
+    }
+}
+
+/* Rows of features lie anywhere: they are gathered and copied. */
+static void read_features(mt_engine *e, mt_errand *x)
+{
+    const mt_held *h = &x->held;
+    const size_t bytes = e->tower.width * sizeof(float);
+    const uint32_t *rows = mt_gallery_features(e->gallery, h->medium);
+    mt_index_write(e->dev, e->features.which, rows + h->first, h->rows);
+    mt_op_gather(e->dev, x->rows, e->features.rows, e->features.which, h->rows);
+    mt_read_rows(e->dev, x->features, x->rows, 0, h->rows);
+    for (size_t i = 0; i < h->rows; i++)
+        memcpy(x->room + i * bytes, mt_reading_row(e->dev, x->features, i), bytes);
+    x->part[x->parts++] = (mt_tier_part){x->room, h->rows * bytes};
+}
+
+/* Makes an errand of what waits. False where it is not here any more, or the device has failed: what it gives then is
+   nothing to keep. */
+static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
+{
+    x->store = true;
+    x->parts = 0;
+    x->held = p->held;
+    x->kind = p->held.medium ? MT_KEEP_FEATURES : p->held.slot == MT_NO_PAGE ? MT_KEEP_PAGE : MT_KEEP_STATE;
+    memcpy(x->key, p->key, sizeof x->key);
+    if (x->kind == MT_KEEP_FEATURES)
+        read_features(e, x);
+    else if (!read_pages(e, x))
+        return false;
+    if (x->kind == MT_KEEP_STATE)
+        copy_pages(x);
+    return mt_device_well(e->dev, NULL);
+}
+
+void mt_keep_work_off(mt_engine *e)
+{
+    mt_keep *k = e->keep;
+    mt_errand *x;
+    while (k->backlog_count > 0 && (x = mt_errand_free(k, 0, MT_KEEP_STORES))) {
+        const mt_pending *p = pending_at(k, 0);
+        k->backlog_first = (k->backlog_first + 1) % k->backlog_most;
+        k->backlog_count--;
+        if (!prepare(e, x, p)) {
+            mt_errand_end(e, x);
+            k->stats.skipped++;
+            continue;
+        }
+        k->stats.stored_states += x->kind == MT_KEEP_STATE;
+        k->stats.stored_pages += x->kind == MT_KEEP_PAGE;
+        k->stats.stored_features += x->kind == MT_KEEP_FEATURES;
+        mt_errand_give(k, x);
+    }
+}
+
+/* The node of page `at` of s, which is among those it has computed. */
+static mt_node *node_of(const mt_sequence *s, size_t at)
+{
+    mt_node *n = s->seq.node;
+    for (size_t last = (s->seq.done - 1) / MT_PAGE_TOKENS; last > at; last--)
+        n = mt_node_parent(n);
+    return n;
+}
+
+static void store_page(mt_engine *e, mt_sequence *s, size_t at)
+{
+    mt_keep_seal(e->keep, s, at + 1);
+    if (!mt_disk_has(e->keep->disk, s->kept.digest[at]))
+        wait_in_line(e, s->kept.digest[at], node_of(s, at), MT_NO_PAGE);
+}
+
+/* A state that others may continue from, with the beginning of a page that it stands in. */
+static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t slot)
+{
+    uint8_t key[32];
+    if (!mt_tree_anchors(e->tree)->of[slot].list) /* it has gone meanwhile */
+        return;
+    mt_keep_state_key(e->keep, s, position, key);
+    if (!mt_disk_has(e->keep->disk, key))
+        wait_in_line(e, key, position % MT_PAGE_TOKENS ? node_of(s, position / MT_PAGE_TOKENS) : NULL, slot);
+}
+
+void mt_keep_store(mt_engine *e, mt_sequence *s)
+{
+    /* a head that guesses ahead writes its part of a position one step later */
+    const size_t done = s->seq.done - (e->spec->mtp && s->seq.done > 0);
+    for (; s->kept.stored < done / MT_PAGE_TOKENS; s->kept.stored++)
+        store_page(e, s, s->kept.stored);
+    for (size_t i = 0; i < s->seq.state.news; i++)
+        store_state(e, s, s->seq.state.published[i].position, s->seq.state.published[i].slot);
+    s->seq.state.news = 0;
+}
+
+void mt_keep_encoded(mt_engine *e, const mt_request *r, const mt_sight *sight)
+{
+    mt_keep *k = e->keep;
+    uint8_t key[MT_TIER_KEY];
+    for (uint32_t at = 0; k && at < sight->picture.tokens; at += MT_KEEP_ROWS) {
+        const uint32_t left = sight->picture.tokens - at;
+        mt_keep_features_key(k, sight->picture.digest, r->salt, at / MT_KEEP_ROWS, key);
+        mt_pending *p = mt_disk_has(k->disk, key) ? NULL : join_line(k, key);
+        if (!p)
+            continue;
+        p->held.medium = sight->medium;
+        p->held.first = at;
+        p->held.rows = left < MT_KEEP_ROWS ? left : MT_KEEP_ROWS;
+        mt_medium_hold(sight->medium);
+        mt_gallery_pin(e->gallery, sight->medium);
+    }
+}
+
+bool mt_keep_shed(mt_engine *e)
+{
+    mt_keep *k = e->keep;
+    const bool held = k->backlog_count > 0;
+    for (; k->backlog_count > 0; k->backlog_count--, k->stats.skipped++)
+        mt_held_release(e, &pending_at(k, k->backlog_count - 1)->held);
+    return held;
+}
+
+bool mt_keep_end_stores(mt_engine *e, bool *under_way)
+{
+    bool any = false;
+    *under_way = false;
+    for (size_t i = 0; i < MT_KEEP_STORES; i++) {
+        mt_errand *x = &e->keep->errand[i];
+        const mt_errand_state state = mt_errand_look(e->keep, x);
+        if (state == MT_ERRAND_DONE)
+            mt_errand_end(e, x);
+        any |= state == MT_ERRAND_DONE;
+        *under_way |= state == MT_ERRAND_GIVEN || state == MT_ERRAND_UNDER_WAY;
+    }
+    return any;
+}
+
+bool mt_keep_yield(mt_engine *e, bool waits)
+{
+    const struct timespec moment = {.tv_nsec = 200000};
+    bool under_way;
+    if (!e->keep)
+        return false;
+    if (mt_keep_shed(e) || mt_keep_end_stores(e, &under_way))
+        return true;
+    while (waits && under_way) {
+        nanosleep(&moment, NULL);
+        if (mt_keep_end_stores(e, &under_way))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,126 @@
+/* Features of pictures on their way back, so that the encoder is not needed. A view is one part of a picture, whose
+   medium in the gallery is being filled, as a job of the encoder would: who needs it is blind until it is whole. It
+   belongs to nobody: whoever asked for it may go. */
+#include <string.h>
+
+#include "engine/keep_inside.h"
+
+static size_t pieces_of(size_t rows)
+{
+    return (rows + MT_KEEP_ROWS - 1) / MT_KEEP_ROWS;
+}
+
+static size_t rows_of(const mt_view *v, size_t piece)
+{
+    const size_t left = v->rows - piece * MT_KEEP_ROWS;
+    return left < MT_KEEP_ROWS ? left : MT_KEEP_ROWS;
+}
+
+/* Whether the tier has all of it, and did not fail to give it lately. */
+static bool is_there(const mt_keep *k, const mt_request *r, const mt_sight *sight)
+{
+    uint8_t key[MT_TIER_KEY];
+    for (size_t piece = 0; piece < pieces_of(sight->picture.tokens); piece++) {
+        mt_keep_features_key(k, sight->picture.digest, r->salt, piece, key);
+        for (size_t i = 0; piece == 0 && i < MT_KEEP_LOST; i++)
+            if (memcmp(k->lost[i], key, sizeof key) == 0)
+                return false;
+        if (!mt_disk_has(k->disk, key))
+            return false;
+    }
+    return true;
+}
+
+/* What encoding it would take, by what it took so far; nobody knows before the first one, which takes long. */
+static bool is_quicker(mt_engine *e, const mt_sight *sight)
+{
+    const mt_job *j = &e->job;
+    if (j->sizes <= 0)
+        return true;
+    return mt_keep_is_quicker(e->keep, sight->picture.tokens * e->tower.width * sizeof(float),
+                              j->seconds / j->sizes * (double)mt_picture_patches(&sight->picture));
+}
+
+static mt_view *free_view(mt_keep *k)
+{
+    for (size_t i = 0; k && i < MT_KEEP_VIEWS; i++)
+        if (!k->view[i].medium)
+            return &k->view[i];
+    return NULL;
+}
+
+bool mt_keep_views_free(const mt_engine *e)
+{
+    return free_view(e->keep) != NULL;
+}
+
+bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_sight *sight)
+{
+    mt_keep *k = e->keep;
+    mt_view *v = free_view(k);
+    if (!is_there(k, r, sight) || !is_quicker(e, sight))
+        return false;
+    *v = (mt_view){.medium = sight->medium, .rows = sight->picture.tokens, .end = pieces_of(sight->picture.tokens)};
+    v->to = mt_gallery_fill(e->gallery, v->medium, v->rows);
+    if (!v->to) {
+        v->medium = NULL;
+        return true;
+    }
+    mt_medium_hold(v->medium);
+    memcpy(v->digest, sight->picture.digest, sizeof v->digest);
+    memcpy(v->salt, r->salt, sizeof v->salt);
+    mt_keep_fetch_views(e);
+    return true;
+}
+
+void mt_keep_fetch_views(mt_engine *e)
+{
+    mt_keep *k = e->keep;
+    mt_errand *x;
+    for (size_t i = 0; i < MT_KEEP_VIEWS; i++) {
+        mt_view *v = &k->view[i];
+        for (; v->medium && v->next < v->end && (x = mt_errand_free(k, MT_KEEP_STORES, MT_KEEP_FETCHES)); v->next++) {
+            x->store = x->ok = false;
+            x->kind = MT_KEEP_FEATURES;
+            x->view = v;
+            x->at = v->next;
+            mt_keep_features_key(k, v->digest, v->salt, x->at, x->key);
+            x->part[0] = (mt_tier_part){x->room, rows_of(v, x->at) * e->tower.width * sizeof(float)};
+            x->parts = 1;
+            mt_errand_give(k, x);
+        }
+    }
+}
+
+void mt_keep_end_view(mt_engine *e, mt_view *v, bool whole)
+{
+    mt_keep *k = e->keep;
+    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++)
+        if (k->errand[i].view == v)
+            k->errand[i].view = NULL;
+    if (!whole)
+        mt_keep_features_key(k, v->digest, v->salt, 0, k->lost[k->losses++ % MT_KEEP_LOST]);
+    mt_gallery_filled(e->gallery, v->medium, whole);
+    mt_gallery_release(e->gallery, v->medium);
+    v->medium = NULL;
+}
+
+void mt_keep_take_view(mt_engine *e, mt_errand *x)
+{
+    mt_keep *k = e->keep;
+    mt_view *v = x->view;
+    const size_t rows = rows_of(v, x->at);
+    mt_keep_learn(k, x);
+    if (x->ok) {
+        mt_tensor_write(e->dev, x->rows, 0, rows, (const float *)(const void *)x->room);
+        mt_index_write(e->dev, e->features.which, v->to + x->at * MT_KEEP_ROWS, rows);
+        mt_op_scatter(e->dev, e->features.rows, e->features.which, 0, x->rows, rows);
+        v->come++;
+    } else
+        k->stats.failed++;
+    const bool ok = x->ok;
+    mt_errand_end(e, x);
+    k->stats.restored_features += ok && v->come == v->end;
+    if (!ok || v->come == v->end)
+        mt_keep_end_view(e, v, ok);
+}
