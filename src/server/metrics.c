@@ -299,11 +299,13 @@ static void disk(const writer *w, mt_disk *d)
     gauge(w, "motet_disk_bytes", (double)s.bytes, "Files of the cache on disk.");
     gauge(w, "motet_disk_limit_bytes", (double)s.limit, "What they may take (--cache-disk); 0: there are none.");
     gauge(w, "motet_disk_records", (double)s.records, "Pages and states that are known to be there.");
+    gauge(w, "motet_disk_scanned", s.scanned, "Whether all is known that earlier processes have left there.");
     gauge(w, "motet_disk_failed", s.failed, "Whether the disk has failed, so that nothing more is kept there.");
     counter(w, "motet_disk_written_total", s.written, "Records written.");
     counter(w, "motet_disk_read_total", s.read, "Records read.");
     counter(w, "motet_disk_missed_total", s.missed, "Records that were wanted and not there.");
     counter(w, "motet_disk_broken_total", s.broken, "Records that were not what was written.");
+    counter(w, "motet_disk_lost_bytes_total", s.lost, "Of what earlier processes left, what is in no whole record.");
     counter(w, "motet_disk_moved_total", s.moved, "Records kept when their file made way, because they were used.");
     counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }

@@ -470,6 +470,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
     bool ok;
 
     open_darkroom(opt);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error of that write alone */
     mt_json_body_setup();
     mt_cards_init(&server.cards);
     mt_notify_open(&server.notify, getenv);

@@ -373,13 +373,18 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
 static void scan_file(mt_disk *d, file *f)
 {
     mt_record r;
+    uint64_t whole = mt_segment_begin();
     for (uint64_t at = 0; mt_segment_next(&f->segment, &at, &r);) {
         pthread_mutex_lock(&d->lock);
         if (d->known < d->most && !find(d, r.key)->file)
             put(d, r.key, f, r.at, 0);
         pthread_mutex_unlock(&d->lock);
+        whole += r.bytes;
     }
     f->scanned = true;
+    pthread_mutex_lock(&d->lock);
+    d->stats.lost += f->segment.end > whole ? f->segment.end - whole : 0;
+    pthread_mutex_unlock(&d->lock);
 }
 
 static file *newest_unknown(const mt_disk *d)

@@ -45,6 +45,7 @@ typedef struct mt_disk_stats {
     uint64_t moved;    /* that were used, and so kept when their file went */
     uint64_t dropped;  /* files that made way, */
     uint64_t unusable; /* or were none of ours */
+    uint64_t lost;     /* bytes of earlier processes' files that are in no whole record */
     bool scanned;      /* what was left is known */
     bool failed;       /* nothing is kept any more; what is there is read as far as that works */
 } mt_disk_stats;

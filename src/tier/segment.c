@@ -66,6 +66,11 @@ static uint64_t up(uint64_t bytes)
     return (bytes + GRAIN - 1) / GRAIN * GRAIN;
 }
 
+uint64_t mt_segment_begin(void)
+{
+    return GRAIN;
+}
+
 uint64_t mt_segment_room(uint64_t size)
 {
     return RECORD_HEADER + up(size);

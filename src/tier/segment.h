@@ -39,6 +39,9 @@ typedef struct mt_segment {
 /* Bytes of a file that parts of so many bytes take. */
 uint64_t mt_segment_room(uint64_t size);
 
+/* Where the first record of a file begins. */
+uint64_t mt_segment_begin(void);
+
 /* Makes a new file in a folder, for appending; or opens one that is there, for reading. False with a sentence; of a
    file that is not a segment of this version err->code is MT_E_INVALID. Close with mt_segment_close. */
 bool mt_segment_create(mt_segment *s, int folder, const char *name, uint64_t number, mt_error *err) MT_NODISCARD;

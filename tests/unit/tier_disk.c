@@ -197,6 +197,9 @@ static void what_is_broken_is_missed_and_forgotten(void **state)
     assert_true(has(disk, 1) && has(disk, 2));
     keep(disk, 0); /* and may be kept again */
     assert_true(has(disk, 0));
+    damage("0000000000000000.motet", 128); /* the header of the first */
+    disk = open_again(disk, MT_LIMIT_DISK_LEAST);
+    assert_int_equal(mt_disk_look(disk).lost, mt_segment_room(SIZE));
     mt_disk_close(disk);
 }
 
@@ -218,6 +221,7 @@ static void a_full_disk_ends_writing(void **state)
     assert_true(has(disk, 0) && has(disk, 4) && !has(disk, 5) && !has(disk, 19));
     disk = open_again(disk, MT_LIMIT_DISK_LEAST); /* what was torn is not taken for a record */
     assert_true(has(disk, 4) && !has(disk, 5));
+    assert_true(mt_disk_look(disk).lost > 0 && mt_disk_look(disk).lost < mt_segment_room(SIZE));
     keep(disk, 5);
     assert_true(has(disk, 5));
     mt_disk_close(disk);
