@@ -2,6 +2,8 @@
 #
 # BUILD=folder         where to build; another folder is another configuration
 # TESTS="arguments"    passed on to `meson test`: names of tests, --suite unit, ...
+# TIME=1h              how long `make soak` runs; SOAK="options" are passed on
+# ROUNDS=n             how often `make kills` kills
 # FUZZ_SECONDS=n       how long `make fuzz` runs each fuzzer
 # CORPUS=folder        what `make test-corpus` checks against
 # MODEL=folder         what `make serve` serves; SERVE="options" are passed on
@@ -9,6 +11,9 @@
 # DEB=folder           where `make deb` builds
 BUILD ?= build
 TESTS ?=
+TIME ?= 1h
+SOAK ?=
+ROUNDS ?= 1000
 FUZZ_SECONDS ?= 600
 CORPUS ?= ../shared/corpus
 MODEL ?= models/box
@@ -17,7 +22,7 @@ PREFIX ?= /usr/local
 DEB ?= build-deb
 
 .PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-web test-corpus checkkernels bench docs format \
-        lint asan ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb
+        lint asan ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb soak kills
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -65,6 +70,12 @@ test-gpu: all ## run the tests that compute on an NVIDIA GPU of this machine, an
 
 mutants: setup ## try bugs on purpose, and say which the tests do not notice: MUTANTS="names" for some of them
 	@tests/mutants/run.py $(MUTANTS)
+
+soak: all ## work for TIME under a mixed and partly hostile load, be killed, compare every answer; draws BUILD/soak.svg
+	@tests/e2e/soak.py --motet $(BUILD)/motet --time $(TIME) --picture $(BUILD)/soak.svg $(SOAK)
+
+kills: all ## kill a server ROUNDS times under load, damage its files, fill its disk, compare every answer
+	@tests/e2e/test_kill.py --motet $(BUILD)/motet --rounds $(ROUNDS) --questions 240
 
 checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set level
 	@ninja -C $(BUILD) --quiet checkkernels
