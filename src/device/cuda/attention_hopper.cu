@@ -26,7 +26,6 @@ template <int HD, int GROUPS> struct hopper_room {
     uint64_t full[RING], empty[RING];
     item item[GROUPS];
     float scale;
-    uint32_t last; /* whether this block is the last of its row's */
 };
 
 /* The queries of 64 rows as bf16; zeros where there are none. */
@@ -309,7 +308,7 @@ static __device__ inline void compute_all(const mt_cuda_attention &p, hopper_roo
         } else if (it.seg0 < it.seg1) {
             compute_item<HD, GROUPS, FEW>(p, room, it, r);
         }
-        if (it.parts && last_of_all<GROUPS * 128>(p, room, it))
+        if (it.parts && last_of_all<GROUPS * 128>(p, it))
             for (uint32_t row = (threadIdx.x - PRODUCERS) / 32; row < it.at.tokens * group; row += GROUPS * 4)
                 merge_row<HD, FEW ? 8 : 2>(p, it, row);
     }

@@ -223,22 +223,22 @@ static __device__ inline void store_row(float *to, const float (&o)[N / 2], int 
 
 /* ---- parts ---- */
 
-/* Whether all other blocks have left their parts. All computing threads. */
-template <int THREADS_C, typename room_type>
-static __device__ inline bool last_of_all(const mt_cuda_attention &p, room_type &room, const item &it)
+/* Whether all other blocks have left their parts. All computing threads; the barrier itself tells them what the one that
+   counts has found. */
+template <int THREADS_C> static __device__ inline bool last_of_all(const mt_cuda_attention &p, const item &it)
 {
-    const uint32_t shares = shares_of(p, it.at, it.seen);
+    uint32_t last = 0;
     __threadfence();
     named_barrier(3, THREADS_C);
     if (threadIdx.x == PRODUCERS) {
         uint32_t *count = p.counts + it.at.index * p.kv.heads + it.kv_head;
-        room.last = atomicAdd(count, 1) == shares - 1;
-        if (room.last)
+        last = atomicAdd(count, 1) == shares_of(p, it.at, it.seen) - 1;
+        if (last)
             *count = 0;
     }
-    named_barrier(3, THREADS_C);
+    last = any_at_barrier(3, THREADS_C, last);
     __threadfence();
-    return room.last;
+    return last;
 }
 
 /* What the parts of a row come to: a warp. */

@@ -17,7 +17,6 @@ typedef struct wide_room {
     float most[2][64], sum[2][64];
     uint64_t full[STAGES], empty[STAGES];
     item item;
-    uint32_t last;
 } wide_room;
 
 /* The queries of 64 rows as bf16; zeros where there are none. */
@@ -199,7 +198,7 @@ template <bool FEW> static __device__ inline void compute_wide(const mt_cuda_att
             }
         }
         if (it.parts) {
-            if (last_of_all<COMPUTING>(p, room, it))
+            if (last_of_all<COMPUTING>(p, it))
                 for (uint32_t row = thread / 32; row < it.at.tokens * group; row += COMPUTING / 32)
                     merge_row<WIDTH, FEW ? 8 : 2>(p, it, row);
             continue;

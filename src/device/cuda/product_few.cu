@@ -6,6 +6,9 @@
        weights --full--> warps of each tile --empty--> weights
        rows    --full--> all warps          --empty--> rows
 
+   Every lane says for itself that it is done with a slot or has handed sums on: a barrier that one lane tells for all
+   after __syncwarp would do, but tools that look for races see no order between the others and who waits there.
+
    The ring of the weights is cut into one for each tile side by side, since copies end in any order: whoever waits for
    a slot's next chunk must have had its last, as a barrier tells only odd turns from even ones.
 
@@ -45,6 +48,7 @@ static __device__ inline void load_blocks(unsigned x[4], unsigned at)
 typedef struct few_room {
     uint64_t full[MT_CUDA_FEW_STAGES], empty[MT_CUDA_FEW_STAGES];
     uint64_t rows_full[MT_CUDA_FEW_ROW_STAGES], rows_empty[MT_CUDA_FEW_ROW_STAGES];
+    uint64_t turn[MT_CUDA_FEW_WARPS]; /* it is the warp's */
 } few_room;
 
 /* Where things lie and how they are shared out: the same for all warps of a block. */
@@ -289,14 +293,14 @@ static __device__ inline void few_put(const mt_cuda_few &p, const few_sums<ROWS>
         }
 }
 
-/* Sums on their way from the warp that has a chunk to the one that has the next. Who hands over does not wait: it does
-   so again only after all others had their turn. */
+/* Sums on their way from the warp that has a chunk to the one that has the next, lane by lane. Who hands over does not
+   wait: it does so again only after all others had their turn. */
 template <int ROWS>
-static __device__ inline void few_take(few_sums<ROWS> *y, float (*handed)[32], uint32_t warp, bool any)
+static __device__ inline void few_take(few_sums<ROWS> *y, float (*handed)[32], uint64_t *turn, uint32_t phase, bool any)
 {
     constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
     const uint32_t lane = threadIdx.x % 32;
-    asm volatile("bar.sync %0,64;" ::"r"(warp) : "memory");
+    barrier_wait(turn, phase);
 #pragma unroll
     for (int i = 0; any && i < COLS * VALUES; i++) {
         y->a[i / VALUES][i % VALUES] = handed[i][lane];
@@ -305,7 +309,7 @@ static __device__ inline void few_take(few_sums<ROWS> *y, float (*handed)[32], u
 }
 
 template <int ROWS>
-static __device__ inline void few_hand(const few_sums<ROWS> &y, float (*handed)[32], uint32_t next, bool any)
+static __device__ inline void few_hand(const few_sums<ROWS> &y, float (*handed)[32], uint64_t *next, bool any)
 {
     constexpr int COLS = few_form<ROWS>::COLS, VALUES = few_form<ROWS>::VALUES;
     const uint32_t lane = threadIdx.x % 32;
@@ -314,7 +318,7 @@ static __device__ inline void few_hand(const few_sums<ROWS> &y, float (*handed)[
         handed[i][lane] = y.a[i / VALUES][i % VALUES];
         handed[COLS * VALUES + i][lane] = y.b[i / VALUES][i % VALUES];
     }
-    asm volatile("bar.arrive %0,64;" ::"r"(next) : "memory");
+    barrier_arrive(next);
 }
 
 /* A chunk of a warp that has a tile's columns, or half of them, by itself. */
@@ -334,20 +338,21 @@ static __device__ inline void few_chunk(few_sums<ROWS> sums[few_form<ROWS>::TILE
         }
 }
 
-/* The same of one that takes turns with others. first: of all, when there is nobody to take from; begins: a tile. */
+/* The same of one that takes turns with others. handed NULL: the first of all has nobody to take from; begins: a
+   tile. */
 template <int BITS, int ROWS, int GROUP>
 static __device__ inline void few_turn(few_sums<ROWS> *sums, const mt_cuda_few &p, const few_plan &f,
                                        const uint8_t *slot, const uint8_t *rows, uint32_t size, few_place at,
-                                       uint32_t left, bool is_signed, bool active, bool first, bool begins,
-                                       float (*handed)[32])
+                                       uint32_t left, bool is_signed, bool active, bool begins, float (*handed)[32],
+                                       uint64_t *turn, uint32_t phase)
 {
     few_links<ROWS> links[few_form<ROWS>::STEPS];
 #pragma unroll
     for (uint32_t step = 0; step < few_form<ROWS>::STEPS; step++)
         if (active && step < size)
             few_step<BITS, ROWS, GROUP>(&links[step], p, f, slot, rows, step, at, is_signed);
-    if (!first)
-        few_take<ROWS>(sums, handed, threadIdx.x / 32, active && !begins);
+    if (handed)
+        few_take<ROWS>(sums, handed, turn, phase, active && !begins);
     if (begins)
         *sums = {};
 #pragma unroll
@@ -361,12 +366,13 @@ template <int BITS, int ROWS, int GROUP>
 static __device__ inline void few_multiply(const mt_cuda_few &p, const few_plan &f, few_room *room, float (*handed)[32])
 {
     constexpr int TILES = few_form<ROWS>::TILES;
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, chains = 2 * p.together;
+    const uint32_t warp = threadIdx.x / 32, chains = 2 * p.together;
     const uint32_t chain = warp % chains, j = chain / 2, part = chain % 2, turn = warp / chains;
     const few_place at = {ROWS > 16 ? 0 : part * 8, ROWS > 16 ? part * (TILES * 16) : 0};
     const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE, turns = few_form<ROWS>::TURNS && p.split > 1;
     const uint32_t total = f.rounds * f.chunks;
-    uint32_t s = turn, phase = 0, rs = turn, row_phase = 0, r = turn / f.chunks, c = turn % f.chunks;
+    uint64_t *next = &room->turn[(turn + 1 == p.split ? 0 : turn + 1) * chains + chain];
+    uint32_t turn_phase = 0, s = turn, phase = 0, rs = turn, row_phase = 0, r = turn / f.chunks, c = turn % f.chunks;
     few_sums<ROWS> sums[TILES] = {};
     for (uint32_t i = turn; i < total; i += p.split) {
         const uint32_t size = few_min(p.chunk, f.steps - c * p.chunk), left = p.w[0].k - c * p.chunk * 128;
@@ -376,19 +382,17 @@ static __device__ inline void few_multiply(const mt_cuda_few &p, const few_plan 
         if (active)
             barrier_wait(&room->full[j * f.depth + s], phase);
         if (turns)
-            few_turn<BITS, ROWS, GROUP>(sums, p, f, slot, rows, size, at, left, is_signed, active, i == 0, c == 0,
-                                        handed + chain * 16);
+            few_turn<BITS, ROWS, GROUP>(sums, p, f, slot, rows, size, at, left, is_signed, active, c == 0,
+                                        i ? handed + chain * 16 : NULL, &room->turn[warp], turn_phase);
         else if (active)
             few_chunk<BITS, ROWS, GROUP>(sums, p, f, slot, rows, size, at, left, is_signed);
-        __syncwarp();
-        if (lane == 0) {
-            if (active)
-                barrier_arrive(&room->empty[j * f.depth + s]);
-            barrier_arrive(&room->rows_empty[rs]);
-        }
         if (turns && i + 1 < total)
-            few_hand<ROWS>(*sums, handed + chain * 16, (turn + 1 == p.split ? 0 : turn + 1) * chains + chain,
-                           active && c + 1 < f.chunks);
+            few_hand<ROWS>(*sums, handed + chain * 16, next, active && c + 1 < f.chunks);
+        turn_phase ^= i > 0;
+        __syncwarp();
+        if (active)
+            barrier_arrive(&room->empty[j * f.depth + s]);
+        barrier_arrive(&room->rows_empty[rs]);
         if (c + 1 == f.chunks) {
             wait_for_last(); /* long over; what it wrote can be read and overwritten by this thread, too */
 #pragma unroll
@@ -423,12 +427,14 @@ template <int BITS, int ROWS, int GROUP> static __device__ void few(const mt_cud
     if (threadIdx.x == 0) {
         for (uint32_t s = 0; s < p.stages; s++) {
             barrier_init(&room.full[s], 1);
-            barrier_init(&room.empty[s], 2);
+            barrier_init(&room.empty[s], 2 * 32);
         }
         for (uint32_t s = 0; s < p.row_stages; s++) {
             barrier_init(&room.rows_full[s], 1);
-            barrier_init(&room.rows_empty[s], chains);
+            barrier_init(&room.rows_empty[s], chains * 32);
         }
+        for (uint32_t w = 0; w < warps; w++)
+            barrier_init(&room.turn[w], 32);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();

@@ -12,6 +12,7 @@
    that has it, folds its own in, in R4's order, and hands them on. Dots are exact integers and folding has one order:
    the bits are those of every other kernel. Columns are the left operand (16 x 32), rows the right one (32 x 8). */
 #include "device/cuda/activation.cuh"
+#include "device/cuda/barrier.cuh"
 #include "device/cuda/pack.cuh"
 
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
@@ -46,12 +47,6 @@ static __device__ inline void load_blocks(unsigned x[4], unsigned at)
 static __device__ inline void copy_piece(unsigned to, const void *from)
 {
     asm volatile("cp.async.cg.shared.global [%0],[%1],16;" ::"r"(to), "l"(from) : "memory");
-}
-
-/* Two warps meet, of which one hands over. */
-static __device__ inline void meet(uint32_t number)
-{
-    asm volatile("bar.sync %0,64;" ::"r"(number) : "memory");
 }
 
 /* Which weight a tile of 16 columns is of; the tile becomes one of its own. */
@@ -306,17 +301,45 @@ static __device__ inline void put_tile(const mt_cuda_few &p, const row_sums<VALU
     }
 }
 
-/* How often warp `warp` has handed over sums before chunk c of tile number n of the block. */
-static __device__ inline uint32_t handed_before(uint32_t n, uint32_t c, uint32_t chunks, uint32_t warp)
+/* What a warp hands to the next one, lane by lane, in two places in turns. Every lane speaks for itself: what is there,
+   and that it may be written over. */
+template <int VALUES> struct row_handing {
+    float sum[2][2 * VALUES][32];
+    uint64_t full[2], empty[2];
+};
+
+/* number: of what was handed over there before. */
+template <int VALUES>
+static __device__ inline void take_sums(row_sums<VALUES> *y, row_handing<VALUES> *from, uint32_t number)
 {
-    return n * ((chunks - warp + ROW_WARPS - 1) / ROW_WARPS) + c / ROW_WARPS;
+    const uint32_t lane = threadIdx.x % 32, place = number % 2;
+    barrier_wait(&from->full[place], number / 2 % 2);
+#pragma unroll
+    for (int v = 0; v < VALUES; v++) {
+        y->a[v] = from->sum[place][v][lane];
+        y->b[v] = from->sum[place][VALUES + v][lane];
+    }
+    barrier_arrive(&from->empty[place]);
+}
+
+/* The place must be empty. */
+template <int VALUES>
+static __device__ inline void hand_sums(const row_sums<VALUES> &y, row_handing<VALUES> *to, uint32_t number)
+{
+    const uint32_t lane = threadIdx.x % 32, place = number % 2;
+#pragma unroll
+    for (int v = 0; v < VALUES; v++) {
+        to->sum[place][v][lane] = y.a[v];
+        to->sum[place][VALUES + v][lane] = y.b[v];
+    }
+    barrier_arrive(&to->full[place]);
 }
 
 template <int BITS, int VALUES> static __device__ inline void row_product(const mt_cuda_few &p)
 {
     constexpr int PER = row_form<BITS>::PER;
     extern __shared__ __align__(16) uint8_t row_raw[];
-    __shared__ float handed[ROW_WARPS][2][2 * VALUES][32];
+    __shared__ row_handing<VALUES> handing[ROW_WARPS];
     __shared__ float shared_r;
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, tiles = p.first[p.count];
     const uint32_t steps = p.from.padded / 128, chunks = (steps + PER - 1) / PER;
@@ -327,6 +350,12 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     if (tile < tiles)
         load_chunk<BITS>(&chunk, p, tile, c, steps);
     start_next();
+    if (lane == 0)
+        for (uint32_t i = 0; i < 2; i++) {
+            barrier_init(&handing[warp].full[i], 32);
+            barrier_init(&handing[warp].empty[i], 32);
+        }
+    __syncthreads();
     if (VALUES == 2 && p.made == MT_CUDA_NORMED)
         take_factors(p, factor);
     wait_for_last();
@@ -338,9 +367,11 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
     }
     __syncwarp();
     const bool is_signed = p.w[0].format != MT_FORMAT_AFFINE;
+    row_handing<VALUES> *before = &handing[(warp + ROW_WARPS - 1) % ROW_WARPS];
+    uint32_t taken = 0, given = 0;
     float gate[VALUES] = {};
     while (tile < tiles) {
-        const uint32_t now = tile, at = c, number = n, first = c * PER, left = steps - first;
+        const uint32_t now = tile, at = c, first = c * PER, left = steps - first;
         float t[PER][2][VALUES];
         unsigned pairs[PER][2][2];
 #pragma unroll
@@ -357,30 +388,18 @@ template <int BITS, int VALUES> static __device__ inline void row_product(const 
         if (tile < tiles)
             load_chunk<BITS>(&chunk, p, tile, c, steps);
         row_sums<VALUES> y = {};
-        if (at > 0) {
-            const uint32_t before = (at - 1) % ROW_WARPS, turn = handed_before(number, at - 1, chunks, before) % 2;
-            meet(1 + warp);
-#pragma unroll
-            for (int v = 0; v < VALUES; v++) {
-                y.a[v] = handed[before][turn][v][lane];
-                y.b[v] = handed[before][turn][VALUES + v][lane];
-            }
-        }
+        if (at + 1 < chunks) /* long true; now, when nobody waits for what comes behind */
+            barrier_wait(&handing[warp].empty[given % 2], given / 2 % 2 ^ 1);
+        if (at > 0)
+            take_sums<VALUES>(&y, before, taken++);
 #pragma unroll
         for (uint32_t i = 0; i < PER; i++)
             if (i < left)
                 fold_step<VALUES>(&y, t[i], pairs[i], room, first + i, p.m);
-        if (at + 1 == chunks) {
+        if (at + 1 < chunks)
+            hand_sums<VALUES>(y, &handing[warp], given++);
+        else
             put_tile<VALUES>(p, y, now, gate);
-            continue;
-        }
-        const uint32_t turn = handed_before(number, at, chunks, warp) % 2;
-#pragma unroll
-        for (int v = 0; v < VALUES; v++) {
-            handed[warp][turn][v][lane] = y.a[v];
-            handed[warp][turn][VALUES + v][lane] = y.b[v];
-        }
-        meet(1 + (warp + 1) % ROW_WARPS);
     }
 }
 

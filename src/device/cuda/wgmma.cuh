@@ -20,6 +20,20 @@ static __device__ inline void named_barrier(uint32_t id, uint32_t threads)
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* The same, and whether any of the threads has said so. */
+static __device__ inline uint32_t any_at_barrier(uint32_t id, uint32_t threads, uint32_t mine)
+{
+    uint32_t any;
+    asm volatile("{.reg .pred p, q;\n"
+                 "setp.ne.u32 p, %3, 0;\n"
+                 "bar.red.or.pred q, %1, %2, p;\n"
+                 "selp.u32 %0, 1, 0, q;}"
+                 : "=r"(any)
+                 : "r"(id), "r"(threads), "r"(mine)
+                 : "memory");
+    return any;
+}
+
 /* 16 bytes, or zeros. */
 static __device__ inline void copy16(uint32_t to, const void *from, bool there)
 {
