@@ -2,6 +2,9 @@
 #ifndef MT_BASE_HEX_H
 #define MT_BASE_HEX_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* What a hexadecimal digit of either case stands for; -1 for all other characters. */
 static inline int mt_hex_digit(char c)
 {
@@ -10,6 +13,17 @@ static inline int mt_hex_digit(char c)
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Two digits for each byte, and a NUL. */
+static inline void mt_hex_text(const uint8_t *bytes, size_t count, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = '\0';
 }
 
 #endif

@@ -234,6 +234,9 @@
 #define MT_LIMIT_PULL_BODY 4096              /* bytes of a request for that */
 #define MT_LIMIT_DISK_RECORDS (1u << 20)     /* that the cache on disk has at a time */
 #define MT_LIMIT_DISK_LEAST (64ul << 20)     /* bytes of the cache on disk, at least */
+#define MT_LIMIT_EVENT_BATCHES 10000         /* of KV events that are kept for who missed some, or wait to be sent */
+#define MT_LIMIT_EVENT_BYTES (32u << 20)     /* of each of these */
+#define MT_LIMIT_EVENT_BATCH (8u << 20)      /* bytes of one */
 #define MT_LIMIT_STORE_QUEUE 4096            /* answers that wait to be written to the store */
 #define MT_LIMIT_STORE_BYTES (128ul << 20)   /* of these together */
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */

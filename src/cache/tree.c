@@ -64,6 +64,7 @@ void mt_tree_free(mt_tree *t)
         mt_free(t->nodes[i].figure);
     mt_anchors_free(&t->anchors);
     mt_free(t->nodes);
+    mt_free(t->digest);
     mt_free(t->bucket);
     mt_free(t);
 }
@@ -158,6 +159,7 @@ static void forget_page(mt_tree *t, size_t g, mt_node *n)
 /* Pages that nobody else holds become free. Nothing below the node is here. */
 static void forget_pages(mt_tree *t, mt_node *n)
 {
+    mt_tree_tell_gone(t, n);
     remove_child(n);
     mt_anchors_drop(&t->anchors, &n->anchors);
     for (size_t g = 0; g < t->groups.count; g++)
@@ -374,6 +376,7 @@ static void come_back(mt_tree *t, mt_node *known, const uint32_t page[MT_KV_GROU
     remove_child(known);
     adopt_all(t, known, page);
     drop_beginnings(t, known);
+    mt_tree_tell_here(t, known);
 }
 
 /* The sequence's pages give way to those of a node that is the same; where that has a gap, it takes them. */
@@ -421,6 +424,7 @@ mt_node *mt_tree_fill(mt_tree *t, mt_node *n, const mt_text *text, size_t at, si
     put_by_hash(t, n, text->hash[at]);
     if (!known) {
         drop_beginnings(t, n);
+        mt_tree_tell_here(t, n);
         return n;
     }
     mt_anchors_move(&t->anchors, &n->anchors, &known->anchors);

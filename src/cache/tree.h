@@ -42,6 +42,33 @@ mt_anchors *mt_tree_anchors(mt_tree *tree);
 void mt_tree_watch(mt_tree *tree, mt_pages_watch *watch, void *watcher);
 mt_node *mt_node_parent(const mt_node *node); /* NULL for a root */
 
+/* A whole page that is here, as others may be told of it. What it points to is the tree's. */
+typedef struct mt_tree_block {
+    uint64_t hash, parent; /* hash: of all that leads to it, the salt included; parent: of the page before */
+    bool first;            /* there is none before */
+    const mt_key *key;     /* MT_PAGE_TOKENS */
+    const mt_figure *figure;
+    size_t figures;
+    const uint8_t *salt;   /* of a first page: 32 bytes; NULL: it has none */
+    const char *salt_name; /* what that is called; NULL: nobody said */
+} mt_tree_block;
+
+typedef void mt_tree_listener(void *ctx, const mt_tree_block *block, bool here);
+
+/* From now on, when nothing is in it yet, `tell` hears of every whole page that comes and goes. Hashes are the first
+   bytes of digests that begin with that of `seed` and the salt, as those do by which pages are kept in a tier. */
+void mt_tree_tell(mt_tree *tree, const uint8_t seed[32], mt_tree_listener *tell, void *ctx);
+uint64_t mt_tree_block_hash(const uint8_t digest[32]);
+
+/* Every whole page that is here, parents first; for a tree that somebody is told of. */
+void mt_tree_each(const mt_tree *tree, void (*each)(void *ctx, const mt_tree_block *block), void *ctx);
+
+/* The whole page of group 0 with this number. False: it is none, or nobody is told of the tree. */
+bool mt_tree_block_of(const mt_tree *tree, uint32_t page, mt_tree_block *out) MT_NODISCARD;
+
+/* What the salt of a root is called. The first name stays. */
+void mt_tree_name_root(mt_node *root, const char *name);
+
 /* The root of a salt, which is a digest or all zeros; equal digests have equal roots. It stays until it is released
    as often as it was taken and nothing is below it. */
 mt_node *mt_tree_root(mt_tree *tree, const uint8_t salt[32]);

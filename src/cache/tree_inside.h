@@ -18,11 +18,15 @@ struct mt_node {
     uint64_t hash;                   /* of a whole page: with all before it; of a root: of its salt */
     uint32_t page[MT_KV_GROUPS];     /* MT_NO_PAGE: it is not here */
     mt_tree_link idle[MT_KV_GROUPS]; /* [0]: in the list of those that are gone, if it is not here */
-    mt_figure *figure;               /* its pictures; positions are counted from the page's first */
+    union {
+        mt_figure *figure; /* its pictures; positions are counted from the page's first */
+        char *name;        /* of a root: what its salt is called; NULL: nobody said */
+    };
     mt_anchor_list anchors;
     uint32_t figures;
     uint32_t count; /* keys */
     uint32_t users; /* of a root */
+    bool told;      /* that it is here */
     union {
         mt_key key[MT_PAGE_TOKENS];
         uint8_t salt[32]; /* of a root */
@@ -46,6 +50,10 @@ struct mt_tree {
     size_t buckets; /* a power of two */
     size_t count;   /* of nodes that are here */
     uint64_t evictions, probes;
+    mt_tree_listener *tell; /* NULL: nobody is told */
+    void *told;
+    uint8_t seed[32];
+    uint8_t (*digest)[32]; /* of each node that was told of */
 };
 
 static inline bool mt_node_has_page(const mt_node *n, size_t g)
@@ -88,6 +96,10 @@ static inline size_t mt_node_common(const mt_node *n, const mt_passage *p, size_
 /* The idle list of group g, or with g = 0 the list of those that are gone. */
 void mt_tree_leave(mt_tree_list *l, size_t g, mt_node *n);
 void mt_tree_join(mt_tree_list *l, size_t g, mt_node *n, bool oldest);
+
+/* Tells that the node, a whole one, is here, or that it is here no more; see tree_tell.c. */
+void mt_tree_tell_here(mt_tree *tree, mt_node *n);
+void mt_tree_tell_gone(mt_tree *tree, mt_node *n);
 
 /* The node of a whole page, be it here or not; NULL when there is none. Sets *salted when the page is here below
    another parent with the same hash: under another salt. */

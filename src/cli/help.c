@@ -4,6 +4,7 @@
 
 #include "base/version.h"
 #include "cli/cli.h"
+#include "events/publisher.h"
 #include "kernels/kernels.h"
 #include "media/fetch.h"
 #include "media/video.h"
@@ -22,8 +23,8 @@ static void print_version(void)
     char sets[256];
     struct utsname machine;
 
-    printf("motet %s %cfetch +tls %cvideo %cwebp\n", mt_version, mt_fetch_present ? '+' : '-',
-           mt_video_present ? '+' : '-', mt_image_webp_present ? '+' : '-');
+    printf("motet %s %cevents %cfetch +tls %cvideo %cwebp\n", mt_version, mt_publisher_present ? '+' : '-',
+           mt_fetch_present ? '+' : '-', mt_video_present ? '+' : '-', mt_image_webp_present ? '+' : '-');
     printf("commit: %s\ncompiler: " COMPILER "\n", mt_version_source);
     printf("devices: %s\n", mt_device_names());
     printf("processor: %s with %s\n", uname(&machine) ? "unknown" : machine.machine,

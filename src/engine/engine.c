@@ -232,6 +232,8 @@ static void take(mt_engine *e, mt_request *r)
     for (uint32_t c = 0; c < r->choices; c++) {
         r->sequences[c].voice = mt_voices_enter(e->voices, r, e->params.model, c, now);
         mt_seq_attach(&r->sequences[c].seq, e->tree, r->salt);
+        if (r->salt_name && e->params.events)
+            mt_tree_name_root(r->sequences[c].seq.root, r->salt_name);
         if (e->spec->state.layers)
             stop_behind_pictures(&r->sequences[c]);
         if (r->constraint)
@@ -437,6 +439,7 @@ static void *run(void *ctx)
             take_turn(e);
         if (!e->lost.code && !mt_device_well(e->dev, &fault))
             start_over(e, &fault);
+        mt_kv_events_flush(e->params.events, e->tree);
         show(e);
         if (stopping && mt_queue_len(e->inbox) == 0)
             return NULL;

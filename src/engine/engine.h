@@ -11,6 +11,7 @@
 #include "engine/rota.h"
 #include "engine/stats.h"
 #include "engine/voices.h"
+#include "events/kv_events.h"
 #include "models/vision.h"
 #include "text/tokenizer.h"
 #include "tier/disk.h"
@@ -41,6 +42,7 @@ typedef struct mt_engine_params {
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
     mt_disk *disk;     /* where what is computed is kept, too; borrowed; NULL: nowhere */
     uint8_t identity[32]; /* of the weights, by which it is found there */
+    mt_kv_events *events; /* who is told of what the cache has; borrowed; NULL: nobody */
     bool shares;          /* other engines are in the process: memory is for what this one has, and nothing else */
     int64_t held;         /* mt_alloc_held before its model was opened, where it shares */
     uint64_t *need; /* where it shares: set to the least that memory must be, whether it starts or not; NULL: unasked */

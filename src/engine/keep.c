@@ -140,6 +140,18 @@ static void make_errands(mt_keep *k, mt_engine *e)
     }
 }
 
+const uint8_t *mt_keep_root(const mt_keep *k)
+{
+    return k->root;
+}
+
+static void tell_dropped(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind)
+{
+    const mt_engine *e = ctx;
+    if (kind == MT_KEEP_PAGE)
+        mt_kv_events_dropped(e->params.events, mt_tree_block_hash(key));
+}
+
 mt_keep *mt_keep_new(mt_engine *e, mt_disk *disk, const uint8_t identity[32], void (*wake)(mt_engine *e), mt_error *err)
 {
     static const char what[] = "motet cache 1";
@@ -163,6 +175,8 @@ mt_keep *mt_keep_new(mt_engine *e, mt_disk *disk, const uint8_t identity[32], vo
     k->backlog_most = half < MT_KEEP_BACKLOG ? half : MT_KEEP_BACKLOG;
     k->backlog = mt_alloc_array(k->backlog_most, sizeof *k->backlog);
     make_errands(k, e);
+    if (e->params.events)
+        mt_disk_watch(disk, tell_dropped, k->told = e);
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->given, NULL);
     if (mt_errands_start(k, err))
@@ -190,6 +204,7 @@ void mt_keep_free(mt_keep *k)
 {
     if (!k)
         return;
+    mt_disk_unwatch(k->disk, k->told);
     if (k->engine) {
         finish_backlog(k);
         mt_errands_stop(k);

@@ -45,6 +45,9 @@ mt_keep *mt_keep_new(struct mt_engine *e, mt_disk *disk, const uint8_t identity[
                      mt_error *err) MT_NODISCARD;
 void mt_keep_free(mt_keep *keep);
 
+/* What the digests of all pages begin with, before the salt. */
+const uint8_t *mt_keep_root(const mt_keep *keep);
+
 /* Bytes that it takes for what is on its way. */
 uint64_t mt_keep_bytes(const struct mt_engine *e);
 

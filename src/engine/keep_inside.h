@@ -74,6 +74,7 @@ struct mt_keep {
     size_t losses;
     mt_keep_stats stats;
     mt_engine *engine;
+    mt_engine *told; /* of what goes from the disk; NULL: nobody */
     void (*wake)(mt_engine *e);
 
     pthread_t thread;

@@ -185,6 +185,18 @@ bool mt_keep_shed(mt_engine *e)
     return held;
 }
 
+/* A page was written, or not. It may go from the files while this is told: then that comes after it. */
+static void tell_stored(mt_engine *e, const mt_errand *x)
+{
+    mt_tree_block block;
+    if (x->kind != MT_KEEP_PAGE || !e->params.events || !mt_disk_has(e->keep->disk, x->key) ||
+        !mt_tree_block_of(e->tree, x->held.page[0], &block))
+        return;
+    mt_kv_events_kept(e->params.events, &block);
+    if (!mt_disk_has(e->keep->disk, x->key))
+        mt_kv_events_dropped(e->params.events, block.hash);
+}
+
 bool mt_keep_end_stores(mt_engine *e, bool *under_way)
 {
     bool any = false;
@@ -192,8 +204,10 @@ bool mt_keep_end_stores(mt_engine *e, bool *under_way)
     for (size_t i = 0; i < MT_KEEP_STORES; i++) {
         mt_errand *x = &e->keep->errand[i];
         const mt_errand_state state = mt_errand_look(e->keep, x);
-        if (state == MT_ERRAND_DONE)
+        if (state == MT_ERRAND_DONE) {
+            tell_stored(e, x);
             mt_errand_end(e, x);
+        }
         any |= state == MT_ERRAND_DONE;
         *under_way |= state == MT_ERRAND_GIVEN || state == MT_ERRAND_UNDER_WAY;
     }

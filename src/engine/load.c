@@ -67,6 +67,11 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
     if (e->params.disk && e->model &&
         !(e->keep = mt_keep_new(e, e->params.disk, e->params.identity, mt_engine_poke, err)))
         return false;
+    if (e->params.events && e->model) {
+        static const uint8_t none[32];
+        mt_tree_tell(e->tree, e->keep ? mt_keep_root(e->keep) : none, mt_kv_events_tell, e->params.events);
+        mt_kv_events_clear(e->params.events); /* what another process has left with those who listen */
+    }
     if (e->params.canary && e->model)
         mt_engine_canary(e);
     if (mt_device_apart(e->dev)) {
@@ -96,6 +101,8 @@ void mt_engine_unload(mt_engine *e)
     mt_texts_unload(e);
     mt_model_free(e->model);
     mt_vision_free(e->vision);
+    if (e->tree)
+        mt_kv_events_clear(e->params.events);
     mt_tree_free(e->tree);
     mt_gallery_free(e->gallery);
     mt_step_free(&e->step);

@@ -82,7 +82,8 @@ struct mt_request {
     size_t picture_count;
     const mt_media_span *spans; /* where their features stand in the prompt: ascending, all rows of each in order */
     size_t span_count;
-    uint8_t salt[32]; /* requests share what is cached only with those of the same; zeros: none */
+    uint8_t salt[32];      /* requests share what is cached only with those of the same; zeros: none */
+    const char *salt_name; /* what others call it, where it comes from nothing else; NULL: nothing */
 
     mt_pool
         pool; /* where it is not MT_POOL_NONE, nothing is generated, there is one choice, and DONE brings a vector */

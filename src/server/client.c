@@ -35,6 +35,7 @@ const mt_account *mt_client_apart(const mt_call *call)
 void mt_client_mark(const mt_call *call, const mt_ask *ask, mt_request *r)
 {
     mt_account_salt(mt_client_apart(call), ask->cache_salt, r->salt);
+    r->salt_name = ask->cache_salt && !mt_client_apart(call) ? mt_arena_strdup(r->arena, ask->cache_salt) : NULL;
     r->priority = priority_of(call, ask);
     r->client = call->client;
     r->received = call->received;

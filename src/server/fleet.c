@@ -339,6 +339,8 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
                                      .engine = &engine,
                                      .work = f->work};
 
+    if (f->publisher && !m->events)
+        m->events = mt_fleet_events(f, m);
     mt_alloc_trim(); /* what looking at folders took is not the model's */
     mt_engine_params_init(&engine);
     engine.memory = f->alone ? f->memory_given : m->grant;
@@ -350,6 +352,7 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
     engine.voices = f->voices;
     engine.model = m->number;
     engine.disk = f->disk.disk;
+    engine.events = m->events;
     engine.requests = !f->alone ? 0 : f->requests ? f->requests : MT_ENGINE_CHOOSE;
     engine.besides = f->alone ? f->recorded : 0;
     return mt_served_open(&m->served, &params, err);
@@ -578,6 +581,8 @@ bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
         params->named(params->ctx);
     if (!mt_fleet_share_out(f, err))
         return false;
+    if (!mt_fleet_publish(f, err))
+        return false;
     mt_server_disk_open(&f->disk, params->opt);
     return true;
 }
@@ -626,12 +631,14 @@ void mt_fleet_close(mt_fleet *f)
         return;
     for (size_t i = 0; i < f->count; i++) {
         mt_served_close(&f->members[i]->served);
+        mt_kv_events_free(f->members[i]->events);
         mt_free(f->members[i]->name);
         mt_free(f->members[i]->dir);
         mt_free(f->members[i]);
     }
     mt_free(f->members);
     mt_server_disk_close(&f->disk);
+    mt_publisher_close(f->publisher);
     mt_rota_free(f->rota);
     mt_voices_free(f->voices);
     mt_host_close(f->host);

@@ -64,14 +64,15 @@ struct mt_member {
     size_t references;    /* calls that have it */
     mt_waiter *first, **last;
     size_t waiting;
-    bool chosen;       /* it is to make way for one that is waited for */
-    bool yields;       /* and takes no new calls any more */
-    double keep_alive; /* seconds that it may be idle; below 0: for ever */
-    uint64_t used;     /* mt_clock_ns: when it was last had or given back */
-    uint64_t since;    /* when its state began */
-    uint64_t loading;  /* nanoseconds that loading it took */
-    uint64_t loads;    /* how often */
-    mt_error error;    /* why it could not be loaded the last time; MT_OK: it could, or nobody tried */
+    bool chosen;          /* it is to make way for one that is waited for */
+    bool yields;          /* and takes no new calls any more */
+    double keep_alive;    /* seconds that it may be idle; below 0: for ever */
+    uint64_t used;        /* mt_clock_ns: when it was last had or given back */
+    uint64_t since;       /* when its state began */
+    uint64_t loading;     /* nanoseconds that loading it took */
+    uint64_t loads;       /* how often */
+    mt_kv_events *events; /* who is told of what it has cached; NULL: nobody */
+    mt_error error;       /* why it could not be loaded the last time; MT_OK: it could, or nobody tried */
     mt_member_past past;
 };
 
@@ -117,9 +118,10 @@ struct mt_fleet {
     mt_device_params device;
     mt_host *host; /* the threads that all of them compute with */
     mt_rota *rota;
-    mt_server_disk disk; /* where what they compute outlives them */
-    mt_voices *voices;   /* what all of them do */
-    uint64_t scanned;    /* mt_clock_ns */
+    mt_server_disk disk;     /* where what they compute outlives them */
+    mt_publisher *publisher; /* of what their caches have; NULL: nobody is told */
+    mt_voices *voices;       /* what all of them do */
+    uint64_t scanned;        /* mt_clock_ns */
     bool closing;
     bool running; /* the thread */
     pthread_t thread;

@@ -15,6 +15,12 @@ bool mt_fleet_unknown(mt_fleet *fleet, const char *name, mt_failure *why);
 /* Looks at the folder of a member that was found, which gives the lock away. False: all are known. */
 bool mt_fleet_look_at_one(mt_fleet *fleet);
 
+/* ---- what routers are told: fleet_events.c ---- */
+
+bool mt_fleet_publish(mt_fleet *fleet, mt_error *err) MT_NODISCARD; /* at the start, where that is wanted */
+uint64_t mt_fleet_events_memory(const mt_options *opt);             /* bytes that it takes */
+mt_kv_events *mt_fleet_events(const mt_fleet *fleet, const mt_member *member) MT_NODISCARD; /* its own */
+
 /* ---- memory: fleet_room.c ---- */
 
 /* At the start: the device, what there is of memory, and what of it is no model's. False with a sentence. */

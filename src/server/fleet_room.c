@@ -74,7 +74,7 @@ bool mt_fleet_share_out(mt_fleet *f, mt_error *err)
     if (!measure(f, &apart, err))
         return false;
     f->recorded = mt_pulse_bytes(f->host_memory) + mt_voices_bytes(f->host_memory, voices_of(f)) +
-                  mt_server_disk_memory(f->params.opt);
+                  mt_server_disk_memory(f->params.opt) + mt_fleet_events_memory(f->params.opt);
     if (!f->alone && !set_apart(f, apart, err))
         return false;
     f->rota = f->alone ? NULL : mt_rota_new();

@@ -310,6 +310,19 @@ static void disk(const writer *w, mt_disk *d)
     counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }
 
+/* What routers are told of the caches. */
+static void events(const writer *w, mt_publisher *p)
+{
+    const mt_publisher_stats s = mt_publisher_look(p);
+
+    counter(w, "motet_kv_event_batches_total", s.numbered, "Batches of KV events that were numbered (--kv-events).");
+    counter(w, "motet_kv_event_batches_dropped_total", s.dropped, "Of these, those for which there was no room.");
+    counter(w, "motet_kv_event_bytes_total", s.bytes, "Bytes of those that were sent.");
+    counter(w, "motet_kv_event_replays_total", s.replays, "Times that somebody asked for what it had missed.");
+    gauge(w, "motet_kv_event_waiting_bytes", (double)s.waiting, "Bytes that are yet to be sent.");
+    gauge(w, "motet_kv_event_batches_kept", (double)s.kept, "Batches that can be asked for.");
+}
+
 static void sandbox(const writer *w)
 {
     static const char name[] = "motet_sandbox";
@@ -500,6 +513,8 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
         fleet(&w, &server->fleet);
     http(&w, server);
     disk(&w, server->fleet.disk.disk);
+    if (server->fleet.publisher)
+        events(&w, server->fleet.publisher);
     sandbox(&w);
     accounts(&w, server, mt_account_scope(account));
     write_out(all, out);

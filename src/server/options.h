@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "device/device.h"
 #include "engine/draft.h"
+#include "events/kv_events.h"
 #include "media/limits.h"
 
 typedef enum mt_command {

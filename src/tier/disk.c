@@ -59,7 +59,42 @@ struct mt_disk {
     size_t slots, known, most; /* slots: a power of two */
     size_t failures;           /* to read, one after the other */
     mt_disk_stats stats;
+    pthread_mutex_t watching; /* over those who are told, and while they are; `lock` is not held then */
+    struct {
+        mt_disk_listener *tell;
+        void *ctx;
+    } watcher[MT_DISK_WATCHERS];
+    size_t watchers;
 };
+
+/* ---- who is told ---- */
+
+void mt_disk_watch(mt_disk *d, mt_disk_listener *tell, void *ctx)
+{
+    pthread_mutex_lock(&d->watching);
+    if (d->watchers < MT_DISK_WATCHERS) {
+        d->watcher[d->watchers].tell = tell;
+        d->watcher[d->watchers++].ctx = ctx;
+    }
+    pthread_mutex_unlock(&d->watching);
+}
+
+void mt_disk_unwatch(mt_disk *d, void *ctx)
+{
+    pthread_mutex_lock(&d->watching);
+    for (size_t i = 0; i < d->watchers; i++)
+        if (d->watcher[i].ctx == ctx)
+            d->watcher[i--] = d->watcher[--d->watchers];
+    pthread_mutex_unlock(&d->watching);
+}
+
+static void tell_gone(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind)
+{
+    pthread_mutex_lock(&d->watching);
+    for (size_t i = 0; i < d->watchers; i++)
+        d->watcher[i].tell(d->watcher[i].ctx, key, kind);
+    pthread_mutex_unlock(&d->watching);
+}
 
 /* ---- the index: open addressing, no gaps on the way to an entry ---- */
 
@@ -247,9 +282,12 @@ static void empty(mt_disk *d, file *f, bool moves)
             moved += r.bytes;
         pthread_mutex_lock(&d->lock);
         entry *e = find(d, r.key);
-        if (e->file == f)
+        const bool known = e->file == f;
+        if (known)
             drop(d, e);
         pthread_mutex_unlock(&d->lock);
+        if (known)
+            tell_gone(d, r.key, r.kind);
     }
 }
 
@@ -343,7 +381,8 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
 {
     pthread_mutex_lock(&d->lock);
     entry *e = find(d, key);
-    if (e->file && e->file->gone) { /* its header could not be read when the file went */
+    const bool lost = e->file && e->file->gone;
+    if (lost) { /* its header could not be read when the file went */
         drop(d, e);
         e = find(d, key);
     }
@@ -355,6 +394,8 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
         d->stats.missed++;
     const mt_segment segment = f ? f->segment : (mt_segment){0}; /* the newest grows while it is read */
     pthread_mutex_unlock(&d->lock);
+    if (lost)
+        tell_gone(d, key, kind);
     if (!f)
         return false;
     const mt_segment_result result = mt_segment_read(&segment, at, key, kind, part, parts);
@@ -362,6 +403,8 @@ bool mt_disk_read(mt_disk *d, const uint8_t key[MT_TIER_KEY], uint32_t kind, con
     note(d, key, f, at, result);
     const bool failing = d->failures >= FAILURES_MOST;
     pthread_mutex_unlock(&d->lock);
+    if (result == MT_SEGMENT_BROKEN || result == MT_SEGMENT_FAILED)
+        tell_gone(d, key, kind);
     if (failing)
         fail(d, "reading fails again and again");
     return result == MT_SEGMENT_READ;
@@ -484,6 +527,7 @@ mt_disk *mt_disk_open(const mt_disk_params *params, mt_error *err)
     d->folder = d->lock_file = -1;
     pthread_mutex_init(&d->writing, NULL);
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->watching, NULL);
     if (params->bytes < MT_LIMIT_DISK_LEAST)
         mt_fail(err, MT_E_INVALID, "a cache on disk takes %d MiB at least", (int)(MT_LIMIT_DISK_LEAST >> 20));
     else if (open_folder(d, params->folder, err) && list_files(d, err)) {
@@ -522,6 +566,7 @@ void mt_disk_close(mt_disk *d)
     mt_free(d->files);
     mt_free(d->table);
     pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->watching);
     pthread_mutex_destroy(&d->writing);
     mt_free(d);
 }

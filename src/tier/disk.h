@@ -37,6 +37,14 @@ bool mt_disk_read(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, 
 void mt_disk_write(mt_disk *disk, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                    size_t parts);
 
+/* `tell` hears, on any thread, of every record that is not there any more, until mt_disk_unwatch for the same ctx
+   (NULL, and one that does not listen, are fine). There is no place for more than MT_DISK_WATCHERS, who hear nothing
+   then. */
+#define MT_DISK_WATCHERS 64
+typedef void mt_disk_listener(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind);
+void mt_disk_watch(mt_disk *disk, mt_disk_listener *tell, void *ctx);
+void mt_disk_unwatch(mt_disk *disk, void *ctx);
+
 typedef struct mt_disk_stats {
     uint64_t bytes, limit; /* of all files */
     uint64_t records;      /* that are known */

@@ -1,9 +1,10 @@
-/* What a build without libcurl, FFmpeg and libwebp says. This program has the files that stand in for theirs, and so no
+/* What a build without libcurl, FFmpeg, libwebp and libzmq says. This program has the files that stand in for theirs, and so no
    other build is needed to test them. */
 #include "unit.h"
 
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "events/publisher.h"
 #include "hub/pull.h"
 #include "media/image.h"
 #include "media/source.h"
@@ -51,6 +52,20 @@ static void webp_is_known_and_refused(void **state)
                                   "send \"JPEG\", \"PNG\", \"GIF\" or \"BMP\"");
     assert_false(mt_image_decode(&image, bmp, sizeof(bmp) - 1, &limits, NULL, &err));
     assert_int_equal(err.code, MT_E_INVALID);
+}
+
+static void nothing_is_published(void **state)
+{
+    const mt_publisher_params params = {.address = "tcp://*:5557"};
+    mt_error err = {0};
+
+    (void)state;
+    assert_null(mt_publisher_open(&params, &err));
+    assert_int_equal(err.code, MT_E_UNSUPPORTED);
+    assert_string_equal(err.text, "KV events cannot be published at \"tcp://*:5557\", since this motet was built "
+                                  "without libzmq");
+    assert_int_equal(mt_publisher_look(NULL).numbered, 0);
+    mt_publisher_close(NULL);
 }
 
 static void chat(void *arg)
@@ -111,7 +126,7 @@ static void version(void *arg)
 static void the_version_says_what_is_absent(void **state)
 {
     mt_options opt = {.version = true};
-    static const char first[] = "motet " MT_VERSION " -fetch +tls -video -webp\ncommit: ";
+    static const char first[] = "motet " MT_VERSION " -events -fetch +tls -video -webp\ncommit: ";
     char text[1024];
 
     (void)state;
@@ -120,8 +135,12 @@ static void the_version_says_what_is_absent(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(pictures_are_not_fetched),        cmocka_unit_test(videos_are_refused),
-    cmocka_unit_test(webp_is_known_and_refused),       cmocka_unit_test(no_server_is_asked),
-    cmocka_unit_test(the_version_says_what_is_absent), cmocka_unit_test(no_model_is_downloaded),
+    cmocka_unit_test(pictures_are_not_fetched),
+    cmocka_unit_test(videos_are_refused),
+    cmocka_unit_test(webp_is_known_and_refused),
+    cmocka_unit_test(no_server_is_asked),
+    cmocka_unit_test(the_version_says_what_is_absent),
+    cmocka_unit_test(no_model_is_downloaded),
+    cmocka_unit_test(nothing_is_published),
 };
 UNIT_MAIN(tests)
