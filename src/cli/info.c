@@ -167,13 +167,18 @@ static void print_text(const mt_info *info)
     print_vision(info->spec.vision);
     if (info->spec.mtp)
         printf("%-14sa head that guesses the next tokens (mtp)\n", "drafts");
+    if (info->drafts)
+        printf("%-14sfor a model of width %u (--draft), whose keys and values it reads\n", "drafts",
+               info->drafter.backbone);
     print_ropes(&info->spec);
-    print_window(info);
+    if (!info->drafts)
+        print_window(info);
     printf("%-14s%u tokens\n", "context", info->spec.context);
     print_count("parameters", info->census.parameters);
     printf("%-14s%s\n", "quantisation", info->quantisation);
     print_weights(info);
-    print_cache(info);
+    if (!info->drafts)
+        print_cache(info);
     for (size_t i = 0; i < info->remarks; i++)
         printf("%-14s%s\n", i ? "" : "unusual", info->remark[i]);
 }

@@ -136,6 +136,8 @@ void mt_info_print_json(const mt_info *info, const mt_info_device *device, const
         set_encoder(root, info);
     else
         set_model(root, &info->spec);
+    if (info->drafts)
+        set(root, "drafts_for_hidden", number(info->drafter.backbone));
     set(root, "parameters", number(info->census.parameters));
     set(root, "quantisation", string(info->quantisation));
     set(root, "formats", formats(&info->census));

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "engine/engine.h"
 #include "engine/opened.h"
+#include "hub/find.h"
 #include "server/generation.h"
 
 enum { EXIT_USAGE = 2, RAW_TOKENS = 16 }; /* of an answer, where none are asked for */
@@ -252,8 +253,10 @@ int mt_cmd_run(const mt_options *opt)
     }
     if (opt->input)
         return mt_run_message(opt);
-    bool ok = mt_opened_open_as(&o, opt->dir, &params,
-                                &(mt_open_wish){.family = opt->family, .text_only = opt->text_only}, &err);
+    char *draft = opt->draft ? mt_hub_find(opt->draft, opt->models_dir, getenv, &err) : NULL;
+    const mt_open_wish wish = {.family = opt->family, .text_only = opt->text_only, .draft = draft};
+    bool ok = (draft || !opt->draft) && mt_opened_open_as(&o, opt->dir, &params, &wish, &err);
+    mt_free(draft);
     if (ok) {
         ok = read_prompt(&a, opt, &o, &err) && generate(&o, opt, &a, &err);
         mt_opened_close(&o);

@@ -13,7 +13,7 @@
 typedef enum mt_speculation {
     MT_SPECULATE_OFF,
     MT_SPECULATE_NGRAM, /* what followed the last time that the last tokens stood there */
-    MT_SPECULATE_MTP    /* what the model's own head says, where it has one; else as above */
+    MT_SPECULATE_MTP    /* what the model's own head or its drafter says, where it has one; else as above */
 } mt_speculation;
 
 typedef struct mt_draft {
@@ -23,7 +23,7 @@ typedef struct mt_draft {
     /* what the client expects the answer to be; borrowed */
     const uint32_t *expected;
     size_t expected_count, at; /* at: how far the answer has come in it */
-    size_t depth;              /* guesses that the model's head is asked for */
+    size_t depth;              /* guesses that the head or the drafter is asked for */
 } mt_draft;
 
 void mt_draft_init(mt_draft *d, const uint32_t *expected, size_t expected_count);

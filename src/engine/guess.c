@@ -1,5 +1,5 @@
-/* Guesses by the model's own head, made after a step for the next one. All that guess do so together: first the first
-   guess of each, then the second, which takes the first for granted. */
+/* Guesses by the model's own head or by a drafter, made after a step for the next one. All that guess do so together:
+   first the first guess of each, then the second, which takes the first for granted. */
 #include "engine/inside.h"
 
 #include "base/clock.h"
@@ -67,7 +67,7 @@ static void guess_round(mt_engine *e, mt_step *step, size_t count, size_t ahead)
         .rows = count, .tokens = step->tokens, .positions = step->positions, .spans = count, .span = step->spans};
     for (size_t i = 0; i < count; i++) {
         const mt_sequence *s = step->guessers[i];
-        const size_t at = s->seq.done + ahead;
+        const size_t at = s->seq.done + (e->spec->drafter ? 0 : ahead); /* a drafter stays where it begins */
         step->tokens[i] = ahead ? s->draft.token[ahead - 1] : mt_key_token(s->seq.text.key[at]);
         step->positions[i] = mt_media_position(s->request->spans, s->request->span_count, at);
         step->spans[i] = (mt_span){.row = (uint32_t)i, .rows = 1, .position = (uint32_t)at, .memo = s->place};
@@ -81,7 +81,7 @@ static void guess_round(mt_engine *e, mt_step *step, size_t count, size_t ahead)
 
 void mt_engine_guess(mt_engine *e, mt_step *step)
 {
-    if (!e->spec->mtp)
+    if (!mt_model_guesses(e->spec))
         return;
     size_t count = list(e, step);
     for (size_t ahead = 0; count > 0; ahead++) {

@@ -32,7 +32,10 @@ static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
     e->memos = e->params.sequences < MT_LIMIT_MEMOS ? e->params.sequences : MT_LIMIT_MEMOS;
     if (e->params.speculate == MT_SPECULATE_OFF)
         e->memos = 0;
-    o->spec.mtp = o->spec.mtp && e->params.speculate == MT_SPECULATE_MTP;
+    if (e->params.speculate != MT_SPECULATE_MTP) {
+        o->spec.mtp = false;
+        o->spec.drafter = NULL;
+    }
     const mt_model_params model = {.rows = e->params.rows,
                                    .logits = mt_step_most_wanted(e->params.sequences),
                                    .places = e->params.sequences,
@@ -46,6 +49,8 @@ static uint64_t weights_of(const mt_engine *e)
 {
     const mt_opened *o = e->opened;
     uint64_t bytes = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
+    if (o->draft)
+        bytes += mt_checkpoint_bytes(o->draft) + o->draft_cost.copied_bytes;
     for (size_t i = 0; i < e->desk_count; i++)
         bytes += mt_encoder_weights(e->params.encoders[i]);
     return bytes;

@@ -28,6 +28,25 @@ static bool open_model(mt_opened *o, const mt_open_wish *wish, mt_error *err)
     return o->processor != NULL;
 }
 
+/* What is mapped of it stays with the model; it is read as the model is. */
+static bool open_draft(mt_opened *o, const char *dir, mt_error *err)
+{
+    if (!dir)
+        return true;
+    o->draft = mt_checkpoint_open(dir, err);
+    if (!o->draft)
+        return false;
+    if (mt_device_apart(o->dev))
+        mt_checkpoint_read_once(o->draft);
+    if (!mt_drafter_spec_read(&o->drafter, mt_checkpoint_config(o->draft), o->arena, err) ||
+        !mt_drafter_join(&o->drafter, &o->spec, err) ||
+        !mt_drafter_bind(&o->weights.guess, &o->drafter, o->draft, &o->draft_cost, o->arena, err))
+        return false;
+    mt_log_info("draft.opened", "%s \"%s\", %.1f MiB mapped", o->drafter.model.family, dir,
+                (double)mt_checkpoint_bytes(o->draft) / (1 << 20));
+    return true;
+}
+
 bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
                        mt_error *err)
 {
@@ -38,7 +57,7 @@ bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *pa
         o->dev = mt_device_open(params, err);
     if (o->dev && mt_device_apart(o->dev))
         mt_checkpoint_read_once(o->checkpoint);
-    if (o->dev && open_model(o, wish, err)) {
+    if (o->dev && open_model(o, wish, err) && open_draft(o, wish->draft, err)) {
         report(o);
         return true;
     }
@@ -55,6 +74,7 @@ void mt_opened_close(mt_opened *o)
 {
     mt_device_close(o->dev);
     mt_checkpoint_close(o->checkpoint);
+    mt_checkpoint_close(o->draft);
     mt_arena_free(o->arena);
     memset(o, 0, sizeof *o);
 }

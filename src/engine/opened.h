@@ -15,12 +15,16 @@ typedef struct mt_opened {
     mt_model_weights weights;
     const mt_processor *processor; /* NULL: the model takes no pictures, or none are wanted */
     mt_device *dev;
+    mt_checkpoint *draft; /* of what guesses for it; NULL: none */
+    mt_drafter_spec drafter;
+    mt_bind_cost draft_cost;
 } mt_opened;
 
 /* What of a checkpoint is opened. */
 typedef struct mt_open_wish {
     const char *family; /* to read it as; NULL: what its config says */
     bool text_only;     /* leave the tower of a model that sees out */
+    const char *draft;  /* the folder of what guesses for it; NULL: none */
 } mt_open_wish;
 
 /* False with a sentence; then nothing is left open. Close with mt_opened_close, after every model made from it. */

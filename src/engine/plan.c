@@ -44,7 +44,7 @@ static size_t drafts_of(mt_engine *e, mt_sequence *s)
         return 0;
     if (e->spec->state.layers && most > MT_LIMIT_MEMO_ROWS)
         most = MT_LIMIT_MEMO_ROWS;
-    if (!e->spec->mtp) /* whose head has guessed already */
+    if (!mt_model_guesses(e->spec)) /* which has guessed already */
         mt_draft_look_up(&s->draft, s->seq.text.key, s->seq.known, most);
     return s->draft.count < most ? s->draft.count : most;
 }
@@ -281,7 +281,7 @@ static bool admit(mt_engine *e, mt_sequence *s, uint64_t now)
     s->seated = now;
     s->answering = 0;
     s->place = free_place(e);
-    if (e->spec->mtp)
+    if (mt_model_guesses(e->spec))
         mt_model_carry(e->model, s->place, MT_NO_PAGE);
     if (s->request->pool)
         mt_model_pool_begin(e->model, s->place);

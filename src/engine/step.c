@@ -380,7 +380,7 @@ static void settle(mt_engine *e, mt_step *step, mt_part *p)
     const size_t taken = p->samples && p->chain.sampled_count > 0 ? p->chain.sampled_count - 1 : 0; /* right guesses */
     tell_prompt(e, step, p);
     mt_seq_commit(&s->seq, sure);
-    if (e->spec->mtp)
+    if (mt_model_guesses(e->spec))
         mt_model_carry(e->model, s->place, p->row + (uint32_t)(sure + taken - 1));
     if (s->request->pool && s->seq.done == s->seq.known) {
         take_vector(e, s);

@@ -8,10 +8,6 @@
 #include "base/alloc.h"
 #include "models/decoder_inside.h"
 
-/* Tokens that are guessed at all. Vocabularies begin with what is frequent, and a head of a quarter of a million rows
-   takes as long as some layers. */
-#define GUESSED_TOKENS 65536
-
 mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_type type)
 {
     const mt_layer_group *g = &spec->groups[group];
@@ -37,54 +33,6 @@ static float embed_scale(const mt_device *dev, float scale, const mt_mat *embed)
     bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
     memcpy(&rounded, &bits, sizeof rounded);
     return rounded;
-}
-
-static void load_guess(mt_model *m, const mt_model_weights *weights, const mt_model_params *params)
-{
-    const mt_guess_weights *w = &weights->guess;
-    const size_t hidden = m->spec->hidden, tokens = m->spec->vocab < GUESSED_TOKENS ? m->spec->vocab : GUESSED_TOKENS;
-    const mt_mat head = mt_mat_rows(&weights->head, 0, tokens);
-    mt_set *set = m->set;
-    mt_guess *g = m->guess = mt_alloc(sizeof *g);
-    g->fc = mt_weight_new(set, &w->fc, NULL, false);
-    g->head = mt_weight_new(set, &head, NULL, false);
-    g->embed_norm = mt_tensor_of(set, w->embed_norm, 1, hidden);
-    g->hidden_norm = mt_tensor_of(set, w->hidden_norm, 1, hidden);
-    g->norm = mt_tensor_of(set, w->norm, 1, hidden);
-    g->spec = mt_model_guess_layer(m->spec);
-    mt_decoder_layer_load(m, &g->layer, &w->layer, &g->spec);
-    g->places = params->places;
-    g->hidden = mt_tensor_new(set, 1 + params->places + params->rows, hidden);
-    g->rows = mt_tensor_part(set, g->hidden, 1 + params->places, params->rows, 0, hidden);
-    g->out = mt_tensor_new(set, params->memos, hidden);
-    g->logits = mt_tensor_new(set, params->memos, tokens);
-    g->tokens = mt_index_new(set, params->memos);
-    g->reading = mt_reading_new(set, params->memos * sizeof(uint32_t));
-    g->before_index = mt_index_new(set, params->rows);
-    g->both = mt_tensor_new(set, params->rows, 2 * hidden);
-    g->left = mt_tensor_part(set, g->both, 0, params->rows, 0, hidden);
-    g->right = mt_tensor_part(set, g->both, 0, params->rows, hidden, hidden);
-    g->before = mt_alloc_array(params->rows, sizeof *g->before);
-    g->from = mt_alloc_array(params->memos, sizeof *g->from);
-    for (size_t i = 0; i < params->memos; i++)
-        g->from[i] = 1;
-}
-
-static void new_ropes(mt_model *m, size_t rows)
-{
-    const mt_model_spec *s = m->spec;
-    for (size_t i = 0; i < s->rope_count; i++) {
-        const mt_rope *r = &s->ropes[i];
-        uint32_t *axis = r->axis ? mt_alloc_array(r->half, sizeof *axis) : NULL;
-        for (size_t f = 0; axis && f < r->half; f++)
-            axis[f] = r->axis[f];
-        m->ropes[i] = (mt_rope_table){.inv_freq = mt_tensor_of(m->set, r->inv_freq, 1, r->half),
-                                      .table = mt_tensor_new(m->set, rows, 2 * (size_t)r->half),
-                                      .axis = axis ? mt_index_of(m->set, axis, r->half) : NULL,
-                                      .scale = r->scale,
-                                      .pairs = r->pairs};
-        mt_free(axis);
-    }
 }
 
 /* What each layer is given besides is (norm(projection) + embedding) / sqrt(2); both are made with that factor. */
@@ -113,7 +61,7 @@ static void new_tensors(mt_model *m, size_t rows, size_t logits)
     m->x = mt_tensor_new(set, rows, s->hidden);
     m->h = mt_tensor_new(set, rows, s->hidden);
     m->y = mt_tensor_new(set, rows, s->hidden);
-    new_ropes(m, rows);
+    mt_decoder_ropes_load(m, rows);
     m->stretch = mt_tensor_of(set, s->stretch.factor, 1, s->stretch.count);
     m->wanted = mt_index_new(set, logits);
     m->last = mt_tensor_new(set, logits, s->hidden);
@@ -154,8 +102,8 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
         mt_decoder_layer_load(m, &m->layers[i], &weights->layer[i], &spec->layer[i]);
     if (spec->aside)
         load_aside(m, weights);
-    if (spec->mtp)
-        load_guess(m, weights, params);
+    if (mt_model_guesses(spec))
+        m->guess = mt_guess_new(m, weights, params);
     new_tensors(m, params->rows, params->logits);
     if (spec->blank.count)
         m->tokens = mt_alloc_array(params->rows, sizeof *m->tokens);
@@ -171,11 +119,7 @@ void mt_model_free(mt_model *m)
     if (!m)
         return;
     mt_mixer_free(m->mixer);
-    if (m->guess) {
-        mt_free(m->guess->before);
-        mt_free(m->guess->from);
-    }
-    mt_free(m->guess);
+    mt_guess_free(m->guess);
     mt_free(m->layers);
     mt_free(m->work);
     mt_free(m->tokens);
@@ -245,79 +189,6 @@ void mt_model_restore_state(mt_model *m, uint32_t slot, const void *data)
     mt_state_restore(m->dev, mt_mixer_state(m->mixer), slot, data);
 }
 
-static void make_ropes(mt_model *m)
-{
-    for (size_t i = 0; i < m->spec->rope_count; i++)
-        mt_op_rope_table(m->dev, m->ropes[i].table, m->ropes[i].inv_freq, m->ropes[i].axis, m->ropes[i].scale);
-}
-
-/* ---- guessing ahead ---- */
-
-/* x = fc of each row's embedding and the hidden state before it, which is before[row] of `hidden`. */
-static void join(mt_model *m, const mt_batch *batch, const mt_tensor *hidden)
-{
-    const mt_guess *g = m->guess;
-    const size_t n = batch->rows;
-    mt_op_embed(m->dev, m->x, m->embed, m->embed_scale);
-    if (batch->features)
-        mt_op_features(m->dev, m->x, m->features, 0, false);
-    mt_model_norm(m, g->left, m->x, n, g->embed_norm);
-    mt_index_write(m->dev, g->before_index, g->before, n);
-    mt_op_gather(m->dev, m->y, hidden, g->before_index, n);
-    mt_model_norm(m, g->right, m->y, n, g->hidden_norm);
-    mt_op_matmul(m->dev, &m->x, (const mt_weight *[]){g->fc}, 1, g->both, n);
-}
-
-/* The head's keys and values of all rows; whether any of them is a guess itself is decided later. */
-static void enter(mt_model *m, const mt_batch *batch)
-{
-    mt_guess *g = m->guess;
-    const mt_decoder_layer *l = &g->layer;
-    const size_t n = batch->rows;
-    mt_model_norm(m, g->rows, m->x, n, m->norm);
-    for (size_t i = 0; i < batch->spans; i++) {
-        const mt_span *span = &batch->span[i];
-        assert(span->memo < g->places);
-        g->before[span->row] = 1 + span->memo;
-        for (uint32_t r = 1; r < span->rows; r++)
-            g->before[span->row + r] = (uint32_t)(1 + g->places) + span->row + r - 1;
-    }
-    join(m, batch, g->hidden);
-    mt_model_norm(m, m->h, m->x, n, l->attn_norm);
-    mt_decoder_layer_enter(m, l, &g->spec, n);
-}
-
-void mt_model_carry(mt_model *m, size_t place, uint32_t row)
-{
-    mt_guess *g = m->guess;
-    assert(place < g->places);
-    mt_op_copy_row(m->dev, g->hidden, 1 + place, g->hidden, row == MT_NO_PAGE ? 0 : 1 + g->places + row);
-}
-
-/* Nothing stands before the first token of all, and a head was never trained with its entry: it is not looked at. */
-void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *tokens)
-{
-    mt_guess *g = m->guess;
-    const size_t n = rows->rows;
-    mt_batch all = *rows;
-    const mt_batch *batch = &all;
-    all.seen_from = g->from;
-    assert(n == batch->spans);
-    mt_alloc_forbid();
-    mt_step_begin(m->dev, batch);
-    make_ropes(m);
-    for (size_t i = 0; i < n; i++)
-        g->before[i] = chained ? (uint32_t)i : 1 + batch->span[i].memo;
-    join(m, batch, chained ? g->out : g->hidden);
-    mt_decoder_layer_run(m, &g->layer, &g->spec, n);
-    mt_model_norm(m, g->out, m->x, n, g->norm);
-    mt_op_matmul(m->dev, &g->logits, (const mt_weight *[]){g->head}, 1, g->out, n);
-    mt_op_argmax(m->dev, g->tokens, g->logits, n);
-    mt_read_index(m->dev, g->reading, g->tokens, n);
-    memcpy(tokens, mt_reading_data(m->dev, g->reading), n * sizeof *tokens);
-    mt_alloc_permit();
-}
-
 /* ---- the step ---- */
 
 /* The projection is of x / sqrt(hidden), which a norm feels only beside its eps. */
@@ -361,7 +232,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
         mt_op_features(m->dev, m->x, m->features, 0, false);
     if (s->aside)
         make_aside(m, n);
-    make_ropes(m);
+    mt_decoder_ropes_make(m);
     for (size_t i = 0; i < s->layers; i++) {
         mt_decoder_layer_run(m, &m->layers[i], &s->layer[i], n);
         if (batch->features && i < s->deepstack)
@@ -376,7 +247,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
             mt_op_softcap(m->dev, m->logits, count, s->final_softcap);
     }
     if (m->guess)
-        enter(m, batch);
+        mt_guess_enter(m, batch);
     mt_read_rows(m->dev, m->sound_reading, m->sound, 0, n);
     mt_alloc_permit();
     return m->logits;

@@ -45,23 +45,29 @@ typedef struct mt_decoder_layer {
     float scale;             /* of the residual stream after it; 1: none */
 } mt_decoder_layer;
 
-/* A head that guesses ahead. Its keys and values lie in the pages with those of the layers; the entry of a position
-   comes from its token and the hidden state before, so that like theirs it depends on what leads up to it alone. */
+/* What guesses ahead: a head of the model's own, whose keys and values lie in the pages with those of the layers, or a
+   drafter, which reads those of the model's last layers and stays at the position where it begins. Either takes a
+   token and the hidden state before it, and goes on from what it gave itself. */
 typedef struct mt_guess {
-    mt_weight *fc, *head; /* head: the first rows of the model's */
-    mt_tensor *embed_norm, *hidden_norm, *norm;
-    mt_decoder_layer layer;
-    mt_layer_spec spec;
+    mt_model *by;         /* whose working tensors its layers have: the model itself, or the drafter */
+    mt_weight *fc, *head; /* head: of tokens that are guessed at all */
+    mt_weight *back;      /* makes a hidden state of the model's of a drafter's; NULL: it is one */
+    mt_tensor *embed_norm, *hidden_norm, *norm; /* the first two NULL where fc takes both as they are */
+    mt_decoder_layer *layer;
+    const mt_layer_spec *spec;
+    mt_layer_spec own; /* of a head: what spec is */
+    size_t layers;
     /* Final hidden states: [0] zeros, [1 + place] carried from the step before, then those of the rows. */
     mt_tensor *hidden, *rows;       /* rows: the last part of it */
-    mt_tensor *out, *logits;        /* of the last guesses */
+    mt_tensor *out, *next, *logits; /* of the last guesses; next: out, or what `back` made of it */
     mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
-    uint32_t *before;               /* [rows]: of hidden, or of out */
+    uint32_t *before;               /* [rows]: of hidden, or of next */
     mt_index *before_index;         /* the same on the device */
     mt_index *tokens;               /* that were guessed */
     mt_reading *reading;            /* of these */
-    uint32_t *from;                 /* [memos]: the first position that is looked at */
-    size_t places;
+    uint32_t *from, *seen;          /* [memos]: the positions that are looked at */
+    size_t places, count;           /* count: tokens that are guessed at all */
+    struct mt_shortlist *shortlist; /* NULL: every one of these is looked at */
 } mt_guess;
 
 /* A rotary embedding: its frequencies, whose axes they turn with, and the step's table. */
@@ -108,6 +114,15 @@ static inline void mt_model_norm(mt_model *m, mt_tensor *y, const mt_tensor *x, 
 {
     mt_op_norm(m->dev, y, x, rows, w, m->spec->eps, m->spec->norm_offset);
 }
+
+/* The rotary embeddings of the spec, and their tables for the step that has begun. */
+void mt_decoder_ropes_load(mt_model *model, size_t rows);
+void mt_decoder_ropes_make(mt_model *model);
+
+/* The rows' part of guessing, at the end of a step. */
+mt_guess *mt_guess_new(mt_model *model, const mt_model_weights *weights, const mt_model_params *params);
+void mt_guess_free(mt_guess *guess); /* NULL is fine */
+void mt_guess_enter(mt_model *model, const mt_batch *batch);
 
 /* Gives a layer its weights and working tensors. */
 void mt_decoder_layer_load(mt_model *model, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *spec);

@@ -128,6 +128,31 @@ void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
         load_experts(m, l, w, s);
 }
 
+/* ---- rotary embeddings ---- */
+
+void mt_decoder_ropes_load(mt_model *m, size_t rows)
+{
+    const mt_model_spec *s = m->spec;
+    for (size_t i = 0; i < s->rope_count; i++) {
+        const mt_rope *r = &s->ropes[i];
+        uint32_t *axis = r->axis ? mt_alloc_array(r->half, sizeof *axis) : NULL;
+        for (size_t f = 0; axis && f < r->half; f++)
+            axis[f] = r->axis[f];
+        m->ropes[i] = (mt_rope_table){.inv_freq = mt_tensor_of(m->set, r->inv_freq, 1, r->half),
+                                      .table = mt_tensor_new(m->set, rows, 2 * (size_t)r->half),
+                                      .axis = axis ? mt_index_of(m->set, axis, r->half) : NULL,
+                                      .scale = r->scale,
+                                      .pairs = r->pairs};
+        mt_free(axis);
+    }
+}
+
+void mt_decoder_ropes_make(mt_model *m)
+{
+    for (size_t i = 0; i < m->spec->rope_count; i++)
+        mt_op_rope_table(m->dev, m->ropes[i].table, m->ropes[i].inv_freq, m->ropes[i].axis, m->ropes[i].scale);
+}
+
 /* ---- attention ---- */
 
 /* y = the heads of x, normed and turned as a layer has it */

@@ -18,6 +18,7 @@ typedef struct mt_family {
     /* Fills what is the family's own, after the common keys, which every layer has been given. layer is spec->layer,
        writable: what all layers have goes to the first, mt_layers_repeat, then what only some have. */
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
+    bool drafts;                           /* it guesses for another model, and is none by itself */
     const struct mt_vision_family *vision; /* its eyes (vision_family.h); NULL: none */
     /* Keys of the outer config that name tokens which are embedded as "pad_token_id" of the text model's, wherever they
        are written, and what they are where it does not. */
@@ -32,8 +33,8 @@ typedef struct mt_family {
     X(llama), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), X(gemma3), X(qwen2_vl), X(qwen2_5_vl),      \
         X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), \
         X(gpt_oss), X(mistral), X(ministral3), X(mistral3), X(gemma4), X(gemma4_text), X(gemma4_unified),              \
-        X(gemma4_unified_text), X(lfm2), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl),   \
-        X(smolvlm)
+        X(gemma4_unified_text), X(gemma4_assistant), X(gemma4_unified_assistant), X(lfm2), X(lfm2_vl), X(glm4v),       \
+        X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 

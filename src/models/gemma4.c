@@ -138,7 +138,7 @@ static bool read_aside(mt_model_spec *s, const mt_config *c, int64_t usual, mt_e
 {
     int64_t width, vocab;
     if (!mt_config_int(c, "hidden_size_per_layer_input", usual, 0, MT_LIMIT_WIDTH, &width, err) ||
-        !mt_config_int(c, "vocab_size_per_layer_input", s->vocab, 1, MT_LIMIT_VOCAB, &vocab, err))
+        !mt_config_int(c, "vocab_size_per_layer_input", s->vocab, 0, MT_LIMIT_VOCAB, &vocab, err))
         return false;
     if (width && vocab < (int64_t)s->vocab)
         return mt_fail(err, MT_E_UNSUPPORTED,
@@ -149,8 +149,26 @@ static bool read_aside(mt_model_spec *s, const mt_config *c, int64_t usual, mt_e
     return true;
 }
 
+/* A drafter reads what another model has written; a query's own position has no keys there. */
+static bool read_borrowed(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
+{
+    int64_t shared;
+    if (!mt_config_int(c, "num_kv_shared_layers", 0, 0, s->layers, &shared, err))
+        return false;
+    if ((shared && shared != s->layers) || s->aside || layer->sparse || mt_config_bool(c, "use_double_wide_mlp", false))
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "a draft that has keys, experts, a wider MLP or embeddings of layers is not supported");
+    for (size_t i = 0; i < s->layers; i++) {
+        layer[i].attn.keys = MT_KEYS_EARLIER;
+        if (layer[i].attn.window == 1)
+            return mt_fail(err, MT_E_INVALID, "a draft with a \"sliding_window\" of 1 would see nothing");
+    }
+    return true;
+}
+
 typedef struct usual {
     int64_t window, aside;
+    bool drafts;
 } usual;
 
 static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, usual u, mt_arena *arena,
@@ -175,11 +193,13 @@ static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c,
         return false;
     mt_layers_repeat(s, layer);
     if (!read_windows(s, layer, c, u.window, err) || !read_shapes(s, layer, c, err) ||
-        !read_aside(s, c, u.aside, err) || !read_ropes(s, layer, c, arena, err) || !read_shared(s, layer, c, err))
+        !read_aside(s, c, u.aside, err) || !read_ropes(s, layer, c, arena, err))
         return false;
+    if (u.drafts)
+        return read_borrowed(s, layer, c, err);
     for (size_t i = 0; i < s->layers; i++)
         layer[i].attn.causal = !layer[i].attn.window;
-    return true;
+    return read_shared(s, layer, c, err);
 }
 
 static bool read_gemma4(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
@@ -190,6 +210,17 @@ static bool read_gemma4(mt_model_spec *s, mt_layer_spec *layer, const mt_config 
 static bool read_unified(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     return read_any(s, layer, c, (usual){.window = 1024}, arena, err);
+}
+
+static bool read_assistant(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return read_any(s, layer, c, (usual){.window = 512, .drafts = true}, arena, err);
+}
+
+static bool read_unified_assistant(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena,
+                                   mt_error *err)
+{
+    return read_any(s, layer, c, (usual){.window = 1024, .drafts = true}, arena, err);
 }
 
 #define DEFAULTS(length)                                                                                        \
@@ -217,3 +248,7 @@ const mt_family mt_family_gemma4_unified = {.name = "gemma4_unified",
                                             .read = read_unified,
                                             .vision = &mt_vision_gemma4_unified,
                                             .blanks = BLANKS};
+const mt_family mt_family_gemma4_assistant = {
+    .name = "gemma4_assistant", .defaults = DEFAULTS(131072), .read = read_assistant, .drafts = true};
+const mt_family mt_family_gemma4_unified_assistant = {
+    .name = "gemma4_unified_assistant", .defaults = DEFAULTS(262144), .read = read_unified_assistant, .drafts = true};

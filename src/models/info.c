@@ -209,6 +209,27 @@ static bool gather_encoder(mt_info *info, const mt_config *config, mt_error *err
     return true;
 }
 
+/* A drafter keeps nothing, either. */
+static bool gather_drafter(mt_info *info, const mt_config *config, mt_error *err)
+{
+    mt_guess_weights weights;
+    mt_quant quant;
+    mt_error said; /* by mt_drafter_bind already */
+    info->drafts = true;
+    if (!mt_drafter_spec_read(&info->drafter, config, info->arena, err))
+        return false;
+    info->spec = info->drafter.model;
+    if (!mt_drafter_bind(&weights, &info->drafter, info->checkpoint, &info->cost, info->arena, &info->problem) &&
+        info->problem.code == MT_OK)
+        mt_fail(&info->problem, MT_E_INTERNAL, "the weights cannot be bound");
+    (void)!mt_quant_read(&quant, config, &said);
+    take_census(info, &quant);
+    if (info->drafter.clusters)
+        remark(info, "of %u clusters of tokens, the best %u are looked at", info->drafter.clusters,
+               info->drafter.top_clusters);
+    return true;
+}
+
 bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
 {
     memset(info, 0, sizeof *info);
@@ -219,6 +240,8 @@ bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
     const mt_config *config = mt_checkpoint_config(info->checkpoint);
     if (mt_bert_known(config))
         return gather_encoder(info, config, err);
+    if (mt_drafter_known(config))
+        return gather_drafter(info, config, err);
     if (!mt_model_spec_read(&info->spec, config, NULL, info->arena, err))
         return false;
     const bool tied = info->spec.tied;

@@ -15,6 +15,8 @@ typedef struct mt_info {
     mt_model_spec spec;
     mt_bert_spec encoder; /* instead of it, where the checkpoint is an encoder's */
     bool encodes;
+    mt_drafter_spec drafter; /* where it is what guesses for a model; spec is its own model then */
+    bool drafts;
     mt_bind_cost cost;
     mt_census census;
     char quantisation[512];

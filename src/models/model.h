@@ -30,11 +30,16 @@ typedef struct mt_layer_weights {
     const float *mix_in_bias, *mix_conv_bias, *mix_out_bias; /* of one that is nothing but a convolution */
 } mt_layer_weights;
 
-/* A head that guesses ahead: fc joins a token's embedding and the hidden state before it, for a layer of attention. */
+/* What guesses ahead: fc joins a token's embedding and the hidden state before it, for layers of attention. */
 typedef struct mt_guess_weights {
     mt_mat fc;
-    const float *embed_norm, *hidden_norm, *norm;
-    mt_layer_weights layer;
+    const float *embed_norm, *hidden_norm, *norm; /* a drafter has only the last */
+    mt_layer_weights *layer;
+    /* of a drafter */
+    mt_mat head;          /* its own, of its own width */
+    mt_mat back;          /* from its width to the model's */
+    mt_mat centroids;     /* of clusters of tokens; n == 0: there are none */
+    const uint32_t *kept; /* [vocab]: the tokens of the first cluster, of the second, ... */
 } mt_guess_weights;
 
 typedef struct mt_model_weights {
@@ -43,7 +48,7 @@ typedef struct mt_model_weights {
     mt_mat aside, aside_projection; /* embeddings of all layers side by side, and what the model's own adds to them */
     const float *aside_norm;
     mt_layer_weights *layer;
-    mt_guess_weights guess;           /* where the spec has mtp */
+    mt_guess_weights guess;           /* where the spec guesses */
     struct mt_vision_weights *vision; /* NULL where the spec has no tower */
     mt_bind_cost cost;
 } mt_model_weights;
@@ -54,6 +59,10 @@ typedef struct mt_model_weights {
    its norm_offset where a converter has added it to the weights. */
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
                    mt_error *err) MT_NODISCARD;
+
+/* The same for the drafter of a spec, from a checkpoint of its own. */
+bool mt_drafter_bind(mt_guess_weights *weights, const mt_drafter_spec *drafter, const mt_checkpoint *checkpoint,
+                     mt_bind_cost *cost, mt_arena *arena, mt_error *err) MT_NODISCARD;
 
 typedef struct mt_model_params {
     size_t rows;   /* most rows of a step */
@@ -111,14 +120,15 @@ void mt_model_pool_begin(mt_model *model, size_t place); /* its sum becomes 0 */
 /* The sum of a place, valid until the next call. Waits for it. */
 const float *mt_model_pooled(mt_model *model, size_t place);
 
-/* ---- a head that guesses ahead; where the spec has mtp ---- */
+/* ---- guessing ahead; where the spec does ---- */
 
 /* Row `row` of the last step comes before the next row of the span with this place; nothing does where it is
    MT_NO_PAGE. */
 void mt_model_carry(mt_model *model, size_t place, uint32_t row);
 
-/* What follows the token of each row, one row a span, as the head has it; at most `memos` rows. First what is carried
-   stands before them; where `chained`, the result of the call before, whose first rows are these. */
+/* What follows the token of each row, one row a span; at most `memos` rows. First what is carried stands before them;
+   where `chained`, the result of the call before, whose first rows are these. Rows of a head stand where their tokens
+   do; those of a drafter always where the first did, behind all that the model has computed. */
 void mt_model_guess(mt_model *model, const mt_batch *batch, bool chained, uint32_t *tokens);
 
 #endif

@@ -24,7 +24,8 @@ static bool fail_unknown(const char *name, mt_error *err)
     mt_buf known;
     mt_buf_init(&known, MT_LIMIT_ERROR_TEXT);
     for (size_t i = 0; i < MT_COUNT(families); i++)
-        mt_buf_printf(&known, "%s%s", i ? ", " : "", families[i]->name);
+        if (!families[i]->drafts)
+            mt_buf_printf(&known, "%s%s", i ? ", " : "", families[i]->name);
     mt_fail(err, MT_E_UNSUPPORTED, "model type \"%.64s\" is not known; known are %s", name, known.data);
     mt_buf_free(&known);
     return false;
@@ -242,10 +243,32 @@ static bool read_blanks(mt_model_spec *spec, const mt_family *f, const mt_config
     return true;
 }
 
+/* The text model, but for how its layers share pages. */
+static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *config, const mt_config *text,
+                      mt_layer_spec **layer, mt_arena *arena, mt_error *err)
+{
+    memset(spec, 0, sizeof *spec);
+    spec->family = f->name;
+    spec->architecture = mt_config_array_string(config, "architectures", 0);
+    if (!spec->architecture)
+        spec->architecture = mt_config_string(config, "model_type", "");
+    mt_layer_spec usual = {0};
+    if (!read_common(spec, &usual, text, &f->defaults, err))
+        return false;
+    if (text != config && mt_config_has(config, "tie_word_embeddings"))
+        spec->tied = mt_config_bool(config, "tie_word_embeddings", spec->tied);
+    *layer = mt_arena_alloc(arena, spec->layers * sizeof **layer);
+    if (!*layer)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the model");
+    spec->layer = *layer;
+    **layer = usual;
+    mt_layers_repeat(spec, *layer);
+    return f->read(spec, *layer, text, arena, err);
+}
+
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
                         mt_error *err)
 {
-    memset(spec, 0, sizeof *spec);
     const char *type = mt_config_string(config, "model_type", "");
     const mt_family *f = find_family(family ? family : type);
     if (!f && mt_bert_known(config))
@@ -255,24 +278,83 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
                        type);
     if (!f)
         return fail_unknown(family ? family : type, err);
+    if (f->drafts)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "model type \"%s\" guesses for another model and answers nothing by itself; give it beside "
+                       "that model, as --draft",
+                       f->name);
     const mt_config *text = mt_config_object(config, "text_config");
-    if (!text)
-        text = config;
-    spec->family = f->name;
-    spec->architecture = mt_config_array_string(config, "architectures", 0);
-    if (!spec->architecture)
-        spec->architecture = type;
-    mt_layer_spec usual = {0};
-    if (!read_common(spec, &usual, text, &f->defaults, err))
-        return false;
-    if (text != config && mt_config_has(config, "tie_word_embeddings"))
-        spec->tied = mt_config_bool(config, "tie_word_embeddings", spec->tied);
-    mt_layer_spec *layer = mt_arena_alloc(arena, spec->layers * sizeof *layer);
-    if (!layer)
-        return mt_fail(err, MT_E_MEMORY, "no memory for the layers of the model");
-    spec->layer = layer;
-    layer[0] = usual;
-    mt_layers_repeat(spec, layer);
-    return f->read(spec, layer, text, arena, err) && mt_model_spec_group(spec, layer, err) &&
+    mt_layer_spec *layer;
+    text = text ? text : config;
+    return read_text(spec, f, config, text, &layer, arena, err) && mt_model_spec_group(spec, layer, err) &&
            read_blanks(spec, f, config, text, err) && read_vision(spec, f, config, arena, err);
+}
+
+/* ---- drafters ---- */
+
+/* Which layer's keys and values a drafter's layer reads: the last that keeps any and sees as much. */
+static bool borrow_keys(mt_model_spec *spec, mt_layer_spec *layer, size_t i, mt_error *err)
+{
+    const mt_attn_spec *a = &layer[i].attn;
+    size_t from = spec->layers;
+    while (from > 0 &&
+           (spec->layer[from - 1].kind != MT_LAYER_ATTENTION || spec->layer[from - 1].attn.keys == MT_KEYS_EARLIER ||
+            !spec->layer[from - 1].attn.window != !a->window))
+        from--;
+    const mt_layer_spec *source = from > 0 ? &spec->layer[from - 1] : NULL;
+    if (!source || source->attn.kv_heads != a->kv_heads || source->attn.head_dim != a->head_dim ||
+        a->window > source->attn.window)
+        return mt_fail(err, MT_E_INVALID,
+                       "layer %zu of the draft has %u key heads of %u elements and a window of %u, as no layer of the "
+                       "model; it is for another one",
+                       i, a->kv_heads, a->head_dim, a->window);
+    mt_layer_group *g = &spec->groups[source->group];
+    g->heads = a->heads > g->heads ? a->heads : g->heads;
+    layer[i].group = source->group;
+    layer[i].slot = source->slot;
+    return true;
+}
+
+static bool read_clusters(mt_drafter_spec *d, const mt_config *c, mt_error *err)
+{
+    if (!mt_config_bool(c, "use_ordered_embeddings", false))
+        return true;
+    if (!mt_size_read(c, "num_centroids", 2048, d->model.vocab, &d->clusters, err) ||
+        !mt_size_read(c, "centroid_intermediate_top_k", 32, d->clusters, &d->top_clusters, err))
+        return false;
+    return d->model.vocab % d->clusters == 0 ||
+           mt_fail(err, MT_E_INVALID, "\"num_centroids\" is %u, which does not divide the %u tokens", d->clusters,
+                   d->model.vocab);
+}
+
+bool mt_drafter_known(const mt_config *config)
+{
+    const mt_family *f = find_family(mt_config_string(config, "model_type", ""));
+    return f && f->drafts;
+}
+
+bool mt_drafter_spec_read(mt_drafter_spec *d, const mt_config *config, mt_arena *arena, mt_error *err)
+{
+    const char *type = mt_config_string(config, "model_type", "");
+    const mt_config *text = mt_config_object(config, "text_config");
+    memset(d, 0, sizeof *d);
+    if (!mt_drafter_known(config) || !text)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "model type \"%.64s\" is none that guesses for another; --draft takes a gemma4_assistant", type);
+    return read_text(&d->model, find_family(type), config, text, &d->layer, arena, err) &&
+           mt_size_read(config, "backbone_hidden_size", 0, MT_LIMIT_WIDTH, &d->backbone, err) &&
+           read_clusters(d, config, err);
+}
+
+bool mt_drafter_join(mt_drafter_spec *d, mt_model_spec *spec, mt_error *err)
+{
+    if (d->backbone != spec->hidden || d->model.vocab != spec->vocab)
+        return mt_fail(err, MT_E_INVALID, "the draft is for a model of width %u with %u tokens; this one has %u and %u",
+                       d->backbone, d->model.vocab, spec->hidden, spec->vocab);
+    for (size_t i = 0; i < d->model.layers; i++)
+        if (!borrow_keys(spec, d->layer, i, err))
+            return false;
+    spec->mtp = false;
+    spec->drafter = d;
+    return true;
 }

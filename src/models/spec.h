@@ -129,7 +129,8 @@ typedef struct mt_model_spec {
     uint32_t deepstack;          /* of the first layers, each adds a part of an image's features to its output */
     uint32_t aside, aside_vocab; /* width and rows of the embedding that each layer has besides; 0: none */
     mt_blank blank;
-    bool mtp; /* the checkpoint has a head that guesses the token after the next one */
+    bool mtp;                              /* the checkpoint has a head that guesses the token after the next one */
+    const struct mt_drafter_spec *drafter; /* another checkpoint does so; NULL: none */
     uint32_t rope_count;
     const mt_rope *ropes;
     mt_stretch stretch;
@@ -139,6 +140,20 @@ typedef struct mt_model_spec {
     uint32_t group_count;
     mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;
+
+/* A small model that guesses for another. It has no keys and values, but reads those of the other's last layers, and
+   takes the place of its head. */
+typedef struct mt_drafter_spec {
+    mt_model_spec model;             /* groups and slots of its layers are those of the other */
+    mt_layer_spec *layer;            /* model.layer, which joins the other */
+    uint32_t backbone;               /* width of the other */
+    uint32_t clusters, top_clusters; /* of tokens, of which only the best are looked at; 0: all are */
+} mt_drafter_spec;
+
+static inline bool mt_model_guesses(const mt_model_spec *spec)
+{
+    return spec->mtp || spec->drafter;
+}
 
 /* The first layer of attention, and the first that is sparse (NULL: there is none), for who says a word of all. */
 const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec);
@@ -151,5 +166,11 @@ bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *er
    Errors name the key, or the architecture and those that are known. */
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
                         mt_error *err) MT_NODISCARD;
+
+/* The same for a drafter; and makes it the drafter of *spec, which it must be made for. */
+bool mt_drafter_known(const mt_config *config);
+bool mt_drafter_spec_read(mt_drafter_spec *drafter, const mt_config *config, mt_arena *arena,
+                          mt_error *err) MT_NODISCARD;
+bool mt_drafter_join(mt_drafter_spec *drafter, mt_model_spec *spec, mt_error *err) MT_NODISCARD;
 
 #endif

@@ -355,7 +355,7 @@ static bool check_layers(const mt_model_spec *spec, const mt_model_weights *w, m
         if (spec->layer[l].sparse && !check_experts(&w->layer[l], spec->layer[l].moe.experts, l, err))
             return false;
     const mt_layer_spec guess = mt_model_guess_layer(spec);
-    return !spec->mtp || !guess.sparse || check_experts(&w->guess.layer, guess.moe.experts, spec->layers, err);
+    return !spec->mtp || !guess.sparse || check_experts(w->guess.layer, guess.moe.experts, spec->layers, err);
 }
 
 static bool bind_vision(mt_binder *b, mt_model_spec *spec, mt_model_weights *w, mt_arena *arena, mt_error *err)
@@ -392,13 +392,53 @@ static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *
     spec->mtp = spec->state.layers && mt_bind_has(lb->b, "mtp.fc");
     if (!spec->mtp)
         return true;
+    g->layer = mt_arena_alloc(arena, sizeof *g->layer);
+    if (!g->layer)
+        return mt_fail(err, MT_E_MEMORY, "no memory for a head that guesses ahead");
     mt_bind_matrix(lb->b, "mtp.fc", spec->hidden, 2 * (size_t)spec->hidden, &g->fc);
     g->embed_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_embedding", spec->hidden);
     g->hidden_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_hidden", spec->hidden);
     g->norm = mt_bind_vector(lb->b, "mtp.norm", spec->hidden);
     lb->layer = &layer;
     snprintf(lb->prefix, sizeof lb->prefix, "mtp.layers.0.");
-    return bind_layer(lb, &g->layer, arena, err);
+    return bind_layer(lb, g->layer, arena, err);
+}
+
+/* What it reports is not what was missed before. */
+static bool finish(mt_binder *b, bool ok, mt_bind_cost *cost, mt_error *err)
+{
+    mt_error missing = {0};
+    const bool complete = mt_binder_finish(b, cost, &missing);
+    if (ok && !complete && err)
+        *err = missing;
+    return ok && complete;
+}
+
+bool mt_drafter_bind(mt_guess_weights *w, const mt_drafter_spec *drafter, const mt_checkpoint *checkpoint,
+                     mt_bind_cost *cost, mt_arena *arena, mt_error *err)
+{
+    const mt_model_spec *spec = &drafter->model;
+    memset(w, 0, sizeof *w);
+    w->layer = mt_arena_alloc(arena, spec->layers * sizeof *w->layer);
+    if (!w->layer)
+        return mt_fail(err, MT_E_MEMORY, "no memory for %u layers", spec->layers);
+    layer_binder lb = {.b = mt_binder_new(checkpoint, arena), .spec = spec};
+    bool ok = true;
+    mt_bind_matrix(lb.b, mt_bind_has(lb.b, "lm_head") ? "lm_head" : "embed_tokens", spec->vocab, spec->hidden,
+                   &w->head);
+    mt_bind_matrix(lb.b, "/pre_projection", spec->hidden, 2 * (size_t)drafter->backbone, &w->fc);
+    mt_bind_matrix(lb.b, "/post_projection", drafter->backbone, spec->hidden, &w->back);
+    w->norm = mt_bind_vector(lb.b, usual.norm, spec->hidden);
+    if (drafter->clusters) {
+        mt_bind_matrix(lb.b, "/masked_embedding.centroids", drafter->clusters, spec->hidden, &w->centroids);
+        w->kept = mt_bind_numbers(lb.b, "/masked_embedding.token_ordering", spec->vocab, spec->vocab);
+    }
+    for (size_t i = 0; ok && i < spec->layers; i++) {
+        lb.layer = &spec->layer[i];
+        snprintf(lb.prefix, sizeof lb.prefix, "layers.%zu.", i);
+        ok = bind_layer(&lb, &w->layer[i], arena, err);
+    }
+    return finish(lb.b, ok, cost, err);
 }
 
 bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_checkpoint *checkpoint, mt_arena *arena,
@@ -421,14 +461,5 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     /* Converters to MLX turn the convolution and add the 1 to the norms, both or neither. */
     if (lb.channels_last)
         spec->norm_offset = 0;
-    mt_error missing = {0};
-    const bool complete = mt_binder_finish(lb.b, &weights->cost, &missing);
-    if (!ok)
-        return false;
-    if (!complete) {
-        if (err)
-            *err = missing;
-        return false;
-    }
-    return check_layers(spec, weights, err);
+    return finish(lb.b, ok, &weights->cost, err) && check_layers(spec, weights, err);
 }

@@ -55,12 +55,29 @@ static bool look_at_encoder(mt_member_facts *facts, const char *dir, mt_error *e
     return ok;
 }
 
+/* What guesses for the first model: whether it fits, and what it takes. */
+static bool look_at_draft(mt_member_facts *facts, mt_model_spec *spec, const mt_options *opt, mt_arena *arena,
+                          mt_error *err)
+{
+    char *dir = mt_hub_find(opt->draft, opt->models_dir, getenv, err);
+    mt_checkpoint *c = dir ? mt_checkpoint_open(dir, err) : NULL;
+    mt_drafter_spec drafter;
+    const bool ok = c && mt_drafter_spec_read(&drafter, mt_checkpoint_config(c), arena, err) &&
+                    mt_drafter_join(&drafter, spec, err);
+
+    if (ok)
+        facts->bytes += mt_checkpoint_bytes(c);
+    mt_checkpoint_close(c);
+    mt_free(dir);
+    return ok;
+}
+
 static bool look_at_model(mt_member_facts *facts, const mt_checkpoint *c, const mt_options *opt, bool first,
                           mt_error *err)
 {
     mt_arena *arena = mt_arena_new(0);
     mt_model_spec spec;
-    const bool ok = mt_model_spec_read(&spec, mt_checkpoint_config(c), first ? opt->family : NULL, arena, err);
+    bool ok = mt_model_spec_read(&spec, mt_checkpoint_config(c), first ? opt->family : NULL, arena, err);
 
     if (ok) {
         facts->vision = spec.vision && !opt->text_only;
@@ -68,6 +85,8 @@ static bool look_at_model(mt_member_facts *facts, const mt_checkpoint *c, const 
         facts->bytes = mt_checkpoint_bytes(c);
         snprintf(facts->family, sizeof(facts->family), "%s", spec.family);
     }
+    if (ok && first && opt->draft)
+        ok = look_at_draft(facts, &spec, opt, arena, err);
     mt_arena_free(arena);
     return ok;
 }

@@ -163,6 +163,10 @@ static void add_models(list *l, const mt_options *opt, const mt_fleet *fleet)
         add_folder(l, opt->embedding_models.at[i], false);
         add_links(l, opt->embedding_models.at[i], DEPTH);
     }
+    if (opt->draft) {
+        add_folder(l, opt->draft, false);
+        add_links(l, opt->draft, DEPTH);
+    }
     if (opt->models_dir) {
         add_folder(l, opt->models_dir, opt->allow_pull); /* from which clients may delete then */
         add_links(l, opt->models_dir, DEPTH);

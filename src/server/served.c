@@ -257,9 +257,18 @@ static bool open_alone(mt_served *s, const mt_served_params *p, mt_error *err)
 
 static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
 {
-    const mt_open_wish wish = {.family = p->first ? p->opt->family : NULL, .text_only = p->opt->text_only};
+    mt_open_wish wish = {.family = p->first ? p->opt->family : NULL, .text_only = p->opt->text_only};
+    char *draft = NULL;
+    bool opened;
 
-    if (!mt_opened_open_as(&s->opened, p->dir, &p->device, &wish, err) || !open_text(s, p, err) ||
+    if (p->first && p->opt->draft) {
+        wish.draft = draft = mt_hub_find(p->opt->draft, p->opt->models_dir, getenv, err);
+        if (!draft)
+            return false;
+    }
+    opened = mt_opened_open_as(&s->opened, p->dir, &p->device, &wish, err);
+    mt_free(draft);
+    if (!opened || !open_text(s, p, err) ||
         !mt_generation_read(&s->generation, p->dir, mt_checkpoint_config(s->opened.checkpoint), s->tokenizer, err))
         return false;
     override_defaults(&s->generation.defaults, p->opt);

@@ -263,6 +263,44 @@ float mt_bind_number(mt_binder *b, const char *path)
     return b->headers_only ? 0 : element(t, 0);
 }
 
+/* Of 4 or 8 bytes; those that are negative are beyond any limit. */
+static uint64_t whole(const mt_tensor_info *t, size_t i, size_t size)
+{
+    uint64_t value = 0;
+    memcpy(&value, t->data + size * i, size);
+    return value;
+}
+
+const uint32_t *mt_bind_numbers(mt_binder *b, const char *path, size_t count, size_t limit)
+{
+    char name[MT_BIND_NAME], wanted[MT_SHAPE_TEXT], found[MT_SHAPE_TEXT];
+    mt_binder_name(b, path, name);
+    mt_shape_text(wanted, (const uint64_t[]){count}, 1);
+    const mt_tensor_info *t = mt_binder_take(b, name, "");
+    if (!t) {
+        mt_binder_miss(b, name, wanted, "absent");
+        return NULL;
+    }
+    const bool wide = strcmp(t->dtype_name, "I64") == 0 || strcmp(t->dtype_name, "U64") == 0;
+    if (t->dims != 1 || t->shape[0] != count ||
+        !(wide || t->dtype == MT_DTYPE_U32 || strcmp(t->dtype_name, "I32") == 0)) {
+        mt_shape_text(found, t->shape, t->dims);
+        mt_binder_miss(b, t->name, wanted, "found %s %s", t->dtype_name, found);
+        return NULL;
+    }
+    uint32_t *out = mt_binder_copy(b, count * sizeof *out);
+    for (size_t i = 0; i < count && out && !b->headers_only; i++) {
+        const uint64_t value = whole(t, i, wide ? 8 : 4);
+        if (value >= limit) {
+            mt_binder_miss(b, t->name, "numbers of tokens", "found %lld at %zu", (long long)value, i);
+            return NULL;
+        }
+        out[i] = (uint32_t)value;
+    }
+    mt_binder_copied(b, t);
+    return out;
+}
+
 const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n)
 {
     return bind_floats(b, path, (const uint64_t[]){count, n}, 2);

@@ -33,6 +33,9 @@ const float *mt_bind_vector(mt_binder *b, const char *path, size_t n);
 /* The same of `count` of them, [count, n]. */
 const float *mt_bind_vectors(mt_binder *b, const char *path, size_t count, size_t n);
 
+/* `count` whole numbers below `limit`, stored as signed or unsigned of 32 or 64 bits. */
+const uint32_t *mt_bind_numbers(mt_binder *b, const char *path, size_t count, size_t limit);
+
 /* One number that is a tensor by itself; 0 when it is missing. */
 float mt_bind_number(mt_binder *b, const char *path);
 

@@ -11,6 +11,7 @@ import helpers
 from helpers import fake
 
 TESTS = []
+ORACLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle")
 SHAPES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "shapes.png")
 
 
@@ -141,6 +142,24 @@ def letters_and_a_command_tell_help_and_version(motet, _):
 def a_raw_prompt_sees_no_template(motet, tiny):
     code, out, _ = run(motet, tiny, "--prompt", "hello", "--json")
     assert code == 0 and out.startswith('{"prompt_token_ids":['), out
+
+
+@test
+def a_draft_changes_no_answer_and_is_looked_at_before(motet, _):
+    model, draft = os.path.join(ORACLE, "checkpoints", "gemma4-bf16"), os.path.join(ORACLE, "drafts", "gemma4-bf16")
+    raw = ("--token-ids", "1,2,3", "--max-tokens", "40", "--logprobs", "3", "--json")
+    plain, drafted = run(motet, model, *raw), run(motet, model, *raw, "--draft", draft, "--log-level", "info")
+    assert plain[0] == 0 and plain[:2] == drafted[:2], (plain, drafted)
+    assert "draft.opened" in drafted[2], drafted[2]
+    code, out, _ = helpers.run(motet, "info", draft, "--device", "cpu")
+    assert code == 0 and "for a model of width 64 (--draft)" in out, out
+    assert json.loads(helpers.run(motet, "info", draft, "--json", "--device", "cpu")[1])["drafts_for_hidden"] == 64
+    other = os.path.join(ORACLE, "drafts", "gemma4-mlx-4bit")
+    for given, code, what in ((draft, 0, ""), (other, 1, "the draft is for a model of width 128"),
+                              (model, 1, "is none that guesses for another")):
+        said = helpers.run(motet, "serve", model, "--check", "--port", "0", "--draft", given)
+        assert said[0] == code and what in said[1] + said[2], said
+    assert "as --draft" in helpers.run(motet, "serve", draft, "--check", "--port", "0")[1]
 
 
 @test

@@ -6,6 +6,7 @@
     make.py --sight               those of models that see, into sighted/, and what they look at into pictures/
     make.py --vectors             encoders and what embeddings and scores are made of, into vectors/
     make.py --guesses             heads that guess ahead for some of the committed ones, into guesses/
+    make.py --drafts              drafters for some of them, into drafts/
     make.py --other 20 --out DIR  twenty with random families, layouts, shapes and weights, to run motet against
                                   models it was not written with; --seed S for another twenty
 
@@ -114,6 +115,7 @@ def options(arguments):
     parser.add_argument("--sight", action="store_true", help="make those that see instead")
     parser.add_argument("--vectors", action="store_true", help="make those of embeddings and scores instead")
     parser.add_argument("--guesses", action="store_true", help="make heads that guess ahead instead")
+    parser.add_argument("--drafts", action="store_true", help="make drafters instead")
     parser.add_argument("--seed", type=int, default=1, help="of the random ones' shapes; of all weights")
     parser.add_argument("--tries", type=int, default=12, help="weights drawn per checkpoint; the clearest is kept")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
@@ -129,11 +131,12 @@ def main():
         out = HERE / "vectors" if chosen.out == HERE / "checkpoints" else chosen.out
         vectors.make(out, HERE / "checkpoints", chosen.only)
         return
-    if chosen.guesses:
-        from making import guesses
+    if chosen.guesses or chosen.drafts:
+        from making import drafts, guesses
 
-        out = HERE / "guesses" if chosen.out == HERE / "checkpoints" else chosen.out
-        guesses.make(out, HERE / "checkpoints", chosen.only, chosen.seed, chosen.tries)
+        kind = "drafts" if chosen.drafts else "guesses"
+        out = HERE / kind if chosen.out == HERE / "checkpoints" else chosen.out
+        (drafts if chosen.drafts else guesses).make(out, HERE / "checkpoints", chosen.only, chosen.seed, chosen.tries)
         return
     specs = other.specs(chosen.other, chosen.seed) if chosen.other else fixtures.ALL
     if chosen.sight:

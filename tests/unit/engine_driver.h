@@ -114,7 +114,9 @@ static inline mt_kv_bits driver_kv_bits(void)
     return !bits ? MT_KV_BITS_16 : bits[0] == '8' ? MT_KV_BITS_8 : bits[0] == '4' ? MT_KV_BITS_4 : MT_KV_BITS_16;
 }
 
-static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
+/* draft: the folder of what guesses for it, or NULL */
+static inline void driver_open_with(driver *d, const char *dir, const char *draft, mt_precision precision,
+                                    size_t threads)
 {
     const mt_device_params device = {.name = unit_device(),
                                      .host = {.threads = threads, .cpu_mask = ~0u},
@@ -122,8 +124,13 @@ static inline void driver_open(driver *d, const char *dir, mt_precision precisio
                                      .kv_bits = driver_kv_bits()};
     mt_error err = {0};
     driver_init(d);
-    if (!mt_opened_open(&d->o, dir, &device, &err))
+    if (!mt_opened_open_as(&d->o, dir, &device, &(mt_open_wish){.draft = draft}, &err))
         fail_msg("%s: %s", dir, err.text);
+}
+
+static inline void driver_open(driver *d, const char *dir, mt_precision precision, size_t threads)
+{
+    driver_open_with(d, dir, NULL, precision, threads);
 }
 
 /* With d->params as the test has set them. */

@@ -5,6 +5,7 @@
 #include "folder.h"
 
 #define HEADS "tests/oracle/guesses"
+#define DRAFTS "tests/oracle/drafts" /* drafters, in folders of their own that have the checkpoints' names */
 
 /* The checkpoint of this name with the head that the oracle made for it. */
 static inline void put_head(const char *name)
