@@ -72,6 +72,7 @@ const char *mt_http_request_header(const mt_http_request *request, const char *n
 
 /* What the client calls it, as x-request-id; NULL where it does not, or not well. */
 const char *mt_http_request_name(const mt_http_request *request);
+const char *mt_http_request_session(const mt_http_request *request); /* the same of x-session-id */
 
 /* What "authorization: Bearer KEY" or else "x-api-key: KEY" carries, or NULL. */
 const char *mt_http_request_key(const mt_http_request *request);

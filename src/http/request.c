@@ -120,6 +120,13 @@ const char *mt_http_request_name(const mt_http_request *request)
     return name && mt_http_name_valid(name) ? name : NULL;
 }
 
+const char *mt_http_request_session(const mt_http_request *request)
+{
+    const char *name = mt_http_request_header(request, "x-session-id");
+
+    return name && mt_http_name_valid(name) ? name : NULL;
+}
+
 const char *mt_http_request_key(const mt_http_request *request)
 {
     const char *value = mt_http_request_header(request, "authorization");

@@ -60,11 +60,12 @@ static void report(const mt_call *call)
     }
     mt_log_info(
         "request.done",
-        "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s%s%s",
+        "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s%s%s%s%s",
         call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
         mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
         ms_since(call->received, call->first_token), ms_since(call->received, now), call->account ? " key " : "",
-        call->account ? call->account->name : "", call->name[0] ? " as " : "", call->name);
+        call->account ? call->account->name : "", call->name[0] ? " as " : "", call->name,
+        call->session[0] ? " session " : "", call->session);
 }
 
 static void unlink_call(mt_call *call)
@@ -222,17 +223,32 @@ void mt_call_note(mt_call *call, const mt_ask *ask)
     mt_call_warn(call, "not looked at: %s", ask->ignored);
 }
 
+enum { OWN_HEADERS = 4 };
+
+/* What every answer carries. Returns how many that are. */
+static size_t own_headers(const mt_call *call, mt_http_header out[OWN_HEADERS])
+{
+    size_t count = 0;
+
+    out[count++] = (mt_http_header){"x-request-id", call->id};
+    if (call->prefix[0])
+        out[count++] = (mt_http_header){MT_PREFIX_HEADER, call->prefix};
+    if (call->session[0])
+        out[count++] = (mt_http_header){"x-session-id", call->session};
+    if (call->warning)
+        out[count++] = (mt_http_header){"warning", call->warning};
+    return count;
+}
+
 bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle)
 {
-    const mt_http_header headers[] = {{"cache-control", "no-cache"},
-                                      {"x-accel-buffering", "no"},
-                                      {"x-request-id", call->id},
-                                      {"warning", call->warning}};
+    mt_http_header headers[OWN_HEADERS + 2] = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
+    const size_t count = 2 + own_headers(call, headers + 2);
     const mt_http_response response = {.status = 200,
                                        .type = call->dialect->stream_type ? call->dialect->stream_type
                                                                           : "text/event-stream",
                                        .headers = headers,
-                                       .header_count = MT_COUNT(headers) - !call->warning};
+                                       .header_count = count};
 
     return mt_http_begin(call->server->http, handle, &response);
 }
@@ -280,11 +296,10 @@ void mt_server_keep_alive(mt_server *server)
 
 static void send_whole(mt_call *call)
 {
-    const mt_http_header headers[] = {{"x-request-id", call->id}, {"warning", call->warning}};
-    const mt_http_response response = {.status = 200,
-                                       .type = "application/json",
-                                       .headers = headers,
-                                       .header_count = MT_COUNT(headers) - !call->warning};
+    mt_http_header headers[OWN_HEADERS];
+    const size_t count = own_headers(call, headers);
+    const mt_http_response response = {
+        .status = 200, .type = "application/json", .headers = headers, .header_count = count};
 
     if (call->answer->open > 0)
         return;
@@ -431,6 +446,8 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     request->charged = 0;
     if (mt_http_request_name(request))
         snprintf(call->name, sizeof(call->name), "%s", mt_http_request_name(request));
+    if (mt_http_request_session(request))
+        snprintf(call->session, sizeof(call->session), "%s", mt_http_request_session(request));
     mt_answer_name(call->id, dialect ? dialect->prefix : "task-");
     mt_buf_init(&call->text, MT_LIMIT_RESPONSE_BYTES);
     mt_buf_init(&call->out, MT_LIMIT_RESPONSE_BYTES);

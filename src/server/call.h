@@ -10,6 +10,7 @@
 #include "server/account.h"
 #include "server/fleet.h"
 #include "server/mailbox.h"
+#include "server/prefix.h"
 
 typedef struct mt_call mt_call;
 typedef struct mt_server mt_server;
@@ -45,8 +46,9 @@ struct mt_call {
     uint64_t loading;          /* nanoseconds that it waited for its model */
     bool bodiless;             /* it has no body by its nature: a GET */
     char id[MT_ANSWER_ID];
-    char name[MT_LIMIT_HTTP_NAME + 1]; /* what the client calls it, or "" */
-    char *body;                        /* the preparation's, which frees it */
+    char name[MT_LIMIT_HTTP_NAME + 1];    /* what the client calls it, or "" */
+    char session[MT_LIMIT_HTTP_NAME + 1]; /* likewise the conversation that it belongs to */
+    char *body;                           /* the preparation's, which frees it */
     size_t body_len;
     mt_http_coding coding;
     size_t body_charge; /* bytes of the server's room that it has, until it is prepared */
@@ -62,13 +64,14 @@ struct mt_call {
 
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;
-    mt_buf text;        /* of what is answered at once */
-    const char *type;   /* of that text; NULL: JSON */
-    mt_failure failure; /* status 0: none */
-    char *warning;      /* value of a header, see mt_call_warn; NULL: none */
-    size_t submitted;   /* requests that the engine took; the others are the call's still */
-    mt_places *queue;   /* of calls for vectors: where they have places */
-    size_t places;      /* so many, and one at least until the last of their texts has ended */
+    mt_buf text;                 /* of what is answered at once */
+    const char *type;            /* of that text; NULL: JSON */
+    mt_failure failure;          /* status 0: none */
+    char prefix[MT_PREFIX_SIZE]; /* what its conversation begins with; "": not known */
+    char *warning;               /* value of a header, see mt_call_warn; NULL: none */
+    size_t submitted;            /* requests that the engine took; the others are the call's still */
+    mt_places *queue;            /* of calls for vectors: where they have places */
+    size_t places;               /* so many, and one at least until the last of their texts has ended */
 
     atomic_bool stop; /* as cancelled; for those who wait for its pictures */
 

@@ -80,8 +80,8 @@ void mt_server_watch(mt_server *server);
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);
 
-extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_tags, mt_task_ps, mt_task_show,
-    mt_task_delete, mt_task_props, mt_task_slots;
+extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
+    mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots;
 
 /* What other servers tell of themselves: see ollama.c and others.c. */
 extern mt_http_handler mt_ollama_version, mt_ollama_pull, mt_others_version, mt_others_load;

@@ -71,6 +71,13 @@ static void get_live(void *user, mt_http_server *http, mt_http_request *request)
     say(user, request, "{\"status\":\"ok\"}");
 }
 
+/* vLLM's engines may sleep; ours never does. */
+static void get_sleeping(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (void)http;
+    say(user, request, "{\"is_sleeping\":false}");
+}
+
 /* Probes are told that we live, in words that Ollama's clients look for; people are shown the chat. */
 static void get_root(void *user, mt_http_server *http, mt_http_request *request)
 {
@@ -222,6 +229,7 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/slots", TASK(mt_task_slots)},
     {.method = MT_HTTP_GET, .pattern = "/version", .handler = mt_others_version},
     {.method = MT_HTTP_GET, .pattern = "/load", .handler = mt_others_load, .flags = MT_HTTP_ALWAYS},
+    {.method = MT_HTTP_GET, .pattern = "/is_sleeping", .handler = get_sleeping, .flags = MT_HTTP_ALWAYS},
     {.method = MT_HTTP_GET, .pattern = "/ping", .handler = get_ping, .flags = PROBE},
     {.method = MT_HTTP_POST, .pattern = "/ping", .handler = get_ping, .flags = PROBE},
     {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
@@ -231,6 +239,8 @@ static const mt_http_route routes[] = {
     {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
     {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
     {.method = MT_HTTP_POST, .pattern = "/tokenize", TASK(mt_task_tokenize)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions/render", TASK(mt_task_render_chat)},
+    {.method = MT_HTTP_POST, .pattern = "/v1/completions/render", TASK(mt_task_render)},
     {.method = MT_HTTP_POST, .pattern = "/detokenize", TASK(mt_task_detokenize)},
     {.method = MT_HTTP_POST, .pattern = "/apply-template", TASK(mt_task_apply_template)},
     {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},

@@ -5,6 +5,7 @@ what a request then finds in the cache. Without these packages the tests are ski
 usage: tests/api/test_events.py --motet PROGRAM [NAME ...]; MOTET_TEST_REQUESTS=N for more than a few requests"""
 
 import base64
+import hashlib
 import importlib.util
 import os
 import random
@@ -194,6 +195,32 @@ def what_is_known_is_what_is_found():
 
 
 @test
+def answers_say_what_their_conversation_begins_with():
+    """As a client computes it; in every dialect, streamed or not. What the client calls its session comes back."""
+    first = "You are a fox, Ü.\n"
+    parts = [{"type": "text", "text": first[:5]}, {"type": "text", "text": first[5:]}]
+    user = {"role": "user", "content": "hello world"}
+    bodies = [("/v1/chat/completions", {"messages": [{"role": "system", "content": first}, user]}),
+              ("/v1/chat/completions", {"messages": [{"role": "user", "content": parts}, user], "stream": True}),
+              ("/v1/completions", {"prompt": first}), ("/v1/completions", {"prompt": [first, "another"]}),
+              ("/v1/messages", {"system": first, "messages": [user], "max_tokens": 2}),
+              ("/v1/messages", {"messages": [{"role": "user", "content": parts}], "max_tokens": 2, "stream": True}),
+              ("/v1/responses", {"instructions": first, "input": "hello", "max_output_tokens": 2}),
+              ("/v1/responses", {"input": first, "max_output_tokens": 2}),
+              ("/api/chat", {"messages": [{"role": "system", "content": first}, user], "options": {"num_predict": 2}})]
+    with SUITE.start("--default-max-tokens", "2") as server:
+        for path, body in bodies:
+            answer = server.post(path, body, {"x-session-id": "conversation/7", "x-request-id": "mine",
+                                              "x-data-parallel-rank": "0", "x-gateway-destination-endpoint": "a:1"})
+            assert answer.status == 200, (path, answer.body)
+            assert answer.headers["x-motet-prefix"] == hashlib.sha256(first.encode()).hexdigest(), (path, answer.headers)
+            assert answer.headers["x-session-id"] == "conversation/7" and answer.headers["x-request-id"] == "mine"
+        answer = server.complete(prompt=[1, 2, 3])
+        assert "x-motet-prefix" not in answer.headers and "x-session-id" not in answer.headers
+        assert eventually(lambda: sum("session conversation/7" in line for line in server.log) == len(bodies))
+
+
+@test
 def salts_and_pictures_are_extra_keys():
     need()
     tokens = [7] * 100
@@ -216,7 +243,14 @@ def salts_and_pictures_are_extra_keys():
         reader.catch_up()
         keys = [x for _, _, x, _ in reader.known[os.path.basename(SIGHTED)].values()]
         seen = {k for x in keys for k in x}
-        assert len(seen) == 1 and re.fullmatch("[0-9a-f]{64}", seen.pop()), seen
+        assert len(seen) == 1 and re.fullmatch("[0-9a-f]{64}", *seen), seen
+        rendered = server.post("/v1/chat/completions/render", {"messages": [{"role": "user", "content": parts}]}).json()
+        features, tokens = rendered["features"], rendered["token_ids"]
+        spans = [(s["offset"], s["offset"] + s["length"]) for s in features["mm_placeholders"]["image"]]
+        assert set(features["mm_hashes"]["image"]) == seen and len(features["mm_hashes"]["image"]) == len(spans)
+        extra = {i: [h for h, (a, b) in zip(features["mm_hashes"]["image"], spans) if a < i * PAGE + PAGE and b > i * PAGE]
+                 for i in range(len(tokens) // PAGE)}
+        assert reader.prefix(os.path.basename(SIGHTED), tokens, extra) == len(tokens) // PAGE > 0
         assert any(not x for x in keys)
 
 
