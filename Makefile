@@ -21,7 +21,7 @@ SERVE ?=
 PREFIX ?= /usr/local
 DEB ?= build-deb
 
-.PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-web test-corpus checkkernels bench docs format \
+.PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
         lint asan ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb soak kills
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
@@ -54,6 +54,11 @@ test-clients: all ## test the server with real clients and agents, which npm fet
 test-grafana: all ## ask a Prometheus, which apt-get installs, all that the dashboard for Grafana asks
 	@tools/setup.sh watch
 	@tests/api/test_grafana.py --motet $(BUILD)/motet
+
+test-routers: all ## test KV events, and replicas behind HAProxy and nginx, with packages that apt-get installs
+	@tools/setup.sh routers
+	@tests/api/test_events.py --motet $(BUILD)/motet
+	@tests/e2e/test_routers.py --motet $(BUILD)/motet --conversations 200
 
 test-web: all ## test the pages in Chromium, which apt-get installs, with packages that npm fetches into ~/.cache
 	@tools/setup.sh pages

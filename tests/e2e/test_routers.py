@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Three replicas behind HAProxy and behind nginx, with the configurations of deploy/: conversations stay where they began;
+one replica is killed in the middle, one is told to end; streams of the killed one end clearly, all else goes on, and no
+answer is wrong. Without HAProxy or nginx (Debian: haproxy, nginx-light) that part is skipped.
+
+usage: tests/e2e/test_routers.py --motet PROGRAM [--conversations N] [NAME ...]"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "api"))
+import fixture  # noqa: E402
+import served   # noqa: E402
+
+DEPLOY = os.path.join(HERE, "..", "..", "deploy")
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+REPLICAS, CLIENTS, TURNS = 3, 8, 3
+ENDS = (http.client.HTTPException, ConnectionError, socket.timeout)
+ARGUMENTS = FOLDER = None
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def filled(path, ports, port):
+    """A configuration with the addresses of this test in place of those that people put in."""
+    with open(os.path.join(DEPLOY, path), encoding="utf-8") as f:
+        text = f.read()
+    for i, each in enumerate(ports):
+        text, count = re.subn(r"10\.0\.0\.{}:8000".format(i + 1), "127.0.0.1:{}".format(each), text)
+        assert count == 1
+    return text.replace("bind :8000", "bind 127.0.0.1:{}".format(port)).replace(
+        "listen 8000", "listen 127.0.0.1:{}".format(port))
+
+
+@contextlib.contextmanager
+def running(command, port):
+    log = tempfile.TemporaryFile()
+    process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def listens():
+        if process.poll() is not None:
+            log.seek(0)
+            raise AssertionError("{} ended: {}".format(command[0], log.read().decode()))
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return True
+    try:
+        assert served.eventually(listens)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+        log.close()
+
+
+@contextlib.contextmanager
+def haproxy(ports, port, folder):
+    program = shutil.which("haproxy", path=PATH)
+    if not program:
+        raise served.Skip("there is no haproxy")
+    path = os.path.join(folder, "haproxy.cfg")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(filled("haproxy/haproxy.cfg", ports, port))
+    with running([program, "-db", "-q", "-f", path], port):
+        yield
+
+
+@contextlib.contextmanager
+def nginx(ports, port, folder):
+    program = shutil.which("nginx", path=PATH)
+    if not program:
+        raise served.Skip("there is no nginx")
+    path = os.path.join(folder, "nginx.conf")
+    places = "".join("    {}_temp_path {};\n".format(kind, os.path.join(folder, kind))
+                     for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("daemon off;\npid {0}/pid;\nerror_log {0}/errors;\nevents {{}}\nhttp {{\n    access_log off;\n{1}{2}}}\n"
+                .format(folder, places, filled("nginx/motet.conf", ports, port)))
+    with running([program, "-c", path, "-e", os.path.join(folder, "errors")], port):
+        yield
+
+
+class Answer:
+    """What came of a stream, and from whom."""
+
+    def __init__(self, response):
+        self.by, self.whole, self.text = response.getheader("x-served-by"), False, ""
+        self.prefix = response.getheader("x-motet-prefix")
+        assert response.status == 200, (response.status, response.read())
+
+    def read(self, response):
+        try:
+            events = list(served.events_of(response.read().decode()))
+        except ENDS:
+            return self
+        self.whole = events[-1] == "[DONE]"
+        self.text = served.stream_text(events)
+        return self
+
+
+def ask(port, body, headers):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=served.PATIENCE)
+    connection.request("POST", "/v1/chat/completions", json.dumps(body, ensure_ascii=False).encode(), headers)
+    return connection, connection.getresponse()
+
+
+def stream(port, body, headers):
+    connection, response = ask(port, body, headers)
+    with contextlib.closing(connection):
+        return Answer(response).read(response)
+
+
+class Crowd:
+    """Conversations of several turns, each of which sends all that was said before."""
+
+    def __init__(self, port, named):
+        self.port, self.named, self.lock = port, named, threading.Lock()
+        self.said, self.broken, self.homes, self.begun = [], [], {}, 0
+        self.some = threading.Event()
+
+    def talk(self, number):
+        first = "You are fox number {}.\n\"Ü\" \\ and more".format(number)
+        name = hashlib.sha256(first.encode()).hexdigest()
+        messages = [{"role": "system", "content": first}]
+        for turn in range(TURNS):
+            messages.append({"role": "user", "content": "and then, {}?".format(turn)})
+            body = {"messages": messages, "stream": True, "max_tokens": 8, "seed": number, "ignore_eos": True}
+            headers = {"x-motet-prefix": name} if self.named or number % 2 else {}
+            while True:
+                answer = stream(self.port, body, headers)
+                with self.lock:
+                    self.begun += 1
+                    if self.begun > ARGUMENTS.conversations:
+                        self.some.set()
+                    if answer.whole:
+                        break
+                    self.broken.append(answer)
+                assert len(self.broken) <= 2 * CLIENTS, "more streams have ended than there were"
+            assert answer.prefix == name
+            with self.lock:
+                self.homes.setdefault(number, []).append(answer.by)
+                self.said.append((dict(body, messages=list(messages), stream=False), answer.text))
+            messages.append({"role": "assistant", "content": answer.text})
+
+
+def stay(homes):
+    """Conversations that one replica has answered."""
+    return sum(len(set(each)) == 1 for each in homes.values())
+
+
+def check(crowd, server):
+    """Each answer is what a replica says by itself."""
+    for body, text in crowd.said:
+        assert server.post("/v1/chat/completions", body).text() == text, body
+
+
+def survive(router, named):
+    count = ARGUMENTS.conversations
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        servers = [served.Server(ARGUMENTS.motet, FOLDER, "--drain-seconds", "60") for _ in range(REPLICAS)]
+        for server in servers:
+            stack.callback(server.stop, signal.SIGKILL)
+        port = free_port()
+        stack.enter_context(router([s.port for s in servers], port, folder))
+        by = {}
+        for i in range(40):  # who is who
+            answer = stream(port, {"messages": [{"role": "user", "content": "hello"}], "stream": True, "max_tokens": 1},
+                            {"x-motet-prefix": hashlib.sha256(str(i).encode()).hexdigest()})
+            by.setdefault(answer.by, i)
+        assert len(by) == REPLICAS, by
+        for i in range(0 if named else 6):  # the router computes what a client would
+            text = "\"{}\" Ü\n\t\\ {}".format("x" * 40 * i, i)
+            body = {"messages": [{"role": "user", "content": text}], "stream": True, "max_tokens": 1}
+            name = hashlib.sha256(text.encode()).hexdigest()
+            plain, told = stream(port, body, {}), stream(port, body, {"x-motet-prefix": name})
+            assert plain.by == told.by and plain.prefix == told.prefix == name, i
+        # a stream that nobody reads, so that it is under way whenever its replica is killed
+        long = {"messages": [{"role": "user", "content": "hello"}], "stream": True, "max_tokens": 1800, "n": 8, "seed": 1,
+                "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
+        victim, leaver = sorted(by)[:2]
+        unread, response = ask(port, long, {"x-motet-prefix": hashlib.sha256(str(by[victim]).encode()).hexdigest()})
+        assert response.getheader("x-served-by") == victim
+        leaving, last = ask(port, dict(long, top_logprobs=5, n=2),
+                            {"x-motet-prefix": hashlib.sha256(str(by[leaver]).encode()).hexdigest()})
+        index = {name: i for i, name in enumerate(("replica1", "replica2", "replica3"))}
+        index.update({"127.0.0.1:{}".format(s.port): i for i, s in enumerate(servers)})
+        crowd = Crowd(port, named)
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+            talks = [pool.submit(crowd.talk, i) for i in range(count)]
+            assert crowd.some.wait(served.PATIENCE)  # a third of all turns
+            servers[index[victim]].process.kill()
+            cut = Answer(response).read(response)
+            unread.close()
+            assert not cut.whole, "a stream of a replica that was killed looks whole"
+            for talk in talks:
+                talk.result()
+        assert {a.by for a in crowd.broken} <= {victim}, [a.by for a in crowd.broken]
+        assert sum(len(h) for h in crowd.homes.values()) == count * TURNS
+        assert stay(crowd.homes) >= count / 2, (stay(crowd.homes), count)
+        # one that is told to end takes nothing new, and ends what it has begun
+        servers[index[leaver]].process.send_signal(signal.SIGTERM)
+        assert served.eventually(lambda: any("server.draining" in line for line in servers[index[leaver]].log))
+        late = Crowd(port, named)
+        for i in range(6):
+            late.talk(i)
+        assert not late.broken
+        end = Answer(last).read(last)
+        leaving.close()
+        assert end.whole and end.by == leaver
+        third = next(s for i, s in enumerate(servers) if i not in (index[victim], index[leaver]))
+        check(crowd, third)
+        check(late, third)
+        moved = [h for h in crowd.homes.values() if len(set(h)) > 1]
+        print("{} conversations: {} streams ended with their replica, {} conversations moved, {} answers right".format(
+            count, len(crowd.broken), len(moved), len(crowd.said) + len(late.said)))
+
+
+@test
+def behind_haproxy():
+    survive(haproxy, named=False)
+
+
+@test
+def behind_nginx():
+    survive(nginx, named=True)
+
+
+def main():
+    global ARGUMENTS, FOLDER  # pylint: disable=global-statement
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--motet", required=True)
+    parser.add_argument("--conversations", type=int, default=16)
+    parser.add_argument("names", nargs="*")
+    ARGUMENTS = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = fixture.write(os.path.join(folder, "tiny"))
+        served.run_tests("e2e_routers", TESTS, ARGUMENTS.names)
+
+
+if __name__ == "__main__":
+    main()
