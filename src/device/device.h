@@ -36,6 +36,7 @@ typedef struct mt_kv mt_kv;           /* a pool of key/value pages */
 typedef struct mt_states mt_states;   /* a pool of recurrent states */
 typedef struct mt_chooser mt_chooser; /* what choosing tokens needs */
 typedef struct mt_reading mt_reading; /* something on its way to the host */
+typedef struct mt_sending mt_sending; /* something on its way to the device */
 
 typedef enum mt_precision {
     MT_PRECISION_FAST,     /* int8 against quantised weights, bf16 against bf16; fp32 elsewhere */
@@ -262,7 +263,11 @@ typedef struct mt_peaks {
     X(bool, state_reserve, (mt_set *set, mt_states *states, size_t slots, mt_error *err), (set, states, slots, err))   \
     X(mt_chooser *, chooser_new, (mt_set *set, size_t vocab), (set, vocab))                                            \
     /* Takes at most so many bytes at a time. */                                                                       \
-    X(mt_reading *, reading_new, (mt_set *set, size_t bytes), (set, bytes))
+    X(mt_reading *, reading_new, (mt_set *set, size_t bytes), (set, bytes))                                            \
+    /* The same for what takes its time: what is enqueued later does not wait for it. */                               \
+    X(mt_reading *, reading_aside, (mt_set *set, size_t bytes), (set, bytes))                                          \
+    /* So many bytes of the host's memory, from which pages and slots are written; likewise. */                        \
+    X(mt_sending *, sending_new, (mt_set *set, size_t bytes), (set, bytes))
 
 /* What a device is asked and answers */
 #define MT_DEVICE_ANSWERS(X)                                                                                           \
@@ -285,6 +290,11 @@ typedef struct mt_peaks {
     /* Wait for what was begun. Valid until the reading is used again, or what was read is written. */                 \
     X(const float *, reading_row, (mt_device *dev, mt_reading *r, size_t row), (dev, r, row))                          \
     X(const void *, reading_data, (mt_device *dev, mt_reading *r), (dev, r))                                           \
+    /* Whether it has come, so that nobody waits for it; of one that is read aside. */                                 \
+    X(bool, reading_come, (mt_device *dev, mt_reading *r), (dev, r))                                                   \
+    /* Its memory; and whether what was begun is done, so that both this and what was written may be used. */          \
+    X(void *, sending_room, (mt_device *dev, mt_sending *s), (dev, s))                                                 \
+    X(bool, sending_gone, (mt_device *dev, mt_sending *s), (dev, s))                                                   \
     /* What an object is, for those who count bytes and operations. */                                                 \
     X(size_t, tensor_cols, (const mt_device *dev, const mt_tensor *t), (dev, t))                                       \
     X(const mt_mat *, weight_mat, (const mt_device *dev, const mt_weight *w), (dev, w))                                \
@@ -339,10 +349,15 @@ typedef struct mt_peaks {
     X(void, read_state,                                                                                                \
       (mt_device *dev, mt_reading *r, const mt_states *states, uint32_t slot),                                         \
       (dev, r, states, slot))                                                                                          \
-    X(void, kv_restore, (mt_device *dev, mt_kv *kv, uint32_t page, const void *data), (dev, kv, page, data))           \
+    /* Begin to write one back, from byte `at` of a sending on: nobody may use it before that is gone. */              \
+    X(void, kv_restore,                                                                                                \
+      (mt_device *dev, mt_kv *kv, uint32_t page, mt_sending *s, size_t at),                                            \
+      (dev, kv, page, s, at))                                                                                          \
     X(void, state_restore,                                                                                             \
-      (mt_device *dev, mt_states *states, uint32_t slot, const void *data),                                            \
-      (dev, states, slot, data))                                                                                       \
+      (mt_device *dev, mt_states *states, uint32_t slot, mt_sending *s, size_t at),                                    \
+      (dev, states, slot, s, at))                                                                                      \
+    /* Until all that it has begun is gone. */                                                                         \
+    X(void, sending_wait, (mt_device *dev, mt_sending *s), (dev, s))                                                   \
     X(void, tensor_look,                                                                                               \
       (mt_device *dev, mt_tensor *view, const mt_tensor *t, size_t row, size_t rows),                                  \
       (dev, view, t, row, rows))                                                                                       \

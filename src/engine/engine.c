@@ -311,6 +311,8 @@ static void show_cache(const mt_engine *e, mt_stats *st)
     st->states_held = st->states_total - mt_anchors_available(anchors);
     st->states_known = anchors->count;
     st->state_evictions = anchors->evictions;
+    if (e->shelf)
+        st->shelf = mt_shelf_look(e->shelf);
 }
 
 /* Copies what others may see. */
@@ -437,6 +439,8 @@ static void *run(void *ctx)
         idle = stopping || e->lost.code || !mt_engine_plan(e, &e->step);
         if (!idle)
             take_turn(e);
+        else if (!stopping && !e->lost.code && mt_keep_rest(e))
+            idle = false;
         if (!e->lost.code && !mt_device_well(e->dev, &fault))
             start_over(e, &fault);
         mt_kv_events_flush(e->params.events, e->tree);

@@ -14,7 +14,7 @@
 #include "events/kv_events.h"
 #include "models/vision.h"
 #include "text/tokenizer.h"
-#include "tier/disk.h"
+#include "tier/tiers.h"
 
 typedef struct mt_engine mt_engine;
 
@@ -40,7 +40,9 @@ typedef struct mt_engine_params {
     uint64_t requests; /* bytes of it for requests that others read and keep; 0: none, MT_ENGINE_CHOOSE: a part of it */
     uint64_t besides;  /* bytes of it that others have taken and not touched yet */
     uint64_t pictures; /* bytes of it for pixels of a model that sees; 0: none, MT_ENGINE_CHOOSE: a part of it */
-    mt_disk *disk;     /* where what is computed is kept, too; borrowed; NULL: nowhere */
+    uint64_t host_cache;  /* bytes of the host's for what the device has no room for; 0: none, MT_ENGINE_CHOOSE: what is
+                            left of them where the device has its own */
+    mt_disk *disk;        /* where what is computed is kept, too; borrowed; NULL: nowhere */
     uint8_t identity[32]; /* of the weights, by which it is found there */
     mt_kv_events *events; /* who is told of what the cache has; borrowed; NULL: nobody */
     bool shares;          /* other engines are in the process: memory is for what this one has, and nothing else */

@@ -75,7 +75,8 @@ struct mt_engine {
     mt_model *model; /* NULL: there are encoders only */
     size_t memos;    /* sequences with a recurrent state that may guess */
     mt_tree *tree;
-    mt_keep *keep;       /* NULL: what is computed lives in memory only */
+    mt_shelf *shelf;     /* NULL: there is no other memory than the device's */
+    mt_keep *keep;       /* NULL: what is computed lives in the device's memory only */
     mt_vision *vision;   /* the model's tower */
     mt_tower tower;      /* this, or a test's; its cursor is NULL where the model takes no pictures */
     mt_gallery *gallery; /* likewise */

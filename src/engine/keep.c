@@ -21,17 +21,38 @@
 
 /* ---- between steps ---- */
 
-/* The errand that was given first of those that have brought something; NULL for none. */
-static mt_errand *first_done(mt_keep *k)
+/* The errand that was given first of those in a state; NULL for none. */
+static mt_errand *first_of(mt_keep *k, mt_errand_state state)
 {
     mt_errand *first = NULL;
     for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
         mt_errand *x = &k->errand[i];
         const bool waits = x->kind == MT_KEEP_STATE && x->s && x->s->kept.brought; /* for its pages */
-        if (mt_errand_look(k, x) == MT_ERRAND_DONE && !waits && (!first || x->order < first->order))
+        if (mt_errand_look(k, x) == state && !(state == MT_ERRAND_DONE && waits) && (!first || x->order < first->order))
             first = x;
     }
     return first;
+}
+
+/* Takes what has come back, and what the device has taken of it. A sequence that must go back to the queue; NULL: none */
+static mt_sequence *take_all(mt_engine *e)
+{
+    mt_keep *k = e->keep;
+    for (mt_errand *x; (x = first_of(k, MT_ERRAND_SENDING)) && mt_sending_gone(e->dev, x->sending);) {
+        mt_sequence *s = x->s;
+        if (!mt_keep_taken(e, x))
+            return s;
+    }
+    for (mt_errand *x; (x = first_of(k, MT_ERRAND_DONE));) {
+        mt_sequence *s = x->s;
+        if (x->view)
+            mt_keep_take_view(e, x);
+        else if (!s)
+            mt_errand_end(e, x);
+        else if (!mt_keep_take(e, x))
+            return s;
+    }
+    return NULL;
 }
 
 mt_sequence *mt_keep_turn(mt_engine *e)
@@ -41,15 +62,9 @@ mt_sequence *mt_keep_turn(mt_engine *e)
     if (!k)
         return NULL;
     mt_keep_end_stores(e, &under_way);
-    for (mt_errand *x; (x = first_done(k));) {
-        mt_sequence *s = x->s;
-        if (x->view)
-            mt_keep_take_view(e, x);
-        else if (!s)
-            mt_errand_end(e, x);
-        else if (!mt_keep_take(e, x))
-            return s;
-    }
+    mt_sequence *back = take_all(e);
+    if (back)
+        return back;
     for (size_t i = 0; i < e->running_count; i++) {
         if (e->running[i]->kept.end)
             mt_keep_fetch(e, e->running[i]);
@@ -62,14 +77,30 @@ mt_sequence *mt_keep_turn(mt_engine *e)
     return NULL;
 }
 
+bool mt_keep_rest(mt_engine *e)
+{
+    mt_keep *k = e->keep;
+    bool any = false;
+    for (size_t i = 0; k && i < MT_KEEP_ERRANDS; i++) {
+        mt_errand *x = &k->errand[i];
+        const mt_errand_state state = mt_errand_look(k, x);
+        if (state == MT_ERRAND_SENDING)
+            mt_sending_wait(e->dev, x->sending);
+        any |= state == MT_ERRAND_SENDING || state == MT_ERRAND_READING;
+    }
+    return any;
+}
+
 void mt_keep_leave(mt_engine *e, mt_sequence *s)
 {
-    if (!e->keep || s->seq.done == 0)
+    if (!e->keep)
         return;
-    if (s->kept.end) {
+    if (s->kept.end) { /* be it that nothing has come yet */
         mt_keep_end_fetch(e, s);
         return;
     }
+    if (s->seq.done == 0)
+        return;
     mt_seq_rest(&s->seq);
     mt_keep_store(e, s);
 }
@@ -127,14 +158,18 @@ static void make_errands(mt_keep *k, mt_engine *e)
         mt_errand *x = &k->errand[i];
         const size_t room = room_bytes(e, i);
         mt_held_init(&x->held);
-        if (room)
+        if (room && i < MT_KEEP_STORES)
             x->room = mt_alloc_aligned(64, room);
+        if (room && i >= MT_KEEP_STORES) {
+            x->sending = mt_sending_new(e->set, room);
+            x->room = mt_sending_room(e->dev, x->sending);
+        }
         for (size_t g = 0; i < MT_KEEP_STORES && g < k->groups; g++)
-            x->reading[g] = mt_reading_new(e->set, k->page_bytes[g]);
+            x->reading[g] = mt_reading_aside(e->set, k->page_bytes[g]);
         if (i < MT_KEEP_STORES && k->state_bytes)
-            x->reading[MT_KV_GROUPS] = mt_reading_new(e->set, k->state_bytes);
+            x->reading[MT_KV_GROUPS] = mt_reading_aside(e->set, k->state_bytes);
         if (i < MT_KEEP_STORES && k->feature_bytes)
-            x->features = mt_reading_new(e->set, k->feature_bytes);
+            x->features = mt_reading_aside(e->set, k->feature_bytes);
         if (i < MT_KEEP_STORES + MT_KEEP_FETCHES && k->feature_bytes)
             x->rows = mt_tensor_new(e->set, MT_KEEP_ROWS, e->tower.width);
     }
@@ -152,12 +187,13 @@ static void tell_dropped(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kin
         mt_kv_events_dropped(e->params.events, mt_tree_block_hash(key));
 }
 
-mt_keep *mt_keep_new(mt_engine *e, mt_disk *disk, const uint8_t identity[32], void (*wake)(mt_engine *e), mt_error *err)
+mt_keep *mt_keep_new(mt_engine *e, const mt_tiers *tiers, const uint8_t identity[32], void (*wake)(mt_engine *e),
+                     mt_error *err)
 {
     static const char what[] = "motet cache 1";
     const uint32_t fingerprint = mt_device_fingerprint(e->dev);
     mt_keep *k = mt_alloc(sizeof *k);
-    k->disk = disk;
+    k->tiers = *tiers;
     k->engine = e;
     k->wake = wake;
     k->groups = e->spec->group_count;
@@ -175,8 +211,8 @@ mt_keep *mt_keep_new(mt_engine *e, mt_disk *disk, const uint8_t identity[32], vo
     k->backlog_most = half < MT_KEEP_BACKLOG ? half : MT_KEEP_BACKLOG;
     k->backlog = mt_alloc_array(k->backlog_most, sizeof *k->backlog);
     make_errands(k, e);
-    if (e->params.events)
-        mt_disk_watch(disk, tell_dropped, k->told = e);
+    if (e->params.events && k->tiers.disk)
+        mt_disk_watch(k->tiers.disk, tell_dropped, k->told = e);
     pthread_mutex_init(&k->lock, NULL);
     pthread_cond_init(&k->given, NULL);
     if (mt_errands_start(k, err))
@@ -186,13 +222,14 @@ mt_keep *mt_keep_new(mt_engine *e, mt_disk *disk, const uint8_t identity[32], vo
     return NULL;
 }
 
-/* An orderly end stores what waits, as far as that is quick. */
+/* An orderly end stores what waits, as far as that is quick; not in memory, which goes too. */
 static void finish_backlog(mt_keep *k)
 {
     const struct timespec moment = {.tv_nsec = 200000};
     const uint64_t until = mt_clock_ns() + FINISH_NS;
+    const bool lasts = k->tiers.disk && !mt_disk_look(k->tiers.disk).failed;
     bool under_way;
-    while (k->backlog_count > 0 && mt_clock_ns() < until && !mt_disk_look(k->disk).failed) {
+    while (lasts && (k->backlog_count > 0 || mt_keep_rest(k->engine)) && mt_clock_ns() < until) {
         mt_keep_end_stores(k->engine, &under_way);
         mt_keep_work_off(k->engine);
         nanosleep(&moment, NULL);
@@ -204,7 +241,8 @@ void mt_keep_free(mt_keep *k)
 {
     if (!k)
         return;
-    mt_disk_unwatch(k->disk, k->told);
+    if (k->told)
+        mt_disk_unwatch(k->tiers.disk, k->told);
     if (k->engine) {
         finish_backlog(k);
         mt_errands_stop(k);
@@ -212,10 +250,10 @@ void mt_keep_free(mt_keep *k)
             if (k->view[i].medium)
                 mt_keep_end_view(k->engine, &k->view[i], false);
         for (size_t i = 0; i < MT_KEEP_ERRANDS; i++)
-            if (k->errand[i].state == MT_ERRAND_DONE)
+            if (k->errand[i].state != MT_ERRAND_FREE)
                 mt_errand_end(k->engine, &k->errand[i]);
     }
-    for (size_t i = 0; i < MT_KEEP_ERRANDS; i++)
+    for (size_t i = 0; i < MT_KEEP_STORES; i++)
         mt_free(k->errand[i].room);
     mt_free(k->backlog);
     pthread_cond_destroy(&k->given);

@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "tier/disk.h"
+#include "tier/tiers.h"
 
 struct mt_engine;
 struct mt_request;
@@ -41,8 +41,8 @@ typedef struct mt_keep_stats {
 
 /* identity: of the weights. wake is called on another thread when there is something for mt_keep_turn. NULL with a
    sentence. Free with mt_keep_free, which waits for what is being written. */
-mt_keep *mt_keep_new(struct mt_engine *e, mt_disk *disk, const uint8_t identity[32], void (*wake)(struct mt_engine *e),
-                     mt_error *err) MT_NODISCARD;
+mt_keep *mt_keep_new(struct mt_engine *e, const mt_tiers *tiers, const uint8_t identity[32],
+                     void (*wake)(struct mt_engine *e), mt_error *err) MT_NODISCARD;
 void mt_keep_free(mt_keep *keep);
 
 /* What the digests of all pages begin with, before the salt. */
@@ -63,6 +63,9 @@ void mt_keep_leave(struct mt_engine *e, struct mt_sequence *s);
 /* Between steps: takes what has come back, stores what was computed. Returns a sequence that must go back to the queue,
    since the state it needs has not come; NULL: none. */
 struct mt_sequence *mt_keep_turn(struct mt_engine *e);
+
+/* There is nothing else to do: waits for what the device is giving and taking. False when there is nothing. */
+bool mt_keep_rest(struct mt_engine *e);
 
 /* A part of a picture was encoded, soundly: its features are stored as far as there is time. */
 void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);

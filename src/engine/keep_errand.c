@@ -33,9 +33,9 @@ static void *run(void *arg)
         pthread_mutex_unlock(&k->lock);
         const uint64_t began = mt_clock_ns();
         if (x->store)
-            mt_disk_write(k->disk, x->key, x->kind, x->part, x->parts);
+            mt_tiers_write(&k->tiers, x->key, x->kind, x->part, x->parts);
         else
-            x->ok = mt_disk_read(k->disk, x->key, x->kind, x->part, x->parts);
+            x->ok = mt_tiers_read(&k->tiers, &x->tier, x->key, x->kind, x->part, x->parts);
         pthread_mutex_lock(&k->lock);
         x->took = mt_clock_ns() - began;
         x->state = MT_ERRAND_DONE;
@@ -48,7 +48,7 @@ static void *run(void *arg)
 bool mt_errands_start(mt_keep *k, mt_error *err)
 {
     return pthread_create(&k->thread, NULL, run, k) == 0 ||
-           mt_fail(err, MT_E_IO, "a thread for the cache on disk cannot be started; raise the limit (ulimit -u)");
+           mt_fail(err, MT_E_IO, "a thread for the cache cannot be started; raise the limit (ulimit -u)");
 }
 
 void mt_errands_stop(mt_keep *k)
@@ -106,12 +106,19 @@ void mt_held_release(mt_engine *e, mt_held *h)
     mt_held_init(h);
 }
 
+void mt_errand_set(mt_keep *k, mt_errand *x, mt_errand_state state)
+{
+    pthread_mutex_lock(&k->lock);
+    x->state = state;
+    pthread_mutex_unlock(&k->lock);
+}
+
 void mt_errand_end(mt_engine *e, mt_errand *x)
 {
+    if (x->sending)
+        mt_sending_wait(e->dev, x->sending); /* its pages may become somebody else's */
     mt_held_release(e, &x->held);
     x->s = NULL;
     x->view = NULL;
-    pthread_mutex_lock(&e->keep->lock);
-    x->state = MT_ERRAND_FREE;
-    pthread_mutex_unlock(&e->keep->lock);
+    mt_errand_set(e->keep, x, MT_ERRAND_FREE);
 }

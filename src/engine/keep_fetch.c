@@ -13,11 +13,16 @@
 
 /* ---- what it takes ---- */
 
-bool mt_keep_is_quicker(mt_keep *k, size_t bytes, double seconds)
+double mt_keep_time(const mt_keep *k, mt_tier tier, size_t bytes)
 {
-    const bool quicker = k->engine->params.keep_all || k->pace * (double)bytes < seconds;
-    if (!quicker)
-        k->pace *= DOUBT;
+    return tier < MT_TIER_COUNT ? k->pace[tier] * (double)bytes : 0;
+}
+
+bool mt_keep_is_quicker(mt_keep *k, double back, double anew)
+{
+    const bool quicker = k->engine->params.keep_all || back < anew;
+    for (size_t i = 0; i < MT_TIER_COUNT && !quicker; i++)
+        k->pace[i] *= DOUBT;
     return quicker;
 }
 
@@ -26,18 +31,21 @@ void mt_keep_learn(mt_keep *k, const mt_errand *x)
     size_t bytes = 0;
     for (size_t i = 0; i < x->parts; i++)
         bytes += x->part[i].size;
+    if (x->tier == MT_TIER_COUNT)
+        return;
+    double *known = &k->pace[x->tier];
     const double pace = (double)x->took * 1e-9 / (double)bytes;
-    k->pace += (pace - k->pace) * (k->pace > 0 ? RATE_WEIGHT : 1);
+    *known += (pace - *known) * (*known > 0 ? RATE_WEIGHT : 1);
 }
 
 /* ---- what there is ---- */
 
-/* How many pages from `at` on the tier has. */
+/* Where pages end that are there from `at` on. */
 static size_t pages_there(mt_keep *k, mt_sequence *s, size_t at, size_t most)
 {
     size_t end = at;
     mt_keep_seal(k, s, most);
-    while (end < most && mt_disk_has(k->disk, s->kept.digest[end]))
+    while (end < most && mt_tiers_find(&k->tiers, s->kept.digest[end]) < MT_TIER_COUNT)
         end++;
     return end;
 }
@@ -48,7 +56,7 @@ static size_t better_state(mt_keep *k, mt_sequence *s, size_t position, size_t b
     if (position <= best || position > most)
         return best;
     mt_keep_state_key(k, s, position, key);
-    return mt_disk_has(k->disk, key) ? position : best;
+    return mt_tiers_find(&k->tiers, key) < MT_TIER_COUNT ? position : best;
 }
 
 /* The last position up to `most` whose state the tier has: ends of pages, turns, and what this prompt's own states
@@ -66,12 +74,21 @@ static size_t find_state(mt_keep *k, mt_sequence *s, size_t most)
     return best > least ? best : 0;
 }
 
-/* Whether so many pages, and a state, come back sooner than they are computed. */
-static bool is_quicker(mt_engine *e, const mt_sequence *s, size_t pages, bool state)
+/* Whether pages [first, end), and the state after `state` positions, come back sooner than they are computed. */
+static bool is_quicker(mt_engine *e, mt_sequence *s, size_t first, size_t end, size_t state)
 {
-    const double rows = (double)(pages * MT_PAGE_TOKENS), before = (double)s->seq.done + rows / 2;
-    const size_t bytes = pages * e->keep->all_bytes + (state ? e->keep->state_bytes : 0);
-    return mt_keep_is_quicker(e->keep, bytes, mt_cost_predict(&e->past.cost, pages * MT_PAGE_TOKENS, rows * before));
+    mt_keep *k = e->keep;
+    const size_t rows = (end - first) * MT_PAGE_TOKENS;
+    uint8_t key[MT_TIER_KEY];
+    double back = 0;
+    for (size_t page = first; page < end; page++)
+        back += mt_keep_time(k, mt_tiers_find(&k->tiers, s->kept.digest[page]), k->all_bytes);
+    if (state) {
+        mt_keep_state_key(k, s, state, key);
+        back += mt_keep_time(k, mt_tiers_find(&k->tiers, key), k->state_bytes);
+    }
+    return mt_keep_is_quicker(
+        k, back, mt_cost_predict(&e->past.cost, rows, (double)rows * ((double)s->seq.done + (double)rows / 2)));
 }
 
 bool mt_keep_begin(mt_engine *e, mt_sequence *s)
@@ -88,7 +105,7 @@ bool mt_keep_begin(mt_engine *e, mt_sequence *s)
         end = state / MT_PAGE_TOKENS;
     }
     if (end * MT_PAGE_TOKENS + (state ? state % MT_PAGE_TOKENS : 0) < s->seq.done + LEAST_GAIN ||
-        !is_quicker(e, s, end - first, state > 0))
+        !is_quicker(e, s, first, end, state))
         return false;
     s->kept.next = s->kept.come = first;
     s->kept.end = end;
@@ -112,6 +129,7 @@ static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
     uint8_t *at = x->room;
     x->store = x->ok = false;
     x->parts = 0;
+    x->tier = MT_TIER_HOST;
     x->s = s;
     if (state) {
         x->kind = MT_KEEP_STATE;
@@ -149,7 +167,8 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
         if (x->s != s)
             continue;
         x->s = NULL;
-        if (mt_errand_look(k, x) == MT_ERRAND_DONE)
+        const mt_errand_state state = mt_errand_look(k, x);
+        if (state == MT_ERRAND_DONE || state == MT_ERRAND_SENDING)
             mt_errand_end(e, x);
     }
     s->kept.end = s->kept.state = 0;
@@ -176,64 +195,90 @@ static void note(mt_engine *e, mt_sequence *s, size_t positions)
     mt_voices_cached(e->voices, s->voice, positions, mt_clock_ns());
 }
 
-/* Positions up to `end`, at most the rest of one page, are what has been read. False when there is no page for them. */
-static bool put(mt_engine *e, mt_sequence *s, size_t end, const mt_tier_part *part)
+/* Has the device take positions up to `end`, at most the rest of one page, from byte `at` of what has come on. False when
+   there is no page for them. */
+static bool send_page(mt_engine *e, mt_sequence *s, size_t end, mt_sending *sending, size_t at)
 {
-    const size_t page = (end - 1) / MT_PAGE_TOKENS, before = s->seq.done;
+    const size_t page = (end - 1) / MT_PAGE_TOKENS;
     if (!mt_seq_grow(&s->seq, end))
         return false;
-    for (size_t g = 0; g < e->keep->groups; g++)
-        mt_model_restore_page(e->model, g, s->seq.page[g][page], part[g].data);
-    mt_seq_restored(&s->seq, end);
-    note(e, s, end - before);
+    for (size_t g = 0; g < e->keep->groups; at += e->keep->page_bytes[g++])
+        mt_model_restore_page(e->model, g, s->seq.page[g][page], sending, at);
     return true;
 }
 
-static bool put_state(mt_engine *e, mt_sequence *s, const mt_errand *x)
+/* The device has taken them. */
+static void put(mt_engine *e, mt_sequence *s, size_t end)
 {
-    mt_anchors *anchors = mt_tree_anchors(e->tree);
-    if (x->at % MT_PAGE_TOKENS && !put(e, s, x->at, x->part + 1))
+    const size_t before = s->seq.done;
+    mt_seq_restored(&s->seq, end);
+    note(e, s, end - before);
+}
+
+/* The same of a state, with the beginning of a page that it stands in. */
+static bool send_state(mt_engine *e, mt_sequence *s, mt_errand *x)
+{
+    if (x->at % MT_PAGE_TOKENS && !send_page(e, s, x->at, x->sending, e->keep->state_bytes))
         return false;
-    const uint32_t slot = mt_anchors_take(anchors);
-    if (slot == MT_NO_PAGE)
+    x->held.slot = mt_anchors_take(mt_tree_anchors(e->tree));
+    if (x->held.slot == MT_NO_PAGE)
         return false;
-    mt_model_restore_state(e->model, slot, x->part[0].data);
-    mt_seq_restored_state(&s->seq, slot);
-    e->keep->stats.restored_states++;
+    mt_model_restore_state(e->model, x->held.slot, x->sending, 0);
     return true;
+}
+
+static void put_state(mt_engine *e, mt_sequence *s, mt_errand *x)
+{
+    if (x->at % MT_PAGE_TOKENS)
+        put(e, s, x->at);
+    mt_seq_restored_state(&s->seq, x->held.slot);
+    x->held.slot = MT_NO_PAGE; /* the sequence's now */
+    e->keep->stats.restored_states++;
+}
+
+/* Goes on when the device has taken it; that may be at once. */
+static bool await(mt_engine *e, mt_errand *x)
+{
+    mt_errand_set(e->keep, x, MT_ERRAND_SENDING);
+    return !mt_sending_gone(e->dev, x->sending) || mt_keep_taken(e, x);
 }
 
 /* All pages are there; the state's errand is the one that is left. */
 static bool finish(mt_engine *e, mt_sequence *s)
 {
-    bool ok = true;
-    for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ERRANDS && s->kept.state; i++)
-        if (e->keep->errand[i].s == s)
-            ok = put_state(e, s, &e->keep->errand[i]);
-    if (!ok)
-        return false;
+    for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ERRANDS && s->kept.state; i++) {
+        mt_errand *x = &e->keep->errand[i];
+        if (x->s == s)
+            return send_state(e, s, x) ? await(e, x) : !lose(e, s);
+    }
     mt_keep_end_fetch(e, s);
     return true;
 }
 
 bool mt_keep_take(mt_engine *e, mt_errand *x)
 {
-    mt_keep *k = e->keep;
     mt_sequence *s = x->s;
-    bool ok = x->ok;
-    mt_keep_learn(k, x);
-    if (ok && x->kind == MT_KEEP_STATE) {
+    mt_keep_learn(e->keep, x);
+    if (!x->ok)
+        return !lose(e, s);
+    if (x->kind == MT_KEEP_STATE) {
         s->kept.brought = true;
+        return s->kept.come < s->kept.end || finish(e, s);
+    }
+    return send_page(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->sending, 0) ? await(e, x) : !lose(e, s);
+}
+
+bool mt_keep_taken(mt_engine *e, mt_errand *x)
+{
+    mt_sequence *s = x->s;
+    if (x->kind == MT_KEEP_STATE) {
+        put_state(e, s, x);
+        mt_keep_end_fetch(e, s);
         return true;
     }
-    assert(x->kind == MT_KEEP_STATE || x->at == s->kept.come);
-    ok = ok && put(e, s, (x->at + 1) * MT_PAGE_TOKENS, x->part);
-    x->s = NULL;
+    assert(x->at == s->kept.come);
+    put(e, s, (x->at + 1) * MT_PAGE_TOKENS);
     mt_errand_end(e, x);
-    if (ok) {
-        k->stats.restored_pages++;
-        s->kept.come++;
-        ok = s->kept.come < s->kept.end || finish(e, s);
-    }
-    return ok || !lose(e, s);
+    e->keep->stats.restored_pages++;
+    return ++s->kept.come < s->kept.end || finish(e, s);
 }

@@ -16,7 +16,14 @@ enum { MT_KEEP_VIEWS = 4, MT_KEEP_LOST = 8 };
 /* Kinds of records. */
 enum { MT_KEEP_PAGE = 1, MT_KEEP_STATE = 2, MT_KEEP_FEATURES = 3 };
 
-typedef enum mt_errand_state { MT_ERRAND_FREE, MT_ERRAND_GIVEN, MT_ERRAND_UNDER_WAY, MT_ERRAND_DONE } mt_errand_state;
+typedef enum mt_errand_state {
+    MT_ERRAND_FREE,
+    MT_ERRAND_READING, /* the device gives what is to be stored */
+    MT_ERRAND_GIVEN,   /* the thread's from here on, */
+    MT_ERRAND_UNDER_WAY,
+    MT_ERRAND_DONE,   /* to here */
+    MT_ERRAND_SENDING /* the device takes what has come back */
+} mt_errand_state;
 
 /* Features of a part of a picture that come back. */
 typedef struct mt_view {
@@ -37,6 +44,8 @@ typedef struct mt_held {
 typedef struct mt_errand {
     mt_errand_state state; /* under the lock */
     bool store, ok;
+    bool news;            /* of a page that is stored: the disk had it not */
+    mt_tier tier;         /* where it comes from */
     uint64_t order, took; /* took: nanoseconds */
     uint8_t key[MT_TIER_KEY];
     uint32_t kind;
@@ -45,6 +54,7 @@ typedef struct mt_errand {
 
     /* the engine's */
     uint8_t *room;                         /* for what comes back, and copies of what is stored */
+    mt_sending *sending;                   /* of those that bring something back: whose memory the room is */
     mt_reading *reading[MT_KV_GROUPS + 1]; /* of those that store */
     mt_reading *features;                  /* likewise: of these rows */
     mt_tensor *rows;                       /* of those that carry features: copies of them */
@@ -61,13 +71,13 @@ typedef struct mt_pending {
 } mt_pending;
 
 struct mt_keep {
-    mt_disk *disk;
+    mt_tiers tiers;
     mt_pending *backlog; /* a ring */
     size_t backlog_first, backlog_count, backlog_most;
     uint8_t root[32]; /* digest of all that is the same for every request */
     size_t page_bytes[MT_KV_GROUPS], groups, all_bytes, state_bytes;
-    size_t feature_bytes; /* of MT_KEEP_ROWS rows; 0: the model sees nothing */
-    double pace;          /* seconds that a byte takes to come back; 0: not known */
+    size_t feature_bytes;       /* of MT_KEEP_ROWS rows; 0: the model sees nothing */
+    double pace[MT_TIER_COUNT]; /* seconds that a byte takes to come back; 0: not known */
     mt_errand errand[MT_KEEP_ERRANDS];
     mt_view view[MT_KEEP_VIEWS];
     uint8_t lost[MT_KEEP_LOST][32]; /* keys of features that did not come back: they are made anew */
@@ -103,6 +113,7 @@ void mt_errands_stop(mt_keep *k); /* when all that were given are done */
 mt_errand *mt_errand_free(mt_keep *k, size_t first, size_t count);
 void mt_errand_give(mt_keep *k, mt_errand *x);
 mt_errand_state mt_errand_look(mt_keep *k, const mt_errand *x);
+void mt_errand_set(mt_keep *k, mt_errand *x, mt_errand_state state);
 
 /* It is over, and lets go of what it held. */
 void mt_errand_end(mt_engine *e, mt_errand *x);
@@ -114,7 +125,7 @@ void mt_held_release(mt_engine *e, mt_held *h);
 /* What s has computed since, and what was encoded of a picture, wait to be stored. */
 void mt_keep_store(mt_engine *e, mt_sequence *s);
 
-/* The next of those that wait are given to the thread. */
+/* The next of those that wait are read from the device, and those that have been are given to the thread. */
 void mt_keep_work_off(mt_engine *e);
 
 /* Nothing waits any more; whether something did. */
@@ -125,8 +136,11 @@ bool mt_keep_end_stores(mt_engine *e, bool *under_way);
 
 /* ---- back: keep_fetch.c, keep_view.c ---- */
 
-/* Whether what makes so many bytes comes back sooner than the seconds that making it takes. */
-bool mt_keep_is_quicker(mt_keep *k, size_t bytes, double seconds);
+/* What something takes to come back, by where it is: nothing where it is nowhere. */
+double mt_keep_time(const mt_keep *k, mt_tier tier, size_t bytes);
+
+/* Whether it comes back in `back` seconds, sooner than it is made in `anew`. */
+bool mt_keep_is_quicker(mt_keep *k, double back, double anew);
 
 /* What an errand took to bring. */
 void mt_keep_learn(mt_keep *k, const mt_errand *x);
@@ -135,8 +149,9 @@ void mt_keep_learn(mt_keep *k, const mt_errand *x);
 void mt_keep_fetch(mt_engine *e, mt_sequence *s);
 void mt_keep_end_fetch(mt_engine *e, mt_sequence *s); /* nothing more comes for it */
 
-/* An errand has brought something, or nothing. False where s must go back to the queue. */
+/* An errand has brought something, or nothing, or the device has taken it. False where s must go back to the queue. */
 bool mt_keep_take(mt_engine *e, mt_errand *x);
+bool mt_keep_taken(mt_engine *e, mt_errand *x);
 
 void mt_keep_fetch_views(mt_engine *e);
 void mt_keep_take_view(mt_engine *e, mt_errand *x);

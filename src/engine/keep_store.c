@@ -36,29 +36,58 @@ static void wait_in_line(mt_engine *e, const uint8_t key[MT_TIER_KEY], mt_node *
     p->held.slot = slot;
 }
 
-/* Where the bytes of a page or a state are. False where a page of a group is not here any more. */
+/* Begins to read a page or a state. False where a page of a group is not here any more. */
 static bool read_pages(mt_engine *e, mt_errand *x)
 {
-    const mt_keep *k = e->keep;
     const mt_held *h = &x->held;
-    const bool pages = h->page[0] != MT_NO_PAGE;
     if (h->slot != MT_NO_PAGE)
         mt_model_read_state(e->model, x->reading[MT_KV_GROUPS], h->slot);
-    for (size_t g = 0; pages && g < k->groups; g++) {
+    for (size_t g = 0; h->page[0] != MT_NO_PAGE && g < e->keep->groups; g++) {
         if (h->page[g] == MT_NO_PAGE)
             return false;
         mt_model_read_page(e->model, x->reading[g], g, h->page[g]);
     }
-    if (h->slot != MT_NO_PAGE)
-        x->part[x->parts++] =
-            (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, x->reading[MT_KV_GROUPS]), k->state_bytes};
-    for (size_t g = 0; pages && g < k->groups; g++)
-        x->part[x->parts++] =
-            (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, x->reading[g]), k->page_bytes[g]};
     return true;
 }
 
-/* The beginning of a page is copied: who began it goes on writing there. */
+/* Rows of features lie anywhere: they are gathered. */
+static void read_features(mt_engine *e, mt_errand *x)
+{
+    const mt_held *h = &x->held;
+    const uint32_t *rows = mt_gallery_features(e->gallery, h->medium);
+    mt_index_write(e->dev, e->features.which, rows + h->first, h->rows);
+    mt_op_gather(e->dev, x->rows, e->features.rows, e->features.which, h->rows);
+    mt_read_rows(e->dev, x->features, x->rows, 0, h->rows);
+}
+
+/* Has the device give what waits. False where it is not here any more. */
+static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
+{
+    x->store = true;
+    x->held = p->held;
+    x->kind = p->held.medium ? MT_KEEP_FEATURES : p->held.slot == MT_NO_PAGE ? MT_KEEP_PAGE : MT_KEEP_STATE;
+    memcpy(x->key, p->key, sizeof x->key);
+    if (x->kind != MT_KEEP_FEATURES)
+        return read_pages(e, x);
+    read_features(e, x);
+    return true;
+}
+
+static bool has_come(mt_engine *e, mt_errand *x)
+{
+    const mt_held *h = &x->held;
+    bool come = h->slot == MT_NO_PAGE || mt_reading_come(e->dev, x->reading[MT_KV_GROUPS]);
+    for (size_t g = 0; h->page[0] != MT_NO_PAGE && g < e->keep->groups; g++)
+        come = come && mt_reading_come(e->dev, x->reading[g]);
+    return come && (!h->medium || mt_reading_come(e->dev, x->features));
+}
+
+static void add_part(mt_engine *e, mt_errand *x, mt_reading *reading, size_t bytes)
+{
+    x->part[x->parts++] = (mt_tier_part){(void *)(uintptr_t)mt_reading_data(e->dev, reading), bytes};
+}
+
+/* The beginning of a page is copied where what is read is the page itself: who began it goes on writing there. */
 static void copy_pages(mt_errand *x)
 {
     uint8_t *to = x->room;
@@ -68,42 +97,47 @@ static void copy_pages(mt_errand *x)
     }
 }
 
-/* Rows of features lie anywhere: they are gathered and copied. */
-static void read_features(mt_engine *e, mt_errand *x)
+static void copy_features(mt_engine *e, mt_errand *x)
 {
-    const mt_held *h = &x->held;
     const size_t bytes = e->tower.width * sizeof(float);
-    const uint32_t *rows = mt_gallery_features(e->gallery, h->medium);
-    mt_index_write(e->dev, e->features.which, rows + h->first, h->rows);
-    mt_op_gather(e->dev, x->rows, e->features.rows, e->features.which, h->rows);
-    mt_read_rows(e->dev, x->features, x->rows, 0, h->rows);
-    for (size_t i = 0; i < h->rows; i++)
+    for (size_t i = 0; i < x->held.rows; i++)
         memcpy(x->room + i * bytes, mt_reading_row(e->dev, x->features, i), bytes);
-    x->part[x->parts++] = (mt_tier_part){x->room, h->rows * bytes};
+    x->part[x->parts++] = (mt_tier_part){x->room, x->held.rows * bytes};
 }
 
-/* Makes an errand of what waits. False where it is not here any more, or the device has failed: what it gives then is
-   nothing to keep. */
-static bool prepare(mt_engine *e, mt_errand *x, const mt_pending *p)
+/* Gives what was read to the thread; not what a device gave that has failed. */
+static void hand_over(mt_engine *e, mt_errand *x)
 {
-    x->store = true;
+    mt_keep *k = e->keep;
+    const mt_held *h = &x->held;
     x->parts = 0;
-    x->held = p->held;
-    x->kind = p->held.medium ? MT_KEEP_FEATURES : p->held.slot == MT_NO_PAGE ? MT_KEEP_PAGE : MT_KEEP_STATE;
-    memcpy(x->key, p->key, sizeof x->key);
-    if (x->kind == MT_KEEP_FEATURES)
-        read_features(e, x);
-    else if (!read_pages(e, x))
-        return false;
-    if (x->kind == MT_KEEP_STATE)
+    if (h->slot != MT_NO_PAGE)
+        add_part(e, x, x->reading[MT_KV_GROUPS], k->state_bytes);
+    for (size_t g = 0; h->page[0] != MT_NO_PAGE && g < k->groups; g++)
+        add_part(e, x, x->reading[g], k->page_bytes[g]);
+    if (x->kind == MT_KEEP_STATE && !mt_device_apart(e->dev))
         copy_pages(x);
-    return mt_device_well(e->dev, NULL);
+    if (h->medium)
+        copy_features(e, x);
+    if (!mt_device_well(e->dev, NULL)) {
+        mt_errand_end(e, x);
+        k->stats.skipped++;
+        return;
+    }
+    x->news = k->tiers.disk && !mt_disk_has(k->tiers.disk, x->key);
+    k->stats.stored_states += x->kind == MT_KEEP_STATE;
+    k->stats.stored_pages += x->kind == MT_KEEP_PAGE;
+    k->stats.stored_features += x->kind == MT_KEEP_FEATURES;
+    mt_errand_give(k, x);
 }
 
 void mt_keep_work_off(mt_engine *e)
 {
     mt_keep *k = e->keep;
     mt_errand *x;
+    for (size_t i = 0; i < MT_KEEP_STORES; i++)
+        if (mt_errand_look(k, &k->errand[i]) == MT_ERRAND_READING && has_come(e, &k->errand[i]))
+            hand_over(e, &k->errand[i]);
     while (k->backlog_count > 0 && (x = mt_errand_free(k, 0, MT_KEEP_STORES))) {
         const mt_pending *p = pending_at(k, 0);
         k->backlog_first = (k->backlog_first + 1) % k->backlog_most;
@@ -111,12 +145,10 @@ void mt_keep_work_off(mt_engine *e)
         if (!prepare(e, x, p)) {
             mt_errand_end(e, x);
             k->stats.skipped++;
-            continue;
-        }
-        k->stats.stored_states += x->kind == MT_KEEP_STATE;
-        k->stats.stored_pages += x->kind == MT_KEEP_PAGE;
-        k->stats.stored_features += x->kind == MT_KEEP_FEATURES;
-        mt_errand_give(k, x);
+        } else if (has_come(e, x))
+            hand_over(e, x);
+        else
+            mt_errand_set(k, x, MT_ERRAND_READING);
     }
 }
 
@@ -132,7 +164,7 @@ static mt_node *node_of(const mt_sequence *s, size_t at)
 static void store_page(mt_engine *e, mt_sequence *s, size_t at)
 {
     mt_keep_seal(e->keep, s, at + 1);
-    if (!mt_disk_has(e->keep->disk, s->kept.digest[at]))
+    if (mt_tiers_lack(&e->keep->tiers, s->kept.digest[at]))
         wait_in_line(e, s->kept.digest[at], node_of(s, at), MT_NO_PAGE);
 }
 
@@ -143,7 +175,7 @@ static void store_state(mt_engine *e, mt_sequence *s, size_t position, uint32_t 
     if (!mt_tree_anchors(e->tree)->of[slot].list) /* it has gone meanwhile */
         return;
     mt_keep_state_key(e->keep, s, position, key);
-    if (!mt_disk_has(e->keep->disk, key))
+    if (mt_tiers_lack(&e->keep->tiers, key))
         wait_in_line(e, key, position % MT_PAGE_TOKENS ? node_of(s, position / MT_PAGE_TOKENS) : NULL, slot);
 }
 
@@ -165,7 +197,7 @@ void mt_keep_encoded(mt_engine *e, const mt_request *r, const mt_sight *sight)
     for (uint32_t at = 0; k && at < sight->picture.tokens; at += MT_KEEP_ROWS) {
         const uint32_t left = sight->picture.tokens - at;
         mt_keep_features_key(k, sight->picture.digest, r->salt, at / MT_KEEP_ROWS, key);
-        mt_pending *p = mt_disk_has(k->disk, key) ? NULL : join_line(k, key);
+        mt_pending *p = mt_tiers_lack(&k->tiers, key) ? join_line(k, key) : NULL;
         if (!p)
             continue;
         p->held.medium = sight->medium;
@@ -189,11 +221,12 @@ bool mt_keep_shed(mt_engine *e)
 static void tell_stored(mt_engine *e, const mt_errand *x)
 {
     mt_tree_block block;
-    if (x->kind != MT_KEEP_PAGE || !e->params.events || !mt_disk_has(e->keep->disk, x->key) ||
+    mt_disk *disk = e->keep->tiers.disk;
+    if (x->kind != MT_KEEP_PAGE || !e->params.events || !x->news || !mt_disk_has(disk, x->key) ||
         !mt_tree_block_of(e->tree, x->held.page[0], &block))
         return;
     mt_kv_events_kept(e->params.events, &block);
-    if (!mt_disk_has(e->keep->disk, x->key))
+    if (!mt_disk_has(disk, x->key))
         mt_kv_events_dropped(e->params.events, block.hash);
 }
 
@@ -209,7 +242,7 @@ bool mt_keep_end_stores(mt_engine *e, bool *under_way)
             mt_errand_end(e, x);
         }
         any |= state == MT_ERRAND_DONE;
-        *under_way |= state == MT_ERRAND_GIVEN || state == MT_ERRAND_UNDER_WAY;
+        *under_way |= state != MT_ERRAND_DONE && state != MT_ERRAND_FREE;
     }
     return any;
 }
@@ -224,6 +257,7 @@ bool mt_keep_yield(mt_engine *e, bool waits)
         return true;
     while (waits && under_way) {
         nanosleep(&moment, NULL);
+        mt_keep_work_off(e);
         if (mt_keep_end_stores(e, &under_way))
             return true;
     }

@@ -10,35 +10,42 @@ static size_t pieces_of(size_t rows)
     return (rows + MT_KEEP_ROWS - 1) / MT_KEEP_ROWS;
 }
 
-static size_t rows_of(const mt_view *v, size_t piece)
+static size_t rows_of(size_t rows, size_t piece)
 {
-    const size_t left = v->rows - piece * MT_KEEP_ROWS;
+    const size_t left = rows - piece * MT_KEEP_ROWS;
     return left < MT_KEEP_ROWS ? left : MT_KEEP_ROWS;
 }
 
-/* Whether the tier has all of it, and did not fail to give it lately. */
-static bool is_there(const mt_keep *k, const mt_request *r, const mt_sight *sight)
+static size_t piece_bytes(const mt_engine *e, size_t rows, size_t piece)
 {
+    return rows_of(rows, piece) * e->tower.width * sizeof(float);
+}
+
+/* Whether tiers have all of it, and did not fail to give it lately. *back: what it will take. */
+static bool is_there(const mt_engine *e, const mt_request *r, const mt_sight *sight, double *back)
+{
+    const mt_keep *k = e->keep;
     uint8_t key[MT_TIER_KEY];
     for (size_t piece = 0; piece < pieces_of(sight->picture.tokens); piece++) {
         mt_keep_features_key(k, sight->picture.digest, r->salt, piece, key);
         for (size_t i = 0; piece == 0 && i < MT_KEEP_LOST; i++)
             if (memcmp(k->lost[i], key, sizeof key) == 0)
                 return false;
-        if (!mt_disk_has(k->disk, key))
+        const mt_tier tier = mt_tiers_find(&k->tiers, key);
+        if (tier == MT_TIER_COUNT)
             return false;
+        *back += mt_keep_time(k, tier, piece_bytes(e, sight->picture.tokens, piece));
     }
     return true;
 }
 
 /* What encoding it would take, by what it took so far; nobody knows before the first one, which takes long. */
-static bool is_quicker(mt_engine *e, const mt_sight *sight)
+static bool is_quicker(mt_engine *e, const mt_sight *sight, double back)
 {
     const mt_job *j = &e->job;
     if (j->sizes <= 0)
         return true;
-    return mt_keep_is_quicker(e->keep, sight->picture.tokens * e->tower.width * sizeof(float),
-                              j->seconds / j->sizes * (double)mt_picture_patches(&sight->picture));
+    return mt_keep_is_quicker(e->keep, back, j->seconds / j->sizes * (double)mt_picture_patches(&sight->picture));
 }
 
 static mt_view *free_view(mt_keep *k)
@@ -58,7 +65,8 @@ bool mt_keep_view(mt_engine *e, const mt_request *r, const mt_sight *sight)
 {
     mt_keep *k = e->keep;
     mt_view *v = free_view(k);
-    if (!is_there(k, r, sight) || !is_quicker(e, sight))
+    double back = 0;
+    if (!is_there(e, r, sight, &back) || !is_quicker(e, sight, back))
         return false;
     *v = (mt_view){.medium = sight->medium, .rows = sight->picture.tokens, .end = pieces_of(sight->picture.tokens)};
     v->to = mt_gallery_fill(e->gallery, v->medium, v->rows);
@@ -85,7 +93,8 @@ void mt_keep_fetch_views(mt_engine *e)
             x->view = v;
             x->at = v->next;
             mt_keep_features_key(k, v->digest, v->salt, x->at, x->key);
-            x->part[0] = (mt_tier_part){x->room, rows_of(v, x->at) * e->tower.width * sizeof(float)};
+            x->tier = MT_TIER_HOST;
+            x->part[0] = (mt_tier_part){x->room, piece_bytes(e, v->rows, x->at)};
             x->parts = 1;
             mt_errand_give(k, x);
         }
@@ -109,7 +118,7 @@ void mt_keep_take_view(mt_engine *e, mt_errand *x)
 {
     mt_keep *k = e->keep;
     mt_view *v = x->view;
-    const size_t rows = rows_of(v, x->at);
+    const size_t rows = rows_of(v->rows, x->at);
     mt_keep_learn(k, x);
     if (x->ok) {
         mt_tensor_write(e->dev, x->rows, 0, rows, (const float *)(const void *)x->room);

@@ -69,8 +69,9 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
     if (!mt_engine_reserve(e, weights_of(e), err))
         return false;
     mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, e->places.all + e->job_count, e->spec->vocab);
-    if (e->params.disk && e->model &&
-        !(e->keep = mt_keep_new(e, e->params.disk, e->params.identity, mt_engine_poke, err)))
+    const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk};
+    if ((tiers.shelf || tiers.disk) && e->model &&
+        !(e->keep = mt_keep_new(e, &tiers, e->params.identity, mt_engine_poke, err)))
         return false;
     if (e->params.events && e->model) {
         static const uint8_t none[32];
@@ -102,6 +103,7 @@ bool mt_engine_load(mt_engine *e, mt_error *err)
 void mt_engine_unload(mt_engine *e)
 {
     mt_keep_free(e->keep);
+    mt_shelf_free(e->shelf);
     mt_set_free(e->set);
     mt_texts_unload(e);
     mt_model_free(e->model);
@@ -112,6 +114,7 @@ void mt_engine_unload(mt_engine *e)
     mt_gallery_free(e->gallery);
     mt_step_free(&e->step);
     e->keep = NULL;
+    e->shelf = NULL;
     e->set = NULL;
     e->model = NULL;
     e->vision = NULL;

@@ -14,6 +14,7 @@
 #define STATE_SHARE 8              /* states to continue from take one part of so many of what memory leaves */
 #define STATES_EACH 4              /* but no more of them for each sequence */
 #define STATES_LEAST 2             /* nor fewer than these: a step may read one and write another */
+#define SHELF_SHARE 8              /* of so many parts of what is left, one stays for what nobody has counted */
 
 /* Pages of each group, from the bytes there are. Windows need fewer: one sequence's for each that runs, and half as
    many as the whole for tails that are kept. */
@@ -120,6 +121,18 @@ static uint64_t share_features(mt_engine *e, uint64_t bytes)
     return media;
 }
 
+/* What is left of the host's memory takes what the device's cache has no room for. */
+static void reserve_shelf(mt_engine *e, uint64_t left)
+{
+    const uint64_t wanted = e->params.host_cache;
+    size_t page = 0;
+    for (size_t g = 0; g < e->spec->group_count; g++) {
+        const mt_kv_shape shape = mt_model_kv_shape(e->spec, g, mt_kv_cached_type(e->dev));
+        page += mt_kv_page_bytes(e->dev, &shape);
+    }
+    e->shelf = mt_shelf_new(wanted == MT_ENGINE_CHOOSE ? left / SHELF_SHARE * (SHELF_SHARE - 1) : wanted, page);
+}
+
 static bool reserve_features(mt_engine *e, mt_error *err)
 {
     mt_features *f = &e->features;
@@ -164,7 +177,7 @@ static void measure(mt_engine *e, budget *b, uint64_t weights)
                   .memory = mt_engine_memory(&e->params, e->dev),
                   .host = mt_engine_host_memory(&e->params, e->dev)};
     const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(b->host, e->places.all + e->text_places);
-    const uint64_t tier = e->params.disk && e->model ? mt_keep_bytes(e) : 0;
+    const uint64_t tier = (e->params.disk || (e->params.host_cache && b->apart)) && e->model ? mt_keep_bytes(e) : 0;
     b->aside = tier + voices + e->params.besides + (e->params.shares ? 0 : ASIDE) + e->params.constraints;
     b->working = b->apart ? less(device, weights) : (own > device ? own : device) + b->aside;
     b->left = less(b->memory, weights + b->working);
@@ -223,10 +236,12 @@ static void report(const mt_engine *e, uint64_t cache)
     if (mt_device_apart(e->dev))
         mt_log_info("engine.memory",
                     "%.0f MiB of the GPU's %.0f: cache and states %.0f, features of pictures %.0f, weights and working "
-                    "memory the rest; of the host's memory %.0f for requests, %.0f for pictures",
+                    "memory the rest; of the host's memory %.0f for requests, %.0f for pictures, %.0f for what the "
+                    "cache has no room for",
                     (double)mt_device_bytes(e->dev) / mib, (double)mt_device_memory(e->dev) / mib, (double)cache / mib,
                     (double)features / mib, (double)e->stats.bytes_requests / mib,
-                    (double)e->stats.bytes_pictures / mib);
+                    (double)e->stats.bytes_pictures / mib,
+                    (double)(e->shelf ? mt_shelf_look(e->shelf).limit : 0) / mib);
 }
 
 /* The cache gets what the budget leaves, but no more than all sequences could use. */
@@ -261,6 +276,8 @@ bool mt_engine_reserve(mt_engine *e, uint64_t weights, mt_error *err)
     const uint64_t cache = mt_device_bytes(e->dev) - device;
     if (!reserve_features(e, err))
         return false;
+    if (e->params.host_cache && (b.apart || e->params.host_cache != MT_ENGINE_CHOOSE))
+        reserve_shelf(e, b.beside);
     mt_cache_groups groups = {.count = e->spec->group_count, .states = states};
     for (size_t g = 0; g < groups.count; g++)
         groups.window[g] = e->spec->groups[g].window ? e->spec->groups[g].window : UINT32_MAX;

@@ -78,6 +78,8 @@ void mt_stats_join(mt_stats *s, const mt_stats *o)
     JOIN(keep.restored_states)
     JOIN(keep.restored_features)
     JOIN(keep.failed)
+    JOIN(shelf.read)
+    JOIN(shelf.evicted)
 #undef JOIN
     for (size_t i = 0; i < MT_MISS_COUNT; i++)
         s->misses[i] += o->misses[i];

@@ -65,6 +65,7 @@ typedef struct mt_stats {
     mt_histogram answer_prompt, answer_computed, answer_tokens; /* tokens of an answer: prompt, not cached, generated */
     mt_histogram wanted_choices, wanted_tokens;                 /* that requests asked for */
     mt_keep_stats keep;                                         /* what went to a tier and came back */
+    mt_shelf_stats shelf;                                       /* in the host's memory */
 } mt_stats;
 
 /* Adds what another has counted so far; what is now stays. */

@@ -179,14 +179,14 @@ void mt_model_read_state(mt_model *m, mt_reading *reading, uint32_t slot)
     mt_read_state(m->dev, reading, mt_mixer_state(m->mixer), slot);
 }
 
-void mt_model_restore_page(mt_model *m, size_t group, uint32_t page, const void *data)
+void mt_model_restore_page(mt_model *m, size_t group, uint32_t page, mt_sending *s, size_t at)
 {
-    mt_kv_restore(m->dev, m->kv[group], page, data);
+    mt_kv_restore(m->dev, m->kv[group], page, s, at);
 }
 
-void mt_model_restore_state(mt_model *m, uint32_t slot, const void *data)
+void mt_model_restore_state(mt_model *m, uint32_t slot, mt_sending *s, size_t at)
 {
-    mt_state_restore(m->dev, mt_mixer_state(m->mixer), slot, data);
+    mt_state_restore(m->dev, mt_mixer_state(m->mixer), slot, s, at);
 }
 
 /* ---- the step ---- */

@@ -94,8 +94,8 @@ void mt_model_copy_pages(mt_model *model, const uint32_t to[MT_KV_GROUPS], const
    same model and fingerprint. */
 void mt_model_read_page(mt_model *model, mt_reading *reading, size_t group, uint32_t page);
 void mt_model_read_state(mt_model *model, mt_reading *reading, uint32_t slot);
-void mt_model_restore_page(mt_model *model, size_t group, uint32_t page, const void *data);
-void mt_model_restore_state(mt_model *model, uint32_t slot, const void *data);
+void mt_model_restore_page(mt_model *model, size_t group, uint32_t page, mt_sending *sending, size_t at);
+void mt_model_restore_state(mt_model *model, uint32_t slot, mt_sending *sending, size_t at);
 
 /* For debugging: makes a page of a group, or a slot of a state (group MT_KV_GROUPS), NaN all over, and says whether it
    still is. */

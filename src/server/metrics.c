@@ -164,14 +164,20 @@ static void cache(const writer *w, const mt_stats *s)
     gauge(w, "motet_states_held", (double)s->states_held, "Slots that sequences hold.");
     gauge(w, "motet_states_known", (double)s->states_known, "Recurrent states that requests can continue from.");
     counter(w, "motet_state_evictions_total", s->state_evictions, "Recurrent states forgotten to make room.");
-    counter(w, "motet_kept_pages_total", s->keep.stored_pages, "Pages handed to the cache on disk.");
+    counter(w, "motet_kept_pages_total", s->keep.stored_pages,
+            "Pages handed to what is below the cache: host memory, disk.");
     counter(w, "motet_kept_states_total", s->keep.stored_states, "Recurrent states handed to it.");
     counter(w, "motet_kept_features_total", s->keep.stored_features, "Pieces of pictures' features handed to it.");
     counter(w, "motet_kept_skipped_total", s->keep.skipped, "Pages, states and features that it had no time for.");
-    counter(w, "motet_restored_pages_total", s->keep.restored_pages, "Pages that came back from disk.");
+    counter(w, "motet_restored_pages_total", s->keep.restored_pages, "Pages that came back from there.");
     counter(w, "motet_restored_states_total", s->keep.restored_states, "Recurrent states that came back.");
     counter(w, "motet_restored_features_total", s->keep.restored_features,
             "Parts of pictures whose features came back, so that nothing had to be encoded.");
+    gauge(w, "motet_host_cache_bytes", (double)s->shelf.bytes, "Host memory with pages, states and features in it.");
+    gauge(w, "motet_host_cache_limit_bytes", (double)s->shelf.limit,
+          "What there may be (--host-memory leaves it); 0: the device's memory is the host's.");
+    counter(w, "motet_host_cache_read_total", s->shelf.read, "Records that came from host memory.");
+    counter(w, "motet_host_cache_evicted_total", s->shelf.evicted, "Records that made way there.");
     counter(w, "motet_restored_failed_total", s->keep.failed, "Times that what was expected did not come back.");
     head(w, name, "counter", "Lookups of prompts, by why they did not find all; none found all they could.");
     for (size_t i = 0; i < MT_MISS_COUNT; i++)

@@ -158,6 +158,7 @@ static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)
     params.slow_seconds = mt_served_slow_seconds(opt);
     params.chunk = (size_t)opt->chunk;
     params.media_cache = (uint64_t)opt->media_cache;
+    params.host_cache = MT_ENGINE_CHOOSE;
     params.pictures = opt->media_memory ? (uint64_t)opt->media_memory : MT_ENGINE_CHOOSE;
     params.speculate = opt->speculate;
     for (size_t i = 0; i < s->target_count; i++)

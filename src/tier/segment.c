@@ -1,8 +1,7 @@
 /* What is on the disk, all numbers little-endian:
 
        file:    64 bytes: "motet seg\n", version, number, nonce, CRC32C of these
-       record:  128 bytes: "MTRC", version, kind, number of parts, CRC32C of the parts, their lengths, the file's nonce,
-                the key, CRC32C of all of that; then the parts, then zeros up to a multiple of 128
+       record:  128 bytes as record.c has them; then the parts, then zeros up to a multiple of 128
 
    A record counts when its header's sum is right, it is of this file, and it ends within the file. Its parts count when
    their sum is right, which is looked at whenever they are read: so it does not matter in which order the system brings
@@ -20,47 +19,14 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "tier/bytes.h"
 
-enum { VERSION = 1, GRAIN = 128, FILE_HEADER = 64, RECORD_HEADER = 128 };
+enum { VERSION = 1, GRAIN = 128, FILE_HEADER = 64, RECORD_HEADER = MT_RECORD_HEADER };
 
-static const char file_magic[12] = "motet seg\n", record_magic[4] = "MTRC";
+static const char file_magic[12] = "motet seg\n";
 
 /* offsets */
 enum { FILE_VERSION = 12, FILE_NUMBER = 16, FILE_NONCE = 24, FILE_SUM = 60 };
-enum {
-    RECORD_VERSION = 4,
-    RECORD_KIND = 8,
-    RECORD_PARTS = 12,
-    RECORD_SUM = 16,
-    RECORD_NONCE = 24,
-    RECORD_SIZES = 32,
-    RECORD_KEY = 80,
-    RECORD_OWN_SUM = 124
-};
-static_assert(RECORD_SIZES + 8 * MT_TIER_PARTS == RECORD_KEY && RECORD_KEY + MT_TIER_KEY <= RECORD_OWN_SUM, "it fits");
-
-static void put32(uint8_t *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (uint8_t)(value >> 8 * i);
-}
-
-static void put64(uint8_t *at, uint64_t value)
-{
-    put32(at, (uint32_t)value);
-    put32(at + 4, (uint32_t)(value >> 32));
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static uint64_t get64(const uint8_t *at)
-{
-    return get32(at) | (uint64_t)get32(at + 4) << 32;
-}
-
 static uint64_t up(uint64_t bytes)
 {
     return (bytes + GRAIN - 1) / GRAIN * GRAIN;
@@ -111,10 +77,10 @@ static bool create(mt_segment *s, uint64_t number)
     if (getrandom(&s->nonce, sizeof s->nonce, 0) != (ssize_t)sizeof s->nonce)
         return false;
     memcpy(header, file_magic, sizeof file_magic);
-    put32(header + FILE_VERSION, VERSION);
-    put64(header + FILE_NUMBER, number);
-    put64(header + FILE_NONCE, s->nonce);
-    put32(header + FILE_SUM, mt_crc32c(0, header, FILE_SUM));
+    mt_put32(header + FILE_VERSION, VERSION);
+    mt_put64(header + FILE_NUMBER, number);
+    mt_put64(header + FILE_NONCE, s->nonce);
+    mt_put32(header + FILE_SUM, mt_crc32c(0, header, FILE_SUM));
     s->number = number;
     s->end = GRAIN;
     return transfer_one(s->fd, true, header, sizeof header, 0);
@@ -137,10 +103,10 @@ static bool read_header(mt_segment *s)
     uint8_t header[FILE_HEADER];
     if (s->end < GRAIN || !transfer_one(s->fd, false, header, sizeof header, 0))
         return false;
-    s->number = get64(header + FILE_NUMBER);
-    s->nonce = get64(header + FILE_NONCE);
-    return memcmp(header, file_magic, sizeof file_magic) == 0 && get32(header + FILE_VERSION) == VERSION &&
-           get32(header + FILE_SUM) == mt_crc32c(0, header, FILE_SUM);
+    s->number = mt_get64(header + FILE_NUMBER);
+    s->nonce = mt_get64(header + FILE_NONCE);
+    return memcmp(header, file_magic, sizeof file_magic) == 0 && mt_get32(header + FILE_VERSION) == VERSION &&
+           mt_get32(header + FILE_SUM) == mt_crc32c(0, header, FILE_SUM);
 }
 
 bool mt_segment_open(mt_segment *s, int folder, const char *name, mt_error *err)
@@ -169,26 +135,15 @@ void mt_segment_close(mt_segment *s)
 bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
                        size_t parts, uint64_t *at, mt_error *err)
 {
-    uint8_t header[RECORD_HEADER] = {0}, zeros[GRAIN] = {0};
+    uint8_t header[RECORD_HEADER], zeros[GRAIN] = {0};
     struct iovec piece[MT_TIER_PARTS + 2] = {{.iov_base = header, .iov_len = sizeof header}};
     uint64_t size = 0;
-    uint32_t sum = 0;
-    assert(parts > 0 && parts <= MT_TIER_PARTS);
+    mt_record_write(header, key, kind, part, parts, s->nonce);
     for (size_t i = 0; i < parts; i++) {
         piece[i + 1] = (struct iovec){.iov_base = part[i].data, .iov_len = part[i].size};
-        sum = mt_crc32c(sum, part[i].data, part[i].size);
-        put64(header + RECORD_SIZES + 8 * i, part[i].size);
         size += part[i].size;
     }
     piece[parts + 1] = (struct iovec){.iov_base = zeros, .iov_len = (size_t)(up(size) - size)};
-    memcpy(header, record_magic, sizeof record_magic);
-    put32(header + RECORD_VERSION, VERSION);
-    put32(header + RECORD_KIND, kind);
-    put32(header + RECORD_PARTS, (uint32_t)parts);
-    put32(header + RECORD_SUM, sum);
-    put64(header + RECORD_NONCE, s->nonce);
-    memcpy(header + RECORD_KEY, key, MT_TIER_KEY);
-    put32(header + RECORD_OWN_SUM, mt_crc32c(0, header, RECORD_OWN_SUM));
     if (!transfer(s->fd, true, piece, (int)parts + 2, s->end))
         return mt_fail(err, MT_E_IO, "a record cannot be written: %s", strerror(errno));
     *at = s->end;
@@ -199,25 +154,10 @@ bool mt_segment_append(mt_segment *s, const uint8_t key[MT_TIER_KEY], uint32_t k
 /* What 128 bytes say, where they are the header of a record of this file. */
 static bool understand(const mt_segment *s, const uint8_t header[RECORD_HEADER], uint64_t at, mt_record *record)
 {
-    uint64_t size = 0;
-    if (memcmp(header, record_magic, sizeof record_magic) != 0 || get32(header + RECORD_VERSION) != VERSION ||
-        get64(header + RECORD_NONCE) != s->nonce ||
-        get32(header + RECORD_OWN_SUM) != mt_crc32c(0, header, RECORD_OWN_SUM))
+    if (!mt_record_read(record, header, s->nonce, s->end))
         return false;
-    *record = (mt_record){.at = at,
-                          .parts = get32(header + RECORD_PARTS),
-                          .kind = get32(header + RECORD_KIND),
-                          .sum = get32(header + RECORD_SUM)};
-    if (record->parts == 0 || record->parts > MT_TIER_PARTS)
-        return false;
-    memcpy(record->key, header + RECORD_KEY, MT_TIER_KEY);
-    for (uint32_t i = 0; i < record->parts; i++) {
-        record->size[i] = get64(header + RECORD_SIZES + 8 * (size_t)i);
-        if (record->size[i] > s->end - size) /* so that sums cannot overflow */
-            return false;
-        size += record->size[i];
-    }
-    record->bytes = mt_segment_room(size);
+    record->at = at;
+    record->bytes = mt_segment_room(record->bytes);
     return record->bytes <= s->end - at;
 }
 
@@ -235,34 +175,22 @@ bool mt_segment_next(const mt_segment *s, uint64_t *at, mt_record *record)
     return false;
 }
 
-static bool is_wanted(const mt_record *r, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
-                      size_t parts)
-{
-    bool same = memcmp(r->key, key, MT_TIER_KEY) == 0 && r->kind == kind && r->parts == parts;
-    for (size_t i = 0; same && i < parts; i++)
-        same = r->size[i] == part[i].size;
-    return same;
-}
-
 mt_segment_result mt_segment_read(const mt_segment *s, uint64_t at, const uint8_t key[MT_TIER_KEY], uint32_t kind,
                                   const mt_tier_part part[], size_t parts)
 {
     uint8_t header[RECORD_HEADER];
     struct iovec piece[MT_TIER_PARTS];
     mt_record record;
-    uint32_t sum = 0;
     assert(parts <= MT_TIER_PARTS);
     if (!transfer_one(s->fd, false, header, sizeof header, at))
         return errno == ENODATA ? MT_SEGMENT_BROKEN : MT_SEGMENT_FAILED;
     if (!understand(s, header, at, &record))
         return MT_SEGMENT_BROKEN;
-    if (!is_wanted(&record, key, kind, part, parts))
+    if (!mt_record_matches(&record, key, kind, part, parts))
         return MT_SEGMENT_OTHER;
     for (size_t i = 0; i < parts; i++)
         piece[i] = (struct iovec){.iov_base = part[i].data, .iov_len = part[i].size};
     if (!transfer(s->fd, false, piece, (int)parts, at + RECORD_HEADER))
         return errno == ENODATA ? MT_SEGMENT_BROKEN : MT_SEGMENT_FAILED;
-    for (size_t i = 0; i < parts; i++)
-        sum = mt_crc32c(sum, part[i].data, part[i].size);
-    return sum == record.sum ? MT_SEGMENT_READ : MT_SEGMENT_BROKEN;
+    return mt_record_is_whole(&record, part, parts) ? MT_SEGMENT_READ : MT_SEGMENT_BROKEN;
 }

@@ -8,26 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-
-#define MT_TIER_KEY 32
-#define MT_TIER_PARTS 6 /* most parts of a record */
-
-/* A piece of what is kept. Those of a record follow each other; each comes back with the length that it had. */
-typedef struct mt_tier_part {
-    void *data;
-    size_t size;
-} mt_tier_part;
-
-/* A record as its header has it. */
-typedef struct mt_record {
-    uint8_t key[MT_TIER_KEY];
-    uint64_t at;    /* where its header begins */
-    uint64_t bytes; /* of the file, its header and what fills it up included */
-    uint64_t size[MT_TIER_PARTS];
-    uint32_t parts;
-    uint32_t kind;
-    uint32_t sum; /* CRC32C of its parts */
-} mt_record;
+#include "tier/record.h"
 
 typedef struct mt_segment {
     int fd;

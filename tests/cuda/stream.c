@@ -6,7 +6,7 @@
 
 #define PARAMETER 4096 /* bytes that a kernel may be given */
 
-typedef enum kind { COPY, ROWS, SET, LAUNCH } kind;
+typedef enum kind { COPY, ROWS, SET, LAUNCH, AFTER } kind;
 
 typedef struct work {
     kind kind;
@@ -18,6 +18,8 @@ typedef struct work {
     unsigned grid[3], block[3];
     void *parameter; /* its own */
     size_t size;
+    CUstream stream; /* AFTER: what was enqueued there, so many pieces of work */
+    uint64_t pieces;
 } work;
 
 typedef struct works {
@@ -30,6 +32,16 @@ struct CUstream_st {
     CUcontext context;
     CUgraph capture; /* what is launched goes here */
     works waiting;
+    uint64_t done; /* pieces of work so far */
+};
+
+/* A place in a stream: behind so many pieces of its work. */
+struct CUevent_st {
+    bool alive;
+    CUcontext context;
+    CUstream stream; /* NULL: it was not recorded */
+    uint64_t pieces;
+    bool asked; /* the first answer is that it is not over */
 };
 
 struct CUgraph_st {
@@ -54,8 +66,10 @@ struct CUmod_st {
 };
 
 #define STREAMS 64
+#define EVENTS 4096
 #define GRAPHS 4096
 static struct CUstream_st streams[STREAMS];
+static struct CUevent_st events[EVENTS];
 static CUmodule modules;
 static CUcontext graph_of[GRAPHS]; /* those there are, in no order */
 
@@ -111,6 +125,8 @@ static void do_rows(const CUmemcpy2D *c)
         memcpy(to + i * c->to_pitch, from + i * c->from_pitch, c->width);
 }
 
+static void run_to(CUstream stream, uint64_t pieces);
+
 static void do_work(const work *w)
 {
     switch (w->kind) {
@@ -131,14 +147,29 @@ static void do_work(const work *w)
         check_parameters("cuStreamSynchronize", w);
         fake_effect(&(fake_launch){w->function->name, w->grid, w->block, w->parameter, w->size});
         break;
+    case AFTER: run_to(w->stream, w->pieces); break;
     }
+}
+
+/* All that was enqueued up to a place, and no more. */
+static void run_to(CUstream stream, uint64_t pieces)
+{
+    works *w = &stream->waiting;
+    size_t done = 0;
+    for (; done < w->count && stream->done < pieces; done++, stream->done++) {
+        do_work(&w->work[done]);
+        free(w->work[done].parameter);
+    }
+    if (done)
+        memmove(w->work, w->work + done, (w->count - done) * sizeof *w->work);
+    w->count -= done;
+    if (w->count == 0)
+        clear(w);
 }
 
 static void run(CUstream stream)
 {
-    for (size_t i = 0; i < stream->waiting.count; i++)
-        do_work(&stream->waiting.work[i]);
-    clear(&stream->waiting);
+    run_to(stream, UINT64_MAX);
 }
 
 void fake_streams_run(void)
@@ -169,6 +200,9 @@ void fake_streams_check_empty(const char *call, CUcontext context)
     for (size_t i = 0; i < STREAMS; i++)
         if (streams[i].alive && streams[i].context == context)
             fake_broken(call, "a stream was not destroyed");
+    for (size_t i = 0; i < EVENTS; i++)
+        if (events[i].alive && events[i].context == context)
+            fake_broken(call, "an event was not destroyed");
     for (CUmodule m = modules; m; m = m->next)
         if (m->context == context)
             fake_broken(call, "a module was not unloaded");
@@ -194,6 +228,9 @@ void fake_streams_drop(CUcontext context)
             clear(&streams[i].waiting);
             streams[i] = (struct CUstream_st){0};
         }
+    for (size_t i = 0; i < EVENTS; i++)
+        if (!context || events[i].context == context)
+            events[i] = (struct CUevent_st){0};
     for (CUmodule *link = &modules; *link;) {
         CUmodule m = *link;
         if (context && m->context != context) {
@@ -256,6 +293,88 @@ FAKE_API CUresult cuStreamSynchronize(CUstream stream)
         return error;
     run(stream);
     return 0;
+}
+
+/* ---- events ---- */
+
+static void check_event(const char *call, CUevent event)
+{
+    if (event < events || event >= events + EVENTS || !event->alive)
+        fake_broken(call, "this event was destroyed, or never created");
+    if (event->context != fake_context())
+        fake_broken(call, "this event is another context's");
+}
+
+FAKE_API CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+    FAKE_CALL(true);
+    if (flags != MT_CU_EVENT_WITHOUT_TIME)
+        fake_broken(__func__, "events that tell the time are slow");
+    if (error)
+        return error;
+    for (size_t i = 0; i < EVENTS; i++)
+        if (!events[i].alive) {
+            events[i] = (struct CUevent_st){.alive = true, .context = fake_context()};
+            *event = &events[i];
+            return 0;
+        }
+    return OUT_OF_MEMORY;
+}
+
+FAKE_API CUresult cuEventDestroy_v2(CUevent event)
+{
+    FAKE_CALL(true);
+    check_event(__func__, event);
+    if (!error)
+        event->alive = false;
+    return error;
+}
+
+FAKE_API CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    FAKE_CALL(true);
+    check_event(__func__, event);
+    check_stream(__func__, stream);
+    if (!error)
+        *event = (struct CUevent_st){
+            .alive = true, .context = event->context, .stream = stream, .pieces = stream->done + stream->waiting.count};
+    return error;
+}
+
+FAKE_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    FAKE_CALL(true);
+    (void)flags;
+    check_event(__func__, event);
+    if (!event->stream)
+        fake_broken(__func__, "nothing was recorded: nobody would wait");
+    if (!error)
+        enqueue(__func__, stream, &(work){.kind = AFTER, .stream = event->stream, .pieces = event->pieces});
+    return error;
+}
+
+/* It takes its time: only who asks twice hears that it is over. */
+FAKE_API CUresult cuEventQuery(CUevent event)
+{
+    FAKE_CALL(true);
+    check_event(__func__, event);
+    if (error || !event->stream)
+        return error;
+    const bool asked = event->asked;
+    event->asked = true;
+    if (event->stream->done < event->pieces && !asked)
+        return MT_CU_NOT_READY;
+    run_to(event->stream, event->pieces);
+    return 0;
+}
+
+FAKE_API CUresult cuEventSynchronize(CUevent event)
+{
+    FAKE_CALL(true);
+    check_event(__func__, event);
+    if (!error && event->stream)
+        run_to(event->stream, event->pieces);
+    return error;
 }
 
 /* ---- copies ---- */

@@ -219,8 +219,8 @@ static void pages(run *r)
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
     const bool held = kv && mt_kv_reserve(r->set, kv, 2 * PAGES, &err);
     (void)held;
-    mt_reading *reading = mt_reading_new(r->set, bytes);
-    uint8_t *copy = mt_alloc(bytes);
+    mt_reading *reading = mt_reading_aside(r->set, bytes);
+    mt_sending *sending = mt_sending_new(r->set, bytes);
     if (shape.type == MT_KV_BF16)
         r->rule = NEAR;
     say(r, "%s", type_name(shape.type));
@@ -234,8 +234,10 @@ static void pages(run *r)
                 mt_op_kv_copy(r->dev, kv, to, s[i].pages[p]);
             } else {
                 mt_read_page(r->dev, reading, kv, s[i].pages[p]);
-                memcpy(copy, mt_reading_data(r->dev, reading), bytes);
-                mt_kv_restore(r->dev, kv, to, copy);
+                memcpy(mt_sending_room(r->dev, sending), mt_reading_data(r->dev, reading), bytes);
+                mt_kv_restore(r->dev, kv, to, sending, 0);
+                while (!mt_sending_gone(r->dev, sending))
+                    continue;
             }
             mt_kv_poison(r->dev, kv, s[i].pages[p]);
             if (mt_kv_poisoned(r->dev, kv, s[i].pages[p]) && !mt_kv_poisoned(r->dev, kv, to))
@@ -243,7 +245,6 @@ static void pages(run *r)
         }
     }
     ask(r, kv, 0, s, &several, 4, 24);
-    mt_free(copy);
 }
 
 const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .fn = attention, .units = SEQUENCES},

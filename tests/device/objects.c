@@ -12,20 +12,22 @@ static void states(run *r)
         .layers = 2, .key_heads = 2, .value_heads = 4, .key_dim = 16, .value_dim = 24, .taps = 4};
     const size_t bytes = mt_state_slot_bytes(r->dev, &shape);
     mt_states *all = mt_state_new(r->set, &shape, 1);
-    mt_reading *reading = mt_reading_new(r->set, bytes);
-    uint8_t *copy = mt_alloc(bytes);
+    mt_reading *reading = mt_reading_aside(r->set, bytes);
+    mt_sending *sending = mt_sending_new(r->set, 64 + bytes);
+    uint8_t *copy = (uint8_t *)mt_sending_room(r->dev, sending) + 64;
     mt_error err;
     bool same = mt_state_reserve(r->set, all, 2, &err);
     for (size_t i = 0; i < bytes; i++)
         copy[i] = (uint8_t)below(r, 256);
-    mt_state_restore(r->dev, all, 1, copy);
+    mt_state_restore(r->dev, all, 1, sending, 64);
+    mt_sending_wait(r->dev, sending);
+    same = same && mt_sending_gone(r->dev, sending);
     mt_read_state(r->dev, reading, all, 1);
     same = same && memcmp(copy, mt_reading_data(r->dev, reading), bytes) == 0 && !mt_state_poisoned(r->dev, all, 1);
     mt_state_poison(r->dev, all, 1);
     same = same && mt_state_poisoned(r->dev, all, 1) && !mt_state_poisoned(r->dev, all, 0);
     for (size_t i = 0; i < r->units; i++)
         give_floats(r, &(float){same ? 1.0f : (float)(intptr_t)r->dev}, 1);
-    mt_free(copy);
 }
 
 /* Rows that are written at once, into a part of a tensor: what is beside them stays. */

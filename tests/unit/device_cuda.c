@@ -108,7 +108,8 @@ typedef struct shared {
     mt_host *host;
     mt_rota *rota;
     mt_disk *disk;
-    bool plain; /* nothing is guessed ahead */
+    size_t cache; /* positions; 0: what fits */
+    bool plain;   /* nothing is guessed ahead */
 } shared;
 
 /* False where the device does not open or the model is not loaded; then nothing is left. */
@@ -120,6 +121,8 @@ static bool life_begin_with(life *l, const char *dir, const shared *with)
     l->d.params.rota = with->rota;
     l->d.params.disk = with->disk;
     l->d.params.keep_all = true;
+    l->d.params.host_cache = 32u << 20;
+    l->d.params.cache = with->cache;
     l->d.params.speculate = with->plain ? MT_SPECULATE_OFF : l->d.params.speculate;
     l->d.params.sequences = 4;
     l->d.params.rows = 64;
@@ -582,7 +585,39 @@ static void what_is_kept_was_read(void **state)
     }
 }
 
+/* What the card has no room for is in the host's memory, goes there while steps go on, and comes back. */
+static void host_memory_is_the_second_tier(void **state)
+{
+    enum { MANY = 5, LEN = 100 };
+    (void)state;
+    for (size_t i = 0; i < 3; i += 2) {
+        static uint32_t prompt[MANY][LEN];
+        draw rng = {16};
+        mt_error err = {0};
+        mt_stats stats;
+        answer a[MANY];
+        life l;
+        fake_set("");
+        assert_true(life_begin_with(&l, models[i], &(shared){.cache = 256}));
+        for (size_t n = 0; n < MANY; n++)
+            draw_tokens(&rng, prompt[n], LEN, (uint32_t)l.d.o.spec.vocab);
+        for (size_t round = 0; round < 3; round++)
+            for (size_t n = 0; n < MANY; n++) {
+                assert_true(send(&l, driver_request(&l.d, prompt[n], LEN, 4, &a[n]), &err));
+                driver_wait(&l.d, 0);
+                assert_int_equal(a[n].finish, MT_FINISH_LENGTH);
+                if (round > 0 && a[n].cached < 64)
+                    fail_msg("%s: %zu positions came back", models[i], a[n].cached);
+            }
+        driver_stats(&l.d, &stats);
+        assert_true(stats.evictions > 0 && stats.keep.restored_pages > 0 && stats.shelf.read > 0);
+        assert_true(fake_calls("cuEventQuery") > 0);
+        life_end(&l);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(host_memory_is_the_second_tier),
     cmocka_unit_test(cards_are_found_by_number),
     cmocka_unit_test(what_cannot_be_used_is_told),
     cmocka_unit_test(ways_are_read),

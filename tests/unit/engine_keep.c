@@ -192,7 +192,108 @@ static void a_crowd_after_a_restart(void **state)
     }
 }
 
+/* Ends requests while what they wait for is on its way. */
+typedef struct canceller {
+    driver *d;
+    mt_request *request[3];
+    size_t next;
+} canceller;
+
+static void cancel_next(void *ctx, bool begins)
+{
+    canceller *c = ctx;
+    if (begins && c->next < MT_COUNT(c->request))
+        atomic_store(&c->request[c->next++]->cancelled, true);
+    driver_turn(c->d, begins);
+}
+
+static void who_goes_is_waited_for_by_nobody(void **state)
+{
+    enum { LEN = 600 };
+    static answer cold, warm, gone[3], beside;
+    static uint32_t prompt[LEN];
+    static const char *const dirs[] = {FIXTURES "/qwen3-mlx-4bit-g32", FIXTURES "/qwen35-mlx-4bit"};
+    draw random = {36};
+    driver d;
+    (void)state;
+    for (size_t k = 0; k < MT_COUNT(dirs); k++) {
+        canceller c = {.d = &d};
+        wipe();
+        mt_disk *disk = open_kept(&d, dirs[k], 1);
+        draw_tokens(&random, prompt, LEN, d.o.spec.vocab);
+        driver_ask(&d, prompt, LEN, TOKENS, &cold);
+        close_kept(&d, disk);
+        disk = open_kept(&d, dirs[k], 1);
+        mt_request *longer = driver_request(&d, prompt + 300, 20, 40, &beside);
+        for (size_t i = 0; i < 3; i++)
+            c.request[i] = driver_request(&d, prompt, LEN, 50, &gone[i]);
+        driver_close(&d);
+        driver_open(&d, dirs[k], MT_PRECISION_FAST, 2);
+        d.params.context = 2048;
+        d.params.sequences = 4;
+        d.params.disk = disk;
+        d.params.identity[0] = 1;
+        d.params.keep_all = true;
+        d.params.turn = cancel_next;
+        d.params.turn_ctx = &c;
+        driver_start(&d);
+        for (size_t i = 0; i < 3; i++)
+            driver_send(&d, c.request[i]);
+        driver_send(&d, longer);
+        driver_wait(&d, 0);
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(gone[i].finish, MT_FINISH_CANCELLED);
+        driver_ask(&d, prompt, LEN, TOKENS, &warm);
+        expect_same(dirs[k], &cold, &warm);
+        close_kept(&d, disk);
+    }
+}
+
+/* Memory beside the device's: what went from there for lack of room comes back, the same bits; no disk is needed. */
+static void check_host_memory(const char *dir)
+{
+    enum { LEN = 330, MANY = 6, ROUNDS = 3 };
+    static answer cold[MANY], warm;
+    static uint32_t prompt[MANY][LEN];
+    draw random = {35};
+    mt_stats stats;
+    driver d;
+    for (int shelf = 0; shelf < 2; shelf++) {
+        driver_open(&d, dir, MT_PRECISION_FAST, 2);
+        d.params.context = 512;
+        d.params.sequences = 2;
+        d.params.cache = 1024;
+        d.params.keep_all = true;
+        d.params.host_cache = shelf ? 64u << 20 : 0;
+        driver_start(&d);
+        for (size_t i = 0; i < MANY && !shelf; i++)
+            draw_tokens(&random, prompt[i], LEN, d.o.spec.vocab);
+        for (size_t i = 0; i < MANY && !shelf; i++)
+            driver_ask(&d, prompt[i], LEN, TOKENS, &cold[i]);
+        for (size_t i = 0; i < MANY * ROUNDS && shelf; i++) {
+            driver_ask(&d, prompt[i % MANY], LEN, TOKENS, &warm);
+            expect_same(dir, &cold[i % MANY], &warm);
+            if (i >= MANY && warm.cached < 256)
+                fail_msg("%s: %zu tokens came back", dir, warm.cached);
+        }
+        driver_stats(&d, &stats);
+        assert_true(stats.evictions > 0);
+        assert_true(shelf ? stats.keep.restored_pages > 0 && stats.shelf.read > 0 : stats.keep.stored_pages == 0);
+        driver_close(&d);
+    }
+}
+
+static void memory_below_the_devices(void **state)
+{
+    (void)state;
+    check_host_memory(FIXTURES "/qwen3-mlx-4bit-g32");
+    check_host_memory(FIXTURES "/qwen35-mlx-4bit");
+    check_host_memory(FIXTURES "/gemma3-mlx-4bit");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart), TEST(what_differs_shares_nothing),
-                                          TEST(damage_is_never_an_answer), TEST(a_crowd_after_a_restart)};
+                                          TEST(damage_is_never_an_answer), TEST(a_crowd_after_a_restart),
+                                          TEST(who_goes_is_waited_for_by_nobody),
+                                          cmocka_unit_test(memory_below_the_devices)};
 UNIT_MAIN(tests)

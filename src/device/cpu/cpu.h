@@ -33,6 +33,10 @@ struct mt_reading {
     size_t stride;       /* bytes of a row */
 };
 
+struct mt_sending {
+    uint8_t *data;
+};
+
 struct mt_chooser {
     size_t vocab, scratch_bytes;
     uint8_t *scratch; /* [threads][scratch_bytes] */

@@ -190,15 +190,16 @@ static uint8_t *page_of(const mt_kv *kv, uint32_t page)
     return kv->data + page * kv->page_bytes;
 }
 
-void mt_cpu_kv_restore(mt_device *dev, mt_kv *kv, uint32_t page, const void *data)
+void mt_cpu_kv_restore(mt_device *dev, mt_kv *kv, uint32_t page, mt_sending *s, size_t at)
 {
     (void)dev;
-    memcpy(page_of(kv, page), data, kv->page_bytes);
+    memcpy(page_of(kv, page), s->data + at, kv->page_bytes);
 }
 
 void mt_cpu_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from)
 {
-    mt_cpu_kv_restore(dev, kv, to, page_of(kv, from));
+    (void)dev;
+    memcpy(page_of(kv, to), page_of(kv, from), kv->page_bytes);
 }
 
 void mt_cpu_poison(void *data, size_t bytes)
@@ -262,6 +263,43 @@ const void *mt_cpu_reading_data(mt_device *dev, mt_reading *r)
 {
     (void)dev;
     return r->data;
+}
+
+mt_reading *mt_cpu_reading_aside(mt_set *set, size_t bytes)
+{
+    return mt_cpu_reading_new(set, bytes);
+}
+
+bool mt_cpu_reading_come(mt_device *dev, mt_reading *r)
+{
+    (void)dev, (void)r;
+    return true;
+}
+
+/* ---- sending: what is begun is done at once ---- */
+
+mt_sending *mt_cpu_sending_new(mt_set *set, size_t bytes)
+{
+    mt_sending *s = mt_cpu_alloc(set, sizeof *s);
+    s->data = mt_cpu_alloc(set, bytes);
+    return s;
+}
+
+void *mt_cpu_sending_room(mt_device *dev, mt_sending *s)
+{
+    (void)dev;
+    return s->data;
+}
+
+bool mt_cpu_sending_gone(mt_device *dev, mt_sending *s)
+{
+    (void)dev, (void)s;
+    return true;
+}
+
+void mt_cpu_sending_wait(mt_device *dev, mt_sending *s)
+{
+    (void)dev, (void)s;
 }
 
 /* ---- choosing ---- */

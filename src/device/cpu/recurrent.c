@@ -104,10 +104,10 @@ void mt_cpu_read_state(mt_device *dev, mt_reading *r, const mt_states *st, uint3
     *r = (mt_reading){.data = (const uint8_t *)st->data + slot * slot_bytes(&st->shape)};
 }
 
-void mt_cpu_state_restore(mt_device *dev, mt_states *st, uint32_t slot, const void *data)
+void mt_cpu_state_restore(mt_device *dev, mt_states *st, uint32_t slot, mt_sending *s, size_t at)
 {
     (void)dev;
-    memcpy((uint8_t *)st->data + slot * slot_bytes(&st->shape), data, slot_bytes(&st->shape));
+    memcpy((uint8_t *)st->data + slot * slot_bytes(&st->shape), s->data + at, slot_bytes(&st->shape));
 }
 
 static float *slot_of(const recurrent *op, uint32_t slot)

@@ -76,6 +76,14 @@ struct mt_patches {
 struct mt_reading {
     uint8_t *host; /* pinned */
     size_t bytes, stride;
+    CUevent aside; /* it has come; NULL: it comes with all else */
+};
+
+struct mt_sending {
+    uint8_t *host; /* pinned */
+    size_t bytes;
+    CUevent gone;
+    bool begun; /* and nobody has seen that it is gone */
 };
 
 struct mt_chooser {
@@ -147,6 +155,8 @@ struct mt_device {
     CUmodule module[MT_CUDA_IMAGES]; /* NULL behind the last */
     CUfunction kernel[MT_K_COUNT];
     mt_cuda_launcher *launcher;
+    CUstream aside; /* see aside.c */
+    CUevent so_far;
     char name[160];
     mt_cuda_ways ways;
     int number;     /* of the driver's GPUs */
@@ -207,6 +217,7 @@ void mt_cuda_lack(mt_device *dev, size_t bytes);
    the GPU, zeros: without enough of it the device is lost, but for mt_cuda_reserve, which gives 0. */
 void *mt_cuda_host(mt_set *set, size_t bytes);
 void *mt_cuda_pinned(mt_set *set, size_t bytes);
+void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object); /* when the set goes */
 CUdeviceptr mt_cuda_memory(mt_set *set, size_t bytes);
 CUdeviceptr mt_cuda_reserve(mt_set *set, size_t bytes);
 
@@ -223,6 +234,14 @@ void mt_cuda_launcher_close(mt_device *dev); /* after what was started is done *
 
 /* The stream, with all that was listed on it: for everything that is not a kernel. */
 CUstream mt_cuda_stream(mt_device *dev);
+
+/* A second stream, for copies that no step waits for (aside.c): what is begun there comes after all that was enqueued. */
+bool mt_cuda_aside_open(mt_device *dev, mt_error *err) MT_NODISCARD;
+void mt_cuda_aside_close(mt_device *dev); /* after what was started is done */
+void mt_cuda_aside_wait(mt_device *dev);
+CUstream mt_cuda_aside(mt_device *dev);
+CUevent mt_cuda_event(mt_set *set); /* lives as long as the set */
+void mt_cuda_send_aside(mt_device *dev, CUdeviceptr to, mt_sending *s, size_t at, size_t bytes);
 
 /* Enqueues a kernel with one parameter, which is copied. */
 void mt_cuda_list(mt_device *dev, mt_cuda_kernel kernel, size_t x, size_t y, size_t z, size_t threads, size_t shared,

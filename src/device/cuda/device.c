@@ -1,6 +1,7 @@
 /* The CUDA device: kernels on one stream of one GPU. Owns its memory there; one thread drives it.
 
-   1. Everything is enqueued on one stream, so that it happens in order; the host waits only for readings.
+   1. Everything is enqueued on one stream, so that it happens in order; the host waits only for readings. Copies that
+      no step needs go beside it, on another (aside.c).
    2. What the host hands over goes through a ring of pinned memory, so that it may change as soon as a call returns. */
 #include <assert.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ static void set_free(mt_set *set)
     if (dev->failed && dev->context)
         (void)dev->cu.context_use(dev->context); /* that may be what failed */
     mt_cuda_do(dev, "wait", stream_wait, mt_cuda_stream(dev));
+    mt_cuda_aside_wait(dev);
     *set->link = set->next;
     if (set->next)
         set->next->link = set->link;
@@ -60,13 +62,18 @@ void *mt_cuda_host(mt_set *set, size_t bytes)
     return p;
 }
 
+void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object)
+{
+    const int ok = mt_arena_defer(set->arena, end, object);
+    assert(ok);
+    (void)ok;
+}
+
 static void keep(mt_set *set, block b)
 {
     block *kept = mt_cuda_host(set, sizeof *kept);
     *kept = b;
-    const int ok = mt_arena_defer(set->arena, free_block, kept);
-    assert(ok);
-    (void)ok;
+    mt_cuda_defer(set, free_block, kept);
 }
 
 CUdeviceptr mt_cuda_reserve(mt_set *set, size_t bytes)

@@ -14,6 +14,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 
@@ -57,6 +58,8 @@ enum {
     MT_CU_FUNC_PTX_VERSION = 5,
     MT_CU_FUNC_SHARED_BYTES = 8,
     MT_CU_STREAM_NON_BLOCKING = 1,
+    MT_CU_EVENT_WITHOUT_TIME = 2,
+    MT_CU_NOT_READY = 600, /* the one error that is none */
     MT_CU_CAPTURE_RELAXED = 2,
     MT_CU_LAUNCH_PROGRAMMATIC = 6,
     MT_CU_MEMORY_HOST = 1,
@@ -95,6 +98,12 @@ enum {
     X(stream_new, "cuStreamCreate", (CUstream *stream, unsigned flags))                                                \
     X(stream_free, "cuStreamDestroy_v2", (CUstream stream))                                                            \
     X(stream_wait, "cuStreamSynchronize", (CUstream stream))                                                           \
+    X(stream_after, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags))                             \
+    X(event_new, "cuEventCreate", (CUevent *event, unsigned flags))                                                    \
+    X(event_free, "cuEventDestroy_v2", (CUevent event))                                                                \
+    X(event_record, "cuEventRecord", (CUevent event, CUstream stream))                                                 \
+    X(event_query, "cuEventQuery", (CUevent event))                                                                    \
+    X(event_wait, "cuEventSynchronize", (CUevent event))                                                               \
     X(to_device, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))            \
     X(to_host, "cuMemcpyDtoHAsync_v2", (void *to, CUdeviceptr from, size_t bytes, CUstream stream))                    \
     X(copy, "cuMemcpyDtoDAsync_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                 \

@@ -156,6 +156,7 @@ static bool enter(mt_device *dev, mt_error *err)
 
 static void leave(mt_device *dev)
 {
+    mt_cuda_aside_close(dev);
     mt_cuda_launcher_close(dev);
     if (dev->staging)
         (void)dev->cu.host_free(dev->staging);
@@ -172,7 +173,7 @@ bool mt_cuda_open_gpu(mt_device *dev, mt_error *err)
 {
     if (mt_cuda_ways_read(&dev->ways, getenv("MOTET_CUDA"), err) && mt_cuda_driver_open(&dev->cu, err) &&
         find_card(dev, err) && describe_card(dev, err) && enter(dev, err) && load_images(dev, err) &&
-        find_kernels(dev, err) && mt_cuda_launcher_open(dev, err)) {
+        find_kernels(dev, err) && mt_cuda_launcher_open(dev, err) && mt_cuda_aside_open(dev, err)) {
         dev->bytes = MT_CUDA_STAGING;
         dev->failed = false;
         return true;

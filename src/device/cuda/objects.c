@@ -222,9 +222,9 @@ static CUdeviceptr page_at(const mt_kv *kv, uint32_t page)
     return kv->d.data + page * kv->d.page_bytes;
 }
 
-void mt_cuda_kv_restore(mt_device *dev, mt_kv *kv, uint32_t page, const void *data)
+void mt_cuda_kv_restore(mt_device *dev, mt_kv *kv, uint32_t page, mt_sending *s, size_t at)
 {
-    mt_cuda_send(dev, page_at(kv, page), data, kv->d.page_bytes);
+    mt_cuda_send_aside(dev, page_at(kv, page), s, at, kv->d.page_bytes);
 }
 
 void mt_cuda_op_kv_copy(mt_device *dev, mt_kv *kv, uint32_t to, uint32_t from)
@@ -320,9 +320,9 @@ static CUdeviceptr slot_at(const mt_states *st, uint32_t slot)
     return st->d.data + slot * st->slot_bytes;
 }
 
-void mt_cuda_state_restore(mt_device *dev, mt_states *st, uint32_t slot, const void *data)
+void mt_cuda_state_restore(mt_device *dev, mt_states *st, uint32_t slot, mt_sending *s, size_t at)
 {
-    mt_cuda_send(dev, slot_at(st, slot), data, st->slot_bytes);
+    mt_cuda_send_aside(dev, slot_at(st, slot), s, at, st->slot_bytes);
 }
 
 void mt_cuda_state_poison(mt_device *dev, mt_states *st, uint32_t slot)
@@ -345,10 +345,22 @@ mt_reading *mt_cuda_reading_new(mt_set *set, size_t bytes)
     return r;
 }
 
+static CUstream stream_of(mt_device *dev, const mt_reading *r)
+{
+    return r->aside ? mt_cuda_aside(dev) : mt_cuda_stream(dev);
+}
+
+static void end_aside(mt_device *dev, const mt_reading *r)
+{
+    if (r->aside)
+        mt_cuda_do(dev, "hand over what was computed", event_record, r->aside, dev->aside);
+}
+
 static void begin(mt_device *dev, mt_reading *r, CUdeviceptr from, size_t bytes)
 {
     assert(bytes <= r->bytes);
-    mt_cuda_do(dev, "hand over what was computed", to_host, r->host, from, bytes, mt_cuda_stream(dev));
+    mt_cuda_do(dev, "hand over what was computed", to_host, r->host, from, bytes, stream_of(dev, r));
+    end_aside(dev, r);
 }
 
 void mt_cuda_read_rows(mt_device *dev, mt_reading *r, const mt_tensor *t, size_t row, size_t rows)
@@ -364,7 +376,8 @@ void mt_cuda_read_rows(mt_device *dev, mt_reading *r, const mt_tensor *t, size_t
                              .width = r->stride,
                              .height = rows};
     if (rows)
-        mt_cuda_do(dev, "hand over what was computed", copy_rows, &copy, mt_cuda_stream(dev));
+        mt_cuda_do(dev, "hand over what was computed", copy_rows, &copy, stream_of(dev, r));
+    end_aside(dev, r);
 }
 
 void mt_cuda_read_index(mt_device *dev, mt_reading *r, const mt_index *index, size_t count)
@@ -382,14 +395,22 @@ void mt_cuda_read_state(mt_device *dev, mt_reading *r, const mt_states *st, uint
     begin(dev, r, slot_at(st, slot), st->slot_bytes);
 }
 
+static void wait_for(mt_device *dev, const mt_reading *r)
+{
+    if (r->aside)
+        mt_cuda_do(dev, "hand over what was computed", event_wait, r->aside);
+    else
+        mt_cuda_device_wait(dev);
+}
+
 const float *mt_cuda_reading_row(mt_device *dev, mt_reading *r, size_t row)
 {
-    mt_cuda_device_wait(dev);
+    wait_for(dev, r);
     return (const float *)(const void *)(r->host + row * r->stride);
 }
 
 const void *mt_cuda_reading_data(mt_device *dev, mt_reading *r)
 {
-    mt_cuda_device_wait(dev);
+    wait_for(dev, r);
     return r->host;
 }

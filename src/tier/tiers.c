@@ -1,0 +1,53 @@
+#include "tier/tiers.h"
+
+static bool has(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY])
+{
+    switch (tier) {
+    case MT_TIER_HOST: return t->shelf && mt_shelf_has(t->shelf, key);
+    case MT_TIER_DISK: return t->disk && mt_disk_has(t->disk, key);
+    case MT_TIER_COUNT: break;
+    }
+    return false;
+}
+
+mt_tier mt_tiers_find(const mt_tiers *t, const uint8_t key[MT_TIER_KEY])
+{
+    mt_tier tier = MT_TIER_HOST;
+    while (tier < MT_TIER_COUNT && !has(t, tier, key))
+        tier++;
+    return tier;
+}
+
+bool mt_tiers_lack(const mt_tiers *t, const uint8_t key[MT_TIER_KEY])
+{
+    return (t->shelf && !mt_shelf_has(t->shelf, key)) || (t->disk && !mt_disk_has(t->disk, key));
+}
+
+static bool read_from(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY], uint32_t kind,
+                      const mt_tier_part part[], size_t parts)
+{
+    switch (tier) {
+    case MT_TIER_HOST: return t->shelf && mt_shelf_read(t->shelf, key, kind, part, parts);
+    case MT_TIER_DISK: return t->disk && mt_disk_read(t->disk, key, kind, part, parts);
+    case MT_TIER_COUNT: break;
+    }
+    return false;
+}
+
+bool mt_tiers_read(const mt_tiers *t, mt_tier *from, const uint8_t key[MT_TIER_KEY], uint32_t kind,
+                   const mt_tier_part part[], size_t parts)
+{
+    for (; *from < MT_TIER_COUNT; (*from)++)
+        if (read_from(t, *from, key, kind, part, parts))
+            return true;
+    return false;
+}
+
+void mt_tiers_write(const mt_tiers *t, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
+                    size_t parts)
+{
+    if (t->shelf)
+        mt_shelf_write(t->shelf, key, kind, part, parts);
+    if (t->disk)
+        mt_disk_write(t->disk, key, kind, part, parts);
+}
