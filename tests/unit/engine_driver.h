@@ -289,19 +289,32 @@ static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t
         tokens[i] = draw_below(d, vocab);
 }
 
-/* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts, recurrent layers.
-   MOTET_FIXTURES: only those whose names have this in them. */
+/* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts, recurrent layers. Whose
+   threads are looked at, these: experts, recurrent layers, pictures. MOTET_FIXTURES: only those whose names have this in
+   them. */
 static inline bool fixture_chosen(const char *name)
 {
-    static const char *const few[] = {"qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen3moe-mlx-6bit", "qwen35-mlx-4bit",
-                                      "qwen25vl-bf16",     "qwen3vl-mlx-4bit",   "gemma3vl-bf16"};
+    static const char *const few[] = {"qwen3moe-mlx-6bit",  "qwen35-mlx-4bit", "qwen3vl-mlx-4bit", "qwen2-window-bf16",
+                                      "qwen3-mlx-4bit-g32", "qwen25vl-bf16",   "gemma3vl-bf16"};
+    const size_t count = unit_races() ? 3 : MT_COUNT(few);
     const char *wanted = getenv("MOTET_FIXTURES");
     if (wanted && !strstr(name, wanted))
         return false;
-    for (size_t i = 0; unit_quick() && i < MT_COUNT(few); i++)
+    for (size_t i = 0; unit_quick() && i < count; i++)
         if (strcmp(name, few[i]) == 0)
             return true;
     return !unit_quick() && name[0] != '.';
+}
+
+/* Whether a fixture differs from another only in how its weights are written down: for what does not depend on that. */
+static inline bool fixture_is_rewritten(const char *dir)
+{
+    static const char *const ways[] = {"-mlx-2", "-mlx-3", "-mlx-5",  "-mlx-6",   "-mlx-8",
+                                       "-mxfp",  "nvfp4",  "-mixed-", "-resaved", "-sharded"};
+    for (size_t i = 0; !unit_quick() && i < MT_COUNT(ways); i++)
+        if (strstr(dir, ways[i]))
+            return true;
+    return false;
 }
 
 /* Calls check with every folder of `where`, all of which are checkpoints that have recorded answers. */
