@@ -44,7 +44,7 @@ bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
                        : err->code == MT_E_MEMORY      ? "out_of_memory"
                                                        : NULL;
 
-    return mt_failure_set(why, status, code, param, "%s", err->text);
+    return mt_failure_set(why, status, code, err->field ? err->field : param, "%s", err->text);
 }
 
 bool mt_failure_memory(mt_failure *why, const char *param)

@@ -20,6 +20,7 @@ typedef struct mt_failure {
 /* Set *why and return false. code and param may be NULL. */
 bool mt_failure_set(mt_failure *why, int status, const char *code, const char *param, const char *fmt, ...)
     MT_PRINTF(5, 6);
+/* param: of what is about no field by itself. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
 bool mt_failure_memory(mt_failure *why, const char *param); /* the request takes more than one may have */
 

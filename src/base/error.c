@@ -16,6 +16,7 @@ bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...)
     if (!err)
         return false;
     err->code = code;
+    err->field = NULL;
     va_start(args, fmt);
     vsnprintf(err->text, sizeof(err->text), fmt, args);
     va_end(args);
@@ -39,11 +40,19 @@ bool mt_fail_within(mt_error *err, const char *fmt, ...)
     return false;
 }
 
+bool mt_fail_about(mt_error *err, const char *field)
+{
+    if (err && !err->field)
+        err->field = field;
+    return false;
+}
+
 void mt_error_clear(mt_error *err)
 {
     if (!err)
         return;
     err->code = MT_OK;
+    err->field = NULL;
     err->text[0] = '\0';
 }
 

@@ -22,6 +22,7 @@ typedef enum mt_code {
 
 typedef struct mt_error {
     mt_code code;
+    const char *field; /* of a request, that the sentence is about; a literal; NULL: it is about none, or another */
     char text[MT_LIMIT_ERROR_TEXT];
 } mt_error;
 
@@ -30,6 +31,9 @@ bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...) MT_PRINTF(3, 4);
 
 /* Puts "prefix: " in front of the sentence already in *err; returns false. */
 bool mt_fail_within(mt_error *err, const char *fmt, ...) MT_PRINTF(2, 3);
+
+/* Says which field of a request the sentence in *err is about, unless that was said already; returns false. */
+bool mt_fail_about(mt_error *err, const char *field);
 
 /* Resets *err to MT_OK with an empty sentence. */
 void mt_error_clear(mt_error *err);

@@ -426,6 +426,8 @@ bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_erro
     *chat = (mt_chat){.arena = arena};
     if (!json_is_object(request))
         return mt_fail(err, MT_E_INVALID, "the request is %s; send an object with messages", kind_of(request));
-    return read_messages(chat, get(request, "messages"), err) && read_tools(chat, get(request, "tools"), err) &&
-           read_kwargs(chat, request, err) && mt_chat_ending_read(chat, request, err);
+    return (read_messages(chat, get(request, "messages"), err) || mt_fail_about(err, "messages")) &&
+           (read_tools(chat, get(request, "tools"), err) || mt_fail_about(err, "tools")) &&
+           (read_kwargs(chat, request, err) || mt_fail_about(err, "chat_template_kwargs")) &&
+           (mt_chat_ending_read(chat, request, err) || mt_fail_about(err, "continue_final_message"));
 }

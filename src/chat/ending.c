@@ -15,7 +15,10 @@ static bool read_flag(const json_t *request, const char *name, bool *value, mt_e
     if (!given || json_is_null(given))
         return true;
     *value = json_is_true(given);
-    return json_is_boolean(given) || mt_fail(err, MT_E_INVALID, "%s is no boolean; send true or false", name);
+    if (json_is_boolean(given))
+        return true;
+    mt_fail(err, MT_E_INVALID, "%s is no boolean; send true or false", name);
+    return mt_fail_about(err, name);
 }
 
 static bool check_last(const mt_chat_message *last, mt_error *err)

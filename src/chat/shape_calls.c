@@ -284,7 +284,7 @@ static bool write_call(mt_shape_writer *w, const layout *l, const json_t *functi
     size_t count = 0;
 
     if (!write_arguments(w, l, json_object_get(function, "parameters"), strict, &arguments))
-        return mt_fail_within(w->err, "tool \"%.100s\"", name);
+        return mt_fail_within(w->err, "tool \"%.100s\"", name) || mt_fail_about(w->err, "tools");
     if (l->numbered != UNNUMBERED)
         numbered = mt_grammar_seq(w->g, number(w), mt_shape_markup(w, l->numbered_end));
     parts[count++] = mt_shape_markup(w, l->before);
@@ -314,7 +314,7 @@ static bool check_names(const mt_shape *s, mt_error *err)
         mt_fail(err, MT_E_INVALID, "\"tool_choice\" names the tool \"%.100s\", which \"tools\" does not have",
                 json_object_iter_key(first));
     json_decref(missing);
-    return !first;
+    return !first || mt_fail_about(err, "tool_choice");
 }
 
 /* Any of the tools that may be called. */
@@ -345,9 +345,10 @@ bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
 
     if (!l)
         return mt_fail(
-            w->err, MT_E_INVALID,
-            "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"%s\": send auto or none",
-            w->shape->formats.tools);
+                   w->err, MT_E_INVALID,
+                   "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"%s\": send auto or none",
+                   w->shape->formats.tools) ||
+               mt_fail_about(w->err, "tool_choice");
     w->arguments = (mt_json){.g = w->g, .notation = l->notation, .quotes = mt_shape_markup(w, "<|\"|>")};
     rule = mt_grammar_rule(w->g); /* tools are written once, however many calls there are */
     if (!write_any(w, l, &any))

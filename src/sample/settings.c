@@ -12,30 +12,34 @@ static bool check_number(const char *field, float value, float low, float high, 
 {
     if (value >= low && value <= high)
         return true;
-    return mt_fail(err, MT_E_INVALID, "\"%s\" is %g: give a number from %g to %g", field, (double)value, (double)low,
-                   (double)high);
+    mt_fail(err, MT_E_INVALID, "\"%s\" is %g: give a number from %g to %g", field, (double)value, (double)low,
+            (double)high);
+    return mt_fail_about(err, field);
 }
 
 static bool check_integer(const char *field, int64_t value, int64_t low, int64_t high, mt_error *err)
 {
     if (value >= low && value <= high)
         return true;
-    return mt_fail(err, MT_E_INVALID, "\"%s\" is %lld: give an integer from %lld to %lld", field, (long long)value,
-                   (long long)low, (long long)high);
+    mt_fail(err, MT_E_INVALID, "\"%s\" is %lld: give an integer from %lld to %lld", field, (long long)value,
+            (long long)low, (long long)high);
+    return mt_fail_about(err, field);
 }
 
 static bool check_length(const char *field, size_t count, size_t limit, mt_error *err)
 {
     if (count <= limit)
         return true;
-    return mt_fail(err, MT_E_INVALID, "\"%s\" has %zu entries: give at most %zu", field, count, limit);
+    mt_fail(err, MT_E_INVALID, "\"%s\" has %zu entries: give at most %zu", field, count, limit);
+    return mt_fail_about(err, field);
 }
 
 static bool check_id(const char *field, uint32_t id, size_t vocab, mt_error *err)
 {
     if (id < vocab)
         return true;
-    return mt_fail(err, MT_E_INVALID, "\"%s\" names token %u: give ids from 0 to %zu", field, id, vocab - 1);
+    mt_fail(err, MT_E_INVALID, "\"%s\" names token %u: give ids from 0 to %zu", field, id, vocab - 1);
+    return mt_fail_about(err, field);
 }
 
 static bool check_bias(const mt_sample_settings *s, size_t vocab, mt_error *err)
@@ -66,7 +70,8 @@ static bool check_bad(const mt_sample_settings *s, size_t vocab, mt_error *err)
     for (size_t i = 0; i < s->bad_count; i++) {
         if (s->bad[i].count == 0 || s->bad[i].count > MT_LIMIT_BAD_TOKENS)
             return mt_fail(err, MT_E_INVALID, "\"bad_words\" has a word of %zu tokens: give words of at most %d",
-                           s->bad[i].count, MT_LIMIT_BAD_TOKENS);
+                           s->bad[i].count, MT_LIMIT_BAD_TOKENS) ||
+                   mt_fail_about(err, "bad_words");
         for (size_t k = 0; k < s->bad[i].count; k++)
             if (!check_id("bad_words", s->bad[i].ids[k], vocab, err))
                 return false;

@@ -69,16 +69,6 @@ static void *copy_into(mt_arena *arena, const void *data, size_t size)
     return copy;
 }
 
-/* A sentence that begins with the field it is about, in quotes. */
-static bool unfit(mt_failure *why, const mt_error *err)
-{
-    char field[MT_FAILURE_PARAM] = "";
-
-    if (err->text[0] == '"')
-        snprintf(field, sizeof(field), "%.*s", (int)strcspn(err->text + 1, "\""), err->text + 1);
-    return mt_failure_set(why, 400, "invalid_value", field, "%s", err->text);
-}
-
 /* A mask of the vocabulary. */
 static bool set_only(mt_request *r, const mt_served *served, const mt_ask *ask, mt_failure *why)
 {
@@ -175,7 +165,8 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     if (!s->bias || !s->stop_ids)
         return mt_failure_memory(why, NULL);
     return set_only(r, served, ask, why) && set_bad(r, call, ask, why) &&
-           (mt_sample_settings_check(s, served->vocab, &err) || unfit(why, &err));
+           (mt_sample_settings_check(s, served->vocab, &err) ||
+            mt_failure_set(why, 400, "invalid_value", err.field, "%s", err.text));
 }
 
 static void free_stop(void *stop)
@@ -260,14 +251,6 @@ static void release_constraint(void *constraint)
     mt_constraint_release(constraint);
 }
 
-/* The field that a sentence about a constraint is about. */
-static const char *about(const mt_error *err, const mt_ask *ask)
-{
-    if (strncmp(err->text, "\"tool_choice\"", 13) == 0)
-        return "tool_choice";
-    return strncmp(err->text, "tool ", 5) == 0 ? "tools" : ask->source_field;
-}
-
 /* The constraint of a shape. What is not compiled yet has a lane of its own, where nothing may take long, and what
    does goes on among the large ones: so nobody waits for it but who sent it. */
 static mt_constraint *find_constraint(mt_call *call, const mt_shape *shape, mt_error *err)
@@ -326,7 +309,7 @@ static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt,
     }
     if (err.code == MT_E_BUSY)
         return mt_failure_from(why, &err, NULL);
-    return mt_failure_set(why, 400, "invalid_value", about(&err, ask), "%s", err.text);
+    return mt_failure_set(why, 400, "invalid_value", err.field ? err.field : ask->source_field, "%s", err.text);
 }
 
 /* The request has it for as long as it lives. */

@@ -55,18 +55,6 @@ bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text tex
     return ok;
 }
 
-/* Which field a sentence of chat/ is about. */
-static const char *field_of(const char *sentence)
-{
-    static const char *const fields[] = {"tools", "chat_template_kwargs", "add_generation_prompt",
-                                         "continue_final_message"};
-
-    for (size_t i = 0; i < MT_COUNT(fields); i++)
-        if (strncmp(sentence, fields[i], strlen(fields[i])) == 0)
-            return fields[i];
-    return "messages";
-}
-
 /* Templates that take no parts get the marker in the text. */
 static mt_chat_marks marks_of(const mt_processor *processor)
 {
@@ -125,7 +113,7 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
     mt_error err;
 
     if (!mt_chat_read(&chat, arena, body, &err))
-        return mt_failure_from(why, &err, field_of(err.text));
+        return mt_failure_from(why, &err, "messages");
     if (!served->opened.processor && mt_chat_shows(body))
         return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
     if (served->opened.processor)

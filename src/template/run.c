@@ -26,6 +26,7 @@ static bool fail(mt_tpl_run *run, mt_code code, const char *fmt, va_list args)
     run->failed = true;
     if (run->err) {
         run->err->code = code;
+        run->err->field = NULL;
         vsnprintf(run->err->text, sizeof(run->err->text), fmt, args);
         trim_text(run->err->text);
     }
