@@ -181,13 +181,17 @@ static bool show(bench *b, asked *a, size_t side, uint64_t picture, uint64_t wor
     mt_picture *p = mt_arena_alloc(r->arena, MT_PICTURE_SIZES * sizeof *p);
     mt_dice dice = {words};
     mt_expanded to;
-    uint32_t ids[2 * SHORT_PROMPT + MT_PICTURE_SIZES];
     bool ok = make_picture(b, side, picture, r->arena, p);
-    const size_t pictures = 1 + p->more, count = 2 * SHORT_PROMPT + pictures;
-    for (size_t i = 0; i < count; i++)
-        ids[i] = i >= SHORT_PROMPT && i < SHORT_PROMPT + pictures ? mt_processor_pad(processor)
-                                                                  : (uint32_t)(mt_dice_roll(&dice) % PLAIN);
-    ok = ok && mt_processor_expand(processor, ids, count, p, pictures, r->arena, &to, b->err);
+    const size_t pictures = 1 + (ok ? p->more : 0);
+    size_t runs = 0;
+    for (size_t i = 0; ok && i < pictures; i++)
+        runs += mt_processor_runs(processor, &p[i]);
+    const size_t count = 2 * SHORT_PROMPT + runs;
+    uint32_t *ids = mt_arena_alloc(r->arena, count * sizeof *ids);
+    for (size_t i = 0; ids && i < count; i++)
+        ids[i] = i >= SHORT_PROMPT && i < SHORT_PROMPT + runs ? mt_processor_pad(processor)
+                                                              : (uint32_t)(mt_dice_roll(&dice) % PLAIN);
+    ok = ok && ids && mt_processor_expand(processor, ids, count, p, pictures, r->arena, &to, b->err);
     if (!ok) {
         mt_request_free(r);
         return false;

@@ -368,7 +368,7 @@ typedef struct mt_peaks {
 /* Operations; m counts rows */
 #define MT_DEVICE_OPERATIONS(X)                                                                                        \
     /* Rows as they are: y[to] = x[from]; y = 0; y[i] = x[index[i]]; y[to[i]][column ..] = x[i]; y[to[i]] +=           \
-       x[i], i ascending, but where to[i] is MT_NO_PAGE. */                                                            \
+       x[i], i ascending. Of the last two, not where to[i] is MT_NO_PAGE. */                                           \
     X(void, op_copy_row,                                                                                               \
       (mt_device *dev, mt_tensor *y, size_t to, const mt_tensor *x, size_t from),                                      \
       (dev, y, to, x, from))                                                                                           \

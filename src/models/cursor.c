@@ -14,8 +14,9 @@ void mt_cursor_begin(mt_cursor *c, size_t rows)
     c->row = c->pass = c->layer = 0;
     c->left = 0;
     do
-        c->left += c->kind->cost(c, 0, rows);
+        c->left += c->kind->cost(c, 0, c->rows);
     while (c->kind->next(c));
+    c->rows = rows;
     c->pass = c->layer = 0;
     c->busy = true;
 }

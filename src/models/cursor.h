@@ -15,7 +15,7 @@ typedef struct mt_cursor_kind {
     void (*slice)(mt_cursor *cursor, size_t rows);
     /* Multiplications of rows [first, first + rows) in the pass. */
     double (*cost)(const mt_cursor *cursor, size_t first, size_t rows);
-    /* Goes on to the next pass. False when there is none. */
+    /* Goes on to the next pass, which may have fewer rows. False when there is none. */
     bool (*next)(mt_cursor *cursor);
 } mt_cursor_kind;
 

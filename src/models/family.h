@@ -20,6 +20,9 @@ typedef struct mt_family {
     bool (*read)(mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err);
     bool drafts;                           /* it guesses for another model, and is none by itself */
     const struct mt_vision_family *vision; /* its eyes (vision_family.h); NULL: none */
+    /* Families that its text model may be of, by the "model_type" of "text_config": theirs are defaults and read. The
+       first where it names none; NULL: it is its own. */
+    const struct mt_family *beneath[6];
     /* Keys of the outer config that name tokens which are embedded as "pad_token_id" of the text model's, wherever they
        are written, and what they are where it does not. */
     struct {
@@ -34,14 +37,15 @@ typedef struct mt_family {
         X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), \
         X(gpt_oss), X(mistral), X(ministral3), X(mistral3), X(gemma4), X(gemma4_text), X(gemma4_unified),              \
         X(gemma4_unified_text), X(gemma4_assistant), X(gemma4_unified_assistant), X(lfm2), X(lfm2_vl), X(glm4v),       \
-        X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm)
+        X(glm46v), X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm), X(internvl), X(minicpmv4_6)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
 /* Eyes that several of them have, or that stand in another file. */
 extern const struct mt_vision_family mt_vision_qwen2, mt_vision_qwen2_5, mt_vision_qwen3, mt_vision_qwen3_5,
     mt_vision_gemma3, mt_vision_pixtral, mt_vision_lfm2, mt_vision_gemma4, mt_vision_gemma4_unified, mt_vision_glm4v,
-    mt_vision_glm46v, mt_vision_glm4v_moe, mt_vision_glm_ocr, mt_vision_paddleocr, mt_vision_smolvlm;
+    mt_vision_glm46v, mt_vision_glm4v_moe, mt_vision_glm_ocr, mt_vision_paddleocr, mt_vision_smolvlm,
+    mt_vision_internvl, mt_vision_minicpm;
 
 /* A count of at least one; missing and without a default (0) is an error. */
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out,

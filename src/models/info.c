@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "models/vision.h"
 
 #define THOUSAND 1024 /* tokens of "1k" */
 
@@ -184,6 +185,18 @@ static void remark_spec(mt_info *info)
         remark(info, "neighbouring elements of a head are turned, not its halves");
 }
 
+/* What few towers have. */
+static void remark_tower(mt_info *info)
+{
+    const mt_vision_spec *v = info->spec.vision;
+    if (v && v->summary)
+        remark(info, "the tower has a row for each view besides its patches, of which no token is made");
+    if (v && v->row_eps > 0)
+        remark(info, "queries and keys of the tower are normed by row, all heads together");
+    if (v && v->squeezed)
+        remark(info, "%d patches become one row after layer %u of the tower", MT_SQUEEZED, v->squeeze);
+}
+
 static void take_census(mt_info *info, const mt_quant *quant)
 {
     mt_buf text;
@@ -257,6 +270,7 @@ bool mt_info_gather(mt_info *info, const char *dir, mt_error *err)
     count_cache(info);
     remark_spec(info);
     remark_layers(info);
+    remark_tower(info);
     remark_weights(info, tied, &quant);
     remark_unused(info);
     return true;

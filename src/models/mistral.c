@@ -1,6 +1,5 @@
 /* Mistral, Ministral 3, and Mistral 3, which is either of them with Pixtral's eyes. */
 #include <math.h>
-#include <string.h>
 
 #include "models/family.h"
 
@@ -55,17 +54,6 @@ static bool read_ministral3(mt_model_spec *s, mt_layer_spec *layer, const mt_con
     return mt_rope_read_one(s, c, 1e6, arena, err);
 }
 
-static bool read_mistral3(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
-{
-    const char *type = mt_config_string(c, "model_type", "mistral");
-    if (strcmp(type, "ministral3") == 0)
-        return read_ministral3(s, layer, c, arena, err);
-    if (strcmp(type, "mistral") == 0)
-        return read_mistral(s, layer, c, arena, err);
-    return mt_fail(err, MT_E_UNSUPPORTED,
-                   "the text model of mistral3 has the type \"%.64s\"; known are mistral and ministral3", type);
-}
-
 const mt_family mt_family_mistral = {.name = "mistral",
                                      .defaults = {.vocab = 32000,
                                                   .hidden = 4096,
@@ -89,6 +77,5 @@ const mt_family mt_family_ministral3 = {.name = "ministral3",
                                                      .eps = 1e-5},
                                         .read = read_ministral3};
 
-/* What a config leaves out differs between the two, so sizes must be given. */
 const mt_family mt_family_mistral3 = {
-    .name = "mistral3", .defaults = {.eps = 1e-5}, .read = read_mistral3, .vision = &mt_vision_pixtral};
+    .name = "mistral3", .vision = &mt_vision_pixtral, .beneath = {&mt_family_mistral, &mt_family_ministral3}};

@@ -18,7 +18,8 @@ typedef struct mt_picture {
     uint32_t views;         /* that do not see each other: frames of a video, an image and its crops; 1 for most */
     uint32_t across;        /* views in a row, where they are tiles of an image; 0 where they are not */
     uint32_t height, width; /* of a view, in patches */
-    uint32_t more;      /* pictures after it in the array that are made of the same image, with views of other sizes */
+    uint32_t more;      /* pictures after it in the array that are made of the same image, with views of other sizes, or
+                           of the same video, where frames are seen by themselves */
     uint32_t tokens;    /* of all views: rows of features, places in the prompt */
     uint32_t frames;    /* that a patch holds: 1 where all are the same */
     size_t patch_bytes; /* 3 * frames * side * side */
@@ -33,6 +34,15 @@ typedef struct mt_picture {
 static inline size_t mt_picture_patches(const mt_picture *p)
 {
     return (size_t)p->views * p->height * p->width;
+}
+
+/* Where patch number i of a token's merge x merge stands in it: row by row, or (nested) those of each square of 2 x 2
+   together, and these row by row. */
+static inline void mt_picture_inner(uint32_t merge, bool nested, uint32_t i, uint32_t *y, uint32_t *x)
+{
+    const uint32_t square = i / 4, across = merge / 2;
+    *y = nested ? square / across * 2 + i % 4 / 2 : i / merge;
+    *x = nested ? square % across * 2 + i % 2 : i % merge;
 }
 
 /* A run of positions of a prompt that hold features of one picture. */

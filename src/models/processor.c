@@ -165,6 +165,7 @@ mt_processor *mt_processor_read(const char *dir, const mt_config *config, const 
                         .tokens_per_second = v->tokens_per_second,
                         .block = v->block,
                         .pixels_last = v->pixels_last,
+                        .nested = v->squeezed,
                         .places = v->places};
     mt_settings s = {.dir = dir, .config = config, .spec = spec, .arena = arena, .p = p, .err = err};
     return read_all(&s, v->family) ? p : NULL;

@@ -47,7 +47,8 @@ typedef struct mt_picture_order {
    MT_PICTURE_SIZES. */
 bool mt_processor_image(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                         mt_error *err) MT_NODISCARD;
-bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture *out,
+/* A video may become any number of them, which lie in the order's arena. */
+bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture **out,
                         mt_error *err) MT_NODISCARD;
 
 /* A video that comes as a list of pictures, all of which are looked at: wish.fps says at what pace they were taken.
@@ -59,7 +60,7 @@ typedef struct mt_frame_list {
 } mt_frame_list;
 
 bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const mt_picture_order *order,
-                         mt_picture *out, mt_error *err) MT_NODISCARD;
+                         mt_picture **out, mt_error *err) MT_NODISCARD;
 
 /* The token that a chat template writes where an image or a video stands: "<|image_pad|>", "<start_of_image>". NULL:
    the family takes none. */
@@ -69,8 +70,11 @@ const char *mt_processor_marker(const mt_processor *p, bool video);
 uint32_t mt_processor_pad(const mt_processor *p);
 
 /* Appends the text that the marker of a picture, and of those that belong to it, becomes; number: which of the prompt's
-   markers it is, from 0. The text is as trusted as the template's own. */
+   markers of images, or of videos, it is, from 0. The text is as trusted as the template's own. */
 bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out) MT_NODISCARD;
+
+/* Pad tokens that stand for a picture, each for a run of its tokens. */
+size_t mt_processor_runs(const mt_processor *p, const mt_picture *picture);
 
 /* A prompt as the engine takes it. */
 typedef struct mt_expanded {

@@ -118,8 +118,9 @@ void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const m
     for (size_t top = 0; top < out->height; top += merge)
         for (size_t left = 0; left < out->width; left += merge)
             for (size_t i = 0; i < merge * merge; i++, to += out->patch_bytes) {
-                const size_t y = (top + i / merge) * side, x = (left + i % merge) * side;
-                const uint8_t *from = resized.pixels + y * row_bytes + 3 * x;
+                uint32_t y, x;
+                mt_picture_inner(p->merge, p->nested, (uint32_t)i, &y, &x);
+                const uint8_t *from = resized.pixels + (top + y) * side * row_bytes + 3 * (left + x) * side;
                 if (p->pixels_last)
                     fill_pixels(to, from, row_bytes, side);
                 else
@@ -138,14 +139,14 @@ void mt_picture_sign(const mt_processor *p, mt_picture *out)
     mt_digest(out->digest, parts, MT_COUNT(parts));
 }
 
-bool mt_picture_tiles(const mt_processor *p, const mt_image *image, mt_pixel_size tile, uint32_t across, uint32_t down,
-                      const mt_picture_order *order, mt_picture *out, mt_error *err)
+bool mt_picture_tiles(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, mt_pixel_size tile,
+                      uint32_t across, uint32_t down, const mt_picture_order *order, mt_picture *out, mt_error *err)
 {
-    const mt_resample resample = p->image.resample;
-    const mt_resize_like like = mt_pixel_like(&p->image);
+    const mt_resample resample = rules->resample;
+    const mt_resize_like like = mt_pixel_like(rules);
     const uint32_t width = across * tile.width, height = down * tile.height;
     mt_image whole, piece;
-    if (!mt_picture_new(p, &p->image, across * down, tile, 1, order, out, err) ||
+    if (!mt_picture_new(p, rules, across * down, tile, 1, order, out, err) ||
         !mt_media_take(order->watch,
                        mt_image_resize_memory(image->width, image->height, width, height, resample, like) +
                            (size_t)6 * tile.width * tile.height,
@@ -155,11 +156,27 @@ bool mt_picture_tiles(const mt_processor *p, const mt_image *image, mt_pixel_siz
     mt_image_resize(&whole, image, width, height, resample, like);
     for (uint32_t i = 0; i < out->views; i++) {
         mt_image_crop(&piece, &whole, i % across * tile.width, i / across * tile.height, tile.width, tile.height);
-        mt_picture_fill(p, &p->image, &piece, i, 0, out);
+        mt_picture_fill(p, rules, &piece, i, 0, out);
         mt_image_free(&piece);
     }
     mt_image_free(&whole);
     return true;
+}
+
+void mt_tile_grid(const mt_tile_rules *t, double h, double w, uint32_t *across, uint32_t *down)
+{
+    double nearest = INFINITY;
+    *across = *down = 1;
+    for (uint32_t count = t->least; count <= t->most; count++)
+        for (uint32_t columns = 1; columns <= count; columns++) {
+            const uint32_t rows = count / columns;
+            const double apart = fabs(w / h - (double)columns / rows), area = (double)t->side * t->side * count;
+            if (count % columns || apart > nearest || (apart == nearest && w * h <= 0.5 * area))
+                continue;
+            nearest = apart;
+            *across = columns;
+            *down = rows;
+        }
 }
 
 static bool one_view(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,

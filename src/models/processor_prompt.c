@@ -17,6 +17,11 @@ uint32_t mt_picture_view_tokens(const mt_processor *p, const mt_picture *picture
     return picture->tokens / picture->views;
 }
 
+size_t mt_processor_runs(const mt_processor *p, const mt_picture *picture)
+{
+    return p->family->run ? picture->tokens / p->family->run(p, picture) : 1;
+}
+
 bool mt_processor_text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out)
 {
     if (p->family->text)

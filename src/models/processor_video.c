@@ -94,12 +94,13 @@ static bool fill(const mt_frame_choice *c, frames *from, const mt_picture_order 
     return ok;
 }
 
-static bool make(const mt_frame_choice *c, frames *from, uint32_t height, uint32_t width, const mt_picture_order *order,
-                 mt_picture *out, mt_error *err)
+/* One picture whose views are the frames. */
+static bool make_views(const mt_frame_choice *c, frames *from, mt_pixel_size given, const mt_picture_order *order,
+                       mt_picture *out, mt_error *err)
 {
     const mt_processor *p = c->p;
     mt_pixel_size size;
-    if (!p->family->size(p, &order->wish, height, width, c->count, &size, err))
+    if (!p->family->size(p, &order->wish, given.height, given.width, c->count, &size, err))
         return false;
     const uint32_t views = (c->count + p->frames - 1) / p->frames;
     if (!mt_picture_new(p, &p->video, views, size, p->frames, order, out, err))
@@ -112,22 +113,55 @@ static bool make(const mt_frame_choice *c, frames *from, uint32_t height, uint32
     return true;
 }
 
+/* Pictures of each frame, one behind the other. */
+static bool make_each(const mt_frame_choice *c, frames *from, const mt_picture_order *order, mt_picture *out,
+                      mt_error *err)
+{
+    uint32_t count = 0;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < c->count; i++) {
+        mt_image image = {0};
+        mt_picture *first = &out[count];
+        ok = next_frame(from, c->index[i], &image, err) && c->p->family->frame(c->p, &image, order, first, err);
+        mt_image_free(&image);
+        const uint32_t made = ok ? 1 + first->more : 0;
+        first->more = 0;
+        for (uint32_t j = 0; j < made; j++) {
+            first[j].video = true;
+            mt_picture_sign(c->p, &first[j]);
+        }
+        count += made;
+    }
+    out->more = ok ? count - 1 : 0;
+    return ok;
+}
+
+static bool make(const mt_frame_choice *c, frames *from, mt_pixel_size given, const mt_picture_order *order,
+                 mt_picture **out, mt_error *err)
+{
+    const bool each = c->p->family->frame != NULL;
+    *out = mt_arena_alloc(order->arena, (each ? (size_t)c->count * MT_PICTURE_SIZES : 1) * sizeof **out);
+    if (!*out)
+        return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
+    return each ? make_each(c, from, order, *out, err) : make_views(c, from, given, order, *out, err);
+}
+
 static bool takes_video(const mt_processor *p, mt_error *err)
 {
     return p->family->choose || mt_fail(err, MT_E_INVALID, "this model takes no videos; send single frames as images");
 }
 
-bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture *out,
+bool mt_processor_video(const mt_processor *p, mt_video *video, const mt_picture_order *order, mt_picture **out,
                         mt_error *err)
 {
     const mt_video_info about = mt_video_about(video);
     mt_frame_choice c = {.p = p, .total = about.frames, .fps = about.fps};
     return takes_video(p, err) && choose(&c, &order->wish, order->arena, err) &&
-           make(&c, &(frames){.video = video}, about.height, about.width, order, out, err);
+           make(&c, &(frames){.video = video}, (mt_pixel_size){about.height, about.width}, order, out, err);
 }
 
 bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const mt_picture_order *order,
-                         mt_picture *out, mt_error *err)
+                         mt_picture **out, mt_error *err)
 {
     const double fps = order->wish.fps;
     mt_frame_choice c = {.p = p, .total = (int64_t)list->count, .fps = fps > 0 ? fps : p->fps > 0 ? p->fps : 1};
@@ -141,7 +175,7 @@ bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const
         return mt_fail(err, MT_E_TOO_LARGE, "the pictures of the request take more memory than a request may");
     choose_all(&c);
     const bool ok = list->next(list->ctx, 0, &from.first, err) &&
-                    make(&c, &from, from.first.height, from.first.width, order, out, err);
+                    make(&c, &from, (mt_pixel_size){from.first.height, from.first.width}, order, out, err);
     mt_image_free(&from.first);
     return ok;
 }

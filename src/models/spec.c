@@ -1,6 +1,7 @@
 #include "models/spec.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -29,6 +30,22 @@ static bool fail_unknown(const char *name, mt_error *err)
     mt_fail(err, MT_E_UNSUPPORTED, "model type \"%.64s\" is not known; known are %s", name, known.data);
     mt_buf_free(&known);
     return false;
+}
+
+/* What people may take for a family that is known. */
+static bool fail_near(const char *name, mt_error *err)
+{
+    static const struct {
+        const char *name, *why;
+    } near[] = {
+        {"internvl_chat", "the layout of InternVL's own code; take the checkpoint whose name ends in -HF"},
+        {"minicpmv", "MiniCPM-V before 4.6, which has another tower and another merger"},
+        {"minicpmo", "MiniCPM-o, which hears and speaks, too, and has another merger"},
+    };
+    for (size_t i = 0; i < MT_COUNT(near); i++)
+        if (strcmp(near[i].name, name) == 0)
+            return mt_fail(err, MT_E_UNSUPPORTED, "model type \"%s\" is %s", name, near[i].why);
+    return fail_unknown(name, err);
 }
 
 bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
@@ -243,17 +260,44 @@ static bool read_blanks(mt_model_spec *spec, const mt_family *f, const mt_config
     return true;
 }
 
+/* The family of the text model; NULL: it is not known. */
+static const mt_family *find_beneath(const mt_family *f, const mt_config *text, bool inner, mt_error *err)
+{
+    if (!f->beneath[0])
+        return f;
+    const char *type = mt_config_string(text, "model_type", f->beneath[0]->name);
+    char known[256] = "";
+    size_t len = 0, count = 0;
+    while (count < MT_COUNT(f->beneath) && f->beneath[count])
+        count++;
+    for (size_t i = 0; i < count; i++) {
+        if (!inner || strcmp(f->beneath[i]->name, type) == 0)
+            return f->beneath[i];
+        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s",
+                                i == 0          ? ""
+                                : i + 1 < count ? ", "
+                                                : " and ",
+                                f->beneath[i]->name);
+    }
+    mt_fail(err, MT_E_UNSUPPORTED, "the text model of %s has the type \"%.64s\"; %s%s%s", f->name, type,
+            count > 1 ? "known are " : "", known, count > 1 ? "" : " is known");
+    return NULL;
+}
+
 /* The text model, but for how its layers share pages. */
 static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *config, const mt_config *text,
                       mt_layer_spec **layer, mt_arena *arena, mt_error *err)
 {
     memset(spec, 0, sizeof *spec);
+    const mt_family *beneath = find_beneath(f, text, text != config, err);
+    if (!beneath)
+        return false;
     spec->family = f->name;
     spec->architecture = mt_config_array_string(config, "architectures", 0);
     if (!spec->architecture)
         spec->architecture = mt_config_string(config, "model_type", "");
     mt_layer_spec usual = {0};
-    if (!read_common(spec, &usual, text, &f->defaults, err))
+    if (!read_common(spec, &usual, text, &beneath->defaults, err))
         return false;
     if (text != config && mt_config_has(config, "tie_word_embeddings"))
         spec->tied = mt_config_bool(config, "tie_word_embeddings", spec->tied);
@@ -263,7 +307,7 @@ static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *
     spec->layer = *layer;
     **layer = usual;
     mt_layers_repeat(spec, *layer);
-    return f->read(spec, *layer, text, arena, err);
+    return beneath->read(spec, *layer, text, arena, err);
 }
 
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
@@ -277,7 +321,7 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
                        "--embedding-model",
                        type);
     if (!f)
-        return fail_unknown(family ? family : type, err);
+        return fail_near(family ? family : type, err);
     if (f->drafts)
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "model type \"%s\" guesses for another model and answers nothing by itself; give it beside "

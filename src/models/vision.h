@@ -22,14 +22,17 @@ typedef enum mt_merge {
                       more, normed, and go through gelu and a gated MLP */
 } mt_merge;
 
+#define MT_SQUEEZED 4 /* patches of a square that becomes one row: 2 x 2 */
+
 #define MT_TABLE_PLACES 4096 /* most learned positions where all of them may count for a patch */
 
 /* How a table of learned positions is spread over a picture's patches. */
 typedef enum mt_spread {
-    MT_SPREAD_ENDS,  /* from end to end, between four neighbours */
-    MT_SPREAD_STEPS, /* the entry that a patch's share of the side falls into */
-    MT_SPREAD_CUBIC, /* by middles of patches, between sixteen neighbours; the border goes on outside */
-    MT_SPREAD_SMOOTH /* resized as a picture is, bilinear: where it is made smaller, by means */
+    MT_SPREAD_ENDS,   /* from end to end, between four neighbours */
+    MT_SPREAD_STEPS,  /* the entry that a patch's share of the side falls into */
+    MT_SPREAD_SHARES, /* the same, where that is a quotient and not a number of steps */
+    MT_SPREAD_CUBIC,  /* by middles of patches, between sixteen neighbours; the border goes on outside */
+    MT_SPREAD_SMOOTH  /* resized as a picture is, bilinear: where it is made smaller, by means */
 } mt_spread;
 
 typedef struct mt_vision_spec {
@@ -44,7 +47,11 @@ typedef struct mt_vision_spec {
     bool rms;         /* RMS norms, else layer norms with bias */
     bool bias;        /* of its layers' products */
     bool qkv_bias;    /* of queries, keys and values, whatever the others have */
+    bool qkv_plain;   /* queries, keys and values have no biases, whatever the others have */
     bool qk_norm;     /* queries and keys are normed by head */
+    float row_eps;    /* queries and keys are normed by row, all heads together; 0: they are not */
+    bool scaled;      /* what attention and the MLP give is multiplied by a number for each column */
+    bool summary;     /* a view has a row besides its patches, which all see and no token is made of */
     bool gated;       /* the MLP has a gate */
     bool patch_bias;  /* of the patch embedding */
     bool first_norm;  /* patches are normed before positions are added */
@@ -64,10 +71,13 @@ typedef struct mt_vision_spec {
     float merge_scale; /* of MT_MERGE_PLAIN */
     bool standard;     /* MT_MERGE_PLAIN has a bias and a scale for each column */
     mt_activation merge_activation;
-    bool merge_bias; /* of the merger's MLP, where its family has a choice */
-    bool merge_norm; /* of patches side by side */
-    uint32_t middle; /* width of the merger's MLP; 0: that of patches side by side */
-    uint32_t table;  /* side of the square of learned positions; 0: none */
+    bool merge_bias;  /* of the merger's MLP, where its family has a choice */
+    bool merge_norm;  /* of patches side by side */
+    bool merge_bare;  /* patches are put side by side as they are */
+    bool squeezed;    /* in the middle of the tower, squares of patches see themselves once more and become one row */
+    uint32_t squeeze; /* after which layer */
+    uint32_t middle;  /* width of the merger's MLP; 0: that of patches side by side */
+    uint32_t table;   /* side of the square of learned positions; 0: none */
     mt_spread spread;
     uint32_t places;    /* rows of two tables of learned positions, one of columns and one of rows; 0: none */
     bool places_woven;  /* their rows take turns */
@@ -110,6 +120,7 @@ typedef struct mt_clip {
 typedef struct mt_vision_layer_weights {
     const float *norm1, *norm1_bias, *norm2, *norm2_bias;
     const float *post1, *post2, *q_norm, *k_norm;
+    const float *scale1, *scale2;    /* where it is scaled */
     mt_clip clip[MT_TOWER_PRODUCTS]; /* where it is clipped */
     mt_mat q, k, v, o;
     const float *q_bias, *k_bias, *v_bias, *o_bias;
@@ -124,7 +135,10 @@ typedef struct mt_vision_weights {
     const float *pixel_norm, *pixel_norm_bias, *patch_norm, *patch_norm_bias; /* where it is layered */
     const float *first_norm, *first_norm_bias;                                /* NULL: none */
     const float *norm, *norm_bias;                                            /* of the last layer's output */
+    const float *summary;                                                     /* what a view's summary begins as */
     mt_vision_layer_weights *layer;
+    mt_vision_layer_weights near; /* where it is squeezed: no MLP */
+    mt_merger_weights squeeze;    /* a norm of joined patches, up and down */
     mt_merger_weights merger, tap[MT_VISION_TAPS];
 } mt_vision_weights;
 

@@ -35,22 +35,26 @@ typedef struct mt_tile_rules {
 struct mt_processor {
     const struct mt_vision_family *family;
     uint32_t patch, frames, merge, tokens_per_second, block; /* as in the tower's spec */
-    bool pixels_last;
+    bool pixels_last, nested;                                /* the order of pixels in a patch, of patches in a token */
     uint32_t places; /* learned positions along a side; 0: as many as one likes */
     size_t patches;  /* most of a picture or a video */
     mt_pixel_rules image, video;
-    mt_tile_rules tiles;
+    mt_tile_rules tiles, video_tiles;
     bool together; /* limits of videos are those of all frames together */
     bool sample;   /* videos: take only some frames */
     double fps;
     uint32_t video_frames; /* a fixed number of them; 0: fps says */
     uint32_t min_frames, max_frames;
+    double shift;       /* which frame is the first one taken; less than 0: that in the middle of its share */
     double max_seconds; /* that frames are taken of at that pace; of a longer video they are spread */
     bool spelt;         /* times are written with a decimal and a unit */
     uint32_t image_id, video_id;
     const char *image_marker, *video_marker;               /* what the template writes */
     const char *image_pad, *video_pad, *opening, *closing; /* texts of tokens */
     const char *row_end;                                   /* the token behind each row of a picture but the last */
+    const char *tile_opening, *tile_closing;               /* around each tile */
+    const char *number_opening, *number_closing;           /* around the number of a picture */
+    bool numbered;
 };
 
 /* Sizes of a resized picture. */
@@ -62,13 +66,14 @@ typedef struct mt_pixel_size {
    Those of a layer follow `layer` and its number. */
 typedef struct mt_tower_names {
     const char *patch, *layer;
-    const char *table; /* of learned positions, where there is one */
+    const char *table; /* of learned positions, where there is one; bind finds that which has a summary's among them */
     const char *norm1, *norm2;
     const char *q, *k, *v, *qkv; /* qkv: NULL where they are apart. What cannot be cut is missed as q. */
     const char *o;
     const char *gate, *up, *down; /* gate where the MLP has one */
     const char *post1, *post2;    /* norms behind attention and MLP, where there are any */
     const char *q_norm, *k_norm;  /* where heads are normed */
+    const char *scale1, *scale2;  /* of what attention and MLP give, where it is scaled */
     const char *inner;            /* what stands behind the name of a product; NULL: nothing */
 } mt_tower_names;
 
@@ -85,6 +90,7 @@ typedef struct mt_tower_binder {
     mt_binder *b;
     const mt_vision_spec *spec;
     const char *prefix; /* of all names that the calls below are given */
+    bool plain;         /* products have no biases */
     char path[MT_LIMIT_TENSOR_NAME];
 } mt_tower_binder;
 
@@ -126,12 +132,15 @@ typedef struct mt_vision_family {
     /* Makes the views of an image, of which those of one size are a picture; NULL: there is one, the whole image. */
     bool (*image)(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                   mt_error *err);
+    /* The same for a frame of a video, where each is seen by itself; NULL: frames are views of one picture. */
+    bool (*frame)(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
+                  mt_error *err);
     /* Fills c->count and c->index. wanted: by the pace that counts, or a number that is asked for, where fixed. NULL:
        takes no videos. */
     void (*choose)(mt_frame_choice *c, double wanted, bool fixed);
 
     /* Appends what a picture's marker becomes, with a pad token for each run of its tokens. number: which of the
-       prompt's markers it is, from 0. NULL: a pad token. */
+       prompt's markers of images, or of videos, it is, from 0. NULL: a pad token. */
     bool (*text)(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out);
     /* Tokens of a run; NULL: all of the picture's. */
     uint32_t (*run)(const mt_processor *p, const mt_picture *picture);
@@ -197,8 +206,13 @@ void mt_picture_fill(const mt_processor *p, const mt_pixel_rules *rules, const m
                      uint32_t frame, mt_picture *out);
 
 /* Resizes an image to across x down tiles of that size and makes each of them a view, row by row. */
-bool mt_picture_tiles(const mt_processor *p, const mt_image *image, mt_pixel_size tile, uint32_t across, uint32_t down,
-                      const mt_picture_order *order, mt_picture *out, mt_error *err) MT_NODISCARD;
+bool mt_picture_tiles(const mt_processor *p, const mt_pixel_rules *rules, const mt_image *image, mt_pixel_size tile,
+                      uint32_t across, uint32_t down, const mt_picture_order *order, mt_picture *out,
+                      mt_error *err) MT_NODISCARD;
+
+/* Of all grids of so many tiles, that whose shape is nearest to a picture's; where two are, the larger one if the
+   picture has pixels for it. */
+void mt_tile_grid(const mt_tile_rules *rules, double height, double width, uint32_t *across, uint32_t *down);
 
 /* The digest, once all is filled. */
 void mt_picture_sign(const mt_processor *p, mt_picture *out);

@@ -4,13 +4,15 @@
 
 #include "base/alloc.h"
 
-#define TABLE_SIDE 64 /* squared, MT_TABLE_PLACES */
+#define NO_TOKEN UINT32_MAX /* of a view's summary: its square is the last one, and its row the first of that */
+#define TABLE_SIDE 64       /* squared, MT_TABLE_PLACES */
 
 void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size_t rows, size_t pages,
                            size_t slice_rows)
 {
     l->spec = spec;
     l->cell = (size_t)spec->merge * spec->merge;
+    l->shrink = 1;
     l->max_rows = rows;
     l->max_pages = pages;
     l->token = mt_alloc_array(rows / l->cell, sizeof *l->token);
@@ -32,7 +34,7 @@ void mt_vision_layout_init(mt_vision_layout *l, const mt_vision_spec *spec, size
                                                  : 4;
     l->table_index = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_index);
     l->table_factor = mt_alloc_array(l->taps * slice_rows, sizeof *l->table_factor);
-    l->to = mt_alloc_array(slice_rows / l->cell + 1, sizeof *l->to);
+    l->to = mt_alloc_array(slice_rows / (spec->squeezed ? MT_SQUEEZED : l->cell) + 1, sizeof *l->to);
 }
 
 void mt_vision_layout_free(mt_vision_layout *l)
@@ -51,9 +53,9 @@ void mt_vision_layout_free(mt_vision_layout *l)
     mt_free(l->to);
 }
 
-static mt_vision_item make_item(const mt_picture *p)
+static mt_vision_item make_item(const mt_vision_layout *l, const mt_picture *p)
 {
-    const size_t rows = (size_t)p->height * p->width;
+    const size_t rows = (size_t)p->height * p->width + (l->spec->summary ? l->cell : 0);
     return (mt_vision_item){
         .picture = p, .view_rows = rows, .view_pages = (rows + MT_PAGE_TOKENS - 1) / MT_PAGE_TOKENS};
 }
@@ -62,7 +64,7 @@ bool mt_vision_layout_fits(const mt_vision_layout *l, const mt_picture *const *p
 {
     size_t rows = 0, pages = 0;
     for (size_t i = 0; i < count; i++) {
-        const mt_vision_item item = make_item(pictures[i]);
+        const mt_vision_item item = make_item(l, pictures[i]);
         rows += pictures[i]->views * item.view_rows;
         pages += pictures[i]->views * item.view_pages;
     }
@@ -102,13 +104,15 @@ void mt_vision_layout_begin(mt_vision_layout *l, const mt_picture *const *pictur
     l->items = count;
     for (size_t i = 0; i < count; i++) {
         mt_vision_item *item = &l->item[i];
-        *item = make_item(pictures[i]);
+        *item = make_item(l, pictures[i]);
         item->to = to[i];
         item->row = l->rows;
         item->page = page;
-        const size_t squares = item->view_rows / l->cell;
+        const size_t squares = item->view_rows / l->cell - l->spec->summary;
         for (size_t view = 0; view < pictures[i]->views; view++) {
             const size_t square = (l->rows + view * item->view_rows) / l->cell;
+            if (l->spec->summary)
+                l->token[square + squares] = NO_TOKEN;
             if (l->spec->window)
                 order_by_window(l, pictures[i], square, (uint32_t)(view * squares));
             for (size_t s = 0; !l->spec->window && s < squares; s++)
@@ -127,14 +131,25 @@ static const mt_vision_item *item_of(const mt_vision_layout *l, size_t row)
     return &l->item[i];
 }
 
+bool mt_vision_layout_is_summary(const mt_vision_layout *l, size_t row)
+{
+    return l->token[row / l->cell] == NO_TOKEN;
+}
+
 /* Where a patch stands in its view. */
 static void place(const mt_vision_layout *l, const mt_vision_item *item, size_t row, uint32_t *y, uint32_t *x)
 {
     const uint32_t merge = l->spec->merge, width = item->picture->width / merge;
-    const uint32_t token = l->token[row / l->cell] % (uint32_t)(item->view_rows / l->cell);
-    const uint32_t inner = (uint32_t)(row % l->cell);
-    *y = token / width * merge + inner / merge;
-    *x = token % width * merge + inner % merge;
+    const uint32_t token = l->token[row / l->cell] % (width * (item->picture->height / merge));
+    mt_picture_inner(merge, l->spec->squeezed, (uint32_t)(row % l->cell), y, x);
+    *y += token / width * merge;
+    *x += token % width * merge;
+}
+
+/* Rows that those of a view see. */
+static size_t seen_rows(const mt_vision_layout *l, const mt_vision_item *item)
+{
+    return item->view_rows - (l->spec->summary ? l->cell - 1 : 0);
 }
 
 static bool windowed(const mt_vision_layout *l, size_t layer)
@@ -147,7 +162,7 @@ double mt_vision_layout_keys(const mt_vision_layout *l, size_t first, size_t row
     double keys = 0;
     for (size_t square = first / l->cell; square * l->cell < first + rows; square++)
         keys += (double)(windowed(l, layer) ? l->window_to[square] - l->window_from[square]
-                                            : item_of(l, square * l->cell)->view_rows);
+                                            : seen_rows(l, item_of(l, square * l->cell)));
     return keys * (double)l->cell;
 }
 
@@ -156,7 +171,8 @@ void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows)
     for (size_t i = 0; i < rows; i++) {
         const size_t row = first + i;
         const mt_picture *p = item_of(l, row)->picture;
-        const size_t patch = l->token[row / l->cell] * l->cell + row % l->cell;
+        const size_t patch =
+            mt_vision_layout_is_summary(l, row) ? 0 : l->token[row / l->cell] * l->cell + row % l->cell;
         l->pixels[i] = (mt_pixels){
             .bytes = p->patches + patch * p->patch_bytes, .levels = p->levels, .still = p->frames < l->spec->frames};
     }
@@ -209,16 +225,25 @@ static void factored(mt_vision_layout *l, size_t first, size_t rows)
     }
 }
 
-/* One entry: of steps as large as a place's, how many of an entry's are behind it, in float as torch counts them. */
-static void steps(uint32_t at, uint32_t size, uint32_t side, taps *t)
+/* The entry that a share of the side falls into, in float as torch counts them. */
+static void share_of(float share, uint32_t side, taps *t)
 {
-    const float share = fminf((float)at * (1.0f / (float)size), 1.0f - 1e-6f);
     uint32_t entry = 0;
     while (entry + 1 < side && (float)(1.0 / side + entry * (1.0 / side)) <= share)
         entry++;
     t->entry[0] = entry;
     t->share[0] = 1;
     t->count = 1;
+}
+
+static void steps(uint32_t at, uint32_t size, uint32_t side, taps *t)
+{
+    share_of(fminf((float)at * (1.0f / (float)size), 1.0f - 1e-6f), side, t);
+}
+
+static void shares(uint32_t at, uint32_t size, uint32_t side, taps *t)
+{
+    share_of((float)at / (float)size, side, t);
 }
 
 /* Four neighbours of the place's middle, by a cubic convolution. */
@@ -244,8 +269,11 @@ void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
         return;
     }
     const uint32_t side = l->spec->table;
-    static void (*const ways[])(uint32_t, uint32_t, uint32_t, taps *) = {
-        [MT_SPREAD_ENDS] = between, [MT_SPREAD_STEPS] = steps, [MT_SPREAD_CUBIC] = cubic, [MT_SPREAD_SMOOTH] = around};
+    static void (*const ways[])(uint32_t, uint32_t, uint32_t, taps *) = {[MT_SPREAD_ENDS] = between,
+                                                                         [MT_SPREAD_STEPS] = steps,
+                                                                         [MT_SPREAD_SHARES] = shares,
+                                                                         [MT_SPREAD_CUBIC] = cubic,
+                                                                         [MT_SPREAD_SMOOTH] = around};
     void (*const places)(uint32_t, uint32_t, uint32_t, taps *) = ways[l->spec->spread];
     for (size_t i = 0; i < rows; i++) {
         const mt_vision_item *item = item_of(l, first + i);
@@ -259,6 +287,8 @@ void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
             const size_t row = j / columns.count, column = j % columns.count;
             index[j] = row < rows_of.count ? rows_of.entry[row] * side + columns.entry[column] : 0;
             factor[j] = row < rows_of.count ? rows_of.share[row] * columns.share[column] : 0;
+            if (mt_vision_layout_is_summary(l, first + i))
+                factor[j] = 0;
         }
     }
 }
@@ -266,11 +296,22 @@ void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows)
 static void add_span(mt_vision_layout *l, const mt_vision_item *item, size_t first, size_t row, size_t rows,
                      mt_batch *batch)
 {
-    const size_t view = (row - item->row) / item->view_rows;
+    const size_t begin = item->row / l->shrink, view_rows = item->view_rows / l->shrink;
+    const size_t view = (row - begin) / view_rows;
     l->spans[batch->spans++] = (mt_span){.row = (uint32_t)(row - first),
                                          .rows = (uint32_t)rows,
-                                         .position = (uint32_t)((row - item->row) % item->view_rows),
+                                         .position = (uint32_t)((row - begin) % view_rows),
                                          .pages = {l->pages + item->page + view * item->view_pages}};
+}
+
+/* What a row of a view sees, which is number `at` there. */
+static void look(mt_vision_layout *l, const mt_vision_item *item, size_t at, size_t square, size_t layer, size_t i)
+{
+    const bool window = windowed(l, layer);
+    l->seen_from[i] = l->near ? (uint32_t)(at / MT_SQUEEZED * MT_SQUEEZED) : window ? l->window_from[square] : 0;
+    l->seen[i] = l->near  ? l->seen_from[i] + MT_SQUEEZED
+                 : window ? l->window_to[square]
+                          : (uint32_t)(seen_rows(l, item) / l->shrink);
 }
 
 void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size_t layer, mt_batch *batch)
@@ -278,22 +319,20 @@ void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size
     *batch = (mt_batch){
         .rows = rows, .positions = l->positions, .span = l->spans, .seen_from = l->seen_from, .seen = l->seen};
     for (size_t row = first; row < first + rows;) {
-        const mt_vision_item *item = item_of(l, row);
-        const size_t left = item->view_rows - (row - item->row) % item->view_rows;
-        const size_t count = least(left, first + rows - row);
+        const mt_vision_item *item = item_of(l, row * l->shrink);
+        const size_t view_rows = item->view_rows / l->shrink, at = (row - item->row / l->shrink) % view_rows;
+        const size_t count = least(view_rows - at, first + rows - row);
         add_span(l, item, first, row, count, batch);
-        for (size_t end = row + count; row < end; row++) {
-            const size_t i = row - first, square = row / l->cell;
+        for (size_t j = 0; j < count; j++, row++) {
             uint32_t y, x;
-            place(l, item, row, &y, &x);
-            l->positions[i] = (mt_position){{0, y, x}};
-            l->seen_from[i] = windowed(l, layer) ? l->window_from[square] : 0;
-            l->seen[i] = windowed(l, layer) ? l->window_to[square] : (uint32_t)item->view_rows;
+            place(l, item, row * l->shrink, &y, &x);
+            l->positions[row - first] = (mt_position){{0, y, x}};
+            look(l, item, at + j, row * l->shrink / l->cell, layer, row - first);
         }
     }
 }
 
 uint32_t mt_vision_layout_token(const mt_vision_layout *l, size_t square)
 {
-    return item_of(l, square * l->cell)->to[l->token[square]];
+    return l->token[square] == NO_TOKEN ? MT_NO_PAGE : item_of(l, square * l->cell)->to[l->token[square]];
 }

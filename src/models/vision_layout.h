@@ -16,7 +16,9 @@ typedef struct mt_vision_item {
 
 typedef struct mt_vision_layout {
     const mt_vision_spec *spec;
-    size_t cell; /* patches of a token */
+    size_t cell;   /* patches of a token */
+    size_t shrink; /* rows that each row of the pass is made of */
+    bool near;     /* of the pass: patches see the square they become one row with */
     size_t max_rows, max_pages;
 
     /* the job */
@@ -54,7 +56,10 @@ void mt_vision_layout_pixels(mt_vision_layout *l, size_t first, size_t rows);
 void mt_vision_layout_table(mt_vision_layout *l, size_t first, size_t rows);
 void mt_vision_layout_batch(mt_vision_layout *l, size_t first, size_t rows, size_t layer, mt_batch *batch);
 
-/* The row of features of the token that square number `square` becomes. */
+/* Whether a row belongs to the square of a view's summary. */
+bool mt_vision_layout_is_summary(const mt_vision_layout *l, size_t row);
+
+/* The row of features of the token that square number `square` becomes; MT_NO_PAGE: none. */
 uint32_t mt_vision_layout_token(const mt_vision_layout *l, size_t square);
 
 #endif

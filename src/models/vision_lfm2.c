@@ -144,25 +144,6 @@ static bool too_large(const mt_processor *p, const mt_picture_wish *wish, double
     return p->tiles.most > 1 && !wish->low && height * width > most * p->tiles.tolerance;
 }
 
-/* Of all grids of so many tiles, that whose shape is nearest to the picture's; where two are, the larger one if the
-   picture has pixels for it. */
-static void choose_grid(const mt_processor *p, double h, double w, uint32_t *across, uint32_t *down)
-{
-    const mt_tile_rules *t = &p->tiles;
-    double nearest = INFINITY;
-    *across = *down = 1;
-    for (uint32_t count = t->least; count <= t->most; count++)
-        for (uint32_t columns = 1; columns <= count; columns++) {
-            const uint32_t rows = count / columns;
-            const double apart = fabs(w / h - (double)columns / rows), area = (double)t->side * t->side * count;
-            if (count % columns || apart > nearest || (apart == nearest && w * h <= 0.5 * area))
-                continue;
-            nearest = apart;
-            *across = columns;
-            *down = rows;
-        }
-}
-
 static bool show(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                  mt_error *err)
 {
@@ -170,15 +151,15 @@ static bool show(const mt_processor *p, const mt_image *image, const mt_picture_
     const mt_pixel_size tile = {p->tiles.side, p->tiles.side};
     uint32_t across, down;
     if (too_large(p, &order->wish, h, w)) {
-        choose_grid(p, h, w, &across, &down);
-        if (!mt_picture_tiles(p, image, tile, across, down, order, out, err))
+        mt_tile_grid(&p->tiles, h, w, &across, &down);
+        if (!mt_picture_tiles(p, &p->image, image, tile, across, down, order, out, err))
             return false;
         if (!p->tiles.thumbnail || out->views == 1)
             return true;
         out->more = 1;
         out++;
     }
-    return mt_picture_tiles(p, image, fit(p, &order->wish, h, w), 1, 1, order, out, err);
+    return mt_picture_tiles(p, &p->image, image, fit(p, &order->wish, h, w), 1, 1, order, out, err);
 }
 
 static bool text(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out)

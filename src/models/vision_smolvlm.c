@@ -109,12 +109,12 @@ static bool cut(const mt_processor *p, const mt_image *image, const mt_picture_o
     uint32_t across, down;
     choose_grid((mt_pixel_size){image->height, image->width}, tile.width, &across, &down);
     if (across * down == 1)
-        return mt_picture_tiles(p, image, tile, 1, 1, order, out, err);
+        return mt_picture_tiles(p, &p->image, image, tile, 1, 1, order, out, err);
     mt_image whole;
     if (!resize(p, image, across * tile.width, down * tile.height, order, &whole, err))
         return false;
-    const bool ok = mt_picture_tiles(p, &whole, tile, across, down, order, out, err) &&
-                    mt_picture_tiles(p, &whole, tile, 1, 1, order, out + 1, err);
+    const bool ok = mt_picture_tiles(p, &p->image, &whole, tile, across, down, order, out, err) &&
+                    mt_picture_tiles(p, &p->image, &whole, tile, 1, 1, order, out + 1, err);
     out->more = 1;
     mt_image_free(&whole);
     return ok;
@@ -132,7 +132,7 @@ static bool show(const mt_processor *p, const mt_image *image, const mt_picture_
     if (!resize(p, image, size.width, size.height, order, &longer, err))
         return false;
     const bool ok = p->tiles.most > 1 && !few ? cut(p, &longer, order, out, err)
-                                              : mt_picture_tiles(p, &longer, tile, 1, 1, order, out, err);
+                                              : mt_picture_tiles(p, &p->image, &longer, tile, 1, 1, order, out, err);
     mt_image_free(&longer);
     return ok;
 }

@@ -5,6 +5,19 @@
 #include "models/family.h"
 #include "models/vision_family.h"
 
+/* A number, or the same one for both sides. */
+static bool read_side(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
+{
+    if (mt_config_array(c, key) != 2)
+        return mt_size_read(c, key, fallback, max, out, err);
+    const int64_t one = mt_config_array_int(c, key, 0, 0), other = mt_config_array_int(c, key, 1, 0);
+    if (one != other || one < 1 || one > max)
+        return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is %lld x %lld; only squares of up to %lld are supported", key,
+                       (long long)one, (long long)other, (long long)max);
+    *out = (uint32_t)one;
+    return true;
+}
+
 bool mt_siglip_read(mt_vision_spec *v, const mt_config *c, const mt_siglip_sizes *fallback, mt_error *err)
 {
     uint32_t side;
@@ -13,8 +26,8 @@ bool mt_siglip_read(mt_vision_spec *v, const mt_config *c, const mt_siglip_sizes
         !mt_size_read(c, "intermediate_size", fallback->ffn, MT_LIMIT_WIDTH, &v->ffn, err) ||
         !mt_size_read(c, "num_hidden_layers", fallback->layers, MT_LIMIT_LAYERS, &v->layers, err) ||
         !mt_size_read(c, "num_attention_heads", fallback->heads, MT_LIMIT_WIDTH, &v->heads, err) ||
-        !mt_size_read(c, "image_size", fallback->image, 1 << 14, &side, err) ||
-        !mt_size_read(c, "patch_size", fallback->patch, 256, &v->patch, err) ||
+        !read_side(c, "image_size", fallback->image, 1 << 14, &side, err) ||
+        !read_side(c, "patch_size", fallback->patch, 256, &v->patch, err) ||
         !mt_config_float(c, "layer_norm_eps", 1e-6, 0, 1, &eps, err))
         return false;
     v->eps = (float)eps;
@@ -72,7 +85,7 @@ static const char *product_path(mt_tower_binder *t, const char *name)
 void mt_tower_matrix(mt_tower_binder *t, const char *name, size_t n, size_t k, mt_mat *out, const float **bias)
 {
     mt_bind_matrix(t->b, product_path(t, name), n, k, out);
-    if (t->spec->bias)
+    if (t->spec->bias && !t->plain)
         *bias = mt_bind_vector(t->b, path(t, name, ".bias"), n);
 }
 
@@ -151,6 +164,14 @@ static void bind_more(mt_tower_binder *t, const mt_tower_names *names, mt_vision
         w->post1 = mt_bind_vector(t->b, path(t, names->post1, ""), s->hidden);
         w->post2 = mt_bind_vector(t->b, path(t, names->post2, ""), s->hidden);
     }
+    if (s->scaled) {
+        w->scale1 = mt_bind_vector(t->b, path(t, names->scale1, ""), s->hidden);
+        w->scale2 = mt_bind_vector(t->b, path(t, names->scale2, ""), s->hidden);
+    }
+    if (s->row_eps > 0) {
+        w->q_norm = mt_bind_vector(t->b, path(t, names->q_norm, ""), s->hidden);
+        w->k_norm = mt_bind_vector(t->b, path(t, names->k_norm, ""), s->hidden);
+    }
     if (s->head_norms || s->qk_norm) {
         w->q_norm = turned_norm(t, names->q_norm, arena);
         w->k_norm = turned_norm(t, names->k_norm, arena);
@@ -167,6 +188,7 @@ static void bind_layer(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     w->norm1 = mt_tower_norm(t, names->norm1, n, &w->norm1_bias);
     w->norm2 = mt_tower_norm(t, names->norm2, n, &w->norm2_bias);
     bind_more(t, names, w, arena);
+    t->plain = s->qkv_plain;
     if (names->qkv) {
         bind_fused(t, names, w);
     } else {
@@ -174,6 +196,7 @@ static void bind_layer(mt_tower_binder *t, const mt_tower_names *names, mt_visio
         turned_matrix(t, names->k, key, &w->k, &w->k_bias, arena);
         mt_tower_matrix(t, names->v, key, n, &w->v, &w->v_bias);
     }
+    t->plain = false;
     mt_tower_matrix(t, names->o, n, query, &w->o, &w->o_bias);
     if (t->spec->gated)
         mt_tower_matrix(t, names->gate, ffn, n, &w->gate, &w->gate_bias);
@@ -204,7 +227,7 @@ bool mt_vision_bind(mt_vision_weights *w, const mt_vision_spec *s, mt_binder *b,
     if (s->places)
         mt_bind_planes(b, names->table, s->places_woven ? s->places : 2, s->places_woven ? 2 : s->places, s->hidden,
                        &w->table);
-    else if (s->table)
+    else if (s->table && !s->summary)
         mt_bind_matrix(b, names->table, (size_t)s->table * s->table, s->hidden, &w->table);
     t.prefix = "";
     s->family->bind(&t, w);

@@ -8,6 +8,7 @@
 #include "media/source.h"
 #include "media/video.h"
 
+#define NO_ROOM "the pictures need more memory than a request may have; send fewer"
 #define LOOK_MS 50 /* after which it is looked whether the client is still there */
 
 /* ---- room ---- */
@@ -251,18 +252,20 @@ static bool decode(mt_pictures *p, mt_chat_text url, mt_image *image, mt_error *
     return ok;
 }
 
-static bool load_image(mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
+static bool load_image(mt_pictures *p, const mt_chat_source *source, mt_picture **out, mt_error *err)
 {
     const mt_picture_order order = order_of(p, &source->look);
     mt_image image = {0};
-    const bool ok =
-        decode(p, source->urls[0], &image, err) && mt_processor_image(p->processor, &image, &order, out, err);
+    bool ok;
 
+    *out = mt_arena_alloc(p->scratch, MT_PICTURE_SIZES * sizeof(**out));
+    ok = (*out || mt_fail(err, MT_E_TOO_LARGE, NO_ROOM)) && decode(p, source->urls[0], &image, err) &&
+         mt_processor_image(p->processor, &image, &order, *out, err);
     mt_image_free(&image);
     return ok;
 }
 
-static bool load_video(mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
+static bool load_video(mt_pictures *p, const mt_chat_source *source, mt_picture **out, mt_error *err)
 {
     const mt_picture_order order = order_of(p, &source->look);
     mt_video *video = NULL;
@@ -295,7 +298,7 @@ static bool next_frame(void *ctx, size_t index, mt_image *image, mt_error *err)
     return decode(f->p, f->source->urls[index], image, err) || mt_fail_within(err, "frame %zu", index);
 }
 
-static bool load_frames(mt_pictures *p, const mt_chat_source *source, mt_picture *out, mt_error *err)
+static bool load_frames(mt_pictures *p, const mt_chat_source *source, mt_picture **out, mt_error *err)
 {
     const mt_picture_order order = order_of(p, &source->look);
     frames from = {.p = p, .source = source};
@@ -304,7 +307,7 @@ static bool load_frames(mt_pictures *p, const mt_chat_source *source, mt_picture
                                &order, out, err);
 }
 
-static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture *out, mt_error *err)
+static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture **out, mt_error *err)
 {
     mt_chat_source source;
 
@@ -318,17 +321,42 @@ static bool load_part(mt_pictures *p, const mt_chat_media *media, mt_picture *ou
     return mt_fail_within(err, "messages[%zu].content[%zu]", media->message, media->part);
 }
 
-static bool load(mt_pictures *p, const mt_chat_media *media, mt_picture *out, mt_error *err)
+/* Puts a picture, and those that belong to it, behind the others. */
+static bool keep(mt_pictures *p, const mt_picture *picture, mt_error *err)
 {
+    const size_t more = 1 + (size_t)picture->more;
+
+    if (p->count + more > p->room_at) {
+        const size_t room = 2 * p->room_at + more;
+        mt_picture *at = mt_arena_alloc(p->arena, room * sizeof(*at));
+
+        if (!at)
+            return mt_fail(err, MT_E_TOO_LARGE, NO_ROOM);
+        if (p->count)
+            memcpy(at, p->at, p->count * sizeof(*at));
+        p->at = at;
+        p->room_at = room;
+    }
+    memcpy(p->at + p->count, picture, more * sizeof(*picture));
+    p->count += more;
+    return true;
+}
+
+/* *out is where it was put. */
+static bool load(mt_pictures *p, const mt_chat_media *media, const mt_picture **out, mt_error *err)
+{
+    mt_picture *made = NULL;
+    const size_t first = p->count;
     bool ok;
 
     p->scratch = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    ok = load_part(p, media, out, err);
+    ok = load_part(p, media, &made, err) && keep(p, made, err);
     mt_arena_free(p->scratch);
     p->scratch = NULL;
     p->now = mt_arena_used(p->arena);
     if (p->charged > p->now)
         uncharge(p, p->charged - p->now);
+    *out = ok ? &p->at[first] : NULL;
     return ok;
 }
 
@@ -345,7 +373,7 @@ static bool say(const mt_pictures *p, const mt_picture *picture, size_t number, 
         memcpy(copy, out.data, out.len);
     *text = (mt_chat_text){.data = copy, .len = out.len};
     mt_buf_free(&out);
-    return copy || mt_fail(err, MT_E_TOO_LARGE, "the pictures need more memory than a request may have; send fewer");
+    return copy || mt_fail(err, MT_E_TOO_LARGE, NO_ROOM);
 }
 
 static void note(const mt_pictures *p, size_t count, uint64_t begin)
@@ -358,14 +386,16 @@ static void note(const mt_pictures *p, size_t count, uint64_t begin)
 
 static bool show(mt_pictures *p, const mt_chat_media *media, size_t count, mt_chat_text *texts, mt_error *err)
 {
+    size_t numbers[2] = {0};
+
     for (size_t i = 0; i < count; i++) {
-        mt_picture *picture = &p->at[p->count];
+        const mt_picture *picture;
 
         if (stopped(p))
             return cancelled(err);
-        if (!load(p, &media[i], picture, err) || !say(p, picture, i, &texts[i], err))
+        if (!load(p, &media[i], &picture, err) ||
+            !say(p, picture, numbers[media[i].type == MT_CHAT_IMAGE]++, &texts[i], err))
             return false;
-        p->count += 1 + picture->more;
     }
     return true;
 }
@@ -379,7 +409,6 @@ bool mt_pictures_show(void *ctx, const mt_chat_media *media, size_t count, mt_ch
     if (count > MT_LIMIT_MEDIA_PARTS)
         return mt_fail(err, MT_E_TOO_LARGE, "%zu pictures; send at most %d", count, MT_LIMIT_MEDIA_PARTS);
     p->watch = (mt_media_watch){.stop = p->stop, .take = take, .ctx = p};
-    p->at = mt_arena_alloc(p->arena, count * MT_PICTURE_SIZES * sizeof(*p->at));
     ok = show(p, media, count, texts, err);
     end_developing(p);
     if (ok)

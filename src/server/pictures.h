@@ -45,7 +45,7 @@ typedef struct mt_pictures {
     mt_arena *scratch;       /* where the pictures of this part come from; NULL between parts */
     mt_arena *arena;         /* what follows lives in it */
     mt_picture *at;
-    size_t count;
+    size_t count, room_at;
     mt_expanded prompt; /* once it was expanded */
 } mt_pictures;
 

@@ -49,6 +49,9 @@ bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const u
 /* The plain tensor [first, second, k] as a matrix of first * second rows. */
 bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second, size_t k, mt_mat *out);
 
+/* The sum of the first rows of two matrices that were bound, as floats; the other one may have no rows. */
+const float *mt_bind_first_rows(mt_binder *b, const mt_mat *one, const mt_mat *other);
+
 /* Whether the checkpoint has any tensor of a tower. */
 bool mt_bind_has_vision(const mt_binder *b);
 

@@ -116,6 +116,22 @@ bool mt_bind_planes(mt_binder *b, const char *path, size_t first, size_t second,
     return true;
 }
 
+const float *mt_bind_first_rows(mt_binder *b, const mt_mat *one, const mt_mat *other)
+{
+    const size_t n = one->k;
+    float *sum = mt_binder_copy(b, n * sizeof *sum), *row = mt_alloc_array(n, sizeof *row);
+    for (size_t m = 0; sum && !b->headers_only && m < 2; m++) {
+        const mt_mat *from = m ? other : one;
+        if (from->n == 0)
+            continue;
+        mt_row_f32_portable(row, from, 0);
+        for (size_t i = 0; i < n; i++)
+            sum[i] = m ? sum[i] + row[i] : row[i];
+    }
+    mt_free(row);
+    return sum;
+}
+
 bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
 {
     char name[MT_BIND_NAME];

@@ -232,9 +232,14 @@ static void moving(run *r)
     uint32_t to[MOST_UNITS];
     for (size_t i = 0; i < r->units; i++)
         to[i] = (uint32_t)((i * 37 + 11) % MOST_UNITS);
-    mt_index *index = mt_index_of(r->set, to, r->units);
+    mt_index *index = mt_index_of(r->set, to, r->units), *nowhere;
     say(r, "%zu columns from %zu on", n, column);
     mt_op_scatter(r->dev, wide, index, column, x, r->units);
+    for (size_t i = 0; i < r->units; i++)
+        to[i] = r->unit[i] % 3 == 0 ? to[i] : MT_NO_PAGE;
+    nowhere = mt_index_of(r->set, to, r->units);
+    mt_op_scale(r->dev, x, r->units, 2);
+    mt_op_scatter(r->dev, wide, nowhere, column, x, r->units);
     mt_op_gather(r->dev, back, wide, index, r->units);
     for (size_t i = 0; i < r->units; i++)
         mt_op_copy_row(r->dev, y, i, back, i);

@@ -176,6 +176,9 @@ static void convolutions_are_described_too(void **state)
     assert_null(strstr(out, "neighbouring"));
     assert_int_equal(run("tests/oracle/sighted/glm4v-bf16", false), 0);
     assert_non_null(strstr(out, "neighbouring elements of a head are turned, not its halves\n"));
+    assert_int_equal(run("tests/oracle/sighted/internvl-moe-bf16", false), 0);
+    assert_non_null(strstr(out, "the tower has a row for each view besides its patches, of which no token is made\n"));
+    assert_non_null(strstr(out, "queries and keys of the tower are normed by row, all heads together\n"));
 }
 
 static void expect_refusal(const char *sentence)

@@ -47,41 +47,36 @@ static void draw_image(mt_image *image, unsigned which, size s)
         image->pixels[i] = (uint8_t)draw_below(&random, 256);
 }
 
-/* Pad tokens that stand for a picture: one, or one for each of its rows. */
-static size_t pads_of(const mt_processor *p, const mt_picture *picture)
-{
-    return p->family->run ? picture->tokens / p->family->run(p, picture) : 1;
-}
-
 /* Words, the pictures `which` and those after it, words. */
 static mt_request *show_for(sighted *w, unsigned which, size_t pictures, size s, uint64_t words, size_t tokens,
                             answer *a)
 {
     uint32_t ids[2 * WORDS + MOST_PADS];
-    size_t count = 2 * WORDS;
+    size_t count = 2 * WORDS, made = 0;
     draw random = {words};
     mt_expanded to;
     mt_error err = {0};
     mt_arena *arena = mt_arena_new(0);
-    mt_picture *p = mt_arena_alloc(arena, pictures * sizeof *p);
+    mt_picture *p = mt_arena_alloc(arena, pictures * MT_PICTURE_SIZES * sizeof *p);
     for (size_t i = 0; i < pictures; i++) {
         mt_image image;
         draw_image(&image, which + (unsigned)i, s);
-        if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_order){.arena = arena}, &p[i], &err))
+        if (!mt_processor_image(w->d.o.processor, &image, &(mt_picture_order){.arena = arena}, &p[made], &err))
             fail_msg("%s", err.text);
         mt_image_free(&image);
-        count += pads_of(w->d.o.processor, &p[i]);
+        for (size_t all = made + 1 + p[made].more; made < all; made++)
+            count += mt_processor_runs(w->d.o.processor, &p[made]);
     }
     assert_true(count <= MT_COUNT(ids));
     draw_tokens(&random, ids, count, 200);
     for (size_t i = WORDS; i < count - WORDS; i++)
         ids[i] = w->pad;
-    if (!mt_processor_expand(w->d.o.processor, ids, count, p, pictures, arena, &to, &err))
+    if (!mt_processor_expand(w->d.o.processor, ids, count, p, made, arena, &to, &err))
         fail_msg("%s", err.text);
     mt_request *r = driver_request(&w->d, to.ids, to.count, tokens, a);
     assert_true(mt_arena_defer(r->arena, (void (*)(void *))mt_arena_free, arena));
     r->pictures = p;
-    r->picture_count = pictures;
+    r->picture_count = made;
     r->spans = to.spans;
     r->span_count = to.span_count;
     return r;
@@ -226,7 +221,9 @@ static size_t bytes_of_one(const char *dir, size_t *positions)
     answer a;
     open_sighted(&w, dir, MT_PRECISION_FAST, 1);
     mt_request *r = show(&w, 0, 1, one_size, 1, &a);
-    const size_t bytes = r->pictures[0].tokens * mt_vision_width(w.d.o.spec.vision) * sizeof(float);
+    size_t bytes = 0;
+    for (size_t i = 0; i < r->picture_count; i++)
+        bytes += r->pictures[i].tokens * mt_vision_width(w.d.o.spec.vision) * sizeof(float);
     *positions = r->prompt_len + NEW_TOKENS;
     mt_request_free(r);
     mt_opened_close(&w.d.o);

@@ -114,15 +114,15 @@ static void all_frames_of_a_list_are_seen(void **state)
     const mt_media_watch watch = {.take = album_take, .ctx = &a};
     const mt_picture_order order = {.wish = {.fps = 1}, .watch = &watch, .arena = arena};
     mt_frame_list list = {.count = 3, .next = album_next, .ctx = &a};
-    mt_picture out;
+    mt_picture *out;
     mt_error err = {0};
     (void)state;
     p->max_frames = 2;
     assert_true(mt_processor_frames(p, &list, &order, &out, &err));
     assert_int_equal(a.asked, 3);
-    assert_int_equal(out.views, 2);
-    assert_true(out.times[0] == 0.5 && out.times[1] == 2);
-    assert_true(a.memory >= mt_picture_patches(&out) * out.patch_bytes); /* asked for before any was filled */
+    assert_int_equal(out->views, 2);
+    assert_true(out->times[0] == 0.5 && out->times[1] == 2);
+    assert_true(a.memory >= mt_picture_patches(out) * out->patch_bytes); /* asked for before any was filled */
     list.count = 0;
     assert_false(mt_processor_frames(p, &list, &order, &out, &err));
 }
@@ -132,7 +132,7 @@ static void a_list_ends_with_a_frame_that_fails(void **state)
 {
     album a = {.broken = 2};
     const mt_frame_list list = {.count = 5, .next = album_next, .ctx = &a};
-    mt_picture out;
+    mt_picture *out;
     mt_error err = {0};
     (void)state;
     assert_false(mt_processor_frames(qwen3(), &list, &(mt_picture_order){.arena = arena}, &out, &err));
@@ -362,8 +362,9 @@ static void a_new_family_is_a_table(void **state)
     assert_false(out.spans[1].block);
     for (size_t i = 0; i < out.count; i++) /* rotary positions go on as for text */
         assert_int_equal(mt_media_position(out.spans, out.span_count, i).axis[1], i);
+    mt_picture *video;
     assert_false(
-        mt_processor_frames(&p, &(mt_frame_list){.count = 1}, &(mt_picture_order){.arena = arena}, &picture, &err));
+        mt_processor_frames(&p, &(mt_frame_list){.count = 1}, &(mt_picture_order){.arena = arena}, &video, &err));
     assert_string_equal(err.text, "this model takes no videos; send single frames as images");
 }
 
@@ -706,6 +707,215 @@ static void tiles_are_as_many_as_a_length_makes(void **state)
     mt_buf_free(&text);
 }
 
+/* InternVL's are as many as its shape wants; a request that wishes for less has fewer. */
+static void internvl_cuts_by_shape(void **state)
+{
+    static const struct {
+        uint32_t width, height, across, down;
+    } cases[] = {{56, 48, 4, 3}, {96, 32, 3, 1}, {640, 272, 5, 2}, {30, 90, 1, 3}, {96, 96, 2, 2}, {48, 48, 1, 1}};
+    mt_processor p = {.family = &mt_vision_internvl,
+                      .patch = 8,
+                      .frames = 1,
+                      .merge = 2,
+                      .image_pad = "<c>",
+                      .opening = "<i>",
+                      .closing = "</i>",
+                      .tiles = {.least = 1, .most = 12, .side = 48, .thumbnail = true}};
+    const mt_picture_order order = {.arena = arena}, low = {.arena = arena, .wish.low = true};
+    const mt_picture_order few = {.arena = arena, .wish.max_pixels = UINT64_C(48) * 48 * 2};
+    mt_picture out[MT_PICTURE_SIZES];
+    mt_error err = {0};
+    mt_image image;
+    (void)state;
+    p.image = (mt_pixel_rules){.width = 48, .height = 48, .resample = MT_RESAMPLE_BICUBIC};
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const uint32_t tiles = cases[i].across * cases[i].down;
+        mt_image_new(&image, cases[i].width, cases[i].height);
+        assert_true(mt_processor_image(&p, &image, &order, out, &err));
+        assert_int_equal(out->across, cases[i].across);
+        assert_int_equal(out->views, tiles);
+        assert_int_equal(out->more, tiles > 1);
+        assert_true(mt_processor_image(&p, &image, &low, out, &err));
+        assert_true(out->views == 1 && out->more == 0);
+        assert_true(mt_processor_image(&p, &image, &few, out, &err));
+        assert_true(out->views <= 2);
+        mt_image_free(&image);
+    }
+    const mt_picture tiles[] = {{.views = 6, .tokens = 54, .more = 1}, {.views = 1, .tokens = 9}};
+    const mt_picture video = {.video = true, .views = 2, .tokens = 18};
+    mt_buf text;
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(&p, tiles, 0, &text));
+    assert_true(mt_processor_text(&p, &tiles[1], 1, &text));
+    assert_true(mt_processor_text(&p, &video, 2, &text));
+    assert_string_equal(text.data, "<i><c><c></i><i><c></i>Frame1: <i><c></i>\nFrame2: <i><c></i>");
+    mt_buf_free(&text);
+    assert_int_equal(p.family->run(&p, tiles), 54);
+    assert_int_equal(p.family->run(&p, &video), 9);
+}
+
+/* Where nothing is said all are taken, and of too many as many as there is room for, each from the middle of its share. */
+static void internvl_chooses_frames_by_shares(void **state)
+{
+    static const struct {
+        int64_t total;
+        double wanted, shift;
+        uint32_t count;
+        int64_t first, last;
+    } cases[] = {{10, 4, -1, 4, 1, 8},   {10, 4, 0, 4, 0, 7},       {10, 4, 3, 3, 3, 8}, {7, 9, -1, 7, 0, 6},
+                 {100, 0, -1, 8, 6, 93}, {100, 0.5, -1, 1, 50, 50}, {5, 2, 9, 1, 4, 4}};
+    int64_t index[16];
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const mt_processor p = {.family = &mt_vision_internvl, .max_frames = 8, .shift = cases[i].shift};
+        mt_frame_choice c = {.p = &p, .total = cases[i].total, .fps = 4, .index = index};
+        p.family->choose(&c, cases[i].wanted, true);
+        assert_int_equal(c.count, cases[i].count);
+        assert_int_equal(index[0], cases[i].first);
+        assert_int_equal(index[c.count - 1], cases[i].last);
+    }
+}
+
+static void internvl_reads_its_processor(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("preprocessor_config.json", "{\"size\":{\"height\":64,\"width\":64},\"max_patches\":6}");
+    put("processor_config.json", "{\"image_seq_length\":16}");
+    mt_processor p = *read_folder(&mt_vision_internvl);
+    assert_true(p.tiles.most == 6 && p.tiles.least == 1 && p.tiles.side == 64 && p.image_id == 151667);
+    assert_true(p.video_id == p.image_id && p.video.width == 64 && !p.sample && p.shift < 0);
+    assert_int_equal(p.max_frames, MT_LIMIT_PATCHES / 64);
+    assert_int_equal(p.patches, 6 * (64 + 4)); /* a square of each tile has its summary */
+    put("video_preprocessor_config.json", "{\"size\":{\"height\":64,\"width\":64},\"do_sample_frames\":true,"
+                                          "\"num_frames\":5,\"initial_shift\":false}");
+    p = *read_folder(&mt_vision_internvl);
+    assert_true(p.sample && p.video_frames == 5 && p.shift == 0);
+    put("processor_config.json", "{}"); /* who does not say how many tokens a tile has makes no mistake */
+    assert_int_equal(read_folder(&mt_vision_internvl)->tiles.side, 64);
+    remove_folder(NULL);
+}
+
+static mt_processor minicpm(void)
+{
+    mt_processor p = {.family = &mt_vision_minicpm,
+                      .patch = 14,
+                      .frames = 1,
+                      .merge = 4,
+                      .nested = true,
+                      .numbered = true,
+                      .max_frames = 8,
+                      .image_pad = "<p>",
+                      .video_pad = "<v>",
+                      .opening = "<i>",
+                      .closing = "</i>",
+                      .tile_opening = "<s>",
+                      .tile_closing = "</s>",
+                      .number_opening = "<n>",
+                      .number_closing = "</n>",
+                      .tiles = {.most = 9, .side = 448},
+                      .video_tiles = {.most = 9, .side = 448}};
+    p.image.resample = p.video.resample = MT_RESAMPLE_BICUBIC;
+    return p;
+}
+
+/* MiniCPM's: the whole first, then slices in a grid that is nearest to the shape. Sizes are those of transformers. */
+static void slices_have_the_shape_of_their_picture(void **state)
+{
+    static const struct {
+        uint32_t width, height, whole_height, whole_width, across, down, slice_height, slice_width;
+    } cases[] = {{1000, 700, 392, 560, 2, 2, 392, 560}, {448, 448, 448, 448, 0, 0, 0, 0},
+                 {30, 90, 784, 280, 0, 0, 0, 0},        {1920, 1080, 336, 616, 4, 2, 448, 448},
+                 {600, 2000, 840, 224, 1, 5, 392, 560}, {449, 448, 448, 448, 2, 1, 616, 336},
+                 {5000, 40, 56, 4984, 0, 0, 0, 0},      {640, 480, 392, 504, 2, 1, 560, 392}};
+    const mt_processor p = minicpm();
+    const mt_picture_order order = {.arena = arena}, low = {.arena = arena, .wish.low = true};
+    mt_picture out[MT_PICTURE_SIZES];
+    mt_error err = {0};
+    mt_image image;
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_image_new(&image, cases[i].width, cases[i].height);
+        assert_true(mt_processor_image(&p, &image, &order, out, &err));
+        assert_int_equal(out->height * 14, cases[i].whole_height);
+        assert_int_equal(out->width * 14, cases[i].whole_width);
+        assert_int_equal(out->more, cases[i].across > 0);
+        if (out->more) {
+            assert_int_equal(out[1].across, cases[i].across);
+            assert_int_equal(out[1].views, cases[i].across * cases[i].down);
+            assert_int_equal(out[1].height * 14, cases[i].slice_height);
+            assert_int_equal(out[1].width * 14, cases[i].slice_width);
+        }
+        assert_true(mt_processor_image(&p, &image, &low, out, &err));
+        assert_int_equal(out->more, 0);
+        mt_image_free(&image);
+    }
+}
+
+/* Each is seen by itself, and followed by its slices; all of them are one video's. */
+static void frames_may_be_pictures_of_their_own(void **state)
+{
+    const mt_processor p = minicpm();
+    album a = {0};
+    const mt_frame_list list = {.count = 3, .next = album_next, .ctx = &a};
+    mt_picture *out, some[5] = {{.video = true, .views = 1, .more = 4},
+                                {.views = 4, .across = 2},
+                                {.views = 1},
+                                {.views = 2, .across = 2},
+                                {.views = 1}};
+    mt_error err = {0};
+    mt_buf text;
+    (void)state;
+    assert_true(mt_processor_frames(&p, &list, &(mt_picture_order){.arena = arena}, &out, &err));
+    assert_int_equal(out->more, 2);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(out[i].video && out[i].views == 1 && (i == 0 || out[i].more == 0));
+    mt_buf_init(&text, 1024);
+    assert_true(mt_processor_text(&p, some, 3, &text));
+    assert_string_equal(text.data, "<n>3</n><i><v></i><s><v></s><s><v></s>\n<s><v></s><s><v></s><i><v></i>"
+                                   "<s><v></s><s><v></s><i><v></i>");
+    mt_buf_free(&text);
+}
+
+static void minicpm_takes_a_frame_of_each_second(void **state)
+{
+    static const struct {
+        int64_t total;
+        double wanted;
+        bool fixed;
+        uint32_t count;
+        int64_t second, last;
+    } cases[] = {{10, 2.5, false, 3, 4, 8}, {32, 8, false, 8, 4, 28},  {100, 25, false, 8, 14, 99},
+                 {100, 5, true, 5, 24, 99}, {1, 0.25, false, 1, 0, 0}, {10, 5, false, 5, 2, 8}};
+    const mt_processor p = minicpm();
+    int64_t index[16];
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_frame_choice c = {.p = &p, .total = cases[i].total, .fps = 4, .index = index};
+        index[1] = 0;
+        p.family->choose(&c, cases[i].wanted, cases[i].fixed);
+        assert_int_equal(c.count, cases[i].count);
+        assert_int_equal(index[0], 0);
+        assert_int_equal(index[1], cases[i].second);
+        assert_int_equal(index[c.count - 1], cases[i].last);
+    }
+}
+
+/* Patches of a square of 2 x 2 lie together, since they become one row. */
+static void patches_may_be_nested(void **state)
+{
+    static const uint32_t places[16][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3},
+                                           {2, 0}, {2, 1}, {3, 0}, {3, 1}, {2, 2}, {2, 3}, {3, 2}, {3, 3}};
+    uint32_t y, x;
+    (void)state;
+    for (uint32_t i = 0; i < 16; i++) {
+        mt_picture_inner(4, true, i, &y, &x);
+        assert_true(y == places[i][0] && x == places[i][1]);
+        mt_picture_inner(4, false, i, &y, &x);
+        assert_true(y == i / 4 && x == i % 4);
+    }
+}
+
 /* Older classes go by a pace and spread what they take of a long video; newer ones go by its length. */
 static void glm_chooses_frames_by_pace_or_by_length(void **state)
 {
@@ -828,5 +1038,12 @@ static const struct CMUnitTest tests[] = {
     TEST(glm_chooses_frames_by_pace_or_by_length),
     TEST(glm_reads_its_processor),
     TEST(tiles_are_as_many_as_a_length_makes),
+    TEST(internvl_cuts_by_shape),
+    TEST(internvl_chooses_frames_by_shares),
+    TEST(internvl_reads_its_processor),
+    TEST(slices_have_the_shape_of_their_picture),
+    TEST(frames_may_be_pictures_of_their_own),
+    TEST(minicpm_takes_a_frame_of_each_second),
+    TEST(patches_may_be_nested),
 };
 UNIT_MAIN(tests)

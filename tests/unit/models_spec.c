@@ -164,7 +164,7 @@ static void gemma_reads_its_text_config(void **state)
     "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "          \
     "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, "     \
     "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl, glm4v, " \
-    "glm46v, glm4v_moe, glm_ocr, paddleocr_vl, smolvlm"
+    "glm46v, glm4v_moe, glm_ocr, paddleocr_vl, smolvlm, internvl, minicpmv4_6"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -484,6 +484,52 @@ static void paddleocr_is_flat_or_nested(void **state)
     }
 }
 
+/* What a config leaves out is what its text model's class has. */
+static void internvl_has_one_of_several_text_models(void **state)
+{
+    static const char *const types[] = {"qwen2", "qwen3", "qwen3_moe", "llama"};
+    static const uint32_t hidden[] = {4096, 4096, 2048, 4096};
+    mt_model_spec s;
+    char config[256];
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(types); i++) {
+        snprintf(config, sizeof config,
+                 "{\"model_type\":\"internvl\",\"text_config\":{\"model_type\":\"%s\"},\"vision_config\":{}}",
+                 types[i]);
+        assert_string_equal(read_spec(config, &s), "");
+        assert_true(s.hidden == hidden[i] && s.layer[0].sparse == (i == 2) && s.layer[0].attn.qkv_bias == (i == 0));
+        assert_true(s.vision->summary && s.vision->scaled && s.vision->qkv_plain && s.vision->merge_bare);
+        assert_true(s.vision->table == 32 && s.vision->merge == 2 && s.vision->row_eps == 0 && !s.vision->rms);
+    }
+    assert_string_equal(read_spec("{\"model_type\":\"internvl\",\"text_config\":{},\"downsample_ratio\":0.25,"
+                                  "\"vision_config\":{\"image_size\":[28,28],\"patch_size\":[7,7],\"norm_type\":"
+                                  "\"rms_norm\",\"use_qk_norm\":true,\"attention_bias\":true,"
+                                  "\"use_mean_pooling\":false}}",
+                                  &s),
+                        "");
+    assert_true(s.layer[0].attn.qkv_bias && s.vision->table == 4 && s.vision->merge == 4 && s.vision->row_eps > 0);
+    assert_true(s.vision->rms && !s.vision->qkv_plain && !s.vision->merge_bare);
+}
+
+static void minicpm_squeezes_patches_or_not(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"minicpmv4_6\",\"insert_layer_id\":3,\"text_config\":{\"model_type\":"
+                  "\"qwen3_5_text\"},\"vision_config\":{\"image_size\":980,\"patch_size\":14,"
+                  "\"insert_layer_id\":6}}",
+                  &s),
+        "");
+    assert_true(s.state.layers == 24 && s.vision->squeezed && s.vision->squeeze == 3 && s.vision->merge == 4);
+    assert_true(s.vision->table == 70 && s.vision->middle == 4 * 768);
+    assert_string_equal(read_spec("{\"model_type\":\"minicpmv4_6\",\"downsample_mode\":\"4x\",\"text_config\":{},"
+                                  "\"vision_config\":{\"num_hidden_layers\":2}}",
+                                  &s),
+                        "");
+    assert_true(!s.vision->squeezed && s.vision->merge == 2);
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -524,12 +570,37 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\",\"max_position_embeddings\":"
          "100," SHAPE "}}",
          "the text model of mistral3 has the type \"mistral4\"; known are mistral and ministral3"},
-        {"{\"model_type\":\"mistral3\",\"text_config\":{\"max_position_embeddings\":100," SHAPE
+        {"{\"model_type\":\"mistral3\",\"text_config\":{\"num_key_value_heads\":2," SHAPE
          "},\"vision_config\":{\"model_type\":\"siglip\"}}",
          "the tower has the type \"siglip\"; with this text model, pixtral is known"},
-        {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"max_position_embeddings\":"
-         "100," SHAPE "},\"vision_config\":{}}",
+        {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"num_key_value_heads\":"
+         "2," SHAPE "},\"vision_config\":{}}",
          "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
+        {"{\"model_type\":\"internvl_chat\"}",
+         "model type \"internvl_chat\" is the layout of InternVL's own code; take the checkpoint whose name ends in "
+         "-HF"},
+        {"{\"model_type\":\"internvl\",\"text_config\":{\"model_type\":\"internlm2\"}}",
+         "the text model of internvl has the type \"internlm2\"; known are qwen2, qwen3, qwen3_moe, gpt_oss and llama"},
+        {"{\"model_type\":\"internvl\",\"vision_feature_layer\":-2,\"vision_config\":{}}",
+         "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
+        {"{\"model_type\":\"internvl\",\"vision_feature_select_strategy\":\"full\",\"vision_config\":{}}",
+         "\"vision_feature_select_strategy\" is \"full\"; only default, patches alone, is supported"},
+        {"{\"model_type\":\"internvl\",\"downsample_ratio\":0.4,\"vision_config\":{}}",
+         "\"downsample_ratio\" is 0.4; it must be 1 divided by a whole number"},
+        {"{\"model_type\":\"internvl\",\"vision_config\":{\"image_size\":[448,224]}}",
+         "\"image_size\" is 448 x 224; only squares of up to 16384 are supported"},
+        {"{\"model_type\":\"internvl\",\"vision_config\":{\"norm_type\":\"batch_norm\"}}",
+         "\"norm_type\" is \"batch_norm\"; known are layer_norm and rms_norm"},
+        {"{\"model_type\":\"minicpmv\"}",
+         "model type \"minicpmv\" is MiniCPM-V before 4.6, which has another tower and another merger"},
+        {"{\"model_type\":\"minicpmv4_6\",\"vision_config\":{\"num_hidden_layers\":6}}",
+         "\"insert_layer_id\" is 6, and the tower has 6 layers"},
+        {"{\"model_type\":\"minicpmv4_6\",\"downsample_mode\":\"8x\",\"vision_config\":{}}",
+         "\"downsample_mode\" is \"8x\"; known are 4x and 16x"},
+        {"{\"model_type\":\"minicpmv4_6\",\"merger_times\":2,\"vision_config\":{}}",
+         "\"merger_times\" is 2; only 1 is supported"},
+        {"{\"model_type\":\"minicpmv4_6\",\"vision_config\":{\"window_kernel_size\":[2,4]}}",
+         "\"window_kernel_size\" is not 2 x 2, and nothing else is supported"},
         {"{\"model_type\":\"smolvlm\",\"text_config\":{\"model_type\":\"smollm4\"}}",
          "the text model of smolvlm has the type \"smollm4\"; llama is known"},
         {"{\"model_type\":\"glm46v\",\"text_config\":{\"model_type\":\"glm5_text\"}}",
@@ -603,6 +674,8 @@ static const struct CMUnitTest tests[] = {
     TEST(lfm2_mixes_convolutions_and_attention),
     TEST(glm_turns_neighbours_or_halves),
     TEST(paddleocr_is_flat_or_nested),
+    TEST(internvl_has_one_of_several_text_models),
+    TEST(minicpm_squeezes_patches_or_not),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

@@ -18,7 +18,9 @@ static const char *const folders[] = {FIXTURES "qwen3vl-bf16",
                                       FIXTURES "mistral3-mlx-4bit",
                                       FIXTURES "gemma4vl-bf16",
                                       FIXTURES "gemma4vl-mlx-8bit-tower",
-                                      FIXTURES "gemma4unifiedvl-bf16"};
+                                      FIXTURES "gemma4unifiedvl-bf16",
+                                      FIXTURES "internvl-moe-bf16",
+                                      FIXTURES "internvl-mlx-4bit"};
 
 #define ROWS 2048 /* of features */
 

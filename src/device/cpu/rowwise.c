@@ -248,7 +248,8 @@ static void scatter_row(void *ctx, size_t i, size_t worker)
 {
     (void)worker;
     const rowwise *op = ctx;
-    memcpy(mt_cpu_row(op->y, op->index->data[i]) + op->first, mt_cpu_row(op->x, i), op->x->cols * sizeof(float));
+    if (op->index->data[i] != MT_NO_PAGE)
+        memcpy(mt_cpu_row(op->y, op->index->data[i]) + op->first, mt_cpu_row(op->x, i), op->x->cols * sizeof(float));
 }
 
 void mt_cpu_op_scatter(mt_device *dev, mt_tensor *y, const mt_index *to, size_t column, const mt_tensor *x, size_t m)

@@ -14,6 +14,8 @@ KERNEL(copy_rows)(mt_cuda_rows p) /* y[i] = x[index[i]] */
 KERNEL(scatter_rows)(mt_cuda_rows p) /* y[index[i]][first ..] = x[i] */
 {
     follow_last();
+    if (p.index[blockIdx.x] == MT_CUDA_NONE)
+        return;
     const float *x = row_of(p.x, blockIdx.x);
     float *y = row_of(p.y, p.index[blockIdx.x]) + p.first;
     for (uint32_t c = threadIdx.x; c < p.x.cols; c += blockDim.x)

@@ -10,7 +10,7 @@ import numpy as np
 from . import pictures, sight
 from .layouts import Layout, Quantisation
 from .sight import Sighted
-from .specs import gemma4, gemma4_unified, lfm2, ministral3, ministral3_rope, mistral, qwen3_5
+from .specs import gemma4, gemma4_unified, lfm2, ministral3, ministral3_rope, mistral, qwen2, qwen3, qwen3_5, qwen3_moe
 
 STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
@@ -80,6 +80,7 @@ GEMMA_CASES = {
 
 # its processor has a budget of tokens instead of limits, and a number of frames even where a pace is wished
 NOT_GEMMA4 = ("smaller", "larger", "video-small", "video-slow")
+NO_PIXELS = ("smaller", "larger", "video-small")  # where pixels cannot be wished for
 TILE_CASES = {"banner": [_user(_text("All of it: "), _image("banner"), _text("Well?"))]}
 
 
@@ -97,6 +98,12 @@ def _cases(spec):
         return {name: case for name, case in CASES.items() if name not in NOT_GEMMA4}
     if spec.family in sight.GLM:
         return {name: case for name, case in CASES.items() if name not in _glm_lacks(spec)}
+    if spec.family == "internvl":
+        lacks = (*NO_PIXELS, "video-slow") if "num_frames" in spec.video else NO_PIXELS  # a number goes before a pace
+        return TILE_CASES | {name: case for name, case in CASES.items() if name not in lacks}
+    if spec.family == "minicpmv4_6":
+        lacks = (*NO_PIXELS, "video-slow", "video-few")
+        return TILE_CASES | {name: case for name, case in CASES.items() if name not in lacks}
     if spec.video:
         return CASES
     plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
@@ -310,6 +317,40 @@ SMOL_IMAGE = {
     "max_image_size": {"longest_edge": 48},
     "resample": 1,
 }
+SMALL_TEXT = {"hidden": 32, "inter": 32, "vocab": sight.VOCAB, "max_position_embeddings": 4096}
+INTERN_TEXT = {**qwen3(**SMALL_TEXT, head_dim=8), "model_type": "qwen3"}
+INTERN_MOE = {**qwen3_moe(**SMALL_TEXT, head_dim=8, experts=4, moe_inter=16), "model_type": "qwen3_moe"}
+INTERN_VISION = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": [48, 48],
+    "patch_size": [8, 8],
+    "attention_bias": True,
+    "layer_norm_eps": 1e-4,
+    "downsample_ratio": 0.5,
+}
+INTERN_GIANT = {"use_qk_norm": True, "norm_type": "rms_norm", "attention_bias": False}  # as the tower of 6B has it
+INTERN_IMAGE = {**CLIP, "size": {"height": 48, "width": 48}, "min_patches": 1, "max_patches": 6, "crop_to_patches": False}
+INTERN_VIDEO = {**CLIP, "size": {"height": 48, "width": 48}}
+MINICPM_ROPE = {"rope_theta": 1e6, "rope_type": "default", "partial_rotary_factor": 0.5, "mrope_section": [2, 1, 1]}
+MINICPM_TEXT = {
+    **qwen3_5(hidden=32, inter=64, linear=(2, 2, 16, 16), layers=3, every=3, vocab_size=sight.VOCAB),
+    **{"max_position_embeddings": 4096, "head_dim": 16, "rope_parameters": {**MINICPM_ROPE, "mrope_interleaved": True}},
+    "model_type": "qwen3_5_text",
+}
+MINICPM_VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "image_size": 40,
+    "patch_size": 4,
+    "layer_norm_eps": 1e-4,
+    "insert_layer_id": 1,
+}
+MINICPM_IMAGE = {**HALF, "patch_size": 4, "scale_resolution": 48, "max_slice_nums": 6}
 LFM_TEXT = {**lfm2(vocab=sight.VOCAB, max_position_embeddings=4096), "model_type": "lfm2"}
 SIGLIP2 = {
     "hidden_size": 48,
@@ -493,6 +534,37 @@ ALL = [
         MLX4,
         published=False,
     ),
+    Sighted("internvl-bf16", "internvl", INTERN_TEXT, INTERN_VISION, INTERN_IMAGE, INTERN_VIDEO),
+    Sighted(
+        "internvl-moe-bf16",
+        "internvl",
+        INTERN_MOE,
+        {**INTERN_VISION, **INTERN_GIANT, "image_size": [40, 40], "use_mean_pooling": False},
+        {**INTERN_IMAGE, "max_patches": 4},
+        {**INTERN_VIDEO, "do_sample_frames": True, "num_frames": 3, "initial_shift": False},
+        published=False,
+    ),
+    Sighted(
+        "internvl-mlx-4bit",
+        "internvl",
+        {**qwen2(**SMALL_TEXT), "model_type": "qwen2", "tie_word_embeddings": False},
+        {**INTERN_VISION, "intermediate_size": 64},
+        INTERN_IMAGE,
+        INTERN_VIDEO,
+        MLX4,
+        vision_quantised=True,
+    ),
+    Sighted("minicpmv46-bf16", "minicpmv4_6", MINICPM_TEXT, MINICPM_VISION, MINICPM_IMAGE, MINICPM_IMAGE),
+    Sighted(
+        "minicpmv46-mlx-4bit",
+        "minicpmv4_6",
+        MINICPM_TEXT,
+        {**MINICPM_VISION, "downsample_mode": "4x"},
+        {**MINICPM_IMAGE, "downsample_mode": "4x", "use_image_id": False},
+        {**MINICPM_IMAGE, "downsample_mode": "4x", "max_slice_nums": 1},
+        MLX4,
+        published=False,
+    ),
     Sighted("lfm2vl-bf16", "lfm2_vl", LFM_TEXT, SIGLIP2, LFM_IMAGE),
     Sighted(
         "lfm2vl-resaved-bf16",
@@ -567,7 +639,26 @@ def _build(config):
     model = model_class._from_config(config, attn_implementation="eager", dtype=torch.float32)
     if hasattr(model, "set_experts_implementation") and hasattr(config.text_config, "num_experts"):
         model.set_experts_implementation("eager")
+    if config.model_type == "minicpmv4_6":
+        _look_one_by_one(model.model)
     return model.eval()
+
+
+def _look_one_by_one(model):
+    """The class squeezes what it is given as if all views had the first one's size, and fails where they have not."""
+    together = model.get_image_features
+
+    def each(pixel_values, target_sizes, downsample_mode=None):
+        out, begin = [], 0
+        for size in target_sizes:
+            end = begin + int(size.prod()) * model.config.vision_config.patch_size
+            one = together(pixel_values[..., begin:end], size[None], downsample_mode=downsample_mode)
+            out += one.pooler_output
+            begin = end
+        one.pooler_output = out
+        return one
+
+    model.get_image_features = each
 
 
 def _shapes(model):
@@ -653,6 +744,8 @@ def _processor(folder, spec):
     if spec.family == "smolvlm":
         side = spec.image["max_image_size"]["longest_edge"] // spec.vision["patch_size"] // spec.vision["scale_factor"]
         parts |= {"image_seq_len": side**2, "video_processor": transformers.SmolVLMVideoProcessor()}
+    if spec.family == "internvl":
+        parts["image_seq_length"] = sight.internvl_tokens(spec)
     if spec.family == "mistral3":
         parts |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
     template = (folder / "chat_template.jinja").read_text()
@@ -779,6 +872,8 @@ def _confirm(folder, model, processor, record):
     read = transformers.AutoModelForImageTextToText.from_pretrained(
         folder, attn_implementation="eager", dtype=torch.float32
     ).eval()
+    if read.config.model_type == "minicpmv4_6":
+        _look_one_by_one(read.model)
     _, given = inputs(processor, record["messages"])
     ours = _logprobs(model, given, record["token_ids"], 1)
     error = np.abs(_logprobs(read, given, record["token_ids"], 1) - ours).max()
@@ -832,7 +927,7 @@ def make(job):
             "torch": torch.__version__,
             "seed": seed,
             "family": spec.family,
-            "moe": "moe" in spec.family or "n_routed_experts" in spec.text,
+            "moe": "moe" in spec.family or "n_routed_experts" in spec.text or "num_experts" in spec.text,
             "layout": spec.layout.describe(),
             "video": {"frames": pictures.FRAMES, "fps": pictures.FPS},
             "cases": records,

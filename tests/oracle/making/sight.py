@@ -25,6 +25,8 @@ FACTORY = {
     "glm_ocr": ("GlmOcrConfig", "GlmOcrForConditionalGeneration"),
     "paddleocr_vl": ("PaddleOCRVLConfig", "PaddleOCRVLForConditionalGeneration"),
     "smolvlm": ("SmolVLMConfig", "SmolVLMForConditionalGeneration"),
+    "internvl": ("InternVLConfig", "InternVLForConditionalGeneration"),
+    "minicpmv4_6": ("MiniCPMV4_6Config", "MiniCPMV4_6ForConditionalGeneration"),
 }
 GEMMA4 = ("gemma4", "gemma4_unified")
 GLM = ("glm4v", "glm46v", "glm4v_moe", "glm_ocr")
@@ -65,6 +67,14 @@ GLM_ADDED += ["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_va
 PADDLE_ADDED = ["<unk>", "<|begin_of_sentence|>", "</s>", "<|IMAGE_START|>", "<|IMAGE_PLACEHOLDER|>", "<|IMAGE_END|>"]
 SMOL_ADDED = ["<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<image>", "<fake_token_around_image>", "<global-img>"]
 SMOL_ADDED += ["<video>", *(f"<row_{row}_col_{column}>" for row in range(1, 5) for column in range(1, 5))]
+INTERN_ADDED = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<IMG_CONTEXT>", "<video>"]
+INTERN_NAMES = {"start_image_token": "<img>", "end_image_token": "</img>"}
+INTERN_NAMES |= {"context_image_token": "<IMG_CONTEXT>", "video_token": "<video>"}
+MINICPM_ADDED = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|image_pad|>", "<|video_pad|>", "<image>", "</image>"]
+MINICPM_ADDED += ["<slice>", "</slice>", "<image_id>", "</image_id>"]
+MINICPM_NAMES = {"image_token": "<|image_pad|>", "video_token": "<|video_pad|>"}
+MINICPM_NAMES |= {f"{kind}_{end}_token": f"<{slash}{kind}>" for kind in ("image", "slice", "image_id")
+                  for end, slash in (("start", ""), ("end", "/"))}
 GEMMA_FIRST = ["<pad>", "<eos>", "<bos>", "<unk>"]
 GEMMA_ADDED = ["<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "\n\n", "\n\n\n", "\n\n\n\n"]
 GEMMA_LAST = "<image_soft_token>"
@@ -286,6 +296,33 @@ PADDLE_TEMPLATE = """{{- '<|begin_of_sentence|>' }}
 """
 
 
+CHATML_TEMPLATE = """{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.content is string %}
+        {{- message.content }}
+    {%- else %}
+        {%- for part in message.content %}
+            {%- if part.type == 'image' %}
+                {{- 'IMAGE' }}
+            {%- elif part.type == 'video' %}
+                {{- 'VIDEO' }}
+            {%- elif part.type == 'text' %}
+                {{- part.text }}
+            {%- endif %}
+        {%- endfor %}
+    {%- endif %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+
+
+def _chatml(image, video):
+    return CHATML_TEMPLATE.replace("IMAGE", image).replace("VIDEO", video)
+
+
 SMOL_TEMPLATE = """{{- '<|im_start|>' }}
 {%- for message in messages %}
     {{- message.role | capitalize + ': ' }}
@@ -391,9 +428,9 @@ def tokenizer_of(family):
         return qwen_tokenizer(GEMMA4_ADDED)
     if family in GLM:
         return qwen_tokenizer(GLM_ADDED)
-    if family in ("paddleocr_vl", "smolvlm"):
-        return qwen_tokenizer(PADDLE_ADDED if family == "paddleocr_vl" else SMOL_ADDED)
-    return qwen_tokenizer({"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED}.get(family, QWEN_ADDED))
+    known = {"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED, "paddleocr_vl": PADDLE_ADDED, "smolvlm": SMOL_ADDED}
+    known |= {"internvl": INTERN_ADDED, "minicpmv4_6": MINICPM_ADDED}
+    return qwen_tokenizer(known.get(family, QWEN_ADDED))
 
 
 def token_ids(family):
@@ -402,6 +439,10 @@ def token_ids(family):
         return {"image_token_index": ids["[IMG]"]}
     if family in ("lfm2_vl", "smolvlm"):
         return {"image_token_id": ids["<image>"]}
+    if family == "internvl":
+        return {"image_token_id": ids["<IMG_CONTEXT>"]}
+    if family == "minicpmv4_6":
+        return {"image_token_id": ids["<|image_pad|>"], "video_token_id": ids["<|video_pad|>"]}
     if family == "paddleocr_vl":
         named = {"vision_start_token_id": ids["<|IMAGE_START|>"], "vision_end_token_id": ids["<|IMAGE_END|>"]}
         return {"image_token_id": ids["<|IMAGE_PLACEHOLDER|>"], **named}
@@ -502,6 +543,7 @@ def _tokenizer_config(family):
             "image_token": "<image>",
             "clean_up_tokenization_spaces": False,
         }
+    named = {"internvl": INTERN_NAMES, "minicpmv4_6": MINICPM_NAMES}.get(family)
     return {
         "tokenizer_class": "Qwen2Tokenizer",
         "add_bos_token": False,
@@ -509,6 +551,7 @@ def _tokenizer_config(family):
         "eos_token": "<|im_end|>",
         "pad_token": "<|endoftext|>",
         "unk_token": None,
+        **({"extra_special_tokens": named} if named else {}),
         "clean_up_tokenization_spaces": False,
     }
 
@@ -530,14 +573,22 @@ PROCESSORS = {
     "glm_ocr": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
     "paddleocr_vl": ("PaddleOCRVLProcessor", "PaddleOCRVLImageProcessor", None),
     "smolvlm": ("SmolVLMProcessor", "SmolVLMImageProcessor", None),
+    "internvl": ("InternVLProcessor", "GotOcr2ImageProcessor", "InternVLVideoProcessor"),
+    "minicpmv4_6": ("MiniCPMV4_6Processor", "MiniCPMV4_6ImageProcessor", "MiniCPMV4_6VideoProcessor"),
 }
 TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
 TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
 TEMPLATES |= {**dict.fromkeys(GLM, GLM_TEMPLATE), "paddleocr_vl": PADDLE_TEMPLATE, "smolvlm": SMOL_TEMPLATE}
+TEMPLATES |= {"internvl": _chatml("<IMG_CONTEXT>\\n", "<video>\\n")}
+TEMPLATES |= {"minicpmv4_6": _chatml("<|image_pad|>\\n", "<|video_pad|>\\n")}
 
 
 def _write(folder, name, value):
     (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def internvl_tokens(spec):
+    return int(spec.image["size"]["width"] // spec.vision["patch_size"][0] * spec.vision["downsample_ratio"]) ** 2
 
 
 def write_processor(folder, spec):
@@ -552,6 +603,8 @@ def write_processor(folder, spec):
     whole = {"processor_class": processor}
     if gemma:
         whole["image_seq_length"] = spec.vision["tokens"]
+    if spec.family == "internvl":
+        whole["image_seq_length"] = internvl_tokens(spec)
     if spec.family == "mistral3":
         whole |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
         whole |= {"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"}
@@ -563,7 +616,7 @@ def write_processor(folder, spec):
         whole["image_processor"] = image
         if video:
             whole["video_processor"] = video
-    if gemma or spec.family == "mistral3" or not spec.published:
+    if gemma or spec.family in ("mistral3", "internvl") or not spec.published:
         _write(folder, "processor_config.json", whole)
 
 
@@ -575,6 +628,7 @@ def config_dict(spec):
 
     beside = {key: key for key in ("downsample_factor", "projector_hidden_size", "projector_bias")}
     beside |= {key: key for key in ("projector_use_layernorm", "projector_hidden_act")}
+    beside |= {key: key for key in ("downsample_ratio", "insert_layer_id", "downsample_mode")}
     beside |= {"scale_factor": "scale_factor", "tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
     vision = {key: value for key, value in spec.vision.items() if key not in beside}
     pad = tokenizer_of(spec.family)["added_tokens"][0]["id"] if spec.family in GEMMA4 else None
@@ -605,8 +659,10 @@ def published_config(config, family):
     if family in GEMMA4:
         config["text_config"] = families.published({**text, "model_type": f"{family}_text"})
         return config
-    if family == "smolvlm":
+    if family in ("smolvlm", "internvl") and text["model_type"] != "gpt_oss":
         text["rope_theta"] = text.pop("rope_parameters")["rope_theta"]
+        return config
+    if family in ("internvl", "minicpmv4_6"):
         return config
     if family == "paddleocr_vl":
         rope = text.pop("rope_parameters")
@@ -670,31 +726,36 @@ def _draw_vision(name, shape, config, rng):
         return 0.2 * noise
     if name.endswith(".bias"):
         return 0.2 * noise
-    if len(shape) == 1:
+    if len(shape) == 1 and not part.startswith("lambda"):
         return 1 + 0.2 * noise
-    if part in ("pos_embed", "position_embedding"):
+    if part in ("lambda_1", "lambda_2"):
+        return 0.8 + 0.3 * noise
+    if part in ("pos_embed", "position_embedding", "position_embeddings", "cls_token"):
         return 0.6 * noise
     width = int(np.prod(shape[1:]))
     if part == "mm_input_projection_weight":
         return noise * families.LOGIT_SPREAD * shape[0] ** -0.5
     if len(shape) >= 4:
         return noise * 1.5 * width**-0.5
+    if "vit_merger" in name and part == "linear_2":
+        return noise * 0.7 * width**-0.5
     if "modality_projection" in name or "merger" in name and part in ("linear_fc2", "2", "down_proj") or part == "linear_2":
         spread = families._embedding_spread(text)
         return noise * 1.6 * spread * width**-0.5 * (0.4 if "deepstack" in name else 1)
-    if part in ("proj", "out_proj", "o_proj", "linear_fc2", "fc2", "down_proj"):
+    if part in ("proj", "out_proj", "o_proj", "projection_layer", "linear_fc2", "fc2", "down_proj"):
         return noise * 0.7 * width**-0.5
     return noise * 1.3 * width**-0.5
 
 
 TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2", "smolvlm": "llama"}
 TEXTS |= {kind: f"{kind}_text" for kind in GEMMA4}
+OWN = (*GLM, "internvl", "minicpmv4_6")  # whose text models have types of their own
 
 
 def draw(config, shapes, seed):
     rng = np.random.Generator(np.random.Philox(seed))
     text = {**config["text_config"], "tie_word_embeddings": config["tie_word_embeddings"]}
-    text["model_type"] = text["model_type"] if config["model_type"] in GLM else TEXTS.get(config["model_type"], "qwen3")
+    text["model_type"] = text["model_type"] if config["model_type"] in OWN else TEXTS.get(config["model_type"], "qwen3")
     text.setdefault("head_dim", text["hidden_size"] // text["num_attention_heads"])
     config = {**config, "text_config": text}
     out = {}
@@ -716,7 +777,7 @@ def _published_name(name, family):
         return name.replace("projector.", "embed_vision.")
     if family in ("qwen2_vl", "qwen2_5_vl"):
         return name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
-    if family == "mistral3":
+    if family in ("mistral3", "internvl"):
         name = name.replace("model.language_model.", "language_model.model.")
         return "language_model." + name if name.startswith("lm_head") else name.removeprefix("model.")
     if family == "paddleocr_vl":
@@ -741,6 +802,8 @@ def _mlx_name(name, family):
         return _published_name(name, family)
     if family == "smolvlm":
         return name.removeprefix("model.").replace("text_model.", "language_model.")
+    if family in ("internvl", "minicpmv4_6"):
+        return name.removeprefix("model.").replace("vision_tower.vit_merger.", "vit_merger.")
     if family == "paddleocr_vl":
         return name.removeprefix("model.").replace("projector.", "visual.projector.")
     if family == "lfm2_vl":
@@ -780,7 +843,7 @@ def _stored(name, tensor, spec):
 
 def _choice(name, tensor, spec):
     mlx = spec.layout.mlx
-    towers = ("vision_tower", "multi_modal_projector", "vision_embedder", "embed_vision")
+    towers = ("vision_tower", "multi_modal_projector", "vision_embedder", "embed_vision", "vit_merger", "merger")
     seen = name.startswith("vision_tower" if spec.family == "mistral3" else towers)
     if not mlx or tensor.ndim not in (2, 3) or not name.endswith(".weight") or tensor.shape[-1] % mlx.group:
         return None
