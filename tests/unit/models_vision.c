@@ -20,7 +20,8 @@ static const char *const folders[] = {FIXTURES "qwen3vl-bf16",
                                       FIXTURES "gemma4vl-mlx-8bit-tower",
                                       FIXTURES "gemma4unifiedvl-bf16",
                                       FIXTURES "internvl-moe-bf16",
-                                      FIXTURES "internvl-mlx-4bit"};
+                                      FIXTURES "internvl-mlx-4bit",
+                                      FIXTURES "minicpmv46-bf16"};
 
 #define ROWS 2048 /* of features */
 
