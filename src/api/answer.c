@@ -41,7 +41,7 @@ mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_as
                      .echo = ask->echo,
                      .background = ask->background,
                      .timings = ask->timings,
-                     .logprobs = ask->logprobs,
+                     .logprobs = ask->sampling.logprobs,
                      .prompt_logprobs = ask->prompt_logprobs,
                      .store = ask->store,
                      .vectors = ask->vectors,

@@ -6,7 +6,8 @@
 
 void mt_ask_defaults_init(mt_ask_defaults *defaults)
 {
-    *defaults = (mt_ask_defaults){.temperature = 1, .top_p = 1, .typical_p = 1, .repetition_penalty = 1};
+    *defaults = (mt_ask_defaults){0};
+    mt_sample_settings_init(&defaults->sampling);
 }
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults)
@@ -19,19 +20,11 @@ void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_
                     .n = 1,
                     .keep_alive = NAN,
                     .parallel_calls = true,
-                    .temperature = defaults->temperature,
-                    .top_p = defaults->top_p,
-                    .min_p = defaults->min_p,
-                    .typical_p = defaults->typical_p,
-                    .repetition_penalty = defaults->repetition_penalty,
-                    .presence_penalty = defaults->presence_penalty,
-                    .frequency_penalty = defaults->frequency_penalty,
-                    .top_k = defaults->top_k,
+                    .sampling = defaults->sampling,
                     .max_tokens = -1,
                     .truncate = MT_TRUNCATE_NONE,
                     .default_max_tokens = defaults->max_tokens,
                     .repeat_limit = defaults->repeat_limit,
-                    .logprobs = -1,
                     .prompt_logprobs = -1};
 }
 

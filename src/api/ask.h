@@ -17,8 +17,7 @@
 
 /* What an operator or the model's generation_config.json sets for calls that say nothing. */
 typedef struct mt_ask_defaults {
-    float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
-    int64_t top_k;
+    mt_sample_settings sampling;
     int64_t max_tokens;   /* 0: what the context leaves */
     int64_t repeat_limit; /* 0: none */
 } mt_ask_defaults;
@@ -86,21 +85,14 @@ typedef struct mt_ask {
     mt_scaling scaling;
     int64_t dimensions; /* of an embedding; 0: all */
 
-    float temperature, top_p, min_p, typical_p, repetition_penalty, presence_penalty, frequency_penalty;
-    int64_t penalty_window;                /* tokens that penalties look back; 0: all */
-    int64_t top_k, min_tokens, max_tokens; /* max_tokens: -1 when not given */
-    int64_t logprobs;                      /* -1: none; else how many likeliest with each token */
-    int64_t prompt_logprobs;               /* the same, of the prompt's tokens */
-    int64_t default_max_tokens;            /* 0: what the context leaves */
-    int64_t repeat_limit;                  /* tokens of an answer that goes in circles; 0: it may */
-    bool ignore_eos;
+    mt_sample_settings
+        sampling; /* but what only the model knows: its ends, and allowed_ids and bad_words as it has them */
     bool seeded;
-    int64_t seed;
-    mt_logit_bias *bias;
-    size_t bias_count;
-    uint32_t *stop_ids;
-    size_t stop_id_count;
-    uint32_t *allowed_ids; /* the only tokens that may be chosen; NULL: all */
+    int64_t max_tokens;         /* -1 when not given */
+    int64_t prompt_logprobs;    /* as sampling.logprobs, of the prompt's tokens */
+    int64_t default_max_tokens; /* 0: what the context leaves */
+    int64_t repeat_limit;       /* tokens of an answer that goes in circles; 0: it may */
+    uint32_t *allowed_ids;      /* the only tokens that may be chosen; NULL: all */
     size_t allowed_id_count;
     const json_t *bad_words; /* a list of strings, none of them empty; NULL: none */
     mt_stop_string *stops;

@@ -37,9 +37,10 @@ static bool out_of_range(const mt_field *f, const char *given, mt_failure *why)
 }
 
 /* 3.0 is an integer to many clients' languages. */
-static bool read_int(const mt_field *f, const json_t *value, int64_t *out, mt_failure *why)
+static bool read_int(const mt_field *f, const json_t *value, void *out, mt_failure *why)
 {
     const double number = json_number_value(value);
+    int64_t whole;
     char given[40];
 
     if (!json_is_number(value) || (json_is_real(value) && number != floor(number)))
@@ -47,7 +48,11 @@ static bool read_int(const mt_field *f, const json_t *value, int64_t *out, mt_fa
     snprintf(given, sizeof(given), "%.17g", number);
     if (!(number >= f->least && number <= f->most))
         return out_of_range(f, given, why);
-    *out = json_is_integer(value) ? json_integer_value(value) : (int64_t)number;
+    whole = json_is_integer(value) ? json_integer_value(value) : (int64_t)number;
+    if (f->size == sizeof(whole))
+        memcpy(out, &whole, sizeof(whole));
+    else
+        memcpy(out, &(int32_t){(int32_t)whole}, sizeof(int32_t)); /* least and most are in its range */
     return true;
 }
 

@@ -11,7 +11,7 @@ typedef struct mt_field mt_field;
 
 typedef enum mt_field_kind {
     MT_FIELD_BOOL,
-    MT_FIELD_INT,    /* int64_t, within least and most */
+    MT_FIELD_INT,    /* an integer of 4 or 8 bytes, within least and most */
     MT_FIELD_FLOAT,  /* float, within least and most */
     MT_FIELD_STRING, /* const char *, borrowed from the body */
     MT_FIELD_OTHER,  /* read does it */
@@ -24,7 +24,7 @@ typedef bool mt_field_read(mt_ask *ask, const char *name, const json_t *value, m
 struct mt_field {
     const char *name;
     mt_field_kind kind;
-    size_t offset; /* in mt_ask */
+    size_t offset, size; /* in mt_ask */
     double least, most;
     mt_field_read *read;
 };
@@ -45,30 +45,30 @@ bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *
 /* "a string", "missing": what a value is, for sentences. */
 const char *mt_json_kind(const json_t *value);
 
-#define MT_FIELD_BOOL_ROW(field, member)                           \
-    {                                                              \
-        field, MT_FIELD_BOOL, offsetof(mt_ask, member), 0, 0, NULL \
+#define MT_FIELD_BOOL_ROW(field, member)                                                          \
+    {                                                                                             \
+        field, MT_FIELD_BOOL, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), 0, 0, NULL \
     }
-#define MT_FIELD_INT_ROW(field, member, low, high)                     \
-    {                                                                  \
-        field, MT_FIELD_INT, offsetof(mt_ask, member), low, high, NULL \
+#define MT_FIELD_INT_ROW(field, member, low, high)                                                    \
+    {                                                                                                 \
+        field, MT_FIELD_INT, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL \
     }
-#define MT_FIELD_FLOAT_ROW(field, member, low, high)                     \
-    {                                                                    \
-        field, MT_FIELD_FLOAT, offsetof(mt_ask, member), low, high, NULL \
+#define MT_FIELD_FLOAT_ROW(field, member, low, high)                                                    \
+    {                                                                                                   \
+        field, MT_FIELD_FLOAT, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), low, high, NULL \
     }
-#define MT_FIELD_STRING_ROW(field, member)                           \
-    {                                                                \
-        field, MT_FIELD_STRING, offsetof(mt_ask, member), 0, 0, NULL \
+#define MT_FIELD_STRING_ROW(field, member)                                                          \
+    {                                                                                               \
+        field, MT_FIELD_STRING, offsetof(mt_ask, member), sizeof(((mt_ask *)0)->member), 0, 0, NULL \
     }
-#define MT_FIELD_OTHER_ROW(field, function)      \
-    {                                            \
-        field, MT_FIELD_OTHER, 0, 0, 0, function \
+#define MT_FIELD_OTHER_ROW(field, function)         \
+    {                                               \
+        field, MT_FIELD_OTHER, 0, 0, 0, 0, function \
     }
 
-#define MT_FIELD_REFUSED_ROW(field, nothing)         \
-    {                                                \
-        field, MT_FIELD_REFUSED, 0, nothing, 0, NULL \
+#define MT_FIELD_REFUSED_ROW(field, nothing)            \
+    {                                                   \
+        field, MT_FIELD_REFUSED, 0, 0, nothing, 0, NULL \
     }
 
 /* Those that every dialect of OpenAI's about answers has, and those of other servers that are refused. */

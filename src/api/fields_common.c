@@ -14,7 +14,7 @@ static bool read_seed(mt_ask *ask, const char *name, const json_t *value, mt_fai
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an integer", name,
                               mt_json_kind(value));
     ask->seeded = true;
-    ask->seed = json_integer_value(value);
+    ask->sampling.seed = (uint64_t)json_integer_value(value);
     return true;
 }
 
@@ -77,7 +77,11 @@ static bool read_ids(mt_ask *ask, const char *name, const json_t *value, size_t 
 
 static bool read_stop_ids(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    return read_ids(ask, name, value, MT_LIMIT_STOP_IDS, &ask->stop_ids, &ask->stop_id_count, why);
+    uint32_t *ids = NULL;
+    const bool ok = read_ids(ask, name, value, MT_LIMIT_STOP_IDS, &ids, &ask->sampling.stop_count, why);
+
+    ask->sampling.stop_ids = ids;
+    return ok;
 }
 
 /* Nothing can be said with none of them. */
@@ -173,7 +177,7 @@ static bool read_bias_entry(mt_logit_bias *out, const char *name, const char *ke
 static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const size_t count = json_object_size(value);
-    void *at;
+    mt_logit_bias *bias;
 
     if (!json_is_object(value))
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is %s: send an object from token ids to numbers",
@@ -181,15 +185,16 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
     if (count > MT_LIMIT_LOGIT_BIAS)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" has %zu entries: send at most %d", name, count,
                               MT_LIMIT_LOGIT_BIAS);
-    ask->bias = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*ask->bias));
-    if (!ask->bias)
+    bias = mt_arena_alloc(ask->arena, (count + 1) * sizeof(*bias));
+    if (!bias)
         return mt_failure_memory(why, name);
     /* jansson's iterators take what is not const; nothing is changed. */
     json_t *object = (json_t *)(uintptr_t)value;
-    for (at = json_object_iter(object); at; at = json_object_iter_next(object, at))
-        if (!read_bias_entry(&ask->bias[ask->bias_count++], name, json_object_iter_key(at), json_object_iter_value(at),
-                             why))
+    for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at))
+        if (!read_bias_entry(bias++, name, json_object_iter_key(at), json_object_iter_value(at), why))
             return false;
+    ask->sampling.bias = bias - count;
+    ask->sampling.bias_count = count;
     return true;
 }
 
@@ -197,11 +202,11 @@ static bool read_bias(mt_ask *ask, const char *name, const json_t *value, mt_fai
 static bool read_repeat_penalty(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     enum { USUAL = 64 };
-    static const mt_field row[] = {MT_FIELD_FLOAT_ROW("repeat_penalty", repetition_penalty, 0.01, 100)};
+    static const mt_field row[] = {MT_FIELD_FLOAT_ROW("repeat_penalty", sampling.repetition_penalty, 0.01, 100)};
 
     (void)name;
     (void)value;
-    ask->penalty_window = USUAL;
+    ask->sampling.penalty_window = USUAL;
     return mt_fields_read_table(ask, &(mt_field_table){row, MT_COUNT(row)}, why);
 }
 
@@ -213,10 +218,10 @@ static bool read_repeat_last(mt_ask *ask, const char *name, const json_t *value,
     if (!json_is_integer(value) || last < -1 || last > MT_LIMIT_CONTEXT)
         return mt_failure_set(why, 400, "invalid_value", name, "\"%s\" is no integer from -1 to %d: send one", name,
                               MT_LIMIT_CONTEXT);
-    ask->penalty_window = last < 0 ? 0 : last;
+    ask->sampling.penalty_window = last < 0 ? 0 : (uint32_t)last;
     if (last == 0) {
-        ask->repetition_penalty = 1;
-        ask->presence_penalty = ask->frequency_penalty = 0;
+        ask->sampling.repetition_penalty = 1;
+        ask->sampling.presence_penalty = ask->sampling.frequency_penalty = 0;
     }
     return true;
 }
@@ -267,16 +272,16 @@ static const mt_field fields[] = {
     MT_FIELD_INT_ROW("priority", priority, INT32_MIN, INT32_MAX),
     MT_FIELD_OTHER_ROW("max_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("n_predict", mt_read_max_tokens),
-    MT_FIELD_INT_ROW("min_tokens", min_tokens, 0, MT_LIMIT_CONTEXT),
+    MT_FIELD_INT_ROW("min_tokens", sampling.min_tokens, 0, MT_LIMIT_CONTEXT),
     MT_FIELD_INT_ROW("repeat_limit", repeat_limit, 0, MT_LIMIT_CONTEXT),
-    MT_FIELD_FLOAT_ROW("temperature", temperature, 0, 2),
-    MT_FIELD_FLOAT_ROW("top_p", top_p, 0, 1),
-    MT_FIELD_INT_ROW("top_k", top_k, -1, INT32_MAX),
-    MT_FIELD_FLOAT_ROW("min_p", min_p, 0, 1),
-    MT_FIELD_FLOAT_ROW("typical_p", typical_p, 0, 1),
-    MT_FIELD_FLOAT_ROW("presence_penalty", presence_penalty, -2, 2),
-    MT_FIELD_FLOAT_ROW("frequency_penalty", frequency_penalty, -2, 2),
-    MT_FIELD_FLOAT_ROW("repetition_penalty", repetition_penalty, 0.01, 100),
+    MT_FIELD_FLOAT_ROW("temperature", sampling.temperature, 0, 2),
+    MT_FIELD_FLOAT_ROW("top_p", sampling.top_p, 0, 1),
+    MT_FIELD_INT_ROW("top_k", sampling.top_k, -1, INT32_MAX),
+    MT_FIELD_FLOAT_ROW("min_p", sampling.min_p, 0, 1),
+    MT_FIELD_FLOAT_ROW("typical_p", sampling.typical_p, 0, 1),
+    MT_FIELD_FLOAT_ROW("presence_penalty", sampling.presence_penalty, -2, 2),
+    MT_FIELD_FLOAT_ROW("frequency_penalty", sampling.frequency_penalty, -2, 2),
+    MT_FIELD_FLOAT_ROW("repetition_penalty", sampling.repetition_penalty, 0.01, 100),
     MT_FIELD_OTHER_ROW("repeat_penalty", read_repeat_penalty),
     MT_FIELD_OTHER_ROW("repeat_last_n", read_repeat_last),
     MT_FIELD_OTHER_ROW("logit_bias", read_bias),
@@ -287,7 +292,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("bad_words", read_bad_words),
     MT_FIELD_OTHER_ROW("truncate_prompt_tokens", mt_read_truncate),
     MT_FIELD_OTHER_ROW("truncation_side", mt_read_truncation_side),
-    MT_FIELD_BOOL_ROW("ignore_eos", ignore_eos),
+    MT_FIELD_BOOL_ROW("ignore_eos", sampling.ignore_eos),
     MT_FIELD_BOOL_ROW("timings_per_token", timings),
     MT_FIELD_BOOL_ROW("skip_special_tokens", skip_special_tokens),
     MT_FIELD_BOOL_ROW("include_stop_str_in_output", include_stop),

@@ -16,7 +16,7 @@ static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt
         return mt_failure_set(why, 400, "invalid_type", name,
                               "\"%s\" is %s: send true or false, and how many in \"top_logprobs\"", name,
                               mt_json_kind(value));
-    ask->logprobs = json_is_true(value) ? 0 : -1;
+    ask->sampling.logprobs = json_is_true(value) ? 0 : -1;
     return true;
 }
 
@@ -32,10 +32,10 @@ static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value
         return mt_failure_set(why, 400, "invalid_value", name,
                               "\"%s\" is %" JSON_INTEGER_FORMAT ": send a value from 0 to %d", name, count,
                               MT_LIMIT_TOP_LOGPROBS);
-    if (ask->logprobs < 0 && count > 0)
+    if (ask->sampling.logprobs < 0 && count > 0)
         return mt_failure_set(why, 400, "invalid_value", name,
                               "\"%s\" is given without \"logprobs\": send that as true", name);
-    ask->logprobs = ask->logprobs < 0 ? -1 : count;
+    ask->sampling.logprobs = ask->sampling.logprobs < 0 ? -1 : (int32_t)count;
     return true;
 }
 

@@ -10,7 +10,7 @@
 static const char object[] = "text_completion";
 
 static const mt_field fields[] = {
-    MT_FIELD_INT_ROW("logprobs", logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
+    MT_FIELD_INT_ROW("logprobs", sampling.logprobs, 0, MT_LIMIT_TOP_LOGPROBS),
     MT_FIELD_BOOL_ROW("echo", echo),
     MT_FIELD_BOOL_ROW("add_special_tokens", add_special_tokens),
     MT_FIELD_REFUSED_ROW("suffix", 0),

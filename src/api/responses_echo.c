@@ -140,10 +140,10 @@ void mt_responses_echo_settings(const mt_ask *ask)
     const struct {
         const char *name;
         float value;
-    } settings[] = {{"temperature", ask->temperature},
-                    {"top_p", ask->top_p},
-                    {"presence_penalty", ask->presence_penalty},
-                    {"frequency_penalty", ask->frequency_penalty}};
+    } settings[] = {{"temperature", ask->sampling.temperature},
+                    {"top_p", ask->sampling.top_p},
+                    {"presence_penalty", ask->sampling.presence_penalty},
+                    {"frequency_penalty", ask->sampling.frequency_penalty}};
     json_t *all = json_object_get(ask->extra, "echo");
 
     for (size_t i = 0; i < MT_COUNT(settings); i++)

@@ -62,17 +62,22 @@ static bool read_float(const mt_config *c, const char *key, double least, double
 /* do_sample counts where it is written: many files leave it out and mean to sample. */
 static bool read_defaults(mt_ask_defaults *d, const mt_config *c, mt_error *err)
 {
-    if (!read_float(c, "temperature", 0, 2, &d->temperature, err) || !read_float(c, "top_p", 0, 1, &d->top_p, err) ||
-        !read_float(c, "min_p", 0, 1, &d->min_p, err) || !read_float(c, "typical_p", 0, 1, &d->typical_p, err) ||
-        !read_float(c, "repetition_penalty", 0.01, 100, &d->repetition_penalty, err))
+    int64_t top_k;
+
+    if (!read_float(c, "temperature", 0, 2, &d->sampling.temperature, err) ||
+        !read_float(c, "top_p", 0, 1, &d->sampling.top_p, err) ||
+        !read_float(c, "min_p", 0, 1, &d->sampling.min_p, err) ||
+        !read_float(c, "typical_p", 0, 1, &d->sampling.typical_p, err) ||
+        !read_float(c, "repetition_penalty", 0.01, 100, &d->sampling.repetition_penalty, err))
         return false;
-    if (!mt_config_int(c, "top_k", d->top_k, -1, INT32_MAX, &d->top_k, err))
+    if (!mt_config_int(c, "top_k", d->sampling.top_k, -1, INT32_MAX, &top_k, err))
         return mt_fail_within(err, "generation_config.json");
+    d->sampling.top_k = (int32_t)top_k;
     if (!mt_config_int(c, "max_new_tokens", 0, 0, INT64_MAX, &d->max_tokens, err))
         return mt_fail_within(err, "generation_config.json");
     d->max_tokens = d->max_tokens < MT_LIMIT_CONTEXT ? d->max_tokens : MT_LIMIT_CONTEXT;
     if (mt_config_has(c, "do_sample") && !mt_config_bool(c, "do_sample", true))
-        d->temperature = 0;
+        d->sampling.temperature = 0;
     return true;
 }
 

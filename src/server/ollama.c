@@ -157,8 +157,9 @@ static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed
     mt_buf_printf(&text, "%-30s %zu", "num_ctx", m->context);
     if (m->writes && d)
         mt_buf_printf(&text, "\n%-30s %g\n%-30s %g\n%-30s %lld\n%-30s %g\n%-30s %g", "temperature",
-                      (double)d->temperature, "top_p", (double)d->top_p, "top_k", (long long)d->top_k, "min_p",
-                      (double)d->min_p, "repeat_penalty", (double)d->repetition_penalty);
+                      (double)d->sampling.temperature, "top_p", (double)d->sampling.top_p, "top_k",
+                      (long long)d->sampling.top_k, "min_p", (double)d->sampling.min_p, "repeat_penalty",
+                      (double)d->sampling.repetition_penalty);
     mt_buf_puts(out, ",\"parameters\":");
     mt_buf_json_string(out, text.data, text.len);
     mt_buf_free(&text);

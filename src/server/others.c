@@ -20,9 +20,10 @@ static void add_defaults(mt_buf *out, const mt_served *served)
                   "\"default_generation_settings\":{\"n_ctx\":%zu,\"params\":{\"n_predict\":%lld,\"temperature\":%g,"
                   "\"top_k\":%lld,\"top_p\":%g,\"min_p\":%g,\"typical_p\":%g,\"repeat_penalty\":%g,"
                   "\"presence_penalty\":%g,\"frequency_penalty\":%g}}",
-                  served->context, d->max_tokens ? (long long)d->max_tokens : -1ll, (double)d->temperature,
-                  (long long)d->top_k, (double)d->top_p, (double)d->min_p, (double)d->typical_p,
-                  (double)d->repetition_penalty, (double)d->presence_penalty, (double)d->frequency_penalty);
+                  served->context, d->max_tokens ? (long long)d->max_tokens : -1ll, (double)d->sampling.temperature,
+                  (long long)d->sampling.top_k, (double)d->sampling.top_p, (double)d->sampling.min_p,
+                  (double)d->sampling.typical_p, (double)d->sampling.repetition_penalty,
+                  (double)d->sampling.presence_penalty, (double)d->sampling.frequency_penalty);
 }
 
 static void add_token(mt_buf *out, const mt_served *served, const char *key)

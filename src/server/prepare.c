@@ -142,24 +142,12 @@ static bool set_sampling(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
     mt_sample_settings *s = &r->sampling;
     mt_error err;
 
-    mt_sample_settings_init(s);
-    s->temperature = ask->temperature;
-    s->top_p = ask->top_p;
-    s->min_p = ask->min_p;
-    s->typical_p = ask->typical_p;
-    s->presence_penalty = ask->presence_penalty;
-    s->frequency_penalty = ask->frequency_penalty;
-    s->repetition_penalty = ask->repetition_penalty;
-    s->penalty_window = (uint32_t)ask->penalty_window;
-    s->top_k = (int32_t)ask->top_k;
-    s->logprobs = (int32_t)ask->logprobs;
-    s->min_tokens = (uint32_t)ask->min_tokens;
-    s->ignore_eos = ask->ignore_eos;
-    s->seed = ask->seeded ? (uint64_t)ask->seed : random_seed();
-    s->bias = copy_into(r->arena, ask->bias, ask->bias_count * sizeof(*ask->bias));
-    s->bias_count = ask->bias_count;
-    s->stop_ids = copy_into(r->arena, ask->stop_ids, ask->stop_id_count * sizeof(*ask->stop_ids));
-    s->stop_count = ask->stop_id_count;
+    *s = ask->sampling;
+    if (!ask->seeded)
+        s->seed = random_seed();
+    s->bias = copy_into(r->arena, ask->sampling.bias, ask->sampling.bias_count * sizeof(*ask->sampling.bias));
+    s->stop_ids =
+        copy_into(r->arena, ask->sampling.stop_ids, ask->sampling.stop_count * sizeof(*ask->sampling.stop_ids));
     s->eos_ids = served->generation.eos;
     s->eos_count = served->generation.eos_count;
     if (!s->bias || !s->stop_ids)
@@ -327,7 +315,7 @@ static bool set_constraint(mt_request *r, const mt_token_prompt *prompt, mt_fail
 static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token_prompt *prompt, mt_failure *why)
 {
     const mt_served *served = call->served;
-    const bool echoed = ask->echo && ask->logprobs >= 0;
+    const bool echoed = ask->echo && ask->sampling.logprobs >= 0;
     const mt_parse_settings parsing = ask->is_chat ? parsing_of(served, ask, prompt) : (mt_parse_settings){0};
 
     r->name = mt_arena_strdup(r->arena, call->id);
@@ -342,7 +330,8 @@ static bool fill(mt_request *r, mt_call *call, const mt_ask *ask, const mt_token
     r->skip_special = ask->skip_special_tokens && !mt_parse_needed(&parsing); /* markers may be special */
     r->include_stop = ask->include_stop;
     r->prompt_logprobs = ask->prompt_logprobs >= 0 || echoed;
-    r->prompt_top = (int)(echoed && ask->logprobs > ask->prompt_logprobs ? ask->logprobs : ask->prompt_logprobs);
+    r->prompt_top =
+        (int)(echoed && ask->sampling.logprobs > ask->prompt_logprobs ? ask->sampling.logprobs : ask->prompt_logprobs);
     r->prompt_top = r->prompt_top < 0 ? 0 : r->prompt_top;
     r->repeat_limit = (uint32_t)ask->repeat_limit;
     return set_room(r, served, ask, why) && set_sampling(r, call, ask, why) && set_stop(r, ask, why) &&
@@ -405,9 +394,9 @@ static bool make_answer(mt_call *call, mt_arena *arena, const mt_ask *ask, const
 /* What is kept until the end of an answer that is not streamed, or is repeated there. */
 static bool check_kept(const mt_dialect *dialect, const mt_ask *ask, const mt_request *r, size_t count, mt_failure *why)
 {
-    const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->logprobs + 1);
+    const double each = (double)sizeof(mt_said) + (double)sizeof(mt_logprob) * (double)(ask->sampling.logprobs + 1);
 
-    if ((ask->stream && !dialect->repeats) || ask->logprobs < 0 ||
+    if ((ask->stream && !dialect->repeats) || ask->sampling.logprobs < 0 ||
         each * (double)r->max_tokens * (double)ask->n * (double)count <= (double)MT_LIMIT_RESPONSE_BYTES)
         return true;
     return mt_failure_set(why, 400, "invalid_value", "logprobs",

@@ -105,12 +105,12 @@ static void override(float *value, double given)
 
 static void override_defaults(mt_ask_defaults *d, const mt_options *opt)
 {
-    override(&d->temperature, opt->default_temperature);
-    override(&d->top_p, opt->default_top_p);
-    override(&d->min_p, opt->default_min_p);
-    override(&d->repetition_penalty, opt->default_repetition_penalty);
+    override(&d->sampling.temperature, opt->default_temperature);
+    override(&d->sampling.top_p, opt->default_top_p);
+    override(&d->sampling.min_p, opt->default_min_p);
+    override(&d->sampling.repetition_penalty, opt->default_repetition_penalty);
     if (!isnan(opt->default_top_k))
-        d->top_k = (int64_t)opt->default_top_k;
+        d->sampling.top_k = (int32_t)opt->default_top_k;
     if (opt->default_max_tokens)
         d->max_tokens = opt->default_max_tokens;
     d->repeat_limit = opt->repeat_limit;

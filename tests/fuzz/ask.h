@@ -30,10 +30,11 @@ static void check_failure(const mt_failure *why)
 static void check_ask(const mt_ask *ask)
 {
     assert(ask->n >= 1 && ask->n <= MT_LIMIT_CHOICES);
-    assert(ask->temperature >= 0 && ask->temperature <= 2 && ask->top_p >= 0 && ask->top_p <= 1);
-    assert(ask->max_tokens >= -1 && ask->logprobs >= -1 && ask->logprobs <= MT_LIMIT_TOP_LOGPROBS);
-    assert(ask->stop_count <= MT_LIMIT_STOP_STRINGS && ask->stop_id_count <= MT_LIMIT_STOP_IDS);
-    assert(ask->bias_count <= MT_LIMIT_LOGIT_BIAS);
+    assert(ask->sampling.temperature >= 0 && ask->sampling.temperature <= 2 && ask->sampling.top_p >= 0 &&
+           ask->sampling.top_p <= 1);
+    assert(ask->max_tokens >= -1 && ask->sampling.logprobs >= -1 && ask->sampling.logprobs <= MT_LIMIT_TOP_LOGPROBS);
+    assert(ask->stop_count <= MT_LIMIT_STOP_STRINGS && ask->sampling.stop_count <= MT_LIMIT_STOP_IDS);
+    assert(ask->sampling.bias_count <= MT_LIMIT_LOGIT_BIAS);
     assert(ask->is_chat || ask->nothing ||
            (ask->prompt_count >= 1 &&
             ask->prompt_count * (size_t)ask->n <= (ask->vectors ? MT_LIMIT_EMBEDDINGS : MT_LIMIT_CHOICES)));

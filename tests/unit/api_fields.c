@@ -16,7 +16,7 @@ static bool read_body(fixture *f, const mt_dialect *dialect, const char *text)
     mt_ask_defaults defaults;
 
     mt_ask_defaults_init(&defaults);
-    defaults.temperature = 0.5f;
+    defaults.sampling.temperature = 0.5f;
     defaults.max_tokens = 99;
     f->arena = mt_arena_new(1 << 20);
     f->body = json_loads(text, JSON_ALLOW_NUL, NULL);
@@ -37,11 +37,11 @@ static void what_is_left_out_is_the_default(void **state)
 
     (void)state;
     assert_true(read_body(&f, &mt_openai_chat, "{\"top_p\":null,\"unheard_of\":{}}"));
-    assert_true(f.ask.temperature == 0.5f && f.ask.top_p == 1.0f);
+    assert_true(f.ask.sampling.temperature == 0.5f && f.ask.sampling.top_p == 1.0f);
     assert_int_equal(f.ask.max_tokens, -1);
     assert_int_equal(f.ask.default_max_tokens, 99);
     assert_int_equal(f.ask.n, 1);
-    assert_int_equal(f.ask.logprobs, -1);
+    assert_int_equal(f.ask.sampling.logprobs, -1);
     assert_true(f.ask.skip_special_tokens && !f.ask.stream && !f.ask.seeded);
     drop(&f);
 }
@@ -59,13 +59,13 @@ static void every_kind_of_field_is_read(void **state)
     assert_string_equal(f.ask.model, "m");
     assert_true(f.ask.stream && f.ask.include_usage && f.ask.seeded);
     assert_int_equal(f.ask.n, 3);
-    assert_int_equal(f.ask.seed, -5);
+    assert_int_equal(f.ask.sampling.seed, -5);
     assert_int_equal(f.ask.stop_count, 2);
     assert_string_equal(f.ask.stops[1].str, "bc");
-    assert_int_equal(f.ask.stop_ids[1], 8);
-    assert_int_equal(f.ask.bias[0].id, 12);
-    assert_true(f.ask.bias[0].bias == -1.5f);
-    assert_int_equal(f.ask.logprobs, 4);
+    assert_int_equal(f.ask.sampling.stop_ids[1], 8);
+    assert_int_equal(f.ask.sampling.bias[0].id, 12);
+    assert_true(f.ask.sampling.bias[0].bias == -1.5f);
+    assert_int_equal(f.ask.sampling.logprobs, 4);
     assert_int_equal(f.ask.max_tokens, 6);
     drop(&f);
 }
@@ -106,10 +106,10 @@ static void the_ends_of_a_range_are_in_it(void **state)
 
     (void)state;
     assert_true(read_body(&f, &mt_openai_chat, "{\"n\":128,\"min_p\":1}"));
-    assert_true(f.ask.n == 128 && f.ask.min_p == 1.0f);
+    assert_true(f.ask.n == 128 && f.ask.sampling.min_p == 1.0f);
     drop(&f);
     assert_true(read_body(&f, &mt_openai_chat, "{\"n\":1,\"min_p\":0}"));
-    assert_true(f.ask.n == 1 && f.ask.min_p == 0.0f);
+    assert_true(f.ask.n == 1 && f.ask.sampling.min_p == 0.0f);
     drop(&f);
 }
 

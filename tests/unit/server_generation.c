@@ -43,7 +43,8 @@ static void no_file_means_plain_sampling(void **state)
     (void)state;
     assert_true(read_all(&g, "{\"eos_token_id\":null}", NULL, NULL, &err));
     assert_int_equal(g.eos_count, 0);
-    assert_true(g.defaults.temperature == 1.0f && g.defaults.top_p == 1.0f && g.defaults.top_k == 0);
+    assert_true(g.defaults.sampling.temperature == 1.0f && g.defaults.sampling.top_p == 1.0f &&
+                g.defaults.sampling.top_k == 0);
 }
 
 static void a_limit_of_tokens_counts(void **state)
@@ -83,10 +84,11 @@ static void defaults_come_from_the_file(void **state)
     (void)state;
     assert_true(
         read_all(&g, "{}", "{\"temperature\":0.6,\"top_p\":0.9,\"top_k\":20,\"repetition_penalty\":1.1}", NULL, &err));
-    assert_true(g.defaults.temperature == 0.6f && g.defaults.top_p == 0.9f && g.defaults.repetition_penalty == 1.1f);
-    assert_int_equal(g.defaults.top_k, 20);
+    assert_true(g.defaults.sampling.temperature == 0.6f && g.defaults.sampling.top_p == 0.9f &&
+                g.defaults.sampling.repetition_penalty == 1.1f);
+    assert_int_equal(g.defaults.sampling.top_k, 20);
     assert_true(read_all(&g, "{}", "{\"temperature\":0.6,\"do_sample\":false}", NULL, &err));
-    assert_true(g.defaults.temperature == 0.0f);
+    assert_true(g.defaults.sampling.temperature == 0.0f);
 }
 
 static void a_broken_file_is_said(void **state)
