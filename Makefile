@@ -130,8 +130,9 @@ develop:
 # One build serves several targets: gcc's without sanitizers is tested and looked at by lint; clang's is tested under two
 # sanitizers, fuzzed, and the proof that clang has no warning. Only the first compiles kernels for GPUs, where nvcc is,
 # each of them once and without optimizing, for the kind of card that needs the most of them (-Dcuda=enabled compiles for
-# all kinds, to run); the others have the host's part of that device, which needs none.
-build-gcc/build.ninja: CONFIGURE = -Dwerror=true -Dgpu_archs=90a -Dgpu_speed=false
+# all kinds, to run); the others have the host's part of that device, which needs none. And only the first has MPI, where
+# that is (tools/setup.sh ranks).
+build-gcc/build.ninja: CONFIGURE = -Dwerror=true -Dgpu_archs=90a -Dgpu_speed=false -Dmpi=auto
 build-gcc/build.ninja: export CC = gcc
 build-asan/build.ninja: CONFIGURE = -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all \
                                     -Dfuzz=true -Dwerror=true -Dgpu_archs=

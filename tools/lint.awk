@@ -3,7 +3,7 @@
 
 BEGIN {
     width = 120
-    layers = "base kernels sample device weights text template media models hub cache tier events sample/constraint engine chat api"
+    layers = "base ranks kernels sample device weights text template media models hub cache tier events sample/constraint engine chat api"
     layers = layers " http server synth cli"
     count = split(layers, order, " ")
     for (i = 1; i <= count; i++)

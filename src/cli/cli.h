@@ -7,6 +7,7 @@
 int mt_cmd_chat(const mt_options *opt);
 int mt_cmd_info(const mt_options *opt); /* and show */
 int mt_cmd_serve(const mt_options *opt);
+int mt_cmd_follow(const mt_options *opt); /* of a rank that is not the first */
 int mt_cmd_ps(const mt_options *opt);
 int mt_cmd_stop(const mt_options *opt);
 int mt_cmd_run(const mt_options *opt);

@@ -8,6 +8,7 @@
 #include "base/mapping.h"
 #include "cli/cli.h"
 #include "hub/find.h"
+#include "ranks/ranks.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -53,6 +54,32 @@ static bool find_model(mt_options *opt, char **folder, mt_error *err)
     return true;
 }
 
+/* Whether what was asked for is done by all processes that mpirun has started, together. */
+static bool is_joint(const mt_options *opt)
+{
+    return !opt->help &&
+           ((opt->command == MT_COMMAND_SERVE && !opt->check) || (opt->command == MT_COMMAND_RUN && !opt->input) ||
+            (opt->command == MT_COMMAND_BENCH && !mt_bench_has_url(opt)));
+}
+
+/* What a rank does: the first what was asked for, the others what that one tells them. */
+static int run(mt_options *opt, char **folder)
+{
+    mt_error err = {0};
+    int status = EXIT_FAILURE;
+
+    if (is_joint(opt) && !mt_ranks_join((double)opt->rank_seconds, &err))
+        fprintf(stderr, "motet: %s\n", err.text);
+    else if (mt_ranks_own(mt_ranks_all()) > 0)
+        status = mt_cmd_follow(opt);
+    else if (!find_model(opt, folder, &err))
+        fprintf(stderr, "motet: %s\n", err.text);
+    else
+        status = dispatch(opt);
+    mt_ranks_part();
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     mt_options opt;
@@ -69,12 +96,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     mt_log_setup(opt.trace ? MT_LOG_DEBUG : opt.log_level, opt.log_format);
-    if (!find_model(&opt, &folder, &err)) {
-        fprintf(stderr, "motet: %s\n", err.text);
-        mt_options_free(&opt);
-        return EXIT_FAILURE;
-    }
-    status = dispatch(&opt);
+    status = run(&opt, &folder);
     mt_options_free(&opt);
     mt_free(folder);
     if (fflush(stdout) || ferror(stdout)) {

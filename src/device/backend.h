@@ -29,6 +29,8 @@ typedef struct mt_device_head {
     mt_host *own; /* the same, where nobody else has it; NULL: it is shared */
     mt_precision precision;
     mt_kv_bits kv_bits;
+    mt_ranks *ranks;       /* NULL: it is alone */
+    uint32_t serial;       /* as mt_device_open counts them */
     mt_progress *progress; /* of who watches weights being loaded; NULL: nobody */
 } mt_device_head;
 

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,7 @@ static mt_device *open_any(const mt_device_params *params, mt_host *host, mt_err
 
 mt_device *mt_device_open(const mt_device_params *given, mt_error *err)
 {
+    static atomic_uint opened;
     mt_device_params params = *given;
     mt_error why = {0};
     const bool any = !params.name || strcmp(params.name, "auto") == 0;
@@ -86,6 +88,7 @@ mt_device *mt_device_open(const mt_device_params *given, mt_error *err)
     mt_device *dev = !host ? NULL : any ? open_any(&params, host, &why) : backend->open(&params, host, &why);
     if (dev) {
         ((mt_device_head *)dev)->own = own;
+        ((mt_device_head *)dev)->serial = atomic_fetch_add(&opened, 1);
         return dev;
     }
     mt_host_close(own);
@@ -125,6 +128,16 @@ void mt_device_watch(mt_device *dev, mt_progress *progress)
 mt_host *mt_device_host(mt_device *dev)
 {
     return head_of(dev)->host;
+}
+
+mt_ranks *mt_device_ranks(const mt_device *dev)
+{
+    return head_of(dev)->ranks;
+}
+
+uint32_t mt_device_serial(const mt_device *dev)
+{
+    return head_of(dev)->serial;
 }
 
 const char *mt_device_name(const mt_device *dev)

@@ -23,6 +23,7 @@
 #include "base/progress.h"
 #include "device/host.h"
 #include "kernels/matrix.h"
+#include "ranks/ranks.h"
 #include "sample/chain.h"
 
 typedef struct mt_device mt_device;
@@ -84,6 +85,8 @@ typedef struct mt_experts_params {
     const float *gate_bias, *up_bias, *down_bias;
     const float *correction; /* [count], added for choosing alone; NULL: nothing */
     const float *scale;      /* [count]: of each expert's result, after all else; NULL: nothing */
+    size_t slices; /* of ranks: inner is cut into so many, as mt_op_share has it, and gate and up have the rows
+                                of this one's; 0: it has all */
     mt_routing routing;
     mt_glu glu;
 } mt_experts_params;
@@ -99,6 +102,7 @@ typedef struct mt_device_params {
     mt_precision precision;
     mt_kv_bits kv_bits;
     mt_host_params host; /* all that the CPU device has to know */
+    mt_ranks *ranks;     /* that compute together, of which this is one; borrowed; NULL: it is alone */
     mt_host *shared;     /* instead of a host of its own; borrowed: devices of one host compute one at a time */
 } mt_device_params;
 
@@ -112,6 +116,8 @@ bool mt_device_renew(mt_device *dev, mt_error *err) MT_NODISCARD;
 mt_precision mt_device_precision(const mt_device *dev);
 mt_kv_bits mt_device_kv_bits(const mt_device *dev);
 mt_host *mt_device_host(mt_device *dev);
+mt_ranks *mt_device_ranks(const mt_device *dev); /* NULL: it is alone */
+uint32_t mt_device_serial(const mt_device *dev); /* no other device of the process has or had this number */
 
 /* Bytes of weights that are copied to the device are told to progress, until this is called with NULL. */
 void mt_device_watch(mt_device *dev, mt_progress *progress);
@@ -433,6 +439,11 @@ typedef struct mt_peaks {
     X(void, op_moe,                                                                                                    \
       (mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m, const mt_experts *experts),      \
       (dev, y, x, router, m, experts))                                                                                 \
+    /* The columns of x are cut into so many slices, of which each rank of the device has computed its own             \
+       (mt_ranks_first). From here on every rank has all of them, or rank 0 alone where `all` is not set. */           \
+    X(void, op_share,                                                                                                  \
+      (mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all),                                               \
+      (dev, x, slices, m, all))                                                                                        \
     /* x = factor * x */                                                                                               \
     X(void, op_scale, (mt_device *dev, mt_tensor *x, size_t m, float factor), (dev, x, m, factor))                     \
     /* y = silu of a causal convolution over time, then q and k of each head divided by their length and q by          \

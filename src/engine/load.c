@@ -44,13 +44,19 @@ static bool make_model(mt_engine *e, mt_opened *o, mt_error *err)
     return e->model != NULL;
 }
 
-/* Bytes of all weights, the encoders' among them. */
+/* Bytes of the model's weights, as far as this rank has them. */
+static uint64_t model_bytes(const mt_opened *o)
+{
+    uint64_t all = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
+    if (o->draft)
+        all += mt_checkpoint_bytes(o->draft) + o->draft_cost.copied_bytes;
+    return all > o->elsewhere ? all - o->elsewhere : 0;
+}
+
+/* The same of all weights, the encoders' among them. */
 static uint64_t weights_of(const mt_engine *e)
 {
-    const mt_opened *o = e->opened;
-    uint64_t bytes = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
-    if (o->draft)
-        bytes += mt_checkpoint_bytes(o->draft) + o->draft_cost.copied_bytes;
+    uint64_t bytes = model_bytes(e->opened);
     for (size_t i = 0; i < e->desk_count; i++)
         bytes += mt_encoder_weights(e->params.encoders[i]);
     return bytes;
@@ -59,7 +65,7 @@ static uint64_t weights_of(const mt_engine *e)
 /* Encoders, the tower and the model, which plans the device for all of them. */
 static bool load(mt_engine *e, mt_opened *o, mt_error *err)
 {
-    const uint64_t weights = o->checkpoint ? mt_checkpoint_bytes(o->checkpoint) + o->weights.cost.copied_bytes : 0;
+    const uint64_t weights = model_bytes(o);
     const double faster = mt_device_apart(e->dev) ? GPU_FASTER : 1;
     mt_cost_init(&e->past.cost, (double)weights / faster, (double)weights / faster);
     if (!mt_texts_load(e, err) || !make_tower(e, o, err) ||
@@ -70,6 +76,8 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
         return false;
     mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, e->places.all + e->job_count, e->spec->vocab);
     const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk};
+    if ((tiers.shelf || tiers.disk) && mt_device_ranks(e->dev)) /* a page is a part of one, and others have the rest */
+        return mt_fail(err, MT_E_UNSUPPORTED, "several ranks keep nothing in a tier; start one process for that");
     if ((tiers.shelf || tiers.disk) && e->model &&
         !(e->keep = mt_keep_new(e, &tiers, e->params.identity, mt_engine_poke, err)))
         return false;

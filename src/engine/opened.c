@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/lead.h"
+#include "models/cut.h"
 
 static void report(const mt_opened *o)
 {
@@ -36,7 +38,7 @@ static bool open_draft(mt_opened *o, const char *dir, mt_error *err)
     o->draft = mt_checkpoint_open(dir, err);
     if (!o->draft)
         return false;
-    if (mt_device_apart(o->dev))
+    if (mt_device_apart(o->dev) || mt_device_ranks(o->dev))
         mt_checkpoint_read_once(o->draft);
     if (!mt_drafter_spec_read(&o->drafter, mt_checkpoint_config(o->draft), o->arena, err) ||
         !mt_drafter_join(&o->drafter, &o->spec, err) ||
@@ -50,14 +52,25 @@ static bool open_draft(mt_opened *o, const char *dir, mt_error *err)
 bool mt_opened_open_as(mt_opened *o, const char *dir, const mt_device_params *params, const mt_open_wish *wish,
                        mt_error *err)
 {
+    mt_device_params device = *params;
     memset(o, 0, sizeof *o);
     o->arena = mt_arena_new(0);
+    device.ranks = wish->alone ? NULL : mt_ranks_all();
     o->checkpoint = mt_checkpoint_open(dir, err);
     if (o->checkpoint)
-        o->dev = mt_device_open(params, err);
-    if (o->dev && mt_device_apart(o->dev))
+        o->dev = mt_device_open(&device, err);
+    if (o->dev && (mt_device_apart(o->dev) || device.ranks)) /* a rank has what it needs of them read ahead */
         mt_checkpoint_read_once(o->checkpoint);
-    if (o->dev && open_model(o, wish, err) && open_draft(o, wish->draft, err)) {
+    if (o->dev)
+        o->told = mt_lead_open(o->dev, o->checkpoint, wish);
+    const bool ok = o->dev && open_model(o, wish, err) && open_draft(o, wish->draft, err);
+    mt_error theirs = {0};
+    if (o->told && !mt_lead_agree(o->dev, &theirs) && ok) /* they answer whatever became of it here */
+        mt_fail(err, theirs.code, "%s", theirs.text);
+    if (ok && theirs.code == MT_OK) {
+        if (device.ranks)
+            o->elsewhere =
+                mt_model_cut(&o->spec, &o->weights, mt_ranks_own(device.ranks), mt_ranks_count(device.ranks), o->arena);
         report(o);
         return true;
     }
@@ -72,6 +85,8 @@ bool mt_opened_open(mt_opened *o, const char *dir, const mt_device_params *param
 
 void mt_opened_close(mt_opened *o)
 {
+    if (o->told)
+        mt_lead_close(o->dev);
     mt_device_close(o->dev);
     mt_checkpoint_close(o->checkpoint);
     mt_checkpoint_close(o->draft);

@@ -18,6 +18,8 @@ typedef struct mt_opened {
     mt_checkpoint *draft; /* of what guesses for it; NULL: none */
     mt_drafter_spec drafter;
     mt_bind_cost draft_cost;
+    bool told;          /* the other ranks have it open, too */
+    uint64_t elsewhere; /* bytes of its weights that they have and this one has not */
 } mt_opened;
 
 /* What of a checkpoint is opened. */
@@ -25,6 +27,7 @@ typedef struct mt_open_wish {
     const char *family; /* to read it as; NULL: what its config says */
     bool text_only;     /* leave the tower of a model that sees out */
     const char *draft;  /* the folder of what guesses for it; NULL: none */
+    bool alone;         /* by this rank, be there others; for tests */
 } mt_open_wish;
 
 /* False with a sentence; then nothing is left open. Close with mt_opened_close, after every model made from it. */

@@ -49,23 +49,31 @@ static void load_aside(mt_model *m, const mt_model_weights *w)
     m->aside_table = mt_weight_new(m->set, &w->aside, NULL, false);
     m->aside_projection = mt_weight_new(m->set, &w->aside_projection, NULL, false);
     m->aside = mt_tensor_new(m->set, m->max_rows, all);
-    m->aside_projected = mt_tensor_new(m->set, m->max_rows, all);
+    m->aside_projected = mt_shared_new(m->set, m->dev, NULL, m->max_rows, all, m->spec->aside_slices);
     for (size_t i = 0; i < m->spec->layers; i++)
         m->layers[i].aside = mt_tensor_part(m->set, m->aside, 0, m->max_rows, i * width, width);
+}
+
+void mt_decoder_streams_new(mt_model *m, size_t rows)
+{
+    const mt_model_spec *s = m->spec;
+    m->x = mt_tensor_new(m->set, rows, s->hidden);
+    m->h = mt_tensor_new(m->set, rows, s->hidden);
+    m->y = mt_tensor_new(m->set, rows, s->hidden);
+    m->own_x = mt_shared_new(m->set, m->dev, m->x, rows, s->hidden, s->hidden_slices);
+    m->own_y = mt_shared_new(m->set, m->dev, m->y, rows, s->hidden, s->hidden_slices);
 }
 
 static void new_tensors(mt_model *m, size_t rows, size_t logits)
 {
     const mt_model_spec *s = m->spec;
     mt_set *set = m->set;
-    m->x = mt_tensor_new(set, rows, s->hidden);
-    m->h = mt_tensor_new(set, rows, s->hidden);
-    m->y = mt_tensor_new(set, rows, s->hidden);
+    mt_decoder_streams_new(m, rows);
     mt_decoder_ropes_load(m, rows);
     m->stretch = mt_tensor_of(set, s->stretch.factor, 1, s->stretch.count);
     m->wanted = mt_index_new(set, logits);
     m->last = mt_tensor_new(set, logits, s->hidden);
-    m->logits = mt_tensor_new(set, logits, s->vocab);
+    m->logits = mt_shared_new(set, m->dev, NULL, logits, s->vocab, s->vocab_slices);
     m->sound = mt_tensor_new(set, rows, 1);
     m->sound_reading = mt_reading_new(set, rows * sizeof(float));
     m->pool_to = mt_index_new(set, rows);
@@ -80,6 +88,8 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->dev = dev;
     m->set = mt_set_new(dev);
     m->spec = spec;
+    if (!mt_relay_new(&m->relay, dev, spec, params, err))
+        goto fail;
     m->max_rows = params->rows;
     m->max_logits = params->logits;
     m->max_places = params->places;
@@ -88,6 +98,8 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     m->ropes = mt_alloc_array(spec->rope_count, sizeof *m->ropes);
     for (size_t g = 0; g < spec->group_count; g++) {
         const mt_kv_shape shape = mt_model_kv_shape(spec, g, mt_kv_cached_type(dev));
+        if (shape.heads == 0) /* other ranks have them */
+            continue;
         m->kv[g] = mt_kv_new(m->set, &shape, err);
         if (!m->kv[g])
             goto fail;
@@ -107,7 +119,7 @@ mt_model *mt_model_new(mt_device *dev, const mt_model_spec *spec, const mt_model
     new_tensors(m, params->rows, params->logits);
     if (spec->blank.count)
         m->tokens = mt_alloc_array(params->rows, sizeof *m->tokens);
-    if (mt_device_plan(dev, params->rows, err))
+    if (mt_device_plan(dev, params->rows, err) && mt_relay_agree(&m->relay, err))
         return m;
 fail:
     mt_model_free(m);
@@ -118,6 +130,7 @@ void mt_model_free(mt_model *m)
 {
     if (!m)
         return;
+    mt_relay_free(&m->relay);
     mt_mixer_free(m->mixer);
     mt_guess_free(m->guess);
     mt_free(m->layers);
@@ -130,19 +143,22 @@ void mt_model_free(mt_model *m)
 
 bool mt_model_reserve(mt_model *m, const size_t pages[MT_KV_GROUPS], size_t states, mt_error *err)
 {
+    mt_relay_reserve(&m->relay, pages, states);
     if (m->mixer && !mt_mixer_reserve(m->mixer, states, err))
         return false;
     for (size_t g = 0; g < m->spec->group_count; g++)
-        if (!mt_kv_reserve(m->set, m->kv[g], pages[g], err))
+        if (m->kv[g] && !mt_kv_reserve(m->set, m->kv[g], pages[g], err))
             return false;
-    return true;
+    return mt_relay_agree(&m->relay, err);
 }
 
 void mt_model_poison(mt_model *m, size_t group, uint32_t page)
 {
-    if (group == MT_KV_GROUPS)
-        mt_state_poison(m->dev, mt_mixer_state(m->mixer), page);
-    else
+    mt_states *states = group == MT_KV_GROUPS ? mt_mixer_state(m->mixer) : NULL;
+    mt_relay_poison(&m->relay, group, page);
+    if (states)
+        mt_state_poison(m->dev, states, page);
+    else if (group < MT_KV_GROUPS && m->kv[group])
         mt_kv_poison(m->dev, m->kv[group], page);
 }
 
@@ -155,6 +171,7 @@ bool mt_model_poisoned(mt_model *m, size_t group, uint32_t page)
 void mt_model_show(mt_model *m, const mt_tensor *features)
 {
     m->features = features;
+    mt_relay_show(&m->relay, m->set, m->dev, features);
 }
 
 bool mt_model_sound(mt_model *m, size_t row)
@@ -164,8 +181,9 @@ bool mt_model_sound(mt_model *m, size_t row)
 
 void mt_model_copy_pages(mt_model *m, const uint32_t to[MT_KV_GROUPS], const uint32_t from[MT_KV_GROUPS])
 {
+    mt_relay_copy(&m->relay, to, from);
     for (size_t g = 0; g < m->spec->group_count; g++)
-        if (to[g] != MT_NO_PAGE)
+        if (to[g] != MT_NO_PAGE && m->kv[g])
             mt_op_kv_copy(m->dev, m->kv[g], to[g], from[g]);
 }
 
@@ -191,15 +209,25 @@ void mt_model_restore_state(mt_model *m, uint32_t slot, mt_sending *s, size_t at
 
 /* ---- the step ---- */
 
+void mt_decoder_logits(mt_model *m, const mt_shared *y, const mt_weight *head, const mt_tensor *x, size_t n,
+                       float softcap)
+{
+    mt_op_matmul(m->dev, (mt_tensor *[]){y->own}, &head, 1, x, n);
+    if (softcap > 0)
+        mt_op_softcap(m->dev, y->own, n, softcap);
+    if (y->slices)
+        mt_op_share(m->dev, y->all, y->slices, n, false);
+}
+
 /* The projection is of x / sqrt(hidden), which a norm feels only beside its eps. */
 static void make_aside(mt_model *m, size_t n)
 {
     const mt_model_spec *s = m->spec;
     mt_op_embed(m->dev, m->aside, m->aside_table, m->aside_scale);
-    mt_op_matmul(m->dev, &m->aside_projected, (const mt_weight *[]){m->aside_projection}, 1, m->x, n);
-    mt_op_heads(m->dev, m->aside_projected, m->aside_projected, n, s->aside, m->aside_norm, s->eps * (float)s->hidden,
-                0, NULL, false);
-    mt_op_add(m->dev, m->aside, m->aside_projected, n);
+    mt_tensor *projected = m->aside_projected.all;
+    mt_shared_product(m->dev, &m->aside_projected, m->aside_projection, m->x, n);
+    mt_op_heads(m->dev, projected, projected, n, s->aside, m->aside_norm, s->eps * (float)s->hidden, 0, NULL, false);
+    mt_op_add(m->dev, m->aside, projected, n);
 }
 
 /* The step's tokens, those that are embedded as another being that one. */
@@ -222,6 +250,7 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     const mt_model_spec *s = m->spec;
     const size_t n = batch->rows;
     assert(n <= m->max_rows && count <= m->max_logits);
+    mt_relay_step(&m->relay, batch, rows, count);
     mt_alloc_forbid();
     const mt_batch embedded = as_embedded(m, batch);
     mt_step_begin(m->dev, &embedded);
@@ -242,15 +271,14 @@ const mt_tensor *mt_model_step(mt_model *m, const mt_batch *batch, const uint32_
     if (count) {
         mt_op_gather(m->dev, m->last, m->x, m->wanted, count);
         mt_model_norm(m, m->last, m->last, count, m->norm);
-        mt_op_matmul(m->dev, &m->logits, (const mt_weight *[]){m->head}, 1, m->last, count);
-        if (s->final_softcap > 0)
-            mt_op_softcap(m->dev, m->logits, count, s->final_softcap);
+        mt_decoder_logits(m, &m->logits, m->head, m->last, count, s->final_softcap);
     }
     if (m->guess)
         mt_guess_enter(m, batch);
     mt_read_rows(m->dev, m->sound_reading, m->sound, 0, n);
     mt_alloc_permit();
-    return m->logits;
+    mt_relay_done(&m->relay);
+    return m->logits.all;
 }
 
 /* A head that guesses has the final states already, and has used x for its own ends. */

@@ -4,6 +4,8 @@
 
 #include "models/mixer.h"
 #include "models/model.h"
+#include "models/relay.h"
+#include "models/shared.h"
 
 /* Working tensors whose width is a matter of the layer; those of one role and width are one. Keys and values, gate and
    up stand together, as products write them. */
@@ -29,7 +31,7 @@ typedef enum mt_role {
 typedef struct mt_work_tensor {
     mt_role role;
     size_t cols;
-    mt_tensor *tensor;
+    mt_shared tensor;
 } mt_work_tensor;
 
 typedef struct mt_decoder_layer {
@@ -41,7 +43,8 @@ typedef struct mt_decoder_layer {
     mt_tensor *aside, *aside_norm; /* aside: the layer's columns of the model's */
     mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
     mt_experts *experts;
-    mt_tensor *in[MT_ROLES]; /* its working tensors */
+    mt_tensor *in[MT_ROLES]; /* its working tensors, what the rank has of them */
+    mt_shared all[MT_ROLES]; /* the same, whole */
     float scale;             /* of the residual stream after it; 1: none */
 } mt_decoder_layer;
 
@@ -59,7 +62,8 @@ typedef struct mt_guess {
     size_t layers;
     /* Final hidden states: [0] zeros, [1 + place] carried from the step before, then those of the rows. */
     mt_tensor *hidden, *rows;       /* rows: the last part of it */
-    mt_tensor *out, *next, *logits; /* of the last guesses; next: out, or what `back` made of it */
+    mt_tensor *out;                 /* of the last guesses */
+    mt_shared next, logits;         /* the same; next: out, or what `back` made of it */
     mt_tensor *both, *left, *right; /* what fc takes: the embedding, the hidden state */
     uint32_t *before;               /* [rows]: of hidden, or of next */
     mt_index *before_index;         /* the same on the device */
@@ -79,6 +83,7 @@ typedef struct mt_rope_table {
 } mt_rope_table;
 
 struct mt_model {
+    mt_relay relay; /* to the other ranks */
     mt_device *dev;
     mt_set *set;
     const mt_model_spec *spec;
@@ -88,8 +93,10 @@ struct mt_model {
     mt_decoder_layer *layers;
     mt_kv *kv[MT_KV_GROUPS];
     /* one step's values, [rows, ...] */
-    mt_tensor *x, *h, *y;                            /* residual stream, normed input, what a block adds */
-    mt_tensor *aside, *aside_projected, *aside_norm; /* what each layer is given besides, all side by side */
+    mt_tensor *x, *h, *y;          /* residual stream, normed input, what a block adds */
+    mt_shared own_x, own_y;        /* x and y, as products fill them */
+    mt_tensor *aside, *aside_norm; /* what each layer is given besides, all side by side */
+    mt_shared aside_projected;
     mt_weight *aside_table, *aside_projection;
     float aside_scale;
     uint32_t *tokens; /* [rows], where some are embedded as another; else NULL */
@@ -100,7 +107,8 @@ struct mt_model {
     mt_tensor *stretch;        /* one row of factors; NULL: no layer has them */
     const mt_tensor *features; /* of pictures; NULL: there are none */
     mt_index *wanted;          /* rows whose logits are */
-    mt_tensor *last, *logits;
+    mt_tensor *last;
+    mt_shared logits;
     mt_tensor *sound; /* [rows, 1]: whether a row is finite */
     mt_reading *sound_reading;
     mt_index *pool_to;
@@ -118,6 +126,13 @@ static inline void mt_model_norm(mt_model *m, mt_tensor *y, const mt_tensor *x, 
 /* The rotary embeddings of the spec, and their tables for the step that has begun. */
 void mt_decoder_ropes_load(mt_model *model, size_t rows);
 void mt_decoder_ropes_make(mt_model *model);
+
+/* The residual stream and what products add to it, of so many rows. */
+void mt_decoder_streams_new(mt_model *model, size_t rows);
+
+/* y = head x, softcapped where that is not 0. Of ranks, the first alone has to know it: it is the one that chooses. */
+void mt_decoder_logits(mt_model *model, const mt_shared *y, const mt_weight *head, const mt_tensor *x, size_t n,
+                       float softcap);
 
 /* The rows' part of guessing, at the end of a step. */
 mt_guess *mt_guess_new(mt_model *model, const mt_model_weights *weights, const mt_model_params *params);

@@ -3,14 +3,22 @@
 #include "base/alloc.h"
 #include "models/decoder_inside.h"
 
-static void make_work(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols)
+/* slices: of columns that ranks compute together; 0: each computes all */
+static void make_shared(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols, size_t slices)
 {
     size_t i = 0;
-    while (i < m->works && (m->work[i].role != role || m->work[i].cols != cols))
+    while (i < m->works && (m->work[i].role != role || m->work[i].cols != cols || m->work[i].tensor.slices != slices))
         i++;
     if (i == m->works)
-        m->work[m->works++] = (mt_work_tensor){role, cols, mt_tensor_new(m->set, m->max_rows, cols)};
-    l->in[role] = m->work[i].tensor;
+        m->work[m->works++] =
+            (mt_work_tensor){role, cols, mt_shared_new(m->set, m->dev, NULL, m->max_rows, cols, slices)};
+    l->all[role] = m->work[i].tensor;
+    l->in[role] = l->all[role].own;
+}
+
+static void make_work(mt_model *m, mt_decoder_layer *l, mt_role role, size_t cols)
+{
+    make_shared(m, l, role, cols, 0);
 }
 
 /* ---- loading ---- */
@@ -31,7 +39,7 @@ static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
     const size_t query = (size_t)a->heads * a->head_dim, key = (size_t)a->kv_heads * a->head_dim;
     mt_set *set = m->set;
     make_work(m, l, MT_ROLE_QUERIES, query);
-    make_work(m, l, MT_ROLE_ATTENDED, query);
+    make_shared(m, l, MT_ROLE_ATTENDED, w->o.k, a->slices);
     make_work(m, l, MT_ROLE_KEYS, key);
     make_work(m, l, MT_ROLE_VALUES, key);
     if (a->gate) {
@@ -53,7 +61,7 @@ static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
 
 static void load_dense(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_mlp_spec *mlp)
 {
-    make_work(m, l, MT_ROLE_GATE, mlp->ffn);
+    make_shared(m, l, MT_ROLE_GATE, w->down.k, mlp->slices);
     make_work(m, l, MT_ROLE_UP, mlp->ffn);
     l->gate = mt_weight_new(m->set, &w->gate, w->gate_bias, false);
     l->up = mt_weight_new(m->set, &w->up, w->up_bias, false);
@@ -62,9 +70,9 @@ static void load_dense(mt_model *m, mt_decoder_layer *l, const mt_layer_weights 
 
 static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_moe_spec *moe)
 {
-    make_work(m, l, MT_ROLE_SHARED_GATE, moe->shared_ffn);
+    make_shared(m, l, MT_ROLE_SHARED_GATE, w->shared_down.k, moe->shared_slices);
     make_work(m, l, MT_ROLE_SHARED_UP, moe->shared_ffn);
-    make_work(m, l, MT_ROLE_SHARED, m->spec->hidden);
+    make_shared(m, l, MT_ROLE_SHARED, m->spec->hidden, m->spec->hidden_slices);
     make_work(m, l, MT_ROLE_SHARED_ROUTER, 1);
     if (moe->shared_gated)
         l->shared_router = mt_weight_new(m->set, &w->shared_router, NULL, true);
@@ -73,12 +81,20 @@ static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights
     l->shared_down = mt_weight_new(m->set, &w->shared_down, NULL, false);
 }
 
+/* Be it that a rank has no column of it. */
+static bool has_shared(const mt_moe_spec *moe)
+{
+    return moe->shared_ffn > 0 || moe->shared_slices > 0;
+}
+
 static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *s)
 {
     const size_t hidden = m->spec->hidden;
     make_work(m, l, MT_ROLE_ROUTER, s->moe.experts);
     if (s->beside || s->moe.router_norm)
-        make_work(m, l, MT_ROLE_BESIDE, hidden);
+        make_shared(m, l, MT_ROLE_BESIDE, hidden, m->spec->hidden_slices);
+    if (s->moe.slices)
+        mt_ranks_reserve(mt_device_ranks(m->dev), m->max_rows * s->moe.top_k * w->expert_down[0].k);
     l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9: routers are exact */
     l->router_norm = mt_tensor_of(m->set, w->router_norm, 1, hidden);
     l->dense_post_norm = mt_tensor_of(m->set, w->dense_post_norm, 1, hidden);
@@ -94,9 +110,10 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
                                                              .down_bias = w->expert_down_bias,
                                                              .correction = w->correction,
                                                              .scale = w->expert_scale,
+                                                             .slices = s->moe.slices,
                                                              .routing = s->moe.routing,
                                                              .glu = s->mlp.glu});
-    if (s->moe.shared_ffn)
+    if (has_shared(&s->moe))
         load_shared(m, l, w, &s->moe);
 }
 
@@ -179,12 +196,15 @@ static void keep(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s,
 
 void mt_decoder_layer_enter(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
+    if (s->attn.heads == 0) /* others have them all */
+        return;
     mt_op_matmul(m->dev, &l->in[MT_ROLE_KEYS], (const mt_weight *[]){l->k, l->v}, s->attn.keys == MT_KEYS_OWN ? 2 : 1,
                  m->h, n);
     keep(m, l, s, n);
 }
 
-static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+/* What the rank's heads make of h. */
+static void attend(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     static const size_t products[] = {[MT_KEYS_OWN] = 3, [MT_KEYS_VALUES] = 2, [MT_KEYS_EARLIER] = 1};
     const mt_attn_spec *a = &s->attn;
@@ -207,60 +227,71 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
                                    .sinks = l->sinks});
     if (a->gate)
         mt_op_gate(m->dev, y, in[MT_ROLE_QUERY_GATES], n);
-    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->o}, 1, y, n);
+}
+
+static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    const mt_shared *y = &l->all[MT_ROLE_ATTENDED];
+    if (s->attn.heads > 0)
+        attend(m, l, s, n);
+    mt_shared_unite(m->dev, y, n);
+    mt_shared_product(m->dev, &m->own_y, l->o, y->all, n);
 }
 
 /* ---- the MLP and experts, both of h ---- */
 
 /* y = down(act(gate(h)) * up(h)) */
-static void glu(mt_model *m, mt_glu how, const mt_weight *const in[2], const mt_weight *down, mt_tensor *const inner[2],
-                mt_tensor *y, size_t rows)
+static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_shared *gate, mt_tensor *up,
+                const mt_shared *y, size_t rows)
 {
-    mt_op_matmul(m->dev, inner, in, 2, m->h, rows);
-    mt_op_glu(m->dev, inner[0], inner[0], inner[1], rows, how);
-    mt_op_matmul(m->dev, &y, &down, 1, inner[0], rows);
+    mt_op_matmul(m->dev, (mt_tensor *[]){gate->own, up}, in, 2, m->h, rows);
+    mt_op_glu(m->dev, gate->own, gate->own, up, rows, how);
+    mt_shared_unite(m->dev, gate, rows);
+    mt_shared_product(m->dev, y, in[2], gate->all, rows);
 }
 
 static void dense(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t rows)
 {
-    glu(m, s->mlp.glu, (const mt_weight *[]){l->gate, l->up}, l->down, &l->in[MT_ROLE_GATE], m->y, rows);
+    glu(m, s->mlp.glu, (const mt_weight *[]){l->gate, l->up, l->down}, &l->all[MT_ROLE_GATE], l->in[MT_ROLE_UP],
+        &m->own_y, rows);
 }
 
 /* The expert that every row gets, which may be weighed by a gate of its own, comes last (R9). */
 static void add_shared(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, mt_tensor *y, size_t rows)
 {
-    mt_tensor *shared = l->in[MT_ROLE_SHARED], *gate = l->in[MT_ROLE_SHARED_ROUTER];
+    mt_tensor *shared = l->all[MT_ROLE_SHARED].all, *gate = l->in[MT_ROLE_SHARED_ROUTER];
     if (s->moe.shared_gated)
         mt_op_matmul(m->dev, &gate, (const mt_weight *[]){l->shared_router}, 1, m->h, rows);
-    glu(m, s->mlp.glu, (const mt_weight *[]){l->shared_gate, l->shared_up}, l->shared_down, &l->in[MT_ROLE_SHARED_GATE],
-        shared, rows);
+    glu(m, s->mlp.glu, (const mt_weight *[]){l->shared_gate, l->shared_up, l->shared_down},
+        &l->all[MT_ROLE_SHARED_GATE], l->in[MT_ROLE_SHARED_UP], &l->all[MT_ROLE_SHARED], rows);
     if (s->moe.shared_gated)
         mt_op_add_gated(m->dev, y, shared, gate, rows);
     else
         mt_op_add(m->dev, y, shared, rows);
 }
 
-static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, mt_tensor *y, size_t rows)
+static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, const mt_shared *y, size_t rows)
 {
     mt_tensor *router = l->in[MT_ROLE_ROUTER], *input = m->h;
     if (l->router_norm) { /* of the residual stream; not one of those that the model's offset is for */
-        input = l->in[MT_ROLE_BESIDE];
+        input = l->all[MT_ROLE_BESIDE].all;
         mt_op_norm(m->dev, input, m->x, rows, l->router_norm, m->spec->eps, 0);
     }
     mt_op_matmul(m->dev, &router, (const mt_weight *[]){l->router}, 1, input, rows);
-    mt_op_moe(m->dev, y, m->h, router, rows, l->experts);
-    if (s->moe.shared_ffn)
-        add_shared(m, l, s, y, rows);
+    mt_op_moe(m->dev, y->own, m->h, router, rows, l->experts);
+    mt_shared_unite(m->dev, y, rows);
+    if (has_shared(&s->moe))
+        add_shared(m, l, s, y->all, rows);
 }
 
 /* y = what a dense MLP and experts make of the residual stream, each between norms of its own */
 static void side_by_side(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
-    mt_tensor *y = l->in[MT_ROLE_BESIDE];
+    mt_tensor *y = l->all[MT_ROLE_BESIDE].all;
     dense(m, l, s, n);
     mt_model_norm(m, m->y, m->y, n, l->dense_post_norm);
     mt_model_norm(m, m->h, m->x, n, l->expert_norm);
-    sparse(m, l, s, y, n);
+    sparse(m, l, s, &l->all[MT_ROLE_BESIDE], n);
     mt_model_norm(m, y, y, n, l->expert_post_norm);
     mt_op_add(m->dev, m->y, y, n);
 }
@@ -271,7 +302,7 @@ static void add_aside(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
     mt_tensor *gate = l->in[MT_ROLE_ASIDE];
     mt_op_matmul(m->dev, &gate, (const mt_weight *[]){l->aside_gate}, 1, m->x, n);
     mt_op_glu(m->dev, gate, gate, l->aside, n, (mt_glu){.act = s->mlp.glu.act});
-    mt_op_matmul(m->dev, &m->y, (const mt_weight *[]){l->aside_out}, 1, gate, n);
+    mt_shared_product(m->dev, &m->own_y, l->aside_out, gate, n);
     mt_model_norm(m, m->y, m->y, n, l->aside_norm);
     mt_op_add(m->dev, m->x, m->y, n);
 }
@@ -280,7 +311,7 @@ void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer
 {
     mt_model_norm(m, m->h, m->x, n, l->attn_norm);
     if (s->kind == MT_LAYER_RECURRENT)
-        mt_mixer_run(m->mixer, s->slot, m->y, m->h, n);
+        mt_mixer_run(m->mixer, s->slot, &m->own_y, m->h, n);
     else
         attention(m, l, s, n);
     if (l->attn_post_norm)
@@ -290,7 +321,7 @@ void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer
     if (s->beside)
         side_by_side(m, l, s, n);
     else if (s->sparse)
-        sparse(m, l, s, m->y, n);
+        sparse(m, l, s, &m->own_y, n);
     else
         dense(m, l, s, n);
     if (l->mlp_post_norm)

@@ -6,10 +6,6 @@
 #include "base/alloc.h"
 #include "models/decoder_inside.h"
 
-/* Tokens that are guessed at all. Vocabularies begin with what is frequent, and a head of a quarter of a million rows
-   takes as long as some layers. */
-#define GUESSED_TOKENS 65536
-
 /* Clusters of tokens, of which only the best are looked at. The host chooses among them. */
 typedef struct mt_shortlist {
     mt_weight *centroids;
@@ -51,9 +47,7 @@ static mt_model *new_drafter(mt_model *m, size_t rows)
     memcpy(d->kv, m->kv, sizeof d->kv);
     d->work = mt_alloc_array(d->spec->layers * MT_ROLES, sizeof *d->work);
     d->ropes = mt_alloc_array(d->spec->rope_count, sizeof *d->ropes);
-    d->x = mt_tensor_new(d->set, rows, d->spec->hidden);
-    d->h = mt_tensor_new(d->set, rows, d->spec->hidden);
-    d->y = mt_tensor_new(d->set, rows, d->spec->hidden);
+    mt_decoder_streams_new(d, rows);
     mt_decoder_ropes_load(d, rows);
     return d;
 }
@@ -80,8 +74,9 @@ static void new_tensors(mt_model *m, mt_guess *g, const mt_model_params *params)
     g->hidden = mt_tensor_new(set, 1 + params->places + rows, hidden);
     g->rows = mt_tensor_part(set, g->hidden, 1 + params->places, rows, 0, hidden);
     g->out = mt_tensor_new(set, params->memos, width);
-    g->next = g->back ? mt_tensor_new(set, params->memos, hidden) : g->out;
-    g->logits = mt_tensor_new(set, params->memos, g->count);
+    g->next = g->back ? mt_shared_new(set, m->dev, NULL, params->memos, hidden, m->spec->hidden_slices)
+                      : (mt_shared){.all = g->out};
+    g->logits = mt_shared_new(set, m->dev, NULL, params->memos, g->count, m->spec->guess_slices);
     g->tokens = mt_index_new(set, params->memos);
     g->reading = mt_reading_new(set, params->memos * sizeof(uint32_t));
     g->before_index = mt_index_new(set, rows);
@@ -96,14 +91,12 @@ static void new_tensors(mt_model *m, mt_guess *g, const mt_model_params *params)
 mt_guess *mt_guess_new(mt_model *m, const mt_model_weights *weights, const mt_model_params *params)
 {
     const mt_guess_weights *w = &weights->guess;
-    const mt_mat *whole = m->spec->drafter ? &w->head : &weights->head;
     mt_guess *g = mt_alloc(sizeof *g);
-    g->count = m->spec->vocab < GUESSED_TOKENS ? m->spec->vocab : GUESSED_TOKENS;
+    g->count = mt_model_guessed(m->spec);
     load_layers(m, g, w, params->memos);
-    const mt_mat head = mt_mat_rows(whole, 0, g->count);
     g->fc = mt_weight_new(m->set, &w->fc, NULL, false);
-    g->head = mt_weight_new(m->set, &head, NULL, false);
-    g->back = w->back.n ? mt_weight_new(m->set, &w->back, NULL, false) : NULL;
+    g->head = mt_weight_new(m->set, &w->head, NULL, false);
+    g->back = m->spec->drafter ? mt_weight_new(m->set, &w->back, NULL, false) : NULL;
     g->embed_norm = mt_tensor_of(m->set, w->embed_norm, 1, m->spec->hidden);
     g->hidden_norm = mt_tensor_of(m->set, w->hidden_norm, 1, m->spec->hidden);
     g->norm = mt_tensor_of(m->set, w->norm, 1, g->by->spec->hidden);
@@ -147,7 +140,7 @@ static void join(mt_model *m, const mt_batch *batch, const mt_tensor *hidden)
     mt_op_gather(m->dev, g->hidden_norm ? m->y : g->right, hidden, g->before_index, n);
     if (g->hidden_norm)
         mt_model_norm(m, g->right, m->y, n, g->hidden_norm);
-    mt_op_matmul(m->dev, &g->by->x, (const mt_weight *[]){g->fc}, 1, g->both, n);
+    mt_shared_product(m->dev, &g->by->own_x, g->fc, g->both, n);
 }
 
 /* The final states of all rows, and of a head its keys and values; whether any of them is a guess itself is decided
@@ -176,6 +169,7 @@ void mt_model_carry(mt_model *m, size_t place, uint32_t row)
 {
     mt_guess *g = m->guess;
     assert(place < g->places);
+    mt_relay_carry(&m->relay, place, row);
     mt_op_copy_row(m->dev, g->hidden, 1 + place, g->hidden, row == MT_NO_PAGE ? 0 : 1 + g->places + row);
 }
 
@@ -212,7 +206,7 @@ static void choose_listed(mt_model *m, const mt_guess *g, uint32_t *tokens, size
     mt_shortlist *s = g->shortlist;
     mt_op_matmul(m->dev, &s->scores, (const mt_weight *[]){s->centroids}, 1, g->out, n);
     mt_read_rows(m->dev, s->read_scores, s->scores, 0, n);
-    mt_read_rows(m->dev, s->read_logits, g->logits, 0, n);
+    mt_read_rows(m->dev, s->read_logits, g->logits.all, 0, n);
     for (size_t i = 0; i < n; i++) {
         choose_clusters(s, mt_reading_row(m->dev, s->read_scores, i));
         tokens[i] = choose_token(s, mt_reading_row(m->dev, s->read_logits, i), g->count);
@@ -221,12 +215,12 @@ static void choose_listed(mt_model *m, const mt_guess *g, uint32_t *tokens, size
 
 static void choose(mt_model *m, const mt_guess *g, uint32_t *tokens, size_t n)
 {
-    mt_op_matmul(m->dev, (mt_tensor *[]){g->logits}, (const mt_weight *[]){g->head}, 1, g->out, n);
+    mt_decoder_logits(m, &g->logits, g->head, g->out, n, 0);
     if (g->shortlist) {
         choose_listed(m, g, tokens, n);
         return;
     }
-    mt_op_argmax(m->dev, g->tokens, g->logits, n);
+    mt_op_argmax(m->dev, g->tokens, g->logits.all, n);
     mt_read_index(m->dev, g->reading, g->tokens, n);
     memcpy(tokens, mt_reading_data(m->dev, g->reading), n * sizeof *tokens);
 }
@@ -240,6 +234,7 @@ void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *t
     mt_batch all = *rows;
     const mt_batch *batch = &all;
     assert(n == batch->spans);
+    mt_relay_guess(&m->relay, rows, chained);
     all.seen_from = g->from;
     all.seen = g->by == m ? NULL : g->seen;
     for (size_t i = 0; i < n; i++) {
@@ -250,12 +245,13 @@ void mt_model_guess(mt_model *m, const mt_batch *rows, bool chained, uint32_t *t
     mt_alloc_forbid();
     mt_step_begin(m->dev, batch);
     mt_decoder_ropes_make(g->by);
-    join(m, batch, chained ? g->next : g->hidden);
+    join(m, batch, chained ? g->next.all : g->hidden);
     for (size_t i = 0; i < g->layers; i++)
         mt_decoder_layer_run(g->by, &g->layer[i], &g->spec[i], n);
     mt_model_norm(g->by, g->out, g->by->x, n, g->norm);
     if (g->back)
-        mt_op_matmul(m->dev, &g->next, (const mt_weight *[]){g->back}, 1, g->out, n);
+        mt_shared_product(m->dev, &g->next, g->back, g->out, n);
     choose(m, g, tokens, n);
     mt_alloc_permit();
+    mt_relay_done(&m->relay);
 }

@@ -9,6 +9,7 @@
 
 typedef struct layer {
     mt_weight *qkv, *z, *b, *a, *out; /* z and a are NULL where they lie in qkv and b */
+    mt_weight *k, *v;                 /* of a rank that has no whole qkv, which is q then; else NULL */
     mt_tensor *conv, *rate, *bias, *norm;
     mt_weight *conv_bias; /* one row; NULL: none */
 } layer;
@@ -22,7 +23,10 @@ struct mt_mixer {
     mt_states *state;
     /* one step's values, [rows, ...] */
     mt_tensor *qkv, *z, *b, *a;
-    mt_tensor *mixed, *gates, *y;
+    mt_tensor *mixed, *gates;
+    mt_tensor *third[3]; /* of qkv, where these are three products */
+    mt_shared y;
+    bool idle; /* other ranks have all heads */
     mt_columns in_qkv[3], in_z, in_b, in_a;
     /* of a short convolution */
     mt_tensor *part[3];  /* of qkv */
@@ -65,7 +69,6 @@ static void new_short(mt_mixer *m, size_t rows)
         m->part[i] = mt_tensor_part(m->set, m->qkv, 0, rows, i * n, n);
     for (size_t i = 0; i < 3; i++) /* keys have no columns */
         m->in_qkv[i] = (mt_columns){m->part[0], 0, i < 2 ? 0 : n};
-    m->y = mt_tensor_new(m->set, rows, n);
     m->gates = mt_tensor_new(m->set, rows, 3 * m->shape.value_heads); /* of nothing, but remembered */
     m->first_row = mt_index_new(m->set, rows);
 }
@@ -82,8 +85,17 @@ static void new_delta(mt_mixer *m, size_t rows, bool together)
     }
     m->mixed = mt_tensor_new(m->set, rows, keys + values);
     m->gates = mt_tensor_new(m->set, rows, 3 * s->value_heads);
-    m->y = mt_tensor_new(m->set, rows, values);
     place_columns(m, together);
+}
+
+/* Of q, k and v as the convolution has them. */
+static void new_thirds(mt_mixer *m, size_t rows)
+{
+    const mt_state_shape *s = &m->shape;
+    const size_t keys = s->key_heads * s->key_dim, values = s->value_heads * s->value_dim;
+    const size_t width[3] = {is_short(m) ? values : keys, is_short(m) ? values : keys, values};
+    for (size_t i = 0, at = 0; i < 3; at += width[i++])
+        m->third[i] = mt_tensor_part(m->set, m->qkv, 0, rows, at, width[i]);
 }
 
 mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, const mt_layer_weights *layers,
@@ -99,11 +111,16 @@ mt_mixer *mt_mixer_new(mt_set *set, mt_device *dev, const mt_model_spec *spec, c
     m->shape = *s;
     m->eps = spec->eps;
     m->layers = mt_alloc_array(s->layers, sizeof *m->layers);
+    m->idle = s->value_heads * s->value_dim == 0;
+    m->y = mt_shared_new(set, dev, NULL, params->rows, w->mix_out.k, spec->state_slices);
+    if (m->idle)
+        return m;
     m->state = mt_state_new(set, s, params->memos);
     if (is_short(m))
         new_short(m, params->rows);
     else
         new_delta(m, params->rows, w->mix_z.n == 0);
+    new_thirds(m, params->rows);
     return m;
 }
 
@@ -144,8 +161,15 @@ void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
     const mt_state_shape *s = &m->shape;
     const size_t columns = 2 * s->key_heads * s->key_dim + s->value_heads * s->value_dim;
     layer *l = &m->layers[index];
-    l->qkv = mt_weight_new(m->set, &w->mix_qkv, w->mix_in_bias, false);
+    const float *bias = w->mix_in_bias;
     l->out = mt_weight_new(m->set, &w->mix_out, w->mix_out_bias, false);
+    if (m->idle)
+        return;
+    l->qkv = mt_weight_new(m->set, &w->mix_qkv, bias, false);
+    if (w->mix_k.n) {
+        l->k = mt_weight_new(m->set, &w->mix_k, bias ? bias + w->mix_qkv.n : NULL, false);
+        l->v = mt_weight_new(m->set, &w->mix_v, bias ? bias + w->mix_qkv.n + w->mix_k.n : NULL, false);
+    }
     l->conv = mt_tensor_of(m->set, w->mix_conv, s->taps, columns);
     if (!is_short(m))
         load_delta(m, l, w);
@@ -161,7 +185,7 @@ void mt_mixer_load(mt_mixer *m, size_t index, const mt_layer_weights *w)
 
 bool mt_mixer_reserve(mt_mixer *m, size_t slots, mt_error *err)
 {
-    return mt_state_reserve(m->set, m->state, slots, err);
+    return m->idle || mt_state_reserve(m->set, m->state, slots, err);
 }
 
 mt_states *mt_mixer_state(mt_mixer *m)
@@ -169,37 +193,54 @@ mt_states *mt_mixer_state(mt_mixer *m)
     return m->state;
 }
 
+/* qkv, and z where that is apart, of h */
+static void project(mt_mixer *m, const layer *l, const mt_tensor *h, size_t n)
+{
+    mt_tensor *y[4] = {l->k ? m->third[0] : m->qkv, m->third[1], m->third[2]};
+    const mt_weight *w[4] = {l->qkv, l->k, l->v};
+    size_t count = l->k ? 3 : 1;
+    if (l->z) {
+        y[count] = m->z;
+        w[count++] = l->z;
+    }
+    mt_op_matmul(m->dev, y, w, count, h, n);
+}
+
 static void run_short(mt_mixer *m, size_t index, const mt_tensor *h, size_t n)
 {
     static const mt_glu product = {.act = MT_ACT_NONE};
     const layer *l = &m->layers[index];
-    mt_op_matmul(m->dev, &m->qkv, (const mt_weight *[]){l->qkv}, 1, h, n);
+    mt_tensor *y = m->y.own;
+    project(m, l, h, n);
     mt_op_glu(m->dev, m->part[0], m->part[0], m->part[2], n, product);
-    mt_op_conv(m->dev, m->y, m->state, index, m->in_qkv, l->conv);
-    mt_op_remember(m->dev, m->state, index, m->in_qkv, m->y, m->gates);
+    mt_op_conv(m->dev, y, m->state, index, m->in_qkv, l->conv);
+    mt_op_remember(m->dev, m->state, index, m->in_qkv, y, m->gates);
     if (l->conv_bias)
-        mt_op_add_rows(m->dev, m->y, l->conv_bias, m->first_row, NULL, 1, n);
-    mt_op_glu(m->dev, m->y, m->part[1], m->y, n, product);
+        mt_op_add_rows(m->dev, y, l->conv_bias, m->first_row, NULL, 1, n);
+    mt_op_glu(m->dev, y, m->part[1], y, n, product);
 }
 
 static void run_delta(mt_mixer *m, size_t index, const mt_tensor *h, size_t n)
 {
     const layer *l = &m->layers[index];
     const size_t heads = m->shape.key_heads;
-    mt_op_matmul(m->dev, (mt_tensor *[]){m->qkv, m->z}, (const mt_weight *[]){l->qkv, l->z}, m->z ? 2 : 1, h, n);
+    project(m, l, h, n);
     mt_op_matmul(m->dev, (mt_tensor *[]){m->b, m->a}, (const mt_weight *[]){l->b, l->a}, m->a ? 2 : 1, h, n);
     mt_op_conv(m->dev, m->mixed, m->state, index, m->in_qkv, l->conv);
     mt_op_gates(m->dev, m->gates, m->in_a, m->in_b, heads, l->rate, l->bias, n);
-    mt_op_delta(m->dev, m->y, m->state, index, m->mixed, m->gates);
+    mt_op_delta(m->dev, m->y.own, m->state, index, m->mixed, m->gates);
     mt_op_remember(m->dev, m->state, index, m->in_qkv, m->mixed, m->gates);
-    mt_op_gated_norm(m->dev, m->y, m->in_z, heads, l->norm, m->eps, n);
+    mt_op_gated_norm(m->dev, m->y.own, m->in_z, heads, l->norm, m->eps, n);
 }
 
-void mt_mixer_run(mt_mixer *m, size_t index, mt_tensor *y, const mt_tensor *h, size_t n)
+void mt_mixer_run(mt_mixer *m, size_t index, const mt_shared *y, const mt_tensor *h, size_t n)
 {
-    if (is_short(m))
+    if (m->idle)
+        ; /* others do it */
+    else if (is_short(m))
         run_short(m, index, h, n);
     else
         run_delta(m, index, h, n);
-    mt_op_matmul(m->dev, &y, (const mt_weight *[]){m->layers[index].out}, 1, m->y, n);
+    mt_shared_unite(m->dev, &m->y, n);
+    mt_shared_product(m->dev, y, m->layers[index].out, m->y.all, n);
 }

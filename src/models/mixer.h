@@ -4,6 +4,7 @@
 #define MT_MODELS_MIXER_H
 
 #include "models/model.h"
+#include "models/shared.h"
 
 typedef struct mt_mixer mt_mixer;
 
@@ -18,9 +19,9 @@ void mt_mixer_load(mt_mixer *mixer, size_t index, const mt_layer_weights *weight
 /* Slots for states, once. */
 bool mt_mixer_reserve(mt_mixer *mixer, size_t slots, mt_error *err) MT_NODISCARD;
 
-mt_states *mt_mixer_state(mt_mixer *mixer);
+mt_states *mt_mixer_state(mt_mixer *mixer); /* NULL: other ranks have all of them */
 
 /* y = what the layer makes of the step's n rows of h; the spans' states move on. */
-void mt_mixer_run(mt_mixer *mixer, size_t index, mt_tensor *y, const mt_tensor *h, size_t n);
+void mt_mixer_run(mt_mixer *mixer, size_t index, const mt_shared *y, const mt_tensor *h, size_t n);
 
 #endif

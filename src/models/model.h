@@ -25,18 +25,28 @@ typedef struct mt_layer_weights {
     const float *aside_norm;
     /* of a recurrent layer. Where z and a have no rows, theirs lie in qkv and b, by key head: [q k v z] and [b a]. */
     mt_mat mix_qkv, mix_z, mix_b, mix_a, mix_out;
+    mt_mat mix_k, mix_v;   /* what a rank has of qkv, where that is not one piece: mix_qkv is q then */
     const float *mix_conv; /* [taps][columns] */
     const float *mix_rate, *mix_bias, *mix_norm;
     const float *mix_in_bias, *mix_conv_bias, *mix_out_bias; /* of one that is nothing but a convolution */
 } mt_layer_weights;
 
+/* Tokens that are guessed at all. Vocabularies begin with what is frequent, and a head of a quarter of a million rows
+   takes as long as some layers. */
+#define MT_GUESSED_TOKENS 65536
+
+static inline uint32_t mt_model_guessed(const mt_model_spec *spec)
+{
+    return spec->vocab < MT_GUESSED_TOKENS ? spec->vocab : MT_GUESSED_TOKENS;
+}
+
 /* What guesses ahead: fc joins a token's embedding and the hidden state before it, for layers of attention. */
 typedef struct mt_guess_weights {
     mt_mat fc;
+    mt_mat head; /* the model's, or a drafter's own of its own width; of the tokens that are guessed at all */
     const float *embed_norm, *hidden_norm, *norm; /* a drafter has only the last */
     mt_layer_weights *layer;
     /* of a drafter */
-    mt_mat head;          /* its own, of its own width */
     mt_mat back;          /* from its width to the model's */
     mt_mat centroids;     /* of clusters of tokens; n == 0: there are none */
     const uint32_t *kept; /* [vocab]: the tokens of the first cluster, of the second, ... */

@@ -52,8 +52,11 @@ typedef enum mt_key_source {
 
 typedef enum mt_v_norm { MT_V_NORM_NONE, MT_V_NORM_PLAIN, MT_V_NORM_WEIGHTS } mt_v_norm;
 
+/* Where several ranks compute a model, a spec is of what one of them has (models/cut.h): its heads, its part of each
+   width. `slices` says into how many the whole is cut, as mt_op_share has it; 0: it is not. */
 typedef struct mt_attn_spec {
     uint32_t heads, kv_heads, head_dim;
+    uint32_t slices; /* of the heads */
     uint32_t window; /* keys a query sees, itself included; 0 is all */
     uint32_t chunk;  /* it sees from the last multiple of this on; 0: from the first */
     bool causal;     /* nothing that comes later, even of its own picture */
@@ -70,13 +73,14 @@ typedef struct mt_attn_spec {
 } mt_attn_spec;
 
 typedef struct mt_mlp_spec {
-    uint32_t ffn;
+    uint32_t ffn, slices;
     mt_glu glu; /* of experts too */
     bool bias;
 } mt_mlp_spec;
 
 typedef struct mt_moe_spec {
     uint32_t experts, top_k, ffn; /* so many, so many of them a row, each so wide */
+    uint32_t slices;              /* of each expert's width */
     bool bias;                    /* of each expert's three products */
     bool woven;                   /* where gate and up are one matrix, their rows alternate, else gate comes first */
     mt_routing routing;
@@ -85,7 +89,8 @@ typedef struct mt_moe_spec {
     bool correction;     /* a number of each expert counts for choosing alone */
     bool scale;          /* a number of each expert is what its result is multiplied by */
     uint32_t shared_ffn; /* of an expert that every row gets besides; 0: none */
-    bool shared_gated;   /* weighed by the sigmoid of a product of its own */
+    uint32_t shared_slices;
+    bool shared_gated; /* weighed by the sigmoid of a product of its own */
 } mt_moe_spec;
 
 typedef struct mt_layer_spec {
@@ -137,6 +142,8 @@ typedef struct mt_model_spec {
     const mt_layer_spec *layer; /* [layers] */
     mt_state_shape state;       /* of the recurrent layers; has no layers where there are none */
     bool state_bias;            /* where these are nothing but convolutions: they and their projections have biases */
+    uint32_t hidden_slices, vocab_slices, aside_slices, state_slices; /* what no layer has of its own */
+    uint32_t guess_slices;                                            /* of the tokens that are guessed at all */
     uint32_t group_count;
     mt_layer_group groups[MT_KV_GROUPS]; /* the first keeps all keys, whatever its layers see of them */
 } mt_model_spec;

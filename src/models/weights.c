@@ -396,6 +396,7 @@ static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *
     if (!g->layer)
         return mt_fail(err, MT_E_MEMORY, "no memory for a head that guesses ahead");
     mt_bind_matrix(lb->b, "mtp.fc", spec->hidden, 2 * (size_t)spec->hidden, &g->fc);
+    g->head = mt_mat_rows(&w->head, 0, mt_model_guessed(spec));
     g->embed_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_embedding", spec->hidden);
     g->hidden_norm = mt_bind_vector(lb->b, "mtp.pre_fc_norm_hidden", spec->hidden);
     g->norm = mt_bind_vector(lb->b, "mtp.norm", spec->hidden);
@@ -426,6 +427,7 @@ bool mt_drafter_bind(mt_guess_weights *w, const mt_drafter_spec *drafter, const 
     bool ok = true;
     mt_bind_matrix(lb.b, mt_bind_has(lb.b, "lm_head") ? "lm_head" : "embed_tokens", spec->vocab, spec->hidden,
                    &w->head);
+    w->head = mt_mat_rows(&w->head, 0, mt_model_guessed(spec));
     mt_bind_matrix(lb.b, "/pre_projection", spec->hidden, 2 * (size_t)drafter->backbone, &w->fc);
     mt_bind_matrix(lb.b, "/post_projection", drafter->backbone, spec->hidden, &w->back);
     w->norm = mt_bind_vector(lb.b, usual.norm, spec->hidden);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/confine.h"
 #include "media/darkroom.h"
+#include "ranks/ranks.h"
 #include "server/inside.h"
 #include "server/lockdown.h"
 
@@ -329,6 +330,23 @@ static void events(const writer *w, mt_publisher *p)
     gauge(w, "motet_kv_event_batches_kept", (double)s.kept, "Batches that can be asked for.");
 }
 
+/* The processes that compute together, as this one sees it. */
+static void ranks(const writer *w)
+{
+    const mt_ranks *all = mt_ranks_all();
+    mt_ranks_stats s;
+
+    if (!all)
+        return;
+    mt_ranks_count_up(all, &s);
+    gauge(w, "motet_ranks", (double)mt_ranks_count(all), "Processes that compute the model together.");
+    counter(w, "motet_rank_sent_bytes_total", s.sent, "Bytes that this one, the first, sent to the others.");
+    counter(w, "motet_rank_received_bytes_total", s.received, "Bytes that it had from them.");
+    counter(w, "motet_rank_exchanges_total", s.exchanges, "Times that it exchanged something with them.");
+    mt_buf_printf(head(w, "motet_rank_wait_seconds_total", "counter", "Time that it waited for them."),
+                  "motet_rank_wait_seconds_total{%s} %.9g\n", w->model, (double)s.waited_ns * 1e-9);
+}
+
 static void sandbox(const writer *w)
 {
     static const char name[] = "motet_sandbox";
@@ -521,6 +539,7 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
     disk(&w, server->fleet.disk.disk);
     if (server->fleet.publisher)
         events(&w, server->fleet.publisher);
+    ranks(&w);
     sandbox(&w);
     accounts(&w, server, mt_account_scope(account));
     write_out(all, out);

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "media/darkroom.h"
+#include "ranks/ranks.h"
 #include "server/inside.h"
 #include "server/lockdown.h"
 #include "server/reload.h"
@@ -134,12 +135,28 @@ static void look_at_time(evutil_socket_t fd, short what, void *user)
         mt_server_watch(server);
 }
 
+/* Without one of several ranks nothing can be computed any more: who waits is told so, and then all end. */
+static void look_at_ranks(mt_server *server)
+{
+    mt_error why = {0};
+
+    mt_ranks_look(mt_ranks_all());
+    if (server->load_error.code != MT_OK || mt_ranks_well(mt_ranks_all(), &why))
+        return;
+    server->load_error = why;
+    if (!mt_deadline_set(&server->deadline, MT_LIMIT_END_MS))
+        mt_log_warn("server.deadline", "no thread can be started that sees to the end: all others are waited for");
+    mt_notify_send(&server->notify, "STOPPING=1\nSTATUS=%s", why.text);
+    mt_http_server_drain(server->http, SECOND);
+}
+
 static void look_at_waiters(evutil_socket_t fd, short what, void *user)
 {
     mt_server *server = user;
 
     (void)fd;
     (void)what;
+    look_at_ranks(server);
     mt_fleet_tick(&server->fleet);
     mt_state_look_at_steps(server);
 }
@@ -371,6 +388,19 @@ static void share_store(mt_server *server)
         mt_store_adopt(server->keys.accounts[0]->store);
 }
 
+/* What ranks have of the cache lies with each of them, and steps of several models would have to wait for each other's
+   opening. */
+static bool check_ranks(const mt_server *server, mt_error *err)
+{
+    if (!mt_ranks_all())
+        return true;
+    if (server->opt->cache_dir)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "several ranks keep nothing on disk: leave \"--cache-dir\" out, or start one process");
+    return server->fleet.alone ||
+           mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
+}
+
 static bool begin(mt_server *server, const mt_http_route *routes, size_t count, mt_error *err)
 {
     const mt_store_limits limits = {.entries = server->opt->store_entries, .bytes = server->opt->store_bytes};
@@ -378,7 +408,7 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
     const mt_fleet_params fleet = {
         .opt = server->opt, .resume = resume, .named = named, .begun = begun, .loaded = loaded, .ctx = server};
 
-    if (!mt_fleet_open(&server->fleet, &fleet, err) ||
+    if (!mt_fleet_open(&server->fleet, &fleet, err) || !check_ranks(server, err) ||
         !mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
         !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;

@@ -67,6 +67,9 @@ bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_m
 /* Rows [first, first + count) of m. FP8 blocks must not be cut. */
 mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count);
 
+/* Has the system begin to read what of the matrix is not in memory. */
+void mt_mat_read_ahead(const mt_mat *m);
+
 /* The weights of a convolution over time, one channel by itself: [channels, 1, taps], or [channels, taps, 1] as MLX has
    it, which sets *channels_last. Converted to [taps][channels]; NULL when missing or misshapen. */
 const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_t taps, bool *channels_last);

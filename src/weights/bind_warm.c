@@ -43,6 +43,14 @@ static void warm_tensor(const mt_tensor_info *t, mt_progress *progress, unsigned
     }
 }
 
+void mt_mat_read_ahead(const mt_mat *m)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = (uintptr_t)m->w / page * page;
+    if (m->n > 0)
+        (void)madvise((void *)first, (uintptr_t)m->w + m->n * m->stride - first, MADV_WILLNEED);
+}
+
 void mt_binder_warm(const mt_binder *b)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -79,6 +79,16 @@ static void scale(run *r)
     give(r, x, 1, n);
 }
 
+/* A device that is alone has all columns; tests/unit/engine_ranks.c has others. */
+static void share(run *r)
+{
+    const size_t n = width(r);
+    mt_tensor *x = unit_rows(r, 1, n);
+    say(r, "%zu columns", n);
+    mt_op_share(r->dev, x, 1, r->units, true);
+    give(r, x, 1, n);
+}
+
 static void add_gated(run *r)
 {
     const size_t n = width(r);
@@ -318,6 +328,7 @@ const device_check row_checks[] = {{.name = "op_norm", .fn = norm},
                                    {.name = "op_gate", .fn = gate},
                                    {.name = "op_glu", .fn = glu},
                                    {.name = "op_scale", .fn = scale},
+                                   {.name = "op_share", .fn = share},
                                    {.name = "op_add_gated", .fn = add_gated},
                                    {.name = "op_adjust", .fn = adjust},
                                    {.name = "op_softcap", .fn = softcap},

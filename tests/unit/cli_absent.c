@@ -1,5 +1,5 @@
-/* What a build without libcurl, FFmpeg, libwebp and libzmq says. This program has the files that stand in for theirs, and so no
-   other build is needed to test them. */
+/* What a build without libcurl, FFmpeg, libwebp, libzmq and MPI says. This program has the files that stand in for
+   theirs, and so no other build is needed to test them. */
 #include "unit.h"
 
 #include "cli/bench.h"
@@ -9,6 +9,7 @@
 #include "media/image.h"
 #include "media/source.h"
 #include "media/video.h"
+#include "ranks/ranks.h"
 
 static void pictures_are_not_fetched(void **state)
 {
@@ -126,12 +127,31 @@ static void version(void *arg)
 static void the_version_says_what_is_absent(void **state)
 {
     mt_options opt = {.version = true};
-    static const char first[] = "motet " MT_VERSION " -events -fetch +tls -video -webp\ncommit: ";
+    static const char first[] = "motet " MT_VERSION " -events -fetch -mpi +tls -video -webp\ncommit: ";
     char text[1024];
 
     (void)state;
     assert_int_equal(unit_in_child(version, &opt, text, sizeof(text)), 0);
     assert_memory_equal(text, first, sizeof(first) - 1);
+}
+
+/* What Open MPI's mpirun says. */
+static void processes_do_not_find_each_other(void **state)
+{
+    mt_error err = {0};
+
+    (void)state;
+    unsetenv("PMI_SIZE");
+    assert_int_equal(setenv("OMPI_COMM_WORLD_SIZE", "1", 1), 0);
+    assert_false(mt_ranks_present);
+    assert_true(mt_ranks_join(1, &err));
+    assert_null(mt_ranks_all());
+    assert_int_equal(setenv("OMPI_COMM_WORLD_SIZE", "3", 1), 0);
+    assert_false(mt_ranks_join(1, &err));
+    assert_string_equal(err.text, "3 processes were started together, and this motet was built without MPI: start one, "
+                                  "or build it with -Dmpi=enabled");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    assert_int_equal(mt_ranks_started(), 1);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -142,5 +162,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_version_says_what_is_absent),
     cmocka_unit_test(no_model_is_downloaded),
     cmocka_unit_test(nothing_is_published),
+    cmocka_unit_test(processes_do_not_find_each_other),
 };
 UNIT_MAIN(tests)

@@ -94,9 +94,21 @@ static inline void driver_turn(void *ctx, bool begins)
     pthread_mutex_unlock(&d->lock);
 }
 
+/* Where mpirun has started this beside others, it is rank 0; `motet serve` does for the others. */
+static inline void driver_join(void)
+{
+    mt_error err = {0};
+    if (mt_ranks_started() == 1 || mt_ranks_all())
+        return;
+    if (!mt_ranks_join(60, &err))
+        fail_msg("%s", err.text);
+    atexit(mt_ranks_part);
+}
+
 /* Opens nothing yet. */
 static inline void driver_init(driver *d)
 {
+    driver_join();
     memset(d, 0, sizeof *d);
     mt_engine_params_init(&d->params);
     d->params.canary = true;
@@ -114,6 +126,8 @@ static inline mt_kv_bits driver_kv_bits(void)
     return !bits ? MT_KV_BITS_16 : bits[0] == '8' ? MT_KV_BITS_8 : bits[0] == '4' ? MT_KV_BITS_4 : MT_KV_BITS_16;
 }
 
+static bool driver_alone; /* be there other ranks */
+
 /* draft: the folder of what guesses for it, or NULL */
 static inline void driver_open_with(driver *d, const char *dir, const char *draft, mt_precision precision,
                                     size_t threads)
@@ -124,7 +138,7 @@ static inline void driver_open_with(driver *d, const char *dir, const char *draf
                                      .kv_bits = driver_kv_bits()};
     mt_error err = {0};
     driver_init(d);
-    if (!mt_opened_open_as(&d->o, dir, &device, &(mt_open_wish){.draft = draft}, &err))
+    if (!mt_opened_open_as(&d->o, dir, &device, &(mt_open_wish){.draft = draft, .alone = driver_alone}, &err))
         fail_msg("%s: %s", dir, err.text);
 }
 

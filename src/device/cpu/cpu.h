@@ -50,6 +50,7 @@ struct mt_weight {
 
 struct mt_experts {
     size_t count, top_k, hidden, inner;
+    size_t slices;               /* of inner among ranks; 0: all is here */
     mt_weight *gate, *up, *down; /* [count] */
     const float *correction, *scale;
     mt_routing routing;

@@ -7,6 +7,7 @@
    4. Its memory is the host's, so that what is written or read is never on its way. */
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
@@ -93,11 +94,17 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
     mt_device *dev = mt_alloc(sizeof *dev);
     char features[96];
     (void)err;
-    dev->head = (mt_device_head){
-        .backend = &mt_backend_cpu, .host = host, .precision = params->precision, .kv_bits = params->kv_bits};
+    dev->head = (mt_device_head){.backend = &mt_backend_cpu,
+                                 .host = host,
+                                 .precision = params->precision,
+                                 .kv_bits = params->kv_bits,
+                                 .ranks = params->ranks};
     dev->k = *mt_host_kernels(host);
     snprintf(dev->name, sizeof dev->name, "cpu (%s), %zu thread%s", mt_cpu_names(dev->k.cpu, features, sizeof features),
              mt_host_threads(host), mt_host_threads(host) == 1 ? "" : "s");
+    if (params->ranks)
+        snprintf(dev->name + strlen(dev->name), sizeof dev->name - strlen(dev->name), ", rank %zu of %zu",
+                 mt_ranks_own(params->ranks), mt_ranks_count(params->ranks));
     return dev;
 }
 
@@ -116,16 +123,13 @@ static const char *describe(const mt_device *dev)
 
 static bool renew(mt_device *dev, mt_error *err)
 {
-    (void)dev;
-    (void)err;
-    return true;
+    return mt_cpu_device_well(dev, err);
 }
 
+/* Memory and threads do not fail, but other ranks do. */
 bool mt_cpu_device_well(const mt_device *dev, mt_error *err)
 {
-    (void)dev;
-    (void)err;
-    return true;
+    return !dev->head.ranks || mt_ranks_well(dev->head.ranks, err);
 }
 
 bool mt_cpu_device_apart(const mt_device *dev)
@@ -165,6 +169,12 @@ void mt_cpu_device_enter(mt_device *dev)
 void mt_cpu_device_wait(mt_device *dev)
 {
     (void)dev;
+}
+
+void mt_cpu_op_share(mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all)
+{
+    if (dev->head.ranks)
+        mt_ranks_share(dev->head.ranks, x->data, x->stride, x->cols, slices, m, all);
 }
 
 void mt_cpu_step_begin(mt_device *dev, const mt_batch *batch)

@@ -18,6 +18,7 @@ typedef struct moe {
     const mt_tensor *x;
     mt_tensor *router, *y;
     size_t m, top_k, active;
+    size_t first; /* column of inner that this rank's begin with */
     size_t inner_stride, hidden_stride;
     size_t columns, tiles; /* of one expert's matrix */
     projection input[2];   /* gate and up, when they read the same packed rows; else one at a time */
@@ -177,19 +178,47 @@ static void input_item(void *ctx, size_t item, size_t worker)
                   op->x->stride, plan->row + first, mt_cpu_scratch(op->dev, worker));
 }
 
-static void activate_item(void *ctx, size_t a, size_t worker)
+static void glu_item(void *ctx, size_t a, size_t worker)
 {
     (void)worker;
     const moe *op = ctx;
     const mt_moe_plan *plan = &op->dev->moe;
     const uint32_t e = plan->active[a];
     for (size_t s = plan->first[e]; s < plan->first[e + 1]; s++) {
-        float *gate = plan->gate + s * op->inner_stride;
-        mt_cpu_glu(&op->dev->k, &op->e->glu, gate, gate, plan->up + s * op->inner_stride, op->e->inner);
+        const size_t at = s * op->inner_stride + op->first;
+        mt_cpu_glu(&op->dev->k, &op->e->glu, plan->gate + at, plan->gate + at, plan->up + at, op->e->gate[0].mat.n);
     }
+}
+
+static void pack_inner_item(void *ctx, size_t a, size_t worker)
+{
+    (void)worker;
+    const moe *op = ctx;
+    const mt_moe_plan *plan = &op->dev->moe;
+    const uint32_t e = plan->active[a];
     mt_rows rows = expert_rows(op, a, &op->e->down[e]);
     mt_cpu_pack(op->dev, &op->e->down[e], &rows, plan->gate + plan->first[e] * op->inner_stride, op->inner_stride, NULL,
                 0, rows.m);
+}
+
+static void activate_item(void *ctx, size_t a, size_t worker)
+{
+    glu_item(ctx, a, worker);
+    pack_inner_item(ctx, a, worker);
+}
+
+/* act(gate) * up of all slots, packed for down. Ranks have some columns each, and give them to the others. */
+static void activate(moe *op)
+{
+    const mt_experts *e = op->e;
+    const size_t pairs = op->m * op->top_k, work = 4 * pairs * e->inner;
+    if (!e->slices) {
+        mt_cpu_run(op->dev, activate_item, op, op->active, work);
+        return;
+    }
+    mt_cpu_run(op->dev, glu_item, op, op->active, work);
+    mt_ranks_share(op->dev->head.ranks, op->dev->moe.gate, op->inner_stride, e->inner, e->slices, pairs, true);
+    mt_cpu_run(op->dev, pack_inner_item, op, op->active, work);
 }
 
 static void down_item(void *ctx, size_t item, size_t worker)
@@ -211,9 +240,9 @@ static void combine_row(void *ctx, size_t i, size_t worker)
     const moe *op = ctx;
     const mt_moe_plan *plan = &op->dev->moe;
     float *y = op->y->data + i * op->y->stride;
-    memset(y, 0, op->e->hidden * sizeof *y);
+    memset(y, 0, op->y->cols * sizeof *y);
     for (size_t r = i * op->top_k; r < (i + 1) * op->top_k; r++)
-        op->dev->k.axpy(y, plan->weight[r], plan->down + plan->slot[r] * op->hidden_stride, op->e->hidden);
+        op->dev->k.axpy(y, plan->weight[r], plan->down + plan->slot[r] * op->hidden_stride, op->y->cols);
 }
 
 static void cut_columns(moe *op, const mt_weight *w)
@@ -235,7 +264,8 @@ static void run_inputs(moe *op, const projection *input, size_t count)
 void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *router, size_t m,
                    const mt_experts *experts)
 {
-    assert(m <= dev->rows && x->cols == experts->hidden && y->cols == x->cols && router->cols == experts->count);
+    assert(m <= dev->rows && x->cols == experts->hidden && y->cols == experts->down[0].mat.n &&
+           router->cols == experts->count);
     moe op = {.dev = dev,
               .e = experts,
               .x = x,
@@ -248,14 +278,17 @@ void mt_cpu_op_moe(mt_device *dev, mt_tensor *y, const mt_tensor *x, mt_tensor *
     const size_t pairs = m * op.top_k;
     mt_cpu_run(dev, route_row, &op, m, m * experts->count);
     assign_slots(&op);
-    const projection inputs[] = {{experts->gate, dev->moe.gate}, {experts->up, dev->moe.up}};
+    if (experts->slices)
+        op.first = mt_ranks_first(experts->slices, mt_ranks_own(dev->head.ranks), mt_ranks_count(dev->head.ranks)) *
+                   (experts->inner / experts->slices);
+    const projection inputs[] = {{experts->gate, dev->moe.gate + op.first}, {experts->up, dev->moe.up + op.first}};
     if (mt_cpu_same_rows(&experts->gate[0], &experts->up[0])) {
         run_inputs(&op, inputs, 2);
     } else {
         run_inputs(&op, &inputs[0], 1);
         run_inputs(&op, &inputs[1], 1);
     }
-    mt_cpu_run(dev, activate_item, &op, op.active, 4 * pairs * experts->inner);
+    activate(&op);
     cut_columns(&op, &experts->down[0]);
     mt_cpu_run(dev, down_item, &op, op.active * op.tiles, pairs * experts->hidden * experts->inner);
     mt_cpu_run(dev, combine_row, &op, m, pairs * experts->hidden);

@@ -25,6 +25,12 @@ void mt_cuda_op_copy_row(mt_device *dev, mt_tensor *y, size_t to, const mt_tenso
                x->m.data + from * x->m.stride * sizeof(float), x->m.cols * sizeof(float), mt_cuda_stream(dev));
 }
 
+/* There is one rank: see open_cuda. */
+void mt_cuda_op_share(mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all)
+{
+    (void)dev, (void)x, (void)slices, (void)m, (void)all;
+}
+
 void mt_cuda_op_clear(mt_device *dev, mt_tensor *y, size_t row, size_t m)
 {
     for (size_t i = row; i < row + m; i++)

@@ -1,0 +1,29 @@
+/* A process that mpirun has started beside the one that answers. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "engine/follow.h"
+
+/* Who ends the job means rank 0, which lets answers end first and then sends the others home. */
+static void leave_signals(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+}
+
+int mt_cmd_follow(const mt_options *opt)
+{
+    const mt_device_params params = mt_options_device(opt);
+    mt_ranks *ranks = mt_ranks_all();
+    mt_error err = {0};
+
+    leave_signals();
+    if (mt_follow(ranks, &params, &err))
+        return 0;
+    mt_log_error("ranks.failed", "rank %zu: %s", mt_ranks_own(ranks), err.text);
+    _Exit(EXIT_FAILURE); /* mpirun ends the others */
+}
