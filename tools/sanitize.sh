@@ -14,7 +14,7 @@ export MOTET_TEST_QUICK=1
 # there can be none; programs that are run many times do not.
 export ASAN_OPTIONS=detect_leaks=0
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=1
+export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tools/tsan.supp"
 
 without=
 case $build in
