@@ -21,29 +21,16 @@
 
 /* ---- between steps ---- */
 
-/* The errand that was given first of those in a state; NULL for none. */
-static mt_errand *first_of(mt_keep *k, mt_errand_state state)
-{
-    mt_errand *first = NULL;
-    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
-        mt_errand *x = &k->errand[i];
-        const bool waits = x->kind == MT_KEEP_STATE && x->s && x->s->kept.brought; /* for its pages */
-        if (mt_errand_look(k, x) == state && !(state == MT_ERRAND_DONE && waits) && (!first || x->order < first->order))
-            first = x;
-    }
-    return first;
-}
-
 /* Takes what has come back, and what the device has taken of it. A sequence that must go back to the queue; NULL: none */
 static mt_sequence *take_all(mt_engine *e)
 {
     mt_keep *k = e->keep;
-    for (mt_errand *x; (x = first_of(k, MT_ERRAND_SENDING)) && mt_sending_gone(e->dev, x->sending);) {
+    for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_SENDING)) && mt_sending_gone(e->dev, x->sending);) {
         mt_sequence *s = x->s;
         if (!mt_keep_taken(e, x))
             return s;
     }
-    for (mt_errand *x; (x = first_of(k, MT_ERRAND_DONE));) {
+    for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_DONE));) {
         mt_sequence *s = x->s;
         if (x->view)
             mt_keep_take_view(e, x);

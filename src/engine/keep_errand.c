@@ -85,6 +85,21 @@ mt_errand *mt_errand_free(mt_keep *k, size_t first, size_t count)
     return NULL;
 }
 
+/* All are looked at at once: else two might end between two looks, and the second be seen without the first. */
+mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state)
+{
+    mt_errand *first = NULL;
+    pthread_mutex_lock(&k->lock);
+    for (size_t i = MT_KEEP_STORES; i < MT_KEEP_ERRANDS; i++) {
+        mt_errand *x = &k->errand[i];
+        const bool waits = x->kind == MT_KEEP_STATE && x->s && x->s->kept.brought; /* for its pages */
+        if (x->state == state && !(state == MT_ERRAND_DONE && waits) && (!first || x->order < first->order))
+            first = x;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return first;
+}
+
 void mt_held_init(mt_held *h)
 {
     *h = (mt_held){.slot = MT_NO_PAGE};

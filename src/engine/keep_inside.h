@@ -115,6 +115,10 @@ void mt_errand_give(mt_keep *k, mt_errand *x);
 mt_errand_state mt_errand_look(mt_keep *k, const mt_errand *x);
 void mt_errand_set(mt_keep *k, mt_errand *x, mt_errand_state state);
 
+/* The one that was given first of those that bring something back and are in a state, less those that are done and wait
+   for others; NULL: none. */
+mt_errand *mt_errand_first(mt_keep *k, mt_errand_state state);
+
 /* It is over, and lets go of what it held. */
 void mt_errand_end(mt_engine *e, mt_errand *x);
 void mt_held_init(mt_held *h);

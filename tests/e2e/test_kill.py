@@ -126,6 +126,11 @@ class Storm:
                 return
             self.look(server)
             self.live(server, number % 5 == 2)
+        except Exception:
+            status = server.process.poll()
+            print("in round {} the server {}:\n{}".format(number, "ran" if status is None else "had ended with {}".format(
+                status), "\n".join(server.log[-40:])), flush=True)
+            raise
         finally:
             server.process.kill()
             server.process.wait()

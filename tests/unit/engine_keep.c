@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "base/limits.h"
+#include "engine/keep_inside.h"
 
 #define TOKENS 6
 
@@ -291,9 +292,58 @@ static void memory_below_the_devices(void **state)
     check_host_memory(FIXTURES "/gemma3-mlx-4bit");
 }
 
+/* ---- what comes back is taken in the order in which it was asked for ---- */
+
+enum { ROUNDS = 500 };
+
+/* Ends errands as the thread for them does: one after the other, in order. */
+static void *end_in_order(void *arg)
+{
+    mt_keep *k = arg;
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < MT_KEEP_FETCHES;) {
+            mt_errand *x = &k->errand[MT_KEEP_STORES + i];
+            pthread_mutex_lock(&k->lock);
+            if (x->state == MT_ERRAND_GIVEN) {
+                x->state = MT_ERRAND_DONE;
+                i++;
+            }
+            pthread_mutex_unlock(&k->lock);
+        }
+    return NULL;
+}
+
+static void two_that_end_together_are_taken_in_order(void **state)
+{
+    mt_keep *k = mt_alloc(sizeof *k);
+    mt_errand *x;
+    pthread_t thread;
+    (void)state;
+    pthread_mutex_init(&k->lock, NULL);
+    pthread_cond_init(&k->given, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, end_in_order, k), 0);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint64_t first = k->order;
+        for (size_t i = 0; i < MT_KEEP_FETCHES; i++)
+            mt_errand_give(k, &k->errand[MT_KEEP_STORES + i]);
+        for (uint64_t i = 0; i < MT_KEEP_FETCHES; i++) {
+            while (!(x = mt_errand_first(k, MT_ERRAND_DONE))) {}
+            assert_int_equal(x->order, first + i);
+            pthread_mutex_lock(&k->lock);
+            x->state = MT_ERRAND_FREE;
+            pthread_mutex_unlock(&k->lock);
+        }
+    }
+    pthread_join(thread, NULL);
+    pthread_cond_destroy(&k->given);
+    pthread_mutex_destroy(&k->lock);
+    mt_free(k);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
-static const struct CMUnitTest tests[] = {TEST(the_same_bits_after_a_restart), TEST(what_differs_shares_nothing),
-                                          TEST(damage_is_never_an_answer), TEST(a_crowd_after_a_restart),
-                                          TEST(who_goes_is_waited_for_by_nobody),
-                                          cmocka_unit_test(memory_below_the_devices)};
+static const struct CMUnitTest tests[] = {
+    TEST(the_same_bits_after_a_restart),       TEST(what_differs_shares_nothing),
+    TEST(damage_is_never_an_answer),           TEST(a_crowd_after_a_restart),
+    TEST(who_goes_is_waited_for_by_nobody),    TEST(two_that_end_together_are_taken_in_order),
+    cmocka_unit_test(memory_below_the_devices)};
 UNIT_MAIN(tests)
