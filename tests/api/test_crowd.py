@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 
+import overload
 import served
 from served import eventually
 
@@ -145,6 +146,11 @@ def idle_and_slow_connections_make_way():
             # who is one of a crowd may be told to come again before what the crowd has sent is read
             assert eventually(lambda: Client(server, address).complete(prompt=[0, 8], max_tokens=4).status == 200)
         assert server.metrics()["motet_http_connections_yielded_total"] > 50
+
+
+@test
+def ten_times_what_can_be_done_is_refused_and_nobody_else_suffers():
+    overload.judge(*overload.measure(SUITE.program, SUITE.folder, 1, 10, 500, 100), 0)
 
 
 SUITE.main()
