@@ -123,7 +123,8 @@ static void build(mt_engine *e, mt_step *step)
             p->rows = room;
         if (p->rows == 0)
             continue;
-        step->part[kept] = *p;
+        if (kept < i)
+            step->part[kept] = *p;
         p = &step->part[kept++];
         add_rows(e, step, p);
         step->positions_before += (double)p->rows * ((double)p->s->seq.done + (double)(p->rows - 1) / 2);
