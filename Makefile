@@ -22,7 +22,8 @@ PREFIX ?= /usr/local
 DEB ?= build-deb
 
 .PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
-        lint asan ubsan tsan fuzz clean help setup develop test-schema mutants install deb test-deb soak kills
+        lint asan ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install deb test-deb soak kills overload \
+        coverage valgrind
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -82,6 +83,9 @@ soak: all ## work for TIME under a mixed and partly hostile load, be killed, com
 kills: all ## kill a server ROUNDS times under load, damage its files, fill its disk, compare every answer
 	@tests/e2e/test_kill.py --motet $(BUILD)/motet --rounds $(ROUNDS) --questions 240
 
+overload: all ## ask ten times what can be done for ten minutes, and hold 10,000 connections
+	@tests/api/overload.py --motet $(BUILD)/motet
+
 checkkernels: $(BUILD)/build.ninja ## test each kernel at each instruction-set level
 	@ninja -C $(BUILD) --quiet checkkernels
 	@$(BUILD)/checkkernels
@@ -114,6 +118,16 @@ tsan: build-tsan/build.ninja ## run the tests under the thread sanitizer
 fuzz: build-asan/build.ninja ## run every fuzzer for FUZZ_SECONDS
 	@tools/fuzz.sh build-asan $(FUZZ_SECONDS)
 
+fuzz-merge: build-asan/build.ninja ## keep what `make fuzz` has found that runs new lines
+	@tools/fuzz_merge.sh build-asan
+
+coverage: build-coverage/build.ninja ## which lines of parsers the tests and the corpora run; fails below 90 %
+	@tools/coverage.sh build-coverage
+
+valgrind: all ## look for errors of memory with valgrind, which apt-get installs, where the sanitizers do not look
+	@tools/setup.sh memory
+	@tools/valgrind.sh $(BUILD)
+
 clean: ## remove every build folder
 	rm -rf build build-*
 
@@ -140,7 +154,8 @@ build-asan/build.ninja: export CC = clang
 build-asan/build.ninja: | develop
 build-ubsan/build.ninja: CONFIGURE = -Db_sanitize=undefined -Dc_args=-fno-sanitize-recover=all -Dgpu_archs=
 build-tsan/build.ninja: CONFIGURE = -Db_sanitize=thread -Dgpu_archs=
+build-coverage/build.ninja: CONFIGURE = -Db_coverage=true -Doptimization=1 -Dgpu_archs=
 
-$(sort $(BUILD)/build.ninja $(patsubst %,build-%/build.ninja,gcc asan ubsan tsan)): | setup
+$(sort $(BUILD)/build.ninja $(patsubst %,build-%/build.ninja,gcc asan ubsan tsan coverage)): | setup
 	@meson setup $(@D) $(CONFIGURE) >$(@D).log || { cat $(@D).log; rm -f $(@D).log; exit 1; }
 	@rm -f $(@D).log
