@@ -58,7 +58,7 @@ static uint64_t weights_of(const mt_engine *e)
 {
     uint64_t bytes = model_bytes(e->opened);
     for (size_t i = 0; i < e->desk_count; i++)
-        bytes += mt_encoder_weights(e->params.encoders[i]);
+        bytes += mt_encoder_weights(e->desks[i].encoder);
     return bytes;
 }
 

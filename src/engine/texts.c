@@ -178,11 +178,11 @@ void mt_texts_look(mt_engine *e, bool stopping)
 
 /* ---- desks ---- */
 
-static bool open_desk(mt_engine *e, mt_desk *d, const mt_encoder *n, mt_error *err)
+static bool open_desk(mt_engine *e, mt_desk *d, mt_error *err)
 {
+    const mt_encoder *n = d->encoder;
     const size_t slice = e->params.rows < SLICE_ROWS ? e->params.rows : SLICE_ROWS;
     const uint64_t before = mt_device_bytes(e->dev);
-    d->encoder = n;
     d->rows = n->spec.context > JOB_ROWS ? n->spec.context : JOB_ROWS;
     d->bert = mt_bert_new(e->dev, &n->spec, &n->weights, &(mt_bert_params){.rows = d->rows, .slice = slice}, err);
     if (!d->bert)
@@ -197,7 +197,7 @@ static bool open_desk(mt_engine *e, mt_desk *d, const mt_encoder *n, mt_error *e
 bool mt_texts_load(mt_engine *e, mt_error *err)
 {
     for (size_t i = 0; i < e->desk_count; i++)
-        if (!open_desk(e, &e->desks[i], e->params.encoders[i], err))
+        if (!open_desk(e, &e->desks[i], err))
             return false;
     return true;
 }
@@ -218,6 +218,7 @@ void mt_texts_open(mt_engine *e)
     e->jobs[e->job_count++] = &e->job;
     for (size_t i = 0; i < e->desk_count; i++) {
         mt_desk *d = &e->desks[i];
+        d->encoder = e->params.encoders[i]; /* a device that failed gets them again, when the list is long gone */
         e->jobs[e->job_count++] = &d->job;
         mt_places_init(&d->places, e->params.queue + MT_BERT_TEXTS);
         d->waiting = mt_alloc_array(d->places.all, sizeof(mt_request *));
