@@ -20,6 +20,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+enum { WAKE_TRIES = 8 };
+
 struct mt_queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -57,14 +59,16 @@ static void wake_update(mt_queue *queue)
 {
     bool wanted = queue->watched && (queue->count > 0 || queue->closed);
     uint64_t one = 1;
+    int tries = 0;
     ssize_t n;
 
     if (wanted == queue->signalled)
         return;
-    do
+    do /* a thread that is not woken never comes back */
         n = wanted ? write(queue->wake_write, &one, sizeof(one)) : read(queue->wake_read, &one, sizeof(one));
-    while (n < 0 && errno == EINTR);
-    queue->signalled = wanted;
+    while (n < 0 && (errno == EINTR || ++tries < WAKE_TRIES));
+    if (n == sizeof(one))
+        queue->signalled = wanted;
 }
 
 mt_queue *mt_queue_new(size_t capacity)
