@@ -42,6 +42,7 @@ bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
     const char *code = err->code == MT_E_BUSY          ? "queue_full"
                        : err->code == MT_E_UNSUPPORTED ? "unsupported"
                        : err->code == MT_E_MEMORY      ? "out_of_memory"
+                       : err->code == MT_E_AWAY        ? "unavailable"
                                                        : NULL;
 
     return mt_failure_set(why, status, code, err->field ? err->field : param, "%s", err->text);
@@ -52,6 +53,12 @@ bool mt_failure_memory(mt_failure *why, const char *param)
     return mt_failure_set(why, 413, "request_too_large", param,
                           "the request needs more memory than one may have: make %s%s%s smaller", param ? "\"" : "",
                           param ? param : "it", param ? "\"" : "");
+}
+
+bool mt_failure_starved(mt_failure *why)
+{
+    return mt_failure_set(why, 503, "out_of_memory", NULL,
+                          "the system has no memory for this request: try again in a moment");
 }
 
 bool mt_failure_rename(mt_failure *why, const char *from, const char *to)

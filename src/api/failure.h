@@ -23,6 +23,7 @@ bool mt_failure_set(mt_failure *why, int status, const char *code, const char *p
 /* param: of what is about no field by itself. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param);
 bool mt_failure_memory(mt_failure *why, const char *param); /* the request takes more than one may have */
+bool mt_failure_starved(mt_failure *why);                   /* it takes more than there is */
 
 /* Speaks of a field by the name the client knows it by, where it is the one that is wrong. */
 bool mt_failure_rename(mt_failure *why, const char *from, const char *to);

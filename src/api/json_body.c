@@ -29,7 +29,7 @@ static void *take(size_t size)
         return NULL;
     if (budget != SIZE_MAX)
         budget -= size;
-    return mt_alloc(size);
+    return size > MT_LIMIT_JSON_SURE ? mt_alloc_try(size) : mt_alloc(size);
 }
 
 void mt_json_guard_begin(void)

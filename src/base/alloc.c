@@ -1,6 +1,18 @@
+/* What the heap gives, and what becomes of who wants more than it has.
+
+   mt_alloc never returns NULL, so that nothing has to be undone in the middle of what a thread is at. For that, a server
+   has a reserve: address space that nobody uses. When the system refuses memory, pieces of it are given back to the
+   system until it does not, and the thread is told later (mt_alloc_refused): what it was doing then is ended in good
+   order by who does it for a request. While a piece is missing nothing new is begun (mt_alloc_scarce). What a request
+   can make as large as it likes goes through mt_alloc_try, which does not touch the reserve.
+
+   Only what finds the reserve empty ends the program, as everything does that has none: commands that have nobody else
+   to go on for. Returning NULL everywhere was rejected: a thousand places would each need a way back that is never
+   gone. */
 #include "base/alloc.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +25,14 @@
 #include <malloc/malloc.h>
 #endif
 
+#include "base/limits.h"
+
 static MT_THREAD_LOCAL unsigned forbidden;
 static MT_THREAD_LOCAL int64_t held;
+static MT_THREAD_LOCAL uint64_t refused;
+static atomic_uint_fast64_t refused_all;
+static _Atomic(void *) reserve[MT_LIMIT_RESERVE_PIECES];
+static atomic_bool has_reserve;
 
 static int64_t size_of(void *ptr)
 {
@@ -33,6 +51,35 @@ MT_NORETURN static void out_of_memory(size_t size)
     _Exit(1);
 }
 
+static void note_refusal(void)
+{
+    refused++;
+    atomic_fetch_add_explicit(&refused_all, 1, memory_order_relaxed); /* a counter */
+}
+
+/* Gives a piece of the reserve back to the system. False: there is none left. */
+static bool break_reserve(void)
+{
+    for (size_t i = 0; i < MT_LIMIT_RESERVE_PIECES; i++) {
+        void *piece = atomic_exchange(&reserve[i], NULL);
+
+        if (piece) {
+            munmap(piece, MT_LIMIT_RESERVE_PIECE);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The system has refused: whether to ask again. */
+static bool once_more(size_t size)
+{
+    note_refusal();
+    if (!break_reserve())
+        out_of_memory(size);
+    return true;
+}
+
 static void check_permitted(size_t size)
 {
     if (!forbidden)
@@ -46,9 +93,21 @@ void *mt_alloc(size_t size)
     void *ptr;
 
     check_permitted(size);
+    do
+        ptr = calloc(1, size ? size : 1);
+    while (!ptr && once_more(size));
+    held += size_of(ptr);
+    return ptr;
+}
+
+void *mt_alloc_try(size_t size)
+{
+    void *ptr;
+
+    check_permitted(size);
     ptr = calloc(1, size ? size : 1);
     if (!ptr)
-        out_of_memory(size);
+        note_refusal();
     held += size_of(ptr);
     return ptr;
 }
@@ -74,7 +133,7 @@ static void want_large_pages(void *ptr, size_t size)
 void *mt_alloc_aligned(size_t align, size_t size)
 {
     const size_t large = (size_t)2 << 20;
-    void *ptr;
+    void *ptr = NULL;
 
     assert(align && (align & (align - 1)) == 0);
     check_permitted(size);
@@ -82,26 +141,37 @@ void *mt_alloc_aligned(size_t align, size_t size)
         align = sizeof(void *);
     if (size >= 8 * large && align < large)
         align = large;
-    if (posix_memalign(&ptr, align, size ? size : 1))
-        out_of_memory(size);
+    while (posix_memalign(&ptr, align, size ? size : 1) != 0 && once_more(size)) {}
     if (size >= 8 * large)
         want_large_pages(ptr, size);
     held += size_of(ptr);
     return memset(ptr, 0, size);
 }
 
-void *mt_realloc(void *ptr, size_t old_size, size_t new_size)
+void *mt_realloc_try(void *ptr, size_t old_size, size_t new_size)
 {
+    const int64_t before = size_of(ptr);
     char *grown;
 
     check_permitted(new_size);
-    held -= size_of(ptr);
     grown = realloc(ptr, new_size ? new_size : 1);
-    if (!grown)
-        out_of_memory(new_size);
-    held += size_of(grown);
+    if (!grown) {
+        note_refusal();
+        return NULL;
+    }
+    held += size_of(grown) - before;
     if (new_size > old_size)
         memset(grown + old_size, 0, new_size - old_size);
+    return grown;
+}
+
+void *mt_realloc(void *ptr, size_t old_size, size_t new_size)
+{
+    void *grown;
+
+    while (!(grown = mt_realloc_try(ptr, old_size, new_size)))
+        if (!break_reserve())
+            out_of_memory(new_size);
     return grown;
 }
 
@@ -156,6 +226,41 @@ uint64_t mt_resident_bytes(uint64_t *files)
     if (files)
         *files = told ? shared * page : 0;
     return told ? resident * page : 0;
+}
+
+void mt_alloc_reserve(void)
+{
+    for (size_t i = 0; i < MT_LIMIT_RESERVE_PIECES; i++) {
+        void *none = NULL, *piece;
+
+        if (atomic_load(&reserve[i]))
+            continue;
+        piece = mmap(NULL, MT_LIMIT_RESERVE_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (piece == MAP_FAILED)
+            break;
+        if (!atomic_compare_exchange_strong(&reserve[i], &none, piece)) /* another thread was quicker */
+            munmap(piece, MT_LIMIT_RESERVE_PIECE);
+    }
+    atomic_store(&has_reserve, true);
+}
+
+bool mt_alloc_scarce(void)
+{
+    bool whole = true;
+
+    for (size_t i = 0; i < MT_LIMIT_RESERVE_PIECES; i++)
+        whole = whole && atomic_load(&reserve[i]);
+    return !whole && atomic_load(&has_reserve);
+}
+
+uint64_t mt_alloc_refused(void)
+{
+    return refused;
+}
+
+uint64_t mt_alloc_refused_all(void)
+{
+    return atomic_load_explicit(&refused_all, memory_order_relaxed);
 }
 
 int64_t mt_alloc_held(void)

@@ -10,12 +10,26 @@
 
 #include "base/compiler.h"
 
-/* Never return NULL: running out of address space ends the program with a sentence. Memory is zeroed. */
+/* Never return NULL: where the system refuses memory and there is no reserve left, the program ends with a sentence.
+   Memory is zeroed. */
 void *mt_alloc(size_t size);
 void *mt_alloc_array(size_t count, size_t size);               /* a product that overflows counts as running out */
 void *mt_alloc_aligned(size_t align, size_t size);             /* align: a power of two; free with mt_free too */
 void *mt_realloc(void *ptr, size_t old_size, size_t new_size); /* the new part is zeroed */
 void mt_free(void *ptr);
+
+/* The same for what somebody else decides the size of. NULL: the system refuses it. What was to be resized is as it
+   was. */
+void *mt_alloc_try(size_t size) MT_NODISCARD;
+void *mt_realloc_try(void *ptr, size_t old_size, size_t new_size) MT_NODISCARD;
+
+/* Makes a reserve for when the system refuses memory, or fills up what is missing of it. Any thread. */
+void mt_alloc_reserve(void);
+bool mt_alloc_scarce(void); /* part of the reserve was needed, and is missing still */
+
+/* How often the system has refused memory: to the calling thread, and to all. */
+uint64_t mt_alloc_refused(void);
+uint64_t mt_alloc_refused_all(void);
 
 /* Room for `needed` entries of `size` bytes in a list that has room for *cap: where that is too little, at least twice
    as much. Returns the list as mt_realloc does, and so must be assigned to it. */

@@ -67,7 +67,9 @@ static block *add_block(mt_arena *arena, size_t size)
         size = arena->next_block;
     if (arena->next_block < BLOCK_LAST)
         arena->next_block *= 2;
-    b = mt_alloc(sizeof(*b) + size);
+    b = size > BLOCK_LAST ? mt_alloc_try(sizeof(*b) + size) : mt_alloc(sizeof(*b) + size);
+    if (!b)
+        return NULL;
     b->size = size;
     b->next = arena->blocks;
     arena->blocks = b;
@@ -86,6 +88,8 @@ void *mt_arena_alloc(mt_arena *arena, size_t size)
         return NULL;
     if (!b || size > b->size - b->at)
         b = add_block(arena, size);
+    if (!b)
+        return NULL; /* what is as large as that may be refused, as if it were more than the limit */
     ptr = b->data + b->at;
     b->at += size;
     arena->used += size;

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/json_escape.h"
 
-enum { CAP_FIRST = 64 };
+enum { CAP_FIRST = 64, CAP_SURE = 1 << 20 }; /* what is larger may be refused, as if it were more than the limit */
 
 void mt_buf_init(mt_buf *buf, size_t limit)
 {
@@ -24,6 +24,7 @@ void mt_buf_free(mt_buf *buf)
 static bool reserve(mt_buf *buf, size_t len)
 {
     size_t cap = buf->cap ? buf->cap : CAP_FIRST;
+    char *grown;
 
     if (buf->full || len > buf->limit - buf->len) {
         buf->full = true;
@@ -33,7 +34,12 @@ static bool reserve(mt_buf *buf, size_t len)
         return true;
     while (cap <= buf->len + len)
         cap = cap > buf->limit / 2 ? buf->limit + 1 : cap * 2;
-    buf->data = mt_realloc(buf->data, buf->cap, cap);
+    grown = cap > CAP_SURE ? mt_realloc_try(buf->data, buf->cap, cap) : mt_realloc(buf->data, buf->cap, cap);
+    if (!grown) {
+        buf->full = buf->refused = true;
+        return false;
+    }
+    buf->data = grown;
     buf->cap = cap;
     return true;
 }

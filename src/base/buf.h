@@ -13,6 +13,7 @@ typedef struct mt_buf {
     size_t cap;
     size_t limit; /* len never exceeds it; the NUL is not counted */
     bool full;    /* an append did not fit; sticky, the content up to then is intact */
+    bool refused; /* and that is because the system has no memory */
 } mt_buf;
 
 void mt_buf_init(mt_buf *buf, size_t limit); /* free with mt_buf_free */

@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const int statuses[] = {
-    [MT_OK] = 200,     [MT_E_INVALID] = 400,     [MT_E_NOT_FOUND] = 404, [MT_E_TOO_LARGE] = 413, [MT_E_TOO_LONG] = 400,
-    [MT_E_BUSY] = 429, [MT_E_UNSUPPORTED] = 501, [MT_E_MEMORY] = 503,    [MT_E_IO] = 500,        [MT_E_INTERNAL] = 500,
+    [MT_OK] = 200,         [MT_E_INVALID] = 400, [MT_E_NOT_FOUND] = 404,   [MT_E_TOO_LARGE] = 413,
+    [MT_E_TOO_LONG] = 400, [MT_E_BUSY] = 429,    [MT_E_UNSUPPORTED] = 501, [MT_E_MEMORY] = 503,
+    [MT_E_AWAY] = 503,     [MT_E_IO] = 500,      [MT_E_INTERNAL] = 500,
 };
 
 bool mt_fail(mt_error *err, mt_code code, const char *fmt, ...)

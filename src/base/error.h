@@ -16,6 +16,7 @@ typedef enum mt_code {
     MT_E_BUSY,        /* a bounded queue is full, try again: 429 */
     MT_E_UNSUPPORTED, /* well formed, but motet cannot do it: 501 */
     MT_E_MEMORY,      /* the budget does not allow it: 503 */
+    MT_E_AWAY,        /* what is needed for it has failed and is being mended: 503 */
     MT_E_IO,          /* the system refused: 500 */
     MT_E_INTERNAL     /* a fault of ours: 500 */
 } mt_code;

@@ -7,6 +7,10 @@
 #define MT_LIMIT_LOG_LINE 4096   /* bytes of one log line */
 #define MT_LIMIT_PATH 4096       /* bytes of a file path, NUL included */
 
+/* memory */
+#define MT_LIMIT_RESERVE_PIECES 8          /* of a reserve for when the system refuses memory */
+#define MT_LIMIT_RESERVE_PIECE (8ul << 20) /* bytes of each: of addresses, nobody writes there */
+
 /* JSON */
 #define MT_LIMIT_JSON_DEPTH 512          /* nested containers */
 #define MT_LIMIT_CONFIG_BYTES (4u << 20) /* config.json and its siblings */
@@ -116,6 +120,7 @@
 #define MT_LIMIT_MEDIA_VIDEO_WORK (1ull << 37) /* pixels of all frames: an hour of 720p, ten minutes of 4K */
 #define MT_LIMIT_DARK_SECONDS 900              /* of a processor, for all pictures and videos of a request */
 #define MT_LIMIT_DARK_AGAIN_US 100000          /* until a process that could not be begun is tried again */
+#define MT_LIMIT_DARK_TAKES 10000              /* times that a picture or a frame asks for memory */
 #define MT_LIMIT_DARK_IMAGE_MS 120000          /* for one picture, which takes a second where it is large */
 #define MT_LIMIT_DARK_SLACK (512ul << 20)      /* bytes beside what was asked for: code, input, what comes out */
 #define MT_LIMIT_MEDIA_URL 4096                /* bytes of a URL that is fetched */
@@ -200,6 +205,7 @@
 #define MT_LIMIT_BODY_BYTES (64u << 20) /* of a request */
 #define MT_LIMIT_JSON_LEAST (8u << 20)  /* what a parsed body may have where memory is short: a small one fits */
 #define MT_LIMIT_JSON_MEMORY (256u << 20)    /* of a parsed body */
+#define MT_LIMIT_JSON_SURE (1u << 20)        /* of a string of it: what is longer may be refused by the system */
 #define MT_LIMIT_JSON_TRIM (1u << 20)        /* of a body, after which memory is given back to the system */
 #define MT_LIMIT_REQUEST_MEMORY (256u << 20) /* what is prepared from it */
 #define MT_LIMIT_ANSWER_BYTES (64u << 20)    /* text of an answer that is not streamed */

@@ -129,9 +129,9 @@ uint64_t mt_engine_turn(const mt_engine *e)
 bool mt_engine_submit(mt_engine *e, mt_request *r, mt_error *err)
 {
     if (pthread_rwlock_tryrdlock(&e->door))
-        return mt_fail(err, MT_E_MEMORY, "the device has failed and is being opened anew; try again soon");
+        return mt_fail(err, MT_E_AWAY, "the device has failed and is being opened anew; try again soon");
     const bool lost = e->lost.code != MT_OK;
-    const bool ok = lost ? mt_fail(err, MT_E_MEMORY, "%s", e->lost.text) : submit(e, r, err);
+    const bool ok = lost ? mt_fail(err, MT_E_AWAY, "%s", e->lost.text) : submit(e, r, err);
     pthread_rwlock_unlock(&e->door);
     if (lost)
         mt_engine_poke(e);

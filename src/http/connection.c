@@ -159,7 +159,10 @@ static void take_piece(mt_http_connection *c)
         mt_http_dispatch_fault(c, 503, "too many large requests are being read at once: try again in a moment");
         return;
     }
-    mt_buf_add(&c->body, c->parser.piece, len);
+    if (!mt_buf_add(&c->body, c->parser.piece, len)) {
+        mt_http_dispatch_fault(c, 503, "the system has no memory for this request: try again in a moment");
+        return;
+    }
     mt_http_count_add(&c->server->count.bodies, len);
 }
 

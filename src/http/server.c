@@ -209,8 +209,20 @@ static bool open_listeners(mt_http_server *server, const mt_http_config *config,
     return true;
 }
 
+/* libevent's, which does not look at all that it is refused. */
+static void *give_memory(size_t size)
+{
+    return mt_alloc(size);
+}
+
+static void *resize_memory(void *ptr, size_t size)
+{
+    return mt_realloc(ptr, size, size);
+}
+
 static bool open_loop(mt_http_server *server, mt_error *err)
 {
+    event_set_mem_functions(give_memory, resize_memory, mt_free);
     server->loop = event_base_new();
     server->drain_wish = mt_queue_new(1);
     if (!server->loop || !server->drain_wish)

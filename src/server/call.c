@@ -339,9 +339,12 @@ static void progress(mt_call *call)
         return;
     if (call->out.full) {
         call->answer->failed = true;
-        mt_failure_set(&call->answer->why, 500, "answer_too_large", NULL,
-                       "the answer has more than %u bytes: stream it, or ask for fewer logprobs",
-                       MT_LIMIT_RESPONSE_BYTES);
+        if (call->out.refused)
+            mt_failure_starved(&call->answer->why);
+        else
+            mt_failure_set(&call->answer->why, 500, "answer_too_large", NULL,
+                           "the answer has more than %u bytes: stream it, or ask for fewer logprobs",
+                           MT_LIMIT_RESPONSE_BYTES);
     }
     if (call->answer->failed)
         mt_call_fail(call, &call->answer->why);
@@ -464,12 +467,28 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     return call;
 }
 
+/* Whether the system gives memory again, where it has refused some. Until then nothing new is begun. */
+static bool has_memory(mt_server *server)
+{
+    const uint64_t refused = mt_alloc_refused_all();
+
+    if (refused != server->memory_refused)
+        mt_log_error("memory.refused", "the system has refused memory %llu times: give it more, or lower --memory",
+                     (unsigned long long)(refused - server->memory_refused));
+    server->memory_refused = refused;
+    if (mt_alloc_scarce())
+        mt_alloc_reserve();
+    return !mt_alloc_scarce();
+}
+
 static void refuse(mt_server *server, mt_http_request *request, const mt_dialect *dialect)
 {
     mt_failure why;
 
     server->refused_total++;
-    if (server->ready)
+    if (mt_alloc_scarce())
+        mt_failure_starved(&why);
+    else if (server->ready)
         mt_failure_set(&why, 429, "queue_full", NULL, "too many requests are waiting: try again in a moment");
     else
         mt_failure_set(&why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
@@ -498,7 +517,8 @@ void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect
     mt_call *call;
 
     /* Where others put calls in, too, the lane is wider than what may wait: there is still room afterwards. */
-    if (!server->ready || !may_wait(server, lane, large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING, request)) {
+    if (!server->ready || !has_memory(server) ||
+        !may_wait(server, lane, large ? MT_LIMIT_PREPARING_LARGE : MT_LIMIT_PREPARING, request)) {
         refuse(server, request, dialect);
         mt_http_request_free(request);
         return;

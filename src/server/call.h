@@ -60,7 +60,8 @@ struct mt_call {
     atomic_uint_fast64_t until; /* when its time is over; see timeout.c */
     mt_account *account;        /* whose it is; NULL where no key is needed */
     mt_client client;
-    size_t crash; /* where it is named if the program crashes */
+    size_t crash;     /* where it is named if the program crashes */
+    uint64_t refused; /* mt_alloc_refused of the thread that prepares it, before it does */
 
     /* written by preparation, read by the io thread after the first letter of the call */
     mt_answer *answer;

@@ -193,6 +193,10 @@ bool mt_call_submit(mt_call *call, mt_request **requests, size_t count, mt_error
 {
     const bool vectors = call->answer->vectors;
 
+    if (mt_alloc_refused() != call->refused) { /* what others have is not made less by one more */
+        withdraw(call, requests, 0, count);
+        return mt_fail(err, MT_E_MEMORY, "the system has no memory for this request: try again in a moment");
+    }
     if (!charge(call, requests, count, err)) {
         withdraw(call, requests, 0, count);
         return false;

@@ -45,6 +45,7 @@ struct mt_server {
     mt_call *calls;       /* the newest first */
     size_t call_count;
     uint64_t calls_total, cancelled_total, refused_total, detached_total;
+    uint64_t memory_refused; /* mt_alloc_refused_all when it was last told of */
     uint64_t timeouts[MT_TIMEOUT_PHASES];
     uint64_t reloads[2]; /* that failed, and those that did not */
     mt_dashboard dashboard;

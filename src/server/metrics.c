@@ -394,6 +394,7 @@ static void http(const writer *w, mt_server *server)
           "Bodies that are read or prepared, and what requests that wait or run are made of.");
     gauge(w, "motet_calls", (double)server->call_count, "Calls between their arrival and their end.");
     counter(w, "motet_calls_total", server->calls_total, "Calls that were prepared.");
+    counter(w, "motet_memory_refused_total", mt_alloc_refused_all(), "Times that the system refused memory.");
     counter(w, "motet_calls_refused_total", server->refused_total,
             "Calls refused because too many wait, or the model is not loaded.");
     counter(w, "motet_calls_background_total", server->detached_total,

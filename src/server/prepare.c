@@ -6,6 +6,7 @@
 #include "api/fields.h"
 #include "api/json_body.h"
 #include "api/random.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/patience.h"
@@ -622,6 +623,7 @@ void mt_call_prepare(mt_call *call)
 {
     const mt_lane lane = call->lane;
     mt_failure why = {.status = 0};
+    call->refused = mt_alloc_refused();
     json_t *body = mt_call_body(call, &why);
     const bool leaves = body && is_unload(call, body);
     bool ok = body && !mt_timeout_read(call, body, &why) ? false
@@ -640,5 +642,7 @@ void mt_call_prepare(mt_call *call)
         if (ok)
             return;
     }
+    if (mt_alloc_refused() != call->refused && (!ok || !call->answer))
+        ok = mt_failure_starved(&why); /* whatever else it looked like */
     post(call, body, ok ? NULL : &why);
 }

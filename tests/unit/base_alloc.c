@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 static bool all_zero(const unsigned char *p, size_t size)
 {
@@ -145,6 +146,41 @@ static void an_array_too_large_ends_the_program(void **state)
         text, "motet: the system refused 18446744073709551615 bytes of memory: free some or use a smaller model\n");
 }
 
+/* Where the system gives no more: what is small comes from the reserve, what is large is refused, and nobody ends. */
+static void a_reserve_is_there_when_memory_is_refused(void **state)
+{
+    const uint64_t before = mt_alloc_refused();
+    struct rlimit limit, least;
+    unsigned long pages = 0;
+    void *small, *grown;
+    FILE *f = MT_SANITIZED ? NULL : fopen("/proc/self/statm", "r");
+
+    (void)state;
+    if (!f || fscanf(f, "%lu", &pages) != 1)
+        skip(); /* no such file, or all addresses are taken already */
+    fclose(f);
+    assert_false(mt_alloc_scarce()); /* there is none yet */
+    mt_alloc_reserve();
+    assert_false(mt_alloc_scarce());
+    assert_int_equal(0, getrlimit(RLIMIT_AS, &limit));
+    least = limit;
+    least.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + MT_LIMIT_RESERVE_PIECES * MT_LIMIT_RESERVE_PIECE;
+    assert_int_equal(0, setrlimit(RLIMIT_AS, &least));
+    small = mt_alloc(MT_LIMIT_RESERVE_PIECE / 2);
+    grown = mt_realloc(NULL, 0, MT_LIMIT_RESERVE_PIECE);
+    assert_null(mt_alloc_try((size_t)1 << 30));
+    assert_null(mt_realloc_try(small, MT_LIMIT_RESERVE_PIECE / 2, (size_t)1 << 30)); /* it is as it was */
+    assert_true(mt_alloc_scarce());
+    assert_true(mt_alloc_refused() >= before + 3);
+    mt_alloc_reserve();
+    assert_true(mt_alloc_scarce()); /* there is no memory for it still */
+    mt_free(small);
+    mt_free(grown);
+    assert_int_equal(0, setrlimit(RLIMIT_AS, &limit));
+    mt_alloc_reserve();
+    assert_false(mt_alloc_scarce());
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(memory_is_zeroed),
     cmocka_unit_test(nothing_is_something),
@@ -155,5 +191,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_guard_nests_and_ends),
     cmocka_unit_test(what_a_thread_holds_is_counted),
     cmocka_unit_test(an_array_too_large_ends_the_program),
+    cmocka_unit_test(a_reserve_is_there_when_memory_is_refused),
 };
 UNIT_MAIN(tests)
