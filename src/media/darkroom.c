@@ -1,7 +1,8 @@
 /* The darkroom itself: a small process that is forked before the server has threads, files or weights, and forks a
    process for each request that brings pictures: always one ahead.
 
-   1. The small one runs no decoder and reads nothing of a client's. It lives until the server closes its socket.
+   1. The small one runs no decoder and reads nothing of a client's. It lives until the server closes its socket. Should
+      it be killed, another one does nothing but fork it anew: the server cannot, which has threads and secrets by then.
    2. A forked one has three files: a socket for letters, a page with a flag that says when to stop, and a leash: a pipe
       whose other end the server holds. When that is closed, be it that the server was killed, the kernel ends the
       process by a signal that it cannot catch.
@@ -195,6 +196,27 @@ static _Noreturn void keep_house(int socket)
     _exit(0);
 }
 
+/* Keeps one that keeps house. */
+static _Noreturn void watch_house(int socket)
+{
+    const pid_t self = getpid();
+
+    while (!is_left(socket)) {
+        const pid_t keeper = fork();
+
+        if (keeper == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != self)
+                _exit(0);
+            keep_house(socket);
+        }
+        while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR) {}
+        if (!is_left(socket))
+            usleep(MT_LIMIT_DARK_AGAIN_US); /* whatever ends it does so but so often */
+    }
+    _exit(0);
+}
+
 /* Nothing of the server's: neither its files, nor what it does on signals. */
 static void undress(int socket)
 {
@@ -222,7 +244,7 @@ static void undress(int socket)
 }
 
 static int house = -1;
-static pid_t keeper;
+static pid_t watchman;
 
 bool mt_darkroom_open(void)
 {
@@ -231,15 +253,15 @@ bool mt_darkroom_open(void)
 
     if (house >= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return house >= 0;
-    keeper = fork();
-    if (keeper == 0) {
+    watchman = fork();
+    if (watchman == 0) {
         undress(ends[1]);
         if (getppid() != server)
             _exit(0);
-        keep_house(ends[1]);
+        watch_house(ends[1]);
     }
     close(ends[1]);
-    if (keeper < 0)
+    if (watchman < 0)
         close(ends[0]);
     else
         house = ends[0];
@@ -252,7 +274,7 @@ void mt_darkroom_close(void)
         return;
     close(house);
     house = -1;
-    while (waitpid(keeper, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(watchman, NULL, 0) < 0 && errno == EINTR) {}
 }
 
 int mt_darkroom_socket(void)

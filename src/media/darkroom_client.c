@@ -37,6 +37,7 @@ struct mt_developer {
     mt_dark_page *page;
     bool still;       /* it is at a picture, which must not take long */
     int looks;        /* at it so far */
+    int takes;        /* how often it wanted memory since it was told something else */
     bool lost;        /* it has crashed, or was given up */
     mt_error refused; /* why it got no memory; MT_OK: it got all */
     mt_dark_letter in, out;
@@ -181,6 +182,8 @@ static bool hear(mt_developer *d, mt_error *err)
             return false;
         if (!mt_dark_receive(d->socket, &d->in, sizeof(d->in), NULL, 0, &count))
             return is_lost(d, err);
+        if (d->in.kind == MT_DARK_TAKE && (++d->takes > MT_LIMIT_DARK_TAKES || mt_media_stopped(d->watch)))
+            return is_lost(d, err); /* it would ask for ever */
         if (d->in.kind == MT_DARK_TAKE &&
             !tell(d, mt_media_take(d->watch, (size_t)d->in.size, &d->refused) ? MT_DARK_GO : MT_DARK_NO, -1, err))
             return false;
@@ -192,7 +195,8 @@ static bool hear(mt_developer *d, mt_error *err)
         return false;
     }
     d->in.text[sizeof(d->in.text) - 1] = '\0';
-    return mt_fail(err, d->in.code == MT_E_UNSUPPORTED ? MT_E_UNSUPPORTED : MT_E_INVALID, "%s", d->in.text);
+    return mt_fail(err, d->in.code == MT_E_UNSUPPORTED || d->in.code == MT_E_MEMORY ? d->in.code : MT_E_INVALID, "%s",
+                   d->in.text);
 }
 
 static bool send_bytes(mt_developer *d, mt_dark_kind kind, const void *data, size_t size, mt_error *err)
@@ -215,7 +219,7 @@ static bool send_bytes(mt_developer *d, mt_dark_kind kind, const void *data, siz
     }
     mt_error_clear(&d->refused);
     d->still = kind == MT_DARK_IMAGE;
-    d->looks = 0;
+    d->looks = d->takes = 0;
     d->out = (mt_dark_letter){.size = size, .limits = *d->limits};
     d->out.limits.root = NULL;
     ok = tell(d, kind, file, err) && hear(d, err);
@@ -304,6 +308,7 @@ static bool next_frame(void *ctx, int64_t index, mt_image *out, mt_error *err)
     mt_developer *d = ctx;
 
     d->out.index = index;
+    d->takes = 0;
     if (!tell(d, MT_DARK_FRAME, -1, err) || !hear(d, err))
         return false;
     if (d->in.kind != MT_DARK_DONE)

@@ -61,7 +61,15 @@ static void *map(int file, size_t size, int protection)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Says what there is, and is given room for what comes of it. False: it is not wanted. */
+static void fail_memory(desk *d)
+{
+    mt_error err;
+
+    mt_fail(&err, MT_E_MEMORY, "the system gives no memory for the picture or video: try again in a moment");
+    fail(d, &err);
+}
+
+/* Says what there is, and is given room for what comes of it. False: it is not wanted, or there is none. */
 static bool show(desk *d, size_t room)
 {
     int file;
@@ -72,6 +80,8 @@ static bool show(desk *d, size_t room)
         return false;
     d->to = map(file, room, PROT_READ | PROT_WRITE);
     d->room = room;
+    if (!d->to)
+        fail_memory(d);
     return d->to != NULL;
 }
 
@@ -157,11 +167,15 @@ _Noreturn void mt_dark_work(int socket, const mt_dark_page *page)
     for (;;) {
         const int file = hear(&d);
 
-        d.size = (size_t)d.in.size;
-        d.data = file >= 0 ? map(file, d.size, PROT_READ) : NULL;
-        if (!d.data)
+        if (file < 0)
             continue; /* the end of a video */
+        d.size = (size_t)d.in.size;
+        d.data = map(file, d.size, PROT_READ);
         d.out = (mt_dark_letter){0};
+        if (!d.data) {
+            fail_memory(&d);
+            continue;
+        }
         (d.in.kind == MT_DARK_IMAGE ? image : video)(&d);
         munmap((void *)(uintptr_t)d.data, d.size);
     }

@@ -9,6 +9,7 @@ import concurrent.futures
 import json
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -433,6 +434,36 @@ def pictures_are_the_same_without_a_process_of_their_own():
             return reply.json()["choices"], server.metrics()["motet_media_processes_total"]
     with_one, without = said(), said("--sandbox", "off")
     assert with_one[0] == without[0] and without[1] == 0 and with_one[1] == (1 if os.uname().sysname == "Linux" else 0)
+
+
+def children(pid):
+    """Processes that it has forked."""
+    found = []
+    for other in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/{}/stat".format(other), encoding="utf-8", errors="replace") as f:
+                if int(f.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(int(other))
+        except OSError:
+            pass
+    return found
+
+
+@test
+def the_process_that_others_are_forked_from_comes_back_when_it_is_killed():
+    if os.uname().sysname != "Linux":
+        raise served.Skip("there is none")
+    with start() as server:
+        [watchman] = children(server.process.pid)
+        for seed in range(3):
+            [keeper] = eventually(lambda: children(watchman))
+            os.kill(keeper, signal.SIGKILL)
+            assert eventually(lambda: [keeper] != children(watchman))
+            for more in range(2):  # one stood ready; the next needs somebody to fork it
+                reply = ask(server, image(10 * seed + more))
+                assert reply.status == 200, reply.body
+        assert server.metrics()["motet_media_crashes_total"] == 0
+    assert eventually(lambda: not os.path.exists("/proc/{}".format(watchman)))
 
 
 def main():
