@@ -19,6 +19,13 @@ static bool fail_system(mt_error *err, const char *path, const char *verb, int c
     return mt_fail(err, MT_E_IO, "cannot %s \"%s\": %s", verb, path, strerror(code));
 }
 
+bool mt_file_absent(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 /* Opens a regular file and finds its size. Returns the descriptor, -1 on failure. */
 static int open_regular(const char *path, size_t *size, mt_error *err)
 {

@@ -21,4 +21,7 @@ void mt_file_unmap(mt_file *file); /* leaves it empty; a zeroed mt_file is fine 
 /* Appends the whole of a regular file to buf; fails with MT_E_TOO_LARGE when buf's limit does not allow it. */
 bool mt_file_read(mt_buf *buf, const char *path, mt_error *err) MT_NODISCARD;
 
+/* Whether there is nothing of that name. What cannot be looked at is there: reading it says why it cannot be read. */
+bool mt_file_absent(const char *path);
+
 #endif

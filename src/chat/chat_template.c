@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -14,13 +13,6 @@ struct mt_chat_templates {
     mt_chat_template plain, tool_use; /* tool_use.tpl is NULL where there is no such template */
     json_t *tokens;                   /* an object */
 };
-
-static bool exists(const char *path)
-{
-    struct stat info;
-
-    return stat(path, &info) == 0;
-}
 
 static bool path_in(char path[MT_LIMIT_PATH], const char *dir, const char *name, mt_error *err)
 {
@@ -61,7 +53,7 @@ static json_t *read_json(const char *path, mt_error *err)
     json_t *json = NULL;
     mt_buf text;
 
-    if (!exists(path))
+    if (mt_file_absent(path))
         return NULL;
     mt_buf_init(&text, MT_LIMIT_TOKENIZER_SETTINGS);
     if (mt_file_read(&text, path, err)) {
@@ -138,11 +130,11 @@ static bool open_files(mt_chat_templates *set, const char *dir, mt_error *err)
 
     if (!path_in(path, dir, "chat_template.jinja", err))
         return false;
-    if (!exists(path))
+    if (mt_file_absent(path))
         return true;
     if (!compile_file(&set->plain, path, err) || !path_in(path, dir, "additional_chat_templates/tool_use.jinja", err))
         return false;
-    return !exists(path) || compile_file(&set->tool_use, path, err);
+    return mt_file_absent(path) || compile_file(&set->tool_use, path, err);
 }
 
 static bool open_json(mt_chat_templates *set, const char *dir, const char *name, bool tokens, mt_error *err)
@@ -156,7 +148,7 @@ static bool open_json(mt_chat_templates *set, const char *dir, const char *name,
     mt_error_clear(err);
     json = read_json(path, err);
     if (!json)
-        return !exists(path); /* then err says what is wrong with it */
+        return mt_file_absent(path); /* then err says what is wrong with it */
     ok = set->plain.tpl || compile_field(set, json, path, err);
     if (tokens)
         take_tokens(set->tokens, json);

@@ -11,8 +11,9 @@ typedef struct mt_encoder {
     mt_bert_weights weights;
 } mt_encoder;
 
-/* Whether the folder holds one; false where it cannot be read. */
-bool mt_encoder_known(const char *dir);
+/* Whether the folder holds one. False with a sentence where its config.json is there and the system does not let it be
+   read; what else may be wrong with it is found by who opens it. */
+bool mt_encoder_known(const char *dir, bool *known, mt_error *err) MT_NODISCARD;
 
 /* False with a sentence; then nothing is left open. Close with mt_encoder_close, after the engine has ended. */
 bool mt_encoder_open(mt_encoder *encoder, const char *dir, mt_error *err) MT_NODISCARD;

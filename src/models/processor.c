@@ -3,7 +3,8 @@
 #include "models/vision_family.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
+
+#include "base/file.h"
 
 #define MAX_PIXELS (INT64_C(1) << 32)
 
@@ -15,10 +16,9 @@ static void free_config(void *config)
 bool mt_settings_file(const mt_settings *s, const char *name, const mt_config **out)
 {
     char path[MT_LIMIT_PATH];
-    struct stat st;
     const int len = snprintf(path, sizeof path, "%s/%s", s->dir, name);
     *out = NULL;
-    if (len < 0 || (size_t)len >= sizeof path || stat(path, &st) != 0)
+    if (len < 0 || (size_t)len >= sizeof path || mt_file_absent(path))
         return true;
     mt_config *config = mt_config_read(path, s->err);
     if (!config)

@@ -96,10 +96,12 @@ static bool look_at(mt_member_facts *facts, const char *dir, const mt_options *o
 {
     mt_target target = {.embeds = false};
     mt_checkpoint *c;
-    bool ok;
+    bool ok, encodes;
 
     *facts = (mt_member_facts){.known = true};
-    if (mt_encoder_known(dir))
+    if (!mt_encoder_known(dir, &encodes, err))
+        return false;
+    if (encodes)
         return look_at_encoder(facts, dir, err);
     c = mt_checkpoint_open(dir, err);
     ok = c && look_at_model(facts, c, opt, first, err);

@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/file.h"
 
 static void add_end(mt_generation_config *g, int64_t id)
 {
@@ -40,11 +41,10 @@ static void add_spelled(mt_generation_config *g, const mt_tokenizer *tokenizer, 
 static mt_config *open_config(const char *dir, const char *name, mt_error *err)
 {
     char path[MT_LIMIT_PATH];
-    struct stat info;
     int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
     mt_error_clear(err);
-    if (len < 0 || (size_t)len >= sizeof(path) || stat(path, &info))
+    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
         return NULL;
     return mt_config_read(path, err);
 }

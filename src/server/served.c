@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "hub/find.h"
 #include "server/own_templates.h"
@@ -55,10 +55,9 @@ const mt_target *mt_served_encoder(const mt_served *s, const char *model)
 static bool has_file(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];
-    struct stat info;
     int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
-    return len > 0 && (size_t)len < sizeof(path) && stat(path, &info) == 0;
+    return len > 0 && (size_t)len < sizeof(path) && !mt_file_absent(path);
 }
 
 /* A folder without a tokenizer can be asked with token ids; one with a broken tokenizer is an error. */
@@ -285,12 +284,13 @@ static bool open_model(mt_served *s, const mt_served_params *p, mt_error *err)
 bool mt_served_open(mt_served *s, const mt_served_params *p, mt_error *err)
 {
     const uint64_t start = mt_clock_ns();
+    bool encodes;
 
     *s = (mt_served){.name = p->name, .work = p->work};
     s->media = mt_options_media(p->opt);
     mt_picture_room_init(&s->room, 0);
     if (!set_formats(s, p, err) || (p->beside && !open_encoders(s, p->opt, err)) ||
-        !(mt_encoder_known(p->dir) ? open_alone : open_model)(s, p, err))
+        !mt_encoder_known(p->dir, &encodes, err) || !(encodes ? open_alone : open_model)(s, p, err))
         return false;
     mt_log_info("model.ready", "\"%s\" with a context of %zu tokens after %.2f s", s->name, s->context,
                 (double)(mt_clock_ns() - start) / 1e9);

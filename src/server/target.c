@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -14,11 +13,10 @@ static json_t *read_json(const char *dir, const char *folder, const char *name, 
 {
     char path[MT_LIMIT_PATH];
     const int len = snprintf(path, sizeof(path), "%s/%s/%s", dir, folder, name);
-    struct stat info;
     json_t *json = NULL;
     mt_buf text;
 
-    if (len < 0 || (size_t)len >= sizeof(path) || stat(path, &info))
+    if (len < 0 || (size_t)len >= sizeof(path) || mt_file_absent(path))
         return NULL;
     mt_buf_init(&text, MT_LIMIT_CONFIG_BYTES);
     if (mt_file_read(&text, path, err)) {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -23,8 +22,7 @@ bool mt_shards_path(char *out, const char *dir, const char *name, mt_error *err)
 static bool exists(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];
-    struct stat st;
-    return mt_shards_path(path, dir, name, NULL) && stat(path, &st) == 0;
+    return mt_shards_path(path, dir, name, NULL) && !mt_file_absent(path);
 }
 
 static bool ends_with(const char *s, const char *suffix)

@@ -47,11 +47,12 @@ static void texts_become_vectors_and_pairs_scores(void **state)
     } cases[] = {{VECTORS "bert-cls-bf16", MT_POOL_FIRST},
                  {VECTORS "xlmr-mean-bf16", MT_POOL_MEAN},
                  {VECTORS "bert-rerank-f32", MT_POOL_SCORE}};
+    bool known;
     (void)state;
     for (size_t i = 0; i < MT_COUNT(cases); i++) {
         alone a;
         sent_text t;
-        assert_true(mt_encoder_known(cases[i].folder));
+        assert_true(mt_encoder_known(cases[i].folder, &known, NULL) && known);
         alone_open(&a, cases[i].folder);
         driver_start(&a.d);
         text_send(&a.d, text_request(&a.d, 1, cases[i].pool, 0, TEXT, &t));
@@ -186,9 +187,10 @@ static void what_is_no_encoder_is_refused(void **state)
 {
     mt_error err = {0};
     mt_encoder encoder;
+    bool known;
     (void)state;
-    assert_false(mt_encoder_known(FIXTURES "/llama-bf16"));
-    assert_false(mt_encoder_known("tests/nowhere"));
+    assert_true(mt_encoder_known(FIXTURES "/llama-bf16", &known, NULL) && !known);
+    assert_true(mt_encoder_known("tests/nowhere", &known, NULL) && !known);
     assert_false(mt_encoder_open(&encoder, FIXTURES "/llama-bf16", &err));
     assert_non_null(strstr(err.text, "is no encoder but of type \"llama\""));
 }
