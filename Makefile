@@ -23,7 +23,7 @@ DEB ?= build-deb
 
 .PHONY: all serve test test-gpu test-sdk test-clients test-grafana test-routers test-web test-corpus checkkernels bench docs format \
         lint asan ubsan tsan fuzz fuzz-merge clean help setup develop test-schema mutants install deb test-deb soak kills overload \
-        coverage valgrind
+        coverage valgrind faults
 
 all: $(BUILD)/build.ninja ## build build/motet and all other programs
 	@ninja -C $(BUILD) --quiet
@@ -73,6 +73,9 @@ test: all ## build, run every test, say how many passed
 
 test-gpu: all ## run the tests that compute on an NVIDIA GPU of this machine, and print one table
 	@tools/gpu_suite.py $(BUILD) $(TESTS)
+
+faults: all ## fail in every place where something can fail, and write what becomes of it to BUILD/faults.txt
+	@tests/faults/run.py --motet $(BUILD)/tests/faults/motet_faulty --report $(BUILD)/faults.txt $(FAULTS)
 
 mutants: setup ## try bugs on purpose, and say which the tests do not notice: MUTANTS="names" for some of them
 	@tests/mutants/run.py $(MUTANTS)
