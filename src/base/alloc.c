@@ -1,10 +1,10 @@
 /* What the heap gives, and what becomes of who wants more than it has.
 
-   mt_alloc never returns NULL, so that nothing has to be undone in the middle of what a thread is at. For that, a server
-   has a reserve: address space that nobody uses. When the system refuses memory, pieces of it are given back to the
-   system until it does not, and the thread is told later (mt_alloc_refused): what it was doing then is ended in good
-   order by who does it for a request. While a piece is missing nothing new is begun (mt_alloc_scarce). What a request
-   can make as large as it likes goes through mt_alloc_try, which does not touch the reserve.
+   mt_alloc never returns NULL, so that nothing has to be undone in the middle of what a thread is at. For that, a
+   server has a reserve: address space that nobody uses. When the system refuses memory, pieces of it are given back to
+   the system until it does not, and the thread is told later (mt_alloc_refused): what it was doing then is ended in
+   good order by who does it for a request. While a piece is missing nothing new is begun (mt_alloc_scarce). What a
+   request can make as large as it likes goes through mt_alloc_try, which does not touch the reserve.
 
    Only what finds the reserve empty ends the program, as everything does that has none: commands that have nobody else
    to go on for. Returning NULL everywhere was rejected: a thousand places would each need a way back that is never

@@ -501,7 +501,7 @@ bool mt_serve(const mt_options *opt, mt_error *err)
 
     open_darkroom(opt);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error of that write alone */
-    mt_alloc_reserve(); /* for the server alone: what a picture may take has limits of its own */
+    mt_alloc_reserve();       /* for the server alone: what a picture may take has limits of its own */
     mt_json_body_setup();
     mt_cards_init(&server.cards);
     mt_notify_open(&server.notify, getenv);

@@ -1,6 +1,6 @@
-/* What a process of the darkroom may say once a picture has taken it over. mt_dark_work is this file's: it says what the
-   first byte of the picture wants. Whatever that is, one request gets an error, the server keeps nothing of it, and the
-   next picture is decoded. */
+/* What a process of the darkroom may say once a picture has taken it over. mt_dark_work is this file's: it says what
+   the first byte of the picture wants. Whatever that is, one request gets an error, the server keeps nothing of it,
+   and the next picture is decoded. */
 #include "media_common.h"
 
 #include <dirent.h>
