@@ -46,7 +46,8 @@ def fields(path):
     """{struct: names of its fields}"""
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    return {name: set(re.findall(r'json:"(\w+)', body)) for name, body in re.findall(r"type (\w+) struct \{(.*?)\n\}", text, re.S)}
+    structs = re.findall(r"type (\w+) struct \{(.*?)\n\}", text, re.S)
+    return {name: set(re.findall(r'json:"(\w+)', body)) for name, body in structs}
 
 
 def check_router(config, types):

@@ -93,8 +93,9 @@ class Reader:
                 assert parent is None or parent in known
                 extra = event["extra_keys"]
                 assert extra is None or len(extra) == 1
-                held = known.setdefault(name, (parent, tuple(event["token_ids"]), tuple(extra[0] if extra else ()), set()))
-                assert held[:2] == (parent, tuple(event["token_ids"]))
+                tokens = tuple(event["token_ids"])
+                held = known.setdefault(name, (parent, tokens, tuple(extra[0] if extra else ()), set()))
+                assert held[:2] == (parent, tokens)
                 assert event["medium"] not in held[3]
                 held[3].add(event["medium"])
             else:
@@ -213,7 +214,7 @@ def answers_say_what_their_conversation_begins_with():
             answer = server.post(path, body, {"x-session-id": "conversation/7", "x-request-id": "mine",
                                               "x-data-parallel-rank": "0", "x-gateway-destination-endpoint": "a:1"})
             assert answer.status == 200, (path, answer.body)
-            assert answer.headers["x-motet-prefix"] == hashlib.sha256(first.encode()).hexdigest(), (path, answer.headers)
+            assert answer.headers["x-motet-prefix"] == hashlib.sha256(first.encode()).hexdigest(), path
             assert answer.headers["x-session-id"] == "conversation/7" and answer.headers["x-request-id"] == "mine"
         answer = server.complete(prompt=[1, 2, 3])
         assert "x-motet-prefix" not in answer.headers and "x-session-id" not in answer.headers
@@ -238,17 +239,19 @@ def salts_and_pictures_are_extra_keys():
                  {"type": "image_url", "image_url": {"url": "data:image/png;base64," + picture}},
                  {"type": "text", "text": "and more of it " * 40}]
         server.asked = 1
-        answer = server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": parts}], "max_tokens": 1})
+        messages = [{"role": "user", "content": parts}]
+        answer = server.post("/v1/chat/completions", {"messages": messages, "max_tokens": 1})
         assert answer.status == 200, answer.body
         reader.catch_up()
         keys = [x for _, _, x, _ in reader.known[os.path.basename(SIGHTED)].values()]
         seen = {k for x in keys for k in x}
         assert len(seen) == 1 and re.fullmatch("[0-9a-f]{64}", *seen), seen
-        rendered = server.post("/v1/chat/completions/render", {"messages": [{"role": "user", "content": parts}]}).json()
+        rendered = server.post("/v1/chat/completions/render", {"messages": messages}).json()
         features, tokens = rendered["features"], rendered["token_ids"]
         spans = [(s["offset"], s["offset"] + s["length"]) for s in features["mm_placeholders"]["image"]]
         assert set(features["mm_hashes"]["image"]) == seen and len(features["mm_hashes"]["image"]) == len(spans)
-        extra = {i: [h for h, (a, b) in zip(features["mm_hashes"]["image"], spans) if a < i * PAGE + PAGE and b > i * PAGE]
+        placed = list(zip(features["mm_hashes"]["image"], spans))
+        extra = {i: [h for h, (a, b) in placed if a < i * PAGE + PAGE and b > i * PAGE]
                  for i in range(len(tokens) // PAGE)}
         assert reader.prefix(os.path.basename(SIGHTED), tokens, extra) == len(tokens) // PAGE > 0
         assert any(not x for x in keys)
@@ -258,7 +261,8 @@ def salts_and_pictures_are_extra_keys():
 def models_have_topics_and_leave_nothing():
     """Two models; one is unloaded."""
     need()
-    folders = [fixture.write(os.path.join(os.path.dirname(SUITE.folder), n), seed=s) for n, s in (("alto", 1), ("bass", 2))]
+    beside = os.path.dirname(SUITE.folder)
+    folders = [fixture.write(os.path.join(beside, n), seed=s) for n, s in (("alto", 1), ("bass", 2))]
     with SUITE.start(*EVENTS, "--kv-events-topic", "kv@pod@{model}", "--kv-events-format", "array",
                      folder=folders) as server, Reader(server, array=True) as reader:
         for name in ("alto", "bass"):

@@ -199,8 +199,8 @@ def survive(router, named):
             plain, told = stream(port, body, {}), stream(port, body, {"x-motet-prefix": name})
             assert plain.by == told.by and plain.prefix == told.prefix == name, i
         # a stream that nobody reads, so that it is under way whenever its replica is killed
-        long = {"messages": [{"role": "user", "content": "hello"}], "stream": True, "max_tokens": 1800, "n": 8, "seed": 1,
-                "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
+        long = {"messages": [{"role": "user", "content": "hello"}], "stream": True, "max_tokens": 1800, "n": 8,
+                "seed": 1, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
         victim, leaver = sorted(by)[:2]
         unread, response = ask(port, long, {"x-motet-prefix": hashlib.sha256(str(by[victim]).encode()).hexdigest()})
         assert response.getheader("x-served-by") == victim
@@ -247,6 +247,27 @@ def behind_haproxy():
 @test
 def behind_nginx():
     survive(nginx, named=True)
+
+
+@test
+def the_simulator_finds_what_replicas_find():
+    """tools/simulate with three servers: whatever they take, they find what it says they would."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        servers = [stack.enter_context(served.Server(ARGUMENTS.motet, FOLDER)) for _ in range(REPLICAS)]
+        costs = os.path.join(folder, "costs.json")
+        with open(costs, "w", encoding="utf-8") as f:
+            json.dump({"steps": [{"prompt": 512, "batch": 1, "prompt_rate": 2000, "step_ms": 6}]}, f)
+        said = subprocess.run(
+            [sys.executable, os.path.join(HERE, "..", "..", "tools", "simulate"), "--costs", costs, "--real",
+             ",".join("http://127.0.0.1:{}".format(s.port) for s in servers), "--clients", "1", "--conversations", "4",
+             "--turns", "3", "--agents", "2", "--system", "100", "--said", "40", "--answer", "4", "--pause", "0"],
+            capture_output=True, text=True, check=False, timeout=served.PATIENCE)
+        hits = [float(h) for h in re.findall(r"([\d.]+) %  ?\|", said.stdout)]
+        assert len(hits) == 6, (said.stdout, said.stderr)
+        for real, guess in zip(hits[::2], hits[1::2]):
+            assert abs(real - guess) < 0.1, hits
+        assert hits[0] < hits[2], hits  # conversations that stay find more
 
 
 def main():
