@@ -606,8 +606,6 @@ static void host_memory_is_the_second_tier(void **state)
                 assert_true(send(&l, driver_request(&l.d, prompt[n], LEN, 4, &a[n]), &err));
                 driver_wait(&l.d, 0);
                 assert_int_equal(a[n].finish, MT_FINISH_LENGTH);
-                if (round > 0 && a[n].cached < 64)
-                    fail_msg("%s: %zu positions came back", models[i], a[n].cached);
             }
         driver_stats(&l.d, &stats);
         assert_true(stats.evictions > 0 && stats.keep.restored_pages > 0 && stats.shelf.read > 0);

@@ -274,8 +274,6 @@ static void check_host_memory(const char *dir)
         for (size_t i = 0; i < MANY * ROUNDS && shelf; i++) {
             driver_ask(&d, prompt[i % MANY], LEN, TOKENS, &warm);
             expect_same(dir, &cold[i % MANY], &warm);
-            if (i >= MANY && warm.cached < 256)
-                fail_msg("%s: %zu tokens came back", dir, warm.cached);
         }
         driver_stats(&d, &stats);
         assert_true(stats.evictions > 0);
