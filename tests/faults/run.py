@@ -12,9 +12,12 @@ tried, or those of which the name has TEXT in it, or every N-th from the K-th on
 import argparse
 import collections
 import http.client
+import json
 import os
 import random
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,7 +51,7 @@ class Run:
     def options(self, name):
         at = os.path.join(self.folder, name)
         return ["--cache-dir", at, "--cache-disk", "64M", "--store", at + ".store", "--memory", "400M", "--precision",
-                "fast"]
+                "fast", "--slow-step", "0.5s"]
 
     def start(self):
         self.control.set(mode=control.WATCH)
@@ -212,6 +215,60 @@ class Run:
             self.look_after("random", "round {} of seed {}".format(number, self.arguments.seed))
         return fired, ended
 
+    # ---- a step that does not come back ----
+
+    def hang(self):
+        """It is named in the log while it goes on, with whom it computes for; the server answers all else meanwhile, and
+        the answer is the same when the step is over."""
+        seen = len(self.server.log)
+        self.control.set(hang=10**9)
+        self.control.fail_any(["hang"], 1)
+        outcomes = []
+        asking = threading.Thread(target=lambda: outcomes.extend(self.ask(["text"])))
+        asking.start()
+
+        def named():
+            return [line for line in self.server.log[seen:] if "engine.slow_step" in line and "goes on" in line]
+        told = served.eventually(named, 60)
+        who = re.findall(r"chatcmpl-\w+", told[0]) if told else []
+        self.server.process.send_signal(signal.SIGQUIT)
+        state = served.eventually(lambda: [line for line in self.server.log[seen:] if line.startswith("{")], 60)
+        self.control.set(hang=0)
+        asking.join()
+        self.control.rest()
+        if len(who) != 1:
+            self.bad("hang", "a step", "the log says {}".format(told))
+        elif not state or '"id": "{}", "choice"'.format(who[0]) not in json.dumps(json.loads(state[0])):
+            self.bad("hang", "a step", "SIGQUIT says {}".format(state))
+        if outcomes[0].kind != "same":
+            self.bad("hang", "a step", "{} {}".format(outcomes[0].kind, outcomes[0].told))
+        self.told.append(("hang", "hang src/engine/step.c choose", told[0] if told else "nothing is said"))
+
+    # ---- a system that has no memory left ----
+
+    def starve(self):
+        """No fault of ours: the kernel gives the process hardly any addresses more. Large requests get an error, and
+        when there is memory again all is as before."""
+        pid = self.server.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_AS)
+        said = []
+        for megabytes, spare in ((1, 0), (2, 0), (3, 0), (3, 8)):
+            resource.prlimit(pid, resource.RLIMIT_AS, (self.server.memory("VmSize") + (spare << 20), before[1]))
+            text = "a fox " * (megabytes * 2**20 // 6)
+            bodies = [("/v1/completions", {"model": "box", "prompt": text, "max_tokens": 1}),
+                      ("/v1/chat/completions", workload.chat([workload.OTHER, {"type": "text", "text": text}]))]
+            for path, body in bodies:
+                outcome = workload.ask_one(self.server, "text", path, body, None)
+                said.append(outcome.told[:3] if outcome.kind == "error" else outcome.kind)
+                if outcome.kind != "error":
+                    self.bad("starved", "{} MB".format(megabytes), "{} {}".format(outcome.kind, outcome.told))
+            resource.prlimit(pid, resource.RLIMIT_AS, before)
+        refused = self.server.metrics()["motet_memory_refused_total"]
+        if refused == 0 or "503" not in said:
+            self.bad("starved", "RLIMIT_AS", "memory was refused {} times, and requests ended with {}".format(refused, said))
+        self.told.append(("starved", "RLIMIT_AS of the process, requests of 1 to 3 MB", " ".join(said)))
+        self.look_after("starved", "RLIMIT_AS")
+
     # ---- starts ----
 
     def start_once(self, at):
@@ -241,12 +298,11 @@ class Run:
         """An Outcome; when it is there the server is told to end."""
         server = types.SimpleNamespace(port=port)
         name, path, body = workload.asks(0)[0]
-        outcome = None
-        while process.poll() is None and (outcome is None or outcome.told.startswith("503")):
+        outcome, tries = None, 0
+        while process.poll() is None and (not outcome or outcome.kind == "error") and tries < 100:  # one may be hit by it
             outcome = workload.ask_one(server, name, path, body, self.wanted)
-            if outcome.kind == "same":
-                break
-            time.sleep(0.05)
+            tries += 1
+            time.sleep(0.05 if outcome.kind == "error" else 0)
         if process.poll() is None:
             process.terminate()
         return outcome
@@ -283,6 +339,8 @@ class Run:
 
     def run(self):
         owners, passes = self.learn()
+        self.hang()
+        self.starve()
         begin = self.server.memory()
         sites = self.fail_sites(owners, passes)
         fired, ended = self.fail_at_random()
