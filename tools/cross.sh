@@ -16,10 +16,10 @@ if ! command -v x86_64-linux-gnu-gcc >/dev/null; then
 fi
 
 # An apt of its own that knows of no installed package, and so fetches all that others need. FFmpeg would bring a hundred
-# more, none of which can be linked in.
+# more, none of which can be linked in; ZeroMQ's archive needs some of which there is none.
 fetch_packages() {
     local packages
-    packages=$(awk '$1 == "build" && $2 ~ /-dev$/ && $3 != "ffmpeg" { print $2 }' tools/packages)
+    packages=$(awk '$1 == "build" && $2 ~ /-dev$/ && $3 != "ffmpeg" && $3 != "zeromq" { print $2 }' tools/packages)
     mkdir -p "$root/apt/state/lists/partial" "$root/apt/cache/archives/partial"
     cat >"$root/apt/conf" <<END
 APT { Architecture "amd64"; Architectures { "amd64"; }; Install-Recommends "false"; Sandbox::User "root"; };
@@ -74,7 +74,7 @@ if [ ! "$root/machine.ini" -nt tools/packages ]; then
     describe_machine
 fi
 if [ ! -e $build/build.ninja ]; then
-    meson setup $build --cross-file "$root/machine.ini" -Ddebug=false -Dvideo=disabled "$@"
+    meson setup $build --cross-file "$root/machine.ini" -Ddebug=false -Dvideo=disabled -Devents=disabled "$@"
 elif [ $# -gt 0 ]; then
     meson configure $build "$@"
 fi
