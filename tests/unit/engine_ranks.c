@@ -104,10 +104,10 @@ static void every_drafter(void **state)
     for_each_folder(DRAFTS, check_draft);
 }
 
-/* Of MLX's formats, which are the same numbers then, one. */
+/* MLX's formats are the same numbers then; what two ranks do, three have done in the other precision. */
 static void check_reference(const char *dir)
 {
-    if (!strstr(dir, "-mlx-"))
+    if (!strstr(dir, "-mlx-") && mt_ranks_started() == 2)
         check_text(dir);
 }
 
