@@ -2,6 +2,9 @@
    and are cut off. */
 #include "models/family.h"
 
+#include <string.h>
+
+#define THETA 150000
 #define LIMIT 7 /* of gate and up; transformers knows no other */
 
 static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
@@ -40,14 +43,32 @@ static bool read_experts(mt_model_spec *s, mt_layer_spec *layer, const mt_config
     return true;
 }
 
+/* Where the config does not say how positions are scaled, they are as in what was published. */
+static bool read_rope(mt_model_spec *s, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    static const char published[] = "{\"rope_type\":\"yarn\",\"factor\":32,\"truncate\":false,"
+                                    "\"original_max_position_embeddings\":4096}";
+    double theta;
+    if (mt_rope_parameters(c))
+        return mt_rope_read_one(s, c, THETA, arena, err);
+    mt_config *own = mt_config_parse(published, strlen(published), err);
+    mt_rope *rope = own ? mt_arena_alloc(arena, sizeof *rope) : NULL;
+    bool ok = rope && mt_config_float(c, "rope_theta", THETA, 1, 1e12, &theta, err) &&
+              mt_rope_read(rope, c, own, theta, s->layer[0].attn.head_dim, s->context, arena, err);
+    mt_config_free(own);
+    if (!rope)
+        return mt_fail(err, MT_E_MEMORY, "no memory for the rotary embedding");
+    rope->type = "yarn"; /* what it pointed to is gone */
+    s->ropes = rope;
+    s->rope_count = 1;
+    return ok;
+}
+
 static bool read_gpt_oss(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
-    if (!mt_rope_parameters(c))
-        return mt_fail(err, MT_E_INVALID, "the config has neither \"rope_scaling\" nor \"rope_parameters\"");
     layer->attn.sinks = true;
     layer->attn.qkv_bias = layer->attn.o_bias = mt_config_bool(c, "attention_bias", true);
-    return read_experts(s, layer, c, err) && read_windows(s, layer, c, err) &&
-           mt_rope_read_one(s, c, 150000, arena, err);
+    return read_experts(s, layer, c, err) && read_windows(s, layer, c, err) && read_rope(s, c, arena, err);
 }
 
 const mt_family mt_family_gpt_oss = {

@@ -12,7 +12,9 @@ static const mt_tensor_names names = {.norm = "embedding_norm",
                                       .o = "self_attn.out_proj",
                                       .gate = "feed_forward.w1",
                                       .up = "feed_forward.w3",
-                                      .down = "feed_forward.w2"};
+                                      .down = "feed_forward.w2",
+                                      .mlp = "feed_forward",
+                                      .correction = "feed_forward.expert_bias"};
 
 /* What the config calls the width of the MLP may be that of one without a gate: then two thirds of it are used, times a
    factor, in whole multiples. */
@@ -65,12 +67,12 @@ static bool read_layers(const mt_model_spec *s, mt_layer_spec *layer, const mt_c
     return true;
 }
 
-static bool read_lfm2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+static bool read_any(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
 {
     double eps;
     int64_t taps;
     if (!mt_config_float(c, "norm_eps", 1e-5, 0, 1, &eps, err) ||
-        !mt_config_int(c, "conv_L_cache", 3, 2, MT_LIMIT_CONV_TAPS, &taps, err) || !read_ffn(layer, c, err))
+        !mt_config_int(c, "conv_L_cache", 3, 2, MT_LIMIT_CONV_TAPS, &taps, err))
         return false;
     s->eps = (float)eps;
     s->names = &names;
@@ -82,6 +84,36 @@ static bool read_lfm2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c
     return read_layers(s, layer, c, err) && mt_rope_read_one(s, c, 1e6, arena, err);
 }
 
+static bool read_lfm2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    return read_ffn(layer, c, err) && read_any(s, layer, c, arena, err);
+}
+
+/* Experts, but for the first layers, chosen by sigmoids with a correction. */
+static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    mt_moe_spec moe = {.correction = mt_config_bool(c, "use_expert_bias", true)};
+    double scaling;
+    int64_t dense;
+    if (!mt_size_read(c, "num_experts", 32, MT_LIMIT_EXPERTS, &moe.experts, err) ||
+        !mt_size_read(c, "num_experts_per_tok", 4, MT_LIMIT_EXPERTS_PER_TOKEN, &moe.top_k, err) ||
+        !mt_size_read(c, "moe_intermediate_size", 1792, MT_LIMIT_WIDTH, &moe.ffn, err) ||
+        !mt_config_float(c, "routed_scaling_factor", 1, 0, 1e6, &scaling, err) ||
+        !mt_config_int(c, "num_dense_layers", 2, 0, s->layers, &dense, err) || !read_any(s, layer, c, arena, err))
+        return false;
+    if (moe.top_k > moe.experts)
+        return mt_fail(err, MT_E_INVALID, "\"num_experts_per_tok\" is %u but there are only %u experts", moe.top_k,
+                       moe.experts);
+    moe.routing = (mt_routing){.kind = MT_ROUTE_SIGMOID,
+                               .renormalise = mt_config_bool(c, "norm_topk_prob", true),
+                               .scaling = scaling == 1 ? 0 : (float)scaling};
+    for (size_t i = (size_t)dense; i < s->layers; i++) {
+        layer[i].sparse = true;
+        layer[i].moe = moe;
+    }
+    return true;
+}
+
 #define DEFAULTS                                                                                                   \
     {                                                                                                              \
         .vocab = 65536, .hidden = 2560, .layers = 32, .heads = 32, .kv_heads = 8, .ffn = 12288, .context = 128000, \
@@ -91,3 +123,14 @@ static bool read_lfm2(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c
 const mt_family mt_family_lfm2 = {.name = "lfm2", .defaults = DEFAULTS, .read = read_lfm2};
 const mt_family mt_family_lfm2_vl = {
     .name = "lfm2_vl", .defaults = DEFAULTS, .read = read_lfm2, .vision = &mt_vision_lfm2};
+const mt_family mt_family_lfm2_moe = {.name = "lfm2_moe",
+                                      .defaults = {.vocab = 65536,
+                                                   .hidden = 2048,
+                                                   .layers = 32,
+                                                   .heads = 32,
+                                                   .kv_heads = 8,
+                                                   .ffn = 7168,
+                                                   .context = 128000,
+                                                   .eps = 1e-5,
+                                                   .tied = true},
+                                      .read = read_moe};

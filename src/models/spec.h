@@ -117,6 +117,8 @@ typedef struct mt_tensor_names {
     const char *attn_norm, *attn_post_norm, *mlp_norm, *mlp_post_norm;
     const char *q_norm, *k_norm, *o;
     const char *gate, *up, *down;
+    const char *mlp;        /* the module that all of these are in, and experts; NULL: "mlp" */
+    const char *correction; /* of a router's choice; NULL: "mlp.gate.e_score_correction_bias" */
     const char *gate_up; /* gate above up in one matrix; NULL: they are apart. What cannot be cut is missed as gate. */
 } mt_tensor_names;
 

@@ -177,11 +177,24 @@ static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_laye
     w->up = mt_mat_rows(&both, ffn, ffn);
 }
 
+/* Some converters give the MLP's matrices the names that most have, within the family's own module. */
+static mt_tensor_names dense_names(layer_binder *lb)
+{
+    static const char renamed[] = "feed_forward.gate_proj";
+    mt_tensor_names names = names_of(lb->spec, lb->layer);
+    if (names.mlp && mt_bind_has(lb->b, layer_path(lb, renamed))) {
+        names.gate = renamed;
+        names.up = "feed_forward.up_proj";
+        names.down = "feed_forward.down_proj";
+    }
+    return names;
+}
+
 static void bind_dense(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_mlp_spec *mlp = &lb->layer->mlp;
     const size_t hidden = lb->spec->hidden;
-    const mt_tensor_names names = names_of(lb->spec, lb->layer);
+    const mt_tensor_names names = dense_names(lb);
     if (names.gate_up && mt_bind_has(lb->b, layer_path(lb, names.gate_up))) {
         bind_gate_up(lb, &names, w);
     } else {
@@ -204,7 +217,7 @@ static const float *router_norm(layer_binder *lb, mt_arena *arena)
 
 static const char *router_name(layer_binder *lb)
 {
-    static const char *const names[] = {"router.proj", "mlp.router", "mlp.gate"};
+    static const char *const names[] = {"router.proj", "mlp.router", "feed_forward.gate", "mlp.gate"};
     size_t i = 0;
     while (i + 1 < MT_COUNT(names) && !mt_bind_has(lb->b, layer_path(lb, names[i])))
         i++;
@@ -252,6 +265,7 @@ static bool bind_expert_biases(layer_binder *lb, const char *at, mt_layer_weight
 
 static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
 {
+    const mt_tensor_names names = names_of(lb->spec, lb->layer);
     const mt_moe_spec *moe = &lb->layer->moe;
     char name[64];
     snprintf(name, sizeof name, "%s.bias", router_name(lb));
@@ -260,7 +274,8 @@ static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
     if (moe->router_norm)
         w->router_norm = router_norm(lb, arena);
     if (moe->correction)
-        w->correction = vector(lb, "mlp.gate.e_score_correction_bias", moe->experts);
+        w->correction =
+            vector(lb, names.correction ? names.correction : "mlp.gate.e_score_correction_bias", moe->experts);
     if (moe->scale)
         w->expert_scale = vector(lb, "router.per_expert_scale", moe->experts);
 }
@@ -269,8 +284,11 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
 {
     const mt_moe_spec *moe = &lb->layer->moe;
     const size_t experts = moe->experts, hidden = lb->spec->hidden;
-    char at[sizeof lb->prefix + 8]; /* beside a dense MLP, the experts do not lie within it */
-    snprintf(at, sizeof at, "%.*s%s", (int)(strlen(lb->prefix) - 1), lb->prefix, lb->layer->beside ? "" : ".mlp");
+    const char *mlp = names_of(lb->spec, lb->layer).mlp;
+    char at[sizeof lb->prefix + 32]; /* beside a dense MLP, the experts do not lie within it */
+    snprintf(at, sizeof at, "%s%s", lb->prefix, lb->layer->beside ? "" : mlp ? mlp : "mlp");
+    if (lb->layer->beside)
+        at[strlen(at) - 1] = '\0';
     /* The router first: where it has another size, no memory is taken for as many experts as the config says. */
     if (!mt_bind_matrix(lb->b, layer_path(lb, router_name(lb)), experts, hidden, &w->router))
         return true;

@@ -1,6 +1,6 @@
 /* The experts of a sparse layer, from every layout the files of the world have:
 
-     experts.7.gate_proj                      one module an expert
+     experts.7.gate_proj                      one module an expert; LFM2 calls them w1, w3 and w2
      switch_mlp.gate_proj       [E, I, H]     stacked
      experts.gate_up_proj       [E, 2I, H]    stacked, gate above up
      experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, since kernels read rows
@@ -184,15 +184,16 @@ static bool bind_stacked(const layer *l)
 
 static bool bind_each(const layer *l)
 {
+    const bool plain = mt_binder_any(l->b, l->name, ".0.w1"); /* LFM2's names */
     bool ok = true;
     for (size_t e = 0; e < l->experts; e++) {
         const struct {
             const char *part;
             size_t n, k;
             mt_mat *out;
-        } parts[] = {{"gate_proj", l->inner, l->hidden, &l->gate[e]},
-                     {"up_proj", l->inner, l->hidden, &l->up[e]},
-                     {"down_proj", l->hidden, l->inner, &l->down[e]}};
+        } parts[] = {{plain ? "w1" : "gate_proj", l->inner, l->hidden, &l->gate[e]},
+                     {plain ? "w3" : "up_proj", l->inner, l->hidden, &l->up[e]},
+                     {plain ? "w2" : "down_proj", l->hidden, l->inner, &l->down[e]}};
         for (size_t p = 0; p < MT_COUNT(parts); p++) {
             char name[MT_BIND_NAME];
             snprintf(name, sizeof name, "%.*s.%zu.%s", (int)(MT_BIND_NAME - 64), l->name, e, parts[p].part);

@@ -160,11 +160,11 @@ static void gemma_reads_its_text_config(void **state)
     assert_int_equal(s.layer[0].attn.head_dim, 256);
 }
 
-#define FAMILIES                                                                                             \
-    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "          \
-    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, "     \
-    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_vl, glm4v, " \
-    "glm46v, glm4v_moe, glm_ocr, paddleocr_vl, smolvlm, internvl, minicpmv4_6"
+#define FAMILIES                                                                                                \
+    "llama, qwen2, qwen3, qwen3_moe, gemma2, gemma3_text, gemma3, qwen2_vl, qwen2_5_vl, qwen3_vl, "             \
+    "qwen3_vl_moe, qwen3_next, qwen3_5, qwen3_5_text, qwen3_5_moe, qwen3_5_moe_text, gpt_oss, mistral, "        \
+    "ministral3, mistral3, gemma4, gemma4_text, gemma4_unified, gemma4_unified_text, lfm2, lfm2_moe, lfm2_vl, " \
+    "glm4v, glm46v, glm4v_moe, glm_ocr, paddleocr_vl, smolvlm, internvl, minicpmv4_6"
 
 static void hybrids_have_three_recurrent_layers_to_one(void **state)
 {
@@ -292,6 +292,44 @@ static void gpt_oss_has_windows_sinks_and_biases(void **state)
         assert_int_equal(l[i].attn.window, i % 2 ? 0 : 128);
     assert_true(fabsf(s.ropes[0].scale - 1.3465736f) < 1e-6f); /* 0.1 ln 32 + 1 */
     assert_int_equal(s.ropes[0].half, 32);
+}
+
+/* As in transformers, whose class has the published numbers where a config has none. */
+static void gpt_oss_without_scaling_has_the_published_one(void **state)
+{
+    static const char *const configs[] = {
+        "{\"model_type\":\"gpt_oss\"}",
+        "{\"model_type\":\"gpt_oss\",\"rope_theta\":150000.0,\"rope_scaling\":null,\"rope_parameters\":null}"};
+    mt_model_spec s, said;
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(configs); i++) {
+        assert_string_equal(read_spec("{\"model_type\":\"gpt_oss\",\"rope_scaling\":" YARN "}", &said), "");
+        float inv_freq[32];
+        memcpy(inv_freq, said.ropes[0].inv_freq, sizeof inv_freq);
+        const float scale = said.ropes[0].scale;
+        assert_string_equal(read_spec(configs[i], &s), "");
+        assert_memory_equal(s.ropes[0].inv_freq, inv_freq, sizeof inv_freq);
+        assert_true(s.ropes[0].scale == scale && s.ropes[0].theta == 150000);
+        assert_string_equal(s.ropes[0].type, "yarn");
+    }
+}
+
+/* Experts behind the first layers, whatever mixes the tokens there. */
+static void lfm2_has_experts(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(
+        read_spec("{\"model_type\":\"lfm2_moe\",\"num_hidden_layers\":4,\"layer_types\":[\"conv\",\"conv\","
+                  "\"full_attention\",\"conv\"],\"routed_scaling_factor\":1.5}",
+                  &s),
+        "");
+    for (size_t i = 0; i < 4; i++)
+        assert_true(s.layer[i].sparse == (i >= 2));
+    const mt_moe_spec *moe = &s.layer[3].moe;
+    assert_true(moe->experts == 32 && moe->top_k == 4 && moe->ffn == 1792 && moe->correction);
+    assert_true(moe->routing.kind == MT_ROUTE_SIGMOID && moe->routing.renormalise && moe->routing.scaling == 1.5f);
+    assert_int_equal(s.layer[0].mlp.ffn, 7168);
 }
 
 static void gemma4_layers_take_turns(void **state)
@@ -566,7 +604,6 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "\"vocab_size_per_layer_input\" is 64 for 100 tokens; those beyond have no embedding"},
         {"{\"model_type\":\"gemma4_text\",\"num_key_value_heads\":1,\"num_kv_shared_layers\":3," SHAPE "}",
          "\"num_kv_shared_layers\" is 3, but no layer before sees as much as layer 3"},
-        {"{\"model_type\":\"gpt_oss\"}", "the config has neither \"rope_scaling\" nor \"rope_parameters\""},
         {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\",\"max_position_embeddings\":"
          "100," SHAPE "}}",
          "the text model of mistral3 has the type \"mistral4\"; known are mistral and ministral3"},
@@ -666,6 +703,8 @@ static const struct CMUnitTest tests[] = {
     TEST(gemma_reads_its_text_config),
     TEST(hybrids_have_three_recurrent_layers_to_one),
     TEST(gpt_oss_has_windows_sinks_and_biases),
+    TEST(gpt_oss_without_scaling_has_the_published_one),
+    TEST(lfm2_has_experts),
     TEST(gemma4_layers_take_turns),
     TEST(gemma4_layers_share_keys_and_have_embeddings),
     TEST(gemma4_experts_stand_beside_the_mlp),

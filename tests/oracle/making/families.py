@@ -25,14 +25,15 @@ CLASSES = {
     "gemma4_text": "Gemma4TextConfig",
     "gemma4_unified_text": "Gemma4UnifiedTextConfig",
     "lfm2": "Lfm2Config",
+    "lfm2_moe": "Lfm2MoeConfig",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
 
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
 GLM = ("glm4v_text", "glm_ocr_text")  # norms of their own behind sublayers
-SHORT = ("lfm2",)  # convolutions beside attention
-MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss")
+SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
+MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe")
 
 
 def is_mixture(family, settings):
@@ -118,6 +119,11 @@ def published(config):
         return _published_gemma4(config)
     if config["model_type"] == "lfm2":
         return published_lfm2(config)
+    if config["model_type"] == "lfm2_moe":
+        config.pop("transformers_version", None)
+        config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
+        config["tie_embedding"] = config.pop("tie_word_embeddings")
+        return dict(sorted(config.items()))
     if config["model_type"] in HYBRIDS:
         return _published_hybrid(config)
     config.pop("transformers_version", None)
@@ -284,7 +290,7 @@ def _draw(name, shape, config, rng):
     if name.endswith(("conv1d.weight", "conv.conv.weight", "A_log", "dt_bias")):
         return _draw_recurrent(name.removesuffix(".weight").rsplit(".", 1)[-1], shape, rng)
     part = name.removesuffix(".weight").rsplit(".", 1)[-1]
-    if part == "e_score_correction_bias":
+    if part in ("e_score_correction_bias", "expert_bias"):
         return rng.standard_normal(shape) * 0.1
     if name.endswith(".bias"):
         return rng.standard_normal(shape) * (0.1 if "o_proj" in name or "down_proj" in name else 0.3)

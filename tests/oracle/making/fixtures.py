@@ -2,7 +2,7 @@
 
 from .layouts import Layout, Quantisation
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
-from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, ministral3, ministral3_rope, mistral
+from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import qwen3_5, qwen3_5_moe, qwen3_next
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
@@ -215,6 +215,17 @@ LFMS = [
         "lfm2",
         lfm2(layers=3, attend=(0,), taps=4, inter=104, block_auto_adjust_ff_dim=False, conv_bias=True, **UNTIED),
         published=False,
+    ),
+    Spec(
+        "lfm2moe-bf16",
+        "lfm2_moe",
+        lfm2_moe(layers=2, attend=(0,), moe_inter=16, inter=48, vocab=128, routed_scaling_factor=1.5),
+    ),
+    Spec(
+        "lfm2moe-mlx-4bit",
+        "lfm2_moe",
+        lfm2_moe(hidden=128, inter=64, moe_inter=64, layers=2, attend=(0,), vocab=128),
+        mlx(4, overrides={ROUTER: Quantisation(8, 64)}),
     ),
     Spec("lfm2-mlx-4bit", "lfm2", lfm2(hidden=128, inter=192, layers=3, attend=(2,), block_multiple_of=64), mlx(4)),
 ]

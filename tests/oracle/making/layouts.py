@@ -85,7 +85,24 @@ def _is_experts(name):
 
 def _stacked(prefix):
     """What MLX calls the module of a layer's experts, which stand in the MLP or, Gemma 4's, beside it."""
-    return prefix.replace("mlp.experts", "mlp.switch_mlp") if "mlp.experts" in prefix else f"{prefix}.switch_glu"
+    if prefix.endswith((".mlp.experts", ".feed_forward.experts")):
+        return prefix.removesuffix("experts") + "switch_mlp"
+    return f"{prefix}.switch_glu"
+
+
+# LFM2's experts have names of their own, as its MLPs have; MLX gives both the usual ones.
+LETTERS = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+
+
+def _part(prefix, part):
+    return LETTERS[part] if prefix.endswith(".feed_forward.experts") else part
+
+
+def _usual_mlp(name):
+    """The MLPs of a model that has experts, too."""
+    for usual, letters in LETTERS.items():
+        name = name.replace(f".feed_forward.{letters}.", f".feed_forward.{usual}.")
+    return name
 
 
 # gpt-oss has them as [E, in, out] with gate and up by turns, and biases: experts.gate_up_proj, experts.gate_up_proj_bias.
@@ -188,8 +205,9 @@ def _rename(tensors, layout):
     if layout.mlx and _is_recurrent(tensors):
         tensors = _to_mlx(tensors)
     woven = _is_gpt_oss(tensors)
+    mixed = any(".feed_forward.experts." in name for name in tensors)
     for name, tensor in tensors.items():
-        name = _nest(name, layout)
+        name = _nest(_usual_mlp(name) if layout.mlx and mixed else name, layout)
         if not _is_experts(name) or woven and not layout.mlx:
             out[name] = tensor
         elif woven:
@@ -201,7 +219,8 @@ def _rename(tensors, layout):
         elif layout.experts == "split":
             prefix, parts = _unstack(name, tensor)
             for part, value in parts.items():
-                out.update({f"{prefix}.{i}.{part}.weight": expert for i, expert in enumerate(value)})
+                named = _part(prefix, part)
+                out.update({f"{prefix}.{i}.{named}.weight": expert for i, expert in enumerate(value)})
         else:
             out[name] = tensor.swapaxes(1, 2) if layout.experts == "transposed" else tensor
     return out
@@ -212,8 +231,9 @@ def _rename_back(tensors, shapes):
     out = {}
     tensors = _from_mlx({_unnest(name): tensor for name, tensor in tensors.items()})
     for name, shape in shapes.items():
-        if name in tensors:
-            tensor = tensors[name]
+        found = name if name in tensors else _usual_mlp(name)
+        if found in tensors:
+            tensor = tensors[found]
             out[name] = tensor if tensor.shape == shape else tensor.swapaxes(1, 2)
             continue
         if _is_gpt_oss(shapes):
@@ -225,7 +245,8 @@ def _rename_back(tensors, shapes):
         def stacked(projection):
             if f"{switch}.{projection}.weight" in tensors:
                 return tensors[f"{switch}.{projection}.weight"]
-            return np.stack([tensors[f"{prefix}.{i}.{projection}.weight"] for i in range(shape[0])])
+            named = _part(prefix, projection)
+            return np.stack([tensors[f"{prefix}.{i}.{named}.weight"] for i in range(shape[0])])
 
         if part == "gate_up_proj":
             out[name] = np.concatenate([stacked("gate_proj"), stacked("up_proj")], 1)

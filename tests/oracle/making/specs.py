@@ -199,10 +199,17 @@ def lfm2(hidden=64, inter=144, layers=4, heads=4, kv=2, vocab=256, attend=(1, 3)
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
+def lfm2_moe(experts=4, top=2, moe_inter=32, dense=1, **more):
+    settings = lfm2(**more)
+    settings.pop("block_multiple_of")
+    settings |= {"num_experts": experts, "num_experts_per_tok": top, "moe_intermediate_size": moe_inter}
+    return {**settings, "num_dense_layers": dense}
+
+
 def mlx(bits, group=64, mode="affine", dtype="BF16", overrides=None, name_mode=True, nested=False):
     quantisation = Quantisation(bits, group, mode)
     return Layout(dtype=dtype, mlx=quantisation, overrides=overrides or {}, name_mode=name_mode, nested=nested)
 
 
-ROUTER = r".*\.(mlp\.(gate|router)|router\.proj)"
+ROUTER = r".*\.((mlp|feed_forward)\.(gate|router)|router\.proj)"
 SHARED = r".*\.mlp\.shared_expert_gate"
