@@ -253,15 +253,41 @@ ssize_t writev(int fd, const struct iovec *v, int count)
 
 /* ---- devices ---- */
 
-static atomic_bool sick; /* an operation has failed, and the device was not opened anew since */
+/* Devices of which an operation has failed and that were not opened anew since. Each is used by one thread. */
+static _Atomic(const mt_device *) sick[64];
+
+static bool is_sick(const mt_device *dev)
+{
+    for (size_t i = 0; i < MT_COUNT(sick); i++)
+        if (atomic_load(&sick[i]) == dev)
+            return true;
+    return false;
+}
+
+static void fall_sick(const mt_device *dev)
+{
+    for (size_t i = 0; i < MT_COUNT(sick) && !is_sick(dev); i++) {
+        const mt_device *nobody = NULL;
+        if (atomic_compare_exchange_strong(&sick[i], &nobody, dev))
+            return;
+    }
+}
+
+static void recover(const mt_device *dev)
+{
+    for (size_t i = 0; i < MT_COUNT(sick); i++) {
+        const mt_device *it = dev;
+        atomic_compare_exchange_strong(&sick[i], &it, NULL);
+    }
+}
 
 bool __real_mt_device_well(const mt_device *dev, mt_error *err);
 bool __wrap_mt_device_well(const mt_device *dev, mt_error *err);
 bool __wrap_mt_device_well(const mt_device *dev, mt_error *err)
 {
     if (fails(FAULT_DEVICE))
-        atomic_store(&sick, true);
-    if (atomic_load(&sick))
+        fall_sick(dev);
+    if (is_sick(dev))
         return mt_fail(err, MT_E_IO, "the device has failed: it was told to");
     return __real_mt_device_well(dev, err);
 }
@@ -272,8 +298,16 @@ bool __wrap_mt_device_renew(mt_device *dev, mt_error *err)
 {
     if (fails(FAULT_DEVICE))
         return mt_fail(err, MT_E_IO, "the device cannot be opened: it was told so");
-    atomic_store(&sick, false);
+    recover(dev);
     return __real_mt_device_renew(dev, err);
+}
+
+void __real_mt_device_close(mt_device *dev);
+void __wrap_mt_device_close(mt_device *dev);
+void __wrap_mt_device_close(mt_device *dev)
+{
+    recover(dev); /* the next may have its address */
+    __real_mt_device_close(dev);
 }
 
 static void hang(void)
@@ -314,7 +348,7 @@ static void spare(const char *name, mt_device *dev, void *y)
     result __wrap_mt_##name parameters                                      \
     {                                                                       \
         if (fails(FAULT_DEVICE))                                            \
-            atomic_store(&sick, true);                                      \
+            fall_sick(dev);                                                 \
         __real_mt_##name arguments;                                         \
         _Generic(SECOND arguments, mt_tensor *                              \
                  : spoil, default                                           \

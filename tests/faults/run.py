@@ -170,7 +170,12 @@ class Run:
         site, kind = self.program.name([key])[key], control.KINDS[(key >> 56) - 1]
         names = [self.dice.choice(owners[key])] + WITNESSES if owners.get(key) else None
         self.control.fail(key, nth)
-        outcomes = self.ask(names)
+        for attempt in range(4):  # some are passed in other company only, or with a cold cache, or when a model is opened
+            if attempt == 3:
+                workload.unload(self.server, "box")
+            outcomes = self.ask(names if attempt < 2 else None)
+            if self.control.get("fired") or any(o.kind not in ("same", "error") for o in outcomes):
+                break
         fired = self.control.rest()
         kinds = collections.Counter(o.kind for o in outcomes)
         for o in outcomes:

@@ -146,9 +146,9 @@ def run(server, n, wanted, together=True, names=None):
         return list(clients.map(lambda a: ask_one(server, *a, wanted), all_asks))
 
 
-def unload(server):
-    """The model for vectors goes, so that the next round opens it again."""
+def unload(server, name="bert-mean-f32"):
+    """A model goes, so that the next round opens it again: the one for vectors, which is soon done."""
     try:
-        server.post("/api/generate", {"model": "bert-mean-f32", "keep_alive": 0})
+        server.post("/api/generate", {"model": name, "keep_alive": 0})
     except (OSError, http.client.HTTPException):
         pass
