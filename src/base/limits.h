@@ -243,6 +243,7 @@
 #define MT_LIMIT_EVENT_BATCHES 10000         /* of KV events that are kept for who missed some, or wait to be sent */
 #define MT_LIMIT_EVENT_BYTES (32u << 20)     /* of each of these */
 #define MT_LIMIT_EVENT_BATCH (8u << 20)      /* bytes of one */
+#define MT_LIMIT_REMOTE_QUEUE (64ul << 20)   /* bytes that wait to be sent to a shared store */
 #define MT_LIMIT_STORE_QUEUE 4096            /* answers that wait to be written to the store */
 #define MT_LIMIT_STORE_BYTES (128ul << 20)   /* of these together */
 #define MT_LIMIT_STORE_CHAIN 1000            /* responses that follow one another */

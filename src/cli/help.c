@@ -9,6 +9,7 @@
 #include "media/fetch.h"
 #include "media/video.h"
 #include "ranks/ranks.h"
+#include "tier/wire.h"
 
 enum { MOST_BYTES = 1 << 20 };
 
@@ -24,9 +25,9 @@ static void print_version(void)
     char sets[256];
     struct utsname machine;
 
-    printf("motet %s %cevents %cfetch %cmpi +tls %cvideo %cwebp\n", mt_version, mt_publisher_present ? '+' : '-',
-           mt_fetch_present ? '+' : '-', mt_ranks_present ? '+' : '-', mt_video_present ? '+' : '-',
-           mt_image_webp_present ? '+' : '-');
+    printf("motet %s %cevents %cfetch %cmpi %cremote +tls %cvideo %cwebp\n", mt_version,
+           mt_publisher_present ? '+' : '-', mt_fetch_present ? '+' : '-', mt_ranks_present ? '+' : '-',
+           mt_wire_present ? '+' : '-', mt_video_present ? '+' : '-', mt_image_webp_present ? '+' : '-');
     printf("commit: %s\ncompiler: " COMPILER "\n", mt_version_source);
     printf("devices: %s\n", mt_device_names());
     printf("processor: %s with %s\n", uname(&machine) ? "unknown" : machine.machine,

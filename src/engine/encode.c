@@ -70,7 +70,8 @@ bool mt_engine_awaits(const mt_engine *e, const mt_sequence *s)
 
 bool mt_engine_expects(const mt_engine *e, const mt_sequence *s)
 {
-    return s->blind && mt_medium_filling(s->request->sights[s->missing].medium) && !mt_engine_awaits(e, s);
+    return s->blind && !mt_engine_awaits(e, s) &&
+           (s->kept.glancing || mt_medium_filling(s->request->sights[s->missing].medium));
 }
 
 /* One more part of a request for the job. False when it does not fit in. */
@@ -113,6 +114,8 @@ static void add_all(mt_engine *e, mt_sequence *s)
 static void call_back(mt_engine *e, mt_sequence *s)
 {
     const mt_request *r = s->request;
+    if (mt_keep_ask_features(e, s))
+        return;
     for (size_t i = s->missing; i < r->sight_count && mt_keep_views_free(e); i++) {
         mt_medium *medium = r->sights[i].medium;
         if (i >= s->kept.sought && !mt_gallery_features(e->gallery, medium) && !mt_medium_filling(medium) &&
@@ -134,14 +137,15 @@ void mt_engine_call_back(mt_engine *e)
 void mt_engine_encode_begin(mt_engine *e, mt_sequence *viewer)
 {
     assert(e->job.count == 0);
-    add_all(e, viewer);
+    if (!viewer->kept.glancing)
+        add_all(e, viewer);
     if (e->job.count == 0 && !mt_engine_expects(e, viewer))
         return;
     for (size_t i = 0; i < e->running_count; i++)
-        if (e->running[i]->blind)
+        if (e->running[i]->blind && !e->running[i]->kept.glancing)
             add_all(e, e->running[i]);
     for (size_t i = 0; i < e->waiting_count && i < MT_JOB_PARTS; i++)
-        if (e->waiting[i]->blind)
+        if (e->waiting[i]->blind && !e->waiting[i]->kept.glancing)
             add_all(e, e->waiting[i]);
     if (e->job.count > 0)
         e->tower.begin(e->tower.cursor, e->features.rows, e->pictures.picture, e->pictures.to, e->job.count);

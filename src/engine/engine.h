@@ -43,6 +43,7 @@ typedef struct mt_engine_params {
     uint64_t host_cache;  /* bytes of the host's for what the device has no room for; 0: none, MT_ENGINE_CHOOSE: what is
                             left of them where the device has its own */
     mt_disk *disk;        /* where what is computed is kept, too; borrowed; NULL: nowhere */
+    mt_depot *remote;     /* where others find it, and this one what they have computed; likewise */
     uint8_t identity[32]; /* of the weights, by which it is found there */
     mt_kv_events *events; /* who is told of what the cache has; borrowed; NULL: nobody */
     bool shares;          /* other engines are in the process: memory is for what this one has, and nothing else */

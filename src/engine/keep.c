@@ -32,7 +32,9 @@ static mt_sequence *take_all(mt_engine *e)
     }
     for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_DONE));) {
         mt_sequence *s = x->s;
-        if (x->view)
+        if (x->asked)
+            mt_keep_heard(e, x);
+        else if (x->view)
             mt_keep_take_view(e, x);
         else if (!s)
             mt_errand_end(e, x);
@@ -55,7 +57,7 @@ mt_sequence *mt_keep_turn(mt_engine *e)
     for (size_t i = 0; i < e->running_count; i++) {
         if (e->running[i]->kept.end)
             mt_keep_fetch(e, e->running[i]);
-        else
+        else if (!e->running[i]->kept.asking)
             mt_keep_store(e, e->running[i]);
     }
     mt_keep_fetch_views(e);
@@ -82,11 +84,9 @@ void mt_keep_leave(mt_engine *e, mt_sequence *s)
 {
     if (!e->keep)
         return;
-    if (s->kept.end) { /* be it that nothing has come yet */
-        mt_keep_end_fetch(e, s);
-        return;
-    }
-    if (s->seq.done == 0)
+    const bool waited = mt_kept_waits(&s->kept); /* be it that nothing has come yet */
+    mt_keep_end_fetch(e, s);
+    if (waited || s->seq.done == 0)
         return;
     mt_seq_rest(&s->seq);
     mt_keep_store(e, s);
@@ -125,7 +125,7 @@ static size_t room_bytes(const mt_engine *e, size_t number)
         return larger(state_bytes(e) ? pages : 0, feature_bytes(e));
     if (number < MT_KEEP_STORES + MT_KEEP_FETCHES)
         return larger(pages, feature_bytes(e));
-    return state_bytes(e) ? pages + state_bytes(e) : 0;
+    return state_bytes(e) && number < MT_KEEP_ASK_FIRST ? pages + state_bytes(e) : 0;
 }
 
 uint64_t mt_keep_bytes(const mt_engine *e)
@@ -145,6 +145,8 @@ static void make_errands(mt_keep *k, mt_engine *e)
         mt_errand *x = &k->errand[i];
         const size_t room = room_bytes(e, i);
         mt_held_init(&x->held);
+        if (i >= MT_KEEP_ASK_FIRST && k->tiers.remote)
+            x->keys = mt_alloc_array(MT_DEPOT_ASKED, sizeof *x->keys);
         if (room && i < MT_KEEP_STORES)
             x->room = mt_alloc_aligned(64, room);
         if (room && i >= MT_KEEP_STORES) {
@@ -214,7 +216,7 @@ static void finish_backlog(mt_keep *k)
 {
     const struct timespec moment = {.tv_nsec = 200000};
     const uint64_t until = mt_clock_ns() + FINISH_NS;
-    const bool lasts = k->tiers.disk && !mt_disk_look(k->tiers.disk).failed;
+    const bool lasts = (k->tiers.disk && !mt_disk_look(k->tiers.disk).failed) || k->tiers.remote;
     bool under_way;
     while (lasts && (k->backlog_count > 0 || mt_keep_rest(k->engine)) && mt_clock_ns() < until) {
         mt_keep_end_stores(k->engine, &under_way);
@@ -242,6 +244,8 @@ void mt_keep_free(mt_keep *k)
     }
     for (size_t i = 0; i < MT_KEEP_STORES; i++)
         mt_free(k->errand[i].room);
+    for (size_t i = MT_KEEP_ASK_FIRST; i < MT_KEEP_ERRANDS; i++)
+        mt_free(k->errand[i].keys);
     mt_free(k->backlog);
     pthread_cond_destroy(&k->given);
     pthread_mutex_destroy(&k->lock);

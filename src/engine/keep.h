@@ -25,12 +25,20 @@ typedef struct mt_kept {
     size_t stored; /* pages from the first that have been looked at */
     size_t next;   /* page that is to be asked for; those from `come` on are on their way */
     size_t come;
-    size_t end;          /* where the pages end that come back; 0: it waits for nothing */
-    size_t state;        /* the position whose state comes back, before them; 0: none */
-    bool asked, brought; /* the state */
-    unsigned losses;     /* how often what was expected has not come */
-    size_t sought;       /* parts of pictures before this one are not asked for any more */
+    size_t end;             /* where the pages end that come back; 0: it waits for none */
+    size_t state;           /* the position whose state comes back, before them; 0: none */
+    bool asked, brought;    /* the state */
+    unsigned losses;        /* how often what was expected has not come */
+    size_t sought;          /* parts of pictures before this one are not asked for any more */
+    bool asking, heard;     /* a store on the network is, or was, asked what pages and states it has */
+    bool glancing, glanced; /* the same for features */
 } mt_kept;
+
+/* Whether it waits for something. */
+static inline bool mt_kept_waits(const mt_kept *kept)
+{
+    return kept->end > 0 || kept->asking;
+}
 
 typedef struct mt_keep_stats {
     uint64_t stored_pages, stored_states, stored_features; /* handed to the tier; features: pieces of a picture's */
@@ -69,6 +77,9 @@ bool mt_keep_rest(struct mt_engine *e);
 
 /* A part of a picture was encoded, soundly: its features are stored as far as there is time. */
 void mt_keep_encoded(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
+
+/* Asks a store on the network, once, for features that s lacks; whether s waits for the answer. */
+bool mt_keep_ask_features(struct mt_engine *e, struct mt_sequence *s);
 
 /* Has features of a part, which has none, come back where the tier has them and that is quicker than making them; false
    elsewhere. Its medium is being filled then, if there is room for it. There must be a view free. */

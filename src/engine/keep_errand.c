@@ -1,63 +1,113 @@
-/* The thread that runs errands, in the order in which they were given, those that bring something back first. */
+/* The threads that run errands, in the order in which they were given, those that bring something back first. One is for
+   what is near; where there is a store on the network, another waits for that, several records at a time. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/keep_inside.h"
 
 /* The first that was given, of those that bring something back if there is one; under the lock. */
-static mt_errand *next_errand(mt_keep *k)
+static mt_errand *next_errand(mt_keep *k, bool far)
 {
     mt_errand *best = NULL;
     for (size_t i = 0; i < MT_KEEP_ERRANDS; i++) {
         mt_errand *x = &k->errand[i];
-        if (x->state == MT_ERRAND_GIVEN &&
+        if (x->state == MT_ERRAND_GIVEN && x->far == far &&
             (!best || x->store < best->store || (x->store == best->store && x->order < best->order)))
             best = x;
     }
     return best;
 }
 
-static void *run(void *arg)
+/* Runs one, or several of what is far; the lock is not held. */
+static void go(mt_keep *k, mt_errand *const some[], size_t count)
 {
-    mt_keep *k = arg;
+    mt_depot_want want[MT_KEEP_ERRANDS];
+    mt_errand *x = some[0];
+    if (x->asked)
+        mt_depot_ask(k->tiers.remote, (const uint8_t(*)[MT_TIER_KEY])x->keys, x->asked);
+    else if (x->store)
+        mt_tiers_write(&k->tiers, x->key, x->kind, x->part, x->parts);
+    else if (!x->far)
+        x->ok = mt_tiers_read(&k->tiers, &x->tier, x->key, x->kind, x->part, x->parts);
+    if (x->asked || !x->far)
+        return;
+    for (size_t i = 0; i < count; i++)
+        want[i] =
+            (mt_depot_want){.key = some[i]->key, .kind = some[i]->kind, .part = some[i]->part, .parts = some[i]->parts};
+    mt_depot_read(k->tiers.remote, want, count);
+    for (size_t i = 0; i < count; i++)
+        some[i]->ok = want[i].ok;
+}
+
+/* Takes those that are to be run together; under the lock. */
+static size_t take(mt_keep *k, bool far, mt_errand *some[])
+{
+    size_t count = 0;
+    for (mt_errand *x; (count == 0 || (far && !some[0]->asked)) && (x = next_errand(k, far));) {
+        if (count > 0 && x->asked)
+            break;
+        x->state = MT_ERRAND_UNDER_WAY;
+        some[count++] = x;
+    }
+    return count;
+}
+
+static void run(mt_keep *k, bool far)
+{
+    mt_errand *some[MT_KEEP_ERRANDS];
     pthread_mutex_lock(&k->lock);
     for (;;) {
-        mt_errand *x = next_errand(k);
-        if (!x && k->ending)
+        const size_t count = take(k, far, some);
+        if (count == 0 && k->ending)
             break;
-        if (!x) {
+        if (count == 0) {
             pthread_cond_wait(&k->given, &k->lock);
             continue;
         }
-        x->state = MT_ERRAND_UNDER_WAY;
         pthread_mutex_unlock(&k->lock);
         const uint64_t began = mt_clock_ns();
-        if (x->store)
-            mt_tiers_write(&k->tiers, x->key, x->kind, x->part, x->parts);
-        else
-            x->ok = mt_tiers_read(&k->tiers, &x->tier, x->key, x->kind, x->part, x->parts);
+        go(k, some, count);
         pthread_mutex_lock(&k->lock);
-        x->took = mt_clock_ns() - began;
-        x->state = MT_ERRAND_DONE;
+        for (size_t i = 0; i < count; i++) {
+            some[i]->took = (mt_clock_ns() - began) / count;
+            some[i]->state = MT_ERRAND_DONE;
+        }
         k->wake(k->engine);
     }
     pthread_mutex_unlock(&k->lock);
+}
+
+static void *run_near(void *arg)
+{
+    run(arg, false);
+    return NULL;
+}
+
+static void *run_far(void *arg)
+{
+    run(arg, true);
     return NULL;
 }
 
 bool mt_errands_start(mt_keep *k, mt_error *err)
 {
-    return pthread_create(&k->thread, NULL, run, k) == 0 ||
-           mt_fail(err, MT_E_IO, "a thread for the cache cannot be started; raise the limit (ulimit -u)");
+    k->threads = pthread_create(&k->thread[0], NULL, run_near, k) == 0;
+    if (k->threads && k->tiers.remote)
+        k->threads += pthread_create(&k->thread[1], NULL, run_far, k) == 0;
+    if (k->threads == (k->tiers.remote ? 2 : 1))
+        return true;
+    mt_errands_stop(k);
+    return mt_fail(err, MT_E_IO, "a thread for the cache cannot be started; raise the limit (ulimit -u)");
 }
 
 void mt_errands_stop(mt_keep *k)
 {
     pthread_mutex_lock(&k->lock);
     k->ending = true;
-    pthread_cond_signal(&k->given);
+    pthread_cond_broadcast(&k->given);
     pthread_mutex_unlock(&k->lock);
-    pthread_join(k->thread, NULL);
+    for (; k->threads > 0; k->threads--)
+        pthread_join(k->thread[k->threads - 1], NULL);
 }
 
 void mt_errand_give(mt_keep *k, mt_errand *x)
@@ -65,7 +115,7 @@ void mt_errand_give(mt_keep *k, mt_errand *x)
     pthread_mutex_lock(&k->lock);
     x->order = k->order++;
     x->state = MT_ERRAND_GIVEN;
-    pthread_cond_signal(&k->given);
+    pthread_cond_broadcast(&k->given);
     pthread_mutex_unlock(&k->lock);
 }
 

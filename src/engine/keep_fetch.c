@@ -26,12 +26,13 @@ bool mt_keep_is_quicker(mt_keep *k, double back, double anew)
     return quicker;
 }
 
+/* What is lost is no measure. */
 void mt_keep_learn(mt_keep *k, const mt_errand *x)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < x->parts; i++)
         bytes += x->part[i].size;
-    if (x->tier == MT_TIER_COUNT)
+    if (!x->ok)
         return;
     double *known = &k->pace[x->tier];
     const double pace = (double)x->took * 1e-9 / (double)bytes;
@@ -94,8 +95,10 @@ static bool is_quicker(mt_engine *e, mt_sequence *s, size_t first, size_t end, s
 bool mt_keep_begin(mt_engine *e, mt_sequence *s)
 {
     mt_keep *k = e->keep;
-    if (!k || s->kept.losses > MOST_LOSSES || s->seq.known < LEAST_GAIN)
+    if (!k || s->kept.losses > MOST_LOSSES || s->seq.known < s->seq.done + LEAST_GAIN)
         return false;
+    if (mt_keep_ask_pages(e, s))
+        return true;
     const size_t first = s->seq.done / MT_PAGE_TOKENS;
     size_t most = s->seq.known - 1, end = pages_there(k, s, first, most / MT_PAGE_TOKENS), state = 0;
     if (k->state_bytes) {
@@ -129,7 +132,6 @@ static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
     uint8_t *at = x->room;
     x->store = x->ok = false;
     x->parts = 0;
-    x->tier = MT_TIER_HOST;
     x->s = s;
     if (state) {
         x->kind = MT_KEEP_STATE;
@@ -144,6 +146,8 @@ static bool fetch_one(mt_engine *e, mt_sequence *s, bool state)
     }
     for (size_t g = 0; g < k->groups && (!state || s->kept.state % MT_PAGE_TOKENS); at += k->page_bytes[g++])
         x->part[x->parts++] = (mt_tier_part){at, k->page_bytes[g]};
+    x->tier = mt_tiers_find(&k->tiers, x->key);
+    x->far = x->tier == MT_TIER_REMOTE;
     mt_errand_give(k, x);
     return true;
 }
@@ -172,6 +176,7 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
             mt_errand_end(e, x);
     }
     s->kept.end = s->kept.state = 0;
+    s->kept.asking = s->kept.glancing = false;
 }
 
 /* ---- taking ---- */
@@ -246,7 +251,7 @@ static bool await(mt_engine *e, mt_errand *x)
 /* All pages are there; the state's errand is the one that is left. */
 static bool finish(mt_engine *e, mt_sequence *s)
 {
-    for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ERRANDS && s->kept.state; i++) {
+    for (size_t i = MT_KEEP_STORES + MT_KEEP_FETCHES; i < MT_KEEP_ASK_FIRST && s->kept.state; i++) {
         mt_errand *x = &e->keep->errand[i];
         if (x->s == s)
             return send_state(e, s, x) ? await(e, x) : !lose(e, s);

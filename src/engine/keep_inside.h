@@ -7,14 +7,15 @@
 #include "engine/inside.h"
 #include "engine/keep.h"
 
-enum { MT_KEEP_STORES = 4, MT_KEEP_FETCHES = 4, MT_KEEP_STATES = 1 };
-enum { MT_KEEP_ERRANDS = MT_KEEP_STORES + MT_KEEP_FETCHES + MT_KEEP_STATES };
+enum { MT_KEEP_STORES = 4, MT_KEEP_FETCHES = 8, MT_KEEP_STATES = 1, MT_KEEP_ASKS = 2 };
+enum { MT_KEEP_ASK_FIRST = MT_KEEP_STORES + MT_KEEP_FETCHES + MT_KEEP_STATES };
+enum { MT_KEEP_ERRANDS = MT_KEEP_ASK_FIRST + MT_KEEP_ASKS };
 enum { MT_KEEP_VIEWS = 4, MT_KEEP_LOST = 8 };
 #define MT_KEEP_ROWS 64      /* of features that are one record */
 #define MT_KEEP_BACKLOG 4096 /* pages, states and pieces of features that wait to be stored, at most */
 
 /* Kinds of records. */
-enum { MT_KEEP_PAGE = 1, MT_KEEP_STATE = 2, MT_KEEP_FEATURES = 3 };
+enum { MT_KEEP_PAGE = 1, MT_KEEP_STATE = 2, MT_KEEP_FEATURES = 3, MT_KEEP_NOTHING = 0 };
 
 typedef enum mt_errand_state {
     MT_ERRAND_FREE,
@@ -46,6 +47,7 @@ typedef struct mt_errand {
     bool store, ok;
     bool news;            /* of a page that is stored: the disk had it not */
     mt_tier tier;         /* where it comes from */
+    bool far;             /* from a store on the network, which another thread waits for */
     uint64_t order, took; /* took: nanoseconds */
     uint8_t key[MT_TIER_KEY];
     uint32_t kind;
@@ -59,9 +61,11 @@ typedef struct mt_errand {
     mt_reading *features;                  /* likewise: of these rows */
     mt_tensor *rows;                       /* of those that carry features: copies of them */
     mt_held held;
-    mt_sequence *s; /* who waits for it; NULL: nobody any more */
-    mt_view *view;  /* likewise */
-    size_t at;      /* the page, the state's position, or the piece of features */
+    mt_sequence *s;               /* who waits for it; NULL: nobody any more */
+    mt_view *view;                /* likewise */
+    size_t at;                    /* the page, the state's position, or the piece of features */
+    uint8_t (*keys)[MT_TIER_KEY]; /* of those that ask: what for, */
+    size_t asked;                 /* and how many */
 } mt_errand;
 
 /* Something that waits to be stored. */
@@ -77,6 +81,7 @@ struct mt_keep {
     uint8_t root[32]; /* digest of all that is the same for every request */
     size_t page_bytes[MT_KV_GROUPS], groups, all_bytes, state_bytes;
     size_t feature_bytes;       /* of MT_KEEP_ROWS rows; 0: the model sees nothing */
+    double asking;              /* seconds that a store takes to say what it has; 0: not known */
     double pace[MT_TIER_COUNT]; /* seconds that a byte takes to come back; 0: not known */
     mt_errand errand[MT_KEEP_ERRANDS];
     mt_view view[MT_KEEP_VIEWS];
@@ -87,7 +92,8 @@ struct mt_keep {
     mt_engine *told; /* of what goes from the disk; NULL: nobody */
     void (*wake)(mt_engine *e);
 
-    pthread_t thread;
+    pthread_t thread[2]; /* the second is for what is far */
+    size_t threads;
     pthread_mutex_t lock;
     pthread_cond_t given;
     uint64_t order;
@@ -156,6 +162,11 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s); /* nothing more comes for 
 /* An errand has brought something, or nothing, or the device has taken it. False where s must go back to the queue. */
 bool mt_keep_take(mt_engine *e, mt_errand *x);
 bool mt_keep_taken(mt_engine *e, mt_errand *x);
+
+/* What a store on the network has is asked for: of pages and states of s, or of features of its pictures. Whether s waits
+   for the answer. keep_ask.c */
+bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s);
+void mt_keep_heard(mt_engine *e, mt_errand *x);
 
 void mt_keep_fetch_views(mt_engine *e);
 void mt_keep_take_view(mt_engine *e, mt_errand *x);

@@ -93,7 +93,8 @@ void mt_keep_fetch_views(mt_engine *e)
             x->view = v;
             x->at = v->next;
             mt_keep_features_key(k, v->digest, v->salt, x->at, x->key);
-            x->tier = MT_TIER_HOST;
+            x->tier = mt_tiers_find(&k->tiers, x->key);
+            x->far = x->tier == MT_TIER_REMOTE;
             x->part[0] = (mt_tier_part){x->room, piece_bytes(e, v->rows, x->at)};
             x->parts = 1;
             mt_errand_give(k, x);

@@ -75,11 +75,11 @@ static bool load(mt_engine *e, mt_opened *o, mt_error *err)
     if (!mt_engine_reserve(e, weights_of(e), err))
         return false;
     mt_step_init(&e->step, e->set, e->params.rows, e->params.sequences, e->places.all + e->job_count, e->spec->vocab);
-    const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk};
-    if ((tiers.shelf || tiers.disk) && mt_device_ranks(e->dev)) /* a page is a part of one, and others have the rest */
+    const mt_tiers tiers = {.shelf = e->shelf, .disk = e->params.disk, .remote = e->params.remote};
+    const bool any = tiers.shelf || tiers.disk || tiers.remote;
+    if (any && mt_device_ranks(e->dev)) /* a page is a part of one, and others have the rest */
         return mt_fail(err, MT_E_UNSUPPORTED, "several ranks keep nothing in a tier; start one process for that");
-    if ((tiers.shelf || tiers.disk) && e->model &&
-        !(e->keep = mt_keep_new(e, &tiers, e->params.identity, mt_engine_poke, err)))
+    if (any && e->model && !(e->keep = mt_keep_new(e, &tiers, e->params.identity, mt_engine_poke, err)))
         return false;
     if (e->params.events && e->model) {
         static const uint8_t none[32];

@@ -177,7 +177,8 @@ static void measure(mt_engine *e, budget *b, uint64_t weights)
                   .memory = mt_engine_memory(&e->params, e->dev),
                   .host = mt_engine_host_memory(&e->params, e->dev)};
     const uint64_t voices = e->params.voices ? 0 : mt_voices_bytes(b->host, e->places.all + e->text_places);
-    const uint64_t tier = (e->params.disk || (e->params.host_cache && b->apart)) && e->model ? mt_keep_bytes(e) : 0;
+    const uint64_t tier =
+        (e->params.disk || e->params.remote || (e->params.host_cache && b->apart)) && e->model ? mt_keep_bytes(e) : 0;
     b->aside = tier + voices + e->params.besides + (e->params.shares ? 0 : ASIDE) + e->params.constraints;
     b->working = b->apart ? less(device, weights) : (own > device ? own : device) + b->aside;
     b->left = less(b->memory, weights + b->working);

@@ -175,7 +175,7 @@ static size_t list_running(mt_engine *e, uint64_t now)
             mt_engine_unsee(e, s);
             continue;
         }
-        if (s->kept.end) /* its pages are on their way */
+        if (mt_kept_waits(&s->kept)) /* its pages are on their way */
             continue;
         mt_engine_announce(e, s);
         if (s->answering == 0 && answering(s))

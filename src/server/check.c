@@ -68,7 +68,7 @@ static bool look_at_path(const char *option, const char *path, mt_error *err)
 static bool look_at_files(const mt_options *opt, mt_error *err)
 {
     return (!opt->store || look_at_path("store", opt->store, err)) &&
-           (!opt->cache_dir || look_at_path("cache-dir", opt->cache_dir, err)) &&
+           (!opt->cache_dir || look_at_path("cache-dir", opt->cache_dir, err)) && mt_server_remote_check(opt, err) &&
            (!opt->media_root || look_at_folder("media-root", opt->media_root, R_OK | X_OK, err));
 }
 

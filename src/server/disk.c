@@ -1,10 +1,17 @@
 #include "server/disk.h"
 
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "tier/wire.h"
 
 #define RECORD_LEAST (16ul << 10) /* bytes of a record, about: there are no more records than bytes over these */
 #define ENTRY_BYTES 64            /* of the index, at most */
+#define KNOWN_BYTES (4ul << 20)   /* of what is known of a store */
+enum { SECRET_LEAST = 16 };
 
 static size_t entries_of(const mt_options *opt)
 {
@@ -15,7 +22,8 @@ static size_t entries_of(const mt_options *opt)
 
 uint64_t mt_server_disk_memory(const mt_options *opt)
 {
-    return opt->cache_dir ? (uint64_t)entries_of(opt) * ENTRY_BYTES : 0;
+    return (opt->cache_dir ? (uint64_t)entries_of(opt) * ENTRY_BYTES : 0) +
+           (opt->cache_remote ? MT_LIMIT_REMOTE_QUEUE + KNOWN_BYTES : 0);
 }
 
 static void *scan(void *arg)
@@ -26,12 +34,61 @@ static void *scan(void *arg)
     return NULL;
 }
 
+/* The secret of --cache-remote-key, without what ends its last line; nothing where there is none. */
+static bool read_secret(mt_buf *secret, const mt_options *opt, mt_error *err)
+{
+    mt_buf_init(secret, MT_DEPOT_SECRET);
+    if (!opt->cache_remote_key)
+        return true;
+    if (!mt_file_read(secret, opt->cache_remote_key, err))
+        return false;
+    while (secret->len > 0 && (secret->data[secret->len - 1] == '\n' || secret->data[secret->len - 1] == '\r'))
+        secret->len--;
+    return secret->len >= SECRET_LEAST ||
+           mt_fail(err, MT_E_INVALID,
+                   "\"--cache-remote-key\" has %zu bytes; give it %d or more, as openssl rand -hex 32 does",
+                   secret->len, SECRET_LEAST);
+}
+
+bool mt_server_remote_check(const mt_options *opt, mt_error *err)
+{
+    mt_wire_address address;
+    mt_buf secret = {0};
+
+    if (!opt->cache_remote)
+        return true;
+    const bool ok = mt_wire_address_read(&address, opt->cache_remote, err) && read_secret(&secret, opt, err);
+    mt_buf_free(&secret);
+    return ok;
+}
+
+static void open_remote(mt_server_disk *d, const mt_options *opt)
+{
+    mt_error err = {0};
+    mt_buf secret = {0};
+
+    if (!opt->cache_remote)
+        return;
+    if (read_secret(&secret, opt, &err)) {
+        const mt_depot_params params = {.url = opt->cache_remote,
+                                        .secret = secret.len ? secret.data : NULL,
+                                        .secret_len = secret.len,
+                                        .queue = MT_LIMIT_REMOTE_QUEUE,
+                                        .rate = (uint64_t)opt->cache_remote_rate};
+        d->remote = mt_depot_open(&params, &err);
+    }
+    mt_buf_free(&secret);
+    if (!d->remote)
+        mt_log_warn("cache.remote", "%s; nothing is shared", err.text);
+}
+
 void mt_server_disk_open(mt_server_disk *d, const mt_options *opt)
 {
     const mt_disk_params params = {
         .folder = opt->cache_dir, .bytes = (uint64_t)opt->cache_disk, .entries = entries_of(opt)};
     mt_error err = {0};
 
+    open_remote(d, opt);
     if (!opt->cache_dir)
         return;
     d->disk = mt_disk_open(&params, &err);
@@ -51,5 +108,7 @@ void mt_server_disk_close(mt_server_disk *d)
         pthread_join(d->scanner, NULL);
     d->scanning = false;
     mt_disk_close(d->disk);
+    mt_depot_close(d->remote);
     d->disk = NULL;
+    d->remote = NULL;
 }

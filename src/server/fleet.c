@@ -353,6 +353,7 @@ static bool open_member(mt_fleet *f, mt_member *m, uint64_t *need, mt_error *err
     engine.model = m->number;
     engine.disk = f->disk.disk;
     engine.events = m->events;
+    engine.remote = f->disk.remote;
     engine.requests = !f->alone ? 0 : f->requests ? f->requests : MT_ENGINE_CHOOSE;
     engine.besides = f->alone ? f->recorded : 0;
     return mt_served_open(&m->served, &params, err);

@@ -185,6 +185,7 @@ static void add_options(list *l, const mt_options *opt)
     add_file(l, opt->keys, false);
     add_file(l, opt->tls_cert, false);
     add_file(l, opt->tls_key, false);
+    add_file(l, opt->cache_remote_key, false);
     for (size_t i = 0; i < opt->api_keys.count; i++)
         if (opt->api_keys.at[i][0] == '@')
             add_file(l, opt->api_keys.at[i] + 1, false);

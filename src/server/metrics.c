@@ -166,7 +166,7 @@ static void cache(const writer *w, const mt_stats *s)
     gauge(w, "motet_states_known", (double)s->states_known, "Recurrent states that requests can continue from.");
     counter(w, "motet_state_evictions_total", s->state_evictions, "Recurrent states forgotten to make room.");
     counter(w, "motet_kept_pages_total", s->keep.stored_pages,
-            "Pages handed to what is below the cache: host memory, disk.");
+            "Pages handed to what is below the cache: host memory, disk, a shared store.");
     counter(w, "motet_kept_states_total", s->keep.stored_states, "Recurrent states handed to it.");
     counter(w, "motet_kept_features_total", s->keep.stored_features, "Pieces of pictures' features handed to it.");
     counter(w, "motet_kept_skipped_total", s->keep.skipped, "Pages, states and features that it had no time for.");
@@ -296,6 +296,24 @@ static void member(const writer *w, const mt_member *m)
     gauge(w, "motet_model_memory_bytes", (double)m->grant, "Memory that a model has.");
     gauge(w, "motet_model_calls", (double)m->references, "Calls that have a model.");
     counter(w, "motet_model_loads_total", m->loads, "How often a model was loaded.");
+}
+
+/* The store that servers share. */
+static void remote(const writer *w, mt_depot *r)
+{
+    const mt_depot_stats s = r ? mt_depot_look(r) : (mt_depot_stats){0};
+
+    gauge(w, "motet_remote_up", s.up, "Whether the shared store answered last (--cache-remote).");
+    gauge(w, "motet_remote_queued_bytes", (double)s.queued, "Records that wait to be sent there.");
+    counter(w, "motet_remote_written_total", s.written, "Records sent.");
+    counter(w, "motet_remote_read_total", s.read, "Records that came from there.");
+    counter(w, "motet_remote_missed_total", s.missed, "Records that were expected there and did not come.");
+    counter(w, "motet_remote_broken_total", s.broken, "Records that were not what was written, or not signed.");
+    counter(w, "motet_remote_dropped_total", s.dropped, "Records that were not sent, since it was slow or gone.");
+    counter(w, "motet_remote_refused_total", s.refused, "Records that it would not take.");
+    counter(w, "motet_remote_failures_total", s.failures, "Times that it could not be reached or did not answer.");
+    counter(w, "motet_remote_sent_bytes_total", s.sent, "Bytes of records sent.");
+    counter(w, "motet_remote_received_bytes_total", s.received, "Bytes of records received.");
 }
 
 /* The cache on disk. */
@@ -541,6 +559,7 @@ void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out)
     if (server->fleet.publisher)
         events(&w, server->fleet.publisher);
     ranks(&w);
+    remote(&w, server->fleet.disk.remote);
     sandbox(&w);
     accounts(&w, server, mt_account_scope(account));
     write_out(all, out);

@@ -130,15 +130,16 @@ static bool open_constraints(mt_served *s, mt_engine_params *params, mt_error *e
     return s->constraints != NULL;
 }
 
-/* Whose numbers those are that are kept on disk. Where that cannot be found out, none are. */
+/* Whose numbers those are that are kept on disk and shared. Where that cannot be found out, none are. */
 static void know(mt_engine_params *params, const mt_served_params *p)
 {
     mt_error err = {0};
 
-    if (!params->disk || mt_identity(p->dir, p->opt->cache_dir, params->identity, &err))
+    if ((!params->disk && !params->remote) || mt_identity(p->dir, p->opt->cache_dir, params->identity, &err))
         return;
-    mt_log_warn("cache.disk", "%s; nothing of \"%s\" is kept on disk", err.text, p->name);
+    mt_log_warn("cache.disk", "%s; nothing of \"%s\" is kept on disk or shared", err.text, p->name);
     params->disk = NULL;
+    params->remote = NULL;
 }
 
 static bool start_engine(mt_served *s, const mt_served_params *p, mt_error *err)

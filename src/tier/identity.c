@@ -105,12 +105,12 @@ static bool add_file(const char *dir, const char *name, const char *memo_path, u
         return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be read: %s", path, strerror(errno));
     describe(&info, file);
     mt_buf_init(&memos, MEMOS_BYTES);
-    const bool read = mt_file_read(&memos, memo_path, &none);
+    const bool read = *memo_path && mt_file_read(&memos, memo_path, &none);
     const bool known = read && remembered(&memos, file, digest);
     mt_buf_free(&memos);
     if (!known && !read_file(path, digest, err))
         return false;
-    if (!known)
+    if (!known && *memo_path)
         remember(memo_path, file, digest, none.code == MT_E_TOO_LARGE);
     mt_digest(next, (mt_digest_part[]){{sum, 32}, {name, strlen(name)}, {digest, 32}}, 3);
     memcpy(sum, next, sizeof next);
@@ -120,11 +120,11 @@ static bool add_file(const char *dir, const char *name, const char *memo_path, u
 bool mt_identity(const char *dir, const char *memos, uint8_t out[32], mt_error *err)
 {
     static const char what[] = "motet weights 1";
-    char path[MT_LIMIT_PATH];
+    char path[MT_LIMIT_PATH] = "";
     mt_arena *arena = mt_arena_new(0);
     mt_shards shards;
     mt_digest(out, (mt_digest_part[]){{what, sizeof what}}, 1);
-    bool ok = mt_shards_path(path, memos, "weights", err) && mt_shards_find(&shards, dir, arena, err) &&
+    bool ok = (!memos || mt_shards_path(path, memos, "weights", err)) && mt_shards_find(&shards, dir, arena, err) &&
               add_file(dir, "config.json", path, out, err);
     for (size_t i = 0; ok && i < shards.count; i++)
         ok = add_file(dir, shards.names[i], path, out, err);

@@ -5,6 +5,7 @@ static bool has(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY])
     switch (tier) {
     case MT_TIER_HOST: return t->shelf && mt_shelf_has(t->shelf, key);
     case MT_TIER_DISK: return t->disk && mt_disk_has(t->disk, key);
+    case MT_TIER_REMOTE: return t->remote && mt_depot_has(t->remote, key);
     case MT_TIER_COUNT: break;
     }
     return false;
@@ -20,7 +21,8 @@ mt_tier mt_tiers_find(const mt_tiers *t, const uint8_t key[MT_TIER_KEY])
 
 bool mt_tiers_lack(const mt_tiers *t, const uint8_t key[MT_TIER_KEY])
 {
-    return (t->shelf && !mt_shelf_has(t->shelf, key)) || (t->disk && !mt_disk_has(t->disk, key));
+    return (t->shelf && !mt_shelf_has(t->shelf, key)) || (t->disk && !mt_disk_has(t->disk, key)) ||
+           (t->remote && mt_depot_lacks(t->remote, key));
 }
 
 static bool read_from(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER_KEY], uint32_t kind,
@@ -29,6 +31,7 @@ static bool read_from(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER
     switch (tier) {
     case MT_TIER_HOST: return t->shelf && mt_shelf_read(t->shelf, key, kind, part, parts);
     case MT_TIER_DISK: return t->disk && mt_disk_read(t->disk, key, kind, part, parts);
+    case MT_TIER_REMOTE:
     case MT_TIER_COUNT: break;
     }
     return false;
@@ -37,7 +40,7 @@ static bool read_from(const mt_tiers *t, mt_tier tier, const uint8_t key[MT_TIER
 bool mt_tiers_read(const mt_tiers *t, mt_tier *from, const uint8_t key[MT_TIER_KEY], uint32_t kind,
                    const mt_tier_part part[], size_t parts)
 {
-    for (; *from < MT_TIER_COUNT; (*from)++)
+    for (; *from < MT_TIER_REMOTE; (*from)++)
         if (read_from(t, *from, key, kind, part, parts))
             return true;
     return false;
@@ -50,4 +53,6 @@ void mt_tiers_write(const mt_tiers *t, const uint8_t key[MT_TIER_KEY], uint32_t 
         mt_shelf_write(t->shelf, key, kind, part, parts);
     if (t->disk)
         mt_disk_write(t->disk, key, kind, part, parts);
+    if (t->remote)
+        mt_depot_write(t->remote, key, kind, part, parts);
 }

@@ -10,6 +10,7 @@
 #include "media/source.h"
 #include "media/video.h"
 #include "ranks/ranks.h"
+#include "tier/depot.h"
 
 static void pictures_are_not_fetched(void **state)
 {
@@ -53,6 +54,19 @@ static void webp_is_known_and_refused(void **state)
                                   "send \"JPEG\", \"PNG\", \"GIF\" or \"BMP\"");
     assert_false(mt_image_decode(&image, bmp, sizeof(bmp) - 1, &limits, NULL, &err));
     assert_int_equal(err.code, MT_E_INVALID);
+}
+
+static void nothing_is_shared(void **state)
+{
+    const mt_depot_params params = {.url = "redis://localhost", .queue = 1 << 20};
+    mt_error err = {0};
+
+    (void)state;
+    assert_null(mt_depot_open(&params, &err));
+    assert_int_equal(err.code, MT_E_UNSUPPORTED);
+    assert_string_equal(err.text,
+                        "a shared store cannot be used, since this motet was built without hiredis: leave out "
+                        "--cache-remote");
 }
 
 static void nothing_is_published(void **state)
@@ -127,7 +141,7 @@ static void version(void *arg)
 static void the_version_says_what_is_absent(void **state)
 {
     mt_options opt = {.version = true};
-    static const char first[] = "motet " MT_VERSION " -events -fetch -mpi +tls -video -webp\ncommit: ";
+    static const char first[] = "motet " MT_VERSION " -events -fetch -mpi -remote +tls -video -webp\ncommit: ";
     char text[1024];
 
     (void)state;
@@ -163,5 +177,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(no_model_is_downloaded),
     cmocka_unit_test(nothing_is_published),
     cmocka_unit_test(processes_do_not_find_each_other),
+    cmocka_unit_test(nothing_is_shared),
 };
 UNIT_MAIN(tests)

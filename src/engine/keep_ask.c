@@ -1,0 +1,116 @@
+/* What a store on the network has is asked for when somebody could use it, all of it at once: keys of pages and states
+   of a prompt, or of features of its pictures, as far as they are nowhere nearer. Who asks waits for the answer, which
+   is a round trip; nobody else does. Where all who may ask are under way, one goes on without. */
+#include <string.h>
+
+#include "engine/keep_inside.h"
+
+#define RATE_WEIGHT 0.125 /* of the newest answer in what one is expected to take */
+#define DOUBT 0.97        /* of that is left each time when it is too long: it is tried again in the end */
+
+static mt_errand *free_ask(mt_keep *k)
+{
+    return k && k->tiers.remote && mt_depot_is_there(k->tiers.remote)
+               ? mt_errand_free(k, MT_KEEP_ASK_FIRST, MT_KEEP_ASKS)
+               : NULL;
+}
+
+static void add(const mt_keep *k, mt_errand *x, const uint8_t key[MT_TIER_KEY])
+{
+    if (x->asked < MT_DEPOT_ASKED && mt_tiers_find(&k->tiers, key) == MT_TIER_COUNT)
+        memcpy(x->keys[x->asked++], key, MT_TIER_KEY);
+}
+
+static void add_state(const mt_keep *k, mt_errand *x, mt_sequence *s, size_t position)
+{
+    uint8_t key[MT_TIER_KEY];
+    if (position <= s->seq.done || position >= s->seq.known)
+        return;
+    mt_keep_state_key(k, s, position, key);
+    add(k, x, key);
+}
+
+/* Nothing is asked where everything is known. */
+static bool ask(mt_keep *k, mt_errand *x, mt_sequence *s, bool features)
+{
+    if (x->asked == 0)
+        return false;
+    x->at = features;
+    x->store = false;
+    x->far = true;
+    x->kind = MT_KEEP_NOTHING;
+    x->s = s;
+    *(features ? &s->kept.glancing : &s->kept.asking) = true;
+    mt_errand_give(k, x);
+    return true;
+}
+
+/* Whether the answer comes sooner than so many rows are computed. */
+static bool is_worth_it(mt_engine *e, size_t rows)
+{
+    mt_keep *k = e->keep;
+    const bool worth = e->params.keep_all || k->asking < mt_cost_predict(&e->past.cost, rows, 0);
+    if (!worth)
+        k->asking *= DOUBT;
+    return worth;
+}
+
+bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s)
+{
+    mt_keep *k = e->keep;
+    mt_errand *x = s->kept.heard ? NULL : free_ask(k);
+    if (!x || !is_worth_it(e, s->seq.known - s->seq.done))
+        return false;
+    const size_t first = s->seq.done / MT_PAGE_TOKENS, end = (s->seq.known - 1) / MT_PAGE_TOKENS;
+    x->asked = 0;
+    mt_keep_seal(k, s, end);
+    for (size_t page = first; page < end; page++)
+        add(k, x, s->kept.digest[page]);
+    for (size_t i = 0; k->state_bytes && i < s->seq.state.stops; i++)
+        add_state(k, x, s, s->seq.state.stop[i]);
+    for (size_t i = 0; k->state_bytes && i < s->seq.cut_count; i++)
+        add_state(k, x, s, s->seq.cuts[i]);
+    for (size_t page = end; k->state_bytes && page > first; page--)
+        add_state(k, x, s, page * MT_PAGE_TOKENS);
+    s->kept.heard = true;
+    return ask(k, x, s, false);
+}
+
+bool mt_keep_ask_features(mt_engine *e, mt_sequence *s)
+{
+    mt_keep *k = e->keep;
+    const mt_request *r = s->request;
+    uint8_t key[MT_TIER_KEY];
+    if (s->kept.glancing)
+        return true;
+    mt_errand *x = s->kept.glanced ? NULL : free_ask(k);
+    if (!x)
+        return false;
+    x->asked = 0;
+    for (size_t i = s->missing; i < r->sight_count; i++)
+        for (size_t piece = 0; piece * MT_KEEP_ROWS < r->sights[i].picture.tokens; piece++) {
+            if (mt_gallery_features(e->gallery, r->sights[i].medium))
+                break;
+            mt_keep_features_key(k, r->sights[i].picture.digest, r->salt, piece, key);
+            add(k, x, key);
+        }
+    s->kept.glanced = true;
+    return ask(k, x, s, true);
+}
+
+/* What was asked for is known now: pages are looked for once more, features when somebody plans. */
+void mt_keep_heard(mt_engine *e, mt_errand *x)
+{
+    mt_sequence *s = x->s;
+    const bool features = x->at;
+    const double seconds = (double)x->took * 1e-9;
+    e->keep->asking += (seconds - e->keep->asking) * (e->keep->asking > 0 ? RATE_WEIGHT : 1);
+    x->asked = 0;
+    mt_errand_end(e, x);
+    if (s && features)
+        s->kept.glancing = false;
+    if (!s || features)
+        return;
+    s->kept.asking = false;
+    (void)mt_keep_begin(e, s);
+}

@@ -1,0 +1,582 @@
+/* A value is a record as on disk: header, parts, and with a secret the HMAC-SHA256 of both. Its key is "motet:" and the
+   record's in hexadecimal digits, so that servers of the same weights, settings and arithmetic share it and others do
+   not meet.
+
+   1. What is there is found out by asking (mt_depot_ask) and remembered in a table that is overwritten as it fills:
+      what it has forgotten is asked for again.
+   2. Who reads and asks has a connection, one at a time; a thread that writes has another, and a queue of bounded bytes
+      before it. What does not fit is dropped.
+   3. After a failure nobody tries again before a time that doubles with each: until then there is nothing.
+   4. A record counts when all of it is right, whoever wrote it. One that is not is deleted, so that a good one can take
+      its place. */
+#include "tier/depot.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "tier/wire.h"
+
+#define MS UINT64_C(1000000)
+#define ASK_NS (500 * MS)
+#define READ_NS (2000 * MS)
+#define WRITE_NS (5000 * MS)
+#define BACK_OFF_NS (100 * MS)
+#define BACK_OFF_MOST (30000 * MS)
+#define PAUSE_NS (1000 * MS) /* after it would not take something */
+#define FINISH_NS (2000 * MS)
+#define LOG_NS (60000 * MS)
+#define SLOTS (1u << 18) /* of the table; 16 bytes each */
+#define PREFIX "motet:"
+enum { TAG = 32, NAME = sizeof PREFIX - 1 + 2 * MT_TIER_KEY, SENT_TOGETHER = 8 };
+
+typedef struct item {
+    struct item *next;
+    uint8_t key[MT_TIER_KEY];
+    size_t size;
+    uint8_t data[]; /* header, parts, tag */
+} item;
+
+struct mt_depot {
+    mt_wire_address address;
+    uint8_t *secret;
+    size_t secret_len;
+    uint64_t queue_most, rate;
+
+    pthread_mutex_t reading; /* before `lock`: who reads and asks */
+    mt_wire *reader;
+
+    pthread_mutex_t lock; /* what follows; never held while anybody is waited for */
+    pthread_cond_t given;
+    uint64_t (*known)[2]; /* [SLOTS]: halves of keys */
+    item *first, **last;
+    uint64_t back_off, again; /* how long, and until when nothing is tried */
+    uint64_t refused_until, told;
+    mt_depot_stats stats;
+    bool ending;
+
+    pthread_t thread;
+    mt_wire *writer; /* the thread's */
+};
+
+/* ---- what is known ---- */
+
+static uint64_t *slot_of(mt_depot *r, const uint8_t key[MT_TIER_KEY])
+{
+    uint64_t hash;
+    memcpy(&hash, key + 16, sizeof hash);
+    return r->known[hash & (SLOTS - 1)];
+}
+
+static bool is_known(mt_depot *r, const uint8_t key[MT_TIER_KEY])
+{
+    return memcmp(slot_of(r, key), key, 16) == 0;
+}
+
+static void learn(mt_depot *r, const uint8_t key[MT_TIER_KEY], bool there)
+{
+    pthread_mutex_lock(&r->lock);
+    if (there)
+        memcpy(slot_of(r, key), key, 16);
+    else if (is_known(r, key))
+        memset(slot_of(r, key), 0, 16);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static bool is_up(mt_depot *r)
+{
+    return mt_clock_ns() >= r->again;
+}
+
+bool mt_depot_is_there(mt_depot *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool there = is_up(r);
+    pthread_mutex_unlock(&r->lock);
+    return there;
+}
+
+bool mt_depot_has(mt_depot *r, const uint8_t key[MT_TIER_KEY])
+{
+    pthread_mutex_lock(&r->lock);
+    const bool has = is_known(r, key) && is_up(r);
+    pthread_mutex_unlock(&r->lock);
+    return has;
+}
+
+bool mt_depot_lacks(mt_depot *r, const uint8_t key[MT_TIER_KEY])
+{
+    pthread_mutex_lock(&r->lock);
+    const bool lacks = !is_known(r, key) && is_up(r) && mt_clock_ns() >= r->refused_until;
+    pthread_mutex_unlock(&r->lock);
+    return lacks;
+}
+
+/* ---- failures ---- */
+
+/* Something that should be told, but not for each record. */
+static void tell(mt_depot *r, const char *text)
+{
+    const uint64_t now = mt_clock_ns();
+    pthread_mutex_lock(&r->lock);
+    const bool due = r->told == 0 || now >= r->told + LOG_NS;
+    if (due)
+        r->told = now;
+    pthread_mutex_unlock(&r->lock);
+    if (due)
+        mt_log_warn("cache.remote", "%s; until it answers, what is computed elsewhere is computed here, too", text);
+}
+
+static void note_failure(mt_depot *r, mt_wire **wire, const mt_error *err)
+{
+    mt_wire_close(*wire);
+    *wire = NULL;
+    pthread_mutex_lock(&r->lock);
+    r->back_off = r->back_off ? r->back_off * 2 : BACK_OFF_NS;
+    r->back_off = r->back_off < BACK_OFF_MOST ? r->back_off : BACK_OFF_MOST;
+    r->again = mt_clock_ns() + r->back_off;
+    r->stats.failures++;
+    r->stats.up = false;
+    pthread_mutex_unlock(&r->lock);
+    tell(r, err->text);
+}
+
+static void note_success(mt_depot *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool told = r->told != 0 && !r->stats.up;
+    r->back_off = 0;
+    r->again = 0;
+    r->stats.up = true;
+    if (told)
+        r->told = 0;
+    pthread_mutex_unlock(&r->lock);
+    if (told)
+        mt_log_info("cache.remote", "the store answers");
+}
+
+static bool connect_to(mt_depot *r, mt_wire **wire, uint64_t until, mt_error *err)
+{
+    if (!*wire)
+        *wire = mt_wire_open(&r->address, until, err);
+    return *wire != NULL;
+}
+
+/* ---- commands ---- */
+
+static void name_of(const uint8_t key[MT_TIER_KEY], char name[NAME + 1])
+{
+    static const char digit[] = "0123456789abcdef";
+    memcpy(name, PREFIX, sizeof PREFIX - 1);
+    for (size_t i = 0; i < MT_TIER_KEY; i++) {
+        name[sizeof PREFIX - 1 + 2 * i] = digit[key[i] >> 4];
+        name[sizeof PREFIX + 2 * i] = digit[key[i] & 15];
+    }
+    name[NAME] = '\0';
+}
+
+static bool add(mt_wire *w, const char *command, const uint8_t key[MT_TIER_KEY], const void *value, size_t size,
+                mt_error *err)
+{
+    char name[NAME + 1];
+    name_of(key, name);
+    return mt_wire_add(w, value ? 3 : 2, (const char *[]){command, name, value},
+                       (const size_t[]){strlen(command), NAME, size}) ||
+           mt_fail(err, MT_E_MEMORY, "there is no memory for a command");
+}
+
+/* No more of a value than a record has, and one byte: what somebody else wrote there may be of any length. */
+static bool add_get(mt_wire *w, const uint8_t key[MT_TIER_KEY], size_t size, mt_error *err)
+{
+    char name[NAME + 1], end[24];
+    name_of(key, name);
+    const size_t len = (size_t)snprintf(end, sizeof end, "%zu", size);
+    return mt_wire_add(w, 4, (const char *[]){"GETRANGE", name, "0", end}, (const size_t[]){8, NAME, 1, len}) ||
+           mt_fail(err, MT_E_MEMORY, "there is no memory for a command");
+}
+
+/* An answer that is not an error. */
+static bool next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until, mt_error *err)
+{
+    if (!mt_wire_next(w, reply, most, until, err))
+        return false;
+    return reply->kind != MT_WIRE_ERROR || mt_fail(err, MT_E_IO, "the store refuses: %.120s", reply->data);
+}
+
+/* Whether it has each of so many. */
+static bool exist(mt_wire *w, const uint8_t *const key[], size_t count, bool there[], uint64_t until, mt_error *err)
+{
+    mt_wire_reply reply;
+    for (size_t i = 0; i < count; i++)
+        if (!add(w, "EXISTS", key[i], NULL, 0, err))
+            return false;
+    if (!mt_wire_send(w, until, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!next(w, &reply, 0, until, err))
+            return false;
+        there[i] = reply.kind == MT_WIRE_NUMBER && reply.number == 1;
+    }
+    return true;
+}
+
+void mt_depot_ask(mt_depot *r, const uint8_t (*key)[MT_TIER_KEY], size_t count)
+{
+    const uint8_t **unknown = mt_alloc_array(count + 1, sizeof *unknown);
+    bool *there = mt_alloc_array(count + 1, sizeof *there);
+    const uint64_t until = mt_clock_ns() + ASK_NS;
+    mt_error err = {0};
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!mt_depot_has(r, key[i]))
+            unknown[left++] = key[i];
+    pthread_mutex_lock(&r->reading);
+    if (left > 0 && mt_depot_is_there(r)) {
+        if (connect_to(r, &r->reader, until, &err) && exist(r->reader, unknown, left, there, until, &err)) {
+            for (size_t i = 0; i < left; i++)
+                learn(r, unknown[i], there[i]);
+            note_success(r);
+        } else
+            note_failure(r, &r->reader, &err);
+    }
+    pthread_mutex_unlock(&r->reading);
+    mt_free(unknown);
+    mt_free(there);
+}
+
+/* ---- signatures ---- */
+
+static bool sign(const mt_depot *r, const uint8_t *data, size_t size, uint8_t tag[TAG])
+{
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", (char[]){"SHA256"}, 0),
+                           OSSL_PARAM_construct_end()};
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *ctx = mac ? EVP_MAC_CTX_new(mac) : NULL;
+    size_t len = 0;
+    const bool ok = ctx && EVP_MAC_init(ctx, r->secret, r->secret_len, params) && EVP_MAC_update(ctx, data, size) &&
+                    EVP_MAC_final(ctx, tag, &len, TAG) && len == TAG;
+    EVP_MAC_CTX_free(ctx);
+    EVP_MAC_free(mac);
+    return ok;
+}
+
+static size_t size_of(const mt_depot *r, const mt_tier_part part[], size_t parts)
+{
+    size_t size = MT_RECORD_HEADER + (r->secret ? TAG : 0);
+    for (size_t i = 0; i < parts; i++)
+        size += part[i].size;
+    return size;
+}
+
+/* ---- reading ---- */
+
+/* Takes a value apart; false where it is not the record that is wanted. */
+static bool take(const mt_depot *r, const mt_depot_want *want, const uint8_t *data, size_t size)
+{
+    mt_record record;
+    uint8_t tag[TAG];
+    if (size != size_of(r, want->part, want->parts))
+        return false;
+    const size_t own = size - (r->secret ? TAG : 0);
+    if (r->secret && (!sign(r, data, own, tag) || CRYPTO_memcmp(tag, data + own, TAG) != 0))
+        return false;
+    if (!mt_record_read(&record, data, 0, own - MT_RECORD_HEADER) ||
+        !mt_record_matches(&record, want->key, want->kind, want->part, want->parts))
+        return false;
+    const uint8_t *at = data + MT_RECORD_HEADER;
+    for (size_t i = 0; i < want->parts; at += want->part[i++].size)
+        memcpy(want->part[i].data, at, want->part[i].size);
+    return mt_record_is_whole(&record, want->part, want->parts);
+}
+
+static void note_read(mt_depot *r, const mt_depot_want *want, const mt_wire_reply *reply)
+{
+    const bool broken = reply->kind == MT_WIRE_BYTES && reply->len > 0 && !want->ok; /* 0: it has gone meanwhile */
+    pthread_mutex_lock(&r->lock);
+    r->stats.read += want->ok;
+    r->stats.missed += !want->ok;
+    r->stats.broken += broken;
+    r->stats.received += reply->len;
+    pthread_mutex_unlock(&r->lock);
+    if (!want->ok)
+        learn(r, want->key, false);
+}
+
+static bool read_all(mt_depot *r, mt_depot_want *want, size_t count, mt_error *err)
+{
+    const uint64_t until = mt_clock_ns() + READ_NS;
+    mt_wire_reply reply;
+    bool broken[MT_DEPOT_BATCH] = {0};
+    size_t deleted = 0;
+    if (!connect_to(r, &r->reader, until, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!add_get(r->reader, want[i].key, size_of(r, want[i].part, want[i].parts), err))
+            return false;
+    if (!mt_wire_send(r->reader, until, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!next(r->reader, &reply, size_of(r, want[i].part, want[i].parts), until, err))
+            return false;
+        want[i].ok = reply.kind == MT_WIRE_BYTES && take(r, &want[i], (const uint8_t *)reply.data, reply.len);
+        broken[i] = reply.kind == MT_WIRE_BYTES && !want[i].ok;
+        note_read(r, &want[i], &reply);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (broken[i] && !add(r->reader, "DEL", want[i].key, NULL, 0, err))
+            return false;
+        deleted += broken[i];
+    }
+    if (deleted > 0 && !mt_wire_send(r->reader, until, err))
+        return false;
+    for (; deleted > 0; deleted--)
+        if (!mt_wire_next(r->reader, &reply, 0, until, err))
+            return false;
+    return true;
+}
+
+void mt_depot_read(mt_depot *r, mt_depot_want *want, size_t count)
+{
+    mt_error err = {0};
+    for (size_t i = 0; i < count; i++)
+        want[i].ok = false;
+    pthread_mutex_lock(&r->reading);
+    if (count > 0 && count <= MT_DEPOT_BATCH && mt_depot_is_there(r)) {
+        if (read_all(r, want, count, &err))
+            note_success(r);
+        else
+            note_failure(r, &r->reader, &err);
+    }
+    pthread_mutex_unlock(&r->reading);
+}
+
+/* ---- writing ---- */
+
+void mt_depot_write(mt_depot *r, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[], size_t parts)
+{
+    const size_t size = size_of(r, part, parts);
+    if (!mt_depot_lacks(r, key))
+        return;
+    pthread_mutex_lock(&r->lock);
+    const bool fits = r->stats.queued + size <= r->queue_most;
+    r->stats.queued += fits ? size : 0;
+    r->stats.dropped += !fits;
+    pthread_mutex_unlock(&r->lock);
+    if (!fits)
+        return;
+    item *x = mt_alloc(sizeof *x + size);
+    memcpy(x->key, key, MT_TIER_KEY);
+    x->size = size;
+    mt_record_write(x->data, key, kind, part, parts, 0);
+    uint8_t *to = x->data + MT_RECORD_HEADER;
+    for (size_t i = 0; i < parts; to += part[i++].size)
+        memcpy(to, part[i].data, part[i].size);
+    const bool ok = !r->secret || sign(r, x->data, size - TAG, to);
+    pthread_mutex_lock(&r->lock);
+    if (ok) {
+        *r->last = x;
+        r->last = &x->next;
+        pthread_cond_signal(&r->given);
+    } else {
+        r->stats.queued -= size;
+        r->stats.dropped++;
+        mt_free(x);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The next few of the queue; under the lock. */
+static size_t take_some(mt_depot *r, item *some[SENT_TOGETHER])
+{
+    size_t count = 0;
+    for (; count < SENT_TOGETHER && r->first; count++) {
+        some[count] = r->first;
+        r->first = r->first->next;
+    }
+    if (!r->first)
+        r->last = &r->first;
+    return count;
+}
+
+static void note_written(mt_depot *r, const item *x, const mt_wire_reply *reply)
+{
+    const bool ok = reply->kind == MT_WIRE_STATUS;
+    pthread_mutex_lock(&r->lock);
+    r->stats.written += ok;
+    r->stats.sent += ok ? x->size : 0;
+    r->stats.refused += !ok;
+    if (!ok)
+        r->refused_until = mt_clock_ns() + PAUSE_NS;
+    pthread_mutex_unlock(&r->lock);
+    if (ok)
+        learn(r, x->key, true);
+    else
+        tell(r, reply->data);
+}
+
+/* What another server has sent meanwhile is not sent again. */
+static bool send_some(mt_depot *r, item *const some[], size_t count, mt_error *err)
+{
+    const uint64_t until = mt_clock_ns() + WRITE_NS;
+    const uint8_t *key[SENT_TOGETHER];
+    bool there[SENT_TOGETHER];
+    mt_wire_reply reply;
+    for (size_t i = 0; i < count; i++)
+        key[i] = some[i]->key;
+    if (!connect_to(r, &r->writer, until, err) || !exist(r->writer, key, count, there, until, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!there[i] && !add(r->writer, "SET", key[i], some[i]->data, some[i]->size, err))
+            return false;
+    if (!mt_wire_send(r->writer, until, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (there[i])
+            learn(r, key[i], true);
+        else if (!mt_wire_next(r->writer, &reply, 0, until, err))
+            return false;
+        else
+            note_written(r, some[i], &reply);
+    }
+    return true;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / (1000 * MS)), .tv_nsec = (long)(ns % (1000 * MS))};
+    nanosleep(&time, NULL);
+}
+
+/* Lets time pass so that no more than the rate is sent. */
+static void keep_rate(const mt_depot *r, uint64_t bytes, uint64_t began)
+{
+    const uint64_t took = mt_clock_ns() - began;
+    const uint64_t due = r->rate ? (uint64_t)((double)bytes / (double)r->rate * 1e9) : 0;
+    if (due > took)
+        sleep_ns(due - took);
+}
+
+static void *write_all(void *arg)
+{
+    mt_depot *r = arg;
+    item *some[SENT_TOGETHER];
+    pthread_mutex_lock(&r->lock);
+    for (;;) {
+        const size_t count = take_some(r, some);
+        if (count == 0 && r->ending)
+            break;
+        if (count == 0) {
+            pthread_cond_wait(&r->given, &r->lock);
+            continue;
+        }
+        const bool goes = is_up(r) && mt_clock_ns() >= r->refused_until;
+        pthread_mutex_unlock(&r->lock);
+        const uint64_t began = mt_clock_ns();
+        uint64_t bytes = 0;
+        mt_error err = {0};
+        const bool ok = goes && send_some(r, some, count, &err);
+        if (ok)
+            note_success(r);
+        else if (goes)
+            note_failure(r, &r->writer, &err);
+        for (size_t i = 0; i < count; i++) {
+            bytes += some[i]->size;
+            mt_free(some[i]);
+        }
+        if (ok)
+            keep_rate(r, bytes, began);
+        pthread_mutex_lock(&r->lock);
+        r->stats.queued -= bytes;
+        r->stats.dropped += ok ? 0 : count;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+mt_depot *mt_depot_open(const mt_depot_params *params, mt_error *err)
+{
+    mt_depot *r = mt_alloc(sizeof *r);
+    if (!mt_wire_address_read(&r->address, params->url, err)) {
+        mt_free(r);
+        return NULL;
+    }
+    r->queue_most = params->queue;
+    r->rate = params->rate;
+    r->last = &r->first;
+    r->known = mt_alloc_array(SLOTS, sizeof *r->known);
+    if (params->secret) {
+        r->secret = mt_alloc(params->secret_len + 1);
+        memcpy(r->secret, params->secret, params->secret_len);
+        r->secret_len = params->secret_len;
+    }
+    pthread_mutex_init(&r->reading, NULL);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->given, NULL);
+    if (pthread_create(&r->thread, NULL, write_all, r) == 0)
+        return r;
+    r->ending = true;
+    mt_fail(err, MT_E_IO, "a thread for the shared store cannot be started; raise the limit (ulimit -u)");
+    pthread_mutex_destroy(&r->reading);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->given);
+    mt_free(r->known);
+    mt_free(r->secret);
+    mt_free(r);
+    return NULL;
+}
+
+/* What waits longer than that is not sent. */
+static void drain(mt_depot *r)
+{
+    const uint64_t until = mt_clock_ns() + FINISH_NS;
+    while (mt_depot_look(r).queued > 0 && mt_clock_ns() < until)
+        sleep_ns(MS);
+    pthread_mutex_lock(&r->lock);
+    while (r->first) {
+        item *x = r->first;
+        r->first = x->next;
+        r->stats.queued -= x->size;
+        mt_free(x);
+    }
+    r->last = &r->first;
+    r->ending = true;
+    pthread_cond_signal(&r->given);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void mt_depot_close(mt_depot *r)
+{
+    if (!r)
+        return;
+    drain(r);
+    pthread_join(r->thread, NULL);
+    mt_wire_close(r->reader);
+    mt_wire_close(r->writer);
+    pthread_mutex_destroy(&r->reading);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->given);
+    mt_free(r->known);
+    if (r->secret)
+        OPENSSL_cleanse(r->secret, r->secret_len);
+    mt_free(r->secret);
+    mt_free(r);
+}
+
+mt_depot_stats mt_depot_look(mt_depot *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const mt_depot_stats stats = r->stats;
+    pthread_mutex_unlock(&r->lock);
+    return stats;
+}

@@ -1,0 +1,242 @@
+/* hiredis writes commands and understands replies. Sockets are waited for here: hiredis alone would wait for each piece
+   of a reply anew, so that one which comes byte by byte takes for ever, and would read on whatever length a server
+   claims. Only replies of the kinds that were asked for are read: an array may claim to have two billion parts. */
+#include "tier/wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <hiredis/hiredis.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hex.h"
+
+const bool mt_wire_present = true;
+
+enum { PORT = 6379, BESIDE = 64 << 10 }; /* BESIDE: bytes that may lie behind a reply */
+
+struct mt_wire {
+    redisContext *redis;
+    redisReply *reply; /* the last one */
+};
+
+/* ---- addresses ---- */
+
+static bool copy(char *to, size_t size, const char *from, size_t len)
+{
+    if (len >= size)
+        return false;
+    memcpy(to, from, len);
+    to[len] = '\0';
+    return true;
+}
+
+/* "%40" is "@" in a user's name and a password. */
+static bool decode(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++, to++) {
+        const bool coded = *at == '%';
+        if (coded && (mt_hex_digit(at[1]) < 0 || mt_hex_digit(at[2]) < 0))
+            return false;
+        *to = coded ? (char)(mt_hex_digit(at[1]) * 16 + mt_hex_digit(at[2])) : *at;
+        at += coded ? 2 : 0; /* what is written lies behind it, or is it */
+    }
+    *to = '\0';
+    return true;
+}
+
+static bool read_who(mt_wire_address *a, const char *at, size_t len)
+{
+    const char *colon = memchr(at, ':', len);
+    const size_t user = colon ? (size_t)(colon - at) : 0, skip = colon ? user + 1 : 0;
+    return copy(a->user, sizeof a->user, at, user) && copy(a->password, sizeof a->password, at + skip, len - skip) &&
+           decode(a->user) && decode(a->password);
+}
+
+static bool read_number(int *out, const char *text, size_t len, int most)
+{
+    *out = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9' || *out > most / 10)
+            return false;
+        *out = *out * 10 + (text[i] - '0');
+    }
+    return len > 0 && *out <= most;
+}
+
+static bool read_place(mt_wire_address *a, const char *at)
+{
+    const bool bracket = *at == '[';
+    const size_t host = bracket ? strcspn(at, "]") : strcspn(at, ":/");
+    if (!copy(a->host, sizeof a->host, at + bracket, host - bracket) || a->host[0] == '\0' ||
+        (bracket && at[host] != ']'))
+        return false;
+    at += host + bracket;
+    if (*at == ':') {
+        const size_t len = strcspn(++at, "/");
+        if (!read_number(&a->port, at, len, 65535))
+            return false;
+        at += len;
+    }
+    return *at == '\0' || (*at == '/' && (at[1] == '\0' || read_number(&a->database, at + 1, strlen(at + 1), 1 << 20)));
+}
+
+bool mt_wire_address_read(mt_wire_address *a, const char *url, mt_error *err)
+{
+    static const char scheme[] = "redis://";
+    *a = (mt_wire_address){.port = PORT};
+    if (strncmp(url, "rediss://", 9) == 0)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "TLS is not spoken to a store: use redis:// to an stunnel on this machine instead of rediss://");
+    const bool ours = strncmp(url, scheme, sizeof scheme - 1) == 0;
+    const char *at = ours ? url + sizeof scheme - 1 : NULL, *sign = ours ? strrchr(at, '@') : NULL;
+    if (ours && (!sign || read_who(a, at, (size_t)(sign - at))) && read_place(a, sign ? sign + 1 : at))
+        return true;
+    return mt_fail(err, MT_E_INVALID, "the address of a store is redis://[[user]:password@]host[:port][/database]");
+}
+
+/* ---- connections ---- */
+
+/* Until the socket is ready, or the time has come. */
+static bool wait_for(const mt_wire *w, short events, uint64_t until, mt_error *err)
+{
+    for (;;) {
+        const uint64_t now = mt_clock_ns();
+        struct pollfd one = {.fd = w->redis->fd, .events = events};
+        const int n = now < until ? poll(&one, 1, (int)((until - now) / 1000000) + 1) : 0;
+        if (n > 0)
+            return true;
+        if (n < 0 && errno == EINTR)
+            continue;
+        return mt_fail(err, MT_E_IO, n < 0 ? "the store cannot be waited for" : "the store does not answer in time");
+    }
+}
+
+static bool fail(const mt_wire *w, mt_error *err)
+{
+    return mt_fail(err, MT_E_IO, "the store: %.120s", w->redis->err ? w->redis->errstr : "nothing can be read");
+}
+
+bool mt_wire_add(mt_wire *w, size_t words, const char *word[], const size_t length[])
+{
+    return redisAppendCommandArgv(w->redis, (int)words, word, length) == REDIS_OK;
+}
+
+bool mt_wire_send(mt_wire *w, uint64_t until, mt_error *err)
+{
+    for (int done = 0; !done;) {
+        if (redisBufferWrite(w->redis, &done) != REDIS_OK)
+            return fail(w, err);
+        if (!done && !wait_for(w, POLLOUT, until, err))
+            return false;
+    }
+    return true;
+}
+
+/* At least one byte that nobody has looked at. */
+static bool read_more(mt_wire *w, uint64_t until, mt_error *err)
+{
+    if (!wait_for(w, POLLIN, until, err))
+        return false;
+    return redisBufferRead(w->redis) == REDIS_OK || fail(w, err);
+}
+
+static bool is_plain(char first)
+{
+    return first == '$' || first == ':' || first == '+' || first == '-';
+}
+
+bool mt_wire_next(mt_wire *w, mt_wire_reply *reply, size_t most, uint64_t until, mt_error *err)
+{
+    redisReader *r = w->redis->reader;
+    void *found = NULL;
+    if (w->reply)
+        freeReplyObject(w->reply);
+    w->reply = NULL;
+    while (r->len == r->pos)
+        if (!read_more(w, until, err))
+            return false;
+    if (!is_plain(r->buf[r->pos]))
+        return mt_fail(err, MT_E_IO, "the store answers what nobody asked");
+    while (redisReaderGetReply(r, &found) == REDIS_OK && !found) {
+        if (r->len - r->pos > most + BESIDE)
+            return mt_fail(err, MT_E_IO, "the store answers more than it was given");
+        if (!read_more(w, until, err))
+            return false;
+    }
+    if (!found)
+        return mt_fail(err, MT_E_IO, "the store answers what is no answer");
+    w->reply = found;
+    *reply = (mt_wire_reply){.data = w->reply->str ? w->reply->str : "", .number = w->reply->integer};
+    reply->len = w->reply->str ? (size_t)w->reply->len : 0;
+    switch (w->reply->type) {
+    case REDIS_REPLY_STRING: reply->kind = MT_WIRE_BYTES; break;
+    case REDIS_REPLY_INTEGER: reply->kind = MT_WIRE_NUMBER; break;
+    case REDIS_REPLY_STATUS: reply->kind = MT_WIRE_STATUS; break;
+    case REDIS_REPLY_ERROR: reply->kind = MT_WIRE_ERROR; break;
+    default: reply->kind = MT_WIRE_NONE; break;
+    }
+    return true;
+}
+
+/* A command whose answer is a status. */
+static bool say(mt_wire *w, size_t words, const char *word[], uint64_t until, mt_error *err)
+{
+    mt_wire_reply reply;
+    size_t length[4];
+    for (size_t i = 0; i < words; i++)
+        length[i] = strlen(word[i]);
+    if (!mt_wire_add(w, words, word, length))
+        return fail(w, err);
+    if (!mt_wire_send(w, until, err) || !mt_wire_next(w, &reply, 0, until, err))
+        return false;
+    return reply.kind == MT_WIRE_STATUS || mt_fail(err, MT_E_IO, "the store refuses: %.120s", reply.data);
+}
+
+static bool begin(mt_wire *w, const mt_wire_address *a, uint64_t until, mt_error *err)
+{
+    char number[16];
+    int why = 0;
+    socklen_t size = sizeof why;
+    if (!w->redis || w->redis->err)
+        return mt_fail(err, MT_E_IO, "the store cannot be reached: %.120s",
+                       w->redis ? w->redis->errstr : "there is no memory");
+    if (!wait_for(w, POLLOUT, until, err))
+        return false;
+    if (getsockopt(w->redis->fd, SOL_SOCKET, SO_ERROR, &why, &size) || why)
+        return mt_fail(err, MT_E_IO, "the store cannot be reached: %s", strerror(why));
+    w->redis->flags |= REDIS_CONNECTED;
+    snprintf(number, sizeof number, "%d", a->database);
+    if (a->user[0] && !say(w, 3, (const char *[]){"AUTH", a->user, a->password}, until, err))
+        return false;
+    if (!a->user[0] && a->password[0] && !say(w, 2, (const char *[]){"AUTH", a->password}, until, err))
+        return false;
+    return a->database == 0 || say(w, 2, (const char *[]){"SELECT", number}, until, err);
+}
+
+mt_wire *mt_wire_open(const mt_wire_address *a, uint64_t until, mt_error *err)
+{
+    mt_wire *w = mt_alloc(sizeof *w);
+    w->redis = redisConnectNonBlock(a->host, a->port);
+    if (begin(w, a, until, err))
+        return w;
+    mt_wire_close(w);
+    return NULL;
+}
+
+void mt_wire_close(mt_wire *w)
+{
+    if (!w)
+        return;
+    if (w->reply)
+        freeReplyObject(w->reply);
+    if (w->redis)
+        redisFree(w->redis);
+    mt_free(w);
+}
