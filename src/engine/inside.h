@@ -111,8 +111,10 @@ struct mt_engine {
     atomic_uint_fast64_t turn; /* when it began; 0: there is none. Relaxed: nothing else is read by it */
     pthread_rwlock_t door;     /* who submits reads what is loaded; taken for writing while that is made anew */
     mt_error lost;             /* under it: why there is nothing loaded. MT_OK: there is */
-    uint64_t renewed;          /* when that was tried last */
-    pthread_mutex_t lock;      /* over what follows */
+    bool measured;
+    uint64_t own;         /* memory that is neither weights nor cache, as it was at the start */
+    uint64_t renewed;     /* when that was tried last */
+    pthread_mutex_t lock; /* over what follows */
     mt_stats shown;
     mt_engine_row *rows;
     size_t row_count;

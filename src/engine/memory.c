@@ -73,13 +73,23 @@ uint64_t mt_engine_host_memory(const mt_engine_params *params, const mt_device *
 /* Memory that the process has besides mapped weights: tokenizer, templates, libraries, working memory. Of what files
    back, as much is taken for weights as could be. 0 where the system does not tell. Where other engines are in the
    process: what this thread has allocated for the model. */
-static uint64_t own_memory(const mt_engine *e, uint64_t weights)
+static uint64_t measure_own(const mt_engine *e, uint64_t weights)
 {
     uint64_t files = 0;
     if (e->params.shares)
         return mt_alloc_held() > e->params.held ? (uint64_t)(mt_alloc_held() - e->params.held) : 0;
     const uint64_t resident = mt_resident_bytes(&files), mapped = files < weights ? files : weights;
     return resident > mapped ? resident - mapped : 0;
+}
+
+/* Once: when a device is opened anew another thread would be measured, and what requests have besides; the model is to
+   have as much room as it had. */
+static uint64_t own_memory(mt_engine *e, uint64_t weights)
+{
+    if (!e->measured)
+        e->own = measure_own(e, weights);
+    e->measured = true;
+    return e->own;
 }
 
 /* What of the bytes is for pixels, which others decode: a part, but enough for a photograph where that is not much. */

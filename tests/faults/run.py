@@ -309,6 +309,8 @@ class Run:
             outcome = workload.ask_one(server, name, path, body, self.wanted)
             tries += 1
             time.sleep(0.05 if outcome.kind == "error" else 0)
+        if outcome and outcome.kind == "dropped":  # it ends by itself
+            served.eventually(lambda: process.poll() is not None, 20)
         if process.poll() is None:
             process.terminate()
         return outcome
