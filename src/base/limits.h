@@ -239,6 +239,7 @@
 #define MT_LIMIT_PULLS 4                     /* models that are fetched for clients at a time */
 #define MT_LIMIT_PULL_BODY 4096              /* bytes of a request for that */
 #define MT_LIMIT_DISK_RECORDS (1u << 20)     /* that the cache on disk has at a time */
+#define MT_LIMIT_DISK_FILES 256              /* each of which is open: every process begins one */
 #define MT_LIMIT_DISK_LEAST (64ul << 20)     /* bytes of the cache on disk, at least */
 #define MT_LIMIT_EVENT_BATCHES 10000         /* of KV events that are kept for who missed some, or wait to be sent */
 #define MT_LIMIT_EVENT_BYTES (32u << 20)     /* of each of these */

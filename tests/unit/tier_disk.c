@@ -227,6 +227,24 @@ static void a_full_disk_ends_writing(void **state)
     mt_disk_close(disk);
 }
 
+/* Who is restarted often leaves many small files. */
+static void files_are_not_more_than_can_be_open(void **state)
+{
+    uint8_t key[MT_TIER_KEY];
+    char text[] = "small";
+    size_t files;
+    (void)state;
+    for (unsigned i = 0; i < MT_LIMIT_DISK_FILES + 20; i++) {
+        mt_disk *disk = open_again(open_disk(MT_LIMIT_DISK_LEAST, MANY), MT_LIMIT_DISK_LEAST);
+        key_of(i, key);
+        mt_disk_write(disk, key, 1, &(mt_tier_part){text, sizeof text}, 1);
+        assert_true(mt_disk_has(disk, key));
+        mt_disk_close(disk);
+    }
+    bytes_of_files(&files);
+    assert_int_equal(files, MT_LIMIT_DISK_FILES);
+}
+
 static void a_folder_that_cannot_be_used_is_told(void **state)
 {
     mt_error err = {0};
@@ -329,6 +347,7 @@ static const struct CMUnitTest tests[] = {TEST(it_is_there_after_a_restart),
                                           TEST(one_process_has_it),
                                           TEST(what_is_not_ours_goes_or_stays),
                                           TEST(what_is_broken_is_missed_and_forgotten),
+                                          TEST(files_are_not_more_than_can_be_open),
                                           TEST(a_full_disk_ends_writing),
                                           TEST(a_folder_that_cannot_be_used_is_told),
                                           TEST(threads_share_it),
