@@ -2,8 +2,8 @@
       file that is not the newest is never written.
    2. The index is in memory and made from the files: it says where a record may be. Only what the record itself says
       when it is read counts.
-   3. When there is no room, or there are too many files, the oldest file goes. What was read most of it since it was written, or moved, is moved:
-      appended anew. That is at most half of a file, so that each one that goes makes room.
+   3. When there is no room, or there are too many files, the oldest file goes. What was read most of it since it was
+      written, or moved, is moved: appended anew. That is at most half of a file, so that each one that goes makes room.
    4. A file that somebody reads stays open until he has done so, whether or not it has a name.
    5. What cannot be written ends writing for good: a full, slow or failing disk costs hits and nothing else.
 

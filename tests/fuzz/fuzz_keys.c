@@ -1,4 +1,4 @@
-/* A file of keys of arbitrary bytes: each key that is read finds its account, a line that is refused has a sentence, and
+/* A file of keys of arbitrary bytes: each key that is read has an account, a line that is refused has a sentence, and
    reading the same again changes nothing. */
 #include <string.h>
 
