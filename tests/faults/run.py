@@ -182,7 +182,7 @@ class Run:
             if o.kind in BAD or (o.kind == "dropped" and kind != "socket" and self.alive()):
                 self.bad("site", site, "{}: {} {}".format(o.name, o.kind, o.told))
         touched = kinds["error"] + kinds["dropped"]
-        loading = sum("load_failed" in str(o.told) for o in outcomes if o.kind == "error")  # who waits for a model
+        loading = sum("cannot be loaded" in str(o.told) for o in outcomes if o.kind == "error")  # who waits for a model
         if touched - max(loading - 1, 0) > 1 and kind != "device":
             self.bad("site", site, "{} requests were ended: {}".format(touched, [
                 (o.name, o.told) for o in outcomes if o.kind in ("error", "dropped")]))
