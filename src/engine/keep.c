@@ -21,7 +21,7 @@
 
 /* ---- between steps ---- */
 
-/* Takes what has come back, and what the device has taken of it. A sequence that must go back to the queue; NULL: none */
+/* Takes what has come back, and what the device has taken of it. Who must go back to the queue; NULL: nobody. */
 static mt_sequence *take_all(mt_engine *e)
 {
     mt_keep *k = e->keep;
@@ -32,8 +32,10 @@ static mt_sequence *take_all(mt_engine *e)
     }
     for (mt_errand *x; (x = mt_errand_first(k, MT_ERRAND_DONE));) {
         mt_sequence *s = x->s;
-        if (x->asked)
-            mt_keep_heard(e, x);
+        if (x->asked && mt_keep_heard(e, x))
+            (void)mt_keep_begin(e, s); /* once more, with what is known now */
+        else if (x->kind == MT_KEEP_NOTHING)
+            continue;
         else if (x->view)
             mt_keep_take_view(e, x);
         else if (!s)

@@ -1,5 +1,5 @@
-/* What is computed outlives memory and the process: whole pages, recurrent states and features of pictures go to a tier,
-   and come back from there. See keep.c. */
+/* What is computed outlives memory and the process: whole pages, recurrent states and features of pictures go to a
+   tier, and come back from there. See keep.c. */
 #ifndef MT_ENGINE_KEEP_H
 #define MT_ENGINE_KEEP_H
 
@@ -86,8 +86,8 @@ bool mt_keep_ask_features(struct mt_engine *e, struct mt_sequence *s);
 bool mt_keep_views_free(const struct mt_engine *e);
 bool mt_keep_view(struct mt_engine *e, const struct mt_request *r, const struct mt_sight *sight);
 
-/* Pages are short, or rows of features: lets go of those that wait to be stored; else, if it is worth waiting, of those that are being
-   stored. False when there were none. */
+/* Pages are short, or rows of features: lets go of those that wait to be stored; else, if it is worth waiting, of those
+   that are being stored. False when there were none. */
 bool mt_keep_yield(struct mt_engine *e, bool waits);
 
 void mt_kept_free(mt_kept *kept);

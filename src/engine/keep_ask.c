@@ -98,8 +98,8 @@ bool mt_keep_ask_features(mt_engine *e, mt_sequence *s)
     return ask(k, x, s, true);
 }
 
-/* What was asked for is known now: pages are looked for once more, features when somebody plans. */
-void mt_keep_heard(mt_engine *e, mt_errand *x)
+/* Features are looked for when somebody plans. */
+bool mt_keep_heard(mt_engine *e, mt_errand *x)
 {
     mt_sequence *s = x->s;
     const bool features = x->at;
@@ -110,7 +110,7 @@ void mt_keep_heard(mt_engine *e, mt_errand *x)
     if (s && features)
         s->kept.glancing = false;
     if (!s || features)
-        return;
+        return false;
     s->kept.asking = false;
-    (void)mt_keep_begin(e, s);
+    return true;
 }

@@ -1,5 +1,5 @@
-/* The threads that run errands, in the order in which they were given, those that bring something back first. One is for
-   what is near; where there is a store on the network, another waits for that, several records at a time. */
+/* The threads that run errands, in the order in which they were given, those that bring something back first. One is
+   for what is near; where there is a store on the network, another waits for that, several records at a time. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -200,8 +200,8 @@ static void note(mt_engine *e, mt_sequence *s, size_t positions)
     mt_voices_cached(e->voices, s->voice, positions, mt_clock_ns());
 }
 
-/* Has the device take positions up to `end`, at most the rest of one page, from byte `at` of what has come on. False when
-   there is no page for them. */
+/* Has the device take positions up to `end`, at most the rest of one page, from byte `at` of what has come on. False
+   when there is no page for them. */
 static bool send_page(mt_engine *e, mt_sequence *s, size_t end, mt_sending *sending, size_t at)
 {
     const size_t page = (end - 1) / MT_PAGE_TOKENS;

@@ -163,10 +163,10 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s); /* nothing more comes for 
 bool mt_keep_take(mt_engine *e, mt_errand *x);
 bool mt_keep_taken(mt_engine *e, mt_errand *x);
 
-/* What a store on the network has is asked for: of pages and states of s, or of features of its pictures. Whether s waits
-   for the answer. keep_ask.c */
+/* Asks what a store on the network has of the pages and states of s; whether s waits for the answer. When that has
+   come: whether pages are to be looked for again, of who asked. keep_ask.c */
 bool mt_keep_ask_pages(mt_engine *e, mt_sequence *s);
-void mt_keep_heard(mt_engine *e, mt_errand *x);
+bool mt_keep_heard(mt_engine *e, mt_errand *x);
 
 void mt_keep_fetch_views(mt_engine *e);
 void mt_keep_take_view(mt_engine *e, mt_errand *x);

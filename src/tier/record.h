@@ -31,7 +31,7 @@ typedef struct mt_record {
 void mt_record_write(uint8_t header[MT_RECORD_HEADER], const uint8_t key[MT_TIER_KEY], uint32_t kind,
                      const mt_tier_part part[], size_t parts, uint64_t nonce);
 
-/* What a header says, but for where it is; false where it is none, or its parts are more than so many bytes together. */
+/* What a header says, but for where it is; false where it is none, or its parts have more than so many bytes. */
 bool mt_record_read(mt_record *record, const uint8_t header[MT_RECORD_HEADER], uint64_t nonce, uint64_t most);
 
 /* Whether it is of that key and kind, and its parts are as long as these; and whether these are what was written. */

@@ -1,5 +1,5 @@
-/* One piece of memory is cut into grains; a record is a chain of them, so that records of all sizes share it and none of
-   it is lost between them.
+/* One piece of memory is cut into grains; a record is a chain of them, so that records of all sizes share it and none
+   of it is lost between them.
 
    1. Every grain is free or of one record. Those that were freed are chained, too; others were never used.
    2. Records are in a table by key, and in a list by their last use. What is written takes the place of what was used

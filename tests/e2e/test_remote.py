@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Servers share what they compute in a Redis, which is killed, filled, made to lie and slowed down. Every answer is to the
-last bit what it is alone and cold.
+"""Servers share what they compute in a Redis, which is killed, filled, made to lie and slowed down. Every answer is to
+the last bit what it is alone and cold.
 
 usage: tests/e2e/test_remote.py --motet PROGRAM [--model FOLDER]"""
 

@@ -1,4 +1,4 @@
-/* Records in memory: what was written is read, as long as there is room, whatever else is written and read meanwhile. */
+/* Records in memory: what was written is read, as long as there is room, whatever else is done meanwhile. */
 #include "unit.h"
 
 #include <pthread.h>

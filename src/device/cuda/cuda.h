@@ -235,7 +235,8 @@ void mt_cuda_launcher_close(mt_device *dev); /* after what was started is done *
 /* The stream, with all that was listed on it: for everything that is not a kernel. */
 CUstream mt_cuda_stream(mt_device *dev);
 
-/* A second stream, for copies that no step waits for (aside.c): what is begun there comes after all that was enqueued. */
+/* A second stream, for copies that no step waits for (aside.c): what is begun there comes after all that was enqueued
+   before. */
 bool mt_cuda_aside_open(mt_device *dev, mt_error *err) MT_NODISCARD;
 void mt_cuda_aside_close(mt_device *dev); /* after what was started is done */
 void mt_cuda_aside_wait(mt_device *dev);
