@@ -344,10 +344,10 @@ bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
     mt_expr any, more;
 
     if (!l)
-        return mt_fail(
-                   w->err, MT_E_INVALID,
-                   "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"%s\": send auto or none",
-                   w->shape->formats.tools) ||
+        return mt_fail(w->err, MT_E_INVALID,
+                       "\"tool_choice\" cannot be enforced for this model, whose format of calls is \"%s\": send auto "
+                       "or none",
+                       w->shape->formats.tools) ||
                mt_fail_about(w->err, "tool_choice");
     w->arguments = (mt_json){.g = w->g, .notation = l->notation, .quotes = mt_shape_markup(w, "<|\"|>")};
     rule = mt_grammar_rule(w->g); /* tools are written once, however many calls there are */
