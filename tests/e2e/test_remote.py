@@ -193,8 +193,13 @@ class Test:
         self.redis.say("FLUSHALL")
         self.redis.say("CONFIG", "SET", "maxmemory-policy", "noeviction")
         self.redis.say("CONFIG", "SET", "maxmemory", "1")
+        new = iter(range(100, 10000))
+
+        def refused():  # the thread that writes may have to find the store again first
+            replica.server.post("/v1/chat/completions", question(next(new)))
+            return replica.metric("refused_total") > 0
+        assert served.eventually(refused)
         replica.ask(4)
-        assert served.eventually(lambda: replica.metric("refused_total") > 0)
         replica.ask(5)
         self.redis.say("CONFIG", "SET", "maxmemory", "0")
 
