@@ -1,5 +1,5 @@
-/* The eyes of InternVL: InternViT over squares. Each has a row besides its patches, a summary of which no token is made.
-   A picture is cut into the tiles that its shape is nearest to, and seen whole besides; videos are seen frame by
+/* The eyes of InternVL: InternViT over squares. Each has a row besides its patches, a summary of which no token is
+   made. A picture is cut into the tiles that its shape is nearest to, and seen whole besides; videos are seen frame by
    frame. */
 #include <math.h>
 #include <string.h>
@@ -132,7 +132,8 @@ static bool read_tiles(const mt_settings *s, mt_tile_rules *tiles)
                    tiles->most);
 }
 
-/* All frames, or a number or a pace of them; where the first is that of the middle of its share, or one that is told. */
+/* All frames, or a number or a pace of them; where the first is that of the middle of its share, or one that is
+   told. */
 static bool read_video(const mt_settings *s, const mt_config *c)
 {
     mt_processor *p = s->p;

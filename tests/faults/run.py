@@ -417,7 +417,8 @@ def main():
             ok = run.run()
         finally:
             run.stop()
-    print("faults: {} passed, {} failed, 0 skipped ({:.0f} s)".format(ok + 0, 1 - ok, time.time() - begin))
+    print("{:.0f} s".format(time.time() - begin))
+    print("faults: {} passed, {} failed, 0 skipped".format(ok + 0, 1 - ok))
     sys.exit(0 if ok else 1)
 
 

@@ -304,8 +304,8 @@ static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t
 }
 
 /* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts, recurrent layers. Whose
-   threads are looked at, these: experts, recurrent layers, pictures. MOTET_FIXTURES: only those whose names have this in
-   them. */
+   threads are looked at, these: experts, recurrent layers, pictures. MOTET_FIXTURES: only those whose names have this
+   in them. */
 static inline bool fixture_chosen(const char *name)
 {
     static const char *const few[] = {"qwen3moe-mlx-6bit",  "qwen35-mlx-4bit", "qwen3vl-mlx-4bit", "qwen2-window-bf16",

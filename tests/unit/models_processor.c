@@ -754,7 +754,8 @@ static void internvl_cuts_by_shape(void **state)
     assert_int_equal(p.family->run(&p, &video), 9);
 }
 
-/* Where nothing is said all are taken, and of too many as many as there is room for, each from the middle of its share. */
+/* Where nothing is said all are taken, and of too many as many as there is room for, each from the middle of its
+   share. */
 static void internvl_chooses_frames_by_shares(void **state)
 {
     static const struct {

@@ -36,10 +36,15 @@ static mt_request marked(mt_account *account, size_t accounts, bool isolate, int
     mt_server server = {.keys = {.account_count = accounts}, .isolate = isolate};
     const mt_call call = {.server = &server, .account = account, .client = {.id = 7}, .received = 8};
     const mt_ask ask = {.priority = priority, .cache_salt = "x"};
-    mt_request r = {.id = 0};
+    mt_request r = {.arena = mt_arena_new(0)};
 
     mt_client_mark(&call, &ask, &r);
     assert_true(r.client.id == 7 && r.received == 8);
+    if (isolate && account)
+        assert_null(r.salt_name); /* an account's own words do not say what is cached for it */
+    else
+        assert_string_equal(r.salt_name, "x");
+    mt_arena_free(r.arena);
     return r;
 }
 

@@ -223,8 +223,8 @@ static __device__ inline void store_row(float *to, const float (&o)[N / 2], int 
 
 /* ---- parts ---- */
 
-/* Whether all other blocks have left their parts. All computing threads; the barrier itself tells them what the one that
-   counts has found. */
+/* Whether all other blocks have left their parts. All computing threads; the barrier itself tells them what the one
+   that counts has found. */
 template <int THREADS_C> static __device__ inline bool last_of_all(const mt_cuda_attention &p, const item &it)
 {
     uint32_t last = 0;

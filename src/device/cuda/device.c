@@ -145,8 +145,7 @@ void mt_cuda_send(mt_device *dev, CUdeviceptr to, const void *from, size_t bytes
 static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_error *err)
 {
     if (params->ranks) {
-        mt_fail(err, MT_E_NOT_FOUND,
-                "several ranks compute on the CPU only; give --device cpu, or start one process");
+        mt_fail(err, MT_E_NOT_FOUND, "several ranks compute on the CPU only; give --device cpu, or start one process");
         return NULL;
     }
     mt_device *dev = mt_alloc(sizeof *dev);
