@@ -304,13 +304,13 @@ static inline void draw_tokens(draw *d, uint32_t *tokens, size_t count, uint32_t
 }
 
 /* Under sanitizers, which are slow, a few must do: both kinds of layout, a window, experts, recurrent layers. Whose
-   threads are looked at, these: experts, recurrent layers, pictures. MOTET_FIXTURES: only those whose names have this
-   in them. */
+   threads are looked at, the first of these: experts, recurrent layers, pictures, a drafter. MOTET_FIXTURES: only those
+   whose names have this in them. */
 static inline bool fixture_chosen(const char *name)
 {
-    static const char *const few[] = {"qwen3moe-mlx-6bit",  "qwen35-mlx-4bit", "qwen3vl-mlx-4bit", "qwen2-window-bf16",
-                                      "qwen3-mlx-4bit-g32", "qwen25vl-bf16",   "gemma3vl-bf16"};
-    const size_t count = unit_races() ? 3 : MT_COUNT(few);
+    static const char *const few[] = {"qwen3moe-mlx-6bit", "qwen35-mlx-4bit",    "qwen3vl-mlx-4bit", "gemma4-bf16",
+                                      "qwen2-window-bf16", "qwen3-mlx-4bit-g32", "qwen25vl-bf16",    "gemma3vl-bf16"};
+    const size_t count = unit_races() ? 4 : MT_COUNT(few);
     const char *wanted = getenv("MOTET_FIXTURES");
     if (wanted && !strstr(name, wanted))
         return false;
