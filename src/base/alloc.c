@@ -279,6 +279,19 @@ void mt_alloc_permit(void)
     forbidden--;
 }
 
+unsigned mt_alloc_suspend(void)
+{
+    const unsigned suspended = forbidden;
+
+    forbidden = 0;
+    return suspended;
+}
+
+void mt_alloc_resume(unsigned suspended)
+{
+    forbidden = suspended;
+}
+
 bool mt_alloc_forbidden(void)
 {
     return forbidden > 0;

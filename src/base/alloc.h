@@ -56,4 +56,9 @@ void mt_alloc_forbid(void); /* nests */
 void mt_alloc_permit(void);
 bool mt_alloc_forbidden(void); /* on the calling thread */
 
+/* Around what a library takes for itself on whatever thread it runs: that is not the step's. Returns what to resume
+   with. */
+unsigned mt_alloc_suspend(void);
+void mt_alloc_resume(unsigned suspended);
+
 #endif

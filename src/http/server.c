@@ -209,15 +209,23 @@ static bool open_listeners(mt_http_server *server, const mt_http_config *config,
     return true;
 }
 
-/* libevent's, which does not look at all that it is refused. */
+/* libevent's, which does not look at all that it is refused. It is MPI's, too, whose loop turns within steps. */
 static void *give_memory(size_t size)
 {
-    return mt_alloc(size);
+    const unsigned suspended = mt_alloc_suspend();
+    void *ptr = mt_alloc(size);
+
+    mt_alloc_resume(suspended);
+    return ptr;
 }
 
 static void *resize_memory(void *ptr, size_t size)
 {
-    return mt_realloc(ptr, size, size);
+    const unsigned suspended = mt_alloc_suspend();
+    void *resized = mt_realloc(ptr, size, size);
+
+    mt_alloc_resume(suspended);
+    return resized;
 }
 
 static bool open_loop(mt_http_server *server, mt_error *err)

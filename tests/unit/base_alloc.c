@@ -107,6 +107,10 @@ static void the_guard_nests_and_ends(void **state)
     mt_alloc_forbid();
     mt_alloc_permit();
     assert_true(mt_alloc_forbidden());
+    const unsigned suspended = mt_alloc_suspend();
+    mt_free(mt_alloc(48)); /* a library's, within a step */
+    mt_alloc_resume(suspended);
+    assert_true(mt_alloc_forbidden());
     mt_alloc_permit();
     assert_false(mt_alloc_forbidden());
     mt_free(mt_alloc(1));
