@@ -23,6 +23,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "tier/wire.h"
 
@@ -175,13 +176,8 @@ static bool connect_to(mt_depot *r, mt_wire **wire, uint64_t until, mt_error *er
 
 static void name_of(const uint8_t key[MT_TIER_KEY], char name[NAME + 1])
 {
-    static const char digit[] = "0123456789abcdef";
     memcpy(name, PREFIX, sizeof PREFIX - 1);
-    for (size_t i = 0; i < MT_TIER_KEY; i++) {
-        name[sizeof PREFIX - 1 + 2 * i] = digit[key[i] >> 4];
-        name[sizeof PREFIX + 2 * i] = digit[key[i] & 15];
-    }
-    name[NAME] = '\0';
+    mt_hex_text(key, MT_TIER_KEY, name + sizeof PREFIX - 1);
 }
 
 static bool add(mt_wire *w, const char *command, const uint8_t key[MT_TIER_KEY], const void *value, size_t size,
