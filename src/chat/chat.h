@@ -68,6 +68,8 @@ const char *mt_chat_role_name(mt_chat_role role);
 
 /* Whether some message of a request, which need not be right otherwise, has images or videos. */
 bool mt_chat_shows(const json_t *request);
+/* The same of videos alone. */
+bool mt_chat_shows_video(const json_t *request);
 
 /* Reads a request in the shape of OpenAI's chat completions: messages, tools, add_generation_prompt,
    continue_final_message, chat_template_kwargs, enable_thinking, thinking, reasoning_effort, documents. Other fields

@@ -120,7 +120,7 @@ static size_t find_type(const json_t *type)
     return t;
 }
 
-bool mt_chat_shows(const json_t *request)
+static bool shows(const json_t *request, bool images)
 {
     const json_t *messages = json_object_get(request, "messages");
 
@@ -130,11 +130,22 @@ bool mt_chat_shows(const json_t *request)
         for (size_t k = 0; k < json_array_size(content); k++) {
             const size_t t = find_type(json_object_get(json_array_get(content, k), "type"));
 
-            if (t < MT_COUNT(part_types) && (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO))
+            if (t < MT_COUNT(part_types) &&
+                (part_types[t].kind == PART_VIDEO || (images && part_types[t].kind == PART_IMAGE)))
                 return true;
         }
     }
     return false;
+}
+
+bool mt_chat_shows(const json_t *request)
+{
+    return shows(request, true);
+}
+
+bool mt_chat_shows_video(const json_t *request)
+{
+    return shows(request, false);
 }
 
 static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error *err)

@@ -27,6 +27,7 @@ typedef struct mt_picture {
                                together, tokens go from left to right and from the top down */
     const float (*levels)[256];      /* [3]: the processor's */
     const double *times;             /* [views] of a video: seconds */
+    double seconds;                  /* of the whole video */
     uint32_t step;                   /* rotary positions from a view to the next, where they stand in one span */
     uint8_t digest[MT_DIGEST_BYTES]; /* of patches, grid and the processor's settings */
 } mt_picture;

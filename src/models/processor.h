@@ -66,6 +66,9 @@ bool mt_processor_frames(const mt_processor *p, const mt_frame_list *list, const
    the family takes none. */
 const char *mt_processor_marker(const mt_processor *p, bool video);
 
+/* The chat template of conversations with videos, where the family has one of its own for them; NULL: it has none. */
+const char *mt_processor_video_template(const mt_processor *p);
+
 /* The token that stands for a run of an image's own before mt_processor_expand. */
 uint32_t mt_processor_pad(const mt_processor *p);
 

@@ -6,6 +6,11 @@ const char *mt_processor_marker(const mt_processor *p, bool video)
     return video ? p->video_marker : p->image_marker;
 }
 
+const char *mt_processor_video_template(const mt_processor *p)
+{
+    return p->family->video_template;
+}
+
 uint32_t mt_processor_pad(const mt_processor *p)
 {
     return p->image_id;

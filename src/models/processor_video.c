@@ -71,11 +71,25 @@ static bool next_frame(frames *from, int64_t index, mt_image *image, mt_error *e
 static bool fill_frame(const mt_frame_choice *c, frames *from, const mt_image *image, uint32_t i,
                        const mt_picture_order *order, mt_picture *out, mt_error *err)
 {
-    const size_t needed = mt_picture_fill_memory(c->p, &c->p->video, image->height, image->width, out);
+    const mt_processor *p = c->p;
+    const mt_pixel_rules *rules = &p->video;
+    const bool twice = p->family->before != NULL;
+    const mt_resize_like like = mt_pixel_like(rules);
+    mt_pixel_size size = {image->height, image->width};
+    size_t needed = 0;
+    if (twice) {
+        size = p->family->before(p, image->height, image->width);
+        needed = mt_image_resize_memory(image->width, image->height, size.width, size.height, rules->resample, like);
+    }
+    needed += mt_picture_fill_memory(p, rules, size.height, size.width, out);
     if ((from->list || from->taken == 0) && !mt_media_take(order->watch, needed, err)) /* all of a video are alike */
         return false;
     from->taken = needed;
-    mt_picture_fill(c->p, &c->p->video, image, i / out->frames, i % out->frames, out);
+    mt_image first = {0};
+    if (twice)
+        mt_image_resize(&first, image, size.width, size.height, rules->resample, like);
+    mt_picture_fill(p, rules, twice ? &first : image, i / out->frames, i % out->frames, out);
+    mt_image_free(&first);
     return true;
 }
 
@@ -107,6 +121,7 @@ static bool make_views(const mt_frame_choice *c, frames *from, mt_pixel_size giv
         return false;
     out->video = true;
     out->step = time_step(c);
+    out->seconds = (double)c->total / c->fps;
     if (!tell_times(c, order->arena, out, err) || !fill(c, from, order, out, err))
         return false;
     mt_picture_sign(p, out);

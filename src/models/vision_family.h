@@ -135,6 +135,8 @@ typedef struct mt_vision_family {
     /* The same for a frame of a video, where each is seen by itself; NULL: frames are views of one picture. */
     bool (*frame)(const mt_processor *p, const mt_image *image, const mt_picture_order *order, mt_picture *out,
                   mt_error *err);
+    /* Pixels that a frame of a video is brought to before its own size; NULL: it is resized once. */
+    mt_pixel_size (*before)(const mt_processor *p, uint32_t height, uint32_t width);
     /* Fills c->count and c->index. wanted: by the pace that counts, or a number that is asked for, where fixed. NULL:
        takes no videos. */
     void (*choose)(mt_frame_choice *c, double wanted, bool fixed);
@@ -144,9 +146,10 @@ typedef struct mt_vision_family {
     bool (*text)(const mt_processor *p, const mt_picture *picture, size_t number, mt_buf *out);
     /* Tokens of a run; NULL: all of the picture's. */
     uint32_t (*run)(const mt_processor *p, const mt_picture *picture);
-    bool one_pad; /* a video's tokens are written as an image's */
-    bool early;   /* a view of a video has the time of its first frame, else that of its middle */
-    bool grid;    /* rotary positions of a run are those of a grid of tokens (M-RoPE), else they go on as for text */
+    const char *video_template; /* of conversations with videos; NULL: the checkpoint's own */
+    bool one_pad;               /* a video's tokens are written as an image's */
+    bool early;                 /* a view of a video has the time of its first frame, else that of its middle */
+    bool grid; /* rotary positions of a run are those of a grid of tokens (M-RoPE), else they go on as for text */
 } mt_vision_family;
 
 /* For read_tower. */

@@ -60,6 +60,17 @@ static bool has_file(const char *dir, const char *name)
     return len > 0 && (size_t)len < sizeof(path) && !mt_file_absent(path);
 }
 
+/* Some families have a template of their own for conversations with videos, unless the operator has one. */
+static bool open_video_template(mt_served *s, mt_error *err)
+{
+    const char *text = s->opened.processor ? mt_processor_video_template(s->opened.processor) : NULL;
+
+    if (!text)
+        return true;
+    s->video_templates = mt_chat_templates_new(text, strlen(text), mt_chat_templates_tokens(s->templates), NULL, err);
+    return s->video_templates != NULL;
+}
+
 /* A folder without a tokenizer can be asked with token ids; one with a broken tokenizer is an error. */
 static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
 {
@@ -77,6 +88,8 @@ static bool open_text(mt_served *s, const mt_served_params *p, mt_error *err)
         return false;
     if (!s->templates)
         mt_log_warn("model.template", "%s; until then chat completions are refused", err->text);
+    if (s->templates && !own && !open_video_template(s, err))
+        return false;
     if (p->opt->allow_chat_template)
         s->own_templates = mt_own_templates_new(s->templates ? mt_chat_templates_tokens(s->templates) : NULL);
     return true;
@@ -309,6 +322,7 @@ void mt_served_close(mt_served *s)
     mt_served_stop(s);
     mt_constraints_free(s->constraints);
     mt_own_templates_free(s->own_templates);
+    mt_chat_templates_free(s->video_templates);
     mt_chat_templates_free(s->templates);
     for (size_t i = 0; i < s->target_count; i++) {
         if (s->targets[i].tokenizer != s->tokenizer)

@@ -29,6 +29,7 @@ typedef struct mt_served {
     mt_opened opened;                       /* without a checkpoint where there are encoders only */
     mt_tokenizer *tokenizer;                /* NULL: the folder has none */
     mt_chat_templates *templates;           /* NULL: the folder has none */
+    mt_chat_templates *video_templates;     /* of conversations with videos; NULL: the same */
     struct mt_own_templates *own_templates; /* NULL: requests bring none of their own */
     bool allow_special;                     /* special tokens count in messages, too */
     mt_parse_formats formats;               /* the operator's; NULL where the template decides */

@@ -79,7 +79,7 @@ static const mt_chat_templates *templates_of(const mt_served *served, mt_arena *
                            "the model \"%s\" has no chat template: use /v1/completions, or start the server with "
                            "--chat-template",
                            served->name);
-        return served->templates;
+        return served->video_templates && mt_chat_shows_video(body) ? served->video_templates : served->templates;
     }
     if (!json_is_string(given))
         mt_failure_set(why, 400, "invalid_type", "chat_template", "\"chat_template\" is %s: send a string",
@@ -121,7 +121,9 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
     if (mt_prompt_make(prompt, &chat, &model, &err))
         return true;
     return unfit(served, most, &err,
-                 templates == served->templates || err.code == MT_E_TOO_LONG ? "messages" : "chat_template", why);
+                 !json_is_string(json_object_get(body, "chat_template")) || err.code == MT_E_TOO_LONG ? "messages"
+                                                                                                      : "chat_template",
+                 why);
 }
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)

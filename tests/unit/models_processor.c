@@ -707,6 +707,91 @@ static void tiles_are_as_many_as_a_length_makes(void **state)
     mt_buf_free(&text);
 }
 
+/* As sample_frames of transformers' class chooses them: at a pace, up to a number, without the first and the last second
+   of long ones. */
+static void smolvlm_chooses_frames_evenly(void **state)
+{
+    static const struct {
+        int64_t total;
+        double rate;
+        uint32_t most;
+        double pace, wanted; /* wanted > 0: the request's pace */
+        uint32_t count;
+        int64_t second, last;
+    } cases[] = {{2400, 24, 64, 1, 0, 64, 61, 2376},  {2400, 24, 8, 1, 0, 8, 360, 2376}, {100, 25, 4, 2, 0, 4, 33, 99},
+                 {1, 30, 64, 1, 0, 1, 0, 0},          {10, 4, 4, 2, 0, 4, 3, 9},         {7, 30, 64, 60, 0, 7, 1, 6},
+                 {300, 29.97, 5, 0.5, 0, 5, 89, 270}, {60, 1.5, 3, 1, 0, 3, 29, 58},     {100, 25, 64, 1, 2, 8, 14, 99},
+                 {1000, 25, 100, 0, 0, 100, 10, 999}};
+    int64_t index[128];
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const mt_processor p = {
+            .family = &mt_vision_smolvlm, .max_frames = 100, .video_frames = cases[i].most, .fps = cases[i].pace};
+        mt_frame_choice c = {.p = &p, .total = cases[i].total, .fps = cases[i].rate, .index = index};
+        const double seconds = (double)c.total / c.fps;
+        index[1] = 0;
+        p.family->choose(&c, cases[i].wanted > 0 ? cases[i].wanted * seconds : cases[i].most, !(cases[i].wanted > 0));
+        assert_int_equal(c.count, cases[i].count);
+        assert_int_equal(index[1], cases[i].second);
+        assert_int_equal(index[c.count - 1], cases[i].last);
+    }
+}
+
+/* How many frames there are stands there in words, how long they are and when each was as clocks show it. */
+static void smolvlm_tells_of_videos(void **state)
+{
+    static const struct {
+        uint32_t frames;
+        double seconds;
+        const char *words;
+    } cases[] = {{1, 59.9, "one frames from a 0:00:59"},
+                 {64, 3725, "sixty-four frames from a 1:02:05"},
+                 {90, 86400, "ninety frames from a 1 day, 0:00:00"},
+                 {101, 200000, "one hundred and one frames from a 2 days, 7:33:20"},
+                 {1005, 1, "one thousand and five frames from a 0:00:01"},
+                 {1342, 1, "one thousand, three hundred and forty-two frames from a 0:00:01"},
+                 {12000, 1, "twelve thousand frames from a 0:00:01"}};
+    static double times[12000] = {61.5};
+    const mt_processor p = {
+        .family = &mt_vision_smolvlm, .image_pad = "<image>", .opening = "<f>", .closing = "<f>", .row_end = "<g>"};
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        const mt_picture video = {.video = true, .views = cases[i].frames, .seconds = cases[i].seconds, .times = times};
+        char begin[256];
+        mt_buf text;
+        mt_buf_init(&text, 1 << 20);
+        assert_true(mt_processor_text(&p, &video, 0, &text));
+        snprintf(begin, sizeof begin,
+                 "You are provided the following series of %s [H:MM:SS] video.\n\nFrame from 01:01:<f><g><image><f>",
+                 cases[i].words);
+        assert_memory_equal(text.data, begin, strlen(begin));
+        assert_string_equal(text.data + text.len - 2, "\n\n");
+        mt_buf_free(&text);
+    }
+}
+
+static void smolvlm_reads_its_processor(void **state)
+{
+    (void)state;
+    make_folder(NULL);
+    put("preprocessor_config.json",
+        "{\"size\":{\"longest_edge\":128},\"max_image_size\":{\"longest_edge\":64},"
+        "\"video_sampling\":{\"fps\":1,\"max_frames\":8,\"video_size\":{\"longest_edge\":64}}}");
+    mt_processor p = *read_folder(&mt_vision_smolvlm);
+    assert_true(p.sample && p.video_frames == 8 && p.fps == 1 && p.video.width == 128); /* "size" goes before */
+    assert_true(p.image.resample == MT_RESAMPLE_LANCZOS && p.video.resample == MT_RESAMPLE_BICUBIC);
+    assert_true(p.video_id == p.image_id && strcmp(p.video_marker, "<video>") == 0);
+    put("video_preprocessor_config.json",
+        "{\"max_image_size\":{\"longest_edge\":64},\"video_sampling\":{\"fps\":2,\"max_frames\":4,"
+        "\"video_size\":{\"longest_edge\":96}}}");
+    p = *read_folder(&mt_vision_smolvlm);
+    assert_true(p.video.width == 96 && p.video_frames == 4);
+    put("video_preprocessor_config.json", "{}");
+    p = *read_folder(&mt_vision_smolvlm);
+    assert_true(!p.sample && p.video.width == 128);
+    remove_folder(NULL);
+}
+
 /* InternVL's are as many as its shape wants; a request that wishes for less has fewer. */
 static void internvl_cuts_by_shape(void **state)
 {
@@ -1039,6 +1124,9 @@ static const struct CMUnitTest tests[] = {
     TEST(glm_chooses_frames_by_pace_or_by_length),
     TEST(glm_reads_its_processor),
     TEST(tiles_are_as_many_as_a_length_makes),
+    TEST(smolvlm_chooses_frames_evenly),
+    TEST(smolvlm_tells_of_videos),
+    TEST(smolvlm_reads_its_processor),
     TEST(internvl_cuts_by_shape),
     TEST(internvl_chooses_frames_by_shares),
     TEST(internvl_reads_its_processor),

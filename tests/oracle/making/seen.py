@@ -104,13 +104,15 @@ def _cases(spec):
     if spec.family == "minicpmv4_6":
         lacks = (*NO_PIXELS, "video-slow", "video-few")
         return TILE_CASES | {name: case for name, case in CASES.items() if name not in lacks}
+    if spec.family == "smolvlm":
+        return TILE_CASES | {name: case for name, case in CASES.items() if name not in (*NO_PIXELS, "both")}
     if spec.video:
         return CASES
     plain = {name: case for name, case in CASES.items() if name not in ("smaller", "larger", "frames")}
     still = {name: case for name, case in plain.items() if not _parts(case, "video")}
     if spec.family == "gemma3":
         return still | GEMMA_CASES
-    if spec.family in ("lfm2_vl", "smolvlm"):
+    if spec.family == "lfm2_vl":
         return still | TILE_CASES
     if spec.family == "paddleocr_vl":
         return still | {name: CASES[name] for name in ("smaller", "larger")}
@@ -317,6 +319,8 @@ SMOL_IMAGE = {
     "max_image_size": {"longest_edge": 48},
     "resample": 1,
 }
+SMOL_SAMPLING = {"fps": 2, "max_frames": 4, "video_size": {"longest_edge": 48}}
+SMOL_VIDEO = {**HALF, "size": {"longest_edge": 100}, "max_image_size": {"longest_edge": 48}, "resample": 1}
 SMALL_TEXT = {"hidden": 32, "inter": 32, "vocab": sight.VOCAB, "max_position_embeddings": 4096}
 INTERN_TEXT = {**qwen3(**SMALL_TEXT, head_dim=8), "model_type": "qwen3"}
 INTERN_MOE = {**qwen3_moe(**SMALL_TEXT, head_dim=8, experts=4, moe_inter=16), "model_type": "qwen3_moe"}
@@ -523,14 +527,14 @@ ALL = [
         MLX4,
         published=False,
     ),
-    Sighted("smolvlm-bf16", "smolvlm", SMOL_TEXT, SMOL_VISION, SMOL_IMAGE),
+    Sighted("smolvlm-bf16", "smolvlm", SMOL_TEXT, SMOL_VISION, {**SMOL_IMAGE, "video_sampling": SMOL_SAMPLING}),
     Sighted(
         "smolvlm-mlx-4bit",
         "smolvlm",
         {**SMOL_TEXT, "tie_word_embeddings": False},
         {**SMOL_VISION, **WIDE_VISION, "image_size": 56, "scale_factor": 3},
         {**SMOL_IMAGE, "do_image_splitting": False},
-        None,
+        {**SMOL_VIDEO, "num_frames": 1, "fps": 0.4},
         MLX4,
         published=False,
     ),
@@ -743,7 +747,7 @@ def _processor(folder, spec):
         parts["feature_extractor"] = transformers.Gemma4AudioFeatureExtractor()
     if spec.family == "smolvlm":
         side = spec.image["max_image_size"]["longest_edge"] // spec.vision["patch_size"] // spec.vision["scale_factor"]
-        parts |= {"image_seq_len": side**2, "video_processor": transformers.SmolVLMVideoProcessor()}
+        parts["image_seq_len"] = side**2
     if spec.family == "internvl":
         parts["image_seq_length"] = sight.internvl_tokens(spec)
     if spec.family == "mistral3":
@@ -805,6 +809,9 @@ def inputs(processor, messages):
         ]
         more["videos"] = [frames for frames, _ in seen]
         more["videos_kwargs"] = {**_video_wishes(videos[0]), "video_metadata": about}
+        if "Smol" in type(processor).__name__:  # as its templates have it
+            more["videos"] = [more["videos"]]
+            more["videos_kwargs"].setdefault("do_sample_frames", True)
     return text, processor(text=[text], return_tensors="pt", add_special_tokens=False, **more)
 
 

@@ -572,7 +572,7 @@ PROCESSORS = {
     "glm4v_moe": ("Glm4vProcessor", "Glm4vImageProcessor", "Glm4vVideoProcessor"),
     "glm_ocr": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
     "paddleocr_vl": ("PaddleOCRVLProcessor", "PaddleOCRVLImageProcessor", None),
-    "smolvlm": ("SmolVLMProcessor", "SmolVLMImageProcessor", None),
+    "smolvlm": ("SmolVLMProcessor", "SmolVLMImageProcessor", "SmolVLMVideoProcessor"),
     "internvl": ("InternVLProcessor", "GotOcr2ImageProcessor", "InternVLVideoProcessor"),
     "minicpmv4_6": ("MiniCPMV4_6Processor", "MiniCPMV4_6ImageProcessor", "MiniCPMV4_6VideoProcessor"),
 }
@@ -596,7 +596,7 @@ def write_processor(folder, spec):
     processor, image_type, video_type = PROCESSORS[spec.family]
     gemma = spec.family == "gemma3"
     image = {"image_processor_type": image_type, **spec.image}
-    video = {"video_processor_type": video_type, **spec.video} if video_type else None
+    video = {"video_processor_type": video_type, **spec.video} if spec.video else None
     _write(folder, "tokenizer.json", tokenizer_of(spec.family))
     _write(folder, "tokenizer_config.json", _tokenizer_config(spec.family))
     (folder / "chat_template.jinja").write_text(TEMPLATES.get(spec.family, QWEN_TEMPLATE))
