@@ -98,26 +98,6 @@ mt_node *mt_node_parent(const mt_node *n)
     return n->parent;
 }
 
-/* ---- lists ---- */
-
-void mt_tree_leave(mt_tree_list *l, size_t g, mt_node *n)
-{
-    mt_tree_link *at = &n->idle[g];
-    *(at->before ? &at->before->idle[g].after : &l->oldest) = at->after;
-    *(at->after ? &at->after->idle[g].before : &l->newest) = at->before;
-    *at = (mt_tree_link){0};
-    l->count--;
-}
-
-void mt_tree_join(mt_tree_list *l, size_t g, mt_node *n, bool oldest)
-{
-    mt_tree_link *at = &n->idle[g];
-    *at = oldest ? (mt_tree_link){.after = l->oldest} : (mt_tree_link){.before = l->newest};
-    *(at->before ? &at->before->idle[g].after : &l->oldest) = n;
-    *(at->after ? &at->after->idle[g].before : &l->newest) = n;
-    l->count++;
-}
-
 /* Becomes its parent's youngest child of its kind. */
 static void add_child(mt_node *n)
 {

@@ -96,3 +96,19 @@ uint64_t mt_bench_hash(uint64_t hash, const float *x, size_t count)
     }
     return hash;
 }
+
+/* Whether a list of words, commas between, has this one. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t len = strlen(word);
+    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == len && strncmp(p, word, len) == 0)
+            return true;
+    return false;
+}
+
+/* What short requests feel beside long ones takes minutes: only who asks for it gets it. */
+bool mt_bench_wants(const mt_model_bench *b, const char *part)
+{
+    return b->opt->bench_only ? has_word(b->opt->bench_only, part) : strcmp(part, "company") != 0;
+}

@@ -25,35 +25,6 @@ static const char style[] =
     "font-size:11px;fill:var(--ink)}svg .grid{stroke:var(--line)}polyline{fill:none;stroke-width:2}.half{"
     "opacity:.45}.dashed{stroke-dasharray:5 4;stroke-width:1.5}";
 
-void mt_svg_text(mt_buf *out, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<')
-            mt_buf_puts(out, "&lt;");
-        else if (*text == '>')
-            mt_buf_puts(out, "&gt;");
-        else if (*text == '&')
-            mt_buf_puts(out, "&amp;");
-        else if (*text == '"')
-            mt_buf_puts(out, "&quot;");
-        else
-            mt_buf_add(out, text, 1);
-}
-
-void mt_svg_number(char *text, size_t size, double value)
-{
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
-    for (size_t i = 0; i < MT_COUNT(units); i++)
-        if (fabs(value) >= units[i].unit) {
-            snprintf(text, size, "%.4g%s", value / units[i].unit, units[i].name);
-            return;
-        }
-    snprintf(text, size, "%.4g", fabs(value) < 1e-9 ? 0 : value);
-}
-
 static void add_table(mt_buf *out, const mt_bench_section *s)
 {
     json_t *row;

@@ -62,18 +62,6 @@ void mt_report_row(mt_bench_section *s, json_t *row)
     json_array_append_new(s->rows, row);
 }
 
-const char *mt_report_cell(const json_t *row, const mt_bench_column *column, char cell[64])
-{
-    const json_t *value = json_object_get(row, column->key);
-    if (json_is_string(value))
-        snprintf(cell, CELL, "%s", json_string_value(value));
-    else if (json_is_number(value))
-        snprintf(cell, CELL, "%.*f", column->digits > 0 ? column->digits : 0, json_number_value(value));
-    else
-        snprintf(cell, CELL, "-");
-    return cell;
-}
-
 /* Columns of a terminal. */
 static size_t width_of(const char *text)
 {

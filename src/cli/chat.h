@@ -13,18 +13,19 @@
 
 typedef struct mt_chat_line mt_chat_line;
 
+/* For the Tab key, what can follow the line so far: appended to `more`, and where there are several ways to go on and
+   nothing to append, these to `list`. */
+typedef void mt_chat_complete_fn(const char *line, mt_buf *more, mt_buf *list);
+mt_chat_complete_fn mt_chat_complete;
+
 /* With editing and history where standard input is a terminal, as plain lines otherwise. Free with mt_chat_line_close,
    which leaves the terminal as it was and keeps the history for the next time. */
-mt_chat_line *mt_chat_line_open(void);
+mt_chat_line *mt_chat_line_open(mt_chat_complete_fn *complete);
 void mt_chat_line_close(mt_chat_line *line); /* NULL is fine */
 
 /* The next line without its end, valid until the next call; NULL at the end of the input, which Ctrl-C is the second
    time in a row. A line that Ctrl-C has ended is empty. */
 const char *mt_chat_line_read(mt_chat_line *line, const char *prompt);
-
-/* For the Tab key, what can follow the line so far: appended to `more`, and where there are several ways to go on and
-   nothing to append, these to `list`. */
-void mt_chat_complete(const char *line, mt_buf *more, mt_buf *list);
 
 /* The path that people mean: without the quotes or backslashes of a shell, with ~ as their folder. */
 bool mt_chat_path(const char *text, char *out, size_t size, mt_error *err) MT_NODISCARD;

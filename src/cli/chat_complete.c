@@ -10,33 +10,6 @@
 
 enum { PATH_BYTES = 4096, LIST_BYTES = 1 << 16 };
 
-bool mt_chat_path(const char *text, char *out, size_t size, mt_error *err)
-{
-    const char *home = getenv("HOME"), quote = *text == '"' || *text == '\'' ? *text : '\0';
-    size_t len = strlen(text), at = 0;
-
-    while (len > 0 && text[len - 1] == ' ' && !(len > 1 && text[len - 2] == '\\'))
-        len--;
-    if (!quote && home && text[0] == '~' && (len == 1 || text[1] == '/')) {
-        at = strlen(home);
-        if (at >= size)
-            return mt_fail(err, MT_E_INVALID, "the path is too long");
-        memcpy(out, home, at);
-        text++;
-        len--;
-    }
-    for (size_t i = quote ? 1 : 0; i < len && text[i] != (quote ? quote : '\n'); i++) {
-        if (text[i] == '\\' && !quote &&
-            i + 1 < len) /* as terminals write the name of a file that is dropped on them */
-            i++;
-        if (at + 1 >= size)
-            return mt_fail(err, MT_E_INVALID, "the path is too long");
-        out[at++] = text[i];
-    }
-    out[at] = '\0';
-    return at > 0 || mt_fail(err, MT_E_INVALID, "there is no path; name a file");
-}
-
 /* What all that fits begins with. */
 typedef struct common {
     char text[PATH_BYTES];

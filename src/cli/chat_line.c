@@ -20,6 +20,7 @@ struct mt_chat_line {
     char file[4096]; /* of the history; empty: it is not kept */
     mt_buf line;
     char prompt[64];
+    mt_chat_complete_fn *complete;
     bool cancelled;
     bool asked; /* whether to leave */
 };
@@ -49,18 +50,20 @@ static unsigned char cancel(EditLine *edit, int key)
     return CC_NEWLINE;
 }
 
-static unsigned char complete(EditLine *edit, int key)
+static unsigned char on_tab(EditLine *edit, int key)
 {
     const LineInfo *typed = el_line(edit);
     mt_buf line, more, list;
     unsigned char what = CC_REFRESH_BEEP;
+    mt_chat_line *own;
 
     (void)key;
+    el_get(edit, EL_CLIENTDATA, &own);
     mt_buf_init(&line, LINE_BYTES);
     mt_buf_init(&more, LINE_BYTES);
     mt_buf_init(&list, LINE_BYTES);
     mt_buf_add(&line, typed->buffer, (size_t)(typed->cursor - typed->buffer));
-    mt_chat_complete(line.data, &more, &list);
+    own->complete(line.data, &more, &list);
     if (more.len && el_insertstr(edit, more.data) == 0)
         what = CC_REFRESH;
     else if (list.len) {
@@ -95,10 +98,11 @@ static void open_history(mt_chat_line *line)
     history(line->history, &event, H_LOAD, line->file);
 }
 
-mt_chat_line *mt_chat_line_open(void)
+mt_chat_line *mt_chat_line_open(mt_chat_complete_fn *complete)
 {
     mt_chat_line *line = mt_alloc(sizeof(*line));
 
+    line->complete = complete;
     mt_buf_init(&line->line, LINE_BYTES);
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return line;
@@ -114,7 +118,7 @@ mt_chat_line *mt_chat_line_open(void)
     el_set(line->edit, EL_ADDFN, "motet-cancel", "give this line up", cancel);
     el_set(line->edit, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key while a line is typed */
     el_set(line->edit, EL_BIND, "^C", "motet-cancel", NULL);
-    el_set(line->edit, EL_ADDFN, "motet-complete", "what can follow", complete);
+    el_set(line->edit, EL_ADDFN, "motet-complete", "what can follow", on_tab);
     el_set(line->edit, EL_BIND, "^I", "motet-complete", NULL);
     el_set(line->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
     return line;
@@ -172,4 +176,31 @@ const char *mt_chat_line_read(mt_chat_line *line, const char *question)
     if (line->line.len)
         history(line->history, &event, H_ENTER, line->line.data);
     return line->line.len ? line->line.data : "";
+}
+
+bool mt_chat_path(const char *text, char *out, size_t size, mt_error *err)
+{
+    const char *home = getenv("HOME"), quote = *text == '"' || *text == '\'' ? *text : '\0';
+    size_t len = strlen(text), at = 0;
+
+    while (len > 0 && text[len - 1] == ' ' && !(len > 1 && text[len - 2] == '\\'))
+        len--;
+    if (!quote && home && text[0] == '~' && (len == 1 || text[1] == '/')) {
+        at = strlen(home);
+        if (at >= size)
+            return mt_fail(err, MT_E_INVALID, "the path is too long");
+        memcpy(out, home, at);
+        text++;
+        len--;
+    }
+    for (size_t i = quote ? 1 : 0; i < len && text[i] != (quote ? quote : '\n'); i++) {
+        if (text[i] == '\\' && !quote &&
+            i + 1 < len) /* as terminals write the name of a file that is dropped on them */
+            i++;
+        if (at + 1 >= size)
+            return mt_fail(err, MT_E_INVALID, "the path is too long");
+        out[at++] = text[i];
+    }
+    out[at] = '\0';
+    return at > 0 || mt_fail(err, MT_E_INVALID, "there is no path; name a file");
 }

@@ -15,8 +15,6 @@
 #include "base/log.h"
 #include "engine/inside.h"
 
-static char poke; /* its address in the inbox wakes the engine and means nothing else */
-
 void mt_engine_params_init(mt_engine_params *params)
 {
     *params = (mt_engine_params){.sequences = 64,
@@ -111,13 +109,6 @@ static bool submit(mt_engine *e, mt_request *r, mt_error *err)
     for (uint32_t c = 0; c < r->choices && r->sequences; c++)
         mt_sequence_close(&r->sequences[c]);
     return mt_fail(err, MT_E_BUSY, "the server is shutting down; try again later");
-}
-
-void mt_engine_poke(mt_engine *e)
-{
-    /* one at a time: the inbox has a place for each request that may come, and for this */
-    const bool pushed = e && !atomic_exchange(&e->poked, true) && mt_queue_push(e->inbox, &poke);
-    (void)pushed;
 }
 
 uint64_t mt_engine_turn(const mt_engine *e)
@@ -250,12 +241,8 @@ static void take(mt_engine *e, mt_request *r)
 static void receive(mt_engine *e, bool idle)
 {
     const int wait = e->running_count + e->waiting_count ? 1000 : -1; /* paused ones are looked at again */
-    void *item = idle ? mt_queue_wait(e->inbox, wait) : mt_queue_pop(e->inbox);
-    for (; item; item = mt_queue_pop(e->inbox))
-        if (item != &poke)
-            take(e, item);
-        else
-            (void)atomic_exchange(&e->poked, false); /* flags that were set before it are seen from here on */
+    for (mt_request *r = mt_inbox_next(e, idle ? wait : 0); r; r = mt_inbox_next(e, 0))
+        take(e, r);
 }
 
 static void sweep(mt_engine *e, mt_sequence **list, const size_t *count, bool all)
@@ -492,7 +479,7 @@ static size_t least_rows(const mt_engine *e)
 
 static bool start(mt_engine *e, mt_error *err)
 {
-    e->inbox = mt_queue_new(e->places.all + e->text_places + 1); /* one: see mt_engine_poke */
+    e->inbox = mt_queue_new(e->places.all + e->text_places + 1); /* one: see inbox.c */
     if (!e->inbox)
         return mt_fail(err, MT_E_IO, "no file descriptor is left; raise the limit (ulimit -n)");
     allot(e);

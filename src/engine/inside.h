@@ -121,6 +121,10 @@ struct mt_engine {
     mt_engine_batch batch; /* with room for all that may run */
 };
 
+/* The request that came next, NULL where there is none; waits for one or for a poke so many milliseconds, and for ever
+   where that is less than 0. */
+mt_request *mt_inbox_next(mt_engine *e, int wait);
+
 /* Puts everything on the device, with room for the steps to come; takes it away, as far as it is there. See load.c. */
 bool mt_engine_load(mt_engine *e, mt_error *err) MT_NODISCARD;
 void mt_engine_unload(mt_engine *e);

@@ -156,11 +156,11 @@ static void take_piece(mt_http_connection *c)
     size_t len = c->parser.piece_len;
 
     if (!charge(c, len)) {
-        mt_http_dispatch_fault(c, 503, "too many large requests are being read at once: try again in a moment");
+        c->server->up->fault(c, 503, "too many large requests are being read at once: try again in a moment");
         return;
     }
     if (!mt_buf_add(&c->body, c->parser.piece, len)) {
-        mt_http_dispatch_fault(c, 503, "the system has no memory for this request: try again in a moment");
+        c->server->up->fault(c, 503, "the system has no memory for this request: try again in a moment");
         return;
     }
     mt_http_count_add(&c->server->count.bodies, len);
@@ -170,7 +170,7 @@ static void take_event(mt_http_connection *c, mt_http_event event)
 {
     switch (event) {
     case MT_HTTP_GOT_HEAD:
-        if (mt_http_dispatch_head(c)) {
+        if (c->server->up->head(c)) {
             c->phase = MT_HTTP_READING_BODY;
             set_alarm(c, MT_HTTP_ALARM_BODY);
         }
@@ -179,10 +179,10 @@ static void take_event(mt_http_connection *c, mt_http_event event)
         if (c->phase == MT_HTTP_READING_BODY) { /* else it was answered at its head */
             c->phase = MT_HTTP_ANSWERING;
             set_alarm(c, MT_HTTP_ALARM_NONE);
-            mt_http_dispatch_request(c);
+            c->server->up->request(c);
         }
         break;
-    case MT_HTTP_BAD: mt_http_dispatch_fault(c, c->parser.fault.status, c->parser.fault.sentence); break;
+    case MT_HTTP_BAD: c->server->up->fault(c, c->parser.fault.status, c->parser.fault.sentence); break;
     case MT_HTTP_GOT_BODY:
     case MT_HTTP_NEED: break;
     }
@@ -267,7 +267,7 @@ static void on_writable(struct bufferevent *bev, void *arg)
     (void)bev;
     if (c->doomed)
         return;
-    mt_http_response_resume(c);
+    c->server->up->resume(c);
     if (c->phase == MT_HTTP_CLOSING && mt_http_connection_waiting(c) == 0)
         linger(c);
     else
@@ -321,7 +321,7 @@ static void on_alarm(mt_http_connection *c)
         mt_http_connection_doom(c);
     } else if (!mt_http_parser_idle(&c->parser)) {
         mt_http_count_add(&c->server->count.timed_out, 1);
-        mt_http_dispatch_fault(c, 408, "the request did not arrive in time");
+        c->server->up->fault(c, 408, "the request did not arrive in time");
     } else if (mt_http_connection_waiting(c) > 0) {
         set_alarm(c, MT_HTTP_ALARM_IDLE); /* it reads its last answer; limits.send_ms watches that */
     } else {
@@ -399,7 +399,7 @@ void mt_http_connection_free(mt_http_connection *c)
     bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
     bufferevent_free(c->bev);
     event_free(c->timer);
-    mt_http_server_forget(c->server, c);
+    c->server->up->forget(c);
     mt_free(c);
     if (follower && follower->gone)
         follower->gone(user);

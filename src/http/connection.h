@@ -83,15 +83,4 @@ void mt_http_connection_drop_request(mt_http_connection *connection);
 struct evbuffer *mt_http_connection_output(mt_http_connection *connection);
 size_t mt_http_connection_waiting(mt_http_connection *connection); /* bytes the client has not taken */
 
-/* dispatch.c: what is done with a request. */
-
-/* The parser has a head. True: the request is wanted, read its body. False: it has been answered. */
-bool mt_http_dispatch_head(mt_http_connection *connection);
-
-/* The body is whole. */
-void mt_http_dispatch_request(mt_http_connection *connection);
-
-/* Answers a request, or what was to be one, with an error, and closes. */
-void mt_http_dispatch_fault(mt_http_connection *connection, int status, const char *sentence);
-
 #endif

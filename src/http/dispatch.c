@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "http/coding.h"
-#include "http/connection.h"
 #include "http/cors.h"
+#include "http/dispatch.h"
 #include "http/field.h"
 #include "http/request.h"
 #include "http/response.h"

@@ -23,6 +23,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "http/connection.h"
+#include "http/dispatch.h"
+#include "http/response.h"
 #include "http/router.h"
 
 enum { OTHER_FILES = 256, LISTEN_PAUSE_MS = 100, KEEPALIVE_IDLE_S = 30, KEEPALIVE_EACH_S = 10, KEEPALIVE_TRIES = 3 };
@@ -116,8 +118,10 @@ static void stop_if_drained(mt_http_server *server)
         event_base_loopbreak(server->loop);
 }
 
-void mt_http_server_forget(mt_http_server *server, mt_http_connection *c)
+static void forget(mt_http_connection *c)
 {
+    mt_http_server *server = c->server;
+
     mt_http_crowd_leave(&server->crowd, c);
     server->slots[c->slot] = NULL;
     server->free_slots[server->free_count++] = c->slot;
@@ -299,10 +303,17 @@ static void make_slots(mt_http_server *server)
     server->free_count = count;
 }
 
+static const mt_http_upward upward = {.head = mt_http_dispatch_head,
+                                      .request = mt_http_dispatch_request,
+                                      .fault = mt_http_dispatch_fault,
+                                      .resume = mt_http_response_resume,
+                                      .forget = forget};
+
 mt_http_server *mt_http_server_new(const mt_http_config *config, mt_error *err)
 {
     mt_http_server *server = mt_alloc(sizeof(*server));
 
+    server->up = &upward;
     server->config = *config;
     server->limits = config->limits;
     server->own_room.limit = config->limits.bodies_bytes;

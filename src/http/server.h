@@ -23,7 +23,19 @@ typedef struct mt_http_counters {
         gone;
 } mt_http_counters;
 
+/* What a connection tells those above it. */
+typedef struct mt_http_upward {
+    /* The parser has a head. True: the request is wanted, read its body. False: it has been answered. */
+    bool (*head)(mt_http_connection *connection);
+    void (*request)(mt_http_connection *connection); /* its body is whole */
+    /* Answers a request, or what was to be one, with an error, and closes. */
+    void (*fault)(mt_http_connection *connection, int status, const char *sentence);
+    void (*resume)(mt_http_connection *connection); /* the client has taken what was waiting */
+    void (*forget)(mt_http_connection *connection); /* its last act */
+} mt_http_upward;
+
 struct mt_http_server {
+    const mt_http_upward *up;
     mt_http_config config;
     mt_http_limits limits;
     mt_room *room, own_room; /* what bodies take */
@@ -69,8 +81,5 @@ static inline uint64_t mt_http_count_get(const atomic_ullong *counter)
 
 /* Asserts that this is the thread of the loop, or that no loop runs. */
 void mt_http_server_owned(const mt_http_server *server);
-
-/* Called by a connection as its last act. */
-void mt_http_server_forget(mt_http_server *server, mt_http_connection *connection);
 
 #endif

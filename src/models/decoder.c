@@ -54,16 +54,6 @@ static void load_aside(mt_model *m, const mt_model_weights *w)
         m->layers[i].aside = mt_tensor_part(m->set, m->aside, 0, m->max_rows, i * width, width);
 }
 
-void mt_decoder_streams_new(mt_model *m, size_t rows)
-{
-    const mt_model_spec *s = m->spec;
-    m->x = mt_tensor_new(m->set, rows, s->hidden);
-    m->h = mt_tensor_new(m->set, rows, s->hidden);
-    m->y = mt_tensor_new(m->set, rows, s->hidden);
-    m->own_x = mt_shared_new(m->set, m->dev, m->x, rows, s->hidden, s->hidden_slices);
-    m->own_y = mt_shared_new(m->set, m->dev, m->y, rows, s->hidden, s->hidden_slices);
-}
-
 static void new_tensors(mt_model *m, size_t rows, size_t logits)
 {
     const mt_model_spec *s = m->spec;
@@ -208,16 +198,6 @@ void mt_model_restore_state(mt_model *m, uint32_t slot, mt_sending *s, size_t at
 }
 
 /* ---- the step ---- */
-
-void mt_decoder_logits(mt_model *m, const mt_shared *y, const mt_weight *head, const mt_tensor *x, size_t n,
-                       float softcap)
-{
-    mt_op_matmul(m->dev, (mt_tensor *[]){y->own}, &head, 1, x, n);
-    if (softcap > 0)
-        mt_op_softcap(m->dev, y->own, n, softcap);
-    if (y->slices)
-        mt_op_share(m->dev, y->all, y->slices, n, false);
-}
 
 /* The projection is of x / sqrt(hidden), which a norm feels only beside its eps. */
 static void make_aside(mt_model *m, size_t n)

@@ -332,3 +332,23 @@ void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer
     if (l->scale != 1)
         mt_op_scale(m->dev, m->x, n, l->scale);
 }
+
+void mt_decoder_streams_new(mt_model *m, size_t rows)
+{
+    const mt_model_spec *s = m->spec;
+    m->x = mt_tensor_new(m->set, rows, s->hidden);
+    m->h = mt_tensor_new(m->set, rows, s->hidden);
+    m->y = mt_tensor_new(m->set, rows, s->hidden);
+    m->own_x = mt_shared_new(m->set, m->dev, m->x, rows, s->hidden, s->hidden_slices);
+    m->own_y = mt_shared_new(m->set, m->dev, m->y, rows, s->hidden, s->hidden_slices);
+}
+
+void mt_decoder_logits(mt_model *m, const mt_shared *y, const mt_weight *head, const mt_tensor *x, size_t n,
+                       float softcap)
+{
+    mt_op_matmul(m->dev, (mt_tensor *[]){y->own}, &head, 1, x, n);
+    if (softcap > 0)
+        mt_op_softcap(m->dev, y->own, n, softcap);
+    if (y->slices)
+        mt_op_share(m->dev, y->all, y->slices, n, false);
+}

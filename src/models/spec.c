@@ -48,15 +48,6 @@ static bool fail_near(const char *name, mt_error *err)
     return fail_unknown(name, err);
 }
 
-bool mt_size_read(const mt_config *c, const char *key, int64_t fallback, int64_t max, uint32_t *out, mt_error *err)
-{
-    int64_t value;
-    if (!mt_config_int(c, key, fallback, 1, max, &value, err))
-        return false;
-    *out = (uint32_t)value;
-    return true;
-}
-
 static bool read_heads(mt_attn_spec *a, uint32_t hidden, const mt_config *c, const mt_family_defaults *d, mt_error *err)
 {
     if (!mt_size_read(c, "num_attention_heads", d->heads, MT_LIMIT_WIDTH, &a->heads, err) ||
@@ -103,23 +94,6 @@ static bool read_common(mt_model_spec *s, mt_layer_spec *usual, const mt_config 
     s->eps = (float)eps;
     s->embed_scale = 1.0f;
     s->tied = mt_config_bool(c, "tie_word_embeddings", d->tied);
-    return true;
-}
-
-void mt_layers_repeat(const mt_model_spec *spec, mt_layer_spec *layer)
-{
-    for (size_t i = 1; i < spec->layers; i++)
-        layer[i] = layer[0];
-}
-
-bool mt_layer_types_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c, uint32_t window)
-{
-    if (mt_config_array(c, "layer_types") != spec->layers)
-        return false;
-    for (size_t i = 0; i < spec->layers; i++) {
-        const char *type = mt_config_array_string(c, "layer_types", i);
-        layer[i].attn.window = type && strcmp(type, "sliding_attention") == 0 ? window : 0;
-    }
     return true;
 }
 

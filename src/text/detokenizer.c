@@ -235,3 +235,15 @@ bool mt_tokenizer_bytes(const mt_tokenizer *tokenizer, uint32_t id, mt_buf *out)
     }
     return !out->full;
 }
+
+bool mt_tokenizer_decode(const mt_tokenizer *tokenizer, const uint32_t *ids, size_t count, bool skip_special,
+                         mt_buf *out)
+{
+    mt_detokenizer d;
+
+    mt_detokenizer_init(&d, tokenizer, skip_special);
+    for (size_t i = 0; i < count; i++)
+        if (!mt_detokenizer_add(&d, ids[i], out))
+            return false;
+    return mt_detokenizer_finish(&d, out);
+}

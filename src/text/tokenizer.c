@@ -9,19 +9,6 @@
 #include "text/detokenizer.h"
 #include "text/tokenizer_parts.h"
 
-void mt_ids_add(mt_ids *ids, uint32_t id)
-{
-    if (ids->count == ids->cap)
-        ids->data = mt_grow(ids->data, &ids->cap, ids->count + 1, sizeof(*ids->data));
-    ids->data[ids->count++] = id;
-}
-
-void mt_ids_free(mt_ids *ids)
-{
-    mt_free(ids->data);
-    *ids = (mt_ids){0};
-}
-
 mt_tokenizer *mt_tokenizer_parse(const char *json, size_t len, mt_error *err)
 {
     mt_tokenizer *t = mt_alloc(sizeof(*t));
@@ -69,18 +56,6 @@ void mt_tokenizer_free(mt_tokenizer *t)
     mt_free(t->tokens);
     mt_arena_free(t->arena);
     mt_free(t);
-}
-
-bool mt_tokenizer_decode(const mt_tokenizer *tokenizer, const uint32_t *ids, size_t count, bool skip_special,
-                         mt_buf *out)
-{
-    mt_detokenizer d;
-
-    mt_detokenizer_init(&d, tokenizer, skip_special);
-    for (size_t i = 0; i < count; i++)
-        if (!mt_detokenizer_add(&d, ids[i], out))
-            return false;
-    return mt_detokenizer_finish(&d, out);
 }
 
 size_t mt_tokenizer_size(const mt_tokenizer *tokenizer)

@@ -339,36 +339,6 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
     return convert_conv(b, t, channels, taps);
 }
 
-static const uint8_t *in_order(mt_binder *b, const uint8_t *from, size_t stride, const uint32_t *order, size_t n)
-{
-    uint8_t *to = mt_binder_copy(b, n * stride);
-    for (size_t r = 0; to && !b->headers_only && r < n; r++)
-        memcpy(to + r * stride, from + order[r] * stride, stride);
-    return to;
-}
-
-/* Blocks of FP8 are 128 rows, which an order would tear apart. */
-bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out)
-{
-    if (!mt_bind_matrix(b, path, n, k, out))
-        return false;
-    if (out->format == MT_FORMAT_FP8)
-        return mt_binder_miss(b, path, "rows with scales of their own", "found blocks of FP8");
-    out->w = in_order(b, out->w, out->stride, order, n);
-    if (out->scales)
-        out->scales = in_order(b, out->scales, out->scale_stride, order, n);
-    if (out->biases)
-        out->biases = in_order(b, out->biases, out->scale_stride, order, n);
-    return out->w != NULL;
-}
-
-bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
-{
-    char name[MT_BIND_NAME];
-    mt_binder_name(b, path, name);
-    return mt_bind_module(b, name, 0, n, k, out);
-}
-
 /* "model.visual", "mtp", "model.layers": enough to tell what a left-over tensor belongs to. */
 static size_t group_length(const char *name)
 {
@@ -453,4 +423,14 @@ bool mt_binder_finish(mt_binder *b, mt_bind_cost *cost, mt_error *err)
     mt_free(b->state);
     mt_free(b);
     return ok;
+}
+
+size_t mt_dtype_size(mt_dtype dtype)
+{
+    switch (dtype) {
+    case MT_DTYPE_F32: return 4;
+    case MT_DTYPE_F16:
+    case MT_DTYPE_BF16: return 2;
+    default: return 0;
+    }
 }

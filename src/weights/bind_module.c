@@ -9,16 +9,6 @@ typedef struct wish {
     size_t stack, n, k;
 } wish;
 
-size_t mt_dtype_size(mt_dtype dtype)
-{
-    switch (dtype) {
-    case MT_DTYPE_F32: return 4;
-    case MT_DTYPE_F16:
-    case MT_DTYPE_BF16: return 2;
-    default: return 0;
-    }
-}
-
 mt_mat mt_mat_plain(mt_dtype dtype, const uint8_t *data, size_t n, size_t k)
 {
     size_t size = mt_dtype_size(dtype);
@@ -222,4 +212,34 @@ bool mt_bind_module(mt_binder *b, const char *name, size_t stack, size_t n, size
     if (t->dtype == MT_DTYPE_F8_E4M3)
         return bind_fp8(&w, t, out);
     return bind_plain(&w, t, out);
+}
+
+static const uint8_t *in_order(mt_binder *b, const uint8_t *from, size_t stride, const uint32_t *order, size_t n)
+{
+    uint8_t *to = mt_binder_copy(b, n * stride);
+    for (size_t r = 0; to && !b->headers_only && r < n; r++)
+        memcpy(to + r * stride, from + order[r] * stride, stride);
+    return to;
+}
+
+/* Blocks of FP8 are 128 rows, which an order would tear apart. */
+bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const uint32_t *order, mt_mat *out)
+{
+    if (!mt_bind_matrix(b, path, n, k, out))
+        return false;
+    if (out->format == MT_FORMAT_FP8)
+        return mt_binder_miss(b, path, "rows with scales of their own", "found blocks of FP8");
+    out->w = in_order(b, out->w, out->stride, order, n);
+    if (out->scales)
+        out->scales = in_order(b, out->scales, out->scale_stride, order, n);
+    if (out->biases)
+        out->biases = in_order(b, out->biases, out->scale_stride, order, n);
+    return out->w != NULL;
+}
+
+bool mt_bind_matrix(mt_binder *b, const char *path, size_t n, size_t k, mt_mat *out)
+{
+    char name[MT_BIND_NAME];
+    mt_binder_name(b, path, name);
+    return mt_bind_module(b, name, 0, n, k, out);
 }

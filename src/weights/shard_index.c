@@ -1,5 +1,6 @@
 /* model.safetensors.index.json: which tensor is in which file. It comes with the checkpoint, so it is as little to be
    trusted as a header. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,4 +154,12 @@ bool mt_shard_index_load(mt_shards *out, const char *dir, mt_arena *arena, mt_er
     bool ok = mt_shard_index_parse(out, file.data, file.size, arena, err);
     mt_file_unmap(&file);
     return ok || mt_fail_within(err, "\"%s\"", path);
+}
+
+bool mt_shards_path(char *out, const char *dir, const char *name, mt_error *err)
+{
+    int len = snprintf(out, MT_LIMIT_PATH, "%s/%s", dir, name);
+    if (len < 0 || len >= MT_LIMIT_PATH)
+        return mt_fail(err, MT_E_TOO_LARGE, "the path of \"%.200s\" is longer than %d bytes", name, MT_LIMIT_PATH - 1);
+    return true;
 }

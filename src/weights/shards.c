@@ -11,14 +11,6 @@
 #define SINGLE "model.safetensors"
 #define SUFFIX ".safetensors"
 
-bool mt_shards_path(char *out, const char *dir, const char *name, mt_error *err)
-{
-    int len = snprintf(out, MT_LIMIT_PATH, "%s/%s", dir, name);
-    if (len < 0 || len >= MT_LIMIT_PATH)
-        return mt_fail(err, MT_E_TOO_LARGE, "the path of \"%.200s\" is longer than %d bytes", name, MT_LIMIT_PATH - 1);
-    return true;
-}
-
 static bool exists(const char *dir, const char *name)
 {
     char path[MT_LIMIT_PATH];

@@ -141,6 +141,9 @@ MT_DEVICE_CALLS(MT_CPU_DECLARE)
 MT_DEVICE_OPERATIONS(MT_CPU_DECLARE)
 #undef MT_CPU_DECLARE
 
+mt_set *mt_cpu_set_new(mt_device *dev);
+void mt_cpu_set_free(mt_set *set);
+
 /* Zeroed, 64-byte aligned, counted, alive as long as the set. */
 void *mt_cpu_alloc(mt_set *set, size_t bytes);
 

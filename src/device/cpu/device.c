@@ -8,84 +8,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "device/cpu/cpu.h"
-
-/* ---- sets ---- */
-
-static mt_set *set_new(mt_device *dev)
-{
-    mt_set *set = mt_alloc(sizeof *set);
-    set->head.dev = dev;
-    set->arena = mt_arena_new(0);
-    set->next = dev->sets;
-    set->link = &dev->sets;
-    if (set->next)
-        set->next->link = &set->next;
-    dev->sets = set;
-    return set;
-}
-
-static void set_free(mt_set *set)
-{
-    *set->link = set->next;
-    if (set->next)
-        set->next->link = set->link;
-    set->head.dev->bytes -= set->bytes;
-    mt_arena_free(set->arena);
-    mt_free(set);
-}
-
-static void keep(mt_set *set, void (*dispose)(void *), void *object, size_t bytes)
-{
-    const int kept = mt_arena_defer(set->arena, dispose, object);
-    assert(kept); /* the arena has no limit */
-    (void)kept;
-    set->bytes += bytes;
-    set->head.dev->bytes += bytes;
-}
-
-static void free_block(void *block)
-{
-    mt_free(block);
-}
-
-void *mt_cpu_alloc(mt_set *set, size_t bytes)
-{
-    void *p = mt_alloc_aligned(64, bytes ? bytes : 64);
-    keep(set, free_block, p, bytes);
-    return p;
-}
-
-typedef struct mapping {
-    void *data;
-    size_t bytes;
-} mapping;
-
-static void unmap(void *object)
-{
-    const mapping *m = object;
-    munmap(m->data, m->bytes);
-}
-
-void *mt_cpu_map(mt_set *set, size_t count, size_t bytes_each)
-{
-    if (count >= MT_NO_PAGE || count > (SIZE_MAX >> 16) / bytes_each)
-        return NULL;
-    const size_t bytes = count * bytes_each;
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED)
-        return NULL;
-#if defined(MADV_HUGEPAGE)
-    (void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: nothing depends on it */
-#endif
-    mapping *m = mt_cpu_alloc(set, sizeof *m);
-    *m = (mapping){.data = data, .bytes = bytes};
-    keep(set, unmap, m, bytes);
-    return data;
-}
 
 /* ---- the device ---- */
 
@@ -111,7 +36,7 @@ static mt_device *open_cpu(const mt_device_params *params, mt_host *host, mt_err
 static void close_cpu(mt_device *dev)
 {
     if (dev->plan)
-        set_free(dev->plan);
+        mt_cpu_set_free(dev->plan);
     assert(!dev->sets);
     mt_free(dev);
 }
@@ -217,9 +142,9 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
                        MT_LIMIT_BATCH_ROWS);
     const mt_kernels *k = &dev->k;
     if (dev->plan)
-        set_free(dev->plan);
+        mt_cpu_set_free(dev->plan);
     dev->needs = sum_needs(dev);
-    dev->plan = set_new(dev);
+    dev->plan = mt_cpu_set_new(dev);
     dev->rows = rows;
     dev->packed_block = block_bytes(dev);
     dev->packed = mt_cpu_alloc(dev->plan, (rows + MT_CPU_ROW_BLOCK - 1) / MT_CPU_ROW_BLOCK * dev->packed_block);
@@ -232,28 +157,13 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
     return true;
 }
 
-uint8_t *mt_cpu_scratch(mt_device *dev, size_t worker)
-{
-    return dev->scratch + worker * dev->scratch_bytes;
-}
-
-void mt_cpu_run(mt_device *dev, mt_pool_fn *fn, void *ctx, size_t items, size_t elements)
-{
-    if (elements >= MT_CPU_INLINE && items > 1) {
-        mt_host_run(dev->head.host, fn, ctx, items);
-        return;
-    }
-    for (size_t i = 0; i < items; i++)
-        fn(ctx, i, 0);
-}
-
 const mt_backend mt_backend_cpu = {.name = "cpu",
                                    .open = open_cpu,
                                    .close = close_cpu,
                                    .renew = renew,
                                    .describe = describe,
-                                   .set_new = set_new,
-                                   .set_free = set_free,
+                                   .set_new = mt_cpu_set_new,
+                                   .set_free = mt_cpu_set_free,
 #define FIELD(result, name, parameters, arguments) .name = mt_cpu_##name,
                                    MT_DEVICE_OBJECTS(FIELD) MT_DEVICE_ANSWERS(FIELD) MT_DEVICE_CALLS(FIELD)
                                        MT_DEVICE_OPERATIONS(FIELD)

@@ -1,14 +1,12 @@
 /* The CUDA device: kernels on one stream of one GPU. Owns its memory there; one thread drives it.
 
-   1. Everything is enqueued on one stream, so that it happens in order; the host waits only for readings. Copies that
-      no step needs go beside it, on another (aside.c).
-   2. What the host hands over goes through a ring of pinned memory, so that it may change as soon as a call returns. */
+   Everything is enqueued on one stream, so that it happens in order; the host waits only for readings. Copies that no
+   step needs go beside it, on another (aside.c). */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "device/cuda/cuda.h"
 
 /* ---- sets ---- */
@@ -39,105 +37,6 @@ static void set_free(mt_set *set)
     dev->bytes -= set->bytes;
     mt_arena_free(set->arena);
     mt_free(set);
-}
-
-typedef struct block {
-    mt_device *dev;
-    CUdeviceptr at;
-    void *pinned;
-} block;
-
-/* Of a device that is lost, too: the driver may have it all the same. */
-static void free_block(void *object)
-{
-    const block *b = object;
-    const CUresult error = b->pinned ? b->dev->cu.host_free(b->pinned) : b->dev->cu.free(b->at);
-    mt_cuda_ok(b->dev, error, "free memory");
-}
-
-void *mt_cuda_host(mt_set *set, size_t bytes)
-{
-    void *p = mt_arena_alloc(set->arena, bytes);
-    assert(p); /* the arena has no limit */
-    return p;
-}
-
-void mt_cuda_defer(mt_set *set, void (*end)(void *object), void *object)
-{
-    const int ok = mt_arena_defer(set->arena, end, object);
-    assert(ok);
-    (void)ok;
-}
-
-static void keep(mt_set *set, block b)
-{
-    block *kept = mt_cuda_host(set, sizeof *kept);
-    *kept = b;
-    mt_cuda_defer(set, free_block, kept);
-}
-
-CUdeviceptr mt_cuda_reserve(mt_set *set, size_t bytes)
-{
-    mt_device *dev = set->head.dev;
-    CUdeviceptr at = 0;
-    bytes = mt_cuda_up(bytes ? bytes : 1, 256);
-    if (dev->failed || dev->cu.alloc(&at, bytes))
-        return 0;
-    set->bytes += bytes;
-    dev->bytes += bytes;
-    keep(set, (block){.dev = dev, .at = at});
-    return mt_cuda_do(dev, "clear memory", set_bytes, at, 0, bytes, mt_cuda_stream(dev)) ? at : 0;
-}
-
-CUdeviceptr mt_cuda_memory(mt_set *set, size_t bytes)
-{
-    const CUdeviceptr at = mt_cuda_reserve(set, bytes);
-    if (!at)
-        mt_cuda_lack(set->head.dev, bytes);
-    return at;
-}
-
-/* Of a device that is lost it is plain memory, which nobody fills. */
-void *mt_cuda_pinned(mt_set *set, size_t bytes)
-{
-    mt_device *dev = set->head.dev;
-    void *at = NULL;
-    if (!mt_cuda_do(dev, "pin memory of the host", host_alloc, &at, bytes ? bytes : 1))
-        return mt_cuda_host(set, bytes ? bytes : 1);
-    keep(set, (block){.dev = dev, .pinned = at});
-    return at;
-}
-
-/* ---- to the device ---- */
-
-uint8_t *mt_cuda_stage(mt_device *dev, size_t bytes)
-{
-    assert(bytes <= MT_CUDA_STAGING);
-    bytes = mt_cuda_up(bytes, 64);
-    if (dev->staged + bytes > MT_CUDA_STAGING) {
-        mt_cuda_do(dev, "wait", stream_wait, mt_cuda_stream(dev));
-        dev->staged = 0;
-    }
-    uint8_t *at = dev->staging + dev->staged;
-    dev->staged += bytes;
-    return at;
-}
-
-void mt_cuda_flush(mt_device *dev, CUdeviceptr to, const uint8_t *staged, size_t bytes)
-{
-    if (bytes)
-        mt_cuda_do(dev, "take data from the host", to_device, to, staged, bytes, mt_cuda_stream(dev));
-}
-
-void mt_cuda_send(mt_device *dev, CUdeviceptr to, const void *from, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        const size_t left = bytes - done, n = left < MT_CUDA_STAGING / 4 ? left : MT_CUDA_STAGING / 4;
-        uint8_t *at = mt_cuda_stage(dev, n);
-        memcpy(at, (const uint8_t *)from + done, n);
-        mt_cuda_flush(dev, to + done, at, n);
-        done += n;
-    }
 }
 
 /* ---- the device ---- */
@@ -219,12 +118,6 @@ void mt_cuda_device_enter(mt_device *dev)
 {
     if (dev->context)
         mt_cuda_ok(dev, dev->cu.context_use(dev->context), "be used by another thread");
-}
-
-void mt_cuda_device_wait(mt_device *dev)
-{
-    if (!dev->waited)
-        dev->waited = mt_cuda_do(dev, "compute", stream_wait, mt_cuda_stream(dev));
 }
 
 /* ---- the plan ---- */

@@ -1,11 +1,9 @@
 /* A GPU, found and opened with its kernels, closed, and opened anew after a fault.
 
-   1. A call of the driver that goes wrong is told once, and is the device's fault until it is opened anew: nothing is
-      computed any more, and nothing that was computed since is true.
-   2. Each device has a context of its own, so that a fault of one engine's is not another's, and one can be opened anew
+   1. Each device has a context of its own, so that a fault of one engine's is not another's, and one can be opened anew
       while others compute. The driver's primary context, which all would share, would have to be given up by all of
       them first.
-   3. Which code the driver took from the images decides which kernels are launched, not which card it is: cards to come
+   2. Which code the driver took from the images decides which kernels are launched, not which card it is: cards to come
       run code for older ones. Every image has every kernel. */
 #include <assert.h>
 #include <stdio.h>
@@ -13,41 +11,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "device/cuda/cuda.h"
 
 #define OLDEST 80 /* compute capability that there is code for */
 
 extern const unsigned char *const mt_cuda_images[]; /* a fatbin for each file of kernels, then NULL: images.S.in */
-
-/* ---- faults ---- */
-
-bool mt_cuda_ok(mt_device *dev, CUresult error, const char *what)
-{
-    if (!error)
-        return true;
-    if (!dev->failed) {
-        mt_fail(&dev->fault, MT_E_IO, "the GPU could not %s: %s", what, mt_cuda_driver_text(&dev->cu, error));
-        mt_log_error("cuda.failed", "%s could not %s: %s", dev->name, what, mt_cuda_driver_text(&dev->cu, error));
-    }
-    dev->failed = true;
-    return false;
-}
-
-void mt_cuda_lack(mt_device *dev, size_t bytes)
-{
-    if (!dev->failed)
-        mt_fail(&dev->fault, MT_E_MEMORY,
-                "the GPU has %.0f MiB, of which %.0f are in use, and %.0f more are needed: lower --batch-tokens or "
-                "--max-sequences, or take a smaller model",
-                (double)dev->memory / (1 << 20), (double)dev->bytes / (1 << 20), (double)bytes / (1 << 20));
-    dev->failed = true;
-}
-
-bool mt_cuda_device_well(const mt_device *dev, mt_error *err)
-{
-    return !dev->failed || mt_fail(err, dev->fault.code, "%s", dev->fault.text);
-}
 
 /* ---- kernels ---- */
 

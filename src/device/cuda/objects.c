@@ -337,14 +337,6 @@ bool mt_cuda_state_poisoned(mt_device *dev, const mt_states *st, uint32_t slot)
 
 /* ---- reading ---- */
 
-mt_reading *mt_cuda_reading_new(mt_set *set, size_t bytes)
-{
-    mt_reading *r = mt_cuda_host(set, sizeof *r);
-    bytes += bytes / 8 + 4096; /* rows are read with their padding */
-    *r = (mt_reading){.host = mt_cuda_pinned(set, bytes), .bytes = bytes};
-    return r;
-}
-
 static CUstream stream_of(mt_device *dev, const mt_reading *r)
 {
     return r->aside ? mt_cuda_aside(dev) : mt_cuda_stream(dev);

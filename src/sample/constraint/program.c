@@ -9,67 +9,7 @@
 #include "base/limits.h"
 #include "sample/constraint/program_inside.h"
 
-enum { LOOK = 1024 }; /* instructions between two looks at whether anybody still wants it */
-
-uint32_t mt_program_emit(mt_compiler *c, mt_instruction in)
-{
-    mt_program *p = c->p;
-
-    if (p->count == MT_LIMIT_PROGRAM_CODE || (p->count % LOOK == 0 && mt_grammar_stopped(c->g)))
-        c->full = true;
-    if (c->full)
-        return 0;
-    p->code = mt_grow(p->code, &c->cap, p->count + 1, sizeof(*p->code));
-    p->code[p->count] = in;
-    return (uint32_t)p->count++;
-}
-
-uint32_t mt_program_add_targets(mt_compiler *c, size_t count)
-{
-    mt_program *p = c->p;
-    const size_t begin = p->target_count;
-
-    p->targets = mt_grow(p->targets, &c->target_cap, p->target_count + count, sizeof(*p->targets));
-    p->target_count += count;
-    if (count > p->widest)
-        p->widest = (uint32_t)count;
-    return (uint32_t)begin;
-}
-
-static uint32_t add_text(mt_compiler *c, const char *bytes, size_t len, uint32_t next)
-{
-    mt_program *p = c->p;
-    uint16_t *at;
-
-    if (p->text_len + len > MT_LIMIT_GRAMMAR_BYTES) {
-        c->full = true;
-        return 0;
-    }
-    p->text = mt_grow(p->text, &c->text_cap, p->text_len + len + 2, sizeof(*p->text));
-    at = p->text + p->text_len;
-    for (size_t i = 0; i < len; i++)
-        at[i] = (unsigned char)bytes[i];
-    at[len - 1] |= MT_TEXT_LAST;
-    at[len] = (uint16_t)next;
-    at[len + 1] = (uint16_t)(next >> 16);
-    p->text_len += len + 2;
-    return (uint32_t)(p->text_len - len - 2);
-}
-
-uint32_t mt_program_literal(mt_compiler *c, const char *bytes, size_t len, uint32_t next)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (!mt_byteset_has(c->covered, (unsigned char)bytes[i]))
-            return mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK}); /* which no token could write */
-        c->read[(unsigned char)bytes[i]] = true;
-    }
-    if (len == 0)
-        return next;
-    if (len == 1)
-        return mt_program_emit(c, (mt_instruction){.op = MT_OP_BYTE, .a = (unsigned char)bytes[0], .next = next});
-    return mt_program_emit(
-        c, (mt_instruction){.op = MT_OP_TEXT, .a = add_text(c, bytes, len, next), .b = (uint32_t)len, .next = next});
-}
+static uint32_t compile(mt_compiler *c, mt_expr e, uint32_t next);
 
 /* A loop without a counter. Where the body comes at least once, it is where the loop is entered. */
 static uint32_t compile_loop(mt_compiler *c, const mt_expr_node *n, uint32_t next)
@@ -77,7 +17,7 @@ static uint32_t compile_loop(mt_compiler *c, const mt_expr_node *n, uint32_t nex
     const uint32_t targets = mt_program_add_targets(c, 2);
     const uint32_t fork =
         mt_program_emit(c, (mt_instruction){.op = MT_OP_FORK, .plain = n->plain, .a = targets, .b = 2});
-    const uint32_t body = mt_program_compile(c, n->a, fork); /* which may move the targets */
+    const uint32_t body = compile(c, n->a, fork); /* which may move the targets */
 
     c->p->targets[targets] = body;
     c->p->targets[targets + 1] = next;
@@ -87,7 +27,7 @@ static uint32_t compile_loop(mt_compiler *c, const mt_expr_node *n, uint32_t nex
 /* What may be left out needs no counter either. */
 static uint32_t compile_maybe(mt_compiler *c, const mt_expr_node *n, uint32_t next)
 {
-    const uint32_t body = mt_program_compile(c, n->a, next), targets = mt_program_add_targets(c, 2);
+    const uint32_t body = compile(c, n->a, next), targets = mt_program_add_targets(c, 2);
 
     c->p->targets[targets] = body;
     c->p->targets[targets + 1] = next;
@@ -114,7 +54,7 @@ static uint32_t compile_repeat(mt_compiler *c, const mt_expr_node *n, uint32_t n
         return compile_maybe(c, n, next);
     at =
         mt_program_emit(c, (mt_instruction){.op = MT_OP_REPEAT, .plain = n->plain, .b = n->b, .c = n->c, .next = next});
-    body = mt_program_compile(c, n->a, 0);
+    body = compile(c, n->a, 0);
     if (c->full)
         return 0;
     c->p->code[at].a = body;
@@ -123,7 +63,7 @@ static uint32_t compile_repeat(mt_compiler *c, const mt_expr_node *n, uint32_t n
     return at;
 }
 
-uint32_t mt_program_compile(mt_compiler *c, mt_expr e, uint32_t next)
+static uint32_t compile(mt_compiler *c, mt_expr e, uint32_t next)
 {
     const mt_expr_node *n = &c->g->nodes[e];
 
@@ -138,12 +78,12 @@ uint32_t mt_program_compile(mt_compiler *c, mt_expr e, uint32_t next)
     case MT_EXPR_LITERAL: return mt_program_literal(c, c->g->text + n->a, n->b, next);
     case MT_EXPR_LIST:
         for (uint32_t i = n->b; i-- > 0;)
-            next = mt_program_compile(c, c->g->parts[n->a + i], next);
+            next = compile(c, c->g->parts[n->a + i], next);
         return next;
     case MT_EXPR_ANY: return mt_program_any(c, n, next);
     case MT_EXPR_REPEAT: return compile_repeat(c, n, next);
     case MT_EXPR_FREE:
-        next = mt_program_compile(c, n->a, next);
+        next = compile(c, n->a, next);
         return mt_program_emit(c, (mt_instruction){.op = MT_OP_FREE, .next = next});
     }
     return next;
@@ -155,7 +95,7 @@ static void compile_rules(mt_compiler *c)
 
     mt_program_emit(c, (mt_instruction){.op = MT_OP_RETURN});
     for (size_t r = 0; r < c->g->rule_count && !c->full; r++)
-        c->entries[r] = mt_program_compile(c, c->g->rules[r], 0);
+        c->entries[r] = compile(c, c->g->rules[r], 0);
     for (size_t i = 0; i < p->count && !c->full; i++)
         if (p->code[i].op == MT_OP_CALL)
             p->code[i].a = c->entries[p->code[i].a];
@@ -353,7 +293,7 @@ static bool check(mt_compiler *c, mt_error *err)
 
 mt_program *mt_program_new(const mt_grammar *grammar, const mt_byteset *covered, mt_error *err)
 {
-    mt_compiler c = {.g = grammar, .p = mt_alloc(sizeof(*c.p)), .covered = covered};
+    mt_compiler c = {.compile = compile, .g = grammar, .p = mt_alloc(sizeof(*c.p)), .covered = covered};
     bool ok;
 
     c.entries = mt_alloc_array(grammar->rule_count, sizeof(*c.entries));

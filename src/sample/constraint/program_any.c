@@ -105,11 +105,11 @@ static uint32_t peel(trie *t, mt_expr e, uint32_t next)
         for (; pure < n->b && is_pure(g, g->parts[n->a + pure], PURE_DEPTH); pure++)
             peel(t, g->parts[n->a + pure], 0);
         for (uint32_t i = n->b; i-- > pure + 1;)
-            next = mt_program_compile(t->c, g->parts[n->a + i], next);
+            next = t->c->compile(t->c, g->parts[n->a + i], next);
         return pure < n->b ? peel(t, g->parts[n->a + pure], next) : next;
     default: break;
     }
-    return mt_program_compile(t->c, e, next);
+    return t->c->compile(t->c, e, next);
 }
 
 /* Alternatives of alternatives are alternatives. */

@@ -4,7 +4,10 @@
 
 #include "sample/constraint/program.h"
 
-typedef struct mt_compiler {
+typedef struct mt_compiler mt_compiler;
+
+struct mt_compiler {
+    uint32_t (*compile)(mt_compiler *c, mt_expr e, uint32_t next); /* where it is entered */
     const mt_grammar *g;
     const mt_byteset *covered;
     mt_program *p;
@@ -15,11 +18,11 @@ typedef struct mt_compiler {
     uint32_t *users;
     bool read[256]; /* bytes of texts */
     bool full;      /* of instructions, or nobody wants it any more: what is made from then on means nothing */
-} mt_compiler;
+};
 
-uint32_t mt_program_emit(mt_compiler *c, mt_instruction in);           /* its number */
-uint32_t mt_program_add_targets(mt_compiler *c, size_t count);         /* where they are */
-uint32_t mt_program_compile(mt_compiler *c, mt_expr e, uint32_t next); /* where it is entered */
+/* program_emit.c */
+uint32_t mt_program_emit(mt_compiler *c, mt_instruction in);   /* its number */
+uint32_t mt_program_add_targets(mt_compiler *c, size_t count); /* where they are */
 uint32_t mt_program_literal(mt_compiler *c, const char *bytes, size_t len, uint32_t next);
 
 /* program_any.c: alternatives. */

@@ -1,0 +1,52 @@
+/* What decoders share: an empty picture, and the sentences about what they cannot read. */
+#include "media/codec.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+
+bool mt_codec_ends_early(mt_error *err, const char *name)
+{
+    return mt_fail(err, MT_E_INVALID, "the \"%s\" picture ends early: send the whole file", name);
+}
+
+bool mt_codec_damaged(mt_error *err, const char *name, const char *why)
+{
+    return mt_fail(err, MT_E_INVALID, "the \"%s\" picture is damaged (%s): send an intact file", name, why);
+}
+
+bool mt_codec_stopped(mt_error *err)
+{
+    return mt_fail(err, MT_E_INVALID, "the picture was not decoded to its end: its request was cancelled");
+}
+
+void mt_codec_colours_rest(uint8_t colours[256][3], size_t count)
+{
+    bool greys = true;
+
+    for (size_t i = 0; i < count; i++)
+        greys = greys && colours[i][0] == i && colours[i][1] == i && colours[i][2] == i;
+    for (size_t i = count; i < 256; i++)
+        memset(colours[i], greys ? (int)i : 0, 3);
+}
+
+void mt_image_new(mt_image *image, uint32_t width, uint32_t height)
+{
+    size_t size;
+
+    assert(width > 0 && height > 0);
+    if (MT_MUL_OVERFLOWS((size_t)width * 3, (size_t)height, &size))
+        size = SIZE_MAX; /* which mt_alloc refuses */
+    *image = (mt_image){.pixels = mt_alloc(size), .width = width, .height = height};
+}
+
+void mt_image_free(mt_image *image)
+{
+    if (image->mapped)
+        munmap(image->pixels, image->mapped);
+    else
+        mt_free(image->pixels);
+    *image = (mt_image){0};
+}
