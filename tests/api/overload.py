@@ -182,8 +182,11 @@ async def hold(server, count):
 
 
 def measure(program, folder, seconds, times, connections, tokens):
-    with served.Server(program, folder, "--max-sequences", str(SEATS), "--max-queue", str(QUEUE), "--memory", str(MEMORY)
-                       ) as server:
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
+    # Room for all connections there may be: where they run short, those make way that have sent nothing yet.
+    with served.Server(program, folder, "--max-sequences", str(SEATS), "--max-queue", str(QUEUE), "--memory", str(MEMORY),
+                       "--max-connections", "16384") as server:
         flooded = asyncio.run(flood(server, seconds, times, tokens))
         server.wait_idle()
     with served.Server(program, folder, "--memory", str(MEMORY), "--max-connections", str(connections)) as server:
@@ -212,8 +215,6 @@ def main():
     parser.add_argument("--tokens", type=int, default=500)
     parser.add_argument("--share", type=float, default=0.9, help="what must be left of the best")
     arguments = parser.parse_args()
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
     with tempfile.TemporaryDirectory() as folder:
         found = measure(os.path.abspath(arguments.motet), fixture.write(os.path.join(folder, "tiny")), arguments.seconds,
                         arguments.times, arguments.connections, arguments.tokens)

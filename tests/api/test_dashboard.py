@@ -139,20 +139,19 @@ def who_comes_later_is_told_what_was_before():
 
 @test
 def one_that_runs_is_there_from_the_first_event_on():
-    with start() as server:
-        running = served.send(server, "/v1/completions", {"prompt": [0, 9], "max_tokens": 100000, "ignore_eos": True,
-                                                          "stream": True})
-        assert eventually(lambda: server.status()["running"] == 1)
+    with start("--batch-tokens", "1", "--threads", "1") as server:
+        running = served.send(server, "/v1/completions", {"prompt": [0, 9], "max_tokens": 2000, "ignore_eos": True,
+                                                          "n": 30})  # which takes longer than the test
+        assert eventually(lambda: server.status()["running"] == 30)
         with watching(server) as s:
-            assert len(s.live) == 1, s.live
-            voice = next(iter(s.live.values()))
-            assert voice["seated"] and "ended" not in voice
+            assert len(s.live) == 30, s.live
+            assert all(voice["seated"] and "ended" not in voice for voice in s.live.values()), s.live
             running.close()
-            s.until(lambda: s.ended)
-            assert next(iter(s.ended.values()))["finish"] == "cancelled" and not s.live
+            s.until(lambda: len(s.ended) == 30)
+            assert {voice["finish"] for voice in s.ended.values()} == {"cancelled"} and not s.live
         with watching(server) as s:
             s.until(lambda: s.whole)
-            assert len(s.ended) == 1
+            assert len(s.ended) == 30
 
 
 @test

@@ -14,6 +14,8 @@ from served import Suite, eventually
 
 suite = Suite("gpu")
 FAULT = "the GPU could not "
+# What is drawn is drawn from nothing: an answer that could end with its first token would not meet a fault.
+LONG = {"ignore_eos": True, "temperature": 0}
 
 
 class Gpu:
@@ -51,10 +53,10 @@ def said(answer):
 def faults_in_every_dialect():
     """Every dialect, whole and streamed: an error, then all is well."""
     message = [{"role": "user", "content": "hello world"}]
-    calls = [("/v1/chat/completions", {"messages": message, "max_tokens": 8}),
-             ("/v1/completions", {"prompt": "hello world", "max_tokens": 8}),
-             ("/v1/responses", {"input": "hello world", "max_output_tokens": 16, "store": False}),
-             ("/v1/messages", {"messages": message, "max_tokens": 8})]
+    calls = [("/v1/chat/completions", {"messages": message, "max_tokens": 8, **LONG}),
+             ("/v1/completions", {"prompt": "hello world", "max_tokens": 8, **LONG}),
+             ("/v1/responses", {"input": "hello world", "max_output_tokens": 16, "store": False, **LONG}),
+             ("/v1/messages", {"messages": message, "max_tokens": 8, **LONG})]
     with Gpu() as gpu:
         server = gpu.server
         assert any("cuda:0 (Fake 0, sm_90" in line for line in server.log), server.log
@@ -82,12 +84,12 @@ def a_card_that_is_gone():
     """A card that is gone."""
     with Gpu(",lost") as gpu:
         server = gpu.server
-        assert server.chat(max_tokens=4).status == 200
+        assert server.chat(max_tokens=4, **LONG).status == 200
         gpu.strike()
-        assert FAULT in said(server.chat(max_tokens=4))
+        assert FAULT in said(server.chat(max_tokens=4, **LONG))
         assert eventually(lambda: server.request("GET", "/health").status == 503)
         for _ in range(2):
-            answer = server.chat(max_tokens=4)
+            answer = server.chat(max_tokens=4, **LONG)
             assert answer.status == 503, answer.body
             assert said(answer).startswith("the device could not be opened anew: "), answer.body
         assert server.request("GET", "/live").status == 200
@@ -106,15 +108,15 @@ def several_models_on_one_card():
     with Gpu(",memory=1500", folder=folders) as gpu:
         server = gpu.server
         for name in ("alto", "bass"):
-            assert server.chat(model=name, max_tokens=8).status == 200
+            assert server.chat(model=name, max_tokens=8, **LONG).status == 200
         limit, grants = server.metrics()["motet_memory_limit_bytes"], by_model(server, "motet_model_memory_bytes")
         assert 1000 << 20 < limit < 1500 << 20, limit
         assert set(grants) == {"alto", "bass"} and min(grants.values()) > 100 << 20, grants
         assert sum(grants.values()) <= limit, (grants, limit)
         gpu.strike()
-        assert FAULT in said(server.chat(model="alto", max_tokens=8)) and gpu.struck()
-        assert server.chat(model="bass", max_tokens=8).status == 200
-        assert eventually(lambda: server.chat(model="alto", max_tokens=8).status == 200), server.log[-5:]
+        assert FAULT in said(server.chat(model="alto", max_tokens=8, **LONG)) and gpu.struck()
+        assert server.chat(model="bass", max_tokens=8, **LONG).status == 200
+        assert eventually(lambda: server.chat(model="alto", max_tokens=8, **LONG).status == 200), server.log[-5:]
         assert by_model(server, "motet_device_faults_total") == {"alto": 1, "bass": 0}
         assert server.request("GET", "/health").status == 200
 

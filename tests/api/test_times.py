@@ -36,8 +36,19 @@ def give_back(server):
     assert eventually(free), server.metrics()
 
 
-def timeouts(server):
-    return {k: v for k, v in server.metrics().items() if k.startswith("motet_calls_timed_out_total")}
+def timeouts(server, phase):
+    return server.metrics()['motet_calls_timed_out_total{{phase="{}"}}'.format(phase)]
+
+
+def late(server, path, body, phase):
+    """The answer to a request whose time was over in a phase, and that time. It gets more and more of it: a slow machine
+    may not have come so far before."""
+    for seconds in 0.2, 1, 5, 25:
+        before = timeouts(server, phase)
+        answer = server.post(path, dict(body, timeout=seconds))
+        if timeouts(server, phase) > before:
+            return answer, "{:g} s".format(seconds)
+    raise AssertionError("{} is never late while it is {}".format(path, phase))
 
 
 @test
@@ -45,50 +56,46 @@ def a_request_whose_time_is_over_says_so_in_each_dialect():
     with start(*SLOW) as server:
         with served.send(server, "/v1/completions", WORK):
             assert eventually(lambda: server.status()["running"] == 60)
-            late = server.post("/v1/completions", {"prompt": [0, 9], "timeout": 0.2})
-            assert late.status == 504 and late.headers["x-should-retry"] == "false", late.headers
-            error = late.json()["error"]
+            got, time = late(server, "/v1/completions", {"prompt": [0, 9]}, "waiting")
+            assert got.status == 504 and got.headers["x-should-retry"] == "false", got.headers
+            error = got.json()["error"]
             assert error["type"] == "timeout_error" and error["code"] == "timeout", error
-            assert "0.2 s" in error["message"] and "before the first token" in error["message"], error
-            late = server.post("/v1/messages", dict(CHAT, timeout=0.2))
-            assert late.status == 504 and late.json()["error"]["type"] == "timeout_error", late.body
-            late = server.post("/api/chat", {"messages": CHAT["messages"], "timeout": 0.2, "stream": False})
-            assert late.status == 504 and "0.2 s" in late.json()["error"], late.body
-            late = server.post("/v1/responses", {"input": "hello", "timeout": 0.2})
-            assert late.status == 504 and late.json()["error"]["code"] == "timeout", late.body
-            counts = timeouts(server)
-            assert counts['motet_calls_timed_out_total{phase="waiting"}'] == 4, counts
+            assert time in error["message"] and "before the first token" in error["message"], error
+            got, _ = late(server, "/v1/messages", CHAT, "waiting")
+            assert got.status == 504 and got.json()["error"]["type"] == "timeout_error", got.body
+            got, time = late(server, "/api/chat", {"messages": CHAT["messages"], "stream": False}, "waiting")
+            assert got.status == 504 and time in got.json()["error"], got.body
+            got, _ = late(server, "/v1/responses", {"input": "hello"}, "waiting")
+            assert got.status == 504 and got.json()["error"]["code"] == "timeout", got.body
+            count = timeouts(server, "waiting") + timeouts(server, "preparing")
         give_back(server)
-        assert sum("request.timeout" in line for line in server.log) == 4
+        assert count >= 4 and sum("request.timeout" in line for line in server.log) == count, (count, server.log)
 
 
 @test
 def a_stream_whose_time_is_over_ends_with_an_error():
     with start(*SLOW) as server:
-        said = server.post("/v1/completions", dict(WORK, stream=True, timeout=0.3)).events()
+        said = late(server, "/v1/completions", dict(WORK, stream=True), "running")[0].events()
         assert said[0]["choices"] and said[-2]["error"]["code"] == "timeout" and said[-1] == "[DONE]", said[-2:]
-        said = server.post("/v1/chat/completions", dict(CHAT, n=60, stream=True, timeout=0.3)).events()
+        said = late(server, "/v1/chat/completions", dict(CHAT, n=60, stream=True), "running")[0].events()
         assert said[-2]["error"]["code"] == "timeout" and said[-1] == "[DONE]", said[-2:]
         with served.send(server, "/v1/completions", WORK):
             assert eventually(lambda: server.status()["running"] == 60)
-            said = server.post("/v1/messages", dict(CHAT, stream=True, timeout=0.3)).events()
+            said = late(server, "/v1/messages", dict(CHAT, stream=True), "waiting")[0].events()
             assert said[-1]["type"] == "error" and said[-1]["error"]["type"] == "timeout_error", said
-            said = server.post("/v1/responses", {"input": "hi", "stream": True, "timeout": 0.3}).events()
+            said = late(server, "/v1/responses", {"input": "hi", "stream": True}, "waiting")[0].events()
             assert said[-1]["type"] == "response.failed", said[-1]
             assert said[-1]["response"]["error"]["code"], said[-1]
-            said = server.post("/api/chat", {"messages": CHAT["messages"], "timeout": 0.3}).events()
-            assert "0.3 s" in said[-1]["error"], said
+            got, time = late(server, "/api/chat", {"messages": CHAT["messages"]}, "waiting")
+            assert time in got.events()[-1]["error"], got.body
         give_back(server)
-        counts = timeouts(server)
-        assert counts['motet_calls_timed_out_total{phase="running"}'] == 2, counts
-        assert counts['motet_calls_timed_out_total{phase="waiting"}'] == 3, counts
 
 
 @test
 def the_operator_has_the_last_word_on_time():
     with start(*SLOW, "--request-timeout", "0.5s") as server:
-        late = server.post("/v1/completions", dict(WORK, timeout=86400))
-        assert late.status == 504 and "0.5 s" in late.json()["error"]["message"], late.body
+        got = server.post("/v1/completions", dict(WORK, timeout=86400))
+        assert got.status == 504 and "0.5 s" in got.json()["error"]["message"], got.body
         give_back(server)
         assert server.post("/v1/completions", {"prompt": [0, 9], "max_tokens": 1}).status == 200
     with start("--request-timeout", "never") as server:
@@ -108,9 +115,9 @@ def time_runs_while_a_request_is_prepared():
     if not SUITE.hang:
         raise served.Skip("no library that hangs")
     server = start("--drain-seconds", "0", env={"LD_PRELOAD": SUITE.hang})
-    late = server.post("/v1/completions", {"prompt": "hang", "max_tokens": 1, "timeout": 0.3})
-    assert late.status == 504 and "prepared" in late.json()["error"]["message"], late.body
-    assert timeouts(server)['motet_calls_timed_out_total{phase="preparing"}'] == 1
+    got = server.post("/v1/completions", {"prompt": "hang", "max_tokens": 1, "timeout": 0.3})
+    assert got.status == 504 and "prepared" in got.json()["error"]["message"], got.body
+    assert timeouts(server, "preparing") == 1
     assert server.post("/v1/completions", {"prompt": [0, 9], "max_tokens": 1}).status == 200
     server.process.kill()
     server.process.wait(served.PATIENCE)
@@ -145,8 +152,8 @@ def a_step_that_takes_too_long_is_named_with_its_batch():
 @test
 def a_signal_asks_for_the_state_and_the_server_goes_on():
     with start(*SLOW) as server:
-        with served.send(server, "/v1/completions", dict(WORK, n=3)):
-            assert eventually(lambda: server.status()["running"] == 3)
+        with served.send(server, "/v1/completions", dict(WORK, n=30)):
+            assert eventually(lambda: server.status()["running"] == 30)
             server.process.send_signal(signal.SIGQUIT)
             line = eventually(lambda: [l for l in server.log if '"server.state"' in l])[0]
             state = json.loads(line)
@@ -154,7 +161,7 @@ def a_signal_asks_for_the_state_and_the_server_goes_on():
             call = state["calls"][0]
             assert call["id"].startswith("cmpl-") and call["api"] == "completions" and call["prepared"], call
             model = state["models"][0]
-            assert model["name"] == "tiny" and model["running"] == 3 and model["pages"]["held"] > 0, model
+            assert model["name"] == "tiny" and model["running"] == 30 and model["pages"]["held"] > 0, model
             assert {r["id"] for r in state["status"]["requests"]} == {call["id"]}, state["status"]
         assert server.post("/v1/completions", {"prompt": [0, 9], "max_tokens": 1}).status == 200
 
@@ -165,8 +172,8 @@ def a_crash_names_what_was_worked_on_and_ends_by_its_signal():
         raise served.Skip("a sanitizer has words of its own")
     for number in signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS:
         server = start(*SLOW)
-        with served.send(server, "/v1/completions", dict(WORK, n=3)):
-            assert eventually(lambda: server.status()["running"] == 3)
+        with served.send(server, "/v1/completions", dict(WORK, n=30)):
+            assert eventually(lambda: server.status()["running"] == 30)
             name = server.status()["requests"][0]["id"]
             server.process.send_signal(number)
             assert server.process.wait(served.PATIENCE) == -number
@@ -203,7 +210,7 @@ def keys_are_read_again_and_requests_that_run_are_not_touched():
         with start(*SLOW, "--keys", path, "--config", conf) as server:
             def ask(key, **more):
                 return server.post("/v1/completions", {"prompt": [0, 9], "max_tokens": 1, **more}, bearer(key))
-            runs = served.send(server, "/v1/completions", dict(WORK, n=3), "authorization: Bearer sk-old\r\n")
+            runs = served.send(server, "/v1/completions", dict(WORK, n=30), "authorization: Bearer sk-old\r\n")
             assert ask("sk-both").status == 200 and ask("sk-new").status == 401
             kept = server.post("/v1/responses", {"input": "hi", "max_output_tokens": 1}, bearer("sk-both")).json()["id"]
             write("sk-new name=b tokens/min=5", "sk-ops name=ops admin")
@@ -212,7 +219,7 @@ def keys_are_read_again_and_requests_that_run_are_not_touched():
             assert server.request("GET", "/v1/responses/" + kept, headers=bearer("sk-new")).status == 200
             assert ask("sk-new").headers["x-ratelimit-limit-tokens"] == "5"
             running = server.request("GET", "/v1/status", headers=bearer("sk-ops")).json()["running"]
-            assert running == 3, running
+            assert running == 30, running
             write("sk-ops name=ops admin", "sk-wrong nonsense=1")
             assert "nonsense" in reload(server, "the keys stay as they are")
             assert ask("sk-ops").status == 200 and ask("sk-wrong").status == 401
