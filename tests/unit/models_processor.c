@@ -707,7 +707,7 @@ static void tiles_are_as_many_as_a_length_makes(void **state)
     mt_buf_free(&text);
 }
 
-/* As sample_frames of transformers' class chooses them: at a pace, up to a number, without the first and the last second
+/* As the class in transformers chooses them: at a pace, up to a number, without the first and the last second
    of long ones. */
 static void smolvlm_chooses_frames_evenly(void **state)
 {

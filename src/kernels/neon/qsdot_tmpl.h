@@ -1,7 +1,7 @@
 /* Integer matmul over a dot product of four bytes. Included once per level, which defines
    MT_QNAME(name)      the level's name of a kernel
    MT_QDOT(acc, a, b)  acc[l] += a[4l] b[4l] + ... + a[4l+3] b[4l+3], signed
-   MT_QNIBBLES         where qnibble_dotprod.c can be called
+   MT_QNIBBLES         where qnibble_dotprod.c and qmx_dotprod.c can be called
 
    Packed rows, each a record: q[k to 32]; of each unit the turn of its sum (block.h), all mul before all add; sx of
    each group; the sum of q of each unit; and for a single row the turns once more, as qnibble.h wants them. A single
@@ -9,6 +9,7 @@
    8-bit weights w are taken as w - 128, and 128 times the sum of q is added to the dot product. */
 #include "kernels/levels.h"
 #include "kernels/neon/qload.h"
+#include "kernels/neon/qmx.h"
 #include "kernels/neon/qnibble.h"
 #include "kernels/neon/qquant.h"
 #include "kernels/neon/qscale.h"
@@ -214,35 +215,6 @@ MT_INLINE void columns_bf16(float *y, const mt_mat *w, size_t n0, size_t step, c
     }
 }
 
-/* MXFP4, whose exponents are widened on the way. Columns as above. */
-static void columns_mx(float *y, const mt_mat *w, size_t n0, size_t step, const qrow *x, size_t groups)
-{
-    const mt_coder coder = mt_coder_of(MT_CODE_E2M1);
-    for (size_t j = n0; j < n0 + step; j++) {
-        cursor at = {.q = x->q};
-        mt_scale_rows s = {.type = MT_SCALE_E8M0, .e2m1 = true, .global = 1.0f};
-        MT_UNROLL
-        for (size_t c = 0; c < 4; c++) {
-            at.p[c] = w->w + (j + c * step) * w->stride;
-            s.row[c] = w->scales + (j + c * step) * w->scale_stride;
-        }
-        float32x4_t a = vdupq_n_f32(0.0f);
-        size_t g = 0;
-        for (; g + 4 <= groups; g += 4) {
-            const mt_f32x4x4 ws = mt_scale_block(&s, g, MT_SCALE_E8M0);
-            MT_UNROLL
-            for (size_t i = 0; i < 4; i++)
-                a = next_group(a, &at, ws.v[i], x, g + i, 1, MT_CODE_E2M1, &coder);
-        }
-        for (; g < groups; g++)
-            a = next_group(a, &at, mt_scale_one(&s, g), x, g, 1, MT_CODE_E2M1, &coder);
-        vst1q_lane_f32(y + j, a, 0);
-        vst1q_lane_f32(y + j + step, a, 1);
-        vst1q_lane_f32(y + j + 2 * step, a, 2);
-        vst1q_lane_f32(y + j + 3 * step, a, 3);
-    }
-}
-
 /* Any code and group, scales as [group][4] */
 MT_INLINE float32x4_t one_row(cursor at, const float *ws, const qrow *x, size_t groups, size_t each, mt_code code)
 {
@@ -315,10 +287,13 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
     const layout l = layout_of(1, rows->k, rows->group);
     const qrow x = row_at(rows, &l, 0);
 #if defined(MT_QNIBBLES)
+    const mt_nibble_row row = {
+        .w = w, .x = x.q, .mul = x.mul, .add = x.add, .stream = x.stream, .sx = x.sx, .groups = l.groups};
     if (mt_q_nibbles_handles_dotprod(w)) {
-        const mt_nibble_row row = {
-            .w = w, .x = x.q, .mul = x.mul, .add = x.add, .stream = x.stream, .sx = x.sx, .groups = l.groups};
         mt_q_nibbles_dotprod(y, n0, n1, &row);
+        n0 += (n1 - n0) / 4 * 4;
+    } else if (w->format == MT_FORMAT_MXFP4) {
+        mt_q_mx_dotprod(y, n0, (n1 - n0) / 4, &row, scratch);
         n0 += (n1 - n0) / 4 * 4;
     }
 #endif
@@ -332,8 +307,6 @@ static void matmul_one(float *y, const mt_mat *w, size_t n0, size_t n1, const mt
         columns_bf16(y, w, n0, step, &x, l.groups, 4, MT_CODE_4);
     else if (bf16 && code == MT_CODE_8 && w->group == 64)
         columns_bf16(y, w, n0, step, &x, l.groups, 2, MT_CODE_8);
-    else if (w->format == MT_FORMAT_MXFP4)
-        columns_mx(y, w, n0, step, &x, l.groups);
     else
         for (size_t j = n0; j < rest; j += 4)
             vst1q_f32(y + j, four_columns(w, j, n1 - 1, &x, l.groups, space));
