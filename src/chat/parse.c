@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/nearest.h"
-#include "chat/parse_core.h"
+#include "chat/format.h"
 
 static bool unknown(const char *what, const char *name, const char *(*at)(size_t i), mt_error *err)
 {
@@ -20,12 +20,16 @@ static bool unknown(const char *what, const char *name, const char *(*at)(size_t
 /* Which tables run: that of the calls only with tools, unless the text has headers. */
 static bool choose(mt_parser *p, const mt_parse_formats *formats, mt_error *err)
 {
+    const mt_format *calls = mt_format_find_tools(formats->tools),
+                    *thoughts = mt_format_find_reasoning(formats->reasoning);
     const mt_parse_table *reasoning, *tools;
 
-    if (!mt_parse_find_tools(formats->tools, &tools))
+    if (!calls)
         return unknown("tool calls", formats->tools, mt_parse_tool_name, err);
-    if (!mt_parse_find_reasoning(formats->reasoning, &reasoning))
+    if (!thoughts)
         return unknown("reasoning", formats->reasoning, mt_parse_reasoning_name, err);
+    tools = calls->read;
+    reasoning = thoughts->read;
     p->reasons = reasoning != NULL;
     if (reasoning && reasoning->framed) { /* one table for both */
         tools = reasoning;
@@ -54,11 +58,11 @@ static void start(mt_parser *p, mt_parse_machine *m, mt_chat_opened_state opened
 
 bool mt_parse_needed(const mt_parse_settings *settings)
 {
-    const mt_parse_table *tools = NULL, *reasoning = NULL;
+    const mt_format *tools = mt_format_find_tools(settings->formats.tools);
+    const mt_format *reasoning = mt_format_find_reasoning(settings->formats.reasoning);
 
-    return !mt_parse_find_tools(settings->formats.tools, &tools) ||
-           !mt_parse_find_reasoning(settings->formats.reasoning, &reasoning) || reasoning ||
-           (tools && (tools->framed || json_array_size(settings->tools) > 0));
+    return !tools || !reasoning || reasoning->read ||
+           (tools->read && (tools->read->framed || json_array_size(settings->tools) > 0));
 }
 
 mt_parser *mt_parser_new(const mt_parse_settings *settings, mt_error *err)

@@ -12,17 +12,6 @@
 
 typedef enum match { MATCH_NONE, MATCH_PART, MATCH_WHOLE } match;
 
-const mt_parse_state *mt_parse_state_of(const mt_parse_machine *m)
-{
-    return &m->table->states[m->state];
-}
-
-void mt_parse_again(mt_parse_machine *m, char b)
-{
-    memmove(m->pending + 1, m->pending, m->len++);
-    m->pending[0] = b;
-}
-
 static match compare(const mt_parse_machine *m, const char *marker)
 {
     size_t size;
@@ -81,62 +70,6 @@ static void content(mt_parser *p, mt_parse_machine *m, const char *text, size_t 
     }
     for (size_t i = 0; i < len; i++)
         mt_parse_byte(p, next, text[i]);
-}
-
-static void collect_from_here(mt_parser *p)
-{
-    p->collecting = true;
-    p->raw.len = 0;
-    p->raw.full = false;
-}
-
-bool mt_parse_collect(mt_parser *p, mt_parse_machine *m, char b)
-{
-    if (!p->collecting || mt_buf_add(&p->raw, &b, 1))
-        return true;
-    mt_parse_reject(p, m);
-    mt_parse_again(m, b);
-    return false;
-}
-
-void mt_parse_reject(mt_parser *p, mt_parse_machine *m)
-{
-    p->collecting = false;
-    content(p, m, p->raw.data, p->raw.len);
-    p->raw.len = 0;
-    mt_parse_go(p, m, mt_parse_state_of(m)->other);
-}
-
-static void enter(mt_parser *p, const mt_parse_state *state)
-{
-    switch (state->does) {
-    case MT_DOES_NAME:
-        mt_parse_word_clear(&p->name);
-        mt_parse_word_clear(&p->id);
-        break;
-    case MT_DOES_ID: mt_parse_word_clear(&p->id); break;
-    case MT_DOES_KEY: mt_parse_word_clear(&p->key); break;
-    case MT_DOES_VALUE:
-    case MT_DOES_STRING: mt_parse_value_begin(p, state->does == MT_DOES_STRING); break;
-    case MT_DOES_HEADER:
-    case MT_DOES_CALLS:
-    case MT_DOES_PYTHON:
-    case MT_DOES_ARGUMENTS:
-        p->json = (mt_parse_json){0};
-        p->py = (mt_parse_python){0};
-        p->held.len = 0;
-        if (!p->collecting && state->does != MT_DOES_ARGUMENTS)
-            collect_from_here(p);
-        break;
-    case MT_DOES_QUOTED: mt_parse_quoted(p, true); break;
-    default: break;
-    }
-}
-
-void mt_parse_go(mt_parser *p, mt_parse_machine *m, uint8_t state)
-{
-    m->state = state;
-    enter(p, mt_parse_state_of(m));
 }
 
 /* Where a header leads. */
@@ -213,7 +146,7 @@ static void fire(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
     const size_t size = strlen(rule->marker);
 
     if (rule->flags & MT_PARSE_HOLD) {
-        collect_from_here(p);
+        mt_parse_collect_begin(p);
         mt_buf_add(&p->raw, rule->marker, size);
     }
     if (to->does == MT_DOES_CLOSED)
@@ -229,6 +162,8 @@ static void fire(mt_parser *p, mt_parse_machine *m, const mt_parse_rule *rule)
     if (to->does == MT_DOES_REASONING && m == &p->machines[0] && p->machines[1].table)
         release(p, &p->machines[1]);
     mt_parse_go(p, m, next);
+    if (to->does == MT_DOES_QUOTED)
+        mt_parse_quoted(p, true);
 }
 
 /* A value goes on: what looked like its end was a part of it. */

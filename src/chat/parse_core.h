@@ -156,12 +156,15 @@ struct mt_parser {
 
 /* parse_core.c */
 void mt_parse_byte(mt_parser *p, mt_parse_machine *m, char b);
-void mt_parse_end(mt_parser *p, mt_parse_machine *m);               /* the text has ended */
+void mt_parse_end(mt_parser *p, mt_parse_machine *m); /* the text has ended */
+
+/* parse_state.c */
+const mt_parse_state *mt_parse_state_of(const mt_parse_machine *m);
 void mt_parse_go(mt_parser *p, mt_parse_machine *m, uint8_t state); /* to another state */
 void mt_parse_again(mt_parse_machine *m, char b);                   /* b is read again, in the state it is now in */
-void mt_parse_reject(mt_parser *p, mt_parse_machine *m);            /* no call: what was collected is content */
+void mt_parse_collect_begin(mt_parser *p);                          /* what may turn out to be no call */
 bool mt_parse_collect(mt_parser *p, mt_parse_machine *m, char b);   /* false when it became too much: rejected */
-const mt_parse_state *mt_parse_state_of(const mt_parse_machine *m);
+void mt_parse_reject(mt_parser *p, mt_parse_machine *m);            /* no call: what was collected is content */
 
 /* parse_out.c */
 void mt_parse_flush(mt_parser *p, bool all);
@@ -171,12 +174,14 @@ void mt_parse_call_begin(mt_parser *p);
 void mt_parse_call_arguments(mt_parser *p, const char *text, size_t len);
 void mt_parse_call_end(mt_parser *p, bool complete);
 
-/* parse_value.c */
+/* parse_word.c */
 void mt_parse_word_clear(mt_parse_word *word);
 bool mt_parse_word_add(mt_parse_word *word, char b); /* false when it is full */
 void mt_parse_word_set(mt_parse_word *word, const char *text, size_t len);
 const json_t *mt_parse_tool(const mt_parser *p, const char *name); /* its declaration, or NULL */
-void mt_parse_key(mt_parser *p);                                   /* tells p->key as the next argument's */
+
+/* parse_value.c */
+void mt_parse_key(mt_parser *p); /* tells p->key as the next argument's */
 void mt_parse_value_begin(mt_parser *p, bool string);
 void mt_parse_value_byte(mt_parser *p, char b, bool lines);
 void mt_parse_value_end(mt_parser *p, bool lines);
@@ -194,10 +199,6 @@ bool mt_parse_literal(mt_buf *out, const char *text, size_t len); /* a Python li
 /* parse_gemma.c */
 void mt_parse_object_byte(mt_parser *p, mt_parse_machine *m, char b);
 void mt_parse_quoted(mt_parser *p, bool begins);
-
-/* parse_formats.c, parse_reasoning.c: false when the name is not known; "none" and NULL have no table */
-bool mt_parse_find_tools(const char *name, const mt_parse_table **table);
-bool mt_parse_find_reasoning(const char *name, const mt_parse_table **table);
 
 static inline bool mt_parse_space(char b)
 {

@@ -3,46 +3,10 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "chat/parse_core.h"
 #include "chat/shape_inside.h"
 
 #define LIST(w, ...) \
     mt_grammar_list((w)->g, (const mt_expr[]){__VA_ARGS__}, sizeof((const mt_expr[]){__VA_ARGS__}) / sizeof(mt_expr))
-
-bool mt_shape_special(const mt_shape_writer *w, const char *text, size_t len, uint32_t *id)
-{
-    *id = mt_tokenizer_find(w->tokenizer, text, len);
-    return *id != MT_TOKEN_NONE && mt_tokenizer_special(w->tokenizer, *id);
-}
-
-/* The length of the special token that text begins with; 0 for none. */
-static size_t special_at(const mt_shape_writer *w, const char *text, uint32_t *id)
-{
-    if (*text != '<' && *text != '[')
-        return 0;
-    for (size_t len = strnlen(text, MT_LIMIT_GRAMMAR_MARKER); len > 1; len--)
-        if (mt_shape_special(w, text, len, id))
-            return len;
-    return 0;
-}
-
-mt_expr mt_shape_markup(mt_shape_writer *w, const char *text)
-{
-    mt_expr all = mt_grammar_empty(w->g);
-    size_t begin = 0, at = 0, len;
-    uint32_t id;
-
-    while (text && text[at]) {
-        len = special_at(w, text + at, &id);
-        if (len == 0) {
-            at++;
-            continue;
-        }
-        all = LIST(w, all, mt_grammar_literal(w->g, text + begin, at - begin), mt_grammar_token(w->g, id));
-        begin = at += len;
-    }
-    return begin == at ? all : mt_grammar_seq(w->g, all, mt_grammar_literal(w->g, text + begin, at - begin));
-}
 
 static bool strict(const mt_shape *s)
 {
@@ -55,22 +19,12 @@ static bool strict(const mt_shape *s)
     return false;
 }
 
-static bool has_tools(const mt_shape *s)
-{
-    return json_array_size(s->tools) > 0 && strcmp(s->formats.tools, "none") != 0;
-}
-
 /* Calls that the model makes of its own accord are only looked after where somebody counts on it, or where they are
    the other thing that an answer may be. */
 static bool guards_calls(const mt_shape *s)
 {
-    return s->calls == MT_SHAPE_CALLS_AUTO && has_tools(s) &&
+    return s->calls == MT_SHAPE_CALLS_AUTO && mt_shape_has_tools(s) &&
            (s->one || s->names || strict(s) || s->source.kind != MT_SOURCE_NONE);
-}
-
-bool mt_shape_forbids(const mt_shape *s)
-{
-    return s->calls == MT_SHAPE_CALLS_NONE && has_tools(s);
 }
 
 bool mt_shape_needed(const mt_shape *s)
@@ -163,9 +117,10 @@ static bool write_answer(mt_shape_writer *w, mt_expr *out)
 /* What reasoning begins and ends with, as the parsers' tables have it. */
 static bool find_markers(const char *format, const char **open, const char **close)
 {
-    const mt_parse_table *table;
+    const mt_format *known = mt_format_find_reasoning(format);
+    const mt_parse_table *table = known ? known->read : NULL;
 
-    if (!mt_parse_find_reasoning(format, &table) || !table || table->framed || !table->opened)
+    if (!table || table->framed || !table->opened)
         return false;
     *open = table->states[table->opened].rules[0].marker;
     *close = table->states[table->opened].rules[1].marker;

@@ -2,7 +2,6 @@
 
 #include "base/alloc.h"
 #include "base/compiler.h"
-#include "chat/parse_core.h"
 #include "chat/shape_inside.h"
 #include "sample/constraint/schema.h"
 
@@ -77,7 +76,7 @@ static bool value(mt_shape_writer *w, const json_t *schema, const json_t *root, 
     return !strict;
 }
 
-static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, const mt_shape_tags *t,
+static bool tagged(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict, const mt_layout_tags *t,
                    mt_expr *out)
 {
     mt_expr json;
@@ -125,7 +124,7 @@ static bool check_top(mt_shape_writer *w, const json_t *schema, bool strict)
     return true;
 }
 
-bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_shape_tags *t, mt_expr *out)
+bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_layout_tags *t, mt_expr *out)
 {
     json_t *properties = json_object_get(schema, "properties"), *own;
     mt_expr *parts = mt_alloc_array(json_object_size(properties) + 1, sizeof(*parts)), one;

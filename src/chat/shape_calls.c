@@ -1,4 +1,4 @@
-/* How each format writes calls, for writing them: one way of those that its parser reads. */
+/* Calls, written as the layout of their format says. */
 #include <stdint.h>
 #include <string.h>
 
@@ -6,239 +6,27 @@
 #include "base/limits.h"
 #include "chat/shape_inside.h"
 
-typedef enum numbering { UNNUMBERED, NUMBER_FIRST /* before the name */, NUMBER_LAST } numbering;
-typedef enum writing { OBJECT, TAGS, KEYWORDS } writing;
-
-typedef struct layout {
-    const char *format;
-    const char *content; /* what content begins with where it is not a call; NULL: nothing */
-    const char *needs;   /* a special token without which the next layout of the format is meant; NULL: none */
-    const char *trigger; /* begins the first call, or each one */
-    bool each, last;
-    const char *open;            /* behind a trigger that is not each call's; NULL here and below: nothing */
-    const char *before, *behind; /* around the name */
-    numbering numbered;          /* where a number stands, and then `numbered_end` */
-    const char *numbered_end;
-    const char *after, *between, *close; /* behind a call, between two (NULL: there is only one), behind the last */
-    writing arguments;
-    const mt_shape_tags *tags; /* of TAGS */
-    mt_notation notation;
-} layout;
-
-static const mt_shape_tags qwen_tags = {"<parameter=", ">\n", "", "", "\n</parameter>\n"};
-static const mt_shape_tags seed_tags = {"<parameter=", ">", "", "", "</parameter>\n"};
-static const mt_shape_tags glm4_tags = {"<arg_key>", "</arg_key>\n<arg_value>", "", "", "</arg_value>\n"};
-static const mt_shape_tags glm47_tags = {"<arg_key>", "</arg_key><arg_value>", "", "", "</arg_value>"};
-static const mt_shape_tags minimax_tags = {"<parameter name=\"", "\">", "", "", "</parameter>\n"};
-static const mt_shape_tags minicpm_tags = {"<param name=\"", "\">", "", "", "</param>"};
-static const mt_shape_tags dsml_tags = {"<｜DSML｜parameter name=\"", "\" string=\"", "true\">", "false\">",
-                                        "</｜DSML｜parameter>\n"};
-
-#define JSON_CALL .before = "{\"name\": \"", .behind = "\", \"arguments\": ", .after = "}"
-#define PYTHON_CALLS(separated) \
-    .behind = "(", .arguments = KEYWORDS, .notation = MT_NOTATION_PYTHON, .after = ")", .between = separated
-#define JSON_LIST .open = "[", .between = ", ", .close = "]", JSON_CALL
-
-static const layout layouts[] = {
-    {.format = "hermes",
-     .trigger = "<tool_call>",
-     .each = true,
-     .before = "\n{\"name\": \"",
-     .behind = "\", \"arguments\": ",
-     .after = "}\n</tool_call>",
-     .between = "\n"},
-    {.format = "qwen3_xml",
-     .trigger = "<tool_call>",
-     .each = true,
-     .before = "\n<function=",
-     .behind = ">\n",
-     .after = "</function>\n</tool_call>",
-     .between = "\n",
-     .arguments = TAGS,
-     .tags = &qwen_tags},
-    {.format = "seed_oss",
-     .trigger = "<seed:tool_call>",
-     .each = true,
-     .before = "\n<function=",
-     .behind = ">\n",
-     .after = "</function>\n</seed:tool_call>",
-     .between = "\n",
-     .arguments = TAGS,
-     .tags = &seed_tags},
-    {.format = "glm4",
-     .trigger = "<tool_call>",
-     .each = true,
-     .behind = "\n",
-     .after = "</tool_call>",
-     .between = "\n",
-     .arguments = TAGS,
-     .tags = &glm4_tags},
-    {.format = "glm47",
-     .trigger = "<tool_call>",
-     .each = true,
-     .after = "</tool_call>",
-     .between = "",
-     .arguments = TAGS,
-     .tags = &glm47_tags},
-    {.format = "minimax_m2",
-     .trigger = "<minimax:tool_call>",
-     .open = "\n",
-     .before = "<invoke name=\"",
-     .behind = "\">\n",
-     .after = "</invoke>\n",
-     .between = "",
-     .close = "</minimax:tool_call>",
-     .arguments = TAGS,
-     .tags = &minimax_tags},
-    {.format = "minicpm5",
-     .trigger = "<function name=\"",
-     .each = true,
-     .behind = "\">",
-     .after = "</function>",
-     .between = "\n",
-     .arguments = TAGS,
-     .tags = &minicpm_tags},
-    {.format = "deepseek_v32",
-     .trigger = "<｜DSML｜function_calls>",
-     .open = "\n",
-     .before = "<｜DSML｜invoke name=\"",
-     .behind = "\">\n",
-     .after = "</｜DSML｜invoke>\n",
-     .between = "",
-     .close = "</｜DSML｜function_calls>",
-     .arguments = TAGS,
-     .tags = &dsml_tags},
-    {.format = "deepseek_v3",
-     .trigger = "<｜tool▁calls▁begin｜>",
-     .before = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-     .behind = "\n```json\n",
-     .after = "\n```<｜tool▁call▁end｜>",
-     .between = "\n",
-     .close = "<｜tool▁calls▁end｜>"},
-    {.format = "deepseek_v31",
-     .trigger = "<｜tool▁calls▁begin｜>",
-     .before = "<｜tool▁call▁begin｜>",
-     .behind = "<｜tool▁sep｜>",
-     .after = "<｜tool▁call▁end｜>",
-     .between = "",
-     .close = "<｜tool▁calls▁end｜>"},
-    {.format = "kimi_k2",
-     .trigger = "<|tool_calls_section_begin|>",
-     .before = "<|tool_call_begin|>functions.",
-     .behind = ":",
-     .numbered = NUMBER_LAST,
-     .numbered_end = "<|tool_call_argument_begin|>",
-     .after = "<|tool_call_end|>",
-     .between = "",
-     .close = "<|tool_calls_section_end|>"},
-    {.format = "llama3",
-     .trigger = "",
-     .before = "{\"name\": \"",
-     .behind = "\", \"parameters\": ",
-     .after = "}",
-     .between = "; "},
-    {.format = "mistral",
-     .needs = "[ARGS]",
-     .trigger = "[TOOL_CALLS]",
-     .each = true,
-     .behind = "[ARGS]",
-     .between = ""},
-    {.format = "mistral", .trigger = "[TOOL_CALLS]", .open = " [", JSON_CALL, .between = ", ", .close = "]"},
-    {.format = "harmony",
-     .content = "<|channel|>final<|message|>",
-     .trigger = "<|channel|>",
-     .before = "commentary to=functions.",
-     .behind = " <|constrain|>json<|message|>"},
-    {.format = "granite", .needs = "<|tool_call|>", .trigger = "<|tool_call|>", JSON_LIST},
-    {.format = "granite", .trigger = "<tool_call>", JSON_LIST},
-    {.format = "granite_20b", .trigger = "<function_call>", .each = true, .last = true, .between = "\n", JSON_CALL},
-    {.format = "nemotron", .trigger = "<TOOLCALL>", .open = "[", JSON_CALL, .between = ", ", .close = "]</TOOLCALL>"},
-    {.format = "tool_calls",
-     .trigger = "<tool_calls>",
-     .open = "[",
-     JSON_CALL,
-     .between = ", ",
-     .close = "]</tool_calls>"},
-    {.format = "internlm2",
-     .trigger = "<|action_start|>",
-     .open = "<|plugin|>",
-     .before = "{\"name\": \"",
-     .behind = "\", \"parameters\": ",
-     .after = "}",
-     .close = "<|action_end|>"},
-    {.format = "xlam", .trigger = "", JSON_LIST},
-    {.format = "phi4_mini", .trigger = "functools[", .between = ", ", .close = "]", JSON_CALL},
-    {.format = "cohere",
-     .trigger = "<|START_ACTION|>",
-     .open = "[\n    ",
-     .before = "{\"tool_call_id\": \"",
-     .numbered = NUMBER_FIRST,
-     .numbered_end = "\", \"tool_name\": \"",
-     .behind = "\", \"parameters\": ",
-     .after = "}",
-     .between = ",\n    ",
-     .close = "\n]<|END_ACTION|>"},
-    {.format = "gigachat", .trigger = "<|function_call|>", JSON_CALL},
-    {.format = "functionary_v2",
-     .content = "all\n<|content|>",
-     .trigger = "",
-     .behind = "\n<|content|>",
-     .between = "\n<|from|>assistant\n<|recipient|>"},
-    {.format = "functionary_v31",
-     .trigger = "<function=",
-     .each = true,
-     .behind = ">",
-     .after = "</function>",
-     .between = ""},
-    {.format = "functionary", .content = "all\n", .trigger = "", .behind = "\n", .between = ">>>"},
-    {.format = "pythonic", .trigger = "[", .close = "]", PYTHON_CALLS(", ")},
-    {.format = "lfm2",
-     .trigger = "<|tool_call_start|>",
-     .open = "[",
-     .close = "]<|tool_call_end|>",
-     PYTHON_CALLS(", ")},
-    {.format = "gemma3", .trigger = "```tool_code", .open = "\n", .close = "\n```", PYTHON_CALLS("\n")},
-    {.format = "gemma4",
-     .trigger = "<|tool_call>",
-     .each = true,
-     .before = "call:",
-     .after = "<tool_call|>",
-     .between = "",
-     .notation = MT_NOTATION_GEMMA},
-};
-
-static const char *const same_as[][2] = {{"qwen3", "hermes"}, {"step3p5", "qwen3_xml"}, {"llama4", "pythonic"}};
-
-/* The layout of a format; NULL where there is none. w may be NULL: any will do. */
-static const layout *find(const mt_shape_writer *w, const char *format)
+/* How calls are written; NULL where nobody knows. */
+static const mt_layout *find(const mt_shape_writer *w)
 {
+    const mt_layout *l = mt_shape_format(w->shape)->write;
     uint32_t id;
 
-    for (size_t i = 0; i < MT_COUNT(same_as); i++)
-        if (strcmp(same_as[i][0], format) == 0)
-            format = same_as[i][1];
-    for (size_t i = 0; i < MT_COUNT(layouts); i++)
-        if (strcmp(layouts[i].format, format) == 0 &&
-            (!w || !layouts[i].needs || mt_shape_special(w, layouts[i].needs, strlen(layouts[i].needs), &id)))
-            return &layouts[i];
-    return NULL;
-}
-
-bool mt_shape_harmony(const mt_shape *s)
-{
-    return strcmp(s->formats.reasoning, "harmony") == 0 || strcmp(s->formats.tools, "harmony") == 0;
+    while (l && l->needs && !mt_shape_special(w, l->needs, strlen(l->needs), &id))
+        l++;
+    return l;
 }
 
 const char *mt_shape_head(const mt_shape *s)
 {
-    const layout *l = find(NULL, mt_shape_harmony(s) ? "harmony" : s->formats.tools);
+    const mt_layout *l = mt_shape_harmony(s) ? mt_format_harmony.write : mt_shape_format(s)->write;
 
     return l && l->content ? l->content : "";
 }
 
 const char *mt_shape_trigger(mt_shape_writer *w)
 {
-    const layout *l = find(w, w->shape->formats.tools);
+    const mt_layout *l = find(w);
 
     return l ? l->trigger : "";
 }
@@ -264,19 +52,19 @@ static mt_expr number(mt_shape_writer *w)
     return mt_grammar_repeat(w->g, mt_grammar_bytes(w->g, &digits), 1, 2);
 }
 
-static bool write_arguments(mt_shape_writer *w, const layout *l, const json_t *schema, bool strict, mt_expr *out)
+static bool write_arguments(mt_shape_writer *w, const mt_layout *l, const json_t *schema, bool strict, mt_expr *out)
 {
     if (json_is_null(schema))
         schema = NULL;
     switch (l->arguments) {
-    case OBJECT: break;
-    case TAGS: return mt_shape_tagged(w, schema, strict, l->tags, out);
-    case KEYWORDS: return mt_shape_keywords(w, schema, strict, out);
+    case MT_LAYOUT_OBJECT: break;
+    case MT_LAYOUT_TAGS: return mt_shape_tagged(w, schema, strict, l->tags, out);
+    case MT_LAYOUT_KEYWORDS: return mt_shape_keywords(w, schema, strict, out);
     }
     return mt_shape_object(w, schema, strict, out);
 }
 
-static bool write_call(mt_shape_writer *w, const layout *l, const json_t *function, mt_expr *out)
+static bool write_call(mt_shape_writer *w, const mt_layout *l, const json_t *function, mt_expr *out)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
     const bool strict = json_is_true(json_object_get(function, "strict"));
@@ -285,14 +73,14 @@ static bool write_call(mt_shape_writer *w, const layout *l, const json_t *functi
 
     if (!write_arguments(w, l, json_object_get(function, "parameters"), strict, &arguments))
         return mt_fail_within(w->err, "tool \"%.100s\"", name) || mt_fail_about(w->err, "tools");
-    if (l->numbered != UNNUMBERED)
+    if (l->numbered != MT_LAYOUT_UNNUMBERED)
         numbered = mt_grammar_seq(w->g, number(w), mt_shape_markup(w, l->numbered_end));
     parts[count++] = mt_shape_markup(w, l->before);
-    if (l->numbered == NUMBER_FIRST)
+    if (l->numbered == MT_LAYOUT_NUMBER_FIRST)
         parts[count++] = numbered;
     parts[count++] = mt_grammar_text(w->g, name);
     parts[count++] = mt_shape_markup(w, l->behind);
-    if (l->numbered == NUMBER_LAST)
+    if (l->numbered == MT_LAYOUT_NUMBER_LAST)
         parts[count++] = numbered;
     parts[count++] = arguments;
     parts[count++] = mt_shape_markup(w, l->after);
@@ -318,7 +106,7 @@ static bool check_names(const mt_shape *s, mt_error *err)
 }
 
 /* Any of the tools that may be called. */
-static bool write_any(mt_shape_writer *w, const layout *l, mt_expr *out)
+static bool write_any(mt_shape_writer *w, const mt_layout *l, mt_expr *out)
 {
     const mt_shape *s = w->shape;
     mt_expr *parts = mt_alloc_array(json_array_size(s->tools) + 1, sizeof(*parts));
@@ -339,7 +127,7 @@ static bool write_any(mt_shape_writer *w, const layout *l, mt_expr *out)
 
 bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out)
 {
-    const layout *l = find(w, w->shape->formats.tools);
+    const mt_layout *l = find(w);
     mt_rule rule;
     mt_expr any, more;
 

@@ -2,6 +2,7 @@
 #ifndef MT_CHAT_SHAPE_INSIDE_H
 #define MT_CHAT_SHAPE_INSIDE_H
 
+#include "chat/format.h"
 #include "chat/shape.h"
 
 typedef struct mt_shape_writer {
@@ -13,12 +14,16 @@ typedef struct mt_shape_writer {
     mt_error *err;
 } mt_shape_writer;
 
-/* Text of a format, in which special tokens stand for themselves; NULL for none. */
+/* shape_markup.c: text of a format, in which special tokens stand for themselves; NULL for none. */
 mt_expr mt_shape_markup(mt_shape_writer *w, const char *text);
 
 bool mt_shape_special(const mt_shape_writer *w, const char *text, size_t len, uint32_t *id);
 
-/* Whether calls must not be written, and their markers neither. */
+const mt_format *mt_shape_format(const mt_shape *shape); /* of calls */
+bool mt_shape_harmony(const mt_shape *shape);            /* of either */
+
+/* Whether there are tools to call; whether calls must not be written, and their markers neither. */
+bool mt_shape_has_tools(const mt_shape *shape);
 bool mt_shape_forbids(const mt_shape *shape);
 
 /* shape_text.c: text without markers of calls; reasoning up to and with the marker that ends it; what may stand around
@@ -38,24 +43,15 @@ typedef struct mt_shape_call_exprs {
     const char *between; /* two calls; NULL: there is only one */
 } mt_shape_call_exprs;
 
-bool mt_shape_harmony(const mt_shape *shape);
 const char *mt_shape_head(const mt_shape *shape); /* what content begins with, mostly "" */
 const char *mt_shape_trigger(mt_shape_writer *w); /* "" where nothing marks a call */
 const char *mt_shape_name(const json_t *tool);    /* NULL where it has none */
 bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out) MT_NODISCARD;
 
-/* shape_arguments.c */
-typedef struct mt_shape_tags { /* how an argument is written */
-    const char *open, *opened; /* around its name */
-    const char *string;        /* between that and the value, where it is a string, else other */
-    const char *other;
-    const char *close;
-} mt_shape_tags;
-
-/* The arguments of a tool as an object of the notation of w->arguments, in tags, or as Python's keyword arguments.
+/* shape_arguments.c. The arguments of a tool as an object of the notation of w->arguments, in tags, or as Python's keyword arguments.
    strict: a schema that is not supported is an error. */
 bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out) MT_NODISCARD;
-bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_shape_tags *tags,
+bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_layout_tags *tags,
                      mt_expr *out) MT_NODISCARD;
 bool mt_shape_keywords(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out) MT_NODISCARD;
 

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "chat/parse_core.h"
 #include "chat/shape_inside.h"
 
 typedef struct markers {
@@ -61,14 +60,14 @@ static void gather(mt_shape_writer *w, markers *m, const char *first)
 {
     const mt_shape *s = w->shape;
     const bool read = !mt_shape_forbids(s);
-    const char *format = mt_shape_harmony(s) ? "harmony" : s->formats.tools, *trigger;
-    const mt_parse_table *table;
+    const mt_parse_table *table = mt_shape_harmony(s) ? mt_format_harmony.read : mt_shape_format(s)->read;
+    const char *trigger;
 
     m->list = mt_alloc_array(MT_PARSE_RULES + json_array_size(s->tools) + 2, sizeof(*m->list));
     mt_buf_init(&m->names, MT_LIMIT_GRAMMAR_SEARCH);
     if (first)
         m->list[m->count++] = first;
-    if (json_array_size(s->tools) == 0 || !mt_parse_find_tools(format, &table) || !table)
+    if (json_array_size(s->tools) == 0 || !table)
         return;
     trigger = mt_shape_trigger(w);
     add_table(m, table, read, trigger);
@@ -94,11 +93,12 @@ static mt_expr write(mt_shape_writer *w, markers *m)
 
 void mt_shape_frame(const mt_shape_writer *w, const char **open, const char **close)
 {
-    const mt_parse_table *t;
+    const mt_format *reasoning = mt_format_find_reasoning(w->shape->formats.reasoning);
+    const mt_parse_table *t = reasoning ? reasoning->read : NULL;
     const mt_parse_rule *rules;
 
     *open = *close = "";
-    if (!mt_parse_find_reasoning(w->shape->formats.reasoning, &t) || !t || t->framed)
+    if (!t || t->framed)
         return;
     rules = t->states[t->answer].rules;
     if (!rules[0].marker || !rules[1].marker || rules[0].next != t->answer || rules[1].next != t->answer)
@@ -155,7 +155,7 @@ mt_expr mt_shape_talk_until(mt_shape_writer *w, const char *trigger)
 mt_expr mt_shape_thought(mt_shape_writer *w, const char *close)
 {
     const mt_shape *s = w->shape;
-    const mt_parse_table *table = NULL;
+    const mt_parse_table *table = mt_shape_format(s)->read;
     markers m = {0};
     mt_expr text;
 
@@ -164,7 +164,7 @@ mt_expr mt_shape_thought(mt_shape_writer *w, const char *close)
         text = write(w, &m);
     } else {
         const char *list[2] = {close};
-        const bool breaks = s->tools && mt_parse_find_tools(s->formats.tools, &table) && table && table->breaks;
+        const bool breaks = s->tools && table && table->breaks;
 
         list[1] = breaks ? table->breaks : NULL;
         text = mt_grammar_without(w->g, list, breaks ? 2 : 1);

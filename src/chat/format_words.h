@@ -1,8 +1,8 @@
-/* Words to write tables of formats with: for parse_formats.c and its siblings. */
-#ifndef MT_CHAT_PARSE_TABLE_H
-#define MT_CHAT_PARSE_TABLE_H
+/* Words to write tables of states with: for format_*.c. */
+#ifndef MT_CHAT_FORMAT_WORDS_H
+#define MT_CHAT_FORMAT_WORDS_H
 
-#include "chat/parse_core.h"
+#include "chat/format.h"
 
 #define KEEP MT_PARSE_KEEP
 #define HOLD MT_PARSE_HOLD
@@ -77,17 +77,5 @@ enum {
     AFTER, /* behind a call */
     MORE   /* of the table's own */
 };
-
-typedef struct mt_parse_named {
-    const char *name;
-    const mt_parse_table *table;
-} mt_parse_named;
-
-/* False when no table of the list has the name. */
-bool mt_parse_find(const mt_parse_named *list, size_t count, const char *name, const mt_parse_table **table);
-
-extern const mt_parse_table mt_parse_xml, mt_parse_seed, mt_parse_glm, mt_parse_minimax, mt_parse_dsml, mt_parse_params;
-extern const mt_parse_table mt_parse_gemma;
-extern const mt_parse_table mt_parse_harmony, mt_parse_functionary, mt_parse_kimi;
 
 #endif

@@ -1,7 +1,5 @@
-/* Formats of reasoning, and their names. */
-#include <string.h>
-
-#include "chat/parse_table.h"
+/* Formats of reasoning. */
+#include "chat/format_words.h"
 
 /* Reasoning stands at the beginning, or the prompt has opened it; the rest is the answer, whatever that says. */
 enum { THOUGHT = OPEN, ANSWER = AFTER, OPENED = BETWEEN };
@@ -47,42 +45,23 @@ static const mt_parse_state gemma_think_states[] = {
 static const mt_parse_table gemma_think = {
     .states = gemma_think_states, .start = ANSWER, .opened = OPENED, .answer = ANSWER};
 
-static const mt_parse_named reasoning_formats[] = {
-    {"none", NULL},
-    {"think", &think},
-    {"mistral", &mistral_think},
-    {"seed_oss", &seed_think},
-    {"harmony", &mt_parse_harmony},
-    {"gemma4", &gemma_think},
-    {"granite", &granite_think},
-    {"glm4v", &glm4v},
-    {"cohere", &cohere_think},
-    {"hunyuan", &hunyuan_think},
-    {"apertus", &apertus_think},
-    {"apriel", &apriel_think},
-    {"thought", &thought},
-    {"thinking", &thinking},
-    {"reasoning", &reasoning},
+/* The more special first: the first whose signs a template has is its format. */
+const mt_format mt_format_reasoning[] = {
+    {.name = "harmony", .signs = {{"<|channel|>", "<|message|>"}}, .read = &mt_parse_harmony},
+    {.name = "gemma4", .signs = {{"<|channel>"}}, .read = &gemma_think},
+    {.name = "mistral", .signs = {{"[THINK]"}}, .read = &mistral_think},
+    {.name = "seed_oss", .signs = {{"<seed:think>"}}, .read = &seed_think},
+    {.name = "cohere", .signs = {{"<|START_THINKING|>"}}, .read = &cohere_think},
+    {.name = "hunyuan", .signs = {{"<think:opensource>"}}, .read = &hunyuan_think},
+    {.name = "apertus", .signs = {{"<|inner_prefix|>"}}, .read = &apertus_think},
+    {.name = "apriel", .signs = {{"[BEGIN FINAL RESPONSE]"}}, .read = &apriel_think},
+    {.name = "none", .signs = {{"]<]minimax[>["}}},
+    {.name = "glm4v", .signs = {{"<think>", "<|begin_of_box|>"}}, .read = &glm4v},
+    {.name = "granite", .signs = {{"<think>", "<response>"}}, .read = &granite_think},
+    {.name = "think", .signs = {{"</think>"}, {"<think>"}}, .read = &think},
+    {.name = "thought", .signs = {{"</thought>"}}, .read = &thought},
+    {.name = "thinking", .signs = {{"</thinking>"}}, .read = &thinking},
+    {.name = "reasoning", .signs = {{"</reasoning>"}}, .read = &reasoning},
 };
 
-bool mt_parse_find(const mt_parse_named *list, size_t count, const char *name, const mt_parse_table **table)
-{
-    name = name ? name : "none";
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(list[i].name, name) == 0) {
-            *table = list[i].table;
-            return true;
-        }
-    }
-    return false;
-}
-
-bool mt_parse_find_reasoning(const char *name, const mt_parse_table **table)
-{
-    return mt_parse_find(reasoning_formats, MT_COUNT(reasoning_formats), name, table);
-}
-
-const char *mt_parse_reasoning_name(size_t i)
-{
-    return i < MT_COUNT(reasoning_formats) ? reasoning_formats[i].name : NULL;
-}
+const size_t mt_format_reasoning_count = MT_COUNT(mt_format_reasoning);

@@ -2,7 +2,7 @@
    is name and id in one. */
 #include <string.h>
 
-#include "chat/parse_table.h"
+#include "chat/format_words.h"
 
 /* Sets name, without "functions." before it. */
 static void recipient(mt_parser *p, const char *text, size_t len)
@@ -60,6 +60,13 @@ const mt_parse_table mt_parse_harmony = {
                [MT_ROUTE_REJECT] = IN_CONTENT},
 };
 
+static const mt_layout harmony_calls[] = {{.content = "<|channel|>final<|message|>",
+                                           .trigger = "<|channel|>",
+                                           .before = "commentary to=functions.",
+                                           .behind = " <|constrain|>json<|message|>"}};
+const mt_format mt_format_harmony = {
+    .name = "harmony", .signs = {{"<|channel|>", "<|message|>"}}, .read = &mt_parse_harmony, .write = harmony_calls};
+
 static mt_parse_route functionary_route(mt_parser *p, const char *header, const mt_parse_state *state)
 {
     if (strcmp(header, "all") == 0)
@@ -90,7 +97,7 @@ static const mt_parse_state functionary[] = {
     [AFTER] = SKIP(TEXT, {"</function>", AFTER, 0}, {"<|from|>", SENDER, 0}, {">>>", RECIPIENT, HOLD},
                    {"<|recipient|>", RECIPIENT, 0}, {"<function=", NAME, 0}, {"<|stop|>", TEXT, 0}),
 };
-const mt_parse_table mt_parse_functionary = {
+static const mt_parse_table functionary_table = {
     .states = functionary,
     .start = START,
     .framed = true,
@@ -100,6 +107,26 @@ const mt_parse_table mt_parse_functionary = {
                [MT_ROUTE_CALL] = BEFORE_ARGS,
                [MT_ROUTE_REJECT] = TEXT},
 };
+
+static const mt_layout functionary_calls[] = {{.content = "all\n", .trigger = "", .behind = "\n", .between = ">>>"}};
+const mt_format mt_format_functionary = {.name = "functionary",
+                                         .signs = {{">>>", "<|start_header_id|>"}},
+                                         .read = &functionary_table,
+                                         .write = functionary_calls};
+
+static const mt_layout functionary_v2_calls[] = {{.content = "all\n<|content|>",
+                                                  .trigger = "",
+                                                  .behind = "\n<|content|>",
+                                                  .between = "\n<|from|>assistant\n<|recipient|>"}};
+const mt_format mt_format_functionary_v2 = {
+    .name = "functionary_v2", .signs = {{"<|recipient|>"}}, .read = &functionary_table, .write = functionary_v2_calls};
+
+static const mt_layout functionary_v31_calls[] = {
+    {.trigger = "<function=", .each = true, .behind = ">", .after = "</function>", .between = ""}};
+const mt_format mt_format_functionary_v31 = {.name = "functionary_v31",
+                                             .signs = {{"<function=", "<|start_header_id|>"}},
+                                             .read = &functionary_table,
+                                             .write = functionary_v31_calls};
 
 /* functions.NAME:INDEX is the id, and has to come back as it is. */
 static void kimi_named(mt_parser *p)
@@ -127,5 +154,16 @@ static const mt_parse_state kimi[] = {
     [ARGS] = ARGUMENTS(AFTER, KIMI_ENDS(END)),
     [AFTER] = DROP(KIMI_ENDS(0), {"<|tool_call_begin|>", NAME, 0}),
 };
-const mt_parse_table mt_parse_kimi = {
+static const mt_parse_table kimi_table = {
     .states = kimi, .start = TEXT, .named = kimi_named, .breaks = "<|tool_calls_section_begin|>"};
+
+static const mt_layout kimi_k2_calls[] = {{.trigger = "<|tool_calls_section_begin|>",
+                                           .before = "<|tool_call_begin|>functions.",
+                                           .behind = ":",
+                                           .numbered = MT_LAYOUT_NUMBER_LAST,
+                                           .numbered_end = "<|tool_call_argument_begin|>",
+                                           .after = "<|tool_call_end|>",
+                                           .between = "",
+                                           .close = "<|tool_calls_section_end|>"}};
+const mt_format mt_format_kimi_k2 = {
+    .name = "kimi_k2", .signs = {{"<|tool_calls_section_begin|>"}}, .read = &kimi_table, .write = kimi_k2_calls};

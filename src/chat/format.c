@@ -1,0 +1,62 @@
+#include "chat/format.h"
+
+#include <string.h>
+
+const mt_format mt_format_none = {.name = "none", .signs = {{"]<]minimax[>["}}};
+
+#define LISTED(name) &mt_format_##name,
+static const mt_format *const tools[] = {MT_FORMATS(LISTED)};
+#undef LISTED
+
+static bool has(const char *source, size_t len, const char *word)
+{
+    return !word || memmem(source, len, word, strlen(word)) != NULL;
+}
+
+/* A template writes the calls and the reasoning of earlier turns the way the model does. */
+static bool shows(const mt_format *f, const char *source, size_t len)
+{
+    for (size_t i = 0; i < MT_COUNT(f->signs) && f->signs[i][0]; i++)
+        if (has(source, len, f->signs[i][0]) && has(source, len, f->signs[i][1]))
+            return true;
+    return false;
+}
+
+mt_parse_formats mt_parse_detect(const char *source, size_t len)
+{
+    mt_parse_formats found = {.tools = "none", .reasoning = "none"};
+
+    for (size_t i = MT_COUNT(tools); i-- > 0;)
+        if (shows(tools[i], source, len))
+            found.tools = tools[i]->name;
+    for (size_t i = mt_format_reasoning_count; i-- > 0;)
+        if (shows(&mt_format_reasoning[i], source, len))
+            found.reasoning = mt_format_reasoning[i].name;
+    return found;
+}
+
+const mt_format *mt_format_find_tools(const char *name)
+{
+    for (size_t i = 0; i < MT_COUNT(tools); i++)
+        if (strcmp(tools[i]->name, name ? name : "none") == 0)
+            return tools[i];
+    return NULL;
+}
+
+const mt_format *mt_format_find_reasoning(const char *name)
+{
+    for (size_t i = 0; i < mt_format_reasoning_count; i++)
+        if (strcmp(mt_format_reasoning[i].name, name ? name : "none") == 0)
+            return &mt_format_reasoning[i];
+    return NULL;
+}
+
+const char *mt_parse_tool_name(size_t i)
+{
+    return i < MT_COUNT(tools) ? tools[i]->name : NULL;
+}
+
+const char *mt_parse_reasoning_name(size_t i)
+{
+    return i < mt_format_reasoning_count ? mt_format_reasoning[i].name : NULL;
+}
