@@ -1,9 +1,11 @@
 """A motet server for tests: starts the program on a free port, talks HTTP to it, and looks after its end."""
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -202,6 +204,15 @@ def stream_text(events, choice=0):
             if c["index"] == choice:
                 text += c["text"] if "text" in c else c["delta"].get("content") or ""
     return text
+
+
+def free_port():
+    """A port for a program that cannot be told to choose one itself. No connection has it for its own end: it is below
+    those that systems give out. Another program may still be quicker: who binds it tries again."""
+    while True:
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", random.randrange(16384, 32768)))
+            return s.getsockname()[1]
 
 
 class Skip(Exception):

@@ -26,26 +26,24 @@ FAST = ("--precision", "fast", "--context", "1024")
 WORDS = "amber birch cedar delta ember fjord grove heron inlet jetty knoll larch maple north ocean prism quartz".split()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class Redis:
     """A real one, and commands to it."""
 
-    def __init__(self, port):
-        self.port = port
-        self.process = subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
-                                         "--appendonly", "no", "--requirepass", PASSWORD],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        assert served.eventually(self.answers), "redis-server does not start"
+    def __init__(self, port=None):
+        for _ in range(100 if port else 10):  # another may have the port: for a while, or for good
+            self.port = port or served.free_port()
+            self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+                                             "--appendonly", "no", "--requirepass", PASSWORD],
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if served.eventually(lambda: self.process.poll() is not None or self.answers()) and self.process.poll() is None:
+                return
+            time.sleep(0.1)
+        raise AssertionError("redis-server does not start")
 
     def answers(self):
         try:
             return self.say("PING") == b"PONG"
-        except OSError:
+        except (OSError, ValueError):  # of nobody, or of somebody else
             return False
 
     def say(self, *words):
@@ -147,7 +145,8 @@ class Replica:
         return self.metric("failures_total") > 0
 
     def wait_written(self):
-        assert served.eventually(lambda: self.metric("written_total") > 0 and self.metric("queued_bytes") == 0)
+        assert served.eventually(lambda: (self.metric("written_total") > 0 or self.impatient()) and
+                                 self.metric("queued_bytes") == 0)
 
 
 class Test:
@@ -157,14 +156,23 @@ class Test:
         self.questions = [question(n) for n in range(6)] + [question(6, picture), question(7, picture)]
         with served.Server(self.motet, self.model, *FAST) as server:
             self.cold = [said(server.post("/v1/chat/completions", q).json()) for q in self.questions]
-        self.redis = Redis(free_port())
+        self.redis = Redis()
+
+    def fill(self, *questions):
+        """The store has what was computed for these questions, and nothing else."""
+        for _ in range(10):
+            self.redis.say("FLUSHALL")
+            with Replica(self) as one:
+                for which in questions:
+                    one.ask(which)
+                one.wait_written()
+                if not one.impatient():
+                    return
+        raise AssertionError("the store never took all of it in time")
 
     def shared(self):
         """What one has computed another finds, pictures too."""
-        with Replica(self) as one:
-            one.ask(0)
-            one.ask(6)
-            one.wait_written()
+        self.fill(0, 6)
         with Replica(self) as other:
             assert other.ask(0) >= 64 or other.impatient(), "nothing came from the store"
             assert other.metric("read_total") > 0 or other.impatient()
@@ -206,9 +214,7 @@ class Test:
     def lying(self):
         """Bytes that nobody wrote, cut ones, and another record's: none becomes an answer, and good ones take their
         place."""
-        with Replica(self) as one:
-            one.ask(0)
-            one.wait_written()
+        self.fill(0)
         keys = self.redis.say("KEYS", "motet:*")
         assert len(keys) > 3
         values = [self.redis.say("GET", key) for key in keys]
@@ -216,16 +222,17 @@ class Test:
             flipped = value[:700] + bytes([value[700] ^ 1]) + value[701:]
             lies = [flipped, value[:-1], values[i - 1], b"", value + b"x" * 100000]
             self.redis.say("SET", key, lies[i % len(lies)])
-        broken = 0
-        for _ in range(5):  # each meets some of them
+        broken, slow = 0, False
+        for _ in range(20):  # each meets some of them
             with Replica(self) as other:
                 if other.ask(0) >= 64:
                     break
                 broken += other.metric("broken_total")
                 other.wait_written()
+                slow = slow or other.impatient()
         else:
             raise AssertionError("the store was never good again")
-        assert broken > 2
+        assert broken > 2 or slow
 
     def signed(self, folder):
         """With a secret, what is not signed with it does not count. Then the store is slow."""
@@ -237,9 +244,10 @@ class Test:
             assert one.metric("broken_total") > 0 or one.impatient()
             one.ask(3)
             one.wait_written()
+            slow = one.impatient()
         proxy = Proxy(self.redis.port)
         with Replica(self, "--cache-remote-key", secret, port=proxy.port) as other:
-            assert other.ask(3) >= 64 or other.impatient()
+            assert other.ask(3) >= 64 or slow or other.impatient()
             proxy.slow = True
             other.ask(1)
             assert served.eventually(lambda: other.metric("failures_total") > 0)

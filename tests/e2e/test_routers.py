@@ -39,12 +39,6 @@ def test(function):
     return function
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def filled(path, ports, port):
     """A configuration with the addresses of this test in place of those that people put in."""
     with open(os.path.join(DEPLOY, path), encoding="utf-8") as f:
@@ -56,27 +50,39 @@ def filled(path, ports, port):
         "listen 8000", "listen 127.0.0.1:{}".format(port))
 
 
-@contextlib.contextmanager
-def running(command, port):
-    log = tempfile.TemporaryFile()
+def begun(command, port, log):
+    """The process once it listens; None where it ended, since another had the port first."""
     process = subprocess.Popen(command, stdout=log, stderr=log)
 
     def listens():
         if process.poll() is not None:
-            log.seek(0)
-            raise AssertionError("{} ended: {}".format(command[0], log.read().decode()))
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
             return True
-    try:
-        assert served.eventually(listens)
-        yield
-    finally:
-        process.terminate()
-        process.wait()
-        log.close()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return process.poll() is None
+    assert served.eventually(listens)
+    return process if process.poll() is None else None
 
 
 @contextlib.contextmanager
+def running(router, ports, folder):
+    """The port of a router. router(ports, port, folder): its command."""
+    with tempfile.TemporaryFile() as log:
+        for _ in range(10):
+            port = served.free_port()
+            command = router(ports, port, folder)
+            process = begun(command, port, log)
+            if process:
+                break
+        else:
+            log.seek(0)
+            raise AssertionError("{} ended: {}".format(command[0], log.read().decode()))
+        try:
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+
 def haproxy(ports, port, folder):
     program = shutil.which("haproxy", path=PATH)
     if not program:
@@ -84,11 +90,9 @@ def haproxy(ports, port, folder):
     path = os.path.join(folder, "haproxy.cfg")
     with open(path, "w", encoding="utf-8") as f:
         f.write(filled("haproxy/haproxy.cfg", ports, port))
-    with running([program, "-db", "-q", "-f", path], port):
-        yield
+    return [program, "-db", "-q", "-f", path]
 
 
-@contextlib.contextmanager
 def nginx(ports, port, folder):
     program = shutil.which("nginx", path=PATH)
     if not program:
@@ -99,8 +103,7 @@ def nginx(ports, port, folder):
     with open(path, "w", encoding="utf-8") as f:
         f.write("daemon off;\npid {0}/pid;\nerror_log {0}/errors;\nevents {{}}\nhttp {{\n    access_log off;\n{1}{2}}}\n"
                 .format(folder, places, filled("nginx/motet.conf", ports, port)))
-    with running([program, "-c", path, "-e", os.path.join(folder, "errors")], port):
-        yield
+    return [program, "-c", path, "-e", os.path.join(folder, "errors")]
 
 
 class Answer:
@@ -181,11 +184,10 @@ def survive(router, named):
     count = ARGUMENTS.conversations
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        servers = [served.Server(ARGUMENTS.motet, FOLDER, "--drain-seconds", "60") for _ in range(REPLICAS)]
+        servers = [served.Server(ARGUMENTS.motet, FOLDER, "--drain-seconds", "600") for _ in range(REPLICAS)]
         for server in servers:
             stack.callback(server.stop, signal.SIGKILL)
-        port = free_port()
-        stack.enter_context(router([s.port for s in servers], port, folder))
+        port = stack.enter_context(running(router, [s.port for s in servers], folder))
         by = {}
         for i in range(40):  # who is who
             answer = stream(port, {"messages": [{"role": "user", "content": "hello"}], "stream": True, "max_tokens": 1},

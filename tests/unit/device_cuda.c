@@ -585,30 +585,36 @@ static void what_is_kept_was_read(void **state)
     }
 }
 
+/* Whether something came back. What the thread that stores has no time for is computed again, which is no fault. */
+static bool came_back(life *l)
+{
+    mt_stats stats;
+    driver_stats(&l->d, &stats);
+    return stats.evictions > 0 && stats.keep.restored_pages > 0 && stats.shelf.read > 0;
+}
+
 /* What the card has no room for is in the host's memory, goes there while steps go on, and comes back. */
 static void host_memory_is_the_second_tier(void **state)
 {
-    enum { MANY = 5, LEN = 100 };
+    enum { MANY = 5, LEN = 100, ROUNDS = 3, MOST = 500 };
     (void)state;
     for (size_t i = 0; i < 3; i += 2) {
         static uint32_t prompt[MANY][LEN];
         draw rng = {16};
         mt_error err = {0};
-        mt_stats stats;
         answer a[MANY];
         life l;
         fake_set("");
         assert_true(life_begin_with(&l, models[i], &(shared){.cache = 256}));
         for (size_t n = 0; n < MANY; n++)
             draw_tokens(&rng, prompt[n], LEN, (uint32_t)l.d.o.spec.vocab);
-        for (size_t round = 0; round < 3; round++)
+        for (size_t round = 0; round < MOST && (round < ROUNDS || !came_back(&l)); round++)
             for (size_t n = 0; n < MANY; n++) {
                 assert_true(send(&l, driver_request(&l.d, prompt[n], LEN, 4, &a[n]), &err));
                 driver_wait(&l.d, 0);
                 assert_int_equal(a[n].finish, MT_FINISH_LENGTH);
             }
-        driver_stats(&l.d, &stats);
-        assert_true(stats.evictions > 0 && stats.keep.restored_pages > 0 && stats.shelf.read > 0);
+        assert_true(came_back(&l));
         assert_true(fake_calls("cuEventQuery") > 0);
         life_end(&l);
     }
