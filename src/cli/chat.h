@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "cli/chat_wrap.h"
+#include "cli/chat_events.h"
 #include "server/options.h"
 
 /* ---- input ---- */
@@ -53,21 +53,6 @@ bool mt_chat_server_reach(mt_chat_server *server, const char *url, mt_error *err
 
 /* ---- asking ---- */
 
-/* What was answered so far, and what to do with each piece. */
-typedef struct mt_chat_answer {
-    void (*piece)(struct mt_chat_answer *answer, bool reasoning, const char *text);
-    mt_buf text; /* of the answer, without its reasoning */
-    mt_buf reasoning;
-    json_t *calls;        /* of tools, as an assistant's message has them; NULL: none. Free with json_decref */
-    char finish[32];      /* why it ended */
-    bool interrupted;     /* by Ctrl-C */
-    long prompt, tokens;  /* as the server counts them; -1: it does not say */
-    long cached;          /* of the prompt; -1: it does not say */
-    bool colours;         /* are for a terminal, as are whole words at its edge */
-    bool shows_reasoning; /* of what was printed last */
-    mt_chat_wrap wrap;
-} mt_chat_answer;
-
 /* Sends the messages and calls piece with what comes. False with a sentence; an interrupted answer is none. */
 bool mt_chat_ask(const mt_chat_server *server, const json_t *messages, mt_chat_answer *answer,
                  mt_error *err) MT_NODISCARD;
@@ -79,8 +64,6 @@ mt_chat_call *mt_chat_call_new(const mt_chat_server *server, const json_t *messa
                                mt_error *err) MT_NODISCARD;
 CURL *mt_chat_call_handle(mt_chat_call *call);
 bool mt_chat_call_end(mt_chat_call *call, CURLcode code, mt_error *err) MT_NODISCARD;
-
-void mt_chat_answer_free(mt_chat_answer *answer);
 
 /* Adds a picture or a video to the parts of a message: a file's contents, what comes on standard input ("-"), or a URL.
    kind: "image" or "video". */

@@ -6,8 +6,6 @@
 #include "base/alloc.h"
 #include "cli/chat.h"
 
-#define ANSWER_BYTES (64u << 20)
-#define LINE_BYTES (16u << 20) /* of one event */
 #define CONNECT_SECONDS 10L
 
 static volatile sig_atomic_t interrupts;
@@ -31,105 +29,13 @@ bool mt_chat_interrupted(void)
     return interrupts != 0;
 }
 
-/* What comes in: events of a stream, or an error's body. */
+/* What comes in: events of a stream, or a body. */
 typedef struct reader {
-    mt_chat_answer *answer; /* NULL: everything is the body */
-    mt_buf line, body;
+    mt_chat_events events; /* without an answer: everything is the body */
+    mt_buf body;
     long status;
     CURL *curl;
 } reader;
-
-static const char *text_of(const json_t *delta, const char *key)
-{
-    const char *text = json_string_value(json_object_get(delta, key));
-
-    return text && *text ? text : NULL;
-}
-
-static void take_usage(mt_chat_answer *a, const json_t *usage)
-{
-    if (!json_is_object(usage))
-        return;
-    a->prompt = (long)json_integer_value(json_object_get(usage, "prompt_tokens"));
-    a->tokens = (long)json_integer_value(json_object_get(usage, "completion_tokens"));
-    const json_t *cached = json_object_get(json_object_get(usage, "prompt_tokens_details"), "cached_tokens");
-    if (json_is_integer(cached))
-        a->cached = (long)json_integer_value(cached);
-}
-
-/* Calls come in pieces, too, each with the number of its call. */
-static void take_call(mt_chat_answer *a, const json_t *piece)
-{
-    const size_t index = (size_t)json_integer_value(json_object_get(piece, "index"));
-    const json_t *function = json_object_get(piece, "function");
-    const char *id = text_of(piece, "id"), *name = text_of(function, "name"), *more = text_of(function, "arguments");
-    json_t *call, *known;
-    mt_buf all;
-
-    if (!a->calls)
-        a->calls = json_array();
-    if (index > json_array_size(a->calls))
-        return;
-    if (index == json_array_size(a->calls))
-        json_array_append_new(a->calls, json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", "", "type", "function", "function",
-                                                  "name", "", "arguments", ""));
-    call = json_array_get(a->calls, index);
-    known = json_object_get(call, "function");
-    if (id)
-        json_object_set_new(call, "id", json_string(id));
-    if (name)
-        json_object_set_new(known, "name", json_string(name));
-    if (!more)
-        return;
-    mt_buf_init(&all, LINE_BYTES);
-    mt_buf_puts(&all, json_string_value(json_object_get(known, "arguments")));
-    mt_buf_puts(&all, more);
-    json_object_set_new(known, "arguments", json_string(all.data));
-    mt_buf_free(&all);
-}
-
-/* One event's JSON. Returns false when it is an error: then that is the body. */
-static bool take_event(mt_chat_answer *a, const json_t *event)
-{
-    const json_t *choice = json_array_get(json_object_get(event, "choices"), 0);
-    const json_t *delta = json_object_get(choice, "delta");
-    const char *thought = text_of(delta, "reasoning_content"), *said = text_of(delta, "content");
-    const char *finish = text_of(choice, "finish_reason");
-
-    if (json_object_get(event, "error"))
-        return false;
-    if (!thought)
-        thought = text_of(delta, "reasoning");
-    if (thought) {
-        a->piece(a, true, thought);
-        mt_buf_puts(&a->reasoning, thought);
-    }
-    for (size_t i = 0; i < json_array_size(json_object_get(delta, "tool_calls")); i++)
-        take_call(a, json_array_get(json_object_get(delta, "tool_calls"), i));
-    if (said) {
-        a->piece(a, false, said);
-        mt_buf_puts(&a->text, said);
-    }
-    if (finish)
-        snprintf(a->finish, sizeof(a->finish), "%s", finish);
-    take_usage(a, json_object_get(event, "usage"));
-    return true;
-}
-
-static void take_line(reader *r)
-{
-    static const char data[] = "data:";
-    const char *text = r->line.data;
-    json_t *event;
-
-    if (r->line.len == 0 || strncmp(text, data, strlen(data)) != 0)
-        return;
-    text += strlen(data);
-    event = json_loads(text + strspn(text, " "), 0, NULL);
-    if (event && !take_event(r->answer, event))
-        mt_buf_puts(&r->body, text);
-    json_decref(event);
-}
 
 static size_t receive(char *data, size_t size, size_t count, void *user)
 {
@@ -137,18 +43,9 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     const size_t len = size * count;
 
     curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &r->status);
-    if (!r->answer || r->status != 200)
+    if (!r->events.answer || r->status != 200)
         return mt_buf_add(&r->body, data, len) ? len : 0;
-    for (size_t i = 0; i < len; i++) {
-        if (data[i] != '\n') {
-            if (data[i] != '\r' && !mt_buf_add(&r->line, &data[i], 1))
-                return 0;
-            continue;
-        }
-        take_line(r);
-        r->line.len = 0;
-    }
-    return len;
+    return mt_chat_events_take(&r->events, data, len) ? len : 0;
 }
 
 static int look_up(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
@@ -203,7 +100,7 @@ static void reader_free(reader *r, struct curl_slist *headers)
 {
     curl_easy_cleanup(r->curl);
     curl_slist_free_all(headers);
-    mt_buf_free(&r->line);
+    mt_chat_events_free(&r->events);
     mt_buf_free(&r->body);
 }
 
@@ -213,7 +110,7 @@ long mt_chat_send(const mt_chat_server *server, const char *path, const char *se
     struct curl_slist *headers;
     CURL *curl = prepare(server, path, &r, &headers);
 
-    mt_buf_init(&r.body, ANSWER_BYTES);
+    mt_buf_init(&r.body, MT_CHAT_ANSWER_BYTES);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, CONNECT_SECONDS);
     if (sent)
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, sent);
@@ -235,13 +132,14 @@ long mt_chat_get(const mt_chat_server *server, const char *path, mt_buf *body)
 /* The sentence of an error's body, in OpenAI's shape or in none. */
 static bool refused(const reader *r, mt_error *err)
 {
-    json_t *body = r->body.len ? json_loads(r->body.data, 0, NULL) : NULL;
+    const mt_buf *said = r->events.error.len ? &r->events.error : &r->body;
+    json_t *body = said->len ? json_loads(said->data, 0, NULL) : NULL;
     const char *sentence = json_string_value(json_object_get(json_object_get(body, "error"), "message"));
 
     if (sentence)
         mt_fail(err, MT_E_INVALID, "the server says: %s", sentence);
     else
-        mt_fail(err, MT_E_INVALID, "the server answers %ld: %.200s", r->status, r->body.len ? r->body.data : "");
+        mt_fail(err, MT_E_INVALID, "the server answers %ld: %.200s", r->status, said->len ? said->data : "");
     json_decref(body);
     return false;
 }
@@ -277,15 +175,11 @@ mt_chat_call *mt_chat_call_new(const mt_chat_server *server, const json_t *messa
         return NULL;
     }
     c = mt_alloc(sizeof(*c));
-    c->r.answer = answer;
+    mt_chat_events_init(&c->r.events, answer);
     c->server = server;
     c->request = request;
     prepare(server, "/v1/chat/completions", &c->r, &c->headers);
-    mt_buf_init(&c->r.line, LINE_BYTES);
-    mt_buf_init(&c->r.body, LINE_BYTES);
-    mt_buf_init(&answer->text, ANSWER_BYTES);
-    mt_buf_init(&answer->reasoning, ANSWER_BYTES);
-    answer->prompt = answer->tokens = answer->cached = -1;
+    mt_buf_init(&c->r.body, MT_CHAT_EVENT_BYTES);
     curl_easy_setopt(c->r.curl, CURLOPT_ERRORBUFFER, c->why);
     curl_easy_setopt(c->r.curl, CURLOPT_POSTFIELDS, c->request);
     return c;
@@ -298,14 +192,16 @@ CURL *mt_chat_call_handle(mt_chat_call *call)
 
 bool mt_chat_call_end(mt_chat_call *c, CURLcode code, mt_error *err)
 {
-    mt_chat_answer *answer = c->r.answer;
+    mt_chat_answer *answer = c->r.events.answer;
     bool ok;
 
     answer->interrupted = code == CURLE_ABORTED_BY_CALLBACK;
     ok = answer->interrupted || code == CURLE_OK ||
          mt_fail(err, MT_E_IO, "the server at %s broke off: %s", c->server->url,
-                 c->why[0] ? c->why : curl_easy_strerror(code));
-    if (ok && !answer->interrupted && (c->r.status != 200 || c->r.body.len))
+                 c->r.events.too_much ? "it says more than an answer may have"
+                 : c->why[0]          ? c->why
+                                      : curl_easy_strerror(code));
+    if (ok && !answer->interrupted && (c->r.status != 200 || c->r.events.error.len))
         ok = refused(&c->r, err);
     reader_free(&c->r, c->headers);
     mt_free(c->request);

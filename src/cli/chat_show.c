@@ -99,14 +99,6 @@ json_t *mt_chat_settings(const mt_options *opt)
     return all;
 }
 
-void mt_chat_answer_free(mt_chat_answer *a)
-{
-    mt_buf_free(&a->text);
-    mt_buf_free(&a->reasoning);
-    json_decref(a->calls);
-    a->calls = NULL;
-}
-
 json_t *mt_chat_message(const json_t *media, const char *text, mt_error *err)
 {
     json_t *words = json_string(text), *parts;

@@ -1,0 +1,366 @@
+/* A store that lies, cuts its answers short, or never stops: what it says counts only where it is what was written, and
+   nobody waits for the rest. The store is a thread that says what it is told to, whatever it is asked. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <netinet/in.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/clock.h"
+#include "tier/depot.h"
+#include "tier/wire.h"
+
+enum { TAG = 32, PART = 100, LARGEST = 1 << 20 };
+#define SECRET "a secret of the fleet"
+#define SOON (mt_clock_ns() + UINT64_C(60000000000)) /* comes only where something hangs */
+
+/* ---- the store ---- */
+
+typedef struct store {
+    int listens, port;
+    uint8_t said[4096];
+    size_t len;
+    bool forever; /* what it has said it says again, until nobody listens */
+    bool open;    /* and when it has said it, it does not hang up */
+    char heard[65536];
+    size_t heard_len;
+    pthread_t thread;
+} store;
+
+static void *answer(void *arg)
+{
+    store *s = arg;
+    const int peer = accept(s->listens, NULL, NULL);
+    bool told = send(peer, s->said, s->len, MSG_NOSIGNAL) == (ssize_t)s->len;
+    while (told && s->forever)
+        told = send(peer, s->said, s->len, MSG_NOSIGNAL) > 0;
+    if (!s->open)
+        shutdown(peer, SHUT_WR);
+    for (ssize_t n; (n = read(peer, s->heard + s->heard_len, sizeof s->heard - 1 - s->heard_len)) > 0;)
+        s->heard_len += (size_t)n;
+    s->heard[s->heard_len] = '\0';
+    close(peer);
+    return NULL;
+}
+
+static void store_begin(store *s)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    s->listens = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(s->listens >= 0 && bind(s->listens, (struct sockaddr *)&at, sizeof at) == 0);
+    assert_true(listen(s->listens, 4) == 0 && getsockname(s->listens, (struct sockaddr *)&at, &size) == 0);
+    s->port = ntohs(at.sin_port);
+    assert_int_equal(pthread_create(&s->thread, NULL, answer, s), 0);
+}
+
+static void store_end(store *s)
+{
+    pthread_join(s->thread, NULL);
+    close(s->listens);
+}
+
+static void say(store *s, const void *data, size_t len)
+{
+    assert_true(s->len + len <= sizeof s->said);
+    memcpy(s->said + s->len, data, len);
+    s->len += len;
+}
+
+static void say_text(store *s, const char *text)
+{
+    say(s, text, strlen(text));
+}
+
+/* ---- replies ---- */
+
+static mt_wire *reach(store *s)
+{
+    mt_wire_address a = {.host = "127.0.0.1"};
+    mt_error err = {0};
+    store_begin(s);
+    a.port = s->port;
+    mt_wire *w = mt_wire_open(&a, SOON, &err);
+    assert_non_null(w);
+    return w;
+}
+
+static void leave(store *s, mt_wire *w)
+{
+    mt_wire_close(w);
+    store_end(s);
+}
+
+static void replies_of_each_kind_are_understood(void **state)
+{
+    static const mt_wire_kind kinds[] = {MT_WIRE_NUMBER, MT_WIRE_STATUS, MT_WIRE_ERROR, MT_WIRE_BYTES, MT_WIRE_NONE};
+    store s = {0};
+    mt_wire_reply reply;
+    mt_error err = {0};
+    (void)state;
+    say_text(&s, ":-12\r\n+OK\r\n-ERR no\r\n$5\r\nab\r\nc\r\n$-1\r\n");
+    mt_wire *w = reach(&s);
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(mt_wire_next(w, &reply, 5, SOON, &err));
+        assert_int_equal(reply.kind, kinds[i]);
+        assert_true(i != 0 || reply.number == -12);
+        assert_true(i != 2 || strcmp(reply.data, "ERR no") == 0);
+        assert_true(i != 3 || (reply.len == 5 && memcmp(reply.data, "ab\r\nc", 5) == 0));
+    }
+    assert_false(mt_wire_next(w, &reply, 5, SOON, &err));
+    leave(&s, w);
+}
+
+/* What is said of the first reply of a store that says that. */
+static void expect_refusal(store *s, const char *sentence)
+{
+    mt_wire_reply reply;
+    mt_error err = {0};
+    mt_wire *w = reach(s);
+    assert_false(mt_wire_next(w, &reply, 100, s->open ? mt_clock_ns() + UINT64_C(20000000) : SOON, &err));
+    if (!strstr(err.text, sentence))
+        fail_msg("\"%s\" is not about \"%s\"", err.text, sentence);
+    leave(s, w);
+}
+
+static void what_is_no_reply_is_refused(void **state)
+{
+    static const char *const arrays[] = {"*2000000000\r\n", "*1\r\n:1\r\n", "%1\r\n", "~1\r\n",
+                                         "#t\r\n",          "_\r\n",        "\r\n"};
+    static const char *const broken[] = {":\r\n", ":1x\r\n", "$x\r\n", "$-5\r\n", ":99999999999999999999999\r\n"};
+    static const char *const cut[] = {"", "$10\r\nabc", ":1", "+OK\r", "$"};
+    (void)state;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        store s = {0};
+        say_text(&s, arrays[i]);
+        expect_refusal(&s, "nobody asked");
+    }
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        store s = {0};
+        say_text(&s, broken[i]);
+        expect_refusal(&s, "the store");
+    }
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        store s = {0};
+        say_text(&s, cut[i]);
+        expect_refusal(&s, "closed");
+    }
+}
+
+static void one_that_never_stops_is_left(void **state)
+{
+    store s = {.forever = true};
+    (void)state;
+    say_text(&s, "$500000000\r\n");
+    for (int i = 0; i < 100; i++)
+        say_text(&s, "0123456789012345678901234567890123456789");
+    expect_refusal(&s, "more than it was given");
+    store line = {.forever = true}; /* a status that has no end */
+    say_text(&line, "+OKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOKOK");
+    expect_refusal(&line, "more than it was given");
+}
+
+static void one_that_stops_in_the_middle_is_left(void **state)
+{
+    store s = {.open = true};
+    (void)state;
+    say_text(&s, "$10\r\nabc");
+    expect_refusal(&s, "in time");
+}
+
+static void who_may_not_come_in_is_told(void **state)
+{
+    store s = {0};
+    mt_wire_address a = {.host = "127.0.0.1", .user = "me", .password = "word", .database = 3};
+    mt_error err = {0};
+    (void)state;
+    say_text(&s, "+OK\r\n-ERR no such database\r\n");
+    store_begin(&s);
+    a.port = s.port;
+    assert_null(mt_wire_open(&a, SOON, &err));
+    assert_non_null(strstr(err.text, "no such database"));
+    store_end(&s);
+    assert_non_null(strstr(s.heard, "AUTH\r\n$2\r\nme\r\n$4\r\nword\r\n"));
+    assert_non_null(strstr(s.heard, "SELECT\r\n$1\r\n3\r\n"));
+}
+
+static void addresses_are_read_or_refused(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "redis://",
+                                      "http://a",
+                                      "rediss://a",
+                                      "redis://a:",
+                                      "redis://a:65536",
+                                      "redis://a:1x",
+                                      "redis://a:4294973675",
+                                      "redis://a/x",
+                                      "redis://a/9999999999",
+                                      "redis://[::1",
+                                      "redis://%zz@a",
+                                      "redis://:%4@a",
+                                      "redis://a:1/2/3"};
+    mt_wire_address a;
+    mt_error err = {0};
+    char longer[600];
+    (void)state;
+    assert_true(mt_wire_address_read(&a, "redis://me:a%3Ab%40c@[::1]:77/9", &err));
+    assert_string_equal(a.user, "me");
+    assert_string_equal(a.password, "a:b@c");
+    assert_string_equal(a.host, "::1");
+    assert_true(a.port == 77 && a.database == 9);
+    assert_true(mt_wire_address_read(&a, "redis://word@host/", &err));
+    assert_string_equal(a.password, "word");
+    assert_true(a.user[0] == '\0' && a.port == 6379 && a.database == 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(mt_wire_address_read(&a, bad[i], &err));
+    for (size_t i = 0; i < 3; i++) { /* a host, a user, a password that are too long */
+        memset(longer, 'x', sizeof longer);
+        memcpy(longer, "redis://", 8);
+        snprintf(longer + 500, sizeof longer - 500, "%s", i == 0 ? "" : i == 1 ? ":p@a" : "@a");
+        assert_false(mt_wire_address_read(&a, longer, &err));
+    }
+}
+
+/* ---- records ---- */
+
+typedef struct sample {
+    uint8_t key[MT_TIER_KEY], a[PART], b[7], value[MT_RECORD_HEADER + PART + 7 + TAG];
+    size_t len;
+} sample;
+
+static void make(sample *x, uint8_t seed, bool sealed)
+{
+    memset(x, seed, sizeof *x);
+    const mt_tier_part part[] = {{x->a, sizeof x->a}, {x->b, sizeof x->b}};
+    mt_record_write(x->value, x->key, 5, part, 2, 0);
+    memcpy(x->value + MT_RECORD_HEADER, x->a, sizeof x->a);
+    memcpy(x->value + MT_RECORD_HEADER + sizeof x->a, x->b, sizeof x->b);
+    x->len = sizeof x->value - TAG;
+    if (sealed)
+        HMAC(EVP_sha256(), SECRET, sizeof SECRET - 1, x->value, x->len, x->value + x->len, NULL);
+    x->len += sealed ? TAG : 0;
+}
+
+static void say_value(store *s, const void *data, size_t len)
+{
+    char head[32];
+    snprintf(head, sizeof head, "$%zu\r\n", len);
+    say_text(s, head);
+    say(s, data, len);
+    say_text(s, "\r\n");
+}
+
+/* Whether a server that wants x takes it from the store, which then has it deleted or not. */
+static bool taken(store *s, const sample *x, bool sealed, mt_depot_stats *stats)
+{
+    char url[64];
+    uint8_t a[PART] = {0}, b[7] = {0};
+    mt_error err = {0};
+    mt_tier_part part[] = {{a, sizeof a}, {b, sizeof b}};
+    mt_depot_want want = {.key = x->key, .kind = 5, .part = part, .parts = 2};
+    store_begin(s);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", s->port);
+    const mt_depot_params params = {
+        .url = url, .secret = sealed ? SECRET : NULL, .secret_len = sizeof SECRET - 1, .queue = LARGEST};
+    mt_depot *d = mt_depot_open(&params, &err);
+    assert_non_null(d);
+    mt_depot_read(d, &want, 1);
+    *stats = mt_depot_look(d);
+    mt_depot_close(d);
+    store_end(s);
+    assert_true(!want.ok || (memcmp(a, x->a, sizeof a) == 0 && memcmp(b, x->b, sizeof b) == 0));
+    assert_true(stats->read == want.ok && stats->missed + stats->failures >= !want.ok);
+    return want.ok;
+}
+
+static bool taken_as(const sample *x, bool sealed, const void *value, size_t len)
+{
+    store s;
+    mt_depot_stats stats;
+    bool ok;
+    int tries = 0;
+    do { /* a machine may be so busy that two seconds go by */
+        s = (store){0};
+        say_value(&s, value, len);
+        say_text(&s, ":1\r\n");
+        ok = taken(&s, x, sealed, &stats);
+    } while (stats.failures > 0 && ++tries < 10);
+    assert_int_equal(stats.broken, !ok && len > 0);
+    assert_int_equal(strstr(s.heard, "$3\r\nDEL\r\n") != NULL, !ok);
+    assert_int_equal(stats.failures, 0);
+    return ok;
+}
+
+static void a_record_counts_when_all_of_it_is_right(void **state)
+{
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        sample x, other;
+        uint8_t value[sizeof x.value + 1] = {0};
+        make(&x, 1, sealed);
+        make(&other, 2, sealed);
+        assert_true(taken_as(&x, sealed, x.value, x.len));
+        assert_false(taken_as(&x, sealed, other.value, other.len));
+        assert_false(taken_as(&x, sealed, "", 0));
+        memcpy(value, x.value, x.len);
+        assert_false(taken_as(&x, sealed, value, x.len - 1));
+        assert_false(taken_as(&x, sealed, value, x.len + 1));
+        for (size_t at = 0; at < x.len; at += at == 4 ? 4 : 23) { /* of magic, version, kind, ... parts, tag */
+            value[at] ^= 1;
+            assert_false(taken_as(&x, sealed, value, x.len));
+            value[at] ^= 1;
+        }
+        assert_true(taken_as(&x, sealed, value, x.len));
+    }
+}
+
+/* Who cannot sign can have the sums right, and no more. */
+static void a_forged_record_does_not_count_where_there_is_a_secret(void **state)
+{
+    sample x, forged;
+    (void)state;
+    make(&x, 1, false);
+    make(&forged, 1, true);
+    memset(forged.a, 9, sizeof forged.a);
+    const mt_tier_part part[] = {{forged.a, sizeof forged.a}, {forged.b, sizeof forged.b}};
+    mt_record_write(forged.value, forged.key, 5, part, 2, 0);
+    memcpy(forged.value + MT_RECORD_HEADER, forged.a, sizeof forged.a);
+    assert_false(taken_as(&forged, true, forged.value, forged.len));
+    assert_true(taken_as(&forged, false, forged.value, forged.len - TAG));
+    assert_false(taken_as(&x, true, x.value, x.len)); /* and one without a signature is none */
+}
+
+static void a_store_that_says_anything_else_is_left(void **state)
+{
+    static const char *const said[] = {"*3\r\n", "$99999\r\nabc", "-ERR\r\n", "junk", "$3\r\nabc", ""};
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        store s = {0};
+        sample x;
+        mt_depot_stats stats;
+        make(&x, 1, false);
+        say_text(&s, said[i]);
+        assert_false(taken(&s, &x, false, &stats));
+        assert_int_equal(stats.failures, 1);
+        assert_false(stats.up);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(replies_of_each_kind_are_understood),
+    cmocka_unit_test(what_is_no_reply_is_refused),
+    cmocka_unit_test(one_that_never_stops_is_left),
+    cmocka_unit_test(one_that_stops_in_the_middle_is_left),
+    cmocka_unit_test(who_may_not_come_in_is_told),
+    cmocka_unit_test(addresses_are_read_or_refused),
+    cmocka_unit_test(a_record_counts_when_all_of_it_is_right),
+    cmocka_unit_test(a_forged_record_does_not_count_where_there_is_a_secret),
+    cmocka_unit_test(a_store_that_says_anything_else_is_left),
+};
+UNIT_MAIN_IF(mt_wire_present, "hiredis", tests)
