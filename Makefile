@@ -75,7 +75,8 @@ test-gpu: all ## run the tests that compute on an NVIDIA GPU of this machine, an
 	@tools/gpu_suite.py $(BUILD) $(TESTS)
 
 faults: all ## fail in every place where something can fail, and write what becomes of it to BUILD/faults.txt
-	@tests/faults/run.py --motet $(BUILD)/tests/faults/motet_faulty --report $(BUILD)/faults.txt $(FAULTS)
+	@tests/faults/run.py --motet $(BUILD)/tests/faults/motet_faulty --report $(BUILD)/faults.txt \
+	    --parts 24 --keep $(BUILD)/faults --rounds 4 $(FAULTS)
 
 mutants: setup ## try bugs on purpose, and say which the tests do not notice: MUTANTS="names" for some of them
 	@tests/mutants/run.py $(MUTANTS)

@@ -4,10 +4,12 @@ is concerned is told in the API's words, that all others get to the last bit wha
 server goes on and keeps nothing; and that a server that cannot start says why.
 
 usage: tests/faults/run.py --motet PROGRAM [--report FILE] [--sites N] [--starts N] [--rounds N] [--seed N] [--only TEXT]
-                           [--part K/N]
+                           [--part K/N | --parts N --keep FOLDER]
 
 PROGRAM is motet_faulty, of tests/faults/inject.c. N sites and starts are drawn from all that there are; without, all are
-tried, or those of which the name has TEXT in it, or every N-th from the K-th on."""
+tried, or those of which the name has TEXT in it, or every N-th from the K-th on. With --parts, all N parts one after
+another; what came of each is kept in FOLDER, and a part that was tried with this PROGRAM is not tried again, so that a
+run that was ended goes on where it was."""
 
 import argparse
 import collections
@@ -302,7 +304,7 @@ class Run:
 
     def ask_and_end(self, process, port):
         """An Outcome; when it is there the server is told to end."""
-        server = types.SimpleNamespace(port=port)
+        server = types.SimpleNamespace(port=port or listens_at(process.pid))
         name, path, body = workload.asks(0)[0]
         outcome, tries = None, 0
         while process.poll() is None and (not outcome or outcome.kind == "error") and tries < 100:  # one may be hit by it
@@ -355,20 +357,65 @@ class Run:
         grown = self.server.memory() - begin
         self.stop()
         starts = self.fail_starts()
-        summary = ("{} sites while it works, {} while it starts, {} faults at random that ended {} requests; "
-                   "{} restarts, {:+.1f} MB; {} defects").format(sites, starts, fired, ended, self.restarts,
-                                                                  grown / 2**20, len(self.defects))
-        if self.arguments.report:
-            self.write(summary)
-        print(summary)
-        return not self.defects
+        return {"sites": sites, "starts": starts, "fired": fired, "ended": ended, "restarts": self.restarts,
+                "grown": grown / 2**20, "told": self.told, "defects": self.defects}
 
-    def write(self, summary):
-        with open(self.arguments.report, "w", encoding="utf-8") as f:
+
+def tell(found, report):
+    """What came of one part or several, in a line, and with a line for each site in a file. Whether all was well."""
+    total = {name: sum(each[name] for each in found) for name in ("sites", "starts", "fired", "ended", "restarts")}
+    told, defects = ([tuple(one) for each in found for one in each[name]] for name in ("told", "defects"))
+    summary = ("{sites} sites while it works, {starts} while it starts, {fired} faults at random that ended {ended} requests; "
+               "{restarts} restarts, {grown:+.1f} MB; {defects} defects").format(
+                   grown=max(each["grown"] for each in found), defects=len(defects), **total)
+    if report:
+        with open(report, "w", encoding="utf-8") as f:
             f.write(summary + "\n\n")
-            for phase, site, what in sorted(self.told, key=lambda t: (t[0] == "start", t[1], t[0])):
+            for phase, site, what in sorted(set(told), key=lambda t: (t[0][:5] == "start", t[1], t[0])):
                 f.write("{:8} {}\n         {}\n".format(phase, site, what))
-            f.write("".join("\nDEFECT {} {}: {}\n".format(*d) for d in self.defects))
+            f.write("".join("\nDEFECT {} {}: {}\n".format(*d) for d in defects))
+    print(summary)
+    return not defects
+
+
+def run_part(arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(arguments, folder)
+        try:
+            return run.run()
+        finally:
+            run.stop()
+
+
+def run_parts(arguments):
+    """Each part, unless it is known what comes of it."""
+    found = []
+    os.makedirs(arguments.keep, exist_ok=True)
+    for k in range(arguments.parts):
+        path = os.path.join(arguments.keep, "{}-of-{}.json".format(k + 1, arguments.parts))
+        if not (os.path.exists(path) and os.path.getmtime(path) > os.path.getmtime(arguments.motet)):
+            arguments.part, arguments.seed = [k, arguments.parts], k + 1
+            result = run_part(arguments)
+            with open(path + ".new", "w", encoding="utf-8") as f:
+                json.dump(result, f)
+            os.replace(path + ".new", path)
+        with open(path, encoding="utf-8") as f:
+            found.append(json.load(f))
+        print("part {} of {}: {} defects".format(k + 1, arguments.parts, len(found[-1]["defects"])), flush=True)
+    return found
+
+
+def listens_at(pid):
+    """The port of a process whose line that names it could not be written."""
+    own = set()
+    for fd in os.listdir("/proc/{}/fd".format(pid)):
+        try:
+            own.update(re.findall(r"socket:\[(\d+)\]", os.readlink("/proc/{}/fd/{}".format(pid, fd))))
+        except OSError:
+            pass
+    with open("/proc/{}/net/tcp".format(pid), encoding="utf-8") as f:
+        rows = [line.split() for line in f]
+    return next((int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and row[9] in own), 0)
 
 
 def deep(key, passes):
@@ -405,18 +452,15 @@ def main():
     parser.add_argument("--report")
     parser.add_argument("--only")
     parser.add_argument("--part", type=lambda text: [int(n) for n in text.split("/")], default=[0, 1])
+    parser.add_argument("--parts", type=int)
+    parser.add_argument("--keep")
     parser.add_argument("--sites", type=int)
     parser.add_argument("--starts", type=int)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     begin = time.time()
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run(arguments, folder)
-        try:
-            ok = run.run()
-        finally:
-            run.stop()
+    ok = tell(run_parts(arguments) if arguments.parts else [run_part(arguments)], arguments.report)
     print("{:.0f} s".format(time.time() - begin))
     print("faults: {} passed, {} failed, 0 skipped".format(ok + 0, 1 - ok))
     sys.exit(0 if ok else 1)
