@@ -5,10 +5,12 @@
 #include "api/anthropic.h"
 #include "api/dialect.h"
 #include "api/write.h"
+#include "base/json_write.h"
 
 static void open_event(mt_buf *out, const char *type)
 {
-    mt_buf_printf(out, "event: %s\ndata: {\"type\":\"%s\"", type, type);
+    mt_buf_printf(out, "event: %s\ndata: ", type);
+    mt_json_write(out, "{'type':%s", type);
 }
 
 static void close_event(mt_buf *out)
@@ -21,21 +23,19 @@ static void add_usage(mt_buf *out, const mt_answer *a, size_t tokens)
 {
     const size_t cached = mt_answer_cached(a);
 
-    mt_buf_printf(
-        out,
-        "\"usage\":{\"input_tokens\":%zu,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":%zu,"
-        "\"cache_creation\":{\"ephemeral_5m_input_tokens\":0,\"ephemeral_1h_input_tokens\":0},"
-        "\"output_tokens\":%zu,\"output_tokens_details\":{\"thinking_tokens\":%zu},"
-        "\"server_tool_use\":null,\"service_tier\":\"standard\",\"speed\":\"standard\",\"inference_geo\":null}",
-        mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
+    mt_json_write(out,
+                  "'usage':{'input_tokens':%zu,'cache_creation_input_tokens':0,'cache_read_input_tokens':%zu,"
+                  "'cache_creation':{'ephemeral_5m_input_tokens':0,'ephemeral_1h_input_tokens':0},"
+                  "'output_tokens':%zu,'output_tokens_details':{'thinking_tokens':%zu},"
+                  "'server_tool_use':null,'service_tier':'standard','speed':'standard','inference_geo':null}",
+                  mt_answer_prompt_tokens(a) - cached, cached, tokens, tokens ? mt_answer_reasoning_tokens(a) : 0);
 }
 
 /* {"id":... up to where the content begins, without the closing brace. */
 static void add_head(mt_buf *out, const mt_answer *a)
 {
-    mt_buf_printf(out, "{\"id\":\"%s\",\"type\":\"message\",\"role\":\"assistant\"", a->id);
-    mt_write_string(out, "model", a->model);
-    mt_buf_puts(out, ",\"container\":null,\"diagnostics\":null");
+    mt_json_write(out, "{'id':%s,'type':'message','role':'assistant','model':%s,'container':null,'diagnostics':null",
+                  a->id, a->model);
 }
 
 static void add_stop(mt_buf *out, const mt_choice *c)
@@ -46,42 +46,39 @@ static void add_stop(mt_buf *out, const mt_choice *c)
                          : mt_speech_calls(&c->speech)      ? "tool_use"
                                                             : "end_turn";
 
-    mt_buf_printf(out, "\"stop_reason\":\"%s\"", reason);
-    mt_write_string(out, "stop_sequence", c->stop);
-    mt_buf_puts(out, ",\"stop_details\":null"); /* they are about refusals */
+    /* Details are about refusals. */
+    mt_json_write(out, "'stop_reason':%s,'stop_sequence':%s,'stop_details':null", reason, c->stop);
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     (void)c;
     open_event(out, "message_start");
-    mt_buf_puts(out, ",\"message\":");
+    mt_json_write(out, "'message':");
     add_head(out, a);
-    mt_buf_puts(out, ",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"stop_details\":null,");
+    mt_json_write(out, "'content':[],'stop_reason':null,'stop_sequence':null,'stop_details':null");
     add_usage(out, a, 0);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
     close_event(out);
     mt_buf_puts(out, mt_anthropic_messages.idle);
 }
 
 static void add_call_head(mt_buf *out, const mt_speech_part *call)
 {
-    mt_buf_puts(out, "{\"type\":\"tool_use\"");
-    mt_write_string(out, "id", call->id);
-    mt_write_string(out, "name", call->name);
-    mt_buf_puts(out, ",\"caller\":{\"type\":\"direct\"},\"input\":");
+    mt_json_write(out, "{'type':'tool_use','id':%s,'name':%s,'caller':{'type':'direct'},'input':", call->id,
+                  call->name);
 }
 
 static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
 {
     open_event(out, "content_block_start");
-    mt_buf_printf(out, ",\"index\":%zu,\"content_block\":", index);
+    mt_json_write(out, "'index':%zu,'content_block':", index);
     switch (part->kind) {
-    case MT_SPEECH_REASONING: mt_buf_puts(out, "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"); break;
-    case MT_SPEECH_TEXT: mt_buf_puts(out, "{\"type\":\"text\",\"citations\":null,\"text\":\"\"}"); break;
+    case MT_SPEECH_REASONING: mt_json_write(out, "{'type':'thinking','thinking':'','signature':''}"); break;
+    case MT_SPEECH_TEXT: mt_json_write(out, "{'type':'text','citations':null,'text':''}"); break;
     case MT_SPEECH_CALL:
         add_call_head(out, part);
-        mt_buf_puts(out, "{}}");
+        mt_json_write(out, "{}}");
         break;
     }
     close_event(out);
@@ -90,9 +87,9 @@ static void start_block(mt_buf *out, const mt_speech_part *part, size_t index)
 static void add_delta(mt_buf *out, size_t index, const char *type, const char *key, const char *text, size_t len)
 {
     open_event(out, "content_block_delta");
-    mt_buf_printf(out, ",\"index\":%zu,\"delta\":{\"type\":\"%s\",\"%s\":", index, type, key);
-    mt_buf_json_string(out, text, len);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "'index':%zu,'delta':{'type':%s", index, type);
+    mt_json_text(out, key, text, len);
+    mt_json_write(out, "}");
     close_event(out);
 }
 
@@ -113,7 +110,7 @@ static void stop_block(mt_buf *out, const mt_answer *a, const mt_speech_part *pa
     if (part->kind == MT_SPEECH_REASONING)
         add_delta(out, index, "signature_delta", "signature", a->id, strlen(a->id));
     open_event(out, "content_block_stop");
-    mt_buf_printf(out, ",\"index\":%zu", index);
+    mt_json_write(out, "'index':%zu", index);
     close_event(out);
 }
 
@@ -133,9 +130,9 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 static void end(mt_answer *a, mt_buf *out)
 {
     open_event(out, "message_delta");
-    mt_buf_puts(out, ",\"delta\":{");
+    mt_json_write(out, "'delta':{");
     add_stop(out, &a->choices[0]);
-    mt_buf_puts(out, ",\"container\":null},");
+    mt_json_write(out, "'container':null}");
     add_usage(out, a, mt_answer_tokens(a));
     close_event(out);
     open_event(out, "message_stop");
@@ -146,20 +143,20 @@ static void add_block(mt_buf *out, const mt_answer *a, const mt_speech_part *par
 {
     switch (part->kind) {
     case MT_SPEECH_REASONING:
-        mt_buf_puts(out, "{\"type\":\"thinking\",\"thinking\":");
-        mt_buf_json_string(out, part->text.data, part->text.len);
-        mt_write_string(out, "signature", a->id);
+        mt_json_write(out, "{'type':'thinking'");
+        mt_json_text(out, "thinking", part->text.data, part->text.len);
+        mt_json_write(out, "'signature':%s", a->id);
         break;
     case MT_SPEECH_TEXT:
-        mt_buf_puts(out, "{\"type\":\"text\",\"citations\":null,\"text\":");
-        mt_buf_json_string(out, part->text.data, part->text.len);
+        mt_json_write(out, "{'type':'text','citations':null");
+        mt_json_text(out, "text", part->text.data, part->text.len);
         break;
     case MT_SPEECH_CALL:
         add_call_head(out, part);
         mt_write_arguments(out, part);
         break;
     }
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 static void whole(mt_answer *a, mt_buf *out)
@@ -167,16 +164,13 @@ static void whole(mt_answer *a, mt_buf *out)
     const mt_choice *c = &a->choices[0];
 
     add_head(out, a);
-    mt_buf_puts(out, ",\"content\":[");
-    for (size_t i = 0; i < c->speech.count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "'content':[");
+    for (size_t i = 0; i < c->speech.count; i++)
         add_block(out, a, &c->speech.at[i]);
-    }
-    mt_buf_puts(out, "],");
+    mt_json_write(out, "]");
     add_stop(out, c);
-    mt_buf_puts(out, ",");
     add_usage(out, a, c->tokens);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 void mt_anthropic_error(mt_buf *out, const mt_failure *why)
@@ -192,11 +186,10 @@ void mt_anthropic_error(mt_buf *out, const mt_failure *why)
     for (size_t i = 0; i < MT_COUNT(types); i++)
         if (types[i].status == why->status)
             type = types[i].type;
-    mt_buf_printf(out, "{\"type\":\"error\",\"error\":{\"type\":\"%s\"", type);
-    mt_write_string(out, "message", why->text);
+    mt_json_write(out, "{'type':'error','error':{'type':%s,'message':%s", type, why->text);
     if (why->code)
-        mt_buf_printf(out, ",\"details\":{\"error_code\":\"%s\"}", why->code);
-    mt_buf_puts(out, "}}");
+        mt_json_write(out, "'details':{'error_code':%s}", why->code);
+    mt_json_write(out, "}}");
 }
 
 static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
@@ -220,7 +213,7 @@ const mt_dialect mt_anthropic_messages = {.name = "messages",
 
 static void count(mt_buf *out, size_t tokens)
 {
-    mt_buf_printf(out, "{\"input_tokens\":%zu}", tokens);
+    mt_json_write(out, "{'input_tokens':%zu}", tokens);
 }
 
 const mt_dialect mt_anthropic_count_tokens = {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_write.h"
+
 static const char *type_of(int status)
 {
     static const struct {
@@ -74,21 +76,8 @@ bool mt_failure_rename(mt_failure *why, const char *from, const char *to)
     return mt_failure_set(why, why->status, why->code, to, "%s", text);
 }
 
-static void add_string(mt_buf *out, const char *s)
-{
-    if (s && *s)
-        mt_buf_json_string(out, s, strlen(s));
-    else
-        mt_buf_puts(out, "null");
-}
-
 void mt_failure_write(mt_buf *out, const mt_failure *why)
 {
-    mt_buf_puts(out, "{\"error\":{\"message\":");
-    mt_buf_json_string(out, why->text, strlen(why->text));
-    mt_buf_printf(out, ",\"type\":\"%s\",\"param\":", type_of(why->status));
-    add_string(out, why->param);
-    mt_buf_puts(out, ",\"code\":");
-    add_string(out, why->code);
-    mt_buf_puts(out, "}}");
+    mt_json_write(out, "{'error':{'message':%s,'type':%s,'param':%s,'code':%s}}", why->text, type_of(why->status),
+                  *why->param ? why->param : NULL, why->code && *why->code ? why->code : NULL);
 }

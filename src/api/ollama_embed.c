@@ -7,6 +7,7 @@
 #include "api/ollama.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 
 static const mt_field fields[] = {
@@ -63,41 +64,38 @@ static void add_model(mt_buf *out, const json_t *extra, const char *model)
 {
     const char *named = mt_body_text(extra, "model");
 
-    mt_buf_puts(out, "{\"model\":");
-    mt_buf_json_string(out, *named ? named : model, strlen(*named ? named : model));
+    mt_json_write(out, "{'model':%s", *named ? named : model);
 }
 
 static void whole_embed(mt_answer *a, mt_buf *out)
 {
     add_model(out, a->extra, a->model);
-    mt_buf_puts(out, ",\"embeddings\":[");
-    for (size_t i = 0; i < a->choice_count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "'embeddings':[");
+    for (size_t i = 0; i < a->choice_count; i++)
         mt_write_floats(out, a->choices[i].vector, mt_answer_embedding(a, &a->choices[i]));
-    }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
     mt_ollama_durations(out, a);
-    mt_buf_printf(out, ",\"prompt_eval_count\":%zu}", mt_answer_prompt_tokens(a));
+    mt_json_write(out, "'prompt_eval_count':%zu}", mt_answer_prompt_tokens(a));
 }
 
 static void nothing_embed(mt_buf *out, const mt_ask *ask, const char *model)
 {
     add_model(out, ask->extra, model);
-    mt_buf_puts(out, ",\"embeddings\":[]}");
+    mt_json_write(out, "'embeddings':[]}");
 }
 
 static void whole_old(mt_answer *a, mt_buf *out)
 {
-    mt_buf_puts(out, "{\"embedding\":");
+    mt_json_write(out, "{'embedding':");
     mt_write_floats(out, a->choices[0].vector, mt_answer_embedding(a, &a->choices[0]));
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 static void nothing_old(mt_buf *out, const mt_ask *ask, const char *model)
 {
     (void)ask;
     (void)model;
-    mt_buf_puts(out, "{\"embedding\":[]}");
+    mt_json_write(out, "{'embedding':[]}");
 }
 
 const mt_dialect mt_ollama_embed = {.name = "ollama-embed",

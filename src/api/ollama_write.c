@@ -1,69 +1,54 @@
 /* POST /api/chat and /api/generate, as Ollama defines them: an answer is an object, and a stream is one a line, of
    which the last says that it is done and how long it took. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/ollama.h"
 #include "api/write.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 
 void mt_ollama_error(mt_buf *out, const mt_failure *why)
 {
-    mt_buf_puts(out, "{\"error\":");
-    mt_buf_json_string(out, why->text, strlen(why->text));
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "{'error':%s}", why->text);
 }
 
 /* Each line of a stream has its own time. */
 void mt_ollama_head(mt_buf *out, const json_t *extra, const char *model)
 {
     const char *named = mt_body_text(extra, "model");
+    char text[MT_CLOCK_TEXT];
     struct timespec now;
-    struct tm utc;
-    char text[32];
 
     clock_gettime(CLOCK_REALTIME, &now);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
-    mt_buf_puts(out, "{\"model\":");
-    mt_buf_json_string(out, *named ? named : model, strlen(*named ? named : model));
-    mt_buf_printf(out, ",\"created_at\":\"%s.%09ldZ\"", text, now.tv_nsec);
+    mt_json_write(out, "{'model':%s,'created_at':%s", *named ? named : model, mt_clock_text(now, 9, text));
 }
 
 void mt_ollama_durations(mt_buf *out, const mt_answer *a)
 {
-    mt_buf_printf(out, ",\"total_duration\":%" PRIu64 ",\"load_duration\":%" PRIu64, mt_clock_ns() - a->began,
-                  a->loading);
+    mt_json_write(out, "'total_duration':%" PRIu64 ",'load_duration':%" PRIu64, mt_clock_ns() - a->began, a->loading);
 }
 
 /* [{"id":..,"function":{"index":..,"name":..,"arguments":{..}}}]: calls are told whole, once nothing is added. */
 static void add_calls(mt_buf *out, const mt_speech *s, bool news)
 {
-    const char *comma = "";
     size_t index = 0;
 
-    mt_buf_puts(out, ",\"tool_calls\":[");
+    mt_json_write(out, "'tool_calls':[");
     for (size_t i = 0; i < s->count; i++) {
         const mt_speech_part *part = &s->at[i];
 
         if (part->kind != MT_SPEECH_CALL)
             continue;
         if (!news || (part->ended && !part->closed)) {
-            mt_buf_printf(out, "%s{\"id\":", comma);
-            mt_buf_json_string(out, part->id, strlen(part->id));
-            mt_buf_printf(out, ",\"function\":{\"index\":%zu", index);
-            mt_write_string(out, "name", part->name);
-            mt_buf_puts(out, ",\"arguments\":");
+            mt_json_write(out, "{'id':%s,'function':{'index':%zu,'name':%s,'arguments':", part->id, index, part->name);
             mt_write_arguments(out, part);
-            mt_buf_puts(out, "}}");
-            comma = ",";
+            mt_json_write(out, "}}");
         }
         index++;
     }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 static bool calls_end(const mt_speech *s)
@@ -78,8 +63,7 @@ static void add_thinking(mt_buf *out, const mt_speech *s, bool news)
 {
     if (news ? !mt_speech_news_of(s, MT_SPEECH_REASONING) : !mt_speech_has(s, MT_SPEECH_REASONING))
         return;
-    mt_buf_puts(out, ",\"thinking\":");
-    mt_speech_write(out, s, MT_SPEECH_REASONING, news);
+    mt_speech_write(out, "thinking", s, MT_SPEECH_REASONING, news);
 }
 
 /* What is said: all of it, or what is new. */
@@ -87,35 +71,37 @@ static void add_said(mt_buf *out, const mt_answer *a, const mt_choice *c, bool n
 {
     const bool chat = a->dialect == &mt_ollama_chat;
 
-    mt_buf_puts(out, chat ? ",\"message\":{\"role\":\"assistant\",\"content\":" : ",\"response\":");
-    mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, news);
+    if (chat)
+        mt_json_write(out, "'message':{'role':'assistant'");
+    mt_speech_write(out, chat ? "content" : "response", &c->speech, MT_SPEECH_TEXT, news);
     add_thinking(out, &c->speech, news);
     if (news ? calls_end(&c->speech) : c->speech.calls > 0)
         add_calls(out, &c->speech, news);
-    mt_buf_puts(out, chat ? "}" : "");
+    if (chat)
+        mt_json_write(out, "}");
+}
+
+static void add_silence(mt_buf *out, bool chat)
+{
+    mt_json_write(out, chat ? "'message':{'role':'assistant','content':''}" : "'response':''");
 }
 
 static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said)
 {
     if (a->logprobs < 0 || said->count == 0)
         return;
-    mt_buf_puts(out, ",\"logprobs\":[");
-    for (size_t i = 0; i < said->count; i++) {
-        mt_buf_puts(out, i ? "," : "");
-        mt_write_logprobs(out, a, said, &said->at[i]);
-    }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "'logprobs':");
+    mt_write_logprob_list(out, a, said);
 }
 
 static void add_end(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
-    mt_buf_printf(out, ",\"done\":true,\"done_reason\":\"%s\"",
+    mt_json_write(out, "'done':true,'done_reason':%s",
                   c->finish == MT_FINISH_CANCELLED ? "abort" : mt_finish_name(c->finish));
     mt_ollama_durations(out, a);
-    mt_buf_printf(out,
-                  ",\"prompt_eval_count\":%zu,\"prompt_eval_duration\":%" PRIu64
-                  ",\"eval_count\":%zu,\"eval_duration\":%" PRIu64,
-                  mt_answer_prompt_tokens(a), c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
+    mt_json_write(
+        out, "'prompt_eval_count':%zu,'prompt_eval_duration':%" PRIu64 ",'eval_count':%zu,'eval_duration':%" PRIu64,
+        mt_answer_prompt_tokens(a), c->waited > a->loading ? c->waited - a->loading : 0, c->tokens, c->spoke);
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
@@ -132,19 +118,18 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
         return;
     mt_ollama_head(out, a->extra, a->model);
     add_said(out, a, c, true);
-    mt_buf_puts(out, ",\"done\":false");
+    mt_json_write(out, "'done':false");
     add_logprobs(out, a, &c->said);
-    mt_buf_puts(out, "}\n");
+    mt_json_write(out, "}\n");
 }
 
 /* Says nothing more: all was written before. */
 static void end(mt_answer *a, mt_buf *out)
 {
     mt_ollama_head(out, a->extra, a->model);
-    mt_buf_puts(out, a->dialect == &mt_ollama_chat ? ",\"message\":{\"role\":\"assistant\",\"content\":\"\"}"
-                                                   : ",\"response\":\"\"");
+    add_silence(out, a->dialect == &mt_ollama_chat);
     add_end(out, a, &a->choices[0]);
-    mt_buf_puts(out, "}\n");
+    mt_json_write(out, "}\n");
 }
 
 static void whole(mt_answer *a, mt_buf *out)
@@ -155,7 +140,7 @@ static void whole(mt_answer *a, mt_buf *out)
     add_said(out, a, c, false);
     add_end(out, a, c);
     add_logprobs(out, a, &c->said);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
@@ -165,20 +150,21 @@ static void fail(mt_answer *a, const mt_failure *why, mt_buf *out)
     mt_buf_puts(out, "\n");
 }
 
-static void say_nothing(mt_buf *out, const mt_ask *ask, const char *model, const char *said)
+static void say_nothing(mt_buf *out, const mt_ask *ask, const char *model, bool chat)
 {
     mt_ollama_head(out, ask->extra, model);
-    mt_buf_printf(out, ",%s,\"done\":true,\"done_reason\":\"%s\"}", said, ask->nothing);
+    add_silence(out, chat);
+    mt_json_write(out, "'done':true,'done_reason':%s}", ask->nothing);
 }
 
 static void nothing_chat(mt_buf *out, const mt_ask *ask, const char *model)
 {
-    say_nothing(out, ask, model, "\"message\":{\"role\":\"assistant\",\"content\":\"\"}");
+    say_nothing(out, ask, model, true);
 }
 
 static void nothing_generate(mt_buf *out, const mt_ask *ask, const char *model)
 {
-    say_nothing(out, ask, model, "\"response\":\"\"");
+    say_nothing(out, ask, model, false);
 }
 
 static bool unloads_chat(const json_t *body)

@@ -3,13 +3,14 @@
 #include <inttypes.h>
 
 #include "api/write.h"
+#include "base/json_write.h"
 
 static const char done[] = "data: [DONE]\n\n";
 
 void mt_openai_head(mt_buf *out, const mt_answer *answer, const char *object)
 {
-    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"%s\",\"created\":%" PRId64, answer->id, object, answer->created);
-    mt_write_string(out, "model", answer->model);
+    mt_json_write(out, "{'id':%s,'object':%s,'created':%" PRId64 ",'model':%s", answer->id, object, answer->created,
+                  answer->model);
 }
 
 void mt_openai_open(mt_buf *out, const mt_answer *answer, const char *object)
@@ -28,10 +29,10 @@ void mt_openai_close_chunk(mt_buf *out, const mt_answer *answer, const mt_choice
     const size_t prompt = answer->prompts[choice->prompt].count;
 
     if (answer->continuous_usage)
-        mt_buf_printf(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu}", prompt,
+        mt_json_write(out, "'usage':{'prompt_tokens':%zu,'total_tokens':%zu,'completion_tokens':%zu}", prompt,
                       prompt + choice->tokens, choice->tokens);
     else if (answer->include_usage)
-        mt_buf_puts(out, ",\"usage\":null");
+        mt_json_write(out, "'usage':null");
     mt_openai_close(out);
 }
 
@@ -39,7 +40,7 @@ void mt_openai_end(mt_buf *out, const mt_answer *answer, const char *object)
 {
     if (answer->include_usage) {
         mt_openai_open(out, answer, object);
-        mt_buf_puts(out, ",\"choices\":[],\"usage\":");
+        mt_json_write(out, "'choices':[]");
         mt_write_usage(out, answer);
         mt_write_timings(out, answer);
         mt_openai_close(out);

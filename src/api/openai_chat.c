@@ -6,6 +6,7 @@
 #include "api/openai.h"
 #include "api/openai_tools.h"
 #include "api/write.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 
 static const char whole_object[] = "chat.completion", chunk_object[] = "chat.completion.chunk";
@@ -144,110 +145,80 @@ static bool read(mt_ask *ask, mt_failure *why)
     return mt_functions_read(ask, why) && mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why);
 }
 
-static void add_logprobs(mt_buf *out, const mt_answer *a, const mt_said_list *said)
-{
-    if (a->logprobs < 0 || (a->stream && said->count == 0)) {
-        mt_buf_puts(out, ",\"logprobs\":null");
-        return;
-    }
-    mt_buf_puts(out, ",\"logprobs\":{\"content\":[");
-    for (size_t i = 0; i < said->count; i++) {
-        mt_buf_puts(out, i ? "," : "");
-        mt_write_logprobs(out, a, said, &said->at[i]);
-    }
-    mt_buf_puts(out, "],\"refusal\":null}");
-}
-
 /* All of a choice but what it says: logprobs, how it ended, ids; and the closing brace. */
 static void close_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
-    add_logprobs(out, a, &c->said);
-    mt_buf_puts(out, ",\"finish_reason\":");
+    if (a->logprobs < 0 || (a->stream && c->said.count == 0))
+        mt_json_write(out, "'logprobs':null");
+    else {
+        mt_json_write(out, "'logprobs':{'content':");
+        mt_write_logprob_list(out, a, &c->said);
+        mt_json_write(out, "'refusal':null}");
+    }
     mt_write_finish(out, a, c);
-    if (c->done) {
-        mt_buf_puts(out, ",\"stop_reason\":");
-        mt_write_stop_reason(out, a, c);
-    }
-    if (a->return_token_ids) {
-        mt_buf_puts(out, ",\"token_ids\":");
+    if (a->return_token_ids)
         mt_write_said_ids(out, &c->said);
-    }
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
 {
     mt_openai_open(out, a, chunk_object);
-    mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},", c->index);
-    mt_buf_puts(out, "\"logprobs\":null,\"finish_reason\":null}]");
-    if (a->return_token_ids && c->index == 0) {
-        mt_buf_puts(out, ",\"prompt_token_ids\":");
-        mt_write_ids(out, a->prompts[0].ids, a->prompts[0].count);
-    }
+    mt_json_write(out,
+                  "'choices':[{'index':%zu,'delta':{'role':'assistant','content':''},'logprobs':null,"
+                  "'finish_reason':null}]",
+                  c->index);
+    if (a->return_token_ids && c->index == 0)
+        mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
     mt_openai_close_chunk(out, a, c);
 }
 
-/* {"name":..,"arguments":..}: the arguments from a byte on. */
-static void add_function(mt_buf *out, const mt_speech_part *call, bool named, size_t from)
+/* "function":{"name":..,"arguments":..}: what is new of a call; whole: all of it. */
+static void add_function(mt_buf *out, const char *key, const mt_speech_part *call, bool whole)
 {
-    mt_buf_puts(out, "{");
-    if (named) {
-        mt_buf_puts(out, "\"name\":");
-        mt_buf_json_string(out, call->name, strlen(call->name));
-        mt_buf_puts(out, ",");
-    }
-    mt_buf_puts(out, "\"arguments\":");
-    mt_buf_json_string(out, call->text.len ? call->text.data + from : "", call->text.len - from);
-    mt_buf_puts(out, "}");
+    const size_t from = whole ? 0 : call->written;
+
+    mt_json_write(out, "%s:{", key);
+    if (whole || !call->told)
+        mt_json_write(out, "'name':%s", call->name);
+    mt_json_text(out, "arguments", call->text.len ? call->text.data + from : NULL, call->text.len - from);
+    mt_json_write(out, "}");
 }
 
 /* {"index":0,"id":...}: what is new of a call; whole: all of it, without its number. */
 static void add_call(mt_buf *out, const mt_speech_part *call, size_t index, bool whole)
 {
-    const size_t from = whole ? 0 : call->written;
-    const bool named = whole || !call->told;
-
-    mt_buf_puts(out, "{");
+    mt_json_write(out, "{");
     if (!whole)
-        mt_buf_printf(out, "\"index\":%zu,", index);
-    if (named) {
-        mt_buf_puts(out, "\"id\":");
-        mt_buf_json_string(out, call->id, strlen(call->id));
-        mt_buf_puts(out, ",\"type\":\"function\",");
-    }
-    mt_buf_puts(out, "\"function\":");
-    add_function(out, call, named, from);
-    mt_buf_puts(out, "}");
+        mt_json_write(out, "'index':%zu", index);
+    if (whole || !call->told)
+        mt_json_write(out, "'id':%s,'type':'function'", call->id);
+    add_function(out, "function", call, whole);
+    mt_json_write(out, "}");
 }
 
 static void add_calls(mt_buf *out, const mt_choice *c, bool whole)
 {
-    const char *comma = "";
     size_t index = 0;
 
-    mt_buf_puts(out, "\"tool_calls\":[");
+    mt_json_write(out, "'tool_calls':[");
     for (size_t i = 0; i < c->speech.count; i++) {
         const mt_speech_part *part = &c->speech.at[i];
 
         if (part->kind != MT_SPEECH_CALL)
             continue;
-        if (whole || !part->told || part->written < part->text.len) {
-            mt_buf_puts(out, comma);
+        if (whole || !part->told || part->written < part->text.len)
             add_call(out, part, index, whole);
-            comma = ",";
-        }
         index++;
     }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 /* Under both of the names that clients look for. */
 static void add_reasoning(mt_buf *out, const mt_choice *c, bool news)
 {
-    mt_buf_puts(out, "\"reasoning\":");
-    mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, news);
-    mt_buf_puts(out, ",\"reasoning_content\":");
-    mt_speech_write(out, &c->speech, MT_SPEECH_REASONING, news);
+    mt_speech_write(out, "reasoning", &c->speech, MT_SPEECH_REASONING, news);
+    mt_speech_write(out, "reasoning_content", &c->speech, MT_SPEECH_REASONING, news);
 }
 
 /* "function_call":{..}: the old form, in which there is one call. */
@@ -257,32 +228,22 @@ static void add_function_call(mt_buf *out, const mt_choice *c, bool whole)
 
     while (part->kind != MT_SPEECH_CALL)
         part++;
-    mt_buf_puts(out, "\"function_call\":");
-    add_function(out, part, whole || !part->told, whole ? 0 : part->written);
+    add_function(out, "function_call", part, whole);
 }
 
 static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
 {
-    const char *comma = "";
-
     mt_openai_open(out, a, chunk_object);
-    mt_buf_printf(out, ",\"choices\":[{\"index\":%zu,\"delta\":{", c->index);
-    if (mt_speech_news_of(&c->speech, MT_SPEECH_REASONING)) {
+    mt_json_write(out, "'choices':[{'index':%zu,'delta':{", c->index);
+    if (mt_speech_news_of(&c->speech, MT_SPEECH_REASONING))
         add_reasoning(out, c, true);
-        comma = ",";
-    }
-    if (mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) || (!c->done && !c->parser)) {
-        mt_buf_printf(out, "%s\"content\":", comma);
-        mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, true);
-        comma = ",";
-    }
-    if (mt_speech_news_of(&c->speech, MT_SPEECH_CALL)) {
-        mt_buf_puts(out, comma);
+    if (mt_speech_news_of(&c->speech, MT_SPEECH_TEXT) || (!c->done && !c->parser))
+        mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, true);
+    if (mt_speech_news_of(&c->speech, MT_SPEECH_CALL))
         (a->old_calls ? add_function_call : add_calls)(out, c, false);
-    }
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
     close_choice(out, a, c);
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
     mt_openai_close_chunk(out, a, c);
 }
 
@@ -291,42 +252,36 @@ static void end(mt_answer *a, mt_buf *out)
     mt_openai_end(out, a, chunk_object);
 }
 
+static void add_whole_choice(mt_buf *out, const mt_answer *a, const mt_choice *c)
+{
+    mt_json_write(out, "{'index':%zu,'message':{'role':'assistant'", c->index);
+    if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT))
+        mt_json_write(out, "'content':null");
+    else
+        mt_speech_write(out, "content", &c->speech, MT_SPEECH_TEXT, false);
+    mt_json_write(out, "'refusal':null");
+    if (mt_speech_has(&c->speech, MT_SPEECH_REASONING))
+        add_reasoning(out, c, false);
+    if (c->speech.calls)
+        (a->old_calls ? add_function_call : add_calls)(out, c, true);
+    mt_json_write(out, "}");
+    close_choice(out, a, c);
+}
+
 static void whole(mt_answer *a, mt_buf *out)
 {
     mt_openai_head(out, a, whole_object);
-    mt_buf_puts(out, ",\"choices\":[");
-    for (size_t i = 0; i < a->choice_count; i++) {
-        const mt_choice *c = &a->choices[i];
-
-        mt_buf_printf(out, "%s{\"index\":%zu,\"message\":{\"role\":\"assistant\",\"content\":", i ? "," : "", c->index);
-        if (c->speech.calls && !mt_speech_has(&c->speech, MT_SPEECH_TEXT))
-            mt_buf_puts(out, "null");
-        else
-            mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, false);
-        mt_buf_puts(out, ",\"refusal\":null");
-        if (mt_speech_has(&c->speech, MT_SPEECH_REASONING)) {
-            mt_buf_puts(out, ",");
-            add_reasoning(out, c, false);
-        }
-        if (c->speech.calls) {
-            mt_buf_puts(out, ",");
-            (a->old_calls ? add_function_call : add_calls)(out, c, true);
-        }
-        mt_buf_puts(out, "}");
-        close_choice(out, a, c);
-    }
-    mt_buf_puts(out, "],\"usage\":");
+    mt_json_write(out, "'choices':[");
+    for (size_t i = 0; i < a->choice_count; i++)
+        add_whole_choice(out, a, &a->choices[i]);
+    mt_json_write(out, "]");
     mt_write_usage(out, a);
     mt_write_timings(out, a);
-    if (a->prompt_logprobs >= 0) {
-        mt_buf_puts(out, ",\"prompt_logprobs\":");
+    if (a->prompt_logprobs >= 0)
         mt_write_prompt_logprobs(out, a, &a->prompts[0].said);
-    }
-    if (a->return_token_ids) {
-        mt_buf_puts(out, ",\"prompt_token_ids\":");
-        mt_write_ids(out, a->prompts[0].ids, a->prompts[0].count);
-    }
-    mt_buf_puts(out, "}");
+    if (a->return_token_ids)
+        mt_write_ids(out, "prompt_token_ids", a->prompts[0].ids, a->prompts[0].count);
+    mt_json_write(out, "}");
 }
 
 const mt_dialect mt_openai_chat = {.name = "chat",

@@ -4,6 +4,7 @@
 #include "api/openai.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -39,16 +40,11 @@ typedef struct lists {
 static void each(lists *l, mt_buf *out, const char *key,
                  void (*write)(lists *l, const mt_said_list *list, const mt_said *s, mt_buf *out))
 {
-    bool first = true;
-
-    mt_buf_printf(out, "\"%s\":[", key);
+    mt_json_write(out, "%s:[", key);
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; l->list[k] && i < l->list[k]->count; i++) {
-            mt_buf_puts(out, first ? "" : ",");
+        for (size_t i = 0; l->list[k] && i < l->list[k]->count; i++)
             write(l, l->list[k], &l->list[k]->at[i], out);
-            first = false;
-        }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 /* Tokens are keys here: those that are parts of characters must not look alike. They are spelled as OpenAI does it. */
@@ -62,7 +58,7 @@ static void add_token(lists *l, uint32_t id, mt_buf *out)
         if (len > 0)
             continue;
         out->len = begin;
-        mt_buf_puts(out, "\"bytes:");
+        mt_json_write(out, "'bytes:");
         for (size_t i = 0; i < l->bytes.len; i++)
             mt_buf_printf(out, "\\\\x%02x", (unsigned)(unsigned char)l->bytes.data[i]);
         mt_buf_puts(out, "\"");
@@ -83,14 +79,13 @@ static void write_logprob(lists *l, const mt_said_list *list, const mt_said *s, 
     if (s->has_logprob)
         mt_write_number(out, s->logprob);
     else
-        mt_buf_puts(out, "null");
+        mt_json_write(out, "null");
 }
 
-static void add_top(lists *l, uint32_t id, float logprob, bool first, mt_buf *out)
+static void add_top(lists *l, uint32_t id, float logprob, mt_buf *out)
 {
-    mt_buf_puts(out, first ? "" : ",");
     add_token(l, id, out);
-    mt_buf_puts(out, ":");
+    mt_json_write(out, ":");
     mt_write_number(out, logprob);
 }
 
@@ -100,38 +95,36 @@ static void write_top(lists *l, const mt_said_list *list, const mt_said *s, mt_b
     bool listed = false;
 
     if (!s->has_logprob) {
-        mt_buf_puts(out, "null");
+        mt_json_write(out, "null");
         return;
     }
-    mt_buf_puts(out, "{");
+    mt_json_write(out, "{");
     for (size_t i = 0; i < s->top_count; i++) {
         const mt_logprob *p = &list->top[s->top_begin + i];
 
-        add_top(l, p->id, p->logprob, i == 0, out);
+        add_top(l, p->id, p->logprob, out);
         listed = listed || p->id == s->id;
     }
     if (!listed)
-        add_top(l, s->id, s->logprob, s->top_count == 0, out);
-    mt_buf_puts(out, "}");
+        add_top(l, s->id, s->logprob, out);
+    mt_json_write(out, "}");
 }
 
 /* Where each token begins in the text, in characters. Goes on from chunk to chunk. */
 static void add_offsets(lists *l, mt_choice *c, mt_buf *out)
 {
     mt_buf scratch;
-    bool first = true;
 
     mt_buf_init(&scratch, 8 * (size_t)MT_LIMIT_TOKEN_BYTES);
-    mt_buf_puts(out, "\"text_offset\":[");
+    mt_json_write(out, "'text_offset':[");
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; l->list[k] && i < l->list[k]->count; i++) {
-            mt_buf_printf(out, "%s%zu", first ? "" : ",", c->offset);
-            first = false;
+            mt_json_write(out, "%zu", c->offset);
             scratch.len = 0;
             mt_write_token(&scratch, l->answer, l->list[k]->at[i].id, &l->bytes);
             c->offset += mt_count_characters(l->bytes.data, l->bytes.len);
         }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
     mt_buf_free(&scratch);
 }
 
@@ -140,19 +133,16 @@ static void add_logprobs(mt_buf *out, const mt_answer *a, mt_choice *c, const mt
     lists l = {.answer = a, .list = {prompt, &c->said}};
 
     if (a->logprobs < 0 || (a->stream && c->said.count == 0 && !(prompt && prompt->count))) {
-        mt_buf_puts(out, ",\"logprobs\":null");
+        mt_json_write(out, "'logprobs':null");
         return;
     }
     mt_buf_init(&l.bytes, MT_LIMIT_TOKEN_BYTES);
-    mt_buf_puts(out, ",\"logprobs\":{");
+    mt_json_write(out, "'logprobs':{");
     each(&l, out, "tokens", write_token);
-    mt_buf_puts(out, ",");
     each(&l, out, "token_logprobs", write_logprob);
-    mt_buf_puts(out, ",");
     each(&l, out, "top_logprobs", write_top);
-    mt_buf_puts(out, ",");
     add_offsets(&l, c, out);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
     mt_buf_free(&l.bytes);
 }
 
@@ -163,13 +153,13 @@ static void add_text(mt_buf *out, const mt_answer *a, const mt_choice *c, bool e
     mt_speech both = {0};
 
     if (!echo) {
-        mt_speech_write(out, &c->speech, MT_SPEECH_TEXT, a->stream);
+        mt_speech_write(out, "text", &c->speech, MT_SPEECH_TEXT, a->stream);
         return;
     }
     mt_speech_add(&both, MT_SPEECH_TEXT, prompt->data, prompt->len);
     for (size_t i = 0; i < c->speech.count; i++)
         mt_speech_add(&both, MT_SPEECH_TEXT, c->speech.at[i].text.data, c->speech.at[i].text.len);
-    mt_speech_write(out, &both, MT_SPEECH_TEXT, false);
+    mt_speech_write(out, "text", &both, MT_SPEECH_TEXT, false);
     mt_speech_free(&both);
 }
 
@@ -177,22 +167,16 @@ static void add_choice(mt_buf *out, const mt_answer *a, mt_choice *c)
 {
     const bool echo = a->echo && !c->echoed;
 
-    mt_buf_printf(out, "{\"index\":%zu,\"text\":", c->index);
+    mt_json_write(out, "{'index':%zu", c->index);
     add_text(out, a, c, echo);
     add_logprobs(out, a, c, echo ? &a->prompts[c->prompt].said : NULL);
-    mt_buf_puts(out, ",\"finish_reason\":");
     mt_write_finish(out, a, c);
-    if (c->done) {
-        mt_buf_puts(out, ",\"stop_reason\":");
-        mt_write_stop_reason(out, a, c);
-    }
     c->echoed = true;
 }
 
 static void add_prompt_ids(mt_buf *out, const mt_answer *a, const mt_choice *c)
 {
-    mt_buf_puts(out, ",\"prompt_token_ids\":");
-    mt_write_ids(out, a->prompts[c->prompt].ids, a->prompts[c->prompt].count);
+    mt_write_ids(out, "prompt_token_ids", a->prompts[c->prompt].ids, a->prompts[c->prompt].count);
 }
 
 static void begin(mt_answer *a, mt_choice *c, mt_buf *out)
@@ -207,16 +191,13 @@ static void chunk(mt_answer *a, mt_choice *c, mt_buf *out)
     const bool first = !c->echoed;
 
     mt_openai_open(out, a, object);
-    mt_buf_puts(out, ",\"choices\":[");
+    mt_json_write(out, "'choices':[");
     add_choice(out, a, c);
     if (a->return_token_ids && first)
         add_prompt_ids(out, a, c);
-    if (a->return_token_ids) {
-        mt_buf_puts(out, ",\"token_ids\":");
+    if (a->return_token_ids)
         mt_write_said_ids(out, &c->said);
-    }
-    mt_buf_puts(out, "}");
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "}]");
     mt_openai_close_chunk(out, a, c);
 }
 
@@ -228,27 +209,23 @@ static void end(mt_answer *a, mt_buf *out)
 static void whole(mt_answer *a, mt_buf *out)
 {
     mt_openai_head(out, a, object);
-    mt_buf_puts(out, ",\"choices\":[");
+    mt_json_write(out, "'choices':[");
     for (size_t i = 0; i < a->choice_count; i++) {
         mt_choice *c = &a->choices[i];
 
-        mt_buf_puts(out, i ? "," : "");
         add_choice(out, a, c);
-        if (a->prompt_logprobs >= 0) {
-            mt_buf_puts(out, ",\"prompt_logprobs\":");
+        if (a->prompt_logprobs >= 0)
             mt_write_prompt_logprobs(out, a, &a->prompts[c->prompt].said);
-        }
         if (a->return_token_ids) {
             add_prompt_ids(out, a, c);
-            mt_buf_puts(out, ",\"token_ids\":");
             mt_write_said_ids(out, &c->said);
         }
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "}");
     }
-    mt_buf_puts(out, "],\"usage\":");
+    mt_json_write(out, "]");
     mt_write_usage(out, a);
     mt_write_timings(out, a);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 const mt_dialect mt_openai_completions = {.name = "completions",

@@ -8,6 +8,7 @@
 #include "api/openai_prompt.h"
 #include "api/write.h"
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 
 static bool read_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
@@ -62,9 +63,7 @@ static void add_base64(mt_buf *out, const float *vector, size_t count)
     unsigned char *text = mt_alloc(bytes / 3 * 4 + 8);
     const int len = EVP_EncodeBlock(text, (const unsigned char *)vector, (int)bytes);
 
-    mt_buf_puts(out, "\"");
-    mt_buf_add(out, (const char *)text, (size_t)len);
-    mt_buf_puts(out, "\"");
+    mt_json_text(out, NULL, (const char *)text, (size_t)len);
     mt_free(text);
 }
 
@@ -72,23 +71,19 @@ static void add_embedding(const mt_answer *a, mt_choice *c, mt_buf *out)
 {
     const size_t count = mt_answer_embedding(a, c);
 
-    mt_buf_printf(out, "{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", c->index);
+    mt_json_write(out, "{'object':'embedding','index':%zu,'embedding':", c->index);
     (json_object_get(a->extra, "base64") ? add_base64 : mt_write_floats)(out, c->vector, count);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 static void whole(mt_answer *a, mt_buf *out)
 {
     const size_t tokens = mt_answer_prompt_tokens(a);
 
-    mt_buf_puts(out, "{\"object\":\"list\",\"data\":[");
-    for (size_t i = 0; i < a->choice_count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "{'object':'list','data':[");
+    for (size_t i = 0; i < a->choice_count; i++)
         add_embedding(a, &a->choices[i], out);
-    }
-    mt_buf_puts(out, "]");
-    mt_write_string(out, "model", a->model);
-    mt_buf_printf(out, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", tokens, tokens);
+    mt_json_write(out, "],'model':%s,'usage':{'prompt_tokens':%zu,'total_tokens':%zu}}", a->model, tokens, tokens);
 }
 
 const mt_dialect mt_openai_embeddings = {

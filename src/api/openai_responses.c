@@ -7,6 +7,7 @@
 #include "api/responses.h"
 #include "api/store.h"
 #include "api/write.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 
 /* Returns where it begins. */
@@ -14,7 +15,8 @@ static size_t open_event(mt_buf *out, mt_answer *a, const char *type)
 {
     const size_t start = out->len;
 
-    mt_buf_printf(out, "event: %s\ndata: {\"type\":\"%s\",\"sequence_number\":%zu", type, type, a->sequence++);
+    mt_buf_printf(out, "event: %s\ndata: ", type);
+    mt_json_write(out, "{'type':%s,'sequence_number':%zu", type, a->sequence++);
     return start;
 }
 
@@ -29,7 +31,7 @@ static void tell_response(mt_buf *out, mt_answer *a, const char *type, const mt_
 {
     const size_t start = open_event(out, a, type);
 
-    mt_buf_puts(out, ",\"response\":");
+    mt_json_write(out, "'response':");
     mt_responses_object(out, a, why);
     close_event(out, a, start);
 }
@@ -45,7 +47,7 @@ static void tell_item(mt_buf *out, mt_answer *a, size_t index, bool filled)
 {
     const size_t start = open_event(out, a, filled ? "response.output_item.done" : "response.output_item.added");
 
-    mt_buf_printf(out, ",\"output_index\":%zu,\"item\":", index);
+    mt_json_write(out, "'output_index':%zu,'item':", index);
     mt_responses_item(out, a, index, filled);
     close_event(out, a, start);
 }
@@ -95,11 +97,10 @@ static size_t open_part(mt_buf *out, mt_answer *a, size_t index, const words *w,
 {
     const size_t start = open_event(out, a, type);
 
-    mt_buf_puts(out, ",\"item_id\":");
-    mt_responses_item_id(out, a, index);
-    mt_buf_printf(out, ",\"output_index\":%zu", index);
+    mt_responses_item_id(out, "item_id", a, index);
+    mt_json_write(out, "'output_index':%zu", index);
     if (w->number)
-        mt_buf_printf(out, ",\"%s\":0", w->number);
+        mt_json_write(out, "%s:0", w->number);
     return start;
 }
 
@@ -108,12 +109,12 @@ static void tell_part(mt_buf *out, mt_answer *a, size_t index, const words *w, b
     const mt_speech_part *part = &a->choices[0].speech.at[index];
     const size_t start = open_part(out, a, index, w, ended ? w->ended : w->added);
 
-    mt_buf_printf(out, ",\"part\":{\"type\":\"%s\",", w->part);
-    mt_buf_puts(out, part->kind == MT_SPEECH_TEXT ? "\"annotations\":[]," : "");
-    mt_buf_puts(out, "\"text\":");
-    mt_buf_json_string(out, part->text.len ? part->text.data : "", ended ? part->text.len : 0);
+    mt_json_write(out, "'part':{'type':%s", w->part);
+    if (part->kind == MT_SPEECH_TEXT)
+        mt_json_write(out, "'annotations':[]");
+    mt_json_text(out, "text", part->text.data, ended ? part->text.len : 0);
     mt_responses_logprobs(out, a, index, ended ? 0 : SIZE_MAX);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
     close_event(out, a, start);
 }
 
@@ -125,8 +126,7 @@ static void tell_delta(mt_buf *out, mt_answer *a, size_t index, const words *w)
     if (part->written == part->text.len)
         return;
     start = open_part(out, a, index, w, w->delta);
-    mt_buf_puts(out, ",\"delta\":");
-    mt_buf_json_string(out, part->text.data + part->written, part->text.len - part->written);
+    mt_json_text(out, "delta", part->text.data + part->written, part->text.len - part->written);
     mt_responses_logprobs(out, a, index, a->choices[0].said.told);
     close_event(out, a, start);
 }
@@ -137,9 +137,8 @@ static void tell_done(mt_buf *out, mt_answer *a, size_t index, const words *w)
     const size_t start = open_part(out, a, index, w, w->done);
 
     if (part->kind == MT_SPEECH_CALL)
-        mt_write_string(out, "name", mt_responses_tool(a, part));
-    mt_buf_printf(out, ",\"%s\":", w->text);
-    mt_buf_json_string(out, part->text.len ? part->text.data : "", part->text.len);
+        mt_json_write(out, "'name':%s", mt_responses_tool(a, part));
+    mt_json_text(out, w->text, part->text.data, part->text.len);
     mt_responses_logprobs(out, a, index, 0);
     close_event(out, a, start);
     if (w->part)
@@ -153,12 +152,10 @@ static void tell_custom(mt_buf *out, mt_answer *a, size_t index, const json_t *i
     static const words none = {0};
     size_t start = open_part(out, a, index, &none, "response.custom_tool_call_input.delta");
 
-    mt_buf_puts(out, ",\"delta\":");
-    mt_buf_json_string(out, json_string_value(input), json_string_length(input));
+    mt_json_text(out, "delta", json_string_value(input), json_string_length(input));
     close_event(out, a, start);
     start = open_part(out, a, index, &none, "response.custom_tool_call_input.done");
-    mt_buf_puts(out, ",\"input\":");
-    mt_buf_json_string(out, json_string_value(input), json_string_length(input));
+    mt_json_text(out, "input", json_string_value(input), json_string_length(input));
     close_event(out, a, start);
     tell_item(out, a, index, true);
 }
@@ -200,16 +197,13 @@ static void keep(const mt_answer *a, const mt_failure *why)
     if (!input || !a->store)
         return;
     mt_buf_init(&all, MT_LIMIT_RESPONSE_BYTES);
-    mt_buf_puts(&all, "{\"response\":");
+    mt_json_write(&all, "{'response':");
     mt_responses_object(&all, a, why);
-    mt_buf_puts(&all, ",\"input\":");
-    mt_buf_add(&all, json_string_value(input), json_string_length(input));
-    mt_write_string(&all, "previous", json_string_value(json_object_get(a->extra, "previous")));
-    if (a->log.len && !a->log.full) {
-        mt_buf_puts(&all, ",\"events\":");
-        mt_buf_json_string(&all, a->log.data, a->log.len);
-    }
-    mt_buf_puts(&all, "}");
+    mt_json_write(&all, "'input':%-s,'previous':%s", json_string_value(input),
+                  json_string_value(json_object_get(a->extra, "previous")));
+    if (a->log.len && !a->log.full)
+        mt_json_text(&all, "events", a->log.data, a->log.len);
+    mt_json_write(&all, "}");
     if (all.full)
         mt_buf_free(&all);
     else
@@ -256,7 +250,7 @@ const mt_dialect mt_openai_responses = {.name = "responses",
 
 static void count(mt_buf *out, size_t tokens)
 {
-    mt_buf_printf(out, "{\"object\":\"response.input_tokens\",\"input_tokens\":%zu}", tokens);
+    mt_json_write(out, "{'object':'response.input_tokens','input_tokens':%zu}", tokens);
 }
 
 const mt_dialect mt_responses_input_tokens = {

@@ -8,6 +8,7 @@
 #include "api/write.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
+#include "base/json_write.h"
 
 #define SEARCH_UNIT 100    /* documents that Cohere counts as one search */
 #define LONG_DOCUMENT 4096 /* tokens of a document that are looked at, where Cohere's second version says nothing */
@@ -130,12 +131,12 @@ static void add_result(const mt_answer *a, const ranked *r, mt_buf *out)
 {
     const json_t *document = json_array_get(json_object_get(a->extra, "documents"), r->index);
 
-    mt_buf_printf(out, "{\"index\":%zu,\"relevance_score\":%.9g", r->index, r->score);
+    mt_json_write(out, "{'index':%zu,'relevance_score':%.9g", r->index, r->score);
     if (document) {
-        mt_buf_puts(out, ",\"document\":");
+        mt_json_write(out, "'document':");
         mt_json_tree_write(out, document);
     }
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 static void add_results(const mt_answer *a, mt_buf *out)
@@ -147,10 +148,8 @@ static void add_results(const mt_answer *a, mt_buf *out)
     for (size_t i = 0; i < count; i++)
         order[i] = (ranked){.index = i, .score = mt_pairs_score(a, i)};
     qsort(order, count, sizeof(*order), compare);
-    for (size_t i = 0; i < count && i < top; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    for (size_t i = 0; i < count && i < top; i++)
         add_result(a, &order[i], out);
-    }
     mt_free(order);
 }
 
@@ -159,17 +158,15 @@ static void whole(mt_answer *a, mt_buf *out)
     const size_t tokens = mt_answer_prompt_tokens(a);
     const char *version = json_string_value(json_object_get(a->extra, "version"));
 
-    mt_buf_printf(out, "{\"id\":\"%s\"", a->id);
-    mt_write_string(out, "model", a->model);
-    mt_buf_puts(out, ",\"results\":[");
+    mt_json_write(out, "{'id':%s,'model':%s,'results':[", a->id, a->model);
     add_results(a, out);
-    mt_buf_printf(out, "],\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}", tokens, tokens);
+    mt_json_write(out, "],'usage':{'prompt_tokens':%zu,'total_tokens':%zu}", tokens, tokens);
     if (version)
-        mt_buf_printf(out,
-                      ",\"meta\":{\"api_version\":{\"version\":\"%s\"},\"billed_units\":{\"search_units\":%zu},"
-                      "\"tokens\":{\"input_tokens\":%zu}}",
+        mt_json_write(out,
+                      "'meta':{'api_version':{'version':%s},'billed_units':{'search_units':%zu},"
+                      "'tokens':{'input_tokens':%zu}}",
                       version, (mt_pairs_count(a) + SEARCH_UNIT - 1) / SEARCH_UNIT, tokens);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 #define DIALECT(reader)                                                                         \

@@ -45,9 +45,9 @@ json_t *mt_responses_name(const json_t *space, const json_t *name);
 
 /* Appends an item of the output: the part of the speech at an index. filled: with what it says, else as it began. */
 void mt_responses_item(mt_buf *out, const mt_answer *answer, size_t index, bool filled);
-void mt_responses_item_id(mt_buf *out, const mt_answer *answer, size_t index); /* with quotes */
+void mt_responses_item_id(mt_buf *out, const char *key, const mt_answer *answer, size_t index); /* "key":"id" */
 
-/* Appends ,"logprobs":[..] of the tokens that wrote a part which is text, without the first so many tokens of the
+/* Appends "logprobs":[..] of the tokens that wrote a part which is text, without the first so many tokens of the
    answer; nothing where it is something else. */
 void mt_responses_logprobs(mt_buf *out, const mt_answer *answer, size_t index, size_t from);
 

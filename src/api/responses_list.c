@@ -9,6 +9,7 @@
 #include "api/store.h"
 #include "api/write.h"
 #include "base/json_tree.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 
 bool mt_responses_missing(const char *id, mt_failure *why)
@@ -125,17 +126,14 @@ static bool read_page(const mt_responses_page *page, const json_t *items, range 
 
 static void write_page(mt_buf *out, const json_t *items, const range *r)
 {
-    const bool some = r->begin < r->end;
+    const bool some = r->begin < r->end, more = r->end < r->count;
 
-    mt_buf_puts(out, "{\"object\":\"list\",\"data\":[");
-    for (size_t i = r->begin; i < r->end; i++) {
-        mt_buf_puts(out, i > r->begin ? "," : "");
+    mt_json_write(out, "{'object':'list','data':[");
+    for (size_t i = r->begin; i < r->end; i++)
         mt_json_tree_write(out, at(items, r, i));
-    }
-    mt_buf_puts(out, "]");
-    mt_write_string(out, "first_id", some ? mt_body_text(at(items, r, r->begin), "id") : NULL);
-    mt_write_string(out, "last_id", some ? mt_body_text(at(items, r, r->end - 1), "id") : NULL);
-    mt_buf_printf(out, ",\"has_more\":%s}", r->end < r->count ? "true" : "false");
+    mt_json_write(out, "],'first_id':%s,'last_id':%s,'has_more':%hhd}",
+                  some ? mt_body_text(at(items, r, r->begin), "id") : NULL,
+                  some ? mt_body_text(at(items, r, r->end - 1), "id") : NULL, more);
 }
 
 bool mt_responses_list(struct mt_store *store, const char *id, const mt_responses_page *page, mt_buf *out,

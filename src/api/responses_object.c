@@ -5,16 +5,17 @@
 #include "api/responses.h"
 #include "api/write.h"
 #include "base/json_tree.h"
+#include "base/json_write.h"
 
 /* Ids of items tell whose they are and where they stand, so that a reference finds them. */
-void mt_responses_item_id(mt_buf *out, const mt_answer *a, size_t index)
+void mt_responses_item_id(mt_buf *out, const char *key, const mt_answer *a, size_t index)
 {
     static const char *const prefixes[] = {
         [MT_SPEECH_REASONING] = "rs_", [MT_SPEECH_TEXT] = "msg_", [MT_SPEECH_CALL] = "fc_"};
     const char *random = strchr(a->id, '_');
 
-    mt_buf_printf(out, "\"%s%s_%zu\"", prefixes[a->choices[0].speech.at[index].kind], random ? random + 1 : a->id,
-                  index);
+    mt_json_write(out, "'%-s':'%-s%-s_%zu'", key, prefixes[a->choices[0].speech.at[index].kind],
+                  random ? random + 1 : a->id, index);
 }
 
 static const json_t *tool_of(const mt_answer *a, const mt_speech_part *part)
@@ -49,67 +50,55 @@ static void add_call(mt_buf *out, const mt_answer *a, const mt_speech_part *part
     const json_t *tool = tool_of(a, part);
     json_t *input = mt_responses_custom(a, part);
 
-    mt_buf_printf(out, "\"type\":\"%s\"", input ? "custom_tool_call" : "function_call");
-    mt_write_string(out, "call_id", part->id);
-    mt_write_string(out, "name", mt_responses_tool(a, part));
+    mt_json_write(out, "'type':%s,'call_id':%s,'name':%s", input ? "custom_tool_call" : "function_call", part->id,
+                  mt_responses_tool(a, part));
     if (json_object_get(tool, "namespace"))
-        mt_write_string(out, "namespace", json_string_value(json_object_get(tool, "namespace")));
-    if (input) {
-        mt_buf_puts(out, ",\"input\":");
-        mt_buf_json_string(out, json_string_value(input), filled ? json_string_length(input) : 0);
-    } else {
-        mt_buf_puts(out, ",\"arguments\":");
-        mt_buf_json_string(out, part->text.len ? part->text.data : "", filled ? part->text.len : 0);
-    }
+        mt_json_write(out, "'namespace':%s", json_string_value(json_object_get(tool, "namespace")));
+    if (input)
+        mt_json_text(out, "input", json_string_value(input), filled ? json_string_length(input) : 0);
+    else
+        mt_json_text(out, "arguments", part->text.data, filled ? part->text.len : 0);
     json_decref(input);
-}
-
-static void add_text(mt_buf *out, const mt_speech_part *part)
-{
-    mt_buf_json_string(out, part->text.len ? part->text.data : "", part->text.len);
 }
 
 static void add_reasoning(mt_buf *out, const mt_answer *a, const mt_speech_part *part, bool filled)
 {
     const bool summary = json_is_true(json_object_get(a->extra, "summary"));
 
-    mt_buf_puts(out, summary ? "\"type\":\"reasoning\",\"summary\":["
-                             : "\"type\":\"reasoning\",\"summary\":[],\"content\":[");
+    mt_json_write(out, summary ? "'type':'reasoning','summary':[" : "'type':'reasoning','summary':[],'content':[");
     if (filled) {
-        mt_buf_printf(out, "{\"type\":\"%s\",\"text\":", summary ? "summary_text" : "reasoning_text");
-        add_text(out, part);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "{'type':%s", summary ? "summary_text" : "reasoning_text");
+        mt_json_text(out, "text", part->text.data, part->text.len);
+        mt_json_write(out, "}");
     }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 void mt_responses_logprobs(mt_buf *out, const mt_answer *a, size_t index, size_t from)
 {
     const mt_said_list *said = &a->choices[0].said;
-    const char *comma = "";
 
     if (a->choices[0].speech.at[index].kind != MT_SPEECH_TEXT)
         return;
-    mt_buf_puts(out, ",\"logprobs\":[");
+    mt_json_write(out, "'logprobs':[");
     for (size_t i = from; i < said->count; i++)
-        if (said->at[i].part == index) {
-            mt_buf_puts(out, comma);
+        if (said->at[i].part == index)
             mt_write_logprobs(out, a, said, &said->at[i]);
-            comma = ",";
-        }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 static void add_message(mt_buf *out, const mt_answer *a, size_t index, bool filled)
 {
-    mt_buf_puts(out, "\"type\":\"message\",\"role\":\"assistant\",\"content\":[");
+    const mt_speech_part *part = &a->choices[0].speech.at[index];
+
+    mt_json_write(out, "'type':'message','role':'assistant','content':[");
     if (filled) {
-        mt_buf_puts(out, "{\"type\":\"output_text\",\"annotations\":[],\"text\":");
-        add_text(out, &a->choices[0].speech.at[index]);
+        mt_json_write(out, "{'type':'output_text','annotations':[]");
+        mt_json_text(out, "text", part->text.data, part->text.len);
         mt_responses_logprobs(out, a, index, 0);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "}");
     }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 /* The last item of an answer that was cut is not complete, nor is a call that a stop string cut. */
@@ -128,15 +117,14 @@ void mt_responses_item(mt_buf *out, const mt_answer *a, size_t index, bool fille
 {
     const mt_speech_part *part = &a->choices[0].speech.at[index];
 
-    mt_buf_puts(out, "{\"id\":");
-    mt_responses_item_id(out, a, index);
-    mt_buf_puts(out, ",");
+    mt_json_write(out, "{");
+    mt_responses_item_id(out, "id", a, index);
     switch (part->kind) {
     case MT_SPEECH_REASONING: add_reasoning(out, a, part, filled); break;
     case MT_SPEECH_TEXT: add_message(out, a, index, filled); break;
     case MT_SPEECH_CALL: add_call(out, a, part, filled); break;
     }
-    mt_buf_printf(out, ",\"status\":\"%s\"}", item_status(a, index, filled));
+    mt_json_write(out, "'status':%s}", item_status(a, index, filled));
 }
 
 static void add_usage(mt_buf *out, const mt_answer *a)
@@ -144,12 +132,10 @@ static void add_usage(mt_buf *out, const mt_answer *a)
     const mt_choice *c = &a->choices[0];
     const size_t prompt = mt_answer_prompt_tokens(a);
 
-    mt_buf_printf(
-        out,
-        ",\"usage\":{\"input_tokens\":%zu,\"input_tokens_details\":{\"cached_tokens\":%zu,\"cache_write_tokens\":0},"
-        "\"output_tokens\":%zu,"
-        "\"output_tokens_details\":{\"reasoning_tokens\":%zu},\"total_tokens\":%zu}",
-        prompt, mt_answer_cached(a), c->tokens, c->reasoning_tokens, prompt + c->tokens);
+    mt_json_write(out,
+                  "'usage':{'input_tokens':%zu,'input_tokens_details':{'cached_tokens':%zu,'cache_write_tokens':0},"
+                  "'output_tokens':%zu,'output_tokens_details':{'reasoning_tokens':%zu},'total_tokens':%zu}",
+                  prompt, mt_answer_cached(a), c->tokens, c->reasoning_tokens, prompt + c->tokens);
 }
 
 static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
@@ -163,18 +149,17 @@ static void add_end(mt_buf *out, const mt_answer *a, const mt_failure *why)
                                                             : "incomplete";
 
     if (a->ended)
-        mt_buf_printf(out, ",\"completed_at\":%" PRId64, a->ended);
+        mt_json_write(out, "'completed_at':%" PRId64, a->ended);
     else
-        mt_buf_puts(out, ",\"completed_at\":null");
-    mt_buf_printf(out, ",\"status\":\"%s\",\"error\":", status);
-    if (why) { /* clients know a few codes only */
-        mt_buf_printf(out, "{\"code\":\"%s\"", why->status == 429 ? "rate_limit_exceeded" : "server_error");
-        mt_write_string(out, "message", why->text);
-        mt_buf_puts(out, "}");
-    } else
-        mt_buf_puts(out, "null");
-    mt_buf_puts(out, ",\"incomplete_details\":");
-    mt_buf_puts(out, c->done && c->finish == MT_FINISH_LENGTH ? "{\"reason\":\"max_output_tokens\"}" : "null");
+        mt_json_write(out, "'completed_at':null");
+    mt_json_write(out, "'status':%s", status);
+    if (why) /* clients know a few codes only */
+        mt_json_write(out, "'error':{'code':%s,'message':%s}",
+                      why->status == 429 ? "rate_limit_exceeded" : "server_error", why->text);
+    else
+        mt_json_write(out, "'error':null");
+    mt_json_write(out, c->done && c->finish == MT_FINISH_LENGTH ? "'incomplete_details':{'reason':'max_output_tokens'}"
+                                                                : "'incomplete_details':null");
 }
 
 static void add_echo(mt_buf *out, const mt_answer *a)
@@ -184,7 +169,7 @@ static void add_echo(mt_buf *out, const mt_answer *a)
 
     json_object_foreach(echo, key, value)
     {
-        mt_buf_printf(out, ",\"%s\":", key);
+        mt_json_write(out, "%s:", key);
         mt_json_tree_write(out, value);
     }
 }
@@ -194,20 +179,17 @@ void mt_responses_object(mt_buf *out, const mt_answer *a, const mt_failure *why)
     const mt_choice *c = &a->choices[0];
     const bool some = c->done || why;
 
-    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"created_at\":%" PRId64, a->id, a->created);
-    mt_write_string(out, "model", a->model);
+    mt_json_write(out, "{'id':%s,'object':'response','created_at':%" PRId64 ",'model':%s", a->id, a->created, a->model);
     add_end(out, a, why);
-    mt_buf_puts(out, ",\"output\":[");
-    for (size_t i = 0; some && i < c->speech.count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "'output':[");
+    for (size_t i = 0; some && i < c->speech.count; i++)
         mt_responses_item(out, a, i, true);
-    }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
     add_echo(out, a);
     if (c->done)
         add_usage(out, a);
     else
-        mt_buf_puts(out, ",\"usage\":null");
+        mt_json_write(out, "'usage':null");
     mt_write_timings(out, a);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }

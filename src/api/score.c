@@ -2,8 +2,10 @@
 #include <inttypes.h>
 
 #include "api/fields.h"
+#include "api/openai.h"
 #include "api/pairs.h"
 #include "api/write.h"
+#include "base/json_write.h"
 
 /* Both of a pair are given under one of these. */
 static const char *const names[][2] = {
@@ -31,15 +33,13 @@ static void whole(mt_answer *a, mt_buf *out)
 {
     const size_t tokens = mt_answer_prompt_tokens(a);
 
-    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"list\",\"created\":%" PRId64, a->id, a->created);
-    mt_write_string(out, "model", a->model);
-    mt_buf_puts(out, ",\"data\":[");
+    mt_openai_head(out, a, "list");
+    mt_json_write(out, "'data':[");
     for (size_t i = 0; i < mt_pairs_count(a); i++)
-        mt_buf_printf(out, "%s{\"index\":%zu,\"object\":\"score\",\"score\":%.9g}", i ? "," : "", i,
-                      mt_pairs_score(a, i));
-    mt_buf_printf(out,
-                  "],\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":0,"
-                  "\"prompt_tokens_details\":null,\"completion_tokens_details\":null}}",
+        mt_json_write(out, "{'index':%zu,'object':'score','score':%.9g}", i, mt_pairs_score(a, i));
+    mt_json_write(out,
+                  "],'usage':{'prompt_tokens':%zu,'total_tokens':%zu,'completion_tokens':0,"
+                  "'prompt_tokens_details':null,'completion_tokens_details':null}}",
                   tokens, tokens);
 }
 

@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "base/alloc.h"
 #include "base/json_reader.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 
 void mt_speech_free(mt_speech *s)
@@ -127,7 +128,7 @@ void mt_speech_written(mt_speech *s)
     }
 }
 
-void mt_speech_write(mt_buf *out, const mt_speech *s, mt_speech_kind kind, bool news)
+void mt_speech_write(mt_buf *out, const char *key, const mt_speech *s, mt_speech_kind kind, bool news)
 {
     mt_buf joined;
 
@@ -139,6 +140,6 @@ void mt_speech_write(mt_buf *out, const mt_speech *s, mt_speech_kind kind, bool 
         if (part->kind == kind && part->text.len > from)
             mt_buf_add(&joined, part->text.data + from, part->text.len - from);
     }
-    mt_buf_json_string(out, joined.len ? joined.data : "", joined.len);
+    mt_json_text(out, key, joined.data, joined.len);
     mt_buf_free(&joined);
 }

@@ -48,8 +48,8 @@ bool mt_speech_news(const mt_speech *speech);
 bool mt_speech_news_of(const mt_speech *speech, mt_speech_kind kind);
 void mt_speech_written(mt_speech *speech); /* all that is there */
 
-/* Appends all texts of a kind, joined, as a JSON string; news: only what has not been written. */
-void mt_speech_write(mt_buf *out, const mt_speech *speech, mt_speech_kind kind, bool news);
+/* Appends all texts of a kind, joined, as a string of that key; news: only what has not been written. */
+void mt_speech_write(mt_buf *out, const char *key, const mt_speech *speech, mt_speech_kind kind, bool news);
 bool mt_speech_has(const mt_speech *speech, mt_speech_kind kind); /* a part of this kind */
 
 #endif

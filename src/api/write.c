@@ -5,49 +5,39 @@
 #include <string.h>
 
 #include "base/json_reader.h"
+#include "base/json_write.h"
 #include "chat/chat.h"
-
-void mt_write_string(mt_buf *out, const char *key, const char *value)
-{
-    mt_buf_printf(out, ",\"%s\":", key);
-    if (value)
-        mt_buf_json_string(out, value, strlen(value));
-    else
-        mt_buf_puts(out, "null");
-}
 
 void mt_write_number(mt_buf *out, float value)
 {
     if (isfinite(value))
-        mt_buf_printf(out, "%.9g", (double)value);
+        mt_json_write(out, "%.9g", (double)value);
     else
-        mt_buf_puts(out, value > 0 ? "9999.0" : "-9999.0");
+        mt_json_write(out, value > 0 ? "9999.0" : "-9999.0");
 }
 
 void mt_write_floats(mt_buf *out, const float *values, size_t count)
 {
-    mt_buf_puts(out, "[");
-    for (size_t i = 0; i < count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "[");
+    for (size_t i = 0; i < count; i++)
         mt_write_number(out, values[i]);
-    }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
-void mt_write_ids(mt_buf *out, const uint32_t *ids, size_t count)
+void mt_write_ids(mt_buf *out, const char *key, const uint32_t *ids, size_t count)
 {
-    mt_buf_puts(out, "[");
+    mt_json_write(out, "%s:[", key);
     for (size_t i = 0; i < count; i++)
-        mt_buf_printf(out, "%s%" PRIu32, i ? "," : "", ids[i]);
-    mt_buf_puts(out, "]");
+        mt_json_write(out, "%" PRIu32, ids[i]);
+    mt_json_write(out, "]");
 }
 
 void mt_write_said_ids(mt_buf *out, const mt_said_list *said)
 {
-    mt_buf_puts(out, "[");
+    mt_json_write(out, "'token_ids':[");
     for (size_t i = 0; i < said->count; i++)
-        mt_buf_printf(out, "%s%" PRIu32, i ? "," : "", said->at[i].id);
-    mt_buf_puts(out, "]");
+        mt_json_write(out, "%" PRIu32, said->at[i].id);
+    mt_json_write(out, "]");
 }
 
 void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *bytes)
@@ -57,20 +47,20 @@ void mt_write_token(mt_buf *out, const mt_answer *answer, uint32_t id, mt_buf *b
         mt_buf_printf(bytes, "token_id:%" PRIu32, id);
     else
         mt_tokenizer_bytes(answer->tokenizer, id, bytes);
-    mt_buf_json_string(out, bytes->len ? bytes->data : "", bytes->len);
+    mt_json_text(out, NULL, bytes->data, bytes->len);
 }
 
 /* {"token":...,"logprob":...,"bytes":[...] without the closing brace. */
 static void open_logprob(mt_buf *out, const mt_answer *answer, uint32_t id, float logprob, mt_buf *bytes)
 {
-    mt_buf_puts(out, "{\"token\":");
+    mt_json_write(out, "{'token':");
     mt_write_token(out, answer, id, bytes);
-    mt_buf_puts(out, ",\"logprob\":");
+    mt_json_write(out, "'logprob':");
     mt_write_number(out, logprob);
-    mt_buf_puts(out, ",\"bytes\":[");
+    mt_json_write(out, "'bytes':[");
     for (size_t i = 0; i < bytes->len; i++)
-        mt_buf_printf(out, "%s%u", i ? "," : "", (unsigned)(unsigned char)bytes->data[i]);
-    mt_buf_puts(out, "]");
+        mt_json_write(out, "%u", (unsigned)(unsigned char)bytes->data[i]);
+    mt_json_write(out, "]");
 }
 
 void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said, const mt_said *token)
@@ -79,16 +69,23 @@ void mt_write_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list 
 
     mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
     open_logprob(out, answer, token->id, token->logprob, &bytes);
-    mt_buf_puts(out, ",\"top_logprobs\":[");
+    mt_json_write(out, "'top_logprobs':[");
     for (size_t i = 0; i < token->top_count; i++) {
         const mt_logprob *p = &said->top[token->top_begin + i];
 
-        mt_buf_puts(out, i ? "," : "");
         open_logprob(out, answer, p->id, p->logprob, &bytes);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "}");
     }
-    mt_buf_puts(out, "]}");
+    mt_json_write(out, "]}");
     mt_buf_free(&bytes);
+}
+
+void mt_write_logprob_list(mt_buf *out, const mt_answer *answer, const mt_said_list *said)
+{
+    mt_json_write(out, "[");
+    for (size_t i = 0; i < said->count; i++)
+        mt_write_logprobs(out, answer, said, &said->at[i]);
+    mt_json_write(out, "]");
 }
 
 void mt_write_arguments(mt_buf *out, const mt_speech_part *call)
@@ -96,9 +93,9 @@ void mt_write_arguments(mt_buf *out, const mt_speech_part *call)
     if (mt_json_is_object(call->text.data, call->text.len))
         mt_buf_add(out, call->text.data, call->text.len);
     else {
-        mt_buf_puts(out, "{\"" MT_CHAT_BROKEN "\":");
-        mt_buf_json_string(out, call->text.len ? call->text.data : "", call->text.len);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "{");
+        mt_json_text(out, MT_CHAT_BROKEN, call->text.data, call->text.len);
+        mt_json_write(out, "}");
     }
 }
 
@@ -106,14 +103,13 @@ void mt_write_usage(mt_buf *out, const mt_answer *answer)
 {
     const size_t prompt = mt_answer_prompt_tokens(answer), tokens = mt_answer_tokens(answer);
 
-    mt_buf_printf(out,
-                  "{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu,"
-                  "\"prompt_tokens_details\":{\"cached_tokens\":%zu}",
+    mt_json_write(out,
+                  "'usage':{'prompt_tokens':%zu,'total_tokens':%zu,'completion_tokens':%zu,"
+                  "'prompt_tokens_details':{'cached_tokens':%zu}",
                   prompt, prompt + tokens, tokens, mt_answer_cached(answer));
     if (answer->choices[0].parser)
-        mt_buf_printf(out, ",\"completion_tokens_details\":{\"reasoning_tokens\":%zu}",
-                      mt_answer_reasoning_tokens(answer));
-    mt_buf_puts(out, "}");
+        mt_json_write(out, "'completion_tokens_details':{'reasoning_tokens':%zu}", mt_answer_reasoning_tokens(answer));
+    mt_json_write(out, "}");
 }
 
 static double per_second(size_t count, uint64_t ns)
@@ -128,23 +124,13 @@ void mt_write_timings(mt_buf *out, const mt_answer *answer)
 
     if (!answer->timings || !c->done)
         return;
-    mt_buf_printf(out,
-                  ",\"timings\":{\"cache_n\":%zu,\"prompt_n\":%zu,\"prompt_ms\":%.3f,\"prompt_per_second\":%.3f,"
-                  "\"predicted_n\":%zu,\"predicted_ms\":%.3f,\"predicted_per_second\":%.3f,"
-                  "\"draft_n\":%zu,\"draft_n_accepted\":%zu}",
+    mt_json_write(out,
+                  "'timings':{'cache_n':%zu,'prompt_n':%zu,'prompt_ms':%.3f,'prompt_per_second':%.3f,"
+                  "'predicted_n':%zu,'predicted_ms':%.3f,'predicted_per_second':%.3f,"
+                  "'draft_n':%zu,'draft_n_accepted':%zu}",
                   c->cached, computed, (double)c->waited * 1e-6, per_second(computed, c->waited), c->tokens,
                   (double)c->spoke * 1e-6, per_second(c->tokens > 0 ? c->tokens - 1 : 0, c->spoke), c->guessed,
                   c->taken);
-}
-
-void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
-{
-    if (!choice->done)
-        mt_buf_puts(out, "null");
-    else if (choice->finish == MT_FINISH_STOP && mt_speech_calls(&choice->speech))
-        mt_buf_puts(out, answer->old_calls ? "\"function_call\"" : "\"tool_calls\"");
-    else
-        mt_buf_printf(out, "\"%s\"", choice->finish == MT_FINISH_CANCELLED ? "abort" : mt_finish_name(choice->finish));
 }
 
 static bool is_end(const mt_answer *answer, uint32_t token)
@@ -155,27 +141,42 @@ static bool is_end(const mt_answer *answer, uint32_t token)
     return token == MT_TOKEN_NONE;
 }
 
-void mt_write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
+/* What of the request ended it: the stop string, the stop token's id; or null, as for the model's own ends. */
+static void write_stop_reason(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
 {
-    if (choice->done && choice->stop)
-        mt_buf_json_string(out, choice->stop, strlen(choice->stop));
-    else if (choice->done && choice->repeated)
-        mt_buf_puts(out, "\"repetition\"");
-    else if (choice->done && !is_end(answer, choice->stop_token))
-        mt_buf_printf(out, "%" PRIu32, choice->stop_token);
+    if (choice->stop)
+        mt_json_write(out, "'stop_reason':%s", choice->stop);
+    else if (choice->repeated)
+        mt_json_write(out, "'stop_reason':'repetition'");
+    else if (is_end(answer, choice->stop_token))
+        mt_json_write(out, "'stop_reason':null");
     else
-        mt_buf_puts(out, "null");
+        mt_json_write(out, "'stop_reason':%" PRIu32, choice->stop_token);
+}
+
+void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice)
+{
+    const char *reason = !choice->done                           ? NULL
+                         : choice->finish == MT_FINISH_CANCELLED ? "abort"
+                         : choice->finish != MT_FINISH_STOP      ? mt_finish_name(choice->finish)
+                         : !mt_speech_calls(&choice->speech)     ? "stop"
+                         : answer->old_calls                     ? "function_call"
+                                                                 : "tool_calls";
+
+    mt_json_write(out, "'finish_reason':%s", reason);
+    if (choice->done)
+        write_stop_reason(out, answer, choice);
 }
 
 static void add_prompt_logprob(mt_buf *out, const mt_answer *answer, const mt_logprob *p, size_t rank, mt_buf *bytes)
 {
-    mt_buf_printf(out, "\"%" PRIu32 "\":{\"logprob\":", p->id);
+    mt_json_write(out, "'%" PRIu32 "':{'logprob':", p->id);
     mt_write_number(out, p->logprob);
     if (rank)
-        mt_buf_printf(out, ",\"rank\":%zu", rank);
-    mt_buf_puts(out, ",\"decoded_token\":");
+        mt_json_write(out, "'rank':%zu", rank);
+    mt_json_write(out, "'decoded_token':");
     mt_write_token(out, answer, p->id, bytes);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 /* The token itself and the likeliest, each once. Its rank is known when it is one of those. */
@@ -188,14 +189,12 @@ static void add_position(mt_buf *out, const mt_answer *answer, const mt_said_lis
     for (size_t i = 0; i < s->top_count; i++)
         if (top[i].id == s->id)
             rank = i + 1;
-    mt_buf_puts(out, "{");
+    mt_json_write(out, "{");
     add_prompt_logprob(out, answer, &(mt_logprob){.id = s->id, .logprob = s->logprob}, rank, bytes);
     for (size_t i = 0; i < s->top_count; i++)
-        if (i + 1 != rank) {
-            mt_buf_puts(out, ",");
+        if (i + 1 != rank)
             add_prompt_logprob(out, answer, &top[i], i + 1, bytes);
-        }
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said)
@@ -203,15 +202,13 @@ void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_sai
     mt_buf bytes;
 
     mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
-    mt_buf_puts(out, "[");
-    for (size_t i = 0; i < said->count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "'prompt_logprobs':[");
+    for (size_t i = 0; i < said->count; i++)
         if (said->at[i].has_logprob)
             add_position(out, answer, said, &said->at[i], &bytes);
         else
-            mt_buf_puts(out, "null");
-    }
-    mt_buf_puts(out, "]");
+            mt_json_write(out, "null");
+    mt_json_write(out, "]");
     mt_buf_free(&bytes);
 }
 

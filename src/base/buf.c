@@ -62,19 +62,24 @@ bool mt_buf_puts(mt_buf *buf, const char *s)
 
 bool mt_buf_printf(mt_buf *buf, const char *fmt, ...)
 {
+    const size_t room = buf->full ? 0 : buf->cap - buf->len; /* into which it mostly fits */
     va_list args;
     int len;
 
     va_start(args, fmt);
-    len = vsnprintf(NULL, 0, fmt, args);
+    len = vsnprintf(room ? buf->data + buf->len : NULL, room, fmt, args);
     va_end(args);
     if (len < 0 || !reserve(buf, (size_t)len)) {
+        if (room)
+            buf->data[buf->len] = '\0';
         buf->full = true;
         return false;
     }
-    va_start(args, fmt);
-    vsnprintf(buf->data + buf->len, (size_t)len + 1, fmt, args);
-    va_end(args);
+    if ((size_t)len >= room) {
+        va_start(args, fmt);
+        vsnprintf(buf->data + buf->len, (size_t)len + 1, fmt, args);
+        va_end(args);
+    }
     buf->len += (size_t)len;
     return true;
 }

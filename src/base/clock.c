@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include <stdio.h>
+
 /* macOS waits for conditions by the time of day alone. */
 #ifdef __APPLE__
 #define WAITING_CLOCK CLOCK_REALTIME
@@ -41,4 +43,15 @@ struct timespec mt_clock_deadline(int after_ms)
         t.tv_nsec -= 1000000000L;
     }
     return t;
+}
+
+const char *mt_clock_text(struct timespec when, int digits, char text[MT_CLOCK_TEXT])
+{
+    char parts[16];
+    struct tm utc;
+    const size_t len = strftime(text, MT_CLOCK_TEXT, "%Y-%m-%dT%H:%M:%S", gmtime_r(&when.tv_sec, &utc));
+
+    snprintf(parts, sizeof(parts), "%09ld", when.tv_nsec);
+    snprintf(text + len, MT_CLOCK_TEXT - len, "%s%.*sZ", digits ? "." : "", digits, parts);
+    return text;
 }

@@ -14,6 +14,7 @@
 
 #include "base/float_text.h"
 #include "base/json_reader.h"
+#include "base/json_write.h"
 
 /* How jansson lays out a real, and the text behind it. */
 typedef struct wide {
@@ -170,34 +171,29 @@ static void write_real(mt_buf *out, const json_t *value)
         mt_float_text(json_real_value(value), digits);
         text = digits;
     }
-    mt_buf_puts(out, text);
+    mt_json_write(out, "%-s", text);
 }
 
 static void write_array(mt_buf *out, const json_t *value)
 {
-    mt_buf_puts(out, "[");
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "[");
+    for (size_t i = 0; i < json_array_size(value); i++)
         mt_json_tree_write(out, json_array_get(value, i));
-    }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
 }
 
 static void write_object(mt_buf *out, const json_t *value)
 {
-    const char *key, *comma = "";
+    const char *key;
     json_t *item;
 
-    mt_buf_puts(out, "{");
+    mt_json_write(out, "{");
     json_object_foreach((json_t *)(uintptr_t)value, key, item)
     {
-        mt_buf_puts(out, comma);
-        mt_buf_json_string(out, key, strlen(key));
-        mt_buf_puts(out, ":");
+        mt_json_write(out, "%s:", key);
         mt_json_tree_write(out, item);
-        comma = ",";
     }
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 bool mt_json_tree_write(mt_buf *out, const json_t *value)
@@ -205,12 +201,12 @@ bool mt_json_tree_write(mt_buf *out, const json_t *value)
     switch (json_typeof(value)) {
     case JSON_OBJECT: write_object(out, value); break;
     case JSON_ARRAY: write_array(out, value); break;
-    case JSON_STRING: mt_buf_json_string(out, json_string_value(value), json_string_length(value)); break;
-    case JSON_INTEGER: mt_buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value)); break;
+    case JSON_STRING: mt_json_text(out, NULL, json_string_value(value), json_string_length(value)); break;
+    case JSON_INTEGER: mt_json_write(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value)); break;
     case JSON_REAL: write_real(out, value); break;
-    case JSON_TRUE: mt_buf_puts(out, "true"); break;
-    case JSON_FALSE: mt_buf_puts(out, "false"); break;
-    case JSON_NULL: mt_buf_puts(out, "null"); break;
+    case JSON_TRUE: mt_json_write(out, "true"); break;
+    case JSON_FALSE: mt_json_write(out, "false"); break;
+    case JSON_NULL: mt_json_write(out, "null"); break;
     }
     return !out->full;
 }

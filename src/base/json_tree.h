@@ -22,7 +22,8 @@ json_t *mt_json_tree_try(const char *text, size_t len) MT_NODISCARD;
 const char *mt_json_wide(const json_t *value);
 bool mt_json_wide_is_int(const char *text); /* of that text: an integer, and not a fraction */
 
-/* Appends a value without white space; floating-point numbers as short as they can be. False when it does not fit. */
+/* Appends a value without white space, as mt_json_write does; floating-point numbers as short as they can be. False
+   when it does not fit. */
 bool mt_json_tree_write(mt_buf *out, const json_t *value);
 
 /* Bytes that a value takes, about; NULL takes none. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json_escape.h"
 #include "base/limits.h"
 
@@ -71,17 +72,18 @@ static void add_escaped(line *l, const char *s, mt_log_format format)
 
 static void add_time(line *l, mt_log_format format)
 {
+    char text[MT_CLOCK_TEXT];
     struct timespec now;
     struct tm tm;
-    char text[40];
-    size_t len;
 
     clock_gettime(CLOCK_REALTIME, &now);
     if (format == MT_LOG_JSON)
-        len = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &tm));
-    else
-        len = strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now.tv_sec, &tm));
-    snprintf(text + len, sizeof(text) - len, ".%03d%s", (int)(now.tv_nsec / 1000000), format == MT_LOG_JSON ? "Z" : "");
+        mt_clock_text(now, 3, text);
+    else {
+        const size_t len = strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now.tv_sec, &tm));
+
+        snprintf(text + len, sizeof(text) - len, ".%03d", (int)(now.tv_nsec / 1000000));
+    }
     add_str(l, text);
 }
 

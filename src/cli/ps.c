@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_write.h"
 #include "cli/chat.h"
 #include "cli/cli.h"
 
@@ -95,9 +96,7 @@ int mt_cmd_stop(const mt_options *opt)
 
     mt_buf_init(&sent, 1u << 16);
     mt_buf_init(&body, 1u << 20);
-    mt_buf_puts(&sent, "{\"model\":");
-    mt_buf_json_string(&sent, opt->dir, strlen(opt->dir));
-    mt_buf_puts(&sent, "}");
+    mt_json_write(&sent, "{'model':%s}", opt->dir);
     answer = ask(opt, opt->input, "/v1/models/unload", sent.data, &body);
     if (answer && json_integer_value(json_object_get(answer, "requests")) > 0)
         printf("\"%s\" is unloaded when it has answered\n", opt->dir);

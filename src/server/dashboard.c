@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "server/inside.h"
 
 #define TICK_US 250000
@@ -113,19 +114,20 @@ static bool apart(const mt_viewer *viewer)
 
 static void add_seconds(const mt_viewer *viewer, uint64_t from, uint64_t end, mt_buf *out)
 {
-    for (uint64_t n = from; n < end; n++) {
-        mt_buf_puts(out, n == from ? ",\"seconds\":[" : ",");
+    if (from >= end)
+        return;
+    mt_json_write(out, "'seconds':[");
+    for (uint64_t n = from; n < end; n++)
         mt_pulse_write(&viewer->server->dashboard.pulse, n, apart(viewer), out);
-    }
-    mt_buf_puts(out, from < end ? "]" : "");
+    mt_json_write(out, "]");
 }
 
 static void begin_event(const mt_viewer *viewer, const char *name, mt_buf *out)
 {
     const mt_voices *voices = viewer->server->fleet.voices;
 
-    mt_buf_printf(out, "event: %s\ndata: {\"now\":%llu,", name,
-                  (unsigned long long)mt_voices_time(voices, mt_clock_ns()));
+    mt_buf_printf(out, "event: %s\ndata: ", name);
+    mt_json_write(out, "{'now':%llu", (unsigned long long)mt_voices_time(voices, mt_clock_ns()));
 }
 
 /* What is now. From here on it hears what follows, and what was before in pieces. */
@@ -165,7 +167,7 @@ static bool add_delta(mt_viewer *viewer, mt_buf *out)
     if (end > viewer->seconds_told + SECONDS)
         end = viewer->seconds_told + SECONDS;
     begin_event(viewer, "delta", out);
-    mt_buf_printf(out, "\"viewers\":%zu", d->count);
+    mt_json_write(out, "'viewers':%zu", d->count);
     mt_dashboard_write_page(server, viewer->account, &d->page, out);
     add_seconds(viewer, viewer->seconds_told, end, out);
     viewer->seconds_told = end;
@@ -198,7 +200,7 @@ static void add_history(mt_viewer *viewer, mt_buf *out)
     viewer->behind = viewer->behind || end > first;
     viewer->seconds_past = first;
     begin_event(viewer, "history", out);
-    mt_buf_printf(out, "\"more\":%s", viewer->behind ? "true" : "false");
+    mt_json_write(out, "'more':%hhd", viewer->behind);
     mt_dashboard_write_page(server, viewer->account, &d->page, out);
     add_seconds(viewer, first, end, out);
     mt_buf_puts(out, "}\n\n");

@@ -7,36 +7,26 @@
 
 #include "api/json_body.h"
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/json_write.h"
 #include "server/inside.h"
 
 enum { NAME = 512, UNLOAD_BYTES = 4096 }; /* bytes of a model's name; of a body that names one */
 
-static void add_text(mt_buf *out, const char *name, const char *text)
-{
-    mt_buf_printf(out, "\"%s\":", name);
-    mt_buf_json_string(out, text, strlen(text));
-}
-
 /* What it is, whatever it is called. */
 static void add_head(const mt_server *server, mt_buf *out, const char *name, const char *root, size_t context)
 {
-    const time_t created = (time_t)server->created;
-    struct tm utc;
-    char since[32];
+    char since[MT_CLOCK_TEXT];
 
-    strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&created, &utc));
-    mt_buf_puts(out, "{");
-    add_text(out, "id", name);
-    mt_buf_puts(out, ",\"type\":\"model\",");
-    add_text(out, "display_name", name);
-    mt_buf_printf(out, ",\"created_at\":\"%s\",\"object\":\"model\",\"created\":%" PRId64 ",\"owned_by\":\"motet\",",
-                  since, server->created);
-    add_text(out, "root", root);
-    mt_buf_puts(out, ",\"parent\":null,\"max_model_len\":");
+    mt_clock_text((struct timespec){.tv_sec = (time_t)server->created}, 0, since);
+    mt_json_write(out,
+                  "{'id':%s,'type':'model','display_name':%s,'created_at':%s,'object':'model','created':%" PRId64
+                  ",'owned_by':'motet','root':%s,'parent':null",
+                  name, name, since, server->created, root);
     if (context)
-        mt_buf_printf(out, "%zu", context);
+        mt_json_write(out, "'max_model_len':%zu", context);
     else
-        mt_buf_puts(out, "null");
+        mt_json_write(out, "'max_model_len':null");
 }
 
 static void add_abilities(mt_buf *out, const mt_member_facts *f)
@@ -51,31 +41,28 @@ static void add_abilities(mt_buf *out, const mt_member_facts *f)
                {"thinking", f->thinking},
                {"embedding", f->embeds},
                {"rerank", f->encoder && f->scores}};
-    size_t count = 0;
 
-    mt_buf_puts(out, ",\"capabilities\":[");
+    mt_json_write(out, "'capabilities':[");
     for (size_t i = 0; i < MT_COUNT(all); i++)
         if (all[i].is)
-            mt_buf_printf(out, "%s\"%s\"", count++ ? "," : "", all[i].name);
-    mt_buf_puts(out, "]");
+            mt_json_write(out, "%s", all[i].name);
+    mt_json_write(out, "]");
 }
 
 static void add_state(mt_buf *out, const mt_member_view *v)
 {
-    mt_buf_printf(out, ",\"state\":\"%s\",\"memory\":%" PRIu64 ",\"requests\":%zu,\"waiting\":%zu",
-                  mt_member_state_name(v->state), v->memory, v->references, v->waiting);
+    mt_json_write(out, "'state':%s,'memory':%" PRIu64 ",'requests':%zu,'waiting':%zu", mt_member_state_name(v->state),
+                  v->memory, v->references, v->waiting);
     if (v->need)
-        mt_buf_printf(out, ",\"memory_needed\":%" PRIu64, v->need);
+        mt_json_write(out, "'memory_needed':%" PRIu64, v->need);
     if (v->state == MT_MEMBER_LOADING)
-        mt_buf_printf(out, ",\"loading_seconds\":%.3f", v->seconds);
+        mt_json_write(out, "'loading_seconds':%.3f", v->seconds);
     if (v->idle >= 0)
-        mt_buf_printf(out, ",\"idle_seconds\":%.3f", v->idle);
+        mt_json_write(out, "'idle_seconds':%.3f", v->idle);
     if (v->expires >= 0)
-        mt_buf_printf(out, ",\"expires_in\":%.3f", v->expires);
-    if (v->error.code != MT_OK) {
-        mt_buf_puts(out, ",");
-        add_text(out, "error", v->error.text);
-    }
+        mt_json_write(out, "'expires_in':%.3f", v->expires);
+    if (v->error.code != MT_OK)
+        mt_json_write(out, "'error':%s", v->error.text);
 }
 
 static void add_model(const mt_server *server, mt_buf *out, const mt_member_view *v, const char *name)
@@ -83,7 +70,7 @@ static void add_model(const mt_server *server, mt_buf *out, const mt_member_view
     add_head(server, out, name, v->name, server->ready ? v->context : 0);
     add_abilities(out, &v->facts);
     add_state(out, v);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 /* An encoder that is opened with the only model, and shares its state. */
@@ -95,7 +82,7 @@ static void add_encoder(mt_server *server, mt_buf *out, const mt_member_view *v,
     add_head(server, out, t->name, t->name, t->context);
     add_abilities(out, &facts);
     add_state(out, v);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 /* Encoders beside the only model, which are known while it is open: all, or the one of that name. False: none. The last
@@ -111,22 +98,12 @@ static bool add_beside(mt_server *server, mt_buf *out, const mt_member_view *v, 
 
         if (only && !mt_served_called(only, t->name))
             continue;
-        mt_buf_puts(out, only ? "" : ",");
         add_encoder(server, out, v, t);
         snprintf(last, NAME, "%s", t->name);
         any = true;
     }
     mt_fleet_unlock(&server->fleet);
     return any;
-}
-
-static void add_id(mt_buf *out, const char *name, const char *id)
-{
-    mt_buf_printf(out, ",\"%s\":", name);
-    if (*id)
-        mt_buf_json_string(out, id, strlen(id));
-    else
-        mt_buf_puts(out, "null");
 }
 
 void mt_models_list(void *user, mt_http_server *http, mt_http_request *request)
@@ -140,23 +117,19 @@ void mt_models_list(void *user, mt_http_server *http, mt_http_request *request)
 
     (void)http;
     mt_buf_init(&body, 4u << 20);
-    mt_buf_puts(&body, "{\"object\":\"list\",\"data\":[");
+    mt_json_write(&body, "{'object':'list','data':[");
     for (size_t i = 0; i < count; i++) {
-        mt_buf_puts(&body, i ? "," : "");
         add_model(server, &body, &all[i], all[i].name);
         snprintf(last, sizeof(last), "%s", all[i].name);
         for (size_t a = 0; i == 0 && !server->fleet.open && a < aliases->count; a++) {
-            mt_buf_puts(&body, ",");
             add_model(server, &body, &all[i], aliases->at[a]);
             snprintf(last, sizeof(last), "%s", aliases->at[a]);
         }
     }
     if (count > 0)
         add_beside(server, &body, &all[0], NULL, last);
-    mt_buf_puts(&body, "],\"has_more\":false");
-    add_id(&body, "first_id", count ? all[0].name : "");
-    add_id(&body, "last_id", last);
-    mt_buf_puts(&body, "}");
+    mt_json_write(&body, "],'has_more':false,'first_id':%s,'last_id':%s}", count && *all[0].name ? all[0].name : NULL,
+                  *last ? last : NULL);
     mt_server_json(server, request->handle, &body);
     mt_free(all);
     mt_buf_free(&body);

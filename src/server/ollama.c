@@ -7,6 +7,8 @@
 
 #include "api/chat_body.h"
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/json_write.h"
 #include "hub/remove.h"
 #include "server/inside.h"
 #include "server/listed.h"
@@ -16,32 +18,29 @@
 #define SPOKEN "0.32.0"
 
 /* Names have a tag there, and it is this one where none is said. */
-static void add_name(mt_buf *out, const char *name)
+static void add_name(mt_buf *out, const char *key, const char *name)
 {
     const char *slash = strrchr(name, '/');
     mt_buf full;
 
     mt_buf_init(&full, MT_LIMIT_PATH);
     mt_buf_printf(&full, "%s%s", name, strchr(slash ? slash : name, ':') ? "" : ":latest");
-    mt_buf_json_string(out, full.len ? full.data : "", full.len);
+    mt_json_text(out, key, full.data, full.len);
     mt_buf_free(&full);
 }
 
 static void add_time(mt_buf *out, const char *key, int64_t seconds)
 {
-    const time_t when = (time_t)seconds;
-    struct tm utc;
-    char text[32];
+    char text[MT_CLOCK_TEXT];
 
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &utc));
-    mt_buf_printf(out, ",\"%s\":\"%s\"", key, text);
+    mt_json_write(out, "%s:%s", key, mt_clock_text((struct timespec){.tv_sec = (time_t)seconds}, 0, text));
 }
 
 static void add_details(mt_buf *out, const mt_card *card)
 {
-    mt_buf_printf(out,
-                  ",\"details\":{\"parent_model\":\"\",\"format\":\"safetensors\",\"family\":\"%s\",\"families\":"
-                  "[\"%s\"],\"parameter_size\":\"%s\",\"quantization_level\":\"%s\"}",
+    mt_json_write(out,
+                  "'details':{'parent_model':'','format':'safetensors','family':%s,'families':[%s],"
+                  "'parameter_size':%s,'quantization_level':%s}",
                   card->family, card->family, card->size, card->quantisation);
 }
 
@@ -55,25 +54,21 @@ static void add_capabilities(mt_buf *out, const mt_listed *m)
                {"tools", m->calls},
                {"thinking", m->thinks},
                {"embedding", m->embeds}};
-    const char *comma = "";
 
-    mt_buf_puts(out, ",\"capabilities\":[");
+    mt_json_write(out, "'capabilities':[");
     for (size_t i = 0; i < MT_COUNT(all); i++)
-        if (all[i].can) {
-            mt_buf_printf(out, "%s\"%s\"", comma, all[i].name);
-            comma = ",";
-        }
-    mt_buf_puts(out, "]");
+        if (all[i].can)
+            mt_json_write(out, "%s", all[i].name);
+    mt_json_write(out, "]");
 }
 
 /* {"name":..,"model":..,"size":..,"digest":..,"details":{..} without the closing brace. */
 static void open_model(mt_buf *out, const mt_listed *m)
 {
-    mt_buf_puts(out, "{\"name\":");
-    add_name(out, m->name);
-    mt_buf_puts(out, ",\"model\":");
-    add_name(out, m->name);
-    mt_buf_printf(out, ",\"size\":%" PRIu64 ",\"digest\":\"%s\"", m->card->bytes, m->card->digest);
+    mt_json_write(out, "{");
+    add_name(out, "name", m->name);
+    add_name(out, "model", m->name);
+    mt_json_write(out, "'size':%" PRIu64 ",'digest':%s", m->card->bytes, m->card->digest);
     add_details(out, m->card);
 }
 
@@ -84,15 +79,14 @@ bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
 
     (void)body;
     (void)why;
-    mt_buf_puts(out, "{\"models\":[");
+    mt_json_write(out, "{'models':[");
     for (size_t i = 0; i < count; i++) {
-        mt_buf_puts(out, i ? "," : "");
         open_model(out, &all[i]);
         add_time(out, "modified_at", all[i].card->modified);
         add_capabilities(out, &all[i]);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "}");
     }
-    mt_buf_puts(out, "]}");
+    mt_json_write(out, "]}");
     mt_free(all);
     return true;
 }
@@ -101,23 +95,22 @@ bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
 bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     enum { CENTURY = 100 * 365 * 24 * 3600ll };
-    size_t count, written = 0;
+    size_t count;
     mt_listed *all = mt_listed_all(call->server, &count);
 
     (void)body;
     (void)why;
-    mt_buf_puts(out, "{\"models\":[");
+    mt_json_write(out, "{'models':[");
     for (size_t i = 0; i < count; i++) {
         const double left = all[i].view.expires;
 
         if (all[i].view.state != MT_MEMBER_READY)
             continue;
-        mt_buf_puts(out, written++ ? "," : "");
         open_model(out, &all[i]);
         add_time(out, "expires_at", (int64_t)time(NULL) + (left < 0 ? CENTURY : (int64_t)left));
-        mt_buf_printf(out, ",\"size_vram\":0,\"context_length\":%zu}", all[i].context);
+        mt_json_write(out, "'size_vram':0,'context_length':%zu}", all[i].context);
     }
-    mt_buf_puts(out, "]}");
+    mt_json_write(out, "]}");
     mt_free(all);
     return true;
 }
@@ -126,16 +119,16 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 static void add_number(mt_buf *out, const mt_card *card, const char *key, int64_t value)
 {
     if (value > 0)
-        mt_buf_printf(out, ",\"%s.%s\":%" PRId64, card->family, key, value);
+        mt_json_write(out, "'%-s.%-s':%" PRId64, card->family, key, value);
 }
 
 static void add_info(mt_buf *out, const mt_listed *m)
 {
     const mt_card *c = m->card;
 
-    mt_buf_printf(out, ",\"model_info\":{\"general.architecture\":\"%s\",\"general.basename\":", c->family);
-    mt_buf_json_string(out, m->name, strlen(m->name));
-    mt_buf_printf(out, ",\"general.parameter_count\":%" PRIu64, c->parameters);
+    mt_json_write(out,
+                  "'model_info':{'general.architecture':%s,'general.basename':%s,'general.parameter_count':%" PRIu64,
+                  c->family, m->name, c->parameters);
     add_number(out, c, "context_length", (int64_t)m->context);
     add_number(out, c, "embedding_length", c->width);
     add_number(out, c, "block_count", c->layers);
@@ -143,7 +136,7 @@ static void add_info(mt_buf *out, const mt_listed *m)
     add_number(out, c, "attention.head_count_kv", c->kv_heads);
     add_number(out, c, "feed_forward_length", c->ffn);
     add_number(out, c, "vocab_size", c->vocab);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 /* What is asked of the model where a request does not say, a line each, as far as it is known (NULL: it is not
@@ -160,8 +153,7 @@ static void add_parameters(mt_buf *out, const mt_served *served, const mt_listed
                       (double)d->sampling.temperature, "top_p", (double)d->sampling.top_p, "top_k",
                       (long long)d->sampling.top_k, "min_p", (double)d->sampling.min_p, "repeat_penalty",
                       (double)d->sampling.repetition_penalty);
-    mt_buf_puts(out, ",\"parameters\":");
-    mt_buf_json_string(out, text.data, text.len);
+    mt_json_text(out, "parameters", text.data, text.len);
     mt_buf_free(&text);
 }
 
@@ -171,8 +163,8 @@ static void add_modelfile(mt_buf *out, const mt_listed *m)
 
     mt_buf_init(&text, MT_LIMIT_PATH);
     mt_buf_printf(&text, "FROM %s\n", m->name);
-    mt_buf_puts(out, "{\"modelfile\":");
-    mt_buf_json_string(out, text.data, text.len);
+    mt_json_write(out, "{");
+    mt_json_text(out, "modelfile", text.data, text.len);
     mt_buf_free(&text);
 }
 
@@ -253,14 +245,13 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     served = m.view.member->open ? &m.view.member->served : NULL;
     text = m.writes && served && served->templates ? mt_chat_templates_text(served->templates) : "";
     add_parameters(out, served, &m);
-    mt_buf_puts(out, ",\"template\":");
-    mt_buf_json_string(out, text, strlen(text));
+    mt_json_write(out, "'template':%s", text);
     mt_fleet_unlock(fleet);
     add_details(out, m.card);
     add_info(out, &m);
     add_capabilities(out, &m);
     add_time(out, "modified_at", m.card->modified);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
     mt_free(name);
     return true;
 }
@@ -271,7 +262,7 @@ void mt_ollama_version(void *user, mt_http_server *http, mt_http_request *reques
 
     (void)http;
     mt_buf_init(&body, 256);
-    mt_buf_puts(&body, "{\"version\":\"" SPOKEN "\",\"motet\":\"" MT_VERSION "\"}");
+    mt_json_write(&body, "{'version':'" SPOKEN "','motet':'" MT_VERSION "'}");
     mt_server_json(user, request->handle, &body);
     mt_buf_free(&body);
     mt_http_request_free(request);

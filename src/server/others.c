@@ -1,25 +1,18 @@
 /* Paths that llama.cpp's and vLLM's users know: /props, /slots, /version, /load. */
-#include <string.h>
-
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
-
-static void add_string(mt_buf *out, const char *key, const char *value)
-{
-    mt_buf_printf(out, "\"%s\":", key);
-    mt_buf_json_string(out, value, strlen(value));
-}
 
 /* What a request gets that does not say otherwise. */
 static void add_defaults(mt_buf *out, const mt_served *served)
 {
     const mt_ask_defaults *d = &served->generation.defaults;
 
-    mt_buf_printf(out,
-                  "\"default_generation_settings\":{\"n_ctx\":%zu,\"params\":{\"n_predict\":%lld,\"temperature\":%g,"
-                  "\"top_k\":%lld,\"top_p\":%g,\"min_p\":%g,\"typical_p\":%g,\"repeat_penalty\":%g,"
-                  "\"presence_penalty\":%g,\"frequency_penalty\":%g}}",
+    mt_json_write(out,
+                  "'default_generation_settings':{'n_ctx':%zu,'params':{'n_predict':%lld,'temperature':%g,"
+                  "'top_k':%lld,'top_p':%g,'min_p':%g,'typical_p':%g,'repeat_penalty':%g,"
+                  "'presence_penalty':%g,'frequency_penalty':%g}}",
                   served->context, d->max_tokens ? (long long)d->max_tokens : -1ll, (double)d->sampling.temperature,
                   (long long)d->sampling.top_k, (double)d->sampling.top_p, (double)d->sampling.min_p,
                   (double)d->sampling.typical_p, (double)d->sampling.repetition_penalty,
@@ -31,8 +24,7 @@ static void add_token(mt_buf *out, const mt_served *served, const char *key)
     const json_t *tokens = served->templates ? mt_chat_templates_tokens(served->templates) : NULL;
     const char *token = json_string_value(json_object_get(tokens, key));
 
-    mt_buf_puts(out, ",");
-    add_string(out, key, token ? token : "");
+    mt_json_write(out, "%s:%s", key, token ? token : "");
 }
 
 /* The model's folder is the operator's business: it is called what clients call it. */
@@ -42,33 +34,28 @@ bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
 
     (void)body;
     (void)why;
-    mt_buf_puts(out, "{");
+    mt_json_write(out, "{");
     add_defaults(out, served);
-    mt_buf_printf(out, ",\"total_slots\":%lld,", (long long)call->server->opt->max_sequences);
-    add_string(out, "model_alias", served->name);
-    mt_buf_puts(out, ",");
-    add_string(out, "model_path", served->name);
-    mt_buf_puts(out, ",");
-    add_string(out, "chat_template", served->templates ? mt_chat_templates_text(served->templates) : "");
+    mt_json_write(out, "'total_slots':%lld,'model_alias':%s,'model_path':%s,'chat_template':%s",
+                  (long long)call->server->opt->max_sequences, served->name, served->name,
+                  served->templates ? mt_chat_templates_text(served->templates) : "");
     add_token(out, served, "bos_token");
     add_token(out, served, "eos_token");
-    mt_buf_printf(out, ",\"modalities\":{\"vision\":%s,\"audio\":false},\"is_sleeping\":false,",
-                  served->opened.processor ? "true" : "false");
-    add_string(out, "build_info", "motet " MT_VERSION);
-    mt_buf_puts(out, "}");
+    mt_json_write(out,
+                  "'modalities':{'vision':%hhd,'audio':false},'is_sleeping':false,'build_info':'motet " MT_VERSION "'}",
+                  (bool)served->opened.processor);
     return true;
 }
 
 static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_engine_row *row)
 {
-    mt_buf_printf(out, "%s{\"id\":%zu,\"n_ctx\":%zu,\"is_processing\":%s", id ? "," : "", id, served->context,
-                  row ? "true" : "false");
+    mt_json_write(out, "{'id':%zu,'n_ctx':%zu,'is_processing':%hhd", id, served->context, (bool)row);
     if (row)
-        mt_buf_printf(out,
-                      ",\"n_prompt_tokens\":%zu,\"n_prompt_tokens_cache\":%zu,\"next_token\":[{\"has_next_token\":true,"
-                      "\"n_decoded\":%zu}]",
+        mt_json_write(out,
+                      "'n_prompt_tokens':%zu,'n_prompt_tokens_cache':%zu,'next_token':[{'has_next_token':true,"
+                      "'n_decoded':%zu}]",
                       row->prompt_tokens, row->cached, row->tokens);
-    mt_buf_puts(out, "}");
+    mt_json_write(out, "}");
 }
 
 /* Answers that run have one each, of an account its own; the others are free, or somebody else's. */
@@ -83,13 +70,13 @@ bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
 
     (void)body;
     (void)why;
-    mt_buf_puts(out, "[");
+    mt_json_write(out, "[");
     for (size_t i = 0; i < count && i < most; i++)
         if (rows[i].phase != MT_PHASE_WAITING)
             add_slot(out, served, id++, &rows[i]);
     while (id < most)
         add_slot(out, served, id++, NULL);
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
     mt_free(rows);
     return true;
 }
@@ -107,7 +94,7 @@ void mt_others_version(void *user, mt_http_server *http, mt_http_request *reques
 
     (void)http;
     mt_buf_init(&body, 256);
-    mt_buf_puts(&body, "{\"version\":\"" MT_VERSION "\"}");
+    mt_json_write(&body, "{'version':'" MT_VERSION "'}");
     answer(user, request, &body);
 }
 
@@ -119,6 +106,6 @@ void mt_others_load(void *user, mt_http_server *http, mt_http_request *request)
 
     (void)http;
     mt_buf_init(&body, 256);
-    mt_buf_printf(&body, "{\"server_load\":%zu}", server->call_count);
+    mt_json_write(&body, "{'server_load':%zu}", server->call_count);
     answer(server, request, &body);
 }

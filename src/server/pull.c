@@ -19,6 +19,7 @@
 #include "api/chat_body.h"
 #include "api/json_body.h"
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "hub/pull.h"
@@ -62,17 +63,20 @@ static void post(mt_pulling *p)
 
 static void add_status(mt_pulling *p, const char *status)
 {
-    mt_buf_printf(&p->lines, "{\"status\":\"%s\"}\n", status);
+    mt_json_write(&p->lines, "{'status':%s}\n", status);
 }
 
 /* Ollama calls a file by the beginning of its digest. */
 static void add_file(mt_pulling *p, const mt_pull_file *file)
 {
-    mt_buf_printf(&p->lines, "{\"status\":\"pulling %.12s\",\"digest\":\"%s:%s\",\"total\":%" PRIu64, file->digest,
+    char start[13];
+
+    snprintf(start, sizeof(start), "%s", file->digest);
+    mt_json_write(&p->lines, "{'status':'pulling %-s','digest':'%-s:%-s','total':%" PRIu64, start,
                   strlen(file->digest) == 64 ? "sha256" : "sha1", file->digest, file->size);
     if (file->done)
-        mt_buf_printf(&p->lines, ",\"completed\":%" PRIu64, file->done);
-    mt_buf_puts(&p->lines, "}\n");
+        mt_json_write(&p->lines, "'completed':%" PRIu64, file->done);
+    mt_json_write(&p->lines, "}\n");
 }
 
 /* Of each file what is new. */

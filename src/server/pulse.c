@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
 
@@ -231,10 +232,10 @@ void mt_pulse_beat(mt_pulse *p, mt_server *server)
 
 void mt_pulse_names(mt_buf *out)
 {
-    mt_buf_puts(out, "[\"at\"");
+    mt_json_write(out, "['at'");
     for (size_t i = 0; i < COLUMNS; i++)
-        mt_buf_printf(out, ",\"%s\"", columns[i].name);
-    mt_buf_puts(out, "]");
+        mt_json_write(out, "%s", columns[i].name);
+    mt_json_write(out, "]");
 }
 
 /* Where accounts are kept apart, why a lookup missed would tell that others have sent the same, as in /metrics. */
@@ -250,11 +251,11 @@ void mt_pulse_write(const mt_pulse *p, uint64_t n, bool apart, mt_buf *out)
 
     if (apart)
         hide_others(row.value);
-    mt_buf_printf(out, "[%llu", (unsigned long long)row.at);
+    mt_json_write(out, "[%llu", (unsigned long long)row.at);
     for (size_t i = 0; i < COLUMNS; i++)
         if (isnan(row.value[i]))
-            mt_buf_puts(out, ",null");
+            mt_json_write(out, "null");
         else
-            mt_buf_printf(out, ",%.6g", (double)row.value[i]);
-    mt_buf_puts(out, "]");
+            mt_json_write(out, "%.6g", (double)row.value[i]);
+    mt_json_write(out, "]");
 }

@@ -10,34 +10,23 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "server/inside.h"
 
 typedef unsigned long long number;
 
-static void add_text(mt_buf *out, const char *name, const char *text)
-{
-    mt_buf_printf(out, "\"%s\":", name);
-    mt_buf_json_string(out, text, strlen(text));
-}
-
 /* ---- SIGQUIT ---- */
 
-static void add_call(mt_buf *out, const mt_call *call, bool first)
+static void add_call(mt_buf *out, const mt_call *call)
 {
-    mt_buf_puts(out, first ? "{" : ",{");
-    add_text(out, "id", call->id);
-    mt_buf_puts(out, ",");
-    add_text(out, "api", call->dialect ? call->dialect->name : "task");
-    if (call->account) {
-        mt_buf_puts(out, ",");
-        add_text(out, "key", call->account->name);
-    }
-    mt_buf_printf(out, ",\"seconds\":%.3f,\"prepared\":%s,\"begun\":%s,\"background\":%s,\"ending\":%s,\"bytes\":%zu}",
-                  (double)(mt_clock_ns() - call->received) * 1e-9, call->prepared ? "true" : "false",
-                  call->begun ? "true" : "false", call->detached ? "true" : "false", call->over ? "true" : "false",
-                  call->body_charge + call->charged);
+    mt_json_write(out, "{'id':%s,'api':%s", call->id, call->dialect ? call->dialect->name : "task");
+    if (call->account)
+        mt_json_write(out, "'key':%s", call->account->name);
+    mt_json_write(out, "'seconds':%.3f,'prepared':%hhd,'begun':%hhd,'background':%hhd,'ending':%hhd,'bytes':%zu}",
+                  (double)(mt_clock_ns() - call->received) * 1e-9, call->prepared, call->begun, call->detached,
+                  call->over, call->body_charge + call->charged);
 }
 
 static void add_step(mt_buf *out, mt_engine *engine)
@@ -47,17 +36,14 @@ static void add_step(mt_buf *out, mt_engine *engine)
 
     mt_engine_look(engine, &b, MT_LIMIT_SEQUENCES);
     if (b.began) {
-        mt_buf_printf(out, ",\"step\":{\"seconds\":%.3f,\"rows\":%zu,\"jobs\":%zu,\"parts\":[",
+        mt_json_write(out, "'step':{'seconds':%.3f,'rows':%zu,'jobs':%zu,'parts':[",
                       (double)(mt_clock_ns() - b.began) * 1e-9, b.rows, b.jobs);
-        for (size_t i = 0; i < b.parts; i++) {
-            mt_buf_puts(out, i ? ",{" : "{");
-            add_text(out, "id", b.part[i].name);
-            mt_buf_printf(out, ",\"choice\":%u,\"rows\":%zu,\"computed\":%zu}", b.part[i].choice, b.part[i].rows,
-                          b.part[i].computed);
-        }
-        mt_buf_puts(out, "]}");
+        for (size_t i = 0; i < b.parts; i++)
+            mt_json_write(out, "{'id':%s,'choice':%u,'rows':%zu,'computed':%zu}", b.part[i].name, b.part[i].choice,
+                          b.part[i].rows, b.part[i].computed);
+        mt_json_write(out, "]}");
     } else
-        mt_buf_puts(out, ",\"step\":null");
+        mt_json_write(out, "'step':null");
     mt_free(parts);
 }
 
@@ -66,14 +52,14 @@ static void add_engine(mt_buf *out, mt_engine *engine)
     mt_stats *s = mt_alloc(sizeof(*s));
 
     mt_engine_stats(engine, s);
-    mt_buf_printf(out,
-                  ",\"running\":%zu,\"waiting\":%zu,\"steps\":%llu,\"slow_steps\":%llu,\"prompt_tokens\":%llu,"
-                  "\"cached_tokens\":%llu,\"generated_tokens\":%llu,\"preemptions\":%llu",
+    mt_json_write(out,
+                  "'running':%zu,'waiting':%zu,'steps':%llu,'slow_steps':%llu,'prompt_tokens':%llu,"
+                  "'cached_tokens':%llu,'generated_tokens':%llu,'preemptions':%llu",
                   s->running, s->waiting, (number)s->steps, (number)s->slow_steps, (number)s->prompt_tokens,
                   (number)s->cached_tokens, (number)s->generated_tokens, (number)s->preemptions);
-    mt_buf_printf(out,
-                  ",\"pages\":{\"total\":%zu,\"held\":%zu,\"known\":%zu,\"evictions\":%llu},\"states\":{\"total\":%zu,"
-                  "\"held\":%zu,\"known\":%zu},\"features\":{\"bytes\":%zu,\"total\":%zu}",
+    mt_json_write(out,
+                  "'pages':{'total':%zu,'held':%zu,'known':%zu,'evictions':%llu},'states':{'total':%zu,"
+                  "'held':%zu,'known':%zu},'features':{'bytes':%zu,'total':%zu}",
                   s->pages_total[0], s->pages_held[0], s->pages_known, (number)s->evictions, s->states_total,
                   s->states_held, s->states_known, s->media_bytes, s->media_total);
     mt_free(s);
@@ -86,13 +72,11 @@ static void add_models(mt_buf *out, mt_fleet *fleet)
     for (size_t i = 0; i < fleet->count; i++) {
         const mt_member *m = fleet->members[i];
 
-        mt_buf_puts(out, i ? ",{" : "{");
-        add_text(out, "name", m->name);
-        mt_buf_printf(out, ",\"loaded\":%s,\"calls\":%zu,\"memory\":%llu", m->open ? "true" : "false", m->references,
+        mt_json_write(out, "{'name':%s,'loaded':%hhd,'calls':%zu,'memory':%llu", m->name, m->open, m->references,
                       (number)m->grant);
         if (m->open)
             add_engine(out, m->served.engine);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "}");
     }
 }
 
@@ -101,32 +85,28 @@ static void add_server(mt_buf *out, mt_server *server)
     mt_http_stats http;
 
     mt_http_server_stats(server->http, &http);
-    mt_buf_printf(out,
-                  "\"ready\":%s,\"draining\":%s,\"connections\":%llu,\"calls_total\":%llu,\"request_bytes\":%zu,"
-                  "\"calls\":[",
-                  server->ready ? "true" : "false", server->signals ? "true" : "false", (number)http.connections_open,
-                  (number)server->calls_total, atomic_load(&server->room.used));
+    mt_json_write(out,
+                  "'ready':%hhd,'draining':%hhd,'connections':%llu,'calls_total':%llu,'request_bytes':%zu,'calls':[",
+                  server->ready, (bool)server->signals, (number)http.connections_open, (number)server->calls_total,
+                  atomic_load(&server->room.used));
     for (const mt_call *call = server->calls; call; call = call->next)
-        add_call(out, call, call == server->calls);
-    mt_buf_puts(out, "],\"models\":[");
+        add_call(out, call);
+    mt_json_write(out, "],'models':[");
     mt_fleet_lock(&server->fleet);
     add_models(out, &server->fleet);
     mt_fleet_unlock(&server->fleet);
-    mt_buf_puts(out, "],\"status\":");
+    mt_json_write(out, "],'status':");
     mt_status_write(server, NULL, out);
 }
 
 /* As the lines of a log in JSON begin, whatever form the others have. */
 static void add_head(mt_buf *out)
 {
+    char text[MT_CLOCK_TEXT];
     struct timespec now;
-    struct tm utc;
-    char text[32];
 
     clock_gettime(CLOCK_REALTIME, &now);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
-    mt_buf_printf(out, "{\"time\":\"%s.%03dZ\",\"level\":\"info\",\"event\":\"server.state\",", text,
-                  (int)(now.tv_nsec / 1000000));
+    mt_json_write(out, "{'time':%s,'level':'info','event':'server.state'", mt_clock_text(now, 3, text));
 }
 
 void mt_state_dump(mt_server *server)

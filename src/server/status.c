@@ -1,48 +1,41 @@
 /* What waits and runs, as JSON. */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
 
 enum { ROWS = MT_LIMIT_SEQUENCES }; /* that are listed at most; all are counted */
 
 /* model: NULL where there is but one. */
-static void add_row(mt_buf *out, const mt_engine_row *row, const char *model, bool first)
+static void add_row(mt_buf *out, const mt_engine_row *row, const char *model)
 {
     static const char *const phases[] = {[MT_PHASE_WAITING] = "waiting",
                                          [MT_PHASE_ENCODE] = "encode",
                                          [MT_PHASE_PREFILL] = "prefill",
                                          [MT_PHASE_DECODE] = "decode"};
 
-    mt_buf_puts(out, first ? "{" : ",{");
-    if (model) {
-        mt_buf_puts(out, "\"model\":");
-        mt_buf_json_string(out, model, strlen(model));
-        mt_buf_puts(out, ",");
-    }
-    mt_buf_printf(out,
-                  "\"id\":\"%s\",\"choice\":%u,\"phase\":\"%s\",\"prompt_tokens\":%zu,\"cached_tokens\":%zu,"
-                  "\"computed_tokens\":%zu,\"completion_tokens\":%zu,\"seconds\":%.3f}",
+    mt_json_write(out, "{");
+    if (model)
+        mt_json_write(out, "'model':%s", model);
+    mt_json_write(out,
+                  "'id':%s,'choice':%u,'phase':%s,'prompt_tokens':%zu,'cached_tokens':%zu,"
+                  "'computed_tokens':%zu,'completion_tokens':%zu,'seconds':%.3f}",
                   row->name, row->choice, phases[row->phase], row->prompt_tokens, row->cached, row->computed,
                   row->tokens, row->seconds);
 }
 
 /* Calls no engine has heard of: those whose model is not loaded, and others. With the fleet's lock. */
-static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf *out, bool first)
+static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf *out)
 {
     size_t count = 0;
 
     for (const mt_call *call = server->calls; call; call = call->next) {
         if (call->prepared || call->over || (account && call->account != account))
             continue;
-        if (++count <= ROWS) {
-            mt_buf_printf(out, "%s{\"id\":\"%s\",\"choice\":0,\"phase\":\"%s\",\"seconds\":%.3f}", first ? "" : ",",
-                          call->id, call->waiter.waits ? "loading" : "preparing",
-                          (double)(mt_clock_ns() - call->received) / 1e9);
-            first = false;
-        }
+        if (++count <= ROWS)
+            mt_json_write(out, "{'id':%s,'choice':0,'phase':%s,'seconds':%.3f}", call->id,
+                          call->waiter.waits ? "loading" : "preparing", (double)(mt_clock_ns() - call->received) / 1e9);
     }
     return count;
 }
@@ -64,8 +57,8 @@ static size_t add_rows(mt_server *server, const mt_account *only, mt_buf *out, s
         *waiting += count > ROWS ? count - ROWS : 0;
         for (size_t i = 0; i < count && i < ROWS; i++) {
             *waiting += rows[i].phase == MT_PHASE_WAITING;
-            if (written < ROWS)
-                add_row(out, &rows[i], server->fleet.alone ? NULL : member->name, written++ == 0);
+            if (written++ < ROWS)
+                add_row(out, &rows[i], server->fleet.alone ? NULL : member->name);
         }
     }
     mt_free(rows);
@@ -78,12 +71,10 @@ void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out)
     const char *name = server->fleet.open ? "" : server->fleet.members[0]->name;
     size_t count, waiting, preparing;
 
-    mt_buf_puts(out, "{\"object\":\"status\",\"model\":");
-    mt_buf_json_string(out, name, strlen(name));
-    mt_buf_printf(out, ",\"ready\":%s,\"requests\":[", server->ready ? "true" : "false");
+    mt_json_write(out, "{'object':'status','model':%s,'ready':%hhd,'requests':[", name, server->ready);
     mt_fleet_lock(&server->fleet);
     count = add_rows(server, only, out, &waiting);
-    preparing = add_preparing(server, only, out, count == 0);
+    preparing = add_preparing(server, only, out);
     mt_fleet_unlock(&server->fleet);
-    mt_buf_printf(out, "],\"running\":%zu,\"waiting\":%zu,\"preparing\":%zu}", count - waiting, waiting, preparing);
+    mt_json_write(out, "],'running':%zu,'waiting':%zu,'preparing':%zu}", count - waiting, waiting, preparing);
 }

@@ -8,6 +8,7 @@
 #include "api/responses.h"
 #include "base/alloc.h"
 #include "base/json_tree.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "http/router.h"
 #include "server/inside.h"
@@ -74,7 +75,7 @@ static bool replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
 
 static void tell_deleted(mt_buf *out, const char *id)
 {
-    mt_buf_printf(out, "{\"id\":\"%s\",\"object\":\"response\",\"deleted\":true}", id);
+    mt_json_write(out, "{'id':%s,'object':'response','deleted':true}", id);
 }
 
 static bool forget(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
@@ -116,15 +117,13 @@ static char *find_query(const char *query, const char *key)
     return NULL;
 }
 
-/* Adds ,"key":"value" where the query has one. */
+/* Adds "key":"value" where the query has one. */
 static void add_query(mt_buf *out, const char *query, const char *key)
 {
     char *value = find_query(query, key);
 
-    if (value) {
-        mt_buf_printf(out, ",\"%s\":", key);
-        mt_buf_json_string(out, value, strlen(value));
-    }
+    if (value)
+        mt_json_write(out, "%s:%s", key, value);
     mt_free(value);
 }
 
@@ -135,11 +134,10 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
     mt_buf body;
 
     mt_buf_init(&body, 1u << 20);
-    mt_buf_puts(&body, "{\"id\":");
-    mt_buf_json_string(&body, request->params[0], strlen(request->params[0]));
+    mt_json_write(&body, "{'id':%s", request->params[0]);
     for (size_t i = 0; i < MT_COUNT(keys); i++)
         add_query(&body, request->query, keys[i]);
-    mt_buf_puts(&body, "}");
+    mt_json_write(&body, "}");
     mt_free(request->body);
     request->body = body.data; /* both are the allocator's */
     request->body_len = body.len;
@@ -253,7 +251,7 @@ void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request
         return;
     }
     mt_buf_init(&body, 1024);
-    mt_buf_printf(&body, "{\"id\":\"%s\",\"object\":\"response\",\"status\":\"cancelled\"}", call->id);
+    mt_json_write(&body, "{'id':%s,'object':'response','status':'cancelled'}", call->id);
     mt_server_json(server, request->handle, &body);
     mt_buf_free(&body);
     mt_http_request_free(request);

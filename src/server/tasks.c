@@ -3,6 +3,7 @@
 #include "api/fields.h"
 #include "api/openai_prompt.h"
 #include "api/write.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
 #include "server/tokens.h"
@@ -24,12 +25,10 @@ static void add_spellings(const mt_served *served, const mt_token_prompt *p, mt_
     mt_buf bytes;
 
     mt_buf_init(&bytes, MT_LIMIT_TOKEN_BYTES);
-    mt_buf_puts(out, ",\"token_strs\":[");
-    for (size_t i = 0; i < p->count; i++) {
-        mt_buf_puts(out, i ? "," : "");
+    mt_json_write(out, "'token_strs':[");
+    for (size_t i = 0; i < p->count; i++)
         mt_write_token(out, &plain, p->ids[i], &bytes);
-    }
-    mt_buf_puts(out, "]");
+    mt_json_write(out, "]");
     mt_buf_free(&bytes);
 }
 
@@ -59,11 +58,11 @@ static bool write_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_
          ok = read_flag(body, "return_token_strs", &spelled, why) && read_tokens(call, arena, body, &tokens, why);
 
     if (ok) {
-        mt_buf_printf(out, "{\"count\":%zu,\"max_model_len\":%zu,\"tokens\":", tokens.count, served->context);
-        mt_write_ids(out, tokens.ids, tokens.count);
+        mt_json_write(out, "{'count':%zu,'max_model_len':%zu", tokens.count, served->context);
+        mt_write_ids(out, "tokens", tokens.ids, tokens.count);
         if (spelled)
             add_spellings(served, &tokens, out);
-        mt_buf_puts(out, "}");
+        mt_json_write(out, "}");
     }
     mt_pictures_free(&tokens.pictures);
     return ok;
@@ -78,6 +77,13 @@ bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure
     return ok;
 }
 
+static void write_prompt(mt_buf *out, const char *text, size_t len)
+{
+    mt_json_write(out, "{");
+    mt_json_text(out, "prompt", text, len);
+    mt_json_write(out, "}");
+}
+
 static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_special, mt_buf *out, mt_failure *why)
 {
     mt_buf text;
@@ -88,11 +94,8 @@ static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_
     mt_buf_init(&text, MT_LIMIT_ANSWER_BYTES);
     ok = mt_tokenizer_decode(served->tokenizer, ids->ids, ids->count, skip_special, &text) ||
          mt_failure_set(why, 413, "request_too_large", "tokens", "the text is too long: send the ids in parts");
-    if (ok) {
-        mt_buf_puts(out, "{\"prompt\":");
-        mt_buf_json_string(out, text.len ? text.data : "", text.len);
-        mt_buf_puts(out, "}");
-    }
+    if (ok)
+        write_prompt(out, text.data, text.len);
     mt_buf_free(&text);
     return ok;
 }
@@ -121,11 +124,8 @@ bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_f
     mt_chat_text text;
     const bool ok = mt_tokens_chat(served, arena, body, &call->stop, mt_tokens_most(served), &tokens, &text, why);
 
-    if (ok) {
-        mt_buf_puts(out, "{\"prompt\":");
-        mt_buf_json_string(out, text.data, text.len);
-        mt_buf_puts(out, "}");
-    }
+    if (ok)
+        write_prompt(out, text.data, text.len);
     mt_pictures_free(&tokens.pictures);
     mt_arena_free(arena);
     return ok;

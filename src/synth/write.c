@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "base/progress.h"
 #include "synth/synth.h"
@@ -90,12 +91,13 @@ static bool visit_header(writer *w, const shard *s, const mt_synth_tensor *t, vo
 
     (void)w;
     (void)s;
-    mt_buf_printf(&h->text, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name, t->dtype);
+    mt_json_write(&h->text, "%s:{'dtype':%s,'shape':[", t->name, t->dtype);
     for (size_t i = 0; i < t->ndim; i++)
-        mt_buf_printf(&h->text, "%s%zu", i ? "," : "", t->dims[i]);
-    mt_buf_printf(&h->text, "],\"data_offsets\":[%" PRIu64, h->offset);
+        mt_json_write(&h->text, "%zu", t->dims[i]);
+    mt_json_write(&h->text, "],'data_offsets':[%" PRIu64 ",%" PRIu64 "]}", h->offset,
+                  h->offset + mt_synth_tensor_bytes(t));
     h->offset += mt_synth_tensor_bytes(t);
-    return mt_buf_printf(&h->text, ",%" PRIu64 "]}", h->offset);
+    return !h->text.full;
 }
 
 static bool put_header(writer *w, const shard *s)
@@ -105,7 +107,7 @@ static bool put_header(writer *w, const shard *s)
     bool ok;
 
     mt_buf_init(&h.text, MT_LIMIT_HEADER_BYTES);
-    mt_buf_printf(&h.text, "{\"__metadata__\":{\"format\":\"%s\"}", w->format);
+    mt_json_write(&h.text, "{'__metadata__':{'format':%s}", w->format);
     ok = each_tensor(w, s, visit_header, &h) && mt_buf_puts(&h.text, "}");
     while (ok && h.text.len % 8)
         ok = mt_buf_puts(&h.text, " ");
