@@ -114,15 +114,19 @@ static bool read_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c,
     return true;
 }
 
-#define DEFAULTS                                                                                                   \
-    {                                                                                                              \
-        .vocab = 65536, .hidden = 2560, .layers = 32, .heads = 32, .kv_heads = 8, .ffn = 12288, .context = 128000, \
-        .eps = 1e-5, .tied = true                                                                                  \
-    }
-
-const mt_family mt_family_lfm2 = {.name = "lfm2", .defaults = DEFAULTS, .read = read_lfm2};
+const mt_family mt_family_lfm2 = {.name = "lfm2",
+                                  .defaults = {.vocab = 65536,
+                                               .hidden = 2560,
+                                               .layers = 32,
+                                               .heads = 32,
+                                               .kv_heads = 8,
+                                               .ffn = 12288,
+                                               .context = 128000,
+                                               .eps = 1e-5,
+                                               .tied = true},
+                                  .read = read_lfm2};
 const mt_family mt_family_lfm2_vl = {
-    .name = "lfm2_vl", .defaults = DEFAULTS, .read = read_lfm2, .vision = &mt_vision_lfm2};
+    .name = "lfm2_vl", .vision = &mt_vision_lfm2, .beneath = {&mt_family_lfm2, &mt_family_lfm2_moe}};
 const mt_family mt_family_lfm2_moe = {.name = "lfm2_moe",
                                       .defaults = {.vocab = 65536,
                                                    .hidden = 2048,

@@ -199,6 +199,15 @@ const mt_layer_spec *mt_model_spec_sparse(const mt_model_spec *spec)
     return NULL;
 }
 
+static bool check_tower(const mt_family *f, const mt_config *tower, mt_error *err)
+{
+    const char *const *known = f->vision->types, *type = mt_config_string(tower, "model_type", known[0]);
+    if (!known[0] || strcmp(type, known[0]) == 0 || (known[1] && strcmp(type, known[1]) == 0))
+        return true;
+    return mt_fail(err, MT_E_UNSUPPORTED, "the tower of %s has the type \"%.64s\"; %s%s%s", f->name, type, known[0],
+                   known[1] ? " is known, and " : " is known", known[1] ? known[1] : "");
+}
+
 static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config *config, mt_arena *arena,
                         mt_error *err)
 {
@@ -207,7 +216,8 @@ static bool read_vision(mt_model_spec *spec, const mt_family *f, const mt_config
     mt_vision_spec *vision = mt_arena_alloc(arena, sizeof *vision);
     if (!vision)
         return mt_fail(err, MT_E_MEMORY, "no memory for the tower");
-    if (!f->vision->read_tower(vision, spec, config, arena, err))
+    if (!check_tower(f, mt_config_object(config, "vision_config"), err) ||
+        !f->vision->read_tower(vision, spec, config, arena, err))
         return false;
     vision->family = f->vision;
     spec->vision = vision;

@@ -115,6 +115,8 @@ typedef struct mt_frame_choice {
 } mt_frame_choice;
 
 typedef struct mt_vision_family {
+    /* What "model_type" of "vision_config" may be, where it has one; none: anything. */
+    const char *types[2];
     /* Fills *v from config.json, which has a "vision_config". */
     bool (*read_tower)(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err);

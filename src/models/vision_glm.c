@@ -279,9 +279,9 @@ static bool text(const mt_processor *p, const mt_picture *picture, size_t number
     return ok;
 }
 
-#define EYES(tower, processor, id)                                                                              \
+#define EYES(tower, processor, id, type, other)                                                                 \
     {                                                                                                           \
-        .read_tower = tower,                                                                                    \
+        .types = {type, other}, .read_tower = tower,                                                            \
         .names = {.patch = "vision.patch_embed.proj",                                                           \
                   .table = "vision.embeddings.position_embedding",                                              \
                   .layer = "vision.blocks.",                                                                    \
@@ -299,7 +299,8 @@ static bool text(const mt_processor *p, const mt_picture *picture, size_t number
         .run = mt_picture_view_tokens, .one_pad = true, .early = true, .grid = true                             \
     }
 
-const mt_vision_family mt_vision_glm4v = EYES(read_tower, read_processor, 151343);
-const mt_vision_family mt_vision_glm46v = EYES(read_tower, read_newer_processor, 151343);
-const mt_vision_family mt_vision_glm4v_moe = EYES(read_tower, read_processor, 151363);
-const mt_vision_family mt_vision_glm_ocr = EYES(read_ocr_tower, read_newer_processor, 59280);
+const mt_vision_family mt_vision_glm4v = EYES(read_tower, read_processor, 151343, NULL, NULL);
+const mt_vision_family mt_vision_glm46v =
+    EYES(read_tower, read_newer_processor, 151343, "glm4v_vision", "glm4v_moe_vision");
+const mt_vision_family mt_vision_glm4v_moe = EYES(read_tower, read_processor, 151363, NULL, NULL);
+const mt_vision_family mt_vision_glm_ocr = EYES(read_ocr_tower, read_newer_processor, 59280, NULL, NULL);

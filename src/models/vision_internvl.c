@@ -233,7 +233,8 @@ static uint32_t run(const mt_processor *p, const mt_picture *picture)
     return picture->video ? mt_picture_view_tokens(p, picture) : picture->tokens;
 }
 
-const mt_vision_family mt_vision_internvl = {.read_tower = read_tower,
+const mt_vision_family mt_vision_internvl = {.types = {"internvl_vision"},
+                                             .read_tower = read_tower,
                                              .names = {.patch = "vision.embeddings.patch_embeddings.projection",
                                                        .layer = "vision.encoder.layer.",
                                                        .norm1 = "layernorm_before",

@@ -176,7 +176,8 @@ static bool text(const mt_processor *p, const mt_picture *picture, size_t number
     return ok && mt_buf_printf(out, "%s", p->closing);
 }
 
-const mt_vision_family mt_vision_lfm2 = {.read_tower = read_tower,
+const mt_vision_family mt_vision_lfm2 = {.types = {"siglip2_vision_model"},
+                                         .read_tower = read_tower,
                                          .names = MT_SIGLIP_NAMES,
                                          .bind = bind,
                                          .read_processor = read_processor,

@@ -64,11 +64,7 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
                        mt_error *err)
 {
     const mt_config *c = mt_config_object(config, "vision_config");
-    const char *type = mt_config_string(c, "model_type", "pixtral");
     (void)arena;
-    if (strcmp(type, "pixtral") != 0)
-        return mt_fail(err, MT_E_UNSUPPORTED,
-                       "the tower has the type \"%.64s\"; with this text model, pixtral is known", type);
     *v = (mt_vision_spec){.frames = 1,
                           .out = s->hidden,
                           .eps = NORM_EPS,
@@ -186,7 +182,8 @@ static uint32_t row_tokens(const mt_processor *p, const mt_picture *picture)
     return picture->width / p->merge;
 }
 
-const mt_vision_family mt_vision_pixtral = {.read_tower = read_tower,
+const mt_vision_family mt_vision_pixtral = {.types = {"pixtral"},
+                                            .read_tower = read_tower,
                                             .names = {.patch = "vision.patch_conv",
                                                       .layer = "vision.transformer.layers.",
                                                       .norm1 = "attention_norm",

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Calls of tools in the formats of gpt-oss, Mistral, LFM2, Gemma 4 and GLM, through every API: their special tokens are
-written by the model and read back. The weights are random, so the calls are demanded.
+written by the model and read back. The weights are random, so the calls are demanded. And pictures that InternVL,
+MiniCPM and SmolVLM are shown through every API, in the prompts that transformers makes of them.
 
 usage: tests/api/test_families.py --motet PROGRAM [NAME ...]"""
 
+import base64
 import json
 import os
 import shutil
@@ -163,6 +165,68 @@ def gemma4_calls_tools():
 @test
 def glm_calls_tools():
     check_all(glm)
+
+
+def recorded(name, case):
+    """What transformers made of a conversation, and the picture in it."""
+    with open(os.path.join(ORACLE, "sighted", name, "oracle.json"), encoding="utf-8") as f:
+        return next(c for c in json.load(f)["cases"] if c["name"] == case)
+
+
+def picture(name):
+    with open(os.path.join(ORACLE, "pictures", f"{name}.png"), "rb") as f:
+        return base64.b64encode(f.read()).decode()
+
+
+def check_seen(name):
+    """One picture that is cut into pieces, and a list of frames; every API has the same tokens and the same answer."""
+    image, frames = recorded(name, "one"), recorded(name, "frames")
+    data = picture("plain")
+    url, words = f"data:image/png;base64,{data}", image["messages"][0]["content"][1]["text"]
+    usual = {"max_tokens": 6, "temperature": 0, "ignore_eos": True}
+    with start("--any-model", "--precision", "reference", folder=os.path.join(ORACLE, "sighted", name)) as server:
+        def said(path, body):
+            answer = server.post(path, body)
+            assert answer.status == 200, answer.text
+            return answer.json()
+
+        def asked(*parts):
+            return {**usual, "return_token_ids": True, "messages": [{"role": "user", "content": list(parts)}]}
+
+        text = {"type": "text", "text": words}
+        chat = said("/v1/chat/completions", asked({"type": "image_url", "image_url": {"url": url}}, text))
+        assert chat["prompt_token_ids"] == image["prompt_token_ids"]
+        assert chat["choices"][0]["token_ids"] == image["token_ids"]
+        source = {"type": "base64", "media_type": "image/png", "data": data}
+        told = said("/v1/messages", {**usual, "messages": [
+            {"role": "user", "content": [{"type": "image", "source": source}, text]}]})
+        shown = [{"type": "input_image", "image_url": url}, {"type": "input_text", "text": words}]
+        response = said("/v1/responses", {"max_output_tokens": 6, "temperature": 0, "ignore_eos": True,
+                                          "input": [{"role": "user", "content": shown}]})
+        usage, more = told["usage"], response["usage"]
+        cached = usage.get("cache_read_input_tokens", 0) + usage.get("cache_creation_input_tokens", 0)
+        assert usage["input_tokens"] + cached == more["input_tokens"] == len(image["prompt_token_ids"]), (usage, more)
+        part = frames["messages"][0]["content"][0]
+        urls = [f"data:image/png;base64,{picture(frame)}" for frame in part["frames"]]
+        clip = {"type": "video", "video": urls, **part["wishes"]}
+        video = said("/v1/chat/completions", asked(clip, frames["messages"][0]["content"][1]))
+        assert video["prompt_token_ids"] == frames["prompt_token_ids"]
+        assert video["choices"][0]["token_ids"] == frames["token_ids"]
+
+
+@test
+def internvl_sees_through_every_api():
+    check_seen("internvl-bf16")
+
+
+@test
+def minicpm_sees_through_every_api():
+    check_seen("minicpmv46-bf16")
+
+
+@test
+def smolvlm_sees_through_every_api():
+    check_seen("smolvlm-bf16")
 
 
 SUITE.main()

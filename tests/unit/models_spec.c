@@ -609,7 +609,16 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "the text model of mistral3 has the type \"mistral4\"; known are mistral and ministral3"},
         {"{\"model_type\":\"mistral3\",\"text_config\":{\"num_key_value_heads\":2," SHAPE
          "},\"vision_config\":{\"model_type\":\"siglip\"}}",
-         "the tower has the type \"siglip\"; with this text model, pixtral is known"},
+         "the tower of mistral3 has the type \"siglip\"; pixtral is known"},
+        {"{\"model_type\":\"internvl\",\"vision_config\":{\"model_type\":\"siglip_vision_model\"}}",
+         "the tower of internvl has the type \"siglip_vision_model\"; internvl_vision is known"},
+        {"{\"model_type\":\"lfm2_vl\",\"vision_config\":{\"model_type\":\"siglip_vision_model\"}}",
+         "the tower of lfm2_vl has the type \"siglip_vision_model\"; siglip2_vision_model is known"},
+        {"{\"model_type\":\"lfm2_vl\",\"text_config\":{\"model_type\":\"qwen3\"}}",
+         "the text model of lfm2_vl has the type \"qwen3\"; known are lfm2 and lfm2_moe"},
+        {"{\"model_type\":\"glm46v\",\"text_config\":{\"partial_rotary_factor\":0.5},"
+         "\"vision_config\":{\"model_type\":\"glm_ocr_vision\"}}",
+         "the tower of glm46v has the type \"glm_ocr_vision\"; glm4v_vision is known, and glm4v_moe_vision"},
         {"{\"model_type\":\"mistral3\",\"vision_feature_layer\":-2,\"text_config\":{\"num_key_value_heads\":"
          "2," SHAPE "},\"vision_config\":{}}",
          "\"vision_feature_layer\" is -2; only -1, the last one, is supported"},
