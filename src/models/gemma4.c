@@ -30,11 +30,13 @@ static bool read_windows(mt_model_spec *s, mt_layer_spec *layer, const mt_config
    that see everything. */
 static bool read_shape(mt_attn_spec *a, const mt_config *c, size_t i, mt_error *err)
 {
-    const mt_config *each = mt_config_object(c, "per_layer_config");
+    const mt_config *each = mt_config_object(c, "per_layer_config"), *own = NULL;
     const uint32_t heads = a->kv_heads;
-    char number[16];
-    snprintf(number, sizeof number, "%zu", i);
-    const mt_config *own = each ? mt_config_object(each, number) : NULL;
+    for (int digits = 1; each && !own && digits <= 4; digits++) { /* where there are ten layers, the first is "00" */
+        char number[16];
+        snprintf(number, sizeof number, "%0*zu", digits, i);
+        own = mt_config_object(each, number);
+    }
     if (own)
         return mt_size_read(own, "head_dim", a->head_dim, MT_LIMIT_HEAD_DIM, &a->head_dim, err) &&
                mt_size_read(own, "num_key_value_heads", heads, a->heads, &a->kv_heads, err);

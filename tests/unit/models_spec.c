@@ -371,7 +371,7 @@ static void gemma4_layers_share_keys_and_have_embeddings(void **state)
     assert_string_equal(
         read_spec("{\"model_type\":\"gemma4_text\",\"num_key_value_heads\":1,\"num_kv_shared_layers\":2,"
                   "\"use_double_wide_mlp\":true,\"vocab_size_per_layer_input\":120,\"per_layer_config\":{\"1\":{"
-                  "\"head_dim\":48},\"3\":{\"head_dim\":48}},\"layer_types\":[\"sliding_attention\","
+                  "\"head_dim\":48},\"03\":{\"head_dim\":48}},\"layer_types\":[\"sliding_attention\","
                   "\"full_attention\",\"sliding_attention\",\"full_attention\"]," SHAPE "}",
                   &s),
         "");
