@@ -5,11 +5,12 @@
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* Makes a chat of the body, and reads that. */
+/* Fills the ask's chat, and reads what else the body says. */
 bool mt_anthropic_read(mt_ask *ask, mt_failure *why);
 
-/* Of a chat made of a body: an answer to a last message of the assistant's goes on with it. */
-bool mt_anthropic_prefill(const json_t *body, json_t *chat, mt_failure *why) MT_NODISCARD;
+/* Of a chat whose messages are read: an answer to a last message of the assistant's goes on with it. formatted: what
+   the answer has to look like is given. */
+bool mt_anthropic_prefill(mt_ask *ask, bool formatted, mt_failure *why) MT_NODISCARD;
 
 /* Appends {"type":"error","error":{...}}. */
 void mt_anthropic_error(mt_buf *out, const mt_failure *why);

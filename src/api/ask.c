@@ -37,6 +37,14 @@ void mt_ask_free(mt_ask *ask)
     ask->owned = ask->extra = ask->schema = ask->call_names = NULL;
 }
 
+const json_t *mt_ask_own(mt_ask *ask, json_t *json)
+{
+    if (!ask->owned)
+        ask->owned = json_array();
+    json_array_append_new(ask->owned, json);
+    return json;
+}
+
 static bool is_noted(const mt_ask *ask, const char *type)
 {
     const size_t len = strlen(type);

@@ -41,8 +41,8 @@ typedef struct mt_ask_prompt {
 /* Lives in the arena, and borrows from the body. */
 typedef struct mt_ask {
     mt_arena *arena;        /* borrowed */
-    const json_t *body;     /* borrowed until the ask is done with; of a chat: in the shape of OpenAI's */
-    json_t *owned;          /* that body, where it was made of another; NULL otherwise */
+    const json_t *body;     /* borrowed until the ask is done with */
+    json_t *owned;          /* a list of what else it borrows from; NULL: nothing */
     json_t *extra;          /* what the dialect wants to know again when it answers; the ask's reference, or NULL */
     struct mt_store *store; /* of answers that may be referred to; borrowed; NULL: none */
     json_t *schema;         /* that was sent as text; a reference of its own, or NULL */
@@ -70,8 +70,9 @@ typedef struct mt_ask {
     mt_shape_calls calls;     /* whether tools are called */
     json_t *call_names;       /* an object with those of the only ones that may be; the ask's reference; NULL: all */
     bool parallel_calls;
-    bool old_calls;      /* tools came as functions, and a call goes out as one of these */
-    bool is_chat;        /* messages stand in the body; else prompts has what to complete */
+    bool old_calls; /* tools came as functions, and a call goes out as one of these */
+    bool is_chat;   /* it has a chat; else prompts has what to complete */
+    mt_chat chat;
     bool forgets;        /* of a chat that does not fit, the oldest messages are left out */
     const char *nothing; /* there is nothing to compute: the model is to "load" or to "unload"; NULL: there is */
     mt_ask_prompt *prompts;
@@ -103,6 +104,9 @@ typedef struct mt_ask {
 
 void mt_ask_init(mt_ask *ask, mt_arena *arena, const json_t *body, const mt_ask_defaults *defaults);
 void mt_ask_free(mt_ask *ask); /* what does not lie in the arena */
+
+/* Keeps JSON until the ask is done with; takes it, and returns it. */
+const json_t *mt_ask_own(mt_ask *ask, json_t *json);
 
 /* Something of that type is not looked at; each is noted once, as far as there is room. */
 void mt_ask_ignore(mt_ask *ask, const char *type);

@@ -1,7 +1,6 @@
-/* A body in the shape of OpenAI's chat completions, made of one in another: every dialect about messages is read by the
-   one reader that knows chats (openai_chat.c, chat/chat_read.c), after its own file has put things where that looks for
-   them. Values are shared, not copied. Where memory runs out values are missing; who began with mt_json_guard_begin
-   learns of it at the end. */
+/* What the readers of dialects about messages share. Each fills ask->chat from its own body (chat/chat.h), and reads the
+   fields that a chat has in all of them by the same tables. Where memory for JSON runs out values are missing; who began
+   with mt_json_guard_begin learns of it at the end. */
 #ifndef MT_API_CHAT_BODY_H
 #define MT_API_CHAT_BODY_H
 
@@ -22,27 +21,20 @@ const char *mt_body_text(const json_t *object, const char *key);
 /* Shares the members of these names. */
 void mt_body_copy(json_t *to, const json_t *from, const char *const *names, size_t count);
 
-/* Shares all members but those of these names, which the dialect reads itself, so that a chat's fields mean in it what
-   they mean in a chat. Those that its answers have no place for are refused. */
-bool mt_body_share_others(mt_ask *ask, json_t *chat, const char *const *own, size_t count,
-                          mt_failure *why) MT_NODISCARD;
-
-json_t *mt_body_text_part(const char *text, size_t len);
+/* {"type":"image_url","image_url":{"url":..}}; a new reference. */
 json_t *mt_body_image_part(const json_t *url);
-
-/* {"id":..,"type":"function","function":{..}}; takes arguments */
-json_t *mt_body_call(const json_t *id, const json_t *name, json_t *arguments);
 
 /* {"type":"function","function":{..}} of members name, description and the schema; takes none. */
 json_t *mt_body_tool(const json_t *tool, const json_t *schema);
 
-/* {"type":"function","function":{"name":..}}: a tool that must be called. */
-json_t *mt_body_named(const json_t *name);
+/* The fields of chats, but those of these names (up to a NULL), which the dialect reads itself; NULL: none. In
+   openai_chat.c. */
+bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why) MT_NODISCARD;
 
-/* Appends {"role":..,"content":..} and returns it, borrowed. Takes content. */
-json_t *mt_body_message(json_t *messages, const char *role, json_t *content);
+/* Refuses those that answers of other dialects have no place for. */
+bool mt_body_refuse(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
-/* Makes `chat` what the ask is read from, and reads it. Takes chat. */
-bool mt_body_read(mt_ask *ask, json_t *chat, mt_failure *why) MT_NODISCARD;
+/* Ends a chat whose messages and tools are read: what else templates are told is read from the body. */
+bool mt_body_end(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
 #endif

@@ -117,15 +117,28 @@ static bool read_field(mt_ask *ask, const mt_field *f, const json_t *value, mt_f
     return false;
 }
 
-bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why)
+static bool is_among(const char *name, const char *const *names)
+{
+    while (names && *names && strcmp(name, *names) != 0)
+        names++;
+    return names && *names;
+}
+
+static bool read_table(mt_ask *ask, const mt_field_table *table, const char *const *own, mt_failure *why)
 {
     for (size_t i = 0; i < table->count; i++) {
-        const json_t *value = json_object_get(ask->body, table->fields[i].name);
+        const mt_field *f = &table->fields[i];
+        const json_t *value = json_object_get(ask->body, f->name);
 
-        if (value && !json_is_null(value) && !read_field(ask, &table->fields[i], value, why))
+        if (value && !json_is_null(value) && !is_among(f->name, own) && !read_field(ask, f, value, why))
             return false;
     }
     return true;
+}
+
+bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why)
+{
+    return read_table(ask, table, NULL, why);
 }
 
 /* Fields of which an answer does not depend: whom it is for, how it is routed, cached and billed, how others are to
@@ -158,30 +171,29 @@ static bool is_harmless(const char *name)
     return false;
 }
 
-static bool is_read(const mt_field_table *tables, size_t count, const char *const *elsewhere, const char *name)
+static bool is_read(const mt_field_table *tables, size_t count, const char *name)
 {
     for (size_t k = 0; k < count; k++)
         for (size_t i = 0; i < tables[k].count; i++)
             if (strcmp(name, tables[k].fields[i].name) == 0)
                 return true;
-    while (*elsewhere && strcmp(name, *elsewhere) != 0)
-        elsewhere++;
-    return *elsewhere != NULL;
+    return false;
 }
 
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
-                    mt_failure *why)
+                    const char *const *own, mt_failure *why)
 {
     json_t *body = (json_t *)(uintptr_t)ask->body; /* jansson's iterators take what is not const; nothing is changed */
     size_t unknown = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (!mt_fields_read_table(ask, &tables[i], why))
+        if (!read_table(ask, &tables[i], own, why))
             return false;
     for (void *at = json_object_iter(body); at && unknown < NOTED; at = json_object_iter_next(body, at)) {
         const char *name = json_object_iter_key(at);
 
-        if (json_is_null(json_object_iter_value(at)) || is_harmless(name) || is_read(tables, count, elsewhere, name))
+        if (json_is_null(json_object_iter_value(at)) || is_harmless(name) || is_read(tables, count, name) ||
+            is_among(name, elsewhere) || is_among(name, own))
             continue;
         mt_ask_ignore(ask, name);
         unknown++;

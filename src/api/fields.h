@@ -35,9 +35,10 @@ typedef struct mt_field_table {
 } mt_field_table;
 
 /* Reads the fields of the ask's body: those of the tables in their order, so that the last has the last word.
-   elsewhere: names that others read, up to a NULL. */
+   elsewhere: names that others read, up to a NULL. own: the same for names that mean something else in a dialect, so
+   that no table reads them; NULL: none. */
 bool mt_fields_read(mt_ask *ask, const mt_field_table *tables, size_t count, const char *const *elsewhere,
-                    mt_failure *why) MT_NODISCARD;
+                    const char *const *own, mt_failure *why) MT_NODISCARD;
 
 /* The same of one table, and nothing is noted. */
 bool mt_fields_read_table(mt_ask *ask, const mt_field_table *table, mt_failure *why) MT_NODISCARD;
@@ -78,9 +79,14 @@ extern const mt_field_table mt_fields_common, mt_fields_refused;
 extern const mt_field_table mt_fields_vectors, mt_fields_scores;
 
 /* Fields of several tables. -1 of max_tokens stands for all that the context leaves. In fields_common.c. */
-mt_field_read mt_read_max_tokens, mt_read_truncate, mt_read_truncation_side;
+mt_field_read mt_read_max_tokens, mt_read_stop, mt_read_truncate, mt_read_truncation_side;
 
 /* What the content has to look like: OpenAI's response_format, and vLLM's fields for the same. In fields_format.c. */
 mt_field_read mt_read_response_format, mt_read_guided, mt_read_structured, mt_read_plain_format;
+
+/* The same of a dialect that has the schema elsewhere. type may be NULL, which is told; schema, too, where the type
+   wants none. */
+bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_t *schema, bool strict,
+                    mt_failure *why);
 
 #endif

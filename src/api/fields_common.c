@@ -30,7 +30,7 @@ static bool add_stop(mt_ask *ask, const char *name, const json_t *value, mt_fail
     return true;
 }
 
-static bool read_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_stop(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const size_t count = json_is_array(value) ? json_array_size(value) : 1;
 
@@ -286,7 +286,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("repeat_last_n", read_repeat_last),
     MT_FIELD_OTHER_ROW("logit_bias", read_bias),
     MT_FIELD_OTHER_ROW("seed", read_seed),
-    MT_FIELD_OTHER_ROW("stop", read_stop),
+    MT_FIELD_OTHER_ROW("stop", mt_read_stop),
     MT_FIELD_OTHER_ROW("stop_token_ids", read_stop_ids),
     MT_FIELD_OTHER_ROW("allowed_token_ids", read_allowed_ids),
     MT_FIELD_OTHER_ROW("bad_words", read_bad_words),

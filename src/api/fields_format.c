@@ -40,31 +40,37 @@ static bool set_schema(mt_ask *ask, const char *name, const json_t *value, mt_fa
     return set(ask, name, MT_SOURCE_SCHEMA, parsed, why);
 }
 
-bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_format(mt_ask *ask, const char *name, const char *type, const json_t *schema, bool strict, mt_failure *why)
 {
-    const char *type = json_string_value(json_object_get(value, "type"));
-    const json_t *schema = json_object_get(value, "json_schema");
-    const bool strict = json_is_true(json_object_get(schema ? schema : value, "strict"));
-
     if (!type)
         return mt_failure_set(why, 400, "invalid_type", name, "\"%s\" is not an object with a type: send one", name);
     if (strcmp(type, "text") == 0)
         return true;
     if (strcmp(type, "json_object") == 0)
-        return json_object_get(value, "schema") ? set_schema(ask, name, json_object_get(value, "schema"), why)
-                                                : set(ask, name, MT_SOURCE_JSON, NULL, why);
+        return set(ask, name, MT_SOURCE_JSON, NULL, why);
     if (strcmp(type, "json_schema") != 0)
         return mt_failure_set(why, 400, "unsupported_value", name,
                               "\"%s\" of type \"%.40s\" is not supported: send text, json_object or json_schema", name,
                               type);
-    schema = schema ? json_object_get(schema, "schema") : json_object_get(value, "schema");
     if (!schema)
-        return mt_failure_set(why, 400, "invalid_value", "response_format.json_schema",
-                              "\"%s\" of type json_schema has no schema: send one as \"json_schema.schema\"", name);
+        return mt_failure_set(
+            why, 400, "invalid_value", "response_format.json_schema",
+            "\"response_format\" of type json_schema has no schema: send one as \"json_schema.schema\"");
     if (!set_schema(ask, name, schema, why))
         return false;
     ask->source.strict = strict;
     return true;
+}
+
+bool mt_read_response_format(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+{
+    const char *type = json_string_value(json_object_get(value, "type"));
+    const json_t *inner = json_object_get(value, "json_schema"), *schema = json_object_get(value, "schema");
+
+    if (type && strcmp(type, "json_object") == 0 && schema)
+        return set_schema(ask, name, schema, why);
+    return mt_read_format(ask, name, type, inner ? json_object_get(inner, "schema") : schema,
+                          json_is_true(json_object_get(inner ? inner : value, "strict")), why);
 }
 
 static bool read_kind(mt_ask *ask, const char *name, const char *kind, const json_t *value, mt_failure *why)

@@ -1,5 +1,5 @@
-/* Ollama's chats and prompts as chats of OpenAI's: pictures stand beside the text there, results of tools name the tool
-   and not the call, and a prompt is a chat with one message. */
+/* Ollama's chats and prompts. Messages are OpenAI's but for this: pictures stand beside the text, and results of tools
+   name the tool and not the call. A prompt is a chat with one message. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,10 +10,14 @@
 #include "api/fields.h"
 #include "api/json_body.h"
 #include "api/ollama.h"
+#include "api/openai_prompt.h"
 
-/* Messages on their way: calls that have no result yet, as {"id","name"}, since results may not say whose they are. */
+/* Messages on their way. Results may not say whose they are, so calls that have none yet are known: those of one
+   message, of which the taken have no name any more. */
 typedef struct reader {
-    json_t *messages, *open;
+    mt_ask *ask;
+    mt_chat_call *open;
+    size_t open_count;
     size_t at;
     mt_failure *why;
 } reader;
@@ -30,24 +34,21 @@ static json_t *image_part(const json_t *image)
 }
 
 /* Pictures, and the text behind them: as Ollama shows it to its models. place: where they stand. */
-static json_t *content_of(const json_t *images, const json_t *text, const char *place, mt_failure *why)
+static bool add_content(mt_ask *ask, mt_chat_message *to, const json_t *images, const json_t *text, const char *place,
+                        mt_failure *why)
 {
-    json_t *parts = json_array();
-
+    to->list = true;
     for (size_t i = 0; i < json_array_size(images); i++) {
         const json_t *image = json_array_get(images, i);
 
-        if (!json_is_string(image)) {
-            json_decref(parts);
-            mt_failure_set(why, 400, "invalid_type", place, "\"%s\" has %s in it: send pictures as base64", place,
-                           mt_json_kind(image));
-            return NULL;
-        }
-        json_array_append_new(parts, image_part(image));
+        if (!json_is_string(image))
+            return mt_failure_set(why, 400, "invalid_type", place, "\"%s\" has %s in it: send pictures as base64",
+                                  place, mt_json_kind(image));
+        mt_chat_add_medium(&ask->chat, to, MT_CHAT_IMAGE, mt_ask_own(ask, image_part(image)));
     }
     if (json_string_length(text))
-        json_array_append_new(parts, mt_body_text_part(json_string_value(text), json_string_length(text)));
-    return parts;
+        mt_chat_add_text(&ask->chat, to, mt_chat_text_of(text));
+    return true;
 }
 
 static bool are_images(const json_t *images, const char *place, mt_failure *why)
@@ -57,124 +58,113 @@ static bool are_images(const json_t *images, const char *place, mt_failure *why)
                           mt_json_kind(images));
 }
 
-static bool add_images(reader *r, json_t *message)
+static bool add_images(reader *r, mt_chat_message *to, const json_t *message)
 {
     const json_t *images = mt_body_get(message, "images"), *text = mt_body_get(message, "content");
     char place[MT_FAILURE_PARAM];
-    json_t *content;
 
     snprintf(place, sizeof(place), "messages[%zu].images", r->at);
     if (!are_images(images, place, r->why))
         return false;
     if (json_array_size(images) == 0 || (text && !json_is_string(text)))
         return true;
-    content = content_of(images, text, place, r->why);
-    return content && json_object_set_new(message, "content", content) == 0;
+    to->parts = NULL; /* the text alone */
+    to->part_count = to->sent = 0;
+    return add_content(r->ask, to, images, text, place, r->why);
 }
 
 /* Those without an id get one, by which their results are known. */
-static void open_calls(reader *r, json_t *message)
+static void open_calls(reader *r, mt_chat_message *message)
 {
-    const json_t *calls = json_object_get(message, "tool_calls");
-    json_t *named = json_array();
+    for (size_t i = 0; i < message->call_count; i++) {
+        mt_chat_call *call = &message->calls[i];
+        const char *id = call->id.data ? NULL : mt_arena_printf(r->ask->arena, "call_%zu_%zu", r->at, i);
 
-    json_array_clear(r->open);
-    for (size_t i = 0; i < json_array_size(calls); i++) {
-        json_t *call = json_copy(json_array_get(calls, i));
-        const json_t *name = json_object_get(json_object_get(call, "function"), "name");
-
-        if (json_is_object(call) && !mt_body_get(call, "id"))
-            json_object_set_new(call, "id", json_sprintf("call_%zu_%zu", r->at, i));
-        if (json_is_string(json_object_get(call, "id")) && json_is_string(name))
-            json_array_append_new(r->open, json_pack("{s:O, s:O}", "id", json_object_get(call, "id"), "name", name));
-        json_array_append_new(named, call);
+        if (id)
+            call->id = (mt_chat_text){.data = id, .len = strlen(id)};
+        r->ask->chat.starved = r->ask->chat.starved || !call->id.data;
     }
-    json_object_set_new(message, "tool_calls", named);
+    r->open_count = 0;
+    r->open = mt_arena_alloc(r->ask->arena, message->call_count * sizeof(*r->open) + 1);
+    r->ask->chat.starved = r->ask->chat.starved || !r->open;
+    if (r->open && message->call_count)
+        memcpy(r->open, message->calls, message->call_count * sizeof(*r->open));
+    if (r->open)
+        r->open_count = message->call_count;
 }
 
-/* Of the tool that is named the first call without a result; of none, the first of all. */
-static size_t find_call(const reader *r, const json_t *name)
+/* A result is that of the first open call of the tool that is named; of none, of the first of all. */
+static void close_call(reader *r, mt_chat_message *message, const json_t *tool)
 {
-    const size_t count = json_array_size(r->open);
     size_t at = 0;
 
-    while (at < count && name && !json_equal(json_object_get(json_array_get(r->open, at), "name"), name))
+    if (json_is_string(tool))
+        message->name = mt_chat_text_of(tool);
+    while (at < r->open_count &&
+           (!r->open[at].name.data || (tool && !mt_chat_text_equal(r->open[at].name, mt_chat_text_of(tool)))))
         at++;
-    return at;
-}
-
-static void close_call(reader *r, json_t *message)
-{
-    const json_t *name = mt_body_get(message, "tool_name");
-    const size_t at = find_call(r, name);
-    const json_t *call = json_array_get(r->open, at);
-
-    if (name)
-        json_object_set_new(message, "name", mt_body_share(name));
-    if (mt_body_get(message, "tool_call_id") || !call)
+    if (message->call_id.data || at == r->open_count)
         return;
-    json_object_set(message, "tool_call_id", json_object_get(call, "id"));
-    if (!mt_body_get(message, "name"))
-        json_object_set(message, "name", json_object_get(call, "name"));
-    json_array_remove(r->open, at);
+    message->call_id = r->open[at].id;
+    if (!message->name.data)
+        message->name = r->open[at].name;
+    r->open[at].name.data = NULL;
 }
 
-/* Ollama's words for roles may be of any case. */
-static const char *lower_role(json_t *message)
+/* Ollama's words for roles may be of any case. NULL: it is none. */
+static const char *lower_role(const json_t *message, char lower[16])
 {
-    const json_t *role = json_object_get(message, "role");
-    char lower[16];
+    const char *role = json_string_value(json_object_get(message, "role"));
     size_t i = 0;
 
-    if (!json_is_string(role))
-        return "";
-    for (; i + 1 < sizeof(lower) && json_string_value(role)[i]; i++)
-        lower[i] = (char)tolower((unsigned char)json_string_value(role)[i]);
+    for (; role && i + 1 < 16 && role[i]; i++)
+        lower[i] = (char)tolower((unsigned char)role[i]);
     lower[i] = '\0';
-    if (strcmp(lower, json_string_value(role)) != 0 && i + 1 < sizeof(lower))
-        json_object_set_new(message, "role", json_string(lower));
-    return mt_body_text(message, "role");
+    return role && !role[i] ? lower : NULL;
 }
 
 static bool add_message(reader *r, const json_t *sent)
 {
-    json_t *message = json_is_object(sent) ? json_copy((json_t *)(uintptr_t)sent) : mt_body_share(sent);
-    const char *role;
+    const json_t *tool = mt_body_get(sent, "tool_name");
+    mt_chat_message message;
+    mt_error err = {0};
+    char lower[16];
 
-    json_array_append_new(r->messages, message);
-    if (!json_is_object(message)) /* who reads the chat says what is wrong with it */
-        return true;
-    role = lower_role(message);
-    if (json_is_array(json_object_get(message, "tool_calls")))
-        open_calls(r, message);
-    else if (strcmp(role, "tool") == 0)
-        close_call(r, message);
-    return add_images(r, message);
+    if (!mt_chat_read_message(&r->ask->chat, sent, lower_role(sent, lower), &message, &err))
+        return mt_failure_from(r->why, &err, "messages");
+    if (tool && !json_is_string(tool))
+        return mt_failure_set(r->why, 400, NULL, "messages", "the name of messages[%zu] is %s; send a string", r->at,
+                              mt_chat_kind(tool));
+    if (json_is_array(json_object_get(sent, "tool_calls")))
+        open_calls(r, &message);
+    else if (message.role == MT_CHAT_TOOL)
+        close_call(r, &message, tool);
+    if (!add_images(r, &message, sent))
+        return false;
+    mt_chat_put(&r->ask->chat, &message);
+    return true;
 }
 
 /* A last message of the assistant's is the beginning of the answer, unless that has to have a format. */
-static void go_on(json_t *chat)
+static void go_on(mt_ask *ask)
 {
-    const json_t *messages = json_object_get(chat, "messages");
-    const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+    const mt_chat_message *last = ask->chat.count ? &ask->chat.messages[ask->chat.count - 1] : NULL;
 
-    if (strcmp(mt_body_text(last, "role"), "assistant") == 0 && *mt_body_text(last, "content") &&
-        !json_array_size(json_object_get(last, "tool_calls")) && !json_object_get(chat, "response_format"))
-        json_object_set_new(chat, "continue_final_message", json_true());
+    ask->chat.continues = last && last->role == MT_CHAT_ASSISTANT && !last->list && last->part_count &&
+                          last->parts[0].text.len && !last->call_count && ask->source.kind == MT_SOURCE_NONE;
 }
 
-static bool add_messages(const json_t *body, json_t *chat, mt_failure *why)
+static bool add_messages(mt_ask *ask, const json_t *sent, mt_failure *why)
 {
-    const json_t *sent = json_object_get(body, "messages");
-    reader r = {.messages = json_array(), .open = json_array(), .why = why};
-    bool ok = true;
+    reader r = {.ask = ask, .why = why};
 
-    for (r.at = 0; ok && r.at < json_array_size(sent); r.at++)
-        ok = add_message(&r, json_array_get(sent, r.at));
-    json_object_set_new(chat, "messages", json_is_array(sent) ? json_incref(r.messages) : mt_body_share(sent));
-    json_decref(r.messages);
-    json_decref(r.open);
-    return ok;
+    if (!json_is_array(sent))
+        return mt_failure_set(why, 400, NULL, "messages", "messages is %s; send a list of messages",
+                              mt_chat_kind(sent));
+    for (; r.at < json_array_size(sent); r.at++)
+        if (!add_message(&r, json_array_get(sent, r.at)))
+            return false;
+    return true;
 }
 
 /* What does not fit loses its beginning, unless that is not wanted. */
@@ -188,31 +178,38 @@ static bool read_truncate(mt_ask *ask, mt_failure *why)
                           mt_json_kind(truncate));
 }
 
-static bool translate_chat(mt_ask *ask, json_t *chat, mt_failure *why)
+/* Reads the settings by the tables of a dialect of OpenAI's. They are the ask's body from then on, as whatever else is
+   in what the client sent means nothing. */
+static bool read_settings(mt_ask *ask, bool chat, mt_failure *why)
 {
-    static const char *const shared[] = {"tools"};
+    json_t *settings = json_object();
+    const bool ok = mt_ollama_settings(ask, settings, chat, why);
 
-    mt_body_copy(chat, ask->body, shared, MT_COUNT(shared));
-    if (!read_truncate(ask, why) || !mt_ollama_settings(ask, chat, true, why) || !add_messages(ask->body, chat, why))
-        return false;
-    go_on(chat);
-    return true;
+    ask->body = mt_ask_own(ask, settings);
+    return ok;
 }
 
-/* The body that an ask is read from instead of the one that came; takes it. */
-static bool read_as(mt_ask *ask, json_t *body, bool ok, const mt_dialect *dialect, mt_failure *why)
+static bool read_chat(mt_ask *ask, mt_failure *why)
 {
-    if (!mt_json_guard_end()) {
-        json_decref(body);
-        return mt_failure_memory(why, NULL);
-    }
-    if (!ok) {
-        json_decref(body);
+    const json_t *sent = ask->body;
+    mt_error err = {0};
+
+    mt_chat_begin(&ask->chat, ask->arena);
+    if (!read_truncate(ask, why) || !read_settings(ask, true, why) || !mt_body_fields(ask, NULL, why) ||
+        !add_messages(ask, json_object_get(sent, "messages"), why))
         return false;
-    }
-    ask->owned = body;
-    ask->body = body;
-    return dialect->read(ask, why) || mt_ollama_rename(why);
+    if (!mt_chat_read_tools(&ask->chat, json_object_get(sent, "tools"), &err))
+        return mt_failure_from(why, &err, "tools");
+    go_on(ask);
+    return mt_body_end(ask, why);
+}
+
+/* Ends what began with mt_json_guard_begin. */
+static bool guarded(bool ok, mt_failure *why)
+{
+    if (!mt_json_guard_end())
+        return mt_failure_memory(why, NULL);
+    return ok || mt_ollama_rename(why);
 }
 
 /* Without anything to answer a model is loaded. */
@@ -230,16 +227,12 @@ bool mt_ollama_read_chat(mt_ask *ask, mt_failure *why)
                                         "options", "think",      "truncate", "logprobs", "top_logprobs",
                                         "shift",   "keep_alive", "timeout"};
     const json_t *messages = mt_body_get(ask->body, "messages");
-    json_t *chat;
-    bool ok;
 
     mt_ollama_begin(ask, names, MT_COUNT(names));
     if (!messages || (json_is_array(messages) && json_array_size(messages) == 0))
         return set_nothing(ask, why);
     mt_json_guard_begin();
-    chat = json_object();
-    ok = translate_chat(ask, chat, why);
-    return read_as(ask, chat, ok, &mt_openai_chat, why);
+    return guarded(read_chat(ask, why), why);
 }
 
 static bool refuse(const json_t *body, const char *name, const char *sentence, mt_failure *why)
@@ -265,8 +258,7 @@ static bool refuse_others(const json_t *body, mt_failure *why)
 /* The prompt as it is, which the model goes on with. */
 static bool read_raw(mt_ask *ask, mt_failure *why)
 {
-    const int64_t most = ask->default_max_tokens;
-    json_t *body;
+    const json_t *prompt;
     bool ok;
 
     if (!refuse(ask->body, "system", "is not taken with \"raw\": leave it out", why))
@@ -275,32 +267,35 @@ static bool read_raw(mt_ask *ask, mt_failure *why)
         return mt_failure_set(why, 400, "unsupported_value", "images",
                               "\"images\" are not taken with \"raw\": leave one of them out");
     mt_json_guard_begin();
-    body = json_object();
-    ok = mt_ollama_settings(ask, body, false, why);
-    json_object_set_new(body, "prompt", mt_body_share(json_object_get(ask->body, "prompt")));
-    ok = read_as(ask, body, ok, &mt_openai_completions, why);
-    ask->default_max_tokens = most; /* OpenAI's 16 are none of Ollama's */
-    return ok;
+    prompt = json_object_get(ask->body, "prompt");
+    ok = read_settings(ask, false, why) && mt_openai_completions_fields(ask, why) &&
+         mt_openai_prompts_read(ask, "prompt", prompt, why);
+    return guarded(ok, why);
 }
 
-static bool translate_prompt(mt_ask *ask, json_t *chat, mt_failure *why)
+static bool read_prompt(mt_ask *ask, mt_failure *why)
 {
     const json_t *system = mt_body_get(ask->body, "system"), *prompt = mt_body_get(ask->body, "prompt");
     const json_t *images = mt_body_get(ask->body, "images");
-    json_t *messages = json_array(), *content;
+    mt_chat_message first = {.role = MT_CHAT_SYSTEM}, second = {.role = MT_CHAT_USER};
 
-    json_object_set_new(chat, "messages", messages);
-    if (!mt_ollama_settings(ask, chat, true, why))
+    mt_chat_begin(&ask->chat, ask->arena);
+    if (!read_settings(ask, true, why))
         return false;
     if (system && !json_is_string(system))
         return mt_failure_set(why, 400, "invalid_type", "system", "\"system\" is %s: send a string",
                               mt_json_kind(system));
-    if (!are_images(images, "images", why))
+    if (!are_images(images, "images", why) ||
+        (json_array_size(images) && !add_content(ask, &second, images, prompt, "images", why)))
         return false;
-    if (json_string_length(system))
-        mt_body_message(messages, "system", mt_body_share(system));
-    content = json_array_size(images) ? content_of(images, prompt, "images", why) : mt_body_share(prompt);
-    return content && mt_body_message(messages, "user", content);
+    if (json_array_size(images) == 0)
+        mt_chat_add_text(&ask->chat, &second, mt_chat_text_of(prompt));
+    if (json_string_length(system)) {
+        mt_chat_add_text(&ask->chat, &first, mt_chat_text_of(system));
+        mt_chat_put(&ask->chat, &first);
+    }
+    mt_chat_put(&ask->chat, &second);
+    return mt_body_fields(ask, NULL, why) && mt_body_end(ask, why);
 }
 
 bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
@@ -309,8 +304,6 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
                                         "system", "raw",    "stream",   "template", "context",      "keep_alive",
                                         "think",  "shift",  "logprobs", "truncate", "top_logprobs", "timeout"};
     const json_t *prompt = mt_body_get(ask->body, "prompt"), *raw = mt_body_get(ask->body, "raw");
-    json_t *chat;
-    bool ok;
 
     mt_ollama_begin(ask, names, MT_COUNT(names));
     if (prompt && !json_is_string(prompt))
@@ -325,7 +318,5 @@ bool mt_ollama_read_generate(mt_ask *ask, mt_failure *why)
     if (json_is_true(raw))
         return read_raw(ask, why);
     mt_json_guard_begin();
-    chat = json_object();
-    ok = translate_prompt(ask, chat, why);
-    return read_as(ask, chat, ok, &mt_openai_chat, why);
+    return guarded(read_prompt(ask, why), why);
 }

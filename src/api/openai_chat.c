@@ -1,6 +1,7 @@
 /* POST /v1/chat/completions, as OpenAI defines it and vLLM extends it. */
 #include <string.h>
 
+#include "api/chat_body.h"
 #include "api/dialect.h"
 #include "api/fields.h"
 #include "api/openai.h"
@@ -22,7 +23,7 @@ static bool read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt
 }
 
 /* Stands behind logprobs in the table: that has been read. */
-static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const json_int_t count = json_integer_value(value);
 
@@ -78,7 +79,7 @@ static bool read_modalities(mt_ask *ask, const char *name, const json_t *value, 
 }
 
 /* How much to think. What a template makes of it, chat/ knows; a word that no template can know is a mistake. */
-static bool read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
+bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
     const char *effort = json_string_value(value);
@@ -104,12 +105,12 @@ static bool refuse_search(mt_ask *ask, const char *name, const json_t *value, mt
 static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("max_completion_tokens", mt_read_max_tokens),
     MT_FIELD_OTHER_ROW("logprobs", read_logprobs),
-    MT_FIELD_OTHER_ROW("top_logprobs", read_top_logprobs),
+    MT_FIELD_OTHER_ROW("top_logprobs", mt_read_top_logprobs),
     MT_FIELD_OTHER_ROW("audio", refuse_audio),
     MT_FIELD_OTHER_ROW("modalities", read_modalities),
     MT_FIELD_OTHER_ROW("web_search_options", refuse_search),
     MT_FIELD_BOOL_ROW("include_reasoning", include_reasoning),
-    MT_FIELD_OTHER_ROW("reasoning_effort", read_effort),
+    MT_FIELD_OTHER_ROW("reasoning_effort", mt_read_effort),
     MT_FIELD_BOOL_ROW("parallel_tool_calls", parallel_calls),
     MT_FIELD_OTHER_ROW("tool_choice", mt_read_tool_choice),
     MT_FIELD_REFUSED_ROW("echo", 0),
@@ -117,8 +118,7 @@ static const mt_field fields[] = {
     MT_FIELD_OTHER_ROW("prediction", read_prediction),
 };
 
-/* The messages themselves, and what templates and pictures are told, are chat/'s. */
-static bool read(mt_ask *ask, mt_failure *why)
+bool mt_body_fields(mt_ask *ask, const char *const *own, mt_failure *why)
 {
     static const char *const elsewhere[] = {"messages",
                                             "tools",
@@ -142,7 +142,24 @@ static bool read(mt_ask *ask, mt_failure *why)
     const mt_field_table tables[] = {mt_fields_common, {fields, MT_COUNT(fields)}, mt_fields_refused};
 
     ask->is_chat = true;
-    return mt_functions_read(ask, why) && mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why);
+    return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, own, why);
+}
+
+/* The messages themselves, and what templates and pictures are told, are chat/'s. */
+static bool read(mt_ask *ask, mt_failure *why)
+{
+    const json_t *functions;
+    mt_error err = {0};
+
+    if (!mt_functions_read(ask, &functions, why) || !mt_body_fields(ask, NULL, why))
+        return false;
+    if (!mt_chat_read(&ask->chat, ask->arena, ask->body, &err))
+        return mt_failure_from(why, &err, "messages");
+    if (functions) {
+        ask->chat.tools = json_array_size(functions) ? functions : NULL;
+        ask->parallel_calls = false;
+    }
+    return true;
 }
 
 /* All of a choice but what it says: logprobs, how it ended, ids; and the closing brace. */

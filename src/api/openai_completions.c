@@ -17,13 +17,18 @@ static const mt_field fields[] = {
     MT_FIELD_REFUSED_ROW("suffix", 0),
 };
 
-/* OpenAI's default is 16 tokens; an operator may set another. */
-static bool read(mt_ask *ask, mt_failure *why)
+bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why)
 {
     static const char *const elsewhere[] = {"prompt", NULL};
     const mt_field_table tables[] = {mt_fields_common, {fields, MT_COUNT(fields)}, mt_fields_refused};
 
-    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why))
+    return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why);
+}
+
+/* OpenAI's default is 16 tokens; an operator may set another. */
+static bool read(mt_ask *ask, mt_failure *why)
+{
+    if (!mt_openai_completions_fields(ask, why))
         return false;
     if (ask->default_max_tokens == 0)
         ask->default_max_tokens = 16;

@@ -53,7 +53,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     ask->vectors = true;
     ask->text_field = "input";
     ask->extra = json_object();
-    return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why) &&
+    return mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why) &&
            mt_openai_prompts_read(ask, "input", json_object_get(ask->body, "input"), why);
 }
 

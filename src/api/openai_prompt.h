@@ -13,4 +13,7 @@ bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt
 bool mt_openai_ids_read(mt_arena *arena, const char *name, const json_t *list, mt_ask_prompt *out,
                         mt_failure *why) MT_NODISCARD;
 
+/* Reads the fields of completions but the prompt. In openai_completions.c. */
+bool mt_openai_completions_fields(mt_ask *ask, mt_failure *why) MT_NODISCARD;
+
 #endif

@@ -5,14 +5,14 @@
 #include "api/chat_body.h"
 #include "base/compiler.h"
 
-static bool read_word(const char *word, mt_shape_calls *calls)
+bool mt_tool_choice_word(mt_ask *ask, const char *word)
 {
     static const char *const words[] = {
         [MT_SHAPE_CALLS_AUTO] = "auto", [MT_SHAPE_CALLS_NONE] = "none", [MT_SHAPE_CALLS_REQUIRED] = "required"};
 
     for (size_t i = 0; word && i < MT_COUNT(words); i++)
         if (strcmp(word, words[i]) == 0) {
-            *calls = (mt_shape_calls)i;
+            ask->calls = (mt_shape_calls)i;
             return true;
         }
     return false;
@@ -27,43 +27,53 @@ static const json_t *name_of(const json_t *tool)
     return json_is_string(name) && (!type || strcmp(mt_body_text(tool, "type"), "function") == 0) ? name : NULL;
 }
 
-static bool add_name(mt_ask *ask, const json_t *name)
+bool mt_tool_choice_add(mt_ask *ask, mt_chat_text name)
 {
     if (!ask->call_names)
         ask->call_names = json_object();
-    return name && json_object_set_new(ask->call_names, json_string_value(name), json_true()) == 0;
+    return name.data && json_object_set_new(ask->call_names, name.data, json_true()) == 0;
+}
+
+bool mt_tool_choice_only(mt_ask *ask, mt_chat_text name)
+{
+    ask->calls = MT_SHAPE_CALLS_REQUIRED;
+    ask->parallel_calls = false;
+    return mt_tool_choice_add(ask, name);
 }
 
 /* All tools stay in the prompt, so that it is the same whatever is allowed, and found in the cache. */
+bool mt_tool_choice_mode(mt_ask *ask, const char *field, const char *mode, bool ok, mt_failure *why)
+{
+    const bool none = json_object_size(ask->call_names) == 0;
+
+    ok = mt_tool_choice_word(ask, mode) && ok && ask->calls != MT_SHAPE_CALLS_NONE;
+    if (ok && none && ask->calls == MT_SHAPE_CALLS_AUTO)
+        ask->calls = MT_SHAPE_CALLS_NONE;
+    else if (none)
+        ok = false;
+    return ok || mt_failure_set(why, 400, "invalid_value", field,
+                                "the allowed tools of \"%s\" are not a mode (auto or required) and a list of tools: "
+                                "send both",
+                                field);
+}
+
 static bool read_allowed(mt_ask *ask, const char *name, const json_t *allowed, mt_failure *why)
 {
     const json_t *tools = json_object_get(allowed, "tools");
-    bool ok = read_word(json_string_value(json_object_get(allowed, "mode")), &ask->calls) &&
-              ask->calls != MT_SHAPE_CALLS_NONE && json_is_array(tools);
+    bool ok = json_is_array(tools);
 
     for (size_t i = 0; ok && i < json_array_size(tools); i++)
-        ok = add_name(ask, name_of(json_array_get(tools, i)));
-    if (ok && json_array_size(tools) == 0 && ask->calls == MT_SHAPE_CALLS_AUTO)
-        ask->calls = MT_SHAPE_CALLS_NONE;
-    else if (ok && json_array_size(tools) == 0)
-        ok = false;
-    return ok || mt_failure_set(why, 400, "invalid_value", name,
-                                "the allowed tools of \"%s\" are not a mode (auto or required) and a list of tools: "
-                                "send both",
-                                name);
+        ok = mt_tool_choice_add(ask, mt_chat_text_of(name_of(json_array_get(tools, i))));
+    return mt_tool_choice_mode(ask, name, json_string_value(json_object_get(allowed, "mode")), ok, why);
 }
 
 bool mt_read_tool_choice(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
-    const json_t *only = name_of(value);
-
-    if (read_word(json_string_value(value), &ask->calls))
+    if (mt_tool_choice_word(ask, json_string_value(value)))
         return true;
     if (strcmp(mt_body_text(value, "type"), "allowed_tools") == 0)
         return read_allowed(ask, name, json_object_get(value, "allowed_tools"), why);
-    ask->calls = MT_SHAPE_CALLS_REQUIRED;
-    ask->parallel_calls = false;
-    return (only && add_name(ask, only)) ||
+    return mt_tool_choice_only(ask, mt_chat_text_of(name_of(value))) ||
            mt_failure_set(why, 400, "invalid_value", name,
                           "\"%s\" is none of auto, none, required, an object that names a function and one with "
                           "allowed tools: send one",
@@ -75,11 +85,8 @@ static bool bad_functions(const char *field, const char *sentence, mt_failure *w
     return mt_failure_set(why, 400, "invalid_value", field, "\"%s\" %s", field, sentence);
 }
 
-static bool add_tools(json_t *body, const json_t *functions, mt_failure *why)
+static bool add_tools(json_t *tools, const json_t *functions, mt_failure *why)
 {
-    json_t *tools = json_array();
-
-    json_object_set_new(body, "tools", tools);
     if (!json_is_array(functions))
         return bad_functions("functions", "is not a list of functions: send one", why);
     for (size_t i = 0; i < json_array_size(functions); i++) {
@@ -100,25 +107,27 @@ static bool is_function(const json_t *functions, const char *name)
     return false;
 }
 
-static bool add_choice(json_t *body, const json_t *functions, const json_t *call, mt_failure *why)
+static bool read_choice(mt_ask *ask, const json_t *functions, const json_t *call, mt_failure *why)
 {
+    const json_t *name = json_object_get(call, "name");
     const char *word = json_string_value(call);
 
-    if (word && (strcmp(word, "auto") == 0 || strcmp(word, "none") == 0))
-        return json_object_set_new(body, "tool_choice", mt_body_share(call)) == 0;
-    if (!json_is_string(json_object_get(call, "name")))
+    if (word && strcmp(word, "required") != 0 && mt_tool_choice_word(ask, word))
+        return true;
+    if (!json_is_string(name))
         return bad_functions("function_call", "is none of auto, none and an object with a name: send one", why);
-    if (!is_function(functions, mt_body_text(call, "name")))
+    if (!is_function(functions, json_string_value(name)))
         return bad_functions("function_call", "names a function that \"functions\" does not have: send one of these",
                              why);
-    return json_object_set_new(body, "tool_choice", mt_body_named(json_object_get(call, "name"))) == 0;
+    return mt_tool_choice_only(ask, mt_chat_text_of(name)) || mt_failure_memory(why, "function_call");
 }
 
-bool mt_functions_read(mt_ask *ask, mt_failure *why)
+bool mt_functions_read(mt_ask *ask, const json_t **tools, mt_failure *why)
 {
     const json_t *functions = mt_body_get(ask->body, "functions"), *call = mt_body_get(ask->body, "function_call");
-    json_t *body;
+    json_t *made;
 
+    *tools = NULL;
     if (!functions && !call)
         return true;
     if (!functions || mt_body_get(ask->body, "tools") || mt_body_get(ask->body, "tool_choice"))
@@ -126,11 +135,8 @@ bool mt_functions_read(mt_ask *ask, mt_failure *why)
                              functions ? "and \"tools\" are both given: send one of them"
                                        : "is given without \"functions\": send some, or leave it out",
                              why);
-    body = json_copy((json_t *)(uintptr_t)ask->body); /* shares what is in it */
-    json_decref(ask->owned);
-    ask->owned = body;
-    ask->body = body;
     ask->old_calls = true;
-    json_object_set_new(body, "parallel_tool_calls", json_false());
-    return add_tools(body, functions, why) && (!call || add_choice(body, functions, call, why));
+    made = json_array();
+    *tools = mt_ask_own(ask, made);
+    return add_tools(made, functions, why) && (!call || read_choice(ask, functions, call, why));
 }

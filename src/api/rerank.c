@@ -84,7 +84,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     const mt_field_table tables[] = {mt_fields_vectors, mt_fields_scores, {fields, MT_COUNT(fields)}};
 
     ask->vectors = ask->scores = true;
-    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why) || !read_query(ask, why) ||
+    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why) || !read_query(ask, why) ||
         !mt_pairs_read(ask, pair, why))
         return false;
     if (json_is_true(json_object_get(ask->extra, "returned")))

@@ -6,7 +6,7 @@
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* Makes a chat of the body, and reads that. ask->extra becomes
+/* Fills the ask's chat, and reads what else the body says. ask->extra becomes
    {"echo": {what the answer repeats of the request},
     "tools": {a tool's name as the model knows it: {"name", "namespace"} or {"custom": true}},
     "summary": whether reasoning is told as a summary,
@@ -19,8 +19,8 @@ bool mt_responses_echo(const json_t *body, json_t *extra, mt_failure *why) MT_NO
 /* Puts the settings that the answer is sampled with into the echo, once the whole request has been read. */
 void mt_responses_echo_settings(const mt_ask *ask);
 
-/* The items of the input, and those of the responses before it, as messages of a chat. */
-bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why) MT_NODISCARD;
+/* Adds the items of the input, and those of the responses before it, to the ask's chat. */
+bool mt_responses_items(mt_ask *ask, mt_failure *why) MT_NODISCARD;
 
 /* Fills a list with what is kept of a response and those before it, the oldest first: objects {"input", "previous",
    "response"}. */
@@ -40,8 +40,8 @@ typedef struct mt_responses_page {
 bool mt_responses_list(struct mt_store *store, const char *id, const mt_responses_page *page, mt_buf *out,
                        mt_failure *why) MT_NODISCARD;
 
-/* The name a model knows a tool of a namespace by; a new reference. */
-json_t *mt_responses_name(const json_t *space, const json_t *name);
+/* The name a model knows a tool of a namespace by, or of none: NUL-terminated, borrowed or in the ask's arena. */
+mt_chat_text mt_responses_name(mt_ask *ask, const json_t *space, const json_t *name);
 
 /* Appends an item of the output: the part of the speech at an index. filled: with what it says, else as it began. */
 void mt_responses_item(mt_buf *out, const mt_answer *answer, size_t index, bool filled);

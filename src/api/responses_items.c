@@ -12,10 +12,11 @@
 
 typedef struct reader {
     mt_ask *ask;
-    json_t *messages;
-    json_t *reasoning; /* parts that wait for a message of the assistant's; owned, or NULL */
-    json_t *last;      /* the last message, where it is the assistant's; borrowed, or NULL */
-    size_t at;         /* the item */
+    mt_chat *chat;
+    mt_chat_message said;     /* of the assistant, while more may join it */
+    bool open;                /* there is such a message */
+    mt_chat_message thoughts; /* reasoning that waits for a message of the assistant's, in one of its own */
+    size_t at;                /* the item */
     mt_failure *why;
 } reader;
 
@@ -25,131 +26,136 @@ static bool bad(reader *r, const char *sentence, const char *what)
 }
 
 /* Pictures may come as files. */
-static bool add_file(reader *r, json_t *parts, const json_t *part)
+static bool add_file(reader *r, mt_chat_message *to, const json_t *part)
 {
     static const char image[] = "data:image/";
     const json_t *data = json_object_get(part, "file_data"), *url = json_object_get(part, "file_url");
 
     if (json_is_string(data) && strncmp(json_string_value(data), image, sizeof(image) - 1) == 0)
-        json_array_append_new(parts, mt_body_image_part(data));
-    else if (json_is_string(url))
-        json_array_append_new(parts, mt_body_image_part(url));
-    else
+        url = data;
+    if (!json_is_string(url))
         return bad(r, "files are taken as images only: send file_data that begins with data:image/, or a file_url", "");
+    mt_chat_add_medium(r->chat, to, MT_CHAT_IMAGE, mt_ask_own(r->ask, mt_body_image_part(url)));
     return true;
 }
 
-static bool add_part(reader *r, json_t *parts, const json_t *part)
+static bool add_part(reader *r, mt_chat_message *to, const json_t *part)
 {
-    static const char *const texts[] = {"input_text", "output_text", "text", "summary_text", "reasoning_text"};
+    static const char *const texts[] = {"input_text",   "output_text",    "text",
+                                        "summary_text", "reasoning_text", "refusal"};
     const char *type = mt_body_text(part, "type");
     const json_t *text = json_object_get(part, strcmp(type, "refusal") == 0 ? "refusal" : "text");
 
     if (strcmp(type, "input_image") == 0) {
         if (!json_is_string(json_object_get(part, "image_url")))
             return bad(r, "an input_image has no string as its image_url", "");
-        return json_array_append_new(parts, mt_body_share(part)) == 0 || true;
+        mt_chat_add_medium(r->chat, to, MT_CHAT_IMAGE, part);
+        return true;
     }
     if (strcmp(type, "input_video") == 0) {
         if (!json_is_string(json_object_get(part, "video_url")))
             return bad(r, "an input_video has no string as its video_url", "");
-        return json_array_append_new(parts, mt_body_share(part)) == 0 || true;
+        mt_chat_add_medium(r->chat, to, MT_CHAT_VIDEO, part);
+        return true;
     }
     if (strcmp(type, "input_file") == 0)
-        return add_file(r, parts, part);
-    for (size_t i = 0; i < MT_COUNT(texts) || strcmp(type, "refusal") == 0; i++)
-        if (i >= MT_COUNT(texts) || strcmp(type, texts[i]) == 0) {
+        return add_file(r, to, part);
+    for (size_t i = 0; i < MT_COUNT(texts); i++)
+        if (strcmp(type, texts[i]) == 0) {
             if (!json_is_string(text))
                 return bad(r, "a part has no string as its text", "");
-            json_array_append_new(parts, json_pack("{s:s, s:O}", "type", "text", "text", text));
+            mt_chat_add_text(r->chat, to, mt_chat_text_of(text));
             return true;
         }
     return strstr(type, "audio") ? bad(r, "audio is not supported: send text", "")
                                  : bad(r, "parts of this type are not known: ", *type ? type : "(none)");
 }
 
-/* A string as it is, a list as parts; a new reference, or NULL with a sentence. */
-static json_t *content_of(reader *r, const json_t *content)
+/* A string as it is, a list as parts. */
+static bool add_content(reader *r, mt_chat_message *to, const json_t *content)
 {
-    json_t *parts;
-
-    if (json_is_string(content))
-        return mt_body_share(content);
-    if (!json_is_array(content)) {
-        bad(r, "content is neither a string nor a list of parts but ", mt_json_kind(content));
-        return NULL;
+    if (json_is_string(content)) {
+        mt_chat_add_text(r->chat, to, mt_chat_text_of(content));
+        return true;
     }
-    parts = json_array();
+    if (!json_is_array(content))
+        return bad(r, "content is neither a string nor a list of parts but ", mt_json_kind(content));
+    to->list = true;
     for (size_t i = 0; i < json_array_size(content); i++)
-        if (!add_part(r, parts, json_array_get(content, i))) {
-            json_decref(parts);
-            return NULL;
-        }
-    return parts;
+        if (!add_part(r, to, json_array_get(content, i)))
+            return false;
+    return true;
 }
 
-/* A new message of the assistant's, with the reasoning that waited for it. Takes content. */
-static json_t *speak(reader *r, json_t *content)
+/* Nothing joins the assistant's message any more. */
+static void fall_silent(reader *r)
 {
-    r->last = mt_body_message(r->messages, "assistant", content);
-    if (r->reasoning && r->last) {
-        json_t *all = json_array();
+    if (r->open)
+        mt_chat_put(r->chat, &r->said);
+    r->open = false;
+}
 
-        json_array_extend(all, r->reasoning);
-        if (json_is_string(content))
-            json_array_append_new(all, json_pack("{s:s, s:O}", "type", "text", "text", content));
-        else
-            json_array_extend(all, content);
-        json_object_set_new(r->last, "content", all);
-    }
-    json_decref(r->reasoning);
-    r->reasoning = NULL;
-    return r->last;
+/* A new message of the assistant's, with the reasoning that waited for it. */
+static void speak(reader *r)
+{
+    fall_silent(r);
+    r->said = r->thoughts;
+    r->said.list = r->thoughts.sent > 0;
+    r->thoughts = (mt_chat_message){.role = MT_CHAT_ASSISTANT};
+    r->open = true;
+}
+
+static void speak_nothing(reader *r)
+{
+    speak(r);
+    mt_chat_add_text(r->chat, &r->said, (mt_chat_text){.data = ""});
+}
+
+static bool add_other(reader *r, mt_chat_message message, const json_t *content)
+{
+    if (!add_content(r, &message, content))
+        return false;
+    fall_silent(r);
+    mt_chat_put(r->chat, &message);
+    return true;
 }
 
 static bool add_message(reader *r, const json_t *item)
 {
-    static const char *const roles[] = {"user", "system", "developer"};
-    const char *role = mt_body_text(item, "role");
-    json_t *content;
+    static const struct {
+        const char *name;
+        mt_chat_role role;
+    } roles[] = {{"assistant", MT_CHAT_ASSISTANT},
+                 {"user", MT_CHAT_USER},
+                 {"system", MT_CHAT_SYSTEM},
+                 {"developer", MT_CHAT_SYSTEM}};
+    const json_t *content = json_object_get(item, "content");
     size_t i = 0;
 
-    while (i < MT_COUNT(roles) && strcmp(role, roles[i]) != 0)
+    while (i < MT_COUNT(roles) && strcmp(mt_body_text(item, "role"), roles[i].name) != 0)
         i++;
-    if (i == MT_COUNT(roles) && strcmp(role, "assistant") != 0)
-        return bad(r, "the role is none of user, assistant, system and developer", "");
-    content = content_of(r, json_object_get(item, "content"));
-    if (!content)
-        return false;
     if (i == MT_COUNT(roles))
-        speak(r, content);
-    else {
-        r->last = NULL;
-        mt_body_message(r->messages, role, content);
-    }
-    return true;
+        return bad(r, "the role is none of user, assistant, system and developer", "");
+    if (i > 0)
+        return add_other(r, (mt_chat_message){.role = roles[i].role}, content);
+    speak(r);
+    return add_content(r, &r->said, content);
 }
 
-/* Takes arguments. */
-static bool add_call_of(reader *r, const json_t *item, json_t *arguments)
+/* arguments: NULL where they are not what they should be. */
+static bool add_call_of(reader *r, const json_t *item, const json_t *arguments)
 {
     const json_t *name = json_object_get(item, "name"), *id = json_object_get(item, "call_id");
-    json_t *calls, *known;
+    mt_chat_call call;
 
-    if (!json_is_string(name) || !json_is_string(id) || !arguments) {
-        json_decref(arguments);
+    if (!json_is_string(name) || !json_is_string(id) || !arguments)
         return bad(r, "a call needs strings as its name, its call_id and its arguments or input", "");
-    }
-    if (!r->last || r->reasoning)
-        speak(r, json_string(""));
-    calls = json_object_get(r->last, "tool_calls");
-    if (!calls) {
-        calls = json_array();
-        json_object_set_new(r->last, "tool_calls", calls);
-    }
-    known = mt_responses_name(json_object_get(item, "namespace"), name);
-    json_array_append_new(calls, mt_body_call(id, known, arguments));
-    json_decref(known);
+    if (!r->open || r->thoughts.sent)
+        speak_nothing(r);
+    call = (mt_chat_call){.id = mt_chat_text_of(id),
+                          .name = mt_responses_name(r->ask, json_object_get(item, "namespace"), name),
+                          .arguments = arguments};
+    mt_chat_add_call(r->chat, &r->said, call);
     return true;
 }
 
@@ -157,30 +163,24 @@ static bool add_call(reader *r, const json_t *item)
 {
     const json_t *arguments = json_object_get(item, "arguments");
 
-    return add_call_of(r, item, json_is_string(arguments) ? mt_body_share(arguments) : NULL);
+    return add_call_of(r, item, json_is_string(arguments) ? arguments : NULL);
 }
 
 static bool add_custom_call(reader *r, const json_t *item)
 {
     const json_t *input = json_object_get(item, "input");
 
-    return add_call_of(r, item, json_is_string(input) ? json_pack("{s:O}", "input", input) : NULL);
+    return add_call_of(r, item, json_is_string(input) ? mt_ask_own(r->ask, json_pack("{s:O}", "input", input)) : NULL);
 }
 
 static bool add_output(reader *r, const json_t *item)
 {
     const json_t *id = json_object_get(item, "call_id");
-    json_t *content, *message;
 
     if (!json_is_string(id))
         return bad(r, "the output of a call has no string as its call_id", "");
-    content = content_of(r, json_object_get(item, "output"));
-    if (!content)
-        return false;
-    r->last = NULL;
-    message = mt_body_message(r->messages, "tool", content);
-    json_object_set_new(message, "tool_call_id", mt_body_share(id));
-    return true;
+    return add_other(r, (mt_chat_message){.role = MT_CHAT_TOOL, .call_id = mt_chat_text_of(id)},
+                     json_object_get(item, "output"));
 }
 
 /* What it says itself, or else its summary. */
@@ -194,9 +194,7 @@ static bool add_reasoning(reader *r, const json_t *item)
 
         if (!json_is_string(text))
             return bad(r, "reasoning has a part without text", "");
-        if (!r->reasoning)
-            r->reasoning = json_array();
-        json_array_append_new(r->reasoning, json_pack("{s:s, s:O}", "type", "reasoning", "text", text));
+        mt_chat_add_reasoning(r->chat, &r->thoughts, mt_chat_text_of(text));
     }
     return true;
 }
@@ -228,13 +226,10 @@ static bool add_reference(reader *r, const json_t *item)
 {
     const char *id = mt_body_text(item, "id");
     json_t *found = find_item(r->ask->store, id);
-    const bool ok = found
-                        ? add_item(r, found)
-                        : mt_failure_set(r->why, 404, "item_not_found", "input",
-                                         "input[%zu]: no item \"%.60s\" is kept here: send the item itself", r->at, id);
 
-    json_decref(found);
-    return ok;
+    return found ? add_item(r, mt_ask_own(r->ask, found))
+                 : mt_failure_set(r->why, 404, "item_not_found", "input",
+                                  "input[%zu]: no item \"%.60s\" is kept here: send the item itself", r->at, id);
 }
 
 static const struct {
@@ -303,23 +298,22 @@ bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, m
 
 static bool read_input(reader *r, const json_t *input)
 {
-    if (json_is_string(input)) {
-        mt_body_message(r->messages, "user", mt_body_share(input));
-        return true;
-    }
+    if (json_is_string(input))
+        return add_other(r, (mt_chat_message){.role = MT_CHAT_USER}, input);
     if (!json_is_array(input))
         return mt_failure_set(r->why, 400, "invalid_type", "input", "\"input\" is %s: send a string or a list of items",
                               mt_json_kind(input));
     return add_items(r, input);
 }
 
-/* References stay within the chain, whose strings are shared. */
-bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why)
+bool mt_responses_items(mt_ask *ask, mt_failure *why)
 {
-    reader r = {.ask = ask, .messages = messages, .why = why};
+    reader r = {.ask = ask, .chat = &ask->chat, .thoughts = {.role = MT_CHAT_ASSISTANT}, .why = why};
     json_t *chain = json_array();
-    bool ok = mt_responses_chain(ask->store, mt_body_text(ask->body, "previous_response_id"), chain, why);
+    bool ok;
 
+    mt_ask_own(ask, chain);
+    ok = mt_responses_chain(ask->store, mt_body_text(ask->body, "previous_response_id"), chain, why);
     for (size_t i = 0; ok && i < json_array_size(chain); i++) {
         const json_t *kept = json_array_get(chain, i);
 
@@ -327,9 +321,8 @@ bool mt_responses_items(mt_ask *ask, json_t *messages, mt_failure *why)
              add_items(&r, json_object_get(json_object_get(kept, "response"), "output"));
     }
     ok = ok && read_input(&r, json_object_get(ask->body, "input"));
-    if (ok && r.reasoning)
-        speak(&r, json_string(""));
-    json_decref(r.reasoning);
-    json_decref(chain);
+    if (ok && r.thoughts.sent)
+        speak_nothing(&r);
+    fall_silent(&r);
     return ok;
 }

@@ -4,6 +4,7 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/json_body.h"
+#include "api/openai_tools.h"
 #include "api/responses.h"
 #include "base/buf.h"
 #include "base/json_tree.h"
@@ -12,23 +13,20 @@
 typedef struct reader {
     mt_ask *ask;
     const json_t *body;
-    json_t *chat, *extra;
+    json_t *extra;
+    json_t *tools; /* as a chat has them */
     mt_failure *why;
 } reader;
 
-json_t *mt_responses_name(const json_t *space, const json_t *name)
+mt_chat_text mt_responses_name(mt_ask *ask, const json_t *space, const json_t *name)
 {
-    const char *s = json_string_value(space);
-    mt_buf joined;
-    json_t *known;
+    const char *s = json_string_value(space), *joined;
 
     if (!s || !*s)
-        return mt_body_share(name);
-    mt_buf_init(&joined, MT_LIMIT_BODY_BYTES);
-    mt_buf_printf(&joined, "%s%s%s", s, s[strlen(s) - 1] == '_' ? "" : "__", json_string_value(name));
-    known = joined.full ? NULL : json_string(joined.data);
-    mt_buf_free(&joined);
-    return known;
+        return mt_chat_text_of(name);
+    joined = mt_arena_printf(ask->arena, "%s%s%s", s, s[strlen(s) - 1] == '_' ? "" : "__", json_string_value(name));
+    ask->chat.starved = ask->chat.starved || !joined;
+    return (mt_chat_text){.data = joined ? joined : "", .len = joined ? strlen(joined) : 0};
 }
 
 static bool bad_tool(reader *r, const char *sentence)
@@ -36,28 +34,28 @@ static bool bad_tool(reader *r, const char *sentence)
     return mt_failure_set(r->why, 400, "invalid_value", "tools", "%s", sentence);
 }
 
-static void remember(reader *r, const json_t *known, json_t *how)
+static void remember(reader *r, const char *known, json_t *how)
 {
-    json_object_set_new(json_object_get(r->extra, "tools"), json_string_value(known), how);
+    json_object_set_new(json_object_get(r->extra, "tools"), known, how);
 }
 
-static bool add_function(reader *r, json_t *list, const json_t *tool, const json_t *space)
+static bool add_function(reader *r, const json_t *tool, const json_t *space)
 {
     const json_t *name = json_object_get(tool, "name"), *schema = mt_body_get(tool, "parameters");
-    json_t *known, *made;
+    json_t *made;
 
     if (!json_is_string(name))
         return bad_tool(r, "a function has no string as its name");
     if (schema && !json_is_object(schema))
         return bad_tool(r, "the parameters of a function are not an object");
-    known = mt_responses_name(space, name);
     made = mt_body_tool(tool, schema);
     if (space) {
-        json_object_set(json_object_get(made, "function"), "name", known);
-        remember(r, known, json_pack("{s:O, s:O}", "name", name, "namespace", space));
+        const mt_chat_text known = mt_responses_name(r->ask, space, name);
+
+        json_object_set_new(json_object_get(made, "function"), "name", json_stringn_nocheck(known.data, known.len));
+        remember(r, known.data, json_pack("{s:O, s:O}", "name", name, "namespace", space));
     }
-    json_array_append_new(list, made);
-    json_decref(known);
+    json_array_append_new(r->tools, made);
     return true;
 }
 
@@ -114,7 +112,7 @@ static bool add_format(reader *r, const json_t *format, json_t *function, json_t
 }
 
 /* Its input is text. Models are used to objects, so it is the only member of one. */
-static bool add_custom(reader *r, json_t *list, const json_t *tool)
+static bool add_custom(reader *r, const json_t *tool)
 {
     const json_t *name = json_object_get(tool, "name");
     json_t *schema, *input = json_pack("{s:s}", "type", "string"), *made;
@@ -125,26 +123,26 @@ static bool add_custom(reader *r, json_t *list, const json_t *tool)
     }
     schema = json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", "input", input, "required", "input");
     made = mt_body_tool(tool, schema);
-    json_array_append_new(list, made);
+    json_array_append_new(r->tools, made);
     json_decref(schema);
     if (!add_format(r, json_object_get(tool, "format"), json_object_get(made, "function"), input))
         return false;
-    remember(r, name, json_pack("{s:b}", "custom", 1));
+    remember(r, json_string_value(name), json_pack("{s:b}", "custom", 1));
     return true;
 }
 
-static bool add_tool(reader *r, json_t *list, const json_t *tool, const json_t *space)
+static bool add_tool(reader *r, const json_t *tool, const json_t *space)
 {
     const char *type = mt_body_text(tool, "type");
     const json_t *inner = json_object_get(tool, "tools");
 
     if (strcmp(type, "function") == 0)
-        return add_function(r, list, tool, space);
+        return add_function(r, tool, space);
     if (strcmp(type, "custom") == 0)
-        return add_custom(r, list, tool);
+        return add_custom(r, tool);
     if (strcmp(type, "namespace") == 0 && !space && json_is_string(json_object_get(tool, "name"))) {
         for (size_t i = 0; i < json_array_size(inner); i++)
-            if (!add_tool(r, list, json_array_get(inner, i), json_object_get(tool, "name")))
+            if (!add_tool(r, json_array_get(inner, i), json_object_get(tool, "name")))
                 return false;
         return true;
     }
@@ -157,75 +155,62 @@ static bool add_tool(reader *r, json_t *list, const json_t *tool, const json_t *
 static bool read_tools(reader *r)
 {
     const json_t *tools = mt_body_get(r->body, "tools");
-    json_t *list = json_array();
 
-    json_object_set_new(r->chat, "tools", list);
+    r->tools = json_array();
+    mt_ask_own(r->ask, r->tools);
     if (tools && !json_is_array(tools))
         return bad_tool(r, "\"tools\" is not a list");
     for (size_t i = 0; i < json_array_size(tools); i++)
-        if (!add_tool(r, list, json_array_get(tools, i), NULL))
+        if (!add_tool(r, json_array_get(tools, i), NULL))
             return false;
+    r->ask->chat.tools = json_array_size(r->tools) ? r->tools : NULL;
     return true;
 }
 
-/* A tool of the client's that a choice names, as a chat names it; NULL: it is none, or one that OpenAI's servers
-   run. */
-static json_t *named(const json_t *tool)
+/* The name of a tool of the client's that a choice has; data is NULL: it is none, or one that OpenAI's servers run. */
+static mt_chat_text named(reader *r, const json_t *tool)
 {
     const char *type = mt_body_text(tool, "type");
     const json_t *name = json_object_get(tool, "name");
-    json_t *known, *made;
 
     if ((strcmp(type, "function") != 0 && strcmp(type, "custom") != 0) || !json_is_string(name))
-        return NULL;
-    known = mt_responses_name(mt_body_get(tool, "namespace"), name);
-    made = mt_body_named(known);
-    json_decref(known);
-    return made;
+        return (mt_chat_text){.data = NULL};
+    return mt_responses_name(r->ask, mt_body_get(tool, "namespace"), name);
 }
 
 /* Those that OpenAI's servers run are not offered, so that they cannot be called. */
-static json_t *allowed(const json_t *choice)
+static bool read_allowed(reader *r, const json_t *choice)
 {
-    const json_t *mode = mt_body_get(choice, "mode"), *tools = mt_body_get(choice, "tools");
-    json_t *list = json_array(),
-           *made = json_pack("{s:s, s:{s:o}}", "type", "allowed_tools", "allowed_tools", "tools", list);
+    const json_t *tools = mt_body_get(choice, "tools");
 
-    if (mode)
-        json_object_set_new(json_object_get(made, "allowed_tools"), "mode", mt_body_share(mode));
     for (size_t i = 0; i < json_array_size(tools); i++) {
-        json_t *tool = named(json_array_get(tools, i));
+        const mt_chat_text name = named(r, json_array_get(tools, i));
 
-        if (tool)
-            json_array_append_new(list, tool);
+        if (name.data && !mt_tool_choice_add(r->ask, name))
+            return mt_failure_memory(r->why, "tool_choice");
     }
-    return made;
+    return mt_tool_choice_mode(r->ask, "tool_choice", json_string_value(json_object_get(choice, "mode")), true, r->why);
 }
 
 static bool read_tool_choice(reader *r)
 {
     const json_t *choice = mt_body_get(r->body, "tool_choice");
-    json_t *made;
 
     if (!choice)
         return true;
     if (strcmp(mt_body_text(choice, "type"), "allowed_tools") == 0)
-        made = allowed(choice);
-    else
-        made = json_is_object(choice) ? named(choice) : mt_body_share(choice);
-    if (!made)
-        return mt_failure_set(r->why, 400, "invalid_value", "tool_choice",
-                              "\"tool_choice\" is neither a word nor a function or custom tool with a name: send one");
-    json_object_set_new(r->chat, "tool_choice", made);
-    return true;
+        return read_allowed(r, choice);
+    if (!json_is_object(choice))
+        return mt_read_tool_choice(r->ask, "tool_choice", choice, r->why);
+    return mt_tool_choice_only(r->ask, named(r, choice)) ||
+           mt_failure_set(r->why, 400, "invalid_value", "tool_choice",
+                          "\"tool_choice\" is neither a word nor a function or custom tool with a name: send one");
 }
 
 /* {"type","name","schema"} has one level less than a chat's response_format. */
 static bool read_format(reader *r)
 {
     const json_t *text = mt_body_get(r->body, "text"), *format = mt_body_get(text, "format");
-    static const char *const inner[] = {"name", "description", "schema", "strict"};
-    json_t *made, *schema;
 
     if (text && !json_is_object(text))
         return mt_failure_set(r->why, 400, "invalid_type", "text", "\"text\" is %s: send an object",
@@ -234,14 +219,8 @@ static bool read_format(reader *r)
         return true;
     if (!json_is_string(json_object_get(format, "type")))
         return mt_failure_set(r->why, 400, "invalid_value", "text.format", "\"text.format\" has no type: send one");
-    made = json_pack("{s:O}", "type", json_object_get(format, "type"));
-    if (json_object_get(format, "schema")) {
-        schema = json_object();
-        mt_body_copy(schema, format, inner, MT_COUNT(inner));
-        json_object_set_new(made, "json_schema", schema);
-    }
-    json_object_set_new(r->chat, "response_format", made);
-    return true;
+    return mt_read_format(r->ask, "text.format", mt_body_text(format, "type"), mt_body_get(format, "schema"),
+                          json_is_true(json_object_get(format, "strict")), r->why);
 }
 
 static bool read_reasoning(reader *r)
@@ -251,8 +230,9 @@ static bool read_reasoning(reader *r)
     if (reasoning && !json_is_object(reasoning))
         return mt_failure_set(r->why, 400, "invalid_type", "reasoning", "\"reasoning\" is %s: send an object",
                               mt_json_kind(reasoning));
-    if (effort)
-        json_object_set_new(r->chat, "reasoning_effort", mt_body_share(effort));
+    if (effort && !mt_read_effort(r->ask, "reasoning_effort", effort, r->why))
+        return false;
+    r->ask->chat.effort = effort;
     json_object_set_new(r->extra, "summary",
                         json_boolean(mt_body_get(reasoning, "summary") || mt_body_get(reasoning, "generate_summary")));
     return true;
@@ -271,9 +251,9 @@ static bool read_logprobs(reader *r)
 
         if (!what || strcmp(what, "message.output_text.logprobs") != 0)
             continue;
-        json_object_set_new(r->chat, "logprobs", json_true());
-        if (top)
-            json_object_set_new(r->chat, "top_logprobs", mt_body_share(top));
+        r->ask->sampling.logprobs = 0;
+        if (top && !mt_read_top_logprobs(r->ask, "top_logprobs", top, r->why))
+            return false;
     }
     return true;
 }
@@ -327,57 +307,53 @@ static bool read_store(reader *r)
     return true;
 }
 
-static bool read_messages(reader *r, mt_ask *ask)
+static bool read_messages(reader *r)
 {
     const json_t *instructions = mt_body_get(r->body, "instructions");
-    json_t *messages = json_array();
+    mt_chat_message system = {.role = MT_CHAT_SYSTEM};
 
-    json_object_set_new(r->chat, "messages", messages);
     if (instructions && !json_is_string(instructions))
         return mt_failure_set(r->why, 400, "invalid_type", "instructions", "\"instructions\" is %s: send a string",
                               mt_json_kind(instructions));
-    if (instructions)
-        mt_body_message(messages, "system", mt_body_share(instructions));
-    return mt_responses_items(ask, messages, r->why);
+    if (instructions) {
+        mt_chat_add_text(&r->ask->chat, &system, mt_chat_text_of(instructions));
+        mt_chat_put(&r->ask->chat, &system);
+    }
+    return mt_responses_items(r->ask, r->why);
 }
 
-static bool translate(reader *r, mt_ask *ask)
+static bool read_body(reader *r)
 {
-    static const char *const own[] = {"background",     "client_metadata", "context_management", "conversation",
-                                      "include",        "input",           "instructions",       "max_output_tokens",
-                                      "max_tool_calls", "messages",        "moderation",         "previous_response_id",
-                                      "prompt",         "reasoning",       "stream_options",     "text",
-                                      "tool_choice",    "tools",           "top_logprobs",       "truncation"};
+    static const char *const own[] = {"background",   "client_metadata",   "context_management",
+                                      "conversation", "include",           "input",
+                                      "instructions", "max_output_tokens", "max_tool_calls",
+                                      "messages",     "moderation",        "previous_response_id",
+                                      "prompt",       "reasoning",         "stream_options",
+                                      "text",         "tool_choice",       "tools",
+                                      "top_logprobs", "truncation",        NULL};
+    const json_t *most = mt_body_get(r->body, "max_output_tokens");
 
+    mt_chat_begin(&r->ask->chat, r->ask->arena);
     json_object_set_new(r->extra, "tools", json_object());
-    if (!refuse_others(r) || !mt_body_share_others(ask, r->chat, own, MT_COUNT(own), r->why))
-        return false;
-    ask->forgets = strcmp(mt_body_text(r->body, "truncation"), "auto") == 0;
-    if (mt_body_get(r->body, "max_output_tokens"))
-        json_object_set_new(r->chat, "max_tokens", mt_body_share(mt_body_get(r->body, "max_output_tokens")));
-    return mt_responses_echo(r->body, r->extra, r->why) && read_logprobs(r) && read_store(r) && read_reasoning(r) &&
-           read_format(r) && read_tools(r) && read_tool_choice(r) && read_messages(r, ask);
+    r->ask->forgets = strcmp(mt_body_text(r->body, "truncation"), "auto") == 0;
+    return refuse_others(r) && mt_body_refuse(r->ask, r->why) && mt_responses_echo(r->body, r->extra, r->why) &&
+           read_store(r) && read_tools(r) && read_messages(r) && mt_body_fields(r->ask, own, r->why) &&
+           read_logprobs(r) && read_reasoning(r) && read_format(r) && read_tool_choice(r) &&
+           (!most || mt_read_max_tokens(r->ask, "max_output_tokens", most, r->why)) && mt_body_end(r->ask, r->why);
 }
 
 bool mt_responses_read(mt_ask *ask, mt_failure *why)
 {
     reader r = {.ask = ask, .body = ask->body, .why = why};
-    bool ok, fits;
+    bool ok;
 
     mt_json_guard_begin();
-    r.chat = json_object();
     ask->extra = r.extra = json_object();
-    ok = translate(&r, ask);
-    fits = mt_json_guard_end();
-    if (ok && fits && mt_body_read(ask, r.chat, why)) {
+    ok = read_body(&r);
+    if (!mt_json_guard_end())
+        return mt_failure_set(why, 413, "request_too_large", NULL,
+                              "the items need more memory than a request may have: send fewer");
+    if (ok)
         mt_responses_echo_settings(ask);
-        return true;
-    }
-    if (ok && fits)
-        return mt_failure_rename(why, "max_tokens", "max_output_tokens") ||
-               mt_failure_rename(why, "response_format", "text.format");
-    json_decref(r.chat);
-    return fits ? ok
-                : mt_failure_set(why, 413, "request_too_large", NULL,
-                                 "the items need more memory than a request may have: send fewer");
+    return ok;
 }

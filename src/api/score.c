@@ -19,7 +19,7 @@ static bool read(mt_ask *ask, mt_failure *why)
     size_t i = 0;
 
     ask->vectors = ask->scores = true;
-    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, why))
+    if (!mt_fields_read(ask, tables, MT_COUNT(tables), elsewhere, NULL, why))
         return false;
     while (i < MT_COUNT(names) && !(json_object_get(ask->body, names[i][0]) && json_object_get(ask->body, names[i][1])))
         i++;

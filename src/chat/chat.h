@@ -1,5 +1,6 @@
 /* What was asked, whatever API it was asked by: messages, tools, and what else the chat template is told. Everything
-   lives in the request's arena or is borrowed from the request's JSON, which outlives it. */
+   lives in the request's arena or is borrowed from the request's JSON, which outlives it. Each dialect's reader fills
+   one by the functions here; templates read it as it is (context.h). */
 #ifndef MT_CHAT_CHAT_H
 #define MT_CHAT_CHAT_H
 
@@ -32,8 +33,8 @@ typedef struct mt_chat_part {
 } mt_chat_part;
 
 typedef struct mt_chat_call {
-    const json_t *id; /* a string, or NULL */
-    const json_t *name;
+    mt_chat_text id; /* data is NULL where there is none */
+    mt_chat_text name;
     const json_t
         *arguments; /* as sent: an object, a string that should be one, or anything; NULL when there are none */
 } mt_chat_call;
@@ -46,35 +47,64 @@ typedef struct mt_chat_message {
     mt_chat_role role;
     mt_chat_part *parts;
     size_t part_count;
-    bool list; /* the content was a list of parts, not a string */
+    size_t sent; /* parts that its content had so far, reasoning among them */
+    bool list;   /* the content was a list of parts, not a string */
     mt_chat_text reasoning;
+    size_t reasoning_room; /* bytes at its data that are the chat's to write; 0: it is borrowed */
     mt_chat_call *calls;
     size_t call_count;
-    const json_t *call_id; /* of a tool result: a string, or NULL */
-    const json_t *name;    /* a string, or NULL */
+    mt_chat_text call_id; /* of a tool result; data is NULL where there is none, as that of name */
+    mt_chat_text name;
 } mt_chat_message;
 
 typedef struct mt_chat {
     mt_arena *arena; /* borrowed */
     mt_chat_message *messages;
     size_t count;
-    const json_t *tools;  /* an array that is not empty, or NULL */
-    const json_t *kwargs; /* an object: variables for the template */
+    const json_t *tools; /* an array that is not empty, or NULL */
+    /* Variables for the template, as they were sent; NULL: not given. kwargs is an object, and has the last word. */
+    const json_t *thinking, *effort, *documents, *kwargs;
     bool no_generation_prompt;
     bool continues; /* the answer goes on with what the last message says */
+    bool starved;   /* there was no memory for something: mt_chat_end tells */
 } mt_chat;
 
 const char *mt_chat_role_name(mt_chat_role role);
 
-/* Whether some message of a request, which need not be right otherwise, has images or videos. */
-bool mt_chat_shows(const json_t *request);
-/* The same of videos alone. */
-bool mt_chat_shows_video(const json_t *request);
+const char *mt_chat_kind(const json_t *value); /* what a value is, with its article; NULL is "missing" */
 
-/* Reads a request in the shape of OpenAI's chat completions: messages, tools, add_generation_prompt,
-   continue_final_message, chat_template_kwargs, enable_thinking, thinking, reasoning_effort, documents. Other fields
-   are not looked at. An error is a sentence for a 400: it says which message is wrong, and why. chat borrows arena and
-   request. */
+mt_chat_text mt_chat_text_of(const json_t *string); /* borrowed; data is NULL where it is no string */
+bool mt_chat_text_equal(mt_chat_text a, mt_chat_text b);
+
+/* Building. A message is filled first and put behind the others then; it begins as zeroes and a role. What is added is
+   borrowed. */
+void mt_chat_begin(mt_chat *chat, mt_arena *arena);
+void mt_chat_add_text(mt_chat *chat, mt_chat_message *to, mt_chat_text text);
+void mt_chat_add_reasoning(mt_chat *chat, mt_chat_message *to, mt_chat_text text); /* behind a blank line */
+void mt_chat_add_medium(mt_chat *chat, mt_chat_message *to, mt_chat_part_type type, const json_t *source);
+void mt_chat_add_call(mt_chat *chat, mt_chat_message *to, mt_chat_call call);
+void mt_chat_put(mt_chat *chat, const mt_chat_message *message);
+
+/* Whether there are as many messages as there may be, and was memory for all of them. An error is about "messages". */
+bool mt_chat_end(const mt_chat *chat, mt_error *err) MT_NODISCARD;
+
+bool mt_chat_shows(const mt_chat *chat);       /* whether some message has images or videos */
+bool mt_chat_shows_video(const mt_chat *chat); /* the same of videos alone */
+
+/* Reads a request in the shape of OpenAI's chat completions: messages, tools, and what mt_chat_read_settings reads.
+   Other fields are not looked at. An error is a sentence for a 400: it says which message is wrong, and why. chat
+   borrows arena and request. */
 bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_error *err) MT_NODISCARD;
+
+/* Parts of it, for dialects that have some of OpenAI's fields. role: what the message is read as; NULL: what it says.
+   Of the settings (add_generation_prompt, continue_final_message, chat_template_kwargs, enable_thinking, thinking,
+   reasoning_effort, documents) those that the chat has already stay. */
+bool mt_chat_read_message(mt_chat *chat, const json_t *message, const char *role, mt_chat_message *out,
+                          mt_error *err) MT_NODISCARD;
+bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err) MT_NODISCARD;
+bool mt_chat_read_settings(mt_chat *chat, const json_t *request, mt_error *err) MT_NODISCARD;
+
+/* Whether some message of a request in that shape, which need not be right otherwise, has images or videos. */
+bool mt_chat_request_shows(const json_t *request);
 
 #endif

@@ -16,8 +16,7 @@ const char *mt_chat_role_name(mt_chat_role role)
     return names[role];
 }
 
-/* What a value is, with its article. */
-static const char *kind_of(const json_t *value)
+const char *mt_chat_kind(const json_t *value)
 {
     if (!value)
         return "missing";
@@ -42,22 +41,7 @@ static const json_t *get(const json_t *object, const char *key)
     return json_is_null(value) ? NULL : value;
 }
 
-static mt_chat_text text_of(const json_t *string)
-{
-    return (mt_chat_text){.data = json_string_value(string), .len = json_string_length(string)};
-}
-
-static void *allocate(mt_chat *chat, size_t count, size_t size, mt_error *err)
-{
-    void *memory = mt_arena_alloc(chat->arena, count * size);
-
-    if (!memory)
-        mt_fail(err, MT_E_TOO_LARGE,
-                "the messages need more memory than a request may have; send fewer or shorter ones");
-    return memory;
-}
-
-static bool read_role(const json_t *message, mt_chat_message *out, mt_error *err)
+static bool read_role(const json_t *message, const char *as, mt_chat_message *out, mt_error *err)
 {
     static const struct {
         const char *name;
@@ -66,19 +50,20 @@ static bool read_role(const json_t *message, mt_chat_message *out, mt_error *err
                  {"user", MT_CHAT_USER},     {"assistant", MT_CHAT_ASSISTANT},
                  {"tool", MT_CHAT_TOOL},     {"function", MT_CHAT_TOOL}}; /* the old form */
     const json_t *role = json_object_get(message, "role");
+    const char *name = as ? as : json_string_value(role);
 
-    if (!json_is_string(role))
+    if (!name)
         return mt_fail(err, MT_E_INVALID,
                        "the role of messages[%zu] is %s; send system, developer, user, assistant or tool", out->index,
-                       kind_of(role));
+                       mt_chat_kind(role));
     for (size_t i = 0; i < MT_COUNT(roles); i++)
-        if (strcmp(json_string_value(role), roles[i].name) == 0) {
+        if (strcmp(name, roles[i].name) == 0) {
             out->role = roles[i].role;
             return true;
         }
     return mt_fail(err, MT_E_INVALID,
                    "the role \"%.60s\" of messages[%zu] is not known; send system, developer, user, assistant or tool",
-                   json_string_value(role), out->index);
+                   name, out->index);
 }
 
 typedef enum part_kind { PART_TEXT, PART_REASONING, PART_IMAGE, PART_VIDEO } part_kind;
@@ -100,7 +85,7 @@ static bool fail_part(const mt_chat_message *m, size_t i, const json_t *type, mt
     if (!json_is_string(type))
         return mt_fail(err, MT_E_INVALID,
                        "the type of messages[%zu].content[%zu] is %s; send text, image_url or video_url", m->index, i,
-                       kind_of(type));
+                       mt_chat_kind(type));
     if (strstr(json_string_value(type), "audio"))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].content[%zu] is audio, which no model here hears; send text",
                        m->index, i);
@@ -120,7 +105,7 @@ static size_t find_type(const json_t *type)
     return t;
 }
 
-static bool shows(const json_t *request, bool images)
+bool mt_chat_request_shows(const json_t *request)
 {
     const json_t *messages = json_object_get(request, "messages");
 
@@ -130,164 +115,95 @@ static bool shows(const json_t *request, bool images)
         for (size_t k = 0; k < json_array_size(content); k++) {
             const size_t t = find_type(json_object_get(json_array_get(content, k), "type"));
 
-            if (t < MT_COUNT(part_types) &&
-                (part_types[t].kind == PART_VIDEO || (images && part_types[t].kind == PART_IMAGE)))
+            if (t < MT_COUNT(part_types) && (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO))
                 return true;
         }
     }
     return false;
 }
 
-bool mt_chat_shows(const json_t *request)
-{
-    return shows(request, true);
-}
-
-bool mt_chat_shows_video(const json_t *request)
-{
-    return shows(request, false);
-}
-
-static bool read_part(mt_chat_message *m, const json_t *part, size_t i, mt_error *err)
+static bool read_part(mt_chat *chat, mt_chat_message *m, const json_t *part, mt_error *err)
 {
     const json_t *type = json_object_get(part, "type"), *text;
-    const size_t t = find_type(type);
+    const size_t t = find_type(type), i = m->sent;
 
     if (!json_is_object(part))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].content[%zu] is %s; send an object with a type", m->index, i,
-                       kind_of(part));
+                       mt_chat_kind(part));
     if (t == MT_COUNT(part_types))
         return fail_part(m, i, type, err);
     if (part_types[t].kind == PART_IMAGE || part_types[t].kind == PART_VIDEO) {
-        m->parts[m->part_count++] =
-            (mt_chat_part){.type = part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO,
-                           .source = part,
-                           .message = m->index,
-                           .index = i};
+        mt_chat_add_medium(chat, m, part_types[t].kind == PART_IMAGE ? MT_CHAT_IMAGE : MT_CHAT_VIDEO, part);
         return true;
     }
     text = json_object_get(part, part_types[t].field);
     if (!json_is_string(text))
         return mt_fail(err, MT_E_INVALID, "the %s of messages[%zu].content[%zu] is %s; send a string",
-                       part_types[t].field, m->index, i, kind_of(text));
-    if (part_types[t].kind == PART_TEXT) /* reasoning is gathered once all parts are known to be right */
-        m->parts[m->part_count++] = (mt_chat_part){.type = MT_CHAT_TEXT, .text = text_of(text), .message = m->index};
+                       part_types[t].field, m->index, i, mt_chat_kind(text));
+    (part_types[t].kind == PART_TEXT ? mt_chat_add_text : mt_chat_add_reasoning)(chat, m, mt_chat_text_of(text));
     return true;
 }
 
-/* The text of a part that was read, where that is reasoning; otherwise NULL. */
-static const json_t *reasoning_of(const json_t *part)
+static bool read_content(mt_chat *chat, const json_t *content, mt_chat_message *out, mt_error *err)
 {
-    const char *type = json_string_value(json_object_get(part, "type"));
-
-    for (size_t t = 0; t < MT_COUNT(part_types); t++)
-        if (part_types[t].kind == PART_REASONING && strcmp(type, part_types[t].type) == 0)
-            return json_object_get(part, part_types[t].field);
-    return NULL;
-}
-
-/* With a blank line between the parts. */
-static bool gather_reasoning(mt_chat *chat, const json_t *content, mt_chat_message *out, mt_error *err)
-{
-    size_t size = 0;
-    char *joined;
-
-    for (size_t i = 0; i < json_array_size(content); i++)
-        size += json_string_length(reasoning_of(json_array_get(content, i))) + strlen("\n\n");
-    joined = allocate(chat, size + 1, 1, err);
-    if (!joined)
-        return false;
-    out->reasoning.data = joined;
-    for (size_t i = 0; i < json_array_size(content); i++) {
-        const mt_chat_text text = text_of(reasoning_of(json_array_get(content, i)));
-
-        if (text.len == 0)
-            continue;
-        if (out->reasoning.len > 0) {
-            memcpy(joined + out->reasoning.len, "\n\n", 2);
-            out->reasoning.len += 2;
-        }
-        memcpy(joined + out->reasoning.len, text.data, text.len);
-        out->reasoning.len += text.len;
-    }
-    return true;
-}
-
-static bool read_content(mt_chat *chat, const json_t *message, mt_chat_message *out, mt_error *err)
-{
-    const json_t *content = get(message, "content");
-    size_t count = json_is_array(content) ? json_array_size(content) : 1;
-
-    out->parts = allocate(chat, count + 1, sizeof(*out->parts), err);
-    if (!out->parts)
-        return false;
     if (!content || json_is_string(content)) { /* null is the empty string */
-        out->parts[out->part_count++] =
-            (mt_chat_part){.type = MT_CHAT_TEXT,
-                           .text = content ? text_of(content) : (mt_chat_text){.data = "", .len = 0},
-                           .message = out->index};
+        mt_chat_add_text(chat, out, content ? mt_chat_text_of(content) : (mt_chat_text){.data = ""});
         return true;
     }
     if (!json_is_array(content))
         return mt_fail(err, MT_E_INVALID, "the content of messages[%zu] is %s; send a string or a list of parts",
-                       out->index, kind_of(content));
+                       out->index, mt_chat_kind(content));
     out->list = true;
-    for (size_t i = 0; i < count; i++)
-        if (!read_part(out, json_array_get(content, i), i, err))
+    for (size_t i = 0; i < json_array_size(content); i++)
+        if (!read_part(chat, out, json_array_get(content, i), err))
             return false;
-    return gather_reasoning(chat, content, out, err);
+    return true;
 }
 
-static void drop(void *json)
+static bool read_call(mt_chat *chat, mt_chat_message *m, const json_t *call, mt_error *err)
 {
-    json_decref(json);
-}
-
-static bool read_call(const mt_chat_message *m, const json_t *call, size_t i, mt_chat_call *out, mt_error *err)
-{
-    const json_t *function = json_object_get(call, "function");
+    const json_t *function = json_object_get(call, "function"), *id = get(call, "id"), *name;
+    const size_t i = m->call_count;
 
     if (!json_is_object(call))
         return mt_fail(err, MT_E_INVALID, "messages[%zu].tool_calls[%zu] is %s; send an object with a function",
-                       m->index, i, kind_of(call));
+                       m->index, i, mt_chat_kind(call));
     if (!function)
         function = call; /* some clients leave the wrapper out */
-    out->id = get(call, "id");
-    out->name = json_object_get(function, "name");
-    out->arguments = get(function, "arguments");
-    if (!json_is_string(out->name))
+    name = json_object_get(function, "name");
+    if (!json_is_string(name))
         return mt_fail(err, MT_E_INVALID, "the name of messages[%zu].tool_calls[%zu].function is %s; send a string",
-                       m->index, i, kind_of(out->name));
-    if (out->id && !json_is_string(out->id))
+                       m->index, i, mt_chat_kind(name));
+    if (id && !json_is_string(id))
         return mt_fail(err, MT_E_INVALID, "the id of messages[%zu].tool_calls[%zu] is %s; send a string", m->index, i,
-                       kind_of(out->id));
+                       mt_chat_kind(id));
+    mt_chat_add_call(chat, m,
+                     (mt_chat_call){.id = mt_chat_text_of(id),
+                                    .name = mt_chat_text_of(name),
+                                    .arguments = get(function, "arguments")});
     return true;
 }
 
 /* The old form: one call without an id, so that it gets one. */
 static bool read_function_call(mt_chat *chat, const json_t *call, mt_chat_message *out, mt_error *err)
 {
-    json_t *id = json_sprintf("call_%zu", out->index);
+    const char *id = mt_arena_printf(chat->arena, "call_%zu", out->index);
 
-    out->calls = allocate(chat, 1, sizeof(*out->calls), err);
-    if (!out->calls || !id || !mt_arena_defer(chat->arena, drop, id)) {
-        json_decref(id);
-        return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than it may have; make it smaller");
-    }
-    if (!read_call(out, call, 0, out->calls, err))
+    chat->starved = chat->starved || !id;
+    if (!read_call(chat, out, call, err))
         return false;
-    out->calls[0].id = id;
-    out->call_count = 1;
+    if (id && out->call_count)
+        out->calls[0].id = (mt_chat_text){.data = id, .len = strlen(id)};
     return true;
 }
 
 /* What answers a call of the old form answers the last one. */
-static const json_t *last_id(const mt_chat *chat)
+static mt_chat_text last_id(const mt_chat *chat)
 {
     for (size_t i = chat->count; i-- > 0;)
         if (chat->messages[i].call_count)
             return chat->messages[i].calls[chat->messages[i].call_count - 1].id;
-    return NULL;
+    return (mt_chat_text){.data = NULL};
 }
 
 static bool read_calls(mt_chat *chat, const json_t *message, mt_chat_message *out, mt_error *err)
@@ -297,148 +213,135 @@ static bool read_calls(mt_chat *chat, const json_t *message, mt_chat_message *ou
 
     if (calls && !json_is_array(calls))
         return mt_fail(err, MT_E_INVALID, "the tool_calls of messages[%zu] are %s; send a list", out->index,
-                       kind_of(calls));
+                       mt_chat_kind(calls));
     if (count > 0 && out->role != MT_CHAT_ASSISTANT)
         return mt_fail(err, MT_E_INVALID,
                        "messages[%zu] has tool_calls, but its role is %s; only the assistant calls tools", out->index,
                        mt_chat_role_name(out->role));
     if (count == 0 && get(message, "function_call") && out->role == MT_CHAT_ASSISTANT)
         return read_function_call(chat, get(message, "function_call"), out, err);
-    if (count == 0)
-        return true;
-    out->calls = allocate(chat, count, sizeof(*out->calls), err);
-    for (size_t i = 0; out->calls && i < count; i++, out->call_count++)
-        if (!read_call(out, json_array_get(calls, i), i, &out->calls[i], err))
+    for (size_t i = 0; i < count; i++)
+        if (!read_call(chat, out, json_array_get(calls, i), err))
             return false;
-    return out->calls != NULL;
+    return true;
 }
 
 /* A string that may be left out or null. */
-static bool read_string(const json_t *message, const char *key, size_t index, const json_t **out, mt_error *err)
+static bool read_string(const json_t *message, const char *key, size_t index, mt_chat_text *out, mt_error *err)
 {
-    *out = get(message, key);
-    return !*out || json_is_string(*out) ||
-           mt_fail(err, MT_E_INVALID, "the %s of messages[%zu] is %s; send a string", key, index, kind_of(*out));
+    const json_t *value = get(message, key);
+
+    *out = mt_chat_text_of(value);
+    return !value || json_is_string(value) ||
+           mt_fail(err, MT_E_INVALID, "the %s of messages[%zu] is %s; send a string", key, index, mt_chat_kind(value));
 }
 
-static bool read_message(mt_chat *chat, const json_t *message, mt_chat_message *out, mt_error *err)
+bool mt_chat_read_message(mt_chat *chat, const json_t *message, const char *role, mt_chat_message *out, mt_error *err)
 {
     static const char *const reasoning_names[] = {"reasoning_content", "reasoning", "thinking"};
+    const char *said = json_string_value(json_object_get(message, "role"));
 
+    *out = (mt_chat_message){.index = chat->count};
     if (!json_is_object(message))
         return mt_fail(err, MT_E_INVALID, "messages[%zu] is %s; send an object with a role and content", out->index,
-                       kind_of(message));
-    if (!read_role(message, out, err) || !read_content(chat, message, out, err) ||
+                       mt_chat_kind(message));
+    if (!read_role(message, role, out, err) || !read_content(chat, get(message, "content"), out, err) ||
         !read_calls(chat, message, out, err) || !read_string(message, "tool_call_id", out->index, &out->call_id, err) ||
         !read_string(message, "name", out->index, &out->name, err))
         return false;
-    if (!out->call_id && strcmp(json_string_value(json_object_get(message, "role")), "function") == 0)
+    if (!out->call_id.data && strcmp(role ? role : said, "function") == 0)
         out->call_id = last_id(chat);
-    for (size_t i = 0; out->reasoning.len == 0 && i < MT_COUNT(reasoning_names); i++) {
-        const json_t *reasoning = json_object_get(message, reasoning_names[i]);
-
-        if (json_is_string(reasoning))
-            out->reasoning = text_of(reasoning);
-    }
+    for (size_t i = 0; out->reasoning.len == 0 && i < MT_COUNT(reasoning_names); i++)
+        out->reasoning = mt_chat_text_of(json_object_get(message, reasoning_names[i]));
     return true;
 }
 
 static bool read_messages(mt_chat *chat, const json_t *messages, mt_error *err)
 {
-    size_t count = json_array_size(messages);
+    mt_chat_message message;
 
     if (!json_is_array(messages))
-        return mt_fail(err, MT_E_INVALID, "messages is %s; send a list of messages", kind_of(messages));
-    if (count == 0)
-        return mt_fail(err, MT_E_INVALID, "messages is empty; send at least one message");
-    if (count > MT_LIMIT_MESSAGES)
-        return mt_fail(err, MT_E_TOO_LARGE, "%zu messages; send at most %d", count, MT_LIMIT_MESSAGES);
-    chat->messages = allocate(chat, count, sizeof(*chat->messages), err);
-    if (!chat->messages)
-        return false;
-    for (; chat->count < count; chat->count++) {
-        chat->messages[chat->count].index = chat->count;
-        if (!read_message(chat, json_array_get(messages, chat->count), &chat->messages[chat->count], err))
+        return mt_fail(err, MT_E_INVALID, "messages is %s; send a list of messages", mt_chat_kind(messages));
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        if (!mt_chat_read_message(chat, json_array_get(messages, i), NULL, &message, err))
             return false;
+        mt_chat_put(chat, &message);
     }
-    return true;
+    return mt_chat_end(chat, err);
 }
 
-static bool read_tools(mt_chat *chat, const json_t *tools, mt_error *err)
+static bool check_tools(const json_t *tools, mt_error *err)
 {
-    if (!tools)
-        return true;
     if (!json_is_array(tools))
-        return mt_fail(err, MT_E_INVALID, "tools is %s; send a list of objects", kind_of(tools));
+        return mt_fail(err, MT_E_INVALID, "tools is %s; send a list of objects", mt_chat_kind(tools));
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const char *type = json_string_value(json_object_get(json_array_get(tools, i), "type"));
 
         if (!json_is_object(json_array_get(tools, i)))
-            return mt_fail(err, MT_E_INVALID, "tools[%zu] is %s; send an object", i, kind_of(json_array_get(tools, i)));
+            return mt_fail(err, MT_E_INVALID, "tools[%zu] is %s; send an object", i,
+                           mt_chat_kind(json_array_get(tools, i)));
         if (type && strcmp(type, "function") != 0)
             return mt_fail(err, MT_E_INVALID, "tools[%zu] is of type \"%.60s\", which is not supported; send functions",
                            i, type);
     }
+    return true;
+}
+
+bool mt_chat_read_tools(mt_chat *chat, const json_t *tools, mt_error *err)
+{
+    if (tools && !json_is_null(tools) && !check_tools(tools, err))
+        return mt_fail_about(err, "tools");
     chat->tools = json_array_size(tools) ? tools : NULL;
     return true;
 }
 
 /* Whether the model is to think: as the request says outright, as {"type": "enabled"}, or by how much. NULL: it does
    not say. */
-static const json_t *thinking_of(const json_t *request)
+static const json_t *thinking_of(const json_t *request, const json_t *effort)
 {
     const json_t *thinking = get(request, "enable_thinking");
     const char *type = json_string_value(json_object_get(get(request, "thinking"), "type"));
-    const char *effort = json_string_value(get(request, "reasoning_effort"));
+    const char *word = json_string_value(effort);
 
-    if (thinking || !(type || effort))
+    if (thinking || !(type || word))
         return thinking;
-    return type ? json_boolean(strcmp(type, "disabled") != 0) : json_boolean(strcmp(effort, "none") != 0);
+    return type ? json_boolean(strcmp(type, "disabled") != 0) : json_boolean(strcmp(word, "none") != 0);
 }
 
-/* The fields of the request that are variables of the template; chat_template_kwargs has the last word. */
 static bool read_kwargs(mt_chat *chat, const json_t *request, mt_error *err)
 {
-    static const char *const fields[] = {"reasoning_effort", "documents"};
     /* special tokens are trusted, so a client must not set them */
     static const char *const reserved[] = {"messages",      "tools",      "add_generation_prompt",
                                            "chat_template", "bos_token",  "eos_token",
                                            "unk_token",     "pad_token",  "sep_token",
                                            "cls_token",     "mask_token", "additional_special_tokens"};
-    const json_t *given = get(request, "chat_template_kwargs");
-    const json_t *thinking = thinking_of(request);
-    json_t *kwargs = json_object();
 
-    if (!kwargs || !mt_arena_defer(chat->arena, drop, kwargs)) {
-        json_decref(kwargs);
-        return mt_fail(err, MT_E_TOO_LARGE, "the request needs more memory than it may have; make it smaller");
-    }
-    chat->kwargs = kwargs;
-    if (given && !json_is_object(given))
-        return mt_fail(err, MT_E_INVALID, "chat_template_kwargs is %s; send an object", kind_of(given));
-    for (size_t i = 0; i < MT_COUNT(fields); i++)
-        if (get(request, fields[i]))
-            json_object_set(kwargs, fields[i], (json_t *)(uintptr_t)get(request, fields[i]));
-    if (thinking)
-        json_object_set(kwargs, "enable_thinking", (json_t *)(uintptr_t)thinking);
+    chat->kwargs = get(request, "chat_template_kwargs");
+    if (chat->kwargs && !json_is_object(chat->kwargs))
+        return mt_fail(err, MT_E_INVALID, "chat_template_kwargs is %s; send an object", mt_chat_kind(chat->kwargs));
     for (size_t i = 0; i < MT_COUNT(reserved); i++)
-        if (json_object_get(given, reserved[i]))
+        if (json_object_get(chat->kwargs, reserved[i]))
             return mt_fail(err, MT_E_INVALID,
                            "chat_template_kwargs cannot set \"%s\", which comes from the request itself or from the "
                            "model; leave it out",
                            reserved[i]);
-    if (given)
-        json_object_update(kwargs, (json_t *)(uintptr_t)given); /* takes references only */
+    chat->documents = get(request, "documents");
+    chat->effort = chat->effort ? chat->effort : get(request, "reasoning_effort");
+    chat->thinking = chat->thinking ? chat->thinking : thinking_of(request, chat->effort);
     return true;
+}
+
+bool mt_chat_read_settings(mt_chat *chat, const json_t *request, mt_error *err)
+{
+    return (read_kwargs(chat, request, err) || mt_fail_about(err, "chat_template_kwargs")) &&
+           (mt_chat_ending_read(chat, request, err) || mt_fail_about(err, "continue_final_message"));
 }
 
 bool mt_chat_read(mt_chat *chat, mt_arena *arena, const json_t *request, mt_error *err)
 {
-    *chat = (mt_chat){.arena = arena};
+    mt_chat_begin(chat, arena);
     if (!json_is_object(request))
-        return mt_fail(err, MT_E_INVALID, "the request is %s; send an object with messages", kind_of(request));
+        return mt_fail(err, MT_E_INVALID, "the request is %s; send an object with messages", mt_chat_kind(request));
     return (read_messages(chat, get(request, "messages"), err) || mt_fail_about(err, "messages")) &&
-           (read_tools(chat, get(request, "tools"), err) || mt_fail_about(err, "tools")) &&
-           (read_kwargs(chat, request, err) || mt_fail_about(err, "chat_template_kwargs")) &&
-           (mt_chat_ending_read(chat, request, err) || mt_fail_about(err, "continue_final_message"));
+           mt_chat_read_tools(chat, get(request, "tools"), err) && mt_chat_read_settings(chat, request, err);
 }

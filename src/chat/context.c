@@ -1,238 +1,238 @@
+/* Roles and types are written here, and are of a known set; special tokens come from the checkpoint. All these are
+   trusted, and so are the names of what a message has. What messages say is the client's. */
 #include "chat/context.h"
 
 #include <ctype.h>
 #include <stdint.h>
+#include <string.h>
 
-#include "base/buf.h"
 #include "base/json_tree.h"
-
-/* Roles and types are written here, and are of a known set; special tokens come from the checkpoint. */
-const char *const mt_chat_trusted[] = {"messages.*.role",
-                                       "messages.*.content.*.type",
-                                       "messages.*.tool_calls.*.type",
-                                       "bos_token",
-                                       "eos_token",
-                                       "unk_token",
-                                       "pad_token",
-                                       "sep_token",
-                                       "cls_token",
-                                       "mask_token",
-                                       "additional_special_tokens.*"};
-const size_t mt_chat_trusted_count = MT_COUNT(mt_chat_trusted);
+#include "template/context.h"
+#include "template/tojson.h"
 
 enum { SHORT_ID = 9 };
 
 typedef struct maker {
-    const mt_chat *chat;
+    const mt_chat_context *context;
     const mt_chat_profile *profile;
-    const mt_chat_marks *marks;
-    mt_chat_context *out;
-    mt_template *to_json; /* {{ value|tojson }}, made when it is needed */
-    mt_error *err;
+    mt_tpl_run *run;
 } maker;
-
-static json_t *string_of(mt_chat_text text)
-{
-    return json_stringn_nocheck(text.data ? text.data : "", text.len);
-}
-
-static json_t *share(const json_t *json)
-{
-    return json_incref((json_t *)(uintptr_t)json);
-}
 
 const char *mt_chat_media_name(mt_chat_part_type type)
 {
     return type == MT_CHAT_IMAGE ? "images" : "videos";
 }
 
-static void add_media(maker *m, const mt_chat_part *part)
+/* What a client wrote. */
+static bool set_text(maker *m, mt_tpl_dict *to, const char *name, mt_chat_text text)
 {
-    m->out->media[m->out->media_count++] =
-        (mt_chat_media){.type = part->type, .source = part->source, .message = part->message, .part = part->index};
+    mt_tpl_value v;
+
+    return mt_tpl_set_str(&v, mt_tpl_str_new(m->run, text.data ? text.data : "", text.len, true)) &&
+           mt_tpl_set_name(m->run, to, name, v);
 }
 
-static bool has_reasoning_part(const maker *m, const mt_chat_message *message)
+/* What is written here. */
+static bool set_word(maker *m, mt_tpl_dict *to, const char *name, const char *word)
 {
-    return m->profile->reasoning_as_part && message->role == MT_CHAT_ASSISTANT && message->reasoning.len > 0;
+    mt_tpl_value v;
+
+    return mt_tpl_set_lit(m->run, &v, word) && mt_tpl_set_name(m->run, to, name, v);
+}
+
+static bool add_dict(maker *m, mt_tpl_items *items, mt_tpl_dict *dict)
+{
+    return mt_tpl_items_add(m->run, items, (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = dict});
+}
+
+static bool set_list(maker *m, mt_tpl_dict *to, const char *name, mt_tpl_items *items)
+{
+    mt_tpl_value list;
+
+    return mt_tpl_items_end(m->run, items, MT_TPL_LIST, &list) && mt_tpl_set_name(m->run, to, name, list);
+}
+
+static void drop(void *json)
+{
+    json_decref(json);
+}
+
+/* A value of JSON that was made for the rendering; takes it. */
+static bool value_of(maker *m, json_t *json, bool trusted, mt_tpl_value *out)
+{
+    if (json && mt_arena_defer(m->run->arena, drop, json))
+        return mt_tpl_from_json(m->run, json, trusted, out);
+    json_decref(json);
+    return mt_tpl_fail_limit(m->run, "the messages need more memory than a request may have; send fewer");
+}
+
+static bool has_reasoning_part(const mt_chat_profile *profile, const mt_chat_message *message)
+{
+    return profile->reasoning_as_part && message->role == MT_CHAT_ASSISTANT && message->reasoning.len > 0;
+}
+
+/* A part that is text, of a type whose name is that of the text, too. */
+static bool add_text_part(maker *m, mt_tpl_items *items, const char *type, mt_chat_text text)
+{
+    mt_tpl_dict *part = mt_tpl_dict_new(m->run, 2);
+
+    return part && set_word(m, part, "type", type) && set_text(m, part, type, text) && add_dict(m, items, part);
 }
 
 /* Content as a list of parts. */
-static json_t *parts_content(maker *m, const mt_chat_message *message)
+static bool set_parts(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 {
-    json_t *list = json_array();
+    mt_tpl_items items = {0};
 
-    if (has_reasoning_part(m, message))
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o}", "type", "thinking", "thinking", string_of(message->reasoning)));
+    if (has_reasoning_part(m->profile, message) && !add_text_part(m, &items, "thinking", message->reasoning))
+        return false;
     for (size_t i = 0; i < message->part_count; i++) {
         const mt_chat_part *part = &message->parts[i];
+        mt_tpl_value v;
 
-        if (part->type == MT_CHAT_TEXT) {
-            json_array_append_new(list, json_pack("{s:s, s:o}", "type", "text", "text", string_of(part->text)));
-            continue;
-        }
-        json_array_append_new(list, mt_chat_shape_part(m->profile->shape[part->type], part->type));
-        add_media(m, part);
+        if (part->type == MT_CHAT_TEXT
+                ? !add_text_part(m, &items, "text", part->text)
+                : !value_of(m, mt_chat_shape_part(m->profile->shape[part->type], part->type), true, &v) ||
+                      !mt_tpl_items_add(m->run, &items, v))
+            return false;
     }
-    return list;
+    return set_list(m, to, "content", &items);
 }
 
 /* Content as a string: texts with a line break between them, and markers for everything else. */
-static json_t *string_content(maker *m, const mt_chat_message *message)
+static bool set_string(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 {
-    const size_t first = m->out->trusted_count;
-    mt_buf text;
-    json_t *string;
+    mt_tpl_build text;
+    mt_tpl_value v;
 
     if (message->part_count == 1 && message->parts[0].type == MT_CHAT_TEXT)
-        return string_of(message->parts[0].text);
-    mt_buf_init(&text, SIZE_MAX / 2);
+        return set_text(m, to, "content", message->parts[0].text);
+    mt_tpl_build_init(&text, m->run);
     for (size_t i = 0; i < message->part_count; i++) {
         const mt_chat_part *part = &message->parts[i];
 
-        if (part->type == MT_CHAT_TEXT) {
-            if (i > 0 && message->parts[i - 1].type == MT_CHAT_TEXT)
-                mt_buf_puts(&text, "\n");
-            mt_buf_add(&text, part->text.data, part->text.len);
+        if (part->type != MT_CHAT_TEXT) {
+            mt_tpl_build_lit(&text, m->context->marks->of[part->type].marker);
             continue;
         }
-        m->out->trusted[m->out->trusted_count].bytes.begin = text.len;
-        mt_buf_puts(&text, m->marks->of[part->type].marker);
-        m->out->trusted[m->out->trusted_count++].bytes.end = text.len;
-        add_media(m, part);
+        if (i > 0 && message->parts[i - 1].type == MT_CHAT_TEXT)
+            mt_tpl_build_add(&text, "\n", 1, true);
+        mt_tpl_build_add(&text, part->text.data, part->text.len, true);
     }
-    string = json_stringn_nocheck(text.data ? text.data : "", text.len);
-    for (size_t i = first; i < m->out->trusted_count; i++)
-        m->out->trusted[i].string = string;
-    mt_buf_free(&text);
-    return string;
+    return mt_tpl_set_str(&v, mt_tpl_build_end(&text)) && mt_tpl_set_name(m->run, to, "content", v);
 }
 
-/* Whether a part has a place in the template: among parts, or as a marker in a string. */
-static bool has_place(const maker *m, const mt_chat_message *message, mt_chat_part_type type, bool as_parts)
+/* Whether the template gets the content as parts. *other is a medium that has no place then, or the count of parts. */
+static bool wants_parts(const mt_chat_context *c, const mt_chat_message *message, size_t *other)
 {
-    if (as_parts)
-        return m->profile->shape[type] != MT_CHAT_SHAPE_NONE;
-    return m->marks->of[type].marker && m->profile->content[message->role].string;
-}
-
-static json_t *content_of(maker *m, const mt_chat_message *message)
-{
-    const bool string = m->profile->content[message->role].string, parts = m->profile->content[message->role].parts;
-    bool media = false, as_parts;
+    const bool string = c->profile->content[message->role].string;
+    bool as_parts = c->profile->content[message->role].parts &&
+                    (message->list || !string || has_reasoning_part(c->profile, message));
 
     for (size_t i = 0; i < message->part_count; i++)
-        media = media || message->parts[i].type != MT_CHAT_TEXT;
-    as_parts = parts && (message->list || !string || has_reasoning_part(m, message));
-    for (size_t i = 0; media && i < message->part_count; i++) {
-        mt_chat_part_type type = message->parts[i].type;
+        as_parts = as_parts && (message->parts[i].type == MT_CHAT_TEXT ||
+                                c->profile->shape[message->parts[i].type] != MT_CHAT_SHAPE_NONE);
+    for (*other = 0; *other < message->part_count; ++*other) {
+        const mt_chat_part_type type = message->parts[*other].type;
 
-        if (type == MT_CHAT_TEXT)
-            continue;
-        if (as_parts && !has_place(m, message, type, true))
-            as_parts = false;
-        if (!has_place(m, message, type, as_parts)) {
-            mt_fail(m->err, MT_E_INVALID,
-                    "messages[%zu] has %s, but the chat template of this model has no place for them in a message of "
-                    "role %s; send text only",
-                    message->parts[i].message, mt_chat_media_name(type), mt_chat_role_name(message->role));
-            return NULL;
-        }
+        if (type != MT_CHAT_TEXT && !as_parts && !(c->marks->of[type].marker && string))
+            break;
     }
-    return as_parts ? parts_content(m, message) : string_content(m, message);
+    return as_parts;
 }
 
 /* JSON as Python writes it, which is what templates print otherwise. */
-static json_t *json_text(maker *m, const json_t *value)
+static bool set_json_text(maker *m, const json_t *value, mt_tpl_value *out)
 {
-    static const char source[] = "{{ value|tojson }}";
-    json_t *context = json_pack("{s:O}", "value", value), *string = NULL;
-    mt_rendering r = {0};
+    static const mt_tpl_json_style plain = {.ascii = false};
+    mt_tpl_value v;
+    const mt_tpl_str *text = mt_tpl_from_json(m->run, value, false, &v) ? mt_tpl_to_json(m->run, v, &plain) : NULL;
 
-    if (!m->to_json)
-        m->to_json = mt_template_compile(source, sizeof(source) - 1, m->err);
-    if (m->to_json && mt_template_render(m->to_json, context, NULL, &r, m->err))
-        string = json_stringn_nocheck(r.text.data, r.text.len);
-    mt_rendering_free(&r);
-    json_decref(context);
-    return string;
+    return text && mt_tpl_set_str(out, mt_tpl_str_new(m->run, text->data, text->len, true));
+}
+
+/* Arguments as the text they are, or as the text of what they are. */
+static bool arguments_text(maker *m, const json_t *given, mt_tpl_value *out)
+{
+    return json_is_string(given) ? mt_tpl_from_json(m->run, given, false, out) : set_json_text(m, given, out);
 }
 
 /* Arguments that are no object, such as those of a call that was cut: as the text they are, alone or, where the
    template takes nothing but an object, in one. */
-static json_t *broken_arguments(maker *m, const json_t *given)
+static bool broken_arguments(maker *m, const json_t *given, mt_tpl_value *out)
 {
-    json_t *text = json_is_string(given) ? share(given) : json_text(m, given);
+    mt_tpl_dict *dict = mt_tpl_dict_new(m->run, 1);
+    mt_tpl_value text;
 
-    return !text || m->profile->broken_as_text ? text : json_pack("{s:o}", MT_CHAT_BROKEN, text);
+    if (!dict || !arguments_text(m, given, &text))
+        return false;
+    *out = m->profile->broken_as_text ? text : (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = dict};
+    return m->profile->broken_as_text || mt_tpl_set_name(m->run, dict, MT_CHAT_BROKEN, text);
 }
 
 /* An object, where it is one or a string that holds one; or its JSON, where the template wants that. */
-static json_t *arguments_of(maker *m, const json_t *given)
+static bool arguments_of(maker *m, const json_t *given, mt_tpl_value *out)
 {
     json_t *parsed;
 
-    if (m->profile->arguments_as_text) {
-        if (!given)
-            return json_string("{}");
-        return json_is_string(given) ? share(given) : json_text(m, given);
-    }
-    if (!given)
-        return json_object();
+    if (m->profile->arguments_as_text)
+        return given ? arguments_text(m, given, out) : mt_tpl_set_lit(m->run, out, "{}");
+    if (!given || (json_is_string(given) && json_string_length(given) == 0))
+        return value_of(m, json_object(), false, out);
     if (!json_is_string(given))
-        return json_is_object(given) ? share(given) : broken_arguments(m, given);
+        return json_is_object(given) ? mt_tpl_from_json(m->run, given, false, out) : broken_arguments(m, given, out);
     parsed = mt_json_tree_try(json_string_value(given), json_string_length(given));
     if (json_is_object(parsed))
-        return parsed;
+        return value_of(m, parsed, false, out);
     json_decref(parsed);
-    return json_string_length(given) ? broken_arguments(m, given) : json_object();
+    return broken_arguments(m, given, out);
 }
 
 /* Nine letters and digits made of the whole id, so that the same id gives the same ones in every request. */
-static json_t *short_id(const json_t *id)
+static bool short_id(maker *m, mt_chat_text *id)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    const char *text = json_string_value(id);
-    const size_t len = json_string_length(id);
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    bool fits = len == SHORT_ID;
-    char made[SHORT_ID];
+    bool fits = id->len == SHORT_ID;
+    char *made;
 
-    for (size_t i = 0; i < len; i++) {
-        fits = fits && (unsigned char)text[i] < 0x80 && isalnum((unsigned char)text[i]);
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+    for (size_t i = 0; i < id->len; i++) {
+        fits = fits && (unsigned char)id->data[i] < 0x80 && isalnum((unsigned char)id->data[i]);
+        hash = (hash ^ (unsigned char)id->data[i]) * 1099511628211u;
     }
     if (fits)
-        return share(id);
-    for (size_t i = 0; i < SHORT_ID; i++, hash /= sizeof(digits) - 1)
+        return true;
+    made = mt_tpl_alloc(m->run, SHORT_ID);
+    for (size_t i = 0; made && i < SHORT_ID; i++, hash /= sizeof(digits) - 1)
         made[i] = digits[hash % (sizeof(digits) - 1)];
-    return json_stringn(made, SHORT_ID);
+    *id = (mt_chat_text){.data = made, .len = SHORT_ID};
+    return made != NULL;
 }
 
-static json_t *id_of(const maker *m, const json_t *id)
+static bool set_id(maker *m, mt_tpl_dict *to, const char *name, mt_chat_text id)
 {
-    return m->profile->short_ids ? short_id(id) : share(id);
+    return !id.data || ((!m->profile->short_ids || short_id(m, &id)) && set_text(m, to, name, id));
 }
 
-static bool add_calls(maker *m, const mt_chat_message *message, json_t *object)
+static bool add_call(maker *m, mt_tpl_items *items, const mt_chat_call *call)
 {
-    json_t *calls = json_array();
+    mt_tpl_dict *item = mt_tpl_dict_new(m->run, 3), *function = mt_tpl_dict_new(m->run, 2);
+    mt_tpl_value arguments;
 
-    json_object_set_new(object, "tool_calls", calls);
-    for (size_t i = 0; i < message->call_count; i++) {
-        const mt_chat_call *call = &message->calls[i];
-        json_t *arguments = arguments_of(m, call->arguments), *item;
+    return item && function && set_word(m, item, "type", "function") && set_text(m, function, "name", call->name) &&
+           arguments_of(m, call->arguments, &arguments) && mt_tpl_set_name(m->run, function, "arguments", arguments) &&
+           mt_tpl_set_name(m->run, item, "function", (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = function}) &&
+           set_id(m, item, "id", call->id) && add_dict(m, items, item);
+}
 
-        if (!arguments)
+static bool set_calls(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
+{
+    mt_tpl_items items = {0};
+
+    for (size_t i = 0; i < message->call_count; i++)
+        if (!add_call(m, &items, &message->calls[i]))
             return false;
-        item = json_pack("{s:s, s:{s:O, s:o}}", "type", "function", "function", "name", call->name, "arguments",
-                         arguments);
-        if (call->id)
-            json_object_set_new(item, "id", id_of(m, call->id));
-        json_array_append_new(calls, item);
-    }
-    return true;
+    return message->call_count == 0 || set_list(m, to, "tool_calls", &items);
 }
 
 static bool is_empty(const mt_chat_message *message)
@@ -243,101 +243,130 @@ static bool is_empty(const mt_chat_message *message)
     return true;
 }
 
-static json_t *message_of(maker *m, const mt_chat_message *message)
+static bool set_content(maker *m, mt_tpl_dict *to, const mt_chat_message *message)
 {
-    const bool null = m->profile->call_without_content && message->call_count && is_empty(message);
-    json_t *content = null ? json_null() : content_of(m, message), *object;
+    size_t other;
 
-    if (!content)
-        return NULL;
-    object = json_pack("{s:s, s:o}", "role", mt_chat_role_name(message->role), "content", content);
-    if (message->reasoning.len && !has_reasoning_part(m, message))
-        json_object_set_new(object, m->profile->reasoning, string_of(message->reasoning));
-    if (message->call_id)
-        json_object_set_new(object, "tool_call_id", id_of(m, message->call_id));
-    if (message->name)
-        json_object_set_new(object, "name", share(message->name));
-    if (message->call_count && !add_calls(m, message, object)) {
-        json_decref(object);
-        return NULL;
-    }
-    return object;
+    if (m->profile->call_without_content && message->call_count && is_empty(message))
+        return mt_tpl_set_name(m->run, to, "content", mt_tpl_none());
+    return (wants_parts(m->context, message, &other) ? set_parts : set_string)(m, to, message);
 }
 
-static bool add_message(maker *m, const mt_chat_message *message, json_t *list)
+static bool add_message(maker *m, mt_tpl_items *list, const mt_chat_message *message)
 {
-    json_t *object = message_of(m, message);
+    mt_tpl_dict *to = mt_tpl_dict_new(m->run, 4);
 
-    return object && json_array_append_new(list, object) == 0;
+    return to && set_word(m, to, "role", mt_chat_role_name(message->role)) && set_content(m, to, message) &&
+           (!message->reasoning.len || has_reasoning_part(m->profile, message) ||
+            set_text(m, to, m->profile->reasoning, message->reasoning)) &&
+           set_id(m, to, "tool_call_id", message->call_id) &&
+           (!message->name.data || set_text(m, to, "name", message->name)) && set_calls(m, to, message) &&
+           add_dict(m, list, to);
 }
 
 /* A message with content and calls becomes two where calls are shown only without content. */
-static bool add_messages(maker *m, json_t *list)
+static bool is_split(const mt_chat_context *c, const mt_chat_message *message)
 {
-    for (size_t i = 0; i < m->chat->count; i++) {
-        mt_chat_message message = m->chat->messages[i];
+    return c->profile->call_without_content && message->call_count && !is_empty(message);
+}
 
-        if (m->profile->call_without_content && message.call_count && !is_empty(&message)) {
+size_t mt_chat_context_count(const mt_chat_context *context)
+{
+    size_t count = context->chat->count;
+
+    for (size_t i = 0; i < context->chat->count; i++)
+        count += is_split(context, &context->chat->messages[i]);
+    return count;
+}
+
+static bool set_messages(maker *m, mt_tpl_dict *to)
+{
+    const mt_chat *chat = m->context->chat;
+    mt_tpl_items list = {0};
+
+    for (size_t i = 0; i < chat->count && list.count < m->context->shown; i++) {
+        mt_chat_message message = chat->messages[i];
+
+        if (is_split(m->context, &message)) {
             mt_chat_message words = message;
 
             words.call_count = 0;
             message.part_count = 0;
             message.reasoning.len = 0;
-            if (!add_message(m, &words, list))
+            if (!add_message(m, &list, &words))
                 return false;
         }
-        if (!add_message(m, &message, list))
+        if (list.count < m->context->shown && !add_message(m, &list, &message))
             return false;
     }
-    return true;
+    return set_list(m, to, "messages", &list);
 }
 
-/* What the request says about thinking, under the name the template knows it by. */
-static void add_kwargs(const maker *m, json_t *variables)
+static bool set_json(maker *m, mt_tpl_dict *to, const char *name, const json_t *value)
 {
-    const json_t *thinking = json_object_get(m->chat->kwargs, "enable_thinking");
+    mt_tpl_value v;
 
-    if (m->chat->kwargs)
-        json_object_update(variables, (json_t *)(uintptr_t)m->chat->kwargs);
-    if (thinking && !json_object_get(m->chat->kwargs, m->profile->thinking))
-        json_object_set_new(variables, m->profile->thinking, share(thinking));
+    return !value || (mt_tpl_from_json(m->run, value, false, &v) && mt_tpl_set_name(m->run, to, name, v));
 }
 
-/* Room for every part that is no text, wherever it goes. */
-static bool reserve(maker *m)
+/* What the request says about thinking also has the name the template knows it by. */
+static bool set_kwargs(maker *m, mt_tpl_dict *to)
 {
-    size_t count = 1;
+    const mt_chat *chat = m->context->chat;
+    const json_t *thinking = json_object_get(chat->kwargs, "enable_thinking");
 
-    for (size_t i = 0; i < m->chat->count; i++)
-        for (size_t k = 0; k < m->chat->messages[i].part_count; k++)
-            count += m->chat->messages[i].parts[k].type != MT_CHAT_TEXT;
-    m->out->trusted = mt_arena_alloc(m->chat->arena, count * sizeof(*m->out->trusted));
-    m->out->media = mt_arena_alloc(m->chat->arena, count * sizeof(*m->out->media));
-    return (m->out->trusted && m->out->media) ||
-           mt_fail(m->err, MT_E_TOO_LARGE, "the messages need more memory than a request may have; send fewer images");
+    thinking = thinking ? thinking : chat->thinking;
+    return set_json(m, to, "reasoning_effort", chat->effort) && set_json(m, to, "documents", chat->documents) &&
+           set_json(m, to, "enable_thinking", thinking) && set_json(m, to, m->profile->thinking, thinking) &&
+           mt_tpl_set_members(m->run, to, chat->kwargs, false);
 }
 
-bool mt_chat_context_make(mt_chat_context *out, const mt_chat *chat, const mt_chat_profile *profile,
-                          const mt_chat_marks *marks, const json_t *tokens, mt_error *err)
+bool mt_chat_context_fill(const void *ctx, mt_tpl_run *run, mt_tpl_dict *variables)
 {
-    maker m = {.chat = chat, .profile = profile, .marks = marks, .out = out, .err = err};
-    json_t *messages = json_array();
-    bool ok;
+    const mt_chat_context *c = ctx;
+    maker m = {.context = c, .profile = c->profile, .run = run};
 
-    *out = (mt_chat_context){.variables = json_pack("{s:o, s:n, s:n, s:b}", "messages", messages, "tools", "documents",
-                                                    "add_generation_prompt", !chat->no_generation_prompt)};
-    ok = reserve(&m) && add_messages(&m, messages);
-    if (chat->tools)
-        json_object_set_new(out->variables, "tools", share(chat->tools));
-    if (tokens)
-        json_object_update(out->variables, (json_t *)(uintptr_t)tokens);
-    add_kwargs(&m, out->variables);
-    mt_template_free(m.to_json);
-    return ok;
+    return set_messages(&m, variables) && mt_tpl_set_name(run, variables, "tools", mt_tpl_none()) &&
+           set_json(&m, variables, "tools", c->chat->tools) &&
+           mt_tpl_set_name(run, variables, "documents", mt_tpl_none()) &&
+           mt_tpl_set_name(run, variables, "add_generation_prompt", mt_tpl_bool(c->generation_prompt)) &&
+           mt_tpl_set_members(run, variables, c->tokens, true) && set_kwargs(&m, variables);
 }
 
-void mt_chat_context_free(mt_chat_context *context)
+static bool check_places(const mt_chat_context *c, const mt_chat_message *message, mt_error *err)
 {
-    json_decref(context->variables);
-    context->variables = NULL;
+    size_t other;
+
+    (void)wants_parts(c, message, &other);
+    return other == message->part_count ||
+           mt_fail(err, MT_E_INVALID,
+                   "messages[%zu] has %s, but the chat template of this model has no place for them in a message of "
+                   "role %s; send text only",
+                   message->parts[other].message, mt_chat_media_name(message->parts[other].type),
+                   mt_chat_role_name(message->role));
+}
+
+bool mt_chat_context_media(const mt_chat_context *context, mt_chat_media **media, size_t *count, mt_error *err)
+{
+    const mt_chat *chat = context->chat;
+    size_t most = 1;
+
+    *count = 0;
+    for (size_t i = 0; i < chat->count; i++) {
+        if (!check_places(context, &chat->messages[i], err))
+            return false;
+        for (size_t k = 0; k < chat->messages[i].part_count; k++)
+            most += chat->messages[i].parts[k].type != MT_CHAT_TEXT;
+    }
+    *media = mt_arena_alloc(chat->arena, most * sizeof(**media));
+    for (size_t i = 0; *media && i < chat->count; i++)
+        for (size_t k = 0; k < chat->messages[i].part_count; k++) {
+            const mt_chat_part *part = &chat->messages[i].parts[k];
+
+            if (part->type != MT_CHAT_TEXT)
+                (*media)[(*count)++] = (mt_chat_media){
+                    .type = part->type, .source = part->source, .message = part->message, .part = part->index};
+        }
+    return *media ||
+           mt_fail(err, MT_E_TOO_LARGE, "the messages need more memory than a request may have; send fewer images");
 }

@@ -1,4 +1,4 @@
-/* Normalised messages as the variables of a template. */
+/* A normalised chat as the variables of a template: values are made of it while the template is rendered. */
 #ifndef MT_CHAT_CONTEXT_H
 #define MT_CHAT_CONTEXT_H
 
@@ -14,14 +14,6 @@ typedef struct mt_chat_media {
 
 const char *mt_chat_media_name(mt_chat_part_type type); /* "images" or "videos" */
 
-typedef struct mt_chat_context {
-    json_t *variables;        /* owned */
-    mt_trusted_part *trusted; /* markers that stand in strings; in the chat's arena */
-    size_t trusted_count;
-    mt_chat_media *media; /* in the order in which they stand in the prompt; in the chat's arena */
-    size_t media_count;
-} mt_chat_context;
-
 /* What stands for an image or a video, by type; of the model. */
 typedef struct mt_chat_marks {
     struct {
@@ -30,14 +22,24 @@ typedef struct mt_chat_marks {
     } of[MT_CHAT_PART_TYPES];
 } mt_chat_marks;
 
-/* Free with mt_chat_context_free in any case. Fails with a sentence for a 400 where the template has no place for an
-   image or a video. */
-bool mt_chat_context_make(mt_chat_context *out, const mt_chat *chat, const mt_chat_profile *profile,
-                          const mt_chat_marks *marks, const json_t *tokens, mt_error *err) MT_NODISCARD;
-void mt_chat_context_free(mt_chat_context *context);
+/* Everything is borrowed. */
+typedef struct mt_chat_context {
+    const mt_chat *chat;
+    const mt_chat_profile *profile;
+    const mt_chat_marks *marks;
+    const json_t *tokens; /* bos_token and the like: an object, or NULL */
+    bool generation_prompt;
+    size_t shown; /* how many messages the template sees, from the first on */
+} mt_chat_context;
 
-/* Paths of the strings in it that are as good as the template's own; for mt_template_options. */
-extern const char *const mt_chat_trusted[];
-extern const size_t mt_chat_trusted_count;
+/* How many messages there are for the template: one with content and calls is two where the template wants that. */
+size_t mt_chat_context_count(const mt_chat_context *context);
+
+/* Lists the images and videos in the order in which they stand in the prompt, in the chat's arena. Fails with a
+   sentence for a 400 where the template has no place for one. */
+bool mt_chat_context_media(const mt_chat_context *context, mt_chat_media **media, size_t *count,
+                           mt_error *err) MT_NODISCARD;
+
+mt_template_fill mt_chat_context_fill; /* whose ctx is a context */
 
 #endif

@@ -37,7 +37,7 @@ static bool check_last(const mt_chat_message *last, mt_error *err)
 
 bool mt_chat_ending_read(mt_chat *chat, const json_t *request, mt_error *err)
 {
-    bool opens = false, generation_prompt = true;
+    bool opens = chat->continues, generation_prompt;
 
     if (!read_flag(request, "continue_final_message", &opens, err))
         return false;

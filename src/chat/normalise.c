@@ -113,11 +113,6 @@ static bool merge_reasoning(mt_chat *chat, mt_chat_message *run, size_t count, m
     return join(chat, &j, &run[0].reasoning, err);
 }
 
-static bool same(const json_t *a, const json_t *b)
-{
-    return a && b && json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b);
-}
-
 /* All of the run becomes its first message. */
 static bool merge_run(mt_chat *chat, mt_chat_message *run, size_t count, mt_error *err)
 {
@@ -125,8 +120,8 @@ static bool merge_run(mt_chat *chat, mt_chat_message *run, size_t count, mt_erro
         return false;
     for (size_t i = 1; i < count; i++) {
         run[0].list = run[0].list || run[i].list;
-        if (!same(run[0].name, run[i].name))
-            run[0].name = NULL;
+        if (!mt_chat_text_equal(run[0].name, run[i].name))
+            run[0].name.data = NULL;
     }
     return true;
 }
@@ -177,7 +172,7 @@ static size_t call_of(const mt_chat_message *assistant, const mt_chat_message *r
 {
     size_t i = 0;
 
-    while (i < assistant->call_count && !same(assistant->calls[i].id, result->call_id))
+    while (i < assistant->call_count && !mt_chat_text_equal(assistant->calls[i].id, result->call_id))
         i++;
     return i;
 }
@@ -194,7 +189,7 @@ static bool sort_results(mt_chat *chat, const mt_chat_message *assistant, mt_cha
         mt_chat_message moved = results[i];
         size_t rank = call_of(assistant, &moved), to = i;
 
-        if (!moved.name && rank < assistant->call_count)
+        if (!moved.name.data && rank < assistant->call_count)
             moved.name = assistant->calls[rank].name; /* some templates ask for it */
         for (; to > 0 && ranks[to - 1] > rank; to--) {
             results[to] = results[to - 1];

@@ -20,7 +20,7 @@ char *mt_probe_render(const mt_probe *p, json_t *messages, bool generation_promp
     if (!context)
         return NULL;
     json_object_update_missing(context, (json_t *)(uintptr_t)p->tokens);
-    if (mt_template_render(p->tpl, context, &options, &r, &err)) {
+    if (mt_template_render_json(p->tpl, context, &options, &r, &err)) {
         text = mt_strdup(r.text.data ? r.text.data : "");
         for (size_t i = 0; loops_end && i < r.mark_count; i++)
             *loops_end = r.marks[i].bytes.end > *loops_end ? r.marks[i].bytes.end : *loops_end;

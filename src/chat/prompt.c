@@ -26,7 +26,7 @@ typedef struct maker {
 
 static bool render(const maker *m, mt_rendering *r, mt_error *err)
 {
-    if (mt_template_render(m->tpl->tpl, m->context.variables, &m->options, r, err))
+    if (mt_template_render(m->tpl->tpl, mt_chat_context_fill, &m->context, &m->options, r, err))
         return true;
     mt_fail_within(err, r->raised ? "the chat template refuses these messages"
                                   : "the chat template cannot render these messages");
@@ -57,16 +57,17 @@ static void sort_cuts(mt_prompt *out)
     out->text_cut_count = kept;
 }
 
-/* How much of a text is the same in another rendering, made with other variables; 0 when that fails. *whole: the other
-   one is a beginning of the text. */
-static size_t common_with(const maker *m, json_t *variables, bool *whole)
+/* How much of a text is the same where the template sees so many messages and no generation prompt; 0 when that fails.
+   *whole: that one is a beginning of the text. */
+static size_t common_with(const maker *m, size_t shown, bool *whole)
 {
     maker other = *m;
     mt_rendering r;
     mt_error err;
     size_t same = 0;
 
-    other.context.variables = variables;
+    other.context.shown = shown;
+    other.context.generation_prompt = false;
     *whole = false;
     if (render(&other, &r, &err)) {
         while (same < r.text.len && same < m->out->text.len && r.text.data[same] == m->out->text.data[same])
@@ -77,36 +78,14 @@ static size_t common_with(const maker *m, json_t *variables, bool *whole)
     return same;
 }
 
-static size_t generation_prompt_begin(const maker *m)
-{
-    json_t *variables = json_copy(m->context.variables);
-    bool whole;
-    size_t same;
-
-    json_object_set_new(variables, "add_generation_prompt", json_false());
-    same = common_with(m, variables, &whole);
-    json_decref(variables);
-    return same;
-}
-
 static void cut_by_comparing(const maker *m)
 {
-    const json_t *messages = json_object_get(m->context.variables, "messages");
-    size_t count = json_array_size(messages);
-
-    for (size_t n = count, probes = 0; n-- > 1 && probes < MT_LIMIT_CUT_PROBES; probes++) {
-        json_t *variables = json_copy(m->context.variables), *first = json_array();
+    for (size_t n = m->context.shown, probes = 0; n-- > 1 && probes < MT_LIMIT_CUT_PROBES; probes++) {
         bool whole;
-        size_t same;
+        const size_t same = common_with(m, n, &whole);
 
-        for (size_t i = 0; i < n; i++)
-            json_array_append(first, json_array_get(messages, i));
-        json_object_set_new(variables, "messages", first);
-        json_object_set_new(variables, "add_generation_prompt", json_false());
-        same = common_with(m, variables, &whole);
         if (whole)
             add_cut(m->out, same);
-        json_decref(variables);
     }
 }
 
@@ -127,6 +106,7 @@ static size_t cut_by_rounds(const maker *m, const mt_rendering *r)
 static void find_cuts(const maker *m, const mt_rendering *r, bool generation_prompt)
 {
     size_t end;
+    bool whole;
 
     m->out->text_cuts = mt_alloc_array(r->mark_count + MT_LIMIT_CUT_PROBES + 1, sizeof(*m->out->text_cuts));
     end = cut_by_rounds(m, r);
@@ -134,7 +114,8 @@ static void find_cuts(const maker *m, const mt_rendering *r, bool generation_pro
         cut_by_comparing(m);
     m->out->generation = m->out->text.len;
     if (generation_prompt && !m->tpl->profile.generation_none) {
-        m->out->generation = end > 0 && m->tpl->profile.generation_after ? end : generation_prompt_begin(m);
+        m->out->generation =
+            end > 0 && m->tpl->profile.generation_after ? end : common_with(m, m->context.shown, &whole);
         add_cut(m->out, m->out->generation);
     }
     sort_cuts(m->out);
@@ -171,26 +152,17 @@ static bool make(maker *m, mt_chat *chat, mt_error *err)
 bool mt_prompt_render(mt_prompt *out, mt_chat *chat, const mt_prompt_model *model, mt_error *err)
 {
     const mt_chat_template *tpl = mt_chat_templates_pick(model->templates, chat->tools != NULL);
-    maker m = {.tpl = tpl, .out = out};
-    bool ok;
+    maker m = {.tpl = tpl,
+               .out = out,
+               .context = {.chat = chat, .profile = &tpl->profile, .marks = &model->marks, .tokens = tpl->tokens},
+               .options = {.now = model->now, .watch = "messages", .stop = model->stop, .memory = model->memory}};
 
     *out = (mt_prompt){.cut_count = 0};
     if (!mt_chat_normalise(chat, &tpl->profile, err) || (chat->continues && !mt_chat_ending_mark(chat, err)))
         return false;
-    ok = mt_chat_context_make(&m.context, chat, &tpl->profile, &model->marks, tpl->tokens, err);
-    m.options = (mt_template_options){.now = model->now,
-                                      .trusted = mt_chat_trusted,
-                                      .trusted_count = mt_chat_trusted_count,
-                                      .trusted_parts = m.context.trusted,
-                                      .trusted_part_count = m.context.trusted_count,
-                                      .watch = "messages",
-                                      .stop = model->stop,
-                                      .memory = model->memory};
-    ok = ok && make(&m, chat, err);
-    out->media = m.context.media;
-    out->media_count = m.context.media_count;
-    mt_chat_context_free(&m.context);
-    return ok;
+    m.context.generation_prompt = !chat->no_generation_prompt;
+    m.context.shown = mt_chat_context_count(&m.context);
+    return mt_chat_context_media(&m.context, &out->media, &out->media_count, err) && make(&m, chat, err);
 }
 
 void mt_prompt_free(mt_prompt *prompt)

@@ -55,7 +55,7 @@ static bool render(const mt_template *tpl, const json_t *context, const struct t
 {
     const mt_template_options options = {.now = now};
     mt_rendering out;
-    bool ok = mt_template_render(tpl, context, &options, &out, err);
+    bool ok = mt_template_render_json(tpl, context, &options, &out, err);
 
     if (ok && out.text.len)
         fwrite(out.text.data, 1, out.text.len, stdout);

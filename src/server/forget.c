@@ -12,48 +12,37 @@ static size_t room_of(const mt_served *served, const mt_ask *ask)
     return served->context - (wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-static bool has_role(const json_t *message, const char *role)
-{
-    const char *own = json_string_value(json_object_get(message, "role"));
-
-    return own && strcmp(own, role) == 0;
-}
-
 /* Where what is left in may begin: with a user's message, or with the last. Returns how many such places there are. */
-static size_t find_starts(const json_t *messages, size_t *starts)
+static size_t find_starts(const mt_chat *chat, size_t *starts)
 {
-    const size_t all = json_array_size(messages);
     size_t count = 0;
 
-    for (size_t i = 1; i < all; i++)
-        if (i + 1 == all || has_role(json_array_get(messages, i), "user"))
+    for (size_t i = 1; i < chat->count; i++)
+        if (i + 1 == chat->count || chat->messages[i].role == MT_CHAT_USER)
             starts[count++] = i;
     return count;
 }
 
-static void drop(void *json)
+/* A copy, which may be changed, of what the system says and the messages from one on. */
+static mt_chat chat_from(const mt_chat *chat, size_t from)
 {
-    json_decref(json);
-}
+    mt_chat kept = *chat;
 
-/* The body with what the system says and the messages from one on. It lives as long as the arena. */
-static const json_t *body_from(mt_arena *arena, const json_t *body, size_t from, size_t *forgotten)
-{
-    const json_t *all = json_object_get(body, "messages");
-    json_t *copy = json_copy((json_t *)(uintptr_t)body), *kept = json_array(); /* shares what is in it */
+    kept.messages = NULL;
+    kept.count = 0;
+    for (size_t i = 0; i < chat->count; i++) {
+        mt_chat_message copy = chat->messages[i];
 
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        json_t *message = json_array_get(all, i);
-
-        if (i >= from || has_role(message, "system") || has_role(message, "developer"))
-            json_array_append(kept, message);
+        if (i < from && copy.role != MT_CHAT_SYSTEM)
+            continue;
+        copy.parts = mt_arena_alloc(kept.arena, copy.part_count * sizeof(*copy.parts) + 1);
+        kept.starved = kept.starved || !copy.parts;
+        if (copy.parts && copy.part_count)
+            memcpy(copy.parts, chat->messages[i].parts, copy.part_count * sizeof(*copy.parts));
+        copy.part_count = copy.parts ? copy.part_count : 0;
+        mt_chat_put(&kept, &copy);
     }
-    *forgotten = json_array_size(all) - json_array_size(kept);
-    json_object_set_new(copy, "messages", kept);
-    if (mt_arena_defer(arena, drop, copy))
-        return copy;
-    json_decref(copy);
-    return NULL;
+    return kept;
 }
 
 typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
@@ -71,16 +60,17 @@ typedef struct attempt {
 /* What an earlier one has left is freed. */
 static outcome try_from(const attempt *a, size_t from)
 {
-    const json_t *body = from ? body_from(a->ask->arena, a->ask->body, from, a->forgotten) : a->ask->body;
+    mt_chat chat = chat_from(&a->ask->chat, from);
 
     mt_pictures_free(&a->out->pictures);
     *a->out = (mt_token_prompt){.count = 0};
     a->why->code = NULL;
-    if (!body) {
+    *a->forgotten = a->ask->chat.count - chat.count;
+    if (chat.starved) {
         mt_failure_memory(a->why, "messages");
         return FAILED;
     }
-    if (mt_tokens_chat(a->served, a->ask->arena, body, a->stop, a->most, a->out, NULL, a->why))
+    if (mt_tokens_chat(a->served, &chat, a->ask->body, a->stop, a->most, a->out, NULL, a->why))
         return a->out->count <= room_of(a->served, a->ask) ? FITS : TOO_LONG;
     return a->why->code && strcmp(a->why->code, "context_length_exceeded") == 0 ? TOO_LONG : FAILED;
 }
@@ -89,17 +79,15 @@ bool mt_forget_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
                     size_t *forgotten, mt_failure *why)
 {
     const attempt a = {served, ask, stop, most, out, forgotten, why};
-    const json_t *messages = json_object_get(ask->body, "messages");
     outcome found = try_from(&a, 0);
     size_t *starts, count, low, high;
 
-    *forgotten = 0;
     if (found != TOO_LONG)
         return found == FITS;
-    starts = mt_arena_alloc(ask->arena, (json_array_size(messages) + 1) * sizeof(*starts));
+    starts = mt_arena_alloc(ask->arena, (ask->chat.count + 1) * sizeof(*starts));
     if (!starts)
         return mt_failure_memory(why, "messages");
-    count = find_starts(messages, starts);
+    count = find_starts(&ask->chat, starts);
     for (low = 0, high = count; low < high && found != FAILED;) { /* the later one begins, the shorter it is */
         const size_t middle = low + (high - low) / 2;
 

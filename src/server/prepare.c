@@ -212,7 +212,7 @@ static bool set_expected(mt_request *r, mt_call *call, const mt_ask *ask, mt_fai
    the request brought may show nothing of it, and the model writes it all the same. */
 static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt)
 {
-    const bool tools = json_array_size(json_object_get(ask->body, "tools")) > 0;
+    const bool tools = ask->chat.tools != NULL;
     mt_parse_formats f = mt_chat_templates_pick(prompt->templates, tools)->formats;
 
     if (served->templates && prompt->templates != served->templates) {
@@ -231,7 +231,7 @@ static mt_parse_formats formats_of(const mt_served *served, const mt_ask *ask, c
 static mt_parse_settings parsing_of(const mt_served *served, const mt_ask *ask, const mt_token_prompt *prompt)
 {
     return (mt_parse_settings){.formats = formats_of(served, ask, prompt),
-                               .tools = ask->calls == MT_SHAPE_CALLS_NONE ? NULL : json_object_get(ask->body, "tools"),
+                               .tools = ask->calls == MT_SHAPE_CALLS_NONE ? NULL : ask->chat.tools,
                                .opened = prompt->opened};
 }
 
@@ -271,12 +271,11 @@ static void warn(mt_call *call, const char *left_out)
 static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt, mt_failure *why)
 {
     const mt_served *served = call->served;
-    const json_t *tools = ask->is_chat ? json_object_get(ask->body, "tools") : NULL;
     mt_shape shape = {.source = ask->source,
                       .calls = ask->calls,
                       .names = ask->call_names,
                       .one = !ask->parallel_calls,
-                      .tools = tools,
+                      .tools = ask->chat.tools,
                       .formats = {.tools = "none", .reasoning = "none"},
                       .opened = prompt->opened};
     mt_error err = {0};
@@ -285,7 +284,7 @@ static bool constrain(mt_call *call, const mt_ask *ask, mt_token_prompt *prompt,
         shape.formats = formats_of(served, ask, prompt);
     if (!mt_shape_needed(&shape))
         return true;
-    if (ask->calls == MT_SHAPE_CALLS_REQUIRED && json_array_size(tools) == 0)
+    if (ask->calls == MT_SHAPE_CALLS_REQUIRED && !ask->chat.tools)
         return mt_failure_set(why, 400, "invalid_value", "tool_choice",
                               "\"tool_choice\" is given without \"tools\": send some, or leave it out");
     if (!served->constraints)
@@ -443,13 +442,13 @@ static bool submit(mt_call *call, const mt_ask *ask, mt_token_prompt *prompts, s
 }
 
 /* One that turns out to bring pictures, or a template of its own, begins again in the lane of such. */
-static bool takes_long(mt_call *call, const json_t *body)
+static bool takes_long(mt_call *call, const json_t *body, bool pictures)
 {
     const bool own =
         call->served && call->served->own_templates && json_is_string(json_object_get(body, "chat_template"));
     const mt_lane lane = call->lane;
 
-    if (lane != MT_LANE_MEDIA && mt_chat_shows(body))
+    if (lane != MT_LANE_MEDIA && pictures)
         call->lane = MT_LANE_MEDIA;
     else if (own && lane == MT_LANE_SMALL)
         call->lane = MT_LANE_LARGE;
@@ -482,7 +481,7 @@ static bool prepare(mt_call *call, mt_ask *ask, mt_failure *why)
         call->dialect->nothing(&call->text, ask, served->name);
         return true;
     }
-    if (ask->is_chat && takes_long(call, ask->body))
+    if (ask->is_chat && takes_long(call, ask->body, mt_chat_shows(&ask->chat)))
         return true;
     if (ask->stream && ask->prompt_logprobs >= 0)
         return mt_failure_set(why, 400, "invalid_value", "prompt_logprobs",
@@ -526,7 +525,7 @@ static bool prepare_answer(mt_call *call, const json_t *body, mt_failure *why)
 
 static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
 {
-    return takes_long(call, body) || call->task(call, body, &call->text, why);
+    return takes_long(call, body, mt_chat_request_shows(body)) || call->task(call, body, &call->text, why);
 }
 
 /* A call goes on in the lane that it has now. False when as much waits there as may. */

@@ -69,7 +69,7 @@ bool mt_task_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_fail
     mt_served *served = call->served;
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_token_prompt tokens = {.count = 0};
-    const bool ok = mt_tokens_chat(served, arena, body, &call->stop, mt_tokens_most(served), &tokens, NULL, why);
+    const bool ok = mt_tokens_request(served, arena, body, &call->stop, &tokens, NULL, why);
 
     if (ok)
         add_prompt(call, body, &tokens, out);

@@ -46,7 +46,7 @@ static bool read_tokens(mt_call *call, mt_arena *arena, const json_t *body, mt_t
     if (text.data)
         return mt_tokens_encode(call->served, arena, text, add_special, &call->stop, mt_tokens_most(call->served),
                                 tokens, why);
-    return mt_tokens_chat(call->served, arena, body, &call->stop, mt_tokens_most(call->served), tokens, NULL, why);
+    return mt_tokens_request(call->served, arena, body, &call->stop, tokens, NULL, why);
 }
 
 /* {"prompt": text} or {"messages": [...]}. */
@@ -122,7 +122,7 @@ bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_f
     mt_arena *arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
     mt_token_prompt tokens = {.count = 0};
     mt_chat_text text;
-    const bool ok = mt_tokens_chat(served, arena, body, &call->stop, mt_tokens_most(served), &tokens, &text, why);
+    const bool ok = mt_tokens_request(served, arena, body, &call->stop, &tokens, &text, why);
 
     if (ok)
         write_prompt(out, text.data, text.len);

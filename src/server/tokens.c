@@ -66,7 +66,7 @@ static mt_chat_marks marks_of(const mt_processor *processor)
 }
 
 /* The model's, or the request's own. */
-static const mt_chat_templates *templates_of(const mt_served *served, mt_arena *arena, const json_t *body,
+static const mt_chat_templates *templates_of(const mt_served *served, const mt_chat *chat, const json_t *body,
                                              const atomic_bool *stop, mt_failure *why)
 {
     const json_t *given = json_object_get(body, "chat_template");
@@ -79,7 +79,7 @@ static const mt_chat_templates *templates_of(const mt_served *served, mt_arena *
                            "the model \"%s\" has no chat template: use /v1/completions, or start the server with "
                            "--chat-template",
                            served->name);
-        return served->video_templates && mt_chat_shows_video(body) ? served->video_templates : served->templates;
+        return served->video_templates && mt_chat_shows_video(chat) ? served->video_templates : served->templates;
     }
     if (!json_is_string(given))
         mt_failure_set(why, 400, "invalid_type", "chat_template", "\"chat_template\" is %s: send a string",
@@ -89,8 +89,8 @@ static const mt_chat_templates *templates_of(const mt_served *served, mt_arena *
                        "\"chat_template\" is given, and this server takes none from its clients: leave it out, or "
                        "start the server with --allow-chat-template");
     else {
-        own = mt_own_templates_get(served->own_templates, arena, json_string_value(given), json_string_length(given),
-                                   stop, &err);
+        own = mt_own_templates_get(served->own_templates, chat->arena, json_string_value(given),
+                                   json_string_length(given), stop, &err);
         if (!own)
             mt_failure_from(why, &err, "chat_template");
         return own;
@@ -98,7 +98,7 @@ static const mt_chat_templates *templates_of(const mt_served *served, mt_arena *
     return NULL;
 }
 
-static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *body, mt_pictures *pictures,
+static bool make_prompt(const mt_served *served, mt_chat *chat, mt_pictures *pictures,
                         const mt_chat_templates *templates, size_t most, mt_prompt *prompt, mt_failure *why)
 {
     mt_prompt_model model = {.templates = templates,
@@ -109,21 +109,16 @@ static bool make_prompt(const mt_served *served, mt_arena *arena, const json_t *
                              .stop = pictures->stop,
                              .memory = served->work < MT_LIMIT_TEMPLATE_MEMORY ? served->work : 0,
                              .most = most};
-    mt_chat chat;
+    const bool own = templates != served->templates && templates != served->video_templates;
     mt_error err;
 
-    if (!mt_chat_read(&chat, arena, body, &err))
-        return mt_failure_from(why, &err, "messages");
-    if (!served->opened.processor && mt_chat_shows(body))
+    if (!served->opened.processor && mt_chat_shows(chat))
         return mt_failure_set(why, 400, "unsupported_value", "messages", "this model takes no pictures: send text");
     if (served->opened.processor)
         model.marks = marks_of(served->opened.processor);
-    if (mt_prompt_make(prompt, &chat, &model, &err))
+    if (mt_prompt_make(prompt, chat, &model, &err))
         return true;
-    return unfit(served, most, &err,
-                 !json_is_string(json_object_get(body, "chat_template")) || err.code == MT_E_TOO_LONG ? "messages"
-                                                                                                      : "chat_template",
-                 why);
+    return unfit(served, most, &err, own && err.code != MT_E_TOO_LONG ? "chat_template" : "messages", why);
 }
 
 static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt_failure *why)
@@ -195,7 +190,7 @@ static bool expand(mt_arena *arena, mt_token_prompt *p, mt_failure *why)
     return true;
 }
 
-bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop, size_t most,
+bool mt_tokens_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
                     mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
 {
     mt_pictures pictures = {
@@ -206,13 +201,24 @@ bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, cons
     bool ok = mt_pictures_init(&pictures, body, &err) || mt_failure_from(why, &err, NULL);
 
     if (ok && need_tokenizer(served, why))
-        templates = templates_of(served, arena, body, stop, why);
-    ok = ok && templates && make_prompt(served, arena, body, &pictures, templates, most, &prompt, why) &&
-         copy_prompt(arena, &prompt, out, why) && (!text || copy_text(arena, &prompt.text, text, why));
+        templates = templates_of(served, chat, body, stop, why);
+    ok = ok && templates && make_prompt(served, chat, &pictures, templates, most, &prompt, why) &&
+         copy_prompt(chat->arena, &prompt, out, why) && (!text || copy_text(chat->arena, &prompt.text, text, why));
     out->templates = templates;
     out->pictures = pictures;
     mt_prompt_free(&prompt);
-    return ok && (pictures.count == 0 || expand(arena, out, why));
+    return ok && (pictures.count == 0 || expand(chat->arena, out, why));
+}
+
+bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
+                       mt_token_prompt *out, mt_chat_text *text, mt_failure *why)
+{
+    mt_error err = {0};
+    mt_chat chat;
+
+    return mt_chat_read(&chat, arena, body, &err)
+               ? mt_tokens_chat(served, &chat, body, stop, mt_tokens_most(served), out, text, why)
+               : mt_failure_from(why, &err, "messages");
 }
 
 static bool make_one(const mt_served *served, const mt_ask *ask, const mt_ask_prompt *from, const atomic_bool *stop,
@@ -263,7 +269,7 @@ static bool truncate(const mt_served *served, const mt_ask *ask, mt_token_prompt
     return true;
 }
 
-bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
+bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
                     size_t *count, mt_failure *why)
 {
     *count = ask->is_chat ? 1 : ask->prompt_count;
@@ -281,7 +287,7 @@ bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *sto
         return true;
     }
     if (ask->is_chat)
-        return mt_tokens_chat(served, ask->arena, ask->body, stop, most, *out, NULL, why) &&
+        return mt_tokens_chat(served, &ask->chat, ask->body, stop, most, *out, NULL, why) &&
                truncate(served, ask, *out, why);
     for (size_t i = 0; i < *count; i++)
         if (!make_one(served, ask, &ask->prompts[i], stop, most, *out + i, why) ||

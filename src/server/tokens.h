@@ -25,15 +25,20 @@ typedef struct mt_token_prompt {
 /* How many tokens may be counted for somebody who wants nothing but that. */
 size_t mt_tokens_most(const mt_served *served);
 
-/* *out has *count prompts: one of a chat, else as many as the ask has. stop: true once nobody waits for it any more.
+/* *out has *count prompts: one of a chat, which is changed, else as many as the ask has. stop: true once nobody waits for it any more.
    most: tokens that a text may have, as in mt_encode_options: what has more is not read to its end. */
-bool mt_tokens_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
+bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
                     size_t *count, mt_failure *why) MT_NODISCARD;
 
-/* The messages of a body as a prompt, with as many tokens for pictures as they have. text: that the tokens were made
-   of, a copy in the arena; NULL where nobody wants it. out->pictures are to be freed in any case. */
-bool mt_tokens_chat(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop, size_t most,
+/* A chat, which is changed, as a prompt with as many tokens for pictures as they have. body: says how those are looked
+   at, and may bring a template. text: that the tokens were made of, a copy in the arena; NULL where nobody wants it.
+   out->pictures are to be freed in any case. */
+bool mt_tokens_chat(mt_served *served, mt_chat *chat, const json_t *body, const atomic_bool *stop, size_t most,
                     mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
+
+/* The same of a request in the shape of OpenAI's chat completions, for somebody who wants nothing but its tokens. */
+bool mt_tokens_request(mt_served *served, mt_arena *arena, const json_t *body, const atomic_bool *stop,
+                       mt_token_prompt *out, mt_chat_text *text, mt_failure *why) MT_NODISCARD;
 
 /* A text to ids in the arena. */
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,

@@ -89,18 +89,16 @@ static bool deliver(const mt_tpl_build *from, const mt_tpl_watch *watch, mt_rend
     return true;
 }
 
-static bool render(mt_tpl_run *run, const mt_template *tpl, const json_t *context, const mt_template_options *options,
-                   mt_rendering *out)
+static bool render(mt_tpl_run *run, const mt_template *tpl, mt_template_fill *fill, const void *ctx,
+                   const mt_template_options *options, mt_rendering *out)
 {
-    mt_tpl_value variables;
+    mt_tpl_dict *variables = mt_tpl_dict_new(run, 0);
     mt_tpl_build text;
     mt_tpl_watch watch = {.out = &text};
 
-    if (!json_is_object(context))
-        return mt_tpl_fail(run, "the context is not an object");
-    if (!mt_tpl_from_json(run, context, options, &variables))
+    if (!variables || !fill(ctx, run, variables))
         return false;
-    run->context = variables.as.dict;
+    run->context = variables;
     run->blocks = &tpl->blocks;
     run->root = mt_tpl_activate(run, NULL, tpl->slots);
     if (!run->root || !mt_tpl_enter_scope(run, run->root, &tpl->scope))
@@ -113,8 +111,8 @@ static bool render(mt_tpl_run *run, const mt_template *tpl, const json_t *contex
     return mt_tpl_exec(run, run->root, &tpl->body, &text) != MT_TPL_STOP && deliver(&text, &watch, out);
 }
 
-bool mt_template_render(const mt_template *tpl, const json_t *context, const mt_template_options *options,
-                        mt_rendering *out, mt_error *err)
+bool mt_template_render(const mt_template *tpl, mt_template_fill *fill, const void *ctx,
+                        const mt_template_options *options, mt_rendering *out, mt_error *err)
 {
     static const mt_template_options defaults = {.now = NULL};
     mt_tpl_run run = {.err = err};
@@ -128,10 +126,23 @@ bool mt_template_render(const mt_template *tpl, const json_t *context, const mt_
     run.longest = (size_t)or_limit(options->output, MT_LIMIT_TEMPLATE_OUTPUT);
     run.now = options->now;
     run.seed = (uint64_t)(uintptr_t)run.arena; /* of no order that shows: dicts keep that of insertion */
-    ok = render(&run, tpl, context, options, out);
+    ok = render(&run, tpl, fill, ctx, options, out);
     out->raised = run.raised;
     mt_arena_free(run.arena);
     return ok;
+}
+
+static bool fill_json(const void *ctx, mt_tpl_run *run, mt_tpl_dict *variables)
+{
+    if (!json_is_object((const json_t *)ctx))
+        return mt_tpl_fail(run, "the context is not an object");
+    return mt_tpl_set_members(run, variables, ctx, false);
+}
+
+bool mt_template_render_json(const mt_template *tpl, const json_t *context, const mt_template_options *options,
+                             mt_rendering *out, mt_error *err)
+{
+    return mt_template_render(tpl, fill_json, context, options, out, err);
 }
 
 void mt_rendering_free(mt_rendering *out)

@@ -25,12 +25,6 @@
 
 typedef struct mt_template mt_template;
 
-/* Some bytes of a string of the context that are trusted although the string is not: what the caller put there. */
-typedef struct mt_trusted_part {
-    const json_t *string;
-    mt_range bytes;
-} mt_trusted_part;
-
 /* What a round of a loop wrote for an item of the watched list. */
 typedef struct mt_mark {
     size_t item;
@@ -40,13 +34,6 @@ typedef struct mt_mark {
 typedef struct mt_template_options {
     /* What strftime_now tells; NULL: the local time. */
     const struct tm *now;
-
-    /* Strings of the context that are as good as the template's own: "bos_token", "messages.*.role". A part that is *
-       stands for any key and any index. */
-    const char *const *trusted;
-    size_t trusted_count;
-    const mt_trusted_part *trusted_parts; /* those of a string stand together, ascending */
-    size_t trusted_part_count;
 
     /* A variable that is a list of objects: marks tells where loops wrote them. NULL: none. */
     const char *watch;
@@ -74,10 +61,19 @@ void mt_template_free(mt_template *tpl); /* NULL is fine */
 /* Whether the template looks for a variable of that name in the context. */
 bool mt_template_reads(const mt_template *tpl, const char *name);
 
-/* context is an object: the variables. It is only read, and not needed afterwards. options may be NULL. out needs no
-   initialisation; free it with mt_rendering_free in any case. */
-bool mt_template_render(const mt_template *tpl, const json_t *context, const mt_template_options *options,
-                        mt_rendering *out, mt_error *err) MT_NODISCARD;
+/* Sets the variables of a rendering (context.h, value.h). False only where the run has failed. */
+struct mt_tpl_run;
+struct mt_tpl_dict;
+typedef bool mt_template_fill(const void *ctx, struct mt_tpl_run *run, struct mt_tpl_dict *variables);
+
+/* fill may be called with ctx during the call, and what it borrows is not needed afterwards. options may be NULL. out
+   needs no initialisation; free it with mt_rendering_free in any case. */
+bool mt_template_render(const mt_template *tpl, mt_template_fill *fill, const void *ctx,
+                        const mt_template_options *options, mt_rendering *out, mt_error *err) MT_NODISCARD;
+
+/* The same with a JSON object for the variables. All strings in it are untrusted. */
+bool mt_template_render_json(const mt_template *tpl, const json_t *context, const mt_template_options *options,
+                             mt_rendering *out, mt_error *err) MT_NODISCARD;
 void mt_rendering_free(mt_rendering *out);
 
 #endif

@@ -43,18 +43,25 @@ static void check_ask(const mt_ask *ask)
         assert(ask->prompts[i].text.data || ask->prompts[i].ids);
 }
 
-/* A chat that a dialect made is one that the reader of chats can read: made says whether it must be. */
-static void check_chat(const mt_ask *ask, bool made)
+/* Whatever dialect filled it, a chat is one that templates can be given. */
+static void check_chat(const mt_chat *chat)
 {
-    mt_error err = {0};
-    mt_chat chat;
+    assert(chat->count >= 1 && chat->count <= MT_LIMIT_MESSAGES && !chat->starved);
+    assert(!chat->tools || json_array_size(chat->tools) > 0);
+    assert(!chat->kwargs || json_is_object(chat->kwargs));
+    for (size_t i = 0; i < chat->count; i++) {
+        const mt_chat_message *m = &chat->messages[i];
 
-    if (ask->is_chat && !mt_chat_read(&chat, ask->arena, ask->body, &err))
-        assert(err.text[0] && (!made || ask->old_calls || err.code == MT_E_TOO_LARGE ||
-                               json_array_size(json_object_get(ask->body, "messages")) == 0 ||
-                               json_object_get(ask->body, "chat_template_kwargs") ||
-                               json_object_get(ask->body, "add_generation_prompt") ||
-                               json_object_get(ask->body, "continue_final_message")));
+        assert(m->index == i && m->part_count <= m->sent && (m->call_count == 0 || m->role == MT_CHAT_ASSISTANT));
+        assert(m->list || (m->part_count == 1 && m->parts[0].type == MT_CHAT_TEXT));
+        for (size_t k = 0; k < m->part_count; k++) {
+            assert(m->parts[k].type == MT_CHAT_TEXT ? m->parts[k].text.data != NULL
+                                                    : json_is_object(m->parts[k].source));
+            assert(m->parts[k].message == i && m->parts[k].index < m->sent);
+        }
+        for (size_t k = 0; k < m->call_count; k++)
+            assert(m->calls[k].name.data);
+    }
 }
 
 static void try_dialect(const mt_dialect *dialect, const json_t *body)
@@ -68,7 +75,8 @@ static void try_dialect(const mt_dialect *dialect, const json_t *body)
     mt_ask_init(&ask, arena, body, &defaults);
     if (dialect->read(&ask, &why)) {
         check_ask(&ask);
-        check_chat(&ask, ask.owned != NULL && dialect != &mt_ollama_chat); /* whose messages go on as they are */
+        if (ask.is_chat)
+            check_chat(&ask.chat);
     } else
         check_failure(&why);
     mt_ask_free(&ask);

@@ -38,9 +38,7 @@ static void check(const mt_rendering *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const trusted[] = {"bos_token", "messages.*.role"};
-    const mt_template_options options = {
-        .trusted = trusted, .trusted_count = 2, .steps = 20000, .memory = 4u << 20, .output = 1u << 16};
+    const mt_template_options options = {.steps = 20000, .memory = 4u << 20, .output = 1u << 16};
     const uint8_t *end = size ? memchr(data, '\0', size) : NULL;
     const size_t len = end ? (size_t)(end - data) : size;
     mt_error err = {0};
@@ -56,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         context = json_loadb((const char *)end + 1, size - len - 1, JSON_ALLOW_NUL, NULL);
     if (!context)
         context = default_context();
-    if (mt_template_render(tpl, context, &options, &r, &err))
+    if (mt_template_render_json(tpl, context, &options, &r, &err))
         check(&r);
     else
         assert(err.code != MT_OK && (r.raised || strlen(err.text) > 0));

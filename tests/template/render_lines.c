@@ -1,6 +1,5 @@
 /* Renders one line at a time, for the scripts here. A line of standard input is an object: "template" compiles a text,
-   which stays until the next one; "context" renders it; "now" is what strftime_now tells, "trusted" the paths of
-   trusted strings. Each line is answered by one on standard output: {"text": ..., "untrusted": [[begin, end], ...]} or
+   which stays until the next one; "context" renders it; "now" is what strftime_now tells. Each line is answered by one on standard output: {"text": ..., "untrusted": [[begin, end], ...]} or
    {"error": ..., "raised": true or false, "compile": true or false}. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 #include "base/alloc.h"
 #include "base/json_tree.h"
 #include "template/template.h"
-
-enum { TRUSTED_MAX = 16 };
 
 static void answer(json_t *object)
 {
@@ -40,19 +37,15 @@ static void answer_text(const mt_rendering *r)
 
 static void render(const mt_template *tpl, const json_t *line)
 {
-    const json_t *trusted = json_object_get(line, "trusted");
-    const char *now_text = json_string_value(json_object_get(line, "now")), *paths[TRUSTED_MAX];
-    mt_template_options options = {.trusted = paths};
+    const char *now_text = json_string_value(json_object_get(line, "now"));
+    mt_template_options options = {.now = NULL};
     struct tm now = {0};
     mt_rendering r;
     mt_error err = {0};
 
     if (now_text && strptime(now_text, "%Y-%m-%dT%H:%M:%S", &now))
         options.now = &now;
-    for (; options.trusted_count < json_array_size(trusted) && options.trusted_count < TRUSTED_MAX;
-         options.trusted_count++)
-        paths[options.trusted_count] = json_string_value(json_array_get(trusted, options.trusted_count));
-    if (mt_template_render(tpl, json_object_get(line, "context"), &options, &r, &err))
+    if (mt_template_render_json(tpl, json_object_get(line, "context"), &options, &r, &err))
         answer_text(&r);
     else
         answer_error(&err, r.raised, false);

@@ -21,6 +21,8 @@ static bool read_body(fixture *f, const mt_dialect *dialect, const char *text)
     f->arena = mt_arena_new(1 << 20);
     f->body = json_loads(text, JSON_ALLOW_NUL, NULL);
     assert_non_null(f->body);
+    if (dialect == &mt_openai_chat)
+        json_object_set_new(f->body, "messages", json_pack("[{s:s, s:s}]", "role", "user", "content", "hi"));
     mt_ask_init(&f->ask, f->arena, f->body, &defaults);
     return dialect->read(&f->ask, &f->why);
 }

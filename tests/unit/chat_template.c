@@ -16,7 +16,7 @@ static const char *text_of(const char *file, bool tools)
     else {
         const mt_chat_template *tpl = mt_chat_templates_pick(set, tools);
 
-        assert_true(mt_template_render(tpl->tpl, tpl->tokens, NULL, &r, &err));
+        assert_true(mt_template_render_json(tpl->tpl, tpl->tokens, NULL, &r, &err));
         snprintf(result, sizeof(result), "%s", r.text.data ? r.text.data : "");
         mt_rendering_free(&r);
     }

@@ -64,7 +64,7 @@ static void check_case(tally *t, const json_t *item, const json_t *context)
         check_error(t, item, "compile", &err);
         return;
     }
-    if (mt_template_render(tpl, context, &options, &r, &err))
+    if (mt_template_render_json(tpl, context, &options, &r, &err))
         check_text(t, item, &r);
     else
         check_error(t, item, r.raised ? "raised" : "runtime", &err);

@@ -18,7 +18,7 @@ static mt_code render(const char *text, const mt_template_options *options, char
     mt_rendering r;
 
     if (tpl) {
-        if (mt_template_render(tpl, context, options, &r, &err))
+        if (mt_template_render_json(tpl, context, options, &r, &err))
             assert_int_equal(err.code, MT_OK);
         mt_rendering_free(&r);
     }
@@ -185,10 +185,10 @@ static void deep_contexts_are_refused(void **state)
         json_object_set_new(at, "a", inner);
         at = inner;
     }
-    assert_false(mt_template_render(tpl, context, NULL, &r, &err));
+    assert_false(mt_template_render_json(tpl, context, NULL, &r, &err));
     assert_int_equal(err.code, MT_E_TOO_LARGE);
     mt_rendering_free(&r);
-    assert_false(mt_template_render(tpl, json_object_get(context, "none"), NULL, &r, &err));
+    assert_false(mt_template_render_json(tpl, json_object_get(context, "none"), NULL, &r, &err));
     mt_rendering_free(&r);
     mt_template_free(tpl);
     json_decref(context);
@@ -210,8 +210,8 @@ static void *render_many(void *arg)
     for (int i = 0; i < 200; i++) {
         mt_rendering r;
 
-        s->same =
-            s->same && mt_template_render(s->tpl, s->context, NULL, &r, &err) && strcmp(r.text.data, expected) == 0;
+        s->same = s->same && mt_template_render_json(s->tpl, s->context, NULL, &r, &err) &&
+                  strcmp(r.text.data, expected) == 0;
         mt_rendering_free(&r);
     }
     return NULL;

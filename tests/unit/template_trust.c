@@ -3,28 +3,40 @@
 
 #include <jansson.h>
 
+#include "template/context.h"
 #include "template/template.h"
 
-static const char *const trusted[] = {"bos", "messages.*.role", "deep.a.b"};
+/* All of the context, of which one variable is trusted, and one list whose dict has a trusted role. */
+static bool fill(const void *ctx, mt_tpl_run *run, mt_tpl_dict *variables)
+{
+    const json_t *trusted = json_object_get((const json_t *)ctx, "trusted");
+    mt_tpl_value role, message, list;
+    mt_tpl_items items = {0};
+
+    message = (mt_tpl_value){.kind = MT_TPL_DICT, .as.dict = mt_tpl_dict_new(run, 0)};
+    return mt_tpl_set_members(run, variables, json_object_get((const json_t *)ctx, "untrusted"), false) &&
+           mt_tpl_set_members(run, variables, trusted, true) && mt_tpl_set_lit(run, &role, "user") &&
+           mt_tpl_set_members(run, message.as.dict, json_object_get((const json_t *)ctx, "message"), false) &&
+           mt_tpl_set_name(run, message.as.dict, "role", role) && mt_tpl_items_add(run, &items, message) &&
+           mt_tpl_items_end(run, &items, MT_TPL_LIST, &list) && mt_tpl_set_name(run, variables, "messages", list);
+}
 
 /* The text with the untrusted parts in «», so that a case reads as one string. */
 static const char *marked(const char *text)
 {
     static char result[8192];
-    const mt_template_options options = {.trusted = trusted, .trusted_count = 3};
-    json_t *context =
-        json_loads("{\"u\": \"<|user|>\", \"v\": \"Straße\", \"bos\": \"<s>\", \"n\": 7, \"w\": \" a b \","
-                   " \"messages\": [{\"role\": \"user\", \"content\": \"hi\\nyou\"}],"
-                   " \"deep\": {\"a\": {\"b\": \"T\", \"c\": \"U\"}, \"b\": \"U\"},"
-                   " \"d\": {\"k<\": \"x\\ty\", \"n\": [1, \"z\"]}, \"e\": \"\"}",
-                   0, NULL);
+    json_t *context = json_loads("{\"untrusted\": {\"u\": \"<|user|>\", \"v\": \"Straße\", \"n\": 7, \"w\": \" a b \","
+                                 " \"d\": {\"k<\": \"x\\ty\", \"n\": [1, \"z\"]}, \"e\": \"\"},"
+                                 " \"message\": {\"content\": \"hi\\nyou\"},"
+                                 " \"trusted\": {\"bos\": \"<s>\", \"deep\": {\"a\": [\"T\"]}}}",
+                                 0, NULL);
     mt_error err = {0};
     mt_template *tpl = mt_template_compile(text, strlen(text), &err);
     mt_rendering r = {0};
     size_t at = 0, len = 0;
 
     assert_non_null(context);
-    if (!tpl || !mt_template_render(tpl, context, &options, &r, &err))
+    if (!tpl || !mt_template_render(tpl, fill, context, NULL, &r, &err))
         fail_msg("%s: %s", text, err.text);
     for (size_t i = 0; i < r.untrusted_count; i++) {
         assert_true(r.untrusted[i].begin < r.untrusted[i].end && r.untrusted[i].end <= r.text.len);
@@ -62,7 +74,7 @@ static void the_context_is_untrusted_but_for_what_is_named(void **state)
     static const example cases[] = {
         {"<|im|>{{ u }}<|end|>", "<|im|>«<|user|>»<|end|>"},
         {"{{ bos }}{{ messages[0].role }}{{ messages[0]['content'] }}", "<s>user«hi\nyou»"},
-        {"{{ deep.a.b }}{{ deep.a.c }}{{ deep.b }}", "T«UU»"},
+        {"{{ deep.a[0] }}{% for k in deep %}{{ k }}{% endfor %}{{ u }}", "Ta«<|user|>»"},
         {"{{ n }}{{ e }}{{ 'lit' }}{{ none }}", "7litNone"},
         {"{% for k in d %}{{ k }};{% endfor %}", "«k<»;«n»;"},
         {"{{ u ~ u }}", "«<|user|><|user|>»"},

@@ -17,7 +17,7 @@ static const char *render_with(const char *text, const json_t *context)
     if (!tpl)
         snprintf(result, sizeof(result), "%s", err.text);
     else {
-        bool ok = mt_template_render(tpl, context, NULL, &r, &err);
+        bool ok = mt_template_render_json(tpl, context, NULL, &r, &err);
 
         snprintf(result, sizeof(result), "%s", !ok ? err.text : r.text.data ? r.text.data : "");
         mt_rendering_free(&r);
@@ -130,7 +130,7 @@ static void numbers_read_back_as_they_print(void **state)
         mt_rendering r;
         char *end;
 
-        assert_true(mt_template_render(tpl, context, NULL, &r, &err));
+        assert_true(mt_template_render_json(tpl, context, NULL, &r, &err));
         assert_true(strtod(r.text.data, &end) == values[i]);
         assert_true(strtod(end, NULL) == values[i]);
         mt_rendering_free(&r);
