@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/fields.h"
+#include "base/alloc.h"
 #include "server/forget.h"
 #include "server/own_templates.h"
 
@@ -31,26 +32,31 @@ static bool unfit(const mt_served *served, size_t most, const mt_error *err, con
     return mt_failure_from(why, err, param);
 }
 
+/* What the tokenizer wrote is the arena's from then on, and not copied. */
+static bool keep_ids(mt_arena *arena, mt_ids *ids, mt_token_prompt *out, mt_failure *why)
+{
+    if (!mt_arena_defer(arena, mt_free, ids->data))
+        return mt_failure_memory(why, NULL);
+    out->ids = ids->data;
+    out->count = ids->count;
+    *ids = (mt_ids){0};
+    return true;
+}
+
 bool mt_tokens_encode(const mt_served *served, mt_arena *arena, mt_chat_text text, bool add_special,
                       const atomic_bool *stop, size_t most, mt_token_prompt *out, mt_failure *why)
 {
     const mt_encode_options options = {.add_special = add_special, .stop = stop, .most = most};
     mt_ids ids = {0};
     mt_error err;
-    uint32_t *copy = NULL;
     bool ok;
 
     if (!need_tokenizer(served, why))
         return false;
-    ok = mt_tokenizer_encode(served->tokenizer, text.data, text.len, &options, &ids, &err) ||
-         unfit(served, most, &err, err.code == MT_E_TOO_LONG ? "prompt" : NULL, why);
-    if (ok) {
-        copy = mt_arena_alloc(arena, (ids.count + 1) * sizeof(*copy));
-        ok = copy || mt_failure_memory(why, NULL);
-    }
-    if (ok && ids.count)
-        memcpy(copy, ids.data, ids.count * sizeof(*copy));
-    *out = (mt_token_prompt){.ids = copy, .count = ids.count, .text = text};
+    *out = (mt_token_prompt){.text = text};
+    ok = (mt_tokenizer_encode(served->tokenizer, text.data, text.len, &options, &ids, &err) ||
+          unfit(served, most, &err, err.code == MT_E_TOO_LONG ? "prompt" : NULL, why)) &&
+         keep_ids(arena, &ids, out, why);
     mt_ids_free(&ids);
     return ok;
 }
@@ -131,23 +137,16 @@ static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt
     return copy || mt_failure_memory(why, NULL);
 }
 
-static bool copy_prompt(mt_arena *arena, const mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
+static bool keep_prompt(mt_arena *arena, mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
 {
-    uint32_t *ids = mt_arena_alloc(arena, (prompt->ids.count + 1) * sizeof(*ids));
     uint32_t *cuts = mt_arena_alloc(arena, (prompt->cut_count + 1) * sizeof(*cuts));
 
-    if (!ids || !cuts)
+    if (!cuts)
         return mt_failure_memory(why, NULL);
-    if (prompt->ids.count)
-        memcpy(ids, prompt->ids.data, prompt->ids.count * sizeof(*ids));
     for (size_t i = 0; i < prompt->cut_count; i++)
         cuts[i] = (uint32_t)prompt->cuts[i];
-    *out = (mt_token_prompt){.ids = ids,
-                             .count = prompt->ids.count,
-                             .cuts = cuts,
-                             .cut_count = prompt->cut_count,
-                             .opened = prompt->opened.state};
-    return true;
+    *out = (mt_token_prompt){.cuts = cuts, .cut_count = prompt->cut_count, .opened = prompt->opened.state};
+    return keep_ids(arena, &prompt->ids, out, why);
 }
 
 /* Where turns begin in the expanded prompt, and where pictures end: others may go on from there. */
@@ -203,7 +202,7 @@ bool mt_tokens_chat(mt_served *served, mt_chat *chat, const json_t *body, const 
     if (ok && need_tokenizer(served, why))
         templates = templates_of(served, chat, body, stop, why);
     ok = ok && templates && make_prompt(served, chat, &pictures, templates, most, &prompt, why) &&
-         copy_prompt(chat->arena, &prompt, out, why) && (!text || copy_text(chat->arena, &prompt.text, text, why));
+         keep_prompt(chat->arena, &prompt, out, why) && (!text || copy_text(chat->arena, &prompt.text, text, why));
     out->templates = templates;
     out->pictures = pictures;
     mt_prompt_free(&prompt);
