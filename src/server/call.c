@@ -36,69 +36,6 @@
 #include "server/timeout.h"
 #include "server/watch.h"
 
-static double ms_since(uint64_t start, uint64_t end)
-{
-    return end > start ? (double)(end - start) / 1e6 : 0;
-}
-
-static const char *finish_name(const mt_call *call)
-{
-    if (call->answer->failed || call->timed_out)
-        return call->timed_out ? "timeout" : "error";
-    return call->answer->open ? "cancelled" : mt_finish_name(call->answer->choices[0].finish);
-}
-
-/* One line for each call that computed something, one at a lower level for the others. */
-static void report(const mt_call *call)
-{
-    const uint64_t now = mt_clock_ns();
-
-    if (!call->answer || call->failure.status) {
-        mt_log_debug("request.done", "%s %d after %.1f ms", call->id, call->failure.status,
-                     ms_since(call->received, now));
-        return;
-    }
-    mt_log_info(
-        "request.done",
-        "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s%s%s%s%s",
-        call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
-        mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
-        ms_since(call->received, call->first_token), ms_since(call->received, now), call->account ? " key " : "",
-        call->account ? call->account->name : "", call->name[0] ? " as " : "", call->name,
-        call->session[0] ? " session " : "", call->session);
-}
-
-static void unlink_call(mt_call *call)
-{
-    if (call->next)
-        call->next->prev = call->prev;
-    *(call->prev ? &call->prev->next : &call->server->calls) = call->next;
-    call->server->call_count--;
-}
-
-void mt_call_release(mt_call *call)
-{
-    if (call->held || call->followed || call->watchers || !call->over || !call->prepared ||
-        call->ended < call->submitted)
-        return;
-    report(call);
-    unlink_call(call);
-    mt_call_give_places(call, 0);
-    mt_room_give(&call->server->room, call->body_charge + call->charged);
-    mt_answer_free(call->answer);
-    mt_free(call->body);
-    mt_buf_free(&call->text);
-    mt_buf_free(&call->out);
-    for (size_t i = call->submitted; i < call->source_count; i++)
-        mt_request_free(call->sources[i].request);
-    mt_free(call->sources);
-    mt_free(call->warning);
-    pthread_mutex_destroy(&call->lock);
-    mt_fleet_give(&call->waiter);
-    mt_crash_leave(call->crash);
-    mt_free(call);
-}
-
 static void update_pause(mt_call *call)
 {
     bool changed = false;
@@ -127,21 +64,23 @@ static void set_slow(mt_call *call, bool slow)
 
 static void give_up(mt_call *call)
 {
-    call->over = true;
+    mt_call_end(call);
     mt_call_cancel(call);
 }
 
 static void leave_alone(mt_call *call)
 {
-    call->server->detached_total += !call->detached;
-    call->detached = true;
+    if (call->state != MT_CALL_ALONE) { /* http may have said so while it was written to */
+        call->server->detached_total++;
+        mt_call_change(call, MT_CALL_ALONE);
+    }
     set_slow(call, false);
 }
 
 /* The client has left: an answer in the background goes on without it. */
 static void lose(mt_call *call)
 {
-    if (!call->over && call->prepared && call->answer && call->answer->background)
+    if (mt_call_answers(call) && call->answer && call->answer->background)
         leave_alone(call);
     else
         give_up(call);
@@ -153,7 +92,7 @@ static void gone(void *user)
 
     call->followed = false;
     lose(call);
-    call->server->cancelled_total += !call->detached;
+    call->server->cancelled_total += call->state != MT_CALL_ALONE && call->state != MT_CALL_KEPT;
     mt_call_release(call);
 }
 
@@ -165,7 +104,7 @@ static void paused(void *user, bool is_paused)
 /* The answer is complete, unless the client has left. */
 static void complete(mt_call *call, bool ok)
 {
-    call->over = true;
+    mt_call_end(call);
     if (ok)
         call->followed = false;
 }
@@ -176,11 +115,11 @@ void mt_call_fail(mt_call *call, const mt_failure *why)
 {
     call->server->refused_total += why->status == 429;
     mt_dashboard_fault(call->server, call->account, call->id, why->status, why->text);
-    if (call->detached && call->answer->stream)
+    if (call->state == MT_CALL_ALONE && call->answer->stream)
         call->dialect->fail(call->answer, why, &call->out);
-    else if (call->detached)
+    else if (call->state == MT_CALL_ALONE)
         call->dialect->keep(call->answer, why);
-    else if (!call->begun)
+    else if (call->state != MT_CALL_STREAMING)
         complete(call, mt_server_fail(call->server, call->handle, call->dialect, why));
     else {
         call->out.len = 0;
@@ -191,89 +130,28 @@ void mt_call_fail(mt_call *call, const mt_failure *why)
     give_up(call);
 }
 
-/* 299 motet "sentence", 299 motet "sentence": as HTTP has it for what does not pass. */
-void mt_call_warn(mt_call *call, const char *fmt, ...)
-{
-    char text[MT_LIMIT_ERROR_TEXT];
-    va_list args;
-    mt_buf all;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    for (char *c = text; *c; c++)
-        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
-            *c = *c == '"' ? '\'' : ' ';
-    mt_buf_init(&all, MT_LIMIT_WARNINGS);
-    if (call->warning)
-        mt_buf_printf(&all, "%s, ", call->warning);
-    mt_buf_printf(&all, "299 motet \"%s\"", text);
-    if (!all.full) {
-        mt_free(call->warning);
-        call->warning = mt_strdup(all.data);
-    }
-    mt_buf_free(&all);
-}
-
-void mt_call_note(mt_call *call, const mt_ask *ask)
-{
-    if (!*ask->ignored)
-        return;
-    mt_log_info("request.ignored", "%s brings what is not looked at: %s", call->id, ask->ignored);
-    mt_call_warn(call, "not looked at: %s", ask->ignored);
-}
-
-enum { OWN_HEADERS = 4 };
-
-/* What every answer carries. Returns how many that are. */
-static size_t own_headers(const mt_call *call, mt_http_header out[OWN_HEADERS])
-{
-    size_t count = 0;
-
-    out[count++] = (mt_http_header){"x-request-id", call->id};
-    if (call->prefix[0])
-        out[count++] = (mt_http_header){MT_PREFIX_HEADER, call->prefix};
-    if (call->session[0])
-        out[count++] = (mt_http_header){"x-session-id", call->session};
-    if (call->warning)
-        out[count++] = (mt_http_header){"warning", call->warning};
-    return count;
-}
-
-bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle)
-{
-    mt_http_header headers[OWN_HEADERS + 2] = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
-    const size_t count = 2 + own_headers(call, headers + 2);
-    const mt_http_response response = {.status = 200,
-                                       .type = call->dialect->stream_type ? call->dialect->stream_type
-                                                                          : "text/event-stream",
-                                       .headers = headers,
-                                       .header_count = count};
-
-    return mt_http_begin(call->server->http, handle, &response);
-}
-
 static void go_on_alone(mt_call *call)
 {
     call->out.len = 0;
     if (call->answer->open == 0)
-        call->over = true;
+        mt_call_end(call);
 }
 
 static void send_stream(mt_call *call)
 {
-    bool ok = call->begun || mt_call_begin_stream(call, call->handle);
+    bool ok = call->state == MT_CALL_STREAMING || mt_call_begin_stream(call, call->handle);
 
-    call->begun = true;
+    if (call->state == MT_CALL_ANSWERING)
+        mt_call_change(call, MT_CALL_STREAMING);
     if (ok && call->out.len > 0)
         ok = mt_http_write(call->server->http, call->handle, call->out.data, call->out.len);
     call->spoke = call->spoke || call->out.len > 0;
     call->out.len = 0;
-    if (call->over) /* the client left while it was written to */
+    if (mt_call_is_over(call)) /* the client left while it was written to */
         return;
     if (!ok)
         lose(call);
-    if (call->detached)
+    if (call->state == MT_CALL_ALONE)
         go_on_alone(call);
     else if (ok && call->answer->open == 0)
         complete(call, mt_http_end(call->server->http, call->handle));
@@ -286,7 +164,7 @@ void mt_server_keep_alive(mt_server *server)
         next = call->next;
         call->held = true;
         mt_watch_keep_alive(call);
-        if (call->begun && !call->over && !call->detached && !call->spoke &&
+        if (call->state == MT_CALL_STREAMING && !call->spoke &&
             !mt_http_write(server->http, call->handle, call->dialect->idle, strlen(call->dialect->idle)))
             lose(call);
         call->spoke = call->held = false;
@@ -296,8 +174,8 @@ void mt_server_keep_alive(mt_server *server)
 
 static void send_whole(mt_call *call)
 {
-    mt_http_header headers[OWN_HEADERS];
-    const size_t count = own_headers(call, headers);
+    mt_http_header headers[MT_CALL_HEADERS];
+    const size_t count = mt_call_headers(call, headers);
     const mt_http_response response = {
         .status = 200, .type = "application/json", .headers = headers, .header_count = count};
 
@@ -326,7 +204,7 @@ static void go_on(mt_call *call)
     mt_failure why;
     mt_error err;
 
-    if (call->over || !call->prepared || call->failure.status || mt_call_more(call, &err))
+    if (!mt_call_answers(call) || call->failure.status || mt_call_more(call, &err))
         return;
     mt_failure_from(&why, &err, NULL);
     mt_call_fail(call, &why);
@@ -335,7 +213,7 @@ static void go_on(mt_call *call)
 /* Sends what is there, once it may be sent. */
 static void progress(mt_call *call)
 {
-    if (call->over || !call->prepared)
+    if (!mt_call_answers(call))
         return;
     if (call->out.full) {
         call->answer->failed = true;
@@ -348,7 +226,7 @@ static void progress(mt_call *call)
     }
     if (call->answer->failed)
         mt_call_fail(call, &call->answer->why);
-    else if (call->detached)
+    else if (call->state == MT_CALL_ALONE)
         go_on_alone(call);
     else if (call->answer->stream)
         send_stream(call);
@@ -368,19 +246,20 @@ static void open_prepared(mt_letter *letter)
 {
     mt_call *call = (mt_call *)letter; /* its first member */
 
-    call->held = call->prepared = true; /* writing to a client may find that it is gone */
+    call->held = true; /* writing to a client may find that it is gone */
+    mt_call_change(call, call->state == MT_CALL_LEFT ? MT_CALL_OVER : MT_CALL_ANSWERING);
     call->prepared_at = mt_clock_ns();
     if (call->answer && !call->failure.status)
         mt_account_charge(call->account, call->prepared_at, mt_answer_prompt_tokens(call->answer), 0);
     if (call->server->closing)
         give_up(call);
-    if (!call->over && call->failure.status)
+    if (!mt_call_is_over(call) && call->failure.status)
         mt_call_fail(call, &call->failure);
-    else if (!call->over && !call->answer) /* it has no need of one: a task, a count, nothing */
+    else if (!mt_call_is_over(call) && !call->answer) /* it has no need of one: a task, a count, nothing */
         complete(call, send_text(call));
     else {
         go_on(call);
-        if (!call->over && call->answer->background && !call->answer->stream && !call->answer->failed)
+        if (!mt_call_is_over(call) && call->answer->background && !call->answer->stream && !call->answer->failed)
             detach(call);
         progress(call);
     }
@@ -392,7 +271,7 @@ mt_call *mt_call_find(const mt_server *server, const mt_account *account, const 
 {
     mt_call *call = server->calls;
 
-    while (call && (call->over || strcmp(call->id, id) != 0))
+    while (call && (mt_call_is_over(call) || strcmp(call->id, id) != 0))
         call = call->next;
     return call && (!account || call->account == account) ? call : NULL;
 }
@@ -402,7 +281,7 @@ mt_store *mt_call_store(const mt_call *call)
     return call->account ? call->account->store : call->server->store;
 }
 
-void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume)
+static void take(mt_call *call, size_t prompt, const mt_event *event, bool resume)
 {
     call->held = true;
     if (event->kind == MT_EVENT_TOKEN && !call->first_token)
@@ -417,11 +296,11 @@ void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resu
     mt_call_give_places(call, call->answer->open); /* before it is told: who hears of the end finds room */
     if (event->last)
         go_on(call);
-    if (call->over)
+    if (mt_call_is_over(call))
         call->out.len = 0;
     else
         progress(call);
-    mt_watch_tell(call, call->over);
+    mt_watch_tell(call, mt_call_is_over(call));
     if (resume)
         update_pause(call);
     call->held = false;
@@ -433,6 +312,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     mt_call *call = mt_alloc(sizeof(*call));
 
     call->prepared_letter.open = open_prepared;
+    call->take = take;
     call->server = server;
     call->dialect = dialect;
     call->task = task;
@@ -463,7 +343,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     server->calls = call;
     server->call_count++;
     server->calls_total++;
-    mt_server_watch(server);
+    mt_timeouts_watch(server);
     return call;
 }
 
@@ -506,7 +386,7 @@ static bool may_wait(const mt_server *server, mt_workers *lane, size_t most, con
     if (waiting < most / 3)
         return true;
     for (const mt_call *call = server->calls; call; call = call->next)
-        own += !call->prepared && call->client.id == client.id;
+        own += !mt_call_is_prepared(call) && call->client.id == client.id;
     return waiting < all && (own == 0 || own < 3 * (all - waiting));
 }
 

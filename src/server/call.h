@@ -29,6 +29,17 @@ typedef enum mt_lane {
     MT_LANE_COUNT
 } mt_lane;
 
+/* What a call is at, for the io thread: see mt_call_change. */
+typedef enum mt_call_state {
+    MT_CALL_PREPARING, /* its letter has not come */
+    MT_CALL_LEFT,      /* nor has it, and nothing is said any more: the client has gone, or was told what is wrong */
+    MT_CALL_ANSWERING, /* nothing has been sent */
+    MT_CALL_STREAMING, /* the status line has been */
+    MT_CALL_ALONE,     /* nobody waits for the answer, which is given all the same: it is kept */
+    MT_CALL_OVER,      /* nothing more is said to the client */
+    MT_CALL_KEPT       /* and nobody was there to hear it */
+} mt_call_state;
+
 /* The engine's side of a call: one request for each prompt. */
 typedef struct mt_call_source {
     mt_call *call;
@@ -38,6 +49,7 @@ typedef struct mt_call_source {
 
 struct mt_call {
     mt_letter prepared_letter; /* posted when preparation is over */
+    void (*take)(mt_call *call, size_t prompt, const mt_event *event, bool resume); /* see mt_call_event */
     mt_server *server;
     mt_waiter waiter;          /* for its model */
     mt_served *served;         /* that model; NULL until it has it, which is before it is prepared */
@@ -74,12 +86,11 @@ struct mt_call {
     mt_places *queue;            /* of calls for vectors: where they have places */
     size_t places;               /* so many, and one at least until the last of their texts has ended */
 
-    atomic_bool stop; /* as cancelled; for those who wait for its pictures */
+    atomic_bool stop; /* it is cancelled. Whoever finds it unset under the lock, publishes sources that can be */
 
     pthread_mutex_t lock; /* of the next five */
-    bool cancelled;
-    bool choked; /* too many events wait for the io thread */
-    bool slow;   /* the client reads too slowly */
+    bool choked;          /* too many events wait for the io thread */
+    bool slow;            /* the client reads too slowly */
     size_t pending;
     mt_call_source *sources;
     size_t source_count;
@@ -88,18 +99,36 @@ struct mt_call {
     mt_http_handle handle;
     mt_call *next, *prev;
     mt_watcher *watchers; /* who follows it besides */
-    bool prepared;        /* its letter has come */
-    bool begun;           /* the status line has been sent */
-    bool spoke;           /* something was written since the last mt_server_keep_alive */
-    bool over;            /* nothing more is said to the client */
-    bool timed_out;       /* because its time was over */
-    bool held;            /* a function up the stack still needs it */
-    bool followed;        /* http will say that the client has gone */
-    bool detached;        /* nobody waits for the answer, which is given all the same: it is kept */
-    size_t ended;         /* requests that had their last event */
-    mt_buf out;           /* written before the status line may be sent */
+    mt_call_state state;
+    bool spoke;     /* something was written since the last mt_server_keep_alive */
+    bool timed_out; /* it ended because its time was over */
+    bool held;      /* a function up the stack still needs it */
+    bool followed;  /* http will say that the client has gone */
+    size_t ended;   /* requests that had their last event */
+    mt_buf out;     /* written before the status line may be sent */
     uint64_t first_token, prepared_at;
 };
+
+static inline bool mt_call_is_prepared(const mt_call *call)
+{
+    return call->state != MT_CALL_PREPARING && call->state != MT_CALL_LEFT;
+}
+
+static inline bool mt_call_is_over(const mt_call *call)
+{
+    return call->state == MT_CALL_LEFT || call->state == MT_CALL_OVER || call->state == MT_CALL_KEPT;
+}
+
+/* Prepared, and not over. */
+static inline bool mt_call_answers(const mt_call *call)
+{
+    return mt_call_is_prepared(call) && !mt_call_is_over(call);
+}
+
+/* Io thread: from one state to another, which asserts that there is such a way. Ends what is said to the client, in
+   whichever state. */
+void mt_call_change(mt_call *call, mt_call_state to);
+void mt_call_end(mt_call *call);
 
 /* Io thread. Takes request. */
 void mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
@@ -115,6 +144,10 @@ void mt_call_release(mt_call *call);
 
 /* Io thread, of one that is held: ends it with what is wrong, as an answer or within its stream. */
 void mt_call_fail(mt_call *call, const mt_failure *why);
+
+/* What every answer carries. Returns how many headers that are. */
+enum { MT_CALL_HEADERS = 4 };
+size_t mt_call_headers(const mt_call *call, mt_http_header out[MT_CALL_HEADERS]);
 
 /* Io thread: the head of a stream of events. False: the client has left. */
 bool mt_call_begin_stream(const mt_call *call, mt_http_handle handle) MT_NODISCARD;
@@ -149,10 +182,8 @@ void mt_call_give_places(mt_call *call, size_t needed);
 /* Io thread, after preparation: hands over more of the requests, where there are many. */
 bool mt_call_more(mt_call *call, mt_error *err) MT_NODISCARD;
 
-/* Io thread: an event has arrived. resume: as many waited as may, and now none does. */
-void mt_call_take(mt_call *call, size_t prompt, const mt_event *event, bool resume);
-
-/* The engine's thread; ctx is an mt_call_source. */
+/* The engine's thread; ctx is an mt_call_source. The io thread is given a copy of the event: call->take. resume: as many
+   waited as may, and now none does. */
 void mt_call_event(void *ctx, const mt_event *event);
 
 #endif

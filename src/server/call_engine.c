@@ -59,7 +59,7 @@ static void open_event(mt_letter *letter)
     if (resume)
         call->choked = false;
     pthread_mutex_unlock(&call->lock);
-    mt_call_take(call, e->source->prompt, &e->event, resume);
+    call->take(call, e->source->prompt, &e->event, resume);
     mt_free(e);
 }
 
@@ -90,7 +90,6 @@ void mt_call_cancel(mt_call *call)
 
     atomic_store_explicit(&call->stop, true, memory_order_relaxed); /* it is looked at again and again */
     pthread_mutex_lock(&call->lock);
-    call->cancelled = true;
     for (size_t i = 0; i < call->source_count; i++)
         if (call->sources[i].request) {
             atomic_store_explicit(&call->sources[i].request->cancelled, true, memory_order_relaxed);
@@ -99,20 +98,15 @@ void mt_call_cancel(mt_call *call)
     pthread_mutex_unlock(&call->lock);
     if (any)
         mt_engine_poke(call->served->engine);
-    else if (mt_fleet_withdraw(&call->server->fleet, &call->waiter)) {
+    else {
         mt_failure_set(&why, 409, "cancelled", NULL, "the request was cancelled before it began");
-        mt_call_resume(call, &why);
+        mt_fleet_withdraw(&call->server->fleet, &call->waiter, &why);
     }
 }
 
 bool mt_call_cancelled(mt_call *call)
 {
-    bool cancelled;
-
-    pthread_mutex_lock(&call->lock);
-    cancelled = call->cancelled;
-    pthread_mutex_unlock(&call->lock);
-    return cancelled;
+    return atomic_load_explicit(&call->stop, memory_order_relaxed); /* as where it is set */
 }
 
 /* Requests can be cancelled from here on. False when the call was before. */
@@ -128,7 +122,7 @@ static bool publish(mt_call *call, mt_request **requests, size_t count)
         requests[i]->placed = call->answer->vectors;
     }
     pthread_mutex_lock(&call->lock);
-    ok = !call->cancelled;
+    ok = !mt_call_cancelled(call);
     call->sources = sources;
     call->source_count = ok ? count : 0;
     pthread_mutex_unlock(&call->lock);

@@ -196,7 +196,7 @@ void mt_fleet_give(mt_waiter *w)
     pthread_mutex_unlock(&m->fleet->lock);
 }
 
-bool mt_fleet_withdraw(mt_fleet *f, mt_waiter *w)
+void mt_fleet_withdraw(mt_fleet *f, mt_waiter *w, const mt_failure *why)
 {
     bool waited;
 
@@ -211,7 +211,8 @@ bool mt_fleet_withdraw(mt_fleet *f, mt_waiter *w)
         pthread_cond_signal(&f->changed);
     }
     pthread_mutex_unlock(&f->lock);
-    return waited;
+    if (waited)
+        f->params.resume(f->params.ctx, w, why);
 }
 
 void mt_fleet_tick(mt_fleet *f)

@@ -151,8 +151,8 @@ typedef enum mt_fleet_reply { MT_FLEET_HAS, MT_FLEET_WAITS, MT_FLEET_REFUSED } m
 mt_fleet_reply mt_fleet_take(mt_fleet *fleet, mt_waiter *waiter, const char *name, bool vectors, mt_failure *why);
 void mt_fleet_give(mt_waiter *waiter); /* gives the reference back; without one is fine */
 
-/* It waits no longer. False: it did not wait, or its wait has just ended, which it is being told. */
-bool mt_fleet_withdraw(mt_fleet *fleet, mt_waiter *waiter);
+/* It waits no longer, and is told why, unless it did not wait, or its wait has just ended, which it is being told. */
+void mt_fleet_withdraw(mt_fleet *fleet, mt_waiter *waiter, const mt_failure *why);
 
 /* Who has waited too long waits no longer. Called every second or so. */
 void mt_fleet_tick(mt_fleet *fleet);

@@ -73,7 +73,7 @@ bool mt_fleet_share_out(mt_fleet *f, mt_error *err)
     f->device.shared = f->host;
     if (!measure(f, &apart, err))
         return false;
-    f->recorded = mt_pulse_bytes(f->host_memory) + mt_voices_bytes(f->host_memory, voices_of(f)) +
+    f->recorded = mt_pulse_seconds(f->host_memory) * sizeof(mt_second) + mt_voices_bytes(f->host_memory, voices_of(f)) +
                   mt_server_disk_memory(f->params.opt) + mt_fleet_events_memory(f->params.opt);
     if (!f->alone && !set_apart(f, apart, err))
         return false;

@@ -64,19 +64,22 @@ struct mt_server {
 bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why);
 bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body);
 
+/* Io thread: writes an answer from what the server knows, or says why not. */
+typedef bool mt_teller(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why);
+
 enum { MT_SERVER_METERED = MT_HTTP_FLAGS_FREE }; /* a route whose calls count against the rates of a key */
 
 /* The table of routes, whose user is the server. Free with mt_free. */
 mt_http_route *mt_server_routes(mt_server *server, size_t *count);
+
+/* In whose shape a client at a path is told what is wrong: that of the route that is most like it. */
+const mt_dialect *mt_server_dialect(const char *path);
 
 /* Prometheus' text format, as an account may see it. */
 void mt_metrics_write(mt_server *server, const mt_account *account, mt_buf *out);
 
 /* The running and waiting requests of an account, or of all, as JSON. */
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out);
-
-/* Io thread: there are calls, whose time is looked at. */
-void mt_server_watch(mt_server *server);
 
 /* Streams that had nothing to say since the last time are told so. */
 void mt_server_keep_alive(mt_server *server);
@@ -85,14 +88,16 @@ extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots;
 
 /* What other servers tell of themselves: see ollama.c and others.c. */
-extern mt_http_handler mt_ollama_version, mt_ollama_pull, mt_others_version, mt_others_load;
+extern mt_http_handler mt_ollama_pull;
+extern mt_teller mt_ollama_version, mt_others_version, mt_others_load;
 
 /* Ends what is fetched for clients, who are told; and waits for that, when nobody can be told any more: see pull.c. */
 void mt_pulls_cancel(mt_server *server);
 void mt_pulls_stop(mt_server *server);
 
 /* The models there are: see models.c. */
-extern mt_http_handler mt_models_list, mt_models_get, mt_models_unload;
+extern mt_teller mt_models_list, mt_models_get, mt_models_unload;
+bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why); /* unload them */
 
 /* Responses that were given, and those that run: see stored.c. */
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;

@@ -106,98 +106,72 @@ static bool add_beside(mt_server *server, mt_buf *out, const mt_member_view *v, 
     return any;
 }
 
-void mt_models_list(void *user, mt_http_server *http, mt_http_request *request)
+bool mt_models_list(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_server *server = user;
     const mt_option_list *aliases = &server->opt->aliases;
     char last[NAME] = "";
     size_t count;
     mt_member_view *all = mt_fleet_list(&server->fleet, &count);
-    mt_buf body;
 
-    (void)http;
-    mt_buf_init(&body, 4u << 20);
-    mt_json_write(&body, "{'object':'list','data':[");
+    (void)request, (void)why;
+    mt_json_write(out, "{'object':'list','data':[");
     for (size_t i = 0; i < count; i++) {
-        add_model(server, &body, &all[i], all[i].name);
+        add_model(server, out, &all[i], all[i].name);
         snprintf(last, sizeof(last), "%s", all[i].name);
         for (size_t a = 0; i == 0 && !server->fleet.open && a < aliases->count; a++) {
-            add_model(server, &body, &all[i], aliases->at[a]);
+            add_model(server, out, &all[i], aliases->at[a]);
             snprintf(last, sizeof(last), "%s", aliases->at[a]);
         }
     }
     if (count > 0)
-        add_beside(server, &body, &all[0], NULL, last);
-    mt_json_write(&body, "],'has_more':false,'first_id':%s,'last_id':%s}", count && *all[0].name ? all[0].name : NULL,
+        add_beside(server, out, &all[0], NULL, last);
+    mt_json_write(out, "],'has_more':false,'first_id':%s,'last_id':%s}", count && *all[0].name ? all[0].name : NULL,
                   *last ? last : NULL);
-    mt_server_json(server, request->handle, &body);
     mt_free(all);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
+    return true;
 }
 
-static void fail(mt_server *server, mt_http_request *request, const mt_failure *why)
+static bool is_unknown(const char *name, mt_failure *why)
 {
-    mt_server_fail(server, request->handle, NULL, why);
-    mt_http_request_free(request);
+    return mt_failure_set(why, 404, "model_not_found", "model",
+                          "the model \"%.100s\" does not exist here: see /v1/models", name);
 }
 
-void mt_models_get(void *user, mt_http_server *http, mt_http_request *request)
+bool mt_models_get(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_server *server = user;
     const char *name = request->params[0];
     char last[NAME];
     mt_member *m = mt_fleet_find(&server->fleet, name, true);
-    mt_failure why;
-    mt_buf body;
 
-    (void)http;
-    if (!m) {
-        mt_failure_set(&why, 404, "model_not_found", "model",
-                       "the model \"%.100s\" does not exist here: see /v1/models", name);
-        fail(server, request, &why);
-        return;
-    }
+    if (!m)
+        return is_unknown(name, why);
     const mt_member_view view = mt_member_look(m);
-    mt_buf_init(&body, 1u << 16);
-    if (!add_beside(server, &body, &view, name, last))
-        add_model(server, &body, &view, name);
-    mt_server_json(server, request->handle, &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
+    if (!add_beside(server, out, &view, name, last))
+        add_model(server, out, &view, name);
+    return true;
 }
 
-/* {"model": name}: it is unloaded as soon as nobody uses it. Where there are keys, for those that see what others
-   do. */
-void mt_models_unload(void *user, mt_http_server *http, mt_http_request *request)
+bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why)
 {
-    mt_server *server = user;
-    mt_failure why = {.status = 0};
-    const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
-    json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, &why);
-    const char *name = json_string_value(json_object_get(json, "model"));
-    const mt_account *account = request->who;
-    mt_buf body;
+    return !account || account->admin || server->keys.account_count <= 1 ||
+           mt_failure_set(why, 403, "forbidden", NULL, "this key may not unload models: use one that is an admin's");
+}
 
-    (void)http;
-    if (account && !account->admin && server->keys.account_count > 1)
-        mt_failure_set(&why, 403, "forbidden", NULL, "this key may not unload models: use one that is an admin's");
-    else if (json && !name)
-        mt_failure_set(&why, 400, "missing_field", "model", "\"model\" is missing: send the name of one");
-    else if (name && !mt_fleet_unload(&server->fleet, name))
-        mt_failure_set(&why, 404, "model_not_found", "model",
-                       "the model \"%.100s\" does not exist here: see /v1/models", name);
-    if (!why.status) {
+/* {"model": name}: it is unloaded as soon as nobody uses it. */
+bool mt_models_unload(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
+{
+    const size_t len = request->body_len < UNLOAD_BYTES ? request->body_len : UNLOAD_BYTES;
+    json_t *json = mt_json_body_parse(request->body ? request->body : "", len, NULL, why);
+    const char *name = json_string_value(json_object_get(json, "model"));
+    bool ok = json && (name || mt_failure_set(why, 400, "missing_field", "model",
+                                              "\"model\" is missing: send the name of one"));
+
+    ok = ok && (mt_fleet_unload(&server->fleet, name) || is_unknown(name, why));
+    if (ok) {
         const mt_member_view view = mt_member_look(mt_fleet_find(&server->fleet, name, false));
 
-        mt_buf_init(&body, 1u << 16);
-        add_model(server, &body, &view, view.name);
-        mt_server_json(server, request->handle, &body);
-        mt_buf_free(&body);
+        add_model(server, out, &view, view.name);
     }
     mt_json_body_free(json, len);
-    if (why.status)
-        fail(server, request, &why);
-    else
-        mt_http_request_free(request);
+    return ok;
 }

@@ -168,9 +168,9 @@ static void add_modelfile(mt_buf *out, const mt_listed *m)
     mt_buf_free(&text);
 }
 
-bool mt_ollama_may(const mt_options *opt, const mt_account *account, mt_failure *why)
+bool mt_ollama_may(const mt_server *server, const mt_account *account, mt_failure *why)
 {
-    if (!opt->allow_pull)
+    if (!server->opt->allow_pull)
         return mt_failure_set(why, 403, "forbidden", NULL,
                               "models are neither fetched nor deleted by request here: use motet pull and motet rm, or "
                               "start the server with --allow-pull");
@@ -217,7 +217,7 @@ static bool delete (mt_server *server, const char *name, mt_failure *why)
 
 bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
-    char *name = mt_ollama_may(call->server->opt, call->account, why) ? mt_ollama_model(body, why) : NULL;
+    char *name = mt_ollama_model(body, why);
     const bool ok = name && delete (call->server, name, why);
 
     (void)out;
@@ -256,14 +256,9 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     return true;
 }
 
-void mt_ollama_version(void *user, mt_http_server *http, mt_http_request *request)
+bool mt_ollama_version(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 256);
-    mt_json_write(&body, "{'version':'" SPOKEN "','motet':'" MT_VERSION "'}");
-    mt_server_json(user, request->handle, &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
+    (void)server, (void)request, (void)why;
+    mt_json_write(out, "{'version':'" SPOKEN "','motet':'" MT_VERSION "'}");
+    return true;
 }

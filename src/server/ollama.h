@@ -4,12 +4,12 @@
 
 #include "api/failure.h"
 #include "server/account.h"
-#include "server/options.h"
+#include "server/call.h"
 
 #include <jansson.h>
 
 /* Whether who calls may fetch and delete models: --allow-pull, and where keys are needed one of an admin's. */
-bool mt_ollama_may(const mt_options *opt, const mt_account *account, mt_failure *why) MT_NODISCARD;
+bool mt_ollama_may(const mt_server *server, const mt_account *account, mt_failure *why) MT_NODISCARD;
 
 /* The model that a body names, without the tag that says nothing. NULL with a 400; free with mt_free. */
 char *mt_ollama_model(const json_t *body, mt_failure *why) MT_NODISCARD;

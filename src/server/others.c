@@ -81,31 +81,17 @@ bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
     return true;
 }
 
-static void answer(mt_server *server, mt_http_request *request, mt_buf *body)
+bool mt_others_version(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_server_json(server, request->handle, body);
-    mt_buf_free(body);
-    mt_http_request_free(request);
-}
-
-void mt_others_version(void *user, mt_http_server *http, mt_http_request *request)
-{
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 256);
-    mt_json_write(&body, "{'version':'" MT_VERSION "'}");
-    answer(user, request, &body);
+    (void)server, (void)request, (void)why;
+    mt_json_write(out, "{'version':'" MT_VERSION "'}");
+    return true;
 }
 
 /* Calls between their arrival and their end: what balancers compare. */
-void mt_others_load(void *user, mt_http_server *http, mt_http_request *request)
+bool mt_others_load(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_server *server = user;
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 256);
-    mt_json_write(&body, "{'server_load':%zu}", server->call_count);
-    answer(server, request, &body);
+    (void)request, (void)why;
+    mt_json_write(out, "{'server_load':%zu}", server->call_count);
+    return true;
 }

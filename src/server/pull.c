@@ -274,9 +274,7 @@ void mt_ollama_pull(void *user, mt_http_server *http, mt_http_request *request)
 {
     mt_server *server = user;
     mt_failure why;
-    json_t *body = mt_ollama_may(server->opt, request->who, &why)
-                       ? mt_json_body_parse(request->body, request->body_len, NULL, &why)
-                       : NULL;
+    json_t *body = mt_json_body_parse(request->body, request->body_len, NULL, &why);
     char *model = body ? mt_ollama_model(body, &why) : NULL;
 
     (void)http;

@@ -11,9 +11,6 @@
 #include "base/limits.h"
 #include "server/inside.h"
 
-#define SHARE 512 /* of the memory, one part of so many */
-#define LEAST 300 /* seconds */
-
 typedef enum column {
     RUNNING,
     WAITING,
@@ -101,21 +98,9 @@ static const struct {
     [ENCODED] = {"texts_encoded", true},
 };
 
-static size_t seconds_of(uint64_t memory)
-{
-    const uint64_t most = memory / SHARE / sizeof(mt_second);
-
-    return most < LEAST ? LEAST : most < MT_LIMIT_SCORE_SECONDS ? (size_t)most : MT_LIMIT_SCORE_SECONDS;
-}
-
-size_t mt_pulse_bytes(uint64_t memory)
-{
-    return seconds_of(memory) * sizeof(mt_second);
-}
-
 void mt_pulse_init(mt_pulse *p, uint64_t memory)
 {
-    *p = (mt_pulse){.room = seconds_of(memory)};
+    *p = (mt_pulse){.room = mt_pulse_seconds(memory)};
     p->seconds = mt_alloc_array(p->room, sizeof(mt_second));
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "cache/tree.h"
 #include "engine/voices.h"
 
@@ -27,8 +28,13 @@ typedef struct mt_pulse {
     mt_tempo tempo;
 } mt_pulse;
 
-/* Bytes that a pulse takes: with little memory, of fewer seconds. */
-size_t mt_pulse_bytes(uint64_t memory);
+/* Seconds of a pulse, which takes one part of 512 of the memory, but five minutes at least. */
+static inline size_t mt_pulse_seconds(uint64_t memory)
+{
+    const uint64_t least = 300, most = memory / 512 / sizeof(mt_second);
+
+    return (size_t)(most < least ? least : most < MT_LIMIT_SCORE_SECONDS ? most : MT_LIMIT_SCORE_SECONDS);
+}
 
 void mt_pulse_init(mt_pulse *pulse, uint64_t memory);
 void mt_pulse_free(mt_pulse *pulse); /* a zeroed one is fine */

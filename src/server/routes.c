@@ -1,271 +1,248 @@
-/* The routes, and the answers that need nothing but what the io thread knows. */
-#include <inttypes.h>
+/* What is served where: who answers, in whose shape, to whom. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json_write.h"
 #include "base/limits.h"
 #include "server/inside.h"
+#include "server/ollama.h"
 #include "server/web.h"
 
-static bool answer(mt_server *server, mt_http_handle handle, int status, const char *type, const mt_buf *body)
+/* Whether who calls may; else what is said to him. */
+typedef bool permit(const mt_server *server, const mt_account *account, mt_failure *why);
+
+typedef struct entry {
+    mt_http_method method;
+    const char *pattern;
+    const mt_dialect *dialect; /* reads, writes, and says what is wrong; NULL: that is said as OpenAI says it */
+    /* Who answers. All NULL: the engine. */
+    mt_task *task;            /* a thread of preparation, instead */
+    mt_teller *tell;          /* the io thread, at once, from what it knows; or: */
+    mt_http_handler *handler; /* who takes the request */
+    const char *type;         /* of what is told; NULL: JSON */
+    permit *may;              /* NULL: everybody with a key */
+    size_t body_bytes;        /* limit of the body; 0: the server's */
+    unsigned flags;
+    bool page; /* there is none with --web off */
+} entry;
+
+#define NO_TYPE ""
+
+static bool tell_live(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    const mt_http_response response = {.status = status, .type = type};
-
-    return mt_http_answer(server->http, handle, &response, body->len ? body->data : "", body->len);
-}
-
-bool mt_server_json(mt_server *server, mt_http_handle handle, const mt_buf *body)
-{
-    return answer(server, handle, 200, "application/json", body);
-}
-
-bool mt_server_fail(mt_server *server, mt_http_handle handle, const mt_dialect *dialect, const mt_failure *why)
-{
-    char seconds[16];
-    /* Clients that are told to allow more time must not try the same again by themselves. */
-    const mt_http_header later = {"retry-after", seconds}, never = {"x-should-retry", "false"};
-    const mt_http_response response = {.status = why->status,
-                                       .type = "application/json",
-                                       .headers = why->status == 504 ? &never : &later,
-                                       .header_count = why->status == 429 || why->status == 503 || why->status == 504};
-    mt_buf body;
-    bool ok;
-
-    snprintf(seconds, sizeof(seconds), "%d", why->retry_after ? why->retry_after : 1);
-    mt_buf_init(&body, 8 * (size_t)MT_LIMIT_ERROR_TEXT);
-    (dialect ? dialect->error : mt_failure_write)(&body, why);
-    ok = mt_http_answer(server->http, handle, &response, body.data, body.len);
-    mt_buf_free(&body);
-    return ok;
-}
-
-/* What a route to the model asks for: an answer in a dialect, or a task. */
-typedef struct asked {
-    const mt_dialect *dialect;
-    mt_task *task;
-} asked;
-
-static void post(void *user, mt_http_server *http, mt_http_request *request)
-{
-    const asked *what = request->route->about;
-
-    (void)http;
-    mt_call_start(user, request, what->dialect, what->task);
-}
-
-static void say(mt_server *server, mt_http_request *request, const char *text)
-{
-    mt_buf body;
-
-    mt_buf_init(&body, 256);
-    mt_buf_puts(&body, text);
-    mt_server_json(server, request->handle, &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
-}
-
-static void get_live(void *user, mt_http_server *http, mt_http_request *request)
-{
-    (void)http;
-    say(user, request, "{\"status\":\"ok\"}");
+    (void)server, (void)request, (void)why;
+    mt_json_write(out, "{'status':'ok'}");
+    return true;
 }
 
 /* vLLM's engines may sleep; ours never does. */
-static void get_sleeping(void *user, mt_http_server *http, mt_http_request *request)
+static bool tell_sleeping(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    (void)http;
-    say(user, request, "{\"is_sleeping\":false}");
+    (void)server, (void)request, (void)why;
+    mt_json_write(out, "{'is_sleeping':false}");
+    return true;
 }
 
-/* Probes are told that we live, in words that Ollama's clients look for; people are shown the chat. */
-static void get_root(void *user, mt_http_server *http, mt_http_request *request)
+/* In words that Ollama's clients look for. */
+static bool tell_running(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    if (mt_web_wanted(user, request))
-        mt_web_get(user, http, request);
-    else
-        say(user, request, "{\"status\":\"ok\",\"message\":\"Ollama is running\"}");
+    (void)server, (void)request, (void)why;
+    mt_json_write(out, "{'status':'ok','message':'Ollama is running'}");
+    return true;
 }
 
-/* Whether the server answers: not while a model loads, nor while it ends, nor without what computes. */
-static void tell_health(mt_server *server, mt_http_request *request, mt_http_handler *healthy)
+/* vLLM's way to ask whether the server answers: not while a model loads, nor while it ends, nor without what
+   computes. */
+static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_failure why;
-
+    (void)request, (void)out;
     if (server->signals)
-        mt_failure_set(&why, 503, "draining", NULL, "the server is shutting down: ask another");
-    else if (!server->ready)
-        mt_failure_set(&why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
-    else if (mt_fleet_lost(&server->fleet))
-        mt_failure_set(&why, 503, "device_lost", NULL,
-                       "the device has failed and could not be opened anew: ask another");
-    else {
-        healthy(server, server->http, request);
-        return;
-    }
-    mt_server_fail(server, request->handle, NULL, &why);
-    mt_http_request_free(request);
+        return mt_failure_set(why, 503, "draining", NULL, "the server is shutting down: ask another");
+    if (!server->ready)
+        return mt_failure_set(why, 503, "loading", NULL, "the model is being loaded: try again in a moment");
+    return !mt_fleet_lost(&server->fleet) ||
+           mt_failure_set(why, 503, "device_lost", NULL,
+                          "the device has failed and could not be opened anew: ask another");
 }
 
-static void get_health(void *user, mt_http_server *http, mt_http_request *request)
+static bool tell_health(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    (void)http;
-    tell_health(user, request, get_live);
+    return tell_ping(server, request, out, why) && tell_live(server, request, out, why);
 }
 
-/* vLLM's way to ask the same. */
-static void say_nothing(void *user, mt_http_server *http, mt_http_request *request)
+static bool tell_metrics(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    (void)user;
-    mt_http_answer(http, request->handle, &(mt_http_response){.status = 200}, "", 0);
-    mt_http_request_free(request);
+    (void)why;
+    mt_metrics_write(server, request->who, out);
+    return true;
 }
 
-static void get_ping(void *user, mt_http_server *http, mt_http_request *request)
+static bool tell_status(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    (void)http;
-    tell_health(user, request, say_nothing);
+    (void)why;
+    mt_status_write(server, request->who, out);
+    return true;
 }
 
-static void get_metrics(void *user, mt_http_server *http, mt_http_request *request)
+static bool cancel_request(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
-    mt_server *server = user;
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 1u << 20);
-    mt_metrics_write(server, request->who, &body);
-    answer(server, request->handle, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
-}
-
-static void get_status(void *user, mt_http_server *http, mt_http_request *request)
-{
-    mt_server *server = user;
-    mt_buf body;
-
-    (void)http;
-    mt_buf_init(&body, 4u << 20);
-    mt_status_write(server, request->who, &body);
-    mt_server_json(server, request->handle, &body);
-    mt_buf_free(&body);
-    mt_http_request_free(request);
-}
-
-static void delete_request(void *user, mt_http_server *http, mt_http_request *request)
-{
-    mt_server *server = user;
     const char *id = request->params[0];
     mt_call *call = mt_call_find(server, mt_account_scope(request->who), id);
+
+    if (!call)
+        return mt_failure_set(why, 404, "request_not_found", NULL,
+                              "no request \"%.60s\" is waiting or running: see /v1/status", id);
+    mt_call_cancel(call);
+    mt_json_write(out, "{'id':%s,'object':'request','cancelled':true}", call->id);
+    return true;
+}
+
+static void tell(void *user, mt_http_server *http, mt_http_request *request)
+{
+    const entry *route = request->route->about;
+    const char *type = route->type ? route->type : "application/json";
+    const mt_http_response response = {.status = 200, .type = *type ? type : NULL};
     mt_failure why;
     mt_buf body;
 
-    (void)http;
-    if (call) {
-        mt_call_cancel(call);
-        mt_buf_init(&body, 1024);
-        mt_buf_printf(&body, "{\"id\":\"%s\",\"object\":\"request\",\"cancelled\":true}", call->id);
-        mt_server_json(server, request->handle, &body);
-        mt_buf_free(&body);
-    } else {
-        mt_failure_set(&why, 404, "request_not_found", NULL,
-                       "no request \"%.60s\" is waiting or running: see /v1/status", id);
-        mt_server_fail(server, request->handle, NULL, &why);
-    }
+    mt_buf_init(&body, MT_LIMIT_RESPONSE_BYTES);
+    if (route->tell(user, request, &body, &why))
+        mt_http_answer(http, request->handle, &response, body.len ? body.data : "", body.len);
+    else
+        mt_server_fail(user, request->handle, route->dialect, &why);
+    mt_buf_free(&body);
     mt_http_request_free(request);
 }
 
-#define ANSWER(spoken)                       \
-    .handler = post, .about = &(const asked) \
-    {                                        \
-        .dialect = &(spoken)                 \
+/* Probes are told that we live; people are shown the chat. */
+static void get_root(void *user, mt_http_server *http, mt_http_request *request)
+{
+    (mt_web_wanted(user, request) ? mt_web_get : tell)(user, http, request);
+}
+
+static void serve(void *user, mt_http_server *http, mt_http_request *request)
+{
+    const entry *route = request->route->about;
+    mt_failure why;
+
+    if (route->may && !route->may(user, request->who, &why)) {
+        mt_server_fail(user, request->handle, route->dialect, &why);
+        mt_http_request_free(request);
+    } else if (route->handler) {
+        route->handler(user, http, request);
+    } else if (route->tell) {
+        tell(user, http, request);
+    } else {
+        mt_call_start(user, request, route->dialect, route->task);
     }
-/* A task whose errors look as a dialect's. */
-#define TASK_IN(spoken, done)                \
-    .handler = post, .about = &(const asked) \
-    {                                        \
-        .dialect = &(spoken), .task = (done) \
-    }
-#define TASK(done)                           \
-    .handler = post, .about = &(const asked) \
-    {                                        \
-        .task = (done)                       \
-    }
+}
+
 /* How the server is: said to everybody, always, and not counted among answers. */
 #define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE)
 
-static const mt_http_route routes[] = {
-    {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions", ANSWER(mt_openai_chat)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/completions", ANSWER(mt_openai_completions)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/embeddings", ANSWER(mt_openai_embeddings)},
-    {.method = MT_HTTP_POST, .pattern = "/score", ANSWER(mt_score)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/score", ANSWER(mt_score)},
-    {.method = MT_HTTP_POST, .pattern = "/rerank", ANSWER(mt_rerank)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/rerank", ANSWER(mt_rerank_v1)},
-    {.method = MT_HTTP_POST, .pattern = "/v2/rerank", ANSWER(mt_rerank_v2)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/responses", ANSWER(mt_openai_responses)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/responses/input_tokens", ANSWER(mt_responses_input_tokens)},
-    {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}", .handler = mt_stored_get},
-    {.method = MT_HTTP_DELETE, .pattern = "/v1/responses/{id}", .handler = mt_stored_delete},
-    {.method = MT_HTTP_GET, .pattern = "/v1/responses/{id}/input_items", .handler = mt_stored_items},
-    {.method = MT_HTTP_POST, .pattern = "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
-    {.method = MT_HTTP_POST, .pattern = "/v1/messages", ANSWER(mt_anthropic_messages), .flags = MT_HTTP_REQUEST_ID},
-    {.method = MT_HTTP_POST,
-     .pattern = "/v1/messages/count_tokens",
-     ANSWER(mt_anthropic_count_tokens),
-     .flags = MT_HTTP_REQUEST_ID},
-    {.method = MT_HTTP_POST, .pattern = "/api/chat", ANSWER(mt_ollama_chat)},
-    {.method = MT_HTTP_POST, .pattern = "/api/generate", ANSWER(mt_ollama_generate)},
-    {.method = MT_HTTP_POST, .pattern = "/api/embed", ANSWER(mt_ollama_embed)},
-    {.method = MT_HTTP_POST, .pattern = "/api/embeddings", ANSWER(mt_ollama_embeddings)},
-    {.method = MT_HTTP_POST, .pattern = "/api/show", TASK_IN(mt_ollama_chat, mt_task_show)},
-    {.method = MT_HTTP_GET, .pattern = "/api/tags", TASK_IN(mt_ollama_chat, mt_task_tags)},
-    {.method = MT_HTTP_GET, .pattern = "/api/ps", TASK_IN(mt_ollama_chat, mt_task_ps)},
-    {.method = MT_HTTP_POST, .pattern = "/api/pull", .handler = mt_ollama_pull, .body_bytes = MT_LIMIT_PULL_BODY},
-    {.method = MT_HTTP_DELETE, .pattern = "/api/delete", TASK_IN(mt_ollama_chat, mt_task_delete)},
-    {.method = MT_HTTP_GET, .pattern = "/api/version", .handler = mt_ollama_version},
-    {.method = MT_HTTP_GET, .pattern = "/props", TASK(mt_task_props)},
-    {.method = MT_HTTP_GET, .pattern = "/slots", TASK(mt_task_slots)},
-    {.method = MT_HTTP_GET, .pattern = "/version", .handler = mt_others_version},
-    {.method = MT_HTTP_GET, .pattern = "/load", .handler = mt_others_load, .flags = MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/is_sleeping", .handler = get_sleeping, .flags = MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/ping", .handler = get_ping, .flags = PROBE},
-    {.method = MT_HTTP_POST, .pattern = "/ping", .handler = get_ping, .flags = PROBE},
-    {.method = MT_HTTP_GET, .pattern = "/v1/models", .handler = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
-    {.method = MT_HTTP_GET, .pattern = "/v1/models/{id*}", .handler = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
-    {.method = MT_HTTP_POST, .pattern = "/v1/models/unload", .handler = mt_models_unload},
-    {.method = MT_HTTP_POST, .pattern = "/models/unload", .handler = mt_models_unload},
-    {.method = MT_HTTP_GET, .pattern = "/v1/status", .handler = get_status, .flags = MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_DELETE, .pattern = "/v1/requests/{id}", .handler = delete_request},
-    {.method = MT_HTTP_POST, .pattern = "/tokenize", TASK(mt_task_tokenize)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/chat/completions/render", TASK(mt_task_render_chat)},
-    {.method = MT_HTTP_POST, .pattern = "/v1/completions/render", TASK(mt_task_render)},
-    {.method = MT_HTTP_POST, .pattern = "/detokenize", TASK(mt_task_detokenize)},
-    {.method = MT_HTTP_POST, .pattern = "/apply-template", TASK(mt_task_apply_template)},
-    {.method = MT_HTTP_GET, .pattern = "/metrics", .handler = get_metrics, .flags = MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/", .handler = get_root, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
-    {.method = MT_HTTP_GET, .pattern = "/dashboard", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
-    {.method = MT_HTTP_GET, .pattern = "/dashboard/events", .handler = mt_dashboard_get},
-    {.method = MT_HTTP_GET, .pattern = "/assets/{path*}", .handler = mt_web_get, .flags = MT_HTTP_PUBLIC},
-    {.method = MT_HTTP_GET, .pattern = "/health", .handler = get_health, .flags = PROBE},
-    {.method = MT_HTTP_GET, .pattern = "/ready", .handler = get_health, .flags = PROBE},
-    {.method = MT_HTTP_GET, .pattern = "/live", .handler = get_live, .flags = PROBE},
+static const entry routes[] = {
+    {MT_HTTP_POST, "/v1/chat/completions", .dialect = &mt_openai_chat},
+    {MT_HTTP_POST, "/v1/completions", .dialect = &mt_openai_completions},
+    {MT_HTTP_POST, "/v1/embeddings", .dialect = &mt_openai_embeddings},
+    {MT_HTTP_POST, "/score", .dialect = &mt_score},
+    {MT_HTTP_POST, "/v1/score", .dialect = &mt_score},
+    {MT_HTTP_POST, "/rerank", .dialect = &mt_rerank},
+    {MT_HTTP_POST, "/v1/rerank", .dialect = &mt_rerank_v1},
+    {MT_HTTP_POST, "/v2/rerank", .dialect = &mt_rerank_v2},
+    {MT_HTTP_POST, "/v1/responses", .dialect = &mt_openai_responses},
+    {MT_HTTP_POST, "/v1/responses/input_tokens", .dialect = &mt_responses_input_tokens},
+    {MT_HTTP_GET, "/v1/responses/{id}", .handler = mt_stored_get},
+    {MT_HTTP_DELETE, "/v1/responses/{id}", .handler = mt_stored_delete},
+    {MT_HTTP_GET, "/v1/responses/{id}/input_items", .handler = mt_stored_items},
+    {MT_HTTP_POST, "/v1/responses/{id}/cancel", .handler = mt_stored_cancel},
+    {MT_HTTP_POST, "/v1/messages", .dialect = &mt_anthropic_messages, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_POST, "/v1/messages/count_tokens", .dialect = &mt_anthropic_count_tokens, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_POST, "/api/chat", .dialect = &mt_ollama_chat},
+    {MT_HTTP_POST, "/api/generate", .dialect = &mt_ollama_generate},
+    {MT_HTTP_POST, "/api/embed", .dialect = &mt_ollama_embed},
+    {MT_HTTP_POST, "/api/embeddings", .dialect = &mt_ollama_embeddings},
+    {MT_HTTP_POST, "/api/show", .dialect = &mt_ollama_chat, .task = mt_task_show},
+    {MT_HTTP_GET, "/api/tags", .dialect = &mt_ollama_chat, .task = mt_task_tags},
+    {MT_HTTP_GET, "/api/ps", .dialect = &mt_ollama_chat, .task = mt_task_ps},
+    {MT_HTTP_POST, "/api/pull", .dialect = &mt_ollama_chat, .handler = mt_ollama_pull, .may = mt_ollama_may,
+     .body_bytes = MT_LIMIT_PULL_BODY},
+    {MT_HTTP_DELETE, "/api/delete", .dialect = &mt_ollama_chat, .task = mt_task_delete, .may = mt_ollama_may},
+    {MT_HTTP_GET, "/api/version", .dialect = &mt_ollama_chat, .tell = mt_ollama_version},
+    {MT_HTTP_GET, "/props", .task = mt_task_props},
+    {MT_HTTP_GET, "/slots", .task = mt_task_slots},
+    {MT_HTTP_GET, "/version", .tell = mt_others_version},
+    {MT_HTTP_GET, "/load", .tell = mt_others_load, .flags = MT_HTTP_ALWAYS},
+    {MT_HTTP_GET, "/is_sleeping", .tell = tell_sleeping, .flags = MT_HTTP_ALWAYS},
+    {MT_HTTP_GET, "/ping", .tell = tell_ping, .type = NO_TYPE, .flags = PROBE},
+    {MT_HTTP_POST, "/ping", .tell = tell_ping, .type = NO_TYPE, .flags = PROBE},
+    {MT_HTTP_GET, "/v1/models", .tell = mt_models_list, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_GET, "/v1/models/{id*}", .tell = mt_models_get, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_POST, "/v1/models/unload", .tell = mt_models_unload, .may = mt_models_may},
+    {MT_HTTP_POST, "/models/unload", .tell = mt_models_unload, .may = mt_models_may},
+    {MT_HTTP_GET, "/v1/status", .tell = tell_status, .flags = MT_HTTP_ALWAYS},
+    {MT_HTTP_DELETE, "/v1/requests/{id}", .tell = cancel_request},
+    {MT_HTTP_POST, "/tokenize", .task = mt_task_tokenize},
+    {MT_HTTP_POST, "/v1/chat/completions/render", .task = mt_task_render_chat},
+    {MT_HTTP_POST, "/v1/completions/render", .task = mt_task_render},
+    {MT_HTTP_POST, "/detokenize", .task = mt_task_detokenize},
+    {MT_HTTP_POST, "/apply-template", .task = mt_task_apply_template},
+    {MT_HTTP_GET, "/metrics", .tell = tell_metrics, .type = "text/plain; version=0.0.4; charset=utf-8",
+     .flags = MT_HTTP_ALWAYS},
+    {MT_HTTP_GET, "/", .handler = get_root, .tell = tell_running, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},
+    {MT_HTTP_GET, "/dashboard", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
+    {MT_HTTP_GET, "/dashboard/events", .handler = mt_dashboard_get, .page = true},
+    {MT_HTTP_GET, "/assets/{path*}", .handler = mt_web_get, .page = true, .flags = MT_HTTP_PUBLIC},
+    {MT_HTTP_GET, "/health", .tell = tell_health, .flags = PROBE},
+    {MT_HTTP_GET, "/ready", .tell = tell_health, .flags = PROBE},
+    {MT_HTTP_GET, "/live", .tell = tell_live, .flags = PROBE},
 };
+
+/* Segments that a path and a pattern begin with alike. */
+static size_t alike(const char *path, const char *pattern)
+{
+    size_t count = 0;
+
+    for (; *path && *path == *pattern; path++, pattern++)
+        count += *path == '/';
+    /* a last segment that only begins alike does not count */
+    return (*path == '\0' || *path == '/') && (*pattern == '\0' || *pattern == '/') ? count : count - (count > 0);
+}
+
+const mt_dialect *mt_server_dialect(const char *path)
+{
+    const mt_dialect *nearest = NULL;
+    size_t most = 0;
+
+    for (size_t i = 0; path && i < MT_COUNT(routes); i++) {
+        const size_t count = alike(path, routes[i].pattern);
+
+        if (count > most) {
+            nearest = routes[i].dialect;
+            most = count;
+        }
+    }
+    return nearest ? nearest : &mt_openai_chat;
+}
 
 mt_http_route *mt_server_routes(mt_server *server, size_t *count)
 {
-    mt_http_route *copy = mt_alloc_array(MT_COUNT(routes), sizeof(*copy));
+    mt_http_route *made = mt_alloc_array(MT_COUNT(routes), sizeof(*made));
 
     *count = 0;
     for (size_t i = 0; i < MT_COUNT(routes); i++) {
-        mt_http_route *route = &copy[*count];
+        const entry *r = &routes[i];
+        const bool asks = r->method == MT_HTTP_POST && !r->handler && !r->tell;
 
-        *route = routes[i];
-        route->user = server;
-        if (route->method == MT_HTTP_POST && route->handler == post)
-            route->flags |= MT_SERVER_METERED;
-        *count += server->opt->web == MT_WEB_ON || (route->handler != mt_web_get && route->handler != mt_dashboard_get);
+        if (r->page && server->opt->web != MT_WEB_ON)
+            continue;
+        made[(*count)++] = (mt_http_route){.method = r->method,
+                                           .pattern = r->pattern,
+                                           .handler = serve,
+                                           .user = server,
+                                           .about = r,
+                                           .flags = r->flags | (asks ? MT_SERVER_METERED : 0),
+                                           .body_bytes = r->body_bytes};
     }
-    return copy;
+    return made;
 }

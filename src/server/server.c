@@ -57,7 +57,7 @@ static void add_headers(void *user, const void *who, mt_http_extra *extra)
     mt_account_headers((mt_account *)(uintptr_t)who, mt_clock_ns(), extra);
 }
 
-/* What http refuses by itself, with the codes OpenAI's clients know, or as Anthropic's and Ollama's expect it. */
+/* What http refuses by itself. */
 static void error_body(void *user, const char *path, int status, const char *sentence, mt_buf *body)
 {
     static const struct {
@@ -67,11 +67,6 @@ static void error_body(void *user, const char *path, int status, const char *sen
                  {405, "method_not_allowed"},     {408, "request_timeout"},   {413, "request_too_large"},
                  {415, "unsupported_media_type"}, {414, "request_too_large"}, {431, "request_too_large"},
                  {429, "rate_limit_exceeded"},    {503, "overloaded"}};
-    static const struct {
-        const char *prefix;
-        const mt_dialect *dialect;
-    } others[] = {{"/v1/messages", &mt_anthropic_messages}, {"/api/", &mt_ollama_chat}};
-    const mt_dialect *dialect = &mt_openai_chat;
     const char *code = NULL;
     mt_failure why;
 
@@ -80,10 +75,7 @@ static void error_body(void *user, const char *path, int status, const char *sen
         if (codes[i].status == status)
             code = codes[i].code;
     mt_failure_set(&why, status, code, NULL, "%s", sentence);
-    for (size_t i = 0; path && i < MT_COUNT(others); i++)
-        if (strncmp(path, others[i].prefix, strlen(others[i].prefix)) == 0)
-            dialect = others[i].dialect;
-    dialect->error(body, &why);
+    mt_server_dialect(path)->error(body, &why);
 }
 
 static void wake(evutil_socket_t fd, short what, void *user)
@@ -115,14 +107,6 @@ static void tick(evutil_socket_t fd, short what, void *user)
     trim(server);
 }
 
-void mt_server_watch(mt_server *server)
-{
-    static const struct timeval often = {.tv_usec = MT_LIMIT_TIMEOUT_MS * 1000};
-
-    if (server->timeouts_look && !event_pending(server->timeouts_look, EV_TIMEOUT, NULL))
-        event_add(server->timeouts_look, &often); /* where that fails, the next call tries again */
-}
-
 /* Nobody is woken for it while there is no call. */
 static void look_at_time(evutil_socket_t fd, short what, void *user)
 {
@@ -132,7 +116,7 @@ static void look_at_time(evutil_socket_t fd, short what, void *user)
     (void)what;
     mt_timeouts_look(server);
     if (server->calls)
-        mt_server_watch(server);
+        mt_timeouts_watch(server);
 }
 
 /* Without one of several ranks nothing can be computed any more: who waits is told so, and then all end. */
@@ -235,7 +219,8 @@ static bool start_lanes(mt_server *server)
                  [MT_LANE_MEDIA] = {media, MT_LIMIT_PREPARING_MEDIA}};
 
     for (size_t i = MT_LANE_COUNT; i-- > 0;) {
-        server->lanes[i] = mt_workers_start(lanes[i].threads, lanes[i].calls + MT_LIMIT_LOADING, &server->load_error);
+        server->lanes[i] =
+            mt_workers_start(lanes[i].threads, lanes[i].calls + MT_LIMIT_LOADING, mt_call_prepare, &server->load_error);
         if (!server->lanes[i])
             return false;
     }

@@ -31,7 +31,7 @@ static size_t add_preparing(mt_server *server, const mt_account *account, mt_buf
     size_t count = 0;
 
     for (const mt_call *call = server->calls; call; call = call->next) {
-        if (call->prepared || call->over || (account && call->account != account))
+        if (mt_call_is_prepared(call) || mt_call_is_over(call) || (account && call->account != account))
             continue;
         if (++count <= ROWS)
             mt_json_write(out, "{'id':%s,'choice':0,'phase':%s,'seconds':%.3f}", call->id,

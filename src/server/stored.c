@@ -149,7 +149,7 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
 static mt_call *find_running(mt_server *server, const mt_http_request *request)
 {
     mt_call *call = mt_call_find(server, request->who, request->params[0]);
-    const bool kept = call && call->prepared && call->answer && call->answer->store && call->dialect->now &&
+    const bool kept = call && mt_call_is_prepared(call) && call->answer && call->answer->store && call->dialect->now &&
                       json_object_get(call->answer->extra, "input");
 
     return kept ? call : NULL;
@@ -245,7 +245,7 @@ void mt_stored_cancel(void *user, mt_http_server *http, mt_http_request *request
         return;
     }
     mt_call_cancel(call);
-    if (call->prepared && call->answer && call->dialect->now) {
+    if (mt_call_is_prepared(call) && call->answer && call->dialect->now) {
         call->answer->cancelled = true;
         tell(server, request, call);
         return;

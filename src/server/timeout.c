@@ -8,12 +8,11 @@
 
 #include <math.h>
 
+#include <event2/event.h>
+
 #include "api/fields.h"
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "server/inside.h"
-#include "server/watch.h"
 
 const char *mt_timeout_name(mt_timeout_phase phase)
 {
@@ -59,44 +58,10 @@ bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why)
     return true;
 }
 
-static mt_timeout_phase phase_of(const mt_call *call)
+void mt_timeouts_watch(mt_server *server)
 {
-    if (!call->prepared)
-        return MT_TIMEOUT_PREPARING;
-    return call->first_token ? MT_TIMEOUT_RUNNING : MT_TIMEOUT_WAITING;
-}
+    static const struct timeval often = {.tv_usec = MT_LIMIT_TIMEOUT_MS * 1000};
 
-static void end(mt_call *call, double seconds)
-{
-    static const char *const while_it[MT_TIMEOUT_PHASES] = {"while the request was prepared", "before the first token",
-                                                            "before the answer was complete"};
-    const mt_timeout_phase phase = phase_of(call);
-    mt_failure why;
-
-    call->server->timeouts[phase]++;
-    call->timed_out = true;
-    mt_failure_set(&why, 504, "timeout", NULL, "the time of %.4g s for this request was over %s: allow more (timeout)",
-                   seconds, while_it[phase]);
-    mt_log_info("request.timeout", "%s after %.4g s, %s", call->id, seconds, while_it[phase]);
-    mt_call_fail(call, &why);
-    if (call->prepared && call->answer)
-        call->answer->failed = true; /* that it is cancelled now is no other end */
-}
-
-void mt_timeouts_look(mt_server *server)
-{
-    const uint64_t now = mt_clock_ns();
-
-    for (mt_call *call = server->calls, *next; call; call = next) {
-        const uint64_t until = atomic_load_explicit(&call->until, memory_order_relaxed); /* see set */
-
-        next = call->next;
-        if (call->over || now < until)
-            continue;
-        call->held = true; /* it may go while it is written to */
-        end(call, (double)(until - call->received) * 1e-9);
-        mt_watch_tell(call, call->over);
-        call->held = false;
-        mt_call_release(call);
-    }
+    if (server->timeouts_look && !event_pending(server->timeouts_look, EV_TIMEOUT, NULL))
+        event_add(server->timeouts_look, &often); /* where that fails, the next call tries again */
 }

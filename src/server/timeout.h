@@ -18,6 +18,9 @@ const char *mt_timeout_name(mt_timeout_phase phase); /* "preparing", ... */
 /* Io thread: the operator's time runs from now on. */
 void mt_timeout_begin(mt_call *call);
 
+/* Io thread: there are calls, whose time is looked at. */
+void mt_timeouts_watch(mt_server *server);
+
 /* Preparation thread: what the body says of it, before anything else is done with it. */
 bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why) MT_NODISCARD;
 

@@ -84,7 +84,7 @@ static void paused(void *user, bool is_paused)
     w->paused = is_paused;
     if (is_paused)
         return;
-    tell(w, call->over);
+    tell(w, mt_call_is_over(call));
     mt_call_release(call);
 }
 

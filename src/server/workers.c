@@ -10,6 +10,7 @@ struct mt_workers {
     mt_queue *queue;
     pthread_t *threads;
     size_t count;
+    void (*prepare)(mt_call *call);
 };
 
 static void *work(void *arg)
@@ -18,15 +19,16 @@ static void *work(void *arg)
     mt_call *call;
 
     while ((call = mt_queue_wait(w->queue, -1)))
-        mt_call_prepare(call);
+        w->prepare(call);
     return NULL;
 }
 
-mt_workers *mt_workers_start(size_t threads, size_t capacity, mt_error *err)
+mt_workers *mt_workers_start(size_t threads, size_t capacity, void (*prepare)(mt_call *call), mt_error *err)
 {
     mt_workers *w = mt_alloc(sizeof(*w));
     int failed = 0;
 
+    w->prepare = prepare;
     w->queue = mt_queue_new(capacity);
     w->threads = mt_alloc_array(threads, sizeof(*w->threads));
     for (; w->queue && !failed && w->count < threads; w->count += failed ? 0 : 1)

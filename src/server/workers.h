@@ -8,7 +8,8 @@
 
 typedef struct mt_workers mt_workers;
 
-mt_workers *mt_workers_start(size_t threads, size_t capacity, mt_error *err) MT_NODISCARD;
+mt_workers *mt_workers_start(size_t threads, size_t capacity, void (*prepare)(mt_call *call),
+                             mt_error *err) MT_NODISCARD;
 
 /* Prepares what is left (cancelled calls end at once), ends the threads and frees everything. NULL is fine. */
 void mt_workers_stop(mt_workers *workers);

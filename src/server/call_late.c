@@ -1,0 +1,47 @@
+/* Calls whose time is over end as one does whose client has left, and their clients are told. See timeout.c. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/inside.h"
+#include "server/watch.h"
+
+static mt_timeout_phase phase_of(const mt_call *call)
+{
+    if (!mt_call_is_prepared(call))
+        return MT_TIMEOUT_PREPARING;
+    return call->first_token ? MT_TIMEOUT_RUNNING : MT_TIMEOUT_WAITING;
+}
+
+static void end(mt_call *call, double seconds)
+{
+    static const char *const while_it[MT_TIMEOUT_PHASES] = {"while the request was prepared", "before the first token",
+                                                            "before the answer was complete"};
+    const mt_timeout_phase phase = phase_of(call);
+    mt_failure why;
+
+    call->server->timeouts[phase]++;
+    call->timed_out = true;
+    mt_failure_set(&why, 504, "timeout", NULL, "the time of %.4g s for this request was over %s: allow more (timeout)",
+                   seconds, while_it[phase]);
+    mt_log_info("request.timeout", "%s after %.4g s, %s", call->id, seconds, while_it[phase]);
+    mt_call_fail(call, &why);
+    if (mt_call_is_prepared(call) && call->answer)
+        call->answer->failed = true; /* that it is cancelled now is no other end */
+}
+
+void mt_timeouts_look(mt_server *server)
+{
+    const uint64_t now = mt_clock_ns();
+
+    for (mt_call *call = server->calls, *next; call; call = next) {
+        const uint64_t until = atomic_load_explicit(&call->until, memory_order_relaxed); /* see set */
+
+        next = call->next;
+        if (mt_call_is_over(call) || now < until)
+            continue;
+        call->held = true; /* it may go while it is written to */
+        end(call, (double)(until - call->received) * 1e-9);
+        mt_watch_tell(call, mt_call_is_over(call));
+        call->held = false;
+        mt_call_release(call);
+    }
+}

@@ -1,0 +1,96 @@
+/* What a call is at, and its end. */
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "server/inside.h"
+
+#define OF(state) (1u << MT_CALL_##state)
+
+void mt_call_change(mt_call *call, mt_call_state to)
+{
+    static const unsigned from[] = {
+        [MT_CALL_LEFT] = OF(PREPARING),
+        [MT_CALL_ANSWERING] = OF(PREPARING),
+        [MT_CALL_STREAMING] = OF(ANSWERING),
+        [MT_CALL_ALONE] = OF(ANSWERING) | OF(STREAMING),
+        [MT_CALL_OVER] = OF(LEFT) | OF(ANSWERING) | OF(STREAMING),
+        [MT_CALL_KEPT] = OF(ALONE),
+    };
+
+    assert(from[to] >> call->state & 1);
+    call->state = to;
+}
+
+void mt_call_end(mt_call *call)
+{
+    if (!mt_call_is_over(call))
+        mt_call_change(call, call->state == MT_CALL_PREPARING ? MT_CALL_LEFT
+                             : call->state == MT_CALL_ALONE   ? MT_CALL_KEPT
+                                                              : MT_CALL_OVER);
+}
+
+static double ms_since(uint64_t start, uint64_t end)
+{
+    return end > start ? (double)(end - start) / 1e6 : 0;
+}
+
+static const char *finish_name(const mt_call *call)
+{
+    if (call->answer->failed || call->timed_out)
+        return call->timed_out ? "timeout" : "error";
+    return call->answer->open ? "cancelled" : mt_finish_name(call->answer->choices[0].finish);
+}
+
+/* One line for each call that computed something, one at a lower level for the others. */
+static void report(const mt_call *call)
+{
+    const uint64_t now = mt_clock_ns();
+
+    if (!call->answer || call->failure.status) {
+        mt_log_debug("request.done", "%s %d after %.1f ms", call->id, call->failure.status,
+                     ms_since(call->received, now));
+        return;
+    }
+    mt_log_info(
+        "request.done",
+        "%s %s prompt %zu cached %zu generated %zu finish %s prepared %.1f ms first %.1f ms total %.1f ms%s%s%s%s%s%s",
+        call->id, call->dialect->name, mt_answer_prompt_tokens(call->answer), mt_answer_cached(call->answer),
+        mt_answer_tokens(call->answer), finish_name(call), ms_since(call->received, call->prepared_at),
+        ms_since(call->received, call->first_token), ms_since(call->received, now), call->account ? " key " : "",
+        call->account ? call->account->name : "", call->name[0] ? " as " : "", call->name,
+        call->session[0] ? " session " : "", call->session);
+}
+
+static void unlink_call(mt_call *call)
+{
+    if (call->next)
+        call->next->prev = call->prev;
+    *(call->prev ? &call->prev->next : &call->server->calls) = call->next;
+    call->server->call_count--;
+}
+
+void mt_call_release(mt_call *call)
+{
+    if (call->held || call->followed || call->watchers || !mt_call_is_over(call) || !mt_call_is_prepared(call) ||
+        call->ended < call->submitted)
+        return;
+    report(call);
+    unlink_call(call);
+    mt_call_give_places(call, 0);
+    mt_room_give(&call->server->room, call->body_charge + call->charged);
+    mt_answer_free(call->answer);
+    mt_free(call->body);
+    mt_buf_free(&call->text);
+    mt_buf_free(&call->out);
+    for (size_t i = call->submitted; i < call->source_count; i++)
+        mt_request_free(call->sources[i].request);
+    mt_free(call->sources);
+    mt_free(call->warning);
+    pthread_mutex_destroy(&call->lock);
+    mt_fleet_give(&call->waiter);
+    mt_crash_leave(call->crash);
+    mt_free(call);
+}
