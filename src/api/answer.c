@@ -8,19 +8,6 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-void mt_answer_name(char id[MT_ANSWER_ID], const char *prefix)
-{
-    static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
-    const size_t len = strlen(prefix);
-    uint8_t random[24];
-
-    mt_random(random, sizeof(random));
-    memcpy(id, prefix, len);
-    for (size_t i = 0; i < sizeof(random); i++)
-        id[len + i] = digits[random[i] % 32];
-    id[len + sizeof(random)] = '\0';
-}
-
 mt_answer *mt_answer_new(const mt_dialect *dialect, mt_arena *arena, const mt_ask *ask, size_t prompt_count)
 {
     const size_t n = (size_t)ask->n;

@@ -8,6 +8,7 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/store.h"
+#include "base/buf.h"
 #include "base/limits.h"
 
 typedef struct reader {
@@ -281,21 +282,6 @@ static bool add_items(reader *r, const json_t *items)
     return true;
 }
 
-/* The newest is found first, so that they are turned round. */
-bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, mt_failure *why)
-{
-    while (*id) {
-        json_t *kept = json_array_size(chain) < MT_LIMIT_STORE_CHAIN ? mt_store_get(store, id) : NULL;
-
-        if (!kept)
-            return mt_failure_set(why, 404, "previous_response_not_found", "previous_response_id",
-                                  "the response \"%.60s\" is not kept here: send all items of the conversation", id);
-        json_array_insert_new(chain, 0, kept);
-        id = mt_body_text(kept, "previous");
-    }
-    return true;
-}
-
 static bool read_input(reader *r, const json_t *input)
 {
     if (json_is_string(input))
@@ -325,4 +311,15 @@ bool mt_responses_items(mt_ask *ask, mt_failure *why)
         speak_nothing(&r);
     fall_silent(&r);
     return ok;
+}
+
+mt_chat_text mt_responses_name(mt_ask *ask, const json_t *space, const json_t *name)
+{
+    const char *s = json_string_value(space), *joined;
+
+    if (!s || !*s)
+        return mt_chat_text_of(name);
+    joined = mt_arena_printf(ask->arena, "%s%s%s", s, s[strlen(s) - 1] == '_' ? "" : "__", json_string_value(name));
+    ask->chat.starved = ask->chat.starved || !joined;
+    return (mt_chat_text){.data = joined ? joined : "", .len = joined ? strlen(joined) : 0};
 }

@@ -160,3 +160,18 @@ bool mt_responses_list(struct mt_store *store, const char *id, const mt_response
                 : mt_failure_set(why, 413, "request_too_large", NULL,
                                  "the items need more memory than a request may have: ask for each response");
 }
+
+/* The newest is found first, so that they are turned round. */
+bool mt_responses_chain(struct mt_store *store, const char *id, json_t *chain, mt_failure *why)
+{
+    while (*id) {
+        json_t *kept = json_array_size(chain) < MT_LIMIT_STORE_CHAIN ? mt_store_get(store, id) : NULL;
+
+        if (!kept)
+            return mt_failure_set(why, 404, "previous_response_not_found", "previous_response_id",
+                                  "the response \"%.60s\" is not kept here: send all items of the conversation", id);
+        json_array_insert_new(chain, 0, kept);
+        id = mt_body_text(kept, "previous");
+    }
+    return true;
+}

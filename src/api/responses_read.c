@@ -18,17 +18,6 @@ typedef struct reader {
     mt_failure *why;
 } reader;
 
-mt_chat_text mt_responses_name(mt_ask *ask, const json_t *space, const json_t *name)
-{
-    const char *s = json_string_value(space), *joined;
-
-    if (!s || !*s)
-        return mt_chat_text_of(name);
-    joined = mt_arena_printf(ask->arena, "%s%s%s", s, s[strlen(s) - 1] == '_' ? "" : "__", json_string_value(name));
-    ask->chat.starved = ask->chat.starved || !joined;
-    return (mt_chat_text){.data = joined ? joined : "", .len = joined ? strlen(joined) : 0};
-}
-
 static bool bad_tool(reader *r, const char *sentence)
 {
     return mt_failure_set(r->why, 400, "invalid_value", "tools", "%s", sentence);

@@ -145,3 +145,13 @@ bool mt_chat_shows_video(const mt_chat *chat)
 {
     return shows(chat, false);
 }
+
+const char *mt_chat_role_name(mt_chat_role role)
+{
+    static const char *const names[MT_CHAT_ROLES] = {[MT_CHAT_SYSTEM] = "system",
+                                                     [MT_CHAT_USER] = "user",
+                                                     [MT_CHAT_ASSISTANT] = "assistant",
+                                                     [MT_CHAT_TOOL] = "tool"};
+
+    return names[role];
+}

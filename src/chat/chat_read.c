@@ -6,16 +6,6 @@
 #include "chat/chat.h"
 #include "chat/ending.h"
 
-const char *mt_chat_role_name(mt_chat_role role)
-{
-    static const char *const names[MT_CHAT_ROLES] = {[MT_CHAT_SYSTEM] = "system",
-                                                     [MT_CHAT_USER] = "user",
-                                                     [MT_CHAT_ASSISTANT] = "assistant",
-                                                     [MT_CHAT_TOOL] = "tool"};
-
-    return names[role];
-}
-
 const char *mt_chat_kind(const json_t *value)
 {
     if (!value)

@@ -48,6 +48,7 @@ static mt_chat chat_from(const mt_chat *chat, size_t from)
 typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
 
 typedef struct attempt {
+    mt_tokens_chat_fn *make;
     mt_served *served;
     const mt_ask *ask;
     const atomic_bool *stop;
@@ -70,15 +71,15 @@ static outcome try_from(const attempt *a, size_t from)
         mt_failure_memory(a->why, "messages");
         return FAILED;
     }
-    if (mt_tokens_chat(a->served, &chat, a->ask->body, a->stop, a->most, a->out, NULL, a->why))
+    if (a->make(a->served, &chat, a->ask->body, a->stop, a->most, a->out, NULL, a->why))
         return a->out->count <= room_of(a->served, a->ask) ? FITS : TOO_LONG;
     return a->why->code && strcmp(a->why->code, "context_length_exceeded") == 0 ? TOO_LONG : FAILED;
 }
 
-bool mt_forget_make(mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt *out,
-                    size_t *forgotten, mt_failure *why)
+bool mt_forget_make(mt_tokens_chat_fn *make, mt_served *served, const mt_ask *ask, const atomic_bool *stop, size_t most,
+                    mt_token_prompt *out, size_t *forgotten, mt_failure *why)
 {
-    const attempt a = {served, ask, stop, most, out, forgotten, why};
+    const attempt a = {make, served, ask, stop, most, out, forgotten, why};
     outcome found = try_from(&a, 0);
     size_t *starts, count, low, high;
 

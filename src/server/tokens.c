@@ -280,7 +280,7 @@ bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, siz
     if (ask->is_chat && ask->forgets) {
         size_t forgotten;
 
-        if (!mt_forget_make(served, ask, stop, most, *out, &forgotten, why))
+        if (!mt_forget_make(mt_tokens_chat, served, ask, stop, most, *out, &forgotten, why))
             return false;
         (*out)->forgotten = forgotten;
         return true;

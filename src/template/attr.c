@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
+#include "template/above.h"
 #include "template/builtin.h"
 #include "template/iter.h"
 #include "template/loop.h"
@@ -133,7 +134,7 @@ static bool attribute(mt_tpl_run *run, mt_tpl_value object, const mt_tpl_str *na
     out->kind = MT_TPL_MISSING;
     if (object.kind != MT_TPL_NAMESPACE && is_unsafe(object, name))
         return set_unsafe(run, object, name, out);
-    method = mt_tpl_method_of(object, name->data, name->len);
+    method = run->above->method_of(object, name->data, name->len);
     if (method)
         return set_method(run, object, method, out);
     if (!property(run, object, name, out))

@@ -10,17 +10,6 @@ const mt_tpl_builtin *mt_tpl_table_find(const mt_tpl_builtin *table, const char 
     return NULL;
 }
 
-const mt_tpl_builtin *mt_tpl_filter(const char *name, size_t len)
-{
-    static const mt_tpl_builtin *const tables[] = {mt_tpl_text_filters, mt_tpl_number_filters, mt_tpl_sequence_filters,
-                                                   mt_tpl_select_filters};
-    const mt_tpl_builtin *found = NULL;
-
-    for (size_t i = 0; !found && i < MT_COUNT(tables); i++)
-        found = mt_tpl_table_find(tables[i], name, len);
-    return found;
-}
-
 static bool bind_named(mt_tpl_run *run, const mt_tpl_builtin *builtin, const mt_tpl_dict *named, mt_tpl_value *a)
 {
     for (size_t i = 0; i < named->count; i++) {

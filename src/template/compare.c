@@ -10,7 +10,8 @@
 /* How two numbers compare when one of them is not a number. */
 enum { UNORDERED = 2 };
 
-enum { HASHED_PER_STEP = 16 }; /* bytes of a key; short ones cost nothing */
+enum { ENTRIES_FIRST = 4, INDEX_FROM = 8 }; /* of a dict: entries, from which on it has an index */
+enum { HASHED_PER_STEP = 16 };              /* bytes of a key; short ones cost nothing */
 
 /* -1, 0, 1 or UNORDERED. */
 static int compare_int_float(int64_t i, double d)
@@ -364,4 +365,117 @@ bool mt_tpl_hash(mt_tpl_run *run, mt_tpl_value v, uint64_t *out)
     case MT_TPL_VIEW: return mt_tpl_fail(run, "unhashable type: '%s'", mt_tpl_type(v));
     default: *out = mix(run->seed + (uint64_t)v.kind); return true;
     }
+}
+
+mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count)
+{
+    mt_tpl_dict *d = mt_tpl_alloc(run, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->cap = count ? count : ENTRIES_FIRST;
+    d->at = mt_tpl_alloc_array(run, d->cap, sizeof(*d->at));
+    return d->at ? d : NULL;
+}
+
+static void index_add(mt_tpl_dict *d, size_t entry)
+{
+    size_t slot = (size_t)d->at[entry].hash & (d->slots - 1);
+
+    while (d->index[slot])
+        slot = (slot + 1) & (d->slots - 1);
+    d->index[slot] = (uint32_t)entry + 1;
+}
+
+static bool index_grow(mt_tpl_run *run, mt_tpl_dict *d)
+{
+    size_t slots = d->slots ? d->slots * 2 : 2 * INDEX_FROM;
+
+    while (slots < 2 * (d->count + 1))
+        slots *= 2;
+    d->index = mt_tpl_alloc_array(run, slots, sizeof(*d->index));
+    if (!d->index)
+        return false;
+    d->slots = slots;
+    for (size_t i = 0; i < d->count; i++)
+        index_add(d, i);
+    return true;
+}
+
+static bool is_key(mt_tpl_run *run, const mt_tpl_dict *d, size_t entry, mt_tpl_value key, uint64_t hash, bool *same)
+{
+    *same = false;
+    return d->at[entry].hash != hash || (mt_tpl_charge(run, 1) && mt_tpl_equal(run, d->at[entry].key, key, same));
+}
+
+/* *found is the entry, or the count of entries. */
+static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash, size_t *found)
+{
+    bool same, ok;
+
+    if (!d->index) {
+        for (*found = 0; *found < d->count; ++*found) {
+            ok = is_key(run, d, *found, key, hash, &same);
+            if (!ok || same)
+                return ok;
+        }
+        return true;
+    }
+    for (size_t slot = (size_t)hash & (d->slots - 1); d->index[slot]; slot = (slot + 1) & (d->slots - 1)) {
+        *found = d->index[slot] - 1;
+        ok = is_key(run, d, *found, key, hash, &same);
+        if (!ok || same)
+            return ok;
+    }
+    *found = d->count;
+    return true;
+}
+
+bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value)
+{
+    uint64_t hash;
+    size_t at;
+
+    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
+        return false;
+    if (at < d->count) {
+        d->at[at].value = value;
+        return true;
+    }
+    if (d->count == d->cap) {
+        mt_tpl_entry *entries = mt_tpl_alloc_array(run, d->cap * 2, sizeof(*entries));
+
+        if (!entries)
+            return false;
+        memcpy(entries, d->at, d->count * sizeof(*entries));
+        d->at = entries;
+        d->cap *= 2;
+    }
+    d->at[d->count++] = (mt_tpl_entry){.key = key, .value = value, .hash = hash};
+    if (d->index && d->count * 2 <= d->slots)
+        index_add(d, d->count - 1);
+    else if (d->count > INDEX_FROM)
+        return index_grow(run, d);
+    return true;
+}
+
+bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out)
+{
+    uint64_t hash;
+    size_t at;
+
+    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
+        return false;
+    *out = at < d->count ? d->at[at].value : (mt_tpl_value){.kind = MT_TPL_MISSING};
+    return true;
+}
+
+mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len)
+{
+    mt_tpl_str key = {.data = name, .len = len, .chars = MT_TPL_UNCOUNTED};
+    mt_tpl_value found = {.kind = MT_TPL_MISSING};
+
+    if (!mt_tpl_dict_get(run, d, (mt_tpl_value){.kind = MT_TPL_STR, .as.str = &key}, &found))
+        found.kind = MT_TPL_MISSING;
+    return found;
 }

@@ -1,8 +1,10 @@
 /* Expressions. Each evaluation that can go deeper is counted, so that no template recurses without end. */
 
+#include "template/above.h"
 #include "template/attr.h"
 #include "template/compare.h"
 #include "template/eval.h"
+#include "template/format.h"
 #include "template/iter.h"
 #include "template/loop.h"
 #include "template/macro.h"
@@ -55,7 +57,7 @@ static bool eval_binary(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_no
     case MT_TPL_N_MUL: return mt_tpl_mul(run, a, b, out);
     case MT_TPL_N_DIV: return mt_tpl_div(run, a, b, out);
     case MT_TPL_N_FLOORDIV: return mt_tpl_floordiv(run, a, b, out);
-    case MT_TPL_N_MOD: return mt_tpl_mod(run, a, b, out);
+    case MT_TPL_N_MOD: return mt_tpl_percent(run, a, b, out);
     default: return mt_tpl_pow(run, a, b, out);
     }
 }
@@ -289,7 +291,7 @@ static bool call_block(mt_tpl_run *run, const mt_tpl_node *block, const mt_tpl_a
     if (args->count || (args->named && args->named->count))
         return mt_tpl_fail(run, "a block takes no arguments");
     mt_tpl_build_init(&text, run);
-    return mt_tpl_exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
+    return run->above->exec_block(run, block, &text) && mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
 
 bool mt_tpl_call(mt_tpl_run *run, mt_tpl_value callee, const mt_tpl_args *args, mt_tpl_value *out)

@@ -1,6 +1,7 @@
 /* map, select, reject, selectattr, rejectattr: generators that call another filter or a test on each item. */
 #include <string.h>
 
+#include "template/above.h"
 #include "template/builtin.h"
 #include "template/iter.h"
 #include "template/path.h"
@@ -34,7 +35,7 @@ static bool call_by_name(mt_tpl_run *run, const mt_tpl_args *args, size_t off, b
     mt_tpl_str *shown;
 
     if (name.kind == MT_TPL_STR)
-        builtin = is_filter ? mt_tpl_filter(name.as.str->data, name.as.str->len)
+        builtin = is_filter ? run->above->filter(name.as.str->data, name.as.str->len)
                             : mt_tpl_test(name.as.str->data, name.as.str->len);
     if (builtin)
         return mt_tpl_call_builtin(run, builtin, item, &rest, out);

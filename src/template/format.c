@@ -453,3 +453,8 @@ bool mt_tpl_format_braces(mt_tpl_run *run, const mt_tpl_str *format, const mt_tp
     }
     return finish(&f, out);
 }
+
+bool mt_tpl_percent(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
+{
+    return a.kind == MT_TPL_STR ? mt_tpl_format_percent(run, a.as.str, b, out) : mt_tpl_mod(run, a, b, out);
+}

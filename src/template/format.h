@@ -32,4 +32,7 @@ bool mt_tpl_format_float(mt_tpl_build *b, double value, const mt_tpl_spec *spec)
 /* Text within spec's width. */
 bool mt_tpl_format_text(mt_tpl_build *b, mt_tpl_str *text, const mt_tpl_spec *spec);
 
+/* The operator %: of a string, or of numbers. */
+bool mt_tpl_percent(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out);
+
 #endif

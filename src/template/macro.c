@@ -1,5 +1,6 @@
 #include "template/macro.h"
 
+#include "template/above.h"
 #include "template/repr.h"
 
 bool mt_tpl_set_macro(mt_tpl_run *run, mt_tpl_activation *outer, const mt_tpl_node *node, mt_tpl_value *out)
@@ -144,7 +145,7 @@ static bool bind_defaults(binding *b)
         if (MT_TPL_GIVEN(*variable))
             continue;
         if (i >= first) {
-            if (!mt_tpl_eval(b->run, b->act, params->defaults.at[i - first], &v))
+            if (!b->run->above->eval(b->run, b->act, params->defaults.at[i - first], &v))
                 return false;
             *variable = v;
             continue;
@@ -166,7 +167,7 @@ bool mt_tpl_call_macro(mt_tpl_run *run, const mt_tpl_macro *macro, const mt_tpl_
     if (!act || !bind(&b) || !mt_tpl_enter_scope(run, act, &macro->node->scope) || !bind_defaults(&b))
         return false;
     mt_tpl_build_init(&text, run);
-    return mt_tpl_exec(run, act, &macro->node->body, &text) != MT_TPL_STOP &&
+    return run->above->exec(run, act, &macro->node->body, &text) != MT_TPL_STOP &&
            mt_tpl_set_str(out, mt_tpl_build_end(&text));
 }
 

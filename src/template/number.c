@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "template/format.h"
-
 bool mt_tpl_fail_huge(mt_tpl_run *run)
 {
     return mt_tpl_fail(run, "an integer beyond 64 bits; use a float, or smaller numbers");
@@ -219,30 +217,6 @@ bool mt_tpl_floordiv(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_val
     return set_float(out, quotient);
 }
 
-bool mt_tpl_mod(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
-{
-    double quotient, remainder;
-
-    if (a.kind == MT_TPL_STR)
-        return mt_tpl_format_percent(run, a.as.str, b, out);
-    if (!both_number(a, b))
-        return !is_undefined(run, a, b) && unsupported(run, "%", a, b);
-    if (is_huge(run, a, b))
-        return false;
-    if (both_int(a, b)) {
-        int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b), rest;
-
-        if (y == 0)
-            return mt_tpl_fail(run, "integer modulo by zero");
-        rest = y == -1 ? 0 : x % y;
-        return set_int(out, rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
-    }
-    if (mt_tpl_as_float(b) == 0)
-        return mt_tpl_fail(run, "float modulo");
-    float_divmod(mt_tpl_as_float(a), mt_tpl_as_float(b), &quotient, &remainder);
-    return set_float(out, remainder);
-}
-
 static bool int_pow(mt_tpl_run *run, int64_t base, int64_t exponent, mt_tpl_value *out)
 {
     int64_t result = 1;
@@ -306,4 +280,26 @@ bool mt_tpl_pos(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value *out)
     if (a.kind == MT_TPL_UNDEFINED)
         return mt_tpl_fail_undefined(run, a);
     return mt_tpl_fail(run, "bad operand type for unary +: '%s'", mt_tpl_type(a));
+}
+
+bool mt_tpl_mod(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_value *out)
+{
+    double quotient, remainder;
+
+    if (!both_number(a, b))
+        return !is_undefined(run, a, b) && unsupported(run, "%", a, b);
+    if (is_huge(run, a, b))
+        return false;
+    if (both_int(a, b)) {
+        int64_t x = mt_tpl_as_int(a), y = mt_tpl_as_int(b), rest;
+
+        if (y == 0)
+            return mt_tpl_fail(run, "integer modulo by zero");
+        rest = y == -1 ? 0 : x % y;
+        return set_int(out, rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+    }
+    if (mt_tpl_as_float(b) == 0)
+        return mt_tpl_fail(run, "float modulo");
+    float_divmod(mt_tpl_as_float(a), mt_tpl_as_float(b), &quotient, &remainder);
+    return set_float(out, remainder);
 }

@@ -93,7 +93,7 @@ static mt_tpl_node *parse_list(mt_tpl_parser *p)
     if (!list)
         return NULL;
     while (p->token->type != MT_TPL_T_RBRACKET) {
-        if (!mt_tpl_nodes_add(p, &list->list, mt_tpl_parse_expression(p)))
+        if (!mt_tpl_nodes_add(p, &list->list, p->expression(p)))
             return NULL;
         if (!mt_tpl_take(p, MT_TPL_T_COMMA))
             break;
@@ -108,8 +108,8 @@ static mt_tpl_node *parse_dict(mt_tpl_parser *p)
     if (!dict)
         return NULL;
     while (p->token->type != MT_TPL_T_RBRACE) {
-        if (!mt_tpl_nodes_add(p, &dict->list, mt_tpl_parse_expression(p)) || !mt_tpl_expect(p, MT_TPL_T_COLON) ||
-            !mt_tpl_nodes_add(p, &dict->list, mt_tpl_parse_expression(p)))
+        if (!mt_tpl_nodes_add(p, &dict->list, p->expression(p)) || !mt_tpl_expect(p, MT_TPL_T_COLON) ||
+            !mt_tpl_nodes_add(p, &dict->list, p->expression(p)))
             return NULL;
         if (!mt_tpl_take(p, MT_TPL_T_COMMA))
             break;
@@ -134,7 +134,7 @@ mt_tpl_node *mt_tpl_parse_primary(mt_tpl_parser *p)
         return node;
     case MT_TPL_T_LPAREN:
         p->token++;
-        node = mt_tpl_parse_tuple(p, mt_tpl_parse_expression, true);
+        node = mt_tpl_parse_tuple(p, p->expression, true);
         return node && mt_tpl_expect(p, MT_TPL_T_RPAREN) ? node : NULL;
     case MT_TPL_T_LBRACKET: return parse_list(p);
     case MT_TPL_T_LBRACE: return parse_dict(p);
@@ -154,7 +154,7 @@ static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
     mt_tpl_node *first = NULL, *slice;
 
     if (p->token->type != MT_TPL_T_COLON) {
-        first = mt_tpl_parse_expression(p);
+        first = p->expression(p);
         if (!first || p->token->type != MT_TPL_T_COLON)
             return first;
     }
@@ -164,12 +164,12 @@ static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
         return NULL;
     slice->left = first;
     if (p->token->type != MT_TPL_T_COLON && !ends_subscript(p)) {
-        slice->right = mt_tpl_parse_expression(p);
+        slice->right = p->expression(p);
         if (!slice->right)
             return NULL;
     }
     if (mt_tpl_take(p, MT_TPL_T_COLON) && !ends_subscript(p)) {
-        slice->third = mt_tpl_parse_expression(p);
+        slice->third = p->expression(p);
         if (!slice->third)
             return NULL;
     }
@@ -237,7 +237,7 @@ static bool add_named(mt_tpl_parser *p, mt_tpl_call_args *args)
         memcpy(names, args->names, args->named.count * sizeof(const mt_tpl_str *));
     names[args->named.count] = name->str;
     args->names = names;
-    return mt_tpl_nodes_add(p, &args->named, mt_tpl_parse_expression(p));
+    return mt_tpl_nodes_add(p, &args->named, p->expression(p));
 }
 
 static bool add_arg(mt_tpl_parser *p, mt_tpl_call_args *args, const mt_tpl_token *open)
@@ -248,14 +248,14 @@ static bool add_arg(mt_tpl_parser *p, mt_tpl_call_args *args, const mt_tpl_token
         ok = !args->star && !args->star_star;
         p->token++;
         if (ok)
-            args->star = mt_tpl_parse_expression(p);
+            args->star = p->expression(p);
         if (ok && !args->star)
             return false;
     } else if (p->token->type == MT_TPL_T_POW) {
         ok = !args->star_star;
         p->token++;
         if (ok)
-            args->star_star = mt_tpl_parse_expression(p);
+            args->star_star = p->expression(p);
         if (ok && !args->star_star)
             return false;
     } else if (p->token->type == MT_TPL_T_NAME && p->token[1].type == MT_TPL_T_ASSIGN) {
@@ -265,7 +265,7 @@ static bool add_arg(mt_tpl_parser *p, mt_tpl_call_args *args, const mt_tpl_token
     } else {
         ok = !args->star && !args->star_star && args->named.count == 0;
         if (ok)
-            return mt_tpl_nodes_add(p, &args->at, mt_tpl_parse_expression(p));
+            return mt_tpl_nodes_add(p, &args->at, p->expression(p));
     }
     return ok || mt_tpl_parse_fail(p, open, "invalid syntax for function call expression");
 }

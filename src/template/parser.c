@@ -11,91 +11,6 @@
 
 static bool parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_nodes *out);
 
-bool mt_tpl_parse_enter(mt_tpl_parser *p)
-{
-    if (p->depth < MT_LIMIT_TEMPLATE_NESTING) {
-        p->depth++;
-        return true;
-    }
-    mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another", MT_LIMIT_TEMPLATE_NESTING);
-    mt_tpl_locate(p->run, p->token->line, p->token->column);
-    return false;
-}
-
-void mt_tpl_parse_leave(mt_tpl_parser *p)
-{
-    p->depth--;
-}
-
-bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    mt_tpl_fail(p->run, "%s", text);
-    mt_tpl_locate(p->run, at->line, at->column);
-    return false;
-}
-
-static const char *describe(const mt_tpl_token *token, char out[64])
-{
-    if (token->type == MT_TPL_T_NAME)
-        snprintf(out, 64, "%.*s", token->str->len < 60 ? (int)token->str->len : 60, token->str->data);
-    else
-        snprintf(out, 64, "%s", mt_tpl_token_text(token->type));
-    return out;
-}
-
-bool mt_tpl_parse_unexpected(mt_tpl_parser *p)
-{
-    char found[64];
-
-    return mt_tpl_parse_fail(p, p->token, "unexpected '%s'; an expression should be here", describe(p->token, found));
-}
-
-bool mt_tpl_token_is(const mt_tpl_token *token, const char *word)
-{
-    return token->type == MT_TPL_T_NAME && mt_tpl_str_is(token->str, word);
-}
-
-bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type)
-{
-    if (p->token->type != type)
-        return false;
-    p->token++;
-    return true;
-}
-
-bool mt_tpl_take_word(mt_tpl_parser *p, const char *word)
-{
-    if (!mt_tpl_token_is(p->token, word))
-        return false;
-    p->token++;
-    return true;
-}
-
-static bool fail_expected(mt_tpl_parser *p, const char *wanted)
-{
-    char found[64];
-
-    if (p->token->type == MT_TPL_T_EOF)
-        return mt_tpl_parse_fail(p, p->token, "unexpected end of template, expected '%s'.", wanted);
-    return mt_tpl_parse_fail(p, p->token, "expected token '%s', got '%s'", wanted, describe(p->token, found));
-}
-
-bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type)
-{
-    return mt_tpl_take(p, type) || fail_expected(p, mt_tpl_token_text(type));
-}
-
-static bool expect_word(mt_tpl_parser *p, const char *word)
-{
-    return mt_tpl_take_word(p, word) || fail_expected(p, word);
-}
-
 /* Marks names that are set; fails for what cannot be. */
 static bool make_target(mt_tpl_parser *p, mt_tpl_node *node)
 {
@@ -189,7 +104,7 @@ static bool parse_until(mt_tpl_parser *p, const char *const *end_words, mt_tpl_n
 static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->left = mt_tpl_parse_tuple(p, mt_tpl_parse_primary, false);
-    if (!make_target(p, node->left) || !expect_word(p, "in"))
+    if (!make_target(p, node->left) || !mt_tpl_expect_word(p, "in"))
         return false;
     node->right = mt_tpl_parse_tuple(p, mt_tpl_parse_no_condition, false);
     if (!node->right)
@@ -206,7 +121,7 @@ static bool parse_for(mt_tpl_parser *p, mt_tpl_node *node)
     if (mt_tpl_take_word(p, "endfor"))
         return true;
     p->token++;
-    return parse_until(p, end_for_else, &node->orelse) && expect_word(p, "endfor");
+    return parse_until(p, end_for_else, &node->orelse) && mt_tpl_expect_word(p, "endfor");
 }
 
 /* Without recursion, since elif may be repeated often: each becomes the only node of the orelse before it. */
@@ -239,7 +154,7 @@ static bool parse_if(mt_tpl_parser *p, mt_tpl_node *node)
     while (count-- > 1)
         if (!mt_tpl_node_check(p, branches[count]))
             return false;
-    return expect_word(p, "endif");
+    return mt_tpl_expect_word(p, "endif");
 }
 
 static bool parse_set(mt_tpl_parser *p, mt_tpl_node *node)
@@ -257,7 +172,7 @@ static bool parse_set(mt_tpl_parser *p, mt_tpl_node *node)
         if (!node->right)
             return false;
     }
-    return parse_until(p, end_set, &node->body) && expect_word(p, "endset");
+    return parse_until(p, end_set, &node->body) && mt_tpl_expect_word(p, "endset");
 }
 
 static bool parse_signature(mt_tpl_parser *p, mt_tpl_params *params)
@@ -299,7 +214,8 @@ static bool parse_macro(mt_tpl_parser *p, mt_tpl_node *node)
     if (!name || !new_params(p, node))
         return false;
     node->name = name->name;
-    return parse_signature(p, node->params) && parse_until(p, end_macro, &node->body) && expect_word(p, "endmacro");
+    return parse_signature(p, node->params) && parse_until(p, end_macro, &node->body) &&
+           mt_tpl_expect_word(p, "endmacro");
 }
 
 static bool parse_call_block(mt_tpl_parser *p, mt_tpl_node *node)
@@ -314,18 +230,18 @@ static bool parse_call_block(mt_tpl_parser *p, mt_tpl_node *node)
         mt_tpl_locate(p->run, node->line, node->column);
         return false;
     }
-    return parse_until(p, end_call, &node->body) && expect_word(p, "endcall");
+    return parse_until(p, end_call, &node->body) && mt_tpl_expect_word(p, "endcall");
 }
 
 static bool parse_generation(mt_tpl_parser *p, mt_tpl_node *node)
 {
-    return new_params(p, node) && parse_until(p, end_generation, &node->body) && expect_word(p, "endgeneration");
+    return new_params(p, node) && parse_until(p, end_generation, &node->body) && mt_tpl_expect_word(p, "endgeneration");
 }
 
 static bool parse_filter_block(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->left = mt_tpl_parse_filters(p, NULL, true);
-    return node->left && parse_until(p, end_filter, &node->body) && expect_word(p, "endfilter");
+    return node->left && parse_until(p, end_filter, &node->body) && mt_tpl_expect_word(p, "endfilter");
 }
 
 static bool parse_with(mt_tpl_parser *p, mt_tpl_node *node)
@@ -340,13 +256,13 @@ static bool parse_with(mt_tpl_parser *p, mt_tpl_node *node)
             !mt_tpl_expect(p, MT_TPL_T_ASSIGN) || !mt_tpl_nodes_add(p, &node->list, mt_tpl_parse_expression(p)))
             return false;
     }
-    return parse_until(p, end_with, &node->body) && expect_word(p, "endwith");
+    return parse_until(p, end_with, &node->body) && mt_tpl_expect_word(p, "endwith");
 }
 
 static bool parse_autoescape(mt_tpl_parser *p, mt_tpl_node *node)
 {
     node->left = mt_tpl_parse_expression(p);
-    return node->left && parse_until(p, end_autoescape, &node->body) && expect_word(p, "endautoescape");
+    return node->left && parse_until(p, end_autoescape, &node->body) && mt_tpl_expect_word(p, "endautoescape");
 }
 
 /* Nothing but text, and that white space. */
@@ -373,7 +289,7 @@ static bool parse_block(mt_tpl_parser *p, mt_tpl_node *node)
         return false;
     node->scoped = mt_tpl_take_word(p, "scoped");
     node->required = mt_tpl_take_word(p, "required");
-    if (!parse_until(p, end_block, &node->body) || !expect_word(p, "endblock"))
+    if (!parse_until(p, end_block, &node->body) || !mt_tpl_expect_word(p, "endblock"))
         return false;
     if (node->required && !is_blank(&node->body))
         return mt_tpl_parse_fail(p, p->token, "Required blocks can only contain comments or whitespace");
@@ -444,7 +360,7 @@ static bool fail_tag(mt_tpl_parser *p)
     if (tag->type == MT_TPL_T_EOF)
         return mt_tpl_parse_fail(p, tag, "Unexpected end of template. Jinja was looking for the following tags: %s.",
                                  wanted);
-    describe(tag, name);
+    mt_tpl_token_describe(tag, name);
     if (!*wanted)
         return mt_tpl_parse_fail(p, tag, "Encountered unknown tag '%s'.", name);
     return mt_tpl_parse_fail(p, tag, "Encountered unknown tag '%s'. Jinja was looking for the following tags: %s.",
@@ -545,7 +461,7 @@ static bool parse_body(mt_tpl_parser *p, const char *const *end_words, mt_tpl_no
 
 bool mt_tpl_parse(mt_tpl_run *run, const mt_tpl_token *tokens, mt_tpl_nodes *out)
 {
-    mt_tpl_parser p = {.run = run, .token = tokens};
+    mt_tpl_parser p = {.expression = mt_tpl_parse_expression, .run = run, .token = tokens};
 
     return parse_body(&p, NULL, out);
 }

@@ -5,12 +5,15 @@
 #include "template/ast.h"
 #include "template/lexer.h"
 
-typedef struct mt_tpl_parser {
+typedef struct mt_tpl_parser mt_tpl_parser;
+
+struct mt_tpl_parser {
     mt_tpl_run *run; /* its arena is the template's */
     const mt_tpl_token *token;
     unsigned depth;
-    const char *const *end_words; /* the tags that the innermost block waits for; NULL outside blocks */
-} mt_tpl_parser;
+    mt_tpl_node *(*expression)(mt_tpl_parser *p); /* parses one: for its parts, which may hold others */
+    const char *const *end_words;                 /* the tags that the innermost block waits for; NULL outside blocks */
+};
 
 /* The whole template: the body of its top level. */
 bool mt_tpl_parse(mt_tpl_run *run, const mt_tpl_token *tokens, mt_tpl_nodes *out);
@@ -29,9 +32,11 @@ bool mt_tpl_node_check_height(mt_tpl_parser *p, const mt_tpl_node *node);
 bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...) MT_PRINTF(3, 4);
 bool mt_tpl_parse_unexpected(mt_tpl_parser *p); /* the token at hand cannot begin an expression */
 bool mt_tpl_token_is(const mt_tpl_token *token, const char *word);
+const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64]); /* for people; returns out */
 bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type);
 bool mt_tpl_take_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type);
+bool mt_tpl_expect_word(mt_tpl_parser *p, const char *word);
 bool mt_tpl_parse_enter(mt_tpl_parser *p);
 void mt_tpl_parse_leave(mt_tpl_parser *p);
 

@@ -6,6 +6,7 @@
 
 #include "base/float_text.h"
 #include "base/utf8.h"
+#include "template/above.h"
 #include "template/builtin.h"
 #include "template/loop.h"
 #include "template/macro.h"
@@ -109,8 +110,8 @@ static void repr_object(mt_tpl_build *b, mt_tpl_value v)
         mt_tpl_build_lit(b, ">");
         break;
     case MT_TPL_SELF: mt_tpl_build_lit(b, "<TemplateReference None>"); break;
-    case MT_TPL_MACRO: mt_tpl_macro_repr(b, v.as.macro); break;
-    case MT_TPL_LOOP: mt_tpl_loop_repr(b, v.as.loop); break;
+    case MT_TPL_MACRO: b->run->above->macro_repr(b, v.as.macro); break;
+    case MT_TPL_LOOP: b->run->above->loop_repr(b, v.as.loop); break;
     case MT_TPL_FUNCTION: mt_tpl_build_printf(b, "<function %s>", v.as.function->name); break;
     case MT_TPL_METHOD:
         mt_tpl_build_printf(b, "<built-in method %s of %s object>", v.as.method->call->name,
@@ -181,4 +182,23 @@ mt_tpl_str *mt_tpl_repr(mt_tpl_run *run, mt_tpl_value v)
     mt_tpl_build_init(&b, run);
     mt_tpl_build_repr(&b, v);
     return mt_tpl_build_end(&b);
+}
+
+bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v)
+{
+    const mt_tpl_undefined *why = v.as.undefined;
+    char type[64];
+    mt_tpl_str *name;
+
+    if (why->hint)
+        return mt_tpl_fail(run, "%s", why->hint);
+    name = mt_tpl_repr(run, why->name);
+    if (!name)
+        return false;
+    if (why->object.kind == MT_TPL_MISSING)
+        return mt_tpl_fail(run, "%.*s is undefined", (int)name->len, name->data);
+    mt_tpl_type_long(why->object, type);
+    if (why->name.kind != MT_TPL_STR)
+        return mt_tpl_fail(run, "%s has no element %.*s", type, (int)name->len, name->data);
+    return mt_tpl_fail(run, "'%s' has no attribute %.*s", type, (int)name->len, name->data);
 }

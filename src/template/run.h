@@ -17,8 +17,10 @@ struct mt_tpl_dict;
 struct mt_tpl_activation;
 struct mt_tpl_watch;
 struct mt_tpl_blocks;
+struct mt_tpl_above;
 
 typedef struct mt_tpl_run {
+    const struct mt_tpl_above *above;  /* how to evaluate: above.h */
     mt_arena *arena;                   /* everything made on the way */
     const struct mt_tpl_dict *context; /* what the caller gave */
     struct mt_tpl_activation *root;    /* the variables of the template's top level */

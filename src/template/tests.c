@@ -1,6 +1,8 @@
 /* Tests: `value is name`. */
+#include "template/above.h"
 #include "template/builtin.h"
 #include "template/compare.h"
+#include "template/format.h"
 #include "template/iter.h"
 #include "template/methods.h"
 #include "template/number.h"
@@ -19,7 +21,7 @@ MT_TPL_BODY(is_remainder)
     mt_tpl_value rest;
     bool same;
 
-    return mt_tpl_mod(run, self, MT_TPL_GIVEN(a[0]) ? a[0] : mt_tpl_int(2), &rest) &&
+    return mt_tpl_percent(run, self, MT_TPL_GIVEN(a[0]) ? a[0] : mt_tpl_int(2), &rest) &&
            mt_tpl_equal(run, rest, mt_tpl_int(which), &same) && answer(out, same);
 }
 
@@ -68,7 +70,7 @@ MT_TPL_BODY(is_case)
 
 MT_TPL_BODY(is_filter)
 {
-    return answer(out, self.kind == MT_TPL_STR && mt_tpl_filter(self.as.str->data, self.as.str->len));
+    return answer(out, self.kind == MT_TPL_STR && run->above->filter(self.as.str->data, self.as.str->len));
 }
 
 MT_TPL_BODY(is_test)

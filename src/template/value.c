@@ -7,7 +7,7 @@
 #include "template/iter.h"
 #include "template/repr.h"
 
-enum { ITEMS_FIRST = 4, ENTRIES_FIRST = 4, INDEX_FROM = 8 };
+enum { ITEMS_FIRST = 4 };
 
 mt_tpl_value mt_tpl_none(void)
 {
@@ -79,25 +79,6 @@ bool mt_tpl_set_tuple2(mt_tpl_run *run, mt_tpl_value *out, mt_tpl_value first, m
 
     return mt_tpl_items_add(run, &items, first) && mt_tpl_items_add(run, &items, second) &&
            mt_tpl_items_end(run, &items, MT_TPL_TUPLE, out);
-}
-
-bool mt_tpl_fail_undefined(mt_tpl_run *run, mt_tpl_value v)
-{
-    const mt_tpl_undefined *why = v.as.undefined;
-    char type[64];
-    mt_tpl_str *name;
-
-    if (why->hint)
-        return mt_tpl_fail(run, "%s", why->hint);
-    name = mt_tpl_repr(run, why->name);
-    if (!name)
-        return false;
-    if (why->object.kind == MT_TPL_MISSING)
-        return mt_tpl_fail(run, "%.*s is undefined", (int)name->len, name->data);
-    mt_tpl_type_long(why->object, type);
-    if (why->name.kind != MT_TPL_STR)
-        return mt_tpl_fail(run, "%s has no element %.*s", type, (int)name->len, name->data);
-    return mt_tpl_fail(run, "'%s' has no attribute %.*s", type, (int)name->len, name->data);
 }
 
 bool mt_tpl_truth(mt_tpl_value v)
@@ -245,117 +226,4 @@ bool mt_tpl_list_concat(mt_tpl_run *run, mt_tpl_value a, mt_tpl_value b, mt_tpl_
     *list = (mt_tpl_list){.at = room->at, .count = room->count, .room = room};
     *out = (mt_tpl_value){.kind = a.kind, .as.list = list};
     return true;
-}
-
-mt_tpl_dict *mt_tpl_dict_new(mt_tpl_run *run, size_t count)
-{
-    mt_tpl_dict *d = mt_tpl_alloc(run, sizeof(*d));
-
-    if (!d)
-        return NULL;
-    d->cap = count ? count : ENTRIES_FIRST;
-    d->at = mt_tpl_alloc_array(run, d->cap, sizeof(*d->at));
-    return d->at ? d : NULL;
-}
-
-static void index_add(mt_tpl_dict *d, size_t entry)
-{
-    size_t slot = (size_t)d->at[entry].hash & (d->slots - 1);
-
-    while (d->index[slot])
-        slot = (slot + 1) & (d->slots - 1);
-    d->index[slot] = (uint32_t)entry + 1;
-}
-
-static bool index_grow(mt_tpl_run *run, mt_tpl_dict *d)
-{
-    size_t slots = d->slots ? d->slots * 2 : 2 * INDEX_FROM;
-
-    while (slots < 2 * (d->count + 1))
-        slots *= 2;
-    d->index = mt_tpl_alloc_array(run, slots, sizeof(*d->index));
-    if (!d->index)
-        return false;
-    d->slots = slots;
-    for (size_t i = 0; i < d->count; i++)
-        index_add(d, i);
-    return true;
-}
-
-static bool is_key(mt_tpl_run *run, const mt_tpl_dict *d, size_t entry, mt_tpl_value key, uint64_t hash, bool *same)
-{
-    *same = false;
-    return d->at[entry].hash != hash || (mt_tpl_charge(run, 1) && mt_tpl_equal(run, d->at[entry].key, key, same));
-}
-
-/* *found is the entry, or the count of entries. */
-static bool find(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, uint64_t hash, size_t *found)
-{
-    bool same, ok;
-
-    if (!d->index) {
-        for (*found = 0; *found < d->count; ++*found) {
-            ok = is_key(run, d, *found, key, hash, &same);
-            if (!ok || same)
-                return ok;
-        }
-        return true;
-    }
-    for (size_t slot = (size_t)hash & (d->slots - 1); d->index[slot]; slot = (slot + 1) & (d->slots - 1)) {
-        *found = d->index[slot] - 1;
-        ok = is_key(run, d, *found, key, hash, &same);
-        if (!ok || same)
-            return ok;
-    }
-    *found = d->count;
-    return true;
-}
-
-bool mt_tpl_dict_set(mt_tpl_run *run, mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value value)
-{
-    uint64_t hash;
-    size_t at;
-
-    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
-        return false;
-    if (at < d->count) {
-        d->at[at].value = value;
-        return true;
-    }
-    if (d->count == d->cap) {
-        mt_tpl_entry *entries = mt_tpl_alloc_array(run, d->cap * 2, sizeof(*entries));
-
-        if (!entries)
-            return false;
-        memcpy(entries, d->at, d->count * sizeof(*entries));
-        d->at = entries;
-        d->cap *= 2;
-    }
-    d->at[d->count++] = (mt_tpl_entry){.key = key, .value = value, .hash = hash};
-    if (d->index && d->count * 2 <= d->slots)
-        index_add(d, d->count - 1);
-    else if (d->count > INDEX_FROM)
-        return index_grow(run, d);
-    return true;
-}
-
-bool mt_tpl_dict_get(mt_tpl_run *run, const mt_tpl_dict *d, mt_tpl_value key, mt_tpl_value *out)
-{
-    uint64_t hash;
-    size_t at;
-
-    if (!mt_tpl_hash(run, key, &hash) || !find(run, d, key, hash, &at))
-        return false;
-    *out = at < d->count ? d->at[at].value : (mt_tpl_value){.kind = MT_TPL_MISSING};
-    return true;
-}
-
-mt_tpl_value mt_tpl_dict_name(mt_tpl_run *run, const mt_tpl_dict *d, const char *name, size_t len)
-{
-    mt_tpl_str key = {.data = name, .len = len, .chars = MT_TPL_UNCOUNTED};
-    mt_tpl_value found = {.kind = MT_TPL_MISSING};
-
-    if (!mt_tpl_dict_get(run, d, (mt_tpl_value){.kind = MT_TPL_STR, .as.str = &key}, &found))
-        found.kind = MT_TPL_MISSING;
-    return found;
 }

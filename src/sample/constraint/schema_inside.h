@@ -194,9 +194,11 @@ json_t *mt_schema_new(const char *type); /* {"type": type}, marked as made; NULL
 /* schema_choice.c: what oneOf, if, not and the dependencies of a part stand for, as schemas with anyOf, added to the
    place. False with a sentence. */
 bool mt_schema_add_choices(mt_schema_reader *r, mt_schema_place *place, size_t at) MT_NODISCARD;
-/* schema.c, for it. */
+/* schema_path.c; and schema_place.c, with what allOf says. */
 bool mt_schema_add_below(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path,
                          size_t parent) MT_NODISCARD;
+bool mt_schema_add_with_all(mt_schema_reader *r, mt_schema_place *place, const json_t *schema, const char *path,
+                            size_t parent) MT_NODISCARD;
 
 /* schema_judge.c: whether a value is valid. */
 typedef enum mt_judged { MT_JUDGED_NO, MT_JUDGED_YES, MT_JUDGED_UNKNOWN } mt_judged;

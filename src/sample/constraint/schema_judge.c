@@ -1,9 +1,12 @@
 /* Whether a value is valid, for those that schemas list. The answer may be that nobody here knows: formats are followed
    by expressions that do not match all they could, and expressions may be too large. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/json_tree.h"
 #include "base/utf8.h"
 #include "sample/constraint/schema_inside.h"
 
@@ -346,4 +349,22 @@ mt_judged mt_schema_judge(mt_schema_reader *r, const json_t *schema, const json_
     judge j = {.r = r};
 
     return judge_value(&j, schema, value);
+}
+
+bool mt_schema_decimal(const json_t *value, mt_decimal *out)
+{
+    char text[40];
+
+    if (mt_json_wide(value))
+        return mt_decimal_read(mt_json_wide(value), out);
+    if (json_is_integer(value)) {
+        snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return mt_decimal_read(text, out);
+    }
+    for (int precision = 15; precision <= 17; precision++) { /* the shortest that is read as the same number */
+        snprintf(text, sizeof(text), "%.*g", precision, json_real_value(value));
+        if (strtod(text, NULL) == json_real_value(value))
+            break;
+    }
+    return mt_decimal_read(text, out);
 }

@@ -53,13 +53,6 @@ const json_t *mt_schema_wrap_not(mt_schema_reader *r, const json_t *schema)
     return mt_schema_keep(r, schema, KEPT_WRAPPED, made);
 }
 
-bool mt_schema_leaf_not(const json_t *schema)
-{
-    return json_object_size(schema) == 1 &&
-           (json_is_string(json_object_get(schema, "pattern")) || json_is_array(json_object_get(schema, "enum")) ||
-            json_object_get(schema, "const"));
-}
-
 typedef struct inverter {
     mt_schema_reader *r;
     const json_t *schema;

@@ -11,24 +11,6 @@
 
 enum { DIGITS = 18, DIVISOR = 2000 };
 
-bool mt_schema_decimal(const json_t *value, mt_decimal *out)
-{
-    char text[40];
-
-    if (mt_json_wide(value))
-        return mt_decimal_read(mt_json_wide(value), out);
-    if (json_is_integer(value)) {
-        snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return mt_decimal_read(text, out);
-    }
-    for (int precision = 15; precision <= 17; precision++) { /* the shortest that is read as the same number */
-        snprintf(text, sizeof(text), "%.*g", precision, json_real_value(value));
-        if (strtod(text, NULL) == json_real_value(value))
-            break;
-    }
-    return mt_decimal_read(text, out);
-}
-
 typedef struct numbers {
     mt_number n;
     bool none; /* no number fits */

@@ -114,3 +114,10 @@ bool mt_schema_count(mt_schema_reader *r, const mt_schema_part *part, const char
     *out = number > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)number;
     return true;
 }
+
+bool mt_schema_leaf_not(const json_t *schema)
+{
+    return json_object_size(schema) == 1 &&
+           (json_is_string(json_object_get(schema, "pattern")) || json_is_array(json_object_get(schema, "enum")) ||
+            json_object_get(schema, "const"));
+}

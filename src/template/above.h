@@ -1,0 +1,21 @@
+/* Evaluation recurses: an attribute may be a method that formats attributes, a loop has statements, a filter may name
+   another one. Files use each other in one direction all the same: what those below need of those above, a run carries.
+   See eval.c. */
+#ifndef MT_TEMPLATE_ABOVE_H
+#define MT_TEMPLATE_ABOVE_H
+
+#include "template/eval.h"
+
+typedef struct mt_tpl_above {
+    bool (*eval)(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_node *node, mt_tpl_value *out);
+    mt_tpl_flow (*exec)(mt_tpl_run *run, mt_tpl_activation *act, const mt_tpl_nodes *body, mt_tpl_build *out);
+    bool (*exec_block)(mt_tpl_run *run, const mt_tpl_node *node, mt_tpl_build *out);
+    const mt_tpl_builtin *(*method_of)(mt_tpl_value self, const char *name, size_t len);
+    const mt_tpl_builtin *(*filter)(const char *name, size_t len);
+    void (*loop_repr)(mt_tpl_build *b, mt_tpl_loop *loop);
+    void (*macro_repr)(mt_tpl_build *b, const mt_tpl_macro *macro);
+} mt_tpl_above;
+
+extern const mt_tpl_above mt_tpl_evaluation;
+
+#endif

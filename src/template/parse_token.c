@@ -1,0 +1,95 @@
+/* Tokens, taken one after the other, and what is said of one that should not be there. */
+#include "template/parser.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+bool mt_tpl_parse_enter(mt_tpl_parser *p)
+{
+    if (p->depth < MT_LIMIT_TEMPLATE_NESTING) {
+        p->depth++;
+        return true;
+    }
+    mt_tpl_fail_limit(p->run, "more than %d expressions or blocks inside one another", MT_LIMIT_TEMPLATE_NESTING);
+    mt_tpl_locate(p->run, p->token->line, p->token->column);
+    return false;
+}
+
+void mt_tpl_parse_leave(mt_tpl_parser *p)
+{
+    p->depth--;
+}
+
+bool mt_tpl_parse_fail(mt_tpl_parser *p, const mt_tpl_token *at, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    mt_tpl_fail(p->run, "%s", text);
+    mt_tpl_locate(p->run, at->line, at->column);
+    return false;
+}
+
+const char *mt_tpl_token_describe(const mt_tpl_token *token, char out[64])
+{
+    if (token->type == MT_TPL_T_NAME)
+        snprintf(out, 64, "%.*s", token->str->len < 60 ? (int)token->str->len : 60, token->str->data);
+    else
+        snprintf(out, 64, "%s", mt_tpl_token_text(token->type));
+    return out;
+}
+
+bool mt_tpl_parse_unexpected(mt_tpl_parser *p)
+{
+    char found[64];
+
+    return mt_tpl_parse_fail(p, p->token, "unexpected '%s'; an expression should be here",
+                             mt_tpl_token_describe(p->token, found));
+}
+
+bool mt_tpl_token_is(const mt_tpl_token *token, const char *word)
+{
+    return token->type == MT_TPL_T_NAME && mt_tpl_str_is(token->str, word);
+}
+
+bool mt_tpl_take(mt_tpl_parser *p, mt_tpl_token_type type)
+{
+    if (p->token->type != type)
+        return false;
+    p->token++;
+    return true;
+}
+
+bool mt_tpl_take_word(mt_tpl_parser *p, const char *word)
+{
+    if (!mt_tpl_token_is(p->token, word))
+        return false;
+    p->token++;
+    return true;
+}
+
+static bool fail_expected(mt_tpl_parser *p, const char *wanted)
+{
+    char found[64];
+
+    if (p->token->type == MT_TPL_T_EOF)
+        return mt_tpl_parse_fail(p, p->token, "unexpected end of template, expected '%s'.", wanted);
+    return mt_tpl_parse_fail(p, p->token, "expected token '%s', got '%s'", wanted,
+                             mt_tpl_token_describe(p->token, found));
+}
+
+bool mt_tpl_expect(mt_tpl_parser *p, mt_tpl_token_type type)
+{
+    return mt_tpl_take(p, type) || fail_expected(p, mt_tpl_token_text(type));
+}
+
+bool mt_tpl_expect_word(mt_tpl_parser *p, const char *word)
+{
+    return mt_tpl_take_word(p, word) || fail_expected(p, word);
+}
