@@ -5,7 +5,7 @@ set -eu
 
 build=${1:?usage: tools/valgrind.sh BUILD}
 cd "$(dirname "$0")/.."
-check="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite"
+check="valgrind -q --suppressions=tools/valgrind.supp --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite"
 
 for corpus in tests/fuzz/corpus/*; do
     name=${corpus##*/}

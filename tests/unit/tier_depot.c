@@ -352,6 +352,50 @@ static void a_store_that_says_anything_else_is_left(void **state)
     }
 }
 
+/* What became of a record that is to be written to a store that says that. */
+static mt_depot_stats written_to(store *s, const sample *x, uint64_t queue)
+{
+    char url[64];
+    mt_error err = {0};
+    const mt_tier_part part[] = {{(void *)x->a, sizeof x->a}, {(void *)x->b, sizeof x->b}};
+    store_begin(s);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", s->port);
+    const mt_depot_params params = {
+        .url = url, .secret = SECRET, .secret_len = sizeof SECRET - 1, .queue = queue, .rate = LARGEST};
+    mt_depot *d = mt_depot_open(&params, &err);
+    assert_non_null(d);
+    mt_depot_write(d, x->key, 5, part, 2);
+    while (mt_depot_look(d).queued > 0)
+        usleep(1000);
+    const mt_depot_stats stats = mt_depot_look(d);
+    assert_int_equal(mt_depot_has(d, x->key), stats.failures + stats.refused + stats.dropped == 0);
+    mt_depot_close(d);
+    if (stats.failures + stats.written + stats.refused == 0) /* nobody has come: somebody must */
+        shutdown(s->listens, SHUT_RDWR);
+    store_end(s);
+    return stats;
+}
+
+static void what_is_written_is_signed_and_counted(void **state)
+{
+    sample x;
+    (void)state;
+    make(&x, 1, true);
+    store takes = {0}, full = {0}, gone = {0}, small = {0};
+    say_text(&takes, ":0\r\n+OK\r\n");
+    mt_depot_stats stats = written_to(&takes, &x, LARGEST);
+    assert_true(stats.failures > 0 || (stats.written == 1 && stats.sent == x.len)); /* or the machine was too busy */
+    assert_true(stats.failures > 0 || memmem(takes.heard, takes.heard_len, x.value, x.len));
+    say_text(&full, ":0\r\n-OOM\r\n");
+    stats = written_to(&full, &x, LARGEST);
+    assert_true(stats.written == 0 && stats.refused + stats.failures == 1);
+    say_text(&gone, ":0\r\n");
+    stats = written_to(&gone, &x, LARGEST);
+    assert_true(stats.written == 0 && stats.failures == 1 && stats.dropped == 1);
+    stats = written_to(&small, &x, 10);
+    assert_true(stats.dropped == 1 && stats.queued == 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(replies_of_each_kind_are_understood),
     cmocka_unit_test(what_is_no_reply_is_refused),
@@ -362,5 +406,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_record_counts_when_all_of_it_is_right),
     cmocka_unit_test(a_forged_record_does_not_count_where_there_is_a_secret),
     cmocka_unit_test(a_store_that_says_anything_else_is_left),
+    cmocka_unit_test(what_is_written_is_signed_and_counted),
 };
 UNIT_MAIN_IF(mt_wire_present, "hiredis", tests)
