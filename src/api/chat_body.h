@@ -1,6 +1,6 @@
-/* What the readers of dialects about messages share. Each fills ask->chat from its own body (chat/chat.h), and reads the
-   fields that a chat has in all of them by the same tables. Where memory for JSON runs out values are missing; who began
-   with mt_json_guard_begin learns of it at the end. */
+/* What the readers of dialects about messages share. Each fills ask->chat from its own body (chat/chat.h), and reads
+   the fields that a chat has in all of them by the same tables. Where memory for JSON runs out values are missing; who
+   began with mt_json_guard_begin learns of it at the end. */
 #ifndef MT_API_CHAT_BODY_H
 #define MT_API_CHAT_BODY_H
 

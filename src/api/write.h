@@ -32,7 +32,7 @@ void mt_write_timings(mt_buf *out, const mt_answer *answer);
    is, "stop_reason" too, which has what of the request ended it. */
 void mt_write_finish(mt_buf *out, const mt_answer *answer, const mt_choice *choice);
 
-/* "prompt_logprobs":[..], as vLLM has it: an object from token ids to logprobs for each position, null for the first. */
+/* "prompt_logprobs":[..], as vLLM has it: an object from ids to logprobs for each position, null for the first. */
 void mt_write_prompt_logprobs(mt_buf *out, const mt_answer *answer, const mt_said_list *said);
 
 size_t mt_count_characters(const char *text, size_t len); /* of UTF-8 */

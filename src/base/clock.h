@@ -15,7 +15,7 @@ struct timespec mt_clock_deadline(int after_ms);
 
 #define MT_CLOCK_TEXT 40 /* bytes that such a text may take */
 
-/* "2026-03-01T12:30:00Z": a time since 1970 in UTC, with so many digits of the second's parts (0 to 9); returns text. */
+/* "2026-03-01T12:30:00Z": a time since 1970 in UTC, with so many digits of a second's parts (0 to 9); returns text. */
 const char *mt_clock_text(struct timespec when, int digits, char text[MT_CLOCK_TEXT]);
 
 #endif

@@ -50,7 +50,7 @@ static void add_signed(mt_buf *out, int64_t value)
 
 static void add_real(mt_buf *out, const char *spec, char kind, double value)
 {
-    const int digits = *spec == '.' ? atoi(spec + 1) : 6;
+    const int digits = *spec == '.' ? (int)strtol(spec + 1, NULL, 10) : 6;
 
     if (kind == 'f')
         mt_buf_printf(out, "%.*f", digits, value);

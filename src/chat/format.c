@@ -4,9 +4,11 @@
 
 const mt_format mt_format_none = {.name = "none", .signs = {{"]<]minimax[>["}}};
 
-#define LISTED(name) &mt_format_##name,
-static const mt_format *const tools[] = {MT_FORMATS(LISTED)};
-#undef LISTED
+static const mt_format *const tools[] = {
+#define X(name) &mt_format_##name,
+#include "chat/formats.def"
+#undef X
+};
 
 static bool has(const char *source, size_t len, const char *word)
 {

@@ -1,6 +1,6 @@
 /* A format of tool calls or of reasoning: by which words a template that has it is known, how a model's text in it is
    read, and how calls are written in it where an answer has to have some. A new one is a constant in one of the files
-   named format_*.c, and its name in the list below. */
+   named format_*.c, and its name in formats.def. */
 #ifndef MT_CHAT_FORMAT_H
 #define MT_CHAT_FORMAT_H
 
@@ -45,19 +45,12 @@ typedef struct mt_format {
     const mt_layout *write;     /* NULL: calls cannot be asked for */
 } mt_format;
 
-/* Formats of calls, the more special first: the first whose signs a template has is its format. */
-#define MT_FORMATS(X)                                                                                                  \
-    X(deepseek_v32)                                                                                                    \
-    X(deepseek_v3) X(deepseek_v31) X(kimi_k2) X(gemma4) X(glm4) X(seed_oss) X(minimax_m2) X(none) X(harmony)           \
-        X(mistral) X(nemotron) X(cohere) X(lfm2) X(gigachat) X(internlm2) X(functionary_v2) X(functionary)             \
-            X(qwen3_xml) X(functionary_v31) X(minicpm5) X(granite) X(tool_calls) X(hermes) X(granite_20b) X(phi4_mini) \
-                X(llama4) X(gemma3) X(pythonic) X(xlam) X(llama3) X(qwen3) X(step3p5) X(glm47)
+/* Formats of calls: formats.def. */
+#define X(name) extern const mt_format mt_format_##name;
+#include "chat/formats.def"
+#undef X
 
-#define MT_FORMAT_DECLARE(name) extern const mt_format mt_format_##name;
-MT_FORMATS(MT_FORMAT_DECLARE)
-#undef MT_FORMAT_DECLARE
-
-/* Formats of reasoning, in the same order. */
+/* Formats of reasoning, the more special first. */
 extern const mt_format mt_format_reasoning[];
 extern const size_t mt_format_reasoning_count;
 

@@ -1,5 +1,5 @@
-/* Moving a machine from state to state: for the machine itself, and for the readers of notations, which know where their
-   text ends. */
+/* Moving a machine from state to state: for the machine itself, and for the readers of notations, which know where
+   their text ends. */
 #include <assert.h>
 #include <string.h>
 

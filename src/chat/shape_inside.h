@@ -48,8 +48,8 @@ const char *mt_shape_trigger(mt_shape_writer *w); /* "" where nothing marks a ca
 const char *mt_shape_name(const json_t *tool);    /* NULL where it has none */
 bool mt_shape_write_calls(mt_shape_writer *w, mt_shape_call_exprs *out) MT_NODISCARD;
 
-/* shape_arguments.c. The arguments of a tool as an object of the notation of w->arguments, in tags, or as Python's keyword arguments.
-   strict: a schema that is not supported is an error. */
+/* shape_arguments.c. The arguments of a tool as an object of the notation of w->arguments, in tags, or as
+   Python's keyword arguments. strict: a schema that is not supported is an error. */
 bool mt_shape_object(mt_shape_writer *w, const json_t *schema, bool strict, mt_expr *out) MT_NODISCARD;
 bool mt_shape_tagged(mt_shape_writer *w, const json_t *schema, bool strict, const mt_layout_tags *tags,
                      mt_expr *out) MT_NODISCARD;

@@ -182,8 +182,8 @@ void mt_call_give_places(mt_call *call, size_t needed);
 /* Io thread, after preparation: hands over more of the requests, where there are many. */
 bool mt_call_more(mt_call *call, mt_error *err) MT_NODISCARD;
 
-/* The engine's thread; ctx is an mt_call_source. The io thread is given a copy of the event: call->take. resume: as many
-   waited as may, and now none does. */
+/* The engine's thread; ctx is an mt_call_source. The io thread is given a copy of the event: call->take. resume: as
+   many waited as may, and now none does. */
 void mt_call_event(void *ctx, const mt_event *event);
 
 #endif

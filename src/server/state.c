@@ -26,8 +26,9 @@ static void add_call(mt_buf *out, const mt_call *call)
         mt_json_write(out, "'key':%s", call->account->name);
     mt_json_write(out, "'seconds':%.3f,'prepared':%hhd,'begun':%hhd,'background':%hhd,'ending':%hhd,'bytes':%zu}",
                   (double)(mt_clock_ns() - call->received) * 1e-9, mt_call_is_prepared(call),
-                  call->state == MT_CALL_STREAMING, call->state == MT_CALL_ALONE || call->state == MT_CALL_KEPT,
-                  mt_call_is_over(call), call->body_charge + call->charged);
+                  (bool)(call->state == MT_CALL_STREAMING),
+                  (bool)(call->state == MT_CALL_ALONE || call->state == MT_CALL_KEPT), mt_call_is_over(call),
+                  call->body_charge + call->charged);
 }
 
 static void add_step(mt_buf *out, mt_engine *engine)

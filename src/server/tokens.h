@@ -25,8 +25,9 @@ typedef struct mt_token_prompt {
 /* How many tokens may be counted for somebody who wants nothing but that. */
 size_t mt_tokens_most(const mt_served *served);
 
-/* *out has *count prompts: one of a chat, which is changed, else as many as the ask has. stop: true once nobody waits for it any more.
-   most: tokens that a text may have, as in mt_encode_options: what has more is not read to its end. */
+/* *out has *count prompts: one of a chat, which is changed, else as many as the ask has. stop: true once nobody
+   waits for it any more. most: tokens that a text may have, as in mt_encode_options: what has more is not read to its
+   end. */
 bool mt_tokens_make(mt_served *served, mt_ask *ask, const atomic_bool *stop, size_t most, mt_token_prompt **out,
                     size_t *count, mt_failure *why) MT_NODISCARD;
 

@@ -1,6 +1,7 @@
 /* Renders one line at a time, for the scripts here. A line of standard input is an object: "template" compiles a text,
-   which stays until the next one; "context" renders it; "now" is what strftime_now tells. Each line is answered by one on standard output: {"text": ..., "untrusted": [[begin, end], ...]} or
-   {"error": ..., "raised": true or false, "compile": true or false}. */
+   which stays until the next one; "context" renders it; "now" is what strftime_now tells. Each line is answered by one
+   on standard output: {"text": ..., "untrusted": [[begin, end], ...]} or {"error": ..., "raised": true or false,
+   "compile": true or false}. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
